@@ -1,0 +1,51 @@
+// Builds dist/: two executables and what they need beside them. Run by `npm run build`.
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const dist = join(root, 'dist');
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist);
+
+/** CommonJS, because it starts faster than ESM and runs from any folder, whatever package.json lies above it. */
+async function bundle(entry, output, { executable = true } = {}) {
+  await build({
+    entryPoints: [join(root, entry)],
+    outfile: join(dist, output),
+    bundle: true,
+    platform: 'node',
+    target: 'node20.18',
+    format: 'cjs',
+    minifySyntax: true,
+    minifyWhitespace: true,
+    keepNames: false,
+    legalComments: 'none',
+    banner: {
+      js: `${executable ? '#!/usr/bin/env node\n' : ''}"use strict";const __moduleUrl=require("node:url").pathToFileURL(__filename).href;`,
+    },
+    define: { 'import.meta.url': '__moduleUrl', __NODEPLANE_VERSION__: JSON.stringify(version) },
+    logLevel: 'warning',
+  });
+  if (executable) chmodSync(join(dist, output), 0o755);
+}
+
+await Promise.all([
+  bundle('src/cli/main.ts', 'nodeplane'),
+  bundle('src/cli/cni.ts', 'nodeplane-cni'),
+  bundle('demo/main.ts', 'nodeplane-demo'),
+  bundle('test/lab/netns-worker.ts', 'netns-worker.js', { executable: false }),
+]);
+writeFileSync(join(dist, 'package.json'), '{ "type": "commonjs" }\n');
+cpSync(koffiNativeFile(), join(dist, 'koffi.node'));
+
+function koffiNativeFile() {
+  const require = createRequire(import.meta.url);
+  const folder = dirname(require.resolve(`@koromix/koffi-${process.platform}-${process.arch}/package.json`));
+  const libc = process.report.getReport().header.glibcVersionRuntime ? 'linux' : 'musl';
+  return join(folder, `${libc}_${process.arch}`, 'koffi.node');
+}

@@ -1,0 +1,34 @@
+/**
+ * Every stable error code with what it means and what to do: the source of docs/errors.md (`npm run docs:errors`).
+ * A code, once released, keeps its meaning.
+ */
+export const ERROR_CODES = {
+  ERR_ADDRESS_INVALID: 'Text that should be an IP address or CIDR is not one. Correct the value named in the message.',
+  ERR_FFI_UNAVAILABLE:
+    'The FFI library (koffi.node) could not be loaded. It must lie beside the program; build again with `npm run build` on this platform.',
+  ERR_SYSCALL: 'A system call failed. The message names the call, its object and the kernel’s reason.',
+  ERR_NETNS: 'A network namespace could not be opened or entered. Check that the path exists and that you are root.',
+  ERR_LOCK_TIMEOUT:
+    'A lock file is held by another process for too long. The message names the file; look for its holder.',
+  ERR_EXEC: 'A program could not be run, failed, or took too long. The message holds its own error output.',
+  ERR_NETLINK_ACK:
+    'The kernel refused a netlink request. The message names request, object, errno and the kernel’s text.',
+  ERR_NETLINK_DECODE: 'Bytes received over netlink do not have the expected shape. Report it with the message.',
+  ERR_NETLINK_SOCKET: 'A netlink conversation broke: no answer, a foreign sequence number, or a lost message.',
+  ERR_NETLINK_DUMP_INTERRUPTED: 'A netlink listing kept changing while it was read. Try again.',
+  ERR_IPAM_CONFIG:
+    'The address ranges of the network configuration are not usable. The message names the range and the reason.',
+  ERR_IPAM_EXHAUSTED:
+    'Every address of a range is in use. Enlarge the range, or look for leaked reservations in its directory.',
+  ERR_IPAM_DUPLICATE: 'This container interface already holds an address of the network. Send DEL first.',
+  ERR_IPAM_STORE: 'The directory of address reservations could not be read or written.',
+  ERR_CNI: 'A CNI request failed. The CNI error code and text are those printed on stdout.',
+  ERR_MANIFEST:
+    'A manifest file cannot be used. The message names file, line and field; the last good state stays in force.',
+  ERR_CONFIG: 'A flag or configuration value is not usable. The message names it and what is accepted.',
+  ERR_IPTABLES: 'iptables is missing or failed. The message holds the program’s own text and the rule it objected to.',
+  ERR_DATAPLANE:
+    'The kernel’s rules could not be brought in line with the plan. The next sync tries again from scratch.',
+} as const satisfies Record<string, string>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;

@@ -1,0 +1,100 @@
+import { getSystemErrorMap } from 'node:util';
+import type { ErrorCode } from './error-codes.ts';
+
+/** The facts of an error as data, for logs and tests; the message already says them in words. */
+export type ErrorFacts = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/**
+ * The base of every error nodeplane raises on purpose.
+ *
+ * Messages say what was tried, on what, what was found and what to do about it; they quote values and end without a period.
+ * Callers decide by `code` or by the predicates below, never by the message.
+ */
+export class NodeplaneError extends Error {
+  readonly code: ErrorCode;
+  readonly facts: ErrorFacts;
+
+  constructor(code: ErrorCode, message: string, options: { facts?: ErrorFacts; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'NodeplaneError';
+    this.code = code;
+    this.facts = options.facts ?? {};
+  }
+}
+
+/** What a failed kernel request was about. */
+export interface KernelErrorDetails {
+  /** What was asked, in the kernel's terms: `RTM_NEWLINK`, `setns`, `flock`. */
+  readonly operation: string;
+  /** On what: `veth1a2b "eth0"`, a path, an address. */
+  readonly object?: string;
+  /** The positive errno. */
+  readonly errno: number;
+  /** The kernel's own sentence (extended ACK), when it gave one. */
+  readonly extAck?: string | undefined;
+  /** Byte offset in the request that the kernel objected to. */
+  readonly offset?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/** A system call or netlink request that the kernel refused. */
+export class KernelError extends NodeplaneError {
+  readonly operation: string;
+  readonly object: string;
+  readonly errno: number;
+  readonly errnoName: string;
+  readonly extAck: string | undefined;
+
+  constructor(code: 'ERR_SYSCALL' | 'ERR_NETLINK_ACK', details: KernelErrorDetails) {
+    const { name, text } = describeErrno(details.errno);
+    const on = details.object ? ` ${details.object}` : '';
+    const kernelText = details.extAck ? `: ${details.extAck}` : '';
+    super(code, `${details.operation}${on}: ${text} (${name})${kernelText}`, {
+      facts: {
+        operation: details.operation,
+        object: details.object,
+        errno: name,
+        extAck: details.extAck,
+        offset: details.offset,
+      },
+      cause: details.cause,
+    });
+    this.name = 'KernelError';
+    this.operation = details.operation;
+    this.object = details.object ?? '';
+    this.errno = details.errno;
+    this.errnoName = name;
+    this.extAck = details.extAck;
+  }
+}
+
+/** The symbolic name and the C library's text of a positive errno. */
+export function describeErrno(errno: number): { name: string; text: string } {
+  const entry = getSystemErrorMap().get(-errno);
+  return entry ? { name: entry[0], text: entry[1] } : { name: `errno ${errno}`, text: 'unknown error' };
+}
+
+function hasErrno(error: unknown, names: readonly string[]): boolean {
+  return error instanceof KernelError && names.includes(error.errnoName);
+}
+
+/** The object is not there (any more): deleting it is already done. */
+export function isNotFound(error: unknown): boolean {
+  return hasErrno(error, ['ENOENT', 'ENODEV', 'ESRCH', 'EADDRNOTAVAIL']);
+}
+
+/** An object of that name or key is there already. */
+export function isExists(error: unknown): boolean {
+  return hasErrno(error, ['EEXIST']);
+}
+
+/** This kernel does not know the feature. */
+export function isUnsupported(error: unknown): boolean {
+  return hasErrno(error, ['EOPNOTSUPP', 'EPROTONOSUPPORT', 'EAFNOSUPPORT', 'ESOCKTNOSUPPORT', 'ENOSYS']);
+}
+
+/** The message of anything thrown, causes included, on one line. */
+export function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${errorText(error.cause)}`;
+}

@@ -1,0 +1,32 @@
+export { type Clock, systemClock, type Timer } from './clock.ts';
+export { ERROR_CODES, type ErrorCode } from './error-codes.ts';
+export {
+  describeErrno,
+  type ErrorFacts,
+  errorText,
+  isExists,
+  isNotFound,
+  isUnsupported,
+  KernelError,
+  type KernelErrorDetails,
+  NodeplaneError,
+} from './errors.ts';
+export {
+  addressBits,
+  type Cidr,
+  cidrContains,
+  compareIp,
+  formatCidr,
+  formatIp,
+  formatIpPort,
+  type IpAddress,
+  type IpFamily,
+  ipEquals,
+  ipFromBytes,
+  isLoopback,
+  networkOf,
+  parseAddressWithPrefix,
+  parseCidr,
+  parseIp,
+  tryParseIp,
+} from './ip.ts';

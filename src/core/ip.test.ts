@@ -1,0 +1,95 @@
+import { isIPv6 } from 'node:net';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  cidrContains,
+  compareIp,
+  formatCidr,
+  formatIp,
+  formatIpPort,
+  ipFromBytes,
+  isLoopback,
+  parseAddressWithPrefix,
+  parseCidr,
+  parseIp,
+  tryParseIp,
+} from './ip.ts';
+
+describe('parseIp', () => {
+  it.each([
+    ['10.96.0.1', '10.96.0.1'],
+    ['010.096.000.001', '10.96.0.1'],
+    ['::', '::'],
+    ['::1', '::1'],
+    ['FD00:0:0:0:1:0:0:1', 'fd00::1:0:0:1'],
+    ['2001:db8:0:0:1:0:0:0', '2001:db8:0:0:1::'],
+    ['1:0:2:3:4:5:6:7', '1:0:2:3:4:5:6:7'],
+    ['64:ff9b::192.0.2.33', '64:ff9b::c000:221'],
+    ['::ffff:10.0.0.1', '10.0.0.1'],
+  ])('reads %s as %s', (text, canonical) => {
+    expect(formatIp(parseIp(text))).toBe(canonical);
+  });
+
+  it.each([
+    '',
+    '10.0.0',
+    '10.0.0.256',
+    '10.0.0.1 ',
+    '1:2',
+    ':::',
+    '1::2::3',
+    'g::',
+    'fe80::1%eth0',
+    '1:2:3:4:5:6:7:8:9',
+    '::1.2.3',
+  ])('refuses "%s"', (text) => {
+    expect(tryParseIp(text)).toBeUndefined();
+    expect(() => parseIp(text)).toThrow(expect.objectContaining({ code: 'ERR_ADDRESS_INVALID' }));
+  });
+
+  it('formats every 16 bytes as text that Node accepts and that reads back the same', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), (bytes) => {
+        const ip = ipFromBytes(bytes);
+        const text = formatIp(ip);
+        fc.pre(tryParseIp(text)?.family === 'IPv6');
+        expect(isIPv6(text)).toBe(true);
+        expect(compareIp(parseIp(text), ip)).toBe(0);
+      }),
+    );
+  });
+
+  it('never throws anything but its own error', () => {
+    fc.assert(fc.property(fc.string(), (text) => void tryParseIp(text)));
+  });
+});
+
+describe('CIDR', () => {
+  it('clears host bits in parseCidr and keeps them in parseAddressWithPrefix', () => {
+    expect(formatCidr(parseCidr('10.244.3.7/20'))).toBe('10.244.0.0/20');
+    expect(formatCidr(parseAddressWithPrefix('10.244.3.7/20'))).toBe('10.244.3.7/20');
+    expect(formatCidr(parseCidr('fd00:10:244:1::7/64'))).toBe('fd00:10:244:1::/64');
+  });
+
+  it.each(['10.0.0.0', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/1e1', '/8'])(
+    'refuses "%s"',
+    (text) => {
+      expect(() => parseCidr(text)).toThrow(expect.objectContaining({ code: 'ERR_ADDRESS_INVALID' }));
+    },
+  );
+
+  it('contains addresses of its own family only', () => {
+    expect(cidrContains(parseCidr('10.0.0.0/8'), parseIp('10.255.1.2'))).toBe(true);
+    expect(cidrContains(parseCidr('10.0.0.0/8'), parseIp('11.0.0.0'))).toBe(false);
+    expect(cidrContains(parseCidr('0.0.0.0/0'), parseIp('::1'))).toBe(false);
+    expect(cidrContains(parseCidr('::/0'), parseIp('fd00::1'))).toBe(true);
+  });
+});
+
+it('knows loopback and bracketed endpoints', () => {
+  expect(isLoopback(parseIp('127.3.2.1'))).toBe(true);
+  expect(isLoopback(parseIp('::1'))).toBe(true);
+  expect(isLoopback(parseIp('10.0.0.1'))).toBe(false);
+  expect(formatIpPort(parseIp('fd00::5'), 80)).toBe('[fd00::5]:80');
+  expect(formatIpPort(parseIp('10.0.0.5'), 80)).toBe('10.0.0.5:80');
+});

@@ -1,0 +1,2 @@
+export type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from './source.ts';
+export * from './types.ts';

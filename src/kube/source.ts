@@ -1,0 +1,33 @@
+import type { KubeObject } from './types.ts';
+
+/** One object came, changed or went. `deleted` carries the last known state. */
+export interface ObjectEvent {
+  readonly type: 'added' | 'updated' | 'deleted';
+  readonly object: KubeObject;
+}
+
+/** Something in the source cannot be used; the last good state stays in force. */
+export interface SourceProblem {
+  /** Where: a file with line (`web.yaml:12`), or an API resource. */
+  readonly where: string;
+  /** The object it is about, `Service demo/web`, when known. */
+  readonly object?: string;
+  /** The field path, `spec.ports[0].port`, when known. */
+  readonly field?: string;
+  readonly message: string;
+}
+
+/** What a source tells. All calls are synchronous and in order. */
+export interface ObjectHandler {
+  event(event: ObjectEvent): void;
+  /** Called once, when everything that existed at the start has been told. */
+  synced(): void;
+  /** Called whenever the set of present problems changes, with all of them (empty: all mended). */
+  problems(problems: readonly SourceProblem[]): void;
+}
+
+/** Where Kubernetes objects come from: an API server or a directory of manifests. */
+export interface ObjectSource {
+  start(handler: ObjectHandler): Promise<void>;
+  stop(): Promise<void>;
+}

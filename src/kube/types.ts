@@ -1,0 +1,107 @@
+// Kubernetes objects as the API serves them, with only the fields nodeplane reads. Optional means optional in the API:
+// what a missing field means is decided where it is used (proxy/service-port.ts, proxy/endpoint.ts).
+
+export type Protocol = 'TCP' | 'UDP' | 'SCTP';
+
+export interface ObjectMeta {
+  readonly name: string;
+  /** Empty string for cluster-scoped objects (Node, ServiceCIDR). */
+  readonly namespace: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly deletionTimestamp?: string;
+}
+
+/** core/v1 Service */
+export interface Service {
+  readonly kind: 'Service';
+  readonly metadata: ObjectMeta;
+  readonly spec: ServiceSpec;
+  readonly status?: { readonly loadBalancer?: { readonly ingress?: readonly LoadBalancerIngress[] } };
+}
+
+export interface ServiceSpec {
+  /** @default ClusterIP */
+  readonly type?: 'ClusterIP' | 'NodePort' | 'LoadBalancer' | 'ExternalName';
+  readonly clusterIP?: string;
+  readonly clusterIPs?: readonly string[];
+  readonly ipFamilies?: readonly ('IPv4' | 'IPv6')[];
+  readonly ports?: readonly ServicePortSpec[];
+  readonly externalIPs?: readonly string[];
+  readonly externalTrafficPolicy?: 'Cluster' | 'Local';
+  readonly internalTrafficPolicy?: 'Cluster' | 'Local';
+  readonly sessionAffinity?: 'None' | 'ClientIP';
+  readonly sessionAffinityConfig?: { readonly clientIP?: { readonly timeoutSeconds?: number } };
+  readonly loadBalancerSourceRanges?: readonly string[];
+  readonly healthCheckNodePort?: number;
+}
+
+export interface ServicePortSpec {
+  /** Empty or missing when the Service has a single unnamed port. */
+  readonly name?: string;
+  /** @default TCP */
+  readonly protocol?: Protocol;
+  readonly port: number;
+  readonly nodePort?: number;
+}
+
+export interface LoadBalancerIngress {
+  readonly ip?: string;
+  readonly ipMode?: 'VIP' | 'Proxy';
+}
+
+/** discovery.k8s.io/v1 EndpointSlice */
+export interface EndpointSlice {
+  readonly kind: 'EndpointSlice';
+  readonly metadata: ObjectMeta;
+  readonly addressType: 'IPv4' | 'IPv6' | 'FQDN';
+  readonly endpoints?: readonly SliceEndpoint[];
+  readonly ports?: readonly SlicePort[];
+}
+
+export interface SliceEndpoint {
+  readonly addresses?: readonly string[];
+  readonly conditions?: { readonly ready?: boolean; readonly serving?: boolean; readonly terminating?: boolean };
+  readonly nodeName?: string;
+  readonly hints?: {
+    readonly forZones?: readonly { readonly name: string }[];
+    readonly forNodes?: readonly { readonly name: string }[];
+  };
+}
+
+export interface SlicePort {
+  readonly name?: string;
+  readonly protocol?: Protocol;
+  readonly port?: number;
+}
+
+/** core/v1 Node */
+export interface Node {
+  readonly kind: 'Node';
+  readonly metadata: ObjectMeta;
+  readonly spec?: {
+    readonly podCIDR?: string;
+    readonly podCIDRs?: readonly string[];
+    readonly taints?: readonly { readonly key: string; readonly effect?: string }[];
+  };
+  readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
+}
+
+/** networking.k8s.io/v1 ServiceCIDR */
+export interface ServiceCIDR {
+  readonly kind: 'ServiceCIDR';
+  readonly metadata: ObjectMeta;
+  readonly spec?: { readonly cidrs?: readonly string[] };
+}
+
+export type KubeObject = Service | EndpointSlice | Node | ServiceCIDR;
+export type KubeKind = KubeObject['kind'];
+
+/** `namespace/name`, or the bare name of a cluster-scoped object. */
+export function objectName(object: { readonly metadata: ObjectMeta }): string {
+  const { namespace, name } = object.metadata;
+  return namespace === '' ? name : `${namespace}/${name}`;
+}
+
+/** The label that ties an EndpointSlice to its Service. */
+export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';

@@ -1,0 +1,36 @@
+import type { IpFamily } from '../core/index.ts';
+import type { Plan, PlanDelta } from './service-plan.ts';
+
+export type ProxyMode = 'iptables' | 'nftables' | 'ipvs';
+
+/** One family of one way to make Services work in the kernel. Calls never overlap: the runner serialises them. */
+export interface Dataplane {
+  readonly mode: ProxyMode;
+  readonly family: IpFamily;
+  /**
+   * Brings the kernel from the last committed plan to `plan`, touching only what `delta` names. After a failure the
+   * kernel holds the old or the new state and the next call must be `resync`.
+   */
+  sync(plan: Plan, delta: PlanDelta): Promise<Commit>;
+  /** Makes the kernel equal to `plan` whatever is there now, including what a kube-proxy left behind. */
+  resync(plan: Plan): Promise<Commit>;
+  /** Reads the kernel back and says what differs from the last commit; empty when nothing does. */
+  verify(): Promise<readonly Drift[]>;
+  /** Removes everything that is ours or kube-proxy's, and nothing else. */
+  cleanup(): Promise<void>;
+}
+
+/** What a commit did. */
+export interface Commit {
+  /** Seconds spent waiting for the kernel or the program that talks to it. */
+  readonly kernelSeconds: number;
+  /** Objects in the kernel and objects written by this commit, by table or kind (`nat`, `filter`, `elements`). */
+  readonly objects: Readonly<Record<string, { readonly total: number; readonly written: number }>>;
+}
+
+/** One difference between what was committed and what the kernel holds. */
+export interface Drift {
+  /** What: `nat chain KUBE-SVC-…`, `jump nat PREROUTING -> KUBE-SERVICES`. */
+  readonly object: string;
+  readonly difference: 'missing' | 'changed' | 'unexpected';
+}

@@ -1,0 +1,122 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isNotFound } from '../../../src/core/index.ts';
+import {
+  exec,
+  inNetns,
+  isOwnNetns,
+  netnsIdentity,
+  openNetns,
+  readSysctl,
+  withFileLock,
+  writeSysctl,
+} from '../../../src/sys/index.ts';
+
+const name = `npsys-${process.pid}`;
+const path = `/run/netns/${name}`;
+const folder = mkdtempSync(join(tmpdir(), 'nodeplane-sys-'));
+
+beforeAll(() => execFileSync('ip', ['netns', 'add', name]));
+afterAll(() => {
+  execFileSync('ip', ['netns', 'del', name]);
+  rmSync(folder, { recursive: true });
+});
+
+describe('inNetns', () => {
+  it('runs inside and comes back, also after a throw', () => {
+    const outside = netnsIdentity('/proc/thread-self/ns/net');
+    expect(inNetns(path, () => netnsIdentity('/proc/thread-self/ns/net'))).toBe(netnsIdentity(path));
+    expect(() =>
+      inNetns(path, () => {
+        throw new Error('inside');
+      }),
+    ).toThrow('inside');
+    expect(netnsIdentity('/proc/thread-self/ns/net')).toBe(outside);
+    expect(isOwnNetns(path)).toBe(false);
+  });
+
+  it('names the path of a namespace that is not there, and leaks no descriptor', () => {
+    expect(() => openNetns('/run/netns/nodeplane-none')).toThrow(expect.objectContaining({ code: 'ERR_NETNS' }));
+    expect(() => inNetns('/proc/self/status', () => 1)).toThrow(
+      /Cannot enter network namespace "\/proc\/self\/status"/,
+    );
+    const open = () =>
+      execFileSync('ls', [`/proc/${process.pid}/fd`])
+        .toString()
+        .split('\n').length;
+    const before = open();
+    for (let i = 0; i < 20; i++) inNetns(path, () => 1);
+    expect(open()).toBe(before);
+  });
+});
+
+describe('sysctl', () => {
+  it('is read and written in the namespace entered, and only when different', () => {
+    inNetns(path, () => {
+      expect(writeSysctl('net/ipv4/ip_forward', 1)).toBe(true);
+      expect(writeSysctl('net/ipv4/ip_forward', 1)).toBe(false);
+      expect(readSysctl('net/ipv4/ip_forward')).toBe('1');
+    });
+  });
+
+  it('names a sysctl that does not exist', () => {
+    let caught: unknown;
+    try {
+      readSysctl('net/ipv4/nodeplane_none');
+    } catch (error) {
+      caught = error;
+    }
+    expect(isNotFound(caught)).toBe(true);
+    expect(String(caught)).toContain('net/ipv4/nodeplane_none');
+  });
+});
+
+describe('withFileLock', () => {
+  it('waits for another process, then gives up with its name', async () => {
+    const lock = join(folder, 'lock');
+    const holder = spawn('flock', [lock, 'sleep', '30']);
+    try {
+      await expect
+        .poll(() => {
+          try {
+            withFileLock(lock, () => 1, { timeoutMs: 0 });
+            return 'free';
+          } catch (error) {
+            return (error as { code: string }).code;
+          }
+        })
+        .toBe('ERR_LOCK_TIMEOUT');
+      expect(() => withFileLock(lock, () => 1, { timeoutMs: 30 })).toThrow(lock);
+    } finally {
+      holder.kill('SIGKILL');
+    }
+  });
+
+  it('is released when the body throws', () => {
+    const lock = join(folder, 'lock2');
+    expect(() =>
+      withFileLock(lock, () => {
+        throw new Error('body');
+      }),
+    ).toThrow('body');
+    expect(withFileLock(lock, () => 'again', { timeoutMs: 0 })).toBe('again');
+  });
+});
+
+describe('exec', () => {
+  it('passes input, output and status on', async () => {
+    expect(await exec('sh', ['-c', 'cat; echo oops >&2; exit 3'], { input: 'hello' })).toEqual({
+      status: 3,
+      stdout: 'hello',
+      stderr: 'oops\n',
+    });
+  });
+
+  it('names a program that is missing and one that takes too long', async () => {
+    await expect(exec('nodeplane-no-such-program', [])).rejects.toMatchObject({ code: 'ERR_EXEC' });
+    await expect(exec('sleep', ['30'], { timeoutMs: 50 })).rejects.toThrow('did not end within 50 ms');
+  });
+});

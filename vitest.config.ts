@@ -1,0 +1,21 @@
+import { defineConfig } from 'vitest/config';
+
+// Two projects: `unit` runs anywhere in milliseconds; `lab` needs root, network namespaces and the built programs in dist/.
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: 'unit', include: ['src/**/*.test.ts', 'test/fakes/**/*.test.ts'] } },
+      {
+        test: {
+          name: 'lab',
+          include: ['test/lab/**/*.test.ts', 'test/dataplane/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          // One process a file: entering a network namespace is a property of the thread.
+          pool: 'forks',
+          maxWorkers: 2,
+        },
+      },
+    ],
+  },
+});
