@@ -1,8 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { isNotFound } from '../../../src/core/index.ts';
 import {
   exec,
@@ -14,16 +12,13 @@ import {
   withFileLock,
   writeSysctl,
 } from '../../../src/sys/index.ts';
+import { createFolder, createNamespace, removeAll } from '../namespace.ts';
 
-const name = `npsys-${process.pid}`;
-const path = `/run/netns/${name}`;
-const folder = mkdtempSync(join(tmpdir(), 'nodeplane-sys-'));
+const namespace = createNamespace('sys');
+const { path } = namespace;
+const folder = createFolder('sys').path;
 
-beforeAll(() => execFileSync('ip', ['netns', 'add', name]));
-afterAll(() => {
-  execFileSync('ip', ['netns', 'del', name]);
-  rmSync(folder, { recursive: true });
-});
+afterAll(removeAll);
 
 describe('inNetns', () => {
   it('runs inside and comes back, also after a throw', () => {
