@@ -105,3 +105,8 @@ export function objectName(object: { readonly metadata: ObjectMeta }): string {
 
 /** The label that ties an EndpointSlice to its Service. */
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
+
+/** `Service demo/web`: names an object among those of all kinds, and in messages. */
+export function objectKey(object: KubeObject): string {
+  return `${object.kind} ${objectName(object)}`;
+}

@@ -1,0 +1,152 @@
+// Small readers that turn unknown data (parsed YAML or JSON) into typed values. A reader never throws: it reports what
+// is wrong to a `FieldReport` and goes on, so that one pass finds every problem of an object.
+
+export type FieldPath = readonly (string | number)[];
+
+/** One value that is not what it should be. */
+export interface FieldProblem {
+  readonly path: FieldPath;
+  /** Sentence case, values quoted, no final period. */
+  readonly message: string;
+}
+
+/** Collects problems together with the place the reader has reached. */
+export class FieldReport {
+  readonly problems: FieldProblem[] = [];
+  readonly #path: (string | number)[] = [];
+
+  /** Runs `read` one level deeper. */
+  within<T>(key: string | number, read: () => T): T {
+    this.#path.push(key);
+    const result = read();
+    this.#path.pop();
+    return result;
+  }
+
+  problem(message: string): undefined {
+    this.problems.push({ path: [...this.#path], message });
+    return undefined;
+  }
+
+  expected(what: string, found: unknown): undefined {
+    return this.problem(`Expected ${what}, found ${describeValue(found)}`);
+  }
+}
+
+/** Reads a value that is there (neither undefined nor, inside a record, null). Reports and returns undefined if it is wrong. */
+export type Reader<T> = (value: unknown, report: FieldReport) => T | undefined;
+
+/** A field that always has a value in the result: because it must be given, or because there is a fallback. */
+export interface MandatoryField<T> {
+  readonly reader: Reader<T>;
+  /** What a missing field means; undefined: it must be given. */
+  readonly fallback: T | undefined;
+}
+
+/** A reader for every field of T: a plain one for optional fields, a `MandatoryField` for the others. */
+export type Fields<T> = {
+  readonly [K in keyof T]-?: Record<never, never> extends Pick<T, K>
+    ? Reader<Exclude<T[K], undefined>>
+    : MandatoryField<T[K]>;
+};
+
+export function required<T>(reader: Reader<T>): MandatoryField<T> {
+  return { reader, fallback: undefined };
+}
+
+export function withFallback<T>(reader: Reader<T>, fallback: T): MandatoryField<T> {
+  return { reader, fallback };
+}
+
+/**
+ * Reads a mapping field by field. Unknown fields are dropped. Null counts as missing, as in the Kubernetes API. The
+ * result is of type T only if nothing was reported.
+ */
+export function record<T extends object>(fields: Fields<T>): Reader<T> {
+  const entries = Object.entries<Reader<unknown> | MandatoryField<unknown>>(fields);
+  return (value, report) => {
+    if (!isMapping(value)) return report.expected('a mapping', value);
+    const result: Record<string, unknown> = {};
+    for (const [key, field] of entries) {
+      const given = value[key];
+      const read = report.within(key, () => readField(field, given, report));
+      if (read !== undefined) result[key] = read;
+    }
+    return result as T;
+  };
+}
+
+function readField(field: Reader<unknown> | MandatoryField<unknown>, given: unknown, report: FieldReport): unknown {
+  const missing = given === undefined || given === null;
+  if (typeof field === 'function') return missing ? undefined : field(given, report);
+  if (!missing) return field.reader(given, report);
+  return field.fallback === undefined ? report.problem('Required, but missing') : field.fallback;
+}
+
+export function listOf<T>(element: Reader<T>): Reader<readonly T[]> {
+  return (value, report) => {
+    if (!Array.isArray(value)) return report.expected('a list', value);
+    return value.map((item, index) => report.within(index, () => element(item, report)) as T);
+  };
+}
+
+/** A mapping from any key to text, as labels and annotations are. */
+export const textMap: Reader<Readonly<Record<string, string>>> = (value, report) => {
+  if (!isMapping(value)) return report.expected('a mapping', value);
+  const entries = Object.entries(value).map(([key, item]) => [key, report.within(key, () => text(item, report))]);
+  // fromEntries defines own properties, so that even a key "__proto__" is just a key.
+  return Object.fromEntries(entries);
+};
+
+export const text: Reader<string> = (value, report) => {
+  if (typeof value === 'string') return value;
+  const hint = typeof value === 'number' || typeof value === 'boolean' ? '; put it in quotes' : '';
+  return report.problem(`Expected text, found ${describeValue(value)}${hint}`);
+};
+
+/** Text that `accepts` says yes to; `what` names it in the message. */
+export function textThat(what: string, accepts: (value: string) => boolean): Reader<string> {
+  return (value, report) =>
+    typeof value === 'string' && !accepts(value) ? report.expected(what, value) : text(value, report);
+}
+
+export const flag: Reader<boolean> = (value, report) =>
+  typeof value === 'boolean' ? value : report.expected('true or false', value);
+
+/** A whole number from `min` to `max`, both included. */
+export function integer(what: string, min: number, max: number): Reader<number> {
+  return (value, report) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+      ? value
+      : report.expected(`${what} from ${min} to ${max}`, value);
+}
+
+export function oneOf<const T extends string>(...choices: readonly T[]): Reader<T> {
+  const list = choices.map((choice) => `"${choice}"`).join(', ');
+  return (value, report) =>
+    choices.includes(value as T) ? (value as T) : report.expected(choices.length > 1 ? `one of ${list}` : list, value);
+}
+
+export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A value as it may stand in a message: short, and never the whole of a mapping or list. */
+export function describeValue(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object' && value !== null) return 'a mapping';
+  if (typeof value !== 'string') return String(value);
+  return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+}
+
+/** `spec.ports[0].port`, `metadata.labels["app.kubernetes.io/name"]`; empty for the object itself. */
+export function formatFieldPath(path: FieldPath): string {
+  let result = '';
+  for (const key of path) {
+    if (typeof key === 'number') result += `[${key}]`;
+    else if (!/^\w+$/.test(key)) result += `[${JSON.stringify(key)}]`;
+    else result += result === '' ? key : `.${key}`;
+  }
+  return result;
+}

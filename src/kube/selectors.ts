@@ -1,0 +1,36 @@
+import { type KubeObject, SERVICE_NAME_LABEL } from './types.ts';
+
+// Which objects are the proxy's business: the label and field selectors of kube-proxy's watches. An API server applies them
+// itself; an object that stops matching then arrives as a deletion, and one that starts to match as an addition.
+
+/** Present with any value: another proxy serves this Service. */
+export const SERVICE_PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
+
+/** Present with any value: the slice belongs to a headless Service. */
+export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
+
+/** The value of `spec.clusterIP` that makes a Service headless. */
+export const HEADLESS_CLUSTER_IP = 'None';
+
+/** Whether the proxy looks at this object at all. */
+export function isSelected(object: KubeObject): boolean {
+  switch (object.kind) {
+    case 'Service':
+      return !hasLabel(object, SERVICE_PROXY_NAME_LABEL) && object.spec.clusterIP !== HEADLESS_CLUSTER_IP;
+    case 'EndpointSlice':
+      return !hasLabel(object, HEADLESS_LABEL);
+    case 'Node':
+    case 'ServiceCIDR':
+      return true;
+  }
+}
+
+/** The Service (`namespace/name`) a slice belongs to; undefined when no label says so. */
+export function serviceOfSlice({ metadata }: Pick<KubeObject, 'metadata'>): string | undefined {
+  const name = metadata.labels?.[SERVICE_NAME_LABEL];
+  return name ? `${metadata.namespace}/${name}` : undefined;
+}
+
+function hasLabel({ metadata }: KubeObject, label: string): boolean {
+  return metadata.labels !== undefined && Object.hasOwn(metadata.labels, label);
+}
