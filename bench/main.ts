@@ -1,0 +1,23 @@
+import { removeAll } from '../test/lab/lab.ts';
+import { benchManifestEdit } from './manifest-edit.ts';
+
+/** `npm run bench` runs all of them, `npm run bench -- NAME …` some. */
+const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
+  'manifest-edit': benchManifestEdit,
+};
+
+async function main(names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const run = BENCHMARKS[name];
+    if (!run) throw new Error(`Cannot run benchmark "${name}": there are ${Object.keys(BENCHMARKS).join(', ')}`);
+    await run();
+  }
+}
+
+const named = process.argv.slice(2);
+main(named.length > 0 ? named : Object.keys(BENCHMARKS))
+  .finally(removeAll)
+  .catch((error: unknown) => {
+    process.stderr.write(`${String(error)}\n`);
+    process.exitCode = 1;
+  });

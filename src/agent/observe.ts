@@ -1,0 +1,48 @@
+import type { SourceProblem } from '../kube/index.ts';
+import type { ProxyObserver } from '../proxy/index.ts';
+import type { Logger } from './logger.ts';
+
+/** Writes what the proxy does into the log: one line for what an operator wants to see, the rest at debug level. */
+export function logProxyEvents(logger: Logger): ProxyObserver {
+  return (event) => {
+    const { kind, family } = event;
+    switch (kind) {
+      case 'syncFinished': {
+        const { full, seconds, commit, deltaSize } = event;
+        const figures = { family, full, seconds, kernelSeconds: commit?.kernelSeconds ?? 0, servicePorts: deltaSize };
+        if (full || deltaSize > 0) logger.info({ ...figures, rules: commit?.objects }, 'Synced');
+        else logger.debug(figures, 'Synced, nothing to write');
+        break;
+      }
+      case 'syncFailed': {
+        const { error, stage, retryInMs, full } = event;
+        logger.error({ family, full, stage, retryInMs, err: error }, 'Sync failed; the rules before it stay in force');
+        break;
+      }
+      case 'serviceProblem': {
+        const { serviceName: service, problems } = event;
+        if (problems.length > 0) logger.warn({ family, service, problems }, 'Parts of a Service cannot be used');
+        else logger.info({ family, service }, 'The Service is in order again');
+        break;
+      }
+      default:
+        logger.debug({ family, event: kind }, 'Proxy');
+    }
+  };
+}
+
+/** Tells new problems of the source once, and when they are mended. */
+export function logSourceProblems(logger: Logger): (problems: readonly SourceProblem[]) => void {
+  let known = new Set<string>();
+  return (problems) => {
+    const now = new Set<string>();
+    for (const problem of problems) {
+      const identity = JSON.stringify(problem);
+      now.add(identity);
+      if (!known.has(identity))
+        logger.error({ ...problem }, 'A manifest cannot be used; its last good state stays in force');
+    }
+    if (known.size > 0 && now.size === 0) logger.info('All manifests are in order again');
+    known = now;
+  };
+}

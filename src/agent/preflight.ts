@@ -1,0 +1,65 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { type IpFamily, NodeplaneError } from '../core/index.ts';
+import { type DetectedVariant, detectVariant, type IptablesVariant } from '../proxy/rules/index.ts';
+import { type Exec, readSysctl } from '../sys/index.ts';
+import type { Logger } from './logger.ts';
+
+/** linux/capability.h */
+const CAP_NET_ADMIN = 12n;
+
+/** What this machine can do, one entry for each family that can be served. */
+export type UsableFamilies = ReadonlyMap<IpFamily, DetectedVariant>;
+
+/**
+ * Looks at the machine before anything is changed.
+ *
+ * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_IPTABLES when not even IPv4 has a working iptables
+ */
+export async function preflight(
+  variant: IptablesVariant | 'auto',
+  exec: Exec,
+  logger: Logger,
+): Promise<UsableFamilies> {
+  if (!hasNetAdmin()) {
+    throw new NodeplaneError(
+      'ERR_CONFIG',
+      'Cannot change packet rules without CAP_NET_ADMIN: run as root or grant the capability',
+    );
+  }
+  const families = new Map<IpFamily, DetectedVariant>();
+  const wanted = variant === 'auto' ? undefined : variant;
+  families.set('IPv4', await detectVariant('IPv4', exec, wanted));
+  const missing = whyNoIpv6();
+  if (missing) {
+    logger.info({ reason: missing }, 'IPv6 is not served');
+    return families;
+  }
+  try {
+    families.set('IPv6', await detectVariant('IPv6', exec, wanted));
+  } catch (error) {
+    logger.warn({ err: error }, 'IPv6 is not served: ip6tables does not work here');
+  }
+  return families;
+}
+
+/** The conditions kube-proxy looks at. */
+function whyNoIpv6(): string | undefined {
+  if (!existsSync('/proc/net/if_inet6')) return 'the kernel has no IPv6';
+  if (readSysctl('net/ipv6/conf/all/disable_ipv6') === '1') return 'net.ipv6.conf.all.disable_ipv6 is 1';
+  return undefined;
+}
+
+/** Whether out-of-window packets are let through by conntrack, so that there is no INVALID state to drop. */
+export function isConntrackLiberal(): boolean {
+  try {
+    return readSysctl('net/netfilter/nf_conntrack_tcp_be_liberal') !== '0';
+  } catch {
+    // nf_conntrack is not loaded yet; the kernel's default is 0.
+    return false;
+  }
+}
+
+function hasNetAdmin(): boolean {
+  const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
+  return ((BigInt(`0x${effective}`) >> CAP_NET_ADMIN) & 1n) === 1n;
+}

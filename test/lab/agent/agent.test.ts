@@ -1,0 +1,185 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type Agent, createLab, type LabNode, type Pod, removeAll } from '../lab.ts';
+import { builtProgram } from '../programs.ts';
+
+const lab = createLab();
+const node: LabNode = lab.addNode({ name: 'node-1' });
+const [web, spare, client]: Pod[] = [node.addPod('web'), node.addPod('spare'), node.addPod('client')];
+const manifests = join(lab.folder, 'manifests');
+const SERVICE = { ip: '10.96.0.10', port: 80 };
+let agent: Agent | undefined;
+
+/** A Service with the given pods behind it, as one manifest. */
+function manifest(...pods: Pod[]): string {
+  const endpoints = pods.map((pod) => `  - addresses: [${pod.ip()}]\n    nodeName: node-1\n`).join('');
+  return `apiVersion: v1
+kind: Service
+metadata: { name: web, namespace: demo }
+spec:
+  clusterIP: 10.96.0.10
+  ports: [{ name: http, port: 80 }]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: web-1
+  namespace: demo
+  labels: { kubernetes.io/service-name: web }
+addressType: IPv4
+ports: [{ name: http, port: 8080 }]
+endpoints:
+${endpoints}`;
+}
+
+/** Replaces a manifest as editors do: a new file takes the name of the old one. */
+function save(text: string): void {
+  writeFileSync(join(manifests, '.web.yaml.new'), text);
+  renameSync(join(manifests, '.web.yaml.new'), join(manifests, 'web.yaml'));
+}
+
+const whoAnswers = async () => {
+  const outcome = await client!.connect(SERVICE, { timeoutMs: 300 });
+  return outcome.kind === 'answered' ? outcome.by : outcome.kind;
+};
+const start = async (...flags: string[]) => {
+  agent = await node.startAgent({ manifests, flags });
+  return agent;
+};
+
+beforeAll(async () => {
+  for (const pod of [web, spare]) await pod!.serve({ port: 8080 });
+  mkdirSync(manifests);
+  writeFileSync(
+    join(manifests, 'node.yaml'),
+    `apiVersion: v1\nkind: Node\nmetadata: { name: node-1 }\nspec: { podCIDRs: [${node.podCidrs.join(', ')}] }\n`,
+  );
+});
+afterEach(async () => {
+  await agent?.stop();
+  agent = undefined;
+});
+afterAll(removeAll);
+
+describe('nodeplane agent', () => {
+  it('follows an edited manifest', async () => {
+    save(manifest(web!));
+    await start();
+    expect(await whoAnswers()).toBe('web');
+    save(manifest(spare!));
+    await expect.poll(whoAnswers).toBe('spare');
+    rmSync(join(manifests, 'web.yaml'));
+    await expect.poll(whoAnswers).not.toBe('spare');
+  });
+
+  it('keeps traffic flowing on a manifest it cannot use, names file and line, and takes the mended one', async () => {
+    save(manifest(web!));
+    const { logs, metrics } = await start();
+    const problems = () => logs().filter((line) => line.level === 'error');
+    save(manifest(spare!).replace('port: 80 }', 'port: eighty }'));
+    await expect.poll(problems).toHaveLength(1);
+    expect(problems()[0]).toMatchObject({
+      where: 'web.yaml:6',
+      field: 'spec.ports[0].port',
+      object: 'Service demo/web',
+    });
+    expect(await metrics()).toContain('nodeplane_manifest_problems 1');
+    expect(await whoAnswers()).toBe('web');
+
+    save('kind: [Service\n');
+    await expect.poll(problems).toHaveLength(2);
+    expect(problems()[1]!.where).toMatch(/^web\.yaml:\d+$/);
+    expect(await whoAnswers()).toBe('web');
+
+    save(manifest(spare!));
+    await expect.poll(whoAnswers).toBe('spare');
+    expect(await metrics()).toContain('nodeplane_manifest_problems 0');
+  });
+
+  it('leaves the rules in place when it stops, and a restart writes nothing that is right already', async () => {
+    save(manifest(web!, spare!));
+    await start();
+    const rules = () => node.iptablesSave('nft').replace(/^#.*\n/gm, '');
+    const before = rules();
+    expect(before).toContain('demo/web:http');
+    expect(await agent!.stop()).toBe(0);
+    expect(rules()).toBe(before);
+    expect(['web', 'spare']).toContain(await whoAnswers());
+
+    const { metrics } = await start();
+    expect(rules()).toBe(before);
+    for (const table of ['filter', 'nat']) {
+      expect(await metrics()).toContain(
+        `kubeproxy_sync_proxy_rules_iptables_last{ip_family="IPv4",table="${table}"} 0`,
+      );
+    }
+  });
+
+  it('answers health, mode and metrics where kube-proxy does', async () => {
+    save(manifest(web!));
+    const { metrics } = await start();
+    const get = async (url: string) => await node.httpGet(url);
+    expect((await get('http://127.0.0.1:10256/livez')).status).toBe(200);
+    const healthz = await get(`http://${node.ip()}:10256/healthz`);
+    expect(healthz.status).toBe(200);
+    expect(JSON.parse(healthz.body)).toMatchObject({
+      nodeEligible: true,
+      healthy: true,
+      status: { IPv4: { healthy: true }, IPv6: { healthy: true } },
+    });
+    expect((await get('http://127.0.0.1:10249/proxyMode')).body).toBe('iptables');
+    expect(await metrics()).toMatch(/^kubeproxy_sync_proxy_rules_last_timestamp_seconds\{ip_family="IPv6"\} \d/m);
+  });
+
+  it('is refused, with every reason, when it cannot run', () => {
+    const run = (...args: string[]) => {
+      const { status, stderr } = spawnSync(
+        'ip',
+        ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...args],
+        {
+          encoding: 'utf8',
+        },
+      );
+      return { status, stderr };
+    };
+    expect(run('agent', '--proxy-mode', 'magic', '--iptables-min-sync-period', 'soon')).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(
+        /--manifests is missing.*--iptables-min-sync-period "soon".*--proxy-mode "magic".*ERR_CONFIG/s,
+      ),
+    });
+    expect(run('agent', '--manifests', '/nodeplane/none')).toEqual({
+      status: 1,
+      stderr: expect.stringContaining('Cannot read the folder of manifests "/nodeplane/none"'),
+    });
+  });
+});
+
+describe('nodeplane cleanup', () => {
+  it('removes what is ours and leaves what is not', async () => {
+    node.namespace.run('iptables-nft', '-A', 'INPUT', '-p', 'tcp', '--dport', '22', '-j', 'ACCEPT');
+    save(manifest(web!));
+    await start();
+    await agent!.stop();
+    node.namespace.run(builtProgram('nodeplane'), 'cleanup');
+    for (const family of ['IPv4', 'IPv6'] as const) expect(node.iptablesSave('nft', family)).not.toContain('KUBE-');
+    expect(node.iptablesSave('nft')).toContain('-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT');
+    // Looking for rules of the other variant must not load its tables into the kernel.
+    expect(node.namespace.run('cat', '/proc/net/ip_tables_names')).toBe('');
+  });
+});
+
+describe('the programs', () => {
+  it('run from any folder and through a symbolic link', () => {
+    const elsewhere = join(lab.folder, 'bin');
+    mkdirSync(elsewhere);
+    execFileSync('ln', ['-s', builtProgram('nodeplane'), join(elsewhere, 'np')]);
+    const version = execFileSync(join(elsewhere, 'np'), ['--version'], { cwd: '/', encoding: 'utf8' }).trim();
+    expect(version).toBe(JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version);
+    expect(execFileSync(builtProgram('nodeplane'), ['--help'], { cwd: '/', encoding: 'utf8' })).toMatch(
+      /agent.*cni.*cleanup/s,
+    );
+  });
+});
