@@ -1,0 +1,161 @@
+import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
+import { type Change, PendingChanges } from './changes.ts';
+import type { Commit, Dataplane } from './dataplane.ts';
+import type { ProxyEventBody, ProxyObserver } from './events.ts';
+import { makeNodePlan, type NodeSettings, zoneOf } from './node-plan.ts';
+import { Planner, type PlanUpdate } from './planner.ts';
+import { SyncRunner, type SyncRunnerOptions } from './runner.ts';
+import { sameNodePlan } from './same-plan.ts';
+import type { ServiceStore } from './service-store.ts';
+
+export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minIntervalMs' | 'maxIntervalMs' | 'retry'> {
+  readonly clock: Clock;
+  readonly random?: () => number;
+  readonly nodeName: string;
+  readonly settings: NodeSettings;
+  readonly store: ServiceStore;
+  readonly dataplane: Dataplane;
+  /** The addresses on this machine's interfaces, read anew when the node is looked at. */
+  readonly localAddresses: () => readonly IpAddress[];
+  readonly observers: readonly ProxyObserver[];
+}
+
+/**
+ * One family put together: objects change -> the Services concerned are planned again -> the difference goes to the
+ * dataplane, at the pace of the runner. Nothing is written before `start`.
+ */
+export class FamilyProxy {
+  readonly #options: FamilyProxyOptions;
+  readonly #family: IpFamily;
+  readonly #changes: PendingChanges;
+  readonly #planner: Planner;
+  readonly #runner: SyncRunner;
+  #started = false;
+  /** What the current run is at, and since when: told if it fails. */
+  #stage: 'plan' | 'commit' = 'plan';
+  #runBegan = 0;
+
+  constructor(options: FamilyProxyOptions) {
+    const { clock, dataplane, nodeName } = options;
+    this.#options = options;
+    this.#family = dataplane.family;
+    this.#changes = new PendingChanges(clock.now());
+    this.#planner = new Planner({ family: this.#family, nodeName, ...this.#lookAtNode() });
+    this.#runner = new SyncRunner({
+      ...options,
+      run: (full) => this.#run(full),
+      failed: (error, full, retryInMs) => {
+        const seconds = this.#secondsSince(this.#runBegan);
+        this.#tell({ kind: 'syncFailed', full, seconds, error, stage: this.#stage, retryInMs });
+      },
+    });
+  }
+
+  /** The plan as it is now, synced or not. */
+  get plan(): Planner['plan'] {
+    return this.#planner.plan;
+  }
+
+  /** Begins to sync. Call it when the store holds everything: what is not in it then is removed from the kernel. */
+  start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#tell({ kind: 'started' });
+    this.#tell({ kind: 'queued', reason: 'start' });
+    this.#runner.start();
+  }
+
+  /** Waits for the sync in flight and makes no more; the kernel stays as it is. */
+  async stop(): Promise<void> {
+    this.#started = false;
+    await this.#runner.stop();
+  }
+
+  /**
+   * Says that the store has something new about these Services (two when a slice moved from one to another).
+   * The change itself comes from `changeOf`.
+   */
+  touch(serviceNames: Iterable<string>, change: Change): void {
+    this.#changes.add(serviceNames, change);
+    this.#tell({ kind: 'changed', object: change.kind, pending: this.#changes.counts });
+    if (!this.#started) return;
+    this.#tell({ kind: 'queued', reason: 'change' });
+    this.#runner.request();
+  }
+
+  /** Looks at the Node object and the local addresses again; a full sync follows if they matter. */
+  nodeChanged(): void {
+    if (!this.#started) return;
+    const { node, zone } = this.#lookAtNode();
+    if (zone === this.#planner.zone && sameNodePlan(node, this.#planner.plan.node)) return;
+    this.#tell({ kind: 'queued', reason: 'node' });
+    this.#runner.requestFull();
+  }
+
+  /** Asks for a full sync, for example because the kernel was found to differ from the plan. */
+  resync(): void {
+    if (!this.#started) return;
+    this.#tell({ kind: 'queued', reason: 'request' });
+    this.#runner.requestFull();
+  }
+
+  async #run(full: boolean): Promise<void> {
+    this.#stage = 'plan';
+    this.#runBegan = this.#options.clock.now();
+    const { serviceNames, triggerTimes } = this.#changes.take();
+    try {
+      this.#tell({ kind: 'syncStarted', full });
+      const { delta } = full ? this.#planAll() : this.#plan(serviceNames);
+      const deltaSize = delta.upserted.length + delta.removed.length;
+      this.#stage = 'commit';
+      const { dataplane } = this.#options;
+      let commit: Commit | undefined;
+      if (full) commit = await dataplane.resync(this.#planner.plan);
+      else if (deltaSize > 0) commit = await dataplane.sync(this.#planner.plan, delta);
+      const seconds = this.#secondsSince(this.#runBegan);
+      const { noLocalEndpoints } = this.#planner;
+      this.#tell({ kind: 'syncFinished', full, seconds, commit, deltaSize, triggerTimes, noLocalEndpoints });
+    } catch (error) {
+      this.#changes.giveBack(triggerTimes);
+      throw error;
+    }
+  }
+
+  #planAll(): PlanUpdate {
+    const { node, zone } = this.#lookAtNode();
+    this.#planner.setNode(node, zone);
+    return this.#report(this.#planner.rebuild(this.#options.store));
+  }
+
+  #plan(serviceNames: readonly string[]): PlanUpdate {
+    return this.#report(this.#planner.update(serviceNames, this.#options.store));
+  }
+
+  #report(update: PlanUpdate): PlanUpdate {
+    for (const problem of update.problems) this.#tell({ kind: 'serviceProblem', ...problem });
+    return update;
+  }
+
+  #lookAtNode(): { node: ReturnType<typeof makeNodePlan>; zone: string } {
+    const { store, nodeName, settings, localAddresses } = this.#options;
+    const node = store.node(nodeName);
+    const plan = makeNodePlan({ family: this.#family, node, settings, localAddresses: localAddresses() });
+    return { node: plan, zone: zoneOf(node) };
+  }
+
+  #secondsSince(began: number): number {
+    return Math.max(0, this.#options.clock.now() - began) / 1000;
+  }
+
+  #tell(body: ProxyEventBody): void {
+    const { clock, dataplane, observers } = this.#options;
+    const event = { family: this.#family, mode: dataplane.mode, at: clock.now(), ...body };
+    for (const observer of observers) {
+      try {
+        observer(event);
+      } catch (error) {
+        process.emitWarning(error instanceof Error ? error : String(error));
+      }
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import type { Clock, IpFamily } from '../core/index.ts';
+import type { Node } from '../kube/index.ts';
+import type { ProxyEvent } from './events.ts';
+
+export interface ProxyHealthOptions {
+  readonly clock: Clock;
+  /** How long a wanted sync may be outstanding before the proxy counts as unhealthy; kube-proxy: twice the sync period. */
+  readonly timeoutMs: number;
+}
+
+/** An answer of the health server. */
+export interface HealthAnswer {
+  readonly status: 200 | 503;
+  readonly headers: Readonly<Record<string, string>>;
+  /** One line of JSON, without a newline. */
+  readonly body: string;
+}
+
+interface FamilyHealth {
+  /** Milliseconds since the epoch: the start, then each successful sync. */
+  lastUpdated: number | undefined;
+  /** Since when a sync is wanted that no run has taken up yet. */
+  queuedSince: number | undefined;
+  /** Since when the sync now running, or failed and to be retried, is wanted. */
+  unfinishedSince: number | undefined;
+}
+
+/** The autoscaler's sign that the node will go: load balancers shall stop sending to it. */
+const LEAVING_TAINT = 'ToBeDeletedByClusterAutoscaler';
+
+const HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' };
+
+/** Go's zero time, which kube-proxy shows for "never". */
+const NEVER = '0001-01-01T00:00:00Z';
+
+/**
+ * Whether the proxy keeps up, as kube-proxy's /healthz and /livez tell it: unhealthy means that a family has wanted to
+ * sync for longer than the timeout and has not succeeded. Feed it with `observe`; before anything is known all is well.
+ */
+export class ProxyHealth {
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #families = new Map<IpFamily, FamilyHealth>();
+  #nodeEligible = true;
+
+  constructor({ clock, timeoutMs }: ProxyHealthOptions) {
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** A ProxyObserver. */
+  readonly observe = (event: ProxyEvent): void => {
+    const family = this.#family(event.family);
+    switch (event.kind) {
+      case 'started':
+        family.lastUpdated = event.at;
+        break;
+      case 'queued':
+        family.queuedSince ??= event.at;
+        break;
+      case 'syncStarted':
+        family.unfinishedSince ??= family.queuedSince ?? event.at;
+        family.queuedSince = undefined;
+        break;
+      case 'syncFinished':
+        family.lastUpdated = event.at;
+        family.unfinishedSince = undefined;
+        break;
+    }
+  };
+
+  /** Takes in our Node object; undefined: it does not exist, and load balancers should not send to it. */
+  nodeChanged(node: Node | undefined): void {
+    this.#nodeEligible =
+      node !== undefined &&
+      node.metadata.deletionTimestamp === undefined &&
+      !node.spec?.taints?.some((taint) => taint.key === LEAVING_TAINT);
+  }
+
+  /** Whether all families keep up, whatever the node's own fate. */
+  isHealthy(): boolean {
+    return [...this.#families.values()].every((family) => this.#keepsUp(family));
+  }
+
+  /** For load balancers: 200 if the proxy is healthy and the node is to receive traffic. */
+  healthz(): HealthAnswer {
+    return this.#answer(this.isHealthy() && this.#nodeEligible, { nodeEligible: this.#nodeEligible });
+  }
+
+  /** For the kubelet: 200 if the proxy is healthy. */
+  livez(): HealthAnswer {
+    return this.#answer(this.isHealthy(), {});
+  }
+
+  #answer(good: boolean, eligibility: { readonly nodeEligible?: boolean }): HealthAnswer {
+    const now = this.#clock.now();
+    const updates = [...this.#families.values()].flatMap(({ lastUpdated }) => lastUpdated ?? []);
+    const newest = updates.length > 0 ? Math.max(...updates) : undefined;
+    const families = ([...this.#families.keys()] satisfies IpFamily[]).sort();
+    const status = Object.fromEntries(
+      families.map((name) => {
+        const family = this.#family(name);
+        return [name, { lastUpdated: formatTime(family.lastUpdated), healthy: this.#keepsUp(family) }];
+      }),
+    );
+    // The order of the fields is part of the interface.
+    const body = JSON.stringify({
+      lastUpdated: formatTime(good ? now : newest),
+      currentTime: formatTime(now),
+      ...eligibility,
+      healthy: this.isHealthy(),
+      ...(families.length > 0 ? { status } : {}),
+    });
+    return { status: good ? 200 : 503, headers: HEADERS, body };
+  }
+
+  #keepsUp({ unfinishedSince, queuedSince }: FamilyHealth): boolean {
+    const since = unfinishedSince ?? queuedSince;
+    return since === undefined || this.#clock.now() - since < this.#timeoutMs;
+  }
+
+  #family(name: IpFamily): FamilyHealth {
+    let family = this.#families.get(name);
+    if (!family) {
+      family = { lastUpdated: undefined, queuedSince: undefined, unfinishedSince: undefined };
+      this.#families.set(name, family);
+    }
+    return family;
+  }
+}
+
+/** RFC 3339 as Go prints it with nanoseconds: zeros at the end of the fraction are left out. */
+function formatTime(ms: number | undefined): string {
+  return ms === undefined ? NEVER : new Date(ms).toISOString().replace(/\.?0*Z$/, 'Z');
+}

@@ -1,0 +1,89 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { makeNodePlan, type PlanDelta, Planner } from '../../src/proxy/index.ts';
+import { FakeDataplane } from './fake-dataplane.ts';
+import { FakeServiceStore, makeService, makeSlice } from './service-objects.ts';
+
+const NODE = makeNodePlan({
+  family: 'IPv4',
+  node: undefined,
+  settings: { clusterCidrs: [], masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'all' },
+  localAddresses: [],
+});
+
+let store: FakeServiceStore;
+let planner: Planner;
+let dataplane: FakeDataplane;
+
+function put(name: string, endpoint: string): PlanDelta {
+  store.services.set(name, makeService(name));
+  store.slicesByService.set(name, [makeSlice(name, [endpoint])]);
+  return planner.update([name], store).delta;
+}
+
+function drop(name: string): PlanDelta {
+  store.services.delete(name);
+  return planner.update([name], store).delta;
+}
+
+beforeEach(async () => {
+  store = new FakeServiceStore();
+  planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE });
+  dataplane = new FakeDataplane();
+  put('a/x', '10.0.0.1');
+  await dataplane.resync(planner.plan);
+});
+
+it('follows honest deltas', async () => {
+  await dataplane.sync(planner.plan, put('a/y', '10.0.0.2'));
+  await dataplane.sync(planner.plan, drop('a/x'));
+  expect([...dataplane.kernel.keys()]).toEqual(['a/y:/TCP']);
+  expect(dataplane.calls.map(({ method, upserted, removed }) => [method, upserted, removed])).toEqual([
+    ['resync', [], []],
+    ['sync', ['a/y:/TCP'], []],
+    ['sync', [], ['a/x:/TCP']],
+  ]);
+});
+
+describe('refuses', () => {
+  const EMPTY: PlanDelta = { upserted: [], removed: [] };
+  const sync = (delta: PlanDelta) => dataplane.sync(planner.plan, delta);
+
+  it('a delta that says too little', async () => {
+    put('a/y', '10.0.0.2');
+    await expect(sync(EMPTY)).rejects.toThrow('"a/y:/TCP" differs from the last commit');
+    drop('a/y');
+    drop('a/x');
+    await expect(sync(EMPTY)).rejects.toThrow('"a/x:/TCP" is gone from the plan');
+  });
+
+  it('a delta that says what is not so', async () => {
+    const port = planner.plan.ports.get('a/x:/TCP')!;
+    await expect(sync({ upserted: [], removed: [port] })).rejects.toThrow(
+      '"a/x:/TCP" is removed but still in the plan',
+    );
+    await expect(sync({ upserted: [{ ...port, key: 'a/z:/TCP' }], removed: [] })).rejects.toThrow('not in the plan');
+    await expect(sync({ upserted: [], removed: [{ ...port, key: 'a/z:/TCP' }] })).rejects.toThrow('never committed');
+  });
+
+  it('a sync at the beginning, and after a failure', async () => {
+    await expect(new FakeDataplane().sync(planner.plan, EMPTY)).rejects.toThrow('only resync will do');
+    dataplane.failNext();
+    await expect(sync(EMPTY)).rejects.toThrow('The fake kernel refuses');
+    await expect(sync(EMPTY)).rejects.toThrow('only resync will do');
+    await dataplane.resync(planner.plan);
+    await sync(EMPTY);
+  });
+
+  it('calls that overlap', async () => {
+    const release = dataplane.hold();
+    const first = sync(EMPTY);
+    await expect(sync(EMPTY)).rejects.toThrow('two calls overlap');
+    release();
+    await first;
+  });
+
+  it('a new node plan without a resync', async () => {
+    planner.setNode({ ...NODE, masqueradeAll: true }, '');
+    await expect(sync(EMPTY)).rejects.toThrow('the node plan changed');
+  });
+});

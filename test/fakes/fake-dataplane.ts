@@ -1,0 +1,151 @@
+import type { IpFamily } from '../../src/core/index.ts';
+import {
+  type Commit,
+  type Dataplane,
+  type Drift,
+  type Plan,
+  type PlanDelta,
+  type ProxyMode,
+  type ServicePortPlan,
+  sameNodePlan,
+  samePortPlan,
+} from '../../src/proxy/index.ts';
+
+/** One call as it came in, with what the dataplane was shown at that moment. */
+export interface DataplaneCall {
+  readonly method: 'sync' | 'resync';
+  /** Keys of the delta; empty for a resync. */
+  readonly upserted: readonly string[];
+  readonly removed: readonly string[];
+  readonly planKeys: readonly string[];
+  readonly node: Plan['node'];
+}
+
+/**
+ * A dataplane whose kernel is a Map. It holds callers to the contract of `Dataplane` and throws when they break it:
+ * calls must not overlap, a delta must agree with its plan and cover every difference to the last commit, and after a
+ * failure only `resync` will do.
+ */
+export class FakeDataplane implements Dataplane {
+  readonly mode: ProxyMode;
+  readonly family: IpFamily;
+  readonly calls: DataplaneCall[] = [];
+  /** What the kernel holds. */
+  readonly kernel = new Map<string, ServicePortPlan>();
+  #node: Plan['node'] | undefined;
+  #failures: unknown[] = [];
+  #inCall = false;
+  #needsResync = true;
+  #held: Promise<void> | undefined;
+
+  constructor(family: IpFamily = 'IPv4', mode: ProxyMode = 'iptables') {
+    this.family = family;
+    this.mode = mode;
+  }
+
+  /** Makes the next call fail, after it has done half of its work. */
+  failNext(error: unknown = new Error('The fake kernel refuses')): void {
+    this.#failures.push(error);
+  }
+
+  /** Makes calls wait until the returned function is called. */
+  hold(): () => void {
+    const { promise, resolve } = withResolvers();
+    this.#held = promise;
+    return () => {
+      this.#held = undefined;
+      resolve();
+    };
+  }
+
+  async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
+    if (this.#needsResync) throw new ContractBroken('sync was called where only resync will do');
+    checkDelta(plan, delta, this.kernel);
+    this.#record('sync', plan, delta);
+    return this.#commit(plan, delta, delta.upserted.length);
+  }
+
+  async resync(plan: Plan): Promise<Commit> {
+    const delta = {
+      upserted: [...plan.ports.values()],
+      removed: [...this.kernel.values()].filter((port) => !plan.ports.has(port.key)),
+    };
+    this.#record('resync', plan, { upserted: [], removed: [] });
+    this.#node = plan.node;
+    return this.#commit(plan, delta, plan.ports.size);
+  }
+
+  async verify(): Promise<readonly Drift[]> {
+    return [];
+  }
+
+  async cleanup(): Promise<void> {
+    this.kernel.clear();
+    this.#needsResync = true;
+  }
+
+  async #commit(plan: Plan, delta: PlanDelta, written: number): Promise<Commit> {
+    if (this.#inCall) throw new ContractBroken('two calls overlap');
+    if (this.#node && !sameNodePlan(this.#node, plan.node)) {
+      throw new ContractBroken('the node plan changed without a resync');
+    }
+    this.#inCall = true;
+    try {
+      if (this.#held) await this.#held;
+      for (const port of delta.removed) this.kernel.delete(port.key);
+      if (this.#failures.length > 0) {
+        this.#needsResync = true;
+        throw this.#failures.shift();
+      }
+      for (const port of delta.upserted) this.kernel.set(port.key, port);
+      this.#needsResync = false;
+      return { kernelSeconds: 0, objects: { nat: { total: this.kernel.size, written } } };
+    } finally {
+      this.#inCall = false;
+    }
+  }
+
+  #record(method: DataplaneCall['method'], plan: Plan, delta: PlanDelta): void {
+    this.calls.push({
+      method,
+      upserted: delta.upserted.map((port) => port.key),
+      removed: delta.removed.map((port) => port.key),
+      planKeys: [...plan.ports.keys()],
+      node: plan.node,
+    });
+  }
+}
+
+/** The caller is wrong, not the kernel. */
+export class ContractBroken extends Error {}
+
+function checkDelta(plan: Plan, delta: PlanDelta, kernel: ReadonlyMap<string, ServicePortPlan>): void {
+  const upserted = new Set(delta.upserted.map((port) => port.key));
+  const removed = new Set(delta.removed.map((port) => port.key));
+  for (const port of delta.upserted) {
+    if (plan.ports.get(port.key) !== port) throw new ContractBroken(`"${port.key}" is upserted but not in the plan`);
+  }
+  for (const key of removed) {
+    if (plan.ports.has(key)) throw new ContractBroken(`"${key}" is removed but still in the plan`);
+    if (!kernel.has(key)) throw new ContractBroken(`"${key}" is removed but was never committed`);
+  }
+  for (const [key, port] of plan.ports) {
+    const committed = kernel.get(key);
+    if (!upserted.has(key) && !(committed && samePortPlan(committed, port))) {
+      throw new ContractBroken(`"${key}" differs from the last commit but the delta does not say so`);
+    }
+  }
+  for (const key of kernel.keys()) {
+    if (!plan.ports.has(key) && !removed.has(key)) {
+      throw new ContractBroken(`"${key}" is gone from the plan but the delta does not say so`);
+    }
+  }
+}
+
+function withResolvers(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,85 @@
+import type {
+  EndpointSlice,
+  Node,
+  ObjectMeta,
+  Service,
+  ServiceSpec,
+  SliceEndpoint,
+  SlicePort,
+} from '../../src/kube/index.ts';
+import type { ServiceStore } from '../../src/proxy/index.ts';
+
+// Kubernetes objects in few words, for tests of the proxy.
+
+/** A Service `name` (`namespace/name`) with one unnamed TCP port 80, unless `spec` says otherwise. */
+export function makeService(name: string, spec: Partial<ServiceSpec> = {}, status?: Service['status']): Service {
+  const service = {
+    kind: 'Service',
+    metadata: metadata(name),
+    spec: { clusterIP: '10.96.0.10', ports: [{ port: 80 }], ...spec },
+  } as const;
+  return status ? { ...service, status } : service;
+}
+
+export interface SliceOptions {
+  /** Distinguishes the slices of a Service. @default 'a' */
+  readonly suffix?: string;
+  readonly addressType?: EndpointSlice['addressType'];
+  /** @default one unnamed TCP port 8080 */
+  readonly ports?: readonly SlicePort[];
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** A slice of a Service; an endpoint may be given by its address alone. */
+export function makeSlice(
+  serviceName: string,
+  endpoints: readonly (string | SliceEndpoint)[],
+  { suffix = 'a', addressType = 'IPv4', ports = [{ port: 8080 }], annotations = {} }: SliceOptions = {},
+): EndpointSlice {
+  return {
+    kind: 'EndpointSlice',
+    metadata: { ...metadata(`${serviceName}-${suffix}`), annotations },
+    addressType,
+    endpoints: endpoints.map((endpoint) => (typeof endpoint === 'string' ? { addresses: [endpoint] } : endpoint)),
+    ports,
+  };
+}
+
+export function makeNode(name: string, parts: Partial<Node> & { labels?: Record<string, string> } = {}): Node {
+  const { labels = {}, ...rest } = parts;
+  return { kind: 'Node', metadata: { name, namespace: '', labels }, ...rest };
+}
+
+function metadata(name: string): ObjectMeta {
+  const [namespace = '', own = ''] = name.split('/');
+  return { namespace, name: own };
+}
+
+/** A store to fill by hand, which counts how often it is asked. */
+export class FakeServiceStore implements ServiceStore {
+  readonly services = new Map<string, Service>();
+  readonly slicesByService = new Map<string, readonly EndpointSlice[]>();
+  readonly nodes = new Map<string, Node>();
+  /** Objects handed out, names in a listing included. */
+  reads = 0;
+
+  service(name: string): Service | undefined {
+    this.reads++;
+    return this.services.get(name);
+  }
+
+  slices(serviceName: string): readonly EndpointSlice[] {
+    this.reads++;
+    return this.slicesByService.get(serviceName) ?? [];
+  }
+
+  serviceNames(): readonly string[] {
+    this.reads += this.services.size;
+    return [...this.services.keys()];
+  }
+
+  node(name: string): Node | undefined {
+    this.reads++;
+    return this.nodes.get(name);
+  }
+}
