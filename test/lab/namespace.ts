@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** All names of the lab begin with this, followed by the process that made them: `nplab-<pid>-<start time>-…`. */
+/** Names made for one run begin with this, followed by the process that made them: `nplab-<pid>-<start time>-…`. */
 const PREFIX = 'nplab-';
 const NETNS_FOLDER = '/run/netns';
 
@@ -21,24 +21,30 @@ export interface TestNamespace {
 let counter = 0;
 const owned = new Set<() => void>();
 
+/** How a namespace is named. */
+export interface NamespaceOptions {
+  /**
+   * Begins the name instead of the run's own prefix; the name is then the same each time, and no later run sweeps it
+   * away. For what may outlive the process (`release`).
+   */
+  readonly fixedPrefix?: string;
+}
+
 /** Makes an empty namespace (loopback down). It is removed at the latest when the process ends. */
-export function createNamespace(label: string): TestNamespace {
+export function createNamespace(label: string, options: NamespaceOptions = {}): TestNamespace {
   sweepOnce();
-  const name = `${PREFIX}${process.pid}-${startTime(process.pid)}-${++counter}-${label}`;
-  const path = join(NETNS_FOLDER, name);
-  execFileSync('ip', ['netns', 'add', name]);
-  const remove = () => {
-    owned.delete(remove);
-    removeNamespace(name);
-  };
-  owned.add(remove);
+  const unique = `${PREFIX}${process.pid}-${startTime(process.pid)}-${++counter}-`;
+  const name = `${options.fixedPrefix ?? unique}${label}`;
+  execFileSync('ip', ['netns', 'add', name], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const remove = own(() => removeNamespace(name));
   return {
     name,
-    path,
+    path: join(NETNS_FOLDER, name),
     run: (program, ...args) =>
       execFileSync('ip', ['netns', 'exec', name, program, ...args], {
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'pipe'],
+        maxBuffer: 256 * 1024 * 1024,
       }),
     remove,
   };
@@ -48,12 +54,20 @@ export function createNamespace(label: string): TestNamespace {
 export function createFolder(label: string): { readonly path: string; remove(): void } {
   sweepOnce();
   const path = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-${startTime(process.pid)}-${label}-`));
-  const remove = () => {
-    owned.delete(remove);
-    rmSync(path, { recursive: true, force: true });
+  return { path, remove: own(() => rmSync(path, { recursive: true, force: true })) };
+}
+
+/**
+ * Has `remove` called by `removeAll`, at the latest when the process ends, in the reverse order of registration.
+ * Returns the function to call for doing it earlier; it does nothing the second time.
+ */
+export function own(remove: () => void): () => void {
+  sweepOnce();
+  const once = () => {
+    if (owned.delete(once)) remove();
   };
-  owned.add(remove);
-  return { path, remove };
+  owned.add(once);
+  return once;
 }
 
 /** Removes everything this process made. */
@@ -67,6 +81,11 @@ export function removeAll(): void {
   }
 }
 
+/** Leaves everything this process made as it is: nothing is removed any more. */
+export function release(): void {
+  owned.clear();
+}
+
 let swept = false;
 
 /** Once a process: clean up at exit and on signals, and remove what a killed test run left behind. */
@@ -75,10 +94,13 @@ function sweepOnce(): void {
   swept = true;
   process.on('exit', removeAll);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => {
+    // Stays registered while it runs: an impatient second Ctrl-C must not end the process in the middle of this.
+    const onSignal = () => {
       removeAll();
+      process.off(signal, onSignal);
       process.kill(process.pid, signal);
-    });
+    };
+    process.on(signal, onSignal);
   }
   const abandoned = (entry: string) => {
     const [, pid, started] = /^nplab-(\d+)-(\d+)-/.exec(entry) ?? [];
@@ -92,17 +114,21 @@ function sweepOnce(): void {
   }
 }
 
-function removeNamespace(name: string): void {
-  if (!existsSync(join(NETNS_FOLDER, name))) return;
-  const pids = execFileSync('ip', ['netns', 'pids', name], { encoding: 'utf8' })
-    .split('\n')
-    .filter(Boolean)
-    .map(Number);
-  for (const pid of pids) {
-    // A test that entered the namespace itself is listed too; it must not end itself.
-    if (pid !== process.pid) killQuietly(pid);
+/** Ends the processes inside a namespace and removes it; nothing when it is gone. */
+export function removeNamespace(name: string): void {
+  const path = join(NETNS_FOLDER, name);
+  if (!existsSync(path)) return;
+  try {
+    const pids = execFileSync('ip', ['netns', 'pids', name], { encoding: 'utf8' }).split('\n').filter(Boolean);
+    for (const pid of pids.map(Number)) {
+      // A test that entered the namespace itself is listed too; it must not end itself.
+      if (pid !== process.pid) killQuietly(pid);
+    }
+    execFileSync('ip', ['netns', 'del', name], { stdio: ['ignore', 'ignore', 'pipe'] });
+  } catch (error) {
+    // Two runs may sweep the same leftovers at once.
+    if (existsSync(path)) throw error;
   }
-  execFileSync('ip', ['netns', 'del', name]);
 }
 
 function killQuietly(pid: number): void {
@@ -114,7 +140,7 @@ function killQuietly(pid: number): void {
 }
 
 /** The kernel's start time of a process, which tells it from a later one with the same number; '' when it is gone. */
-function startTime(pid: number): string {
+export function startTime(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';

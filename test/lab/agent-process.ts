@@ -1,0 +1,127 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Host } from './host.ts';
+import { builtProgram } from './programs.ts';
+
+/** How to run the agent. */
+export interface AgentOptions {
+  /** The directory of manifests it reads. */
+  readonly manifests: string;
+  /** Further flags: `['--proxy-mode', 'iptables']`. @default none */
+  readonly flags?: readonly string[];
+  /** Lets it live on when this process ends. @default false */
+  readonly detached?: boolean;
+}
+
+/** A running `nodeplane agent`. */
+export interface Agent {
+  readonly pid: number;
+  /** Where its output goes. */
+  readonly logFile: string;
+  /** The log so far, as parsed JSON lines; lines that are not JSON appear as `{ msg }`. */
+  logs(): Record<string, unknown>[];
+  /** Its metrics in Prometheus' text form. */
+  metrics(): Promise<string>;
+  /** SIGTERM, then waits for its end. Resolves to the exit status. */
+  stop(): Promise<number>;
+  /** SIGKILL, then waits for its end. */
+  kill(): Promise<void>;
+}
+
+const HEALTH_URL = 'http://127.0.0.1:10256/livez';
+const METRICS_URL = 'http://127.0.0.1:10249/metrics';
+const FIRST_SYNC = /^kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{[^}]*ip_family="IPv4"[^}]*\})? ([\d.e+]+)$/m;
+const START_TIMEOUT_MS = 20_000;
+const STOP_TIMEOUT_MS = 10_000;
+
+/**
+ * Starts `nodeplane agent` inside a node's namespace and waits until it is healthy and has synced once.
+ *
+ * @param folder the lab's folder: log file and iptables lock go there, so that labs do not wait for each other
+ * @throws with the end of its log when it ends early or is not ready in time
+ */
+export async function startAgent(node: Host, folder: string, options: AgentOptions): Promise<Agent> {
+  const logFile = join(folder, `agent-${node.name}.log`);
+  const log = openSync(logFile, 'a');
+  const flags = ['agent', '--manifests', options.manifests, '--node-name', node.name, ...(options.flags ?? [])];
+  const child = spawn('ip', ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...flags], {
+    stdio: ['ignore', log, log],
+    env: { ...process.env, XTABLES_LOCKFILE: join(folder, 'xtables.lock') },
+    detached: options.detached ?? false,
+  });
+  closeSync(log);
+  const ended = new Promise<number>((resolve) => {
+    child.on('exit', (code, signal) => resolve(code ?? (signal === 'SIGKILL' ? 137 : 143)));
+    child.on('error', () => resolve(127));
+  });
+  const end = (signal: NodeJS.Signals) => endProcess(child, ended, signal, logFile);
+  try {
+    await ready(node, ended, logFile);
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+  if (options.detached) child.unref();
+  return {
+    pid: child.pid!,
+    logFile,
+    logs: () => readFileSync(logFile, 'utf8').split('\n').filter(Boolean).map(parseLogLine),
+    metrics: async () => (await node.httpGet(METRICS_URL)).body,
+    stop: () => end('SIGTERM'),
+    kill: async () => void (await end('SIGKILL')),
+  };
+}
+
+async function ready(node: Host, ended: Promise<number>, logFile: string): Promise<void> {
+  let status: number | undefined;
+  void ended.then((code) => {
+    status = code;
+  });
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  let last = '';
+  while (Date.now() < deadline) {
+    if (status !== undefined) throw new Error(`The agent ended with status ${status} at its start:\n${tail(logFile)}`);
+    try {
+      const health = await node.httpGet(HEALTH_URL);
+      const synced = FIRST_SYNC.exec((await node.httpGet(METRICS_URL)).body);
+      if (health.status === 200 && Number(synced?.[1]) > 0) return;
+      last = `${HEALTH_URL} answered ${health.status}, last sync at ${synced?.[1] ?? 'no time'}`;
+    } catch (error) {
+      last = (error as Error).message;
+    }
+    await delay(20);
+  }
+  throw new Error(`The agent was not ready within ${START_TIMEOUT_MS} ms (${last}):\n${tail(logFile)}`);
+}
+
+async function endProcess(
+  child: ChildProcess,
+  ended: Promise<number>,
+  signal: NodeJS.Signals,
+  logFile: string,
+): Promise<number> {
+  child.kill(signal);
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    child.kill('SIGKILL');
+  }, STOP_TIMEOUT_MS);
+  const status = await ended;
+  clearTimeout(timer);
+  if (late) throw new Error(`The agent did not end within ${STOP_TIMEOUT_MS} ms of ${signal}:\n${tail(logFile)}`);
+  return status;
+}
+
+function tail(logFile: string): string {
+  return readFileSync(logFile, 'utf8').split('\n').slice(-40).join('\n');
+}
+
+function parseLogLine(line: string): Record<string, unknown> {
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return { msg: line };
+  }
+}

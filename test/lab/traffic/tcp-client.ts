@@ -1,0 +1,98 @@
+import { connect, type Socket } from 'node:net';
+import { answered, failure, timedOut } from './outcome.ts';
+import type { ConnectOptions, Outcome, Target } from './protocol.ts';
+
+const QUESTION = 'who\n';
+
+/** Connects, asks who is there, and closes. */
+export async function connectTcp(target: Target, options: ConnectOptions): Promise<Outcome> {
+  const { outcome, socket } = await openTcp(target, options);
+  socket.destroy();
+  return outcome;
+}
+
+/** Connects, asks who is there, and leaves the connection open (destroyed unless answered). */
+export async function openTcp(
+  target: Target,
+  options: ConnectOptions,
+): Promise<{ readonly outcome: Outcome; readonly socket: Socket }> {
+  const startedAt = performance.now();
+  const socket = connect({
+    host: target.ip,
+    port: target.port,
+    noDelay: true,
+    ...(options.sourceIp === undefined ? {} : { localAddress: options.sourceIp }),
+    ...(options.sourcePort === undefined ? {} : { localPort: options.sourcePort }),
+  });
+  socket.setEncoding('utf8');
+  const outcome = await converse(
+    socket,
+    QUESTION,
+    options.timeoutMs ?? 2000,
+    (line) => answered(line, startedAt),
+    startedAt,
+  );
+  return { outcome, socket };
+}
+
+/** Sends one line over an open connection and waits for the same line back. */
+export function echoTcp(socket: Socket, before: Outcome, timeoutMs: number): Promise<Outcome> {
+  const startedAt = performance.now();
+  if (before.kind !== 'answered') return Promise.resolve(before);
+  const line = `echo ${Math.random()}\n`;
+  return converse(
+    socket,
+    line,
+    timeoutMs,
+    (reply) => {
+      if (reply !== line) throw new Error(`Echo of "${line.trim()}" came back as "${reply.trim()}"`);
+      return { ...before, ms: Math.round((performance.now() - startedAt) * 10) / 10 };
+    },
+    startedAt,
+  );
+}
+
+/** Writes a line and turns whatever comes first into an outcome: a line, an error, the end, the time limit. */
+function converse(
+  socket: Socket,
+  question: string,
+  timeoutMs: number,
+  onLine: (line: string) => Outcome,
+  startedAt: number,
+): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    let received = '';
+    const finish = (result: () => Outcome) => {
+      clearTimeout(timer);
+      socket.off('data', onData).off('error', onError).off('close', onClose);
+      // Errors after the outcome are told by the next use of a held connection.
+      socket.on('error', () => {});
+      try {
+        const outcome = result();
+        if (outcome.kind !== 'answered') socket.destroy();
+        resolve(outcome);
+      } catch (error) {
+        socket.destroy();
+        reject(error);
+      }
+    };
+    const onData = (chunk: string) => {
+      received += chunk;
+      const end = received.indexOf('\n');
+      if (end >= 0) finish(() => onLine(received.slice(0, end + 1)));
+    };
+    const onError = (error: NodeJS.ErrnoException) => finish(() => failure(error, startedAt));
+    const onClose = () => finish(() => failure(closedError(), startedAt));
+    const timer = setTimeout(() => finish(() => timedOut(startedAt)), timeoutMs);
+    if (socket.destroyed) {
+      finish(() => failure(closedError(), startedAt));
+      return;
+    }
+    socket.on('data', onData).on('error', onError).on('close', onClose);
+    socket.write(question);
+  });
+}
+
+function closedError(): NodeJS.ErrnoException {
+  return Object.assign(new Error('Connection closed before the answer'), { code: 'ECONNRESET' });
+}

@@ -1,0 +1,65 @@
+import { createServer, type Socket } from 'node:net';
+import { answerLine, plainAddress } from './outcome.ts';
+import type { Seen } from './protocol.ts';
+
+export interface RunningServer {
+  stop(): Promise<void>;
+}
+
+/**
+ * A TCP server that answers the first line of each connection with its name and the client it saw, and echoes every
+ * further line, so that a connection can be held open and tried again later.
+ *
+ * A first line that is an HTTP request gets an HTTP answer instead: that makes every lab server usable with curl.
+ */
+export async function serveTcp(name: string, port: number, ip: string): Promise<RunningServer> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    // A client may break its connection at any time; that is its outcome, not ours.
+    socket.on('error', () => socket.destroy());
+    converse(socket, {
+      by: name,
+      source: plainAddress(socket.remoteAddress ?? ''),
+      sourcePort: socket.remotePort ?? 0,
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, host: ip, backlog: 1024 }, resolve);
+  });
+  return {
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.resetAndDestroy();
+      }),
+  };
+}
+
+function converse(socket: Socket, seen: Seen): void {
+  let received = '';
+  let greeted = false;
+  socket.setEncoding('utf8');
+  socket.setNoDelay(true);
+  socket.on('data', (chunk: string) => {
+    received += chunk;
+    if (!greeted && received.startsWith('GET ')) {
+      // Answer only a complete request: closing with unread bytes would reset the connection.
+      if (received.includes('\r\n\r\n')) socket.end(httpAnswer(seen));
+      return;
+    }
+    for (let end = received.indexOf('\n'); end >= 0; end = received.indexOf('\n')) {
+      const line = received.slice(0, end + 1);
+      received = received.slice(end + 1);
+      socket.write(greeted ? line : answerLine(seen));
+      greeted = true;
+    }
+  });
+}
+
+function httpAnswer(seen: Seen): string {
+  const body = `${seen.by} answers ${seen.source} port ${seen.sourcePort}\n`;
+  return `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
+}

@@ -1,0 +1,58 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import { answered, answerLine, failure, plainAddress, timedOut } from './outcome.ts';
+import type { ConnectOptions, Outcome, Target } from './protocol.ts';
+import type { RunningServer } from './tcp-server.ts';
+
+/** A UDP server that answers every datagram with its name and the client it saw. */
+export async function serveUdp(name: string, port: number, ip: string): Promise<RunningServer> {
+  const socket = createSocket(isIPv6(ip) ? 'udp6' : 'udp4');
+  socket.on('message', (_data, from) => {
+    const seen = { by: name, source: plainAddress(from.address), sourcePort: from.port };
+    socket.send(answerLine(seen), from.port, from.address);
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject);
+    socket.bind({ port, address: ip }, resolve);
+  });
+  // An ICMP error for an earlier answer must not end the server.
+  socket.on('error', () => {});
+  return { stop: () => new Promise((resolve) => socket.close(() => resolve())) };
+}
+
+/** Sends one datagram and waits for the answer. */
+export async function exchangeUdp(target: Target, options: ConnectOptions): Promise<Outcome> {
+  const startedAt = performance.now();
+  const socket = createSocket(isIPv6(target.ip) ? 'udp6' : 'udp4');
+  try {
+    return await ask(socket, target, options, startedAt);
+  } finally {
+    socket.close();
+  }
+}
+
+function ask(socket: Socket, target: Target, options: ConnectOptions, startedAt: number): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const finish = (result: () => Outcome) => {
+      clearTimeout(timer);
+      try {
+        resolve(result());
+      } catch (error) {
+        reject(error);
+      }
+    };
+    const failed = (error: NodeJS.ErrnoException) => finish(() => failure(error, startedAt));
+    const timer = setTimeout(() => finish(() => timedOut(startedAt)), options.timeoutMs ?? 2000);
+    socket.on('error', failed);
+    socket.on('message', (data) => finish(() => answered(data.toString('utf8'), startedAt)));
+    // Only a connected socket hears of ICMP errors, which is how a REJECT shows.
+    socket.on('connect', () => socket.send('who\n', (error) => error && failed(error)));
+    socket.bind(
+      {
+        ...(options.sourceIp === undefined ? {} : { address: options.sourceIp }),
+        port: options.sourcePort ?? 0,
+      },
+      () => socket.connect(target.port, target.ip, (error?: Error) => error && failed(error)),
+    );
+  });
+}
