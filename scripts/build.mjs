@@ -1,16 +1,14 @@
 // Builds dist/: two executables and what they need beside them. Run by `npm run build`.
-import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const dist = join(root, 'dist');
+// Made in a folder of its own and put in place at the end: programs that run from dist/ meanwhile do not lose it.
+const dist = mkdtempSync(join(root, 'dist.new-'));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-
-rmSync(dist, { recursive: true, force: true });
-mkdirSync(dist);
 
 /** CommonJS, because it starts faster than ESM and runs from any folder, whatever package.json lies above it. */
 async function bundle(entry, output, { executable = true } = {}) {
@@ -34,14 +32,28 @@ async function bundle(entry, output, { executable = true } = {}) {
   if (executable) chmodSync(join(dist, output), 0o755);
 }
 
-await Promise.all([
-  bundle('src/cli/main.ts', 'nodeplane'),
-  bundle('src/cli/cni.ts', 'nodeplane-cni'),
-  bundle('demo/main.ts', 'nodeplane-demo'),
-  bundle('test/lab/netns-worker.ts', 'netns-worker.js', { executable: false }),
-]);
-writeFileSync(join(dist, 'package.json'), '{ "type": "commonjs" }\n');
-cpSync(koffiNativeFile(), join(dist, 'koffi.node'));
+try {
+  await buildAll();
+} catch (error) {
+  rmSync(dist, { recursive: true });
+  throw error;
+}
+
+async function buildAll() {
+  await Promise.all([
+    bundle('src/cli/main.ts', 'nodeplane'),
+    bundle('src/cli/cni.ts', 'nodeplane-cni'),
+    bundle('demo/main.ts', 'nodeplane-demo'),
+    bundle('bench/main.ts', 'nodeplane-bench'),
+    bundle('test/lab/netns-worker.ts', 'netns-worker.js', { executable: false }),
+  ]);
+  writeFileSync(join(dist, 'package.json'), '{ "type": "commonjs" }\n');
+  cpSync(koffiNativeFile(), join(dist, 'koffi.node'));
+  chmodSync(dist, 0o755);
+  const target = join(root, 'dist');
+  rmSync(target, { recursive: true, force: true });
+  renameSync(dist, target);
+}
 
 function koffiNativeFile() {
   const require = createRequire(import.meta.url);

@@ -26,6 +26,7 @@ export async function preflight(
       'Cannot change packet rules without CAP_NET_ADMIN: run as root or grant the capability',
     );
   }
+  warnAboutBridges(logger);
   const families = new Map<IpFamily, DetectedVariant>();
   const wanted = variant === 'auto' ? undefined : variant;
   families.set('IPv4', await detectVariant('IPv4', exec, wanted));
@@ -40,6 +41,24 @@ export async function preflight(
     logger.warn({ err: error }, 'IPv6 is not served: ip6tables does not work here');
   }
   return families;
+}
+
+/**
+ * Two pods of one bridge talk without the bridge's packets meeting iptables, unless br_netfilter says otherwise: then the
+ * answer of a Service's pod would reach a client on the same bridge untranslated, and be ignored.
+ */
+function warnAboutBridges(logger: Logger): void {
+  let value: string;
+  try {
+    value = readSysctl('net/bridge/bridge-nf-call-iptables');
+  } catch {
+    value = 'not there';
+  }
+  if (value === '1') return;
+  logger.warn(
+    { 'net.bridge.bridge-nf-call-iptables': value },
+    'Services may not work between pods on the same bridge: run "modprobe br_netfilter" and set the sysctl to 1',
+  );
 }
 
 /** The conditions kube-proxy looks at. */
