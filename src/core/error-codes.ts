@@ -13,6 +13,8 @@ export const ERROR_CODES = {
   ERR_EXEC: 'A program could not be run, failed, or took too long. The message holds its own error output.',
   ERR_NETLINK_ACK:
     'The kernel refused a netlink request. The message names request, object, errno and the kernel’s text.',
+  ERR_ENCODE:
+    'A value does not fit the field of the binary message it is for. The message names field and value; correct the value.',
   ERR_NETLINK_DECODE: 'Bytes received over netlink do not have the expected shape. Report it with the message.',
   ERR_NETLINK_SOCKET: 'A netlink conversation broke: no answer, a foreign sequence number, or a lost message.',
   ERR_NETLINK_DUMP_INTERRUPTED: 'A netlink listing kept changing while it was read. Try again.',

@@ -1,3 +1,4 @@
+export { ByteWriter, readBe16, readBe32, readU16, readU32 } from './bytes.ts';
 export { type Clock, systemClock, type Timer } from './clock.ts';
 export { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 export {

@@ -1,6 +1,7 @@
 import { KernelError, NodeplaneError } from '../core/index.ts';
 import { libc } from './libc.ts';
 
+const O_RDONLY = 0;
 const O_RDWR = 2;
 const O_CREAT = 0o100;
 const O_CLOEXEC = 0o2000000;
@@ -12,6 +13,8 @@ const POLL_MS = 5;
 export interface FileLockOptions {
   /** How long to wait for another holder. @default 10000 */
   readonly timeoutMs?: number;
+  /** False locks a file that must exist and may not be writable, such as a namespace's in /proc. @default true */
+  readonly create?: boolean;
 }
 
 /**
@@ -23,7 +26,8 @@ export interface FileLockOptions {
 export function withFileLock<T>(path: string, fn: () => T, options: FileLockOptions = {}): T {
   const timeoutMs = options.timeoutMs ?? 10_000;
   const c = libc();
-  const fd = c.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600);
+  const mode = options.create === false ? O_RDONLY : O_RDWR | O_CREAT;
+  const fd = c.open(path, mode | O_CLOEXEC, 0o600);
   try {
     const deadline = Date.now() + timeoutMs;
     while (!tryLock(fd)) {

@@ -37,6 +37,11 @@ export class FakeNetlink implements NetlinkTransport {
     return this.sent.reduce((sum, requests) => sum + requests.length, 0);
   }
 
+  /** How many datagrams wait to be received. */
+  get pending(): number {
+    return this.#queue.length;
+  }
+
   send(data: Uint8Array): void {
     // A copy, because the sender reuses its buffer.
     const requests = [...readMessages(Uint8Array.from(data))];

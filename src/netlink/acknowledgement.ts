@@ -1,0 +1,69 @@
+import { KernelError } from '../core/index.ts';
+import { attributeSet } from './attribute-set.ts';
+import { decodeError } from './decode-error.ts';
+import type { NetlinkMessage, NetlinkRequest } from './message.ts';
+import {
+  NLM_F_ACK_TLVS,
+  NLM_F_CAPPED,
+  NLMSG_ALIGNTO,
+  NLMSG_DONE,
+  NLMSG_HDRLEN,
+  nlmsgerr,
+  nlmsghdr,
+} from './uapi/netlink.ts';
+
+/** Attributes of an extended acknowledgement (enum nlmsgerr_attrs of <linux/netlink.h>). */
+const NLMSGERR_ATTR = attributeSet('NLMSGERR_ATTR', {
+  NLMSGERR_ATTR_MSG: [1, 'string'],
+  NLMSGERR_ATTR_OFFS: [2, 'u32'],
+  NLMSGERR_ATTR_MISS_TYPE: [5, 'u32'],
+});
+
+/** What an NLMSG_ERROR or NLMSG_DONE says about a request. */
+export interface Acknowledgement {
+  /** 0 for success, else the positive errno. */
+  readonly errno: number;
+  /** The kernel's own sentence. */
+  readonly extAck: string | undefined;
+  /** Byte offset, counted from the request's nlmsghdr, of the attribute the kernel objected to. */
+  readonly offset: number | undefined;
+}
+
+/**
+ * Decodes the payload of an NLMSG_ERROR (which acknowledges with errno 0) or NLMSG_DONE.
+ *
+ * Layout: s32 negative errno; in NLMSG_ERROR then the request's nlmsghdr and, unless NLM_F_CAPPED, its payload; with
+ * NLM_F_ACK_TLVS then attributes.
+ *
+ * @throws ERR_NETLINK_DECODE
+ */
+export function decodeAcknowledgement(message: NetlinkMessage): Acknowledgement {
+  const { type, flags, payload } = message;
+  // Old kernels end some dumps with an empty NLMSG_DONE.
+  if (type === NLMSG_DONE && payload.length === 0) return { errno: 0, extAck: undefined, offset: undefined };
+  const { error } = nlmsgerr.decode(payload);
+  if (error > 0) throw decodeError('acknowledgement', `the error is ${error}, expected 0 or a negative errno`);
+  // -0 would not equal 0 for those who compare with Object.is.
+  const errno = error === 0 ? 0 : -error;
+  if ((flags & NLM_F_ACK_TLVS) === 0) return { errno, extAck: undefined, offset: undefined };
+  const attributes = NLMSGERR_ATTR.decode(payload, attributesOffset(message));
+  const missing = attributes.NLMSGERR_ATTR_MISS_TYPE;
+  return {
+    errno,
+    extAck: attributes.NLMSGERR_ATTR_MSG ?? (missing === undefined ? undefined : `attribute ${missing} is missing`),
+    offset: attributes.NLMSGERR_ATTR_OFFS,
+  };
+}
+
+/** The refusal as an error that says what was asked. */
+export function refusal(request: NetlinkRequest, { errno, extAck, offset }: Acknowledgement): KernelError {
+  const { operation, object } = request;
+  return new KernelError('ERR_NETLINK_ACK', { operation, object, errno, extAck, offset });
+}
+
+function attributesOffset({ type, flags, payload }: NetlinkMessage): number {
+  if (type === NLMSG_DONE) return nlmsgerr.size;
+  const echoed = nlmsghdr.decode(payload, nlmsgerr.size).nlmsg_len;
+  const echoedLength = (flags & NLM_F_CAPPED) !== 0 ? NLMSG_HDRLEN : Math.max(echoed, NLMSG_HDRLEN);
+  return nlmsgerr.size + Math.ceil(echoedLength / NLMSG_ALIGNTO) * NLMSG_ALIGNTO;
+}

@@ -1,0 +1,90 @@
+import { ByteWriter, NodeplaneError, readU16 } from '../core/index.ts';
+import { decodeError } from './decode-error.ts';
+import { appendInteger, type IntegerType } from './integer.ts';
+import { NLA_HDRLEN, NLA_TYPE_MASK, NLMSG_ALIGNTO } from './uapi/netlink.ts';
+
+/*
+ * struct nlattr {          // <linux/netlink.h>
+ *   __u16 nla_len;         // this header included, padding not
+ *   __u16 nla_type;        // bit 15: the value is a nest of attributes; bit 14: it is in network byte order
+ * };
+ */
+const MAX_LENGTH = 0xffff;
+
+/** One attribute as found on the wire. */
+export interface Attribute {
+  /** The number without the two flag bits. */
+  readonly type: number;
+  /** A view into the message, not a copy. */
+  readonly value: Uint8Array;
+}
+
+/**
+ * Walks the attributes in `bytes` from `offset` to the end.
+ *
+ * @param what names the surrounding message or attribute in errors
+ * @throws ERR_NETLINK_DECODE when an attribute is shorter than its header or longer than what is left
+ */
+export function* readAttributes(bytes: Uint8Array, offset: number, what: string): Generator<Attribute> {
+  let at = offset;
+  while (at < bytes.length) {
+    const left = bytes.length - at;
+    if (left < NLA_HDRLEN) throw decodeError(what, `${left} bytes are left, too few for an attribute header`);
+    const length = readU16(bytes, at);
+    if (length < NLA_HDRLEN || length > left) {
+      throw decodeError(what, `the attribute at byte ${at} claims ${length} bytes, ${left} are left`);
+    }
+    yield { type: readU16(bytes, at + 2) & NLA_TYPE_MASK, value: bytes.subarray(at + NLA_HDRLEN, at + length) };
+    // The padding of the last attribute may be missing.
+    at += Math.ceil(length / NLMSG_ALIGNTO) * NLMSG_ALIGNTO;
+  }
+}
+
+/**
+ * Appends attributes to a growing buffer.
+ *
+ * `type` may carry NLA_F_NESTED. Strings get the NUL the kernel's C code expects. A value too long for the 16-bit length
+ * of an attribute, or a string with a NUL inside, throws ERR_ENCODE; `name` is the attribute's name in that message.
+ */
+export class AttributeWriter {
+  /** For what is no attribute: the fixed struct a message begins with. */
+  readonly bytes = new ByteWriter();
+
+  integer(type: number, kind: IntegerType, value: number, name: string): void {
+    const start = this.nest(type);
+    appendInteger(kind, this.bytes, value, name);
+    this.end(start, name);
+  }
+
+  string(type: number, value: string, name: string): void {
+    if (value.includes('\0')) {
+      throw new NodeplaneError('ERR_ENCODE', `Cannot write ${JSON.stringify(value)} as ${name}: it contains a NUL`);
+    }
+    const start = this.nest(type);
+    this.bytes.cString(value);
+    this.end(start, name);
+  }
+
+  blob(type: number, value: Uint8Array, name: string): void {
+    const start = this.nest(type);
+    this.bytes.bytes(value);
+    this.end(start, name);
+  }
+
+  /** Opens an attribute whose value is whatever is written until `end`, which gets the number returned here. */
+  nest(type: number): number {
+    const start = this.bytes.length;
+    this.bytes.u16(0);
+    this.bytes.u16(type);
+    return start;
+  }
+
+  end(start: number, name: string): void {
+    const length = this.bytes.length - start;
+    if (length > MAX_LENGTH) {
+      throw new NodeplaneError('ERR_ENCODE', `Cannot write ${length - NLA_HDRLEN} bytes as ${name}: at most 65531 fit`);
+    }
+    this.bytes.setU16(start, length);
+    this.bytes.align(NLMSG_ALIGNTO);
+  }
+}

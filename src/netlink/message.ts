@@ -1,0 +1,67 @@
+import { type ByteWriter, readU32 } from '../core/index.ts';
+import { decodeError } from './decode-error.ts';
+import { NLMSG_ALIGNTO, NLMSG_HDRLEN, nlmsghdr } from './uapi/netlink.ts';
+
+/** What to ask the kernel, made by an encoder and sent by a `Netlink` conversation. */
+export interface NetlinkRequest {
+  /** nlmsg_type. */
+  readonly type: number;
+  /** nlmsg_flags beyond NLM_F_REQUEST, NLM_F_ACK and NLM_F_DUMP, which the conversation adds. */
+  readonly flags: number;
+  /** The kernel's name of the type, for errors: `RTM_NEWLINK`. */
+  readonly operation: string;
+  /** What it is about, for errors: `veth "veth1a2b" with peer "eth0"`. */
+  readonly object: string;
+  /** The body after the nlmsghdr. */
+  readonly payload: Uint8Array;
+}
+
+/** One message found in a datagram. */
+export interface NetlinkMessage {
+  readonly type: number;
+  readonly flags: number;
+  readonly sequence: number;
+  readonly portId: number;
+  /** A view into the datagram, not a copy. */
+  readonly payload: Uint8Array;
+}
+
+/** Appends one message, padded so that another may follow. */
+export function appendMessage(writer: ByteWriter, message: NetlinkMessage): void {
+  nlmsghdr.encode(writer, {
+    nlmsg_len: NLMSG_HDRLEN + message.payload.length,
+    nlmsg_type: message.type,
+    nlmsg_flags: message.flags,
+    nlmsg_seq: message.sequence,
+    nlmsg_pid: message.portId,
+  });
+  writer.bytes(message.payload);
+  writer.align(NLMSG_ALIGNTO);
+}
+
+/**
+ * Walks the messages of a datagram.
+ *
+ * @throws ERR_NETLINK_DECODE when a message is shorter than its header or longer than what is left
+ */
+export function* readMessages(datagram: Uint8Array): Generator<NetlinkMessage> {
+  let at = 0;
+  while (at < datagram.length) {
+    const left = datagram.length - at;
+    if (left < NLMSG_HDRLEN) throw decodeError('datagram', `${left} bytes are left, too few for a message header`);
+    const length = readU32(datagram, at);
+    if (length < NLMSG_HDRLEN || length > left) {
+      throw decodeError('datagram', `the message at byte ${at} claims ${length} bytes, ${left} are left`);
+    }
+    const header = nlmsghdr.decode(datagram, at);
+    yield {
+      type: header.nlmsg_type,
+      flags: header.nlmsg_flags,
+      sequence: header.nlmsg_seq,
+      portId: header.nlmsg_pid,
+      payload: datagram.subarray(at + NLMSG_HDRLEN, at + length),
+    };
+    // The padding of the last message may be missing.
+    at += Math.ceil(length / NLMSG_ALIGNTO) * NLMSG_ALIGNTO;
+  }
+}

@@ -1,0 +1,257 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Answerer, ack, answer, done, FakeNetlink, frame, refuse } from '../../test/fakes/fake-netlink.ts';
+import { KernelError, NodeplaneError } from '../core/index.ts';
+import type { NetlinkMessage, NetlinkRequest } from './message.ts';
+import { Netlink } from './netlink.ts';
+import { NLM_F_DUMP_INTR, NLM_F_MULTI, NLMSG_DONE, NLMSG_ERROR, NLMSG_NOOP, NLMSG_OVERRUN } from './uapi/netlink.ts';
+
+const EEXIST = 17;
+const ENODEV = 19;
+const PART = NLM_F_MULTI;
+
+const request = (object: string, flags = 0): NetlinkRequest => ({
+  type: 16,
+  flags,
+  operation: 'RTM_NEWLINK',
+  object,
+  payload: Buffer.from(object.padEnd(4)),
+});
+
+const talk = (answerer: Answerer) => {
+  const fake = new FakeNetlink(answerer);
+  return { fake, netlink: new Netlink(fake) };
+};
+
+const code = (expected: string, message: string | RegExp = '') =>
+  expect.objectContaining({
+    code: expected,
+    message: typeof message === 'string' ? expect.stringContaining(message) : expect.stringMatching(message),
+  });
+
+const bytes = (payloads: readonly Uint8Array[]) => payloads.map((payload) => [...payload]);
+
+describe('execute', () => {
+  it('sends all requests in one datagram, numbered, and takes their acknowledgements in any datagrams', () => {
+    const { fake, netlink } = talk((requests) => requests.map((r) => frame(ack(r))));
+    netlink.execute(request('a', 0x600), request('bc'), request('d'));
+    netlink.execute(request('e'));
+    expect(
+      fake.sent.map((datagram) => datagram.map(({ sequence, flags, portId }) => [sequence, flags, portId])),
+    ).toEqual([
+      [
+        [1, 0x605, 4711],
+        [2, 5, 4711],
+        [3, 5, 4711],
+      ],
+      [[4, 5, 4711]],
+    ]);
+    expect(fake.requestCount).toBe(4);
+  });
+
+  it('sends nothing for nothing', () => {
+    const { fake, netlink } = talk(() => []);
+    netlink.execute();
+    expect(fake.sent).toEqual([]);
+  });
+
+  it('throws the first refusal with all the kernel said, after reading all answers', () => {
+    const { netlink } = talk(([first, second, third]) => [
+      frame(refuse(third!, ENODEV)),
+      frame(refuse(second!, EEXIST, { text: 'no, thanks', offset: 36 }), ack(first!)),
+    ]);
+    let caught: unknown;
+    try {
+      netlink.execute(request('first'), request('second'), request('third'));
+    } catch (error) {
+      caught = error;
+    }
+    expect(caught).toBeInstanceOf(KernelError);
+    expect(caught).toMatchObject({
+      code: 'ERR_NETLINK_ACK',
+      message: 'RTM_NEWLINK second: file already exists (EEXIST): no, thanks',
+      errnoName: 'EEXIST',
+      extAck: 'no, thanks',
+      facts: { operation: 'RTM_NEWLINK', object: 'second', offset: 36 },
+    });
+  });
+
+  it('reads the text behind an echoed request and names a missing attribute', () => {
+    // Without NLM_F_CAPPED the request's payload (here 8 bytes) comes before the attributes: MISS_TYPE (5) 3.
+    const { netlink } = talk(([r]) => {
+      const echoed = Buffer.from('18000000' + '10000500' + '0000000000000000' + '0102030405060708', 'hex');
+      const payload = Buffer.concat([Buffer.from('eaffffff', 'hex'), echoed, Buffer.from('0800050003000000', 'hex')]);
+      return [frame({ ...r!, type: NLMSG_ERROR, flags: 0x200, payload })];
+    });
+    expect(() => netlink.execute(request('x'))).toThrow(
+      'RTM_NEWLINK x: invalid argument (EINVAL): attribute 3 is missing',
+    );
+  });
+
+  it('drops what an earlier failure left over', () => {
+    const kept: NetlinkMessage[] = [];
+    const { netlink } = talk((requests) => {
+      kept.push(...requests);
+      // The first conversation gets no answer in time; it arrives, as a refusal, before that of the second.
+      return requests[0]!.sequence === 1
+        ? []
+        : [frame(refuse(kept[0]!, ENODEV)), frame(refuse(kept[1]!, ENODEV), ack(kept[2]!))];
+    });
+    expect(() => netlink.execute(request('a'), request('b'))).toThrow(code('ERR_NETLINK_SOCKET'));
+    netlink.execute(request('c'));
+    expect(kept).toHaveLength(3);
+  });
+
+  it.each<[string, (r: NetlinkMessage) => NetlinkMessage, string, string]>([
+    [
+      'a number never sent',
+      (r) => ({ ...ack(r), sequence: 2 }),
+      'ERR_NETLINK_SOCKET',
+      'sequence number 2, which was never sent',
+    ],
+    ['another port', (r) => ({ ...ack(r), portId: 1 }), 'ERR_NETLINK_SOCKET', 'addressed to port 1, this is port 4711'],
+    ['NLMSG_OVERRUN', (r) => ({ ...ack(r), type: NLMSG_OVERRUN }), 'ERR_NETLINK_SOCKET', 'NLMSG_OVERRUN'],
+    ['a short acknowledgement', (r) => ({ ...ack(r), payload: new Uint8Array(3) }), 'ERR_NETLINK_DECODE', 'nlmsgerr'],
+    [
+      'a positive error',
+      (r) => ({ ...ack(r), payload: Uint8Array.of(1, 0, 0, 0) }),
+      'ERR_NETLINK_DECODE',
+      'the error is 1',
+    ],
+    ['nothing but noise', (r) => ({ ...ack(r), type: NLMSG_NOOP }), 'ERR_NETLINK_SOCKET', 'no more'],
+  ])('refuses %s', (_, reply, expected, message) => {
+    const { netlink } = talk(([r]) => [frame(reply(r!))]);
+    expect(() => netlink.execute(request('x'))).toThrow(code(expected, message));
+  });
+
+  it('numbers on across 2^32', () => {
+    const fake = new FakeNetlink((requests) => [frame(...requests.map((r) => ack(r)))]);
+    const netlink = new Netlink(fake, 0xffff_fffe);
+    netlink.execute(request('a'), request('b'), request('c'));
+    expect(fake.sent[0]!.map((r) => r.sequence)).toEqual([0xffff_fffe, 0xffff_ffff, 0]);
+    netlink.close();
+    expect(fake.closed).toBe(true);
+  });
+});
+
+describe('query', () => {
+  it('gives a copy of the answer', () => {
+    const datagrams: Uint8Array[] = [];
+    const { netlink } = talk(([r]) => {
+      datagrams.push(frame(answer(r!, 16, Uint8Array.of(1, 2, 3))));
+      return datagrams;
+    });
+    const payload = netlink.query(request('x'));
+    datagrams[0]!.fill(0);
+    expect([...payload]).toEqual([1, 2, 3]);
+  });
+
+  it('throws a refusal, and tells an acknowledgement from an answer', () => {
+    expect(() => talk(([r]) => [frame(refuse(r!, ENODEV))]).netlink.query(request('x'))).toThrow(/ENODEV/);
+    expect(() => talk(([r]) => [frame(ack(r!))]).netlink.query(request('x'))).toThrow(
+      code('ERR_NETLINK_SOCKET', 'RTM_NEWLINK x was acknowledged without an answer'),
+    );
+  });
+});
+
+describe('dump', () => {
+  it('collects all parts of all datagrams', () => {
+    const { fake, netlink } = talk(([r]) => [
+      frame(answer(r!, 16, Uint8Array.of(1), PART), answer(r!, 16, Uint8Array.of(2), PART)),
+      frame(answer(r!, 16, Uint8Array.of(3), PART)),
+      frame(done(r!)),
+    ]);
+    expect(bytes(netlink.dump(request('all')))).toEqual([[1], [2], [3]]);
+    expect(fake.sent[0]![0]!.flags).toBe(0x301);
+  });
+
+  it.each(['a part', 'the end'])('reads again when %s is flagged as interrupted', (where) => {
+    let readings = 0;
+    const { fake, netlink } = talk(([r]) => {
+      const interrupted = ++readings <= 5 ? NLM_F_DUMP_INTR : 0;
+      const part = answer(r!, 16, Uint8Array.of(readings), PART | (where === 'a part' ? interrupted : 0));
+      return [
+        frame(part),
+        frame(answer(r!, 16, Uint8Array.of(0), PART), done(r!, 0, where === 'the end' ? interrupted : 0)),
+      ];
+    });
+    expect(bytes(netlink.dump(request('all')))).toEqual([[6], [0]]);
+    expect(fake.requestCount).toBe(6);
+  });
+
+  it('gives up after five repetitions', () => {
+    const { fake, netlink } = talk(([r]) => [frame(done(r!, 0, NLM_F_DUMP_INTR))]);
+    expect(() => netlink.dump(request('all'))).toThrow(code('ERR_NETLINK_DUMP_INTERRUPTED'));
+    expect(fake.requestCount).toBe(6);
+  });
+
+  it('throws the error of NLMSG_DONE and of NLMSG_ERROR', () => {
+    expect(() => talk(([r]) => [frame(done(r!, ENODEV))]).netlink.dump(request('all'))).toThrow(/ENODEV/);
+    expect(() => talk(([r]) => [frame(refuse(r!, EEXIST))]).netlink.dump(request('all'))).toThrow(/EEXIST/);
+  });
+
+  it('takes an empty NLMSG_DONE for success', () => {
+    const { netlink } = talk(([r]) => [frame({ ...done(r!), type: NLMSG_DONE, payload: new Uint8Array() })]);
+    expect(netlink.dump(request('all'))).toEqual([]);
+  });
+
+  it('reads a listing that broke to its end before the next request, which the kernel would refuse', () => {
+    const pendingAtSend: number[] = [];
+    const { fake, netlink } = talk((requests) => {
+      pendingAtSend.push(fake.pending);
+      const [r] = requests;
+      if (r!.sequence !== 1) return [frame(...requests.map((each) => ack(each)))];
+      return [Uint8Array.of(1, 2, 3), frame(answer(r!, 16, Uint8Array.of(1), PART)), frame(done(r!))];
+    });
+    expect(() => netlink.dump(request('all'))).toThrow(code('ERR_NETLINK_DECODE', '3 bytes are left'));
+    netlink.execute(request('next'));
+    expect(pendingAtSend).toEqual([0, 0]);
+    expect(fake.pending).toBe(0);
+  });
+});
+
+describe('any answers at all', () => {
+  const noise = fc.uint8Array({ maxLength: 120 });
+  /** Well-formed frames with numbers near the right ones, then bent. */
+  const bent = fc.record({
+    type: fc.constantFrom(1, 2, 3, 4, 16, 17),
+    flags: fc.nat(0xffff),
+    sequence: fc.nat(4),
+    portId: fc.constantFrom(4711, 0),
+    payload: fc.oneof(noise, fc.constant(new Uint8Array(20)), fc.constant(new Uint8Array(4))),
+    flip: fc.option(fc.tuple(fc.nat(), fc.nat(255))),
+  });
+  const datagrams = fc.array(
+    fc.oneof(
+      noise,
+      bent.map(({ flip, ...message }) => {
+        const datagram = frame(message);
+        if (flip) datagram[flip[0] % datagram.length]! ^= flip[1];
+        return datagram;
+      }),
+    ),
+    { maxLength: 8 },
+  );
+
+  it('end in a result or a NodeplaneError, whatever is asked', () => {
+    const ask = fc.constantFrom<((netlink: Netlink) => unknown)[]>(
+      (netlink) => netlink.execute(request('a'), request('b')),
+      (netlink) => netlink.query(request('a')),
+      (netlink) => netlink.dump(request('a')),
+    );
+    fc.assert(
+      fc.property(datagrams, fc.array(ask, { minLength: 1, maxLength: 3 }), (answers, questions) => {
+        const { netlink } = talk(() => answers);
+        for (const question of questions) {
+          try {
+            question(netlink);
+          } catch (error) {
+            expect(error).toBeInstanceOf(NodeplaneError);
+            expect((error as NodeplaneError).code).toMatch(/^ERR_NETLINK_/);
+          }
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

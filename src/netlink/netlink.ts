@@ -1,0 +1,195 @@
+import { ByteWriter, NodeplaneError } from '../core/index.ts';
+import { type Acknowledgement, decodeAcknowledgement, refusal } from './acknowledgement.ts';
+import { debugTransport } from './debug.ts';
+import { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
+import { openSocket, type SocketOptions } from './socket.ts';
+import type { NetlinkTransport } from './transport.ts';
+import {
+  NETLINK_ROUTE,
+  NLM_F_ACK,
+  NLM_F_DUMP,
+  NLM_F_DUMP_INTR,
+  NLM_F_REQUEST,
+  NLMSG_DONE,
+  NLMSG_ERROR,
+  NLMSG_MIN_TYPE,
+  NLMSG_OVERRUN,
+} from './uapi/netlink.ts';
+
+const DUMP_RETRIES = 5;
+
+/**
+ * A conversation with the kernel over one netlink socket: requests, and the answers that belong to them.
+ *
+ * Everything is synchronous, because the kernel does the work inside send(2). Answers are matched by sequence number and
+ * port ID; what is left over from a request that failed half-way is recognised by its older number and dropped.
+ */
+export class Netlink {
+  readonly #transport: NetlinkTransport;
+  readonly #frame = new ByteWriter(4096);
+  #nextSequence: number;
+  /** Sequence number of a dump whose end was not seen: the kernel refuses another one (EBUSY) until it is read. */
+  #unfinishedDump: number | undefined;
+
+  /** Numbers the requests from `firstSequence` on, through 2^32 - 1 to 0. */
+  constructor(transport: NetlinkTransport, firstSequence = 1) {
+    this.#transport = transport;
+    this.#nextSequence = firstSequence;
+  }
+
+  /** Opens a NETLINK_ROUTE socket in the namespace of the calling thread (`inNetns` for another); it stays bound to it. */
+  static openRoute(options?: SocketOptions): Netlink {
+    return Netlink.open(NETLINK_ROUTE, options);
+  }
+
+  /** Opens a socket of any netlink protocol in the namespace of the calling thread. Throws ERR_NETLINK_SOCKET. */
+  static open(protocol: number, options?: SocketOptions): Netlink {
+    const socket = openSocket(protocol, options);
+    return new Netlink(process.env.NODEPLANE_NETLINK_DEBUG === '1' ? debugTransport(socket, protocol) : socket);
+  }
+
+  /**
+   * Sends all requests in one datagram, each with NLM_F_ACK, and waits for all acknowledgements.
+   *
+   * The kernel works on the messages one after the other and goes on after one it refuses: what follows a refused
+   * request has been tried too. Requests that depend on each other and must not outlive a failure go into calls of
+   * their own.
+   *
+   * @throws KernelError ERR_NETLINK_ACK for the first refused request; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
+   */
+  execute(...requests: readonly NetlinkRequest[]): void {
+    if (requests.length === 0) return;
+    const first = this.#send(requests, NLM_F_ACK);
+    const answers = new Map<number, Acknowledgement>();
+    while (answers.size < requests.length) {
+      for (const message of this.#receive(first, requests.length)) {
+        if (message.type === NLMSG_ERROR) answers.set(offsetOf(message, first), decodeAcknowledgement(message));
+      }
+    }
+    for (const [index, request] of requests.entries()) {
+      const answer = answers.get(index)!;
+      if (answer.errno !== 0) throw refusal(request, answer);
+    }
+  }
+
+  /**
+   * Sends one request that has one answer, such as RTM_GETLINK by name.
+   *
+   * @returns the answer's payload, a copy
+   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
+   */
+  query(request: NetlinkRequest): Uint8Array {
+    const first = this.#send([request], 0);
+    for (;;) {
+      for (const message of this.#receive(first, 1)) {
+        if (message.type >= NLMSG_MIN_TYPE) return Uint8Array.from(message.payload);
+        if (message.type === NLMSG_ERROR || message.type === NLMSG_DONE) {
+          const answer = decodeAcknowledgement(message);
+          if (answer.errno !== 0) throw refusal(request, answer);
+          throw broken(`${request.operation} ${request.object} was acknowledged without an answer`);
+        }
+      }
+    }
+  }
+
+  /**
+   * Lists objects (NLM_F_DUMP). A listing during which the objects changed (NLM_F_DUMP_INTR) may have lost some of
+   * them and is read again, up to five times.
+   *
+   * @returns the payloads of all parts, copies
+   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_DUMP_INTERRUPTED, ERR_NETLINK_SOCKET,
+   *   ERR_NETLINK_DECODE
+   */
+  dump(request: NetlinkRequest): Uint8Array[] {
+    for (let attempt = 0; attempt <= DUMP_RETRIES; attempt++) {
+      const payloads = this.#dumpOnce(request);
+      if (payloads) return payloads;
+    }
+    throw new NodeplaneError(
+      'ERR_NETLINK_DUMP_INTERRUPTED',
+      `${request.operation} ${request.object}: changed during each of ${DUMP_RETRIES + 1} readings; try again`,
+      { facts: { operation: request.operation, object: request.object } },
+    );
+  }
+
+  /** Gives the socket back. Safe to call twice. */
+  close(): void {
+    this.#transport.close();
+  }
+
+  /** Undefined when the kernel flagged the listing as interrupted. */
+  #dumpOnce(request: NetlinkRequest): Uint8Array[] | undefined {
+    const first = this.#send([request], NLM_F_DUMP);
+    this.#unfinishedDump = first;
+    const payloads: Uint8Array[] = [];
+    let interrupted = false;
+    for (;;) {
+      for (const message of this.#receive(first, 1)) {
+        interrupted ||= (message.flags & NLM_F_DUMP_INTR) !== 0;
+        if (message.type >= NLMSG_MIN_TYPE) payloads.push(Uint8Array.from(message.payload));
+        else if (message.type === NLMSG_DONE || message.type === NLMSG_ERROR) {
+          this.#unfinishedDump = undefined;
+          const answer = decodeAcknowledgement(message);
+          if (answer.errno !== 0) throw refusal(request, answer);
+          return interrupted ? undefined : payloads;
+        }
+      }
+    }
+  }
+
+  /** Sends requests as one datagram and returns the sequence number of the first; the others follow it. */
+  #send(requests: readonly NetlinkRequest[], flags: number): number {
+    this.#finishDump();
+    const first = this.#nextSequence;
+    this.#frame.clear();
+    for (const { type, flags: own, payload } of requests) {
+      appendMessage(this.#frame, {
+        type,
+        flags: NLM_F_REQUEST | flags | own,
+        sequence: this.#nextSequence,
+        portId: this.#transport.portId,
+        payload,
+      });
+      this.#nextSequence = (this.#nextSequence + 1) >>> 0;
+    }
+    this.#transport.send(this.#frame.written());
+    return first;
+  }
+
+  /** The messages of the next datagram that answer one of the `count` requests from sequence number `first` on. */
+  *#receive(first: number, count: number): Generator<NetlinkMessage> {
+    for (const message of readMessages(this.#transport.receive())) {
+      if (message.portId !== this.#transport.portId) {
+        throw broken(`an answer is addressed to port ${message.portId}, this is port ${this.#transport.portId}`);
+      }
+      const offset = offsetOf(message, first);
+      if (offset < 0) continue;
+      if (offset >= count) {
+        throw broken(`an answer has sequence number ${message.sequence}, which was never sent`);
+      }
+      if (message.type === NLMSG_OVERRUN) throw broken('the kernel reports lost messages (NLMSG_OVERRUN)');
+      yield message;
+    }
+  }
+
+  /** Reads what is left of a dump that failed half-way. Tried once: what cannot be read will not become readable. */
+  #finishDump(): void {
+    const sequence = this.#unfinishedDump;
+    this.#unfinishedDump = undefined;
+    while (sequence !== undefined) {
+      for (const message of readMessages(this.#transport.receive())) {
+        const ends = message.type === NLMSG_DONE || message.type === NLMSG_ERROR;
+        if (ends && message.sequence === sequence) return;
+      }
+    }
+  }
+}
+
+/** How far a message's sequence number lies after `first`, negative before it; right across the wrap at 2^32. */
+function offsetOf(message: NetlinkMessage, first: number): number {
+  return (message.sequence - first) | 0;
+}
+
+function broken(what: string): NodeplaneError {
+  return new NodeplaneError('ERR_NETLINK_SOCKET', `The netlink conversation broke: ${what}`);
+}

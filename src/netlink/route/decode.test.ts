@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { NodeplaneError, parseCidr, parseIp } from '../../core/index.ts';
+import { decodeAddress, newAddress } from './address.ts';
+import { decodeLink } from './link.ts';
+import { newBridge, newVeth, setBridgePort } from './link-change.ts';
+import { decodeNeighbour, newNeighbour } from './neighbour.ts';
+import { decodeRoute, newRoute } from './route.ts';
+
+// A decoder gives a value or ERR_NETLINK_DECODE for any bytes: arbitrary ones, and valid messages with some bytes
+// changed, cut off or added, which get past the outer checks.
+
+const mac = Uint8Array.of(2, 0, 0, 0, 0, 1);
+const lladdr = mac;
+const address = parseIp('10.1.0.1');
+const gateway = parseIp('fd00::2');
+const MASTER_ATTRIBUTES = Buffer.from(
+  // IFLA_LINKINFO{ IFLA_INFO_SLAVE_KIND "bridge", IFLA_INFO_SLAVE_DATA{ IFLA_BRPORT_MODE 1, IFLA_BRPORT_ISOLATED 1 } }
+  '24001200' + '0a000400' + '6272696467650000' + '14000500' + '0500040001000000' + '0500210001000000',
+  'hex',
+);
+
+const valid = {
+  link: [
+    newBridge({ name: 'cni0', mac, mtu: 1400 }).payload,
+    newVeth({ name: 'veth0', mac, master: 4, peer: { name: 'eth0', mac, netnsFd: 3 } }).payload,
+    setBridgePort(4, { hairpin: true, isolated: true }).payload,
+    Buffer.concat([newBridge({ name: 'v', mac }).payload.subarray(0, 28), MASTER_ATTRIBUTES]),
+  ],
+  address: [
+    newAddress({ index: 4, address, prefixLength: 16 }).payload,
+    newAddress({ index: 4, address: gateway, prefixLength: 64, noPrefixRoute: true }).payload,
+  ],
+  route: [
+    newRoute({ destination: parseCidr('10.4.0.0/16'), gateway: address, source: address, table: 1000, mtu: 1400 })
+      .payload,
+    newRoute({ destination: parseCidr('::/0'), gateway, outInterface: 4 }).payload,
+  ],
+  neighbour: [
+    newNeighbour({ index: 4, ip: address, lladdr }).payload,
+    newNeighbour({ index: 4, ip: gateway, lladdr, family: 'bridge', vlan: 7 }).payload,
+  ],
+};
+
+const DECODERS: Record<keyof typeof valid, (payload: Uint8Array) => unknown> = {
+  link: decodeLink,
+  address: decodeAddress,
+  route: decodeRoute,
+  neighbour: decodeNeighbour,
+};
+
+/** A valid message with up to eight bytes changed, then cut short or continued with noise. */
+function bent(messages: readonly Uint8Array[]): fc.Arbitrary<Uint8Array> {
+  return fc
+    .record({
+      message: fc.constantFrom(...messages),
+      changes: fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 8 }),
+      keep: fc.option(fc.nat(200)),
+      tail: fc.uint8Array({ maxLength: 24 }),
+    })
+    .map(({ message, changes, keep, tail }) => {
+      const bytes = Buffer.concat([message.subarray(0, keep ?? message.length), tail]);
+      if (bytes.length > 0) for (const [at, value] of changes) bytes[at % bytes.length] = value;
+      return bytes;
+    });
+}
+
+describe.each(Object.keys(DECODERS) as (keyof typeof valid)[])('decoding a %s', (kind) => {
+  const decode = DECODERS[kind];
+
+  it('gives a value for the messages the mutations start from', () => {
+    for (const message of valid[kind]) expect(decode(message)).toBeTypeOf('object');
+  });
+
+  it.each([
+    ['random bytes', fc.uint8Array({ maxLength: 300 })],
+    ['bent messages', bent(valid[kind])],
+  ])('gives a value or ERR_NETLINK_DECODE for %s', (_, arbitrary) => {
+    fc.assert(
+      fc.property(arbitrary, (bytes) => {
+        try {
+          expect(decode(bytes)).toBeTypeOf('object');
+        } catch (error) {
+          expect(error).toBeInstanceOf(NodeplaneError);
+          expect(error).toMatchObject({ code: 'ERR_NETLINK_DECODE' });
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('decodeLink', () => {
+  it('reads the port flags of a bridge port', () => {
+    expect(decodeLink(valid.link[3]!).bridgePort).toMatchObject({ hairpin: true, isolated: true, learning: false });
+    expect(decodeLink(valid.link[0]!).bridgePort).toBeUndefined();
+  });
+});

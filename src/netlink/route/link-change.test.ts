@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { capturedHex, wireHex } from '../../../test/fakes/netlink-golden.ts';
+import { RTM_SETLINK } from '../uapi/rtnetlink.ts';
+import { deleteLink, newBridge, newVeth, setBridgePort, setLink } from './link-change.ts';
+
+// Captured from iproute2 6.1.0 with `strace -e trace=sendmsg -e write=all <command>` in a namespace where cni0 has index
+// 4, veth1a2b index 5 and the target namespace descriptor 4.
+
+const mac = (last: number) => Uint8Array.of(2, 0, 0, 0, 0, last);
+
+describe('requests that make links', () => {
+  it('a bridge', () => {
+    // ip link add cni0 address 02:00:00:00:00:01 mtu 1450 up type bridge forward_delay 0 stp_state 0
+    const captured =
+      '64000000100005065592006b00000000000000000000000001000000010000000a000100020000000001000008000400aa05000009000300' +
+      '636e693000000000240012000a00010062726964676500001400020008000100000000000800050000000000';
+    expect(wireHex(newBridge({ name: 'cni0', mac: mac(1), mtu: 1450, up: true }))).toBe(capturedHex(captured));
+  });
+
+  it('a veth with its peer in another namespace', () => {
+    // ip link add veth1a2b address 02:00:00:00:00:02 mtu 1400 master cni0 up type veth
+    //   peer name eth0 address 02:00:00:00:00:03 mtu 1400 netns peer
+    const captured =
+      '98000000100005065592006b00000000000000000000000001000000010000000a0001000200000000020000080004007805000008000a00' +
+      '040000000d0003007665746831613262000000004c0012000800010076657468400002003c00010000000000000000000000000000000000' +
+      '0a0001000200000000030000080004007805000008001c0004000000090003006574683000000000';
+    const request = newVeth({
+      name: 'veth1a2b',
+      mac: mac(2),
+      mtu: 1400,
+      master: 4,
+      up: true,
+      peer: { name: 'eth0', mac: mac(3), mtu: 1400, netnsFd: 4 },
+    });
+    expect(wireHex(request)).toBe(capturedHex(captured));
+    expect(request.operation).toBe('RTM_NEWLINK');
+    expect(request.object).toBe('veth "veth1a2b" with peer "eth0"');
+  });
+
+  it('refuses values that do not fit', () => {
+    const encode = (change: object) => () => newBridge({ name: 'br0', mac: mac(1), ...change });
+    expect(encode({ mtu: -1 })).toThrow(expect.objectContaining({ code: 'ERR_ENCODE' }));
+    expect(encode({ mtu: 1.5 })).toThrow('Cannot write "1.5" as IFLA_MTU: need an integer from 0 to 4294967295');
+    expect(encode({ name: 'a\0b' })).toThrow('Cannot write "a\\u0000b" as IFLA_IFNAME: it contains a NUL');
+    expect(encode({ name: 'x'.repeat(70_000) })).toThrow(/Cannot write 70001 bytes as IFLA_IFNAME/);
+  });
+});
+
+describe('setLink', () => {
+  // iproute2 uses RTM_NEWLINK without NLM_F_CREATE for changes; RTM_SETLINK has the same layout and says what it does.
+  it.each([
+    // ip link set veth1a2b alias ns/pod
+    [{ alias: 'ns/pod' }, '2c000000100005005592006b00000000000000000500000000000000000000000a0014006e732f706f640000'],
+    // ip link set veth1a2b down
+    [{ up: false }, '20000000100005005592006b0000000000000000050000000000000001000000'],
+    // ip link set veth1a2b mtu 1300
+    [{ mtu: 1300 }, '28000000100005005592006b00000000000000000500000000000000000000000800040014050000'],
+    // ip link set veth1a2b address 02:00:00:00:00:09
+    [{ mac: mac(9) }, '2c000000100005005692006b00000000000000000500000000000000000000000a0001000200000000090000'],
+    // ip link set veth1a2b nomaster
+    [{ master: 0 }, '28000000100005005592006b000000000000000005000000000000000000000008000a0000000000'],
+    // ip link set veth1a2b master cni0
+    [{ master: 4 }, '28000000100005005592006b000000000000000005000000000000000000000008000a0004000000'],
+    // ip link set veth1a2b name vethnew
+    [{ name: 'vethnew' }, '2c000000100005005592006b00000000000000000500000000000000000000000c000300766574686e657700'],
+  ])('%o', (change, captured) => {
+    expect(wireHex(setLink(5, change))).toBe(capturedHex(captured, RTM_SETLINK));
+  });
+
+  it('says in errors what it changes', () => {
+    expect(setLink(5, { up: true, mtu: 1400, mac: mac(1) }).object).toBe(
+      'link 5 (up true, mtu 1400, mac 020000000001)',
+    );
+  });
+});
+
+describe('setBridgePort', () => {
+  it.each([
+    // bridge link set dev veth1a2b hairpin on isolated on
+    [
+      { hairpin: true, isolated: true },
+      '34000000130005005692006b000000000700000005000000000000000000000014000c8005000400010000000500210001000000',
+    ],
+    // bridge link set dev veth1a2b learning off flood off mcast_flood off bcast_flood off neigh_suppress on
+    [
+      { learning: false, unicastFlood: false, multicastFlood: false, broadcastFlood: false, neighbourSuppress: true },
+      '4c000000130005005692006b00000000070000000500000000000000000000002c000c80' +
+        '050009000000000005001b000000000005001e000000000005000800000000000500200001000000',
+    ],
+  ])('%o', (flags, captured) => {
+    expect(wireHex(setBridgePort(5, flags))).toBe(capturedHex(captured));
+  });
+});
+
+describe('deleteLink', () => {
+  it('by index', () => {
+    // ip link del vethnew
+    const captured = '20000000110005005692006b0000000000000000050000000000000000000000';
+    expect(wireHex(deleteLink({ index: 5 }))).toBe(capturedHex(captured));
+  });
+
+  it('by name', () => {
+    // By hand: nlmsghdr, ifinfomsg of zeros, IFLA_IFNAME (3) of 4 + 5 bytes "eth0\0", padding.
+    const expected =
+      '2c00000011000500000000000000000000000000000000000000000000000000' + '09000300657468300000' + '0000';
+    expect(wireHex(deleteLink({ name: 'eth0' }))).toBe(expected);
+  });
+});

@@ -1,0 +1,133 @@
+import { isNotFound } from '../../core/index.ts';
+import type { Attribute } from '../attribute.ts';
+import { encodeBody } from '../attribute-set.ts';
+import type { NetlinkRequest } from '../message.ts';
+import type { Netlink } from '../netlink.ts';
+import { IFF_UP } from '../uapi/if.ts';
+import { IFLA, IFLA_BRPORT, RTEXT_FILTER_SKIP_STATS } from '../uapi/if-link.ts';
+import { ifinfomsg, RTM_GETLINK } from '../uapi/rtnetlink.ts';
+
+/** A network interface as the kernel describes it. */
+export interface Link {
+  readonly index: number;
+  readonly name: string;
+  /** IFF_* bits. */
+  readonly flags: number;
+  /** IFF_UP: switched on, whether or not there is a carrier. */
+  readonly up: boolean;
+  readonly mtu: number;
+  /** The MAC address; empty for kinds without one. */
+  readonly address: Uint8Array;
+  /** Index of the bridge or other master; 0 for none. */
+  readonly master: number;
+  /** IFLA_LINK: for a veth the index of the other end, for a VLAN or macvlan that of the device below; 0 for none. */
+  readonly peerIndex: number;
+  /** IFLA_LINK_NETNSID: the local number of the namespace `peerIndex` lies in; undefined for our own. */
+  readonly peerNetnsId: number | undefined;
+  /** IFLA_INFO_KIND, such as `veth` or `bridge`; '' for hardware and loopback. */
+  readonly kind: string;
+  /** IF_OPER_*. */
+  readonly operState: number;
+  /** IFLA_IFALIAS; '' for none. */
+  readonly alias: string;
+  /** Present when the link is a port of a bridge. */
+  readonly bridgePort: BridgePort | undefined;
+  /** Attributes we have no name for. */
+  readonly unknown: readonly Attribute[];
+}
+
+/** The flags of a bridge port. */
+export interface BridgePort {
+  /** Frames may leave by the port they came in: a pod reaches itself through its Service. */
+  readonly hairpin: boolean;
+  /** No frames to other isolated ports. */
+  readonly isolated: boolean;
+  readonly learning: boolean;
+  readonly unicastFlood: boolean;
+  readonly multicastFlood: boolean;
+  readonly broadcastFlood: boolean;
+  readonly neighbourSuppress: boolean;
+}
+
+/** How to name a link. */
+export type LinkSelector = { readonly index: number } | { readonly name: string };
+
+/** The link with this index or name, undefined when there is none. Throws KernelError, ERR_NETLINK_DECODE. */
+export function getLink(netlink: Netlink, which: LinkSelector): Link | undefined {
+  try {
+    return decodeLink(netlink.query(linkQuery(which)));
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** All links of the socket's namespace, in the order of their index. Throws KernelError, ERR_NETLINK_DECODE. */
+export function listLinks(netlink: Netlink): Link[] {
+  return netlink.dump(linkListing).map(decodeLink);
+}
+
+/** The request behind `getLink`. */
+export function linkQuery(which: LinkSelector): NetlinkRequest {
+  const byIndex = 'index' in which;
+  return {
+    type: RTM_GETLINK,
+    flags: 0,
+    operation: 'RTM_GETLINK',
+    object: describeSelector(which),
+    payload: encodeBody(ifinfomsg, { ifi_index: byIndex ? which.index : 0 }, IFLA, {
+      IFLA_EXT_MASK: RTEXT_FILTER_SKIP_STATS,
+      IFLA_IFNAME: byIndex ? undefined : which.name,
+    }),
+  };
+}
+
+const linkListing: NetlinkRequest = {
+  type: RTM_GETLINK,
+  flags: 0,
+  operation: 'RTM_GETLINK',
+  object: 'all links',
+  payload: encodeBody(ifinfomsg, {}, IFLA, { IFLA_EXT_MASK: RTEXT_FILTER_SKIP_STATS }),
+};
+
+/** `link 7` or `link "eth0"`, for errors. */
+export function describeSelector(which: LinkSelector): string {
+  return 'index' in which ? `link ${which.index}` : `link "${which.name}"`;
+}
+
+/** Decodes the payload of an RTM_NEWLINK. Throws ERR_NETLINK_DECODE. */
+export function decodeLink(payload: Uint8Array): Link {
+  const header = ifinfomsg.decode(payload);
+  const attributes = IFLA.decode(payload, ifinfomsg.size);
+  const info = attributes.IFLA_LINKINFO;
+  const isPort = info?.IFLA_INFO_SLAVE_KIND === 'bridge' && info.IFLA_INFO_SLAVE_DATA !== undefined;
+  return {
+    index: header.ifi_index,
+    name: attributes.IFLA_IFNAME ?? '',
+    flags: header.ifi_flags,
+    up: (header.ifi_flags & IFF_UP) !== 0,
+    mtu: attributes.IFLA_MTU ?? 0,
+    address: attributes.IFLA_ADDRESS ?? new Uint8Array(),
+    master: attributes.IFLA_MASTER ?? 0,
+    peerIndex: attributes.IFLA_LINK ?? 0,
+    peerNetnsId: attributes.IFLA_LINK_NETNSID,
+    kind: info?.IFLA_INFO_KIND ?? '',
+    operState: attributes.IFLA_OPERSTATE ?? 0,
+    alias: attributes.IFLA_IFALIAS ?? '',
+    bridgePort: isPort ? decodeBridgePort(info.IFLA_INFO_SLAVE_DATA) : undefined,
+    unknown: attributes.unknown,
+  };
+}
+
+function decodeBridgePort(value: Uint8Array): BridgePort {
+  const port = IFLA_BRPORT.decode(value);
+  return {
+    hairpin: port.IFLA_BRPORT_MODE === 1,
+    isolated: port.IFLA_BRPORT_ISOLATED === 1,
+    learning: port.IFLA_BRPORT_LEARNING === 1,
+    unicastFlood: port.IFLA_BRPORT_UNICAST_FLOOD === 1,
+    multicastFlood: port.IFLA_BRPORT_MCAST_FLOOD === 1,
+    broadcastFlood: port.IFLA_BRPORT_BCAST_FLOOD === 1,
+    neighbourSuppress: port.IFLA_BRPORT_NEIGH_SUPPRESS === 1,
+  };
+}

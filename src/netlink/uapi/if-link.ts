@@ -1,0 +1,56 @@
+// <linux/if_link.h> and <linux/veth.h>: attributes of links, bridges and bridge ports.
+import { attributeSet } from '../attribute-set.ts';
+import { NLA_F_NESTED } from './netlink.ts';
+
+/** IFLA_INFO_DATA of a bridge. */
+export const IFLA_BR = attributeSet('IFLA_BR', {
+  IFLA_BR_FORWARD_DELAY: [1, 'u32'],
+  IFLA_BR_STP_STATE: [5, 'u32'],
+});
+
+/** IFLA_INFO_DATA of a veth. The peer is shaped like a whole RTM_NEWLINK: an ifinfomsg, then IFLA attributes. */
+export const VETH_INFO = attributeSet('VETH_INFO', {
+  VETH_INFO_PEER: [1, 'bytes'],
+});
+
+/** A bridge port: IFLA_PROTINFO in AF_BRIDGE messages, IFLA_INFO_SLAVE_DATA in others. Flags are 0 or 1. */
+export const IFLA_BRPORT = attributeSet('IFLA_BRPORT', {
+  IFLA_BRPORT_STATE: [1, 'u8'],
+  /** Hairpin. */
+  IFLA_BRPORT_MODE: [4, 'u8'],
+  IFLA_BRPORT_GUARD: [5, 'u8'],
+  IFLA_BRPORT_LEARNING: [8, 'u8'],
+  IFLA_BRPORT_UNICAST_FLOOD: [9, 'u8'],
+  IFLA_BRPORT_MCAST_FLOOD: [27, 'u8'],
+  IFLA_BRPORT_BCAST_FLOOD: [30, 'u8'],
+  IFLA_BRPORT_NEIGH_SUPPRESS: [32, 'u8'],
+  IFLA_BRPORT_ISOLATED: [33, 'u8'],
+});
+
+/** IFLA_INFO_DATA and IFLA_INFO_SLAVE_DATA depend on the kind beside them. */
+export const IFLA_INFO = attributeSet('IFLA_INFO', {
+  IFLA_INFO_KIND: [1, 'unterminated'],
+  IFLA_INFO_DATA: [2, 'bytes'],
+  IFLA_INFO_SLAVE_KIND: [4, 'string'],
+  IFLA_INFO_SLAVE_DATA: [5, 'bytes'],
+});
+
+export const IFLA = attributeSet('IFLA', {
+  IFLA_ADDRESS: [1, 'bytes'],
+  IFLA_IFNAME: [3, 'string'],
+  IFLA_MTU: [4, 'u32'],
+  IFLA_LINK: [5, 'u32'],
+  IFLA_MASTER: [10, 'u32'],
+  // Without the flag the kernel reads the value as a bare spanning tree state.
+  IFLA_PROTINFO: [12 | NLA_F_NESTED, IFLA_BRPORT],
+  IFLA_OPERSTATE: [16, 'u8'],
+  IFLA_LINKINFO: [18, IFLA_INFO],
+  // Its length is what counts; a NUL would become part of it.
+  IFLA_IFALIAS: [20, 'unterminated'],
+  IFLA_NET_NS_FD: [28, 'u32'],
+  IFLA_EXT_MASK: [29, 'u32'],
+  IFLA_LINK_NETNSID: [37, 's32'],
+});
+
+/** In IFLA_EXT_MASK: leave the counters out of answers, about half of their size. */
+export const RTEXT_FILTER_SKIP_STATS = 8;

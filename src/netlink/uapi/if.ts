@@ -1,0 +1,8 @@
+// <linux/if.h>: interface flags (ifi_flags) and operational states (IFLA_OPERSTATE).
+
+export const IFF_UP = 0x1;
+
+export const IF_OPER_UNKNOWN = 0;
+export const IF_OPER_DOWN = 2;
+export const IF_OPER_LOWERLAYERDOWN = 3;
+export const IF_OPER_UP = 6;
