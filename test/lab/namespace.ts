@@ -45,6 +45,8 @@ export function createNamespace(label: string, options: NamespaceOptions = {}): 
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'pipe'],
         maxBuffer: 256 * 1024 * 1024,
+        // Legacy iptables would leave its lock file in /run for good.
+        env: { ...process.env, XTABLES_LOCKFILE: '/dev/null' },
       }),
     remove,
   };

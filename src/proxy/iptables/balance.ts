@@ -1,0 +1,86 @@
+import { formatIpPort } from '../../core/index.ts';
+import type { Endpoint, ServicePortPlan } from '../index.ts';
+import { type Chain, formatRule } from '../rules/index.ts';
+import { type ProtocolName, protocolName } from './key-spaces.ts';
+import { endpointChainName } from './names.ts';
+
+/** The rules that pick one of `endpoints`: the body of a KUBE-SVC-… or KUBE-SVL-… chain. */
+export function balanceRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): string[] {
+  return port.affinitySeconds > 0 ? stickyRules(port, endpoints) : plainRules(port, endpoints);
+}
+
+/** Without affinity an endpoint is one rule. The first says whom the chain belongs to, once. */
+function plainRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): string[] {
+  return endpoints.map((endpoint, index) =>
+    formatRule({
+      protocol: protocolName(port.protocol),
+      comment: index === 0 ? port.name : undefined,
+      match: chance(endpoints.length - index),
+      target: destinationOf(endpoint),
+    }),
+  );
+}
+
+/** With ClientIP affinity: first the endpoint that remembers this client, else a random one that then remembers it. */
+function stickyRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): string[] {
+  const protocol = protocolName(port.protocol);
+  const chains = endpoints.map((endpoint) => endpointChainName(port.name, protocol, endpoint.key));
+  const remembered = endpoints.map((endpoint, index) =>
+    formatRule({
+      comment: `${port.name} -> ${endpoint.key}`,
+      match: recent(port, `--rcheck --seconds ${port.affinitySeconds} --reap`, chains[index]!),
+      target: `-j ${chains[index]}`,
+    }),
+  );
+  const chosen = endpoints.map((endpoint, index) =>
+    formatRule({
+      comment: `${port.name} -> ${endpoint.key}`,
+      match: chance(endpoints.length - index),
+      target: `-j ${chains[index]}`,
+    }),
+  );
+  return [...remembered, ...chosen];
+}
+
+/** The KUBE-SEP-… chains a port with affinity needs; none without. */
+export function endpointChains(
+  port: ServicePortPlan,
+  endpoints: Iterable<Endpoint>,
+  owner: string,
+): ReadonlyMap<string, Chain> {
+  const chains = new Map<string, Chain>();
+  if (port.affinitySeconds === 0) return chains;
+  const protocol: ProtocolName = protocolName(port.protocol);
+  for (const endpoint of endpoints) {
+    const name = endpointChainName(port.name, protocol, endpoint.key);
+    const rule = formatRule({
+      protocol,
+      comment: port.name,
+      match: recent(port, '--set', name),
+      target: destinationOf(endpoint),
+    });
+    chains.set(name, { rules: [rule], owner });
+  }
+  return chains;
+}
+
+function destinationOf({ ip, port }: Endpoint): string {
+  return `-j DNAT --to-destination ${formatIpPort(ip, port)}`;
+}
+
+/** The list of clients is named like the chain; `--mask` and `--rsource` are iptables-save's spelling of the defaults. */
+function recent(port: ServicePortPlan, action: string, list: string): string {
+  const mask = port.clusterIp.family === 'IPv4' ? '255.255.255.255' : 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff';
+  return `-m recent ${action} --name ${list} --mask ${mask} --rsource`;
+}
+
+/**
+ * Matches one packet in `remaining`; the last of a list needs no dice. Given to the first, second, … of n endpoints as
+ * 1/n, 1/(n-1), … it makes the choice uniform. The kernel keeps the chance in units of 2^-31 (xt_statistic.h) and
+ * iptables-save prints those.
+ */
+function chance(remaining: number): string | undefined {
+  if (remaining === 1) return undefined;
+  const probability = Math.round(2 ** 31 / remaining) / 2 ** 31;
+  return `-m statistic --mode random --probability ${probability.toFixed(11)}`;
+}

@@ -1,0 +1,111 @@
+import { addressBits, formatIp, type IpFamily, isLoopback } from '../../core/index.ts';
+import type { NodePlan } from '../index.ts';
+import { type ForeignRule, formatRule, type RuleParts, type Table } from '../rules/index.ts';
+import type { TreeName } from './compile.ts';
+import { HAIRPIN_CHAIN } from './names.ts';
+
+/** A jump from a built-in chain to one of ours. */
+export interface Jump extends ForeignRule {
+  readonly table: Table;
+  readonly to: string;
+}
+
+/**
+ * The jumps, in kube-proxy's order: a missing one is put at the head of its chain, so within a chain the last of this
+ * list ends up first. Comments are part of a jump's identity. kube-proxy's two jumps to KUBE-FIREWALL are the kubelet's.
+ */
+export const JUMPS: readonly Jump[] = [
+  jump('filter', 'INPUT', 'KUBE-EXTERNAL-SERVICES', 'kubernetes externally-visible service portals', 'new'),
+  jump('filter', 'FORWARD', 'KUBE-EXTERNAL-SERVICES', 'kubernetes externally-visible service portals', 'new'),
+  jump('filter', 'INPUT', 'KUBE-NODEPORTS', 'kubernetes health check service ports'),
+  jump('filter', 'FORWARD', 'KUBE-SERVICES', 'kubernetes service portals', 'new'),
+  jump('filter', 'OUTPUT', 'KUBE-SERVICES', 'kubernetes service portals', 'new'),
+  jump('filter', 'FORWARD', 'KUBE-FORWARD', 'kubernetes forwarding rules'),
+  jump('filter', 'INPUT', 'KUBE-PROXY-FIREWALL', 'kubernetes load balancer firewall', 'new'),
+  jump('filter', 'OUTPUT', 'KUBE-PROXY-FIREWALL', 'kubernetes load balancer firewall', 'new'),
+  jump('filter', 'FORWARD', 'KUBE-PROXY-FIREWALL', 'kubernetes load balancer firewall', 'new'),
+  jump('nat', 'OUTPUT', 'KUBE-SERVICES', 'kubernetes service portals'),
+  jump('nat', 'PREROUTING', 'KUBE-SERVICES', 'kubernetes service portals'),
+  jump('nat', 'POSTROUTING', 'KUBE-POSTROUTING', 'kubernetes postrouting rules'),
+];
+
+function jump(table: Table, chain: string, to: string, comment: string, connections?: 'new'): Jump {
+  const target = formatRule({ comment, target: `-j ${to}` });
+  return { table, chain, to, rule: connections ? `-m conntrack --ctstate NEW ${target}` : target };
+}
+
+/** What the fixed chains depend on. */
+export interface FixedChainOptions {
+  readonly family: IpFamily;
+  readonly node: NodePlan;
+  /** Drop packets conntrack calls INVALID; not wanted with nf_conntrack_tcp_be_liberal. */
+  readonly dropInvalid: boolean;
+}
+
+/** A chain packets enter by: the roots of its trees, and the rules behind them. */
+export interface EntryChain {
+  readonly table: Table;
+  readonly name: string;
+  readonly trees: readonly TreeName[];
+  readonly after: readonly string[];
+}
+
+/** The chains packets enter by. */
+export function entryChains(options: FixedChainOptions): readonly EntryChain[] {
+  const entry = (table: Table, name: string, parts: Partial<EntryChain>): EntryChain => ({
+    ...{ table, name, trees: [], after: [] },
+    ...parts,
+  });
+  const mark = `0x${options.node.masqueradeMark.toString(16)}`;
+  return [
+    entry('filter', 'KUBE-SERVICES', { trees: ['refusedVips'] }),
+    entry('filter', 'KUBE-EXTERNAL-SERVICES', { trees: ['refusedExternalVips', 'refusedNodePorts'] }),
+    entry('filter', 'KUBE-NODEPORTS', { trees: ['healthChecks'] }),
+    entry('filter', 'KUBE-PROXY-FIREWALL', { trees: ['restrictedVips'] }),
+    entry('filter', 'KUBE-FORWARD', { after: forwardRules(mark, options.dropInvalid) }),
+    entry('nat', 'KUBE-SERVICES', { trees: ['serviceVips'], after: nodePortEntry(options) }),
+    entry('nat', 'KUBE-NODEPORTS', { trees: ['nodePorts'] }),
+    entry('nat', HAIRPIN_CHAIN, { trees: ['hairpin'] }),
+    entry('nat', 'KUBE-MARK-MASQ', { after: [formatRule({ target: `-j MARK --set-xmark ${mark}/${mark}` })] }),
+    entry('nat', 'KUBE-POSTROUTING', { after: postroutingRules(mark) }),
+  ];
+}
+
+function forwardRules(mark: string, dropInvalid: boolean): string[] {
+  const rules: RuleParts[] = [
+    // An answer conntrack does not recognise would reach the client with the endpoint's address and be reset.
+    ...(dropInvalid ? [{ match: '-m conntrack --ctstate INVALID', target: '-j DROP' }] : []),
+    { comment: 'kubernetes forwarding rules', match: `-m mark --mark ${mark}/${mark}`, target: '-j ACCEPT' },
+    {
+      comment: 'kubernetes forwarding conntrack rule',
+      match: '-m conntrack --ctstate RELATED,ESTABLISHED',
+      target: '-j ACCEPT',
+    },
+  ];
+  return rules.map(formatRule);
+}
+
+function postroutingRules(mark: string): string[] {
+  const rules: RuleParts[] = [
+    // A pod that reached itself: it would answer itself directly, past the translation.
+    { match: '-m conntrack --ctstate DNAT', target: `-j ${HAIRPIN_CHAIN}` },
+    { match: `-m mark ! --mark ${mark}/${mark}`, target: '-j RETURN' },
+    // Cleared, so that a packet that passes here again (a tunnel's outer packet) is not masqueraded again.
+    { target: `-j MARK --set-xmark ${mark}/0x0` },
+    { comment: 'kubernetes service traffic requiring SNAT', target: '-j MASQUERADE --random-fully' },
+  ];
+  return rules.map(formatRule);
+}
+
+function nodePortEntry({ family, node }: FixedChainOptions): string[] {
+  const comment = 'kubernetes service nodeports; NOTE: this must be the last rule in this chain';
+  const target = '-j KUBE-NODEPORTS';
+  if (node.nodePortAddresses === 'all') {
+    // Loopback addresses do not survive the way to an endpoint.
+    const destination = family === 'IPv4' ? '! -d 127.0.0.0/8' : '! -d ::1/128';
+    return [formatRule({ destination, comment, match: '-m addrtype --dst-type LOCAL', target })];
+  }
+  return node.nodePortAddresses
+    .filter((ip) => !isLoopback(ip))
+    .map((ip) => formatRule({ destination: `-d ${formatIp(ip)}/${addressBits(family)}`, comment, target }));
+}

@@ -1,0 +1,66 @@
+import {
+  type ChainSet,
+  type ForeignRule,
+  type IptablesTool,
+  type SavedTable,
+  TABLES,
+  type Table,
+  targetOf,
+} from '../rules/index.ts';
+import { JUMPS, type Jump } from './fixed-chains.ts';
+import { ENTRY_CHAINS, isGeneratedChain } from './names.ts';
+
+/** What the kernel holds in the tables we share with others. */
+export type KernelState = Readonly<Record<Table, SavedTable>>;
+
+export async function readKernelState(tool: IptablesTool): Promise<KernelState> {
+  const state: Partial<Record<Table, SavedTable>> = {};
+  for (const table of TABLES) state[table] = await tool.save(table);
+  return state as KernelState;
+}
+
+/** The jumps that are not there, in the order they are to be inserted. */
+export function missingJumps(table: Table, saved: SavedTable): Jump[] {
+  return JUMPS.filter((jump) => jump.table === table && !saved.get(jump.chain)?.rules.includes(jump.rule));
+}
+
+/**
+ * Chains made for Services, by us or a kube-proxy, that are not among `wanted`. Those that are empty and only there
+ * because somebody else's rule leads to them do not count.
+ */
+export function staleChains(table: Table, saved: SavedTable, wanted: ChainSet[Table]): string[] {
+  const held = heldChains(table, saved);
+  return [...saved]
+    .filter(([name]) => isGeneratedChain(name) && !wanted.has(name))
+    .filter(([name, { rules }]) => rules.length > 0 || !held.has(name))
+    .map(([name]) => name);
+}
+
+/** Rules of chains that are neither ours nor a kube-proxy's. */
+export function foreignRules(table: Table, saved: SavedTable): ForeignRule[] {
+  const rules: ForeignRule[] = [];
+  for (const [chain, { rules: texts }] of saved) {
+    if (isProxyChain(table, chain)) continue;
+    for (const rule of texts) rules.push({ chain, rule });
+  }
+  return rules;
+}
+
+/** The chains that foreign rules other than our jumps lead to: the kernel refuses to delete them. */
+export function heldChains(table: Table, saved: SavedTable): ReadonlySet<string> {
+  const held = new Set<string>();
+  for (const foreign of foreignRules(table, saved)) {
+    const target = targetOf(foreign.rule);
+    if (target && !isJump(table, foreign)) held.add(target);
+  }
+  return held;
+}
+
+export function isJump(table: Table, { chain, rule }: ForeignRule): boolean {
+  return JUMPS.some((jump) => jump.table === table && jump.chain === chain && jump.rule === rule);
+}
+
+/** Whether a chain is ours or a kube-proxy's. */
+export function isProxyChain(table: Table, name: string): boolean {
+  return isGeneratedChain(name) || (ENTRY_CHAINS[table] as readonly string[]).includes(name);
+}

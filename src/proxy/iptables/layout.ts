@@ -1,0 +1,102 @@
+import type { IpFamily } from '../../core/index.ts';
+import type { NodePlan, ServicePortPlan } from '../index.ts';
+import { type Chain, type ChainEdits, ClaimedTree, emptyEdits, type Table } from '../rules/index.ts';
+import { type CompiledPort, compilePort, type TreeName } from './compile.ts';
+import { type EntryChain, entryChains } from './fixed-chains.ts';
+import { addressSpace, portSpace } from './key-spaces.ts';
+import { TREE_PREFIX } from './names.ts';
+
+/** What a layout is made for. */
+export interface LayoutOptions {
+  readonly family: IpFamily;
+  readonly node: NodePlan;
+  /** Drop packets conntrack calls INVALID. */
+  readonly dropInvalid: boolean;
+}
+
+/**
+ * All chains of a family as they should be, kept up to date one Service port at a time: what a change costs depends on
+ * the change, not on how many Services there are. Nothing here touches the kernel.
+ */
+export class Layout {
+  private readonly node: NodePlan;
+  private readonly entries: readonly EntryChain[];
+  private readonly trees: Readonly<Record<TreeName, ClaimedTree>>;
+  private readonly roots = new Map<TreeName, readonly string[]>();
+  private readonly ports = new Map<string, CompiledPort>();
+  private edits = emptyEdits();
+  private entriesWritten = false;
+
+  constructor(options: LayoutOptions) {
+    const { family, node } = options;
+    this.node = node;
+    this.entries = entryChains(options);
+    const addresses = (name: TreeName) => new ClaimedTree(addressSpace(family, TREE_PREFIX[name]));
+    const ports = (name: TreeName) => new ClaimedTree(portSpace(TREE_PREFIX[name]));
+    this.trees = {
+      serviceVips: addresses('serviceVips'),
+      nodePorts: ports('nodePorts'),
+      hairpin: addresses('hairpin'),
+      refusedVips: addresses('refusedVips'),
+      refusedExternalVips: addresses('refusedExternalVips'),
+      refusedNodePorts: ports('refusedNodePorts'),
+      restrictedVips: addresses('restrictedVips'),
+      healthChecks: ports('healthChecks'),
+    };
+  }
+
+  upsert(port: ServicePortPlan): void {
+    const before = this.ports.get(port.key);
+    const after = compilePort(port, this.node);
+    this.replace(port.key, before, after);
+    this.ports.set(port.key, after);
+  }
+
+  /** @param key of the port; nothing happens when it is not there */
+  remove(key: string): void {
+    const before = this.ports.get(key);
+    if (!before) return;
+    this.replace(key, before, undefined);
+    this.ports.delete(key);
+  }
+
+  /** The chains that may have changed since the last call; the first call names all there are. */
+  takeEdits(): ChainEdits {
+    const { edits } = this;
+    for (const entry of this.entries) {
+      let rootChanged = !this.entriesWritten;
+      for (const name of entry.trees) {
+        const { root, chains } = this.trees[name].takeChanges();
+        const owner = `the tree below ${entry.name}`;
+        for (const [chain, rules] of chains) edits[entry.table].set(chain, rules && { rules, owner });
+        if (!root) continue;
+        this.roots.set(name, root);
+        rootChanged = true;
+      }
+      if (rootChanged) edits[entry.table].set(entry.name, this.entryChain(entry));
+    }
+    this.entriesWritten = true;
+    this.edits = emptyEdits();
+    return edits;
+  }
+
+  private entryChain(entry: EntryChain): Chain {
+    const dispatch = entry.trees.flatMap((name) => this.roots.get(name) ?? []);
+    return { rules: [...dispatch, ...entry.after], owner: `the entry chain ${entry.name}` };
+  }
+
+  private replace(key: string, before: CompiledPort | undefined, after: CompiledPort | undefined): void {
+    const table: Table = 'nat';
+    for (const name of before?.chains.keys() ?? []) this.edits[table].set(name, undefined);
+    for (const [name, chain] of after?.chains ?? []) this.edits[table].set(name, chain);
+    // Claims first, releases after: a key that stays never leaves its tree.
+    const kept = new Set<string>();
+    for (const claim of after?.claims ?? []) {
+      this.trees[claim.tree].claim(key, claim.key, claim.rule);
+      kept.add(`${claim.tree} ${claim.key.text}`);
+    }
+    for (const claim of before?.claims ?? []) {
+      if (!kept.has(`${claim.tree} ${claim.key.text}`)) this.trees[claim.tree].release(key, claim.key);
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/** The tables Services are programmed in. */
+export const TABLES = ['filter', 'nat'] as const;
+export type Table = (typeof TABLES)[number];
+
+/** A chain and all its rules, each as iptables-save prints it, without `-A CHAIN`. Immutable. */
+export interface Chain {
+  readonly rules: readonly string[];
+  /** Whom it serves, for messages: `Service port "shop/web:http"`. */
+  readonly owner: string;
+}
+
+/** The chains of each table, by name. */
+export type ChainSet = Readonly<Record<Table, Map<string, Chain>>>;
+
+/** What chains should become; undefined: not be there. Chains it does not name stay as they are. */
+export type ChainEdits = Readonly<Record<Table, Map<string, Chain | undefined>>>;
+
+/** What has to be done in one table. */
+export interface ChainDiff {
+  /** New chains, and chains whose rules differ. */
+  readonly write: ReadonlyMap<string, Chain>;
+  /** Chains that are there and should not be. */
+  readonly remove: readonly string[];
+}
+
+export function emptyChainSet(): ChainSet {
+  return { filter: new Map(), nat: new Map() };
+}
+
+export function emptyEdits(): ChainEdits {
+  return { filter: new Map(), nat: new Map() };
+}
+
+/** What is left to do of `edits` when the kernel holds `current`. */
+export function diffChains(
+  current: ReadonlyMap<string, { readonly rules: readonly string[] }>,
+  edits: ReadonlyMap<string, Chain | undefined>,
+): ChainDiff {
+  const write = new Map<string, Chain>();
+  const remove: string[] = [];
+  for (const [name, chain] of edits) {
+    const present = current.get(name);
+    if (!chain) {
+      if (present) remove.push(name);
+    } else if (!present || !sameRules(present.rules, chain.rules)) {
+      write.set(name, chain);
+    }
+  }
+  return { write, remove };
+}
+
+/** Records in `committed` that `diff` is in the kernel now; returns how many rules more it has. */
+export function applyDiff(committed: Map<string, Chain>, diff: ChainDiff): number {
+  let change = 0;
+  const rulesOf = (name: string) => committed.get(name)?.rules.length ?? 0;
+  for (const [name, chain] of diff.write) {
+    change += chain.rules.length - rulesOf(name);
+    committed.set(name, chain);
+  }
+  for (const name of diff.remove) {
+    change -= rulesOf(name);
+    committed.delete(name);
+  }
+  return change;
+}
+
+export function countRules(chains: ReadonlyMap<string, Chain>): number {
+  let count = 0;
+  for (const chain of chains.values()) count += chain.rules.length;
+  return count;
+}
+
+export function isEmptyDiff(diff: ChainDiff): boolean {
+  return diff.write.size === 0 && diff.remove.length === 0;
+}
+
+export function sameRules(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((rule, index) => rule === b[index]);
+}

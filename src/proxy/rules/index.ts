@@ -1,0 +1,15 @@
+export * from './chain-set.ts';
+export { ClaimedTree, type TreeKey } from './claims.ts';
+export {
+  type IptablesTool,
+  type IptablesVariant,
+  iptablesTool,
+  isIptablesPresent,
+  programName,
+} from './iptables-tool.ts';
+export type { Digits, KeySpace, RadixChanges } from './radix.ts';
+export { RadixTree } from './radix.ts';
+export * from './restore.ts';
+export { formatRule, type RuleParts } from './rule.ts';
+export { parseSave, type SavedChain, type SavedTable, targetOf } from './save.ts';
+export { type DetectedVariant, detectVariant } from './variant.ts';

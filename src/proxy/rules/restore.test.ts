@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { applyDiff, type Chain, countRules, diffChains } from './chain-set.ts';
+import { failedLine, writeRestore } from './restore.ts';
+import { parseSave, targetOf } from './save.ts';
+
+const chain = (...rules: string[]): Chain => ({ rules, owner: `owner of ${rules[0]}` });
+
+describe('diffChains', () => {
+  const current = new Map([
+    ['SAME', chain('-j A')],
+    ['OTHER', chain('-j A', '-j B')],
+    ['GONE', chain('-j C')],
+    ['UNNAMED', chain('-j D')],
+  ]);
+  const edits = new Map([
+    ['SAME', chain('-j A')],
+    ['OTHER', chain('-j B', '-j A')],
+    ['NEW', chain('-j E')],
+    ['GONE', undefined],
+    ['NEVER', undefined],
+  ]);
+
+  it('finds what is new, different and to be removed', () => {
+    const { write, remove } = diffChains(current, edits);
+    expect([...write.keys()]).toEqual(['OTHER', 'NEW']);
+    expect(remove).toEqual(['GONE']);
+  });
+
+  it('has nothing left to do once applied, and counts the rules it added', () => {
+    const committed = new Map(current);
+    const before = countRules(committed);
+    const change = applyDiff(committed, diffChains(committed, edits));
+    expect(change).toBe(countRules(committed) - before);
+    expect(diffChains(committed, edits)).toEqual({ write: new Map(), remove: [] });
+    expect(committed.get('UNNAMED')).toBe(current.get('UNNAMED'));
+  });
+});
+
+describe('writeRestore', () => {
+  const restore = writeRestore([
+    {
+      table: 'nat',
+      write: new Map([
+        ['A', chain('-j B', '-j ACCEPT')],
+        ['B', chain('-p tcp')],
+      ]),
+      remove: ['OLD'],
+      insert: [{ chain: 'INPUT', rule: '-j A' }],
+      withdraw: [{ chain: 'OUTPUT', rule: '-j OLD' }],
+    },
+  ]);
+
+  it('declares first and deletes last', () => {
+    expect(restore.text.split('\n')).toEqual([
+      ...['*nat', ':A - [0:0]', ':B - [0:0]', ':OLD - [0:0]', '-D OUTPUT -j OLD'],
+      ...['-A A -j B', '-A A -j ACCEPT', '-A B -p tcp', '-I INPUT -j A', '-X OLD', 'COMMIT', ''],
+    ]);
+  });
+
+  it.each([
+    ['iptables-restore: line 8 failed', '-A B -p tcp'],
+    ['Bad argument\nError occurred at line: 6\nTry more', '-A A -j B'],
+    ['iptables-restore v1.8.9 (nf_tables): \nline 10: CHAIN_DEL failed (Device or resource busy): chain OLD', '-X OLD'],
+    ['no idea', undefined],
+    ['line 99 failed', undefined],
+  ])('finds the line that "%s" means', (stderr, line) => {
+    expect(failedLine(stderr, restore)?.line).toBe(line);
+  });
+
+  it('knows whom a line belongs to', () => {
+    expect(failedLine('line 8 failed', restore)).toEqual({
+      line: '-A B -p tcp',
+      table: 'nat',
+      owner: 'owner of -p tcp',
+    });
+  });
+});
+
+describe('parseSave', () => {
+  it('reads tables, chains and rules', () => {
+    const tables = parseSave(
+      '# remark\n*nat\n:INPUT ACCEPT [1:2]\n:X - [0:0]\n[5:6] -A ignored\n-A X -j Y\n-A X\n-A INPUT -s 1.1.1.1/32 -j X\nCOMMIT\n*filter\nCOMMIT\n',
+    );
+    expect([...tables.keys()]).toEqual(['nat', 'filter']);
+    expect(tables.get('nat')!.get('X')).toEqual({ builtIn: false, rules: ['-j Y', ''] });
+    expect(tables.get('nat')!.get('INPUT')).toEqual({ builtIn: true, rules: ['-s 1.1.1.1/32 -j X'] });
+  });
+
+  it.each([
+    ['-j X', 'X'],
+    ['-d 10.0.0.0/8 -g KUBE-VIP-10.0.0.0/8', 'KUBE-VIP-10.0.0.0/8'],
+    ['-m comment --comment "a -j WRONG" -j X', 'X'],
+    ['-m comment --comment "a -j WRONG"', undefined],
+    ['-p tcp -j DNAT --to-destination 10.0.0.1:80', 'DNAT'],
+    ['-p tcp', undefined],
+  ])('finds the target of %s', (rule, target) => {
+    expect(targetOf(rule)).toBe(target);
+  });
+});

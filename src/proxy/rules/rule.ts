@@ -1,0 +1,52 @@
+/**
+ * One iptables rule in parts. Each part is text as iptables-save prints it; `formatRule` puts them into its order, so
+ * that what we write and what the kernel gives back can be compared as text.
+ */
+export interface RuleParts {
+  /** `-s 10.244.0.0/16` or `! -s 10.244.0.0/16` */
+  readonly source?: string | undefined;
+  /** `-d 10.96.0.10/32` */
+  readonly destination?: string | undefined;
+  /** `-i cni0` or `! -i cni0` */
+  readonly inInterface?: string | undefined;
+  /** `tcp`, `udp` or `sctp` */
+  readonly protocol?: string | undefined;
+  /** Free text; characters that could end the argument are replaced. */
+  readonly comment?: string | undefined;
+  /** Further matches: `-m addrtype --dst-type LOCAL`. */
+  readonly match?: string | undefined;
+  /** One port (`80`) or a range (`8000:8063`) of `protocol`. */
+  readonly destinationPort?: string | number | undefined;
+  /** `-j KUBE-MARK-MASQ`, `-g KUBE-SVC-10.96.0.0/16`; none: the rule only counts. */
+  readonly target?: string | undefined;
+}
+
+/** XT_MAX_COMMENT_LEN (linux/netfilter/xt_comment.h) is 256 with its terminating zero. */
+const MAX_COMMENT = 255;
+
+/** The rule as iptables-save prints it, without `-A CHAIN`: `-d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j ACCEPT`. */
+export function formatRule(parts: RuleParts): string {
+  const { source, destination, inInterface, protocol, comment, match, destinationPort, target } = parts;
+  let text = '';
+  const add = (part: string) => {
+    text += text === '' ? part : ` ${part}`;
+  };
+  if (source) add(source);
+  if (destination) add(destination);
+  if (inInterface) add(inInterface);
+  if (protocol) add(`-p ${protocol}`);
+  if (comment) add(`-m comment --comment ${quote(comment)}`);
+  if (match) add(match);
+  if (destinationPort !== undefined) add(`-m ${protocol} --dport ${destinationPort}`);
+  if (target) add(target);
+  return text;
+}
+
+/**
+ * A comment as iptables-save quotes it: bare when it is one word of letters, digits, `_` and `-`, else in double quotes.
+ * Names come from manifests nobody may have validated: whatever is not plain ASCII text becomes `_`.
+ */
+function quote(comment: string): string {
+  const text = comment.replace(/[^\w .,;:/<>()[\]=+-]/g, '_').slice(0, MAX_COMMENT);
+  return /^[\w-]+$/.test(text) ? text : `"${text}"`;
+}

@@ -1,0 +1,38 @@
+/** A chain as iptables-save prints it. */
+export interface SavedChain {
+  readonly builtIn: boolean;
+  /** Without `-A CHAIN`, in order. */
+  readonly rules: readonly string[];
+}
+
+/** One table: its chains by name, in the order printed. */
+export type SavedTable = ReadonlyMap<string, SavedChain>;
+
+/**
+ * Reads the output of iptables-save (man 8 iptables-save): table name -> chains. Counters, comments and whatever else
+ * it may print are passed over.
+ */
+export function parseSave(text: string): ReadonlyMap<string, SavedTable> {
+  const tables = new Map<string, SavedTable>();
+  let chains = new Map<string, { builtIn: boolean; rules: string[] }>();
+  for (const line of text.split('\n')) {
+    if (line.startsWith('*')) {
+      chains = new Map();
+      tables.set(line.slice(1).trim(), chains);
+    } else if (line.startsWith(':')) {
+      const [name, policy] = line.slice(1).split(' ');
+      chains.set(name!, { builtIn: policy !== '-', rules: [] });
+    } else if (line.startsWith('-A ')) {
+      const end = line.indexOf(' ', 3);
+      const name = end < 0 ? line.slice(3) : line.slice(3, end);
+      chains.get(name)?.rules.push(end < 0 ? '' : line.slice(end + 1));
+    }
+  }
+  return tables;
+}
+
+/** The chain a rule jumps or goes to (or its target, such as ACCEPT). */
+export function targetOf(rule: string): string | undefined {
+  // The target follows all matches; a quoted comment before it may hold anything.
+  return /(?:^| )-[jg] ([^\s"]+)(?: [^"]*)?$/.exec(rule)?.[1];
+}
