@@ -1,8 +1,10 @@
 import { removeAll } from '../test/lab/lab.ts';
+import { benchIptables } from './iptables.ts';
 import { benchManifestEdit } from './manifest-edit.ts';
 
 /** `npm run bench` runs all of them, `npm run bench -- NAME …` some. */
 const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
+  iptables: benchIptables,
   'manifest-edit': benchManifestEdit,
 };
 

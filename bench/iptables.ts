@@ -1,0 +1,81 @@
+import { IptablesDataplane } from '../src/proxy/iptables/index.ts';
+import { type IptablesVariant, iptablesTool, programName } from '../src/proxy/rules/index.ts';
+import { execIn, recordingExec, useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
+import { walkPacket } from '../test/lab/iptables/packet-walk.ts';
+import { sampleNode, samplePlan, samplePort } from '../test/lab/iptables/sample-plan.ts';
+import { createNamespace } from '../test/lab/namespace.ts';
+import { type Figure, report } from './report.ts';
+import { upstreamLayout } from './upstream-layout.ts';
+
+const ENDPOINTS = 10;
+/** iptables-nft needs minutes for upstream's layout at 5,000 Services (its cost grows with the square of the chains). */
+const SIZES: Readonly<Record<IptablesVariant, number>> = { legacy: 5000, nft: 1000 };
+
+/** Loading N Services of ten endpoints, our layout against upstream's, by the same iptables-restore in one run. */
+export async function benchIptables(): Promise<void> {
+  useOwnLockFile();
+  for (const variant of ['legacy', 'nft'] as const) {
+    report(`iptables-${variant}, ${SIZES[variant]} x ${ENDPOINTS}`, await measure(variant, SIZES[variant]));
+  }
+}
+
+async function measure(variant: IptablesVariant, services: number): Promise<Figure[]> {
+  const ports = Array.from({ length: services }, (_, n) => service(n, ENDPOINTS));
+  const plan = samplePlan('IPv4', sampleNode(), ports);
+
+  const { exec, restores } = recordingExec(execIn(createNamespace(`ours-${variant}`)));
+  const dataplane = new IptablesDataplane({ family: 'IPv4', variant, exec });
+  const load = await timed(() => dataplane.resync(plan));
+
+  const upstream = execIn(createNamespace(`upstream-${variant}`));
+  const restore = programName('IPv4', variant, 'restore');
+  const upstreamInput = upstreamLayout(ports);
+  const upstreamLoad = await timed(() => upstream(restore, ['--noflush'], { input: upstreamInput }));
+
+  const changed = service(1, ENDPOINTS + 1);
+  const change = await timed(() => dataplane.sync(plan, { upserted: [changed], removed: [] }));
+  const partialInput = upstreamLayout([...ports.filter((port) => port.key !== changed.key), changed], changed);
+  const upstreamChange = await timed(() => upstream(restore, ['--noflush'], { input: partialInput }));
+
+  const nat = await iptablesTool('IPv4', variant, exec).save('nat');
+  const rules = new Map([...nat].map(([name, chain]) => [name, chain.rules]));
+  const met = ports.slice(0, 300).map(({ clusterIp, port }) => {
+    const destination = clusterIp.bytes.join('.');
+    return walkPacket(rules, 'KUBE-SERVICES', { source: '10.1.1.1', destination, protocol: 'tcp', port }).met;
+  });
+  // The walk counts all endpoint rules of the Service; a real packet stops half-way on average.
+  const ours = met.reduce((sum, count) => sum + count - ENDPOINTS / 2, 0) / met.length;
+  const peerName = 'upstream’s layout';
+  return [
+    { what: 'full load', unit: 'ms', ours: load, peer: upstreamLoad, peerName },
+    { what: 'one endpoint changed', unit: 'ms', ours: change, peer: upstreamChange, peerName },
+    {
+      what: 'its restore input',
+      unit: 'bytes',
+      ours: restores[1]!.length,
+      peer: upstreamInput.length,
+      peerName: 'its full input',
+    },
+    // Upstream: half of KUBE-SERVICES, the rule for masquerading, half of the endpoints, two rules of an endpoint.
+    { what: 'rules a first packet meets', unit: '', ours, peer: services / 2 + 1 + ENDPOINTS / 2 + 2, peerName },
+  ];
+}
+
+function service(n: number, endpoints: number) {
+  return samplePort({
+    name: `bench/service-${n}:http`,
+    // Spread over the /12 as a cluster allocates them: at random.
+    clusterIp: address(96, Math.imul(n + 1, 0x9e3779b1) >>> 12),
+    remote: Array.from({ length: endpoints }, (_, i) => `${address(200, n * ENDPOINTS + i)}:8080`),
+  });
+}
+
+function address(net: number, n: number): string {
+  return `10.${net + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`;
+}
+
+async function timed(what: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await what();
+  return performance.now() - started;
+}
