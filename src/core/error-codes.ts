@@ -28,6 +28,8 @@ export const ERROR_CODES = {
   ERR_MANIFEST:
     'A manifest file cannot be used. The message names file, line and field; the last good state stays in force.',
   ERR_CONFIG: 'A flag or configuration value is not usable. The message names it and what is accepted.',
+  ERR_API:
+    'The Kubernetes API server could not be reached, refused a request, or answered with something unreadable. The request is repeated; the last known state stays in force.',
   ERR_IPTABLES: 'iptables is missing or failed. The message holds the program’s own text and the rule it objected to.',
   ERR_DATAPLANE:
     'The kernel’s rules could not be brought in line with the plan. The next sync tries again from scratch.',

@@ -1,0 +1,78 @@
+import { type Cidr, cidrContains, formatCidr, ipEquals } from '../core/index.ts';
+import type { InterfaceAddress, Link } from '../netlink/index.ts';
+import type { InterfaceName } from './environment.ts';
+import { CNI_ERROR, CniError } from './errors.ts';
+
+/** What the kernel says about the bridge. */
+export interface BridgeState {
+  /** Undefined: there is no link of that name. */
+  readonly link: Pick<Link, 'kind' | 'up'> | undefined;
+  readonly addresses: readonly Pick<InterfaceAddress, 'address' | 'prefixLength'>[];
+}
+
+/** What a pod needs of the bridge. */
+export interface BridgeWish {
+  readonly name: InterfaceName;
+  /** Gateways it must carry, with the prefix of their subnet. */
+  readonly gateways: readonly Cidr[];
+  /** Gateways of all ranges of the network: other pods may need them. */
+  readonly configured: readonly Cidr[];
+  /** Replace addresses that are in the way. */
+  readonly forceAddress: boolean;
+}
+
+/** What to do about it. */
+export interface BridgePlan {
+  readonly create: boolean;
+  readonly setUp: boolean;
+  readonly remove: readonly Cidr[];
+  readonly add: readonly Cidr[];
+}
+
+/**
+ * Compares what is there with what is needed.
+ *
+ * In the way are an IPv4 address that is no gateway of the network (the node's pod range has changed: its pods would
+ * have a gateway they cannot reach back through) and an IPv6 address of an overlapping subnet. Other IPv6 addresses,
+ * the link-local one for example, may stay.
+ *
+ * @throws CniError 106 when the link is no bridge, or an address is in the way and may not be replaced
+ */
+export function planBridge({ link, addresses }: BridgeState, wish: BridgeWish): BridgePlan {
+  const { name, gateways, configured, forceAddress } = wish;
+  if (link && link.kind !== 'bridge') {
+    throw new CniError(
+      CNI_ERROR.BRIDGE_UNUSABLE,
+      `Link "${name}" exists and is no bridge but ${link.kind ? `of kind "${link.kind}"` : 'a network device'}; remove it or choose another name by the key "bridge"`,
+    );
+  }
+  const present = addresses.map(({ address, prefixLength }) => ({ address, prefixLength }));
+  const inTheWay = present.flatMap((found) => {
+    const wanted = configured.find((gateway) => isInTheWay(found, gateway));
+    return wanted && !configured.some((gateway) => sameCidr(gateway, found)) ? [{ found, wanted }] : [];
+  });
+  if (inTheWay[0] && !forceAddress) {
+    const { found, wanted } = inTheWay[0];
+    throw new CniError(
+      CNI_ERROR.BRIDGE_UNUSABLE,
+      `Bridge "${name}" has the address ${formatCidr(found)} where the network needs ${formatCidr(wanted)}; if its pods are gone, delete it (ip link delete ${name}), or let "forceAddress": true replace the address`,
+    );
+  }
+  return {
+    create: !link,
+    setUp: link !== undefined && !link.up,
+    remove: inTheWay.map(({ found }) => found),
+    add: gateways.filter((gateway) => !present.some((found) => sameCidr(gateway, found))),
+  };
+}
+
+function isInTheWay(found: Cidr, gateway: Cidr): boolean {
+  if (found.address.family !== gateway.address.family) return false;
+  return (
+    found.address.family === 'IPv4' || cidrContains(found, gateway.address) || cidrContains(gateway, found.address)
+  );
+}
+
+function sameCidr(a: Cidr, b: Cidr): boolean {
+  return a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
+}

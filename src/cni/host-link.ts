@@ -1,0 +1,120 @@
+import { isExists, isNotFound, NodeplaneError } from '../core/index.ts';
+import {
+  deleteLink,
+  getLink,
+  IF_OPER_UP,
+  type Link,
+  type Netlink,
+  newVeth,
+  setBridgePort,
+  setLink,
+} from '../netlink/index.ts';
+import type { AttachmentKey } from './attachment-key.ts';
+import { CNI_ERROR, CniError } from './errors.ts';
+import { macOfText } from './mac.ts';
+import type { PodNamespace } from './pod-namespace.ts';
+import { writeSysctlIfPresent } from './sysctls.ts';
+
+const LONGEST_CARRIER_WAIT_MS = 2000;
+
+/** The veth pair to make. */
+export interface VethSettings {
+  /** Index of the bridge. */
+  readonly master: number;
+  readonly mtu: number | undefined;
+  readonly podMac: Uint8Array;
+}
+
+/**
+ * Checks that the attachment has no veth pair yet, in whatever namespace its other end lies.
+ *
+ * @throws ERR_IPAM_DUPLICATE; CniError 104 when the link belongs to somebody else
+ */
+export function checkNotAttached(netlink: Netlink, { hostName, alias }: AttachmentKey): void {
+  const link = getLink(netlink, { name: hostName });
+  if (!link) return;
+  if (isOf(link, alias)) {
+    throw new NodeplaneError(
+      'ERR_IPAM_DUPLICATE',
+      `Attachment "${alias}" exists already, perhaps in another network namespace; send DEL first`,
+      { facts: { hostName } },
+    );
+  }
+  throw new CniError(
+    CNI_ERROR.INTERFACE_EXISTS,
+    `Attachment "${alias}" needs the link "${hostName}", which belongs to "${link.alias}"`,
+  );
+}
+
+/** Makes the veth pair in one message: the pod's end is born in the pod's namespace, the host's as a port of the bridge. */
+export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespace, settings: VethSettings): void {
+  const { master, mtu, podMac } = settings;
+  const { ifname } = key.owner;
+  try {
+    netlink.execute(
+      newVeth({
+        name: key.hostName,
+        mac: macOfText(key.alias),
+        mtu,
+        master,
+        up: true,
+        peer: { name: ifname, mac: podMac, mtu, netnsFd: pod.fd },
+      }),
+    );
+  } catch (cause) {
+    if (!isExists(cause)) throw cause;
+    throw new CniError(CNI_ERROR.INTERFACE_EXISTS, `Interface "${ifname}" was made by somebody else meanwhile`, {
+      cause,
+    });
+  }
+}
+
+/** Sets what the kernel does not take when the link is made. Returns the host's end; its peer index is the pod's end. */
+export function configureHostLink(netlink: Netlink, { hostName, alias }: AttachmentKey, hairpin: boolean): Link {
+  const link = getLink(netlink, { name: hostName });
+  if (!link) throw new CniError(CNI_ERROR.KERNEL_REFUSED, `Link "${hostName}" vanished while it was set up; try again`);
+  netlink.execute(setLink(link.index, { alias }), ...(hairpin ? [setBridgePort(link.index, { hairpin })] : []));
+  writeSysctlIfPresent(`net/ipv6/conf/${hostName}/accept_ra`, 0);
+  return link;
+}
+
+/**
+ * Waits until the bridge forwards for the port, so that the pod's first packet is not lost. The kernel reports the carrier
+ * from a work queue, as a rule before we can ask.
+ *
+ * @throws CniError 105 after two seconds
+ */
+export function waitForCarrier(netlink: Netlink, { index, name }: Link): void {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let waitedMs = 0; getLink(netlink, { index })?.operState !== IF_OPER_UP; waitedMs++) {
+    if (waitedMs >= LONGEST_CARRIER_WAIT_MS) {
+      throw new CniError(
+        CNI_ERROR.KERNEL_REFUSED,
+        `Link "${name}" got no carrier within ${LONGEST_CARRIER_WAIT_MS} ms`,
+      );
+    }
+    Atomics.wait(pause, 0, 0, 1);
+  }
+}
+
+/** Deletes the veth pair by its host's end, if it is this attachment's. True if there was one. */
+export function deleteHostLink(netlink: Netlink, { hostName, alias }: AttachmentKey): boolean {
+  const link = getLink(netlink, { name: hostName });
+  if (!link || !isOf(link, alias)) return false;
+  deleteIfPresent(netlink, link.index);
+  return true;
+}
+
+/** Without alias it was made by an ADD that died before it came to that; the name alone is proof enough then. */
+function isOf(link: Link, alias: string): boolean {
+  return link.kind === 'veth' && (link.alias === alias || link.alias === '');
+}
+
+/** The link may vanish by itself at any time, with the pod's namespace. */
+export function deleteIfPresent(netlink: Netlink, index: number): void {
+  try {
+    netlink.execute(deleteLink({ index }));
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}

@@ -1,0 +1,1 @@
+export { main, type PluginProcess } from './main.ts';

@@ -1,0 +1,21 @@
+import { formatIp, type IpAddress } from '../core/index.ts';
+import { fingerprint } from './fingerprint.ts';
+
+/**
+ * The MAC of the interface that carries an address. It follows from the address, so that a neighbour entry which outlives
+ * the pod is right for the next pod with this address too. IPv4 is used whole, with the prefix other Kubernetes plugins use
+ * for the same purpose; IPv6 is hashed.
+ */
+export function macOfAddress(ip: IpAddress): Uint8Array {
+  return ip.family === 'IPv4' ? Uint8Array.of(0x0a, 0x58, ...ip.bytes) : macOfText(formatIp(ip));
+}
+
+/** A locally administered unicast MAC that follows from a text. */
+export function macOfText(text: string): Uint8Array {
+  const digits = fingerprint(text).toString(16).padStart(16, '0').slice(-10);
+  return Uint8Array.of(0x0e, ...Buffer.from(digits, 'hex'));
+}
+
+export function formatMac(mac: Uint8Array): string {
+  return [...mac].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
+}

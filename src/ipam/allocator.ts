@@ -1,0 +1,124 @@
+import { formatIp, type IpAddress, type IpFamily, NodeplaneError } from '../core/index.ts';
+import { type IpSpan, ipFromValue, ipValue, spanContains, spanOfCidr, toIpNumber } from './ip-number.ts';
+import { type AddressRange, formatRangeSet, type RangeSet } from './range.ts';
+
+/** What decides which address comes next. */
+export interface AllocationState {
+  /** The address handed out last from this set; undefined, or outside the set, starts from the beginning. */
+  readonly lastReserved: IpAddress | undefined;
+  /** Addresses in use, and others that must not be handed out. */
+  readonly taken: AddressSet;
+}
+
+/** A set of addresses of both families, with lookup by number. */
+export class AddressSet {
+  readonly #values = { IPv4: new Set<bigint>(), IPv6: new Set<bigint>() };
+
+  constructor(addresses: Iterable<IpAddress> = []) {
+    for (const ip of addresses) this.add(ip);
+  }
+
+  add(ip: IpAddress): void {
+    this.#values[ip.family].add(ipValue(ip));
+  }
+
+  has(ip: IpAddress): boolean {
+    return this.hasValue(ip.family, ipValue(ip));
+  }
+
+  hasValue(family: IpFamily, value: bigint): boolean {
+    return this.#values[family].has(value);
+  }
+
+  count(family: IpFamily, predicate: (value: bigint) => boolean): number {
+    return [...this.#values[family]].filter(predicate).length;
+  }
+}
+
+/** An address chosen from a range. */
+export interface Allocation {
+  readonly address: IpAddress;
+  readonly range: AddressRange;
+}
+
+/**
+ * The next free address of a set: the first after the one handed out last, going round over all ranges of the set. Round
+ * robin rather than the lowest free address, because an address that was just released may still be in the ARP tables,
+ * connection tables and DNS caches of others.
+ *
+ * Never chosen: gateways of the set, the network address, the IPv4 broadcast address. The cost grows with the number of
+ * addresses in use, not with the size of the ranges.
+ *
+ * @throws ERR_IPAM_EXHAUSTED, its text beginning as host-local's does
+ */
+export function nextFreeAddress(set: RangeSet, { lastReserved, taken }: AllocationState): Allocation {
+  const { family } = set[0];
+  const unusable = unusableValues(set);
+  const isFree = (value: bigint) => !unusable.has(value) && !taken.hasValue(family, value);
+  for (const { range, first, last } of searchOrder(set, lastReserved)) {
+    for (let value = first; value <= last; value++) {
+      if (isFree(value)) return { address: ipFromValue(family, value), range };
+    }
+  }
+  throw exhausted(set, taken, unusable);
+}
+
+/** The range of the set that `ip` lies in. */
+export function rangeOf(set: RangeSet, ip: IpAddress): AddressRange | undefined {
+  return set.find((range) => range.family === ip.family && spanContains(range.span, toIpNumber(ip)));
+}
+
+interface Stretch {
+  readonly range: AddressRange;
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+/** Every address of the set exactly once, as stretches, beginning behind `lastReserved`. */
+function* searchOrder(set: RangeSet, lastReserved: IpAddress | undefined): Generator<Stretch> {
+  const bounds = set.map((range) => ({
+    range,
+    first: range.span.getFirst().getValue(),
+    last: range.span.getLast().getValue(),
+  }));
+  const startRange = lastReserved && rangeOf(set, lastReserved);
+  if (!lastReserved || !startRange) {
+    yield* bounds;
+    return;
+  }
+  const start = set.indexOf(startRange);
+  const cursor = ipValue(lastReserved);
+  yield { ...bounds[start]!, first: cursor + 1n };
+  yield* bounds.slice(start + 1);
+  yield* bounds.slice(0, start);
+  yield { ...bounds[start]!, last: cursor };
+}
+
+function unusableValues(set: RangeSet): Set<bigint> {
+  const values = new Set<bigint>();
+  for (const { family, subnet, gateway } of set) {
+    const block = spanOfCidr(subnet);
+    values.add(block.getFirst().getValue());
+    if (family === 'IPv4') values.add(block.getLast().getValue());
+    values.add(ipValue(gateway));
+  }
+  return values;
+}
+
+function isWithin(span: IpSpan, value: bigint): boolean {
+  return span.getFirst().getValue() <= value && value <= span.getLast().getValue();
+}
+
+function exhausted(set: RangeSet, taken: AddressSet, unusable: ReadonlySet<bigint>): NodeplaneError {
+  const inUse = taken.count(
+    set[0].family,
+    (value) => !unusable.has(value) && set.some(({ span }) => isWithin(span, value)),
+  );
+  const ranges = formatRangeSet(set);
+  const gateways = set.map((range) => formatIp(range.gateway)).join(', ');
+  return new NodeplaneError(
+    'ERR_IPAM_EXHAUSTED',
+    `Cannot reserve an address: no IP addresses available in range set: ${ranges}, ${inUse} in use and ${gateways} kept for the gateway; enlarge the range or look for leaked reservations`,
+    { facts: { ranges, inUse } },
+  );
+}
