@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['src/**/*.test.ts', 'test/fakes/**/*.test.ts'] } },
+      { test: { name: 'unit', include: ['src/**/*.test.ts', 'test/fakes/**/*.test.ts', 'test/deploy/**/*.test.ts'] } },
       {
         test: {
           name: 'lab',
