@@ -1,0 +1,117 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Agent, createLab, type Host, type LabNode, type Pod, removeAll, tally } from '../lab/lab.ts';
+
+// What time does to connections: syncs, restarts, endpoints that come and go, affinity that runs out.
+
+const AFFINITY_SECONDS = 2;
+const VIP = { plain: '10.96.1.1', sticky: '10.96.1.2' };
+
+const lab = createLab();
+const node: LabNode = lab.addNode({ name: 'node-1' });
+const manifests = join(lab.folder, 'manifests');
+let web: Pod[];
+let client: Host;
+let agent: Agent;
+
+/** Writes one Service with the given endpoints; the file takes the place of the one before at once. */
+function save(name: keyof typeof VIP, pods: readonly Pod[]): void {
+  const affinity = `sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: ${AFFINITY_SECONDS} } }`;
+  const text = `apiVersion: v1
+kind: Service
+metadata: { name: ${name} }
+spec: { clusterIP: ${VIP[name]}, ports: [{ port: 80 }]${name === 'sticky' ? `, ${affinity}` : ''} }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: ${name}-1, labels: { kubernetes.io/service-name: ${name} } }
+addressType: IPv4
+ports: [{ name: "", port: 8080 }]
+endpoints: [${pods.map((pod) => `{ addresses: [${pod.ip()}] }`).join(', ')}]
+`;
+  writeFileSync(join(manifests, '.new'), text);
+  renameSync(join(manifests, '.new'), join(manifests, `${name}.yaml`));
+}
+
+/** Saves, and waits until the agent says that it is in the kernel. */
+async function change(name: keyof typeof VIP, pods: readonly Pod[]): Promise<void> {
+  const syncs = () => agent.logs().filter((line) => line.msg === 'Synced' && line.family === 'IPv4').length;
+  const before = syncs();
+  save(name, pods);
+  await expect.poll(syncs, { interval: 5 }).toBeGreaterThan(before);
+}
+
+const who = async (ip: string) => {
+  const outcome = await client.connect({ ip, port: 80 }, { timeoutMs: 500 });
+  return outcome.kind === 'answered' ? outcome.by : outcome.kind;
+};
+const start = () => node.startAgent({ manifests, flags: ['--iptables-min-sync-period', '0s'] });
+
+beforeAll(async () => {
+  web = ['web-1', 'web-2', 'web-3'].map((name) => node.addPod(name));
+  client = node.addPod('client');
+  for (const pod of web) await pod.serve({ port: 8080 });
+  mkdirSync(manifests);
+  save('plain', web);
+  save('sticky', web);
+  agent = await start();
+});
+afterAll(async () => {
+  await agent.stop();
+  removeAll();
+});
+
+describe('connections that last', () => {
+  it('go on through syncs that take their endpoint away, and through kill and restart of the agent', async () => {
+    await change('plain', [web[0]!]);
+    const held = await client.hold({ ip: VIP.plain, port: 80 });
+    expect(held.outcome).toMatchObject({ kind: 'answered', by: 'web-1' });
+
+    await change('plain', [web[1]!]);
+    expect(await who(VIP.plain)).toBe('web-2');
+    expect(await held.echo()).toMatchObject({ kind: 'answered', by: 'web-1' });
+
+    await agent.kill();
+    expect(await held.echo()).toMatchObject({ kind: 'answered', by: 'web-1' });
+    expect(await who(VIP.plain)).toBe('web-2');
+    agent = await start();
+    expect(await held.echo()).toMatchObject({ kind: 'answered', by: 'web-1' });
+    await held.close();
+  });
+
+  it('begin without a failure while endpoints come and go and the agent restarts', async () => {
+    const load = await client.startLoad({ ip: VIP.plain, port: 80 }, { perSecond: 200 });
+    for (const pods of [[web[0]!], [web[1]!, web[2]!], web]) await change('plain', pods);
+    await agent.kill();
+    agent = await start();
+    const { answered, failures } = await load.stop();
+    expect(failures).toEqual([]);
+    expect(answered).toBeGreaterThan(20);
+  });
+});
+
+describe('session affinity', () => {
+  it('is kept across a sync, is honoured only for endpoints that are there, and runs out', async () => {
+    const first = await who(VIP.sticky);
+    expect(first).toMatch(/^web-/);
+    // Another endpoint goes: the client's own stays its own.
+    const chosen = web.find((pod) => pod.name === first)!;
+    const [other, third] = web.filter((pod) => pod !== chosen);
+    await change('sticky', [chosen, third!]);
+    const outcomes = await client.connectMany({ ip: VIP.sticky, port: 80 }, 20);
+    expect(tally(outcomes).answers).toEqual({ [first]: 20 });
+
+    await change('sticky', [other!, third!]);
+    expect(await who(VIP.sticky)).not.toBe(first);
+
+    await change('sticky', web);
+    // Each connection renews it, so only a pause lets it run out: then all endpoints get their chance again.
+    const seen = new Set<string>();
+    for (let round = 0; round < 12 && seen.size < 2; round++) {
+      seen.add(await who(VIP.sticky));
+      await new Promise((resolve) => setTimeout(resolve, AFFINITY_SECONDS * 1000 + 200));
+    }
+    expect(seen.size).toBeGreaterThan(1);
+  });
+});
