@@ -5,15 +5,15 @@ const ALLOWED = {
   core: [],
   sys: ['core'],
   netlink: ['core', 'sys'],
+  config: ['core'],
   kube: ['core'],
   'proxy/rules': ['core', 'sys', 'netlink', 'proxy'],
   'proxy/iptables': ['core', 'sys', 'netlink', 'proxy', 'proxy/rules'],
   proxy: ['core', 'kube'],
   ipam: ['core', 'sys'],
   cni: ['core', 'sys', 'netlink', 'ipam'],
-  agent: ['core', 'sys', 'netlink', 'kube', 'proxy', 'proxy/rules', 'proxy/iptables', 'ipam', 'cni'],
-  // main.ts reads the version and errors from core; everything else a command needs comes through the parts it starts.
-  cli: ['core', 'agent', 'cni'],
+  agent: ['core', 'config', 'sys', 'netlink', 'kube', 'proxy', 'proxy/rules', 'proxy/iptables', 'ipam', 'cni'],
+  cli: ['core', 'config', 'agent', 'cni'],
 };
 
 /** The files of one folder; `proxy` means the files directly in it, because its sub-folders have rules of their own. */

@@ -42,6 +42,7 @@ try {
 async function buildAll() {
   await Promise.all([
     bundle('src/cli/main.ts', 'nodeplane'),
+    bundle('src/cli/kube-proxy.ts', 'kube-proxy'),
     bundle('src/cli/cni.ts', 'nodeplane-cni'),
     bundle('demo/main.ts', 'nodeplane-demo'),
     bundle('bench/main.ts', 'nodeplane-bench'),

@@ -1,73 +1,66 @@
 import { networkInterfaces } from 'node:os';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { type Clock, type IpAddress, systemClock, tryParseIp } from '../core/index.ts';
-import { ManifestSource, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
-import { changeOf, FamilyProxy, ProxyHealth, ProxyMetrics } from '../proxy/index.ts';
+import type { KubeProxyConfig } from '../config/index.ts';
+import { type Clock, type IpAddress, type IpFamily, tryParseIp } from '../core/index.ts';
+import { type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
+import { changeOf, FamilyProxy, type NodeSettings, ProxyHealth, ProxyMetrics } from '../proxy/index.ts';
 import { IptablesDataplane } from '../proxy/iptables/index.ts';
 import { exec } from '../sys/index.ts';
-import type { AgentConfig } from './config.ts';
 import { type HttpAnswer, HttpServer, type Pages, textAnswer } from './http-server.ts';
-import { createLogger, type Logger } from './logger.ts';
-import { logProxyEvents, logSourceProblems } from './observe.ts';
-import { isConntrackLiberal, preflight, type UsableFamilies } from './preflight.ts';
+import type { Logger } from './logger.ts';
+import { type AgentSource, createSource } from './object-source.ts';
+import { logApiEvents, logProxyEvents, logSourceProblems } from './observe.ts';
+import { isConntrackLiberal, type UsableFamilies } from './preflight.ts';
 
 /** kube-proxy's: a sync is forced after this long without one. */
 const MAX_SYNC_INTERVAL_MS = 3_600_000;
 const FIRST_RETRY_MS = 1000;
 
-/**
- * Runs the agent until SIGTERM or SIGINT. The rules stay in the kernel then: connections go on while the agent is
- * restarted or upgraded.
- *
- * @param version shown in the log and as a metric
- * @throws ERR_CONFIG or ERR_IPTABLES when the machine or the manifest folder cannot be used at all
- */
-export async function runAgent(config: AgentConfig, version: string): Promise<void> {
-  const logger = createLogger(config.logLevel);
-  const stopped = new Promise<string>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
-  });
-  logger.info(
-    { version, node: config.nodeName, mode: config.proxyMode, manifests: config.manifests },
-    'nodeplane starts',
-  );
-  const families = await preflight(config.iptablesVariant, exec, logger);
-  const agent = new Agent(config, families, version, logger, systemClock);
-  try {
-    await agent.start();
-  } catch (error) {
-    await agent.stop();
-    throw error;
-  }
-  const signal = await stopped;
-  logger.info({ signal }, 'nodeplane stops; the rules stay in place');
-  await agent.stop();
+/** What an agent is made of. */
+export interface AgentOptions {
+  readonly config: KubeProxyConfig;
+  readonly families: UsableFamilies;
+  /** Of nodeplane. */
+  readonly version: string;
+  readonly logger: Logger;
+  readonly clock: Clock;
 }
 
 /** The parts of a running agent and how they hang together. Policy lives in the parts. */
-class Agent {
-  readonly #config: AgentConfig;
+export class Agent {
+  readonly #config: KubeProxyConfig;
   readonly #logger: Logger;
-  readonly #store = new ObjectStore();
+  readonly #source: AgentSource;
+  readonly #store: ObjectStore;
   readonly #health: ProxyHealth;
-  readonly #proxies: ReadonlyMap<string, FamilyProxy>;
-  readonly #source: ManifestSource;
+  readonly #proxies: ReadonlyMap<IpFamily, FamilyProxy>;
   readonly #servers: readonly HttpServer[];
   readonly #problems: Gauge;
 
-  constructor(config: AgentConfig, families: UsableFamilies, version: string, logger: Logger, clock: Clock) {
+  /** @throws ERR_CONFIG when the API server's credentials cannot be read */
+  static async create(options: AgentOptions): Promise<Agent> {
+    const { config, clock, logger, version } = options;
+    const observe = logApiEvents(logger);
+    const source = await createSource({ config, clock, logger, observe, userAgent: `nodeplane/${version}` });
+    return new Agent(options, source);
+  }
+
+  private constructor({ config, families, version, logger, clock }: AgentOptions, source: AgentSource) {
     this.#config = config;
     this.#logger = logger;
+    this.#source = source;
+    this.#store = new ObjectStore(config.serviceProxyName);
     const registry = createRegistry(version);
     this.#problems = new Gauge({
-      name: 'nodeplane_manifest_problems',
-      help: 'Problems in manifests at the moment; the last good state of their files is in force.',
+      name: 'nodeplane_object_problems',
+      help: 'Objects that cannot be read at the moment; their last good state is in force.',
       registers: [registry],
     });
-    const metrics = new ProxyMetrics(registry, config.proxyMode);
+    const metrics = new ProxyMetrics(registry, config.mode);
     this.#health = new ProxyHealth({ clock, timeoutMs: 2 * config.syncPeriodMs });
     const observers = [logProxyEvents(logger), metrics.observe, this.#health.observe];
     const dropInvalid = !isConntrackLiberal();
+    const settings = nodeSettings(config);
     this.#proxies = new Map(
       [...families].map(([family, { variant, reason, otherHoldsServices }]) => {
         logger.info({ family, variant, reason }, 'iptables variant chosen');
@@ -80,7 +73,7 @@ class Agent {
         const proxy = new FamilyProxy({
           clock,
           nodeName: config.nodeName,
-          settings: config,
+          settings,
           store: this.#store,
           dataplane: new IptablesDataplane({ family, variant, exec, dropInvalid }),
           localAddresses,
@@ -92,11 +85,12 @@ class Agent {
         return [family, proxy];
       }),
     );
-    this.#source = new ManifestSource({ folder: config.manifests, clock, debug: (message) => logger.debug(message) });
-    const server = (name: string, address: AgentConfig['healthzBindAddress'], pages: Pages) =>
+    const server = (name: string, address: KubeProxyConfig['metricsBindAddress'], pages: Pages) =>
       new HttpServer({ name, address, pages, clock, logger });
     this.#servers = [
-      server('health server', config.healthzBindAddress, healthPages(this.#health, metrics)),
+      ...(config.healthzBindAddress
+        ? [server('health server', config.healthzBindAddress, healthPages(this.#health, metrics))]
+        : []),
       server('metrics server', config.metricsBindAddress, metricsPages(registry, config)),
     ];
   }
@@ -104,7 +98,7 @@ class Agent {
   async start(): Promise<void> {
     for (const server of this.#servers) await server.start();
     const logProblems = logSourceProblems(this.#logger);
-    await this.#source.start({
+    await this.#source.source.start({
       event: (event) => this.#apply(event),
       synced: () => this.#synced(),
       problems: (problems: readonly SourceProblem[]) => {
@@ -115,15 +109,16 @@ class Agent {
   }
 
   async stop(): Promise<void> {
-    await this.#source.stop();
+    await this.#source.source.stop();
     for (const proxy of this.#proxies.values()) await proxy.stop();
     for (const server of this.#servers) await server.stop();
+    this.#source.client?.close();
   }
 
   #apply(event: ObjectEvent): void {
     const touched = this.#store.apply(event);
     for (const [family, proxy] of this.#proxies) {
-      const change = changeOf(event, family as 'IPv4' | 'IPv6');
+      const change = changeOf(event, family);
       if (change && touched.services.length > 0) proxy.touch(touched.services, change);
     }
     if (touched.node === this.#config.nodeName) this.#nodeChanged();
@@ -136,14 +131,17 @@ class Agent {
 
   #synced(): void {
     const node = this.#store.node(this.#config.nodeName);
-    if (!node)
-      this.#logger.warn(
-        { node: this.#config.nodeName },
-        'There is no Node object of this name: no pod addresses known',
-      );
+    if (!node) this.#logger.warn({ node: this.#config.nodeName }, 'There is no Node object of this name');
     this.#health.nodeChanged(node);
     for (const proxy of this.#proxies.values()) proxy.start();
   }
+}
+
+/** Without a cluster there is no cluster CIDR to be told: the Node's manifest says what is a pod. */
+function nodeSettings(config: KubeProxyConfig): NodeSettings {
+  const { detectLocal, manifests } = config;
+  const untold = detectLocal.mode === 'ClusterCIDR' && detectLocal.cidrs.length === 0;
+  return { ...config, detectLocal: manifests !== '' && untold ? { mode: 'NodeCIDR' } : detectLocal };
 }
 
 function createRegistry(version: string): Registry {
@@ -167,10 +165,10 @@ function healthPages(health: ProxyHealth, metrics: ProxyMetrics): Pages {
   return { '/healthz': page('healthz'), '/livez': page('livez') };
 }
 
-function metricsPages(registry: Registry, config: AgentConfig): Pages {
+function metricsPages(registry: Registry, config: KubeProxyConfig): Pages {
   return {
     '/healthz': () => textAnswer(200, 'ok'),
-    '/proxyMode': () => textAnswer(200, config.proxyMode),
+    '/proxyMode': () => textAnswer(200, config.mode),
     '/metrics': async () => ({
       status: 200,
       headers: { 'Content-Type': registry.contentType },

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { parseBindAddress } from './bind-address.ts';
-import { HttpServer, textAnswer } from './http-server.ts';
+import { parseBindAddress } from '../config/index.ts';
+import { type HttpRequest, HttpServer, textAnswer } from './http-server.ts';
 
 const logger = pino({ level: 'silent' });
 
@@ -20,13 +20,15 @@ async function freePort(): Promise<number> {
 function serve(host: string, port: number, clock = new FakeClock()): HttpServer {
   const pages = {
     '/ok': () => textAnswer(200, 'ok'),
+    '/echo': ({ method, path, query, headers }: HttpRequest) =>
+      textAnswer(200, `${method} ${path} ${query.get('a')} ${headers['x-test']}`),
     '/fails': () => {
       throw new Error('secret');
     },
   };
   const server = new HttpServer({
     name: 'test',
-    address: parseBindAddress(`${host}:${port}`, 0)!,
+    address: parseBindAddress(`${host}:${port}`)!,
     pages,
     clock,
     logger,
@@ -45,6 +47,16 @@ it('answers its pages, 404 elsewhere, and keeps the reason of a failure to itsel
   expect(await get('/ok?verbose')).toBe('200 ok');
   expect(await get('/toString')).toBe('404 404 page not found\n');
   expect(await get('/fails')).toBe('500 internal error, see the log\n');
+});
+
+it('tells a page method, query and headers of the request', async () => {
+  const port = await freePort();
+  await serve('127.0.0.1', port).start();
+  const response = await fetch(`http://127.0.0.1:${port}/echo?a=b%3Fc`, {
+    method: 'PUT',
+    headers: { 'X-Test': 'yes' },
+  });
+  expect(await response.text()).toBe('PUT /echo b?c yes');
 });
 
 it('serves IPv6 too when told 0.0.0.0, as Go programs do', async () => {

@@ -1,17 +1,12 @@
-import { createServer, type Server } from 'node:http';
+import { type BindAddress, formatBindAddress } from '../config/index.ts';
 import { type Clock, formatIp, type Timer } from '../core/index.ts';
-import { type BindAddress, formatBindAddress } from './bind-address.ts';
+import { type HttpAnswer, type HttpListener, type HttpRequest, listenHttp, textAnswer } from './http-listener.ts';
 import type { Logger } from './logger.ts';
 
-/** What a page answers. */
-export interface HttpAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+export { type HttpAnswer, type HttpRequest, textAnswer } from './http-listener.ts';
 
-/** Exact path to page. Any other path answers 404. */
-export type Pages = Readonly<Record<string, () => HttpAnswer | Promise<HttpAnswer>>>;
+/** Exact path to page, whatever the method. Any other path answers 404. */
+export type Pages = Readonly<Record<string, (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>>>;
 
 export interface HttpServerOptions {
   /** What the server is called in the log: `health server`. */
@@ -28,7 +23,7 @@ const RETRY_MS = 5000;
 /** One small read-only HTTP server, which keeps trying to listen until it can. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
-  #server: Server | undefined;
+  #listener: HttpListener | undefined;
   #retry: Timer | undefined;
 
   constructor(options: HttpServerOptions) {
@@ -40,7 +35,7 @@ export class HttpServer {
     const { name, address, clock, logger } = this.#options;
     const where = formatBindAddress(address);
     try {
-      this.#server = await this.#listen();
+      this.#listener = await this.#listen();
       logger.info({ address: where }, `${name} listens`);
     } catch (error) {
       logger.error(
@@ -53,15 +48,10 @@ export class HttpServer {
 
   async stop(): Promise<void> {
     this.#retry?.cancel();
-    const server = this.#server;
-    if (!server) return;
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
+    await this.#listener?.close();
   }
 
-  async #listen(): Promise<Server> {
+  async #listen(): Promise<HttpListener> {
     const { ip, port } = this.#options.address;
     const host = formatIp(ip);
     if (host !== '0.0.0.0') return this.#listenOn(host, port);
@@ -74,40 +64,19 @@ export class HttpServer {
     }
   }
 
-  #listenOn(host: string, port: number): Promise<Server> {
-    const server = createServer((request, response) => {
-      void this.#answer(request.url ?? '/').then(({ status, headers, body }) => {
-        response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) });
-        response.end(body);
-      });
-    });
-    return new Promise((resolve, reject) => {
-      server.once('error', reject);
-      server.listen({ host, port, ipv6Only: false }, () => {
-        server.off('error', reject);
-        resolve(server);
-      });
-    });
+  #listenOn(host: string, port: number): Promise<HttpListener> {
+    return listenHttp({ host, port, ipv6Only: false, answer: (request) => this.#answer(request) });
   }
 
-  async #answer(url: string): Promise<HttpAnswer> {
-    const path = url.split('?', 1)[0]!;
+  async #answer(request: HttpRequest): Promise<HttpAnswer> {
+    const { path } = request;
     const page = Object.hasOwn(this.#options.pages, path) ? this.#options.pages[path] : undefined;
     if (!page) return textAnswer(404, '404 page not found\n');
     try {
-      return await page();
+      return await page(request);
     } catch (error) {
       this.#options.logger.error({ err: error, path }, 'A page could not be made');
       return textAnswer(500, 'internal error, see the log\n');
     }
   }
-}
-
-/** An answer in plain text, with the headers Go's servers send. */
-export function textAnswer(status: number, body: string): HttpAnswer {
-  return {
-    status,
-    headers: { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' },
-    body,
-  };
 }

@@ -1,3 +1,2 @@
-export { runAgent } from './agent.ts';
 export { cleanup } from './cleanup.ts';
-export { type AgentConfig, type AgentFlags, parseAgentConfig } from './config.ts';
+export { type AgentWork, initialise, runAgent } from './run.ts';

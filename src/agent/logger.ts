@@ -1,15 +1,13 @@
 import { type Logger, type LoggerOptions, pino } from 'pino';
+import type { KubeProxyConfig } from '../config/index.ts';
 
 export type { Logger };
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
  * The agent's log: one JSON object a line on stderr, written synchronously so that the last line before a crash is there.
  * Errors appear under `err` with code, facts and cause.
  */
-export function createLogger(level: LogLevel): Logger {
+export function createLogger(level: KubeProxyConfig['logging']['level']): Logger {
   const options: LoggerOptions = {
     level,
     base: null,

@@ -1,4 +1,4 @@
-import type { SourceProblem } from '../kube/index.ts';
+import type { ApiObserver, SourceProblem } from '../kube/index.ts';
 import type { ProxyObserver } from '../proxy/index.ts';
 import type { Logger } from './logger.ts';
 
@@ -39,10 +39,34 @@ export function logSourceProblems(logger: Logger): (problems: readonly SourcePro
     for (const problem of problems) {
       const identity = JSON.stringify(problem);
       now.add(identity);
-      if (!known.has(identity))
-        logger.error({ ...problem }, 'A manifest cannot be used; its last good state stays in force');
+      if (!known.has(identity)) {
+        logger.error({ ...problem }, 'An object cannot be read; its last good state stays in force');
+      }
     }
-    if (known.size > 0 && now.size === 0) logger.info('All manifests are in order again');
+    if (known.size > 0 && now.size === 0) logger.info('All objects are in order again');
     known = now;
+  };
+}
+
+/** Writes the conversation with the API server into the log: failures for everybody, the rest at debug level. */
+export function logApiEvents(logger: Logger): ApiObserver {
+  return (observation) => {
+    switch (observation.kind) {
+      case 'failed': {
+        const { resource, error, retryInMs, relist } = observation;
+        logger.warn({ resource, retryInMs, relist, err: error }, 'The API server could not be read; trying again');
+        break;
+      }
+      case 'listed': {
+        const { kind: _, ...figures } = observation;
+        logger.info(figures, 'Read from the API server');
+        break;
+      }
+      case 'eventDropped':
+        logger.debug({ ...observation }, 'An Event was not recorded');
+        break;
+      default:
+        logger.debug({ ...observation }, 'API server');
+    }
   };
 }

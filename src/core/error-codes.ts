@@ -31,6 +31,8 @@ export const ERROR_CODES = {
   ERR_API:
     'The Kubernetes API server could not be reached, refused a request, or answered with something unreadable. The request is repeated; the last known state stays in force.',
   ERR_IPTABLES: 'iptables is missing or failed. The message holds the program’s own text and the rule it objected to.',
+  ERR_HEALTH_CHECK_PORT:
+    'A health check port of a Service (spec.healthCheckNodePort) could not be opened on this node, so its load balancer sees the node as down. Look for who holds the port; every sync tries again.',
   ERR_DATAPLANE:
     'The kernel’s rules could not be brought in line with the plan. The next sync tries again from scratch.',
 } as const satisfies Record<string, string>;

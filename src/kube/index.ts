@@ -1,3 +1,4 @@
+export * from './api/index.ts';
 export { API_VERSIONS, type Decoded, decodeObject } from './decode.ts';
 export { type FieldPath, type FieldProblem, formatFieldPath } from './field-reader.ts';
 export { ManifestSource, type ManifestSourceOptions } from './manifest-source.ts';

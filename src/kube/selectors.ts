@@ -3,7 +3,7 @@ import { type KubeObject, SERVICE_NAME_LABEL } from './types.ts';
 // Which objects are the proxy's business: the label and field selectors of kube-proxy's watches. An API server applies them
 // itself; an object that stops matching then arrives as a deletion, and one that starts to match as an addition.
 
-/** Present with any value: another proxy serves this Service. */
+/** Names the proxy that serves this Service; without it, the one that has no name of its own does. */
 export const SERVICE_PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
 
 /** Present with any value: the slice belongs to a headless Service. */
@@ -12,11 +12,15 @@ export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 /** The value of `spec.clusterIP` that makes a Service headless. */
 export const HEADLESS_CLUSTER_IP = 'None';
 
-/** Whether the proxy looks at this object at all. */
-export function isSelected(object: KubeObject): boolean {
+/**
+ * Whether the proxy looks at this object at all.
+ *
+ * @param serviceProxyName the value of the label by which Services choose this proxy; empty: those without the label
+ */
+export function isSelected(object: KubeObject, serviceProxyName = ''): boolean {
   switch (object.kind) {
     case 'Service':
-      return !hasLabel(object, SERVICE_PROXY_NAME_LABEL) && object.spec.clusterIP !== HEADLESS_CLUSTER_IP;
+      return isForProxy(object, serviceProxyName) && object.spec.clusterIP !== HEADLESS_CLUSTER_IP;
     case 'EndpointSlice':
       return !hasLabel(object, HEADLESS_LABEL);
     case 'Node':
@@ -29,6 +33,12 @@ export function isSelected(object: KubeObject): boolean {
 export function serviceOfSlice({ metadata }: Pick<KubeObject, 'metadata'>): string | undefined {
   const name = metadata.labels?.[SERVICE_NAME_LABEL];
   return name ? `${metadata.namespace}/${name}` : undefined;
+}
+
+/** A label with an empty value is a label: such a Service is for nobody here. */
+function isForProxy(service: KubeObject, serviceProxyName: string): boolean {
+  if (serviceProxyName === '') return !hasLabel(service, SERVICE_PROXY_NAME_LABEL);
+  return service.metadata.labels?.[SERVICE_PROXY_NAME_LABEL] === serviceProxyName;
 }
 
 function hasLabel({ metadata }: KubeObject, label: string): boolean {

@@ -141,7 +141,7 @@ it('after any events holds the selected objects, and names every Service whose v
         for (const [name, view] of after) {
           if (JSON.stringify(view) !== JSON.stringify(before.get(name))) expect(services).toContain(name);
         }
-        const held = [...model.values()].filter(isSelected);
+        const held = [...model.values()].filter((object) => isSelected(object));
         for (const name of SERVICES) {
           const slices = held.filter((item) => item.kind === 'EndpointSlice' && serviceOfSlice(item) === name);
           slices.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));

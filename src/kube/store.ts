@@ -18,6 +18,7 @@ const NOTHING: Touched = { services: [], node: undefined, serviceCidrs: false };
  * update that makes an object unselected acts as its deletion. The cost of an event does not depend on the number of objects.
  */
 export class ObjectStore {
+  readonly #serviceProxyName: string;
   readonly #services = new Map<string, Service>();
   /** All slices by their own `namespace/name`. */
   readonly #slices = new Map<string, EndpointSlice>();
@@ -26,9 +27,14 @@ export class ObjectStore {
   readonly #nodes = new Map<string, Node>();
   readonly #serviceCidrs = new Map<string, ServiceCIDR>();
 
+  /** @param serviceProxyName see `isSelected` */
+  constructor(serviceProxyName = '') {
+    this.#serviceProxyName = serviceProxyName;
+  }
+
   apply(event: ObjectEvent): Touched {
     const { object } = event;
-    const present = event.type !== 'deleted' && isSelected(object);
+    const present = event.type !== 'deleted' && isSelected(object, this.#serviceProxyName);
     switch (object.kind) {
       case 'Service':
         return put(this.#services, object, present) ? { ...NOTHING, services: [objectName(object)] } : NOTHING;

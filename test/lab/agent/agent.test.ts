@@ -85,7 +85,7 @@ describe('nodeplane agent', () => {
       field: 'spec.ports[0].port',
       object: 'Service demo/web',
     });
-    expect(await metrics()).toContain('nodeplane_manifest_problems 1');
+    expect(await metrics()).toContain('nodeplane_object_problems 1');
     expect(await whoAnswers()).toBe('web');
 
     save('kind: [Service\n');
@@ -95,7 +95,7 @@ describe('nodeplane agent', () => {
 
     save(manifest(spare!));
     await expect.poll(whoAnswers).toBe('spare');
-    expect(await metrics()).toContain('nodeplane_manifest_problems 0');
+    expect(await metrics()).toContain('nodeplane_object_problems 0');
   });
 
   it('leaves the rules in place when it stops, and a restart writes nothing that is right already', async () => {
@@ -144,11 +144,12 @@ describe('nodeplane agent', () => {
       );
       return { status, stderr };
     };
-    expect(run('agent', '--proxy-mode', 'magic', '--iptables-min-sync-period', 'soon')).toEqual({
+    const badSettings = run('agent', '--proxy-mode', 'magic', '--cluster-cidr', '10.0.0.0');
+    expect(badSettings.status).toBe(1);
+    for (const reason of [/proxy-mode.*magic/, /cluster-cidr.*10\.0\.0\.0/]) expect(badSettings.stderr).toMatch(reason);
+    expect(run('agent', '--proxy-mode', 'ipvs', '--manifests', manifests)).toEqual({
       status: 1,
-      stderr: expect.stringMatching(
-        /--manifests is missing.*--iptables-min-sync-period "soon".*--proxy-mode "magic".*ERR_CONFIG/s,
-      ),
+      stderr: expect.stringContaining('Cannot run in mode "ipvs": this release has only iptables'),
     });
     expect(run('agent', '--manifests', '/nodeplane/none')).toEqual({
       status: 1,

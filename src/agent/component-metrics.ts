@@ -1,0 +1,85 @@
+import { Counter, collectDefaultMetrics, Gauge, type MetricObject, type Registry } from 'prom-client';
+
+/** Which build runs, in the words of Kubernetes. What is left out is an empty label. */
+export interface BuildFacts {
+  /** Our own version: `0.3.0`. */
+  readonly version: string;
+  /** The release of kube-proxy we behave like: `v1.36.2`. */
+  readonly kubernetesVersion: string;
+  readonly commit?: string;
+  /** RFC 3339. */
+  readonly date?: string;
+}
+
+export interface ComponentMetricsOptions {
+  readonly registry: Registry;
+  readonly build: BuildFacts;
+  /** All feature gates by name (`FeatureGates` of the configuration). */
+  readonly features: ReadonlyMap<string, { readonly stage: string; readonly enabled: boolean }>;
+}
+
+/**
+ * Registers what every Kubernetes component shows of itself (k8s.io/component-base) and what Prometheus' clients show of
+ * a process: process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
+ * process_start_time_seconds, process_open_fds and process_max_fds have the same names and help here as in Go.
+ */
+export function registerComponentMetrics({ registry, build, features }: ComponentMetricsOptions): void {
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const labels = buildLabels(build);
+  new Gauge({
+    name: 'kubernetes_build_info',
+    help: "[BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
+    labelNames: Object.keys(labels),
+    registers,
+  }).set(labels, 1);
+
+  const featureEnabled = new Gauge({
+    name: 'kubernetes_feature_enabled',
+    help: '[BETA] This metric records the data about the stage and enablement of a k8s feature.',
+    labelNames: ['name', 'stage'],
+    registers,
+  });
+  for (const [name, { stage, enabled }] of features) featureEnabled.set({ name, stage }, enabled ? 1 : 0);
+
+  new Counter({
+    name: 'registered_metrics_total',
+    help: '[BETA] The count of registered metrics broken by stability level and deprecation version.',
+    labelNames: ['stability_level', 'deprecated_version'],
+    registers,
+    collect() {
+      this.reset();
+      for (const metric of registry.getMetricsAsArray()) {
+        const level = stabilityOf(metric);
+        if (level !== undefined) this.inc({ stability_level: level, deprecated_version: '' });
+      }
+    },
+  });
+  // Nothing can be hidden or switched off here, so these stay at zero; alerts on them go on working.
+  new Counter({ name: 'hidden_metrics_total', help: '[BETA] The count of hidden metrics.', registers });
+  new Counter({ name: 'disabled_metrics_total', help: '[BETA] The count of disabled metrics.', registers });
+}
+
+/**
+ * The labels of kubernetes_build_info. The version begins with the Kubernetes release, because alerts on mixed versions
+ * in a cluster compare its first two numbers over all components; what follows a plus sign is build metadata.
+ */
+function buildLabels({ version, kubernetesVersion, commit = '', date = '' }: BuildFacts): Record<string, string> {
+  const [, major = '', minor = ''] = /^v(\d+)\.(\d+)/.exec(kubernetesVersion) ?? [];
+  return {
+    major,
+    minor,
+    git_version: `${kubernetesVersion}+nodeplane.${version}`,
+    git_commit: commit,
+    git_tree_state: '',
+    build_date: date,
+    go_version: `node ${process.version}`,
+    compiler: 'v8',
+    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  };
+}
+
+/** The stability level in front of the help of a Kubernetes metric; undefined for others, which do not count. */
+function stabilityOf({ help }: MetricObject): string | undefined {
+  return /^\[(ALPHA|BETA|STABLE|INTERNAL)\] /.exec(help)?.[1];
+}

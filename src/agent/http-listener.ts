@@ -1,0 +1,69 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+
+/** What a page answers. `Content-Length` is added. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** What a page may want to know of the request. */
+export interface HttpRequest {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Names in lower case. */
+  readonly headers: IncomingHttpHeaders;
+}
+
+export interface HttpListenerOptions {
+  /** Address to listen on, as text. */
+  readonly host: string;
+  readonly port: number;
+  /** Whether `::` leaves IPv4 alone. */
+  readonly ipv6Only: boolean;
+  /** Must not reject. */
+  readonly answer: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>;
+}
+
+/** A socket that answers HTTP. */
+export interface HttpListener {
+  /** Stops at once: open connections are reset, the port is free when the promise resolves. */
+  close(): Promise<void>;
+}
+
+/** Listens; rejects with the system's error (EADDRINUSE, EADDRNOTAVAIL, ...) when that cannot be. */
+export function listenHttp({ host, port, ipv6Only, answer }: HttpListenerOptions): Promise<HttpListener> {
+  const server = createServer(async (incoming, response) => {
+    const { method = 'GET', url = '/', headers } = incoming;
+    const end = url.indexOf('?');
+    const path = end < 0 ? url : url.slice(0, end);
+    const query = new URLSearchParams(end < 0 ? '' : url.slice(end + 1));
+    const { status, headers: sent, body } = await answer({ method, path, query, headers });
+    response.writeHead(status, { ...sent, 'Content-Length': Buffer.byteLength(body) });
+    response.end(body);
+  });
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      // Without this a client that keeps its connection open would keep us from ending.
+      server.closeAllConnections();
+    });
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port, ipv6Only }, () => {
+      server.off('error', reject);
+      resolve({ close });
+    });
+  });
+}
+
+/** An answer in plain text, with the headers Go's servers send. */
+export function textAnswer(status: number, body: string): HttpAnswer {
+  return {
+    status,
+    headers: { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' },
+    body,
+  };
+}

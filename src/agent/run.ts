@@ -1,0 +1,63 @@
+import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
+import { NodeplaneError, systemClock } from '../core/index.ts';
+import { exec } from '../sys/index.ts';
+import { Agent } from './agent.ts';
+import { createLogger } from './logger.ts';
+import { preflight } from './preflight.ts';
+
+/** What to run, as the command line says. */
+export interface AgentWork {
+  readonly program: Program;
+  readonly config: KubeProxyConfig;
+  /** The file the configuration came from; when it changes, the agent ends so that a supervisor starts it anew. */
+  readonly configFile: LoadedFile | undefined;
+  /** What reading the configuration had to say; `verbosity` is compared with the configured one. */
+  readonly messages: readonly { readonly level: 'info' | 'warn'; readonly verbosity: number; readonly text: string }[];
+  /** Of nodeplane. */
+  readonly version: string;
+}
+
+/**
+ * Runs the agent until SIGTERM or SIGINT. The rules stay in the kernel then: connections go on while the agent is
+ * restarted or upgraded.
+ *
+ * @throws ERR_CONFIG or ERR_IPTABLES when the machine, the manifest folder or the credentials cannot be used at all, and
+ *   when the configuration file changed
+ */
+export async function runAgent({ program, config, configFile, messages, version }: AgentWork): Promise<void> {
+  const logger = createLogger(config.logging.level);
+  const { nodeName: node, mode, manifests } = config;
+  logger.info({ version, node, mode, ...(manifests !== '' && { manifests }) }, `${program} starts`);
+  for (const { level, verbosity, text } of messages) if (verbosity <= config.logging.verbosity) logger[level](text);
+
+  const ended = new Promise<NodeJS.Signals | NodeplaneError>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+    if (configFile)
+      new ConfigWatch({ file: configFile, files: systemFiles, clock: systemClock, ended: resolve }).start();
+  });
+  refuseUnbuiltModes(config);
+  const families = await preflight(config.iptablesVariant, exec, logger);
+  const agent = await Agent.create({ config, families, version, logger, clock: systemClock });
+  try {
+    await agent.start();
+    const reason = await ended;
+    if (reason instanceof Error) throw reason;
+    logger.info({ signal: reason }, `${program} stops; the rules stay in place`);
+  } finally {
+    await agent.stop();
+  }
+}
+
+/** Rather than doing something else than asked for. */
+function refuseUnbuiltModes({ mode }: KubeProxyConfig): void {
+  if (mode === 'iptables') return;
+  throw new NodeplaneError(
+    'ERR_CONFIG',
+    `Cannot run in mode "${mode}": this release has only iptables; set the mode to iptables`,
+  );
+}
+
+/** `--init-only`: what needs privileges, so that the container that runs afterwards can do without them. */
+export async function initialise(config: KubeProxyConfig): Promise<void> {
+  await preflight(config.iptablesVariant, exec, createLogger(config.logging.level));
+}

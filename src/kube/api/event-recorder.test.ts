@@ -1,0 +1,129 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { type ApiClient, type ApiRequest, ApiStatusError } from './api-client.ts';
+import { EventRecorder } from './event-recorder.ts';
+
+const NODE = { kind: 'Node', name: 'node-1', namespace: '' } as const;
+const STARTING = { type: 'Normal', reason: 'Starting', action: 'StartKubeProxy', note: '' } as const;
+
+let clock: FakeClock;
+let sent: ApiRequest[];
+/** What the server answers, in order; then it accepts. */
+let refusals: Error[];
+let dropped: string[];
+let recorder: EventRecorder;
+
+beforeEach(() => {
+  clock = new FakeClock(Date.UTC(2025, 0, 1));
+  sent = [];
+  refusals = [];
+  dropped = [];
+  const client: ApiClient = {
+    async send(request) {
+      sent.push(request);
+      const refusal = refusals.shift();
+      if (refusal) throw refusal;
+      return { status: 201, body: (async function* () {})(), setQuietLimit: () => {} };
+    },
+    close: () => {},
+  };
+  const observe = (o: { kind: string; cause?: string }) => dropped.push(`${o.kind}: ${o.cause}`);
+  recorder = new EventRecorder({
+    client,
+    controller: 'kube-proxy',
+    nodeName: 'node-1',
+    clock,
+    random: () => 0,
+    observe,
+  });
+});
+
+const failure = (status: number) => new ApiStatusError('POST', status, 'no');
+
+describe('EventRecorder', () => {
+  it('writes events as kube-proxy does', async () => {
+    recorder.record(NODE, STARTING);
+    await clock.advance(0);
+    expect(sent).toMatchObject([
+      {
+        method: 'POST',
+        path: '/apis/events.k8s.io/v1/namespaces/default/events',
+        body: {
+          apiVersion: 'events.k8s.io/v1',
+          kind: 'Event',
+          metadata: { name: expect.stringMatching(/^node-1\.[0-9a-f]{16}$/), namespace: 'default' },
+          eventTime: '2025-01-01T00:00:00.000000Z',
+          type: 'Normal',
+          reason: 'Starting',
+          action: 'StartKubeProxy',
+          note: '',
+          regarding: { apiVersion: 'v1', kind: 'Node', name: 'node-1' },
+          reportingController: 'kube-proxy',
+          reportingInstance: 'kube-proxy-node-1',
+        },
+      },
+    ]);
+  });
+
+  it('writes events about a Service into its namespace, with a note of at most 1024 bytes', async () => {
+    recorder.record({ kind: 'Service', name: 'web', namespace: 'demo' }, { ...STARTING, note: 'é'.repeat(600) });
+    await clock.advance(0);
+    const { path, body } = sent[0]!;
+    expect(path).toContain('/namespaces/demo/');
+    const { note } = body as { note: string };
+    expect(note).toMatch(/^é+…$/);
+    expect(Buffer.byteLength(note)).toBeGreaterThan(1_020);
+    expect(Buffer.byteLength(note)).toBeLessThanOrEqual(1_024);
+  });
+
+  it('writes the same again only after six minutes', async () => {
+    recorder.record(NODE, STARTING);
+    await clock.advance(359_000);
+    recorder.record(NODE, STARTING);
+    recorder.record(NODE, { ...STARTING, reason: 'Other' });
+    await clock.advance(1_000);
+    recorder.record(NODE, STARTING);
+    await clock.advance(0);
+    expect(sent).toHaveLength(3);
+    expect(dropped).toEqual(['eventDropped: the same was recorded a short while ago']);
+  });
+
+  it('writes 25 at once, then one in ten seconds', async () => {
+    for (let i = 0; i < 30; i++) recorder.record(NODE, { ...STARTING, note: `${i}` });
+    await clock.advance(20_000);
+    for (let i = 30; i < 40; i++) recorder.record(NODE, { ...STARTING, note: `${i}` });
+    await clock.advance(0);
+    expect(sent).toHaveLength(27);
+    expect(dropped).toHaveLength(13);
+  });
+
+  it('tries again after trouble, but not after a refusal, and gives up in the end', async () => {
+    refusals = [failure(500), failure(503)];
+    recorder.record(NODE, STARTING);
+    await clock.advance(750);
+    expect(sent).toHaveLength(3);
+    expect(dropped).toEqual([]);
+
+    refusals = [failure(403)];
+    recorder.record(NODE, { ...STARTING, reason: 'Forbidden' });
+    await clock.advance(60_000);
+    expect(sent).toHaveLength(4);
+    expect(dropped).toHaveLength(1);
+
+    refusals = Array.from({ length: 9 }, () => failure(500));
+    recorder.record(NODE, { ...STARTING, reason: 'Away' });
+    await clock.advance(60_000);
+    expect(sent).toHaveLength(8);
+    expect(dropped).toHaveLength(2);
+  });
+
+  it('stops trying when stopped', async () => {
+    refusals = [failure(500)];
+    recorder.record(NODE, STARTING);
+    await clock.advance(0);
+    recorder.stop();
+    await clock.advance(60_000);
+    expect(sent).toHaveLength(1);
+    expect(dropped).toEqual([]);
+  });
+});

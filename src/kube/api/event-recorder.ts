@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import { type Clock, errorText, systemClock } from '../../core/index.ts';
+import { type ApiClient, ApiStatusError } from './api-client.ts';
+import { backOffMs, sleep } from './back-off.ts';
+import type { ApiObserver } from './observation.ts';
+
+/** Equal events within this time are one (the API's own span for a series of events). */
+const REPEAT_MS = 6 * 60_000;
+/** So many events may come at once, then one each REFILL_MS. */
+const BURST = 25;
+const REFILL_MS = 10_000;
+const ATTEMPTS = 4;
+/** The API's limit, in bytes. */
+const LONGEST_NOTE = 1024;
+
+/** What an event is about. */
+export interface EventSubject {
+  readonly kind: 'Node' | 'Service';
+  readonly name: string;
+  /** Empty for a Node. */
+  readonly namespace: string;
+}
+
+export interface RecordedEvent {
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase, for programs: `Starting`. */
+  readonly reason: string;
+  /** CamelCase, what was being done: `StartKubeProxy`. */
+  readonly action: string;
+  /** For people. */
+  readonly note: string;
+}
+
+export interface EventRecorderOptions {
+  readonly client: ApiClient;
+  /** The component that reports, `kube-proxy`. */
+  readonly controller: string;
+  /** Which one of them: the node's name. */
+  readonly nodeName: string;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** A number from 0 to 1 (exclusive). @default Math.random */
+  readonly random?: () => number;
+  /** Told about events that were not recorded. @default nobody */
+  readonly observe?: ApiObserver;
+}
+
+/**
+ * Writes Kubernetes Events (events.k8s.io/v1), to be seen by `kubectl describe`. Recording is a courtesy: it never
+ * fails and never waits; what comes too often, or cannot be written after some attempts, is dropped.
+ */
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #stopping = new AbortController();
+  /** When an event was last accepted, oldest first. */
+  readonly #accepted = new Map<string, number>();
+  #tokens = BURST;
+  #refilledAt: number;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? Math.random;
+    this.#refilledAt = this.#clock.now();
+  }
+
+  record(subject: EventSubject, event: RecordedEvent): void {
+    const now = this.#clock.now();
+    const key = JSON.stringify([subject, event]);
+    for (const [old, at] of this.#accepted) {
+      if (now - at < REPEAT_MS) break;
+      this.#accepted.delete(old);
+    }
+    if (this.#accepted.has(key)) {
+      this.#drop(event, 'the same was recorded a short while ago');
+    } else if (!this.#takeToken(now)) {
+      this.#drop(event, 'too many events');
+    } else {
+      this.#accepted.set(key, now);
+      void this.#write(subject, event, now);
+    }
+  }
+
+  /** Gives up what is not written yet. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #write(subject: EventSubject, event: RecordedEvent, at: number): Promise<void> {
+    const { signal } = this.#stopping;
+    // Events about cluster-scoped objects are kept in the namespace "default".
+    const namespace = subject.namespace || 'default';
+    const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+    const body = this.#body(subject, event, namespace, at);
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        const response = await this.#options.client.send({ method: 'POST', path, body, signal });
+        // The connection can be used again only once the answer was read.
+        for await (const _ of response.body);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (failures + 1 >= ATTEMPTS || isFinal(error)) {
+          this.#drop(event, errorText(error));
+          return;
+        }
+        const asked = error instanceof ApiStatusError ? (error.retryAfterMs ?? 0) : 0;
+        await sleep(this.#clock, Math.max(asked, backOffMs(failures, this.#random)), signal);
+      }
+    }
+  }
+
+  #body(subject: EventSubject, { type, reason, action, note }: RecordedEvent, namespace: string, at: number): object {
+    const { controller, nodeName } = this.#options;
+    const { kind, name } = subject;
+    return {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name: `${name}.${randomBytes(8).toString('hex')}`, namespace },
+      // A time with microseconds.
+      eventTime: new Date(at).toISOString().replace('Z', '000Z'),
+      type,
+      reason,
+      action,
+      note: cutText(note, LONGEST_NOTE),
+      regarding: { apiVersion: 'v1', kind, name, ...(subject.namespace && { namespace: subject.namespace }) },
+      reportingController: controller,
+      reportingInstance: `${controller}-${nodeName}`,
+    };
+  }
+
+  #takeToken(now: number): boolean {
+    const refills = Math.floor((now - this.#refilledAt) / REFILL_MS);
+    this.#refilledAt += refills * REFILL_MS;
+    this.#tokens = Math.min(BURST, this.#tokens + refills);
+    if (this.#tokens === 0) return false;
+    this.#tokens--;
+    return true;
+  }
+
+  #drop({ reason }: RecordedEvent, cause: string): void {
+    this.#options.observe?.({ kind: 'eventDropped', reason, cause });
+  }
+}
+
+/** A refusal that will be the same next time. */
+function isFinal(error: unknown): boolean {
+  return error instanceof ApiStatusError && error.status < 500 && error.status !== 429;
+}
+
+function cutText(text: string, longest: number): string {
+  if (Buffer.byteLength(text) <= longest) return text;
+  const ellipsis = '…';
+  const room = longest - Buffer.byteLength(ellipsis);
+  const bytes = new Uint8Array(room);
+  // Only whole characters are written.
+  const { read } = new TextEncoder().encodeInto(text, bytes);
+  return text.slice(0, read) + ellipsis;
+}

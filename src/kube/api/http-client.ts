@@ -1,0 +1,156 @@
+import type { IncomingMessage } from 'node:http';
+import type { RequestOptions } from 'node:https';
+import { type Clock, errorText, NodeplaneError, systemClock } from '../../core/index.ts';
+import { AgentPool } from './agent-pool.ts';
+import { type ApiClient, type ApiRequest, type ApiResponse, ApiStatusError } from './api-client.ts';
+import { exchange } from './exchange.ts';
+import type { ApiServerLocation, ServerAccess } from './kube-config.ts';
+import type { ApiObserver } from './observation.ts';
+import { QuietGuard } from './quiet-guard.ts';
+import { readStatusError } from './status-error.ts';
+
+export interface ApiClientOptions extends ApiServerLocation {
+  /** The User-Agent header, `kube-proxy/v1.2.3` say. */
+  readonly userAgent: string;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** Told about every request. @default nobody */
+  readonly observe?: ApiObserver;
+}
+
+/** An answer, or the next piece of it, comes within this time. */
+const QUIET_MS = 60_000;
+
+/**
+ * Makes a client from kubeconfig, master URL or service account. Rejects with ERR_CONFIG if these cannot be read; the
+ * server itself is not contacted.
+ */
+export async function createApiClient(options: ApiClientOptions): Promise<ApiClient> {
+  const { loadServerAccess } = await import('./kube-config.ts');
+  const load = () => loadServerAccess(options);
+  return new HttpApiClient(load(), load, options);
+}
+
+class HttpApiClient implements ApiClient {
+  #access: ServerAccess;
+  readonly #reload: () => ServerAccess;
+  readonly #userAgent: string;
+  readonly #clock: Clock;
+  readonly #observe: ApiObserver;
+  readonly #agents = new AgentPool();
+
+  constructor(access: ServerAccess, reload: () => ServerAccess, options: ApiClientOptions) {
+    this.#access = access;
+    this.#reload = reload;
+    this.#userAgent = options.userAgent;
+    this.#clock = options.clock ?? systemClock;
+    this.#observe = options.observe ?? (() => {});
+  }
+
+  async send(request: ApiRequest): Promise<ApiResponse> {
+    try {
+      return await this.#attempt(request);
+    } catch (error) {
+      if (!(error instanceof ApiStatusError) || error.status !== 401) throw error;
+      // The token expired earlier than it said, or was revoked: whatever was remembered of it is forgotten.
+      this.#renewAccess();
+      return await this.#attempt(request);
+    }
+  }
+
+  close(): void {
+    this.#agents.close();
+  }
+
+  /** A file that cannot be read at this moment, because it is being replaced, leaves the old access in place. */
+  #renewAccess(): void {
+    try {
+      this.#access = this.#reload();
+    } catch (error) {
+      if (!(error instanceof NodeplaneError)) throw error;
+    }
+  }
+
+  async #attempt(request: ApiRequest): Promise<ApiResponse> {
+    const { method, path } = request;
+    const { server } = this.#access;
+    const attempt = `${method} ${server.origin}${path}`;
+    const options = await this.#optionsFor(request, attempt);
+    const started = this.#clock.now();
+    const requestEnded = (code: number | '<error>') => {
+      const seconds = (this.#clock.now() - started) / 1000;
+      this.#observe({ kind: 'request', method, host: server.host, code, seconds });
+    };
+
+    // What is to be destroyed when it takes too long: first the request, then the response.
+    let cut: (error: Error) => void = () => {};
+    const guard = new QuietGuard(this.#clock, QUIET_MS, (limitMs) => cut(new Error(`no byte for ${limitMs / 1000} s`)));
+    const onAbort = () => cut(new Error('stopped'));
+    request.signal.addEventListener('abort', onAbort);
+    const finish = () => {
+      guard.stop();
+      request.signal.removeEventListener('abort', onAbort);
+    };
+
+    try {
+      const { answer, destroy } = exchange(server, options, request.body);
+      cut = destroy;
+      if (request.signal.aborted) onAbort();
+      const response = await answer;
+      cut = (error) => response.destroy(error);
+      guard.heard();
+      const status = response.statusCode ?? 0;
+      requestEnded(status);
+      const body = readBody(response, attempt, guard, finish);
+      if (status < 200 || status > 299) throw await readStatusError(attempt, status, response.headers, body);
+      return { status, body, setQuietLimit: (ms) => guard.setLimit(ms) };
+    } catch (error) {
+      finish();
+      if (error instanceof NodeplaneError) throw error;
+      requestEnded('<error>');
+      throw failure(attempt, error);
+    }
+  }
+
+  async #optionsFor(request: ApiRequest, attempt: string): Promise<RequestOptions> {
+    const { server } = this.#access;
+    let credentials: RequestOptions;
+    try {
+      credentials = await this.#access.requestOptions();
+    } catch (error) {
+      throw failure(`${attempt}: reading the credentials`, error);
+    }
+    const query = new URLSearchParams(request.query).toString();
+    // A server behind a gateway may have a path of its own.
+    const root = server.pathname.replace(/\/$/, '');
+    return {
+      ...credentials,
+      agent: credentials.agent ?? this.#agents.agentFor(server, credentials),
+      method: request.method,
+      path: `${root}${request.path}${query === '' ? '' : `?${query}`}`,
+      headers: { ...credentials.headers, 'User-Agent': this.#userAgent, Accept: 'application/json' },
+    };
+  }
+}
+
+async function* readBody(
+  response: IncomingMessage,
+  attempt: string,
+  guard: QuietGuard,
+  finish: () => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of response) {
+      guard.heard();
+      yield chunk as Uint8Array;
+    }
+  } catch (error) {
+    throw failure(`${attempt}: reading the answer`, error);
+  } finally {
+    finish();
+  }
+}
+
+function failure(attempt: string, error: unknown): NodeplaneError {
+  return new NodeplaneError('ERR_API', `${attempt} failed: ${errorText(error)}`, { cause: error });
+}

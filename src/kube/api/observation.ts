@@ -1,0 +1,35 @@
+/** What happens between nodeplane and the API server; logs and metrics are made of these. */
+export type ApiObservation =
+  | {
+      /** A request was answered (for a watch: its headers came) or failed. */
+      readonly kind: 'request';
+      readonly method: string;
+      /** `host:port` of the server. */
+      readonly host: string;
+      /** The HTTP status, or `<error>` as client-go counts requests without an answer. */
+      readonly code: number | '<error>';
+      readonly seconds: number;
+    }
+  | {
+      /** All objects of a resource were read. */
+      readonly kind: 'listed';
+      readonly resource: string;
+      readonly objects: number;
+      readonly seconds: number;
+      /** Whether they came as a streaming list, in the watch itself. */
+      readonly streamed: boolean;
+    }
+  | { readonly kind: 'watchStarted'; readonly resource: string }
+  | { readonly kind: 'watchEnded'; readonly resource: string; readonly seconds: number }
+  | {
+      /** A list or watch failed and is tried again. */
+      readonly kind: 'failed';
+      readonly resource: string;
+      readonly error: Error;
+      readonly retryInMs: number;
+      /** Whether everything will be listed again. */
+      readonly relist: boolean;
+    }
+  | { readonly kind: 'eventDropped'; readonly reason: string; readonly cause: string };
+
+export type ApiObserver = (observation: ApiObservation) => void;

@@ -1,0 +1,27 @@
+/** Some clusters have 5,000 nodes; beyond this the values change too much to be worth holding. */
+const CAPACITY = 20_000;
+
+/**
+ * Gives equal values the same memory: the node name and the conditions of 50,000 endpoints are a few distinct values.
+ * Forgets everything when full, so that values of long gone objects do not pile up.
+ */
+export class SharedValues {
+  readonly #values = new Map<string, unknown>();
+
+  text(value: string): string {
+    return this.#share(value, value);
+  }
+
+  /** For plain JSON data that nobody changes. */
+  value<T extends object>(value: T): T {
+    return this.#share(JSON.stringify(value), value);
+  }
+
+  #share<T>(key: string, value: T): T {
+    const known = this.#values.get(key);
+    if (known !== undefined && typeof known === typeof value) return known as T;
+    if (this.#values.size >= CAPACITY) this.#values.clear();
+    this.#values.set(key, value);
+    return value;
+  }
+}

@@ -1,0 +1,282 @@
+import { writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ApiObject, apiVersionOf, keyOf, resourceOfKind } from './api-object.ts';
+import { type Certificate, makeCertificate } from './certificate.ts';
+import { behaveWell, type Misbehaviour } from './misbehaviour.ts';
+import { ObjectHistory } from './object-history.ts';
+import { type ApiCall, isAllowed, parseCall, type RequestRecord } from './request.ts';
+import { fieldSelector, labelSelector, type Selector } from './selector.ts';
+import { statusObject } from './status.ts';
+import { Watch } from './watch.ts';
+
+export interface FakeApiServerOptions {
+  /** @default 127.0.0.1 */
+  readonly address?: string;
+  /** @default any free one; the same again after a stop */
+  readonly port?: number;
+}
+
+/**
+ * A small Kubernetes API server: real list, watch and create requests over TLS, objects in memory. Tests change its
+ * objects, have it misbehave, and see what was asked of it.
+ */
+export class FakeApiServer {
+  readonly history = new ObjectHistory();
+  readonly misbehave: Misbehaviour = behaveWell();
+  /** Every request answered so far, oldest first. */
+  readonly requests: RequestRecord[] = [];
+  /** How many connections were made to it. */
+  connections = 0;
+  /** How many requests it has left without an answer. */
+  stalled = 0;
+  readonly #address: string;
+  #port: number;
+  #certificate: Certificate | undefined;
+  #server: https.Server | undefined;
+  readonly #watches = new Set<Watch>();
+  readonly #snapshots = new Map<string, { readonly items: readonly ApiObject[]; readonly version: number }>();
+
+  constructor({ address = '127.0.0.1', port = 0 }: FakeApiServerOptions = {}) {
+    this.#address = address;
+    this.#port = port;
+  }
+
+  get url(): string {
+    const host = this.#address.includes(':') ? `[${this.#address}]` : this.#address;
+    return `https://${host}:${this.#port}`;
+  }
+
+  /** The authority to trust. */
+  get ca(): string {
+    this.#certificate ??= makeCertificate([this.#address]);
+    return this.#certificate.cert;
+  }
+
+  async start(): Promise<void> {
+    const { ca: cert } = this;
+    const server = https.createServer({ cert, key: this.#certificate?.key }, (request, response) => {
+      this.#answer(request, response).catch((error) => response.destroy(error));
+    });
+    server.on('secureConnection', () => this.connections++);
+    server.keepAliveTimeout = 60_000;
+    await new Promise<void>((resolve, reject) => {
+      server.on('error', reject);
+      server.listen(this.#port, this.#address, resolve);
+    });
+    this.#port = (server.address() as AddressInfo).port;
+    this.#server = server;
+  }
+
+  /** Ends at once, as a killed server does: all connections break. Objects stay, and `start` may follow. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (!server) return;
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+  }
+
+  /** Creates or replaces objects. */
+  apply(...objects: readonly ApiObject[]): void {
+    for (const object of objects) this.history.put(object);
+  }
+
+  /** Deletes an object, named by kind and `namespace/name`. */
+  delete(kind: string, key: string): boolean {
+    return this.history.delete(resourceOfKind(kind), key);
+  }
+
+  /** All objects of a kind, or those a client has created. */
+  objects(kind: string): readonly ApiObject[] {
+    return this.history.objects(resourceOfKind(kind));
+  }
+
+  /** Old versions are no longer available: watches cannot be taken up again, and lists not continued. */
+  compact(): void {
+    this.history.compact();
+    this.#snapshots.clear();
+  }
+
+  /** The open watches, of one resource or all. */
+  watches(resource?: string): readonly Watch[] {
+    return [...this.#watches].filter((watch) => resource === undefined || watch.resource.name === resource);
+  }
+
+  /** How many requests of this kind were made. */
+  count(verb: ApiCall['verb'], resource: string): number {
+    return this.requests.filter((request) => request.verb === verb && request.resource === resource).length;
+  }
+
+  /** Writes a kubeconfig for this server, with a token file if one is named. */
+  writeKubeconfig(path: string, { tokenFile }: { readonly tokenFile?: string } = {}): void {
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [
+        {
+          name: 'default',
+          cluster: { server: this.url, 'certificate-authority-data': Buffer.from(this.ca).toString('base64') },
+        },
+      ],
+      users: [{ name: 'default', user: { ...(tokenFile !== undefined && { tokenFile }) } }],
+      contexts: [{ name: 'default', context: { cluster: 'default', user: 'default' } }],
+      'current-context': 'default',
+    };
+    writeFileSync(path, JSON.stringify(config));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '', headers } = request;
+    if (this.misbehave.stallAnswers) {
+      this.stalled++;
+      return;
+    }
+    const call = parseCall(method, url, this.misbehave);
+    response.on('error', () => {});
+    const record = () => {
+      const { verb, resource } = call ?? {};
+      this.requests.push({ method, url, status: response.statusCode, verb, resource: resource?.name, headers });
+    };
+    const refuse = (code: number, message: string) => {
+      response.statusCode = code;
+      record();
+      return this.#send(response, JSON.stringify(statusObject(code, message)));
+    };
+
+    const forced = this.misbehave.answers.shift();
+    if (forced) {
+      const { status, retryAfterSeconds, body } = forced;
+      if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds);
+      if (body === undefined) return refuse(status, 'as the test wanted');
+      response.statusCode = status;
+      record();
+      return this.#send(response, body);
+    }
+    if (!this.#isAuthenticated(headers.authorization)) return refuse(401, 'Unauthorized');
+    if (!call) return refuse(404, 'the server could not find the requested resource');
+    if (!isAllowed(call, this.misbehave)) {
+      const { verb, resource } = call;
+      return refuse(403, `User "test" cannot ${verb} resource "${resource.name}" in API group "${resource.group}"`);
+    }
+    switch (call.verb) {
+      case 'create':
+        return this.#create(call, await readAll(request), response, record);
+      case 'get':
+        return this.#get(call, response, record, refuse);
+      case 'list':
+        return this.#list(call, response, record, refuse);
+      case 'watch':
+        return this.#watch(call, response, record, refuse);
+    }
+  }
+
+  #isAuthenticated(authorization: string | undefined): boolean {
+    const { tokens } = this.misbehave;
+    return tokens === undefined || tokens.has(authorization?.replace(/^Bearer /, '') ?? '');
+  }
+
+  async #create(call: ApiCall, body: string, response: ServerResponse, record: () => void): Promise<void> {
+    const object = JSON.parse(body) as ApiObject;
+    const metadata = { ...object.metadata, ...(call.namespace !== undefined && { namespace: call.namespace }) };
+    const stored = this.history.put({ ...object, metadata });
+    response.statusCode = 201;
+    record();
+    await this.#send(response, JSON.stringify(stored));
+  }
+
+  async #get(call: ApiCall, response: ServerResponse, record: () => void, refuse: Refuse): Promise<void> {
+    const key = call.namespace === undefined ? `${call.name}` : `${call.namespace}/${call.name}`;
+    const object = this.history.get(call.resource, key);
+    if (!object) return refuse(404, `${call.resource.name} "${call.name}" not found`);
+    record();
+    await this.#send(response, JSON.stringify(object));
+  }
+
+  async #list(call: ApiCall, response: ServerResponse, record: () => void, refuse: Refuse): Promise<void> {
+    const { query, resource } = call;
+    const token = query.get('continue') ?? '';
+    const isContinued = token !== '';
+    const expired = isContinued && (this.misbehave.expireContinueTokens || !this.#snapshots.has(token));
+    if (expired) return refuse(410, 'The provided continue parameter is too old');
+    const matching = () => this.history.objects(resource).filter(selectorOf(call));
+    const { items, version } = this.#snapshots.get(token) ?? { items: matching(), version: this.history.version };
+    this.#snapshots.delete(token);
+
+    const limit = Number(query.get('limit') ?? 0) || items.length;
+    const rest = items.slice(limit);
+    const next = rest.length > 0 ? `${resource.name}-${version}-${rest.length}-${this.requests.length}` : '';
+    if (next !== '') this.#snapshots.set(next, { items: rest, version });
+    record();
+    // The items of a typed list carry neither kind nor version.
+    const bare = items.slice(0, limit).map(({ kind, apiVersion, ...fields }) => fields);
+    const list = {
+      kind: `${resource.kind}List`,
+      apiVersion: apiVersionOf(resource),
+      metadata: { resourceVersion: String(version), ...(next !== '' && { continue: next }) },
+      items: bare,
+    };
+    await this.#send(response, JSON.stringify(list));
+  }
+
+  async #watch(call: ApiCall, response: ServerResponse, record: () => void, refuse: Refuse): Promise<void> {
+    const { query, resource } = call;
+    const { misbehave, history } = this;
+    const wantsInitial = query.get('sendInitialEvents') === 'true';
+    if (wantsInitial && !misbehave.streamingLists) {
+      return refuse(422, 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled');
+    }
+    const named = query.get('resourceVersion') ?? '';
+    const tooOld = named !== '' && (misbehave.refuseWatchVersions !== undefined || Number(named) < history.compacted);
+    const tooOldText = `too old resource version: ${named} (${history.version})`;
+    if (tooOld && misbehave.refuseWatchVersions === 'header') return refuse(410, tooOldText);
+
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    response.flushHeaders();
+    record();
+    const watch = new Watch(response, history, {
+      resource,
+      selector: selectorOf(call),
+      from: named === '' ? history.version : Number(named),
+      bookmarks: query.get('allowWatchBookmarks') === 'true',
+      timeoutSeconds: Number(query.get('timeoutSeconds') ?? 1800),
+      isStalled: () => misbehave.stallWatches,
+    });
+    if (tooOld) return watch.error(statusObject(410, tooOldText));
+    this.#watches.add(watch);
+    response.on('close', () => this.#watches.delete(watch));
+    if (wantsInitial) watch.sendInitialEvents(!misbehave.endlessLists.has(resource.name));
+    watch.start();
+    if (misbehave.cutWatchesAfterMs !== undefined) watch.after(misbehave.cutWatchesAfterMs, () => watch.reset(true));
+  }
+
+  async #send(response: ServerResponse, text: string): Promise<void> {
+    response.setHeader('Content-Type', 'application/json');
+    const { slow } = this.misbehave;
+    const body = Buffer.from(text);
+    const step = slow?.bytes ?? body.length;
+    for (let at = 0; slow && at < body.length && !response.destroyed; at += step) {
+      response.write(body.subarray(at, at + step));
+      await sleep(slow.pauseMs, undefined, { ref: false });
+    }
+    response.end(slow ? undefined : body);
+  }
+}
+
+type Refuse = (code: number, message: string) => Promise<void>;
+
+function selectorOf({ query, namespace }: ApiCall): Selector {
+  const byLabel = labelSelector(query.get('labelSelector') ?? '');
+  const byField = fieldSelector(query.get('fieldSelector') ?? '');
+  const inNamespace = (object: ApiObject) => namespace === undefined || keyOf(object).startsWith(`${namespace}/`);
+  return (object) => inNamespace(object) && byLabel(object) && byField(object);
+}
+
+async function readAll(request: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of request) chunks.push(chunk as Uint8Array);
+  return Buffer.concat(chunks).toString('utf8');
+}

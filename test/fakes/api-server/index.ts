@@ -1,0 +1,7 @@
+export type { ApiObject } from './api-object.ts';
+export { FakeApiServer, type FakeApiServerOptions } from './fake-api-server.ts';
+export type { Answer, Misbehaviour, PolicyRule } from './misbehaviour.ts';
+export { ObjectRecorder } from './object-recorder.ts';
+export type { RequestRecord } from './request.ts';
+export * from './sample-objects.ts';
+export type { Watch } from './watch.ts';

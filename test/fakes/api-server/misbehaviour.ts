@@ -1,0 +1,58 @@
+/** What the server shall do wrong, or not be able to do. All fields may be changed at any time. */
+export interface Misbehaviour {
+  /** Streaming lists (`sendInitialEvents`); without them such a request is answered 422. */
+  streamingLists: boolean;
+  /** Resources whose streaming lists never send the bookmark that ends the initial events. */
+  readonly endlessLists: Set<string>;
+  /** API groups it does not have: 404. */
+  readonly missingGroups: Set<string>;
+  /** The bearer tokens it accepts; undefined: no token is asked for. */
+  tokens: Set<string> | undefined;
+  /** What the client may do, as in a ClusterRole; undefined: everything. */
+  rules: readonly PolicyRule[] | undefined;
+  /** Every new watch that names a version is refused as too old. `header`: as status 410, `event`: in the stream. */
+  refuseWatchVersions: 'header' | 'event' | undefined;
+  /** Continue tokens are too old at once. */
+  expireContinueTokens: boolean;
+  /** Answers are sent in pieces of so many bytes, with pauses. */
+  slow: { readonly bytes: number; readonly pauseMs: number } | undefined;
+  /** Requests are received and never answered. */
+  stallAnswers: boolean;
+  /** Open watches send nothing any more, and do not end either. */
+  stallWatches: boolean;
+  /** Every watch is cut this long after its start, with a half line at the end. */
+  cutWatchesAfterMs: number | undefined;
+  /** The next requests are answered so, one each, whatever they are. */
+  readonly answers: Answer[];
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly retryAfterSeconds?: number;
+  /** @default a Status object */
+  readonly body?: string;
+}
+
+/** A rule of a Role or ClusterRole. */
+export interface PolicyRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+export function behaveWell(): Misbehaviour {
+  return {
+    streamingLists: true,
+    endlessLists: new Set(),
+    missingGroups: new Set(),
+    tokens: undefined,
+    rules: undefined,
+    refuseWatchVersions: undefined,
+    expireContinueTokens: false,
+    slow: undefined,
+    stallAnswers: false,
+    stallWatches: false,
+    cutWatchesAfterMs: undefined,
+    answers: [],
+  };
+}

@@ -1,0 +1,50 @@
+import { type ApiResource, RESOURCES } from './api-object.ts';
+import type { Misbehaviour } from './misbehaviour.ts';
+
+/** A request as the server understands it. */
+export interface ApiCall {
+  readonly verb: 'list' | 'watch' | 'get' | 'create';
+  readonly resource: ApiResource;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+/** A request as it was answered; for tests to look at. */
+export interface RequestRecord {
+  readonly method: string;
+  readonly url: string;
+  readonly status: number;
+  /** Undefined for a path the server does not have. */
+  readonly verb: ApiCall['verb'] | undefined;
+  readonly resource: string | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** Understands `/api/v1/...` and `/apis/<group>/<version>/...`; undefined for what is not there. */
+export function parseCall(method: string, url: string, { missingGroups }: Misbehaviour): ApiCall | undefined {
+  const { pathname, searchParams: query } = new URL(url, 'https://server');
+  const [, root, ...rest] = pathname.split('/');
+  const group = root === 'apis' ? rest.shift() : '';
+  const version = rest.shift();
+  if (group === undefined || missingGroups.has(group)) return undefined;
+  const namespace = rest[0] === 'namespaces' && rest.length > 2 ? rest.splice(0, 2)[1] : undefined;
+  const [resourceName, name] = rest;
+  const resource = RESOURCES.find((candidate) => {
+    return candidate.name === resourceName && candidate.group === group && candidate.version === version;
+  });
+  if (!resource) return undefined;
+  const read = name !== undefined ? 'get' : query.get('watch') === 'true' ? 'watch' : 'list';
+  return { verb: method === 'POST' ? 'create' : read, resource, namespace, name, query };
+}
+
+export function isAllowed({ verb, resource }: ApiCall, { rules }: Misbehaviour): boolean {
+  if (!rules) return true;
+  return rules.some(({ apiGroups, resources, verbs }) => {
+    return includes(apiGroups, resource.group) && includes(resources, resource.name) && includes(verbs, verb);
+  });
+}
+
+function includes(list: readonly string[], value: string): boolean {
+  return list.includes(value) || list.includes('*');
+}

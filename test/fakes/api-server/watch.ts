@@ -1,0 +1,107 @@
+import type { ServerResponse } from 'node:http';
+import { type ApiObject, type ApiResource, apiVersionOf } from './api-object.ts';
+import type { Change, ObjectHistory } from './object-history.ts';
+import type { Selector } from './selector.ts';
+
+export interface WatchOptions {
+  readonly resource: ApiResource;
+  readonly selector: Selector;
+  /** Changes after this version are sent. */
+  readonly from: number;
+  readonly bookmarks: boolean;
+  readonly timeoutSeconds: number;
+  /** Whether nothing shall be sent now. */
+  readonly isStalled: () => boolean;
+}
+
+/** One open watch. */
+export class Watch {
+  readonly #response: ServerResponse;
+  readonly #history: ObjectHistory;
+  readonly #options: WatchOptions;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #unlisten: () => void = () => {};
+
+  constructor(response: ServerResponse, history: ObjectHistory, options: WatchOptions) {
+    this.#response = response;
+    this.#history = history;
+    this.#options = options;
+    response.on('close', () => this.#close());
+  }
+
+  get resource(): ApiResource {
+    return this.#options.resource;
+  }
+
+  /** Sends all objects as if they had just been added, and optionally the bookmark that says so. */
+  sendInitialEvents(withEnd: boolean): void {
+    const { resource, selector } = this.#options;
+    for (const object of this.#history.objects(resource).filter(selector)) this.#send('ADDED', object);
+    if (withEnd) this.bookmark({ annotations: { 'k8s.io/initial-events-end': 'true' } });
+  }
+
+  start(): void {
+    for (const change of this.#history.changesSince(this.#options.from)) this.#sendChange(change);
+    this.#unlisten = this.#history.listen((change) => this.#sendChange(change));
+    this.after(this.#options.timeoutSeconds * 1000, () => {
+      if (!this.#options.isStalled()) this.end();
+    });
+  }
+
+  /** Calls `fn` later unless the watch is over by then. */
+  after(ms: number, fn: () => void): void {
+    this.#timers.push(setTimeout(fn, ms));
+  }
+
+  /** Tells the present version, without an object. */
+  bookmark(metadata: Readonly<Record<string, unknown>> = {}, version = this.#history.version): void {
+    if (!this.#options.bookmarks) return;
+    const { resource } = this.#options;
+    const object = {
+      kind: resource.kind,
+      apiVersion: apiVersionOf(resource),
+      metadata: { resourceVersion: String(version), creationTimestamp: null, ...metadata },
+    };
+    this.raw(`${JSON.stringify({ type: 'BOOKMARK', object })}\n`);
+  }
+
+  error(status: object): void {
+    this.raw(`${JSON.stringify({ type: 'ERROR', object: status })}\n`);
+    this.end();
+  }
+
+  raw(text: string): void {
+    if (!this.#options.isStalled()) this.#response.write(text);
+  }
+
+  /** As at the end of timeoutSeconds. */
+  end(): void {
+    this.#response.end();
+  }
+
+  /** Breaks the connection, after half a line if so wanted. */
+  reset(inMidLine = false): void {
+    if (inMidLine) this.raw('{"type":"DELETED","object":{"kind":"Serv');
+    // Lets the half line out first.
+    setImmediate(() => this.#response.destroy());
+  }
+
+  /** An object that comes into or out of the selection is added or deleted, as far as this watch is concerned. */
+  #sendChange({ resource, before, after, deleted }: Change): void {
+    if (resource !== this.#options.resource) return;
+    const { selector } = this.#options;
+    const was = before !== undefined && selector(before);
+    const is = !deleted && selector(after);
+    if (is) this.#send(was ? 'MODIFIED' : 'ADDED', after);
+    else if (was) this.#send('DELETED', after);
+  }
+
+  #send(type: string, object: ApiObject): void {
+    this.raw(`${JSON.stringify({ type, object })}\n`);
+  }
+
+  #close(): void {
+    this.#unlisten();
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+}
