@@ -7,8 +7,10 @@ import { builtProgram } from './programs.ts';
 
 /** How to run the agent. */
 export interface AgentOptions {
-  /** The directory of manifests it reads. */
-  readonly manifests: string;
+  /** The directory of manifests it reads. @default none: the flags say where the API server is */
+  readonly manifests?: string;
+  /** `kube-proxy` is the same under kube-proxy's own command line. @default nodeplane */
+  readonly program?: 'nodeplane' | 'kube-proxy';
   /** Further flags: `['--proxy-mode', 'iptables']`. @default none */
   readonly flags?: readonly string[];
   /** Lets it live on when this process ends. @default false */
@@ -18,6 +20,8 @@ export interface AgentOptions {
 /** A running `nodeplane agent`. */
 export interface Agent {
   readonly pid: number;
+  /** Its exit status, once it has ended. */
+  readonly ended: Promise<number>;
   /** Where its output goes. */
   readonly logFile: string;
   /** The log so far, as parsed JSON lines; lines that are not JSON appear as `{ msg }`. */
@@ -37,7 +41,7 @@ const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 10_000;
 
 /**
- * Starts `nodeplane agent` inside a node's namespace and waits until it is healthy and has synced once.
+ * Starts `nodeplane agent` (or `kube-proxy`) inside a node's namespace and waits until it is healthy and has synced once.
  *
  * @param folder the lab's folder: log file and iptables lock go there, so that labs do not wait for each other
  * @throws with the end of its log when it ends early or is not ready in time
@@ -45,8 +49,13 @@ const STOP_TIMEOUT_MS = 10_000;
 export async function startAgent(node: Host, folder: string, options: AgentOptions): Promise<Agent> {
   const logFile = join(folder, `agent-${node.name}.log`);
   const log = openSync(logFile, 'a');
-  const flags = ['agent', '--manifests', options.manifests, '--node-name', node.name, ...(options.flags ?? [])];
-  const child = spawn('ip', ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...flags], {
+  const { manifests, program = 'nodeplane', flags = [] } = options;
+  const args = [
+    ...(program === 'nodeplane' ? ['agent'] : []),
+    ...(manifests === undefined ? [] : ['--manifests', manifests]),
+    ...['--hostname-override', node.name, ...flags],
+  ];
+  const child = spawn('ip', ['netns', 'exec', node.namespace.name, builtProgram(program), ...args], {
     stdio: ['ignore', log, log],
     env: { ...process.env, XTABLES_LOCKFILE: join(folder, 'xtables.lock') },
     detached: options.detached ?? false,
@@ -66,6 +75,7 @@ export async function startAgent(node: Host, folder: string, options: AgentOptio
   if (options.detached) child.unref();
   return {
     pid: child.pid!,
+    ended,
     logFile,
     logs: () => readFileSync(logFile, 'utf8').split('\n').filter(Boolean).map(parseLogLine),
     metrics: async () => (await node.httpGet(METRICS_URL)).body,

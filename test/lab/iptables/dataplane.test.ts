@@ -84,30 +84,6 @@ describe.each(variants)('%s', (variant) => {
     expect(await saved(exec, 'IPv4', variant)).toEqual(before);
   });
 
-  it('names program, rule and Service when iptables refuses, changes nothing, and recovers', async () => {
-    const { dataplane, plan, ports, upsert, exec } = setup(variant);
-    await dataplane.resync(plan);
-    const before = await saved(exec, 'IPv4', variant);
-    // The plan never holds such a timeout; iptables refuses it.
-    const bad = samplePort({
-      name: 'shop/bad:http',
-      clusterIp: '10.96.20.9',
-      affinitySeconds: -5,
-      remote: ['10.9.9.9:1'],
-    });
-    const error = await upsert({ ...bad, affinitySeconds: 5e10 }).then(
-      () => undefined,
-      (thrown: unknown) => thrown,
-    );
-    expect(error).toMatchObject({ code: 'ERR_IPTABLES', facts: { owner: 'Service port "shop/bad:http"' } });
-    expect(String(error)).toContain('--seconds 50000000000');
-    expect(await saved(exec, 'IPv4', variant)).toEqual(before);
-    ports.delete(bad.key);
-    await upsert(wide(2));
-    expect(JSON.stringify(await saved(exec, 'IPv4', variant))).not.toContain('shop/bad');
-    expect(await dataplane.verify()).toEqual([]);
-  });
-
   it('gives an address and port that two Services want to the first by name, whoever came first', async () => {
     const { dataplane, plan, ports, upsert, exec } = setup(variant);
     await dataplane.resync(plan);

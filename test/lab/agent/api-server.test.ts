@@ -1,0 +1,181 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { enterNetns } from '../../../src/sys/index.ts';
+import {
+  type ApiObject,
+  apiNode,
+  apiService,
+  apiSlice,
+  FakeApiServer,
+  type PolicyRule,
+} from '../../fakes/api-server/index.ts';
+import { type Agent, createLab, type LabNode, type Pod, removeAll, tally } from '../lab.ts';
+import { builtProgram } from '../programs.ts';
+
+// dist/kube-proxy against an API server that speaks the real protocol, with the permissions of deploy/ and real traffic.
+
+const lab = createLab();
+const node: LabNode = lab.addNode({ name: 'node-1' });
+const [web, spare, client] = ['web', 'spare', 'client'].map((name) => node.addPod(name)) as [Pod, Pod, Pod];
+const SERVICE = { ip: '10.96.0.10', port: 80 };
+const kubeconfig = join(lab.folder, 'kubeconfig');
+const tokenFile = join(lab.folder, 'token');
+const configFile = join(lab.folder, 'config.conf');
+let api: FakeApiServer;
+let agent: Agent | undefined;
+
+function configText(clusterCidr = '10.244.0.0/16'): string {
+  return `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: iptables
+clusterCIDR: ${clusterCidr}
+clientConnection: { kubeconfig: ${kubeconfig} }
+iptables: { minSyncPeriod: 10ms }
+`;
+}
+
+/** What deploy/ grants, and nothing else. */
+function deployedRules(): PolicyRule[] {
+  const text = readFileSync(new URL('../../../deploy/base/rbac.yaml', import.meta.url), 'utf8');
+  return parseAllDocuments(text)
+    .map((document) => document.toJS())
+    .find(({ kind }) => kind === 'ClusterRole').rules;
+}
+
+const slice = (...pods: Pod[]): ApiObject =>
+  apiSlice(
+    'demo/web',
+    pods.map((pod) => pod.ip()),
+  );
+const start = async () => {
+  agent = await node.startAgent({ program: 'kube-proxy', flags: ['--config', configFile] });
+  return agent;
+};
+const whoAnswers = async () => {
+  const outcome = await client.connect(SERVICE, { timeoutMs: 300 });
+  return outcome.kind === 'answered' ? outcome.by : outcome.kind;
+};
+
+beforeAll(async () => {
+  for (const pod of [web, spare]) await pod.serve({ port: 8080 });
+  // From here on this thread lives in the node's namespace, and so does the API server it runs.
+  enterNetns(node.namespace.path);
+  api = new FakeApiServer();
+  await api.start();
+  api.misbehave.tokens = new Set(['secret']);
+  api.misbehave.rules = deployedRules();
+  writeFileSync(tokenFile, 'secret');
+  api.writeKubeconfig(kubeconfig, { tokenFile });
+  writeFileSync(configFile, configText());
+  api.apply(apiNode('node-1', node.ip()), apiService('demo/web'), slice(web));
+});
+afterEach(async () => {
+  Object.assign(api.misbehave, { cutWatchesAfterMs: undefined, refuseWatchVersions: undefined, stallAnswers: false });
+  await agent?.stop();
+  agent = undefined;
+});
+afterAll(async () => {
+  await api.stop();
+  removeAll();
+});
+
+it('follows the objects of the API server with no more permissions than deploy/ grants', async () => {
+  await start();
+  expect(await whoAnswers()).toBe('web');
+  api.apply(slice(spare));
+  await expect.poll(whoAnswers).toBe('spare');
+  api.delete('EndpointSlice', 'demo/web-a');
+  await expect.poll(whoAnswers).toBe('refused');
+  api.apply(slice(web, spare));
+  await expect.poll(whoAnswers).toMatch(/^web|spare$/);
+  expect(agent!.logs().filter(({ level }) => level === 'error')).toEqual([]);
+});
+
+it('loses no connection while the API server is killed, watches are cut and versions expire', async () => {
+  api.apply(slice(web, spare));
+  const { metrics } = await start();
+  const load = await client.startLoad(SERVICE, { perSecond: 100 });
+  api.misbehave.cutWatchesAfterMs = 100;
+  api.misbehave.refuseWatchVersions = 'event';
+  for (let round = 0; round < 10; round++) {
+    api.apply(
+      slice(...(round % 2 === 0 ? [web] : [web, spare])),
+      apiService(`noise/service-${round}`, {
+        spec: { clusterIP: `10.96.9.${round + 1}`, clusterIPs: [`10.96.9.${round + 1}`] },
+      }),
+    );
+    if (round % 3 === 0) api.compact();
+    await delay(150);
+  }
+  await api.stop();
+  await delay(500);
+  await api.start();
+  Object.assign(api.misbehave, { cutWatchesAfterMs: undefined, refuseWatchVersions: undefined });
+  api.apply(slice(spare));
+  await expect.poll(whoAnswers, { timeout: 20_000 }).toBe('spare');
+  const { failures, answered } = await load.stop();
+  expect(failures).toEqual([]);
+  expect(answered).toBeGreaterThan(100);
+  expect(await metrics()).toMatch(/sync_proxy_rules_iptables_total\{ip_family="IPv4",table="nat"\} \d+/);
+  const rules = node.iptablesSave('nft');
+  for (let round = 0; round < 10; round++) expect(rules).toContain(`noise/service-${round}:http has no endpoints`);
+});
+
+it('writes nothing before it knows all Services and endpoints', async () => {
+  api.apply(slice(web));
+  await start();
+  expect(await whoAnswers()).toBe('web');
+  await agent!.kill();
+  const before = node.iptablesSave('nft');
+  api.misbehave.stallAnswers = true;
+  const starting = start();
+  await delay(1000);
+  expect(node.iptablesSave('nft').replace(/^#.*\n/gm, '')).toBe(before.replace(/^#.*\n/gm, ''));
+  expect(await whoAnswers()).toBe('web');
+  api.misbehave.stallAnswers = false;
+  await api.stop();
+  await api.start();
+  await starting;
+  expect(tally(await client.connectMany(SERVICE, 10)).answers).toEqual({ web: 10 });
+});
+
+it('ends with status 1 when its configuration file changes, and leaves the rules', async () => {
+  api.apply(slice(web));
+  const { ended } = await start();
+  writeFileSync(configFile, configText('10.0.0.0/8'));
+  expect(await ended).toBe(1);
+  expect(await whoAnswers()).toBe('web');
+});
+
+it('takes kube-proxy’s actions: --version, --write-config-to, --init-only, --cleanup', () => {
+  const run = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync(
+      'ip',
+      ['netns', 'exec', node.namespace.name, builtProgram('kube-proxy'), ...args],
+      { encoding: 'utf8' },
+    );
+    return { status, stdout, stderr };
+  };
+  expect(run('--version')).toEqual({
+    status: 0,
+    stdout: expect.stringMatching(/^Kubernetes v1\.36\.\d+\n$/),
+    stderr: '',
+  });
+  const written = join(lab.folder, 'written.conf');
+  expect(run('--config', configFile, '--write-config-to', written).status).toBe(0);
+  expect(parseAllDocuments(readFileSync(written, 'utf8'))[0]!.toJS()).toMatchObject({
+    mode: 'iptables',
+    iptables: { minSyncPeriod: '10ms' },
+  });
+  expect(run('--config', configFile, '--init-only').status).toBe(0);
+  expect(run('--config', configFile, 'word')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('does not take any arguments, got ["word"]'),
+  });
+  expect(run('--cleanup').status).toBe(0);
+  expect(node.iptablesSave('nft')).not.toContain('KUBE-');
+});

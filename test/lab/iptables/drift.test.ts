@@ -1,0 +1,86 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/core/index.ts';
+import { FamilyProxy, type ProxyEvent } from '../../../src/proxy/index.ts';
+import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
+import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
+import type { Exec } from '../../../src/sys/index.ts';
+import { FakeServiceStore, makeService, makeSlice } from '../../fakes/service-objects.ts';
+import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
+import { execIn, saved, useOwnLockFile } from './fixtures.ts';
+
+useOwnLockFile();
+afterAll(removeAll);
+
+// A proxy that goes on running while somebody else tampers with its rules.
+describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: while the proxy runs', (variant) => {
+  let namespace: TestNamespace;
+  let exec: Exec;
+  let proxy: FamilyProxy;
+  let events: ProxyEvent[];
+  const iptables = (...args: string[]) => namespace.run(`iptables-${variant}`, ...args);
+  const count = (kind: ProxyEvent['kind']) => events.filter((event) => event.kind === kind).length;
+  const until = async (reached: () => boolean) => {
+    while (!reached()) await delay(10);
+  };
+
+  beforeEach(async () => {
+    namespace = createNamespace(`drift-${variant}`);
+    exec = execIn(namespace);
+    events = [];
+    const store = new FakeServiceStore();
+    for (let n = 0; n < 30; n++) {
+      const name = `shop/web-${n}`;
+      store.services.set(name, makeService(name, { clusterIP: `10.96.0.${n + 1}` }));
+      if (n % 5 > 0) store.slicesByService.set(name, [makeSlice(name, [`10.244.1.${n}`, `10.244.2.${n}`])]);
+    }
+    proxy = new FamilyProxy({
+      ...{ clock: systemClock, nodeName: 'n1', store, localAddresses: () => [] },
+      ...{ minIntervalMs: 0, maxIntervalMs: 3_600_000, verifyIntervalMs: 100, retry: { firstMs: 100, maxMs: 1_000 } },
+      settings: {
+        detectLocal: { mode: 'NodeCIDR' },
+        masqueradeBit: 14,
+        masqueradeAll: false,
+        nodePortAddresses: 'all',
+      },
+      dataplane: new IptablesDataplane({ family: 'IPv4', variant, exec }),
+      observers: [(event) => events.push(event)],
+    });
+    proxy.start();
+    await until(() => count('syncFinished') === 1);
+  });
+  afterEach(async () => {
+    await proxy.stop();
+    namespace.remove();
+  });
+
+  it.each<[string, readonly string[][]]>([
+    ['a deleted jump', [['-t', 'nat', '-D', 'PREROUTING', '1']]],
+    ['a deleted jump of table filter', [['-D', 'FORWARD', '1']]],
+    ['a flushed chain', [['-t', 'nat', '-F', 'KUBE-MARK-MASQ']]],
+    ['a deleted rule', [['-t', 'nat', '-D', 'KUBE-POSTROUTING', '2']]],
+    [
+      'a flushed nat table',
+      [
+        ['-t', 'nat', '-F'],
+        ['-t', 'nat', '-X'],
+      ],
+    ],
+  ])('%s is repaired', async (_, tampering) => {
+    const before = await saved(exec, 'IPv4', variant);
+    for (const args of tampering) iptables(...args);
+    expect(await saved(exec, 'IPv4', variant)).not.toEqual(before);
+    await until(() => count('driftFound') > 0 && count('syncFinished') > 1);
+    // Tampering in two steps may be noticed, and repaired, between them.
+    await until(() => events.at(-1)!.kind === 'syncFinished');
+    await delay(250);
+    await until(() => events.at(-1)!.kind === 'syncFinished');
+    expect(await saved(exec, 'IPv4', variant)).toEqual(before);
+    expect(count('syncFailed')).toBe(0);
+  });
+
+  it('nothing is found where nothing was touched', async () => {
+    await delay(500);
+    expect(events.map(({ kind }) => kind)).toEqual(['started', 'queued', 'syncStarted', 'syncFinished']);
+  });
+});
