@@ -2,8 +2,9 @@ import { IptablesDataplane } from '../src/proxy/iptables/index.ts';
 import { type IptablesVariant, iptablesTool, programName } from '../src/proxy/rules/index.ts';
 import { execIn, recordingExec, useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
 import { walkPacket } from '../test/lab/iptables/packet-walk.ts';
-import { sampleNode, samplePlan, samplePort } from '../test/lab/iptables/sample-plan.ts';
+import { sampleNode, samplePlan } from '../test/lab/iptables/sample-plan.ts';
 import { createNamespace } from '../test/lab/namespace.ts';
+import { samplePorts, sampleService } from './cluster.ts';
 import { type Figure, report } from './report.ts';
 import { upstreamLayout } from './upstream-layout.ts';
 
@@ -20,7 +21,7 @@ export async function benchIptables(): Promise<void> {
 }
 
 async function measure(variant: IptablesVariant, services: number): Promise<Figure[]> {
-  const ports = Array.from({ length: services }, (_, n) => service(n, ENDPOINTS));
+  const ports = samplePorts(services, ENDPOINTS);
   const plan = samplePlan('IPv4', sampleNode(), ports);
 
   const { exec, restores } = recordingExec(execIn(createNamespace(`ours-${variant}`)));
@@ -32,7 +33,7 @@ async function measure(variant: IptablesVariant, services: number): Promise<Figu
   const upstreamInput = upstreamLayout(ports);
   const upstreamLoad = await timed(() => upstream(restore, ['--noflush'], { input: upstreamInput }));
 
-  const changed = service(1, ENDPOINTS + 1);
+  const changed = sampleService(1, ENDPOINTS + 1);
   const change = await timed(() => dataplane.sync(plan, { upserted: [changed], removed: [] }));
   const partialInput = upstreamLayout([...ports.filter((port) => port.key !== changed.key), changed], changed);
   const upstreamChange = await timed(() => upstream(restore, ['--noflush'], { input: partialInput }));
@@ -53,19 +54,6 @@ async function measure(variant: IptablesVariant, services: number): Promise<Figu
     // Upstream: half of KUBE-SERVICES, the rule for masquerading, half of the endpoints, two rules of an endpoint.
     { what: 'rules a first packet meets', unit: '', ours, peer: services / 2 + 1 + ENDPOINTS / 2 + 2, peerName },
   ];
-}
-
-function service(n: number, endpoints: number) {
-  return samplePort({
-    name: `bench/service-${n}:http`,
-    // Spread over the /12 as a cluster allocates them: at random.
-    clusterIp: address(96, Math.imul(n + 1, 0x9e3779b1) >>> 12),
-    remote: Array.from({ length: endpoints }, (_, i) => `${address(200, n * ENDPOINTS + i)}:8080`),
-  });
-}
-
-function address(net: number, n: number): string {
-  return `10.${net + (n >> 16)}.${(n >> 8) & 255}.${n & 255}`;
 }
 
 async function timed(what: () => Promise<unknown>): Promise<number> {

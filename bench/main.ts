@@ -1,11 +1,14 @@
 import { removeAll } from '../test/lab/lab.ts';
 import { benchIptables } from './iptables.ts';
 import { benchManifestEdit } from './manifest-edit.ts';
+import { benchScale } from './scale.ts';
 
 /** `npm run bench` runs all of them, `npm run bench -- NAME …` some. */
 const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
   iptables: benchIptables,
   'manifest-edit': benchManifestEdit,
+  // The last: it moves this process into a network namespace.
+  scale: benchScale,
 };
 
 async function main(names: readonly string[]): Promise<void> {
