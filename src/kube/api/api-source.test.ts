@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   apiEndpoints,
   apiNode,
@@ -41,7 +41,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 async function start(options: Partial<ApiSourceOptions> = {}): Promise<void> {
   const observe = (observation: ApiObservation) => observed.push(observation);

@@ -99,7 +99,7 @@ export class Reflector {
 
   async #list(signal: AbortSignal): Promise<void> {
     const started = this.#options.clock.now();
-    const startList = () => {};
+    const startList = () => this.#cache.startList();
     startList();
     let version: string | undefined;
     for await (const page of listPages(this.#options.client, this.resource, signal, startList)) {
