@@ -10,8 +10,11 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = mkdtempSync(join(root, 'dist.new-'));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
+/** The agent's memory at 5,000 Services x 10 endpoints is 20 MiB less with a small young generation, and no slower. */
+const AGENT_FLAGS = '--max-semi-space-size=4';
+
 /** CommonJS, because it starts faster than ESM and runs from any folder, whatever package.json lies above it. */
-async function bundle(entry, output, { executable = true } = {}) {
+async function bundle(entry, output, { executable = true, flags = '' } = {}) {
   await build({
     entryPoints: [join(root, entry)],
     outfile: join(dist, output),
@@ -24,7 +27,7 @@ async function bundle(entry, output, { executable = true } = {}) {
     keepNames: false,
     legalComments: 'none',
     banner: {
-      js: `${executable ? '#!/usr/bin/env node\n' : ''}"use strict";const __moduleUrl=require("node:url").pathToFileURL(__filename).href;`,
+      js: `${executable ? `#!/usr/bin/env ${flags && '-S '}node${flags && ` ${flags}`}\n` : ''}"use strict";const __moduleUrl=require("node:url").pathToFileURL(__filename).href;`,
     },
     define: { 'import.meta.url': '__moduleUrl', __NODEPLANE_VERSION__: JSON.stringify(version) },
     logLevel: 'warning',
@@ -41,8 +44,8 @@ try {
 
 async function buildAll() {
   await Promise.all([
-    bundle('src/cli/main.ts', 'nodeplane'),
-    bundle('src/cli/kube-proxy.ts', 'kube-proxy'),
+    bundle('src/cli/main.ts', 'nodeplane', { flags: AGENT_FLAGS }),
+    bundle('src/cli/kube-proxy.ts', 'kube-proxy', { flags: AGENT_FLAGS }),
     bundle('src/cli/cni.ts', 'nodeplane-cni'),
     bundle('demo/main.ts', 'nodeplane-demo'),
     bundle('bench/main.ts', 'nodeplane-bench'),
