@@ -5,7 +5,9 @@ import { type NodeplaneError, parseIp } from '../core/index.ts';
 import type { ServiceHealthCheck } from '../proxy/index.ts';
 import { HealthCheckPorts } from './health-check-ports.ts';
 
-const LOOPBACK = [parseIp('127.0.0.1'), parseIp('::1')];
+/** A loopback address of this process alone, so that a port that was free stays free while tests run side by side. */
+const HOST = `127.1.${(process.pid >> 8) & 255}.${process.pid & 255}`;
+const LOOPBACK = [parseIp(HOST), parseIp('::1')];
 
 let healthy: boolean;
 let failures: { check: ServiceHealthCheck; error: NodeplaneError }[];
@@ -24,7 +26,7 @@ afterEach(() => ports.close());
 
 /** Holds a free port until closed. */
 async function occupy(): Promise<Server & { readonly port: number }> {
-  const server = createServer().listen(0, '127.0.0.1');
+  const server = createServer().listen(0, HOST);
   await new Promise((resolve) => server.once('listening', resolve));
   return Object.assign(server, { port: (server.address() as AddressInfo).port });
 }
@@ -42,7 +44,7 @@ const check = (port: number, localEndpoints = 1, serviceName = 'shop/web') => ({
 
 /** Status and who answers; undefined when nobody listens. */
 async function ask(port: number, path = '/', init?: RequestInit): Promise<string | undefined> {
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, init).catch(() => undefined);
+  const response = await fetch(`http://${HOST}:${port}${path}`, init).catch(() => undefined);
   if (!response) return undefined;
   const body = (await response.json()) as { service: { namespace: string; name: string }; localEndpoints: number };
   return `${response.status} ${body.service.namespace}/${body.service.name} ${body.localEndpoints}`;
@@ -51,7 +53,7 @@ async function ask(port: number, path = '/', init?: RequestInit): Promise<string
 it('answers in kube-proxy’s words, byte for byte', async () => {
   const port = await freePort();
   await want(check(port, 2));
-  const response = await fetch(`http://127.0.0.1:${port}/healthz`);
+  const response = await fetch(`http://${HOST}:${port}/healthz`);
   expect(Object.fromEntries(response.headers)).toMatchObject({
     'content-type': 'application/json',
     'x-content-type-options': 'nosniff',
@@ -119,8 +121,8 @@ it('tells once that a port is taken, serves the others, and takes it when it is 
   expect(failures[0]!.check).toBe(wanted[0]);
   expect(failures[0]!.error).toMatchObject({
     code: 'ERR_HEALTH_CHECK_PORT',
-    message: `Listen for health checks of Service "shop/web" on 127.0.0.1:${occupier.port}: EADDRINUSE; free the port or address, the next sync tries again`,
-    facts: { service: 'shop/web', address: '127.0.0.1', port: occupier.port },
+    message: `Listen for health checks of Service "shop/web" on ${HOST}:${occupier.port}: EADDRINUSE; free the port or address, the next sync tries again`,
+    facts: { service: 'shop/web', address: HOST, port: occupier.port },
   });
 
   await release(occupier);
@@ -141,7 +143,7 @@ it('tells again when a port is lost a second time', async () => {
 it('closes although a client keeps its connection open', async () => {
   const port = await freePort();
   await want(check(port));
-  const socket = connect(port, '127.0.0.1');
+  const socket = connect(port, HOST);
   socket.on('error', () => {});
   await new Promise((resolve) => socket.once('connect', resolve));
   const closed = new Promise((resolve) => socket.once('close', resolve));

@@ -90,7 +90,7 @@ export function isExists(error: unknown): boolean {
 
 /** This kernel does not know the feature. */
 export function isUnsupported(error: unknown): boolean {
-  return hasErrno(error, ['EOPNOTSUPP', 'EPROTONOSUPPORT', 'EAFNOSUPPORT', 'ESOCKTNOSUPPORT', 'ENOSYS']);
+  return hasErrno(error, ['EOPNOTSUPP', 'ENOTSUP', 'EPROTONOSUPPORT', 'EAFNOSUPPORT', 'ESOCKTNOSUPPORT', 'ENOSYS']);
 }
 
 /** The message of anything thrown, causes included, on one line. */

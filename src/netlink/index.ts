@@ -1,6 +1,17 @@
 // The conversation.
 export type { Attribute } from './attribute.ts';
 export { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
+// ctnetlink.
+export {
+  deleteFlows,
+  type FlowDestination,
+  type FlowListing,
+  flowDeletion,
+  flowListing,
+  listFlows,
+  walkFlows,
+} from './netfilter/conntrack.ts';
+export { decodeFlow, type Flow, type FlowDirection, type FlowFilter } from './netfilter/flow.ts';
 export { Netlink } from './netlink.ts';
 // rtnetlink.
 export {
@@ -40,4 +51,6 @@ export * from './uapi/if-addr.ts';
 export * from './uapi/if-link.ts';
 export * from './uapi/neighbour.ts';
 export * from './uapi/netlink.ts';
+export * from './uapi/nfnetlink.ts';
+export * from './uapi/nfnetlink-conntrack.ts';
 export * from './uapi/rtnetlink.ts';

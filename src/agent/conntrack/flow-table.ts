@@ -2,15 +2,15 @@ import {
   deleteFlows,
   type Flow,
   type FlowListing,
-  listFlows,
   NETLINK_NETFILTER,
   Netlink,
+  walkFlows,
 } from '../../netlink/index.ts';
 
 /** The kernel's table of tracked flows. */
 export interface FlowTable {
-  /** Throws KernelError, ERR_NETLINK_DUMP_INTERRUPTED when it never held still. */
-  list(listing: FlowListing): readonly Flow[];
+  /** Flow by flow. Asking for the first throws KernelError, ERR_NETLINK_DUMP_INTERRUPTED when the table never held still. */
+  list(listing: FlowListing): Iterable<Flow>;
   /** Flows that are gone already count as deleted. Throws KernelError. */
   delete(flows: readonly Flow[]): void;
   close(): void;
@@ -20,7 +20,7 @@ export interface FlowTable {
 export function openFlowTable(): FlowTable {
   const netlink = Netlink.open(NETLINK_NETFILTER);
   return {
-    list: (listing) => listFlows(netlink, listing),
+    list: (listing) => walkFlows(netlink, listing),
     delete: (flows) => deleteFlows(netlink, flows),
     close: () => netlink.close(),
   };

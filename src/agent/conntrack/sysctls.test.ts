@@ -88,12 +88,17 @@ describe('applyConntrackSettings', () => {
     });
   });
 
-  it.each<Errno>(['EROFS', 'EACCES', 'EPERM', 'EOPNOTSUPP'])('goes on after %s and says what to do', (errno) => {
-    const { kernel } = fakeKernel({ nf_conntrack_max: 1, nf_conntrack_udp_timeout: 1 }, { nf_conntrack_max: errno });
-    const { written, warnings } = applyConntrackSettings({ maxPerCore: 4, udpTimeoutMs: 5000 }, kernel, 1);
-    expect(written).toEqual(['nf_conntrack_udp_timeout=5']);
-    expect(warnings[0]).toMatch(
-      new RegExp(`^Cannot set "nf_conntrack_max=4": .* \\(${errno}\\); this process may not write them: run it privil`),
-    );
-  });
+  it.each<[Errno, string?]>([['EROFS'], ['EACCES'], ['EPERM'], ['EOPNOTSUPP', 'ENOTSUP']])(
+    'goes on after %s and says what to do',
+    (errno, shown = errno) => {
+      const { kernel } = fakeKernel({ nf_conntrack_max: 1, nf_conntrack_udp_timeout: 1 }, { nf_conntrack_max: errno });
+      const { written, warnings } = applyConntrackSettings({ maxPerCore: 4, udpTimeoutMs: 5000 }, kernel, 1);
+      expect(written).toEqual(['nf_conntrack_udp_timeout=5']);
+      expect(warnings[0]).toMatch(
+        new RegExp(
+          `^Cannot set "nf_conntrack_max=4": .* \\(${shown}\\); this process may not write them: run it privil`,
+        ),
+      );
+    },
+  );
 });

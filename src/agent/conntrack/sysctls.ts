@@ -136,8 +136,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EROFS: READ_ONLY,
   EACCES: READ_ONLY,
   EPERM: READ_ONLY,
-  // What the kernel says of the hash size outside the initial network namespace.
-  EOPNOTSUPP: READ_ONLY,
+  // libuv’s name of EOPNOTSUPP, which the kernel gives for the hash size outside the initial network namespace.
+  ENOTSUP: READ_ONLY,
 };
 
 /** One sentence for each reason, however many settings it concerns. */

@@ -1,11 +1,13 @@
-import { connect, createServer } from 'node:net';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { HealthCheckPorts } from '../../../src/agent/health-check-ports.ts';
 import { type IpFamily, parseIp } from '../../../src/core/index.ts';
 import { endpointsOf, type ServiceHealthCheck, serviceHealthCheck, servicePortsOf } from '../../../src/proxy/index.ts';
 import { enterNetns } from '../../../src/sys/index.ts';
 import { makeService, makeSlice } from '../../fakes/service-objects.ts';
-import { createNamespace, removeAll } from '../namespace.ts';
+import { createNamespace, own, removeAll } from '../namespace.ts';
 
 // Health checks as a load balancer sees them: bytes on the wire, both families, the node's own address.
 
@@ -125,15 +127,30 @@ it('follows the Service to another port', async () => {
   }
 });
 
+/** Another process of this node that holds a port. It inherits the namespace this thread is in. */
+async function occupy(port: number): Promise<{ stop(): Promise<void> }> {
+  const program = `require('node:net').createServer((socket) => socket.resume().end('somebody else'))
+    .listen(${port}, '0.0.0.0', () => process.stdout.write('listens'))`;
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const disown = own(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  return {
+    async stop() {
+      const ended = once(child, 'exit');
+      disown();
+      await ended;
+    },
+  };
+}
+
 it('takes a port that another process held, once it is free', async () => {
-  const occupier = createServer((socket) => socket.end('somebody else')).listen(30999, '0.0.0.0');
-  await new Promise((resolve) => occupier.once('listening', resolve));
+  const occupier = await occupy(30999);
   await serve(30999, { IPv4: 1, IPv6: 1 });
   expect(failures).toEqual(['shop/web ERR_HEALTH_CHECK_PORT 0.0.0.0']);
   expect(await ask(NODE.IPv4, 30999)).toBe('somebody else');
   expect(await statusLine(NODE.IPv6, 30999)).toBe('HTTP/1.1 200 OK');
 
-  await new Promise((resolve) => occupier.close(resolve));
+  await occupier.stop();
   await serve(30999, { IPv4: 1, IPv6: 1 });
   expect(await statusLine(NODE.IPv4, 30999)).toBe('HTTP/1.1 200 OK');
   expect(failures).toHaveLength(1);

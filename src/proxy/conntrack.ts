@@ -1,0 +1,134 @@
+import { formatIpPort, type IpAddress, ipEquals, isLoopback } from '../core/index.ts';
+import type { Protocol } from '../kube/index.ts';
+import type { NodePlan, PlanDelta, ServicePortPlan } from './service-plan.ts';
+
+// NAT rules see only the first packet of a flow; conntrack remembers where it went. A UDP client that goes on sending
+// from one port would be led to an endpoint that is gone for ever, so such flows are forgotten when endpoints change.
+// TCP ends by itself and is left alone, as in kube-proxy.
+
+/** IPPROTO_* of the protocols whose flows are looked after. */
+const PROTOCOL_NUMBERS: Readonly<Record<Protocol, number | undefined>> = { TCP: undefined, UDP: 17, SCTP: 132 };
+
+/** A Service port whose flows have to be looked at. */
+export interface TouchedPort {
+  /** As it is now; undefined: there is none any more. */
+  readonly current: ServicePortPlan | undefined;
+  /** As it was: at the last cleaning and just before it became what it is. */
+  readonly earlier: readonly ServicePortPlan[];
+}
+
+/** By key of the port. Only UDP and SCTP ports are in it. */
+export type TouchedPorts = Map<string, TouchedPort>;
+
+/** Remembers what a delta touches; several deltas add up until their flows have been cleaned. */
+export function addTouched(touched: TouchedPorts, { upserted, removed, replaced = [] }: PlanDelta): void {
+  const enter = (plan: ServicePortPlan, change: (known: TouchedPort | undefined) => TouchedPort): void => {
+    if (PROTOCOL_NUMBERS[plan.protocol] !== undefined) touched.set(plan.key, change(touched.get(plan.key)));
+  };
+  for (const plan of [...replaced, ...removed]) {
+    enter(plan, (known) => {
+      const first = known?.earlier[0];
+      return { current: undefined, earlier: first ? [first, plan] : [plan] };
+    });
+  }
+  for (const plan of upserted) enter(plan, (known) => ({ current: plan, earlier: known?.earlier ?? [] }));
+}
+
+/** What of a tracked flow decides. */
+export interface TrackedFlow {
+  /** IPPROTO_*. */
+  readonly protocol: number;
+  readonly original: { readonly destination: IpAddress; readonly destinationPort: number };
+  readonly reply: { readonly source: IpAddress; readonly sourcePort: number };
+}
+
+/** Where stale flows may have gone and how to tell them. */
+export interface StaleFlows {
+  /** Without `ip`: a NodePort. */
+  readonly destinations: readonly { readonly protocol: number; readonly port: number; readonly ip?: IpAddress }[];
+  isStale(flow: TrackedFlow): boolean;
+}
+
+/**
+ * Which flows the touched ports have made stale.
+ *
+ * A flow to an address and port that a touched Service has *now* is stale unless a serving endpoint of it answers: its
+ * endpoint is gone or has another port, or there was none when the flow began and it never was translated. Without any
+ * serving endpoint all of them are, so that clients hear the refusal.
+ *
+ * A flow to one the Service had *before* is stale only if one of the endpoints of that time answers: the address may
+ * belong to somebody else by now, whose flows are none of our business.
+ *
+ * @param isNodePortAddress whether an address answers on NodePorts; a flow through this node to the same port number of
+ *   another host is no Service traffic
+ */
+export function staleFlows(touched: TouchedPorts, isNodePortAddress: (ip: IpAddress) => boolean): StaleFlows {
+  const known = new Map<string, Destination>();
+  for (const { current, earlier } of touched.values()) {
+    if (current) enterAll(known, current, 'serving');
+    for (const plan of earlier) enterAll(known, plan, 'former');
+  }
+  return {
+    destinations: [...known.values()],
+    isStale({ protocol, original, reply }) {
+      const { destination: ip, destinationPort: port } = original;
+      const found =
+        known.get(keyOf({ protocol, ip, port })) ??
+        (isNodePortAddress(ip) ? known.get(keyOf({ protocol, port })) : undefined);
+      if (!found) return false;
+      const answering = formatIpPort(reply.source, reply.sourcePort);
+      return found.serving ? !found.serving.has(answering) : found.former.has(answering);
+    },
+  };
+}
+
+/** What decides whether an address answers on NodePorts. */
+export interface NodePortAddressInput extends Pick<NodePlan, 'nodePortAddresses'> {
+  /** The addresses on this machine's interfaces. */
+  readonly localAddresses: readonly IpAddress[];
+  /** Whether 127.0.0.0/8 answers on NodePorts. @default false */
+  readonly localhost?: boolean;
+}
+
+/** Tells the addresses that answer on NodePorts. */
+export function nodePortAddressTest(input: NodePortAddressInput): (ip: IpAddress) => boolean {
+  const { nodePortAddresses, localAddresses, localhost = false } = input;
+  const addresses = nodePortAddresses === 'all' ? localAddresses : nodePortAddresses;
+  return (ip) =>
+    isLoopback(ip) ? localhost && ip.family === 'IPv4' : addresses.some((address) => ipEquals(address, ip));
+}
+
+interface Destination {
+  readonly protocol: number;
+  readonly port: number;
+  readonly ip?: IpAddress;
+  /** `ip:port` of the endpoints that may answer; undefined when no touched port has this destination any more. */
+  serving?: Set<string>;
+  /** `ip:port` of the endpoints of earlier plans. */
+  readonly former: Set<string>;
+}
+
+function enterAll(known: Map<string, Destination>, plan: ServicePortPlan, as: 'serving' | 'former'): void {
+  const protocol = PROTOCOL_NUMBERS[plan.protocol];
+  if (protocol === undefined) return;
+  const endpoints = plan.servingEndpoints ?? [...plan.clusterEndpoints, ...plan.localEndpoints];
+  const addresses = [plan.clusterIp, ...plan.externalIps, ...plan.loadBalancerVips];
+  const destinations: Pick<Destination, 'protocol' | 'port' | 'ip'>[] = addresses.map((ip) => ({
+    protocol,
+    port: plan.port,
+    ip,
+  }));
+  if (plan.nodePort !== 0) destinations.push({ protocol, port: plan.nodePort });
+  for (const destination of destinations) {
+    const key = keyOf(destination);
+    const entry: Destination = known.get(key) ?? { ...destination, former: new Set() };
+    known.set(key, entry);
+    if (as === 'serving') entry.serving ??= new Set();
+    const set = as === 'serving' ? entry.serving : entry.former;
+    for (const endpoint of endpoints) set?.add(endpoint.key);
+  }
+}
+
+function keyOf({ protocol, ip, port }: { protocol: number; ip?: IpAddress; port: number }): string {
+  return `${protocol}/${ip ? formatIpPort(ip, port) : port}`;
+}
