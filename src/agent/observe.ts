@@ -1,4 +1,4 @@
-import type { ApiObserver, SourceProblem } from '../kube/index.ts';
+import type { ApiObserver, EventRecorder, SourceProblem } from '../kube/index.ts';
 import type { ProxyObserver } from '../proxy/index.ts';
 import type { Logger } from './logger.ts';
 
@@ -25,8 +25,39 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
         else logger.info({ family, service }, 'The Service is in order again');
         break;
       }
+      case 'leftOut': {
+        for (const { name: servicePort, reason } of event.ports) {
+          logger.error({ family, servicePort, reason }, 'The kernel refuses a Service port; all others are programmed');
+        }
+        if (event.ports.length === 0) logger.info({ family }, 'No Service port is refused any more');
+        break;
+      }
+      case 'driftFound':
+        logger.warn(
+          { family, drifts: event.drifts.slice(0, 20), count: event.drifts.length },
+          'Somebody changed our rules; repairing',
+        );
+        break;
+      case 'verifyFailed':
+        logger.warn({ family, err: event.error }, 'The rules could not be compared with the kernel');
+        break;
       default:
         logger.debug({ family, event: kind }, 'Proxy');
+    }
+  };
+}
+
+/** Puts what concerns a single Service where its owner looks: as Events on it. */
+export function recordProxyEvents(recorder: Pick<EventRecorder, 'record'>): ProxyObserver {
+  return (event) => {
+    if (event.kind !== 'leftOut') return;
+    for (const { name: servicePort, reason } of event.ports) {
+      const [, namespace = '', name = ''] = /^([^/]+)\/([^:]+)/.exec(servicePort) ?? [];
+      const note = `${servicePort} is not programmed in ${event.family}: ${reason}`;
+      recorder.record(
+        { kind: 'Service', namespace, name },
+        { type: 'Warning', reason: 'ServiceNotProgrammed', action: 'ProgramService', note },
+      );
     }
   };
 }

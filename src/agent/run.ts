@@ -37,7 +37,7 @@ export async function runAgent({ program, config, configFile, messages, version 
   });
   refuseUnbuiltModes(config);
   const families = await preflight(config.iptablesVariant, exec, logger);
-  const agent = await Agent.create({ config, families, version, logger, clock: systemClock });
+  const agent = await Agent.create({ program, config, families, version, logger, clock: systemClock });
   try {
     await agent.start();
     const reason = await ended;

@@ -26,6 +26,18 @@ export interface Commit {
   readonly kernelSeconds: number;
   /** Objects in the kernel and objects written by this commit, by table or kind (`nat`, `filter`, `elements`). */
   readonly objects: Readonly<Record<string, { readonly total: number; readonly written: number }>>;
+  /** All Service ports that are not programmed because the kernel refuses them. @default none */
+  readonly leftOut?: readonly LeftOutPort[];
+}
+
+/** A Service port the kernel, or the program that talks to it, refused, so that the others could be programmed. */
+export interface LeftOutPort {
+  /** Of its ServicePortPlan. */
+  readonly key: string;
+  /** Of its ServicePortPlan. */
+  readonly name: string;
+  /** What was said about it. */
+  readonly reason: string;
 }
 
 /** One difference between what was committed and what the kernel holds. */

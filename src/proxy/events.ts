@@ -1,5 +1,5 @@
 import type { IpFamily } from '../core/index.ts';
-import type { Commit, ProxyMode } from './dataplane.ts';
+import type { Commit, Drift, LeftOutPort, ProxyMode } from './dataplane.ts';
 import type { NoLocalEndpoints } from './planner.ts';
 
 /** Everything the proxy lets others see; log, metrics and health live on it. Times are milliseconds since the epoch. */
@@ -12,7 +12,7 @@ export type ProxyEvent = { readonly family: IpFamily; readonly mode: ProxyMode; 
       readonly pending: { readonly services: number; readonly slices: number };
     }
   /** A sync was asked for. */
-  | { readonly kind: 'queued'; readonly reason: 'start' | 'change' | 'node' | 'request' }
+  | { readonly kind: 'queued'; readonly reason: 'start' | 'change' | 'node' | 'drift' | 'request' }
   | { readonly kind: 'syncStarted'; readonly full: boolean }
   | {
       readonly kind: 'syncFinished';
@@ -37,6 +37,12 @@ export type ProxyEvent = { readonly family: IpFamily; readonly mode: ProxyMode; 
     }
   /** The set of things in a Service that cannot be used changed; empty: all mended. */
   | { readonly kind: 'serviceProblem'; readonly serviceName: string; readonly problems: readonly string[] }
+  /** The set of Service ports the kernel refused changed: these are not programmed, all others are. Empty: all mended. */
+  | { readonly kind: 'leftOut'; readonly ports: readonly LeftOutPort[] }
+  /** The kernel no longer holds what was committed; a full sync follows at once. Never empty. */
+  | { readonly kind: 'driftFound'; readonly drifts: readonly Drift[] }
+  /** The kernel could not be read to look for drift; the next look is made as usual. */
+  | { readonly kind: 'verifyFailed'; readonly error: unknown }
 );
 
 /** Called synchronously, in order. One that throws harms neither the proxy nor other observers. */

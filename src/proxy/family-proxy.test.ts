@@ -6,7 +6,7 @@ import { FakeServiceStore, makeNode, makeService, makeSlice } from '../../test/f
 import { parseIp } from '../core/index.ts';
 import type { Change } from './changes.ts';
 import type { ProxyEvent, ProxyObserver } from './events.ts';
-import { FamilyProxy } from './family-proxy.ts';
+import { FamilyProxy, type FamilyProxyOptions } from './family-proxy.ts';
 import { Planner } from './planner.ts';
 import { samePortPlan } from './same-plan.ts';
 
@@ -22,7 +22,7 @@ class Bench {
   readonly localAddresses = ['192.0.2.1'].map(parseIp);
   readonly proxy: FamilyProxy;
 
-  constructor(observers: readonly ProxyObserver[] = []) {
+  constructor(observers: readonly ProxyObserver[] = [], options: Partial<FamilyProxyOptions> = {}) {
     this.proxy = new FamilyProxy({
       clock: this.clock,
       random: () => 0,
@@ -30,11 +30,17 @@ class Bench {
       maxIntervalMs: 3_600_000,
       retry: { firstMs: 1_000, maxMs: 30_000 },
       nodeName: 'n1',
-      settings: { clusterCidrs: [], masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'primary' },
+      settings: {
+        detectLocal: { mode: 'NodeCIDR' },
+        masqueradeBit: 14,
+        masqueradeAll: false,
+        nodePortAddresses: 'primary',
+      },
       store: this.store,
       dataplane: this.dataplane,
       localAddresses: () => this.localAddresses,
       observers: [...observers, (event) => this.events.push(event)],
+      ...options,
     });
   }
 
@@ -240,6 +246,73 @@ it('reports the problems of a Service and serves the others', async () => {
     expect.objectContaining({ serviceName: 'a/z', problems: [expect.stringContaining('cannot be planned')] }),
   ]);
   expect([...bench.dataplane.kernel.keys()]).toEqual(['a/x:/TCP', 'a/y:/TCP']);
+});
+
+describe('verification', () => {
+  const DRIFT = [{ object: 'jump nat PREROUTING -> KUBE-SERVICES', difference: 'missing' }] as const;
+
+  beforeEach(async () => {
+    bench = new Bench([], { verifyIntervalMs: 30_000 });
+    bench.put('a/x', '10.0.0.1');
+    await bench.settle();
+  });
+
+  it('says nothing while nothing differs', async () => {
+    await bench.clock.advance(90_000);
+    expect(bench.dataplane.verifications).toBe(3);
+    expect(bench.kinds).toEqual([]);
+    expect(bench.dataplane.calls).toEqual([]);
+  });
+
+  it('reports drift and repairs it at once by a full sync', async () => {
+    bench.dataplane.drift = DRIFT;
+    await bench.clock.advance(30_000);
+    expect(bench.kinds).toEqual(['driftFound', 'queued', 'syncStarted', 'syncFinished']);
+    expect(bench.last('driftFound').drifts).toEqual(DRIFT);
+    expect(bench.last('queued').reason).toBe('drift');
+    expect(bench.last('syncFinished').at).toBe(bench.last('driftFound').at);
+    expect(bench.dataplane.calls.map(({ method }) => method)).toEqual(['resync']);
+    await bench.clock.advance(60_000);
+    expect(bench.events.filter(({ kind }) => kind === 'driftFound')).toHaveLength(1);
+  });
+
+  it('waits for the sync in flight', async () => {
+    const release = bench.dataplane.hold();
+    bench.put('a/x', '10.0.0.2');
+    bench.proxy.touch(['a/x'], SERVICE);
+    await bench.clock.advance(40_000);
+    expect(bench.dataplane.verifications).toBe(0);
+    release();
+    await bench.clock.advance(0);
+    expect(bench.dataplane.verifications).toBe(1);
+    expect(bench.kinds).not.toContain('verifyFailed');
+  });
+
+  it('that fails is reported and made again', async () => {
+    bench.dataplane.failNext(new Error('No lock'));
+    await bench.clock.advance(60_000);
+    expect(bench.kinds).toEqual(['verifyFailed']);
+    expect(bench.last('verifyFailed').error).toEqual(new Error('No lock'));
+    expect(bench.dataplane.verifications).toBe(2);
+  });
+});
+
+it('reports which Service ports were left out, each time this changes', async () => {
+  const leftOut = [{ key: 'a/x:/TCP', name: 'a/x', reason: 'Bad rule' }];
+  bench.dataplane.leftOut = leftOut;
+  bench.put('a/x', '10.0.0.1');
+  bench.proxy.start();
+  await bench.clock.advance(5_000);
+  expect(bench.last('leftOut').ports).toEqual(leftOut);
+  bench.events.length = 0;
+  bench.dataplane.leftOut = [{ ...leftOut[0]! }];
+  bench.proxy.resync();
+  await bench.clock.advance(5_000);
+  expect(bench.kinds).not.toContain('leftOut');
+  bench.dataplane.leftOut = [];
+  bench.proxy.resync();
+  await bench.clock.advance(5_000);
+  expect(bench.last('leftOut').ports).toEqual([]);
 });
 
 it('stops after the sync in flight and leaves the kernel alone', async () => {

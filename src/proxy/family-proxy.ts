@@ -1,12 +1,22 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
 import { type Change, PendingChanges } from './changes.ts';
-import type { Commit, Dataplane } from './dataplane.ts';
+import type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 import type { ProxyEventBody, ProxyObserver } from './events.ts';
 import { makeNodePlan, type NodeSettings, zoneOf } from './node-plan.ts';
 import { Planner, type PlanUpdate } from './planner.ts';
 import { SyncRunner, type SyncRunnerOptions } from './runner.ts';
 import { sameNodePlan } from './same-plan.ts';
+import type { Plan, PlanDelta } from './service-plan.ts';
 import type { ServiceStore } from './service-store.ts';
+
+/** Looks after connections the kernel remembers, which new rules alone do not redirect. */
+export interface FlowKeeper {
+  /** What a sync is going to change; told before the commit, also of one that fails. */
+  note(delta: PlanDelta): void;
+  /** After each successful commit, with the plan that is in the kernel now. Must not reject. */
+  clean(plan: Plan): Promise<void>;
+}
 
 export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minIntervalMs' | 'maxIntervalMs' | 'retry'> {
   readonly clock: Clock;
@@ -15,9 +25,13 @@ export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minInterval
   readonly settings: NodeSettings;
   readonly store: ServiceStore;
   readonly dataplane: Dataplane;
+  /** How often the kernel is read back and compared with what was committed. @default never */
+  readonly verifyIntervalMs?: number;
   /** The addresses on this machine's interfaces, read anew when the node is looked at. */
   readonly localAddresses: () => readonly IpAddress[];
   readonly observers: readonly ProxyObserver[];
+  /** @default nobody looks after them */
+  readonly flows?: FlowKeeper;
 }
 
 /**
@@ -34,9 +48,10 @@ export class FamilyProxy {
   /** What the current run is at, and since when: told if it fails. */
   #stage: 'plan' | 'commit' = 'plan';
   #runBegan = 0;
+  #leftOut: readonly LeftOutPort[] = [];
 
   constructor(options: FamilyProxyOptions) {
-    const { clock, dataplane, nodeName } = options;
+    const { clock, dataplane, nodeName, verifyIntervalMs } = options;
     this.#options = options;
     this.#family = dataplane.family;
     this.#changes = new PendingChanges(clock.now());
@@ -44,6 +59,7 @@ export class FamilyProxy {
     this.#runner = new SyncRunner({
       ...options,
       run: (full) => this.#run(full),
+      check: verifyIntervalMs === undefined ? undefined : { intervalMs: verifyIntervalMs, run: () => this.#verify() },
       failed: (error, full, retryInMs) => {
         const seconds = this.#secondsSince(this.#runBegan);
         this.#tell({ kind: 'syncFailed', full, seconds, error, stage: this.#stage, retryInMs });
@@ -54,6 +70,11 @@ export class FamilyProxy {
   /** The plan as it is now, synced or not. */
   get plan(): Planner['plan'] {
     return this.#planner.plan;
+  }
+
+  /** What load balancers ask this node, by Service name, as planned now; take it over after a successful sync. */
+  get healthChecks(): Planner['healthChecks'] {
+    return this.#planner.healthChecks;
   }
 
   /** Begins to sync. Call it when the store holds everything: what is not in it then is removed from the kernel. */
@@ -108,16 +129,33 @@ export class FamilyProxy {
       const { delta } = full ? this.#planAll() : this.#plan(serviceNames);
       const deltaSize = delta.upserted.length + delta.removed.length;
       this.#stage = 'commit';
-      const { dataplane } = this.#options;
+      const { dataplane, flows } = this.#options;
+      flows?.note(delta);
       let commit: Commit | undefined;
       if (full) commit = await dataplane.resync(this.#planner.plan);
       else if (deltaSize > 0) commit = await dataplane.sync(this.#planner.plan, delta);
+      if (commit) this.#reportLeftOut(commit.leftOut ?? []);
       const seconds = this.#secondsSince(this.#runBegan);
       const { noLocalEndpoints } = this.#planner;
       this.#tell({ kind: 'syncFinished', full, seconds, commit, deltaSize, triggerTimes, noLocalEndpoints });
+      await flows?.clean(this.#planner.plan);
     } catch (error) {
       this.#changes.giveBack(triggerTimes);
       throw error;
+    }
+  }
+
+  async #verify(): Promise<void> {
+    // Local addresses come and go without an event; NodePorts follow them.
+    this.nodeChanged();
+    try {
+      const drifts = await this.#options.dataplane.verify();
+      if (drifts.length === 0 || !this.#started) return;
+      this.#tell({ kind: 'driftFound', drifts });
+      this.#tell({ kind: 'queued', reason: 'drift' });
+      this.#runner.requestFull();
+    } catch (error) {
+      this.#tell({ kind: 'verifyFailed', error });
     }
   }
 
@@ -134,6 +172,12 @@ export class FamilyProxy {
   #report(update: PlanUpdate): PlanUpdate {
     for (const problem of update.problems) this.#tell({ kind: 'serviceProblem', ...problem });
     return update;
+  }
+
+  #reportLeftOut(ports: readonly LeftOutPort[]): void {
+    if (isDeepStrictEqual(ports, this.#leftOut)) return;
+    this.#leftOut = ports;
+    this.#tell({ kind: 'leftOut', ports });
   }
 
   #lookAtNode(): { node: ReturnType<typeof makeNodePlan>; zone: string } {

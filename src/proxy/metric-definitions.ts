@@ -1,7 +1,9 @@
 import type { ProxyMode } from './dataplane.ts';
 
-/** One metric of kube-proxy's, as data. */
+/** One metric, as data. */
 export interface MetricDefinition {
+  /** @default kubeproxy */
+  readonly prefix?: 'nodeplane';
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labels: readonly string[];
@@ -25,7 +27,8 @@ const NETWORK_PROGRAMMING_BUCKETS = [
 
 /**
  * kube-proxy's sync metrics by name without the prefix `kubeproxy_`: names, types, labels, buckets and help are those of
- * Kubernetes 1.36, so that existing dashboards and alerts go on working.
+ * Kubernetes 1.36, so that existing dashboards and alerts go on working. What kube-proxy has no metric for follows under
+ * our own prefix.
  */
 export const METRICS = {
   sync_proxy_rules_duration_seconds: {
@@ -128,6 +131,24 @@ export const METRICS = {
     type: 'counter',
     help: 'Cumulative proxy livez HTTP status',
     labels: ['code'],
+  },
+  drift_found_total: {
+    prefix: 'nodeplane',
+    type: 'counter',
+    help: 'Differences found between the kernel and what was committed to it',
+    labels: ['ip_family'],
+  },
+  drift_repaired_total: {
+    prefix: 'nodeplane',
+    type: 'counter',
+    help: 'Differences found that the full sync after it repaired',
+    labels: ['ip_family'],
+  },
+  service_ports_left_out: {
+    prefix: 'nodeplane',
+    type: 'gauge',
+    help: 'Service ports that are not programmed because the kernel refuses them',
+    labels: ['ip_family'],
   },
 } as const satisfies Readonly<Record<string, MetricDefinition>>;
 

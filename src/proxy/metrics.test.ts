@@ -69,6 +69,14 @@ const EVERYWHERE = `
 # HELP kubeproxy_sync_proxy_rules_service_changes_total [ALPHA] Cumulative proxy rules Service changes
 # TYPE kubeproxy_sync_proxy_rules_service_changes_total counter
 `;
+const OURS = `
+# HELP nodeplane_drift_found_total Differences found between the kernel and what was committed to it
+# TYPE nodeplane_drift_found_total counter
+# HELP nodeplane_drift_repaired_total Differences found that the full sync after it repaired
+# TYPE nodeplane_drift_repaired_total counter
+# HELP nodeplane_service_ports_left_out Service ports that are not programmed because the kernel refuses them
+# TYPE nodeplane_service_ports_left_out gauge
+`;
 const FULL_AND_PARTIAL = `
 # HELP kubeproxy_sync_full_proxy_rules_duration_seconds [ALPHA] SyncProxyRules latency in seconds for full resyncs
 # TYPE kubeproxy_sync_full_proxy_rules_duration_seconds histogram
@@ -96,14 +104,14 @@ it.each<[ProxyMode, string]>([
   ['iptables', EVERYWHERE + FULL_AND_PARTIAL + RESTORE_FAILURES + IPTABLES],
   ['nftables', EVERYWHERE + FULL_AND_PARTIAL + NFTABLES],
   ['ipvs', EVERYWHERE + RESTORE_FAILURES],
-])('in mode %s there are exactly the metrics of kube-proxy', async (mode, expected) => {
+])('in mode %s there are exactly the metrics of kube-proxy and ours', async (mode, expected) => {
   make(mode);
   const sorted = (text: string) =>
     text
       .split('\n')
       .filter((line) => line.startsWith('#'))
       .sort();
-  expect(sorted(await registry.metrics())).toEqual(sorted(expected));
+  expect(sorted(await registry.metrics())).toEqual(sorted(expected + OURS));
 });
 
 it('has no series with labels before first use, and zeros for those without', async () => {
@@ -259,4 +267,29 @@ it('counts the answers of the health server by status', async () => {
     'kubeproxy_proxy_healthz_total{code="503"} 2',
     'kubeproxy_proxy_livez_total{code="200"} 1',
   ]);
+});
+
+it('counts drift when it is found, and as repaired once a full sync of that family succeeded', async () => {
+  const missing = { object: 'nat chain KUBE-SERVICES', difference: 'missing' } as const;
+  const ours = async () => (await registry.metrics()).split('\n').filter((line) => line.startsWith('nodeplane_drift'));
+  tell({ kind: 'driftFound', drifts: [missing, missing] });
+  expect(await ours()).toEqual(['nodeplane_drift_found_total{ip_family="IPv4"} 2']);
+  tell({ ...FAILED, full: true });
+  tell({ ...FINISHED, full: false });
+  tell(FINISHED, { family: 'IPv6' });
+  expect(await ours()).toHaveLength(1);
+  tell(FINISHED);
+  tell(FINISHED);
+  expect(await ours()).toEqual([
+    'nodeplane_drift_found_total{ip_family="IPv4"} 2',
+    'nodeplane_drift_repaired_total{ip_family="IPv4"} 2',
+  ]);
+});
+
+it('shows how many Service ports are left out', async () => {
+  const shown = async () => (await registry.metrics()).match(/^nodeplane_service_ports_left_out.*$/gm);
+  tell({ kind: 'leftOut', ports: [{ key: 'a/x:/TCP', name: 'a/x', reason: 'Bad' }] });
+  expect(await shown()).toEqual(['nodeplane_service_ports_left_out{ip_family="IPv4"} 1']);
+  tell({ kind: 'leftOut', ports: [] });
+  expect(await shown()).toEqual(['nodeplane_service_ports_left_out{ip_family="IPv4"} 0']);
 });

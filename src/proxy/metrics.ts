@@ -14,6 +14,8 @@ type Metric = Counter | Gauge | Histogram;
  */
 export class ProxyMetrics {
   readonly #metrics = new Map<MetricName, Metric>();
+  /** Differences found and not yet repaired. */
+  readonly #drifts = new Map<IpFamily, number>();
   readonly #pending = new Map<IpFamily, { readonly services: number; readonly slices: number }>();
 
   constructor(registry: Registry, mode: ProxyMode) {
@@ -44,6 +46,14 @@ export class ProxyMetrics {
       case 'syncFinished':
         this.#observeDurations(event);
         this.#observeSuccess(event);
+        if (event.full) this.#observeRepair(event.family);
+        break;
+      case 'driftFound':
+        this.#drifts.set(event.family, event.drifts.length);
+        this.#count('drift_found_total', family, event.drifts.length);
+        break;
+      case 'leftOut':
+        this.#set('service_ports_left_out', event.ports.length, family);
         break;
       case 'syncFailed':
         this.#observeDurations(event);
@@ -84,6 +94,12 @@ export class ProxyMetrics {
     }
   }
 
+  #observeRepair(family: IpFamily): void {
+    const repaired = this.#drifts.get(family);
+    this.#drifts.delete(family);
+    if (repaired) this.#count('drift_repaired_total', { ip_family: family }, repaired);
+  }
+
   #observeCommitFailure({ family, mode, full }: SyncFailed): void {
     const labels = { ip_family: family };
     if (mode === 'nftables') {
@@ -103,8 +119,8 @@ export class ProxyMetrics {
     this.#set('sync_proxy_rules_service_changes_pending', Math.max(...all.map((one) => one.services)));
   }
 
-  #count(name: NameOf<'counter'>, labels: LabelValues<string> = {}): void {
-    (this.#metrics.get(name) as Counter | undefined)?.inc(labels);
+  #count(name: NameOf<'counter'>, labels: LabelValues<string> = {}, by = 1): void {
+    (this.#metrics.get(name) as Counter | undefined)?.inc(labels, by);
   }
 
   #set(name: NameOf<'gauge'>, value: number, labels: LabelValues<string> = {}): void {
@@ -118,13 +134,13 @@ export class ProxyMetrics {
 
 function makeMetric(
   name: MetricName,
-  { type, help, labels, buckets = [] }: MetricDefinition,
+  { prefix, type, help, labels, buckets = [] }: MetricDefinition,
   registry: Registry,
 ): Metric {
   const common = {
-    name: `kubeproxy_${name}`,
+    name: `${prefix ?? 'kubeproxy'}_${name}`,
     // The stability level, as the component base of Kubernetes puts it in front.
-    help: `[ALPHA] ${help}`,
+    help: prefix ? help : `[ALPHA] ${help}`,
     labelNames: labels,
     registers: [registry],
   };

@@ -2,9 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { makeNode } from '../../test/fakes/service-objects.ts';
 import { formatCidr, formatIp, type IpFamily, parseCidr, parseIp } from '../core/index.ts';
 import type { Node } from '../kube/index.ts';
-import { makeNodePlan, type NodeSettings, zoneOf } from './node-plan.ts';
+import { type LocalDetection, makeNodePlan, type NodeSettings, zoneOf } from './node-plan.ts';
 
-const DEFAULTS: NodeSettings = { clusterCidrs: [], masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'all' };
+const DEFAULTS: NodeSettings = {
+  detectLocal: { mode: 'NodeCIDR' },
+  masqueradeBit: 14,
+  masqueradeAll: false,
+  nodePortAddresses: 'all',
+};
 const LOCAL = ['127.0.0.1', '192.0.2.7', '192.0.2.6', '192.0.2.7', '198.51.100.1', '::1', 'fd00::7'].map(parseIp);
 
 function plan(settings: Partial<NodeSettings>, node?: Node, family: IpFamily = 'IPv4') {
@@ -12,25 +17,33 @@ function plan(settings: Partial<NodeSettings>, node?: Node, family: IpFamily = '
 }
 
 describe('local detector', () => {
-  const detector = (clusterCidrs: string[], spec: Node['spec'], family: IpFamily = 'IPv4') => {
-    const found = plan(
-      { clusterCidrs: clusterCidrs.map(parseCidr) },
-      makeNode('n1', spec ? { spec } : {}),
-      family,
-    ).localDetector;
-    return found.kind === 'cidr' ? formatCidr(found.cidr) : found.kind;
+  const detector = (detectLocal: LocalDetection, spec?: Node['spec'], family: IpFamily = 'IPv4') => {
+    const found = plan({ detectLocal }, makeNode('n1', spec ? { spec } : {}), family).localDetector;
+    return found.kind === 'cidr' ? formatCidr(found.cidr) : found;
   };
+  const cluster = (...cidrs: string[]): LocalDetection => ({ mode: 'ClusterCIDR', cidrs: cidrs.map(parseCidr) });
+  const none = { kind: 'none' };
 
-  it.each<[string, string[], Node['spec'], string, string]>([
-    ['the cluster CIDR', ['10.0.0.0/8', '10.1.0.0/16'], { podCIDRs: ['10.9.0.0/24'] }, '10.0.0.0/8', 'none'],
-    ['both families', ['fd00::/48', '10.0.0.0/8'], undefined, '10.0.0.0/8', 'fd00::/48'],
-    ['the pod CIDRs of the node', [], { podCIDRs: ['fd00:9::/64', '10.9.0.0/24'] }, '10.9.0.0/24', 'fd00:9::/64'],
-    ['podCIDR alone', [], { podCIDR: '10.9.0.0/24' }, '10.9.0.0/24', 'none'],
-    ['nothing', [], undefined, 'none', 'none'],
-    ['rubbish', [], { podCIDRs: ['rubbish', '10.9.0.0/24'] }, '10.9.0.0/24', 'none'],
-  ])('from %s', (_, clusterCidrs, spec, v4, v6) => {
-    expect(detector(clusterCidrs, spec)).toBe(v4);
-    expect(detector(clusterCidrs, spec, 'IPv6')).toBe(v6);
+  it.each<[string, LocalDetection, Node['spec'], unknown, unknown]>([
+    ['the cluster CIDR', cluster('10.0.0.0/8', '10.1.0.0/16'), { podCIDRs: ['10.9.0.0/24'] }, '10.0.0.0/8', none],
+    ['both families', cluster('fd00::/48', '10.0.0.0/8'), undefined, '10.0.0.0/8', 'fd00::/48'],
+    ['no cluster CIDR', cluster(), { podCIDRs: ['10.9.0.0/24'] }, none, none],
+    ['the pod CIDRs', { mode: 'NodeCIDR' }, { podCIDRs: ['fd00:9::/64', '10.9.0.0/24'] }, '10.9.0.0/24', 'fd00:9::/64'],
+    ['podCIDR alone', { mode: 'NodeCIDR' }, { podCIDR: '10.9.0.0/24' }, '10.9.0.0/24', none],
+    ['no pod CIDRs', { mode: 'NodeCIDR' }, undefined, none, none],
+    ['rubbish', { mode: 'NodeCIDR' }, { podCIDRs: ['rubbish', '10.9.0.0/24'] }, '10.9.0.0/24', none],
+  ])('from %s', (_, detection, spec, v4, v6) => {
+    expect(detector(detection, spec)).toEqual(v4);
+    expect(detector(detection, spec, 'IPv6')).toEqual(v6);
+  });
+
+  it('from interfaces, the same for both families', () => {
+    for (const family of ['IPv4', 'IPv6'] as const) {
+      const bridge = detector({ mode: 'BridgeInterface', bridgeInterface: 'cni0' }, undefined, family);
+      expect(bridge).toEqual({ kind: 'bridge', interfaceName: 'cni0' });
+      const prefix = detector({ mode: 'InterfaceNamePrefix', interfaceNamePrefix: 'cali' }, undefined, family);
+      expect(prefix).toEqual({ kind: 'prefix', interfacePrefix: 'cali' });
+    }
   });
 });
 
@@ -57,6 +70,23 @@ describe('node address', () => {
   it('alone answers on NodePorts when they are "primary"; unknown, nothing does', () => {
     expect(plan({ nodePortAddresses: 'primary' }, node).nodePortAddresses).toEqual([parseIp('192.0.2.7')]);
     expect(plan({ nodePortAddresses: 'primary' }, undefined).nodePortAddresses).toEqual([]);
+  });
+});
+
+describe('NodePorts at loopback addresses', () => {
+  const loopback = (nodePortAddresses: 'all' | 'primary' | string[], family: IpFamily = 'IPv4') => {
+    const addresses = typeof nodePortAddresses === 'string' ? nodePortAddresses : nodePortAddresses.map(parseCidr);
+    const found = plan({ nodePortAddresses: addresses, localhostNodePorts: true }, undefined, family);
+    return [found.loopbackNodePorts, found.nodePortAddresses === 'all' ? 'all' : found.nodePortAddresses.map(formatIp)];
+  };
+
+  it('are there when asked for and allowed, in IPv4', () => {
+    expect(loopback('all')).toEqual([true, 'all']);
+    expect(loopback(['127.0.0.0/8', '192.0.2.7/32'])).toEqual([true, ['127.0.0.1', '192.0.2.7']]);
+    expect(loopback(['192.0.2.7/32'])).toEqual([false, ['192.0.2.7']]);
+    expect(loopback('primary')).toEqual([false, []]);
+    expect(loopback('all', 'IPv6')).toEqual([false, 'all']);
+    expect(plan({}).loopbackNodePorts).toBe(false);
   });
 });
 

@@ -5,21 +5,34 @@ import {
   type IpAddress,
   type IpFamily,
   isLoopback,
+  parseIp,
   tryParseIp,
 } from '../core/index.ts';
 import type { Node } from '../kube/index.ts';
 import type { LocalDetector, NodePlan } from './service-plan.ts';
 import { tryParseCidr } from './try-parse-cidr.ts';
 
+const LOOPBACK = parseIp('127.0.0.0');
+
+/** How traffic of this node's pods is told from other traffic (kube-proxy's --detect-local-mode). */
+export type LocalDetection =
+  /** By source address; of each family the first CIDR counts. None: nothing counts as local. */
+  | { readonly mode: 'ClusterCIDR'; readonly cidrs: readonly Cidr[] }
+  /** By source address: the Node object's podCIDRs. */
+  | { readonly mode: 'NodeCIDR' }
+  | { readonly mode: 'BridgeInterface'; readonly bridgeInterface: string }
+  | { readonly mode: 'InterfaceNamePrefix'; readonly interfaceNamePrefix: string };
+
 /** What the operator decided, for both families. */
 export interface NodeSettings {
-  /** Where pods have their addresses in the whole cluster; empty: the node's own pod CIDRs tell. */
-  readonly clusterCidrs: readonly Cidr[];
+  readonly detectLocal: LocalDetection;
   /** Which bit of the firewall mark asks for masquerading: 0 to 31. */
   readonly masqueradeBit: number;
   readonly masqueradeAll: boolean;
   /** Which local addresses answer on NodePorts; `primary`: the node's own address. An empty list means `all`. */
   readonly nodePortAddresses: 'all' | 'primary' | readonly Cidr[];
+  /** IPv4: NodePorts answer at loopback addresses too, as far as `nodePortAddresses` allows them. @default false */
+  readonly localhostNodePorts?: boolean;
 }
 
 export interface NodePlanInput {
@@ -34,14 +47,30 @@ export interface NodePlanInput {
 /** What is the same for all Services of this node, in one family. Unreadable values of the Node object count as missing. */
 export function makeNodePlan({ family, node, settings, localAddresses }: NodePlanInput): NodePlan {
   const nodeIp = nodeIpOf(node, family);
+  const loopbackNodePorts = family === 'IPv4' && settings.localhostNodePorts === true && allowsLoopback(settings);
   return {
-    localDetector: localDetectorOf(settings.clusterCidrs, node, family),
+    localDetector: localDetectorOf(settings.detectLocal, node, family),
     // Not a shift: 1 << 31 is negative in JavaScript.
     masqueradeMark: 2 ** settings.masqueradeBit,
     masqueradeAll: settings.masqueradeAll,
-    nodePortAddresses: nodePortAddressesOf(settings.nodePortAddresses, family, nodeIp, localAddresses),
+    nodePortAddresses: nodePortAddressesOf(
+      settings.nodePortAddresses,
+      loopbackNodePorts,
+      family,
+      nodeIp,
+      localAddresses,
+    ),
+    loopbackNodePorts,
     nodeIp,
   };
+}
+
+/** Whether the NodePort addresses include loopback ones: kube-proxy's test looks at 127.0.0.0. */
+function allowsLoopback({ nodePortAddresses }: NodeSettings): boolean {
+  if (nodePortAddresses === 'primary') return false;
+  const ranges =
+    nodePortAddresses === 'all' ? [] : nodePortAddresses.filter(({ address }) => address.family === 'IPv4');
+  return ranges.length === 0 || ranges.some((cidr) => isLoopback(cidr.address) || cidrContains(cidr, LOOPBACK));
 }
 
 /** The node's zone: label `topology.kubernetes.io/zone`; empty when it has none. */
@@ -60,18 +89,36 @@ function nodeIpOf(node: Node | undefined, family: IpFamily): IpAddress | undefin
   return undefined;
 }
 
-function localDetectorOf(clusterCidrs: readonly Cidr[], node: Node | undefined, family: IpFamily): LocalDetector {
-  const podCidrs = node?.spec?.podCIDRs ?? (node?.spec?.podCIDR ? [node.spec.podCIDR] : []);
-  const cidr = [...clusterCidrs, ...podCidrs.map(tryParseCidr)].find((cidr) => cidr?.address.family === family);
+function localDetectorOf(detection: LocalDetection, node: Node | undefined, family: IpFamily): LocalDetector {
+  switch (detection.mode) {
+    case 'ClusterCIDR':
+      return detectorByCidr(detection.cidrs, family);
+    case 'NodeCIDR': {
+      const podCidrs = node?.spec?.podCIDRs ?? (node?.spec?.podCIDR ? [node.spec.podCIDR] : []);
+      return detectorByCidr(
+        podCidrs.flatMap((text) => tryParseCidr(text) ?? []),
+        family,
+      );
+    }
+    case 'BridgeInterface':
+      return { kind: 'bridge', interfaceName: detection.bridgeInterface };
+    case 'InterfaceNamePrefix':
+      return { kind: 'prefix', interfacePrefix: detection.interfaceNamePrefix };
+  }
+}
+
+function detectorByCidr(cidrs: readonly Cidr[], family: IpFamily): LocalDetector {
+  const cidr = cidrs.find(({ address }) => address.family === family);
   return cidr ? { kind: 'cidr', cidr } : { kind: 'none' };
 }
 
 /**
- * Loopback addresses are never among them: a packet to a NodePort of 127.0.0.1 would have to leave the loopback
- * interface, which the kernel forbids (and ::1 always will).
+ * Loopback addresses are among them only when asked for: a packet to a NodePort of 127.0.0.1 has to leave the loopback
+ * interface, which the kernel forbids without route_localnet (and for ::1 always).
  */
 function nodePortAddressesOf(
   wanted: NodeSettings['nodePortAddresses'],
+  withLoopback: boolean,
   family: IpFamily,
   nodeIp: IpAddress | undefined,
   localAddresses: readonly IpAddress[],
@@ -83,7 +130,7 @@ function nodePortAddressesOf(
   // As in kube-proxy: a list that says nothing about this family does not restrict it.
   if (ranges.length === 0 || ranges.some((cidr) => cidr.prefixLength === 0)) return 'all';
   return localAddresses
-    .filter((ip) => !isLoopback(ip) && ranges.some((cidr) => cidrContains(cidr, ip)))
+    .filter((ip) => (withLoopback || !isLoopback(ip)) && ranges.some((cidr) => cidrContains(cidr, ip)))
     .sort(compareIp)
     .filter((ip, index, sorted) => index === 0 || compareIp(ip, sorted[index - 1]!) !== 0);
 }

@@ -2,6 +2,7 @@ import type { IpFamily } from '../core/index.ts';
 import type { EndpointSlice, Service } from '../kube/index.ts';
 import { type Endpoint, endpointGroup, endpointsOf } from './endpoint.ts';
 import { type Place, type Selection, selectEndpoints, type Wanted } from './select.ts';
+import { type ServiceHealthCheck, serviceHealthCheck } from './service-health.ts';
 import type { ServicePortPlan, TrafficPolicy, Verdict } from './service-plan.ts';
 import { isExternallyAccessible, type ServicePort, servicePortsOf } from './service-port.ts';
 
@@ -15,6 +16,8 @@ export interface ServicePlan {
   readonly ports: readonly ServicePortPlan[];
   /** What in the Service or its slices could not be used, in words. */
   readonly problems: readonly string[];
+  /** What its load balancer asks this node; missing: nothing. */
+  readonly healthCheck?: ServiceHealthCheck;
 }
 
 const NOTHING: ServicePlan = { ports: [], problems: [] };
@@ -34,11 +37,13 @@ export function planService(
   const { ports, problems } = servicePortsOf(service, context.family);
   if (ports.length === 0) return { ports: [], problems };
   const endpoints = endpointsOf(slices, context.family, context.nodeName);
+  const healthCheck = serviceHealthCheck(ports, endpoints);
   return {
     ports: ports.map((port) =>
       planPort(port, endpoints.groups.get(endpointGroup(port.portName, port.protocol)) ?? [], context),
     ),
     problems: [...problems, ...endpoints.problems],
+    ...(healthCheck && { healthCheck }),
   };
 }
 
@@ -62,6 +67,7 @@ function planPort(port: ServicePort, endpoints: readonly Endpoint[], place: Plac
   return {
     ...destination,
     ...selection,
+    ...(port.protocol !== 'TCP' && { servingEndpoints: endpoints.filter((endpoint) => endpoint.serving) }),
     internalVerdict: verdictOf(port.internalPolicy, selection),
     externalVerdict: verdictOf(port.externalPolicy, selection),
   };

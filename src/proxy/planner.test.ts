@@ -9,7 +9,7 @@ import type { NodePlan, ServicePortPlan } from './service-plan.ts';
 const NODE: NodePlan = makeNodePlan({
   family: 'IPv4',
   node: undefined,
-  settings: { clusterCidrs: [], masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'all' },
+  settings: { detectLocal: { mode: 'NodeCIDR' }, masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'all' },
   localAddresses: [],
 });
 
@@ -77,7 +77,7 @@ describe('update', () => {
       makeSlice('a/x', [hinted], { annotations: { note: 'new' } }),
       makeSlice('a/x', ['fd00::1'], { suffix: 'v6', addressType: 'IPv6' }),
     ]);
-    expect(planner.update(['a/x'], store).delta).toEqual({ upserted: [], removed: [] });
+    expect(planner.update(['a/x'], store).delta).toEqual({ upserted: [], removed: [], replaced: [] });
     expect(planner.plan.ports.get('a/x:/TCP')!.clusterEndpoints[0]!.zoneHints).toEqual(['elsewhere']);
   });
 
@@ -138,7 +138,7 @@ describe('a Service that cannot be planned', () => {
     put('a/bad');
     planner.update(['a/bad'], store);
     store.services.set('a/bad', broken);
-    expect(planner.update(['a/bad'], store).delta).toEqual({ upserted: [], removed: [] });
+    expect(planner.update(['a/bad'], store).delta).toEqual({ upserted: [], removed: [], replaced: [] });
     expect([...planner.plan.ports.keys()]).toEqual(['a/bad:/TCP']);
     put('a/bad', ['10.0.0.2']);
     const mended = planner.update(['a/bad'], store);

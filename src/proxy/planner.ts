@@ -1,6 +1,7 @@
 import { errorText, type IpFamily } from '../core/index.ts';
 import { planService, type ServicePlan } from './plan.ts';
 import { samePortPlan } from './same-plan.ts';
+import type { ServiceHealthCheck } from './service-health.ts';
 import type { NodePlan, Plan, PlanDelta, ServicePortPlan } from './service-plan.ts';
 import type { ServiceStore } from './service-store.ts';
 
@@ -39,6 +40,7 @@ export class Planner {
   readonly #nodeName: string;
   readonly #ports = new Map<string, ServicePortPlan>();
   readonly #services = new Map<string, ServicePlan>();
+  readonly #healthChecks = new Map<string, ServiceHealthCheck>();
   readonly #noLocal = { internal: 0, external: 0 };
   #zone: string;
   #plan: Plan;
@@ -63,6 +65,11 @@ export class Planner {
     return { ...this.#noLocal };
   }
 
+  /** The health checks of the Services that have one, by Service name; live. */
+  get healthChecks(): ReadonlyMap<string, ServiceHealthCheck> {
+    return this.#healthChecks;
+  }
+
   /** Moves the node; the caller must `rebuild` afterwards, because every Service may be affected. */
   setNode(node: NodePlan, zone: string): void {
     this.#zone = zone;
@@ -80,16 +87,19 @@ export class Planner {
   update(serviceNames: Iterable<string>, store: ServiceStore): PlanUpdate {
     const upserted: ServicePortPlan[] = [];
     const removed: ServicePortPlan[] = [];
+    const replaced: ServicePortPlan[] = [];
     const problems: ServiceProblem[] = [];
     for (const serviceName of serviceNames) {
       const before = this.#services.get(serviceName);
       const after = this.#planOne(serviceName, before, store);
-      this.#replace(before?.ports ?? [], after.ports, upserted, removed);
+      this.#replace(before?.ports ?? [], after.ports, { upserted, removed, replaced });
       if (!sameTexts(before?.problems ?? [], after.problems)) problems.push({ serviceName, problems: after.problems });
+      if (after.healthCheck) this.#healthChecks.set(serviceName, after.healthCheck);
+      else this.#healthChecks.delete(serviceName);
       if (after.ports.length > 0 || after.problems.length > 0) this.#services.set(serviceName, after);
       else this.#services.delete(serviceName);
     }
-    return { delta: { upserted, removed }, problems };
+    return { delta: { upserted, removed, replaced }, problems };
   }
 
   /** Plans every Service again, and drops those that are gone. */
@@ -103,15 +113,15 @@ export class Planner {
       const service = store.service(serviceName);
       return planService(service, service ? store.slices(serviceName) : [], context);
     } catch (error) {
-      return { ports: before?.ports ?? [], problems: [`The Service cannot be planned: ${errorText(error)}`] };
+      const problems = [`The Service cannot be planned: ${errorText(error)}`];
+      return { ...before, ports: before?.ports ?? [], problems };
     }
   }
 
   #replace(
     before: readonly ServicePortPlan[],
     after: readonly ServicePortPlan[],
-    upserted: ServicePortPlan[],
-    removed: ServicePortPlan[],
+    { upserted, removed, replaced }: Record<keyof PlanDelta, ServicePortPlan[]>,
   ): void {
     for (const old of before) {
       this.#count(old, -1);
@@ -125,7 +135,9 @@ export class Planner {
       const old = this.#ports.get(port.key);
       // Stored even when equal for the kernel: the plan is also what people ask about.
       this.#ports.set(port.key, port);
-      if (!old || !samePortPlan(old, port)) upserted.push(port);
+      if (old && samePortPlan(old, port)) continue;
+      upserted.push(port);
+      if (old) replaced.push(old);
     }
   }
 

@@ -274,3 +274,79 @@ it('under any load: runs never overlap, keep their distance, and follow every re
     { numRuns: 200 },
   );
 });
+
+describe('checks', () => {
+  const EVERY = 10_000;
+  let checks: number[];
+  let busyMs: number;
+
+  beforeEach(async () => {
+    checks = [];
+    busyMs = 0;
+    bench = new Bench({
+      check: {
+        intervalMs: EVERY,
+        async run() {
+          checks.push(bench.clock.now());
+          if (busyMs > 0) await new Promise<void>((done) => bench.clock.setTimer(done, busyMs));
+        },
+      },
+    });
+    bench.runner.start();
+    await bench.clock.advance(0);
+  });
+
+  it('come at their interval, counted from the full run, and stop with the runner', async () => {
+    await bench.clock.advance(25_000);
+    expect(checks).toEqual([10_000, 20_000]);
+    expect(bench.log).toEqual(['0F']);
+    await bench.runner.stop();
+    await bench.clock.advance(60_000);
+    expect(checks).toHaveLength(2);
+  });
+
+  it('do not overlap with runs, and what is asked for meanwhile runs right after', async () => {
+    busyMs = 3_000;
+    await bench.clock.advance(11_000);
+    bench.runner.request();
+    await bench.clock.advance(1_999);
+    expect(bench.log).toEqual(['0F']);
+    await bench.clock.advance(1);
+    expect(bench.log).toEqual(['0F', '13000']);
+  });
+
+  it('let a change that waits for the least interval go first', async () => {
+    await bench.clock.advance(9_500);
+    bench.runner.request();
+    await bench.clock.advance(100);
+    bench.runner.request();
+    await bench.clock.advance(900);
+    expect(bench.log).toEqual(['0F', '9500', '10500']);
+    expect(checks).toEqual([10_500]);
+  });
+
+  it('are made even if requests never cease', async () => {
+    bench.outcome = () => bench.runner.request();
+    bench.runner.request();
+    await bench.clock.advance(50_000);
+    expect(checks).toEqual([20_000, 40_000]);
+  });
+
+  it('are not made between a failure and its retry', async () => {
+    bench.outcome = fail;
+    bench.runner.requestFull();
+    await bench.clock.advance(9_000);
+    bench.outcome = () => {};
+    const mended = bench.clock.now();
+    await bench.clock.advance(40_000);
+    expect(checks.length).toBeGreaterThan(1);
+    expect(checks[0]).toBeGreaterThanOrEqual(mended + EVERY);
+  });
+
+  it('that ask for a full run get it at once', async () => {
+    bench = new Bench({ check: { intervalMs: EVERY, run: async () => bench.runner.requestFull() } });
+    bench.runner.start();
+    await bench.clock.advance(25_000);
+    expect(bench.log).toEqual(['0F', '10000F', '20000F']);
+  });
+});

@@ -21,6 +21,16 @@ export interface SyncRunnerOptions {
   readonly run: (full: boolean) => Promise<void>;
   /** Told about each failure. Must not throw. */
   readonly failed: (error: unknown, full: boolean, retryInMs: number) => void;
+  /** Looks whether the last run still holds. @default never */
+  readonly check?: SyncCheck | undefined;
+}
+
+/** A look at what was done, between the runs. */
+export interface SyncCheck {
+  /** Time from the end of one check, or of a full run, to the next check. */
+  readonly intervalMs: number;
+  /** Must not fail. It may call `requestFull`. */
+  readonly run: () => Promise<void>;
 }
 
 /**
@@ -29,6 +39,9 @@ export interface SyncRunnerOptions {
  * Runs never overlap. A request after a quiet time runs at once; requests in between run together as soon as the least
  * interval allows, and a request made during a run leads to another run. After a failure nothing runs before the retry:
  * it must be a full run, too costly to be repeated at the pace of events; only `requestFull` does not wait for it.
+ *
+ * Checks take turns with the runs. One that is due lets a requested run go first; only where requests never cease does it
+ * go between two runs, once it is overdue by its whole interval. After a failure there is nothing to check.
  */
 export class SyncRunner {
   readonly #options: SyncRunnerOptions;
@@ -40,6 +53,7 @@ export class SyncRunner {
   /** When the last run, and the last successful full run, ended. */
   #lastEnd = Number.NEGATIVE_INFINITY;
   #lastFullEnd = Number.NEGATIVE_INFINITY;
+  #lastCheckEnd = Number.NEGATIVE_INFINITY;
   #retryInMs = 0;
 
   constructor(options: SyncRunnerOptions) {
@@ -76,7 +90,11 @@ export class SyncRunner {
   #schedule(): void {
     if (this.#state !== 'started' || this.#running) return;
     this.#timer?.cancel();
-    this.#timer = this.#options.clock.setTimer(() => this.#begin(), this.#delay());
+    const delay = this.#delay();
+    const checkDelay = this.#checkDelay();
+    const checkFirst = checkDelay < delay || (checkDelay === 0 && this.#requested !== 'nothing');
+    const begin = checkFirst ? () => this.#beginCheck() : () => this.#begin();
+    this.#timer = this.#options.clock.setTimer(begin, Math.min(delay, checkDelay));
   }
 
   /** Milliseconds until the next run may or must begin. */
@@ -85,6 +103,14 @@ export class SyncRunner {
     if (this.#failures > 0) return this.#remaining(this.#lastEnd, Math.max(minIntervalMs, this.#retryInMs));
     if (this.#requested !== 'nothing') return this.#remaining(this.#lastEnd, minIntervalMs);
     return Math.max(this.#remaining(this.#lastEnd, minIntervalMs), this.#remaining(this.#lastFullEnd, maxIntervalMs));
+  }
+
+  /** Milliseconds until the next check may begin. */
+  #checkDelay(): number {
+    const { check } = this.#options;
+    if (!check || this.#failures > 0 || this.#requested === 'full') return Number.POSITIVE_INFINITY;
+    const patience = this.#requested === 'nothing' ? check.intervalMs : 2 * check.intervalMs;
+    return this.#remaining(this.#lastCheckEnd, patience);
   }
 
   /** Bounded on both sides: the wall clock may be set back, which must not stretch the wait. */
@@ -96,10 +122,24 @@ export class SyncRunner {
     const overdue = this.#remaining(this.#lastFullEnd, this.#options.maxIntervalMs) === 0;
     const full = this.#requested === 'full' || this.#failures > 0 || overdue;
     this.#requested = 'nothing';
-    this.#running = this.#runOnce(full).finally(() => {
+    this.#occupy(this.#runOnce(full));
+  }
+
+  #beginCheck(): void {
+    this.#occupy(this.#checkOnce());
+  }
+
+  /** Nothing else begins until `work` has ended. */
+  #occupy(work: Promise<void>): void {
+    this.#running = work.finally(() => {
       this.#running = undefined;
       this.#schedule();
     });
+  }
+
+  async #checkOnce(): Promise<void> {
+    await this.#options.check?.run();
+    this.#lastCheckEnd = this.#options.clock.now();
   }
 
   async #runOnce(full: boolean): Promise<void> {
@@ -108,7 +148,9 @@ export class SyncRunner {
       await run(full);
       this.#lastEnd = clock.now();
       this.#failures = 0;
-      if (full) this.#lastFullEnd = this.#lastEnd;
+      if (!full) return;
+      this.#lastFullEnd = this.#lastEnd;
+      this.#lastCheckEnd = this.#lastEnd;
     } catch (error) {
       this.#lastEnd = clock.now();
       this.#retryInMs = this.#backOff(this.#failures++);

@@ -19,7 +19,7 @@ const sameEndpoint: Compare<Endpoint> = (a, b) =>
     a.terminating === b.terminating);
 
 /** One comparison for each field, so that a new field cannot be forgotten. */
-const PORT_FIELDS: { readonly [Field in keyof ServicePortPlan]: Compare<ServicePortPlan[Field]> } = {
+const PORT_FIELDS: { readonly [Field in keyof ServicePortPlan]-?: Compare<ServicePortPlan[Field]> } = {
   key: identical,
   serviceName: identical,
   name: identical,
@@ -36,12 +36,13 @@ const PORT_FIELDS: { readonly [Field in keyof ServicePortPlan]: Compare<ServiceP
   externalPolicy: identical,
   clusterEndpoints: listOf(sameEndpoint),
   localEndpoints: listOf(sameEndpoint),
+  servingEndpoints: (a = [], b = []) => listOf(sameEndpoint)(a, b),
   hasAnyEndpoints: identical,
   internalVerdict: identical,
   externalVerdict: identical,
 };
 
-const NODE_FIELDS: { readonly [Field in keyof NodePlan]: Compare<NodePlan[Field]> } = {
+const NODE_FIELDS: { readonly [Field in keyof NodePlan]-?: Compare<NodePlan[Field]> } = {
   localDetector: (a, b) => {
     if (a.kind === 'cidr' && b.kind === 'cidr') return sameCidr(a.cidr, b.cidr);
     if (a.kind === 'bridge' && b.kind === 'bridge') return a.interfaceName === b.interfaceName;
@@ -51,6 +52,7 @@ const NODE_FIELDS: { readonly [Field in keyof NodePlan]: Compare<NodePlan[Field]
   masqueradeMark: identical,
   masqueradeAll: identical,
   nodePortAddresses: (a, b) => a === b || (a !== 'all' && b !== 'all' && listOf<IpAddress>(ipEquals)(a, b)),
+  loopbackNodePorts: (a, b) => (a ?? false) === (b ?? false),
   nodeIp: (a, b) => a === b || (a !== undefined && b !== undefined && ipEquals(a, b)),
 };
 

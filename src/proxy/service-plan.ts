@@ -43,6 +43,11 @@ export interface ServicePortPlan {
   readonly clusterEndpoints: readonly Endpoint[];
   /** Endpoints used under policy Local, sorted by `key`. */
   readonly localEndpoints: readonly Endpoint[];
+  /**
+   * UDP and SCTP: all endpoints that serve, terminating ones included, whatever policy and topology say: flows to them go
+   * on undisturbed. @default those in use
+   */
+  readonly servingEndpoints?: readonly Endpoint[];
   /** Whether anything on any node could serve: decides reject against drop. */
   readonly hasAnyEndpoints: boolean;
   /** For the ClusterIP. */
@@ -67,6 +72,8 @@ export interface NodePlan {
   readonly masqueradeAll: boolean;
   /** Addresses that answer on NodePorts; `all`: every local address except loopback. */
   readonly nodePortAddresses: 'all' | readonly IpAddress[];
+  /** IPv4 and mode iptables: NodePorts answer on loopback addresses too, which needs route_localnet. @default false */
+  readonly loopbackNodePorts?: boolean;
   /** The node's own address of this family, when known. */
   readonly nodeIp: IpAddress | undefined;
 }
@@ -82,4 +89,6 @@ export interface Plan {
 export interface PlanDelta {
   readonly upserted: readonly ServicePortPlan[];
   readonly removed: readonly ServicePortPlan[];
+  /** What was planned before for ports in `upserted`: tells addresses a Service has no longer. @default none known */
+  readonly replaced?: readonly ServicePortPlan[];
 }

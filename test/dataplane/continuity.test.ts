@@ -6,7 +6,7 @@ import { type Agent, createLab, type Host, type LabNode, type Pod, removeAll, ta
 // What time does to connections: syncs, restarts, endpoints that come and go, affinity that runs out.
 
 const AFFINITY_SECONDS = 2;
-const VIP = { plain: '10.96.1.1', sticky: '10.96.1.2' };
+const VIP = { plain: '10.96.1.1', sticky: '10.96.1.2', udp: '10.96.1.3' };
 
 const lab = createLab();
 const node: LabNode = lab.addNode({ name: 'node-1' });
@@ -17,17 +17,18 @@ let agent: Agent;
 
 /** Writes one Service with the given endpoints; the file takes the place of the one before at once. */
 function save(name: keyof typeof VIP, pods: readonly Pod[]): void {
+  const protocol = name === 'udp' ? 'UDP' : 'TCP';
   const affinity = `sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: ${AFFINITY_SECONDS} } }`;
   const text = `apiVersion: v1
 kind: Service
 metadata: { name: ${name} }
-spec: { clusterIP: ${VIP[name]}, ports: [{ port: 80 }]${name === 'sticky' ? `, ${affinity}` : ''} }
+spec: { clusterIP: ${VIP[name]}, ports: [{ port: 80, protocol: ${protocol} }]${name === 'sticky' ? `, ${affinity}` : ''} }
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: { name: ${name}-1, labels: { kubernetes.io/service-name: ${name} } }
 addressType: IPv4
-ports: [{ name: "", port: 8080 }]
+ports: [{ name: "", port: 8080, protocol: ${protocol} }]
 endpoints: [${pods.map((pod) => `{ addresses: [${pod.ip()}] }`).join(', ')}]
 `;
   writeFileSync(join(manifests, '.new'), text);
@@ -46,15 +47,17 @@ const who = async (ip: string) => {
   const outcome = await client.connect({ ip, port: 80 }, { timeoutMs: 500 });
   return outcome.kind === 'answered' ? outcome.by : outcome.kind;
 };
-const start = () => node.startAgent({ manifests, flags: ['--iptables-min-sync-period', '0s'] });
+const start = () =>
+  node.startAgent({ manifests, flags: ['--iptables-min-sync-period', '0s', '--iptables-sync-period', '1s'] });
 
 beforeAll(async () => {
   web = ['web-1', 'web-2', 'web-3'].map((name) => node.addPod(name));
   client = node.addPod('client');
-  for (const pod of web) await pod.serve({ port: 8080 });
+  for (const pod of web) for (const protocol of ['TCP', 'UDP'] as const) await pod.serve({ port: 8080, protocol });
   mkdirSync(manifests);
   save('plain', web);
   save('sticky', web);
+  save('udp', [web[0]!]);
   agent = await start();
 });
 afterAll(async () => {
@@ -88,6 +91,38 @@ describe('connections that last', () => {
     const { answered, failures } = await load.stop();
     expect(failures).toEqual([]);
     expect(answered).toBeGreaterThan(20);
+  });
+});
+
+describe('a UDP client that goes on sending from one port', () => {
+  const ask = async () => {
+    const outcome = await client.connect(
+      { ip: VIP.udp, port: 80, protocol: 'UDP' },
+      { sourcePort: 5353, timeoutMs: 500 },
+    );
+    return outcome.kind === 'answered' ? outcome.by : outcome.kind;
+  };
+
+  it('moves to the new endpoint, hears that there is none, and finds the one that comes back', async () => {
+    expect(await ask()).toBe('web-1');
+    await change('udp', [web[1]!]);
+    await expect.poll(ask).toBe('web-2');
+    await change('udp', []);
+    await expect.poll(ask).toBe('refused');
+    await change('udp', [web[2]!]);
+    await expect.poll(ask).toBe('web-3');
+    expect(await agent.metrics()).toMatch(
+      /kubeproxy_conntrack_reconciler_deleted_entries_total\{ip_family="IPv4"\} [1-9]/,
+    );
+  });
+});
+
+describe('rules that somebody else destroys', () => {
+  it('come back within the sync period', async () => {
+    node.namespace.run('iptables-nft', '-t', 'nat', '-F');
+    expect(await who(VIP.plain)).not.toMatch(/^web/);
+    await expect.poll(() => who(VIP.plain), { timeout: 10_000 }).toMatch(/^web/);
+    expect(await agent.metrics()).toMatch(/nodeplane_drift_repaired_total\{ip_family="IPv4"\} [1-9]/);
   });
 });
 

@@ -6,7 +6,7 @@ import { FakeServiceStore, makeService, makeSlice } from './service-objects.ts';
 const NODE = makeNodePlan({
   family: 'IPv4',
   node: undefined,
-  settings: { clusterCidrs: [], masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'all' },
+  settings: { detectLocal: { mode: 'NodeCIDR' }, masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'all' },
   localAddresses: [],
 });
 

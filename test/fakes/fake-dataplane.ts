@@ -3,6 +3,7 @@ import {
   type Commit,
   type Dataplane,
   type Drift,
+  type LeftOutPort,
   type Plan,
   type PlanDelta,
   type ProxyMode,
@@ -32,6 +33,12 @@ export class FakeDataplane implements Dataplane {
   readonly calls: DataplaneCall[] = [];
   /** What the kernel holds. */
   readonly kernel = new Map<string, ServicePortPlan>();
+  /** What `verify` finds. */
+  drift: readonly Drift[] = [];
+  /** How often `verify` was called. */
+  verifications = 0;
+  /** What commits say they left out. */
+  leftOut: readonly LeftOutPort[] = [];
   #node: Plan['node'] | undefined;
   #failures: unknown[] = [];
   #inCall = false;
@@ -72,11 +79,23 @@ export class FakeDataplane implements Dataplane {
     };
     this.#record('resync', plan, { upserted: [], removed: [] });
     this.#node = plan.node;
-    return this.#commit(plan, delta, plan.ports.size);
+    const commit = await this.#commit(plan, delta, plan.ports.size);
+    this.drift = [];
+    return commit;
   }
 
+  /** Tells the drift that was set; a resync repairs it. */
   async verify(): Promise<readonly Drift[]> {
-    return [];
+    if (this.#inCall) throw new ContractBroken('two calls overlap');
+    this.#inCall = true;
+    this.verifications++;
+    try {
+      if (this.#held) await this.#held;
+      if (this.#failures.length > 0) throw this.#failures.shift();
+      return this.drift;
+    } finally {
+      this.#inCall = false;
+    }
   }
 
   async cleanup(): Promise<void> {
@@ -99,7 +118,7 @@ export class FakeDataplane implements Dataplane {
       }
       for (const port of delta.upserted) this.kernel.set(port.key, port);
       this.#needsResync = false;
-      return { kernelSeconds: 0, objects: { nat: { total: this.kernel.size, written } } };
+      return { kernelSeconds: 0, objects: { nat: { total: this.kernel.size, written } }, leftOut: this.leftOut };
     } finally {
       this.#inCall = false;
     }

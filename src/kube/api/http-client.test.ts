@@ -202,7 +202,14 @@ describe('requests', () => {
     await read(client);
     await read(client);
     const { host } = new URL(server.url);
-    expect(observed[0]).toEqual({ kind: 'request', method: 'GET', host, code: 200, seconds: expect.any(Number) });
+    expect(observed[0]).toEqual({
+      kind: 'request',
+      method: 'GET',
+      host,
+      code: 200,
+      seconds: expect.any(Number),
+      watch: false,
+    });
     expect(server.requests[0]!.headers).toMatchObject({ 'user-agent': 'kube-proxy/v0', accept: 'application/json' });
     expect(server.connections).toBe(1);
   });

@@ -79,7 +79,8 @@ class HttpApiClient implements ApiClient {
     const started = this.#clock.now();
     const requestEnded = (code: number | '<error>') => {
       const seconds = (this.#clock.now() - started) / 1000;
-      this.#observe({ kind: 'request', method, host: server.host, code, seconds });
+      const watch = request.query?.watch === 'true';
+      this.#observe({ kind: 'request', method, host: server.host, code, seconds, watch });
     };
 
     // What is to be destroyed when it takes too long: first the request, then the response.

@@ -9,6 +9,7 @@ export type ApiObservation =
       /** The HTTP status, or `<error>` as client-go counts requests without an answer. */
       readonly code: number | '<error>';
       readonly seconds: number;
+      readonly watch: boolean;
     }
   | {
       /** All objects of a resource were read. */

@@ -1,4 +1,3 @@
-import { formatIpPort } from '../../core/index.ts';
 import type { Endpoint, ServicePortPlan } from '../index.ts';
 import { type Chain, formatRule } from '../rules/index.ts';
 import { type ProtocolName, protocolName } from './key-spaces.ts';
@@ -64,8 +63,8 @@ export function endpointChains(
   return chains;
 }
 
-function destinationOf({ ip, port }: Endpoint): string {
-  return `-j DNAT --to-destination ${formatIpPort(ip, port)}`;
+function destinationOf({ key }: Endpoint): string {
+  return `-j DNAT --to-destination ${key}`;
 }
 
 /** The list of clients is named like the chain; `--mask` and `--rsource` are iptables-save's spelling of the defaults. */
@@ -81,6 +80,14 @@ function recent(port: ServicePortPlan, action: string, list: string): string {
  */
 function chance(remaining: number): string | undefined {
   if (remaining === 1) return undefined;
-  const probability = Math.round(2 ** 31 / remaining) / 2 ** 31;
-  return `-m statistic --mode random --probability ${probability.toFixed(11)}`;
+  let text = chances.get(remaining);
+  if (text === undefined) {
+    const probability = Math.round(2 ** 31 / remaining) / 2 ** 31;
+    text = `-m statistic --mode random --probability ${probability.toFixed(11)}`;
+    chances.set(remaining, text);
+  }
+  return text;
 }
+
+/** The same few for all Services: formatting such a number is slow. */
+const chances = new Map<number, string>();

@@ -18,6 +18,8 @@ export interface Claim {
 
 /** What one Service port is in iptables. */
 export interface CompiledPort {
+  /** Of its plan, for messages. */
+  readonly name: string;
   /** Its own chains; all are in table nat. */
   readonly chains: ReadonlyMap<string, Chain>;
   /** At most one for each tree and key. */
@@ -27,7 +29,7 @@ export interface CompiledPort {
 /** Compiles one Service port. Pure; the result depends on nothing but the two plans. */
 export function compilePort(port: ServicePortPlan, node: NodePlan): CompiledPort {
   const names = serviceChainNames(port.name, protocolName(port.protocol));
-  return { chains: compileChains(port, node, names), claims: compileClaims(port, names) };
+  return { name: port.name, chains: compileChains(port, node, names), claims: compileClaims(port, names) };
 }
 
 function compileChains(port: ServicePortPlan, node: NodePlan, names: ServiceChainNames): ReadonlyMap<string, Chain> {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { IpFamily } from '../../core/index.ts';
 import { type Exec, exec as runProgram } from '../../sys/index.ts';
-import type { Commit, Dataplane, Drift, NodePlan, Plan, PlanDelta } from '../index.ts';
+import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta } from '../index.ts';
 import {
   applyDiff,
   type ChainSet,
@@ -15,8 +15,10 @@ import {
   writeRestore,
 } from '../rules/index.ts';
 import { cleanupIptables } from './cleanup.ts';
-import { readKernelState } from './kernel-state.ts';
+import { wantedJumps } from './fixed-chains.ts';
+import { type KernelState, readKernelState } from './kernel-state.ts';
 import { Layout } from './layout.ts';
+import { isRefusal, refusedByName, refusedByTrial } from './refused.ts';
 import { planChanges, planTakeover, type TableChanges } from './transaction.ts';
 import { findDrift } from './verify.ts';
 
@@ -32,7 +34,21 @@ export interface IptablesDataplaneOptions {
    * the agent started. @default true
    */
   readonly dropInvalid?: boolean;
+  /** Given when the other variant holds a proxy's rules (`DetectedVariant.otherHoldsServices`). @default leave it alone */
+  readonly otherVariant?: OtherVariant;
 }
+
+/**
+ * The rules of both variants apply to each packet. After the first successful resync, when ours stand, a proxy's are removed
+ * from the other one; one of the two functions is told. A failure does not fail the resync; the next one tries again.
+ */
+export interface OtherVariant {
+  readonly cleaned: (variant: IptablesVariant) => void;
+  readonly failed: (variant: IptablesVariant, error: unknown) => void;
+}
+
+/** Restores that may fail in one sync: all but the last of them may name a Service port to leave out, the last tries all. */
+const MAX_ATTEMPTS = 9;
 
 /** What is known to be in the kernel, and the layout it was made from. */
 interface Committed {
@@ -48,15 +64,22 @@ export class IptablesDataplane implements Dataplane {
   readonly mode = 'iptables';
   readonly family: IpFamily;
   private readonly tool: IptablesTool;
+  private readonly otherTool: IptablesTool;
   private readonly dropInvalid: boolean;
+  /** Undefined when there is nothing to clean up in it, or no longer. */
+  private otherVariant: OtherVariant | undefined;
   /** Undefined before the first resync and after a failure: the kernel may hold the old or the new state. */
   private committed: Committed | undefined;
+  /** Ports iptables refuses, by key: not programmed until they change or everything is tried again. */
+  private readonly refused = new Map<string, LeftOutPort>();
 
   constructor(options: IptablesDataplaneOptions) {
-    const { family, variant, exec = runProgram, dropInvalid = true } = options;
+    const { family, variant, exec = runProgram, dropInvalid = true, otherVariant } = options;
     this.family = family;
     this.dropInvalid = dropInvalid;
+    this.otherVariant = otherVariant;
     this.tool = iptablesTool(family, variant, exec);
+    this.otherTool = iptablesTool(family, variant === 'nft' ? 'legacy' : 'nft', exec);
   }
 
   async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
@@ -65,36 +88,100 @@ export class IptablesDataplane implements Dataplane {
     if (!committed || !isDeepStrictEqual(committed.node, plan.node)) return this.resync(plan);
     // Should anything throw from here on, the layout is ahead of the kernel.
     this.committed = undefined;
+    for (const port of [...delta.removed, ...delta.upserted]) this.refused.delete(port.key);
     for (const port of delta.removed) committed.layout.remove(port.key);
     for (const port of delta.upserted) committed.layout.upsert(port);
-    return this.commit(planChanges(committed.chains, committed.layout.takeEdits()), committed);
+    try {
+      return await this.commit(planChanges(committed.chains, committed.layout.takeEdits()), committed);
+    } catch (error) {
+      const suspects = delta.upserted.map(({ key }) => key);
+      await this.leaveOut(error, committed.layout, suspects, 1);
+      // One table may have taken its part before the other failed: what the kernel holds has to be read.
+      return this.makeEqual(plan, suspects);
+    }
   }
 
   async resync(plan: Plan): Promise<Commit> {
-    this.committed = undefined;
-    const layout = new Layout({ family: this.family, node: plan.node, dropInvalid: this.dropInvalid });
-    for (const port of plan.ports.values()) layout.upsert(port);
-    const chains = emptyChainSet();
-    const totals = { filter: 0, nat: 0 };
-    for (const { table, ...diff } of planChanges(chains, layout.takeEdits())) {
-      totals[table] = applyDiff(chains[table], diff);
-    }
-
-    const started = performance.now();
-    const kernel = await readKernelState(this.tool);
-    const readSeconds = secondsSince(started);
-    const commit = await this.commit(planTakeover(chains, kernel), { node: plan.node, layout, chains, totals });
-    return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
+    this.refused.clear();
+    const commit = await this.makeEqual(plan, [...plan.ports.keys()]);
+    await this.cleanOtherVariant();
+    return commit;
   }
 
   async verify(): Promise<readonly Drift[]> {
-    if (!this.committed) return [];
-    return findDrift(this.committed.chains, await readKernelState(this.tool));
+    const { committed } = this;
+    if (!committed) return [];
+    const jumps = wantedJumps(this.family, committed.node);
+    return findDrift(committed.chains, jumps, await readKernelState(this.tool));
   }
 
   async cleanup(): Promise<void> {
     this.committed = undefined;
     await cleanupIptables(this.tool);
+  }
+
+  private async cleanOtherVariant(): Promise<void> {
+    const { otherVariant, otherTool } = this;
+    if (!otherVariant) return;
+    try {
+      await cleanupIptables(otherTool);
+      this.otherVariant = undefined;
+      otherVariant.cleaned(otherTool.variant);
+    } catch (error) {
+      otherVariant.failed(otherTool.variant, error);
+    }
+  }
+
+  /** @param suspects ports that may be refused; those known to be are left out from the start */
+  private async makeEqual(plan: Plan, suspects: readonly string[]): Promise<Commit> {
+    this.committed = undefined;
+    // The programs read the kernel while we compile.
+    let reading = this.readKernel();
+    const layout = new Layout({ family: this.family, node: plan.node, dropInvalid: this.dropInvalid });
+    for (const port of plan.ports.values()) if (!this.refused.has(port.key)) layout.upsert(port);
+    const jumps = wantedJumps(this.family, plan.node);
+    const next = { node: plan.node, layout, chains: emptyChainSet(), totals: { filter: 0, nat: 0 } };
+    for (let attempt = 1; ; attempt++) {
+      for (const { table, ...diff } of planChanges(next.chains, layout.takeEdits())) {
+        next.totals[table] += applyDiff(next.chains[table], diff);
+      }
+      const started = performance.now();
+      const kernel = await reading;
+      const readSeconds = secondsSince(started);
+      try {
+        const commit = await this.commit(planTakeover(next.chains, jumps, kernel), next);
+        return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
+      } catch (error) {
+        await this.leaveOut(error, layout, suspects, attempt);
+        reading = this.readKernel();
+      }
+    }
+  }
+
+  /** A failure is told to who awaits it, not to the process, should nobody come to it. */
+  private readKernel(): Promise<KernelState> {
+    const reading = readKernelState(this.tool);
+    reading.catch(() => {});
+    return reading;
+  }
+
+  /** Takes the ports that `error` is about out of `layout`; throws it when it is about none, or there is no end to them. */
+  private async leaveOut(error: unknown, layout: Layout, suspects: readonly string[], attempt: number): Promise<void> {
+    if (attempt > MAX_ATTEMPTS) throw error;
+    let refused = attempt < MAX_ATTEMPTS ? refusedByName(error, layout.compiled) : new Map<string, string>();
+    if (refused.size === 0 && isRefusal(error)) {
+      const tried = suspects.flatMap((key) => {
+        const port = layout.compiled.get(key);
+        return port ? [[key, port] as const] : [];
+      });
+      refused = await refusedByTrial(this.tool, new Map(tried));
+    }
+    if (refused.size === 0) throw error;
+    for (const [key, reason] of refused) {
+      const name = layout.compiled.get(key)?.name ?? key;
+      this.refused.set(key, { key, name, reason });
+      layout.remove(key);
+    }
   }
 
   /** Brings `changes` into the kernel in one restore, none when there is nothing to do; `next` is committed then. */
@@ -114,7 +201,8 @@ export class IptablesDataplane implements Dataplane {
     }
     this.committed = next;
     const counts = (table: Table) => ({ total: next.totals[table], written: written[table] });
-    return { kernelSeconds, objects: { filter: counts('filter'), nat: counts('nat') } };
+    const leftOut = [...this.refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+    return { kernelSeconds, objects: { filter: counts('filter'), nat: counts('nat') }, leftOut };
   }
 }
 

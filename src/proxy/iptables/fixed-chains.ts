@@ -4,7 +4,7 @@ import { type ForeignRule, formatRule, type RuleParts, type Table } from '../rul
 import type { TreeName } from './compile.ts';
 import { HAIRPIN_CHAIN } from './names.ts';
 
-/** A jump from a built-in chain to one of ours. */
+/** A rule of ours in a chain that is not: a jump from a built-in chain, as a rule. */
 export interface Jump extends ForeignRule {
   readonly table: Table;
   readonly to: string;
@@ -12,7 +12,7 @@ export interface Jump extends ForeignRule {
 
 /**
  * The jumps, in kube-proxy's order: a missing one is put at the head of its chain, so within a chain the last of this
- * list ends up first. Comments are part of a jump's identity. kube-proxy's two jumps to KUBE-FIREWALL are the kubelet's.
+ * list ends up first. Comments are part of a jump's identity.
  */
 export const JUMPS: readonly Jump[] = [
   jump('filter', 'INPUT', 'KUBE-EXTERNAL-SERVICES', 'kubernetes externally-visible service portals', 'new'),
@@ -28,6 +28,39 @@ export const JUMPS: readonly Jump[] = [
   jump('nat', 'PREROUTING', 'KUBE-SERVICES', 'kubernetes service portals'),
   jump('nat', 'POSTROUTING', 'KUBE-POSTROUTING', 'kubernetes postrouting rules'),
 ];
+
+/** The kubelet's chain, in table filter; whatever else it keeps there stays. */
+export const SHARED_CHAIN = 'KUBE-FIREWALL';
+
+/**
+ * What route_localnet makes necessary: without it neighbours could reach what listens on loopback (CVE-2020-8558). Chain,
+ * rule and jumps are word for word the kubelet's and kube-proxy's. Nobody can tell whose they are, so they are added where
+ * they are missing and never taken away, by a clean-up neither; without route_localnet they match nothing.
+ */
+const LOOPBACK_GUARD: readonly Jump[] = [
+  {
+    ...{ table: 'filter', chain: SHARED_CHAIN, to: 'DROP' },
+    rule: formatRule({
+      source: '! -s 127.0.0.0/8',
+      destination: '-d 127.0.0.0/8',
+      comment: 'block incoming localnet connections',
+      match: '-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT',
+      target: '-j DROP',
+    }),
+  },
+  { table: 'filter', chain: 'INPUT', to: SHARED_CHAIN, rule: `-j ${SHARED_CHAIN}` },
+  { table: 'filter', chain: 'OUTPUT', to: SHARED_CHAIN, rule: `-j ${SHARED_CHAIN}` },
+];
+
+/** The rules that have to be in other people's chains, in the order in which they are inserted. */
+export function wantedJumps(family: IpFamily, node: NodePlan): readonly Jump[] {
+  return hasLoopbackNodePorts(family, node) ? [...JUMPS, ...LOOPBACK_GUARD] : JUMPS;
+}
+
+/** IPv6 has no route_localnet: ::1 never leaves the loopback interface. */
+function hasLoopbackNodePorts(family: IpFamily, node: NodePlan): boolean {
+  return family === 'IPv4' && node.loopbackNodePorts === true;
+}
 
 function jump(table: Table, chain: string, to: string, comment: string, connections?: 'new'): Jump {
   const target = formatRule({ comment, target: `-j ${to}` });
@@ -100,12 +133,14 @@ function postroutingRules(mark: string): string[] {
 function nodePortEntry({ family, node }: FixedChainOptions): string[] {
   const comment = 'kubernetes service nodeports; NOTE: this must be the last rule in this chain';
   const target = '-j KUBE-NODEPORTS';
+  const loopback = hasLoopbackNodePorts(family, node);
   if (node.nodePortAddresses === 'all') {
-    // Loopback addresses do not survive the way to an endpoint.
-    const destination = family === 'IPv4' ? '! -d 127.0.0.0/8' : '! -d ::1/128';
+    // Without route_localnet loopback addresses do not survive the way to an endpoint.
+    const notLoopback = family === 'IPv4' ? '! -d 127.0.0.0/8' : '! -d ::1/128';
+    const destination = loopback ? undefined : notLoopback;
     return [formatRule({ destination, comment, match: '-m addrtype --dst-type LOCAL', target })];
   }
   return node.nodePortAddresses
-    .filter((ip) => !isLoopback(ip))
+    .filter((ip) => loopback || !isLoopback(ip))
     .map((ip) => formatRule({ destination: `-d ${formatIp(ip)}/${addressBits(family)}`, comment, target }));
 }

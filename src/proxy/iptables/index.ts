@@ -1,3 +1,4 @@
 export { type DetectedVariant, detectVariant, type IptablesVariant, isIptablesPresent } from '../rules/index.ts';
 export { cleanupIptables } from './cleanup.ts';
-export { IptablesDataplane, type IptablesDataplaneOptions } from './dataplane.ts';
+export { IptablesDataplane, type IptablesDataplaneOptions, type OtherVariant } from './dataplane.ts';
+export { enableRouteLocalnet } from './route-localnet.ts';

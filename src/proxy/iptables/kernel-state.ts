@@ -3,7 +3,6 @@ import {
   type ForeignRule,
   type IptablesTool,
   type SavedTable,
-  TABLES,
   type Table,
   targetOf,
 } from '../rules/index.ts';
@@ -14,14 +13,13 @@ import { ENTRY_CHAINS, isGeneratedChain } from './names.ts';
 export type KernelState = Readonly<Record<Table, SavedTable>>;
 
 export async function readKernelState(tool: IptablesTool): Promise<KernelState> {
-  const state: Partial<Record<Table, SavedTable>> = {};
-  for (const table of TABLES) state[table] = await tool.save(table);
-  return state as KernelState;
+  const [filter, nat] = await Promise.all([tool.save('filter'), tool.save('nat')]);
+  return { filter, nat };
 }
 
-/** The jumps that are not there, in the order they are to be inserted. */
-export function missingJumps(table: Table, saved: SavedTable): Jump[] {
-  return JUMPS.filter((jump) => jump.table === table && !saved.get(jump.chain)?.rules.includes(jump.rule));
+/** The jumps of one table that are not there, in the order they are to be inserted. */
+export function missingJumps(jumps: readonly Jump[], table: Table, saved: SavedTable): Jump[] {
+  return jumps.filter((jump) => jump.table === table && !saved.get(jump.chain)?.rules.includes(jump.rule));
 }
 
 /**

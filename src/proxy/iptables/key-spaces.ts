@@ -17,17 +17,17 @@ export function protocolName(protocol: ServicePortPlan['protocol']): ProtocolNam
 }
 
 export function addressKey(ip: IpAddress): TreeKey {
-  return { text: formatIp(ip), digits: Uint8Array.from(addressDigits(ip)) };
+  return { text: formatIp(ip), digits: new Uint8Array(addressDigits(ip)) };
 }
 
 export function portKey(protocol: ProtocolName, port: number): TreeKey {
-  return { text: `${protocol} ${port}`, digits: Uint8Array.from(portDigits(protocol, port)) };
+  return { text: `${protocol} ${port}`, digits: new Uint8Array(portDigits(protocol, port)) };
 }
 
 export function addressPortKey(ip: IpAddress, protocol: ProtocolName, port: number): TreeKey {
   return {
     text: `${formatIp(ip)} ${protocol} ${port}`,
-    digits: Uint8Array.from([...addressDigits(ip), ...portDigits(protocol, port)]),
+    digits: new Uint8Array(addressDigits(ip).concat(portDigits(protocol, port))),
   };
 }
 
@@ -66,7 +66,9 @@ export function portSpace(chainPrefix: string): KeySpace {
 }
 
 function addressDigits(ip: IpAddress): number[] {
-  return [...ip.bytes].flatMap((byte) => [byte >> 6, (byte >> 4) & 3, (byte >> 2) & 3, byte & 3]);
+  const digits: number[] = [];
+  for (const byte of ip.bytes) digits.push(byte >> 6, (byte >> 4) & 3, (byte >> 2) & 3, byte & 3);
+  return digits;
 }
 
 function portDigits(protocol: ProtocolName, port: number): number[] {

@@ -45,6 +45,11 @@ export class Layout {
     };
   }
 
+  /** What each Service port was compiled to, by its key. */
+  get compiled(): ReadonlyMap<string, CompiledPort> {
+    return this.ports;
+  }
+
   upsert(port: ServicePortPlan): void {
     const before = this.ports.get(port.key);
     const after = compilePort(port, this.node);

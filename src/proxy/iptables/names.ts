@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Table } from '../rules/index.ts';
 
 // Chain names are kube-proxy's wherever the chain does what kube-proxy's does, so that tools and people find them.
@@ -7,7 +7,7 @@ const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
 /** The first 16 characters of the base32 (RFC 4648) of SHA-256: how kube-proxy makes names that fit into 28 characters. */
 export function hash16(text: string): string {
-  const digest = createHash('sha256').update(text).digest();
+  const digest = hash('sha256', text, 'buffer');
   let result = '';
   let bits = 0;
   let value = 0;
@@ -65,6 +65,21 @@ export const TREE_PREFIX = {
   restrictedVips: 'KUBE-LBF-',
   healthChecks: 'KUBE-HC-',
 } as const;
+
+/** The table a tree is in. */
+export const TREE_TABLE = {
+  serviceVips: 'nat',
+  nodePorts: 'nat',
+  hairpin: 'nat',
+  refusedVips: 'filter',
+  refusedExternalVips: 'filter',
+  refusedNodePorts: 'filter',
+  restrictedVips: 'filter',
+  healthChecks: 'filter',
+} as const satisfies Record<keyof typeof TREE_PREFIX, Table>;
+
+/** Where rules are tried out that may be refused; no packet comes here. Named so that what is left of it is stale. */
+export const PROBE_CHAIN = 'KUBE-SVC-PROBE';
 
 /** Finds pods that reached themselves; named so that kube-proxy sweeps it with its stale endpoint chains. */
 export const HAIRPIN_CHAIN = 'KUBE-SEP-HAIRPIN';

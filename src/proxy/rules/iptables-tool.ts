@@ -13,7 +13,11 @@ const LOCK_WAIT_SECONDS = '5';
 
 /** The iptables programs of one family and variant. */
 export interface IptablesTool {
-  /** Runs `iptables-restore --noflush`. Throws ERR_IPTABLES with the rule it objected to. */
+  readonly variant: IptablesVariant;
+  /**
+   * Runs `iptables-restore --noflush`. Throws ERR_IPTABLES; when the program named a line, the facts say `table`,
+   * `chain`, the line as `rule`, and its `owner`. For what the kernel refuses, the legacy variant names COMMIT alone.
+   */
   restore(restore: RestoreText): Promise<void>;
   /** One table; empty when the kernel has none yet. Throws ERR_IPTABLES. */
   save(table: string): Promise<SavedTable>;
@@ -29,6 +33,7 @@ export function iptablesTool(family: IpFamily, variant: IptablesVariant, exec: E
     return parseSave(result.stdout);
   };
   return {
+    variant,
     async restore(restore) {
       const program = programName(family, variant, 'restore');
       const args = ['-w', LOCK_WAIT_SECONDS, '--noflush'];
@@ -75,6 +80,9 @@ function failure(
   const at = origin ? ` at "${origin.line}" of table ${origin.table}` : '';
   const owner = origin?.owner ? `, which belongs to ${origin.owner}` : '';
   return new NodeplaneError('ERR_IPTABLES', `${what} failed with status ${result.status}${at}${owner}: "${said}"`, {
-    facts: { status: result.status, stderr: result.stderr, rule: origin?.line, owner: origin?.owner },
+    facts: {
+      ...{ status: result.status, stderr: result.stderr },
+      ...{ table: origin?.table, chain: origin?.chain, rule: origin?.line, owner: origin?.owner },
+    },
   });
 }

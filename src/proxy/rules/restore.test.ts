@@ -71,6 +71,7 @@ describe('writeRestore', () => {
     expect(failedLine('line 8 failed', restore)).toEqual({
       line: '-A B -p tcp',
       table: 'nat',
+      chain: 'B',
       owner: 'owner of -p tcp',
     });
   });

@@ -9,7 +9,9 @@ export interface ForeignRule {
 /** What one iptables-restore does to one table. */
 export interface TableRestore extends ChainDiff {
   readonly table: string;
-  /** Rules put at the head of built-in chains, one after the other: the last ends up first. */
+  /** Chains that are not ours, to be made because they are not there yet. @default none */
+  readonly create?: readonly string[];
+  /** Rules put at the head of chains that are not ours, one after the other: the last ends up first. */
   readonly insert: readonly ForeignRule[];
   /** Rules taken out of chains that are not ours. */
   readonly withdraw: readonly ForeignRule[];
@@ -19,13 +21,15 @@ export interface TableRestore extends ChainDiff {
 export interface LineOrigin {
   readonly line: string;
   readonly table: string;
+  /** The chain it declares, fills or deletes; undefined for the lines around them. */
+  readonly chain: string | undefined;
   readonly owner: string | undefined;
 }
 
-/** The input of `iptables-restore --noflush`, and for each of its lines (from 0) where it comes from. */
+/** The input of `iptables-restore --noflush`, and what it was made of. */
 export interface RestoreText {
   readonly text: string;
-  readonly origins: readonly LineOrigin[];
+  readonly tables: readonly TableRestore[];
 }
 
 /**
@@ -35,25 +39,32 @@ export interface RestoreText {
  * whatever their order: the rules in built-in chains are withdrawn before, and the chains that stay are rewritten.
  */
 export function writeRestore(tables: readonly TableRestore[]): RestoreText {
-  const origins: LineOrigin[] = [];
-  for (const { table, write, remove, insert, withdraw } of tables) {
-    const add = (line: string, owner?: string) => origins.push({ line, table, owner });
-    add(`*${table}`);
-    for (const [name, chain] of write) add(`:${name} - [0:0]`, chain.owner);
-    for (const name of remove) add(`:${name} - [0:0]`);
-    for (const { chain, rule } of withdraw) add(`-D ${chain} ${rule}`);
-    for (const [name, chain] of write) {
-      for (const rule of chain.rules) add(`-A ${name} ${rule}`, chain.owner);
+  // One string that grows: nothing else is kept for each line, of which a full load has a hundred thousand.
+  let text = '';
+  for (const { table, create = [], write, remove, insert, withdraw } of tables) {
+    text += `*${table}\n`;
+    for (const name of create) text += `:${name} - [0:0]\n`;
+    for (const name of write.keys()) text += `:${name} - [0:0]\n`;
+    for (const name of remove) text += `:${name} - [0:0]\n`;
+    for (const { chain, rule } of withdraw) text += `-D ${chain} ${rule}\n`;
+    for (const [name, { rules }] of write) {
+      const append = `-A ${name} `;
+      for (const rule of rules) text += `${append}${rule}\n`;
     }
-    for (const { chain, rule } of insert) add(`-I ${chain} ${rule}`);
-    for (const name of remove) add(`-X ${name}`);
-    add('COMMIT');
+    for (const { chain, rule } of insert) text += `-I ${chain} ${rule}\n`;
+    for (const name of remove) text += `-X ${name}\n`;
+    text += 'COMMIT\n';
   }
-  return { text: origins.map(({ line }) => `${line}\n`).join(''), origins };
+  return { text, tables };
 }
 
 /** The line iptables-restore complains about (`line 7 failed`, `Error occurred at line: 7`), if it names one. */
 export function failedLine(stderr: string, restore: RestoreText): LineOrigin | undefined {
   const match = /\bline:? (\d+)/.exec(stderr);
-  return match ? restore.origins[Number(match[1]) - 1] : undefined;
+  const lines = match ? restore.text.split('\n').slice(0, Number(match[1])) : [];
+  const line = lines[Number(match?.[1]) - 1];
+  const table = restore.tables[lines.filter((each) => each.startsWith('*')).length - 1];
+  if (!line || !table) return undefined;
+  const chain = /^(?::|-[ADIX] )(\S+)/.exec(line)?.[1];
+  return { line, table: table.table, chain, owner: chain && table.write.get(chain)?.owner };
 }

@@ -27,19 +27,17 @@ const MAX_COMMENT = 255;
 /** The rule as iptables-save prints it, without `-A CHAIN`: `-d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j ACCEPT`. */
 export function formatRule(parts: RuleParts): string {
   const { source, destination, inInterface, protocol, comment, match, destinationPort, target } = parts;
-  let text = '';
-  const add = (part: string) => {
-    text += text === '' ? part : ` ${part}`;
-  };
-  if (source) add(source);
-  if (destination) add(destination);
-  if (inInterface) add(inInterface);
-  if (protocol) add(`-p ${protocol}`);
-  if (comment) add(`-m comment --comment ${quote(comment)}`);
-  if (match) add(match);
-  if (destinationPort !== undefined) add(`-m ${protocol} --dport ${destinationPort}`);
-  if (target) add(target);
-  return text;
+  const words: string[] = [];
+  if (source) words.push(source);
+  if (destination) words.push(destination);
+  if (inInterface) words.push(inInterface);
+  if (protocol) words.push('-p', protocol);
+  if (comment) words.push('-m comment --comment', quote(comment));
+  if (match) words.push(match);
+  if (destinationPort !== undefined) words.push(`-m ${protocol} --dport ${destinationPort}`);
+  if (target) words.push(target);
+  // Joined, not added up: V8 keeps all the pieces of a text that was added up, and the layout keeps every rule.
+  return words.join(' ');
 }
 
 /**

@@ -16,6 +16,7 @@ describe.each(CASES)('%s %s', (family, variant) => {
     ['pods by bridge', completePlan(family, { localDetector: { kind: 'bridge', interfaceName: 'cni0' } })],
     ['pods by interface prefix', completePlan(family, { localDetector: { kind: 'prefix', interfacePrefix: 'veth' } })],
     ['masquerade all, another mark', completePlan(family, { masqueradeAll: true, masqueradeMark: 0x80000000 })],
+    ['NodePorts on loopback addresses', completePlan(family, { loopbackNodePorts: true })],
     ['one NodePort address', completePlan(family, { nodePortAddresses: [completePlan(family).node.nodeIp!] })],
   ])('gives back every rule as it was written: %s', async (_, plan) => {
     const { objects } = await dataplane.resync(plan);

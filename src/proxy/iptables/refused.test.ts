@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { sampleNode, samplePlan, samplePort } from '../../../test/lab/iptables/sample-plan.ts';
+import type { Exec } from '../../sys/index.ts';
+import type { ServicePortPlan } from '../index.ts';
+import { IptablesDataplane } from './dataplane.ts';
+
+const port = (n: number, address = `10.244.2.${n}:80`, endpoints: readonly string[] = [address]) =>
+  samplePort({ name: `shop/web-${n}`, clusterIp: `10.96.0.${n}`, remote: endpoints });
+const many = (count: number) => Array.from({ length: count }, (_, n) => port(n + 1));
+
+/** What makes the fake refuse: `byLine` names the line, as the program does, `byCommit` COMMIT's, as the kernel does. */
+interface Dislikes {
+  byLine?: string | undefined;
+  byCommit?: string | undefined;
+  /** Whatever the input is. */
+  everything?: { status: number; stderr: string } | undefined;
+}
+
+/** An iptables that keeps nothing and finds faults; iptables-save says the kernel is empty. */
+function setup(ports: readonly ServicePortPlan[], dislikes: Dislikes) {
+  const restores: string[] = [];
+  const exec: Exec = async (program, _, options) => {
+    if (!program.endsWith('-restore')) return { status: 0, stdout: '', stderr: '' };
+    const text = String(options?.input);
+    restores.push(text);
+    const lines = text.split('\n');
+    const has = (marker: string | undefined) =>
+      marker === undefined ? -1 : lines.findIndex((line) => line.startsWith('-A') && line.includes(marker));
+    if (dislikes.everything) return { stdout: '', ...dislikes.everything };
+    const bad = has(dislikes.byLine);
+    if (bad >= 0) return { status: 2, stdout: '', stderr: `Bad argument\nError occurred at line: ${bad + 1}\n` };
+    const refused = has(dislikes.byCommit);
+    const commit = lines.indexOf('COMMIT', refused) + 1;
+    if (refused >= 0) return { status: 1, stdout: '', stderr: `iptables-restore: line ${commit} failed\n` };
+    return { status: 0, stdout: '', stderr: '' };
+  };
+  const plan = { ...samplePlan('IPv4', sampleNode(), ports), ports: new Map(ports.map((each) => [each.key, each])) };
+  const dataplane = new IptablesDataplane({ family: 'IPv4', variant: 'legacy', exec });
+  const upsert = (...upserted: ServicePortPlan[]) => {
+    for (const each of upserted) plan.ports.set(each.key, each);
+    return dataplane.sync(plan, { upserted, removed: [] });
+  };
+  return { dataplane, plan, restores, upsert };
+}
+
+describe('a Service port iptables refuses', () => {
+  it.each(['byLine', 'byCommit'] as const)(
+    'is left out of a resync, and the others are programmed: %s',
+    async (how) => {
+      const { dataplane, plan, restores } = setup(many(100), { [how]: '10.244.2.77:80' });
+      const { leftOut, objects } = await dataplane.resync(plan);
+      expect(leftOut).toEqual([
+        { key: 'shop/web-77/TCP', name: 'shop/web-77', reason: expect.stringContaining('failed with status') },
+      ]);
+      expect(restores.at(-1)).toContain('"shop/web-76"');
+      expect(restores.at(-1)).not.toContain('shop/web-77"');
+      expect(restores.at(-1)).not.toContain('10.96.0.77/32');
+      expect(objects.nat!.total).toBeGreaterThan(200);
+      expect(restores.length).toBeLessThan(20);
+    },
+  );
+
+  it.each(['byLine', 'byCommit'] as const)('is left out of a change: %s', async (how) => {
+    const { dataplane, plan, upsert } = setup(many(50), { [how]: 'BAD' });
+    expect((await dataplane.resync(plan)).leftOut).toEqual([]);
+    // A fault in a tree, whose rules are not in a chain of the Service.
+    const { leftOut } = await upsert(port(60), { ...port(61), name: 'shop/BAD' });
+    expect(leftOut!.map(({ key }) => key)).toEqual(['shop/web-61/TCP']);
+    expect((await upsert(port(62))).leftOut).toEqual(leftOut);
+  });
+
+  it('is tried again when it changes, and at a resync', async () => {
+    const dislikes: Dislikes = { byLine: '10.244.9.9' };
+    const { dataplane, plan, restores, upsert } = setup(many(5), dislikes);
+    await dataplane.resync(plan);
+    expect((await upsert(port(1, '10.244.9.9:80'), port(2, '10.244.9.9:80'))).leftOut).toHaveLength(2);
+    expect((await upsert(port(1))).leftOut!.map(({ key }) => key)).toEqual(['shop/web-2/TCP']);
+    dislikes.byLine = undefined;
+    expect((await dataplane.resync(plan)).leftOut).toEqual([]);
+    expect(restores.at(-1)).toContain('10.244.9.9:80');
+  });
+
+  it('is forgotten when it goes', async () => {
+    const { dataplane, plan } = setup([...many(5), port(9, '10.244.9.9:80')], { byLine: '10.244.9.9' });
+    expect((await dataplane.resync(plan)).leftOut).toHaveLength(1);
+    const gone = plan.ports.get('shop/web-9/TCP')!;
+    plan.ports.delete(gone.key);
+    expect((await dataplane.sync(plan, { upserted: [], removed: [gone] })).leftOut).toEqual([]);
+  });
+
+  it('may be one of many', async () => {
+    const bad = Array.from({ length: 20 }, (_, n) => port(n + 100, '10.244.9.9:80'));
+    const { dataplane, plan, restores } = setup([...many(20), ...bad], { byLine: '10.244.9.9' });
+    expect((await dataplane.resync(plan)).leftOut).toHaveLength(20);
+    expect(restores.length).toBeLessThan(100);
+  });
+});
+
+describe('a failure that is nobody’s', () => {
+  it.each([
+    ['no line named', { status: 4, stderr: 'Another app is currently holding the xtables lock' }],
+    ['no rule at fault', { status: 1, stderr: 'iptables-restore: line 3 failed' }],
+  ])('fails the whole sync within few tries: %s', async (_, everything) => {
+    const dislikes: Dislikes = {};
+    const { dataplane, plan, restores, upsert } = setup(many(20), dislikes);
+    await dataplane.resync(plan);
+    dislikes.everything = everything;
+    restores.length = 0;
+    await expect(upsert(port(30), port(31))).rejects.toThrow(everything.stderr);
+    expect(restores.length).toBeLessThan(8);
+    dislikes.everything = undefined;
+    expect((await upsert(port(32))).leftOut).toEqual([]);
+    expect(restores.at(-1)).toContain('shop/web-30');
+  });
+});

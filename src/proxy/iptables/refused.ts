@@ -1,0 +1,89 @@
+import { NodeplaneError } from '../../core/index.ts';
+import { type IptablesTool, TABLES, type Table, writeRestore } from '../rules/index.ts';
+import type { CompiledPort } from './compile.ts';
+import { PROBE_CHAIN, TREE_TABLE } from './names.ts';
+
+// Which Service port is to blame when iptables-restore fails: one bad Service must not keep the others from being
+// programmed.
+
+/** Service ports by key. */
+export type CompiledPorts = ReadonlyMap<string, CompiledPort>;
+
+/** Enough to find three culprits among ten thousand ports. */
+const MAX_PROBES = 96;
+
+/** The ports a failed restore complains about by name of a line, and what it says; none when the line is nobody's. */
+export function refusedByName(error: unknown, ports: CompiledPorts): Map<string, string> {
+  const refused = new Map<string, string>();
+  if (!isRefusal(error)) return refused;
+  const { chain, rule } = error.facts;
+  if (typeof chain !== 'string') return refused;
+  // A rule in a tree belongs to who claimed it; several may want the same one.
+  const text = String(rule).replace(`-A ${chain} `, '');
+  for (const [key, { chains, claims }] of ports) {
+    if (chains.has(chain) || claims.some((claim) => claim.rule === text)) refused.set(key, error.message);
+  }
+  return refused;
+}
+
+/**
+ * Finds the ports whose rules are refused by trying them out: half of them, then half of that. For when the error names
+ * no rule. The rules are written to a chain that no packet enters, so nothing is without its rules meanwhile.
+ *
+ * @returns the ports and what was said about each; not all of them when there are many
+ * @throws ERR_IPTABLES when iptables does not work at all (its lock is held, say)
+ */
+export async function refusedByTrial(tool: IptablesTool, suspects: CompiledPorts): Promise<Map<string, string>> {
+  const refused = new Map<string, string>();
+  let probes = 0;
+  const search = async (group: readonly (readonly [string, CompiledPort])[]): Promise<void> => {
+    if (group.length === 0 || probes++ >= MAX_PROBES) return;
+    const reason = await tryOut(
+      tool,
+      group.map(([, port]) => port),
+    );
+    if (reason === undefined) return;
+    if (group.length === 1) {
+      refused.set(group[0]![0], reason);
+      return;
+    }
+    const middle = group.length >> 1;
+    await search(group.slice(0, middle));
+    await search(group.slice(middle));
+  };
+  try {
+    await search([...suspects]);
+  } finally {
+    const remove = [PROBE_CHAIN];
+    await tool.restore(writeRestore(TABLES.map((table) => ({ ...probeOf(table, []), write: new Map(), remove }))));
+  }
+  return refused;
+}
+
+/** What is said against these ports' rules; undefined when they are accepted. */
+async function tryOut(tool: IptablesTool, ports: readonly CompiledPort[]): Promise<string | undefined> {
+  const rules: Record<Table, string[]> = { filter: [], nat: [] };
+  for (const { chains, claims } of ports) {
+    for (const chain of chains.values()) rules.nat.push(...chain.rules);
+    for (const claim of claims) rules[TREE_TABLE[claim.tree]].push(claim.rule);
+  }
+  try {
+    await tool.restore(writeRestore(TABLES.map((table) => probeOf(table, rules[table]))));
+    return undefined;
+  } catch (error) {
+    if (isRefusal(error)) return error.message;
+    throw error;
+  }
+}
+
+/** Jumps are left out: where they lead may not be there yet. */
+function probeOf(table: Table, rules: readonly string[]) {
+  const alone = rules.map((rule) => rule.replace(/ ?-j KUBE-\S+$/, ''));
+  const write = new Map([[PROBE_CHAIN, { rules: alone, owner: 'a trial' }]]);
+  return { table, write, remove: [], insert: [], withdraw: [] };
+}
+
+/** Whether iptables ran and objected to its input, rather than could not work at all. */
+export function isRefusal(error: unknown): error is NodeplaneError {
+  return error instanceof NodeplaneError && error.code === 'ERR_IPTABLES' && error.facts.rule !== undefined;
+}

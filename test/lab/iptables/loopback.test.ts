@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, describe, expect, it } from 'vitest';
+import { enableRouteLocalnet, IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
+import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
+import { inNetns } from '../../../src/sys/index.ts';
+import { createNamespace, removeAll } from '../namespace.ts';
+import { execIn, saved, useOwnLockFile } from './fixtures.ts';
+import { sampleNode, samplePlan, samplePort } from './sample-plan.ts';
+
+useOwnLockFile();
+afterAll(removeAll);
+
+const port = samplePort({ name: 'shop/web', clusterIp: '10.96.0.9', nodePort: 30080, local: ['10.1.0.2:8080'] });
+const withLoopback = samplePlan('IPv4', sampleNode({ loopbackNodePorts: true }), [port]);
+const without = samplePlan('IPv4', sampleNode(), [port]);
+const GUARD =
+  '! -s 127.0.0.0/8 -d 127.0.0.0/8 -m comment --comment "block incoming localnet connections" -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP';
+
+describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: NodePorts on loopback addresses', (variant) => {
+  it('answer when asked for, and only then', async () => {
+    const node = createNamespace(`loop-${variant}`);
+    const pod = createNamespace(`pod-${variant}`);
+    node.run('ip', 'link', 'set', 'lo', 'up');
+    node.run('ip', 'link', 'add', 'veth0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', pod.name);
+    node.run('ip', 'address', 'add', '10.1.0.1/24', 'dev', 'veth0');
+    node.run('ip', 'link', 'set', 'veth0', 'up');
+    pod.run('ip', 'address', 'add', '10.1.0.2/24', 'dev', 'eth0');
+    pod.run('ip', 'link', 'set', 'eth0', 'up');
+    const serve = `require('node:net').createServer((s) => s.end(s.remoteAddress)).listen(8080, '10.1.0.2', () => console.log('ready'))`;
+    const server = spawn('nsenter', [`--net=${pod.path}`, process.execPath, '-e', serve]);
+    await once(server.stdout, 'data');
+    try {
+      const exec = execIn(node);
+      const ask = async () => (await exec('timeout', ['1', 'bash', '-c', 'cat < /dev/tcp/127.0.0.1/30080'])).stdout;
+      const dataplane = new IptablesDataplane({ family: 'IPv4', variant, exec });
+      await dataplane.resync(without);
+      expect(inNetns(node.path, enableRouteLocalnet)).toBe(true);
+      expect(await ask()).toBe('');
+      await dataplane.resync(withLoopback);
+      expect(await ask()).toBe('10.1.0.1');
+      expect(await dataplane.verify()).toEqual([]);
+      expect(inNetns(node.path, enableRouteLocalnet)).toBe(false);
+    } finally {
+      server.kill('SIGKILL');
+    }
+  });
+
+  it('are guarded by a chain that is shared with the kubelet', async () => {
+    const node = createNamespace(`guard-${variant}`);
+    const exec = execIn(node);
+    const iptables = (...args: string[]) => node.run(`iptables-${variant}`, ...args);
+    const dataplane = new IptablesDataplane({ family: 'IPv4', variant, exec });
+    await dataplane.resync(withLoopback);
+    iptables('-A', 'KUBE-FIREWALL', '-m', 'mark', '--mark', '0x8000/0x8000', '-j', 'DROP');
+    const before = await saved(exec, 'IPv4', variant);
+    const kubelets = '-m mark --mark 0x8000/0x8000 -j DROP';
+    expect(before['filter KUBE-FIREWALL']).toEqual([GUARD, kubelets]);
+    for (const chain of ['INPUT', 'OUTPUT']) expect(before[`filter ${chain}`]![0]).toBe('-j KUBE-FIREWALL');
+    expect(await dataplane.verify()).toEqual([]);
+
+    iptables('-D', 'KUBE-FIREWALL', '1');
+    iptables('-D', 'INPUT', '1');
+    expect(await dataplane.verify()).toEqual([
+      { object: 'jump filter KUBE-FIREWALL -> DROP', difference: 'missing' },
+      { object: 'jump filter INPUT -> KUBE-FIREWALL', difference: 'missing' },
+    ]);
+    await dataplane.resync(withLoopback);
+    expect(await saved(exec, 'IPv4', variant)).toEqual(before);
+
+    await dataplane.cleanup();
+    const after = await saved(exec, 'IPv4', variant);
+    expect(after['filter KUBE-FIREWALL']).toEqual([GUARD, kubelets]);
+    expect(after['filter INPUT']).toEqual(['-j KUBE-FIREWALL']);
+  });
+});
