@@ -3,6 +3,7 @@ import { NodeplaneError, systemClock } from '../core/index.ts';
 import { exec } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { createLogger } from './logger.ts';
+import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
 
 /** What to run, as the command line says. */
@@ -37,6 +38,7 @@ export async function runAgent({ program, config, configFile, messages, version 
   });
   refuseUnbuiltModes(config);
   const families = await preflight(config.iptablesVariant, exec, logger);
+  setUpNode(config, logger);
   const agent = await Agent.create({ program, config, families, version, logger, clock: systemClock });
   try {
     await agent.start();
@@ -59,5 +61,7 @@ function refuseUnbuiltModes({ mode }: KubeProxyConfig): void {
 
 /** `--init-only`: what needs privileges, so that the container that runs afterwards can do without them. */
 export async function initialise(config: KubeProxyConfig): Promise<void> {
-  await preflight(config.iptablesVariant, exec, createLogger(config.logging.level));
+  const logger = createLogger(config.logging.level);
+  await preflight(config.iptablesVariant, exec, logger);
+  setUpNode(config, logger);
 }

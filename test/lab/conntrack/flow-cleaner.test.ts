@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FlowCleaner } from '../../../src/agent/conntrack/flow-cleaner.ts';
-import { openFlowTable } from '../../../src/agent/conntrack/flow-table.ts';
+import { FlowCleaner, openFlowTable } from '../../../src/agent/index.ts';
 import { type IpFamily, parseIp, systemClock } from '../../../src/core/index.ts';
 import type { Netlink } from '../../../src/netlink/index.ts';
 import { nodePortAddressTest, type PlanDelta, type ServicePortPlan } from '../../../src/proxy/index.ts';

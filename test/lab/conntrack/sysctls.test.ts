@@ -1,5 +1,5 @@
 import { afterAll, expect, it } from 'vitest';
-import { applyConntrackSettings } from '../../../src/agent/conntrack/sysctls.ts';
+import { applyConntrackSettings } from '../../../src/agent/index.ts';
 import { inNetns, readSysctl } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
-import { HealthCheckPorts } from '../../../src/agent/health-check-ports.ts';
+import { HealthCheckPorts } from '../../../src/agent/index.ts';
 import { type IpFamily, parseIp } from '../../../src/core/index.ts';
 import { endpointsOf, type ServiceHealthCheck, serviceHealthCheck, servicePortsOf } from '../../../src/proxy/index.ts';
 import { enterNetns } from '../../../src/sys/index.ts';

@@ -1,0 +1,17 @@
+import { writeFileSync } from 'node:fs';
+import type { KubeProxyConfig } from '../config/index.ts';
+import { applyConntrackSettings } from './conntrack/sysctls.ts';
+import type { Logger } from './logger.ts';
+
+/** What kube-proxy sets on the node at its start: the limits of connection tracking, and who dies last without memory. */
+export function setUpNode(config: KubeProxyConfig, logger: Logger): void {
+  const { written, warnings } = applyConntrackSettings(config.conntrack);
+  if (written.length > 0) logger.info({ written }, 'Connection tracking set up');
+  for (const warning of warnings) logger.warn(warning);
+  try {
+    writeFileSync('/proc/self/oom_score_adj', String(config.oomScoreAdj));
+  } catch (error) {
+    // Lowering it needs CAP_SYS_RESOURCE; the proxy works without.
+    logger.debug({ err: error, oomScoreAdj: config.oomScoreAdj }, 'The OOM score stays as it is');
+  }
+}
