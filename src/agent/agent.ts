@@ -1,8 +1,15 @@
 import { Gauge, Registry } from 'prom-client';
-import { KUBERNETES_VERSION, type KubeProxyConfig, type Program, writeConfigz } from '../config/index.ts';
-import type { Clock, IpFamily } from '../core/index.ts';
-import { EventRecorder, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
-import { changeOf, ProxyHealth, ProxyMetrics } from '../proxy/index.ts';
+import {
+  checkFamilies,
+  KUBERNETES_VERSION,
+  type KubeProxyConfig,
+  type NodeFamilies,
+  type Program,
+  writeConfigz,
+} from '../config/index.ts';
+import { type Clock, type IpFamily, NodeplaneError } from '../core/index.ts';
+import { EventRecorder, type Node, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
+import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
 import { registerComponentMetrics } from './component-metrics.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family } from './family.ts';
@@ -27,6 +34,8 @@ export interface AgentOptions {
   readonly version: string;
   readonly logger: Logger;
   readonly clock: Clock;
+  /** Told when the objects show that the settings cannot work on this node. */
+  readonly unusable: (error: NodeplaneError) => void;
 }
 
 /** The parts of a running agent and how they hang together. Policy lives in the parts. */
@@ -40,6 +49,7 @@ export class Agent {
   readonly #families: ReadonlyMap<IpFamily, Family>;
   readonly #servers: readonly HttpServer[];
   readonly #problems: Gauge;
+  readonly #unusable: (error: NodeplaneError) => void;
 
   /** @throws ERR_CONFIG when the API server's credentials cannot be read */
   static async create(options: AgentOptions): Promise<Agent> {
@@ -65,6 +75,7 @@ export class Agent {
     const { mode, nodeName } = config;
     this.#config = config;
     this.#logger = logger;
+    this.#unusable = options.unusable;
     this.#source = source;
     const { client } = source;
     this.#recorder = client && new EventRecorder({ client, controller: COMPONENT, nodeName, clock });
@@ -142,7 +153,20 @@ export class Agent {
     const node = this.#store.node(this.#config.nodeName);
     if (!node) this.#logger.warn({ node: this.#config.nodeName }, 'There is no Node object of this name');
     this.#health.nodeChanged(node);
+    const { warnings, fatal } = checkFamilies(this.#config, this.#nodeFamilies(node));
+    for (const warning of warnings) this.#logger.warn(warning);
+    if (fatal.length > 0) {
+      this.#unusable(new NodeplaneError('ERR_CONFIG', `Cannot work with these settings: ${fatal.join('; ')}`));
+      return;
+    }
     for (const { proxy } of this.#families.values()) proxy.start();
+  }
+
+  /** The family of the node's first address is the primary one, unless --bind-address says otherwise. */
+  #nodeFamilies(node: Node | undefined): NodeFamilies {
+    const { nodeIp } = this.#config;
+    const primary = nodeIp?.family ?? primaryFamilyOf(node);
+    return { primary, dualStack: this.#families.size === 2, podCidrs: podCidrsOf(node) };
   }
 }
 
@@ -154,7 +178,7 @@ function servers(
 ): HttpServer[] {
   const startedAt = clock.now();
   const server = (name: string, address: KubeProxyConfig['metricsBindAddress'], pages: Pages) =>
-    new HttpServer({ name, address, pages, clock, logger });
+    new HttpServer({ name, address, pages, hardFail: config.bindAddressHardFail, clock, logger });
   const countAnswer = metrics.countHealthAnswer.bind(metrics);
   const { healthzBindAddress, metricsBindAddress, mode } = config;
   return [

@@ -17,7 +17,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-function serve(host: string, port: number, clock = new FakeClock()): HttpServer {
+function serve(host: string, port: number, clock = new FakeClock(), hardFail = false): HttpServer {
   const pages = {
     '/ok': () => textAnswer(200, 'ok'),
     '/echo': ({ method, path, query, headers }: HttpRequest) =>
@@ -30,6 +30,7 @@ function serve(host: string, port: number, clock = new FakeClock()): HttpServer 
     name: 'test',
     address: parseBindAddress(`${host}:${port}`)!,
     pages,
+    hardFail,
     clock,
     logger,
   });
@@ -76,4 +77,15 @@ it('tries again every 5 s while the port is taken', async () => {
   await expect(fetch(`http://127.0.0.1:${port}/ok`)).rejects.toThrow();
   await clock.advance(5000);
   await expect.poll(async () => (await fetch(`http://127.0.0.1:${port}/ok`).catch(() => undefined))?.status).toBe(200);
+});
+
+it('gives up at once when not being able to listen is to be fatal', async () => {
+  const port = await freePort();
+  const occupier = createServer().listen(port, '127.0.0.1');
+  await new Promise((resolve) => occupier.once('listening', resolve));
+  await expect(serve('127.0.0.1', port, new FakeClock(), true).start()).rejects.toMatchObject({
+    code: 'ERR_CONFIG',
+    message: `The test cannot listen on 127.0.0.1:${port}`,
+  });
+  await new Promise((resolve) => occupier.close(resolve));
 });

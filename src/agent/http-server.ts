@@ -1,5 +1,5 @@
 import { type BindAddress, formatBindAddress } from '../config/index.ts';
-import { type Clock, formatIp, type Timer } from '../core/index.ts';
+import { type Clock, formatIp, NodeplaneError, type Timer } from '../core/index.ts';
 import { type HttpAnswer, type HttpListener, type HttpRequest, listenHttp, textAnswer } from './http-listener.ts';
 import type { Logger } from './logger.ts';
 
@@ -13,6 +13,8 @@ export interface HttpServerOptions {
   readonly name: string;
   readonly address: BindAddress;
   readonly pages: Pages;
+  /** Whether not being able to listen is fatal (--bind-address-hard-fail). @default false: it is tried again */
+  readonly hardFail?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -30,7 +32,11 @@ export class HttpServer {
     this.#options = options;
   }
 
-  /** Starts listening; resolves when it listens or when the first attempt failed (the next ones go on by themselves). */
+  /**
+   * Starts listening; resolves when it listens or when the first attempt failed (the next ones go on by themselves).
+   *
+   * @throws ERR_CONFIG when it cannot and that is fatal
+   */
   async start(): Promise<void> {
     const { name, address, clock, logger } = this.#options;
     const where = formatBindAddress(address);
@@ -38,6 +44,9 @@ export class HttpServer {
       this.#listener = await this.#listen();
       logger.info({ address: where }, `${name} listens`);
     } catch (error) {
+      if (this.#options.hardFail) {
+        throw new NodeplaneError('ERR_CONFIG', `The ${name} cannot listen on ${where}`, { cause: error });
+      }
       logger.error(
         { address: where, err: error },
         `${name} cannot listen on ${where}; trying again in ${RETRY_MS / 1000} s`,

@@ -31,7 +31,9 @@ export async function runAgent({ program, config, configFile, messages, version 
   logger.info({ version, node, mode, ...(manifests !== '' && { manifests }) }, `${program} starts`);
   for (const { level, verbosity, text } of messages) if (verbosity <= config.logging.verbosity) logger[level](text);
 
+  let unusable: (error: NodeplaneError) => void = () => {};
   const ended = new Promise<NodeJS.Signals | NodeplaneError>((resolve) => {
+    unusable = resolve;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
     if (configFile)
       new ConfigWatch({ file: configFile, files: systemFiles, clock: systemClock, ended: resolve }).start();
@@ -39,7 +41,7 @@ export async function runAgent({ program, config, configFile, messages, version 
   refuseUnbuiltModes(config);
   const families = await preflight(config.iptablesVariant, exec, logger);
   setUpNode(config, logger);
-  const agent = await Agent.create({ program, config, families, version, logger, clock: systemClock });
+  const agent = await Agent.create({ program, config, families, version, logger, clock: systemClock, unusable });
   try {
     await agent.start();
     const reason = await ended;

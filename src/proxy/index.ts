@@ -15,7 +15,15 @@ export type { ProxyEvent, ProxyObserver } from './events.ts';
 export { FamilyProxy, type FamilyProxyOptions, type FlowKeeper } from './family-proxy.ts';
 export { type HealthAnswer, ProxyHealth, type ProxyHealthOptions } from './health.ts';
 export { ProxyMetrics } from './metrics.ts';
-export { type LocalDetection, makeNodePlan, type NodePlanInput, type NodeSettings, zoneOf } from './node-plan.ts';
+export {
+  type LocalDetection,
+  makeNodePlan,
+  type NodePlanInput,
+  type NodeSettings,
+  podCidrsOf,
+  primaryFamilyOf,
+  zoneOf,
+} from './node-plan.ts';
 export { type PlanContext, planService, type ServicePlan, wantedSets } from './plan.ts';
 export { Planner, type PlannerOptions, type PlanUpdate, type ServiceProblem } from './planner.ts';
 export { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './runner.ts';

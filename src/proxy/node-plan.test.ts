@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { makeNode } from '../../test/fakes/service-objects.ts';
 import { formatCidr, formatIp, type IpFamily, parseCidr, parseIp } from '../core/index.ts';
 import type { Node } from '../kube/index.ts';
-import { type LocalDetection, makeNodePlan, type NodeSettings, zoneOf } from './node-plan.ts';
+import { type LocalDetection, makeNodePlan, type NodeSettings, primaryFamilyOf, zoneOf } from './node-plan.ts';
 
 const DEFAULTS: NodeSettings = {
   detectLocal: { mode: 'NodeCIDR' },
@@ -65,6 +65,16 @@ describe('node address', () => {
     expect(plan({}, node).nodeIp).toEqual(parseIp('192.0.2.7'));
     expect(plan({}, node, 'IPv6').nodeIp).toEqual(parseIp('fd00::9'));
     expect(plan({}, undefined).nodeIp).toBeUndefined();
+  });
+
+  it('may be given, in its own family', () => {
+    const nodeIp = parseIp('203.0.113.9');
+    expect(plan({ nodeIp }, node).nodeIp).toEqual(nodeIp);
+    expect(plan({ nodeIp }, node, 'IPv6').nodeIp).toEqual(parseIp('fd00::9'));
+    expect(primaryFamilyOf(node)).toBe('IPv4');
+    expect(
+      primaryFamilyOf(makeNode('n1', { status: { addresses: [{ type: 'InternalIP', address: 'fd00::9' }] } })),
+    ).toBe('IPv6');
   });
 
   it('alone answers on NodePorts when they are "primary"; unknown, nothing does', () => {

@@ -26,6 +26,8 @@ export type LocalDetection =
 /** What the operator decided, for both families. */
 export interface NodeSettings {
   readonly detectLocal: LocalDetection;
+  /** The node's address, in place of that of its Node object (--bind-address). @default the Node object's */
+  readonly nodeIp?: IpAddress | undefined;
   /** Which bit of the firewall mark asks for masquerading: 0 to 31. */
   readonly masqueradeBit: number;
   readonly masqueradeAll: boolean;
@@ -46,7 +48,7 @@ export interface NodePlanInput {
 
 /** What is the same for all Services of this node, in one family. Unreadable values of the Node object count as missing. */
 export function makeNodePlan({ family, node, settings, localAddresses }: NodePlanInput): NodePlan {
-  const nodeIp = nodeIpOf(node, family);
+  const nodeIp = settings.nodeIp?.family === family ? settings.nodeIp : nodeIpOf(node, family);
   const loopbackNodePorts = family === 'IPv4' && settings.localhostNodePorts === true && allowsLoopback(settings);
   return {
     localDetector: localDetectorOf(settings.detectLocal, node, family),
@@ -78,28 +80,36 @@ export function zoneOf(node: Node | undefined): string {
   return node?.metadata.labels?.['topology.kubernetes.io/zone'] ?? '';
 }
 
+/** The family of the node's first address; IPv4 while it has none. */
+export function primaryFamilyOf(node: Node | undefined): IpFamily {
+  return nodeIps(node)[0]?.family ?? 'IPv4';
+}
+
+/** The address ranges of the node's pods; what cannot be read is left out. */
+export function podCidrsOf(node: Node | undefined): Cidr[] {
+  const texts = node?.spec?.podCIDRs ?? (node?.spec?.podCIDR ? [node.spec.podCIDR] : []);
+  return texts.flatMap((text) => tryParseCidr(text) ?? []);
+}
+
 /** The first InternalIP of the family, else its first ExternalIP. */
 function nodeIpOf(node: Node | undefined, family: IpFamily): IpAddress | undefined {
-  for (const type of ['InternalIP', 'ExternalIP']) {
-    for (const entry of node?.status?.addresses ?? []) {
-      const ip = entry.type === type ? tryParseIp(entry.address) : undefined;
-      if (ip?.family === family) return ip;
-    }
-  }
-  return undefined;
+  return nodeIps(node).find((ip) => ip.family === family);
+}
+
+/** All InternalIPs, then all ExternalIPs. */
+function nodeIps(node: Node | undefined): IpAddress[] {
+  const addresses = node?.status?.addresses ?? [];
+  return ['InternalIP', 'ExternalIP'].flatMap((wanted) =>
+    addresses.flatMap(({ type, address }) => (type === wanted ? (tryParseIp(address) ?? []) : [])),
+  );
 }
 
 function localDetectorOf(detection: LocalDetection, node: Node | undefined, family: IpFamily): LocalDetector {
   switch (detection.mode) {
     case 'ClusterCIDR':
       return detectorByCidr(detection.cidrs, family);
-    case 'NodeCIDR': {
-      const podCidrs = node?.spec?.podCIDRs ?? (node?.spec?.podCIDR ? [node.spec.podCIDR] : []);
-      return detectorByCidr(
-        podCidrs.flatMap((text) => tryParseCidr(text) ?? []),
-        family,
-      );
-    }
+    case 'NodeCIDR':
+      return detectorByCidr(podCidrsOf(node), family);
     case 'BridgeInterface':
       return { kind: 'bridge', interfaceName: detection.bridgeInterface };
     case 'InterfaceNamePrefix':
