@@ -7,7 +7,7 @@ import type { SliceEndpoint } from '../../src/kube/index.ts';
 export type HostName = 'web-1' | 'web-2' | 'client' | 'far' | 'node-1' | 'outside' | 'stranger';
 
 /** Which of the Service's addresses is tried; a NodePort is tried at the address of node-1. */
-export type Destination = 'clusterIP' | 'nodePort' | 'externalIP' | 'loadBalancerVIP';
+export type Destination = 'clusterIP' | 'nodePort' | 'nodePortOfLoopback' | 'externalIP' | 'loadBalancerVIP';
 
 /** What becomes of a connection. */
 export type Expected =
@@ -17,6 +17,14 @@ export type Expected =
   | { readonly byOneOf: readonly HostName[] }
   | 'refused'
   | 'timeout';
+
+export interface Check {
+  readonly from: HostName;
+  readonly to: Destination;
+  readonly expected: Expected;
+  /** @default both */
+  readonly family?: 'IPv4' | 'IPv6';
+}
 
 export interface Scenario {
   readonly name: string;
@@ -36,7 +44,7 @@ export interface Scenario {
     readonly conditions?: NonNullable<SliceEndpoint['conditions']>;
     readonly hints?: NonNullable<SliceEndpoint['hints']>;
   }[];
-  readonly checks: readonly { readonly from: HostName; readonly to: Destination; readonly expected: Expected }[];
+  readonly checks: readonly Check[];
 }
 
 const READY_EVERYWHERE = [{ pod: 'web-1' }, { pod: 'web-2' }, { pod: 'far' }] as const;
@@ -104,6 +112,9 @@ export const SCENARIOS: readonly Scenario[] = [
       { from: 'outside', to: 'nodePort', expected: { by: EVERYBODY, source: 'masqueraded' } },
       { from: 'client', to: 'nodePort', expected: { by: EVERYBODY, source: 'masqueraded' } },
       { from: 'node-1', to: 'nodePort', expected: { by: EVERYBODY, source: 'masqueraded' } },
+      // The kernel routes 127.0.0.0/8 elsewhere when told to; ::1 it never does.
+      { from: 'node-1', to: 'nodePortOfLoopback', expected: { by: EVERYBODY, source: 'masqueraded' }, family: 'IPv4' },
+      { from: 'node-1', to: 'nodePortOfLoopback', expected: 'refused', family: 'IPv6' },
     ],
   },
   {
@@ -175,6 +186,25 @@ export const SCENARIOS: readonly Scenario[] = [
       { from: 'stranger', to: 'loadBalancerVIP', expected: 'timeout' },
       { from: 'client', to: 'loadBalancerVIP', expected: 'timeout' },
       { from: 'stranger', to: 'nodePort', expected: { by: EVERYBODY, source: 'masqueraded' } },
+    ],
+  },
+  {
+    name: 'load-balancer source ranges that contain the node: its processes may use the VIP, nobody else',
+    spec: { type: 'LoadBalancer', loadBalancerSourceRanges: { IPv4: '192.168.50.1/32', IPv6: 'fd00:50::1/128' } },
+    endpoints: READY_EVERYWHERE,
+    checks: [
+      { from: 'node-1', to: 'loadBalancerVIP', expected: { by: EVERYBODY, source: 'masqueraded' } },
+      { from: 'outside', to: 'loadBalancerVIP', expected: 'timeout' },
+      { from: 'client', to: 'loadBalancerVIP', expected: 'timeout' },
+    ],
+  },
+  {
+    name: 'load-balancer source ranges without endpoints: refused for everybody',
+    spec: { type: 'LoadBalancer', loadBalancerSourceRanges: { IPv4: '192.168.50.101/32', IPv6: 'fd00:50::101/128' } },
+    endpoints: [],
+    checks: [
+      { from: 'outside', to: 'loadBalancerVIP', expected: 'refused' },
+      { from: 'stranger', to: 'loadBalancerVIP', expected: 'refused' },
     ],
   },
   {

@@ -29,7 +29,9 @@ describe.each(MODES)('$mode', ({ flags }) => {
 
   describe.each(FAMILIES)('%s', (family) => {
     const checks = SCENARIOS.flatMap((scenario) =>
-      scenario.checks.map((check) => ({ title: `${scenario.name}: ${check.from} to ${check.to}`, scenario, ...check })),
+      scenario.checks
+        .filter((check) => (check.family ?? family) === family)
+        .map((check) => ({ title: `${scenario.name}: ${check.from} to ${check.to}`, scenario, ...check })),
     );
     it.each(checks)('$title', async ({ scenario, from, to, expected }) => {
       await check({ scenario, from, to, expected });

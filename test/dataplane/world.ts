@@ -65,6 +65,9 @@ export async function createWorld(scenarios: readonly Scenario[]): Promise<World
     target(scenario, destination, family) {
       const n = scenarios.indexOf(scenario);
       const { protocol = 'TCP' } = scenario;
+      if (destination === 'nodePortOfLoopback') {
+        return { ip: family === 'IPv4' ? '127.0.0.1' : '::1', port: nodePortOf(n), protocol };
+      }
       if (destination === 'nodePort') return { ip: node.ip(family), port: nodePortOf(n), protocol };
       return { ip: addressOf(destination, n, family), port: SERVICE_PORT, protocol };
     },

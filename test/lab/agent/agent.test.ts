@@ -133,6 +133,25 @@ describe('nodeplane agent', () => {
     expect(await metrics()).toMatch(/^kubeproxy_sync_proxy_rules_last_timestamp_seconds\{ip_family="IPv6"\} \d/m);
   });
 
+  it('answers load balancers on a Service’s health check port, by the endpoints on this node', async () => {
+    const loadBalancer = (...pods: Pod[]) =>
+      manifest(...pods).replace(
+        'clusterIP: 10.96.0.10',
+        'type: LoadBalancer\n  externalTrafficPolicy: Local\n  healthCheckNodePort: 31999\n  clusterIP: 10.96.0.10',
+      );
+    save(loadBalancer(web!, spare!));
+    await start();
+    const ask = async () => {
+      const { status, body } = await node.httpGet(`http://${node.ip()}:31999/`);
+      return `${status} ${JSON.parse(body).localEndpoints}`;
+    };
+    await expect.poll(ask).toBe('200 2');
+    save(loadBalancer().replace('endpoints:', 'endpoints: []'));
+    await expect.poll(ask).toBe('503 0');
+    save(manifest(web!));
+    await expect.poll(() => ask().catch((error: Error) => error.message)).toContain('ECONNREFUSED');
+  });
+
   it('is refused, with every reason, when it cannot run', () => {
     const run = (...args: string[]) => {
       const { status, stderr } = spawnSync(
