@@ -1,6 +1,7 @@
 import { Gauge, Registry } from 'prom-client';
 import {
   checkFamilies,
+  isEnabled,
   KUBERNETES_VERSION,
   type KubeProxyConfig,
   type NodeFamilies,
@@ -91,6 +92,8 @@ export class Agent {
     });
     const metrics = new ProxyMetrics(registry, mode);
     this.#health = new ProxyHealth({ clock, timeoutMs: 2 * config.syncPeriodMs });
+    // Load balancers wait until the node is known and so are its Services.
+    this.#health.nodeChanged(undefined);
     const watchAges = () => [...source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
     const observers = [
       logProxyEvents(logger),
@@ -189,7 +192,9 @@ function servers(
       metricsPages({
         ...{ mode, registry, component: COMPONENT },
         configz: () => writeConfigz(config.effective, program),
-        statusz: () => ({ startedAt, now: clock.now(), version, nodeVersion: process.version }),
+        ...(isEnabled(config.featureGates, 'ComponentStatusz') && {
+          statusz: () => ({ startedAt, now: clock.now(), version, nodeVersion: process.version }),
+        }),
       }),
     ),
   ];

@@ -1,7 +1,7 @@
-import { networkInterfaces } from 'node:os';
-import type { KubeProxyConfig } from '../config/index.ts';
-import { type Clock, type IpAddress, type IpFamily, tryParseIp } from '../core/index.ts';
+import { isEnabled, type KubeProxyConfig } from '../config/index.ts';
+import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
 import type { EventRecorder, ObjectStore } from '../kube/index.ts';
+import { listAddresses, Netlink } from '../netlink/index.ts';
 import {
   FamilyProxy,
   type NodeSettings,
@@ -58,6 +58,7 @@ export function createFamily(options: FamilyOptions): Family {
     clock,
     nodeName,
     settings: nodeSettings(config),
+    externalIps: isEnabled(config.featureGates, 'AllowServiceExternalIPs'),
     store,
     dataplane: new IptablesDataplane({
       ...{ family, variant: variant.variant, exec, dropInvalid: !isConntrackLiberal() },
@@ -127,9 +128,12 @@ function allowLoopback(logger: Logger): void {
   }
 }
 
-/** The addresses on this machine's interfaces, link-local ones included. */
+/** The addresses on this machine's interfaces; unlike os.networkInterfaces() also on those without a carrier. */
 function localAddresses(): IpAddress[] {
-  return Object.values(networkInterfaces()).flatMap((addresses) =>
-    (addresses ?? []).flatMap(({ address }) => tryParseIp(address) ?? []),
-  );
+  const netlink = Netlink.openRoute();
+  try {
+    return listAddresses(netlink).map(({ address }) => address);
+  } finally {
+    netlink.close();
+  }
 }

@@ -1,7 +1,9 @@
+import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { beforeAll, expect, it } from 'vitest';
 import { type ProxyEvent, ProxyMetrics } from '../proxy/index.ts';
 import { registerComponentMetrics } from './component-metrics.ts';
+import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { nodeplaneMetrics } from './nodeplane-metrics.ts';
 import { restClientObserver } from './rest-client-metrics.ts';
 
@@ -28,6 +30,17 @@ const shape = (type: string, labels: string, help: string, buckets?: string): Sh
 const CLAIMED: Readonly<Record<string, Shape>> = {
   disabled_metrics_total: shape('counter', '', '[BETA] The count of disabled metrics.'),
   hidden_metrics_total: shape('counter', '', '[BETA] The count of hidden metrics.'),
+  kubeproxy_conntrack_reconciler_deleted_entries_total: shape(
+    'counter',
+    'ip_family',
+    '[ALPHA] Cumulative conntrack flows deleted by conntrack reconciler',
+  ),
+  kubeproxy_conntrack_reconciler_sync_duration_seconds: shape(
+    'histogram',
+    'ip_family',
+    '[ALPHA] ReconcileConntrackFlowsLatency latency in seconds',
+    SYNC,
+  ),
   kubeproxy_proxy_healthz_total: shape('counter', 'code', '[ALPHA] Cumulative proxy healthz HTTP status'),
   kubeproxy_sync_full_proxy_rules_duration_seconds: shape(
     'histogram',
@@ -118,8 +131,6 @@ const CLAIMED: Readonly<Record<string, Shape>> = {
 
 /** kube-proxy has these too; ours does not. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
-  kubeproxy_conntrack_reconciler_deleted_entries_total: 'comes with the removal of stale flows',
-  kubeproxy_conntrack_reconciler_sync_duration_seconds: 'comes with the removal of stale flows',
   kubeproxy_iptables_ct_state_invalid_dropped_packets_total: 'comes with nfacct objects, which not every kernel has',
   kubeproxy_iptables_localhost_nodeports_accepted_packets_total:
     'comes with nfacct objects, which not every kernel has',
@@ -164,6 +175,7 @@ beforeAll(async () => {
     commits(event);
   }
   sync.countHealthAnswer('healthz', 200);
+  flowMetrics(registry, pino({ level: 'silent' }))({ family: 'IPv4', deleted: 3, seconds: 0.02 });
   observeRequest({ verb: 'POST', host: '10.0.0.1:6443', code: 201, seconds: 0.2 });
   observeRequest({ verb: 'GET', host: '10.0.0.1:6443', code: 200, seconds: undefined });
   observeRequest({ verb: 'GET', host: '10.0.0.1:6443', code: '<error>', seconds: 61 });

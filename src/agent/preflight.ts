@@ -13,7 +13,7 @@ export type UsableFamilies = ReadonlyMap<IpFamily, DetectedVariant>;
 /**
  * Looks at the machine before anything is changed.
  *
- * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_IPTABLES when not even IPv4 has a working iptables
+ * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_IPTABLES when no family has a working iptables
  */
 export async function preflight(
   variant: IptablesVariant | 'auto',
@@ -29,17 +29,18 @@ export async function preflight(
   warnAboutBridges(logger);
   const families = new Map<IpFamily, DetectedVariant>();
   const wanted = variant === 'auto' ? undefined : variant;
-  families.set('IPv4', await detectVariant('IPv4', exec, wanted));
   const missing = whyNoIpv6();
-  if (missing) {
-    logger.info({ reason: missing }, 'IPv6 is not served');
-    return families;
+  if (missing) logger.info({ reason: missing }, 'IPv6 is not served');
+  let failure: unknown;
+  for (const family of missing ? (['IPv4'] as const) : (['IPv4', 'IPv6'] as const)) {
+    try {
+      families.set(family, await detectVariant(family, exec, wanted));
+    } catch (error) {
+      failure ??= error;
+      logger.warn({ err: error }, `${family} is not served: its iptables does not work here`);
+    }
   }
-  try {
-    families.set('IPv6', await detectVariant('IPv6', exec, wanted));
-  } catch (error) {
-    logger.warn({ err: error }, 'IPv6 is not served: ip6tables does not work here');
-  }
+  if (families.size === 0) throw failure;
   return families;
 }
 

@@ -1,5 +1,6 @@
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
 import { NodeplaneError, systemClock } from '../core/index.ts';
+import { enableRouteLocalnet } from '../proxy/iptables/index.ts';
 import { exec } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { createLogger } from './logger.ts';
@@ -64,6 +65,9 @@ function refuseUnbuiltModes({ mode }: KubeProxyConfig): void {
 /** `--init-only`: what needs privileges, so that the container that runs afterwards can do without them. */
 export async function initialise(config: KubeProxyConfig): Promise<void> {
   const logger = createLogger(config.logging.level);
-  await preflight(config.iptablesVariant, exec, logger);
+  refuseUnbuiltModes(config);
+  const families = await preflight(config.iptablesVariant, exec, logger);
   setUpNode(config, logger);
+  // The container that writes the guarding rules may not be allowed to write this.
+  if (config.localhostNodePorts && families.has('IPv4')) enableRouteLocalnet();
 }

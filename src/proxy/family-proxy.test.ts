@@ -9,6 +9,7 @@ import type { ProxyEvent, ProxyObserver } from './events.ts';
 import { FamilyProxy, type FamilyProxyOptions } from './family-proxy.ts';
 import { Planner } from './planner.ts';
 import { samePortPlan } from './same-plan.ts';
+import type { Plan, PlanDelta } from './service-plan.ts';
 
 const SERVICE: Change = { kind: 'service' };
 const slice = (triggerTime?: number): Change => ({ kind: 'slice', triggerTime, deleted: false });
@@ -221,12 +222,57 @@ describe('the node', () => {
     expect(bench.dataplane.kernel.get('a/x:/TCP')!.clusterEndpoints.map(({ key }) => key)).toEqual(['10.0.0.2:8080']);
   });
 
+  it('keeps what it was when its object is deleted', async () => {
+    bench.store.nodes.delete('n1');
+    bench.proxy.nodeChanged();
+    await bench.clock.advance(60_000);
+    expect(bench.events).toEqual([]);
+    bench.proxy.resync();
+    await bench.clock.advance(0);
+    expect(bench.dataplane.calls[0]!.node.nodeIp).toEqual(parseIp('192.0.2.1'));
+  });
+
   it('causes nothing when what changed does not matter', async () => {
     bench.store.nodes.set('n1', makeNode('n1', { ...node('192.0.2.1'), spec: { taints: [{ key: 'any' }] } }));
     bench.proxy.nodeChanged();
     await bench.clock.advance(60_000);
     expect(bench.events).toEqual([]);
   });
+});
+
+describe('tracked flows', () => {
+  it('are told of each change before it is committed, and cleaned after each commit that succeeds', async () => {
+    const calls: string[] = [];
+    const flows = {
+      note: ({ upserted, removed, replaced = [] }: PlanDelta) =>
+        void calls.push(`note +${upserted.length} -${removed.length} ~${replaced.length}`),
+      clean: async ({ ports }: Plan) => void calls.push(`clean ${ports.size}`),
+    };
+    bench = new Bench([], { flows });
+    bench.put('a/x', '10.0.0.1');
+    await bench.settle();
+    bench.put('a/x', '10.0.0.2');
+    bench.dataplane.failNext(new Error('refused'));
+    bench.proxy.touch(['a/x'], SERVICE);
+    await bench.clock.advance(0);
+    expect(calls).toEqual(['note +1 -0 ~0', 'clean 1', 'note +1 -0 ~1']);
+    await bench.clock.advance(5_000);
+    expect(calls.slice(3)).toEqual(['note +0 -0 ~0', 'clean 1']);
+  });
+});
+
+it('serves external IPs only where that is allowed', async () => {
+  for (const [externalIps, served] of [
+    [true, 1],
+    [false, 0],
+  ] as const) {
+    bench = new Bench([], { externalIps });
+    bench.put('a/x', '10.0.0.1');
+    const service = makeService('a/x');
+    bench.store.services.set('a/x', { ...service, spec: { ...service.spec, externalIPs: ['203.0.113.1'] } });
+    await bench.settle();
+    expect(bench.dataplane.kernel.get('a/x:/TCP')!.externalIps).toHaveLength(served);
+  }
 });
 
 it('makes a full sync once in the longest interval without being asked', async () => {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
+import type { Node } from '../kube/index.ts';
 import { type Change, PendingChanges } from './changes.ts';
 import type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 import type { ProxyEventBody, ProxyObserver } from './events.ts';
@@ -23,6 +24,8 @@ export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minInterval
   readonly random?: () => number;
   readonly nodeName: string;
   readonly settings: NodeSettings;
+  /** Whether external IPs are served (feature gate AllowServiceExternalIPs). @default true */
+  readonly externalIps?: boolean;
   readonly store: ServiceStore;
   readonly dataplane: Dataplane;
   /** How often the kernel is read back and compared with what was committed. @default never */
@@ -45,6 +48,7 @@ export class FamilyProxy {
   readonly #planner: Planner;
   readonly #runner: SyncRunner;
   #started = false;
+  #lastNode: Node | undefined;
   /** What the current run is at, and since when: told if it fails. */
   #stage: 'plan' | 'commit' = 'plan';
   #runBegan = 0;
@@ -55,7 +59,10 @@ export class FamilyProxy {
     this.#options = options;
     this.#family = dataplane.family;
     this.#changes = new PendingChanges(clock.now());
-    this.#planner = new Planner({ family: this.#family, nodeName, ...this.#lookAtNode() });
+    this.#planner = new Planner({
+      ...{ family: this.#family, nodeName, externalIps: options.externalIps ?? true },
+      ...this.#lookAtNode(),
+    });
     this.#runner = new SyncRunner({
       ...options,
       run: (full) => this.#run(full),
@@ -182,7 +189,9 @@ export class FamilyProxy {
 
   #lookAtNode(): { node: ReturnType<typeof makeNodePlan>; zone: string } {
     const { store, nodeName, settings, localAddresses } = this.#options;
-    const node = store.node(nodeName);
+    // A Node object that is deleted, to be registered again perhaps, takes nothing away from a node that runs.
+    this.#lastNode = store.node(nodeName) ?? this.#lastNode;
+    const node = this.#lastNode;
     const plan = makeNodePlan({ family: this.#family, node, settings, localAddresses: localAddresses() });
     return { node: plan, zone: zoneOf(node) };
   }

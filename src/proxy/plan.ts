@@ -9,6 +9,8 @@ import { isExternallyAccessible, type ServicePort, servicePortsOf } from './serv
 /** What planning a Service depends on besides its objects: the family and where we are. */
 export interface PlanContext extends Place {
   readonly family: IpFamily;
+  /** Whether external IPs are served (feature gate AllowServiceExternalIPs). @default true */
+  readonly externalIps?: boolean;
 }
 
 /** A Service with its endpoints, ready for any dataplane. */
@@ -34,7 +36,7 @@ export function planService(
   context: PlanContext,
 ): ServicePlan {
   if (!service) return NOTHING;
-  const { ports, problems } = servicePortsOf(service, context.family);
+  const { ports, problems } = servicePortsOf(service, context.family, { externalIps: context.externalIps ?? true });
   if (ports.length === 0) return { ports: [], problems };
   const endpoints = endpointsOf(slices, context.family, context.nodeName);
   const healthCheck = serviceHealthCheck(ports, endpoints);

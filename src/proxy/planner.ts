@@ -29,6 +29,8 @@ export interface PlannerOptions {
   /** Where the node is until `setNode` says otherwise. @default '' */
   readonly zone?: string;
   readonly node: NodePlan;
+  /** Whether external IPs are served. @default true */
+  readonly externalIps?: boolean;
 }
 
 /**
@@ -38,6 +40,7 @@ export interface PlannerOptions {
 export class Planner {
   readonly #family: IpFamily;
   readonly #nodeName: string;
+  readonly #externalIps: boolean;
   readonly #ports = new Map<string, ServicePortPlan>();
   readonly #services = new Map<string, ServicePlan>();
   readonly #healthChecks = new Map<string, ServiceHealthCheck>();
@@ -45,9 +48,10 @@ export class Planner {
   #zone: string;
   #plan: Plan;
 
-  constructor({ family, nodeName, zone = '', node }: PlannerOptions) {
+  constructor({ family, nodeName, zone = '', node, externalIps = true }: PlannerOptions) {
     this.#family = family;
     this.#nodeName = nodeName;
+    this.#externalIps = externalIps;
     this.#zone = zone;
     this.#plan = { family, node, ports: this.#ports };
   }
@@ -109,7 +113,10 @@ export class Planner {
 
   #planOne(serviceName: string, before: ServicePlan | undefined, store: ServiceStore): ServicePlan {
     try {
-      const context = { family: this.#family, nodeName: this.#nodeName, zone: this.#zone };
+      const context = {
+        ...{ family: this.#family, nodeName: this.#nodeName, zone: this.#zone },
+        externalIps: this.#externalIps,
+      };
       const service = store.service(serviceName);
       return planService(service, service ? store.slices(serviceName) : [], context);
     } catch (error) {

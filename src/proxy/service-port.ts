@@ -40,15 +40,27 @@ const PROTOCOLS: readonly string[] = ['TCP', 'UDP', 'SCTP'] satisfies Protocol[]
 /**
  * The ports of a Service in one family; none when the Service has no ClusterIP of the family (then its other addresses
  * of the family are ignored too, as kube-proxy does), is headless, or only a DNS alias. Never throws for bad values.
+ *
+ * @param allowed what Services may ask for; external IPs let anybody who may create Services take over traffic to any
+ *   address (CVE-2020-8554)
  */
-export function servicePortsOf(service: Service, family: IpFamily): ServicePorts {
+export function servicePortsOf(
+  service: Service,
+  family: IpFamily,
+  allowed: { readonly externalIps: boolean } = { externalIps: true },
+): ServicePorts {
   const problems: string[] = [];
   const clusterIp = clusterIpOf(service, family, problems);
   if (!clusterIp) return { ports: [], problems };
 
   const { spec } = service;
   const serviceName = objectName(service);
-  const externalIps = addressesOf(spec.externalIPs ?? [], family, 'spec.externalIPs', problems);
+  const externalIps = addressesOf(
+    allowed.externalIps ? (spec.externalIPs ?? []) : [],
+    family,
+    'spec.externalIPs',
+    problems,
+  );
   const { loadBalancerVips, sourceRanges } = loadBalancerOf(service, family, problems);
   const affinitySeconds = affinityOf(service, problems);
   const healthCheckNodePort = healthCheckNodePortOf(service, problems);

@@ -106,9 +106,9 @@ function compileClaims(port: ServicePortPlan, names: ServiceChainNames): readonl
     claim('healthChecks', portKey('tcp', port.healthCheckNodePort), { ...parts, comment });
   }
 
-  // Only a pod of this node can reach itself through a Service of this node.
-  for (const { ip, isLocal } of [...port.clusterEndpoints, ...port.localEndpoints]) {
-    if (!isLocal) continue;
+  // Only a pod of this node can reach itself through a Service of this node; one without a place may be.
+  for (const { ip, isLocal, placeUnknown } of [...port.clusterEndpoints, ...port.localEndpoints]) {
+    if (!isLocal && !placeUnknown) continue;
     const parts = { source: hostMatch('-s', ip), destination: hostMatch('-d', ip) };
     claim('hairpin', addressKey(ip), { ...parts, target: '-j KUBE-MARK-MASQ' });
   }

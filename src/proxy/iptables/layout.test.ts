@@ -182,6 +182,18 @@ describe('a first packet', () => {
     }
   });
 
+  it('of a pod that may be here to itself is masqueraded too', () => {
+    const remote = samplePort({ name: 'n/x', clusterIp: '10.96.99.2', remote: ['10.244.9.1:80'] });
+    const clusterEndpoints = remote.clusterEndpoints.map((endpoint) => ({ ...endpoint, placeUnknown: true }));
+    const self = { source: '10.244.9.1', destination: '10.244.9.1', protocol: 'tcp', port: 80 } as const;
+    for (const [port, masqueraded] of [
+      [remote, false],
+      [{ ...remote, clusterEndpoints }, true],
+    ] as const) {
+      expect(rulesetOf('IPv4', node, [port]).walk('nat', 'KUBE-SEP-HAIRPIN', self).masqueraded).toBe(masqueraded);
+    }
+  });
+
   it('meets few rules, of thousands of Services', () => {
     const many = Array.from({ length: 5000 }, (_, n) =>
       samplePort({
