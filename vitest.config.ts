@@ -11,6 +11,8 @@ export default defineConfig({
           include: ['test/lab/**/*.test.ts', 'test/dataplane/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          // What is waited for comes in milliseconds on a quiet machine; a busy one may take its time.
+          expect: { poll: { timeout: 20_000, interval: 20 } },
           // One process a file: entering a network namespace is a property of the thread.
           pool: 'forks',
           maxWorkers: 2,
