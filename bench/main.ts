@@ -1,26 +1,39 @@
 import { removeAll } from '../test/lab/lab.ts';
-import { benchIptables } from './iptables.ts';
+import { benchFirstPacket } from './first-packet.ts';
+import { benchIncremental } from './incremental.ts';
+import { benchIptables, benchIptablesNft5000 } from './iptables.ts';
 import { benchManifestEdit } from './manifest-edit.ts';
+import { benchMemory } from './memory.ts';
 import { benchScale } from './scale.ts';
 
-/** `npm run bench` runs all of them, `npm run bench -- NAME …` some. */
-const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = {
-  iptables: benchIptables,
-  'manifest-edit': benchManifestEdit,
-  // The last: it moves this process into a network namespace.
-  scale: benchScale,
+interface Benchmark {
+  readonly run: () => Promise<void>;
+  /** Takes minutes: it runs only when it is named. @default false */
+  readonly slow?: boolean;
+}
+
+/** `npm run bench` runs all but the slow ones, `npm run bench -- NAME …` some. */
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
+  iptables: { run: benchIptables },
+  'iptables-nft-5000': { run: benchIptablesNft5000, slow: true },
+  incremental: { run: benchIncremental },
+  'first-packet': { run: benchFirstPacket },
+  'manifest-edit': { run: benchManifestEdit },
+  scale: { run: benchScale },
+  memory: { run: benchMemory },
 };
 
 async function main(names: readonly string[]): Promise<void> {
-  for (const name of names) {
-    const run = BENCHMARKS[name];
-    if (!run) throw new Error(`Cannot run benchmark "${name}": there are ${Object.keys(BENCHMARKS).join(', ')}`);
-    await run();
+  const unknown = names.find((name) => !Object.hasOwn(BENCHMARKS, name));
+  if (unknown !== undefined) {
+    throw new Error(`Cannot run benchmark "${unknown}": there are ${Object.keys(BENCHMARKS).join(', ')}`);
   }
+  for (const name of names) await BENCHMARKS[name]!.run();
 }
 
 const named = process.argv.slice(2);
-main(named.length > 0 ? named : Object.keys(BENCHMARKS))
+const standard = Object.keys(BENCHMARKS).filter((name) => !BENCHMARKS[name]!.slow);
+main(named.length > 0 ? named : standard)
   .finally(removeAll)
   .catch((error: unknown) => {
     process.stderr.write(`${String(error)}\n`);

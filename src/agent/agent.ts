@@ -11,6 +11,7 @@ import {
 import { type Clock, type IpFamily, NodeplaneError } from '../core/index.ts';
 import { EventRecorder, type Node, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
 import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
+import { setUpAccounting } from './accounting.ts';
 import { registerComponentMetrics } from './component-metrics.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family } from './family.ts';
@@ -103,11 +104,12 @@ export class Agent {
       ...(this.#recorder ? [recordProxyEvents(this.#recorder)] : []),
     ];
     const countCleaning = flowMetrics(registry, logger);
+    const accounting = setUpAccounting(registry, logger);
     this.#families = new Map(
       [...families].map(([family, variant]) => [
         family,
         createFamily({
-          ...{ config, family, variant, clock, logger, observers },
+          ...{ config, family, variant, clock, logger, observers, accounting },
           ...{ store: this.#store, health: this.#health, recorder: this.#recorder, cleaned: countCleaning },
         }),
       ]),

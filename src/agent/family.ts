@@ -34,6 +34,8 @@ export interface FamilyOptions {
   /** Undefined without an API server. */
   readonly recorder: EventRecorder | undefined;
   readonly observers: readonly ProxyObserver[];
+  /** Whether the rules' named counters exist. */
+  readonly accounting: boolean;
   /** Told about each cleaning of tracked flows. */
   readonly cleaned: (cleaning: FlowCleaning) => void;
 }
@@ -45,7 +47,7 @@ export interface Family {
 }
 
 export function createFamily(options: FamilyOptions): Family {
-  const { config, family, variant, store, clock, logger, health, recorder, observers, cleaned } = options;
+  const { config, family, variant, store, clock, logger, health, recorder, observers, accounting, cleaned } = options;
   const { syncPeriodMs, minSyncPeriodMs, nodeName } = config;
   const table = openFlowTable();
   const cleaner = new FlowCleaner({ family, table, clock });
@@ -61,7 +63,7 @@ export function createFamily(options: FamilyOptions): Family {
     externalIps: isEnabled(config.featureGates, 'AllowServiceExternalIPs'),
     store,
     dataplane: new IptablesDataplane({
-      ...{ family, variant: variant.variant, exec, dropInvalid: !isConntrackLiberal() },
+      ...{ family, variant: variant.variant, exec, dropInvalid: !isConntrackLiberal(), accounting },
       ...(variant.otherHoldsServices && { otherVariant: tellOtherVariant(family, logger) }),
     }),
     localAddresses,

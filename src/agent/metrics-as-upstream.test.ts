@@ -131,9 +131,10 @@ const CLAIMED: Readonly<Record<string, Shape>> = {
 
 /** kube-proxy has these too; ours does not. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
-  kubeproxy_iptables_ct_state_invalid_dropped_packets_total: 'comes with nfacct objects, which not every kernel has',
+  kubeproxy_iptables_ct_state_invalid_dropped_packets_total:
+    'shown where the kernel has nfacct: src/agent/accounting.ts, test/lab/agent',
   kubeproxy_iptables_localhost_nodeports_accepted_packets_total:
-    'comes with nfacct objects, which not every kernel has',
+    'shown where the kernel has nfacct: src/agent/accounting.ts, test/lab/agent',
   process_network_receive_bytes_total: 'counts the whole network namespace, which node_exporter has by interface',
   process_network_transmit_bytes_total: 'counts the whole network namespace, which node_exporter has by interface',
   process_virtual_memory_max_bytes: 'no limit is set on it',

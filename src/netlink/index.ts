@@ -1,7 +1,8 @@
 // The conversation.
 export type { Attribute } from './attribute.ts';
 export { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
-// ctnetlink.
+// nfacct and ctnetlink.
+export { type Accounting, ensureAccounting, getAccounting } from './netfilter/accounting.ts';
 export {
   deleteFlows,
   type FlowDestination,

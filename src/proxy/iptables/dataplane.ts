@@ -34,6 +34,8 @@ export interface IptablesDataplaneOptions {
    * the agent started. @default true
    */
   readonly dropInvalid?: boolean;
+  /** Whether the named counters of `COUNTERS` exist in this namespace, to be counted into. @default false */
+  readonly accounting?: boolean;
   /** Given when the other variant holds a proxy's rules (`DetectedVariant.otherHoldsServices`). @default leave it alone */
   readonly otherVariant?: OtherVariant;
 }
@@ -66,6 +68,7 @@ export class IptablesDataplane implements Dataplane {
   private readonly tool: IptablesTool;
   private readonly otherTool: IptablesTool;
   private readonly dropInvalid: boolean;
+  private readonly accounting: boolean;
   /** Undefined when there is nothing to clean up in it, or no longer. */
   private otherVariant: OtherVariant | undefined;
   /** Undefined before the first resync and after a failure: the kernel may hold the old or the new state. */
@@ -74,9 +77,10 @@ export class IptablesDataplane implements Dataplane {
   private readonly refused = new Map<string, LeftOutPort>();
 
   constructor(options: IptablesDataplaneOptions) {
-    const { family, variant, exec = runProgram, dropInvalid = true, otherVariant } = options;
+    const { family, variant, exec = runProgram, dropInvalid = true, accounting = false, otherVariant } = options;
     this.family = family;
     this.dropInvalid = dropInvalid;
+    this.accounting = accounting;
     this.otherVariant = otherVariant;
     this.tool = iptablesTool(family, variant, exec);
     this.otherTool = iptablesTool(family, variant === 'nft' ? 'legacy' : 'nft', exec);
@@ -137,7 +141,8 @@ export class IptablesDataplane implements Dataplane {
     this.committed = undefined;
     // The programs read the kernel while we compile.
     let reading = this.readKernel();
-    const layout = new Layout({ family: this.family, node: plan.node, dropInvalid: this.dropInvalid });
+    const { family, dropInvalid, accounting } = this;
+    const layout = new Layout({ family, node: plan.node, dropInvalid, accounting });
     for (const port of plan.ports.values()) if (!this.refused.has(port.key)) layout.upsert(port);
     const jumps = wantedJumps(this.family, plan.node);
     const next = { node: plan.node, layout, chains: emptyChainSet(), totals: { filter: 0, nat: 0 } };

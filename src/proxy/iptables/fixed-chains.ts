@@ -67,12 +67,24 @@ function jump(table: Table, chain: string, to: string, comment: string, connecti
   return { table, chain, to, rule: connections ? `-m conntrack --ctstate NEW ${target}` : target };
 }
 
+/** kube-proxy's named counters (nfacct), which monitoring reads by these names. */
+export const COUNTERS = {
+  invalidDropped: 'ct_state_invalid_dropped_pkts',
+  loopbackAccepted: 'localhost_nps_accepted_pkts',
+} as const;
+
+function countMatch(counter: string): string {
+  return `-m nfacct --nfacct-name ${counter}`;
+}
+
 /** What the fixed chains depend on. */
 export interface FixedChainOptions {
   readonly family: IpFamily;
   readonly node: NodePlan;
   /** Drop packets conntrack calls INVALID; not wanted with nf_conntrack_tcp_be_liberal. */
   readonly dropInvalid: boolean;
+  /** Count into the named counters of `COUNTERS`, which exist. */
+  readonly accounting: boolean;
 }
 
 /** A chain packets enter by: the roots of its trees, and the rules behind them. */
@@ -95,19 +107,20 @@ export function entryChains(options: FixedChainOptions): readonly EntryChain[] {
     entry('filter', 'KUBE-EXTERNAL-SERVICES', { trees: ['refusedExternalVips', 'refusedNodePorts'] }),
     entry('filter', 'KUBE-NODEPORTS', { trees: ['healthChecks'] }),
     entry('filter', 'KUBE-PROXY-FIREWALL', { trees: ['restrictedVips'] }),
-    entry('filter', 'KUBE-FORWARD', { after: forwardRules(mark, options.dropInvalid) }),
+    entry('filter', 'KUBE-FORWARD', { after: forwardRules(mark, options) }),
     entry('nat', 'KUBE-SERVICES', { trees: ['serviceVips'], after: nodePortEntry(options) }),
     entry('nat', 'KUBE-NODEPORTS', { trees: ['nodePorts'] }),
     entry('nat', HAIRPIN_CHAIN, { trees: ['hairpin'] }),
     entry('nat', 'KUBE-MARK-MASQ', { after: [formatRule({ target: `-j MARK --set-xmark ${mark}/${mark}` })] }),
-    entry('nat', 'KUBE-POSTROUTING', { after: postroutingRules(mark) }),
+    entry('nat', 'KUBE-POSTROUTING', { after: postroutingRules(mark, options) }),
   ];
 }
 
-function forwardRules(mark: string, dropInvalid: boolean): string[] {
+function forwardRules(mark: string, { dropInvalid, accounting }: FixedChainOptions): string[] {
+  const invalidCount = accounting ? ` ${countMatch(COUNTERS.invalidDropped)}` : '';
   const rules: RuleParts[] = [
     // An answer conntrack does not recognise would reach the client with the endpoint's address and be reset.
-    ...(dropInvalid ? [{ match: '-m conntrack --ctstate INVALID', target: '-j DROP' }] : []),
+    ...(dropInvalid ? [{ match: `-m conntrack --ctstate INVALID${invalidCount}`, target: '-j DROP' }] : []),
     { comment: 'kubernetes forwarding rules', match: `-m mark --mark ${mark}/${mark}`, target: '-j ACCEPT' },
     {
       comment: 'kubernetes forwarding conntrack rule',
@@ -118,8 +131,12 @@ function forwardRules(mark: string, dropInvalid: boolean): string[] {
   return rules.map(formatRule);
 }
 
-function postroutingRules(mark: string): string[] {
+function postroutingRules(mark: string, { family, node, accounting }: FixedChainOptions): string[] {
+  const fromLoopback = '-m conntrack --ctstate DNAT --ctorigdst 127.0.0.0/8';
+  const countsLoopback = accounting && hasLoopbackNodePorts(family, node);
   const rules: RuleParts[] = [
+    // kube-proxy counts in one more rule for each NodePort; what was sent to loopback and translated is the same.
+    ...(countsLoopback ? [{ match: `${fromLoopback} ${countMatch(COUNTERS.loopbackAccepted)}` }] : []),
     // A pod that reached itself: it would answer itself directly, past the translation.
     { match: '-m conntrack --ctstate DNAT', target: `-j ${HAIRPIN_CHAIN}` },
     { match: `-m mark ! --mark ${mark}/${mark}`, target: '-j RETURN' },

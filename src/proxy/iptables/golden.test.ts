@@ -14,7 +14,7 @@ import { planChanges } from './transaction.ts';
 const FOLDER = join(dirname(fileURLToPath(import.meta.url)), '../../../test/golden/iptables');
 
 function rulesetOf(plan: Plan): string {
-  const layout = new Layout({ family: plan.family, node: plan.node, dropInvalid: true });
+  const layout = new Layout({ family: plan.family, node: plan.node, dropInvalid: true, accounting: false });
   for (const port of plan.ports.values()) layout.upsert(port);
   const changes = planChanges(emptyChainSet(), layout.takeEdits());
   const tables = changes.map(({ table, write }) => {

@@ -11,7 +11,7 @@ import { planChanges } from './transaction.ts';
 
 /** A layout and what its edits so far add up to. */
 function follow(family: IpFamily, node: NodePlan) {
-  const layout = new Layout({ family, node, dropInvalid: true });
+  const layout = new Layout({ family, node, dropInvalid: true, accounting: false });
   const chains = emptyChainSet();
   const settle = () => {
     const changes = planChanges(chains, layout.takeEdits());

@@ -12,6 +12,8 @@ export interface LayoutOptions {
   readonly node: NodePlan;
   /** Drop packets conntrack calls INVALID. */
   readonly dropInvalid: boolean;
+  /** Count into named counters. */
+  readonly accounting: boolean;
 }
 
 /**

@@ -25,7 +25,8 @@ export function parseSave(text: string): ReadonlyMap<string, SavedTable> {
     } else if (line.startsWith('-A ')) {
       const end = line.indexOf(' ', 3);
       const name = end < 0 ? line.slice(3) : line.slice(3, end);
-      chains.get(name)?.rules.push(end < 0 ? '' : line.slice(end + 1));
+      // iptables 1.8 prints this option with two blanks behind it.
+      chains.get(name)?.rules.push(end < 0 ? '' : line.slice(end + 1).replace('--nfacct-name  ', '--nfacct-name '));
     }
   }
   return tables;

@@ -130,6 +130,9 @@ describe('nodeplane agent', () => {
       status: { IPv4: { healthy: true }, IPv6: { healthy: true } },
     });
     expect((await get('http://127.0.0.1:10249/proxyMode')).body).toBe('iptables');
+    // This kernel has nfacct: the rules count, and the counts are shown.
+    expect(await metrics()).toMatch(/^kubeproxy_iptables_ct_state_invalid_dropped_packets_total 0$/m);
+    expect(await metrics()).toMatch(/^kubeproxy_iptables_localhost_nodeports_accepted_packets_total 0$/m);
     expect(await metrics()).toMatch(/^kubeproxy_sync_proxy_rules_last_timestamp_seconds\{ip_family="IPv6"\} \d/m);
   });
 

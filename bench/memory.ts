@@ -1,0 +1,61 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Agent } from '../test/lab/lab.ts';
+import { type ApiCluster, peakResidentMiB, residentMiB, syncTimes, withApiCluster } from './api-cluster.ts';
+import { type Figure, report } from './report.ts';
+
+const SERVICES = 10_000;
+/** Made twice: what the second half adds is growth, what the first adds may be the young heap finding its size. */
+const CHANGES_PER_HALF = 10_000;
+const BURST = 500;
+const PAUSE_MS = 300;
+/** Longer than the default least interval between syncs. */
+const QUIET_MS = 3000;
+
+/**
+ * Resident memory of the built kube-proxy at 10,000 Services of ten endpoints, and after 20,000 slice updates in
+ * bursts. The peer of the first figure is the real kube-proxy 1.36.2, of the others the program itself before.
+ */
+export function benchMemory(): Promise<void> {
+  return withApiCluster(SERVICES, async (cluster) => {
+    const { node, kubeconfig } = cluster;
+    // The kubelet's hint; kube-proxy's command line knows no variants.
+    node.namespace.run('iptables-legacy', '-t', 'mangle', '-N', 'KUBE-IPTABLES-HINT');
+    const agent = await node.startAgent({ program: 'kube-proxy', flags: ['--kubeconfig', kubeconfig] });
+    await delay(QUIET_MS);
+    const start = residentMiB(agent);
+    const afterHalf = await changeInBursts(cluster, agent, 0);
+    const afterAll = await changeInBursts(cluster, agent, CHANGES_PER_HALF);
+    const peak = peakResidentMiB(agent);
+    await agent.stop();
+
+    const figure = (what: string, ours: number, peer: number, peerName: string): Figure => ({
+      ...{ what, unit: 'MiB', ours, peer, peerName },
+    });
+    const [half, all] = [CHANGES_PER_HALF, 2 * CHANGES_PER_HALF];
+    report(`memory, ${SERVICES} x 10, legacy`, [
+      {
+        ...figure('resident after the first sync', start, 305, 'kube-proxy 1.36.2, measured elsewhere'),
+        target: 'at most 300 MiB',
+      },
+      figure(`resident after ${half} changes`, afterHalf, start, 'after the first sync'),
+      { ...figure(`resident after ${all} changes`, afterAll, afterHalf, `after ${half} changes`), target: 'no growth' },
+      figure('most ever resident', peak, 440, 'kube-proxy 1.36.2 after changes, measured elsewhere'),
+    ]);
+  });
+}
+
+/** Makes half of the changes, to one Service after the other, and waits until the agent is at rest. */
+async function changeInBursts(cluster: ApiCluster, agent: Agent, begin: number): Promise<number> {
+  const syncsBefore = syncTimes(agent, false).length;
+  for (let done = begin; done < begin + CHANGES_PER_HALF; done += BURST) {
+    for (let n = done; n < done + BURST; n++) cluster.change(n % SERVICES, 1 + Math.floor(n / SERVICES));
+    await delay(PAUSE_MS);
+    cluster.compact();
+  }
+  for (let before = -1, now = syncsBefore; now !== before || now === syncsBefore; ) {
+    await delay(QUIET_MS);
+    before = now;
+    now = syncTimes(agent, false).length;
+  }
+  return residentMiB(agent);
+}

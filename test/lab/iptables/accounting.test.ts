@@ -1,0 +1,40 @@
+import { afterAll, expect, it } from 'vitest';
+import { ensureAccounting, getAccounting, NETLINK_NETFILTER, Netlink } from '../../../src/netlink/index.ts';
+import { COUNTERS, IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
+import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
+import { inNetns } from '../../../src/sys/index.ts';
+import { createNamespace, removeAll } from '../namespace.ts';
+import { execIn, saved, useOwnLockFile } from './fixtures.ts';
+import { sampleNode, samplePlan, samplePort } from './sample-plan.ts';
+
+useOwnLockFile();
+afterAll(removeAll);
+
+it.each(['legacy', 'nft'] as IptablesVariant[])(
+  '%s: rules count into named counters, which verify as written',
+  async (variant) => {
+    const namespace = createNamespace(`accounting-${variant}`);
+    const exec = execIn(namespace);
+    const netlink = inNetns(namespace.path, () => Netlink.open(NETLINK_NETFILTER));
+    expect(getAccounting(netlink, COUNTERS.invalidDropped)).toBeUndefined();
+    for (const name of [...Object.values(COUNTERS), ...Object.values(COUNTERS)]) ensureAccounting(netlink, name);
+    expect(getAccounting(netlink, COUNTERS.loopbackAccepted)).toEqual({ packets: 0n, bytes: 0n });
+
+    const dataplane = new IptablesDataplane({ family: 'IPv4', variant, exec, accounting: true });
+    const web = samplePort({ name: 'a/web', clusterIp: '10.96.0.10', nodePort: 30080, remote: ['10.244.1.5:8080'] });
+    await dataplane.resync(samplePlan('IPv4', sampleNode({ loopbackNodePorts: true }), [web]));
+    expect(await dataplane.verify()).toEqual([]);
+    const rules = Object.values(await saved(exec, 'IPv4', variant)).flat();
+    for (const name of Object.values(COUNTERS)) expect(rules.join('\n')).toContain(`-m nfacct --nfacct-name ${name}`);
+
+    // A connection that nobody answers, from loopback to a NodePort of loopback: its first packet counts once.
+    namespace.run('ip', 'link', 'set', 'lo', 'up');
+    namespace.run('ip', 'link', 'add', 'up0', 'type', 'veth', 'peer', 'name', 'up1');
+    for (const link of ['up0', 'up1']) namespace.run('ip', 'link', 'set', link, 'up');
+    namespace.run('ip', 'route', 'add', '10.244.0.0/16', 'dev', 'up0');
+    namespace.run('sysctl', '-qw', 'net.ipv4.conf.all.route_localnet=1');
+    await exec('bash', ['-c', 'timeout 0.3 bash -c "</dev/tcp/127.0.0.1/30080"']);
+    await expect.poll(() => getAccounting(netlink, COUNTERS.loopbackAccepted)?.packets).toBe(1n);
+    netlink.close();
+  },
+);
