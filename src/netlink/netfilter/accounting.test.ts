@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { FakeNetlink, refuse } from '../../../test/fakes/fake-netlink.ts';
+import { FakeNetlink, frame, refuse } from '../../../test/fakes/fake-netlink.ts';
 import { NodeplaneError } from '../../core/index.ts';
 import { Netlink } from '../netlink.ts';
 import { accountingRequest, decodeAccounting, ensureAccounting, getAccounting } from './accounting.ts';
@@ -19,7 +19,7 @@ it('reads packets and bytes, 64 bits each in network order', () => {
 
 it('takes the kernel’s EBUSY for "exists" and its ENOENT for "none", and passes everything else on', () => {
   const refusing = (errno: number) =>
-    new Netlink(new FakeNetlink((requests) => requests.map((request) => refuse(request, errno))));
+    new Netlink(new FakeNetlink((requests) => [frame(...requests.map((request) => refuse(request, errno)))]));
   expect(() => ensureAccounting(refusing(16), 'a')).not.toThrow();
   expect(() => ensureAccounting(refusing(22), 'a')).toThrow(/NFNL_MSG_ACCT_NEW counter "a".*EINVAL/);
   expect(getAccounting(refusing(2), 'a')).toBeUndefined();
