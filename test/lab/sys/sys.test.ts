@@ -40,7 +40,7 @@ describe('inNetns', () => {
     );
     // Only descriptors of namespaces: the test runner opens and closes others meanwhile.
     const open = () =>
-      execFileSync('ls', ['-l', `/proc/${process.pid}/fd`], { encoding: 'utf8' }).match(/net:\[/g)?.length;
+      execFileSync('ls', ['-l', `/proc/${process.pid}/fd`], { encoding: 'utf8' }).match(/net:\[|\/netns\//g)?.length;
     const before = open();
     for (let i = 0; i < 20; i++) inNetns(path, () => 1);
     expect(open()).toBe(before);
