@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { programName } from '../src/proxy/rules/index.ts';
 import { exec } from '../src/sys/index.ts';
+import { useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
 import { residentMiB, syncTimes, withApiCluster } from './api-cluster.ts';
 import { samplePorts } from './cluster.ts';
 import { median, report } from './report.ts';
@@ -18,6 +19,7 @@ const VARIANT = 'legacy';
  * the same situation (147 to 212 MiB at 5,000 x 10).
  */
 export function benchScale(): Promise<void> {
+  useOwnLockFile();
   return withApiCluster(SERVICES, async ({ node, kubeconfig, change }) => {
     const startedAt = Date.now();
     const flags = ['--kubeconfig', kubeconfig, '--iptables-min-sync-period', '0s', '--iptables-variant', VARIANT];
