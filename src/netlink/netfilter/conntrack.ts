@@ -67,8 +67,7 @@ export function* walkFlows(netlink: Netlink, listing: FlowListing): Generator<Fl
 /** The request behind `listFlows`. */
 export function flowListing({ family, destination, protocol = destination?.protocol }: FlowListing): NetlinkRequest {
   const ip = destination?.ip;
-  // Comparing IPv6 addresses, the kernel lists the flows that differ: ctnetlink_filter_match_tuple of Linux 5.8 to 6.18
-  // takes ipv6_addr_cmp the wrong way round.
+  // With an IPv6 address in the filter, Linux 6.18 did not list the flow that has it (seen in the lab).
   const ipv4 = ip?.family === 'IPv4' ? ip : undefined;
   const flags =
     (protocol === undefined ? 0 : CTA_FILTER_F_PROTO_NUM) |
