@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isNotFound } from '../../../src/core/index.ts';
@@ -39,13 +40,19 @@ describe('inNetns', () => {
       /Cannot enter network namespace "\/proc\/self\/status"/,
     );
     // Only descriptors of namespaces: the test runner opens and closes others meanwhile.
-    const open = () =>
-      execFileSync('ls', ['-l', `/proc/${process.pid}/fd`], { encoding: 'utf8' }).match(/net:\[|\/netns\//g)?.length;
+    const isNamespace = (descriptor: string): boolean => {
+      try {
+        return /^net:\[|\/netns\//.test(readlinkSync(`/proc/self/fd/${descriptor}`));
+      } catch {
+        return false; // closed since the folder was listed
+      }
+    };
+    const open = () => readdirSync('/proc/self/fd').filter(isNamespace).length;
     const before = open();
     for (let i = 0; i < 20; i++) inNetns(path, () => 1);
     expect(open()).toBe(before);
     const held = openNetns(path);
-    expect(open()).toBe((before ?? 0) + 1);
+    expect(open()).toBe(before + 1);
     held.close();
   });
 });
