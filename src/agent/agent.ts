@@ -11,17 +11,18 @@ import {
 import { type Clock, type IpFamily, NodeplaneError } from '../core/index.ts';
 import { EventRecorder, type Node, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
 import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
-import { setUpAccounting } from './accounting.ts';
+import { exec } from '../sys/index.ts';
 import { registerComponentMetrics } from './component-metrics.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family } from './family.ts';
 import { HttpServer, type Pages } from './http-server.ts';
 import type { Logger } from './logger.ts';
+import type { PreparedMode } from './modes/prepared-mode.ts';
+import { removeOtherModes } from './modes/remove-others.ts';
 import { nodeplaneMetrics } from './nodeplane-metrics.ts';
 import { type AgentSource, createSource } from './object-source.ts';
 import { logApiEvents, logProxyEvents, logSourceProblems, recordProxyEvents } from './observe.ts';
 import { healthPages, metricsPages } from './pages.ts';
-import type { UsableFamilies } from './preflight.ts';
 import { restClientObserver } from './rest-client-metrics.ts';
 
 /** The name kube-proxy goes by in Events and pages, which tools look for. */
@@ -31,7 +32,7 @@ const COMPONENT = 'kube-proxy';
 export interface AgentOptions {
   readonly program: Program;
   readonly config: KubeProxyConfig;
-  readonly families: UsableFamilies;
+  readonly prepared: PreparedMode;
   /** Of nodeplane. */
   readonly version: string;
   readonly logger: Logger;
@@ -73,7 +74,7 @@ export class Agent {
   }
 
   private constructor(options: AgentOptions, source: AgentSource, registry: Registry) {
-    const { config, families, version, logger, clock } = options;
+    const { config, prepared, version, logger, clock } = options;
     const { mode, nodeName } = config;
     this.#config = config;
     this.#logger = logger;
@@ -104,13 +105,14 @@ export class Agent {
       ...(this.#recorder ? [recordProxyEvents(this.#recorder)] : []),
     ];
     const countCleaning = flowMetrics(registry, logger);
-    const accounting = setUpAccounting(registry, logger);
+    const createDataplane = prepared.begin(registry);
     this.#families = new Map(
-      [...families].map(([family, variant]) => [
+      prepared.families.map((family) => [
         family,
         createFamily({
-          ...{ config, family, variant, clock, logger, observers, accounting },
+          ...{ config, family, createDataplane, clock, logger, observers },
           ...{ store: this.#store, health: this.#health, recorder: this.#recorder, cleaned: countCleaning },
+          standing: () => void removeOtherModes(mode, family, exec, logger),
         }),
       ]),
     );

@@ -3,21 +3,20 @@ import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
 import type { EventRecorder, ObjectStore } from '../kube/index.ts';
 import { listAddresses, Netlink } from '../netlink/index.ts';
 import {
+  type Dataplane,
   FamilyProxy,
   type NodeSettings,
   nodePortAddressTest,
   type ProxyHealth,
   type ProxyObserver,
 } from '../proxy/index.ts';
-import { enableRouteLocalnet, IptablesDataplane, type OtherVariant } from '../proxy/iptables/index.ts';
-import type { DetectedVariant } from '../proxy/rules/index.ts';
-import { exec } from '../sys/index.ts';
+import { enableRouteLocalnet } from '../proxy/iptables/index.ts';
 import { FlowCleaner, type FlowCleaning } from './conntrack/flow-cleaner.ts';
 import { openFlowTable } from './conntrack/flow-table.ts';
 import { reportHealthCheckFailures } from './health-check-failures.ts';
 import { HealthCheckPorts } from './health-check-ports.ts';
 import type { Logger } from './logger.ts';
-import { isConntrackLiberal } from './preflight.ts';
+import type { DataplaneHooks } from './modes/prepared-mode.ts';
 
 /** kube-proxy's: a full sync is made after this long without one. */
 const MAX_SYNC_INTERVAL_MS = 3_600_000;
@@ -26,7 +25,7 @@ const FIRST_RETRY_MS = 1000;
 export interface FamilyOptions {
   readonly config: KubeProxyConfig;
   readonly family: IpFamily;
-  readonly variant: DetectedVariant;
+  readonly createDataplane: (family: IpFamily, hooks: DataplaneHooks) => Dataplane;
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -34,8 +33,8 @@ export interface FamilyOptions {
   /** Undefined without an API server. */
   readonly recorder: EventRecorder | undefined;
   readonly observers: readonly ProxyObserver[];
-  /** Whether the rules' named counters exist. */
-  readonly accounting: boolean;
+  /** Called once, when the first full sync has succeeded. */
+  readonly standing: () => void;
   /** Told about each cleaning of tracked flows. */
   readonly cleaned: (cleaning: FlowCleaning) => void;
 }
@@ -47,8 +46,9 @@ export interface Family {
 }
 
 export function createFamily(options: FamilyOptions): Family {
-  const { config, family, variant, store, clock, logger, health, recorder, observers, accounting, cleaned } = options;
+  const { config, family, store, clock, logger, health, recorder, observers, standing, cleaned } = options;
   const { syncPeriodMs, minSyncPeriodMs, nodeName } = config;
+  let stands = false;
   const table = openFlowTable();
   const cleaner = new FlowCleaner({ family, table, clock });
   const healthChecks = new HealthCheckPorts({
@@ -62,15 +62,14 @@ export function createFamily(options: FamilyOptions): Family {
     settings: nodeSettings(config),
     externalIps: isEnabled(config.featureGates, 'AllowServiceExternalIPs'),
     store,
-    dataplane: new IptablesDataplane({
-      ...{ family, variant: variant.variant, exec, dropInvalid: !isConntrackLiberal(), accounting },
-      ...(variant.otherHoldsServices && { otherVariant: tellOtherVariant(family, logger) }),
-    }),
+    dataplane: options.createDataplane(family, { changedByOthers: () => proxy.verify() }),
     localAddresses,
     observers: [
       ...observers,
       (event) => {
         if (event.family !== family || event.kind !== 'syncFinished') return;
+        if (!stands) standing();
+        stands = true;
         const { nodePortAddresses, loopbackNodePorts } = proxy.plan.node;
         if (event.full && loopbackNodePorts) allowLoopback(logger);
         void healthChecks.reconcile({ checks: proxy.healthChecks.values(), addresses: nodePortAddresses });
@@ -99,23 +98,15 @@ export function createFamily(options: FamilyOptions): Family {
   };
 }
 
-function tellOtherVariant(family: IpFamily, logger: Logger): OtherVariant {
-  return {
-    cleaned: (other) =>
-      logger.info({ family, variant: other }, 'A proxy’s rules in the other iptables variant are removed'),
-    failed: (other, error) =>
-      logger.warn(
-        { family, variant: other, err: error },
-        'A proxy’s rules in the other iptables variant apply too and could not be removed',
-      ),
-  };
-}
-
 /** Without a cluster there is no cluster CIDR to be told: the Node's manifest says what is a pod. */
 function nodeSettings(config: KubeProxyConfig): NodeSettings {
-  const { detectLocal, manifests } = config;
+  const { detectLocal, manifests, mode, localhostNodePorts } = config;
   const untold = detectLocal.mode === 'ClusterCIDR' && detectLocal.cidrs.length === 0;
-  return { ...config, detectLocal: manifests !== '' && untold ? { mode: 'NodeCIDR' } : detectLocal };
+  return {
+    ...config,
+    detectLocal: manifests !== '' && untold ? { mode: 'NodeCIDR' } : detectLocal,
+    localhostNodePorts: mode === 'iptables' && localhostNodePorts,
+  };
 }
 
 /** Only now that the rules that keep neighbours from 127.0.0.0/8 are in the kernel. */

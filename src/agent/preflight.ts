@@ -1,33 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { type IpFamily, NodeplaneError } from '../core/index.ts';
-import {
-  type DetectedVariant,
-  detectVariant,
-  type IptablesVariant,
-  isIptablesPresent,
-  programName,
-} from '../proxy/rules/index.ts';
-import { type Exec, readSysctl } from '../sys/index.ts';
+import { readSysctl } from '../sys/index.ts';
 import type { Logger } from './logger.ts';
 
 /** linux/capability.h */
 const CAP_NET_ADMIN = 12n;
 
-/** What this machine can do, one entry for each family that can be served. */
-export type UsableFamilies = ReadonlyMap<IpFamily, DetectedVariant>;
-
 /**
  * Looks at the machine before anything is changed.
  *
  * @param mayChangeRules whether this process has CAP_NET_ADMIN
- * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_IPTABLES when no family has a working iptables
+ * @returns the families the machine has
+ * @throws ERR_CONFIG without CAP_NET_ADMIN
  */
-export async function preflight(
-  variant: IptablesVariant | 'auto',
-  exec: Exec,
-  logger: Logger,
-  mayChangeRules: boolean = hasNetAdmin(),
-): Promise<UsableFamilies> {
+export function preflight(logger: Logger, mayChangeRules: boolean = hasNetAdmin()): IpFamily[] {
   if (!mayChangeRules) {
     throw new NodeplaneError(
       'ERR_CONFIG',
@@ -35,21 +21,10 @@ export async function preflight(
     );
   }
   warnAboutBridges(logger);
-  const families = new Map<IpFamily, DetectedVariant>();
-  const wanted = variant === 'auto' ? undefined : variant;
   const missing = whyNoIpv6();
-  if (missing) logger.info({ reason: missing }, 'IPv6 is not served');
-  let failure: unknown;
-  for (const family of missing ? (['IPv4'] as const) : (['IPv4', 'IPv6'] as const)) {
-    try {
-      families.set(family, await usableVariant(family, exec, wanted));
-    } catch (error) {
-      failure ??= error;
-      logger.warn({ err: error }, `${family} is not served: its iptables does not work here`);
-    }
-  }
-  if (families.size === 0) throw failure;
-  return families;
+  if (missing === undefined) return ['IPv4', 'IPv6'];
+  logger.info({ reason: missing }, 'IPv6 is not served');
+  return ['IPv4'];
 }
 
 /**
@@ -68,19 +43,6 @@ function warnAboutBridges(logger: Logger): void {
     { 'net.bridge.bridge-nf-call-iptables': value },
     'Services may not work between pods on the same bridge: run "modprobe br_netfilter" and set the sysctl to 1',
   );
-}
-
-/** @throws ERR_IPTABLES when there is no program, or the kernel has no NAT for it */
-async function usableVariant(
-  family: IpFamily,
-  exec: Exec,
-  wanted: IptablesVariant | undefined,
-): Promise<DetectedVariant> {
-  const detected = await detectVariant(family, exec, wanted);
-  if (await isIptablesPresent(family, detected.variant, exec)) return detected;
-  const program = programName(family, detected.variant);
-  const message = `Cannot use ${program}: it lists no chain POSTROUTING in table nat; the kernel may lack NAT for ${family}`;
-  throw new NodeplaneError('ERR_IPTABLES', message, { facts: { family, variant: detected.variant } });
 }
 
 /** The conditions kube-proxy looks at. */

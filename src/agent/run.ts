@@ -1,9 +1,10 @@
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
-import { NodeplaneError, systemClock } from '../core/index.ts';
+import { type NodeplaneError, systemClock } from '../core/index.ts';
 import { enableRouteLocalnet } from '../proxy/iptables/index.ts';
 import { exec } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { createLogger } from './logger.ts';
+import { prepareMode } from './modes/prepare.ts';
 import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
 
@@ -39,10 +40,9 @@ export async function runAgent({ program, config, configFile, messages, version 
     if (configFile)
       new ConfigWatch({ file: configFile, files: systemFiles, clock: systemClock, ended: resolve }).start();
   });
-  refuseUnbuiltModes(config);
-  const families = await preflight(config.iptablesVariant, exec, logger);
+  const prepared = await prepareMode(config, preflight(logger), exec, logger);
   setUpNode(config, logger);
-  const agent = await Agent.create({ program, config, families, version, logger, clock: systemClock, unusable });
+  const agent = await Agent.create({ program, config, prepared, version, logger, clock: systemClock, unusable });
   try {
     await agent.start();
     const reason = await ended;
@@ -53,21 +53,11 @@ export async function runAgent({ program, config, configFile, messages, version 
   }
 }
 
-/** Rather than doing something else than asked for. */
-function refuseUnbuiltModes({ mode }: KubeProxyConfig): void {
-  if (mode === 'iptables') return;
-  throw new NodeplaneError(
-    'ERR_CONFIG',
-    `Cannot run in mode "${mode}": this release has only iptables; set the mode to iptables`,
-  );
-}
-
 /** `--init-only`: what needs privileges, so that the container that runs afterwards can do without them. */
 export async function initialise(config: KubeProxyConfig): Promise<void> {
   const logger = createLogger(config.logging.level);
-  refuseUnbuiltModes(config);
-  const families = await preflight(config.iptablesVariant, exec, logger);
+  const { mode, families } = await prepareMode(config, preflight(logger), exec, logger);
   setUpNode(config, logger);
   // The container that writes the guarding rules may not be allowed to write this.
-  if (config.localhostNodePorts && families.has('IPv4')) enableRouteLocalnet();
+  if (mode === 'iptables' && config.localhostNodePorts && families.includes('IPv4')) enableRouteLocalnet();
 }

@@ -120,6 +120,11 @@ export class FamilyProxy {
     this.#runner.requestFull();
   }
 
+  /** Has the kernel compared with what was committed now; a full sync follows if it differs. */
+  verify(): void {
+    if (this.#started) this.#runner.requestCheck();
+  }
+
   /** Asks for a full sync, for example because the kernel was found to differ from the plan. */
   resync(): void {
     if (!this.#started) return;

@@ -315,6 +315,21 @@ describe('checks', () => {
     expect(bench.log).toEqual(['0F', '13000']);
   });
 
+  it('come at once when asked for, once more when asked for meanwhile, and not again after a full run', async () => {
+    busyMs = 1_000;
+    await bench.clock.advance(2_000);
+    bench.runner.requestCheck();
+    await bench.clock.advance(500);
+    bench.runner.requestCheck();
+    await bench.clock.advance(3_000);
+    expect(checks).toEqual([2_000, 3_000]);
+    bench.runner.requestFull();
+    bench.runner.requestCheck();
+    await bench.clock.advance(3_000);
+    expect(bench.log).toEqual(['0F', '5500F']);
+    expect(checks).toHaveLength(2);
+  });
+
   it('let a change that waits for the least interval go first', async () => {
     await bench.clock.advance(9_500);
     bench.runner.request();

@@ -55,6 +55,7 @@ export class SyncRunner {
   #lastFullEnd = Number.NEGATIVE_INFINITY;
   #lastCheckEnd = Number.NEGATIVE_INFINITY;
   #retryInMs = 0;
+  #checkRequested = false;
 
   constructor(options: SyncRunnerOptions) {
     this.#options = options;
@@ -77,6 +78,12 @@ export class SyncRunner {
   requestFull(): void {
     this.#requested = 'full';
     this.#retryInMs = 0;
+    this.#schedule();
+  }
+
+  /** Asks for a check before its time, because there is reason to think that the last run does not hold any more. */
+  requestCheck(): void {
+    this.#checkRequested = true;
     this.#schedule();
   }
 
@@ -109,6 +116,7 @@ export class SyncRunner {
   #checkDelay(): number {
     const { check } = this.#options;
     if (!check || this.#failures > 0 || this.#requested === 'full') return Number.POSITIVE_INFINITY;
+    if (this.#checkRequested) return 0;
     const patience = this.#requested === 'nothing' ? check.intervalMs : 2 * check.intervalMs;
     return this.#remaining(this.#lastCheckEnd, patience);
   }
@@ -122,6 +130,7 @@ export class SyncRunner {
     const overdue = this.#remaining(this.#lastFullEnd, this.#options.maxIntervalMs) === 0;
     const full = this.#requested === 'full' || this.#failures > 0 || overdue;
     this.#requested = 'nothing';
+    if (full) this.#checkRequested = false;
     this.#occupy(this.#runOnce(full));
   }
 
@@ -138,6 +147,7 @@ export class SyncRunner {
   }
 
   async #checkOnce(): Promise<void> {
+    this.#checkRequested = false;
     await this.#options.check?.run();
     this.#lastCheckEnd = this.#options.clock.now();
   }
