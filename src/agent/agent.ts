@@ -8,7 +8,7 @@ import {
   type Program,
   writeConfigz,
 } from '../config/index.ts';
-import { type Clock, type IpFamily, NodeplaneError } from '../core/index.ts';
+import { type Clock, errorText, type IpFamily, NodeplaneError } from '../core/index.ts';
 import { EventRecorder, type Node, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
 import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
 import { exec } from '../sys/index.ts';
@@ -27,6 +27,15 @@ import { restClientObserver } from './rest-client-metrics.ts';
 
 /** The name kube-proxy goes by in Events and pages, which tools look for. */
 const COMPONENT = 'kube-proxy';
+
+/** How long an Event about why the agent ends may take. */
+const LAST_WORDS_MS = 2000;
+
+/** A server, and the reason kube-proxy gives in its Event when it cannot listen and that is fatal. */
+interface NamedServer {
+  readonly server: HttpServer;
+  readonly failure: string;
+}
 
 /** What an agent is made of. */
 export interface AgentOptions {
@@ -50,7 +59,7 @@ export class Agent {
   readonly #store: ObjectStore;
   readonly #health: ProxyHealth;
   readonly #families: ReadonlyMap<IpFamily, Family>;
-  readonly #servers: readonly HttpServer[];
+  readonly #servers: readonly NamedServer[];
   readonly #problems: Gauge;
   readonly #unusable: (error: NodeplaneError) => void;
 
@@ -120,8 +129,17 @@ export class Agent {
   }
 
   async start(): Promise<void> {
-    for (const server of this.#servers) await server.start();
     const node = { kind: 'Node', name: this.#config.nodeName, namespace: '' } as const;
+    for (const { server, failure } of this.#servers) {
+      try {
+        await server.start();
+      } catch (error) {
+        const event = { type: 'Warning', reason: failure, action: 'StartKubeProxy', note: errorText(error) } as const;
+        this.#recorder?.record(node, event);
+        await this.#recorder?.drain(LAST_WORDS_MS);
+        throw error;
+      }
+    }
     this.#recorder?.record(node, { type: 'Normal', reason: 'Starting', action: 'StartKubeProxy', note: '' });
     const logProblems = logSourceProblems(this.#logger);
     await this.#source.source.start({
@@ -137,7 +155,7 @@ export class Agent {
   async stop(): Promise<void> {
     await this.#source.source.stop();
     for (const family of this.#families.values()) await family.stop();
-    for (const server of this.#servers) await server.stop();
+    for (const { server } of this.#servers) await server.stop();
     this.#recorder?.stop();
     this.#source.client?.close();
   }
@@ -182,24 +200,23 @@ function servers(
   registry: Registry,
   health: ProxyHealth,
   metrics: ProxyMetrics,
-): HttpServer[] {
+): NamedServer[] {
   const startedAt = clock.now();
   const server = (name: string, address: KubeProxyConfig['metricsBindAddress'], pages: Pages) =>
     new HttpServer({ name, address, pages, hardFail: config.bindAddressHardFail, clock, logger });
   const countAnswer = metrics.countHealthAnswer.bind(metrics);
   const { healthzBindAddress, metricsBindAddress, mode } = config;
-  return [
-    ...(healthzBindAddress ? [server('health server', healthzBindAddress, healthPages({ health, countAnswer }))] : []),
-    server(
-      'metrics server',
-      metricsBindAddress,
-      metricsPages({
-        ...{ mode, registry, component: COMPONENT },
-        configz: () => writeConfigz(config.effective, program),
-        ...(isEnabled(config.featureGates, 'ComponentStatusz') && {
-          statusz: () => ({ startedAt, now: clock.now(), version, nodeVersion: process.version }),
-        }),
-      }),
-    ),
-  ];
+  const statusz = () => ({ startedAt, now: clock.now(), version, nodeVersion: process.version });
+  const pages = metricsPages({
+    ...{ mode, registry, component: COMPONENT },
+    configz: () => writeConfigz(config.effective, program),
+    ...(isEnabled(config.featureGates, 'ComponentStatusz') && { statusz }),
+  });
+  const metricsServer = {
+    server: server('metrics server', metricsBindAddress, pages),
+    failure: 'FailedToStartMetricServer',
+  };
+  if (!healthzBindAddress) return [metricsServer];
+  const healthServer = server('health server', healthzBindAddress, healthPages({ health, countAnswer }));
+  return [{ server: healthServer, failure: 'FailedToStartProxierHealthcheck' }, metricsServer];
 }

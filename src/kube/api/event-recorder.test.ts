@@ -126,4 +126,20 @@ describe('EventRecorder', () => {
     expect(sent).toHaveLength(1);
     expect(dropped).toEqual([]);
   });
+
+  it('waits for what is on its way before the end, but not for ever', async () => {
+    recorder.record(NODE, STARTING);
+    await recorder.drain(2000);
+    expect(sent).toHaveLength(1);
+    refusals = [failure(500), failure(500), failure(500)];
+    recorder.record(NODE, { ...STARTING, reason: 'Away' });
+    let ended = false;
+    const draining = recorder.drain(10).then(() => {
+      ended = true;
+    });
+    await clock.advance(9);
+    expect(ended).toBe(false);
+    await clock.advance(1);
+    await draining;
+  });
 });

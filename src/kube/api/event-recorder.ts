@@ -56,6 +56,7 @@ export class EventRecorder {
   readonly #stopping = new AbortController();
   /** When an event was last accepted, oldest first. */
   readonly #accepted = new Map<string, number>();
+  readonly #writing = new Set<Promise<void>>();
   #tokens = BURST;
   #refilledAt: number;
 
@@ -79,8 +80,16 @@ export class EventRecorder {
       this.#drop(event, 'too many events');
     } else {
       this.#accepted.set(key, now);
-      void this.#write(subject, event, now);
+      const written = this.#write(subject, event, now).finally(() => this.#writing.delete(written));
+      this.#writing.add(written);
     }
+  }
+
+  /** For a program that is about to end: waits until all is written or dropped, but not longer than `graceMs`. */
+  async drain(graceMs: number): Promise<void> {
+    const late = new AbortController();
+    await Promise.race([Promise.all(this.#writing), sleep(this.#clock, graceMs, late.signal)]);
+    late.abort();
   }
 
   /** Gives up what is not written yet. */

@@ -171,6 +171,16 @@ it('ends with status 1 when its configuration file changes, and leaves the rules
   expect(await whoAnswers()).toBe('web');
 });
 
+it('ends with an Event on the Node when a port is taken and that is fatal', async () => {
+  // The API server itself is who has the port.
+  writeFileSync(configFile, `${configText()}bindAddressHardFail: true\nmetricsBindAddress: ${new URL(api.url).host}\n`);
+  await expect(start()).rejects.toThrow(/status 1/);
+  const reported = api.objects('Event').find(({ reason }) => reason === 'FailedToStartMetricServer');
+  expect(reported).toMatchObject({ type: 'Warning', regarding: { kind: 'Node', name: 'node-1' } });
+  expect(reported?.note).toContain('cannot listen');
+  writeFileSync(configFile, configText());
+});
+
 it('takes kube-proxy’s actions: --version, --write-config-to, --init-only, --cleanup', () => {
   const run = (...args: string[]) => {
     const { status, stdout, stderr } = spawnSync(
