@@ -58,7 +58,8 @@ export function decodeAcknowledgement(message: NetlinkMessage): Acknowledgement 
 /** The refusal as an error that says what was asked. */
 export function refusal(request: NetlinkRequest, { errno, extAck, offset }: Acknowledgement): KernelError {
   const { operation, object } = request;
-  return new KernelError('ERR_NETLINK_ACK', { operation, object, errno, extAck, offset });
+  const meaning = request.ownErrors?.get(errno);
+  return new KernelError('ERR_NETLINK_ACK', { operation, object, errno, meaning, extAck, offset });
 }
 
 function attributesOffset({ type, flags, payload }: NetlinkMessage): number {

@@ -1,5 +1,5 @@
 import { readMessages } from './message.ts';
-import type { NetlinkTransport } from './transport.ts';
+import type { BatchTransport, NetlinkTransport } from './transport.ts';
 import { NETLINK_ROUTE, NLMSG_DONE, NLMSG_ERROR } from './uapi/netlink.ts';
 import * as rtnetlink from './uapi/rtnetlink.ts';
 
@@ -44,6 +44,26 @@ export function debugTransport(
       return datagram;
     },
     close: () => transport.close(),
+  };
+}
+
+/** As `debugTransport`, for a transport of batches. */
+export function debugBatchTransport(transport: BatchTransport, protocol: number): BatchTransport {
+  const printing = debugTransport(transport, protocol);
+  // What is sent or received another way is passed by the same printer.
+  const print = (received: Uint8Array) => debugTransport({ ...transport, receive: () => received }, protocol).receive();
+  return {
+    ...printing,
+    makeRoom: transport.makeRoom,
+    sendAsync(data) {
+      debugTransport({ ...transport, send: () => {} }, protocol).send(data);
+      return transport.sendAsync(data);
+    },
+    receiveWaiting() {
+      const received = transport.receiveWaiting();
+      return received instanceof Uint8Array ? print(received) : received;
+    },
+    onReadable: transport.onReadable,
   };
 }
 

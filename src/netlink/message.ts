@@ -1,4 +1,4 @@
-import { type ByteWriter, readU32 } from '../core/index.ts';
+import { type ByteWriter, type ErrnoMeaning, readU32 } from '../core/index.ts';
 import { decodeError } from './decode-error.ts';
 import { NLMSG_ALIGNTO, NLMSG_HDRLEN, nlmsghdr } from './uapi/netlink.ts';
 
@@ -14,6 +14,8 @@ export interface NetlinkRequest {
   readonly object: string;
   /** The body after the nlmsghdr. */
   readonly payload: Uint8Array;
+  /** What errnos mean that only this subsystem has. */
+  readonly ownErrors?: ReadonlyMap<number, ErrnoMeaning>;
 }
 
 /** One message found in a datagram. */

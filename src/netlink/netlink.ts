@@ -1,4 +1,4 @@
-import { ByteWriter, NodeplaneError } from '../core/index.ts';
+import { ByteWriter, type KernelError, NodeplaneError } from '../core/index.ts';
 import { type Acknowledgement, decodeAcknowledgement, refusal } from './acknowledgement.ts';
 import { debugTransport } from './debug.ts';
 import { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
@@ -58,7 +58,18 @@ export class Netlink {
    * @throws KernelError ERR_NETLINK_ACK for the first refused request; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
    */
   execute(...requests: readonly NetlinkRequest[]): void {
-    if (requests.length === 0) return;
+    const refused = this.attempt(requests).find((error) => error !== undefined);
+    if (refused) throw refused;
+  }
+
+  /**
+   * As `execute`, for requests that do not depend on each other: what becomes of each is told.
+   *
+   * @returns for each request undefined, or why it was refused (ERR_NETLINK_ACK)
+   * @throws ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
+   */
+  attempt(requests: readonly NetlinkRequest[]): (KernelError | undefined)[] {
+    if (requests.length === 0) return [];
     const first = this.#send(requests, NLM_F_ACK);
     const answers = new Map<number, Acknowledgement>();
     while (answers.size < requests.length) {
@@ -66,10 +77,10 @@ export class Netlink {
         if (message.type === NLMSG_ERROR) answers.set(offsetOf(message, first), decodeAcknowledgement(message));
       }
     }
-    for (const [index, request] of requests.entries()) {
+    return requests.map((request, index) => {
       const answer = answers.get(index)!;
-      if (answer.errno !== 0) throw refusal(request, answer);
-    }
+      return answer.errno === 0 ? undefined : refusal(request, answer);
+    });
   }
 
   /**
@@ -105,11 +116,7 @@ export class Netlink {
       const payloads = this.#dumpOnce(request);
       if (payloads) return payloads;
     }
-    throw new NodeplaneError(
-      'ERR_NETLINK_DUMP_INTERRUPTED',
-      `${request.operation} ${request.object}: changed during each of ${DUMP_RETRIES + 1} readings; try again`,
-      { facts: { operation: request.operation, object: request.object } },
-    );
+    throw keptChanging(request);
   }
 
   /** Gives the socket back. Safe to call twice. */
@@ -117,11 +124,35 @@ export class Netlink {
     this.#transport.close();
   }
 
+  /**
+   * As `dump`, handing over the event loop between datagrams. Until it is done nothing else may be asked of this object.
+   *
+   * @param pause resolves when the next datagram is to be read
+   */
+  async dumpAsync(request: NetlinkRequest, pause: () => Promise<void>): Promise<Uint8Array[]> {
+    for (let attempt = 0; attempt <= DUMP_RETRIES; attempt++) {
+      const payloads: Uint8Array[] = [];
+      const parts = this.#parts(request, payloads);
+      let part = parts.next();
+      for (; !part.done; part = parts.next()) await pause();
+      if (part.value) return payloads;
+    }
+    throw keptChanging(request);
+  }
+
   /** Undefined when the kernel flagged the listing as interrupted. */
   #dumpOnce(request: NetlinkRequest): Uint8Array[] | undefined {
+    const payloads: Uint8Array[] = [];
+    const parts = this.#parts(request, payloads);
+    let part = parts.next();
+    while (!part.done) part = parts.next();
+    return part.value ? payloads : undefined;
+  }
+
+  /** Reads a listing, stopping after each datagram but the last; returns whether it is whole. */
+  *#parts(request: NetlinkRequest, payloads: Uint8Array[]): Generator<void, boolean> {
     const first = this.#send([request], NLM_F_DUMP);
     this.#unfinishedDump = first;
-    const payloads: Uint8Array[] = [];
     let interrupted = false;
     for (;;) {
       for (const message of this.#receive(first, 1)) {
@@ -131,9 +162,10 @@ export class Netlink {
           this.#unfinishedDump = undefined;
           const answer = decodeAcknowledgement(message);
           if (answer.errno !== 0) throw refusal(request, answer);
-          return interrupted ? undefined : payloads;
+          return !interrupted;
         }
       }
+      yield;
     }
   }
 
@@ -188,6 +220,14 @@ export class Netlink {
 /** How far a message's sequence number lies after `first`, negative before it; right across the wrap at 2^32. */
 function offsetOf(message: NetlinkMessage, first: number): number {
   return (message.sequence - first) | 0;
+}
+
+function keptChanging({ operation, object }: NetlinkRequest): NodeplaneError {
+  return new NodeplaneError(
+    'ERR_NETLINK_DUMP_INTERRUPTED',
+    `${operation} ${object}: changed during each of ${DUMP_RETRIES + 1} readings; try again`,
+    { facts: { operation, object } },
+  );
 }
 
 function broken(what: string): NodeplaneError {

@@ -1,8 +1,9 @@
 import { ByteWriter, errorText, KernelError, NodeplaneError } from '../core/index.ts';
-import { libc } from '../sys/index.ts';
-import type { NetlinkTransport } from './transport.ts';
+import { libc, watchReadable } from '../sys/index.ts';
+import type { BatchTransport } from './transport.ts';
 import {
   AF_NETLINK,
+  NETLINK_ADD_MEMBERSHIP,
   NETLINK_CAP_ACK,
   NETLINK_EXT_ACK,
   NETLINK_GET_STRICT_CHK,
@@ -19,6 +20,7 @@ const SO_SNDBUFFORCE = 32;
 const SO_RCVBUFFORCE = 33;
 const MSG_PEEK = 2;
 const MSG_TRUNC = 0x20;
+const MSG_DONTWAIT = 0x40;
 
 /** How a socket is opened. */
 export interface SocketOptions {
@@ -38,6 +40,8 @@ export interface SocketOptions {
    * the largest read so far, at most 32 KiB. @default 65536
    */
   readonly readBytes?: number;
+  /** A multicast group whose messages are wanted. @default none */
+  readonly group?: number;
 }
 
 /**
@@ -49,8 +53,8 @@ export interface SocketOptions {
  * @param protocol NETLINK_ROUTE, NETLINK_NETFILTER or NETLINK_GENERIC
  * @throws ERR_NETLINK_SOCKET when it cannot be opened
  */
-export function openSocket(protocol: number, options: SocketOptions = {}): NetlinkTransport {
-  const { timeoutMs = 5_000, bufferBytes = 8 << 20, readBytes = 64 << 10 } = options;
+export function openSocket(protocol: number, options: SocketOptions = {}): BatchTransport {
+  const { timeoutMs = 5_000, bufferBytes = 8 << 20, readBytes = 64 << 10, group } = options;
   const c = libc();
   const fd = attempt(`open a netlink socket of protocol ${protocol}`, () =>
     c.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol),
@@ -62,7 +66,9 @@ export function openSocket(protocol: number, options: SocketOptions = {}): Netli
       }
       for (const option of [SO_SNDBUFFORCE, SO_RCVBUFFORCE]) raiseLimit(fd, option, bufferBytes);
       c.setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, timeval(timeoutMs));
-      return bindToOwnPort(fd);
+      const port = bindToOwnPort(fd);
+      if (group !== undefined) c.setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group));
+      return port;
     });
     return socketTransport(fd, portId, timeoutMs, readBytes);
   } catch (error) {
@@ -71,16 +77,47 @@ export function openSocket(protocol: number, options: SocketOptions = {}): Netli
   }
 }
 
-function socketTransport(fd: number, portId: number, timeoutMs: number, readBytes: number): NetlinkTransport {
+function socketTransport(fd: number, portId: number, timeoutMs: number, readBytes: number): BatchTransport {
   const c = libc();
   let buffer = new Uint8Array(readBytes);
   let open = true;
+  let room = 0;
   const receiving = 'receive a netlink answer';
+  const sending = (data: Uint8Array) => `send ${data.length} bytes over netlink`;
   return {
     portId,
     send(data) {
-      attempt(`send ${data.length} bytes over netlink`, () => c.send(fd, data, 0));
+      attempt(sending(data), () => c.send(fd, data, 0));
     },
+    async sendAsync(data) {
+      try {
+        await c.sendAsync(fd, data, 0);
+      } catch (error) {
+        attempt(sending(data), () => {
+          throw error;
+        });
+      }
+    },
+    makeRoom(bytes) {
+      if (bytes <= room) return;
+      attempt('enlarge the send queue of a netlink socket', () => raiseLimit(fd, SO_SNDBUFFORCE, bytes));
+      room = bytes;
+    },
+    receiveWaiting() {
+      try {
+        const length = c.recv(fd, buffer, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+        if (length > buffer.length) buffer = new Uint8Array(2 ** Math.ceil(Math.log2(length)));
+        return buffer.subarray(0, c.recv(fd, buffer, MSG_DONTWAIT));
+      } catch (error) {
+        const name = error instanceof KernelError ? error.errnoName : '';
+        if (name === 'EAGAIN') return undefined;
+        if (name === 'ENOBUFS') return 'overrun';
+        return attempt(receiving, () => {
+          throw error;
+        });
+      }
+    },
+    onReadable: (callback) => watchReadable(fd, callback),
     receive() {
       const length = attempt(receiving, () => c.recv(fd, buffer, MSG_PEEK | MSG_TRUNC), timeoutMs);
       if (length > buffer.length) buffer = new Uint8Array(2 ** Math.ceil(Math.log2(length)));

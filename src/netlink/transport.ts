@@ -11,3 +11,18 @@ export interface NetlinkTransport {
   receive(): Uint8Array;
   close(): void;
 }
+
+/** A transport for datagrams of any size, and for waiting elsewhere than in a system call. */
+export interface BatchTransport extends NetlinkTransport {
+  /** Raises the send queue's limit so that one datagram of `bytes` fits. Throws ERR_NETLINK_SOCKET. */
+  makeRoom(bytes: number): void;
+  /**
+   * As `send`, with the event loop running while the kernel works. `data` must stay as it is until then, and no other call
+   * may be made but `close` after it.
+   */
+  sendAsync(data: Uint8Array): Promise<void>;
+  /** As `receive`, but undefined when no datagram is waiting, and 'overrun' when the kernel had to drop some (ENOBUFS). */
+  receiveWaiting(): Uint8Array | 'overrun' | undefined;
+  /** Calls `callback` whenever a datagram may be waiting, until the function returned is called. */
+  onReadable(callback: () => void): () => void;
+}

@@ -16,22 +16,53 @@ export interface Libc {
   bind(fd: number, address: Uint8Array): void;
   getsockname(fd: number, address: Uint8Array): void;
   setsockopt(fd: number, level: number, option: number, value: Uint8Array): void;
+  /** Fills `value`, whose length is the length the option must have. */
+  getsockopt(fd: number, level: number, option: number, value: Uint8Array): void;
   /** Sends `data` as one datagram; returns the number of bytes taken. */
   send(fd: number, data: Uint8Array, flags: number): number;
   /** Receives one datagram into `data`; with MSG_TRUNC in `flags` returns its real length. */
   recv(fd: number, data: Uint8Array, flags: number): number;
+  /**
+   * Receives into `data`, with up to sixteen descriptors that were sent along (SCM_RIGHTS). They are the caller's to close
+   * and are not inherited by programs.
+   */
+  recvmsg(fd: number, data: Uint8Array, flags: number): ReceivedMessage;
   /** Waits for `events` on one descriptor; returns the events that hold, 0 after `timeoutMs`. */
   poll(fd: number, events: number, timeoutMs: number): number;
+  /** A descriptor that is readable while the 64-bit number in it is not 0; writing 8 bytes adds to it. */
+  eventfd(initial: number, flags: number): number;
+  /** As `send` on a worker thread; `data` must not change meanwhile. */
+  sendAsync(fd: number, data: Uint8Array, flags: number): Promise<number>;
+  /**
+   * Waits on a worker thread for `events` on any of the descriptors; tells those on which they, or an error, hold: none
+   * after `timeoutMs`, with -1 waiting without end. It occupies one of the few threads (UV_THREADPOOL_SIZE) that long.
+   */
+  pollAsync(fds: readonly number[], events: number, timeoutMs: number): Promise<number[]>;
   open(path: string, flags: number, mode: number): number;
   close(fd: number): void;
   setns(fd: number, nstype: number): void;
   flock(fd: number, operation: number): void;
 }
 
+/** What `recvmsg` received. */
+export interface ReceivedMessage {
+  /** Number of bytes; 0 at the end of the stream. */
+  readonly length: number;
+  readonly descriptors: readonly number[];
+}
+
 /** The part of koffi's native module we use. Its JavaScript wrapper costs 8 ms of start and adds nothing here. */
 interface Koffi {
-  load(path: string | null): { func(prototype: string): (...args: unknown[]) => number };
+  load(path: string | null): { func(prototype: string): KoffiFunction };
   errno(): number;
+  /** Of the memory behind it, which stays where it is. */
+  address(buffer: Uint8Array): bigint;
+}
+
+interface KoffiFunction {
+  (...args: unknown[]): number;
+  /** Calls on a worker thread; the last argument is the callback, in which `errno` is that of the call. */
+  async(...args: [...args: unknown[], callback: (error: Error | null, result: number) => void]): void;
 }
 
 let loaded: Libc | undefined;
@@ -56,13 +87,34 @@ function declare(koffi: Koffi): Libc {
       }
     };
   };
+  const checkedAsync = (prototype: string) => {
+    const name = /(\w+)\(/.exec(prototype)![1]!;
+    const fn = lib.func(prototype);
+    return (object: string, ...args: unknown[]): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const call = () =>
+          fn.async(...args, (error, result) => {
+            if (error) return reject(error);
+            if (result !== -1) return resolve(result);
+            const errno = koffi.errno();
+            if (errno === osConstants.errno.EINTR) return call();
+            reject(new KernelError('ERR_SYSCALL', { operation: name, object, errno }));
+          });
+        call();
+      });
+  };
   const socket = checked('int socket(int, int, int)');
   const bind = checked('int bind(int, const void *, uint32_t)');
   const getsockname = checked('int getsockname(int, void *, void *)');
   const setsockopt = checked('int setsockopt(int, int, int, const void *, uint32_t)');
+  const getsockopt = checked('int getsockopt(int, int, int, void *, void *)');
   const send = checked('intptr_t send(int, const void *, size_t, int)');
   const recv = checked('intptr_t recv(int, void *, size_t, int)');
+  const recvmsg = checked('intptr_t recvmsg(int, void *, int)');
   const poll = checked('int poll(void *, unsigned long, int)');
+  const eventfd = checked('int eventfd(unsigned int, int)');
+  const sendAsync = checkedAsync('intptr_t send(int, const void *, size_t, int)');
+  const pollAsync = checkedAsync('int poll(void *, unsigned long, int)');
   const open = checked('int open(const char *, int, uint32_t)');
   const close = checked('int close(int)');
   const setns = checked('int setns(int, int)');
@@ -76,8 +128,17 @@ function declare(koffi: Koffi): Libc {
     },
     setsockopt: (fd, level, option, value) =>
       void setsockopt(`level ${level} option ${option}`, fd, level, option, value, value.length),
+    getsockopt(fd, level, option, value) {
+      const length = new Uint8Array(Uint32Array.of(value.length).buffer);
+      getsockopt(`level ${level} option ${option}`, fd, level, option, value, length);
+    },
     send: (fd, data, flags) => send(`fd ${fd}`, fd, data, data.length, flags),
     recv: (fd, data, flags) => recv(`fd ${fd}`, fd, data, data.length, flags),
+    recvmsg(fd, data, flags) {
+      const message = new MessageHeader(koffi, data);
+      const length = recvmsg(`fd ${fd}`, fd, message.bytes, flags | MSG_CMSG_CLOEXEC);
+      return { length, descriptors: message.descriptors() };
+    },
     poll(fd, events, timeoutMs) {
       // struct pollfd { int fd; short events; short revents; }
       const pollfd = Buffer.alloc(8);
@@ -85,11 +146,58 @@ function declare(koffi: Koffi): Libc {
       pollfd.writeInt16LE(events, 4);
       return poll(`fd ${fd}`, pollfd, 1, timeoutMs) === 0 ? 0 : pollfd.readInt16LE(6);
     },
+    eventfd: (initial, flags) => eventfd('', initial, flags),
+    sendAsync: (fd, data, flags) => sendAsync(`fd ${fd}`, fd, data, data.length, flags),
+    async pollAsync(fds, events, timeoutMs) {
+      const pollfds = Buffer.alloc(8 * fds.length);
+      for (const [i, fd] of fds.entries()) {
+        pollfds.writeInt32LE(fd, 8 * i);
+        pollfds.writeInt16LE(events, 8 * i + 4);
+      }
+      await pollAsync(`${fds.length} descriptors`, pollfds, fds.length, timeoutMs);
+      return fds.filter((_, i) => pollfds.readInt16LE(8 * i + 6) !== 0);
+    },
     open: (path, flags, mode) => open(path, path, flags, mode),
     close: (fd) => void close(`fd ${fd}`, fd),
     setns: (fd, nstype) => void setns(`fd ${fd}`, fd, nstype),
     flock: (fd, operation) => void flock(`fd ${fd}`, fd, operation),
   };
+}
+
+const MSG_CMSG_CLOEXEC = 0x40000000;
+const SOL_SOCKET = 1;
+const SCM_RIGHTS = 1;
+/** struct cmsghdr { size_t len; int level; int type; }, followed by the data; both multiples of 8. */
+const CMSG_HEADER = 16;
+const CONTROL_LENGTH = CMSG_HEADER + 16 * 4;
+
+/**
+ * struct msghdr for receiving, with what it points to behind it, all 64 bits wide:
+ * `void *name; uint32 namelen; iovec *iov; size_t iovlen; void *control; size_t controllen; int flags`, then
+ * `struct iovec { void *base; size_t len }`, then room for control messages.
+ */
+class MessageHeader {
+  readonly bytes = Buffer.alloc(56 + 16 + CONTROL_LENGTH);
+
+  constructor(koffi: Koffi, data: Uint8Array) {
+    const at = koffi.address(this.bytes);
+    this.bytes.writeBigUInt64LE(at + 56n, 16);
+    this.bytes.writeBigUInt64LE(1n, 24);
+    this.bytes.writeBigUInt64LE(at + 72n, 32);
+    this.bytes.writeBigUInt64LE(BigInt(CONTROL_LENGTH), 40);
+    this.bytes.writeBigUInt64LE(koffi.address(data), 56);
+    this.bytes.writeBigUInt64LE(BigInt(data.length), 64);
+  }
+
+  /** The kernel makes one control message of all descriptors, and closes those there is no room for. */
+  descriptors(): number[] {
+    const control = this.bytes.subarray(72, 72 + Number(this.bytes.readBigUInt64LE(40)));
+    if (control.length < CMSG_HEADER) return [];
+    const isRights = control.readInt32LE(8) === SOL_SOCKET && control.readInt32LE(12) === SCM_RIGHTS;
+    const length = Number(control.readBigUInt64LE(0));
+    if (!isRights) return [];
+    return Array.from({ length: (length - CMSG_HEADER) >> 2 }, (_, i) => control.readInt32LE(CMSG_HEADER + 4 * i));
+  }
 }
 
 function loadKoffi(): Koffi {

@@ -3,6 +3,8 @@ import { NodeplaneError } from '../core/index.ts';
 import { libc } from './libc.ts';
 
 const O_RDONLY = 0;
+/** A path from outside may name a FIFO, whose opening would wait for a writer. */
+const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
 const CLONE_NEWNET = 0x40000000;
 /** Of the calling *thread*: /proc/self would mean the main thread, also when asked from a worker. */
@@ -19,7 +21,7 @@ export interface NetnsHandle {
 export function openNetns(path: string): NetnsHandle {
   let fd: number;
   try {
-    fd = libc().open(path, O_RDONLY | O_CLOEXEC, 0);
+    fd = libc().open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
   } catch (cause) {
     throw new NodeplaneError('ERR_NETNS', `Cannot open network namespace "${path}"`, { facts: { path }, cause });
   }

@@ -1,4 +1,5 @@
 // <linux/netfilter/nfnetlink.h>: what all netfilter subsystems have in common.
+import { attributeSet } from '../attribute-set.ts';
 import { struct } from '../struct.ts';
 
 /**
@@ -17,6 +18,13 @@ export const nfgenmsg = struct('nfgenmsg', 4, {
 export const NFNETLINK_V0 = 0;
 
 export const NFNL_SUBSYS_CTNETLINK = 1;
+
+/** Begin and end of a transaction; nfgenmsg.res_id is the subsystem it is for. */
+export const NFNL_MSG_BATCH_BEGIN = 16;
+export const NFNL_MSG_BATCH_END = 17;
+
+/** Of NFNL_MSG_BATCH_BEGIN: the generation the ruleset must have, else ERESTART. */
+export const NFNL_BATCH_ATTRIBUTES = attributeSet('NFNL_BATCH', { NFNL_BATCH_GENID: [1, 'be32'] });
 
 /** nlmsg_type of a message of a subsystem. */
 export function nfnlType(subsystem: number, message: number): number {

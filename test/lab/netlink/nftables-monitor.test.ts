@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Nftables, type NftChange, type NftEvent, watchNftables } from '../../../src/netlink/index.ts';
+import { inNetns } from '../../../src/sys/index.ts';
+import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
+
+let namespace: TestNamespace;
+let nft: Nftables;
+
+beforeAll(() => {
+  namespace = createNamespace('nftmonitor');
+  nft = inNetns(namespace.path, () => Nftables.open());
+});
+afterAll(() => {
+  nft.close();
+  removeAll();
+});
+
+/** What was told, in short. */
+function short(event: NftEvent): string {
+  if (event.kind === 'overrun') return 'overrun';
+  if (event.kind === 'generation') return `generation ${event.own ? 'own' : event.processName}`;
+  const { object } = event;
+  return `${event.kind} ${object.kind}${'name' in object ? ` ${object.name}` : ''}`;
+}
+
+const T = { family: 'ip6', table: 't' } as const;
+const TABLE: NftChange[] = [
+  { operation: 'add', object: { kind: 'table', family: 'ip6', name: 't' } },
+  { operation: 'add', object: { kind: 'chain', ...T, name: 'c' } },
+  { operation: 'add', object: { kind: 'set', ...T, name: 's', key: ['mark'] } },
+  { operation: 'add', object: { kind: 'elements', ...T, set: 's', elements: [{ key: Uint8Array.of(1, 2, 3, 4) }] } },
+];
+
+it('tells own and foreign changes as they are made, a flush by others too', async () => {
+  const events: NftEvent[] = [];
+  const monitor = inNetns(namespace.path, () => watchNftables((event) => events.push(event)));
+  nft.commit(TABLE);
+  await expect
+    .poll(() => events.map(short))
+    .toEqual(['new table t', 'new chain c', 'new set s', 'new elements', 'generation own']);
+  expect(events[3]).toMatchObject({ object: { family: 'ip6', table: 't', set: 's', elements: [{}] } });
+  expect(events.at(-1)).toMatchObject({ generation: nft.generation() });
+  events.length = 0;
+  await nft.commitAsync([{ operation: 'flush', object: { kind: 'set', ...T, name: 's' } }]);
+  await expect.poll(() => events.map(short)).toEqual(['deleted elements', 'generation own']);
+  events.length = 0;
+  namespace.run('nft', 'flush', 'ruleset');
+  await expect.poll(() => events.map(short)).toContain('generation nft');
+  expect(events.map(short)).toEqual(expect.arrayContaining(['deleted table t', 'deleted chain c', 'deleted set s']));
+  monitor.close();
+  monitor.close();
+  nft.commit(TABLE);
+  nft.commit([{ operation: 'delete', object: { kind: 'table', family: 'ip6', name: 't' } }]);
+  expect(events.map(short)).not.toContain('generation own');
+});
+
+it('says when events were lost, and goes on', async () => {
+  nft.commit(TABLE);
+  const events: NftEvent[] = [];
+  const monitor = inNetns(namespace.path, () => watchNftables((event) => events.push(event), { bufferBytes: 50_000 }));
+  const elements = Array.from({ length: 20_000 }, (_, i) => ({ key: new Uint8Array(Uint32Array.of(i).buffer) }));
+  nft.commit([{ operation: 'add', object: { kind: 'elements', ...T, set: 's', elements } }]);
+  await expect.poll(() => events.map(short)).toContain('overrun');
+  events.length = 0;
+  nft.commit([{ operation: 'delete', object: { kind: 'table', family: 'ip6', name: 't' } }]);
+  await expect.poll(() => events.map(short)).toContain('deleted table t');
+  monitor.close();
+});
