@@ -1,6 +1,6 @@
 import { encodeBody, encodeNest } from '../attribute-set.ts';
 import type { NetlinkRequest } from '../message.ts';
-import { IFF_UP } from '../uapi/if.ts';
+import { IFF_PROMISC, IFF_UP } from '../uapi/if.ts';
 import { IFLA, IFLA_BR, VETH_INFO } from '../uapi/if-link.ts';
 import { NLM_F_CREATE, NLM_F_EXCL } from '../uapi/netlink.ts';
 import { AF_BRIDGE, ifinfomsg, RTM_DELLINK, RTM_NEWLINK, RTM_SETLINK } from '../uapi/rtnetlink.ts';
@@ -16,6 +16,8 @@ export interface BridgeSpec {
   readonly mtu?: number | undefined;
   /** @default false */
   readonly up?: boolean | undefined;
+  /** Look at VLANs. EOPNOTSUPP when the kernel's bridge does not know them. @default false */
+  readonly vlanFiltering?: boolean | undefined;
 }
 
 /** A veth pair to make: one end in the socket's namespace, the peer in another. */
@@ -43,6 +45,8 @@ export interface VethSpec {
 /** What to change of a link; what is left out stays. */
 export interface LinkChange {
   readonly up?: boolean | undefined;
+  /** Take in every frame. */
+  readonly promiscuous?: boolean | undefined;
   readonly mtu?: number | undefined;
   /** Six bytes. */
   readonly mac?: Uint8Array | undefined;
@@ -63,13 +67,17 @@ export function newBridge(spec: BridgeSpec): NetlinkRequest {
     flags: NLM_F_CREATE | NLM_F_EXCL,
     operation: 'RTM_NEWLINK',
     object: `bridge "${spec.name}"`,
-    payload: encodeBody(ifinfomsg, upFlags(spec.up), IFLA, {
+    payload: encodeBody(ifinfomsg, flagBits({ up: spec.up }), IFLA, {
       IFLA_ADDRESS: spec.mac,
       IFLA_MTU: spec.mtu,
       IFLA_IFNAME: spec.name,
       IFLA_LINKINFO: {
         IFLA_INFO_KIND: 'bridge',
-        IFLA_INFO_DATA: encodeNest(IFLA_BR, { IFLA_BR_FORWARD_DELAY: 0, IFLA_BR_STP_STATE: 0 }),
+        IFLA_INFO_DATA: encodeNest(IFLA_BR, {
+          IFLA_BR_FORWARD_DELAY: 0,
+          IFLA_BR_STP_STATE: 0,
+          IFLA_BR_VLAN_FILTERING: spec.vlanFiltering ? 1 : undefined,
+        }),
       },
     }),
   };
@@ -95,7 +103,7 @@ export function newVeth(spec: VethSpec): NetlinkRequest {
     flags: NLM_F_CREATE | NLM_F_EXCL,
     operation: 'RTM_NEWLINK',
     object: `veth "${spec.name}" with peer "${peer.name}"`,
-    payload: encodeBody(ifinfomsg, upFlags(spec.up), IFLA, {
+    payload: encodeBody(ifinfomsg, flagBits({ up: spec.up }), IFLA, {
       IFLA_ADDRESS: spec.mac,
       IFLA_MTU: spec.mtu,
       IFLA_MASTER: spec.master,
@@ -108,20 +116,23 @@ export function newVeth(spec: VethSpec): NetlinkRequest {
   };
 }
 
-/** Changes a link. The kernel applies what it can in its own order and stops at the first thing it refuses. */
-export function setLink(index: number, change: LinkChange): NetlinkRequest {
+/**
+ * Changes a link, named by its index, or by its name, which can then not be changed. The kernel applies what it can in its own order and stops at the first thing it refuses.
+ */
+export function setLink(which: number | { readonly name: string }, change: LinkChange): NetlinkRequest {
+  const byName = typeof which === 'object';
   return {
     type: RTM_SETLINK,
     flags: 0,
     operation: 'RTM_SETLINK',
-    object: `link ${index} (${describeChange(change)})`,
-    payload: encodeBody(ifinfomsg, { ifi_index: index, ...upFlags(change.up) }, IFLA, {
+    object: `link ${byName ? `"${which.name}"` : which} (${describeChange(change)})`,
+    payload: encodeBody(ifinfomsg, { ifi_index: byName ? 0 : which, ...flagBits(change) }, IFLA, {
       IFLA_ADDRESS: change.mac,
       IFLA_MTU: change.mtu,
       IFLA_MASTER: change.master,
       IFLA_IFALIAS: change.alias,
       IFLA_NET_NS_FD: change.netnsFd,
-      IFLA_IFNAME: change.name,
+      IFLA_IFNAME: byName ? which.name : change.name,
     }),
   };
 }
@@ -150,6 +161,23 @@ export function setBridgePort(
   };
 }
 
+/** Changes settings of a bridge; what is left out stays. EOPNOTSUPP when the kernel does not know one. */
+export function setBridge(index: number, settings: { readonly vlanFiltering?: boolean | undefined }): NetlinkRequest {
+  return {
+    // The kernel changes what a kind defines in this request alone; without NLM_F_CREATE it makes nothing.
+    type: RTM_NEWLINK,
+    flags: 0,
+    operation: 'RTM_NEWLINK',
+    object: `bridge ${index} (${describeChange(settings)})`,
+    payload: encodeBody(ifinfomsg, { ifi_index: index }, IFLA, {
+      IFLA_LINKINFO: {
+        IFLA_INFO_KIND: 'bridge',
+        IFLA_INFO_DATA: encodeNest(IFLA_BR, { IFLA_BR_VLAN_FILTERING: flagValue(settings.vlanFiltering) }),
+      },
+    }),
+  };
+}
+
 /** Deletes a link; of a veth pair both ends go. ENODEV when there is none (`isNotFound`). */
 export function deleteLink(which: LinkSelector): NetlinkRequest {
   const byIndex = 'index' in which;
@@ -165,8 +193,17 @@ export function deleteLink(which: LinkSelector): NetlinkRequest {
 }
 
 /** ifi_change tells the kernel which bits of ifi_flags to look at. */
-function upFlags(up: boolean | undefined): { ifi_flags?: number; ifi_change?: number } {
-  return up === undefined ? {} : { ifi_flags: up ? IFF_UP : 0, ifi_change: IFF_UP };
+function flagBits({ up, promiscuous }: LinkChange): { ifi_flags?: number; ifi_change?: number } {
+  const bits = [
+    [up, IFF_UP],
+    [promiscuous, IFF_PROMISC],
+  ] as const;
+  const given = bits.filter(([value]) => value !== undefined);
+  if (given.length === 0) return {};
+  return {
+    ifi_flags: given.reduce((flags, [value, bit]) => flags | (value ? bit : 0), 0),
+    ifi_change: given.reduce((change, [, bit]) => change | bit, 0),
+  };
 }
 
 function flagValue(flag: boolean | undefined): number | undefined {

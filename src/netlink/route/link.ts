@@ -4,7 +4,7 @@ import { encodeBody } from '../attribute-set.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { IFF_UP } from '../uapi/if.ts';
-import { IFLA, IFLA_BRPORT, RTEXT_FILTER_SKIP_STATS } from '../uapi/if-link.ts';
+import { IFLA, IFLA_BR, IFLA_BRPORT, RTEXT_FILTER_SKIP_STATS } from '../uapi/if-link.ts';
 import { ifinfomsg, RTM_GETLINK } from '../uapi/rtnetlink.ts';
 
 /** A network interface as the kernel describes it. */
@@ -32,6 +32,8 @@ export interface Link {
   readonly alias: string;
   /** Present when the link is a port of a bridge. */
   readonly bridgePort: BridgePort | undefined;
+  /** Whether a bridge looks at VLANs; false for links of other kinds. */
+  readonly vlanFiltering: boolean;
   /** Attributes we have no name for. */
   readonly unknown: readonly Attribute[];
 }
@@ -115,8 +117,13 @@ export function decodeLink(payload: Uint8Array): Link {
     operState: attributes.IFLA_OPERSTATE ?? 0,
     alias: attributes.IFLA_IFALIAS ?? '',
     bridgePort: isPort ? decodeBridgePort(info.IFLA_INFO_SLAVE_DATA) : undefined,
+    vlanFiltering: info?.IFLA_INFO_KIND === 'bridge' && filtersVlans(info.IFLA_INFO_DATA),
     unknown: attributes.unknown,
   };
+}
+
+function filtersVlans(bridge: Uint8Array | undefined): boolean {
+  return bridge !== undefined && IFLA_BR.decode(bridge).IFLA_BR_VLAN_FILTERING === 1;
 }
 
 function decodeBridgePort(value: Uint8Array): BridgePort {

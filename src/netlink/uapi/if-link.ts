@@ -6,6 +6,7 @@ import { NLA_F_NESTED } from './netlink.ts';
 export const IFLA_BR = attributeSet('IFLA_BR', {
   IFLA_BR_FORWARD_DELAY: [1, 'u32'],
   IFLA_BR_STP_STATE: [5, 'u32'],
+  IFLA_BR_VLAN_FILTERING: [7, 'u8'],
 });
 
 /** IFLA_INFO_DATA of a veth. The peer is shaped like a whole RTM_NEWLINK: an ifinfomsg, then IFLA attributes. */
@@ -47,10 +48,14 @@ export const IFLA = attributeSet('IFLA', {
   IFLA_LINKINFO: [18, IFLA_INFO],
   // Its length is what counts; a NUL would become part of it.
   IFLA_IFALIAS: [20, 'unterminated'],
+  // What it holds depends on the family of the message.
+  IFLA_AF_SPEC: [26, 'bytes'],
   IFLA_NET_NS_FD: [28, 'u32'],
   IFLA_EXT_MASK: [29, 'u32'],
   IFLA_LINK_NETNSID: [37, 's32'],
 });
 
+/** In IFLA_EXT_MASK: list the VLANs of bridge ports, neighbouring ones with the same flags as one range. */
+export const RTEXT_FILTER_BRVLAN_COMPRESSED = 4;
 /** In IFLA_EXT_MASK: leave the counters out of answers, about half of their size. */
 export const RTEXT_FILTER_SKIP_STATS = 8;

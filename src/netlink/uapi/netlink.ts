@@ -8,6 +8,7 @@ export const NETLINK_NETFILTER = 12;
 export const NETLINK_GENERIC = 16;
 
 export const SOL_NETLINK = 270;
+export const NETLINK_ADD_MEMBERSHIP = 1;
 export const NETLINK_CAP_ACK = 10;
 export const NETLINK_EXT_ACK = 11;
 export const NETLINK_GET_STRICT_CHK = 12;
@@ -58,6 +59,7 @@ export const NLMSG_MIN_TYPE = 0x10;
 export const NLM_F_REQUEST = 0x01;
 export const NLM_F_MULTI = 0x02;
 export const NLM_F_ACK = 0x04;
+export const NLM_F_ECHO = 0x08;
 export const NLM_F_DUMP_INTR = 0x10;
 // Modifiers of GET requests.
 export const NLM_F_DUMP = 0x300;

@@ -21,6 +21,11 @@ export const RTM_GETROUTE = 26;
 export const RTM_NEWNEIGH = 28;
 export const RTM_DELNEIGH = 29;
 export const RTM_GETNEIGH = 30;
+export const RTM_NEWQDISC = 36;
+export const RTM_DELQDISC = 37;
+export const RTM_GETQDISC = 38;
+export const RTM_NEWTFILTER = 44;
+export const RTM_GETTFILTER = 46;
 
 /**
  * struct ifinfomsg {

@@ -1,0 +1,101 @@
+import { ByteWriter } from '../../core/index.ts';
+import { encodeBody, encodeNest } from '../attribute-set.ts';
+import type { NetlinkRequest } from '../message.ts';
+import type { Netlink } from '../netlink.ts';
+import { NLM_F_CREATE, NLM_F_EXCL } from '../uapi/netlink.ts';
+import {
+  ETH_P_ALL,
+  TC_ACT_STOLEN,
+  TC_U32_TERMINAL,
+  TCA_EGRESS_REDIR,
+  TCA_MIRRED,
+  TCA_U32,
+  tc_mirred,
+  tc_u32_sel_with_one_key,
+} from '../uapi/pkt-cls.ts';
+import { INGRESS_HANDLE, TCA, tcmsg } from '../uapi/pkt-sched.ts';
+import { RTM_GETTFILTER, RTM_NEWTFILTER } from '../uapi/rtnetlink.ts';
+
+const PRIORITY = 1;
+/** `1:1`: of no meaning at an ingress qdisc, which has no classes, and yet required. */
+const CLASS_ID = 0x1_0001;
+
+/** A filter at an ingress qdisc. */
+export interface IngressFilter {
+  /** Index of the device. */
+  readonly index: number;
+  /** `u32`, `matchall`, `bpf`, ... */
+  readonly kind: string;
+  /** Index of the device its first action sends packets out of instead; undefined when it does something else. */
+  readonly redirectsTo: number | undefined;
+}
+
+/**
+ * Has everything that device `from` receives leave by device `to` instead. `from` needs an ingress qdisc.
+ *
+ * A `u32` filter that compares nothing, because `matchall` is missing in small kernels.
+ */
+export function redirectIngress(from: number, to: number): NetlinkRequest {
+  const selector = new ByteWriter(tc_u32_sel_with_one_key.size);
+  tc_u32_sel_with_one_key.encode(selector, { flags: TC_U32_TERMINAL, nkeys: 1 });
+  const mirred = new ByteWriter(tc_mirred.size);
+  tc_mirred.encode(mirred, { action: TC_ACT_STOLEN, eaction: TCA_EGRESS_REDIR, ifindex: to });
+  const head = { tcm_ifindex: from, tcm_parent: INGRESS_HANDLE, tcm_info: (PRIORITY << 16) | swap16(ETH_P_ALL) };
+  return {
+    type: RTM_NEWTFILTER,
+    flags: NLM_F_CREATE | NLM_F_EXCL,
+    operation: 'RTM_NEWTFILTER',
+    object: `redirection of what device ${from} receives to device ${to}`,
+    payload: encodeBody(tcmsg, head, TCA, {
+      TCA_KIND: 'u32',
+      TCA_OPTIONS: encodeNest(TCA_U32, {
+        TCA_U32_CLASSID: CLASS_ID,
+        TCA_U32_ACT: {
+          FIRST: {
+            TCA_ACT_KIND: 'mirred',
+            TCA_ACT_OPTIONS: encodeNest(TCA_MIRRED, { TCA_MIRRED_PARMS: mirred.written() }),
+          },
+        },
+        TCA_U32_SEL: selector.written(),
+      }),
+    }),
+  };
+}
+
+/** The filters of what device `index` receives. Throws KernelError, ERR_NETLINK_DECODE. */
+export function listIngressFilters(netlink: Netlink, index: number): IngressFilter[] {
+  return netlink.dump(ingressFilterListing(index)).map(decodeIngressFilter);
+}
+
+/** The request behind `listIngressFilters`. */
+export function ingressFilterListing(index: number): NetlinkRequest {
+  return {
+    type: RTM_GETTFILTER,
+    flags: 0,
+    operation: 'RTM_GETTFILTER',
+    object: `ingress filters of device ${index}`,
+    payload: encodeBody(tcmsg, { tcm_ifindex: index, tcm_parent: INGRESS_HANDLE }, TCA, {}),
+  };
+}
+
+/** Decodes the payload of an RTM_NEWTFILTER. Throws ERR_NETLINK_DECODE. */
+export function decodeIngressFilter(payload: Uint8Array): IngressFilter {
+  const header = tcmsg.decode(payload);
+  const { TCA_KIND: kind = '', TCA_OPTIONS: options } = TCA.decode(payload, tcmsg.size);
+  const redirectsTo = kind === 'u32' && options ? decodeRedirection(options) : undefined;
+  return { index: header.tcm_ifindex, kind, redirectsTo };
+}
+
+function decodeRedirection(options: Uint8Array): number | undefined {
+  const action = TCA_U32.decode(options).TCA_U32_ACT?.FIRST;
+  if (action?.TCA_ACT_KIND !== 'mirred' || !action.TCA_ACT_OPTIONS) return undefined;
+  const { TCA_MIRRED_PARMS: parms } = TCA_MIRRED.decode(action.TCA_ACT_OPTIONS);
+  if (!parms) return undefined;
+  const { eaction, ifindex } = tc_mirred.decode(parms);
+  return eaction === TCA_EGRESS_REDIR ? ifindex : undefined;
+}
+
+/** A 16-bit number with its bytes exchanged: the network order that `tcm_info` has its protocol in. */
+function swap16(value: number): number {
+  return ((value & 0xff) << 8) | (value >>> 8);
+}

@@ -1,0 +1,70 @@
+// <linux/pkt_sched.h> and the head of traffic control messages from <linux/rtnetlink.h>: queueing disciplines.
+import { attributeSet } from '../attribute-set.ts';
+import { struct } from '../struct.ts';
+
+/** Parent of a qdisc that takes everything a device sends. */
+export const TC_H_ROOT = 0xffff_ffff;
+/** Parent of the qdisc that sees everything a device receives. */
+export const TC_H_INGRESS = 0xffff_fff1;
+/** The handle the kernel gives that qdisc: `ffff:`. */
+export const INGRESS_HANDLE = 0xffff_0000;
+
+/**
+ * struct tcmsg {
+ *   unsigned char tcm_family;
+ *   unsigned char tcm__pad1;
+ *   unsigned short tcm__pad2;
+ *   int   tcm_ifindex;
+ *   __u32 tcm_handle;   // major << 16 | minor
+ *   __u32 tcm_parent;
+ *   __u32 tcm_info;     // of a filter: priority << 16 | protocol in network order
+ * };
+ */
+export const tcmsg = struct('tcmsg', 20, {
+  tcm_family: ['u8', 0],
+  tcm_ifindex: ['s32', 4],
+  tcm_handle: ['u32', 8],
+  tcm_parent: ['u32', 12],
+  tcm_info: ['u32', 16],
+});
+
+/** What TCA_OPTIONS holds depends on TCA_KIND. */
+export const TCA = attributeSet('TCA', {
+  TCA_KIND: [1, 'string'],
+  TCA_OPTIONS: [2, 'bytes'],
+});
+
+/**
+ * struct tc_tbf_qopt {
+ *   struct tc_ratespec {
+ *     unsigned char  cell_log;
+ *     __u8           linklayer;  // TC_LINKLAYER_*
+ *     unsigned short overhead;
+ *     short          cell_align;
+ *     unsigned short mpu;
+ *     __u32          rate;       // bytes per second
+ *   } rate, peakrate;
+ *   __u32 limit;                 // bytes that may wait
+ *   __u32 buffer;                // how long the bucket takes to fill, in ticks of 64 ns
+ *   __u32 mtu;
+ * };
+ */
+export const tc_tbf_qopt = struct('tc_tbf_qopt', 36, {
+  rate_linklayer: ['u8', 1],
+  rate_rate: ['u32', 8],
+  limit: ['u32', 24],
+  buffer: ['u32', 28],
+});
+
+/** TCA_OPTIONS of a token bucket filter (`tbf`). */
+export const TCA_TBF = attributeSet('TCA_TBF', {
+  TCA_TBF_PARMS: [1, 'bytes'],
+  /** u64: bytes per second, when they do not fit the 32 bits of the ratespec. */
+  TCA_TBF_RATE64: [4, 'bytes'],
+  /** Size of the bucket in bytes; counts more than `buffer`. */
+  TCA_TBF_BURST: [6, 'u32'],
+});
+
+export const TC_LINKLAYER_ETHERNET = 1;
+/** PSCHED_TICKS of user space: one is 64 ns. */
+export const TICKS_PER_SECOND = 15_625_000;
