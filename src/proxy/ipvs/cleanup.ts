@@ -1,0 +1,38 @@
+import type { Cidr } from '../../core/index.ts';
+import { type IptablesTool, writeRestore } from '../rules/index.ts';
+import type { IpvsKernel } from './kernel.ts';
+import type { Operation } from './operations.ts';
+import { readState } from './read-state.ts';
+import { planRuleCleanup } from './rules-state.ts';
+
+export interface IpvsCleanupOptions {
+  /** Of the family and variant to clean up. */
+  readonly tool: IptablesTool;
+  /** Of the same family; undefined when the kernel has no IPVS: then only rules can be there. */
+  readonly kernel: IpvsKernel | undefined;
+  /** What is in these ranges stays unless we made it. @default none */
+  readonly excludeCidrs?: readonly Cidr[];
+  /** Keys of virtual servers this process made. @default those the kernel's sets know */
+  readonly made?: ReadonlySet<string>;
+}
+
+/**
+ * Removes what is ours or a kube-proxy's in IPVS mode, of one family: rules, virtual servers, kube-ipvs0 and the ipsets.
+ * Foreign virtual servers stay. Chains shared with a proxy in iptables mode stay while that one is in force. Connections
+ * through virtual servers end.
+ *
+ * @throws ERR_IPTABLES; KernelError for what the kernel refuses
+ */
+export async function cleanupIpvs(options: IpvsCleanupOptions): Promise<void> {
+  const { tool, kernel, excludeCidrs = [], made = new Set() } = options;
+  const tables = planRuleCleanup(await tool.saveAll());
+  if (tables.length > 0) await tool.restore(writeRestore(tables));
+  if (!kernel) return;
+  const state = readState(kernel, { excludeCidrs, made });
+  const operations = [...state.servers.values()].map(
+    ({ virtual }): Operation => ({ kind: 'deleteServer', key: virtual.key, owners: [] }),
+  );
+  const refusal = kernel.apply(operations).find((error) => error !== undefined && error.errnoName !== 'ESRCH');
+  if (refusal) throw refusal;
+  kernel.removeAll();
+}

@@ -1,0 +1,352 @@
+import { describe, expect, it } from 'vitest';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { FakeIpvsKernel } from '../../../test/fakes/fake-ipvs-kernel.ts';
+import { randomChanges } from '../../../test/lab/iptables/random-plan.ts';
+import {
+  completePlan,
+  type SamplePort,
+  sampleNode,
+  samplePlan,
+  samplePort,
+} from '../../../test/lab/iptables/sample-plan.ts';
+import { parseCidr, parseIp } from '../../core/index.ts';
+import type { Exec } from '../../sys/index.ts';
+import type { ServicePortPlan } from '../index.ts';
+import { IpvsDataplane } from './dataplane.ts';
+
+const MINUTE = 60_000;
+const NODE = '192.168.0.7';
+
+/** iptables programs that give back what they were given, as if the tables had been empty before. */
+function keepingRules(): Exec {
+  let text = '';
+  return async (program, _args, options) => {
+    if (program.endsWith('-restore')) text += String(options?.input).replace(/^-I /gm, '-A ');
+    const builtIn = text.replace(
+      /^(\*.*)$/gm,
+      '$1\n:INPUT ACCEPT\n:FORWARD ACCEPT\n:OUTPUT ACCEPT\n:PREROUTING ACCEPT\n:POSTROUTING ACCEPT',
+    );
+    return { status: 0, stdout: builtIn, stderr: '' };
+  };
+}
+
+function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly string[] = []) {
+  const kernel = new FakeIpvsKernel('IPv4', [NODE]);
+  const clock = new FakeClock();
+  const exec = keepingRules();
+  const make = () =>
+    new IpvsDataplane({
+      ...{ family: 'IPv4', variant: 'nft', exec, kernel, clock },
+      excludeCidrs: excludeCidrs.map(parseCidr),
+    });
+  const node = sampleNode({ nodeIp: parseIp(NODE) });
+  const plan = samplePlan('IPv4', node, ports);
+  const live = plan.ports as Map<string, ServicePortPlan>;
+  let dataplane = make();
+  return {
+    ...{ kernel, clock, plan },
+    resync: () => dataplane.resync(plan),
+    verify: () => dataplane.verify(),
+    cleanup: () => dataplane.cleanup(),
+    /** As a new process: nothing is remembered but what the kernel holds. */
+    async restart() {
+      dataplane.close();
+      dataplane = make();
+      await dataplane.resync(plan);
+    },
+    async upsert(...samples: SamplePort[]) {
+      const upserted = samples.map(samplePort);
+      for (const port of upserted) live.set(port.key, port);
+      kernel.operations.length = 0;
+      return dataplane.sync(plan, { upserted, removed: [] });
+    },
+    async remove(key: string) {
+      const removed = live.get(key)!;
+      live.delete(key);
+      kernel.operations.length = 0;
+      return dataplane.sync(plan, { upserted: [], removed: [removed] });
+    },
+    sync: (delta: Parameters<IpvsDataplane['sync']>[1]) => dataplane.sync(plan, delta),
+  };
+}
+
+const web = (remote: string[], more: Partial<SamplePort> = {}): SamplePort => ({
+  ...{ name: 'shop/web:http', clusterIp: '10.96.0.1', remote },
+  ...more,
+});
+const VIP = '10.96.0.1:80/TCP';
+const [A, B, C] = ['10.244.2.1:8080', '10.244.2.2:8080', '10.244.2.3:8080'];
+
+describe('a change', () => {
+  it('of one endpoint is one message; of one that is replaced two', async () => {
+    const { upsert, kernel, resync } = setup();
+    await resync();
+    await upsert(web([A]));
+    await upsert(web([A, B]));
+    expect(kernel.operations.map(({ kind }) => kind)).toEqual(['newDestination']);
+    await upsert(web([A, C]));
+    expect(kernel.operations.map(({ kind }) => kind)).toEqual(['newDestination', 'setDestination']);
+    await upsert(web([A, C]));
+    expect(kernel.operations).toEqual([]);
+  });
+
+  it('reads nothing from the kernel', async () => {
+    const { upsert, kernel, resync } = setup();
+    await resync();
+    await upsert(web([A]));
+    const before = kernel.destinationListings;
+    await upsert(web([A, B]));
+    expect(kernel.destinationListings).toBe(before);
+  });
+
+  it('ends where a full sync ends, whatever came before', async () => {
+    const ports = new Map<string, ServicePortPlan>();
+    const one = setup();
+    await one.resync();
+    let step = 0;
+    for (const delta of randomChanges('IPv4', 300, ports)) {
+      for (const port of delta.removed) (one.plan.ports as Map<string, ServicePortPlan>).delete(port.key);
+      for (const port of delta.upserted) (one.plan.ports as Map<string, ServicePortPlan>).set(port.key, port);
+      await one.sync(delta);
+      // What is drained goes: a fresh kernel knows nothing of it.
+      await one.clock.advance(2000);
+      if (step++ % 10 !== 0) continue;
+      expect(await one.verify()).toEqual([]);
+      const fresh = setup([...ports.values()]);
+      await fresh.resync();
+      expect(one.kernel.dump()).toEqual(fresh.kernel.dump());
+    }
+  });
+});
+
+describe('a full sync', () => {
+  it('changes nothing where nothing differs', async () => {
+    const { resync, kernel } = setup([...completePlan('IPv4').ports.values()]);
+    await resync();
+    expect(kernel.servers.size).toBeGreaterThan(40);
+    kernel.operations.length = 0;
+    await resync();
+    expect(kernel.operations).toEqual([]);
+  });
+
+  it('repairs just what others changed', async () => {
+    const { resync, kernel, verify } = setup([
+      samplePort(web([A, B])),
+      samplePort({ name: 'x/y', clusterIp: '10.96.0.2', remote: [C] }),
+    ]);
+    await resync();
+    const before = kernel.dump();
+    kernel.servers.get(VIP)!.destinations.delete(A);
+    kernel.servers.delete('10.96.0.2:80/TCP');
+    kernel.elements.delete('KUBE-CLUSTER-IP 10.96.0.1,tcp:80');
+    kernel.bound.delete('10.96.0.1');
+    expect(await verify()).toEqual([
+      { object: 'virtual server 10.96.0.2:80/TCP', difference: 'missing' },
+      { object: `destination of ${VIP} ${A}`, difference: 'missing' },
+      { object: 'ipset member KUBE-CLUSTER-IP 10.96.0.1,tcp:80', difference: 'missing' },
+      { object: 'address of kube-ipvs0 10.96.0.1', difference: 'missing' },
+    ]);
+    kernel.operations.length = 0;
+    await resync();
+    expect(kernel.dump()).toEqual(before);
+    expect(kernel.operations).toHaveLength(5);
+  });
+
+  it('is made when a change meets a kernel that is not as thought', async () => {
+    const { resync, upsert, kernel } = setup([samplePort(web([A]))]);
+    await resync();
+    kernel.servers.delete(VIP);
+    const { leftOut } = await upsert(web([A, B]));
+    expect(leftOut).toEqual([]);
+    expect(kernel.dump()[`server ${VIP}`]).toBe(`rr 0 0 ${A}=1 ${B}=1`);
+  });
+});
+
+describe('an endpoint that goes', () => {
+  it('gets weight 0 and stays until its connections are over', async () => {
+    const { resync, upsert, kernel, clock } = setup([samplePort(web([A, B]))]);
+    await resync();
+    kernel.setConnections(VIP, A, 3);
+    await upsert(web([B]));
+    await clock.advance(5 * MINUTE);
+    expect(kernel.dump()[`server ${VIP}`]).toBe(`rr 0 0 ${A}=0 ${B}=1`);
+    kernel.setConnections(VIP, A, 0);
+    await clock.advance(2000);
+    expect(kernel.dump()[`server ${VIP}`]).toBe(`rr 0 0 ${B}=1`);
+  });
+
+  it('goes when the grace period is over, connections or not', async () => {
+    const { resync, upsert, kernel, clock } = setup([samplePort(web([A, B]))]);
+    await resync();
+    kernel.setConnections(VIP, A, 3);
+    await upsert(web([B]));
+    await clock.advance(14 * MINUTE);
+    expect(kernel.servers.get(VIP)!.destinations.has(A)).toBe(true);
+    await clock.advance(2 * MINUTE);
+    expect(kernel.servers.get(VIP)!.destinations.has(A)).toBe(false);
+  });
+
+  it('is taken back as it is when it is wanted again', async () => {
+    const { resync, upsert, kernel, clock } = setup([samplePort(web([A, B]))]);
+    await resync();
+    kernel.setConnections(VIP, A, 3);
+    await upsert(web([B]));
+    await upsert(web([A, B]));
+    expect(kernel.operations.map(({ kind }) => kind)).toEqual(['setDestination']);
+    await clock.advance(20 * MINUTE);
+    expect(kernel.dump()[`server ${VIP}`]).toBe(`rr 0 0 ${A}=1 ${B}=1`);
+  });
+
+  it('goes on being drained after a restart', async () => {
+    const { resync, upsert, restart, kernel, clock } = setup([samplePort(web([A, B]))]);
+    await resync();
+    kernel.setConnections(VIP, A, 1);
+    await upsert(web([B]));
+    await restart();
+    expect(kernel.dump()[`server ${VIP}`]).toBe(`rr 0 0 ${A}=0 ${B}=1`);
+    await clock.advance(MINUTE);
+    expect(kernel.servers.get(VIP)!.destinations.has(A)).toBe(true);
+    kernel.setConnections(VIP, A, 0);
+    await clock.advance(2000);
+    expect(kernel.servers.get(VIP)!.destinations.has(A)).toBe(false);
+  });
+
+  it('goes at once if it serves UDP', async () => {
+    const dns = (remote: string[]) => web(remote, { protocol: 'UDP' });
+    const { resync, upsert, kernel } = setup([samplePort(dns([A, B]))]);
+    await resync();
+    kernel.setConnections('10.96.0.1:80/UDP', A, 1);
+    await upsert(dns([B]));
+    expect(kernel.operations.map(({ kind }) => kind)).toEqual(['deleteDestination']);
+  });
+});
+
+describe('a Service that goes', () => {
+  it('keeps virtual server and address until its connections are over, and turns new ones away', async () => {
+    const { resync, remove, kernel, clock, verify } = setup([samplePort(web([A]))]);
+    await resync();
+    kernel.setConnections(VIP, A, 1);
+    await remove('shop/web:http/TCP');
+    expect(kernel.dump()).toEqual({
+      'address 10.96.0.1': '',
+      'member KUBE-IPVS-IPS 10.96.0.1': '',
+      'member KUBE-IPVS-SERVERS 10.96.0.1,tcp:80': '',
+      [`server ${VIP}`]: `rr 0 0 ${A}=0`,
+    });
+    expect(await verify()).toEqual([]);
+    kernel.setConnections(VIP, A, 0);
+    await clock.advance(2000);
+    expect(kernel.dump()).toEqual({});
+    expect(await verify()).toEqual([]);
+  });
+
+  it('is still known as ours after a restart', async () => {
+    const { resync, remove, restart, kernel, clock } = setup([samplePort(web([A], { nodePort: 30080 }))]);
+    await resync();
+    kernel.setConnections(`${NODE}:30080/TCP`, A, 1);
+    await remove('shop/web:http/TCP');
+    await restart();
+    await clock.advance(2000);
+    expect([...kernel.servers.keys()]).toEqual([`${NODE}:30080/TCP`]);
+    kernel.setConnections(`${NODE}:30080/TCP`, A, 0);
+    await clock.advance(2000);
+    expect(kernel.dump()).toEqual({});
+  });
+});
+
+describe('virtual servers of somebody else', () => {
+  const foreign = (kernel: FakeIpvsKernel, text: string) => {
+    const [ip, port] = text.split(':');
+    const key = { kind: 'address', protocol: 6, address: parseIp(ip!), port: Number(port) } as const;
+    kernel.servers.set(`${text}/TCP`, {
+      server: { key, scheduler: 'wrr', flags: 0, persistenceSeconds: 0 },
+      destinations: new Map(),
+    });
+  };
+
+  it('stay, in a sync and in a clean-up, before and after a restart', async () => {
+    const { resync, restart, cleanup, kernel, plan } = setup([samplePort(web([A], { nodePort: 30080 }))]);
+    foreign(kernel, `${NODE}:6443`);
+    foreign(kernel, '172.16.0.1:80');
+    await resync();
+    await restart();
+    (plan.ports as Map<string, ServicePortPlan>).clear();
+    await restart();
+    await cleanup();
+    expect([...kernel.servers.keys()]).toEqual([`${NODE}:6443/TCP`, '172.16.0.1:80/TCP']);
+  });
+
+  it('keep a Service that wants the same address and port from being programmed, and no other', async () => {
+    const { kernel, resync } = setup([
+      samplePort(web([A], { nodePort: 30080 })),
+      samplePort({ name: 'x/y', clusterIp: '10.96.0.2', remote: [C] }),
+    ]);
+    foreign(kernel, `${NODE}:30080`);
+    const { leftOut } = await resync();
+    expect(leftOut).toMatchObject([{ key: 'shop/web:http/TCP', reason: expect.stringContaining(`${NODE}:30080/TCP`) }]);
+    expect([...kernel.servers.keys()]).toEqual([`${NODE}:30080/TCP`, '10.96.0.2:80/TCP']);
+    expect(kernel.dump()[`server ${NODE}:30080/TCP`]).toBe('wrr 0 0');
+    expect([...kernel.bound.keys()]).toEqual(['10.96.0.2']);
+  });
+
+  it('stay on an excluded address even of kube-ipvs0', async () => {
+    const { kernel, resync } = setup([], ['10.96.9.0/24']);
+    kernel.bound.set('10.96.9.1', parseIp('10.96.9.1'));
+    kernel.bound.set('10.96.8.1', parseIp('10.96.8.1'));
+    foreign(kernel, '10.96.9.1:80');
+    foreign(kernel, '10.96.8.1:80');
+    await resync();
+    expect([...kernel.servers.keys()]).toEqual(['10.96.9.1:80/TCP']);
+    expect([...kernel.bound.keys()]).toEqual(['10.96.9.1']);
+  });
+
+  it('are taken over from a kube-proxy whose sets have them', async () => {
+    const { kernel, resync } = setup([samplePort(web([A]))]);
+    kernel.prepare();
+    foreign(kernel, `${NODE}:30080`);
+    kernel.elements.set('KUBE-NODE-PORT-TCP 30080', {
+      set: 'KUBE-NODE-PORT-TCP',
+      element: { type: 'bitmap:port', port: 30080 },
+    });
+    await resync();
+    expect([...kernel.servers.keys()]).toEqual([VIP]);
+    expect(kernel.members('KUBE-NODE-PORT-TCP')).toEqual([]);
+  });
+});
+
+describe('a Service the kernel refuses', () => {
+  const bad = { ...web([A], { nodePort: 30080 }), ipvsScheduler: 'nonsense' };
+  const good = samplePort({ name: 'x/y', clusterIp: '10.96.0.2', remote: [C] });
+
+  it('is left out and told about; what was made for it is taken away again, and the others are not concerned', async () => {
+    const { resync, upsert, kernel, verify } = setup([good]);
+    await resync();
+    const before = kernel.dump();
+    const { leftOut } = await upsert(bad);
+    expect(leftOut).toMatchObject([
+      { key: 'shop/web:http/TCP', name: 'shop/web:http', reason: expect.stringContaining('ENOENT') },
+    ]);
+    expect(kernel.dump()).toEqual(before);
+    expect(await verify()).toEqual([]);
+    expect((await resync()).leftOut).toHaveLength(1);
+  });
+
+  it('is programmed as soon as it is right', async () => {
+    const { resync, upsert, kernel } = setup([good]);
+    await resync();
+    await upsert(bad);
+    const { leftOut } = await upsert(web([A]));
+    expect(leftOut).toEqual([]);
+    expect(kernel.dump()[`server ${VIP}`]).toBe(`rr 0 0 ${A}=1`);
+  });
+
+  it('keeps what it had when one of its endpoints is refused', async () => {
+    const { resync, upsert, kernel } = setup([samplePort(web([A])), good]);
+    await resync();
+    kernel.refuse = (operation) =>
+      operation.kind === 'newDestination' && operation.endpoint === B ? 'EADDRNOTAVAIL' : undefined;
+    const { leftOut } = await upsert(web([A, B]));
+    expect(leftOut).toHaveLength(1);
+    expect([...kernel.servers.keys()]).toContain('10.96.0.2:80/TCP');
+  });
+});

@@ -1,0 +1,275 @@
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type Clock,
+  compareIp,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  isLoopback,
+  NodeplaneError,
+  systemClock,
+  type Timer,
+} from '../../core/index.ts';
+import { exec as runProgram } from '../../sys/index.ts';
+import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta, ServicePortPlan } from '../index.ts';
+import { type IptablesTool, iptablesTool } from '../rules/index.ts';
+import { applyChanges, nothingWritten, WRITTEN_KINDS, type Written } from './apply.ts';
+import { cleanupIpvs } from './cleanup.ts';
+import { type Changes, everything, NO_CHANGES, planChanges } from './diff.ts';
+import { Draining, drainStep } from './drain.ts';
+import type { IpvsKernel } from './kernel.ts';
+import { Layout, nothingTouched, type Touched, union } from './layout.ts';
+import { openIpvsKernel } from './netlink-kernel.ts';
+import type { IpvsDataplaneOptions } from './options.ts';
+import { type Ownership, readState } from './read-state.ts';
+import { fixedRules } from './rules.ts';
+import { restoreRules, ruleDrift } from './rules-state.ts';
+import type { KernelState, MutableState } from './state.ts';
+import { readTraffic, type ServiceTraffic } from './traffic.ts';
+import { findDrift } from './verify.ts';
+
+const GRACE_PERIOD_MS = 15 * 60_000;
+/** How often it is looked whether the connections of drained destinations are over. */
+const LOOK_INTERVAL_MS = 1000;
+
+/** What is known to be in the kernel, and the layout it was made from. */
+interface Committed {
+  readonly node: NodePlan;
+  readonly layout: Layout;
+  readonly state: MutableState;
+  readonly nodePortAddresses: readonly IpAddress[];
+  readonly rules: number;
+}
+
+/** Services as virtual servers of IPVS, with ipsets and a few iptables rules for what IPVS does not decide. */
+export class IpvsDataplane implements Dataplane {
+  readonly mode = 'ipvs';
+  readonly family: IpFamily;
+  private readonly clock: Clock;
+  private readonly scheduler: string;
+  private readonly gracePeriodMs: number;
+  private readonly tool: IptablesTool;
+  private readonly kernel: IpvsKernel;
+  private readonly ownership: Ownership;
+  /** Keys of the virtual servers this process made, whatever becomes of the sets that say so too. */
+  private readonly made = new Set<string>();
+  private readonly draining = new Draining();
+  /** When what is being drained is looked at. */
+  private timer: Timer | undefined;
+  private closed = false;
+  /** While a resync awaits iptables, nothing else may change the kernel. */
+  private busy = false;
+  /** Undefined before the first resync and after a failure: the kernel may hold the old or the new state. */
+  private committed: Committed | undefined;
+  /** Ports the kernel refuses, by key: not programmed until they change or everything is tried again. */
+  private readonly refused = new Map<string, LeftOutPort>();
+
+  /** Opens netlink sockets in the network namespace of the calling thread. Throws as `openIpvsKernel`. */
+  constructor(options: IpvsDataplaneOptions) {
+    const { family, variant, exec = runProgram, clock = systemClock, gracePeriodMs = GRACE_PERIOD_MS } = options;
+    this.family = family;
+    this.clock = clock;
+    this.scheduler = options.scheduler || 'rr';
+    this.gracePeriodMs = gracePeriodMs;
+    this.tool = iptablesTool(family, variant, exec);
+    this.kernel = options.kernel ?? openIpvsKernel(family);
+    this.ownership = { excludeCidrs: options.excludeCidrs ?? [], made: this.made };
+  }
+
+  async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
+    const { committed } = this;
+    // What is the same for all Services changed: all of them may have to change.
+    if (!committed || !isDeepStrictEqual(committed.node, plan.node)) return this.resync(plan);
+    // Should anything throw from here on, the layout is ahead of the kernel.
+    this.committed = undefined;
+    const { layout } = committed;
+    for (const port of [...delta.removed, ...delta.upserted]) this.refused.delete(port.key);
+    for (const port of delta.removed) layout.remove(port.key);
+    for (const port of delta.upserted) this.layOut(layout, port);
+    const total = this.applyTouched(committed, layout.takeTouched());
+    // Somebody changed what is ours: it has to be read anew.
+    if (!total) return this.makeEqual(plan);
+    this.committed = committed;
+    return this.commitOf(committed, total, 0);
+  }
+
+  async resync(plan: Plan): Promise<Commit> {
+    this.refused.clear();
+    return this.makeEqual(plan);
+  }
+
+  async verify(): Promise<readonly Drift[]> {
+    const { committed, kernel } = this;
+    if (!committed) return [];
+    const rules = await ruleDrift(this.tool, fixedRules(this.family, committed.node));
+    // Read without a pause: what is drained meanwhile is no drift.
+    const sets = kernel.wrongSets().map((name): Drift => ({ object: `ipset ${name}`, difference: 'missing' }));
+    const found = readState(kernel, this.ownership);
+    const addresses = nodePortAddressesOf(committed.node, found);
+    return [...rules, ...sets, ...findDrift(committed, found, addresses)];
+  }
+
+  async cleanup(): Promise<void> {
+    this.committed = undefined;
+    this.timer?.cancel();
+    await cleanupIpvs({ tool: this.tool, kernel: this.kernel, ...this.ownership });
+  }
+
+  /** What each Service has carried, by its name; nothing before the first sync. Throws KernelError. */
+  traffic(): ReadonlyMap<string, ServiceTraffic> {
+    return this.committed ? readTraffic(this.kernel, this.committed.layout) : new Map();
+  }
+
+  /** Ends what goes on between the syncs; the kernel stays as it is. What is being drained then stays until the next start. */
+  close(): void {
+    this.timer?.cancel();
+    this.closed = true;
+    this.kernel.close();
+  }
+
+  private async makeEqual(plan: Plan): Promise<Commit> {
+    this.committed = undefined;
+    this.busy = true;
+    try {
+      const started = performance.now();
+      this.kernel.prepare();
+      const state = readState(this.kernel, this.ownership);
+      const readSeconds = secondsSince(started);
+      const nodePortAddresses = nodePortAddressesOf(plan.node, state);
+      const layout = new Layout({
+        nodePortAddresses,
+        nodeIp: plan.node.nodeIp,
+        scheduler: this.scheduler,
+        masqueradeMark: plan.node.masqueradeMark,
+      });
+      for (const port of plan.ports.values()) if (!this.refused.has(port.key)) this.layOut(layout, port);
+      layout.takeTouched();
+      const rules = fixedRules(this.family, plan.node);
+      const next: Committed = { node: plan.node, layout, state, nodePortAddresses, rules: rules.count };
+      const total = this.applyTouched(next, everything(layout, state));
+      if (!total) {
+        const message =
+          'The virtual servers changed while they were brought in line with the plan; the next sync tries again';
+        throw new NodeplaneError('ERR_DATAPLANE', message);
+      }
+      const restoring = performance.now();
+      // They lead packets to what stands by now.
+      const written = await restoreRules(this.tool, rules);
+      const kernelSeconds = readSeconds + total.kernelSeconds + secondsSince(restoring);
+      this.committed = next;
+      return this.commitOf(next, { ...total, kernelSeconds }, written);
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  /** A Service port that cannot be laid out is left out. */
+  private layOut(layout: Layout, port: ServicePortPlan): void {
+    try {
+      layout.upsert(port);
+    } catch (error) {
+      if (!(error instanceof NodeplaneError)) throw error;
+      this.refused.set(port.key, { key: port.key, name: port.name, reason: error.message });
+      layout.remove(port.key);
+    }
+  }
+
+  private leaveOut(layout: Layout, key: string, reason: string): void {
+    this.refused.set(key, { key, name: layout.ports.get(key)?.name ?? key, reason });
+    layout.remove(key);
+  }
+
+  /**
+   * Makes what was touched equal to the layout. Service ports the kernel refuses are left out, and what they had is taken
+   * away again.
+   *
+   * @returns undefined when the kernel is not as we thought
+   * @throws KernelError when something is refused that no Service port is to blame for
+   */
+  private applyTouched({ layout, state }: Committed, first: Touched): Done | undefined {
+    const { kernel, draining, made } = this;
+    const done: Done = { written: nothingWritten(), kernelSeconds: 0 };
+    let touched = first;
+    for (;;) {
+      const changes = planChanges(layout, state, draining, touched);
+      for (const [key, reason] of changes.conflicts) this.leaveOut(layout, key, reason);
+      if (changes.conflicts.size > 0) {
+        touched = union(touched, layout.takeTouched());
+        continue;
+      }
+      const applied = applyChanges({ kernel, state, draining, made, now: this.clock.now() }, changes);
+      for (const kind of WRITTEN_KINDS) done.written[kind] += applied.written[kind];
+      done.kernelSeconds += applied.kernelSeconds;
+      this.lookLater();
+      if (applied.stale) return undefined;
+      if (applied.failed) throw applied.failed;
+      if (applied.refused.size === 0) return done;
+      for (const [key, { message }] of applied.refused) this.leaveOut(layout, key, message);
+      touched = layout.takeTouched();
+    }
+  }
+
+  /** Has what is being drained looked at in a while. */
+  private lookLater(): void {
+    if (this.draining.size === 0 || this.timer || this.closed) return;
+    this.timer = this.clock.setTimer(() => {
+      this.timer = undefined;
+      try {
+        // A sync that is under way has planned with what is there now.
+        if (!this.busy && this.committed) this.lookAtDrained(this.committed);
+      } catch {
+        // The kernel cannot be asked now; what it refuses for good the next resync tells.
+        this.committed = undefined;
+      }
+      this.lookLater();
+    }, LOOK_INTERVAL_MS);
+  }
+
+  private lookAtDrained(committed: Committed): void {
+    const { kernel, draining, gracePeriodMs } = this;
+    const now = this.clock.now();
+    const touched = nothingTouched();
+    for (const [server, entry] of [...draining.servers]) {
+      const { remove, gone } = drainStep(entry, kernel.listDestinations(entry.key), now, gracePeriodMs);
+      const steps = remove.length > 0 ? [remove] : [];
+      const ended = [...remove.map(({ endpoint }) => endpoint), ...gone].map((each) => [server, each] as const);
+      const changes: Changes = { ...NO_CHANGES, steps, revived: ended };
+      for (const endpoint of gone) committed.state.forgetDestination(entry.key, endpoint);
+      applyChanges({ kernel, state: committed.state, draining, made: this.made, now }, changes);
+      if (!entry.retired) continue;
+      touched.servers.add(server);
+      if (entry.key.kind === 'address') touched.addresses.add(formatIp(entry.key.address));
+    }
+    this.applyTouched(committed, touched);
+  }
+
+  private commitOf({ state, rules }: Committed, { written, kernelSeconds }: Done, rulesWritten: number): Commit {
+    const leftOut = [...this.refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+    const objects = {
+      servers: { total: state.servers.size, written: written.servers },
+      destinations: { total: state.destinationCount, written: written.destinations },
+      elements: { total: state.elements.size, written: written.elements },
+      addresses: { total: state.bound.size, written: written.addresses },
+      rules: { total: rules, written: rulesWritten },
+    };
+    return { kernelSeconds, objects, leftOut };
+  }
+}
+
+interface Done {
+  readonly written: Written;
+  kernelSeconds: number;
+}
+
+/**
+ * The addresses NodePorts answer at. `all`: those of the node's interfaces, kube-ipvs0, loopback and IPv6 link-local ones
+ * excepted, as in kube-proxy.
+ */
+function nodePortAddressesOf({ nodePortAddresses }: NodePlan, { elsewhere }: KernelState): readonly IpAddress[] {
+  if (nodePortAddresses === 'all') return [...elsewhere.values()].sort(compareIp);
+  return nodePortAddresses.filter((ip) => !isLoopback(ip));
+}
+
+function secondsSince(started: number): number {
+  return (performance.now() - started) / 1000;
+}

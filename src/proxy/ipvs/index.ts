@@ -1,0 +1,11 @@
+export { cleanupIpvs, type IpvsCleanupOptions } from './cleanup.ts';
+export { IpvsDataplane } from './dataplane.ts';
+export type { IpvsKernel } from './kernel.ts';
+export { openIpvsKernel } from './netlink-kernel.ts';
+export type { Operation } from './operations.ts';
+export type { IpvsDataplaneOptions } from './options.ts';
+export { checkIpvs, type IpvsRequirements } from './preflight.ts';
+export { serverKey } from './server.ts';
+export { elementKey, elementText, type SetElement } from './sets.ts';
+export { type IpvsSettings, prepareIpvs } from './settings.ts';
+export type { ServiceTraffic } from './traffic.ts';
