@@ -9,10 +9,15 @@ const ALLOWED = {
   kube: ['core'],
   'proxy/rules': ['core', 'sys', 'netlink', 'proxy'],
   'proxy/iptables': ['core', 'sys', 'netlink', 'proxy', 'proxy/rules'],
+  'proxy/nftables': ['core', 'sys', 'netlink', 'proxy'],
+  'proxy/ipvs': ['core', 'sys', 'netlink', 'proxy', 'proxy/rules'],
   proxy: ['core', 'kube'],
   ipam: ['core', 'sys'],
   cni: ['core', 'sys', 'netlink', 'ipam'],
-  agent: ['core', 'config', 'sys', 'netlink', 'kube', 'proxy', 'proxy/rules', 'proxy/iptables', 'ipam', 'cni'],
+  agent: [
+    ...['core', 'config', 'sys', 'netlink', 'kube', 'ipam', 'cni'],
+    ...['proxy', 'proxy/rules', 'proxy/iptables', 'proxy/nftables', 'proxy/ipvs'],
+  ],
   cli: ['core', 'config', 'agent', 'cni'],
 };
 
@@ -35,8 +40,8 @@ module.exports = {
     {
       name: 'folders-are-entered-through-their-index',
       severity: 'error',
-      from: { path: '^(src/(?:proxy/(?:rules|iptables)|[^/]+)|test|demo|bench)/' },
-      to: { path: '^src/(?:proxy/(?:rules|iptables)|[^/]+)/', pathNot: ['^$1/', '/index\\.ts$'] },
+      from: { path: '^(src/(?:proxy/(?:rules|iptables|nftables|ipvs)|[^/]+)|test|demo|bench)/' },
+      to: { path: '^src/(?:proxy/(?:rules|iptables|nftables|ipvs)|[^/]+)/', pathNot: ['^$1/', '/index\\.ts$'] },
     },
     {
       name: 'no-cycles',

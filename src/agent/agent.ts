@@ -12,6 +12,7 @@ import { type Clock, errorText, type IpFamily, NodeplaneError } from '../core/in
 import { EventRecorder, type Node, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
 import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
 import { exec } from '../sys/index.ts';
+import { CniPart } from './cni-part.ts';
 import { registerComponentMetrics } from './component-metrics.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family } from './family.ts';
@@ -61,6 +62,8 @@ export class Agent {
   readonly #families: ReadonlyMap<IpFamily, Family>;
   readonly #servers: readonly NamedServer[];
   readonly #problems: Gauge;
+  /** Undefined: the pods' network is somebody else's. */
+  readonly #cni: CniPart | undefined;
   readonly #unusable: (error: NodeplaneError) => void;
 
   /** @throws ERR_CONFIG when the API server's credentials cannot be read */
@@ -126,6 +129,8 @@ export class Agent {
       ]),
     );
     this.#servers = servers(options, registry, this.#health, metrics);
+    const podCidrs = () => podCidrsOf(this.#store.node(nodeName));
+    this.#cni = config.cni && new CniPart({ settings: config.cni, registry, clock, logger, podCidrs });
   }
 
   async start(): Promise<void> {
@@ -140,6 +145,7 @@ export class Agent {
         throw error;
       }
     }
+    await this.#cni?.start();
     this.#recorder?.record(node, { type: 'Normal', reason: 'Starting', action: 'StartKubeProxy', note: '' });
     const logProblems = logSourceProblems(this.#logger);
     await this.#source.source.start({
@@ -153,6 +159,7 @@ export class Agent {
   }
 
   async stop(): Promise<void> {
+    await this.#cni?.stop();
     await this.#source.source.stop();
     for (const family of this.#families.values()) await family.stop();
     for (const { server } of this.#servers) await server.stop();
@@ -166,12 +173,13 @@ export class Agent {
       const change = changeOf(event, family);
       if (change && touched.services.length > 0) proxy.touch(touched.services, change);
     }
-    if (touched.node === this.#config.nodeName) this.#nodeChanged();
+    if (touched.node === this.#config.nodeName || touched.serviceCidrs) this.#nodeChanged();
   }
 
   #nodeChanged(): void {
     this.#health.nodeChanged(this.#store.node(this.#config.nodeName));
     for (const { proxy } of this.#families.values()) proxy.nodeChanged();
+    this.#cni?.nodeChanged();
   }
 
   #synced(): void {
@@ -185,6 +193,7 @@ export class Agent {
       return;
     }
     for (const { proxy } of this.#families.values()) proxy.start();
+    this.#cni?.nodeChanged();
   }
 
   /** The family of the node's first address is the primary one, unless --bind-address says otherwise. */

@@ -56,13 +56,14 @@ export function createFamily(options: FamilyOptions): Family {
     isHealthy: () => health.isHealthy(),
     failed: reportHealthCheckFailures(logger, recorder),
   });
+  const dataplane = options.createDataplane(family, { changedByOthers: () => proxy.verify() });
   const proxy: FamilyProxy = new FamilyProxy({
     clock,
     nodeName,
     settings: nodeSettings(config),
     externalIps: isEnabled(config.featureGates, 'AllowServiceExternalIPs'),
     store,
-    dataplane: options.createDataplane(family, { changedByOthers: () => proxy.verify() }),
+    dataplane,
     localAddresses,
     observers: [
       ...observers,
@@ -92,6 +93,7 @@ export function createFamily(options: FamilyOptions): Family {
     proxy,
     async stop() {
       await proxy.stop();
+      dataplane.close?.();
       await healthChecks.close();
       table.close();
     },

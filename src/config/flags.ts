@@ -209,6 +209,43 @@ export const FLAGS = {
     'Serve only Services whose label service.kubernetes.io/service-proxy-name has this value; empty: only those without the label',
     OWN,
   ),
+  cni: fieldFlag(
+    'nodeplane.cni.enabled',
+    'Give pods their network: serve CNI requests, and install plugin and configuration for the container runtime',
+    OWN,
+  ),
+  'cni-bin-dir': fieldFlag('nodeplane.cni.binDir', 'Directory where the container runtime looks for CNI plugins', OWN),
+  'cni-conf-dir': fieldFlag(
+    'nodeplane.cni.confDir',
+    'Directory where the container runtime looks for CNI configurations',
+    OWN,
+  ),
+  'cni-conflist': fieldFlag(
+    'nodeplane.cni.conflist',
+    'File with the network configuration list to install, in place of a bridge with masquerade',
+    OWN,
+  ),
+  'cni-pod-cidrs': fieldFlag(
+    'nodeplane.cni.podCIDRs',
+    'Pod addresses of this node, in place of the podCIDRs of its Node object: CIDRs, each gives a pod one address',
+    OWN,
+  ),
+  'cni-data-dir': fieldFlag('nodeplane.cni.dataDir', 'Directory of address reservations', OWN),
+  'cni-socket': fieldFlag(
+    'nodeplane.cni.socket',
+    'Socket for the CNI plugin. The plugin looks for another one only if its environment has NODEPLANE_CNI_SOCKET',
+    OWN,
+  ),
+  'cni-spool-dir': fieldFlag(
+    'nodeplane.cni.spoolDir',
+    'Directory where the CNI plugin keeps DEL requests while no agent runs; its NODEPLANE_CNI_SPOOL',
+    OWN,
+  ),
+  'service-traffic-metrics': fieldFlag(
+    'nodeplane.serviceTrafficMetrics',
+    'Show traffic metrics of each Service while there are no more Services than this (mode ipvs); 0: none',
+    OWN,
+  ),
   'log-level': fieldFlag(
     'nodeplane.logLevel',
     'debug, info, warn or error; if empty, info, or debug from -v 4 on',

@@ -11,7 +11,7 @@ export { ConfigWatch, type ConfigWatchOptions, type WatchedFiles } from './confi
 export { formatDuration, parseDuration } from './duration.ts';
 export { type FeatureGate, type FeatureGates, isEnabled } from './feature-gates.ts';
 export type { GateStage } from './known-gates.ts';
-export type { DetectLocal, KubeProxyConfig } from './kube-proxy-config.ts';
+export type { CniSettings, DetectLocal, KubeProxyConfig } from './kube-proxy-config.ts';
 export type { VerbosityPattern } from './list-types.ts';
 export { KUBERNETES_VERSION, type Program } from './program.ts';
 export type { Configuration } from './schema.ts';

@@ -18,6 +18,19 @@ export type DetectLocal =
   | { readonly mode: 'BridgeInterface'; readonly bridgeInterface: string }
   | { readonly mode: 'InterfaceNamePrefix'; readonly interfaceNamePrefix: string };
 
+/** How the agent serves the container runtime. Paths are absolute. */
+export interface CniSettings {
+  readonly binDir: string;
+  readonly confDir: string;
+  /** File with the configuration list to install; empty: our own. */
+  readonly conflist: string;
+  /** Empty: those of the Node object. */
+  readonly podCidrs: readonly Cidr[];
+  readonly dataDir: string;
+  readonly socket: string;
+  readonly spoolDir: string;
+}
+
 /** What the proxy runs with: parsed, complete, checked. Durations in milliseconds; a conntrack or IPVS timeout of 0 is left alone. */
 export interface KubeProxyConfig {
   /** The Node object of this machine. Empty only where no Node is needed: with `--cleanup` and `--write-config-to`. */
@@ -82,6 +95,10 @@ export interface KubeProxyConfig {
   readonly iptablesVariant: (typeof IPTABLES_VARIANTS)[number];
   /** The value of the label service.kubernetes.io/service-proxy-name to serve; empty: Services without that label. */
   readonly serviceProxyName: string;
+  /** Most Services that may have traffic metrics of their own; 0: none have. */
+  readonly serviceTrafficMetrics: number;
+  /** Undefined: the agent has nothing to do with the pods' network. */
+  readonly cni: CniSettings | undefined;
   /** The version to report; differs from kube-proxy's by a suffix at most. */
   readonly reportedVersion: string;
   /** The same in the shape of the file: for /configz and `--write-config-to`. */

@@ -131,6 +131,17 @@ export const ALL_FIELDS = {
     iptablesVariant: defaulted(text, 'auto'),
     serviceProxyName: plain(text),
     logLevel: plain(text),
+    serviceTrafficMetrics: plain(uint32),
+    cni: {
+      enabled: plain(boolean),
+      binDir: defaulted(text, '/opt/cni/bin'),
+      confDir: defaulted(text, '/etc/cni/net.d'),
+      conflist: plain(text),
+      podCIDRs: plain(textList),
+      dataDir: defaulted(text, '/var/lib/cni/networks'),
+      socket: defaulted(text, '/run/nodeplane/cni.sock'),
+      spoolDir: defaulted(text, '/var/lib/nodeplane/cni/spool'),
+    },
   },
 } as const satisfies Section;
 

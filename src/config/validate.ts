@@ -1,6 +1,7 @@
+import { isAbsolute } from 'node:path';
 import { resolveFeatureGates } from './feature-gates.ts';
 import { sectionsOf } from './fold-modes.ts';
-import { IPTABLES_VARIANTS, type KubeProxyConfig, MODES } from './kube-proxy-config.ts';
+import { type CniSettings, IPTABLES_VARIANTS, type KubeProxyConfig, MODES } from './kube-proxy-config.ts';
 import { type ConfigProblem, Problems } from './problems.ts';
 import { KUBERNETES_VERSION } from './program.ts';
 import type { Configuration, FieldPath } from './schema.ts';
@@ -17,6 +18,9 @@ const HOUR_MS = 3_600_000;
 
 /** Label values of Kubernetes; the empty one stands for "no such label" here. */
 const LABEL_VALUE = /^([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?$/;
+
+/** struct sockaddr_un has room for 108 bytes with the final NUL. */
+const LONGEST_SOCKET_PATH = 107;
 
 /** What runs the process and is no part of the file. */
 export interface ProcessSettings {
@@ -140,13 +144,30 @@ function readConntrack(effective: Configuration, problems: Problems): KubeProxyC
 function readOwn(
   effective: Configuration,
   problems: Problems,
-): Pick<KubeProxyConfig, 'manifests' | 'iptablesVariant' | 'serviceProxyName'> {
-  const { manifests, iptablesVariant, serviceProxyName } = effective.nodeplane;
+): Pick<KubeProxyConfig, 'manifests' | 'iptablesVariant' | 'serviceProxyName' | 'serviceTrafficMetrics' | 'cni'> {
+  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics } = effective.nodeplane;
   if (!LABEL_VALUE.test(serviceProxyName)) {
     problems.add('nodeplane.serviceProxyName', `"${serviceProxyName}" cannot be the value of a label`);
   }
   const variant = problems.oneOf('nodeplane.iptablesVariant', iptablesVariant, IPTABLES_VARIANTS);
-  return { manifests, iptablesVariant: variant, serviceProxyName };
+  return {
+    ...{ manifests, iptablesVariant: variant, serviceProxyName, serviceTrafficMetrics },
+    cni: readCni(effective, problems),
+  };
+}
+
+function readCni({ nodeplane }: Configuration, problems: Problems): CniSettings | undefined {
+  const { enabled, podCIDRs, ...paths } = nodeplane.cni;
+  if (!enabled) return undefined;
+  const podCidrs = readCidrs('nodeplane.cni.podCIDRs', podCIDRs ?? [], problems);
+  for (const name of ['binDir', 'confDir', 'dataDir', 'socket', 'spoolDir', 'conflist'] as const) {
+    const path = paths[name];
+    if (path !== '' && !isAbsolute(path)) problems.add(`nodeplane.cni.${name}`, `"${path}" is no absolute path`);
+  }
+  if (Buffer.byteLength(paths.socket) > LONGEST_SOCKET_PATH) {
+    problems.add('nodeplane.cni.socket', `"${paths.socket}" is longer than ${LONGEST_SOCKET_PATH} bytes`);
+  }
+  return { ...paths, podCidrs };
 }
 
 function positive(path: FieldPath, value: number, problems: Problems): number {

@@ -159,6 +159,17 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       iptablesVariant: 'nft',
       serviceProxyName: '',
       logLevel: '',
+      serviceTrafficMetrics: 0,
+      cni: {
+        enabled: false,
+        binDir: '/opt/cni/bin',
+        confDir: '/etc/cni/net.d',
+        conflist: '',
+        podCIDRs: null,
+        dataDir: '/var/lib/cni/networks',
+        socket: '/run/nodeplane/cni.sock',
+        spoolDir: '/var/lib/nodeplane/cni/spool',
+      },
     });
   });
 });

@@ -23,14 +23,26 @@ export const ERROR_CODES = {
   ERR_IPAM_EXHAUSTED:
     'Every address of a range is in use. Enlarge the range, or look for leaked reservations in its directory.',
   ERR_IPAM_DUPLICATE: 'This container interface already holds an address of the network. Send DEL first.',
+  ERR_IPAM_REQUEST:
+    'An address that the runtime asked for cannot be given: it is in use, or lies in no range of the network. Ask for another one.',
   ERR_IPAM_STORE: 'The directory of address reservations could not be read or written.',
   ERR_CNI: 'A CNI request failed. The CNI error code and text are those printed on stdout.',
+  ERR_CNI_REQUEST:
+    'Bytes on the socket of the agent’s CNI server, or a DEL request kept for it, are no request of the plugin this agent installs. Look for what else connects to the socket.',
+  ERR_CNI_SOCKET:
+    'The agent’s CNI server cannot listen on its socket. The message names the path; another agent may still run on this node.',
+  ERR_CNI_INSTALL:
+    'The CNI plugin or its configuration cannot be put into, or removed from, the folders of the container runtime. The message names the file.',
   ERR_MANIFEST:
     'A manifest file cannot be used. The message names file, line and field; the last good state stays in force.',
   ERR_CONFIG: 'A flag or configuration value is not usable. The message names it and what is accepted.',
   ERR_API:
     'The Kubernetes API server could not be reached, refused a request, or answered with something unreadable. The request is repeated; the last known state stays in force.',
   ERR_IPTABLES: 'iptables is missing or failed. The message holds the program’s own text and the rule it objected to.',
+  ERR_NFTABLES:
+    'Mode nftables cannot be used on this machine, or its tables cannot be removed. The message names what the kernel lacks.',
+  ERR_IPVS:
+    'Mode ipvs cannot be used on this machine. The message names what the kernel lacks: a module to install or to load, most often.',
   ERR_HEALTH_CHECK_PORT:
     'A health check port of a Service (spec.healthCheckNodePort) could not be opened on this node, so its load balancer sees the node as down. Look for who holds the port; every sync tries again.',
   ERR_DATAPLANE:

@@ -22,6 +22,13 @@ export class NodeplaneError extends Error {
   }
 }
 
+/** What an errno means. */
+export interface ErrnoMeaning {
+  /** Symbolic: `ENOENT`. */
+  readonly name: string;
+  readonly text: string;
+}
+
 /** What a failed kernel request was about. */
 export interface KernelErrorDetails {
   /** What was asked, in the kernel's terms: `RTM_NEWLINK`, `setns`, `flock`. */
@@ -30,6 +37,8 @@ export interface KernelErrorDetails {
   readonly object?: string;
   /** The positive errno. */
   readonly errno: number;
+  /** For an errno that is not the C library's but some subsystem's own. */
+  readonly meaning?: ErrnoMeaning | undefined;
   /** The kernel's own sentence (extended ACK), when it gave one. */
   readonly extAck?: string | undefined;
   /** Byte offset in the request that the kernel objected to. */
@@ -46,7 +55,7 @@ export class KernelError extends NodeplaneError {
   readonly extAck: string | undefined;
 
   constructor(code: 'ERR_SYSCALL' | 'ERR_NETLINK_ACK', details: KernelErrorDetails) {
-    const { name, text } = describeErrno(details.errno);
+    const { name, text } = details.meaning ?? describeErrno(details.errno);
     const on = details.object ? ` ${details.object}` : '';
     const kernelText = details.extAck ? `: ${details.extAck}` : '';
     super(code, `${details.operation}${on}: ${text} (${name})${kernelText}`, {
@@ -68,9 +77,14 @@ export class KernelError extends NodeplaneError {
   }
 }
 
+/** Numbers no system call returns, but netlink does. */
+const KERNEL_ONLY: ReadonlyMap<number, readonly [name: string, text: string]> = new Map([
+  [85, ['ERESTART', 'to be tried again']],
+]);
+
 /** The symbolic name and the C library's text of a positive errno. */
-export function describeErrno(errno: number): { name: string; text: string } {
-  const entry = getSystemErrorMap().get(-errno);
+export function describeErrno(errno: number): ErrnoMeaning {
+  const entry = getSystemErrorMap().get(-errno) ?? KERNEL_ONLY.get(errno);
   return entry ? { name: entry[0], text: entry[1] } : { name: `errno ${errno}`, text: 'unknown error' };
 }
 

@@ -39,7 +39,12 @@ export async function prepareIptables(
   };
 }
 
-async function usableVariants(
+/**
+ * The variant of iptables in use, for each family that has one.
+ *
+ * @throws ERR_IPTABLES when none has
+ */
+export async function usableVariants(
   wanted: KubeProxyConfig['iptablesVariant'],
   families: readonly IpFamily[],
   exec: Exec,

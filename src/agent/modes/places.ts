@@ -1,7 +1,10 @@
 import type { IpFamily } from '../../core/index.ts';
+import { Nftables } from '../../netlink/index.ts';
 import type { ProxyMode } from '../../proxy/index.ts';
 import { cleanupIptables } from '../../proxy/iptables/index.ts';
-import { iptablesTool } from '../../proxy/rules/index.ts';
+import { cleanupIpvs, type IpvsKernel, openIpvsKernel } from '../../proxy/ipvs/index.ts';
+import { cleanupNftables } from '../../proxy/nftables/index.ts';
+import { type IptablesTool, iptablesTool } from '../../proxy/rules/index.ts';
 import type { Exec } from '../../sys/index.ts';
 
 /** One place in the kernel where a mode keeps what is its own, in one family. */
@@ -18,26 +21,89 @@ export interface Place {
 export function placesOf(mode: ProxyMode, family: IpFamily, exec: Exec): Place[] {
   switch (mode) {
     case 'iptables':
-      return (['nft', 'legacy'] as const).map((variant) => {
-        const tool = iptablesTool(family, variant, exec);
-        return {
-          name: `iptables-${variant} ${family}`,
-          // Listing shows it without loading the variant's tables into the kernel, as any other request would.
-          isUsable: () => succeeds(tool.saveAll()),
-          clean: () => cleanupIptables(tool),
-        };
-      });
+      return VARIANTS.map((variant) => iptablesPlace(family, iptablesTool(family, variant, exec)));
     case 'nftables':
+      return [nftablesPlace(family)];
     case 'ipvs':
-      return [];
+      return [ipvsPlace(family, exec)];
   }
 }
 
-async function succeeds(work: Promise<unknown>): Promise<boolean> {
+const VARIANTS = ['nft', 'legacy'] as const;
+
+function iptablesPlace(family: IpFamily, tool: IptablesTool): Place {
+  return {
+    name: `iptables-${tool.variant} ${family}`,
+    isUsable: () => isUsable(tool),
+    clean: () => cleanupIptables(tool),
+  };
+}
+
+/** Listing shows it without loading the variant's tables into the kernel, as any other request would. */
+async function isUsable(tool: IptablesTool): Promise<boolean> {
   try {
-    await work;
+    await tool.saveAll();
     return true;
   } catch {
     return false;
+  }
+}
+
+function nftablesPlace(family: IpFamily): Place {
+  return {
+    name: `nftables ${family}`,
+    async isUsable() {
+      try {
+        withNftables((nft) => nft.listTables());
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    async clean() {
+      withNftables((nft) => cleanupNftables(nft, family));
+    },
+  };
+}
+
+function withNftables<T>(use: (nft: Nftables) => T): T {
+  const nft = Nftables.open();
+  try {
+    return use(nft);
+  } finally {
+    nft.close();
+  }
+}
+
+/** Rules of either variant of iptables, and what is not rules: they refer to it, so it goes last. */
+function ipvsPlace(family: IpFamily, exec: Exec): Place {
+  const usableTools = async () => {
+    const tools = VARIANTS.map((variant) => iptablesTool(family, variant, exec));
+    const usable = await Promise.all(tools.map(isUsable));
+    return tools.filter((_, index) => usable[index]);
+  };
+  return {
+    name: `IPVS ${family}`,
+    isUsable: async () => (await usableTools()).length > 0,
+    async clean() {
+      const tools = await usableTools();
+      for (const tool of tools) await cleanupIpvs({ tool, kernel: undefined });
+      const kernel = tryOpenIpvs(family);
+      if (!kernel) return;
+      try {
+        await cleanupIpvs({ tool: tools[0]!, kernel });
+      } finally {
+        kernel.close();
+      }
+    },
+  };
+}
+
+/** Undefined when the kernel has no IPVS, or nobody has loaded it: then there is nothing of it. */
+function tryOpenIpvs(family: IpFamily): IpvsKernel | undefined {
+  try {
+    return openIpvsKernel(family);
+  } catch {
+    return undefined;
   }
 }

@@ -1,15 +1,17 @@
 import type { KubeProxyConfig } from '../../config/index.ts';
-import { type IpFamily, NodeplaneError } from '../../core/index.ts';
+import type { IpFamily } from '../../core/index.ts';
 import type { Exec } from '../../sys/index.ts';
 import type { Logger } from '../logger.ts';
 import { prepareIptables } from './iptables.ts';
+import { prepareIpvsMode } from './ipvs.ts';
+import { prepareNftables } from './nftables.ts';
 import type { PreparedMode } from './prepared-mode.ts';
 
 /**
  * Looks whether the mode asked for can be used here.
  *
  * @param families those the machine has
- * @throws ERR_CONFIG, ERR_IPTABLES with one sentence about what is missing; rather than doing something else than asked for
+ * @throws ERR_IPTABLES, ERR_NFTABLES, ERR_IPVS with one sentence about what is missing; rather than doing something else than asked for
  */
 export async function prepareMode(
   config: KubeProxyConfig,
@@ -20,7 +22,9 @@ export async function prepareMode(
   switch (config.mode) {
     case 'iptables':
       return prepareIptables(config, families, exec, logger);
-    default:
-      throw new NodeplaneError('ERR_CONFIG', `Cannot run in mode "${config.mode}": this release has only iptables`);
+    case 'nftables':
+      return prepareNftables(families, logger);
+    case 'ipvs':
+      return prepareIpvsMode(config, families, exec, logger);
   }
 }

@@ -7,7 +7,7 @@ import { placesOf } from './places.ts';
 /** The modes whose state is in the way of each mode. Modes iptables and ipvs share chains, and rewrite each other's. */
 const OTHERS: Readonly<Record<ProxyMode, readonly ProxyMode[]>> = {
   iptables: ['nftables', 'ipvs'],
-  nftables: ['iptables', 'ipvs'],
+  nftables: ['ipvs', 'iptables'],
   ipvs: ['nftables'],
 };
 
