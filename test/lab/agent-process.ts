@@ -3,6 +3,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Host } from './host.ts';
+import { patient } from './patience.ts';
 import { builtProgram } from './programs.ts';
 
 /** How to run the agent. */
@@ -15,6 +16,8 @@ export interface AgentOptions {
   readonly flags?: readonly string[];
   /** Lets it live on when this process ends. @default false */
   readonly detached?: boolean;
+  /** The beginning of a command line that runs it where it belongs. @default `ip netns exec <the node>` */
+  readonly enter?: readonly string[];
 }
 
 /** A running `nodeplane agent`. */
@@ -37,8 +40,8 @@ export interface Agent {
 const HEALTH_URL = 'http://127.0.0.1:10256/livez';
 const METRICS_URL = 'http://127.0.0.1:10249/metrics';
 const FIRST_SYNC = /^kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{[^}]*ip_family="IPv4"[^}]*\})? ([\d.e+]+)$/m;
-const START_TIMEOUT_MS = 20_000;
-const STOP_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = patient(20_000);
+const STOP_TIMEOUT_MS = patient(10_000);
 
 /**
  * Starts `nodeplane agent` (or `kube-proxy`) inside a node's namespace and waits until it is healthy and has synced once.
@@ -55,7 +58,8 @@ export async function startAgent(node: Host, folder: string, options: AgentOptio
     ...(manifests === undefined ? [] : ['--manifests', manifests]),
     ...['--hostname-override', node.name, ...flags],
   ];
-  const child = spawn('ip', ['netns', 'exec', node.namespace.name, builtProgram(program), ...args], {
+  const [enter, ...rest] = options.enter ?? ['ip', 'netns', 'exec', node.namespace.name];
+  const child = spawn(enter!, [...rest, builtProgram(program), ...args], {
     stdio: ['ignore', log, log],
     env: { ...process.env, XTABLES_LOCKFILE: join(folder, 'xtables.lock') },
     detached: options.detached ?? false,

@@ -12,7 +12,7 @@ export interface Target {
 
 /** How one connection or one UDP exchange is made. */
 export interface ConnectOptions {
-  /** How long without an answer counts as `timeout`. @default 2000 */
+  /** How long without an answer counts as `timeout`, on a quiet machine (patience.ts). @default 2000 */
   readonly timeoutMs?: number;
   /** Source address, for a host that has several. @default chosen by the kernel's routing */
   readonly sourceIp?: string;

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { patient } from '../patience.ts';
 import { answered, failure, timedOut } from './outcome.ts';
 import type { ConnectOptions, Outcome, Target } from './protocol.ts';
 
@@ -83,7 +84,7 @@ function converse(
     };
     const onError = (error: NodeJS.ErrnoException) => finish(() => failure(error, startedAt));
     const onClose = () => finish(() => failure(closedError(), startedAt));
-    const timer = setTimeout(() => finish(() => timedOut(startedAt)), timeoutMs);
+    const timer = setTimeout(() => finish(() => timedOut(startedAt)), patient(timeoutMs));
     if (socket.destroyed) {
       finish(() => failure(closedError(), startedAt));
       return;

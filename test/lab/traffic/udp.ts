@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
+import { patient } from '../patience.ts';
 import { answered, answerLine, failure, plainAddress, timedOut } from './outcome.ts';
 import type { ConnectOptions, Outcome, Target } from './protocol.ts';
 import type { RunningServer } from './tcp-server.ts';
@@ -42,7 +43,7 @@ function ask(socket: Socket, target: Target, options: ConnectOptions, startedAt:
       }
     };
     const failed = (error: NodeJS.ErrnoException) => finish(() => failure(error, startedAt));
-    const timer = setTimeout(() => finish(() => timedOut(startedAt)), options.timeoutMs ?? 2000);
+    const timer = setTimeout(() => finish(() => timedOut(startedAt)), patient(options.timeoutMs ?? 2000));
     socket.on('error', failed);
     socket.on('message', (data) => finish(() => answered(data.toString('utf8'), startedAt)));
     // Only a connected socket hears of ICMP errors, which is how a REJECT shows.

@@ -1,0 +1,47 @@
+import { describe } from 'vitest';
+import { type KernelFeature, whyMissing } from './kernel-features.ts';
+
+/** One way to make Services work. */
+interface Mode {
+  /** Flags of the agent. */
+  readonly flags: readonly string[];
+  /** What the kernel must have for it. */
+  readonly needs: readonly KernelFeature[];
+}
+
+/** Every mode that the scenarios hold for. */
+const MODES = {
+  'iptables, nft variant': { flags: ['--iptables-variant', 'nft'], needs: ['iptables-nft'] },
+  'iptables, legacy variant': { flags: ['--iptables-variant', 'legacy'], needs: ['iptables-legacy'] },
+  nftables: { flags: ['--proxy-mode', 'nftables'], needs: ['nf_tables'] },
+  ipvs: { flags: ['--proxy-mode', 'ipvs'], needs: ['IPVS', 'dummy', 'ip_set', 'iptables-nft'] },
+} as const satisfies Record<string, Mode>;
+
+export type ModeName = keyof typeof MODES;
+
+/**
+ * The agent's flags for a mode; undefined when this kernel cannot run it. Then the reason is printed and the mode is left
+ * to the VM, whose kernel has everything.
+ *
+ * @throws when a mode cannot run in the VM: none may be tested nowhere
+ */
+export function flagsOf(name: ModeName): readonly string[] | undefined {
+  const { flags, needs }: Mode = MODES[name];
+  const reasons = needs.map(whyMissing).filter((reason) => reason !== undefined);
+  if (reasons.length === 0) return flags;
+  const why = reasons.join(', ');
+  if (process.env.NODEPLANE_VM !== undefined) throw new Error(`Mode ${name} must run in the VM: ${why}`);
+  process.stderr.write(`Mode ${name} is tested in the VM only (npm run test:vm): ${why}\n`);
+  return undefined;
+}
+
+/** Whether NodePorts answer at 127.0.0.1: only iptables mode sets route_localnet, as in kube-proxy. */
+export function servesLoopback(name: ModeName): boolean {
+  return name.startsWith('iptables');
+}
+
+/** A `describe` for what is true in one mode, skipped where `flagsOf` has none; `define` gets the flags. */
+export function describeMode(name: ModeName, define: (flags: readonly string[]) => void): void {
+  const flags = flagsOf(name);
+  describe.skipIf(flags === undefined)(name, () => define(flags ?? []));
+}

@@ -1,0 +1,136 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  type Agent,
+  createLab,
+  type HeldConnection,
+  type Host,
+  type LabNode,
+  type Pod,
+  removeAll,
+} from '../lab/lab.ts';
+import { flagsOf, type ModeName } from './modes.ts';
+
+// One node goes through all the modes this kernel has, and back to the first, under constant load.
+
+const VIP = { IPv4: '10.96.1.1', IPv6: 'fd00:96::1' } as const;
+const NODE_PORT = 30_080;
+const LONG_LIVED = 20;
+
+const lab = createLab();
+const node: LabNode = lab.addNode({ name: 'node-1' });
+const manifests = join(lab.folder, 'manifests');
+/** What the kernel holds of a mode, see `traces`, and the modes this kernel can run. */
+const KINDS = { 'iptables, nft variant': 'iptables', ipvs: 'ipvs', nftables: 'nftables' } as const;
+const modes = (Object.keys(KINDS) as (keyof typeof KINDS)[]).filter((mode) => flagsOf(mode) !== undefined);
+let web: Pod[];
+let client: Pod;
+let outside: Host;
+let agent: Agent;
+
+function service(): object[] {
+  const ports = [{ name: 'main', protocol: 'TCP', port: 80 }];
+  const slice = (addressType: 'IPv4' | 'IPv6') => ({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: `web-${addressType.toLowerCase()}`, labels: { 'kubernetes.io/service-name': 'web' } },
+    addressType,
+    ports: [{ name: 'main', protocol: 'TCP', port: 8080 }],
+    endpoints: web.map((pod) => ({ addresses: [pod.ip(addressType)], nodeName: 'node-1' })),
+  });
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'node-1' },
+      spec: { podCIDRs: node.podCidrs },
+      status: { addresses: node.ips.map((address) => ({ type: 'InternalIP', address })) },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web' },
+      spec: {
+        type: 'NodePort',
+        clusterIP: VIP.IPv4,
+        clusterIPs: [VIP.IPv4, VIP.IPv6],
+        ports: ports.map((port) => ({ ...port, nodePort: NODE_PORT })),
+      },
+    },
+    slice('IPv4'),
+    slice('IPv6'),
+  ];
+}
+
+const start = (mode: ModeName) =>
+  node.startAgent({ manifests, flags: ['--cluster-cidr', '10.244.0.0/16,fd00:10:244::/48', ...flagsOf(mode)!] });
+
+/** What each mode keeps in the kernel, to be gone when another has taken over. */
+function traces(): string[] {
+  const found: string[] = [];
+  const look = (kind: string, program: string, args: readonly string[], trace: RegExp) => {
+    try {
+      if (trace.test(node.namespace.run(program, ...args))) found.push(kind);
+    } catch {
+      // A kernel or machine without it has no trace of it either.
+    }
+  };
+  look('nftables', 'nft', ['list', 'tables'], /table ip6? nodeplane$/m);
+  look('ipvs', 'ip', ['-o', 'link'], /kube-ipvs0/);
+  for (const program of ['iptables-nft-save', 'iptables-legacy-save', 'ip6tables-nft-save', 'ip6tables-legacy-save']) {
+    look('iptables', program, [], /KUBE-SVC-/);
+  }
+  return [...new Set(found)];
+}
+
+beforeAll(async () => {
+  web = ['web-1', 'web-2'].map((name) => node.addPod(name));
+  client = node.addPod('client');
+  outside = lab.addClient('outside');
+  for (const pod of web) await pod.serve({ port: 8080 });
+  mkdirSync(manifests);
+  writeFileSync(join(manifests, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: service() }));
+  agent = await start(modes[0]!);
+});
+afterAll(async () => {
+  await agent.stop();
+  removeAll();
+});
+
+it('loses no new connection while the mode is switched, and no old one that conntrack carries', async () => {
+  const load = [
+    await client.startLoad({ ip: VIP.IPv4, port: 80 }, { perSecond: 50 }),
+    await client.startLoad({ ip: VIP.IPv6, port: 80 }, { perSecond: 50 }),
+    await outside.startLoad({ ip: node.ip(), port: NODE_PORT }, { perSecond: 50 }),
+  ];
+  const route = [...modes.slice(1), modes[0]!];
+  let held = await hold();
+  let before = modes[0]!;
+  for (const mode of route) {
+    await agent.stop();
+    agent = await start(mode);
+    await expect.poll(traces).toEqual([KINDS[mode]]);
+    // IPVS keeps its connections in a table of its own, which ends with its virtual servers: nobody can take them over.
+    if (before !== 'ipvs') {
+      for (const connection of held) expect(await connection.echo()).toMatchObject({ kind: 'answered' });
+    }
+    for (const connection of held) await connection.close();
+    held = await hold();
+    before = mode;
+  }
+  for (const connection of held) await connection.close();
+  for (const one of load) {
+    const { failures, answered } = await one.stop();
+    expect(failures).toEqual([]);
+    expect(answered).toBeGreaterThan(50);
+  }
+});
+
+async function hold(): Promise<HeldConnection[]> {
+  const held = await Promise.all(
+    Array.from({ length: LONG_LIVED }, (_, n) => client.hold({ ip: n % 2 === 0 ? VIP.IPv4 : VIP.IPv6, port: 80 })),
+  );
+  for (const { outcome } of held) expect(outcome).toMatchObject({ kind: 'answered' });
+  return held;
+}

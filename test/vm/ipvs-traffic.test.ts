@@ -1,0 +1,4 @@
+import { testTraffic } from '../dataplane/traffic.ts';
+
+// Here because only the VM's kernel has IPVS.
+testTraffic('ipvs');
