@@ -18,6 +18,8 @@ export interface Dataplane {
   verify(): Promise<readonly Drift[]>;
   /** Removes everything that is ours or kube-proxy's, and nothing else. */
   cleanup(): Promise<void>;
+  /** Ends what goes on between the calls and gives sockets back; the kernel stays as it is. */
+  close?(): void;
 }
 
 /** What a commit did. */

@@ -111,7 +111,7 @@ export class FamilyProxy {
     this.#runner.request();
   }
 
-  /** Looks at the Node object and the local addresses again; a full sync follows if they matter. */
+  /** Looks at the Node object, the ServiceCIDRs and the local addresses again; a full sync follows if they matter. */
   nodeChanged(): void {
     if (!this.#started) return;
     const { node, zone } = this.#lookAtNode();
@@ -197,7 +197,8 @@ export class FamilyProxy {
     // A Node object that is deleted, to be registered again perhaps, takes nothing away from a node that runs.
     this.#lastNode = store.node(nodeName) ?? this.#lastNode;
     const node = this.#lastNode;
-    const plan = makeNodePlan({ family: this.#family, node, settings, localAddresses: localAddresses() });
+    const objects = { node, localAddresses: localAddresses(), serviceCidrs: store.serviceCidrs() };
+    const plan = makeNodePlan({ family: this.#family, settings, ...objects });
     return { node: plan, zone: zoneOf(node) };
   }
 

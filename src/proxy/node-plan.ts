@@ -2,13 +2,14 @@ import {
   type Cidr,
   cidrContains,
   compareIp,
+  formatCidr,
   type IpAddress,
   type IpFamily,
   isLoopback,
   parseIp,
   tryParseIp,
 } from '../core/index.ts';
-import type { Node } from '../kube/index.ts';
+import type { Node, ServiceCIDR } from '../kube/index.ts';
 import type { LocalDetector, NodePlan } from './service-plan.ts';
 import { tryParseCidr } from './try-parse-cidr.ts';
 
@@ -44,10 +45,13 @@ export interface NodePlanInput {
   readonly settings: NodeSettings;
   /** The addresses on this machine's interfaces, of both families, loopback included. */
   readonly localAddresses: readonly IpAddress[];
+  /** All of the cluster, of both families. @default none known */
+  readonly serviceCidrs?: readonly ServiceCIDR[];
 }
 
 /** What is the same for all Services of this node, in one family. Unreadable values of the Node object count as missing. */
-export function makeNodePlan({ family, node, settings, localAddresses }: NodePlanInput): NodePlan {
+export function makeNodePlan(input: NodePlanInput): NodePlan {
+  const { family, node, settings, localAddresses, serviceCidrs = [] } = input;
   const nodeIp = settings.nodeIp?.family === family ? settings.nodeIp : nodeIpOf(node, family);
   const loopbackNodePorts = family === 'IPv4' && settings.localhostNodePorts === true && allowsLoopback(settings);
   return {
@@ -64,6 +68,7 @@ export function makeNodePlan({ family, node, settings, localAddresses }: NodePla
     ),
     loopbackNodePorts,
     nodeIp,
+    serviceCidrs: serviceCidrsOf(serviceCidrs, family),
   };
 }
 
@@ -78,6 +83,15 @@ function allowsLoopback({ nodePortAddresses }: NodeSettings): boolean {
 /** The node's zone: label `topology.kubernetes.io/zone`; empty when it has none. */
 export function zoneOf(node: Node | undefined): string {
   return node?.metadata.labels?.['topology.kubernetes.io/zone'] ?? '';
+}
+
+/** Each range once, in their order; what cannot be read is left out. */
+function serviceCidrsOf(objects: readonly ServiceCIDR[], family: IpFamily): Cidr[] {
+  const ranges = objects.flatMap(({ spec }) => spec?.cidrs ?? []).flatMap((text) => tryParseCidr(text) ?? []);
+  const byText = new Map(ranges.map((range) => [formatCidr(range), range]));
+  return [...byText.values()]
+    .filter(({ address }) => address.family === family)
+    .sort((a, b) => compareIp(a.address, b.address) || a.prefixLength - b.prefixLength);
 }
 
 /** The family of the node's first address; IPv4 while it has none. */

@@ -33,6 +33,7 @@ const PORT_FIELDS: { readonly [Field in keyof ServicePortPlan]-?: Compare<Servic
   sourceRanges: listOf(sameCidr),
   affinitySeconds: identical,
   healthCheckNodePort: identical,
+  ipvsScheduler: identical,
   internalPolicy: identical,
   externalPolicy: identical,
   clusterEndpoints: listOf(sameEndpoint),
@@ -55,6 +56,7 @@ const NODE_FIELDS: { readonly [Field in keyof NodePlan]-?: Compare<NodePlan[Fiel
   nodePortAddresses: (a, b) => a === b || (a !== 'all' && b !== 'all' && listOf<IpAddress>(ipEquals)(a, b)),
   loopbackNodePorts: (a, b) => (a ?? false) === (b ?? false),
   nodeIp: (a, b) => a === b || (a !== undefined && b !== undefined && ipEquals(a, b)),
+  serviceCidrs: (a = [], b = []) => listOf(sameCidr)(a, b),
 };
 
 /** Whether two plans of a Service port ask the same of the kernel. */

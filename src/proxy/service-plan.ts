@@ -36,6 +36,8 @@ export interface ServicePortPlan {
   readonly affinitySeconds: number;
   /** Only for type LoadBalancer with externalTrafficPolicy Local; 0: none. */
   readonly healthCheckNodePort: number;
+  /** Mode ipvs: the scheduler this Service asks for, with its flags: `mh,mh-fallback`. @default the node's */
+  readonly ipvsScheduler?: string;
 
   readonly internalPolicy: TrafficPolicy;
   readonly externalPolicy: TrafficPolicy;
@@ -76,6 +78,8 @@ export interface NodePlan {
   readonly loopbackNodePorts?: boolean;
   /** The node's own address of this family, when known. */
   readonly nodeIp: IpAddress | undefined;
+  /** What ClusterIPs are allocated from (ServiceCIDR objects): the rest of it leads nowhere. @default not known */
+  readonly serviceCidrs?: readonly Cidr[];
 }
 
 /** Everything a dataplane of one family has to make true. `ports` is live: read it inside the call that got it. */

@@ -18,6 +18,7 @@ export type ServicePort = Pick<
   | 'sourceRanges'
   | 'affinitySeconds'
   | 'healthCheckNodePort'
+  | 'ipvsScheduler'
   | 'internalPolicy'
   | 'externalPolicy'
 > & {
@@ -34,6 +35,9 @@ export interface ServicePorts {
 /** What the API server fills in for `sessionAffinity: ClientIP` without a timeout, and the largest it accepts. */
 const DEFAULT_AFFINITY_SECONDS = 10_800;
 const MAX_AFFINITY_SECONDS = 86_400;
+
+/** Annotation of a Service: how mode ipvs balances it. */
+const IPVS_SCHEDULER_ANNOTATION = 'nodeplane.io/ipvs-scheduler';
 
 const PROTOCOLS: readonly string[] = ['TCP', 'UDP', 'SCTP'] satisfies Protocol[];
 
@@ -64,6 +68,7 @@ export function servicePortsOf(
   const { loadBalancerVips, sourceRanges } = loadBalancerOf(service, family, problems);
   const affinitySeconds = affinityOf(service, problems);
   const healthCheckNodePort = healthCheckNodePortOf(service, problems);
+  const ipvsScheduler = ipvsSchedulerOf(service, problems);
 
   const ports = new Map<string, ServicePort>();
   for (const [index, portSpec] of (spec.ports ?? []).entries()) {
@@ -87,6 +92,7 @@ export function servicePortsOf(
       sourceRanges,
       affinitySeconds,
       healthCheckNodePort,
+      ...(ipvsScheduler && { ipvsScheduler }),
       internalPolicy: spec.internalTrafficPolicy === 'Local' ? 'Local' : 'Cluster',
       // A policy for external traffic says nothing on a port that has no external address.
       externalPolicy: accessible && spec.externalTrafficPolicy === 'Local' ? 'Local' : 'Cluster',
@@ -194,6 +200,15 @@ function healthCheckNodePortOf({ spec }: Service, problems: string[]): number {
   if (isPortNumber(port)) return port;
   problems.push(`spec.healthCheckNodePort is "${port}"; a load balancer with policy Local needs one to find its nodes`);
   return 0;
+}
+
+/** Whether there is such a scheduler only the kernel knows; here it only has to be a word with words of flags behind it. */
+function ipvsSchedulerOf({ metadata }: Service, problems: string[]): string | undefined {
+  const text = metadata.annotations?.[IPVS_SCHEDULER_ANNOTATION]?.trim() ?? '';
+  if (text === '') return undefined;
+  if (/^[a-z0-9]{1,15}(,[a-z-]+)*$/.test(text)) return text;
+  problems.push(`${IPVS_SCHEDULER_ANNOTATION} is "${text}", which is no scheduler; the node's is used`);
+  return undefined;
 }
 
 /** The addresses of `family`, each once; blank strings are passed over, unreadable ones reported. */

@@ -3,6 +3,7 @@ import type {
   Node,
   ObjectMeta,
   Service,
+  ServiceCIDR,
   ServiceSpec,
   SliceEndpoint,
   SlicePort,
@@ -60,6 +61,7 @@ export class FakeServiceStore implements ServiceStore {
   readonly services = new Map<string, Service>();
   readonly slicesByService = new Map<string, readonly EndpointSlice[]>();
   readonly nodes = new Map<string, Node>();
+  readonly cidrs: ServiceCIDR[] = [];
   /** Objects handed out, names in a listing included. */
   reads = 0;
 
@@ -81,5 +83,9 @@ export class FakeServiceStore implements ServiceStore {
   node(name: string): Node | undefined {
     this.reads++;
     return this.nodes.get(name);
+  }
+
+  serviceCidrs(): readonly ServiceCIDR[] {
+    return this.cidrs;
   }
 }

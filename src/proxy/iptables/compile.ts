@@ -1,9 +1,8 @@
 import { addressBits, cidrContains, formatCidr, formatIp, type IpAddress, networkOf } from '../../core/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../index.ts';
-import { type Chain, formatRule, type RuleParts, type TreeKey } from '../rules/index.ts';
+import { type Chain, formatRule, podMatch, type RuleParts, type TreeKey } from '../rules/index.ts';
 import { balanceRules, endpointChains } from './balance.ts';
 import { addressKey, addressPortKey, portKey, protocolName } from './key-spaces.ts';
-import { podMatch } from './local-detector.ts';
 import { type ServiceChainNames, serviceChainNames, type TREE_PREFIX } from './names.ts';
 
 /** The trees that lead packets to the chains of Services. */

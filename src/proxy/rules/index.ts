@@ -7,6 +7,7 @@ export {
   isIptablesPresent,
   programName,
 } from './iptables-tool.ts';
+export { type PodMatch, podMatch } from './local-detector.ts';
 export type { Digits, KeySpace, RadixChanges } from './radix.ts';
 export { RadixTree } from './radix.ts';
 export * from './restore.ts';

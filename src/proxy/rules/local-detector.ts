@@ -1,6 +1,6 @@
 import { formatCidr, networkOf } from '../../core/index.ts';
 import type { LocalDetector } from '../index.ts';
-import type { RuleParts } from '../rules/index.ts';
+import type { RuleParts } from './rule.ts';
 
 /** The matches that tell packets of this cluster's pods from others. */
 export interface PodMatch {

@@ -1,0 +1,281 @@
+import { type Clock, errorText, type IpFamily, systemClock } from '../../core/index.ts';
+import { type CommitReport, isStaleGeneration, type NftChange, type NftRuleset } from '../../netlink/index.ts';
+import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta } from '../index.ts';
+import { sameNodePlan } from '../index.ts';
+import { forgetClients, keptClients } from './affinity.ts';
+import { type TablePlace, toChanges } from './changes.ts';
+import { cleanupNftables } from './cleanup.ts';
+import { countElements, type Edits } from './edits.ts';
+import { ForeignWatch, type WatchNftables } from './foreign-watch.ts';
+import { type KernelState, type KernelTable, readKernelState, slotHints } from './kernel-state.ts';
+import { Layout } from './layout.ts';
+import { KUBE_PROXY_TABLE, nftFamily, TABLE_NAME } from './names.ts';
+import { createAll, findDrift, reconcile } from './reconcile.ts';
+import { blamedPorts, isRefusal } from './refused.ts';
+import { isAffinity } from './schema.ts';
+
+/** How to make an NftablesDataplane. */
+export interface NftablesDataplaneOptions {
+  readonly family: IpFamily;
+  /** Opens the conversation with the kernel, at the first use. */
+  readonly open: () => NftRuleset;
+  /** @default 'nodeplane' */
+  readonly table?: string;
+  /** Listens to changes of the ruleset; needed for `onForeignChange`. @default nobody listens */
+  readonly watch?: WatchNftables;
+  /** Somebody else changed the table, or may have: ask for a resync. */
+  readonly onForeignChange?: () => void;
+  /** Changes by others within this time are told as one. @default 50 */
+  readonly debounceMs?: number;
+  /** @default the system's */
+  readonly clock?: Clock;
+}
+
+/** Transactions with more elements go to the kernel beside the event loop: about 3 us an element. */
+const LARGE_COMMIT = 1000;
+/** How often a resync starts again because the ruleset changed while it read. */
+const STALE_ATTEMPTS = 4;
+/** Commits that may be refused in one sync while it finds out who is to blame. */
+const MAX_PROBES = 96;
+
+/** What is known to be in the kernel. */
+interface Committed {
+  readonly node: NodePlan;
+  readonly layout: Layout;
+}
+
+/** Services as elements of nf_tables maps, below rules that stay the same however many Services there are. */
+export class NftablesDataplane implements Dataplane {
+  readonly mode = 'nftables';
+  readonly family: IpFamily;
+  readonly #place: TablePlace;
+  readonly #open: () => NftRuleset;
+  #ruleset: NftRuleset | undefined;
+  readonly #watch: ForeignWatch | undefined;
+  /** Undefined before the first resync and after a failure: the kernel may hold the old or the new state. */
+  #committed: Committed | undefined;
+  /** Ports the kernel refuses, by key: not programmed until they change or everything is tried again. */
+  readonly #refused = new Map<string, LeftOutPort>();
+
+  constructor(options: NftablesDataplaneOptions) {
+    const { family, open, table = TABLE_NAME, watch, onForeignChange, debounceMs = 50, clock = systemClock } = options;
+    this.family = family;
+    this.#place = { family, table };
+    this.#open = open;
+    if (watch && onForeignChange) {
+      const generation = () => this.#nft.generation();
+      this.#watch = new ForeignWatch({ watch, family, table, clock, debounceMs, generation, changed: onForeignChange });
+    }
+  }
+
+  /** Stops listening and gives the sockets back; the kernel stays as it is. */
+  close(): void {
+    this.#watch?.close();
+    this.#ruleset?.close();
+    this.#ruleset = undefined;
+  }
+
+  async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
+    const committed = this.#committed;
+    // What is the same for all Services changed: all rules may have.
+    if (!committed || !sameNodePlan(committed.node, plan.node)) return this.resync(plan);
+    // Should anything throw from here on, the layout is ahead of the kernel.
+    this.#committed = undefined;
+    const { layout } = committed;
+    for (const port of [...delta.removed, ...delta.upserted]) this.#refused.delete(port.key);
+    for (const port of delta.removed) layout.remove(port.key);
+    for (const port of delta.upserted) layout.upsert(port);
+    const edits = layout.takeEdits();
+    try {
+      this.#seedRecreated(edits);
+      return await this.#apply(toChanges(this.#place, edits), edits, committed);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // The ports of this change, or what somebody else did to the table.
+      return this.#makeEqual(
+        plan,
+        delta.upserted.map(({ key }) => key),
+      );
+    }
+  }
+
+  async resync(plan: Plan): Promise<Commit> {
+    this.#refused.clear();
+    return this.#makeEqual(plan, [...plan.ports.keys()]);
+  }
+
+  async verify(): Promise<readonly Drift[]> {
+    const committed = this.#committed;
+    if (!committed) return [];
+    const { table } = this.#place;
+    const kernel = await readKernelState(this.#nft, this.family, table);
+    if (!kernel.table) return [{ object: `table ${table}`, difference: 'missing' }];
+    return findDrift(committed.layout.wanted(), kernel.table, table);
+  }
+
+  async cleanup(): Promise<void> {
+    this.#committed = undefined;
+    this.#watch?.close();
+    cleanupNftables(this.#nft, this.family, this.#place.table);
+  }
+
+  get #nft(): NftRuleset {
+    this.#ruleset ??= this.#open();
+    return this.#ruleset;
+  }
+
+  /** @param suspects ports that may be refused; those known to be are left out from the start */
+  async #makeEqual(plan: Plan, suspects: readonly string[]): Promise<Commit> {
+    this.#committed = undefined;
+    for (;;) {
+      const attempt = await this.#attempt(plan, this.#refused);
+      if ('commit' in attempt) return attempt.commit;
+      const { error, changes, layout } = attempt;
+      const known = suspects.flatMap((key) => layout.compiled.get(key) ?? []);
+      const blamed = blamedPorts(error, changes, known);
+      if (blamed.length === 0) return this.#leaveOutByTrial(plan, suspects, error);
+      for (const { key, name } of blamed) this.#refused.set(key, { key, name, reason: errorText(error) });
+    }
+  }
+
+  /**
+   * Finds the ports that are refused by leaving out all suspects, then letting them in by halves. What is accepted stays.
+   *
+   * @throws the error when it has nothing to do with the suspects
+   */
+  async #leaveOutByTrial(plan: Plan, suspects: readonly string[], error: unknown): Promise<Commit> {
+    const left = new Set([...suspects, ...this.#refused.keys()]);
+    let probes = 0;
+    let last: Attempt = await this.#attempt(plan, left);
+    if (!('commit' in last)) throw error;
+    let { commit } = last;
+    const search = async (group: readonly string[]): Promise<void> => {
+      if (group.length === 0) return;
+      if (probes++ >= MAX_PROBES) throw error;
+      for (const key of group) left.delete(key);
+      last = await this.#attempt(plan, left);
+      if ('commit' in last) {
+        commit = last.commit;
+        return;
+      }
+      for (const key of group) left.add(key);
+      if (group.length === 1) {
+        const key = group[0]!;
+        this.#refused.set(key, { key, name: plan.ports.get(key)?.name ?? key, reason: errorText(last.error) });
+        return;
+      }
+      await search(group.slice(0, group.length >> 1));
+      await search(group.slice(group.length >> 1));
+    };
+    await search(suspects.filter((key) => !this.#refused.has(key)));
+    return { ...commit, leftOut: this.#leftOut() };
+  }
+
+  /** Makes the kernel equal to the plan without some ports. What the kernel refuses is returned, all else thrown. */
+  async #attempt(plan: Plan, without: { has(key: string): boolean }): Promise<Attempt> {
+    for (let stale = 0; ; stale++) {
+      const layout = new Layout(this.family, plan.node);
+      for (const port of plan.ports.values()) if (!without.has(port.key)) layout.upsert(port);
+      const readStarted = performance.now();
+      const kernel = await readKernelState(this.#nft, this.family, this.#place.table);
+      const readSeconds = secondsSince(readStarted);
+      layout.place(kernel.table && slotHints(kernel.table));
+      const { changes, edits } = this.#planResync(layout, kernel);
+      const expectGeneration = stale < STALE_ATTEMPTS ? kernel.generation : undefined;
+      try {
+        const commit = await this.#apply(changes, edits, { node: plan.node, layout }, expectGeneration);
+        return { commit: { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds } };
+      } catch (error) {
+        if (isStaleGeneration(error)) continue;
+        if (isRefusal(error)) return { error, changes, layout };
+        throw error;
+      }
+    }
+  }
+
+  #planResync(layout: Layout, kernel: KernelState): { changes: readonly NftChange[]; edits: Edits } {
+    const wanted = layout.wanted();
+    const reconciled = kernel.table && reconcile(wanted, kernel.table);
+    const edits = reconciled ?? createAll(wanted);
+    const table = { kind: 'table', family: nftFamily(this.family), name: this.#place.table } as const;
+    const create = { operation: 'create', object: { ...table, comment: 'Services, by nodeplane' } } as const;
+    const head: NftChange[] = [];
+    if (kernel.table && !reconciled) head.push({ operation: 'delete', object: table });
+    if (!reconciled) head.push(create);
+    if (kernel.table) seed(edits, kernel.table, wanted.affinities, wanted.affinities.keys());
+    const changes = [...head, ...toChanges(this.#place, edits)];
+    // In the same transaction, so that there is no packet without rules and none with both.
+    if (kernel.kubeProxy) changes.push({ operation: 'delete', object: { ...table, name: KUBE_PROXY_TABLE } });
+    return { changes, edits };
+  }
+
+  /** An affinity map that is made anew, with another timeout, takes its clients along. */
+  #seedRecreated(edits: Edits): void {
+    const names = [...edits.removeSets].filter((name) => edits.affinities.has(name));
+    if (names.length === 0) return;
+    const table = { kind: 'table', family: nftFamily(this.family), name: this.#place.table } as const;
+    const sets = new Map(this.#nft.listSets(table).map((set) => [set.name, set]));
+    const present = names.filter((name) => sets.has(name));
+    const elements = new Map(present.map((name) => [name, this.#nft.listElements(sets.get(name)!)]));
+    seed(edits, { sets, elements }, edits.affinities, present);
+  }
+
+  /** Brings changes into the kernel in one transaction, none when there is nothing to do; `next` is committed then. */
+  async #apply(
+    changes: readonly NftChange[],
+    edits: Edits,
+    next: Committed,
+    expectGeneration?: number,
+  ): Promise<Commit> {
+    const nft = this.#nft;
+    const elements = countElements(edits.addElements) + countElements(edits.removeElements);
+    let report: CommitReport | undefined;
+    if (changes.length > 0) {
+      const large = elements > LARGE_COMMIT;
+      if (large) this.#watch?.pause();
+      report = large ? await nft.commitAsync(changes, { expectGeneration }) : nft.commit(changes, { expectGeneration });
+      this.#watch?.committed(report.generation);
+    }
+    const forgotten = forgetClients(nft, this.#place, edits.affinities);
+    this.#committed = next;
+    this.#watch?.start(forgotten > 0 ? nft.generation() : (report?.generation ?? expectGeneration));
+    const { totals } = next.layout;
+    const rules = edits.writeChains.reduce((sum, { body }) => sum + body.rules.length, 0);
+    return {
+      kernelSeconds: report?.kernelSeconds ?? 0,
+      objects: {
+        elements: { total: totals.elements, written: elements + forgotten },
+        rules: { total: totals.rules, written: rules },
+      },
+      leftOut: this.#leftOut(),
+    };
+  }
+
+  #leftOut(): LeftOutPort[] {
+    return [...this.#refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+}
+
+/** How making the kernel equal went. */
+type Attempt =
+  | { readonly commit: Commit }
+  | { readonly error: unknown; readonly changes: readonly NftChange[]; readonly layout: Layout };
+
+/** Puts the clients of maps that are made anew among the elements to add. */
+function seed(
+  edits: Edits,
+  { sets, elements }: Pick<KernelTable, 'sets' | 'elements'>,
+  affinities: ReadonlyMap<string, ReadonlySet<string>>,
+  names: Iterable<string>,
+): void {
+  for (const name of names) {
+    const [old, made, values] = [sets.get(name), edits.addSets.get(name), affinities.get(name)];
+    if (!old || !made || !values || !isAffinity(old)) continue;
+    const clients = keptClients(elements.get(name) ?? [], values, old.timeoutMs ?? 0, made.timeoutMs ?? 0);
+    if (clients.length > 0) edits.addElements.set(name, clients);
+  }
+}
+
+function secondsSince(started: number): number {
+  return (performance.now() - started) / 1000;
+}

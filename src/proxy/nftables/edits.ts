@@ -1,0 +1,57 @@
+import type { NftElement } from '../../netlink/index.ts';
+import type { ChainBody } from './chain.ts';
+import type { SetBody } from './schema.ts';
+
+/** A chain to be given its rules. */
+export interface ChainEdit {
+  readonly name: string;
+  readonly body: ChainBody;
+  /** It is there already, with other rules. */
+  readonly exists: boolean;
+}
+
+/** What leads from one state of the table to another. Only what is named here changes. */
+export interface Edits {
+  readonly writeChains: ChainEdit[];
+  readonly removeChains: string[];
+  readonly addSets: Map<string, SetBody>;
+  /** One that is in `addSets` too is made anew. */
+  readonly removeSets: Set<string>;
+  /** By set. An element that is in `addElements` too gets another value. */
+  readonly removeElements: Map<string, NftElement[]>;
+  readonly addElements: Map<string, NftElement[]>;
+  /** Affinity maps whose clients may keep endpoints that are gone, with the values that are still right (`keyText`). */
+  readonly affinities: Map<string, ReadonlySet<string>>;
+}
+
+export function emptyEdits(): Edits {
+  return {
+    writeChains: [],
+    removeChains: [],
+    addSets: new Map(),
+    removeSets: new Set(),
+    removeElements: new Map(),
+    addElements: new Map(),
+    affinities: new Map(),
+  };
+}
+
+export function isEmptyEdits(edits: Edits): boolean {
+  const { writeChains, removeChains, addSets, removeSets, removeElements, addElements } = edits;
+  return (
+    writeChains.length + removeChains.length + addSets.size + removeSets.size === 0 &&
+    countElements(removeElements) + countElements(addElements) === 0
+  );
+}
+
+export function pushElement(elements: Map<string, NftElement[]>, set: string, element: NftElement): void {
+  const list = elements.get(set);
+  if (list) list.push(element);
+  else elements.set(set, [element]);
+}
+
+export function countElements(elements: ReadonlyMap<string, readonly NftElement[]>): number {
+  let count = 0;
+  for (const list of elements.values()) count += list.length;
+  return count;
+}

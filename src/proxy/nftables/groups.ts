@@ -1,0 +1,81 @@
+import type { NftElement } from '../../netlink/index.ts';
+import type { Endpoint } from '../index.ts';
+import type { Group } from './compile.ts';
+import { type Edits, pushElement } from './edits.ts';
+import { endpointData, indexedKey, keyText } from './keys.ts';
+import { assignSlots } from './slots.ts';
+
+/** A group with its endpoints in their slots. */
+export interface PlacedGroup extends Pick<Group, 'set' | 'prefix' | 'lead'> {
+  readonly slots: readonly Endpoint[];
+}
+
+/** What is in the slots of a group in the kernel, as values (`keyText`); undefined where nothing is known. */
+export type SlotHints = (set: string, prefix: Uint8Array) => readonly (string | undefined)[] | undefined;
+
+/**
+ * Puts groups into slots with as few changes as possible.
+ *
+ * @param before as they were placed; of the same prefix as `wanted`
+ * @param edits get the elements that change; undefined: nobody needs to know
+ * @param hints for groups that were not placed before
+ */
+export function placeGroups(
+  before: readonly PlacedGroup[],
+  wanted: readonly Group[],
+  edits: Edits | undefined,
+  hints?: SlotHints,
+): PlacedGroup[] {
+  const placed = wanted.map((group) => {
+    const old = before.find(({ set }) => set === group.set);
+    const slots = old ? keepSlots(old.slots, group.endpoints) : takeHint(group, hints);
+    const { set, prefix, lead } = group;
+    return lead ? { set, prefix, lead, slots } : { set, prefix, slots };
+  });
+  if (!edits) return placed;
+  for (const group of placed) {
+    changeSlots(group, before.find(({ set }) => set === group.set)?.slots ?? [], group.slots, edits);
+  }
+  for (const group of before) {
+    if (!placed.some(({ set }) => set === group.set)) changeSlots(group, group.slots, [], edits);
+  }
+  return placed;
+}
+
+/** The elements of a placed group. */
+export function groupElements({ prefix, slots, lead }: PlacedGroup): NftElement[] {
+  return slots.map((endpoint, slot) => ({ key: indexedKey(prefix, slot), data: slotValue(endpoint, lead) }));
+}
+
+function slotValue(endpoint: Endpoint, lead: Uint8Array | undefined): Uint8Array {
+  const data = endpointData(endpoint);
+  return lead ? Buffer.concat([lead, data]) : data;
+}
+
+function keepSlots(before: readonly Endpoint[], wanted: readonly Endpoint[]): readonly Endpoint[] {
+  return assignSlots(
+    before.map(({ key }) => key),
+    wanted,
+    ({ key }) => key,
+  );
+}
+
+function takeHint({ set, prefix, lead, endpoints }: Group, hints: SlotHints | undefined): readonly Endpoint[] {
+  const hint = hints?.(set, prefix);
+  return hint ? assignSlots(hint, endpoints, (endpoint) => keyText(slotValue(endpoint, lead))) : endpoints;
+}
+
+function changeSlots(
+  { set, prefix, lead }: PlacedGroup,
+  before: readonly Endpoint[],
+  after: readonly Endpoint[],
+  edits: Edits,
+): void {
+  for (let slot = 0; slot < Math.max(before.length, after.length); slot++) {
+    const [old, now] = [before[slot], after[slot]];
+    if (old?.key === now?.key) continue;
+    const key = indexedKey(prefix, slot);
+    if (old) pushElement(edits.removeElements, set, { key });
+    if (now) pushElement(edits.addElements, set, { key, data: slotValue(now, lead) });
+  }
+}

@@ -1,0 +1,73 @@
+import type { IpFamily } from '../../core/index.ts';
+import type { NftChain, NftElement, NftReader, NftRule, NftSet } from '../../netlink/index.ts';
+import type { SlotHints } from './groups.ts';
+import { indexOf, keyText } from './keys.ts';
+import { KUBE_PROXY_TABLE, nftFamily } from './names.ts';
+import { isAffinity } from './schema.ts';
+
+/** What the kernel holds of ours. */
+export interface KernelState {
+  /** Undefined: there is no table. */
+  readonly table: KernelTable | undefined;
+  /** A kube-proxy's table is there. */
+  readonly kubeProxy: boolean;
+  /** When this was read. */
+  readonly generation: number;
+}
+
+export interface KernelTable {
+  readonly sets: ReadonlyMap<string, NftSet>;
+  readonly chains: ReadonlyMap<string, NftChain>;
+  /** In their order, by chain. */
+  readonly rules: ReadonlyMap<string, readonly NftRule[]>;
+  /** By set. */
+  readonly elements: ReadonlyMap<string, readonly NftElement[]>;
+}
+
+/** Reads our table. The event loop runs in between: a large table takes a while. */
+export async function readKernelState(nft: NftReader, family: IpFamily, name: string): Promise<KernelState> {
+  const generation = nft.generation();
+  const tables = nft.listTables(nftFamily(family)).map((table) => table.name);
+  const kubeProxy = tables.includes(KUBE_PROXY_TABLE);
+  if (!tables.includes(name)) return { table: undefined, kubeProxy, generation };
+  const ref = { kind: 'table', family: nftFamily(family), name } as const;
+  const rules = new Map<string, NftRule[]>();
+  for (const rule of nft.listRules(ref)) {
+    const list = rules.get(rule.chain);
+    if (list) list.push(rule);
+    else rules.set(rule.chain, [rule]);
+  }
+  const sets = new Map(nft.listSets(ref).map((set) => [set.name, set]));
+  const elements = new Map<string, NftElement[]>();
+  for (const set of sets.values()) {
+    if (!isAnonymous(set)) elements.set(set.name, await nft.listElementsAsync(set));
+  }
+  const chains = new Map(nft.listChains(ref).map((chain) => [chain.name, chain]));
+  return { table: { sets, chains, rules, elements }, kubeProxy, generation };
+}
+
+/** A set that belongs to a rule and goes with it. */
+export function isAnonymous(set: NftSet): boolean {
+  return set.flags?.includes('anonymous') ?? false;
+}
+
+/** The endpoints that are in their slots already. */
+export function slotHints({ sets, elements }: KernelTable): SlotHints {
+  const slots = new Map<string, (string | undefined)[]>();
+  for (const [name, list] of elements) {
+    const set = sets.get(name)!;
+    if (isAffinity(set) || set.key.at(-1) !== 'mark') continue;
+    for (const { key, data } of list) {
+      const id = `${name} ${keyText(key.subarray(0, -4))}`;
+      let group = slots.get(id);
+      if (!group) {
+        group = [];
+        slots.set(id, group);
+      }
+      // Whatever the number in the kernel is: a list must not grow to it.
+      const index = indexOf(key);
+      if (data && index < list.length) group[index] = keyText(data);
+    }
+  }
+  return (set, prefix) => slots.get(`${set} ${keyText(prefix)}`);
+}

@@ -1,0 +1,319 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { IpFamily } from '../../core/index.ts';
+import type { NftElement } from '../../netlink/index.ts';
+import type { NodePlan, ServicePortPlan } from '../index.ts';
+import { balanceChain } from './balance.ts';
+import type { ChainBody } from './chain.ts';
+import { type Claim, type CompiledPort, compilePort, type Entry } from './compile.ts';
+import { type Edits, emptyEdits, pushElement } from './edits.ts';
+import { fixedChains } from './fixed-chains.ts';
+import { groupElements, type PlacedGroup, placeGroups, type SlotHints } from './groups.ts';
+import { endpointData, keyText } from './keys.ts';
+import { parseBalanceChainName, SETS } from './names.ts';
+import { fixedSets, isAffinity, type SetBody } from './schema.ts';
+
+/** Everything that has to be in our table. */
+export interface Wanted {
+  readonly sets: ReadonlyMap<string, SetBody>;
+  readonly chains: ReadonlyMap<string, ChainBody>;
+  /** By set; those of affinity maps are not ours to say. */
+  readonly elements: ReadonlyMap<string, readonly NftElement[]>;
+  /** Affinity maps, with the values that are right in them (`keyText`). */
+  readonly affinities: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** A place Services want: an address and port, or a NodePort. */
+interface Destination {
+  readonly claims: Claim[];
+  /** Whose elements are in the maps now. */
+  placed: Claim | undefined;
+  groups: readonly PlacedGroup[];
+}
+
+/** An element that several ports may want. */
+interface SharedElement {
+  readonly set: string;
+  readonly key: Uint8Array;
+  wantedBy: number;
+  placed: boolean;
+}
+
+/** What a port has of its own. */
+interface Own {
+  readonly compiled: CompiledPort;
+  readonly groups: readonly PlacedGroup[];
+}
+
+/**
+ * The table of a family as it should be, kept up to date one Service port at a time: what a change costs depends on the
+ * change, not on how many Services there are. Nothing here touches the kernel.
+ */
+export class Layout {
+  private readonly family: IpFamily;
+  private readonly node: NodePlan;
+  private readonly ports = new Map<string, CompiledPort>();
+  private readonly destinations = new Map<string, Destination>();
+  private readonly shared = new Map<string, SharedElement>();
+  private readonly own = new Map<string, Own>();
+  /** Of the chains that balance, those that are there. They stay when nobody needs them for the moment. */
+  private readonly balanceChains = new Map<string, ChainBody>();
+  private readonly touchedDestinations = new Set<string>();
+  private readonly touchedShared = new Set<SharedElement>();
+  private readonly touchedPorts = new Set<string>();
+  private readonly counts = { elements: 0, rules: 0 };
+
+  constructor(family: IpFamily, node: NodePlan) {
+    this.family = family;
+    this.node = node;
+    for (const { rules } of fixedChains(family, node).values()) this.counts.rules += rules.length;
+    if (node.nodePortAddresses !== 'all') this.counts.elements += node.nodePortAddresses.length;
+  }
+
+  /** How many elements and rules are placed. */
+  get totals(): { readonly elements: number; readonly rules: number } {
+    return { ...this.counts };
+  }
+
+  /** What each Service port was compiled to, by its key. */
+  get compiled(): ReadonlyMap<string, CompiledPort> {
+    return this.ports;
+  }
+
+  upsert(port: ServicePortPlan): void {
+    this.replace(port.key, compilePort(port, this.node));
+  }
+
+  /** @param key of the port; nothing happens when it is not there */
+  remove(key: string): void {
+    if (this.ports.has(key)) this.replace(key, undefined);
+  }
+
+  /** What the changes since the last call, or since `place`, do to the table. */
+  takeEdits(): Edits {
+    const edits = emptyEdits();
+    this.settle(edits, undefined);
+    return edits;
+  }
+
+  /** As `takeEdits` when the whole table is going to be compared anyway, keeping to what the kernel has where there is a choice. */
+  place(hints?: SlotHints): void {
+    this.settle(undefined, hints);
+  }
+
+  /** Everything that is placed. */
+  wanted(): Wanted {
+    const sets = new Map<string, SetBody>(Object.entries(fixedSets(this.family)));
+    const chains = new Map([...fixedChains(this.family, this.node), ...this.balanceChains]);
+    const elements = new Map<string, NftElement[]>();
+    const affinities = new Map<string, ReadonlySet<string>>();
+    const { nodePortAddresses } = this.node;
+    if (nodePortAddresses !== 'all') {
+      for (const { bytes } of nodePortAddresses) pushElement(elements, SETS.nodePortIps, { key: bytes });
+    }
+    const addGroups = (groups: readonly PlacedGroup[]) => {
+      for (const group of groups) {
+        for (const element of groupElements(group)) pushElement(elements, group.set, element);
+      }
+    };
+    for (const { placed, groups } of this.destinations.values()) {
+      for (const entry of placed?.entries ?? []) pushElement(elements, entry.set, entryElement(entry, placed!));
+      addGroups(groups);
+    }
+    for (const { set, key, placed } of this.shared.values()) if (placed) pushElement(elements, set, { key });
+    for (const { compiled, groups } of this.own.values()) {
+      for (const [name, body] of compiled.sets) sets.set(name, body);
+      for (const [name, body] of compiled.chains) chains.set(name, body);
+      addGroups(groups);
+      for (const [name, values] of validValues(compiled)) affinities.set(name, values);
+    }
+    return { sets, chains, elements, affinities };
+  }
+
+  private replace(key: string, after: CompiledPort | undefined): void {
+    const before = this.ports.get(key);
+    for (const claim of before?.claims ?? []) this.destination(claim.id, (claims) => withoutOwner(claims, key));
+    for (const claim of after?.claims ?? []) this.destination(claim.id, (claims) => claims.push(claim));
+    for (const { set, key: element } of before?.shared ?? []) this.share(set, element, -1);
+    for (const { set, key: element } of after?.shared ?? []) this.share(set, element, 1);
+    if (after) this.ports.set(key, after);
+    else this.ports.delete(key);
+    if (hasOwn(before) || hasOwn(after)) this.touchedPorts.add(key);
+  }
+
+  private destination(id: string, change: (claims: Claim[]) => void): void {
+    let destination = this.destinations.get(id);
+    if (!destination) {
+      destination = { claims: [], placed: undefined, groups: NO_GROUPS };
+      this.destinations.set(id, destination);
+    }
+    change(destination.claims);
+    this.touchedDestinations.add(id);
+  }
+
+  private share(set: string, key: Uint8Array, change: number): void {
+    const id = `${set} ${keyText(key)}`;
+    let element = this.shared.get(id);
+    if (!element) {
+      element = { set, key, wantedBy: 0, placed: false };
+      this.shared.set(id, element);
+    }
+    element.wantedBy += change;
+    this.touchedShared.add(element);
+  }
+
+  private settle(edits: Edits | undefined, hints: SlotHints | undefined): void {
+    for (const id of this.touchedDestinations) this.settleDestination(id, edits, hints);
+    this.touchedDestinations.clear();
+    for (const element of this.touchedShared) {
+      const wanted = element.wantedBy > 0;
+      if (!wanted) this.shared.delete(`${element.set} ${keyText(element.key)}`);
+      if (wanted === element.placed) continue;
+      element.placed = wanted;
+      this.counts.elements += wanted ? 1 : -1;
+      const { set, key } = element;
+      if (edits) pushElement(wanted ? edits.addElements : edits.removeElements, set, { key });
+    }
+    this.touchedShared.clear();
+    for (const key of this.touchedPorts) this.settleOwn(key, edits, hints);
+    this.touchedPorts.clear();
+  }
+
+  private settleDestination(id: string, edits: Edits | undefined, hints: SlotHints | undefined): void {
+    const destination = this.destinations.get(id)!;
+    const { placed: before } = destination;
+    const after = winner(destination.claims);
+    destination.placed = after;
+    if (!after) this.destinations.delete(id);
+    this.ensureBalanceChains(after?.entries ?? [], edits);
+    if (edits) changeEntries(before, after, edits);
+    const former = destination.groups;
+    destination.groups = placeGroups(former, after?.groups ?? [], edits, hints);
+    this.counts.elements += (after?.entries.length ?? 0) - (before?.entries.length ?? 0);
+    this.counts.elements += countSlots(destination.groups) - countSlots(former);
+  }
+
+  private ensureBalanceChains(entries: readonly Entry[], edits: Edits | undefined): void {
+    for (const { verdict } of entries) {
+      if (verdict?.kind !== 'goto' || this.balanceChains.has(verdict.chain)) continue;
+      const parsed = parseBalanceChainName(verdict.chain);
+      if (!parsed) continue;
+      const body = balanceChain(this.family, this.node, parsed.kind, parsed.slots);
+      this.balanceChains.set(verdict.chain, body);
+      this.counts.rules += body.rules.length;
+      edits?.writeChains.push({ name: verdict.chain, body, exists: false });
+    }
+  }
+
+  private settleOwn(key: string, edits: Edits | undefined, hints: SlotHints | undefined): void {
+    const before = this.own.get(key);
+    const wanted = this.ports.get(key);
+    const after = hasOwn(wanted) ? wanted : undefined;
+    const made = changeOwn(before?.compiled, after, edits);
+    // Elements of a set that goes or is made anew need not be removed one by one.
+    const kept = (before?.groups ?? []).filter(({ set }) => after?.sets.has(set) && !made.has(set));
+    const groups = placeGroups(kept, after?.groups ?? [], edits, hints);
+    this.counts.elements += countSlots(groups) - countSlots(before?.groups ?? []);
+    this.counts.rules += countRules(after) - countRules(before?.compiled);
+    if (after) this.own.set(key, { compiled: after, groups });
+    else this.own.delete(key);
+  }
+}
+
+const NO_GROUPS: readonly PlacedGroup[] = [];
+
+function countSlots(groups: readonly PlacedGroup[]): number {
+  return groups.reduce((sum, { slots }) => sum + slots.length, 0);
+}
+
+function countRules(port: CompiledPort | undefined): number {
+  let count = 0;
+  for (const { rules } of port?.chains.values() ?? []) count += rules.length;
+  return count;
+}
+
+function withoutOwner(claims: Claim[], owner: string): void {
+  const index = claims.findIndex((claim) => claim.owner === owner);
+  if (index >= 0) claims.splice(index, 1);
+}
+
+/** A port that has endpoints before one that has none, then the one that sorts first: no matter who came first. */
+function winner(claims: readonly Claim[]): Claim | undefined {
+  let best = claims[0];
+  for (const claim of claims) {
+    const better = claim.refuses === best!.refuses ? claim.owner < best!.owner : !claim.refuses;
+    if (better) best = claim;
+  }
+  return best;
+}
+
+function hasOwn(port: CompiledPort | undefined): port is CompiledPort {
+  return port !== undefined && port.chains.size + port.sets.size > 0;
+}
+
+function entryElement({ key, keyEnd, verdict }: Entry, { comment }: Claim): NftElement {
+  return { key, ...(keyEnd && { keyEnd }), ...(verdict && { verdict }), comment };
+}
+
+function changeEntries(before: Claim | undefined, after: Claim | undefined, edits: Edits): void {
+  const old = new Map<string, Entry>();
+  for (const entry of before?.entries ?? []) old.set(entryId(entry), entry);
+  for (const entry of after?.entries ?? []) {
+    const id = entryId(entry);
+    const present = old.get(id);
+    old.delete(id);
+    if (present && before!.comment === after!.comment && isDeepStrictEqual(present.verdict, entry.verdict)) continue;
+    if (present) pushElement(edits.removeElements, entry.set, bareElement(entry));
+    pushElement(edits.addElements, entry.set, entryElement(entry, after!));
+  }
+  for (const entry of old.values()) pushElement(edits.removeElements, entry.set, bareElement(entry));
+}
+
+function entryId({ set, key, keyEnd }: Entry): string {
+  return `${set} ${keyText(key)}${keyEnd ? keyText(keyEnd) : ''}`;
+}
+
+function bareElement({ key, keyEnd }: Entry): NftElement {
+  return keyEnd ? { key, keyEnd } : { key };
+}
+
+/** @returns the sets that are made, or made anew */
+function changeOwn(
+  before: CompiledPort | undefined,
+  after: CompiledPort | undefined,
+  edits: Edits | undefined,
+): Set<string> {
+  const made = new Set<string>();
+  for (const [name, body] of after?.sets ?? []) {
+    const old = before?.sets.get(name);
+    if (old && isDeepStrictEqual(old, body)) continue;
+    made.add(name);
+    if (old) edits?.removeSets.add(name);
+    edits?.addSets.set(name, body);
+  }
+  if (!edits) return made;
+  for (const name of before?.sets.keys() ?? []) if (!after?.sets.has(name)) edits.removeSets.add(name);
+  // A set that is made anew takes the rules that use it along.
+  const rewrite = [...made].some((name) => before?.sets.has(name));
+  for (const [name, body] of after?.chains ?? []) {
+    const old = before?.chains.get(name);
+    if (!old || rewrite || !isDeepStrictEqual(old, body))
+      edits.writeChains.push({ name, body, exists: old !== undefined });
+  }
+  for (const name of before?.chains.keys() ?? []) if (!after?.chains.has(name)) edits.removeChains.push(name);
+  if (!before || !after) return made;
+  for (const [name, values] of validValues(after)) {
+    const gone = before.groups.some(({ affinity, endpoints }) => {
+      return affinity === name && endpoints.some((endpoint) => !values.has(keyText(endpointData(endpoint))));
+    });
+    if (before.sets.has(name) && (gone || made.has(name))) edits.affinities.set(name, values);
+  }
+  return made;
+}
+
+function validValues({ groups, sets }: CompiledPort): [string, ReadonlySet<string>][] {
+  return groups.flatMap(({ affinity, endpoints }) =>
+    affinity !== undefined && isAffinity(sets.get(affinity)!)
+      ? [[affinity, new Set(endpoints.map((endpoint) => keyText(endpointData(endpoint))))] as const]
+      : [],
+  ) as [string, ReadonlySet<string>][];
+}

@@ -1,0 +1,115 @@
+import { release } from 'node:os';
+import { errorText, type IpFamily, isUnsupported, KernelError } from '../../core/index.ts';
+import {
+  type Expression,
+  lookup,
+  type NftChange,
+  type NftRuleset,
+  type NftSet,
+  payload,
+  setMarkBits,
+} from '../../netlink/index.ts';
+import { stickyChain } from './balance.ts';
+import { nftFamily, SETS } from './names.ts';
+import { addressRegisters, anyOf, dnatByMap, isDestinationTranslated, isLocalAddress, isNew, loadVip } from './rule.ts';
+import { fixedSets, placeSet, type SetBody, stickySets } from './schema.ts';
+
+/** What a rule of ours may need of the kernel, by the names of its modules and options. */
+interface Feature {
+  readonly needs: string;
+  readonly sets?: Readonly<Record<string, SetBody>>;
+  readonly rules?: readonly (readonly Expression[])[];
+}
+
+/**
+ * Says what this machine lacks for Services as nf_tables rules; undefined when nothing. A table is made for it and removed
+ * in the same transaction, so that nothing of it is ever in force.
+ *
+ * @param open opens the conversation with the kernel; it is closed again
+ */
+export function checkNftables(open: () => NftRuleset, family: IpFamily): string | undefined {
+  const kernel = `Linux ${release()}`;
+  let nft: NftRuleset;
+  try {
+    nft = open();
+  } catch (error) {
+    return `${kernel} has no nf_tables: ${errorText(error)}`;
+  }
+  try {
+    const features = featuresOf(family);
+    const failure = tryOut(nft, family, features);
+    if (failure === undefined) return undefined;
+    if (failure instanceof KernelError && failure.errnoName === 'EPERM') {
+      return 'CAP_NET_ADMIN is missing: run as root or grant the capability';
+    }
+    const missing = features.filter((feature) => tryOut(nft, family, [feature]) !== undefined);
+    const names = missing.map(({ needs }) => needs).join(', ');
+    const what = missing.length === 0 || missing.length === features.length ? 'nf_tables as Services need it' : names;
+    return `${kernel} lacks ${what} for ${family}; Linux 5.13 or newer with its nf_tables modules has it (${errorText(failure)})`;
+  } catch (error) {
+    const reason = isUnsupported(error) ? 'has no nf_tables' : 'does not answer about nf_tables';
+    return `${kernel} ${reason}: ${errorText(error)}`;
+  } finally {
+    nft.close();
+  }
+}
+
+/** What the kernel says against some features; undefined when it accepts them. */
+function tryOut(nft: NftRuleset, family: IpFamily, features: readonly Feature[]): unknown {
+  const name = `nodeplane-probe-${process.pid}`;
+  const inTable = { family: nftFamily(family), table: name } as const;
+  const table = { kind: 'table', family: inTable.family, name } as const;
+  const sets = new Map(features.flatMap((feature) => Object.entries(feature.sets ?? {})));
+  const changes: NftChange[] = [
+    { operation: 'create', object: table },
+    ...[...sets].map(([set, body]) => create(placeSet(family, name, set, body))),
+    { operation: 'create', object: { kind: 'chain', ...inTable, name: 'probe' } },
+    ...features
+      .flatMap(({ rules = [] }) => rules)
+      .map((expressions): NftChange => {
+        return { operation: 'add', object: { kind: 'rule', ...inTable, chain: 'probe', expressions } };
+      }),
+    { operation: 'delete', object: table },
+  ];
+  try {
+    nft.commit(changes);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+function create(object: NftSet): NftChange {
+  return { operation: 'create', object };
+}
+
+function featuresOf(family: IpFamily): Feature[] {
+  const sets = fixedSets(family);
+  const only = (...names: (keyof typeof sets)[]) => Object.fromEntries(names.map((name) => [name, sets[name]]));
+  const maps = { endpoints: 'probe-endpoints', choices: 'probe-choices', affinity: 'probe-affinity' };
+  const slot = addressRegisters(family) + 2;
+  return [
+    { needs: 'maps with concatenated keys', sets: only(SETS.services, SETS.endpoints, SETS.hairpin) },
+    { needs: 'sets of ranges with concatenated keys', sets: only(SETS.allowedSources) },
+    { needs: 'nft_ct', rules: [isNew(), isDestinationTranslated()] },
+    { needs: `nft_fib_${family.toLowerCase()}`, rules: [isLocalAddress('daddr')] },
+    { needs: 'changes of the mark', rules: [setMarkBits(0x4000)] },
+    {
+      needs: 'verdict maps',
+      sets: only(SETS.services),
+      rules: [[...loadVip(family), lookup(SETS.services, { to: 'verdict' })]],
+    },
+    {
+      needs: 'nft_nat with nft_numgen',
+      sets: only(SETS.endpoints),
+      rules: [[...loadVip(family), anyOf(2, slot), ...dnatByMap(family, SETS.endpoints)]],
+    },
+    { needs: 'nft_masq', rules: [[{ kind: 'masquerade', flags: ['random-fully'] }]] },
+    { needs: 'nft_reject', rules: [[payload.daddr(family), { kind: 'reject', type: 'icmp', code: 3 }]] },
+    {
+      needs: 'maps that rules write',
+      sets: Object.fromEntries(stickySets(family, maps, { affinitySeconds: 1 })),
+      rules: stickyChain(family, maps, 2).rules.map(({ expressions }) => expressions),
+    },
+  ];
+}

@@ -1,0 +1,139 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { NftChain, NftElement, NftSet } from '../../netlink/index.ts';
+import type { Drift } from '../index.ts';
+import { staleClients } from './affinity.ts';
+import type { ChainBody } from './chain.ts';
+import { type Edits, emptyEdits, pushElement } from './edits.ts';
+import { isAnonymous, type KernelTable } from './kernel-state.ts';
+import { describeKey, keyText } from './keys.ts';
+import type { Wanted } from './layout.ts';
+import { SETS } from './names.ts';
+import { sameElement, sameRules } from './same-rules.ts';
+import { isAffinity, type SetBody } from './schema.ts';
+
+/** Fills an empty table. */
+export function createAll({ sets, chains, elements }: Wanted): Edits {
+  const edits = emptyEdits();
+  for (const [name, body] of sets) edits.addSets.set(name, body);
+  for (const [name, body] of chains) edits.writeChains.push({ name, body, exists: false });
+  for (const [set, list] of elements) edits.addElements.set(set, [...list]);
+  return edits;
+}
+
+/**
+ * From what the kernel holds to what is wanted; what is right is left alone.
+ *
+ * @returns undefined when the table has another shape (made by another version, say) and is better made anew
+ */
+export function reconcile(wanted: Wanted, kernel: KernelTable): Edits | undefined {
+  const edits = emptyEdits();
+  for (const [name, body] of wanted.sets) {
+    const present = kernel.sets.get(name);
+    if (present && sameSet(present, body)) continue;
+    // Only the sets of Service ports come and go.
+    if (present && !isAffinity(body)) return undefined;
+    if (present) edits.removeSets.add(name);
+    edits.addSets.set(name, body);
+  }
+  for (const [name, set] of kernel.sets) {
+    if (!wanted.sets.has(name) && !isAnonymous(set)) edits.removeSets.add(name);
+  }
+  const usesNewSet = ({ rules }: ChainBody) =>
+    rules.some(({ expressions }) => expressions.some((part) => 'set' in part && edits.removeSets.has(part.set)));
+  for (const [name, body] of wanted.chains) {
+    const present = kernel.chains.get(name);
+    if (present && !sameHook(present, body)) return undefined;
+    if (present && sameRules(kernel.rules.get(name) ?? [], body.rules) && !usesNewSet(body)) continue;
+    edits.writeChains.push({ name, body, exists: present !== undefined });
+  }
+  for (const name of kernel.chains.keys()) if (!wanted.chains.has(name)) edits.removeChains.push(name);
+  for (const [name, body] of wanted.sets) {
+    if (!isAffinity(body))
+      compareElements(name, wanted.elements.get(name) ?? [], kernel.elements.get(name) ?? [], edits);
+  }
+  const fixed = new Set<string>(Object.values(SETS));
+  const endpointsLeft = [...edits.removeElements.keys()].some((set) => !fixed.has(set));
+  for (const [name, values] of wanted.affinities) {
+    const clients = kernel.elements.get(name) ?? [];
+    if (endpointsLeft || edits.addSets.has(name) || staleClients(clients, values).length > 0) {
+      edits.affinities.set(name, values);
+    }
+  }
+  return edits;
+}
+
+function compareElements(
+  set: string,
+  wanted: readonly NftElement[],
+  present: readonly NftElement[],
+  edits: Edits,
+): void {
+  const rest = new Map(present.map((element) => [elementId(element), element]));
+  for (const element of wanted) {
+    const id = elementId(element);
+    const found = rest.get(id);
+    rest.delete(id);
+    if (found && sameElement(found, element)) continue;
+    if (found) pushElement(edits.removeElements, set, bare(found));
+    pushElement(edits.addElements, set, element);
+  }
+  for (const element of rest.values()) pushElement(edits.removeElements, set, bare(element));
+}
+
+/** What an element is deleted by. */
+function bare({ key, keyEnd, catchAll, intervalEnd }: NftElement): NftElement {
+  return { key, ...(keyEnd && { keyEnd }), ...(catchAll && { catchAll }), ...(intervalEnd && { intervalEnd }) };
+}
+
+function elementId({ key, keyEnd }: NftElement): string {
+  return keyEnd ? keyText(key) + keyText(keyEnd) : keyText(key);
+}
+
+function sameSet(present: NftSet, { key, data, flags = [], size, timeoutMs }: SetBody): boolean {
+  return (
+    isDeepStrictEqual(present.key, key) &&
+    isDeepStrictEqual(present.data, data) &&
+    isDeepStrictEqual([...(present.flags ?? [])].sort(), [...flags].sort()) &&
+    present.size === size &&
+    present.timeoutMs === timeoutMs
+  );
+}
+
+function sameHook({ base: present }: NftChain, { base }: ChainBody): boolean {
+  if (present === undefined || base === undefined) return present === base;
+  return (
+    present.type === base.type &&
+    present.hook === base.hook &&
+    present.priority === base.priority &&
+    (present.policy ?? 'accept') === (base.policy ?? 'accept')
+  );
+}
+
+/** Says where the kernel's table differs from what was committed. */
+export function findDrift(wanted: Wanted, kernel: KernelTable, table: string): Drift[] {
+  const edits = reconcile(wanted, kernel);
+  if (!edits) return [{ object: `table ${table}`, difference: 'changed' }];
+  const drift: Drift[] = [];
+  for (const name of new Set([...edits.addSets.keys(), ...edits.removeSets])) {
+    const difference = differenceOf(edits.addSets.has(name), edits.removeSets.has(name));
+    drift.push({ object: `set ${name}`, difference });
+  }
+  for (const { name, exists } of edits.writeChains) {
+    drift.push({ object: `chain ${name}`, difference: differenceOf(true, exists) });
+  }
+  for (const name of edits.removeChains) drift.push({ object: `chain ${name}`, difference: 'unexpected' });
+  for (const [name, { key }] of wanted.sets) {
+    const added = new Map((edits.addElements.get(name) ?? []).map((element) => [elementId(element), element]));
+    const removed = new Map((edits.removeElements.get(name) ?? []).map((element) => [elementId(element), element]));
+    for (const [id, element] of [...added, ...[...removed].filter(([each]) => !added.has(each))]) {
+      const difference = differenceOf(added.has(id), removed.has(id));
+      drift.push({ object: `element ${name} ${describeKey(element.key, key)}`, difference });
+    }
+  }
+  return drift;
+}
+
+function differenceOf(wanted: boolean, present: boolean): Drift['difference'] {
+  if (wanted && present) return 'changed';
+  return wanted ? 'missing' : 'unexpected';
+}

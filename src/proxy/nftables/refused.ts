@@ -1,0 +1,58 @@
+import { NodeplaneError } from '../../core/index.ts';
+import { isStaleGeneration, type NftChange, NftCommitError } from '../../netlink/index.ts';
+import type { CompiledPort } from './compile.ts';
+
+// Which Service port is to blame when the kernel refuses a transaction: one bad Service must not keep the others from
+// being programmed.
+
+/** Errors that say nothing about what was asked. */
+const NOBODYS_FAULT: ReadonlySet<string> = new Set(['EPERM', 'ENOMEM', 'ENOBUFS', 'EINTR', 'EAGAIN']);
+
+/** Whether the kernel, or the encoder, objected to something in the transaction. */
+export function isRefusal(error: unknown): error is NodeplaneError {
+  if (error instanceof NftCommitError && NOBODYS_FAULT.has(error.errnoName)) return false;
+  if (isStaleGeneration(error)) return false;
+  return error instanceof NftCommitError || (error instanceof NodeplaneError && error.code === 'ERR_ENCODE');
+}
+
+/** The ports of which the error names an object; none when it names none of theirs. */
+export function blamedPorts(
+  error: unknown,
+  changes: readonly NftChange[],
+  suspects: Iterable<CompiledPort>,
+): CompiledPort[] {
+  if (!(error instanceof NftCommitError)) return [];
+  const isOwner = ownerTest(changes[error.changeIndex ?? -1], error.elementIndex);
+  return isOwner ? [...suspects].filter(isOwner) : [];
+}
+
+function ownerTest(
+  change: NftChange | undefined,
+  elementIndex: number | undefined,
+): ((port: CompiledPort) => boolean) | undefined {
+  const object = change?.object;
+  switch (object?.kind) {
+    case 'chain':
+    case 'rule': {
+      const chain = object.kind === 'chain' ? object.name : object.chain;
+      return ({ chains }) => chains.has(chain);
+    }
+    case 'set':
+      return ({ sets }) => sets.has(object.name);
+    case 'elements': {
+      const element = object.elements.length === 1 ? object.elements[0] : object.elements[elementIndex ?? -1];
+      if (!element) return ({ sets }) => sets.has(object.set);
+      const begins = (key: Uint8Array) => Buffer.compare(key, element.key.subarray(0, key.length)) === 0;
+      return ({ claims, groups, shared }) =>
+        groups.some(({ set }) => set === object.set) ||
+        claims.some(
+          (claim) =>
+            claim.entries.some(({ set, key }) => set === object.set && begins(key)) ||
+            claim.groups.some(({ set, prefix }) => set === object.set && begins(prefix)),
+        ) ||
+        shared.some(({ set, key }) => set === object.set && begins(key));
+    }
+    default:
+      return undefined;
+  }
+}
