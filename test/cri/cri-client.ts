@@ -1,0 +1,116 @@
+import { fileURLToPath } from 'node:url';
+import { credentials, loadPackageDefinition, type ServiceError } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+
+/** What a kubelet tells the runtime of a pod. */
+export interface PodSandboxConfig {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly namespace: string;
+    readonly attempt: number;
+  };
+  readonly hostname?: string;
+  readonly logDirectory?: string;
+  readonly portMappings?: readonly PortMapping[];
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly linux?: { readonly cgroupParent: string };
+}
+
+export interface PortMapping {
+  readonly containerPort: number;
+  readonly hostPort: number;
+  /** @default TCP */
+  readonly protocol?: 'TCP' | 'UDP' | 'SCTP';
+  /** @default any address of the node */
+  readonly hostIp?: string;
+}
+
+export interface PodSandboxStatus {
+  readonly id: string;
+  readonly state: 'SANDBOX_READY' | 'SANDBOX_NOTREADY';
+  /** The first address of the CNI result and the others, as the pod's status shows them. */
+  readonly network?: { readonly ip: string; readonly additionalIps: readonly { readonly ip: string }[] };
+}
+
+/** The calls by name: request and response, of runtime.proto. */
+interface Calls {
+  Version: [object, { readonly runtimeName: string; readonly runtimeVersion: string }];
+  Status: [object, { readonly status: { readonly conditions: readonly RuntimeCondition[] } }];
+  RunPodSandbox: [{ readonly config: PodSandboxConfig }, { readonly podSandboxId: string }];
+  StopPodSandbox: [{ readonly podSandboxId: string }, object];
+  RemovePodSandbox: [{ readonly podSandboxId: string }, object];
+  PodSandboxStatus: [
+    { readonly podSandboxId: string; readonly verbose?: boolean },
+    { readonly status: PodSandboxStatus; readonly info: Readonly<Record<string, string>> },
+  ];
+  ListPodSandbox: [object, { readonly items: readonly { readonly id: string }[] }];
+  CreateContainer: [
+    {
+      readonly podSandboxId: string;
+      readonly config: {
+        readonly metadata: { readonly name: string };
+        readonly image: { readonly image: string };
+        readonly command: readonly string[];
+      };
+      readonly sandboxConfig: PodSandboxConfig;
+    },
+    { readonly containerId: string },
+  ];
+  StartContainer: [{ readonly containerId: string }, object];
+  ExecSync: [
+    { readonly containerId: string; readonly cmd: readonly string[]; readonly timeout: number },
+    { readonly stdout: Buffer; readonly stderr: Buffer; readonly exitCode: number },
+  ];
+}
+
+export interface RuntimeCondition {
+  readonly type: string;
+  readonly status: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** A kubelet's connection to a container runtime. */
+export interface CriClient {
+  /** Rejects with the runtime's words (a gRPC ServiceError), or when there is no answer within `timeoutMs` (@default 60,000). */
+  call<Name extends keyof Calls>(
+    name: Name,
+    request: Calls[Name][0],
+    options?: { readonly timeoutMs?: number },
+  ): Promise<Calls[Name][1]>;
+  close(): void;
+}
+
+const DEFINITION = loadSync(fileURLToPath(new URL('./runtime.proto', import.meta.url)), {
+  enums: String,
+  longs: Number,
+  defaults: true,
+});
+
+type UnaryCall = (
+  request: object,
+  options: { readonly deadline: number },
+  done: (error: ServiceError | null, response: object) => void,
+) => void;
+
+/** Connects to the runtime's Unix socket, now or as soon as there is one. */
+export function connectCri(socketPath: string): CriClient {
+  const { runtime } = loadPackageDefinition(DEFINITION) as unknown as {
+    runtime: {
+      v1: { RuntimeService: new (address: string, security: unknown) => Record<string, UnaryCall> & { close(): void } };
+    };
+  };
+  const client = new runtime.v1.RuntimeService(`unix:${socketPath}`, credentials.createInsecure());
+  return {
+    call: (name, request, { timeoutMs = 60_000 } = {}) =>
+      new Promise((resolve, reject) => {
+        const done: Parameters<UnaryCall>[2] = (error, response) => {
+          if (error) reject(new Error(`${name}: ${error.details || error.message}`, { cause: error }));
+          else resolve(response as never);
+        };
+        client[name]!(request, { deadline: Date.now() + timeoutMs }, done);
+      }),
+    close: () => client.close(),
+  };
+}
