@@ -1,4 +1,5 @@
 import { removeAll } from '../test/lab/lab.ts';
+import { benchCni } from './cni.ts';
 import { benchFirstPacket } from './first-packet.ts';
 import { benchIncremental } from './incremental.ts';
 import { benchIptables, benchIptablesNft5000 } from './iptables.ts';
@@ -21,6 +22,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'manifest-edit': { run: benchManifestEdit },
   scale: { run: benchScale },
   memory: { run: benchMemory },
+  cni: { run: benchCni },
 };
 
 async function main(names: readonly string[]): Promise<void> {

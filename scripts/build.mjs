@@ -1,4 +1,5 @@
-// Builds dist/: two executables and what they need beside them. Run by `npm run build`.
+// Builds dist/: the executables and what they need beside them. Run by `npm run build`.
+import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -56,11 +57,35 @@ async function buildAll() {
     bundle('test/lab/netns-worker.ts', 'netns-worker.js', { executable: false }),
   ]);
   writeFileSync(join(dist, 'package.json'), '{ "type": "commonjs" }\n');
+  buildHostPlugin();
   cpSync(koffiNativeFile(), join(dist, 'koffi.node'));
   chmodSync(dist, 0o755);
   const target = join(root, 'dist');
   rmSync(target, { recursive: true, force: true });
   renameSync(dist, target);
+}
+
+/**
+ * The CNI plugin for the host, which has no Node.js. Static, because nobody knows which C library the host has. Without a
+ * C compiler (and the C library's static form) the build goes on without it: everything but `nodeplane agent --cni` works.
+ */
+function buildHostPlugin() {
+  const compilers = [process.env.CC, 'cc', 'gcc', 'clang'];
+  const compiler = compilers.find((name) => name && compile(name, 'int main(void) { return 0; }'));
+  if (!compiler) {
+    console.log('build: no C compiler with a static C library (Debian: gcc, libc6-dev), so no CNI plugin for the host');
+    return;
+  }
+  const source = readFileSync(join(root, 'src/cni/shim/nodeplane-cni.c'), 'utf8');
+  if (!compile(compiler, source, 'inherit')) throw new Error('The CNI plugin for the host does not compile');
+}
+
+function compile(compiler, source, stderr = 'ignore') {
+  const output = join(dist, 'nodeplane-cni-shim');
+  const flags = ['-static', '-Os', '-s', '-Wall', '-Wextra', '-Werror', '-x', 'c', '-', '-o', output];
+  const { status } = spawnSync(compiler, flags, { input: source, stdio: ['pipe', 'ignore', stderr] });
+  if (status !== 0) rmSync(output, { force: true });
+  return status === 0;
 }
 
 function koffiNativeFile() {

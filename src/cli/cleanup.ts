@@ -1,12 +1,43 @@
 import type { Command } from 'commander';
-import { cleanup } from '../agent/index.ts';
+import { cleanup, type UninstallOptions, uninstallCni } from '../agent/index.ts';
 
-/** `nodeplane cleanup`: the uninstall of the rules; prints what it looked at. */
+type Flags = { readonly cni?: boolean } & Record<keyof CniFlags, string> & { readonly force?: boolean };
+
+interface CniFlags {
+  readonly cniBinDir: string;
+  readonly cniConfDir: string;
+  readonly cniDataDir: string;
+  readonly cniSocket: string;
+  readonly cniSpoolDir: string;
+}
+
+/** `nodeplane cleanup`: the uninstall; prints what it looked at. */
 export function addCleanupCommand(program: Command): void {
   program
     .command('cleanup')
     .description('remove every rule of nodeplane and of kube-proxy from this machine, and nothing else')
-    .action(async () => {
-      for (const line of await cleanup()) process.stdout.write(`${line}\n`);
+    .option('--cni', 'remove the CNI plugin and its configuration too; refused while pods are attached')
+    .option('--force', 'with --cni: although pods are attached; their runtime cannot remove them afterwards')
+    .option('--cni-bin-dir <path>', 'as given to the agent', '/opt/cni/bin')
+    .option('--cni-conf-dir <path>', 'as given to the agent', '/etc/cni/net.d')
+    .option('--cni-data-dir <path>', 'as given to the agent', '/var/lib/cni/networks')
+    .option('--cni-socket <path>', 'as given to the agent', '/run/nodeplane/cni.sock')
+    .option('--cni-spool-dir <path>', 'as given to the agent', '/var/lib/nodeplane/cni/spool')
+    .action(async (flags: Flags) => {
+      const print = (lines: readonly string[]) => process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+      // First, because it may be refused.
+      if (flags.cni) print(await uninstallCni(uninstallOptions(flags)));
+      print(await cleanup());
     });
+}
+
+function uninstallOptions(flags: Flags): UninstallOptions {
+  return {
+    binDir: flags.cniBinDir,
+    confDir: flags.cniConfDir,
+    dataDir: flags.cniDataDir,
+    socket: flags.cniSocket,
+    spoolDir: flags.cniSpoolDir,
+    force: flags.force ?? false,
+  };
 }

@@ -1,4 +1,4 @@
 import { runCni } from './run-cni.ts';
 
 // dist/nodeplane-cni: only what the plugin needs, because a runtime starts it for every pod.
-runCni(process.argv.slice(2));
+void runCni(process.argv.slice(2));

@@ -9,10 +9,12 @@ import { VERSION } from './version.ts';
  *
  * @param argv arguments after the program's name
  */
-export function runCni(argv: readonly string[]): void {
-  process.exitCode = main({
+export async function runCni(argv: readonly string[]): Promise<void> {
+  process.exitCode = await main({
     env: process.env,
     argv,
+    // As the caller wrote it, before symbolic links are followed.
+    program: process.argv[1] ?? '',
     stdin: () => readFileSync(0, 'utf8'),
     stdout: (text) => writeAll(1, text),
     stderr: (text) => writeAll(2, text),

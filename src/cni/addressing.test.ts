@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { formatCidr, formatIp, parseIp } from '../core/index.ts';
-import type { PlannedReservation } from '../ipam/index.ts';
+import { formatCidr, formatIp, parseAddressWithPrefix, parseIp } from '../core/index.ts';
 import { addressingOf, configuredGateways } from './addressing.ts';
-import { parseHeader, parseNetworkConfig } from './config.ts';
+import { parseNetworkConfig } from './config.ts';
+import { parseHeader } from './header.ts';
 
 const DUAL = [[{ subnet: '10.0.0.0/24' }, { subnet: '10.0.1.0/24' }], [{ subnet: 'fd00::/64', gateway: 'fd00::9' }]];
 
@@ -14,16 +14,19 @@ function addressing(change: object, addresses: readonly string[], ranges: object
     ...change,
   });
   const config = parseNetworkConfig(parseHeader(text));
-  const reservations: PlannedReservation[] = addresses.map((address, set) => ({
-    address: parseIp(address),
-    range: config.ipam!.rangeSets[set]![0],
-    set,
-    fresh: true,
-  }));
-  const { ips, routes: found, bridgeAddresses, families } = addressingOf(config, reservations);
+  if (config.ipam.kind !== 'native') throw new Error('the network has no ranges');
+  const { rangeSets, routes: ofIpam } = config.ipam.config;
+  const assigned = addresses.map((text, set) => {
+    const { subnet, gateway } = rangeSets[set]![0];
+    return { address: { address: parseIp(text), prefixLength: subnet.prefixLength }, gateway };
+  });
+  const found = addressingOf(config, { ips: assigned, routes: ofIpam, dns: {} });
+  const { ips, bridgeAddresses, families } = found;
   return {
-    ips: ips.map(({ address, gateway }) => `${formatCidr(address)} via ${formatIp(gateway)}`),
-    routes: found.map(({ destination, gateway }) => `${formatCidr(destination)} via ${formatIp(gateway)}`),
+    ips: ips.map(({ address, gateway }) => `${formatCidr(address)} via ${gateway && formatIp(gateway)}`),
+    routes: found.routes.map(({ destination, gateway }) =>
+      gateway ? `${formatCidr(destination)} via ${formatIp(gateway)}` : formatCidr(destination),
+    ),
     bridge: bridgeAddresses.map(formatCidr),
     families: [...families],
     configured: configuredGateways(config).map(formatCidr),
@@ -71,5 +74,24 @@ describe('addressingOf', () => {
       bridge: [],
       configured: [],
     });
+  });
+
+  it('gives a routed pod host addresses and one gateway a family, whatever the range says', () => {
+    const routes = [{ dst: '10.96.0.0/12', gw: '10.0.0.7' }];
+    expect(addressing({ mode: 'routed' }, ['10.0.0.2', 'fd00::2'], DUAL, routes)).toEqual({
+      ips: ['10.0.0.2/32 via 169.254.1.1', 'fd00::2/128 via fe80::1'],
+      routes: ['169.254.1.1/32', '10.96.0.0/12 via 169.254.1.1', '0.0.0.0/0 via 169.254.1.1', '::/0 via fe80::1'],
+      bridge: [],
+      families: ['IPv4', 'IPv6'],
+      configured: [],
+    });
+  });
+
+  it('chooses the first address of the subnet where nobody names a gateway', () => {
+    const header = parseHeader(JSON.stringify({ cniVersion: '1.0.0', name: 'net', ipam: { type: 'static' } }));
+    const given = { address: parseAddressWithPrefix('10.0.3.77/22'), gateway: undefined };
+    const { ips, bridgeAddresses } = addressingOf(parseNetworkConfig(header), { ips: [given], routes: [], dns: {} });
+    expect(ips.map(({ gateway }) => formatIp(gateway!))).toEqual(['10.0.0.1']);
+    expect(bridgeAddresses.map(formatCidr)).toEqual(['10.0.0.1/22']);
   });
 });

@@ -1,51 +1,56 @@
-import { hostname } from 'node:os';
-import type { IpAddress } from '../core/index.ts';
-import { type DnsSettings, readResolvConf, release, reserve } from '../ipam/index.ts';
-import { getLink, Netlink } from '../netlink/index.ts';
-import { type Addressing, addressingOf, configuredGateways } from './addressing.ts';
-import { type AttachmentKey, attachmentKey } from './attachment-key.ts';
-import { ensureBridge, readBridge } from './bridge.ts';
-import { planBridge } from './bridge-plan.ts';
+import { completeReservation } from '../ipam/index.ts';
+import { getLink, type Link, Netlink } from '../netlink/index.ts';
+import { failpoint } from '../sys/index.ts';
+import { type Addressing, addressingOf, withSubnets } from './addressing.ts';
+import { assignAddresses } from './assign.ts';
+import type { Attaching } from './attaching.ts';
+import { attachmentKey } from './attachment-key.ts';
 import type { NetworkConfig } from './config.ts';
-import type { AttachmentEnvironment } from './environment.ts';
-import { checkNotAttached, configureHostLink, createVeth, deleteHostLink, waitForCarrier } from './host-link.ts';
+import { checkBridge, connectToBridge } from './connect-bridge.ts';
+import { connectRouted } from './connect-routed.ts';
+import type { AttachmentEnvironment, Environment } from './environment.ts';
+import { FEATURES } from './features/index.ts';
+import type { NetworkHeader } from './header.ts';
+import { checkNotAttached, waitForCarrier } from './host-link.ts';
 import { macOfAddress, macOfText } from './mac.ts';
-import { withNodeLock } from './node-lock.ts';
 import { checkInterfaceAbsent, configurePodLink } from './pod-link.ts';
-import { openPodNamespace, type PodNamespace } from './pod-namespace.ts';
-import type { Attachment } from './result.ts';
+import { openPodNamespace } from './pod-namespace.ts';
+import { appendResult, previousResult } from './previous-result.ts';
+import type { CniResult, ResultInterface } from './result.ts';
 import { enableForwarding } from './sysctls.ts';
 import { UndoStack } from './undo.ts';
 
-/** What the steps of one ADD share. */
-interface Attaching {
-  readonly config: NetworkConfig;
-  readonly key: AttachmentKey;
-  readonly pod: PodNamespace;
-  /** A conversation about the namespace the plugin runs in. */
-  readonly host: Netlink;
-  readonly undo: UndoStack;
+/** What an attachment is connected to, on the host. */
+export interface Connection {
+  readonly hostLink: Link;
+  /** Undefined in mode `routed`. */
+  readonly bridge: Link | undefined;
 }
 
 /**
- * ADD: gives a pod an interface on the bridge, with addresses, and makes the node its gateway.
+ * ADD: gives a pod an interface, addresses, and what else its network asks for.
  *
  * What can be refused is checked before anything changes. A step that fails takes the steps before it back.
  *
  * @param report told what could not be taken back
  * @throws CniError; NodeplaneError of the layers below
  */
-export function attach(
+export async function attach(
   config: NetworkConfig,
+  header: NetworkHeader,
   environment: AttachmentEnvironment,
+  env: Environment,
   report: (message: string) => void,
-): Attachment {
+): Promise<CniResult> {
+  failpoint('start');
+  const previous = previousResult(header, environment.ifname);
   const pod = openPodNamespace(environment);
   try {
     const host = Netlink.openRoute();
     try {
       const key = attachmentKey(config.name, environment);
-      return attachPod({ config, key, pod, host, undo: new UndoStack() }, report);
+      const attaching = { config, header, env, key, pod, host, undo: new UndoStack(), report };
+      return appendResult(previous, await attachPod(attaching));
     } finally {
       host.close();
     }
@@ -54,91 +59,67 @@ export function attach(
   }
 }
 
-function attachPod(attaching: Attaching, report: (message: string) => void): Attachment {
-  const { config, key, pod, host, undo } = attaching;
+async function attachPod(attaching: Attaching): Promise<CniResult> {
+  const { config, key, pod, host, undo, report } = attaching;
   const loopback = checkInterfaceAbsent(pod, key.owner.ifname);
   checkNotAttached(host, key);
-  const bridgeAddresses = checkBridge(host, config);
-  const dns = dnsOf(config);
+  const excluded = config.mode === 'bridge' ? checkBridge(host, config) : [];
   try {
-    const addressing = reserveAddresses(attaching, bridgeAddresses);
-    const bridgeIndex = plugIn(attaching, addressing);
-    const hostLink = configureHostLink(host, key, config.hairpinMode);
-    const podLink = {
-      ifname: key.owner.ifname,
-      index: hostLink.peerIndex,
-      addresses: addressing.ips.map(({ address }) => address),
-      routes: addressing.routes,
-    };
-    configurePodLink(pod, loopback, podLink, undo);
-    waitForCarrier(host, hostLink);
-    // The last step, because it is the node's and not this pod's, and is not taken back.
+    const addressing = addressingOf(config, await assignAddresses(attaching, excluded));
+    const mac = podMac(attaching, addressing);
+    const connect = config.mode === 'bridge' ? connectToBridge : connectRouted;
+    const { hostLink, bridge } = connect(attaching, addressing, mac);
+    const routes = configurePodLink(attaching, loopback, hostLink, addressing);
+    failpoint('pod-link');
+    if (!config.disableContainerInterface) waitForCarrier(host, hostLink);
+    const extra = await setUpFeatures(attaching, { hostLink, bridge }, addressing);
+    failpoint('features');
+    // After all that can be taken back, because it is the node's and not this pod's.
     if (config.isGateway) enableForwarding(addressing.families);
+    if (config.ipam.kind === 'native') {
+      completeReservation({ dataDir: config.ipam.config.dataDir, network: config.name }, key.hostName);
+    }
+    failpoint('complete');
     // Read again: its MTU may have followed that of the new port.
-    const bridge = getLink(host, { index: bridgeIndex });
+    const bridgeNow = bridge && getLink(host, { index: bridge.index });
+    const interfaces = [
+      ...(bridgeNow ? [describeLink(bridgeNow)] : []),
+      describeLink(hostLink),
+      { name: key.owner.ifname, mac, mtu: hostLink.mtu, sandbox: pod.path },
+    ];
     return {
-      interfaces: [
-        ...(bridge ? [{ name: bridge.name, mac: bridge.address, mtu: bridge.mtu }] : []),
-        { name: hostLink.name, mac: hostLink.address, mtu: hostLink.mtu },
-        { name: podLink.ifname, mac: podMac(addressing, key), mtu: hostLink.mtu, sandbox: pod.path },
-      ],
-      podInterface: bridge ? 2 : 1,
-      ips: addressing.ips,
-      routes: addressing.routes,
-      dns,
+      interfaces: [...interfaces, ...extra],
+      ips: addressing.ips.map((ip) => ({ ...ip, interface: interfaces.length - 1 })),
+      routes,
+      dns: addressing.dns,
     };
   } catch (error) {
-    undo.run(report);
+    await undo.run(report);
     throw error;
   }
 }
 
-/** Returns the addresses of the bridge, none of which may be handed out. Throws CniError 106. */
-function checkBridge(host: Netlink, config: NetworkConfig): IpAddress[] {
-  const state = readBridge(host, config.bridge);
-  const { bridge: name, forceAddress } = config;
-  planBridge(state, { name, forceAddress, configured: configuredGateways(config), gateways: [] });
-  return state.addresses.map(({ address }) => address);
+async function setUpFeatures(
+  attaching: Attaching,
+  connection: Connection,
+  { ips }: Addressing,
+): Promise<ResultInterface[]> {
+  const made: ResultInterface[] = [];
+  const context = { ...attaching, ...connection, ips: withSubnets(attaching.config, ips) };
+  for (const entry of FEATURES) {
+    if (!entry.wanted(attaching.config)) continue;
+    const feature = await entry.load();
+    made.push(...feature.setUp(context));
+  }
+  return made;
 }
 
-function reserveAddresses({ config, key, undo }: Attaching, excluded: readonly IpAddress[]): Addressing {
-  const { ipam, name } = config;
-  if (!ipam) return addressingOf(config, []);
-  const location = { dataDir: ipam.dataDir, network: name };
-  const reservations = reserve(location, { owner: key.owner, rangeSets: ipam.rangeSets, excluded });
-  undo.add('reserve addresses', () => void release(location, key.owner));
-  return addressingOf(config, reservations);
+function describeLink({ name, address, mtu }: Link): ResultInterface {
+  return { name, mac: address, mtu };
 }
 
-/** Makes the veth pair, and the bridge before it if this is the first pod. Returns the bridge's index. */
-function plugIn({ config, key, pod, host, undo }: Attaching, addressing: Addressing): number {
-  const settings = {
-    name: config.bridge,
-    gateways: addressing.bridgeAddresses,
-    configured: configuredGateways(config),
-    forceAddress: config.forceAddress,
-    mac: bridgeMac(config, addressing),
-    mtu: config.mtu,
-  };
-  return withNodeLock(() => {
-    const { index } = ensureBridge(host, settings, undo);
-    undo.add('make the veth pair', () => void deleteHostLink(host, key));
-    createVeth(host, key, pod, { master: index, mtu: config.mtu, podMac: podMac(addressing, key) });
-    return index;
-  });
-}
-
-function bridgeMac({ bridge }: NetworkConfig, { bridgeAddresses: [gateway] }: Addressing): Uint8Array {
-  // Without an address the bridge may be joined to those of other nodes: theirs must differ.
-  return gateway ? macOfAddress(gateway.address) : macOfText(`${hostname()}/${bridge}`);
-}
-
-function podMac({ ips }: Addressing, { alias }: AttachmentKey): Uint8Array {
+function podMac({ config, key }: Attaching, { ips }: Addressing): Uint8Array {
+  if (config.mac) return config.mac;
   const main = ips.find(({ address }) => address.address.family === 'IPv4') ?? ips[0];
-  return main ? macOfAddress(main.address.address) : macOfText(`${alias}/pod`);
-}
-
-function dnsOf({ dns, ipam }: NetworkConfig): DnsSettings {
-  const isSet = Object.keys(dns).length > 0;
-  return isSet || !ipam?.resolvConf ? dns : readResolvConf(ipam.resolvConf);
+  return main ? macOfAddress(main.address.address) : macOfText(`${key.alias}/pod`);
 }

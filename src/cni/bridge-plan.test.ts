@@ -8,12 +8,29 @@ const cidrs = (texts: readonly string[]) => texts.map(parseAddressWithPrefix);
 function plan(
   addresses: readonly string[] | undefined,
   gateways: readonly string[],
-  options: { kind?: string; up?: boolean; configured?: readonly string[]; forceAddress?: boolean } = {},
+  options: Partial<{
+    kind: string;
+    up: boolean;
+    flags: number;
+    vlanFiltering: boolean;
+    configured: readonly string[];
+    forceAddress: boolean;
+    wants: { promiscuous?: boolean; vlanFiltering?: boolean };
+  }> = {},
 ) {
-  const { kind = 'bridge', up = true, configured = gateways, forceAddress = false } = options;
+  const { kind = 'bridge', up = true, flags = 0, vlanFiltering = false } = options;
+  const { configured = gateways, forceAddress = false, wants = {} } = options;
   const result = planBridge(
-    { link: addresses && { kind, up }, addresses: cidrs(addresses ?? []) },
-    { name: 'cni0' as InterfaceName, gateways: cidrs(gateways), configured: cidrs(configured), forceAddress },
+    { link: addresses && { kind, up, flags, vlanFiltering }, addresses: cidrs(addresses ?? []) },
+    {
+      name: 'cni0' as InterfaceName,
+      gateways: cidrs(gateways),
+      configured: cidrs(configured),
+      forceAddress,
+      promiscuous: false,
+      vlanFiltering: false,
+      ...wants,
+    },
   );
   return { ...result, add: result.add.map(formatCidr), remove: result.remove.map(formatCidr) };
 }
@@ -23,6 +40,8 @@ describe('planBridge', () => {
     expect(plan(undefined, ['10.0.0.1/24', 'fd00::1/64'])).toEqual({
       create: true,
       setUp: false,
+      setPromiscuous: false,
+      setVlanFiltering: false,
       remove: [],
       add: ['10.0.0.1/24', 'fd00::1/64'],
     });
@@ -30,7 +49,14 @@ describe('planBridge', () => {
 
   it('leaves alone what is as it should be, other IPv6 addresses included', () => {
     const present = ['10.0.0.1/24', 'fd00::1/64', 'fe80::1/64', '2001:db8::1/64'];
-    expect(plan(present, ['10.0.0.1/24', 'fd00::1/64'])).toEqual({ create: false, setUp: false, remove: [], add: [] });
+    expect(plan(present, ['10.0.0.1/24', 'fd00::1/64'])).toEqual({
+      create: false,
+      setUp: false,
+      setPromiscuous: false,
+      setVlanFiltering: false,
+      remove: [],
+      add: [],
+    });
   });
 
   it('adds the family that is missing, and sets up a bridge that is down', () => {
@@ -38,6 +64,19 @@ describe('planBridge', () => {
       setUp: true,
       add: ['fd00::1/64'],
     });
+  });
+
+  it('switches on what a network needs, and never off what another one may need', () => {
+    const wants = { promiscuous: true, vlanFiltering: true };
+    expect(plan([], [], { wants })).toMatchObject({ setPromiscuous: true, setVlanFiltering: true });
+    // A new bridge is made to look at VLANs.
+    expect(plan(undefined, [], { wants })).toMatchObject({ setPromiscuous: true, setVlanFiltering: false });
+    for (const done of [{ wants }, {}]) {
+      expect(plan([], [], { ...done, flags: 0x100, vlanFiltering: true })).toMatchObject({
+        setPromiscuous: false,
+        setVlanFiltering: false,
+      });
+    }
   });
 
   it('takes the gateways of other ranges of the network for its own', () => {

@@ -1,12 +1,12 @@
 import { type Cidr, cidrContains, formatCidr, ipEquals } from '../core/index.ts';
-import type { InterfaceAddress, Link } from '../netlink/index.ts';
+import { IFF_PROMISC, type InterfaceAddress, type Link } from '../netlink/index.ts';
 import type { InterfaceName } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
 
 /** What the kernel says about the bridge. */
 export interface BridgeState {
   /** Undefined: there is no link of that name. */
-  readonly link: Pick<Link, 'kind' | 'up'> | undefined;
+  readonly link: Pick<Link, 'kind' | 'up' | 'flags' | 'vlanFiltering'> | undefined;
   readonly addresses: readonly Pick<InterfaceAddress, 'address' | 'prefixLength'>[];
 }
 
@@ -19,12 +19,18 @@ export interface BridgeWish {
   readonly configured: readonly Cidr[];
   /** Replace addresses that are in the way. */
   readonly forceAddress: boolean;
+  /** Take in every frame. False leaves it as it is: others may want it. */
+  readonly promiscuous: boolean;
+  /** Look at VLANs. False leaves it as it is. */
+  readonly vlanFiltering: boolean;
 }
 
 /** What to do about it. */
 export interface BridgePlan {
   readonly create: boolean;
   readonly setUp: boolean;
+  readonly setPromiscuous: boolean;
+  readonly setVlanFiltering: boolean;
   readonly remove: readonly Cidr[];
   readonly add: readonly Cidr[];
 }
@@ -61,6 +67,8 @@ export function planBridge({ link, addresses }: BridgeState, wish: BridgeWish): 
   return {
     create: !link,
     setUp: link !== undefined && !link.up,
+    setPromiscuous: wish.promiscuous && ((link?.flags ?? 0) & IFF_PROMISC) === 0,
+    setVlanFiltering: wish.vlanFiltering && link !== undefined && !link.vlanFiltering,
     remove: inTheWay.map(({ found }) => found),
     add: gateways.filter((gateway) => !present.some((found) => sameCidr(gateway, found))),
   };

@@ -11,6 +11,7 @@ import {
   type NetlinkRequest,
   newAddress,
   newBridge,
+  setBridge,
   setLink,
 } from '../netlink/index.ts';
 import { type BridgePlan, type BridgeWish, planBridge } from './bridge-plan.ts';
@@ -50,7 +51,7 @@ export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: U
   const link = state.link ?? createBridge(netlink, settings, undo);
   const { index } = link;
   const changesAddresses = plan.add.length + plan.remove.length > 0;
-  if (state.link && (changesAddresses || plan.setUp))
+  if (state.link && (changesAddresses || plan.setUp || plan.setPromiscuous || plan.setVlanFiltering))
     undo.add(`change bridge ${name}`, revertIfUnshared(netlink, link, plan));
   if (plan.add.some(({ address }) => address.family === 'IPv6')) {
     writeSysctlIfPresent(`net/ipv6/conf/${name}/disable_ipv6`, 0);
@@ -63,14 +64,16 @@ export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: U
     ...(state.link && changesAddresses ? [setLink(index, { mac: link.address })] : []),
     // An MTU given when a bridge is made yields to that of its ports; set afterwards it stays.
     ...(!state.link && settings.mtu !== undefined ? [setLink(index, { mtu: settings.mtu })] : []),
+    ...(plan.setVlanFiltering ? [setBridge(index, { vlanFiltering: true })] : []),
+    ...(plan.setPromiscuous ? [setLink(index, { promiscuous: true })] : []),
     ...(plan.setUp ? [setLink(index, { up: true })] : []),
   );
   return link;
 }
 
-function createBridge(netlink: Netlink, { name, mac }: BridgeSettings, undo: UndoStack): Link {
+function createBridge(netlink: Netlink, { name, mac, vlanFiltering }: BridgeSettings, undo: UndoStack): Link {
   undo.add(`make bridge ${name}`, () => removeUnusedBridge(netlink, name));
-  netlink.execute(newBridge({ name, mac }));
+  netlink.execute(newBridge({ name, mac, vlanFiltering }));
   const link = getLink(netlink, { name });
   if (!link) throw new CniError(CNI_ERROR.BRIDGE_UNUSABLE, `Bridge "${name}" vanished while it was set up; try again`);
   writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_ra`, 0);
@@ -89,6 +92,8 @@ function revertIfUnshared(netlink: Netlink, { index }: Link, plan: BridgePlan): 
       if ([...portsOf(netlink, index)].some((port) => !portsBefore.has(port))) return;
       for (const cidr of plan.add) executeUnlessDone(netlink, deleteAddress({ index, ...cidr }));
       for (const cidr of plan.remove) executeUnlessDone(netlink, newAddress({ index, ...cidr }));
+      if (plan.setVlanFiltering) netlink.execute(setBridge(index, { vlanFiltering: false }));
+      if (plan.setPromiscuous) netlink.execute(setLink(index, { promiscuous: false }));
       if (plan.setUp) netlink.execute(setLink(index, { up: false }));
     });
 }

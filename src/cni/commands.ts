@@ -1,7 +1,9 @@
 import { attach } from './attach.ts';
-import { type NetworkHeader, parseNetworkConfig } from './config.ts';
+import { parseNetworkConfig } from './config.ts';
 import { detach } from './detach.ts';
 import { type Environment, readAttachment, type Variable } from './environment.ts';
+import type { NetworkHeader } from './header.ts';
+import { reportUnknownKeys } from './known-keys.ts';
 import { resultObject } from './result.ts';
 import type { CniVersion } from './versions.ts';
 
@@ -11,44 +13,76 @@ export interface Command {
   readonly required: readonly Variable[];
   /** The first version of the specification that has the verb. */
   readonly since: CniVersion;
-  /** Undefined: this plugin does not serve the verb. */
-  readonly run: CommandHandler | undefined;
+  readonly run: CommandHandler;
+  /** The same for the plugin type `loopback`. */
+  readonly runLoopback: CommandHandler;
 }
 
 /** What a handler is given. */
 export interface CommandInput {
   readonly env: Environment;
+  /** An open descriptor of the pod's namespace, if the caller has one. */
+  readonly netns: number | undefined;
   readonly header: NetworkHeader;
   /** Told what people should know although the command succeeds or its error says something else. */
   readonly report: (message: string) => void;
 }
 
 /** Returns the object to print; undefined prints nothing. */
-export type CommandHandler = (input: CommandInput) => object | undefined;
+export type CommandHandler = (input: CommandInput) => Promise<object | undefined>;
 
-/** All verbs but VERSION, which needs no configuration. */
+const nothingToDo: CommandHandler = async () => undefined;
+
+/** All verbs but VERSION, which needs no configuration. What is called for every pod is loaded at once, the rest when used. */
 export const COMMANDS: Readonly<Record<string, Command>> = {
   ADD: {
     required: ['CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME', 'CNI_PATH'],
-    since: '0.3.0',
-    run: ({ env, header, report }) => {
-      const environment = readAttachment(env);
-      return resultObject(attach(parseNetworkConfig(header), environment, report), header.cniVersion);
+    since: '0.1.0',
+    run: async ({ env, netns, header, report }) => {
+      const environment = readAttachment(env, netns);
+      const config = parseNetworkConfig(header, env.CNI_ARGS);
+      reportUnknownKeys(header.raw, config, report);
+      return resultObject(await attach(config, header, environment, env, report), header.cniVersion);
     },
+    runLoopback: async (input) => (await import('./loopback.ts')).addLoopback(input),
   },
   DEL: {
     required: ['CNI_CONTAINERID', 'CNI_IFNAME', 'CNI_PATH'],
-    since: '0.3.0',
-    run: ({ env, header, report }) => {
-      detach(header, readAttachment(env), report);
+    since: '0.1.0',
+    run: async ({ env, netns, header, report }) => {
+      await detach(header, readAttachment(env, netns), env, report);
       return undefined;
     },
+    runLoopback: async (input) => (await import('./loopback.ts')).deleteLoopback(input),
   },
   CHECK: {
     required: ['CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME', 'CNI_PATH'],
     since: '0.4.0',
-    run: undefined,
+    run: async ({ env, netns, header, report }) => {
+      const { check } = await import('./check.ts');
+      await check(parseNetworkConfig(header, env.CNI_ARGS), header, readAttachment(env, netns), env, report);
+      return undefined;
+    },
+    runLoopback: async (input) => (await import('./loopback.ts')).checkLoopback(input),
   },
-  GC: { required: ['CNI_PATH'], since: '1.1.0', run: undefined },
-  STATUS: { required: ['CNI_PATH'], since: '1.1.0', run: undefined },
+  GC: {
+    required: ['CNI_PATH'],
+    since: '1.1.0',
+    run: async ({ env, header, report }) => {
+      const { collectGarbage } = await import('./gc.ts');
+      await collectGarbage(header, env, report);
+      return undefined;
+    },
+    runLoopback: nothingToDo,
+  },
+  STATUS: {
+    required: ['CNI_PATH'],
+    since: '1.1.0',
+    run: async ({ env, header, report }) => {
+      const { checkStatus } = await import('./status.ts');
+      await checkStatus(header, env, report);
+      return undefined;
+    },
+    runLoopback: nothingToDo,
+  },
 };

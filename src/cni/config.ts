@@ -1,109 +1,115 @@
-import { errorText } from '../core/index.ts';
 import { type DnsSettings, type IpamConfig, parseDataDir, parseIpamConfig } from '../ipam/index.ts';
-import { type InterfaceName, isNetworkName, type NetworkName, objectionToInterfaceName } from './environment.ts';
+import { type BridgeConfig, parseBridgeConfig } from './bridge-config.ts';
+import { parseCniArgs } from './cni-args.ts';
+import type { NetworkName } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
-import { type CniVersion, isSupported, SUPPORTED_VERSIONS } from './versions.ts';
+import { type FeatureConfig, parseFeatures } from './feature-config.ts';
+import type { NetworkHeader } from './header.ts';
+import {
+  invalidConfig,
+  invalidKey,
+  isObject,
+  type Json,
+  optional,
+  optionalObject,
+  optionalWord,
+  textsAt,
+} from './json.ts';
+import { parseWishes, runtimeConfigOf } from './runtime-wishes.ts';
+import type { CniVersion } from './versions.ts';
 
-/** What every command needs of the configuration, and the rest unparsed. */
-export interface NetworkHeader {
-  readonly cniVersion: CniVersion;
-  readonly name: NetworkName;
-  readonly raw: Json;
-}
+/** Who manages the addresses of a network. */
+export type AddressManagement =
+  /** Pods get an interface without address. */
+  | { readonly kind: 'none' }
+  /** This plugin, with host-local's configuration and directory. */
+  | { readonly kind: 'native'; readonly config: IpamConfig }
+  /** Another plugin of CNI_PATH. */
+  | { readonly kind: 'delegate'; readonly type: string };
 
-/** A network configuration for ADD. */
+/** A network configuration for ADD and CHECK. */
 export interface NetworkConfig {
   readonly cniVersion: CniVersion;
   readonly name: NetworkName;
-  readonly bridge: InterfaceName;
+  /** `bridge`: pods are ports of one. `routed`: each has a route of its own on the node, and shares no link with others. */
+  readonly mode: 'bridge' | 'routed';
+  /** Of no use in mode `routed`. */
+  readonly bridge: BridgeConfig;
   /** Undefined: what the kernel gives (1500). */
   readonly mtu: number | undefined;
   /** The bridge carries the gateways' addresses and the node forwards. */
   readonly isGateway: boolean;
   readonly isDefaultGateway: boolean;
-  /** An IPv4 address on the bridge that belongs to no range is replaced. */
-  readonly forceAddress: boolean;
-  readonly hairpinMode: boolean;
-  /** Undefined: the pod gets an interface without address. */
-  readonly ipam: IpamConfig | undefined;
+  /** IPv6 addresses are not used before it is certain that nobody else has them. */
+  readonly enabledad: boolean;
+  /** The pod's end stays down. */
+  readonly disableContainerInterface: boolean;
+  /** What the runtime asks the pod's interface to have; undefined for a MAC of our choice. */
+  readonly mac: Uint8Array | undefined;
+  readonly ipam: AddressManagement;
+  /** Empty: what the address management says. */
   readonly dns: DnsSettings;
+  readonly features: FeatureConfig;
 }
 
-type Json = Readonly<Record<string, unknown>>;
+/** Keys of the configuration that this file reads. */
+export const NETWORK_KEYS = [
+  'mode',
+  'mtu',
+  'isGateway',
+  'isDefaultGateway',
+  'enabledad',
+  'disableContainerInterface',
+  'ipam',
+  'dns',
+] as const;
 
-const DEFAULT_BRIDGE = 'cni0';
-const IPAM_TYPES = ['host-local', 'nodeplane'];
+const NATIVE_IPAM_TYPES = ['host-local', 'nodeplane'];
+/** A file's name. */
+const PLUGIN_TYPE = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
 /** RFC 8200: no IPv6 link may have less. */
 const SMALLEST_IPV6_MTU = 1280;
 const SMALLEST_MTU = 68;
 const LARGEST_MTU = 65535;
-/** Of the reference bridge plugin: refused while they ask for something, because leaving them out would go unnoticed. */
-const UNSUPPORTED_KEYS = [
-  'ipMasq',
-  'promiscMode',
-  'vlan',
-  'vlanTrunk',
-  'macspoofchk',
-  'enabledad',
-  'disableContainerInterface',
-  'portIsolation',
-];
-/** What a runtime passes in `runtimeConfig` for capabilities this plugin does not have. In lower case. */
-const UNSUPPORTED_CAPABILITIES = ['portmappings', 'bandwidth', 'ipranges', 'ips', 'mac'];
 
 /**
- * Parses what all commands need. Checked in this order: JSON (code 6), version (1), name (7).
+ * Parses the configuration of an ADD or CHECK, with what the runtime adds to it.
  *
- * @param text the configuration from stdin
+ * @param cniArgs CNI_ARGS
+ * @throws CniError 4 or 7, or ERR_IPAM_CONFIG
  */
-export function parseHeader(text: string): NetworkHeader {
-  let raw: unknown;
-  try {
-    raw = JSON.parse(text);
-  } catch (cause) {
-    const found = text.trim() === '' ? 'standard input is empty' : errorText(cause);
-    throw new CniError(CNI_ERROR.DECODING_FAILURE, `Cannot read the network configuration as JSON: ${found}`, {
-      cause,
-    });
-  }
-  if (!isObject(raw)) {
-    throw new CniError(CNI_ERROR.DECODING_FAILURE, 'Cannot read the network configuration: it is no JSON object');
-  }
-  // The specification gives a configuration without version the oldest one.
-  const cniVersion = raw.cniVersion === undefined || raw.cniVersion === '' ? '0.1.0' : raw.cniVersion;
-  if (typeof cniVersion !== 'string' || !isSupported(cniVersion)) {
-    throw new CniError(CNI_ERROR.INCOMPATIBLE_VERSION, 'incompatible CNI versions', {
-      details: `config is ${JSON.stringify(cniVersion)}, plugin supports ${JSON.stringify(SUPPORTED_VERSIONS)}`,
-    });
-  }
-  const { name } = raw;
-  if (name === undefined || name === '') throw invalid('missing network name: key "name" is absent or empty');
-  if (typeof name !== 'string' || !isNetworkName(name)) {
-    throw invalid(
-      `Cannot use name ${JSON.stringify(name)}: only letters, digits, "_", "." and "-" are allowed, beginning with a letter or digit`,
-    );
-  }
-  return { cniVersion, name, raw };
-}
-
-/** Parses the configuration of an ADD. Throws CniError 2 or 7, or ERR_IPAM_CONFIG. `prevResult` is of no use here. */
-export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader): NetworkConfig {
-  refuseUnsupported(raw);
+export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cniArgs?: string): NetworkConfig {
   const isDefaultGateway = optional(raw, 'isDefaultGateway', 'boolean');
-  // As in the reference plugin, asking for the default gateway asks for the gateway.
-  const isGateway = isDefaultGateway === true || (optional(raw, 'isGateway', 'boolean') ?? true);
-  const ipam = parseIpam(raw.ipam);
+  const mode = optionalWord(raw, 'mode', ['bridge', 'routed']) ?? 'bridge';
+  // As in the reference plugin, asking for the default gateway asks for the gateway. A routed pod knows nobody else.
+  const isGateway = isDefaultGateway === true || mode === 'routed' || (optional(raw, 'isGateway', 'boolean') ?? true);
+  const runtimeConfig = runtimeConfigOf(raw);
+  const wishes = parseWishes(raw, runtimeConfig, parseCniArgs(cniArgs));
+  const ipam = parseIpam(raw, wishes);
+  const disableContainerInterface = optional(raw, 'disableContainerInterface', 'boolean') ?? false;
+  if (disableContainerInterface && ipam.kind !== 'none') {
+    throw invalidKey('disableContainerInterface', true, 'an interface that stays down can have no "ipam"');
+  }
+  const bridge = parseBridgeConfig(raw);
+  if (mode === 'bridge' && bridge.vlan > 0 && isGateway) {
+    const message = `Key "vlan" has the unsupported value ${bridge.vlan} for a bridge that is a gateway, add "isGateway": false`;
+    throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, message);
+  }
+  const dns = parseDns(raw);
   return {
     cniVersion,
     name,
-    bridge: parseBridge(optional(raw, 'bridge', 'string')),
+    mode,
+    bridge,
     mtu: parseMtu(optional(raw, 'mtu', 'number'), ipam),
     isGateway,
     isDefaultGateway: isDefaultGateway ?? isGateway,
-    forceAddress: optional(raw, 'forceAddress', 'boolean') ?? false,
-    hairpinMode: optional(raw, 'hairpinMode', 'boolean') ?? true,
+    enabledad: optional(raw, 'enabledad', 'boolean') ?? false,
+    disableContainerInterface,
+    mac: wishes.mac,
     ipam,
-    dns: parseDns(raw.dns),
+    dns: Object.keys(wishes.dns).length > 0 ? wishes.dns : dns,
+    features: parseFeatures(raw, runtimeConfig),
   };
 }
 
@@ -119,48 +125,53 @@ export function reservationsFor({ raw }: NetworkHeader): string {
   }
 }
 
-function parseIpam(value: unknown): IpamConfig | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (!isObject(value)) throw invalid(`Cannot use ipam ${JSON.stringify(value)}: it must be an object`);
-  if (Object.keys(value).length === 0) return undefined;
-  const type = optional(value, 'type', 'string', 'ipam.') ?? '';
-  if (type === '') throw invalid(`Cannot use ipam: key "type" is missing, give "${IPAM_TYPES.join('" or "')}"`);
-  if (!IPAM_TYPES.includes(type)) {
-    throw unsupported('ipam.type', type, `supported are "${IPAM_TYPES.join('" and "')}"`);
-  }
-  return parseIpamConfig(value);
+/**
+ * The plugin that manages a network's addresses in place of this one; undefined when that is this one. For DEL, CHECK, GC
+ * and STATUS: a type that is no plugin's name gives undefined too.
+ */
+export function delegateOf({ raw }: NetworkHeader): string | undefined {
+  const type = isObject(raw.ipam) ? raw.ipam.type : undefined;
+  if (typeof type !== 'string' || NATIVE_IPAM_TYPES.includes(type) || !PLUGIN_TYPE.test(type)) return undefined;
+  return type;
 }
 
-function parseBridge(name: string | undefined): InterfaceName {
-  const bridge = name || DEFAULT_BRIDGE;
-  const objection = objectionToInterfaceName(bridge);
-  if (objection) throw invalid(`Cannot use bridge "${bridge}": ${objection}`);
-  return bridge as InterfaceName;
+function parseIpam(raw: Json, wishes: ReturnType<typeof parseWishes>): AddressManagement {
+  const ipam = optionalObject(raw, 'ipam');
+  if (!ipam || Object.keys(ipam).length === 0) {
+    if (wishes.ips.length > 0) throw invalidConfig('Cannot give the addresses asked for: the network has no "ipam"');
+    return { kind: 'none' };
+  }
+  const type = optional(ipam, 'type', 'string', 'ipam.') ?? '';
+  if (type === '') {
+    throw invalidConfig(`Cannot use ipam: key "type" is missing, give "${NATIVE_IPAM_TYPES.join('" or "')}"`);
+  }
+  if (!PLUGIN_TYPE.test(type)) throw invalidKey('ipam.type', type, 'it must be the name of a plugin, not a path');
+  if (!NATIVE_IPAM_TYPES.includes(type)) return { kind: 'delegate', type };
+  return { kind: 'native', config: parseIpamConfig(ipam, { ranges: wishes.ipRanges, ips: wishes.ips }) };
 }
 
 /** 0 means "not set", as for the reference plugin. */
-function parseMtu(mtu: number | undefined, ipam: IpamConfig | undefined): number | undefined {
+function parseMtu(mtu: number | undefined, ipam: AddressManagement): number | undefined {
   if (mtu === undefined || mtu === 0) return undefined;
-  const hasIpv6 = ipam?.rangeSets.some(([range]) => range.family === 'IPv6') ?? false;
+  const hasIpv6 = ipam.kind === 'native' && ipam.config.rangeSets.some(([range]) => range.family === 'IPv6');
   const smallest = hasIpv6 ? SMALLEST_IPV6_MTU : SMALLEST_MTU;
   if (!Number.isInteger(mtu) || mtu < smallest || mtu > LARGEST_MTU) {
     const why = hasIpv6 ? ', because the network has IPv6 addresses' : '';
-    throw invalid(`Cannot use mtu ${mtu}: it must be a whole number from ${smallest}${why} to ${LARGEST_MTU}, or 0`);
+    throw invalidConfig(
+      `Cannot use mtu ${mtu}: it must be a whole number from ${smallest}${why} to ${LARGEST_MTU}, or 0`,
+    );
   }
   return mtu;
 }
 
-function parseDns(value: unknown): DnsSettings {
-  if (value === undefined || value === null) return {};
-  if (!isObject(value)) throw invalid(`Cannot use dns ${JSON.stringify(value)}: it must be an object`);
-  const texts = (key: string): readonly string[] => {
-    const list = value[key] ?? [];
-    if (!Array.isArray(list) || list.some((item) => typeof item !== 'string')) {
-      throw invalid(`Cannot use dns.${key} ${JSON.stringify(list)}: it must be a list of strings`);
-    }
-    return list as string[];
-  };
-  const [nameservers, search, options] = [texts('nameservers'), texts('search'), texts('options')];
+function parseDns(raw: Json): DnsSettings {
+  const value = optionalObject(raw, 'dns');
+  if (!value) return {};
+  const [nameservers, search, options] = [
+    textsAt(value, 'nameservers', 'dns.'),
+    textsAt(value, 'search', 'dns.'),
+    textsAt(value, 'options', 'dns.'),
+  ];
   const domain = optional(value, 'domain', 'string', 'dns.');
   return {
     ...(nameservers.length > 0 && { nameservers }),
@@ -168,49 +179,4 @@ function parseDns(value: unknown): DnsSettings {
     ...(search.length > 0 && { search }),
     ...(options.length > 0 && { options }),
   };
-}
-
-function refuseUnsupported(raw: Json): void {
-  for (const key of UNSUPPORTED_KEYS) {
-    if (asksForSomething(raw[key])) throw unsupported(key, raw[key], 'remove it');
-  }
-  if (!isObject(raw.runtimeConfig)) return;
-  for (const [key, value] of Object.entries(raw.runtimeConfig)) {
-    // Go's decoder does not mind the case of keys, and runtimes rely on it.
-    if (UNSUPPORTED_CAPABILITIES.includes(key.toLowerCase()) && asksForSomething(value)) {
-      throw unsupported(`runtimeConfig.${key}`, value, `do not declare the capability "${key}"`);
-    }
-  }
-}
-
-function asksForSomething(value: unknown): boolean {
-  return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value);
-}
-
-function unsupported(key: string, value: unknown, remedy: string): CniError {
-  return new CniError(
-    CNI_ERROR.UNSUPPORTED_FIELD,
-    `Key "${key}" has the unsupported value ${JSON.stringify(value)}, ${remedy}`,
-  );
-}
-
-interface JsonTypes {
-  readonly boolean: boolean;
-  readonly string: string;
-  readonly number: number;
-}
-
-function optional<T extends keyof JsonTypes>(raw: Json, key: string, type: T, path = ''): JsonTypes[T] | undefined {
-  const value = raw[key];
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== type) throw invalid(`Cannot use ${path}${key} ${JSON.stringify(value)}: it must be a ${type}`);
-  return value as JsonTypes[T];
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function invalid(message: string): CniError {
-  return new CniError(CNI_ERROR.INVALID_NETWORK_CONFIG, message);
 }

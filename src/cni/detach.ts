@@ -1,15 +1,18 @@
-import { release } from '../ipam/index.ts';
+import { errorText } from '../core/index.ts';
+import { addressesHeld, journalEntry, release, type StoreLocation } from '../ipam/index.ts';
 import { getLink, Netlink } from '../netlink/index.ts';
-import { attachmentKey } from './attachment-key.ts';
-import { type NetworkHeader, reservationsFor } from './config.ts';
-import type { AttachmentEnvironment, InterfaceName } from './environment.ts';
+import { type AttachmentKey, attachmentKey } from './attachment-key.ts';
+import { delegateOf, reservationsFor } from './config.ts';
+import type { AttachmentEnvironment, Environment, InterfaceName } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
+import { FEATURES } from './features/index.ts';
+import type { NetworkHeader } from './header.ts';
 import { deleteHostLink, deleteIfPresent } from './host-link.ts';
 import { openPodNamespace, type PodNamespace } from './pod-namespace.ts';
 
 /**
- * DEL: removes the interface, then gives its addresses back; in this order, so that an address is not handed out while
- * somebody still answers to it. Whatever is gone already is fine.
+ * DEL: removes the interface, then what the features made for it, then gives its addresses back; in this order, so that an
+ * address is not handed out while somebody still answers to it. Whatever is gone already is fine.
  *
  * The link is found by its host's end, whose name follows from the attachment: neither the pod's namespace nor the result
  * of the ADD is needed. A link that the reference plugin made, before the node was switched, is found in the pod.
@@ -17,28 +20,57 @@ import { openPodNamespace, type PodNamespace } from './pod-namespace.ts';
  * @param report told what was left alone
  * @throws CniError code 8 when CNI_NETNS is our own namespace; otherwise only what trying again may heal
  */
-export function detach(
+export async function detach(
   header: NetworkHeader,
   environment: AttachmentEnvironment,
+  env: Environment,
   report: (message: string) => void,
-): void {
+): Promise<void> {
   const key = attachmentKey(header.name, environment);
+  const location = { dataDir: reservationsFor(header), network: header.name };
   const pod = openIfThere(environment);
   try {
     const host = Netlink.openRoute();
     try {
       if (!deleteHostLink(host, key) && pod) deletePodLink(pod, environment.ifname, report);
+      await tearDownFeatures(key, location, host, report);
     } finally {
       host.close();
     }
   } finally {
     pod?.close();
   }
-  release({ dataDir: reservationsFor(header), network: header.name }, key.owner);
+  const delegate = delegateOf(header);
+  if (delegate !== undefined) await (await import('./delegate.ts')).deleteByDelegate(delegate, header, env);
+  release(location, key.owner, key.hostName);
+}
+
+/** Those that the attachment's journal entry names, in reverse order; all of them when it has none. */
+async function tearDownFeatures(
+  key: AttachmentKey,
+  location: StoreLocation,
+  host: Netlink,
+  report: (message: string) => void,
+): Promise<void> {
+  const noted = journalEntry(location, key.hostName)?.features;
+  const wanted = FEATURES.filter(({ name }) => !noted || noted.includes(name));
+  if (wanted.length === 0) return;
+  const addresses = addressesHeld(location, key.owner, key.hostName);
+  const failures: unknown[] = [];
+  for (const entry of wanted.toReversed()) {
+    try {
+      (await entry.load()).tearDown({ key, host, addresses, report });
+    } catch (error) {
+      // The others are taken down all the same; the runtime is told, and comes back.
+      failures.push(error);
+    }
+  }
+  for (const other of failures.slice(1)) report(errorText(other));
+  if (failures.length > 0) throw failures[0];
 }
 
 function openIfThere(environment: AttachmentEnvironment): PodNamespace | undefined {
-  if (environment.netns === '') return undefined;
+  if (environment.netns === '' && environment.netnsFd === undefined) return undefined;
   try {
     return openPodNamespace(environment);
   } catch (error) {

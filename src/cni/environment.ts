@@ -19,6 +19,8 @@ export interface AttachmentEnvironment {
   readonly ifname: InterfaceName;
   /** Path of the pod's namespace; '' when DEL was not told. */
   readonly netns: string;
+  /** An open descriptor of it, if the caller has one; used instead of opening the path, and left open. */
+  readonly netnsFd?: number | undefined;
   /** CNI_NETNS_OVERRIDE: the pod's namespace may be the plugin's own. */
   readonly allowOwnNetns: boolean;
 }
@@ -38,7 +40,7 @@ export function requireVariables(env: Environment, required: readonly Variable[]
 }
 
 /** Reads and checks the variables of an attachment. Throws CniError code 4 naming the variable. */
-export function readAttachment(env: Environment): AttachmentEnvironment {
+export function readAttachment(env: Environment, netnsFd?: number): AttachmentEnvironment {
   const containerId = env.CNI_CONTAINERID ?? '';
   if (!IDENTIFIER.test(containerId)) {
     throw new CniError(
@@ -49,12 +51,20 @@ export function readAttachment(env: Environment): AttachmentEnvironment {
   const ifname = env.CNI_IFNAME ?? '';
   const objection = objectionToInterfaceName(ifname);
   if (objection) throw new CniError(CNI_ERROR.INVALID_ENVIRONMENT, `Cannot use CNI_IFNAME "${ifname}": ${objection}`);
+  const netns = env.CNI_NETNS ?? '';
+  if (netns.includes('\0'))
+    throw new CniError(CNI_ERROR.INVALID_ENVIRONMENT, 'Cannot use CNI_NETNS: it contains a NUL');
   return {
     containerId: containerId as ContainerId,
     ifname: ifname as InterfaceName,
-    netns: env.CNI_NETNS ?? '',
+    netns,
+    netnsFd,
     allowOwnNetns: /^(1|true)$/i.test(env.CNI_NETNS_OVERRIDE ?? ''),
   };
+}
+
+export function isIdentifier(text: string): boolean {
+  return IDENTIFIER.test(text);
 }
 
 export function isNetworkName(text: string): text is NetworkName {

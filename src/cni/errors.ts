@@ -12,10 +12,21 @@ export const CNI_ERROR = {
   /** Of the reference library: CNI_NETNS is the namespace the plugin itself runs in. */
   INVALID_NETNS: 8,
   TRY_AGAIN_LATER: 11,
+  /** Of STATUS: an ADD would fail. */
+  PLUGIN_NOT_AVAILABLE: 50,
+  /** Of STATUS: as 50, and pods that run may have lost connections. */
+  LIMITED_CONNECTIVITY: 51,
   EXHAUSTED: 102,
+  HOST_PORT_IN_USE: 103,
   INTERFACE_EXISTS: 104,
   KERNEL_REFUSED: 105,
   BRIDGE_UNUSABLE: 106,
+  /** An address that was asked for cannot be given. */
+  ADDRESS_UNAVAILABLE: 107,
+  /** CHECK: the kernel does not hold what ADD made. */
+  CHECK_FAILED: 108,
+  /** A plugin that this one runs failed without saying why. */
+  DELEGATE_FAILED: 109,
   INTERNAL: 999,
 } as const;
 
@@ -23,10 +34,11 @@ export type CniErrorCode = (typeof CNI_ERROR)[keyof typeof CNI_ERROR];
 
 /** A failure as the CNI protocol reports it. `message` is the short text, which runtimes show to users. */
 export class CniError extends NodeplaneError {
-  readonly cniCode: CniErrorCode;
+  /** One of `CNI_ERROR`, or whatever a plugin that this one runs answered. */
+  readonly cniCode: number;
   readonly details: string;
 
-  constructor(cniCode: CniErrorCode, message: string, options: { details?: string; cause?: unknown } = {}) {
+  constructor(cniCode: number, message: string, options: { details?: string; cause?: unknown } = {}) {
     super('ERR_CNI', message, { facts: { cniCode }, cause: options.cause });
     this.name = 'CniError';
     this.cniCode = cniCode;
@@ -38,6 +50,7 @@ const CODE_OF: Partial<Record<ErrorCode, CniErrorCode>> = {
   ERR_IPAM_CONFIG: CNI_ERROR.INVALID_NETWORK_CONFIG,
   ERR_IPAM_EXHAUSTED: CNI_ERROR.EXHAUSTED,
   ERR_IPAM_DUPLICATE: CNI_ERROR.INTERFACE_EXISTS,
+  ERR_IPAM_REQUEST: CNI_ERROR.ADDRESS_UNAVAILABLE,
   ERR_IPAM_STORE: CNI_ERROR.IO_FAILURE,
   ERR_LOCK_TIMEOUT: CNI_ERROR.TRY_AGAIN_LATER,
   ERR_NETLINK_ACK: CNI_ERROR.KERNEL_REFUSED,

@@ -1,26 +1,30 @@
 import { isExists, isNotFound, NodeplaneError } from '../core/index.ts';
 import {
+  deleteBridgeVlan,
   deleteLink,
   getLink,
   IF_OPER_UP,
   type Link,
   type Netlink,
+  newBridgeVlan,
   newVeth,
   setBridgePort,
   setLink,
 } from '../netlink/index.ts';
 import type { AttachmentKey } from './attachment-key.ts';
+import { type BridgeConfig, filtersVlans } from './bridge-config.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
 import { macOfText } from './mac.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import { writeSysctlIfPresent } from './sysctls.ts';
 
 const LONGEST_CARRIER_WAIT_MS = 2000;
+const DEFAULT_VLAN = 1;
 
 /** The veth pair to make. */
 export interface VethSettings {
-  /** Index of the bridge. */
-  readonly master: number;
+  /** Index of the bridge; undefined for none. */
+  readonly master?: number;
   readonly mtu: number | undefined;
   readonly podMac: Uint8Array;
 }
@@ -46,7 +50,10 @@ export function checkNotAttached(netlink: Netlink, { hostName, alias }: Attachme
   );
 }
 
-/** Makes the veth pair in one message: the pod's end is born in the pod's namespace, the host's as a port of the bridge. */
+/**
+ * Makes the veth pair in one message: the pod's end is born in the pod's namespace, the host's as a port of the bridge. The
+ * alias comes in the same datagram, so that no crash leaves a link that says nothing of whose it is.
+ */
 export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespace, settings: VethSettings): void {
   const { master, mtu, podMac } = settings;
   const { ifname } = key.owner;
@@ -60,6 +67,7 @@ export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespa
         up: true,
         peer: { name: ifname, mac: podMac, mtu, netnsFd: pod.fd },
       }),
+      setLink({ name: key.hostName }, { alias: key.alias }),
     );
   } catch (cause) {
     if (!isExists(cause)) throw cause;
@@ -67,15 +75,37 @@ export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespa
       cause,
     });
   }
+  writeSysctlIfPresent(`net/ipv6/conf/${key.hostName}/accept_ra`, 0);
 }
 
-/** Sets what the kernel does not take when the link is made. Returns the host's end; its peer index is the pod's end. */
-export function configureHostLink(netlink: Netlink, { hostName, alias }: AttachmentKey, hairpin: boolean): Link {
+/** The host's end; its peer index is the pod's end. Throws CniError 105 when it is gone. */
+export function readHostLink(netlink: Netlink, { hostName }: AttachmentKey): Link {
   const link = getLink(netlink, { name: hostName });
   if (!link) throw new CniError(CNI_ERROR.KERNEL_REFUSED, `Link "${hostName}" vanished while it was set up; try again`);
-  netlink.execute(setLink(link.index, { alias }), ...(hairpin ? [setBridgePort(link.index, { hairpin })] : []));
-  writeSysctlIfPresent(`net/ipv6/conf/${hostName}/accept_ra`, 0);
   return link;
+}
+
+/** Sets what the kernel does not take when a port is made: flags and VLANs. */
+export function configurePort(netlink: Netlink, { index }: Link, bridge: BridgeConfig): void {
+  const { hairpinMode, portIsolation, vlan, vlanTrunk, preserveDefaultVlan } = bridge;
+  if (hairpinMode || portIsolation) {
+    netlink.execute(setBridgePort(index, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined }));
+  }
+  if (!filtersVlans(bridge)) return;
+  if (!preserveDefaultVlan) deleteDefaultVlan(netlink, index);
+  netlink.execute(
+    ...(vlan > 0 ? [newBridgeVlan({ index, first: vlan, last: vlan, pvid: true, untagged: true })] : []),
+    ...vlanTrunk.map((span) => newBridgeVlan({ index, ...span, pvid: false, untagged: false })),
+  );
+}
+
+/** The one that the kernel puts every new port into, unless the bridge was told otherwise. */
+function deleteDefaultVlan(netlink: Netlink, index: number): void {
+  try {
+    netlink.execute(deleteBridgeVlan({ index, first: DEFAULT_VLAN, last: DEFAULT_VLAN }));
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
 }
 
 /**

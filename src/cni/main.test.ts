@@ -10,16 +10,17 @@ const ENV = {
 };
 const CONFIG = { cniVersion: '1.0.0', name: 'net', type: 'nodeplane-cni' };
 
-function run(
+async function run(
   env: Record<string, string>,
   stdin: string | (() => string) = JSON.stringify(CONFIG),
   argv: string[] = [],
 ) {
   let stdout = '';
   let stderr = '';
-  const status = main({
+  const status = await main({
     env,
     argv,
+    program: '/opt/cni/bin/nodeplane-cni',
     stdin: typeof stdin === 'string' ? () => stdin : stdin,
     stdout: (text) => {
       stdout += text;
@@ -36,23 +37,26 @@ const neverRead = () => {
   throw new Error('stdin was read');
 };
 
-it('says what it is when run by hand, and succeeds', () => {
+it('says what it is when run by hand, and succeeds', async () => {
   for (const [env, argv] of [
     [{}, []],
     [ENV, ['--version']],
   ] as const) {
-    const { status, stdout, stderr } = run(env, neverRead, [...argv]);
+    const { status, stdout, stderr } = await run(env, neverRead, [...argv]);
     expect(status).toBe(0);
     expect(stdout).toBe('');
     expect(stderr).toMatch(/^nodeplane-cni 9\.9\.9: /);
-    expect(stderr).toContain('CNI protocol versions supported: 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0');
+    expect(stderr).toContain('CNI protocol versions supported: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0');
   }
 });
 
-it('answers VERSION without environment and without reading stdin', () => {
-  const { status, json } = run({ CNI_COMMAND: 'VERSION', CNI_IFNAME: 'bad/name' }, neverRead);
+it('answers VERSION without environment and without reading stdin', async () => {
+  const { status, json } = await run({ CNI_COMMAND: 'VERSION', CNI_IFNAME: 'bad/name' }, neverRead);
   expect(status).toBe(0);
-  expect(json).toEqual({ cniVersion: '1.1.0', supportedVersions: ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] });
+  expect(json).toEqual({
+    cniVersion: '1.1.0',
+    supportedVersions: ['0.1.0', '0.2.0', '0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'],
+  });
 });
 
 describe('an error', () => {
@@ -90,15 +94,14 @@ describe('an error', () => {
     ['trailing garbage', ENV, `${config({})}}`, 6, /^Cannot read the network configuration as JSON/],
     ['JSON that is no object', ENV, '[]', 6, /it is no JSON object$/],
     ['an unsupported version', ENV, config({ cniVersion: '1.2.0' }), 1, /^incompatible CNI versions$/],
-    ['no version', ENV, config({ cniVersion: undefined }), 1, /^incompatible CNI versions$/],
     ['no name', ENV, config({ name: '' }), 7, /^missing network name/],
     ['a path as name', ENV, config({ name: '..' }), 7, /^Cannot use name "\.\."/],
     [
-      'another IPAM plugin',
-      ENV,
-      config({ ipam: { type: 'dhcp' } }),
-      2,
-      /^Key "ipam\.type" has the unsupported value "dhcp"/,
+      'a version without that verb, given by none',
+      { ...ENV, CNI_COMMAND: 'CHECK' },
+      config({ cniVersion: undefined }),
+      1,
+      /^Version 0\.1\.0 of CNI has no command CHECK$/,
     ],
     ['a bad range', ENV, config({ ipam: { type: 'host-local', subnet: '10.0.0.1/8' } }), 7, /host bits/],
     [
@@ -109,32 +112,41 @@ describe('an error', () => {
       /no command CHECK$/,
     ],
     ['GC in a version without it', { ...ENV, CNI_COMMAND: 'GC' }, config({}), 1, /no command GC$/],
+    ['an IPAM plugin given by path', ENV, config({ ipam: { type: '../x' } }), 7, /^Cannot use ipam\.type "\.\.\/x"/],
+    ['CNI_ARGS that cannot be read', { ...ENV, CNI_ARGS: 'IP' }, config({}), 4, /^Cannot use CNI_ARGS "IP"/],
+    ['CHECK without result', { ...ENV, CNI_COMMAND: 'CHECK' }, config({}), 7, /key "prevResult" is missing$/],
     [
-      'CHECK',
-      { ...ENV, CNI_COMMAND: 'CHECK' },
-      config({}),
-      4,
-      /^CNI_COMMAND "CHECK" is not served by this plugin, only ADD, DEL and VERSION are$/,
+      'GC without saying what is valid',
+      { CNI_COMMAND: 'GC', CNI_PATH: 'x' },
+      config({ cniVersion: '1.1.0' }),
+      7,
+      /key "cni\.dev\/valid-attachments" is missing$/,
     ],
-    ['STATUS', { CNI_COMMAND: 'STATUS', CNI_PATH: 'x' }, config({ cniVersion: '1.1.0' }), 4, /^CNI_COMMAND "STATUS"/],
-  ])('is printed for %s', (_, env, stdin, code, message) => {
-    const { status, json, stderr } = run(env, stdin);
+    [
+      'GC of paths',
+      { CNI_COMMAND: 'GC', CNI_PATH: 'x' },
+      config({ cniVersion: '1.1.0', 'cni.dev/valid-attachments': [{ containerID: '../a', ifname: 'eth0' }] }),
+      7,
+      /"containerID" is no container ID$/,
+    ],
+  ])('is printed for %s', async (_, env, stdin, code, message) => {
+    const { status, json, stderr } = await run(env, stdin);
     expect(status).toBe(1);
     expect(json).toMatchObject({ code, msg: expect.stringMatching(message), cniVersion: expect.any(String) });
     expect(stderr).toBe('');
   });
 
-  it('names the supported versions', () => {
-    expect(run(ENV, config({ cniVersion: '0.2.0' })).json.details).toBe(
-      'config is "0.2.0", plugin supports ["0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]',
+  it('names the supported versions', async () => {
+    expect((await run(ENV, config({ cniVersion: '0.5.0' }))).json.details).toBe(
+      'config is "0.5.0", plugin supports ["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]',
     );
   });
 
-  it('carries the version of the configuration once that is known', () => {
-    expect(run(ENV, config({ cniVersion: '0.4.0', ipam: 5 })).json.cniVersion).toBe('0.4.0');
+  it('carries the version of the configuration once that is known', async () => {
+    expect((await run(ENV, config({ cniVersion: '0.4.0', ipam: 5 }))).json.cniVersion).toBe('0.4.0');
   });
 
-  it('is one of input and output when stdin cannot be read', () => {
-    expect(run(ENV, neverRead).json).toMatchObject({ code: 5, details: 'stdin was read' });
+  it('is one of input and output when stdin cannot be read', async () => {
+    expect((await run(ENV, neverRead)).json).toMatchObject({ code: 5, details: 'stdin was read' });
   });
 });

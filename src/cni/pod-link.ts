@@ -1,18 +1,26 @@
-import { type Cidr, type IpAddress, ipEquals, isExists } from '../core/index.ts';
-import { deleteAddress, type Link, listAddresses, listLinks, newAddress, newRoute, setLink } from '../netlink/index.ts';
+import { formatIp, ipEquals, isExists } from '../core/index.ts';
+import {
+  deleteAddress,
+  IFA_F_DADFAILED,
+  IFA_F_TENTATIVE,
+  type Link,
+  listAddresses,
+  listLinks,
+  newAddress,
+  newNeighbour,
+  newRoute,
+  setLink,
+} from '../netlink/index.ts';
+import { type Addressing, ROUTED_GATEWAY } from './addressing.ts';
+import type { Attaching } from './attaching.ts';
 import type { InterfaceName } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
 import type { PodNamespace } from './pod-namespace.ts';
+import type { ResultRoute } from './result.ts';
 import { writeSysctlIfPresent } from './sysctls.ts';
-import type { UndoStack } from './undo.ts';
 
-/** How the pod's end is to be configured. */
-export interface PodLinkSettings {
-  readonly ifname: InterfaceName;
-  readonly index: number;
-  readonly addresses: readonly Cidr[];
-  readonly routes: readonly { readonly destination: Cidr; readonly gateway: IpAddress }[];
-}
+const LONGEST_DAD_MS = 5000;
+const DAD_POLL_MS = 50;
 
 /**
  * Checks that the interface's name is free in the pod.
@@ -35,17 +43,25 @@ export function checkInterfaceAbsent(pod: PodNamespace, ifname: InterfaceName): 
  * Gives the pod's end its addresses and routes and switches it on, and the loopback with it.
  *
  * A route that is there already, such as the default route of an interface attached before, stays: the first one wins.
+ *
+ * @returns the routes that lead through the interface now
  */
 export function configurePodLink(
-  pod: PodNamespace,
+  { config, key, pod, undo }: Attaching,
   loopback: Link | undefined,
-  { ifname, index, addresses, routes }: PodLinkSettings,
-  undo: UndoStack,
-): void {
-  const hasIpv6 = addresses.some(({ address }) => address.family === 'IPv6');
+  hostLink: Link,
+  { ips, routes, families }: Addressing,
+): ResultRoute[] {
+  const { ifname } = key.owner;
+  const index = hostLink.peerIndex;
+  const hasIpv6 = families.has('IPv6');
   pod.run(() => {
     // Another pod on the bridge could otherwise announce itself as a router.
     writeSysctlIfPresent(`net/ipv6/conf/${ifname}/accept_ra`, 0);
+    if (config.enabledad) {
+      writeSysctlIfPresent(`net/ipv6/conf/${ifname}/enhanced_dad`, 1);
+      writeSysctlIfPresent(`net/ipv6/conf/${ifname}/accept_dad`, 1);
+    }
     if (!hasIpv6) return;
     // A runtime may have started the pod with IPv6 switched off.
     writeSysctlIfPresent(`net/ipv6/conf/${ifname}/disable_ipv6`, 0);
@@ -53,18 +69,51 @@ export function configurePodLink(
       undo.add('enable IPv6 on lo', () => pod.run(() => void writeSysctlIfPresent('net/ipv6/conf/lo/disable_ipv6', 1)));
     }
   });
-  const requests = addresses.map((cidr) => newAddress({ index, ...cidr }));
+  const noDad = config.enabledad ? false : undefined;
+  const requests = ips.map(({ address }) => newAddress({ index, ...address, noDad }));
   if (loopback && !loopback.up) {
     requests.push(setLink(loopback.index, { up: true }));
     undo.add('set lo up', setDownAgain(pod, loopback.index));
   }
-  pod.netlink.execute(...requests, setLink(index, { up: true }));
-  for (const { destination, gateway } of routes) {
+  if (!config.disableContainerInterface) requests.push(setLink(index, { up: true }));
+  if (config.mode === 'routed') {
+    for (const family of families) {
+      requests.push(newNeighbour({ index, ip: ROUTED_GATEWAY[family], lladdr: hostLink.address }));
+    }
+  }
+  pod.netlink.execute(...requests);
+  if (config.enabledad && hasIpv6) waitForDad(pod, index, ifname);
+  return routes.filter(({ destination, gateway, ...rest }) => {
     try {
-      pod.netlink.execute(newRoute({ destination, gateway, outInterface: index }));
+      pod.netlink.execute(newRoute({ destination, gateway, outInterface: index, ...rest }));
+      return true;
     } catch (error) {
       if (!isExists(error)) throw error;
+      return false;
     }
+  });
+}
+
+/**
+ * Waits until no IPv6 address of the link is tentative any more.
+ *
+ * @throws CniError 105 when somebody else has one of them, or after five seconds
+ */
+function waitForDad(pod: PodNamespace, index: number, ifname: InterfaceName): void {
+  for (let waitedMs = 0; ; waitedMs += DAD_POLL_MS) {
+    const addresses = listAddresses(pod.netlink, { index, family: 'IPv6' });
+    const duplicate = addresses.find(({ flags }) => (flags & IFA_F_DADFAILED) !== 0);
+    if (duplicate) {
+      throw new CniError(
+        CNI_ERROR.KERNEL_REFUSED,
+        `Address ${formatIp(duplicate.address)} of "${ifname}" is used by somebody else on the link`,
+      );
+    }
+    if (!addresses.some(({ flags }) => (flags & IFA_F_TENTATIVE) !== 0)) return;
+    if (waitedMs >= LONGEST_DAD_MS) {
+      throw new CniError(CNI_ERROR.KERNEL_REFUSED, `IPv6 addresses of "${ifname}" are not usable after 5 seconds`);
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, DAD_POLL_MS);
   }
 }
 

@@ -21,8 +21,8 @@ export interface PodNamespace {
  *
  * @throws CniError code 4 when it is no network namespace, code 8 when it is the one we run in
  */
-export function openPodNamespace({ netns, allowOwnNetns }: AttachmentEnvironment): PodNamespace {
-  const handle = openOrExplain(netns);
+export function openPodNamespace({ netns, netnsFd, allowOwnNetns }: AttachmentEnvironment): PodNamespace {
+  const handle = netnsFd === undefined ? openOrExplain(netns) : { fd: netnsFd, path: netns, close: () => {} };
   try {
     if (!allowOwnNetns && isOwnNetns(`/proc/self/fd/${handle.fd}`)) {
       throw new CniError(

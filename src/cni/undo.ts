@@ -2,10 +2,10 @@ import { errorText } from '../core/index.ts';
 
 /** The way back from a change that consists of steps. */
 export class UndoStack {
-  readonly #steps: { readonly what: string; readonly undo: () => void }[] = [];
+  readonly #steps: { readonly what: string; readonly undo: () => void | Promise<void> }[] = [];
 
   /** Remembers how to take a step back. Call it before the step when the step may succeed in part. */
-  add(what: string, undo: () => void): void {
+  add(what: string, undo: () => void | Promise<void>): void {
     this.#steps.push({ what, undo });
   }
 
@@ -14,10 +14,10 @@ export class UndoStack {
    *
    * @param report told about every failure, in words
    */
-  run(report: (message: string) => void): void {
+  async run(report: (message: string) => void): Promise<void> {
     for (let step = this.#steps.pop(); step; step = this.#steps.pop()) {
       try {
-        step.undo();
+        await step.undo();
       } catch (error) {
         report(`Cannot undo "${step.what}": ${errorText(error)}`);
       }

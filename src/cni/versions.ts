@@ -1,7 +1,9 @@
-/** Versions of the CNI specification this plugin speaks, oldest first. */
-export const SUPPORTED_VERSIONS = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
+/** Versions of the CNI specification this plugin speaks, oldest first: all of them. */
+export const SUPPORTED_VERSIONS = ['0.1.0', '0.2.0', '0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 
 export type CniVersion = (typeof SUPPORTED_VERSIONS)[number];
+
+export const NEWEST_VERSION = '1.1.0' satisfies CniVersion;
 
 /** Membership is exact, as in the reference library: "1.2.0" is not served because "1.1.0" is. */
 export function isSupported(version: string): version is CniVersion {

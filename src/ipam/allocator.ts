@@ -1,5 +1,5 @@
 import { formatIp, type IpAddress, type IpFamily, NodeplaneError } from '../core/index.ts';
-import { type IpSpan, ipFromValue, ipValue, spanContains, spanOfCidr, toIpNumber } from './ip-number.ts';
+import { familyOf, type IpSpan, ipFromValue, ipValue, spanContains, spanOfCidr, toIpNumber } from './ip-number.ts';
 import { type AddressRange, formatRangeSet, type RangeSet } from './range.ts';
 
 /** What decides which address comes next. */
@@ -7,11 +7,27 @@ export interface AllocationState {
   /** The address handed out last from this set; undefined, or outside the set, starts from the beginning. */
   readonly lastReserved: IpAddress | undefined;
   /** Addresses in use, and others that must not be handed out. */
-  readonly taken: AddressSet;
+  readonly taken: TakenAddresses;
+  /** Parts of the ranges that the configuration keeps from being handed out. */
+  readonly exclude?: readonly IpSpan[];
+}
+
+/** What the search for a free address asks. */
+export interface TakenAddresses {
+  hasValue(family: IpFamily, value: bigint): boolean;
+  /** Called when there is no free address, for the error. */
+  usage(family: IpFamily, predicate: (value: bigint) => boolean): Usage;
+}
+
+/** How many addresses are taken, and by what. */
+export interface Usage {
+  readonly inUse: number;
+  /** Words for people; '' when nothing is known. */
+  readonly by: string;
 }
 
 /** A set of addresses of both families, with lookup by number. */
-export class AddressSet {
+export class AddressSet implements TakenAddresses {
   readonly #values = { IPv4: new Set<bigint>(), IPv6: new Set<bigint>() };
 
   constructor(addresses: Iterable<IpAddress> = []) {
@@ -30,8 +46,8 @@ export class AddressSet {
     return this.#values[family].has(value);
   }
 
-  count(family: IpFamily, predicate: (value: bigint) => boolean): number {
-    return [...this.#values[family]].filter(predicate).length;
+  usage(family: IpFamily, predicate: (value: bigint) => boolean): Usage {
+    return { inUse: [...this.#values[family]].filter(predicate).length, by: '' };
   }
 }
 
@@ -47,20 +63,31 @@ export interface Allocation {
  * connection tables and DNS caches of others.
  *
  * Never chosen: gateways of the set, the network address, the IPv4 broadcast address. The cost grows with the number of
- * addresses in use, not with the size of the ranges.
+ * taken addresses that are met before the first free one, not with the size of the ranges.
  *
  * @throws ERR_IPAM_EXHAUSTED, its text beginning as host-local's does
  */
-export function nextFreeAddress(set: RangeSet, { lastReserved, taken }: AllocationState): Allocation {
+export function nextFreeAddress(set: RangeSet, state: AllocationState): Allocation {
+  const { lastReserved, taken, exclude = [] } = state;
   const { family } = set[0];
   const unusable = unusableValues(set);
-  const isFree = (value: bigint) => !unusable.has(value) && !taken.hasValue(family, value);
+  const excluded = exclude.filter((span) => familyOf(span) === family);
   for (const { range, first, last } of searchOrder(set, lastReserved)) {
     for (let value = first; value <= last; value++) {
-      if (isFree(value)) return { address: ipFromValue(family, value), range };
+      const hole = excluded.find((span) => isWithin(span, value));
+      // Over it in one step: a hole of IPv6 addresses has no end that could be reached one by one.
+      if (hole) value = hole.getLast().getValue();
+      else if (!unusable.has(value) && !taken.hasValue(family, value)) {
+        return { address: ipFromValue(family, value), range };
+      }
     }
   }
   throw exhausted(set, taken, unusable);
+}
+
+/** Whether an address is one that a set never hands out: a gateway, the network's or the broadcast address. */
+export function isUnusable(set: RangeSet, ip: IpAddress): boolean {
+  return unusableValues(set).has(ipValue(ip));
 }
 
 /** The range of the set that `ip` lies in. */
@@ -109,8 +136,8 @@ function isWithin(span: IpSpan, value: bigint): boolean {
   return span.getFirst().getValue() <= value && value <= span.getLast().getValue();
 }
 
-function exhausted(set: RangeSet, taken: AddressSet, unusable: ReadonlySet<bigint>): NodeplaneError {
-  const inUse = taken.count(
+function exhausted(set: RangeSet, taken: TakenAddresses, unusable: ReadonlySet<bigint>): NodeplaneError {
+  const { inUse, by } = taken.usage(
     set[0].family,
     (value) => !unusable.has(value) && set.some(({ span }) => isWithin(span, value)),
   );
@@ -118,7 +145,7 @@ function exhausted(set: RangeSet, taken: AddressSet, unusable: ReadonlySet<bigin
   const gateways = set.map((range) => formatIp(range.gateway)).join(', ');
   return new NodeplaneError(
     'ERR_IPAM_EXHAUSTED',
-    `Cannot reserve an address: no IP addresses available in range set: ${ranges}, ${inUse} in use and ${gateways} kept for the gateway; enlarge the range or look for leaked reservations`,
+    `Cannot reserve an address: no IP addresses available in range set: ${ranges}, ${inUse} in use${by && ` (${by})`} and ${gateways} kept for the gateway; enlarge the range or look for leaked reservations`,
     { facts: { ranges, inUse } },
   );
 }

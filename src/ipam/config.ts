@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
-import { type Cidr, type IpAddress, NodeplaneError, parseCidr, tryParseIp } from '../core/index.ts';
+import { addressBits, type Cidr, type IpAddress, NodeplaneError, parseCidr, tryParseIp } from '../core/index.ts';
+import { type IpSpan, spanOfCidr } from './ip-number.ts';
 import { parseRangeSets, type RangeSet, type RangeText } from './range.ts';
 
 /** host-local's default, so that a node's reservations survive a change of the plugin. */
@@ -10,6 +11,14 @@ export interface IpamRoute {
   readonly destination: Cidr;
   /** @default the gateway of the pod's address of the same family */
   readonly gateway: IpAddress | undefined;
+  readonly mtu?: number;
+  readonly advmss?: number;
+  /** The metric. */
+  readonly priority?: number;
+  /** The number of the routing table. */
+  readonly table?: number;
+  /** RT_SCOPE_*. */
+  readonly scope?: number;
 }
 
 /** The `ipam` object of a network configuration, checked. */
@@ -21,7 +30,34 @@ export interface IpamConfig {
   readonly dataDir: string;
   /** A resolv.conf file for the result's `dns`. */
   readonly resolvConf: string | undefined;
+  /** Not handed out unless asked for; a key of ours. */
+  readonly exclude: readonly IpSpan[];
+  /** Addresses the runtime asks for; each must lie in a range set of its own. */
+  readonly requested: readonly IpAddress[];
 }
+
+/** What a runtime adds to the configuration. */
+export interface IpamWishes {
+  /** Range sets to put before those of the configuration, unparsed. */
+  readonly ranges?: unknown;
+  readonly ips?: readonly IpAddress[];
+}
+
+/** Keys of the `ipam` object that are read, with `type`. */
+export const IPAM_KEYS = [
+  'type',
+  'ranges',
+  'subnet',
+  'rangeStart',
+  'rangeEnd',
+  'gateway',
+  'routes',
+  'dataDir',
+  'resolvConf',
+  'exclude',
+] as const;
+
+const ROUTE_NUMBERS = ['mtu', 'advmss', 'priority', 'table', 'scope'] as const;
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -29,15 +65,13 @@ type Json = Readonly<Record<string, unknown>>;
  * Parses host-local's configuration keys. The old form (`subnet`, `rangeStart`, … beside `type`) is set 0, before `ranges`.
  * Keys it does not know are ignored, as the CNI specification demands.
  *
+ * @param wishes what the runtime adds
  * @throws ERR_IPAM_CONFIG naming key, value and reason
  */
-export function parseIpamConfig(ipam: Json): IpamConfig {
-  const sets: RangeText[][] = [];
-  if (ipam.subnet !== undefined) sets.push([rangeText(ipam, 'ipam')]);
-  arrayAt(ipam.ranges, 'ipam.ranges').forEach((set, i) => {
-    const ranges = arrayAt(set, `ipam.ranges[${i}]`);
-    sets.push(ranges.map((range, j) => rangeText(range, `ipam.ranges[${i}][${j}]`)));
-  });
+export function parseIpamConfig(ipam: Json, wishes: IpamWishes = {}): IpamConfig {
+  const sets = rangeSetsAt(wishes.ranges, 'runtimeConfig.ipRanges');
+  if (optionalText(ipam.subnet, 'ipam.subnet') !== undefined) sets.push([rangeText(ipam, 'ipam')]);
+  sets.push(...rangeSetsAt(ipam.ranges, 'ipam.ranges'));
   if (sets.length === 0) {
     throw new NodeplaneError(
       'ERR_IPAM_CONFIG',
@@ -49,7 +83,26 @@ export function parseIpamConfig(ipam: Json): IpamConfig {
     routes: arrayAt(ipam.routes, 'ipam.routes').map((route, i) => parseRoute(route, `ipam.routes[${i}]`)),
     dataDir: parseDataDir(ipam.dataDir),
     resolvConf: optionalText(ipam.resolvConf, 'ipam.resolvConf'),
+    exclude: arrayAt(ipam.exclude, 'ipam.exclude').map((text, i) => parseExclusion(text, `ipam.exclude[${i}]`)),
+    requested: wishes.ips ?? [],
   };
+}
+
+function rangeSetsAt(value: unknown, path: string): RangeText[][] {
+  return arrayAt(value, path).map((set, i) =>
+    arrayAt(set, `${path}[${i}]`).map((range, j) => rangeText(range, `${path}[${i}][${j}]`)),
+  );
+}
+
+/** One address, or all of a block. */
+function parseExclusion(value: unknown, path: string): IpSpan {
+  const text = optionalText(value, path) ?? '';
+  const ip = tryParseIp(text);
+  try {
+    return spanOfCidr(ip ? { address: ip, prefixLength: addressBits(ip.family) } : parseCidr(text));
+  } catch {
+    throw invalid(path, value, 'it is neither an address nor a block, such as "10.244.1.0/28"');
+  }
 }
 
 /** The directory that `ipam.dataDir` names; the default when it is absent or empty. */
@@ -88,7 +141,21 @@ function parseRoute(value: unknown, path: string): IpamRoute {
   if (gateway && gateway.family !== parsed.address.family) {
     throw invalid(`${path}.gw`, gatewayText, `it is no ${parsed.address.family} address as the destination is`);
   }
-  return { destination: parsed, gateway };
+  const numbers = Object.fromEntries(
+    ROUTE_NUMBERS.flatMap((key) => {
+      const value = wholeNumber(route[key], `${path}.${key}`);
+      return value === undefined ? [] : [[key, value]];
+    }),
+  );
+  return { destination: parsed, gateway, ...numbers };
+}
+
+function wholeNumber(value: unknown, path: string): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Number.isInteger(value) || (value as number) < 0 || (value as number) > 0xffffffff) {
+    throw invalid(path, value, 'it must be a whole number');
+  }
+  return value as number;
 }
 
 /** Absent and empty mean the same, as they do to host-local. */

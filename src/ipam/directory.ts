@@ -16,7 +16,8 @@ export interface StoredReservation {
   readonly content: string;
 }
 
-const TEMPORARY = '.nodeplane-tmp-';
+/** Of one process at a time, the holder of the lock. */
+const TEMPORARY = '.nodeplane-tmp';
 
 /**
  * One network's directory in host-local's layout: a file per address named by the address, `last_reserved_ip.<set>`, and
@@ -44,6 +45,26 @@ export class ReservationDirectory {
     if (firstCreated !== undefined) this.#syncFolder(join(this.path, '..'));
   }
 
+  /** Whether an address is taken. The cost does not grow with the directory. */
+  has(address: IpAddress): boolean {
+    return nodeFs.existsSync(join(this.path, formatIp(address)));
+  }
+
+  fileName(address: IpAddress): string {
+    return formatIp(address);
+  }
+
+  /** Who holds an address, as its file says; undefined when it is free, '' when the file cannot be read. */
+  content(address: IpAddress): string | undefined {
+    return this.has(address) ? readOrEmpty(join(this.path, formatIp(address))) : undefined;
+  }
+
+  /** All taken addresses, without looking into their files. */
+  addresses(): IpAddress[] {
+    return nodeFs.readdirSync(this.path).flatMap((fileName) => tryParseIp(fileName) ?? []);
+  }
+
+  /** All reservations with what their files say: as many files are read as there are addresses in use. */
   list(): StoredReservation[] {
     const found: StoredReservation[] = [];
     for (const fileName of nodeFs.readdirSync(this.path)) {
@@ -53,32 +74,44 @@ export class ReservationDirectory {
     return found;
   }
 
-  /** What crashed runs left: nobody else writes such files while the lock is held. */
+  /** What a killed run left: nobody else writes such a file while the lock is held. It may be linked to a reservation. */
   sweep(): void {
-    for (const fileName of nodeFs.readdirSync(this.path)) {
-      if (fileName.startsWith(TEMPORARY)) this.#files.unlinkSync(join(this.path, fileName));
-    }
+    const path = join(this.path, TEMPORARY);
+    if (nodeFs.existsSync(path)) this.#files.unlinkSync(path);
   }
 
   /**
    * Adds a reservation that is complete whenever it is visible: written and synced under a temporary name, then linked to
    * its own. Unlike a rename, link(2) fails when the name exists, so it never takes an address from another owner.
-   *
-   * @returns the name of the file
    */
-  add(address: IpAddress, content: string): string {
-    const fileName = formatIp(address);
+  add(address: IpAddress, content: string): void {
     const temporary = this.#writeTemporary(content, { sync: true });
     try {
-      this.#files.linkSync(temporary, join(this.path, fileName));
+      this.#files.linkSync(temporary, join(this.path, formatIp(address)));
     } finally {
       this.#files.unlinkSync(temporary);
     }
-    return fileName;
   }
 
   remove(fileName: string): void {
     this.#files.unlinkSync(join(this.path, fileName));
+  }
+
+  /** When a reservation was made or changed, in milliseconds since 1970; 0 when it is gone. */
+  changedMs(fileName: string): number {
+    return nodeFs.statSync(join(this.path, fileName), { throwIfNoEntry: false })?.ctimeMs ?? 0;
+  }
+
+  /** Whether reservations can be made and removed here, or in the folder where the directory would be made. */
+  isWritable(): boolean {
+    let path = this.path;
+    while (!nodeFs.existsSync(path)) path = join(path, '..');
+    try {
+      nodeFs.accessSync(path, nodeFs.constants.W_OK | nodeFs.constants.X_OK);
+      return nodeFs.statSync(path).isDirectory();
+    } catch {
+      return false;
+    }
   }
 
   lastReserved(set: number): IpAddress | undefined {
@@ -100,7 +133,7 @@ export class ReservationDirectory {
   }
 
   #writeTemporary(content: string, { sync }: { sync: boolean }): string {
-    const path = join(this.path, `${TEMPORARY}${process.pid}`);
+    const path = join(this.path, TEMPORARY);
     const fd = this.#files.openSync(path, 'wx', 0o600);
     try {
       const written = this.#files.writeSync(fd, content);

@@ -39,3 +39,7 @@ export function spanBetween(first: IpNumber, last: IpNumber): IpSpan {
 export function spanContains(span: IpSpan, ip: IpNumber): boolean {
   return span.contains(new RangedSet<IpNumber>(ip, ip));
 }
+
+export function familyOf(span: IpSpan): IpFamily {
+  return span.getFirst() instanceof IPv4 ? 'IPv4' : 'IPv6';
+}

@@ -11,6 +11,7 @@ import { release, reserve } from './store.ts';
 const DUAL = parseRangeSets([[{ subnet: '10.0.0.0/29' }], [{ subnet: 'fd00::/125' }]], 'ranges');
 const V4 = DUAL.slice(0, 1);
 const POD = { containerId: 'pod-a', ifname: 'eth0' };
+const NAME = 'pod-a-eth0';
 
 let dataDir: string;
 let network: string;
@@ -21,9 +22,12 @@ beforeEach(() => {
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
 const take = (containerId: string, rangeSets = V4, ifname = 'eth0') =>
-  reserve({ dataDir, network: 'net' }, { owner: { containerId, ifname }, rangeSets }).map((r) => formatIp(r.address));
+  reserve(
+    { dataDir, network: 'net' },
+    { owner: { containerId, ifname }, name: `${containerId}-${ifname}`, rangeSets },
+  ).map((r) => formatIp(r.address));
 const give = (containerId: string, ifname = 'eth0') =>
-  release({ dataDir, network: 'net' }, { containerId, ifname }).map(formatIp);
+  release({ dataDir, network: 'net' }, { containerId, ifname }, `${containerId}-${ifname}`).map(formatIp);
 const read = (name: string) => readFileSync(join(network, name), 'utf8');
 const put = (name: string, content: string) => {
   mkdirSync(network, { recursive: true });
@@ -34,6 +38,7 @@ describe('layout', () => {
   it('is that of host-local, byte for byte', () => {
     expect(take('pod-a', DUAL)).toEqual(['10.0.0.2', 'fd00::2']);
     expect(readdirSync(network).sort()).toEqual([
+      '.nodeplane',
       '10.0.0.2',
       'fd00::2',
       'last_reserved_ip.0',
@@ -57,9 +62,11 @@ describe('layout', () => {
 
 describe('reserve', () => {
   it('gives an owner its address again after an attempt that ended half-way', () => {
-    put('10.0.0.5', 'pod-a\r\neth0');
-    expect(take('pod-a', DUAL)).toEqual(['10.0.0.5', 'fd00::2']);
-    expect(take('pod-a', DUAL)).toEqual(['10.0.0.5', 'fd00::2']);
+    expect(take('pod-a')).toEqual(['10.0.0.2']);
+    expect(take('pod-b')).toEqual(['10.0.0.3']);
+    expect(take('pod-a', DUAL)).toEqual(['10.0.0.2', 'fd00::2']);
+    expect(take('pod-a', DUAL)).toEqual(['10.0.0.2', 'fd00::2']);
+    expect(give('pod-a')).toEqual(['10.0.0.2', 'fd00::2']);
   });
 
   it('tells the interfaces of a container apart', () => {
@@ -90,7 +97,7 @@ describe('reserve', () => {
 
   it('leaves out excluded addresses', () => {
     const excluded = [tryParseIp('10.0.0.2')!];
-    const [reservation] = reserve({ dataDir, network: 'net' }, { owner: POD, rangeSets: V4, excluded });
+    const [reservation] = reserve({ dataDir, network: 'net' }, { owner: POD, name: NAME, rangeSets: V4, excluded });
     expect(formatIp(reservation!.address)).toBe('10.0.0.3');
   });
 
@@ -139,10 +146,10 @@ it('is on disk before anybody is told: the file before its name, the names befor
     },
   };
   const location = { dataDir, network: 'net', files: recorded as unknown as Files };
-  reserve(location, { owner: POD, rangeSets: DUAL });
+  reserve(location, { owner: POD, name: NAME, rangeSets: DUAL });
   expect(done).toEqual(['sync parent', 'sync file', 'name', 'sync file', 'name', 'sync directory']);
   done.length = 0;
-  release(location, POD);
+  release(location, POD, NAME);
   expect(done).toEqual(['sync directory']);
 });
 
@@ -193,7 +200,7 @@ describe('a crash', () => {
       const { files, crashed } = crashingFiles(n);
       let failed = false;
       try {
-        reserve({ dataDir, network: 'net', files }, { owner: POD, rangeSets: DUAL });
+        reserve({ dataDir, network: 'net', files }, { owner: POD, name: NAME, rangeSets: DUAL });
       } catch {
         failed = true;
       }
@@ -207,7 +214,7 @@ describe('a crash', () => {
       if (n % 2 === 0) expect(take('pod-a', DUAL)).toHaveLength(2);
       give('pod-a');
       const left = nodeFs.existsSync(network) ? readdirSync(network) : [];
-      expect(left.filter((name) => !/^(lock|last_reserved_ip\.\d)$/.test(name))).toEqual([]);
+      expect(left.filter((name) => !/^(lock|\.nodeplane|last_reserved_ip\.\d)$/.test(name))).toEqual([]);
     }
     expect(crashes).toBeGreaterThan(15);
   });
@@ -217,7 +224,7 @@ describe('a crash', () => {
     for (let n = 1; n <= 4; n++) {
       take('pod-a', DUAL);
       const { files } = crashingFiles(n);
-      expect(() => release({ dataDir, network: 'net', files }, POD)).toThrow(/Cannot release/);
+      expect(() => release({ dataDir, network: 'net', files }, POD, NAME)).toThrow(/Cannot release/);
       give('pod-a');
       expect(readdirSync(network).filter((name) => tryParseIp(name))).toEqual([]);
     }
@@ -231,9 +238,10 @@ describe('a crash', () => {
       return nodeFs.writeSync(fd, text);
     };
     const files = { ...nodeFs, writeSync: writeSync as typeof nodeFs.writeSync };
-    expect(() => reserve({ dataDir, network: 'net', files }, { owner: POD, rangeSets: DUAL })).toThrow(
+    expect(() => reserve({ dataDir, network: 'net', files }, { owner: POD, name: NAME, rangeSets: DUAL })).toThrow(
       expect.objectContaining({ code: 'ERR_IPAM_STORE' }),
     );
-    expect(readdirSync(network).sort()).toEqual(['10.0.0.2', 'last_reserved_ip.0', 'lock']);
+    expect(readdirSync(network).sort()).toEqual(['.nodeplane', '10.0.0.2', 'last_reserved_ip.0', 'lock']);
+    expect(readdirSync(join(network, '.nodeplane')).sort()).toEqual(['boot-id', 'other-eth0.adding']);
   });
 });

@@ -59,16 +59,29 @@ describe('deploy/', () => {
   });
 
   it('kustomizations name files and folders that exist, and every file is used', () => {
-    const used = ['daemonset', 'base'].flatMap((folder) => {
-      const { resources } = parse(readFileSync(join(deploy, folder, 'kustomization.yaml'), 'utf8'));
-      return (resources as string[]).map((resource) => join(folder, resource));
+    const used = ['daemonset', 'base', 'agent'].flatMap((folder) => {
+      const { resources, patches = [] } = parse(readFileSync(join(deploy, folder, 'kustomization.yaml'), 'utf8'));
+      const paths = [...resources, ...patches.map(({ path }: { path: string }) => path)] as string[];
+      return paths.map((path) => join(folder, path));
     });
     expect(used.filter((path) => path.endsWith('.yaml')).sort()).toEqual(files);
     expect(used).toContain('daemonset');
   });
 
+  it('the agent’s patch changes the container of the DaemonSet, and mounts only volumes there are', () => {
+    const [whole, patch] = ['daemonset/daemonset.yaml', 'agent/daemonset-patch.yaml'].map(
+      (name) => objects.find(({ file }) => file === name)!.object.spec.template.spec,
+    );
+    const [container] = patch.containers;
+    expect(container.name).toBe(whole.containers[0].name);
+    const names = [...whole.volumes, ...patch.volumes].map(({ name }: { name: string }) => name);
+    expect(names).toEqual([...new Set(names)]);
+    expect(names).toEqual(expect.arrayContaining(container.volumeMounts.map(({ name }: { name: string }) => name)));
+  });
+
   it('the configuration is the one the DaemonSet mounts', () => {
-    const find = (kind: string) => objects.find(({ object }) => object.kind === kind)!.object;
+    const find = (kind: string) =>
+      objects.find(({ file, object }) => object.kind === kind && !file.startsWith('agent/'))!.object;
     const [container] = find('DaemonSet').spec.template.spec.containers;
     const mount = container.volumeMounts.find(({ name }: { name: string }) => name === 'kube-proxy');
     const flag = container.command.find((text: string) => text.startsWith('--config='));

@@ -99,7 +99,7 @@ describe('with the reference host-local on the same directory', () => {
     const node = sharedNode();
     const [pod, other] = [createNamespace('pod'), createNamespace('other')];
     await node.ours('ADD', pod, 'a');
-    const leftover = join(node.folder, '.nodeplane-tmp-1');
+    const leftover = join(node.folder, '.nodeplane-tmp');
     writeFileSync(leftover, 'b\r\neth0');
     expect(await node.theirs('ADD', other, 'c')).toEqual(['10.244.1.3']);
     await node.theirs('DEL', other, 'c');

@@ -1,11 +1,19 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
+import { createFolder, createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { type BareNode, createNode, snapshot } from './fixture.ts';
 import { callPlugin, type PluginCall } from './plugin.ts';
 
 afterAll(removeAll);
+
+/** The path of a FIFO that nobody writes to: opening it would wait for ever. */
+function fifo(): string {
+  const path = join(createFolder('fifo').path, 'fifo');
+  execFileSync('mkfifo', [path]);
+  return path;
+}
 
 /** Sends an ADD that must be refused, and checks that it left no trace. */
 async function refused(node: BareNode, pods: readonly TestNamespace[], call: Partial<PluginCall>) {
@@ -58,8 +66,32 @@ describe('on a node without pods, ADD changes nothing and says why', () => {
     ['its own namespace', (n) => ({ netns: n.namespace }), 8, /is the network namespace the plugin runs in/],
     ['its own namespace by another path', () => ({ netns: '/proc/self/ns/net' }), 8, /the plugin runs in/],
     ['the name of the loopback', () => ({ ifname: 'lo' }), 104, /^Interface "lo" already exists/],
-    ['another IPAM plugin', (n) => ({ config: n.config({}, { type: 'dhcp' }) }), 2, /"ipam\.type".*"dhcp"/],
-    ['a feature it lacks', (n) => ({ config: n.config({ vlan: 7 }) }), 2, /"vlan".* 7/],
+    [
+      'an IPAM plugin that is not there',
+      (n) => ({ config: n.config({}, { type: 'x' }) }),
+      7,
+      /IPAM plugin "x" in CNI_PATH/,
+    ],
+    ['a feature it lacks', (n) => ({ config: n.config({ vlan: 7 }) }), 2, /"vlan".* 7 for a bridge that is a gateway/],
+    [
+      'an address outside the ranges',
+      (n) => ({ config: n.config(), env: { CNI_ARGS: 'IP=10.9.9.9' } }),
+      107,
+      /10\.9\.9\.9/,
+    ],
+    ['the gateway’s address', (n) => ({ config: n.config(), env: { CNI_ARGS: 'IP=10.244.1.1' } }), 107, /gateway/],
+    ['an unknown key in CNI_ARGS', (n) => ({ config: n.config(), env: { CNI_ARGS: 'FOO=1' } }), 4, /"FOO"/],
+    [
+      'a result of a plugin that made the interface already',
+      (n) => ({
+        config: n.config({
+          prevResult: { cniVersion: '1.0.0', interfaces: [{ name: 'eth0', sandbox: '/run/netns/x' }], ips: [] },
+        }),
+      }),
+      7,
+      /put this one first/,
+    ],
+    ['a FIFO as namespace', () => ({ netns: fifo() }), 4, /no network namespace/],
     ['a bad range', (n) => ({ config: n.config({}, { ranges: [[{ subnet: '10.0.0.1/24' }]] }) }), 7, /host bits/],
     ['no ranges', (n) => ({ config: n.config({}, { ranges: [] }) }), 7, /names no address range/],
     [

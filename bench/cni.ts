@@ -1,0 +1,131 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
+import { createLab } from '../test/lab/lab.ts';
+import { createNamespace, type TestNamespace } from '../test/lab/namespace.ts';
+import { hostPlugin, referencePlugins, type Subject, standAlonePlugin, type Wanted } from './cni-subjects.ts';
+import { type Figure, median, report } from './report.ts';
+import { withinNamespace } from './within-namespace.ts';
+
+interface Series extends Wanted {
+  readonly label: string;
+  /** What is promised for the way through the agent, and for the plugin alone, as a part of the reference's time. */
+  readonly targets: {
+    readonly add?: string;
+    readonly del?: string;
+    readonly alone?: string;
+    readonly parallel?: string;
+  };
+}
+
+const ONE_AT_A_TIME = 15;
+const IN_PARALLEL = 200;
+const LANES = 8;
+const SERIES: readonly Series[] = [
+  { label: 'plain', ipMasq: false, hostPort: false, targets: { add: 'at most 0.6 x', parallel: 'at most 0.5 x' } },
+  { label: 'ipMasq', ipMasq: true, hostPort: false, targets: { del: 'at most 0.3 x', alone: 'at most 1.0 x' } },
+  {
+    ...{ label: 'ipMasq, hostPort', ipMasq: true, hostPort: true },
+    targets: { add: 'at most 0.3 x', del: 'at most 0.3 x', parallel: 'at most 0.5 x' },
+  },
+];
+
+/** Times in milliseconds, one for each pod. */
+interface Times {
+  readonly add: number[];
+  readonly del: number[];
+}
+
+/**
+ * A pod's ADD and DEL as the runtime sees them, from the start of the plugin to its end: through shim and agent and by the
+ * plugin alone, against Debian's containernetworking-plugins. One pod at a time, by turns; and many, eight at a time.
+ */
+export async function benchCni(): Promise<void> {
+  useOwnLockFile();
+  const lab = createLab();
+  const node = lab.addNode({ name: 'node-1' });
+  const at = (name: string) => join(lab.folder, name);
+  mkdirSync(at('manifests'));
+  writeFileSync(at('manifests/node.yaml'), 'apiVersion: v1\nkind: Node\nmetadata: { name: node-1 }\n');
+  const socket = at('cni.sock.d/cni.sock');
+  const flags = ['--cni', '--cni-bin-dir', at('bin'), '--cni-conf-dir', at('net.d'), '--cni-socket', socket];
+  flags.push('--cni-spool-dir', at('spool'), '--log-level', 'warn');
+  const agent = await node.startAgent({ manifests: at('manifests'), flags });
+  const pods = Array.from({ length: IN_PARALLEL }, (_, i) => createNamespace(`p${i}`));
+  await withinNamespace(node.namespace.path, async () => {
+    for (const [index, series] of SERIES.entries()) {
+      const place = (number: number) => ({ number: 100 + 10 * index + number, dataDir: at('data'), wanted: series });
+      const subjects = [
+        referencePlugins(place(0)),
+        hostPlugin(place(1), at('bin/nodeplane-cni'), socket),
+        standAlonePlugin(place(2)),
+      ] as const;
+      const alone = await oneAtATime(subjects, pods.slice(0, ONE_AT_A_TIME));
+      const crowd = await inParallel(subjects, pods);
+      report(`cni, ${series.label}`, figures(series, alone, crowd));
+    }
+  });
+  await agent.stop();
+}
+
+/** The subjects take turns with each pod. The first pod brings bridges and tables with it and does not count. */
+async function oneAtATime(subjects: readonly Subject[], pods: readonly TestNamespace[]): Promise<Times[]> {
+  const times = subjects.map((): Times => ({ add: [], del: [] }));
+  for (const [number, pod] of pods.entries()) {
+    for (const [index, subject] of subjects.entries()) {
+      times[index]!.add.push(await timed(() => subject.add(pod, number)));
+      times[index]!.del.push(await timed(() => subject.del(pod, number)));
+    }
+  }
+  return times.map(({ add, del }) => ({ add: add.slice(1), del: del.slice(1) }));
+}
+
+/** One time for all pods, by each subject. */
+async function inParallel(subjects: readonly Subject[], pods: readonly TestNamespace[]): Promise<Times[]> {
+  const times: Times[] = [];
+  for (const subject of subjects) {
+    const add = await timed(() => inLanes(pods, (pod, number) => subject.add(pod, number)));
+    const del = await timed(() => inLanes(pods, (pod, number) => subject.del(pod, number)));
+    times.push({ add: [add], del: [del] });
+  }
+  return times;
+}
+
+async function inLanes(
+  pods: readonly TestNamespace[],
+  work: (pod: TestNamespace, number: number) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    while (next < pods.length) {
+      const number = next++;
+      await work(pods[number]!, number);
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+function figures({ targets }: Series, single: readonly Times[], crowd: readonly Times[]): Figure[] {
+  const rows: readonly [what: string, times: readonly Times[], verb: 'add' | 'del', targets: readonly unknown[]][] = [
+    ['ADD', single, 'add', [targets.add, targets.alone]],
+    ['DEL', single, 'del', [targets.del]],
+    [`${IN_PARALLEL} ADDs, ${LANES} at a time`, crowd, 'add', [targets.parallel]],
+    [`${IN_PARALLEL} DELs, ${LANES} at a time`, crowd, 'del', []],
+  ];
+  return rows.flatMap(([what, [reference, ...ours], verb, promised]) =>
+    ours.map((times, index): Figure => {
+      const target = promised[index] as string | undefined;
+      return {
+        ...{ what: `${what}, ${index === 0 ? 'shim and agent' : 'stand-alone'}`, unit: 'ms' },
+        ...{ ours: median(times[verb]), peer: median(reference![verb]), peerName: 'Debian’s reference plugins' },
+        ...(target !== undefined && { target }),
+      };
+    }),
+  );
+}

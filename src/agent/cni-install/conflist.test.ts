@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { readConflist, standardConflist } from './conflist.ts';
+
+it('has a list of its own that old and new runtimes can use, and that names nothing of the node', () => {
+  const { network, text, statusConfig } = standardConflist();
+  expect(network).toBe('nodeplane');
+  expect(JSON.parse(text)).toMatchObject({ cniVersion: '0.4.0', cniVersions: ['0.4.0', '1.0.0', '1.1.0'] });
+  expect(JSON.parse(statusConfig)).toMatchObject({
+    ...{ name: 'nodeplane', cniVersion: '1.1.0', type: 'nodeplane-cni' },
+    ipam: { type: 'nodeplane' },
+  });
+});
+
+it('takes a list with other plugins beside ours as it is', () => {
+  const text = '{"name":"n","cniVersion":"1.0.0","plugins":[{"type":"nodeplane-cni","mtu":9000},{"type":"tuning"}]}';
+  const conflist = readConflist(text, '/c');
+  expect(conflist).toMatchObject({ network: 'n', text: `${text}\n` });
+  expect(JSON.parse(conflist.statusConfig)).toEqual({
+    ...{ name: 'n', cniVersion: '1.1.0', type: 'nodeplane-cni', mtu: 9000 },
+  });
+});
+
+it.each([
+  ['{', 'it is no JSON'],
+  ['null', '"name" is no name'],
+  ['{"name":"../x"}', '"name" is no name'],
+  ['{"name":"n"}', '"cniVersion" is missing'],
+  ['{"name":"n","cniVersion":"1.0.0","plugins":[{"type":"bridge"},null]}', 'none of its plugins has the type'],
+])('refuses %s', (text, why) => {
+  expect(() => readConflist(text, '/c')).toThrow(expect.objectContaining({ code: 'ERR_CONFIG' }));
+  expect(() => readConflist(text, '/c')).toThrow(`Cannot use "/c" as CNI configuration: ${why}`);
+});

@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Registry } from 'prom-client';
+import { runCni } from '../cni/index.ts';
+import type { CniSettings } from '../config/index.ts';
+import { type Cidr, type Clock, NodeplaneError, type Timer } from '../core/index.ts';
+import { type Conflist, readConflist, standardConflist } from './cni-install/conflist.ts';
+import { CniInstaller } from './cni-install/installer.ts';
+import { PluginService } from './cni-server/plugin-service.ts';
+import { requestLog } from './cni-server/request-log.ts';
+import { CniServer } from './cni-server/server.ts';
+import { Spool } from './cni-server/spool.ts';
+import type { Logger } from './logger.ts';
+
+export interface CniPartOptions {
+  readonly settings: CniSettings;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The podCIDRs of the Node object, as known now. */
+  readonly podCidrs: () => readonly Cidr[];
+}
+
+/** What the build calls the plugin for the host; it lies beside the agent. */
+export const HOST_PLUGIN_FILE = 'nodeplane-cni-shim';
+const RETRY_MS = 5000;
+const SETTLE_MS = 60_000;
+const DRAIN_MS = 10_000;
+
+/** The agent's part in the pods' network: serves the runtime's plugin, and installs it. */
+export class CniPart {
+  readonly #options: CniPartOptions;
+  readonly #service: PluginService;
+  readonly #server: CniServer;
+  readonly #spool: Spool;
+  readonly #installer: CniInstaller;
+  #timer: Timer | undefined;
+  #serving = false;
+  #starting: Promise<void> = Promise.resolve();
+
+  /** @throws ERR_CONFIG when there is no plugin to install, or the list to install is none */
+  constructor(options: CniPartOptions) {
+    const { settings, registry, clock, logger } = options;
+    this.#options = options;
+    const conflist = conflistOf(settings);
+    this.#spool = new Spool(settings.spoolDir);
+    this.#service = new PluginService({
+      ...{ spool: this.#spool, clock, logger },
+      run: runCni,
+      node: () => ({
+        podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : options.podCidrs(),
+        dataDir: settings.dataDir,
+      }),
+      served: requestLog({ registry, logger, kept: () => this.#spool.count() }),
+    });
+    this.#server = new CniServer({
+      ...{ path: settings.socket, clock, logger },
+      serve: (request, asker) => this.#service.serve(request, asker),
+    });
+    this.#installer = new CniInstaller({
+      ...{ binDir: settings.binDir, confDir: settings.confDir, clock, logger },
+      plugin: readHostPlugin(),
+      conflist,
+      objection: () => this.#objection(conflist),
+    });
+  }
+
+  /** Resolves when it serves and has installed what can be installed by now, or when that has to be tried again later. */
+  async start(): Promise<void> {
+    this.#starting = this.#start();
+    await this.#starting;
+  }
+
+  /** The node may have pod CIDRs now, or others. */
+  nodeChanged(): void {
+    if (this.#serving) void this.#installer.look();
+  }
+
+  /** Ends what goes on, accepts nothing new. Plugin and configuration stay on the host. */
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#starting;
+    this.#timer?.cancel();
+    await this.#installer.stop();
+    this.#server.close();
+    await this.#service.stop();
+    await this.#server.drain(DRAIN_MS);
+  }
+
+  async #start(): Promise<void> {
+    const { settings, clock, logger } = this.#options;
+    try {
+      this.#spool.create();
+      // First the socket, then the spool: a plugin that finds no socket looks again after it has put its request there.
+      await this.#server.listen();
+      logger.info({ socket: settings.socket }, 'CNI server listens');
+      await this.#settle();
+      this.#serving = true;
+      await this.#installer.start();
+    } catch (error) {
+      logger.error({ err: error }, `The CNI server cannot start; trying again in ${RETRY_MS / 1000} s`);
+      this.#timer = clock.setTimer(() => void this.start(), RETRY_MS);
+    }
+  }
+
+  async #settle(): Promise<void> {
+    const { clock, logger } = this.#options;
+    try {
+      await this.#service.settle();
+    } catch (error) {
+      logger.error({ err: error }, 'The kept CNI requests cannot be looked through');
+    }
+    this.#timer = clock.setTimer(() => void this.#settle(), SETTLE_MS);
+  }
+
+  async #objection(conflist: Conflist): Promise<string | undefined> {
+    const { exitCode, stdout } = await this.#service.status(conflist.statusConfig);
+    if (exitCode === 0) return undefined;
+    const { msg, details } = JSON.parse(stdout) as { msg: string; details?: string };
+    return details ? `${msg}: ${details}` : msg;
+  }
+}
+
+function conflistOf({ conflist }: CniSettings): Conflist {
+  if (conflist === '') return standardConflist();
+  let text: string;
+  try {
+    text = readFileSync(conflist, 'utf8');
+  } catch (cause) {
+    throw new NodeplaneError('ERR_CONFIG', `Cannot read the CNI configuration "${conflist}"`, { cause });
+  }
+  return readConflist(text, conflist);
+}
+
+function readHostPlugin(): Buffer {
+  const path = join(dirname(fileURLToPath(import.meta.url)), HOST_PLUGIN_FILE);
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    const message = `Cannot serve CNI: there is no plugin for the host at "${path}"; build it on a machine with a C compiler`;
+    throw new NodeplaneError('ERR_CONFIG', message, { facts: { path }, cause });
+  }
+}

@@ -1,0 +1,96 @@
+import type { IpAddress } from '../../core/index.ts';
+import type { Link, Netlink } from '../../netlink/index.ts';
+import type { AttachmentKey } from '../attachment-key.ts';
+import type { NetworkConfig } from '../config.ts';
+import type { NetworkName } from '../environment.ts';
+import type { PodNamespace } from '../pod-namespace.ts';
+import type { ResultInterface, ResultIp } from '../result.ts';
+import type { UndoStack } from '../undo.ts';
+
+/**
+ * Something a network gives its pods beyond the interface and its addresses: masquerade, mapped ports, a limited
+ * bandwidth, passage through the node's firewall.
+ *
+ * A feature keeps what it knows about an attachment in the kernel objects themselves, findable by the attachment's key:
+ * DEL may come without configuration, without result and after the pod's namespace is gone, and a process may be killed
+ * between any two steps. All methods are synchronous.
+ */
+export interface AttachmentFeature {
+  /** For messages and failpoints: one word, lower case. */
+  readonly name: string;
+  /**
+   * Called by ADD when the interface stands: up, with addresses and routes, the bridge or the host's routes complete.
+   * Puts the way back of each step on `undo` before it takes the step. What an earlier attempt of the same attachment
+   * left is replaced.
+   *
+   * @returns interfaces it made, to be listed in the result behind the others
+   * @throws CniError (103 for a host port in use); errors of the layers below
+   */
+  setUp(context: FeatureContext): readonly ResultInterface[];
+  /**
+   * Called by CHECK, for features that are wanted. Changes nothing.
+   *
+   * @returns a sentence for each difference between kernel and configuration; empty when all is well
+   */
+  check(context: FeatureContext): readonly string[];
+  /**
+   * Called by DEL whatever the configuration says now, after the link is gone and before the addresses are given back: for
+   * the features that the record of the attachment names, for all of them when there is no record. Removes what `setUp` made for the attachment; nothing there is fine. It should cost one request to the
+   * kernel when there is nothing.
+   *
+   * @throws only what trying again may heal
+   */
+  tearDown(context: TearDownContext): void;
+  /** Called by GC: removes what belongs to attachments of the network that are not among the valid ones. */
+  collect(context: CollectContext): void;
+}
+
+/** A feature that is known but not loaded: its code, and what that imports, costs nothing until it is wanted. */
+export interface FeatureEntry {
+  /** As in `AttachmentFeature`. */
+  readonly name: string;
+  /** Whether a network's configuration, with what the runtime adds to it, asks for this feature. */
+  wanted(config: NetworkConfig): boolean;
+  load(): Promise<AttachmentFeature>;
+}
+
+/** What ADD and CHECK tell a feature. `undo` and `report` are of no use to CHECK. */
+export interface FeatureContext {
+  /** Network, container ID and interface, and the names on the host that follow from them. */
+  readonly key: AttachmentKey;
+  readonly config: NetworkConfig;
+  /** A NETLINK_ROUTE conversation about the node. Other protocols: `Netlink.open`, in the calling thread's namespace. */
+  readonly host: Netlink;
+  /** The pod's namespace: its descriptor, a conversation, and a way to run a function inside. */
+  readonly pod: PodNamespace;
+  /** The host's end of the veth pair; its `peerIndex` is the pod's end. */
+  readonly hostLink: Link;
+  /** The bridge it is a port of; undefined in mode `routed`. */
+  readonly bridge: Link | undefined;
+  /** The pod's addresses with the prefix of their subnet, and their gateways. */
+  readonly ips: readonly ResultIp[];
+  readonly undo: UndoStack;
+  /** Tells people something that is no error. */
+  readonly report: (message: string) => void;
+}
+
+/** What DEL tells a feature. */
+export interface TearDownContext {
+  readonly key: AttachmentKey;
+  /** As in `FeatureContext`. */
+  readonly host: Netlink;
+  /** Addresses the attachment still holds by its records; empty when it has none, or another plugin manages them. */
+  readonly addresses: readonly IpAddress[];
+  readonly report: (message: string) => void;
+}
+
+/** What GC tells a feature. */
+export interface CollectContext {
+  /** Only what belongs to this network may be removed. */
+  readonly network: NetworkName;
+  /** The attachments that must stay. */
+  readonly valid: readonly AttachmentKey[];
+  /** As in `FeatureContext`. */
+  readonly host: Netlink;
+  readonly report: (message: string) => void;
+}

@@ -1,0 +1,97 @@
+import type { IpAddress } from '../../core/index.ts';
+import { isNotFound } from '../../core/index.ts';
+import type { NftElement, NftElements, NftReader } from '../../netlink/index.ts';
+import type { AttachmentFeature } from './feature.ts';
+import { describeOwner, isOwnedBy, isStale } from './owner-comment.ts';
+import { masqueradeChain } from './pod-chains.ts';
+import { masqueradeElements } from './pod-elements.ts';
+import { deletePodElements, deletions, hasPodTable, retried, withRuleset } from './pod-ruleset.ts';
+import { POD_TABLE, podSet } from './pod-table.ts';
+import { tableRepairs } from './table-repair.ts';
+import { withSubnets } from './wanted-attachment.ts';
+
+/**
+ * ipMasq: what a pod sends out of its subnet carries the node's address, multicast excepted; as with the reference bridge
+ * plugin. For an attachment that is one element of a map per address, in place of a chain.
+ */
+export const masquerade: AttachmentFeature = {
+  name: 'masquerade',
+
+  setUp({ key, config, ips: ownIps, undo }) {
+    const ips = withSubnets(config, ownIps);
+    if (ips.length === 0) return [];
+    const wanted = masqueradeElements({ key, config, ips });
+    undo.add('masquerade', () =>
+      withRuleset((ruleset) => void deletePodElements(ruleset, ['masquerade'], (comment) => isOwnedBy(comment, key))),
+    );
+    withRuleset((ruleset) =>
+      retried(isNotFound, () => {
+        // Whoever had the address before is gone; an element with its comment would go with its DEL or a GC.
+        const left = wanted.flatMap((set) => presentOf(ruleset, set));
+        ruleset.commit([
+          ...tableRepairs(
+            ruleset,
+            ips.map(({ address }) => masqueradeChain(address)),
+          ),
+          ...deletions(left),
+          ...wanted.map((object) => ({ operation: 'add', object }) as const),
+        ]);
+      }),
+    );
+    return [];
+  },
+
+  check({ key, config, ips: ownIps }) {
+    const ips = withSubnets(config, ownIps);
+    return withRuleset((ruleset) => {
+      const chains = ips.map(({ address }) => masqueradeChain(address));
+      const problems = masqueradeElements({ key, config, ips }).flatMap((set) => {
+        const [found] = presentOf(ruleset, set);
+        if (!found)
+          return [`Set "${set.set}" does not have the pod's address, so what the pod sends is not masqueraded`];
+        const [{ comment }] = found.elements as [NftElement];
+        return isOwnedBy(comment, key) ? [] : [`Set "${set.set}" has the pod's address for ${describeOwner(comment)}`];
+      });
+      if (ips.length === 0 || tableRepairs(ruleset, chains).length === 0) return problems;
+      return [...problems, `Rules of nftables table "${POD_TABLE.name}" are missing or were changed`];
+    });
+  },
+
+  tearDown({ key, addresses }) {
+    withRuleset((ruleset) => {
+      if (!hasPodTable(ruleset)) return;
+      const isOurs = (comment: string | undefined) => isOwnedBy(comment, key);
+      if (addresses.length === 0) deletePodElements(ruleset, ['masquerade'], isOurs);
+      else {
+        retried(isNotFound, () => {
+          const found = addresses.flatMap((address) => elementOf(ruleset, address, isOurs));
+          if (found.length > 0) ruleset.commit(deletions(found));
+        });
+      }
+    });
+  },
+
+  collect({ network, valid }) {
+    withRuleset((ruleset) => {
+      deletePodElements(ruleset, ['masquerade'], (comment) => isStale(comment, network, valid));
+    });
+  },
+};
+
+/** What the kernel has under the key of a set's only element. */
+function presentOf(ruleset: NftReader, set: NftElements): NftElements[] {
+  const { family, table, set: name, elements } = set;
+  const found = ruleset.getElement({ kind: 'set', family, table, name }, elements[0]!.key);
+  return found ? [{ ...set, elements: [found] }] : [];
+}
+
+function elementOf(
+  ruleset: NftReader,
+  { family, bytes }: IpAddress,
+  isOurs: (comment: string | undefined) => boolean,
+): NftElements[] {
+  const set = podSet('masquerade', family);
+  const found = ruleset.getElement(set, bytes);
+  if (!found || !isOurs(found.comment)) return [];
+  return [{ kind: 'elements', family: set.family, table: set.table, set: set.name, elements: [found] }];
+}

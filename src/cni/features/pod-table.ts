@@ -1,0 +1,38 @@
+import type { IpFamily } from '../../core/index.ts';
+import type { NftSet, SetRef, TableRef } from '../../netlink/index.ts';
+
+/*
+ * The nftables table behind ipMasq and portMappings. Its rules are fixed (pod-chains.ts); what belongs to an attachment are
+ * elements of its sets, each with a comment that names the attachment. `nft list table inet nodeplane-cni` shows all of it.
+ */
+
+export const POD_TABLE: TableRef = { kind: 'table', family: 'inet', name: 'nodeplane-cni' };
+
+/** What elements there are; each kind has a set for either family. */
+export type PodSetKind = 'masquerade' | 'ports' | 'address-ports' | 'hairpin';
+
+export const IP_FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
+
+/** Names one of the sets. */
+export function podSet(kind: PodSetKind, family: IpFamily): SetRef {
+  return { kind: 'set', family: POD_TABLE.family, table: POD_TABLE.name, name: `${kind}-${family.toLowerCase()}` };
+}
+
+/** All sets. */
+export const POD_SETS: readonly NftSet[] = IP_FAMILIES.flatMap((family): NftSet[] => {
+  const address = family === 'IPv4' ? 'ipv4_addr' : 'ipv6_addr';
+  return [
+    // Address of a pod -> the chain that decides about what it sends.
+    { ...podSet('masquerade', family), key: [address], data: 'verdict' },
+    // Protocol, port of the node -> address and port of the pod.
+    { ...podSet('ports', family), key: ['inet_proto', 'inet_service'], data: [address, 'inet_service'] },
+    // The same for mappings of one address of the node.
+    {
+      ...podSet('address-ports', family),
+      key: [address, 'inet_proto', 'inet_service'],
+      data: [address, 'inet_service'],
+    },
+    // Protocol, port of the node, address of the pod, and the clients that the pod's answers would not find back to.
+    { ...podSet('hairpin', family), key: ['inet_proto', 'inet_service', address, address], flags: ['interval'] },
+  ];
+});

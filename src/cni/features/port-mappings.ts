@@ -1,0 +1,157 @@
+import { isExists, isNotFound } from '../../core/index.ts';
+import { getLink, type Netlink, type NftElement, type NftElements, type NftRuleset } from '../../netlink/index.ts';
+import type { AttachmentKey } from '../attachment-key.ts';
+import { CNI_ERROR, CniError } from '../errors.ts';
+import type { PortMappingSettings } from '../feature-config.ts';
+import { writeSysctlIfPresent } from '../sysctls.ts';
+import type { AttachmentFeature } from './feature.ts';
+import { mappedPorts } from './mapped-port.ts';
+import { describeOwner, isOwnedBy, isStale, linkOf } from './owner-comment.ts';
+import { describePortKey, mappedPortOf, portElements } from './pod-elements.ts';
+import {
+  deletePodElements,
+  deletions,
+  hasPodTable,
+  listPodElements,
+  retried,
+  selectElements,
+  withRuleset,
+} from './pod-ruleset.ts';
+import { POD_TABLE, type PodSetKind } from './pod-table.ts';
+import { tableRepairs } from './table-repair.ts';
+import { endFlowsToPod, endOlderFlows } from './udp-flows.ts';
+import { withSubnets } from './wanted-attachment.ts';
+
+/** In the order in which they are emptied: first no new connection, then no masquerade. */
+const KINDS: readonly PodSetKind[] = ['ports', 'address-ports', 'hairpin'];
+
+/**
+ * portMappings: ports of the node that lead to a pod. A mapping is an element of a map, so its cost does not grow with
+ * their number, and two attachments cannot have the same port: the kernel refuses the second.
+ *
+ * A mapping for one address of the node beats one of the same port for all addresses, which may belong to somebody else.
+ */
+export const portMappings: AttachmentFeature = {
+  name: 'portmappings',
+
+  setUp({ key, config, ips, host, hostLink, bridge, undo }) {
+    const settings = config.features.portMappings!;
+    refuseConditions(settings);
+    const attachment = { key, config, ips: withSubnets(config, ips) };
+    const ports = mappedPorts(attachment);
+    if (ports.length === 0) return [];
+    undo.add('map ports', () => withRuleset((ruleset) => removePorts(ruleset, key)));
+    withRuleset((ruleset) => addPorts(ruleset, host, key, portElements(attachment)));
+    if (settings.snat && ports.some(({ family }) => family === 'IPv4')) {
+      // Lets packets from 127.0.0.1 out to the pods. Of a bridge it stays, because other pods may rely on it.
+      writeSysctlIfPresent(`net/ipv4/conf/${(bridge ?? hostLink).name}/route_localnet`, 1);
+    }
+    endOlderFlows(host, ports);
+    return [];
+  },
+
+  check({ key, config, ips }) {
+    return withRuleset((ruleset) => {
+      const present = listPodElements(ruleset, KINDS);
+      const problems = portElements({ key, config, ips: withSubnets(config, ips) }).flatMap((wanted) =>
+        wanted.elements.flatMap((element) => {
+          const found = findElement(present, wanted, element);
+          if (found && isOwnedBy(found.comment, key) && sameBytes(found.data, element.data)) return [];
+          const holder = found && !isOwnedBy(found.comment, key) ? `; it leads to ${describeOwner(found.comment)}` : '';
+          return [`${describePortKey(wanted, element)} does not lead to the pod${holder}`];
+        }),
+      );
+      if (tableRepairs(ruleset).length === 0) return [...new Set(problems)];
+      return [...new Set(problems), `Rules of nftables table "${POD_TABLE.name}" are missing or were changed`];
+    });
+  },
+
+  tearDown({ key }) {
+    withRuleset((ruleset) => {
+      if (hasPodTable(ruleset)) removePorts(ruleset, key);
+    });
+  },
+
+  collect({ network, valid }) {
+    withRuleset((ruleset) => {
+      const gone = deletePodElements(ruleset, KINDS, (comment) => isStale(comment, network, valid));
+      endFlowsToPod(gone.flatMap(mappedPortOf));
+    });
+  },
+};
+
+/** Adds an attachment's elements, in the place of what it may have left. Throws CniError 103 naming who has a port. */
+function addPorts(ruleset: NftRuleset, host: Netlink, key: AttachmentKey, wanted: readonly NftElements[]): void {
+  // Refused because of what came or went since it was listed: the next listing tells.
+  retried(
+    (error) => isExists(error) || isNotFound(error),
+    () => {
+      const present = listPodElements(ruleset, KINDS);
+      const replaced = holdersOf(present, wanted).filter((holder) => isGone(host, key, holder));
+      ruleset.commit([
+        ...tableRepairs(ruleset),
+        ...deletions(
+          selectElements(
+            present,
+            (comment) => isOwnedBy(comment, key) || replaced.some((by) => by.comment === comment),
+          ),
+        ),
+        ...wanted.map((object) => ({ operation: 'create', object }) as const),
+      ]);
+    },
+  );
+}
+
+/** An attachment that has a port somebody wants. */
+interface PortHolder {
+  readonly comment: string | undefined;
+  /** The port, in words. */
+  readonly port: string;
+}
+
+function holdersOf(present: readonly NftElements[], wanted: readonly NftElements[]): PortHolder[] {
+  return wanted.flatMap((set) =>
+    set.elements.flatMap((element) => {
+      const found = findElement(present, set, element);
+      return found ? [{ comment: found.comment, port: describePortKey(set, element) }] : [];
+    }),
+  );
+}
+
+/** Whether a holder is this attachment itself, or one whose link vanished with its namespace. Throws CniError 103. */
+function isGone(host: Netlink, key: AttachmentKey, { comment, port }: PortHolder): boolean {
+  if (isOwnedBy(comment, key)) return true;
+  const link = linkOf(comment);
+  if (link !== undefined && !getLink(host, { name: link })) return true;
+  throw new CniError(CNI_ERROR.HOST_PORT_IN_USE, `${port} is in use by ${describeOwner(comment)}`);
+}
+
+function removePorts(ruleset: NftRuleset, key: AttachmentKey): void {
+  const gone = deletePodElements(ruleset, KINDS, (comment) => isOwnedBy(comment, key));
+  // Later packets of a flow do not ask the maps again.
+  endFlowsToPod(gone.flatMap(mappedPortOf));
+}
+
+function refuseConditions({ conditionsV4, conditionsV6 }: PortMappingSettings): void {
+  for (const [key, words] of Object.entries({ conditionsV4, conditionsV6 })) {
+    if (words.length === 0) continue;
+    throw new CniError(
+      CNI_ERROR.UNSUPPORTED_FIELD,
+      `Key "${key}" has the unsupported value ${JSON.stringify(words)}, remove it, or chain the reference portmap plugin`,
+    );
+  }
+}
+
+function findElement(
+  present: readonly NftElements[],
+  { set }: NftElements,
+  element: NftElement,
+): NftElement | undefined {
+  return present
+    .find((other) => other.set === set)
+    ?.elements.find(({ key, keyEnd }) => sameBytes(key, element.key) && sameBytes(keyEnd, element.keyEnd));
+}
+
+function sameBytes(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  return Buffer.compare(a ?? new Uint8Array(), b ?? new Uint8Array()) === 0;
+}

@@ -1,0 +1,28 @@
+import { type Cidr, cidrContains } from '../../core/index.ts';
+import type { AttachmentKey } from '../attachment-key.ts';
+import type { NetworkConfig } from '../config.ts';
+import type { ResultIp } from '../result.ts';
+
+/** An attachment as far as its elements and rules in nftables depend on it. */
+export interface WantedAttachment {
+  readonly key: AttachmentKey;
+  readonly config: Pick<NetworkConfig, 'mode' | 'features'>;
+  /** The pod's addresses with the prefix of their subnet, also in mode `routed` (`withSubnets`). */
+  readonly ips: readonly { readonly address: Cidr }[];
+}
+
+/**
+ * The addresses of a pod with the prefix of the subnet they were taken from. A routed pod's own have full length, which is
+ * all that is known of them when another plugin manages the addresses.
+ */
+export function withSubnets(
+  { mode, ipam }: Pick<NetworkConfig, 'mode' | 'ipam'>,
+  ips: readonly Pick<ResultIp, 'address'>[],
+): { readonly address: Cidr }[] {
+  if (mode === 'bridge' || ipam.kind !== 'native') return ips.map(({ address }) => ({ address }));
+  const subnets = ipam.config.rangeSets.flat().map(({ subnet }) => subnet);
+  return ips.map(({ address: { address, prefixLength } }) => {
+    const subnet = subnets.find((cidr) => cidrContains(cidr, address));
+    return { address: { address, prefixLength: subnet?.prefixLength ?? prefixLength } };
+  });
+}

@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { uptime } from 'node:os';
+
+/** A run of the kernel. Pods do not outlive it, files do. */
+export interface Boot {
+  /** The kernel's random name for it. */
+  readonly id: string;
+  /** When it began, in milliseconds since 1970 by today's clock. */
+  readonly startedMs: number;
+}
+
+/** The present run. */
+export function currentBoot(): Boot {
+  return {
+    id: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+    startedMs: Date.now() - uptime() * 1000,
+  };
+}

@@ -1,0 +1,116 @@
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { removeAll } from '../namespace.ts';
+import { createFeatureWorld, type FeaturePod, type FeatureWorld, mapping } from './feature-world.ts';
+
+const NET = { firewall: true, ipMasq: true };
+
+let world: FeatureWorld;
+
+beforeEach(async () => {
+  world = createFeatureWorld();
+  await world.outside.serve({ port: 80 });
+});
+
+afterEach(removeAll);
+afterAll(removeAll);
+
+function iptables(...args: string[]): string {
+  return world.node.namespace.run('iptables-nft', ...args);
+}
+
+async function reachesOutside(pod: FeaturePod): Promise<string> {
+  return (await pod.connect({ ip: world.outside.ip(), port: 80 }, { timeoutMs: 500 })).kind;
+}
+
+describe('a FORWARD chain of iptables-nft that drops', () => {
+  it('lets pods through, both ways, and iptables shows the rules', async () => {
+    iptables('-P', 'FORWARD', 'DROP');
+    world.node.namespace.run('ip6tables-nft', '-P', 'FORWARD', 'DROP');
+    const before = iptables('-S');
+    const blocked = await world.addPod('blocked', { ipMasq: true });
+    expect(await reachesOutside(blocked)).toBe('timeout');
+
+    const pod = await world.addPod('pod', { ...NET, ...mapping({ hostPort: 8080, containerPort: 80 }) });
+    expect(await reachesOutside(pod)).toBe('answered');
+    await pod.serve({ port: 80 });
+    for (const ip of world.nodeHost.ips) {
+      expect(await world.outside.connect({ ip, port: 8080 })).toMatchObject({ kind: 'answered', by: 'pod' });
+    }
+    expect(iptables('-S').split('\n')).toEqual(
+      expect.arrayContaining([
+        '-A FORWARD -m comment --comment "pods of nodeplane-cni" -j NODEPLANE-FORWARD',
+        '-A NODEPLANE-FORWARD -s 10.244.1.0/24 -m comment --comment "nodeplane-cni net" -j ACCEPT',
+        '-A NODEPLANE-FORWARD -d 10.244.1.0/24 -m comment --comment "nodeplane-cni net" -j ACCEPT',
+      ]),
+    );
+    const written = iptables('-S');
+    const second = await world.addPod('second', NET);
+    expect(iptables('-S')).toBe(written);
+
+    await world.del(second, NET);
+    await world.del(blocked, NET);
+    expect(iptables('-S')).toBe(written);
+    await world.del(pod, NET);
+    expect(iptables('-S')).toBe(before);
+  });
+
+  it('keeps what refuses for a reason before ours, and ours before a refusal of everything', async () => {
+    iptables('-A', 'FORWARD', '-d', '192.0.2.2', '-p', 'tcp', '--dport', '80', '-j', 'DROP');
+    iptables('-A', 'FORWARD', '-j', 'REJECT');
+    const pod = await world.addPod('pod', NET);
+    expect(iptables('-S', 'FORWARD').trim().split('\n').slice(1)).toEqual([
+      expect.stringContaining('-p tcp -m tcp --dport 80 -j DROP'),
+      expect.stringContaining('-j NODEPLANE-FORWARD'),
+      expect.stringContaining('-j REJECT'),
+    ]);
+    expect(await reachesOutside(pod)).toBe('timeout');
+    iptables('-D', 'FORWARD', '1');
+    expect(await reachesOutside(pod)).toBe('answered');
+  });
+
+  it('is checked, and admits pods again with the next ADD after a flush', async () => {
+    iptables('-P', 'FORWARD', 'DROP');
+    const pod = await world.addPod('pod', NET);
+    const check = () => world.call('CHECK', pod.namespace, { ...NET, prevResult: pod.result });
+    expect(await check()).toMatchObject({ status: 0 });
+    iptables('-F', 'FORWARD');
+    expect((await check()).json?.msg).toContain('Chain FORWARD of the IPv4 filter table does not admit the pod');
+    expect(await reachesOutside(pod)).toBe('timeout');
+    await world.addPod('second', NET);
+    expect(await reachesOutside(pod)).toBe('answered');
+  });
+});
+
+describe('what drops and cannot be changed', () => {
+  it('is reported', async () => {
+    const { namespace } = world.node;
+    namespace.run('iptables-legacy', '-P', 'FORWARD', 'DROP');
+    namespace.run(
+      'nft',
+      'add table inet site; add chain inet site passing { type filter hook forward priority 0; policy drop; }',
+    );
+    const pod = await world.addPod('probe');
+    await world.del(pod);
+    const outcome = await world.call('ADD', pod.namespace, NET);
+    expect(outcome).toMatchObject({ status: 0 });
+    expect(outcome.stderr).toContain(
+      'Chain "passing" of the nftables table "inet site" drops what it does not accept itself',
+    );
+    expect(outcome.stderr).toContain('Legacy iptables (IPv4) has a filter table, which cannot be changed by netlink');
+  });
+
+  it('is nothing on a node without firewall, where no rule is made', async () => {
+    const pod = await world.addPod('probe');
+    await world.del(pod);
+    const outcome = await world.call('ADD', pod.namespace, { firewall: true });
+    expect(outcome).toMatchObject({ status: 0, stderr: '' });
+    expect(world.node.namespace.run('nft', 'list', 'ruleset')).toBe('');
+  });
+
+  it('is no reason to take a policy for another', async () => {
+    const pod = await world.addPod('probe');
+    await world.del(pod);
+    const outcome = await world.call('ADD', pod.namespace, { ingressPolicy: 'isolated' });
+    expect(outcome.json).toMatchObject({ code: 2, msg: expect.stringContaining('"ingressPolicy"') });
+  });
+});

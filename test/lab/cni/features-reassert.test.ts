@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  attachmentKey,
+  type ContainerId,
+  type InterfaceName,
+  type NetworkName,
+  reassertFeatures,
+  type WantedAttachment,
+} from '../../../src/cni/index.ts';
+import { parseAddressWithPrefix } from '../../../src/core/index.ts';
+import { Nftables } from '../../../src/netlink/index.ts';
+import { inNetns } from '../../../src/sys/index.ts';
+import { removeAll } from '../namespace.ts';
+import { createFeatureWorld, type FeaturePod, type FeatureWorld, mapping } from './feature-world.ts';
+
+const NET = { ipMasq: true, firewall: true, ...mapping({ hostPort: 8080, containerPort: 80 }) };
+
+let world: FeatureWorld;
+let pod: FeaturePod;
+let ruleset: Nftables;
+
+beforeEach(async () => {
+  world = createFeatureWorld();
+  await world.outside.serve({ port: 80 });
+  pod = await world.addPod('web', NET);
+  await pod.serve({ port: 80 });
+  ruleset = inNetns(world.node.namespace.path, () => Nftables.open());
+});
+
+afterEach(() => {
+  ruleset?.close();
+  removeAll();
+});
+
+/** What a record of the pod's ADD would tell. */
+function wanted(): WantedAttachment {
+  const key = attachmentKey('net' as NetworkName, {
+    containerId: pod.namespace.name as ContainerId,
+    ifname: 'eth0' as InterfaceName,
+  });
+  const portMappings = {
+    mappings: [{ hostPort: 8080, containerPort: 80, protocol: 'tcp', hostIp: undefined }],
+    snat: true,
+    masqAll: false,
+    markMasqBit: 13,
+    conditionsV4: [],
+    conditionsV6: [],
+  } as const;
+  return {
+    key,
+    config: {
+      mode: 'bridge',
+      features: { ipMasq: true, portMappings, bandwidth: undefined, firewall: { ingressPolicy: 'open' } },
+    },
+    ips: pod.result.ips!.map(({ address }) => ({ address: parseAddressWithPrefix(address) })),
+  };
+}
+
+async function works(): Promise<readonly [string, string]> {
+  const inwards = await world.outside.connect({ ip: '192.0.2.1', port: 8080 }, { timeoutMs: 500 });
+  const outwards = await pod.connect({ ip: '192.0.2.2', port: 80 }, { timeoutMs: 500 });
+  return [inwards.kind, outwards.kind];
+}
+
+describe('reassertFeatures', () => {
+  it('changes nothing while all is there', async () => {
+    const before = ruleset.generation();
+    expect(await reassertFeatures(ruleset, [wanted()])).toEqual({
+      structureRepaired: false,
+      elementsAdded: 0,
+      admissionRepaired: false,
+      conflicts: [],
+    });
+    expect(ruleset.generation()).toBe(before);
+  });
+
+  it('brings all back after an outside flush of the ruleset', async () => {
+    const table = world.table();
+    expect(await works()).toEqual(['answered', 'answered']);
+    world.node.namespace.run('nft', 'flush', 'ruleset');
+    expect(await works()).toEqual(['refused', 'timeout']);
+    const repaired = await reassertFeatures(ruleset, [wanted()]);
+    expect(repaired).toMatchObject({ structureRepaired: true, elementsAdded: 7, conflicts: [] });
+    expect(await works()).toEqual(['answered', 'answered']);
+    expect(world.table()).toBe(table);
+    await world.del(pod);
+    expect(world.table()).not.toContain(pod.namespace.name);
+  });
+
+  it('brings back what is missing of it, and says what somebody else has', async () => {
+    const { namespace } = world.node;
+    const table = 'inet nodeplane-cni'.split(' ');
+    namespace.run('nft', 'delete', 'element', ...table, 'ports-ipv4', '{ tcp . 8080 }');
+    namespace.run('nft', 'delete', 'element', ...table, 'ports-ipv6', '{ tcp . 8080 }');
+    namespace.run('nft', 'add', 'element', ...table, 'ports-ipv6', '{ tcp . 8080 comment "mine" : fd00::1 . 80 }');
+    expect(await reassertFeatures(ruleset, [wanted()])).toMatchObject({
+      structureRepaired: false,
+      elementsAdded: 1,
+      conflicts: [expect.stringContaining('An element of set "ports-ipv6"')],
+    });
+    expect((await works())[0]).toBe('answered');
+  });
+
+  it("brings back the passage through iptables' FORWARD", async () => {
+    world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
+    expect(await works()).toEqual(['timeout', 'timeout']);
+    expect(await reassertFeatures(ruleset, [wanted()])).toMatchObject({ admissionRepaired: true, elementsAdded: 0 });
+    expect(await works()).toEqual(['answered', 'answered']);
+  });
+});

@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { createNamespace, own } from '../namespace.ts';
+import type { ServedNode } from './served-node.ts';
+
+/** Keeps every ADD of the node at its reservation, until the function it returns is called. */
+export async function holdReservations(served: ServedNode): Promise<() => void> {
+  // The network's directory comes with its first pod.
+  const first = createNamespace('first');
+  expect(await served.call('ADD', first)).toMatchObject({ status: 0 });
+  expect(await served.call('DEL', first)).toMatchObject({ status: 0 });
+  const lock = join(served.dataDir, 'nodeplane', 'lock');
+  const holder = spawn('flock', ['--no-fork', lock, 'sh', '-c', 'echo held; exec sleep 60'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const release = own(() => void holder.kill('SIGKILL'));
+  await new Promise((resolve) => holder.stdout.once('data', resolve));
+  return release;
+}
+
+/** Whether a process has the lock of the reservations open, which is the case while it waits for it. */
+export function waitsForReservations(pid: number): boolean {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).some((descriptor) => {
+    try {
+      return readlinkSync(join(folder, descriptor)).endsWith('/nodeplane/lock');
+    } catch {
+      return false; // closed meanwhile
+    }
+  });
+}
