@@ -1,0 +1,3 @@
+import { testTraffic } from './traffic.ts';
+
+testTraffic('ipvs');
