@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Agent, createLab, type Host, type LabNode, type Pod, removeAll, tally } from '../lab/lab.ts';
-import { PATIENCE } from '../lab/patience.ts';
+import { PATIENCE, patient } from '../lab/patience.ts';
 import { describeMode, type ModeName } from './modes.ts';
 
 // What time does to connections: syncs, restarts, endpoints that come and go, affinity that runs out.
@@ -124,6 +124,8 @@ endpoints: [${pods.map((pod) => `{ addresses: [${pod.ip()}] }`).join(', ')}]
         await expect.poll(ask).toBe('refused');
         await change('udp', [web[2]!]);
         await expect.poll(ask).toBe('web-3');
+        // IPVS has a table of its own, in which such a flow ends by itself.
+        if (mode === 'ipvs') return;
         expect(await agent.metrics()).toMatch(
           /kubeproxy_conntrack_reconciler_deleted_entries_total\{ip_family="IPv4"\} [1-9]/,
         );
@@ -134,7 +136,7 @@ endpoints: [${pods.map((pod) => `{ addresses: [${pod.ip()}] }`).join(', ')}]
       it('comes back, without anybody asking', async () => {
         node.namespace.run(...destroy);
         expect(await who(VIP.plain)).not.toMatch(/^web/);
-        await expect.poll(() => who(VIP.plain), { timeout: 10_000 }).toMatch(/^web/);
+        await expect.poll(() => who(VIP.plain), { timeout: patient(10_000) }).toMatch(/^web/);
         expect(await agent.metrics()).toMatch(/nodeplane_drift_repaired_total\{ip_family="IPv4"\} [1-9]/);
       });
     });
