@@ -68,19 +68,19 @@ it('loses no address and no link when it is killed again and again while pods co
   const before = traces();
   let busy = true;
   const kills = (async () => {
-    for (let kill = 0; kill < 4 && busy; kill++) {
+    for (let kill = 0; kill < 3 && busy; kill++) {
       await agent.kill();
       await restart();
     }
   })();
-  const names = Array.from({ length: 24 }, (_, index) => `pod-${index}`);
+  const names = Array.from({ length: 16 }, (_, index) => `pod-${index}`);
   const pods = await eightAtATime(names.map((name) => () => runPodPersistently(containerd, name)));
   const addresses = pods.flatMap(({ ips }) => ips);
-  expect(new Set(addresses).size).toBe(48);
-  await eightAtATime(pods.slice(0, 12).map((pod) => () => pod.remove()));
+  expect(new Set(addresses).size).toBe(32);
+  await eightAtATime(pods.slice(0, 8).map((pod) => () => pod.remove()));
   busy = false;
   await kills;
-  const kept = pods.slice(12).flatMap(({ ips }) => ips);
+  const kept = pods.slice(8).flatMap(({ ips }) => ips);
   await expect.poll(() => reservationsOf(containerd.enclosure)).toEqual([...kept].sort());
   const outcomes = await Promise.all(kept.map((ip) => node.connect({ ip, port: 9 })));
   expect(outcomes.map(({ kind }) => kind)).toEqual(kept.map(() => 'refused'));

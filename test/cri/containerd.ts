@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { LabNode } from '../lab/lab.ts';
 import { own } from '../lab/namespace.ts';
+import { patient } from '../lab/patience.ts';
 import { type CriClient, connectCri, type RuntimeCondition } from './cri-client.ts';
 import { createEnclosure, type Enclosure } from './enclosure.ts';
 import { createImageArchive, IMAGE } from './image.ts';
@@ -26,7 +27,7 @@ export interface Containerd {
   start(): Promise<void>;
 }
 
-const WAIT_MS = 30_000;
+const WAIT_MS = patient(30_000);
 const UNPACKED = fileURLToPath(new URL('../../.cache/containerd', import.meta.url));
 
 /** Starts containerd on a node and gives it the image. @throws with the end of its log when it does not come up */

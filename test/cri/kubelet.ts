@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Containerd } from './containerd.ts';
 import { type CriPod, type PodSettings, runPod } from './pod.ts';
 
-const MAX_ATTEMPTS = 50;
+const MAX_ATTEMPTS = 100;
 const RETRY_MS = 200;
 
 /** As a kubelet makes and removes pods: several at once, each by one worker. Resolves to the results in order. */
