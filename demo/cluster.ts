@@ -25,7 +25,10 @@ export interface Cluster {
   readonly client: Pod;
   /** A machine on the node's network that is not part of the cluster. */
   readonly outside: Host;
-  readonly agent: Agent;
+  /** The agent that runs now. */
+  agent: Agent;
+  /** Stops it and starts another with these flags. */
+  restartAgent(flags: readonly string[]): Promise<void>;
   /** The copy of demo/manifests/ that the agent follows. */
   readonly manifests: string;
 }
@@ -58,9 +61,17 @@ export async function buildCluster(screen: Screen, options: { readonly keep: boo
   screen.done('web-1, web-2, web-3 and client attached by nodeplane-cni as 10-nodeplane.conflist says');
 
   screen.doing('Starting the agent');
-  const agent = await node.startAgent({ manifests, detached: options.keep });
+  const start = (flags: readonly string[]) => node.startAgent({ manifests, flags, detached: options.keep });
+  const cluster: Cluster = {
+    ...{ node, webPods, client, outside, manifests },
+    agent: await start([]),
+    async restartAgent(flags) {
+      await cluster.agent.stop();
+      cluster.agent = await start(flags);
+    },
+  };
   screen.done('nodeplane agent follows the manifests, first sync done');
-  return { node, webPods, client, outside, agent, manifests };
+  return cluster;
 }
 
 /**

@@ -51,14 +51,13 @@ function explain(screen: Screen, { node, client, outside, agent, manifests }: Cl
       ? `curl http://${ip}${port === 80 ? '' : `:${port}`}`
       : `bash -c 'exec 3<>/dev/tcp/${ip}/${port}; echo >&3; head -1 <&3'`;
   const within = (namespace: string, command: string) => `ip netns exec ${namespace} ${command}`;
-  const variant = node.iptablesSave('nft').includes('KUBE-SERVICES') ? 'nft' : 'legacy';
   const nodeplane = join(dirname(fileURLToPath(import.meta.url)), 'nodeplane');
   const nearby = relative(process.cwd(), nodeplane);
   const entries = [
     ['Ask the Service, from the client pod:', within(client.namespace.name, fetch(WEB_SERVICE.ip, WEB_SERVICE.port))],
     ['Ask the NodePort, from outside:', within(outside.namespace.name, fetch(node.ip(), WEB_SERVICE.nodePort))],
     ['Be refused:', within(client.namespace.name, fetch(EMPTY_SERVICE.ip, EMPTY_SERVICE.port))],
-    ['See the rules:', within(node.namespace.name, `iptables-${variant}-save -t nat`)],
+    ['See the rules:', within(node.namespace.name, 'nft list table ip nodeplane')],
     ['Change something, and watch what the agent does:', `$EDITOR ${manifests}/web-endpoints.yaml`],
     ['', `tail -f ${agent.logFile}`],
     ['Remove it all:', `${nearby.startsWith('..') ? nodeplane : nearby} demo --remove`],

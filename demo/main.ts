@@ -8,6 +8,7 @@ import { ClaimFailed } from './claim.ts';
 import { buildCluster } from './cluster.ts';
 import { showEndpointRemoval } from './endpoint-removal.ts';
 import { keepUp, servePods } from './keep.ts';
+import { showModeSwitch } from './mode-switch.ts';
 import { showNoEndpoints } from './no-endpoints.ts';
 import { createScreen, type Screen } from './screen.ts';
 import { FOLDER, liveOwner, removeDemo, writeOwner } from './state.ts';
@@ -48,6 +49,7 @@ async function show(screen: Screen, keep: boolean): Promise<number> {
     await showBalancing(screen, cluster);
     await showEndpointRemoval(screen, cluster);
     await showNoEndpoints(screen, cluster);
+    await showModeSwitch(screen, cluster);
     if (keep) {
       await keepUp(screen, cluster);
       return 0;
