@@ -3,6 +3,7 @@ export { type Clock, systemClock, type Timer } from './clock.ts';
 export { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 export {
   describeErrno,
+  type ErrnoMeaning,
   type ErrorFacts,
   errorText,
   isExists,

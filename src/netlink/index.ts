@@ -44,14 +44,26 @@ export {
   walkFlows,
 } from './netfilter/conntrack.ts';
 export { decodeFlow, type Flow, type FlowDirection, type FlowFilter } from './netfilter/flow.ts';
-export { addMember, deleteMember, listMembers, type SetMember } from './netfilter/ipset/member.ts';
+export {
+  getIpsetProtocol,
+  getSetTypeRevision,
+  type IpsetProtocol,
+} from './netfilter/ipset/capabilities.ts';
+export {
+  addMember,
+  addMembers,
+  deleteMember,
+  deleteMembers,
+  listMembers,
+  type SetMember,
+} from './netfilter/ipset/member.ts';
 export {
   deleteIpSet,
   flushIpSet,
-  getSetTypeRevision,
   type IpSet,
   listIpSets,
   newIpSet,
+  renameIpSet,
   swapIpSets,
 } from './netfilter/ipset/set.ts';
 // nf_tables.

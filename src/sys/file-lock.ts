@@ -7,7 +7,9 @@ const O_CREAT = 0o100;
 const O_CLOEXEC = 0o2000000;
 const LOCK_EX = 2;
 const LOCK_NB = 4;
-const POLL_MS = 5;
+/** Mostly the holder is gone at once; then it pays to look soon. */
+const SHORTEST_POLL_MS = 0.1;
+const LONGEST_POLL_MS = 5;
 
 /** How to take a lock. */
 export interface FileLockOptions {
@@ -30,6 +32,7 @@ export function withFileLock<T>(path: string, fn: () => T, options: FileLockOpti
   const fd = c.open(path, mode | O_CLOEXEC, 0o600);
   try {
     const deadline = Date.now() + timeoutMs;
+    let pollMs = SHORTEST_POLL_MS;
     while (!tryLock(fd)) {
       if (Date.now() >= deadline) {
         throw new NodeplaneError(
@@ -40,7 +43,8 @@ export function withFileLock<T>(path: string, fn: () => T, options: FileLockOpti
           },
         );
       }
-      sleepSync(POLL_MS);
+      sleepSync(pollMs);
+      pollMs = Math.min(2 * pollMs, LONGEST_POLL_MS);
     }
     return fn();
   } finally {

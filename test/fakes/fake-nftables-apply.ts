@@ -64,7 +64,9 @@ function add(state: RulesetState, object: NftObject, exclusive: boolean): void {
   else addRule(tableOf(state, object), object, 'after');
 }
 
+/** The table of what is destroyed must be there. */
 function destroy(state: RulesetState, object: NftRef): void {
+  if (object.kind !== 'table') tableOf(state, object);
   try {
     remove(state, object, true);
   } catch (error) {
@@ -298,12 +300,13 @@ function remove(state: RulesetState, object: NftRef, lenient: boolean): void {
 function removeNamed(table: TableState, object: ChainRef | SetRef | CounterRef): void {
   const named: Map<string, unknown> = { chain: table.chains, set: table.sets, counter: table.counters }[object.kind];
   if (!named.has(object.name)) throw new Refused(ENOENT);
+  // Also by a rule of its own, which would go with it.
+  if (isReferred(table, object.kind, object.name)) throw new Refused(EBUSY);
   if (object.kind === 'chain') {
     const rules = table.rules.get(object.name)!;
     table.rules.delete(object.name);
     dropAnonymous(table, rules);
   }
-  if (isReferred(table, object.kind, object.name)) throw new Refused(EBUSY);
   named.delete(object.name);
   if (object.kind === 'set') table.elements.delete(object.name);
 }
@@ -326,7 +329,9 @@ function removeElements(table: TableState, { set, elements }: NftElements, lenie
     if (lenient) return;
     throw new Refused(ENOENT);
   }
+  const length = typeLength(table.sets.get(set)!.key);
   for (const [index, element] of elements.entries()) {
+    if (!element.catchAll && element.key.length !== length) throw new Refused(EINVAL, index);
     if (!held.delete(elementKey(element)) && !lenient) throw new Refused(ENOENT, index);
   }
 }

@@ -40,7 +40,8 @@ function shellCommand(words) {
  */
 async function run(command, { interactive, limitMinutes }) {
   // Written by the guest as it goes: `state` when it is up, `status` at the end.
-  const folder = mkdtempSync(join(cache, 'run-'));
+  removeAbandonedFolders();
+  const folder = mkdtempSync(join(cache, `run-${process.pid}-`));
   const consoleLog = join(folder, 'console.log');
   writeFileSync(join(folder, 'path'), `${tree}\n`);
   writeFileSync(join(folder, 'command'), script(command, interactive));
@@ -53,6 +54,14 @@ async function run(command, { interactive, limitMinutes }) {
     return 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** What runs that were killed have left. */
+function removeAbandonedFolders() {
+  for (const name of readdirSync(cache)) {
+    const pid = /^run-(\d+)-/.exec(name)?.[1];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) rmSync(join(cache, name), { recursive: true, force: true });
   }
 }
 

@@ -42,7 +42,6 @@ export const NFT_NAME_MAXLEN = 255;
 /** In bytes. */
 export const NFT_USERDATA_MAXLEN = 256;
 
-export const NFT_CHAIN_BASE = 1;
 export const NF_DROP = 0;
 export const NF_ACCEPT = 1;
 
@@ -72,10 +71,8 @@ export const NFT_PAYLOAD_CSUM_INET = 1;
 export const NFT_PAYLOAD_L4CSUM_PSEUDOHDR = 1;
 export const NFTA_FIB_F_PRESENT = 32;
 export const NFT_OBJECT_COUNTER = 1;
-export const NFT_REJECT_TCP_RST = 1;
 
-// <linux/netfilter/nf_nat.h>. The first two say which registers are given; the kernel sets them itself.
-export const NF_NAT_RANGE_MAP_IPS = 1;
+// <linux/netfilter/nf_nat.h>. The first says that a port is given.
 export const NF_NAT_RANGE_PROTO_SPECIFIED = 2;
 export const NF_NAT_RANGE_PROTO_RANDOM = 4;
 export const NF_NAT_RANGE_PERSISTENT = 8;

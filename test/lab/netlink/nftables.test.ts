@@ -84,12 +84,14 @@ describe('a rule', () => {
       lookup('endpoints', { to: 0 }),
       { kind: 'nat', type: 'dnat', family: 'ip', address: 0, port: 1 } as const,
     ];
+    // nft 1.0.6 aborts on a rule that writes into a map what it found in another, if it can tell: it cannot when the value
+    // is taken from its second field on, where it still sees what was there before.
     const affine = [
+      random(3, 1),
+      payload.daddr('IPv4', 2),
+      lookup('choices', { from: 1, to: 0 }),
       payload.saddr('IPv4', 4),
-      ...key,
-      random(3, 3),
-      lookup('endpoints', { to: 8 }),
-      { kind: 'dynset', operation: 'update', set: 'sticky', key: 4, data: 8, timeoutMs: 60_000 } as const,
+      { kind: 'dynset', operation: 'update', set: 'sticky', key: 4, data: 1, timeoutMs: 60_000 } as const,
     ];
     nft.commit([
       add({
@@ -97,6 +99,11 @@ describe('a rule', () => {
         key: ['ipv4_addr', 'inet_proto', 'inet_service', 'mark'],
         data: ['ipv4_addr', 'inet_service'],
         comment: 'endpoints',
+      }),
+      add({
+        ...set('choices'),
+        key: ['mark', 'ipv4_addr'],
+        data: ['inet_proto', 'ipv4_addr', 'inet_service'],
       }),
       add({
         ...set('sticky'),
@@ -117,7 +124,7 @@ describe('a rule', () => {
     ]);
     const text = listing();
     expect(text).toContain('dnat ip to ip daddr . meta l4proto . th dport . numgen random mod 3 map @endpoints');
-    expect(text).toMatch(/update @sticky \{ ip saddr timeout 1m : .*map @endpoints \}/);
+    expect(text).toContain('update @sticky { ip saddr timeout 1m : numgen random mod 3 . ip daddr }');
     expect(text).toContain('10.96.0.1 . tcp . 80 . 0x00000002 comment "shop/web:http" : 10.1.0.1 . 8080');
     const [first, second] = nft.listRules({ kind: 'chain', ...T, name: 'lb-3' });
     expect(first!.expressions.map(expressionKey)).toEqual(affine.map(expressionKey));

@@ -22,35 +22,21 @@ const COMMON: readonly (readonly [name: string, text: string])[] = [
   ['IPSET_ERR_SKBINFO', 'the set was made without marks (skbinfo)'],
 ];
 
-/** From IPSET_ERR_TYPE_SPECIFIC on; ip_set_hash.h. */
-const OF_HASHES: typeof COMMON = [
-  ['IPSET_ERR_HASH_FULL', 'the set is full'],
-  ['IPSET_ERR_HASH_ELEM', 'such a member (0.0.0.0, ::) is not possible'],
+/** From IPSET_ERR_TYPE_SPECIFIC on: each kind of set counts its own. The names are those of ip_set_hash.h. */
+const OF_TYPES: typeof COMMON = [
+  ['IPSET_ERR_HASH_FULL', 'the set is full, or (bitmaps) the member lies outside its range'],
+  ['IPSET_ERR_HASH_ELEM', 'such a member is not possible, or (bitmaps) the range is too large'],
   ['IPSET_ERR_INVALID_PROTO', 'the protocol is not possible'],
   ['IPSET_ERR_MISSING_PROTO', 'the protocol is missing'],
   ['IPSET_ERR_HASH_RANGE_UNSUPPORTED', 'ranges are not possible'],
   ['IPSET_ERR_HASH_RANGE', 'the range is not possible'],
 ];
 
-/** From IPSET_ERR_TYPE_SPECIFIC on; ip_set_bitmap.h. */
-const OF_BITMAPS: typeof COMMON = [
-  ['IPSET_ERR_BITMAP_RANGE', 'the member lies outside the range of the set'],
-  ['IPSET_ERR_BITMAP_RANGE_SIZE', 'the range is too large'],
-];
-
 const IPSET_ERR_PRIVATE = 4096;
 const IPSET_ERR_TYPE_SPECIFIC = 4352;
 
 /** What the errnos of ipset mean that are no errnos elsewhere. */
-export const IPSET_ERRORS: ReadonlyMap<number, ErrnoMeaning> = meanings([...OF_HASHES.map(withBitmaps)]);
-
-function withBitmaps([name, text]: readonly [string, string], index: number): readonly [string, string] {
-  const bitmap = OF_BITMAPS[index];
-  return bitmap ? [`${name} or ${bitmap[0]}`, `${text}, or (bitmaps) ${bitmap[1]}`] : [name, text];
-}
-
-function meanings(ofTypes: typeof COMMON): ReadonlyMap<number, ErrnoMeaning> {
-  const numbered = (first: number, list: typeof COMMON) =>
-    list.map(([name, text], index) => [first + index, { name, text }] as const);
-  return new Map([...numbered(IPSET_ERR_PRIVATE + 1, COMMON), ...numbered(IPSET_ERR_TYPE_SPECIFIC, ofTypes)]);
-}
+export const IPSET_ERRORS: ReadonlyMap<number, ErrnoMeaning> = new Map([
+  ...COMMON.map(([name, text], index) => [IPSET_ERR_PRIVATE + 1 + index, { name, text }] as const),
+  ...OF_TYPES.map(([name, text], index) => [IPSET_ERR_TYPE_SPECIFIC + index, { name, text }] as const),
+]);

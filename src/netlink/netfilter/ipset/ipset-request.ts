@@ -3,6 +3,7 @@ import type { NetlinkRequest } from '../../message.ts';
 import { IPSET_ATTRIBUTES, IPSET_CMD, IPSET_PROTOCOL, NFNL_SUBSYS_IPSET } from '../../uapi/ip-set.ts';
 import { NFNETLINK_V0, nfgenmsg, nfnlType } from '../../uapi/nfnetlink.ts';
 import { AF_INET } from '../../uapi/rtnetlink.ts';
+import { IPSET_ERRORS } from './errors.ts';
 
 /** A message of the ipset subsystem. */
 export function ipsetRequest(
@@ -16,6 +17,7 @@ export function ipsetRequest(
     flags,
     operation,
     object,
+    ownErrors: IPSET_ERRORS,
     payload: encodeBody(nfgenmsg, { nfgen_family: AF_INET, version: NFNETLINK_V0 }, IPSET_ATTRIBUTES, {
       IPSET_ATTR_PROTOCOL: IPSET_PROTOCOL,
       ...attributes,

@@ -4,7 +4,13 @@ import { decodeError } from '../../decode-error.ts';
 import type { NetlinkRequest } from '../../message.ts';
 import type { Netlink } from '../../netlink.ts';
 import { familyNumber, ipFamilyOf } from '../../route/family.ts';
-import { IPSET_ATTRIBUTES, IPSET_FLAG_LIST_HEADER, IPSET_FLAG_WITH_SKBINFO, IPSET_SHAPE } from '../../uapi/ip-set.ts';
+import {
+  IPSET_ATTRIBUTES,
+  IPSET_FLAG_LIST_HEADER,
+  IPSET_FLAG_WITH_COMMENT,
+  IPSET_FLAG_WITH_SKBINFO,
+  IPSET_SHAPE,
+} from '../../uapi/ip-set.ts';
 import { NLM_F_CREATE, NLM_F_EXCL } from '../../uapi/netlink.ts';
 import { nfgenmsg } from '../../uapi/nfnetlink.ts';
 import { AF_UNSPEC } from '../../uapi/rtnetlink.ts';
@@ -24,6 +30,10 @@ export interface IpSet {
   readonly ports: readonly [first: number, last: number] | undefined;
   /** Members may carry firewall marks (extension skbinfo). */
   readonly marks: boolean;
+  /** Members may carry comments. @default false */
+  readonly comments?: boolean | undefined;
+  /** Members may time out: after so many seconds, if added without a time of their own; 0: never. @default none may */
+  readonly timeoutSeconds?: number | undefined;
 }
 
 /**
@@ -32,11 +42,13 @@ export interface IpSet {
  * @param revision of the type; see `getSetTypeRevision`
  */
 export function newIpSet(set: IpSet, revision: number): NetlinkRequest {
+  const flags = (set.marks ? IPSET_FLAG_WITH_SKBINFO : 0) | (set.comments ? IPSET_FLAG_WITH_COMMENT : 0);
   const shape = {
     IPSET_ATTR_PORT: set.ports?.[0],
     IPSET_ATTR_PORT_TO: set.ports?.[1],
     IPSET_ATTR_MAXELEM: set.maxElements,
-    IPSET_ATTR_CADT_FLAGS: set.marks ? IPSET_FLAG_WITH_SKBINFO : undefined,
+    IPSET_ATTR_TIMEOUT: set.timeoutSeconds,
+    IPSET_ATTR_CADT_FLAGS: flags === 0 ? undefined : flags,
   };
   const attributes = {
     IPSET_ATTR_SETNAME: set.name,
@@ -50,7 +62,8 @@ export function newIpSet(set: IpSet, revision: number): NetlinkRequest {
 
 /** Removes a set with its members. ENOENT when there is none; refused while a rule uses it. */
 export function deleteIpSet(name: string): NetlinkRequest {
-  return ipsetRequest('IPSET_CMD_DESTROY', `"${name}"`, { IPSET_ATTR_SETNAME: name });
+  // Without the flag newer kernels take "none" for an answer.
+  return ipsetRequest('IPSET_CMD_DESTROY', `"${name}"`, { IPSET_ATTR_SETNAME: name }, NLM_F_EXCL);
 }
 
 /** Removes the members of a set. ENOENT when there is none. */
@@ -63,6 +76,14 @@ export function swapIpSets(name: string, other: string): NetlinkRequest {
   return ipsetRequest('IPSET_CMD_SWAP', `"${name}" and "${other}"`, {
     IPSET_ATTR_SETNAME: name,
     IPSET_ATTR_TYPENAME: other,
+  });
+}
+
+/** Gives a set another name. ENOENT when there is none; refused while a rule uses it or the new name is taken. */
+export function renameIpSet(name: string, newName: string): NetlinkRequest {
+  return ipsetRequest('IPSET_CMD_RENAME', `"${name}" to "${newName}"`, {
+    IPSET_ATTR_SETNAME: name,
+    IPSET_ATTR_TYPENAME: newName,
   });
 }
 
@@ -83,29 +104,14 @@ export function decodeIpSet(payload: Uint8Array): IpSet {
   const { IPSET_ATTR_SETNAME: name, IPSET_ATTR_TYPENAME: type, IPSET_ATTR_DATA: data } = attributes;
   if (name === undefined || type === undefined) throw decodeError('IPSET_CMD_LIST', 'it has no name or no type');
   const shape = IPSET_SHAPE.decode(data ?? new Uint8Array());
-  const { IPSET_ATTR_PORT: first, IPSET_ATTR_PORT_TO: last } = shape;
+  const { IPSET_ATTR_PORT: first, IPSET_ATTR_PORT_TO: last, IPSET_ATTR_CADT_FLAGS: flags = 0 } = shape;
   return {
     ...{ name, type },
     family: ipFamilyOf(attributes.IPSET_ATTR_FAMILY ?? AF_UNSPEC),
     maxElements: shape.IPSET_ATTR_MAXELEM,
     ports: first === undefined || last === undefined ? undefined : [first, last],
-    marks: ((shape.IPSET_ATTR_CADT_FLAGS ?? 0) & IPSET_FLAG_WITH_SKBINFO) !== 0,
+    marks: (flags & IPSET_FLAG_WITH_SKBINFO) !== 0,
+    comments: (flags & IPSET_FLAG_WITH_COMMENT) !== 0,
+    timeoutSeconds: shape.IPSET_ATTR_TIMEOUT,
   };
-}
-
-/**
- * The newest revision of a type of set this kernel has; it loads the module if it can.
- *
- * @throws KernelError when there is no such type (an errno of ipset's own)
- */
-export function getSetTypeRevision(netlink: Netlink, type: string, family: IpFamily | undefined): number {
-  const request = ipsetRequest('IPSET_CMD_TYPE', `"${type}"`, {
-    IPSET_ATTR_TYPENAME: type,
-    IPSET_ATTR_FAMILY: family ? familyNumber(family) : AF_UNSPEC,
-  });
-  const payload = netlink.query(request);
-  nfgenmsg.decode(payload);
-  const { IPSET_ATTR_REVISION } = IPSET_ATTRIBUTES.decode(payload, nfgenmsg.size);
-  if (IPSET_ATTR_REVISION === undefined) throw decodeError('IPSET_CMD_TYPE', 'it has no IPSET_ATTR_REVISION');
-  return IPSET_ATTR_REVISION;
 }

@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import type { BatchTransport } from '../../transport.ts';
 import { type Batch, BatchEncoder } from './batch.ts';
 import { makeRoomFor, readAnswers } from './commit.ts';

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { isNotFound, NodeplaneError } from '../../../core/index.ts';
 import { debugBatchTransport } from '../../debug.ts';
 import type { NetlinkRequest } from '../../message.ts';
@@ -7,6 +8,7 @@ import type { BatchTransport } from '../../transport.ts';
 import { NETLINK_NETFILTER } from '../../uapi/netlink.ts';
 import { Committer } from './committer.ts';
 import { DumpQueue } from './dump-queue.ts';
+import { hasDuplicates } from './duplicates.ts';
 import type {
   ChainRef,
   CommitOptions,
@@ -27,6 +29,7 @@ import * as requests from './requests.ts';
 import type { NftRuleset } from './ruleset.ts';
 
 const ATTEMPTS = 6;
+const PAUSE_MS = 20;
 
 /** nf_tables of one network namespace, over netlink. */
 export class Nftables implements NftRuleset {
@@ -90,7 +93,12 @@ export class Nftables implements NftRuleset {
   }
 
   listElements(set: SetRef): NftElement[] {
-    return this.#list(requests.elementListing(set), decode.decodeElementList).flatMap(({ elements }) => elements);
+    const request = requests.elementListing(set);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const elements = this.#list(request, decode.decodeElementList).flatMap((part) => part.elements);
+      if (!hasDuplicates(elements)) return elements;
+    }
+    throw keptChanging(request);
   }
 
   async listElementsAsync(set: SetRef): Promise<NftElement[]> {
@@ -98,7 +106,9 @@ export class Nftables implements NftRuleset {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const before = this.generation();
       const elements = await this.#longReads.listElements(request);
-      if (this.generation() === before) return elements;
+      if (this.generation() === before && !hasDuplicates(elements)) return elements;
+      // A table that moves its elements is done in no time.
+      await setTimeout(PAUSE_MS * attempt);
     }
     throw keptChanging(request);
   }
@@ -154,7 +164,7 @@ export class Nftables implements NftRuleset {
 function keptChanging({ operation, object }: NetlinkRequest): NodeplaneError {
   return new NodeplaneError(
     'ERR_NETLINK_DUMP_INTERRUPTED',
-    `${operation} ${object}: the ruleset changed during each of ${ATTEMPTS} readings; try again`,
+    `${operation} ${object}: it changed during each of ${ATTEMPTS} readings; try again`,
     { facts: { operation, object } },
   );
 }

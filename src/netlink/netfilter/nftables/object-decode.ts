@@ -1,11 +1,11 @@
 // The objects in the payloads of nf_tables messages. Everything throws ERR_NETLINK_DECODE.
 
-import { decodeError } from '../../decode-error.ts';
 import {
   NF_DROP,
   NFT_DATA_VERDICT,
   NFT_EXPRESSIONS,
   NFT_OBJECT_COUNTER,
+  NFT_SET_MAP,
   NFTA_CHAIN,
   NFTA_GEN,
   NFTA_OBJ,
@@ -22,8 +22,6 @@ import { need, readBe64, readOptional64 } from './integers.ts';
 import type { BaseChain, NftChain, NftCounter, NftElements, NftFamily, NftRule, NftSet, NftTable } from './model.ts';
 import { FAMILIES, HOOKS, SET_FLAGS } from './names.ts';
 import { readComment, UDATA_SET_COMMENT } from './userdata.ts';
-
-const NFT_SET_MAP = 8;
 
 /** The family a message is about; undefined for those without a place in the model (bridge, arp, netdev). */
 export function decodeFamily(payload: Uint8Array): NftFamily | undefined {
@@ -153,12 +151,6 @@ export function decodeGeneration(payload: Uint8Array): {
     processId: a.NFTA_GEN_PROC_PID ?? 0,
     processName: a.NFTA_GEN_PROC_NAME ?? '',
   };
-}
-
-/** The generation a payload's header names: its lower 16 bits. */
-export function payloadGeneration(payload: Uint8Array): number {
-  if (payload.length < nfgenmsg.size) throw decodeError('nfgenmsg', `it has ${payload.length} bytes, expected 4`);
-  return nfgenmsg.decode(payload).res_id;
 }
 
 /** A field that is left out when there is nothing to say. */

@@ -1,0 +1,117 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Agent, createLab, type HeldConnection, type LabNode, type Pod, removeAll, tally } from '../lab/lab.ts';
+import { builtProgram } from '../lab/programs.ts';
+
+// An endpoint that goes under many open connections, across a restart of the agent; and what others have in IPVS.
+
+const VIP = '10.96.1.1';
+const TARGET = { ip: VIP, port: 80 };
+const OPEN = 200;
+
+const lab = createLab();
+const node: LabNode = lab.addNode({ name: 'node-1' });
+const manifests = join(lab.folder, 'manifests');
+let web: Pod[];
+let client: Pod;
+let agent: Agent;
+
+const start = () =>
+  node.startAgent({
+    manifests,
+    flags: ['--proxy-mode', 'ipvs', '--ipvs-min-sync-period', '0s', '--cluster-cidr', '10.244.0.0/16'],
+  });
+
+/** Writes the Service with these endpoints, and waits until the agent says that it is in the kernel. */
+async function change(pods: readonly Pod[]): Promise<void> {
+  const syncs = () => agent.logs().filter((line) => line.msg === 'Synced' && line.family === 'IPv4').length;
+  const before = syncs();
+  save(pods);
+  await expect.poll(syncs).toBeGreaterThan(before);
+}
+
+function save(pods: readonly Pod[]): void {
+  const objects = [
+    { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec: { clusterIP: VIP, ports: [{ port: 80 }] } },
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
+      addressType: 'IPv4',
+      ports: [{ name: '', port: 8080, protocol: 'TCP' }],
+      endpoints: pods.map((pod) => ({ addresses: [pod.ip()], nodeName: 'node-1' })),
+    },
+  ];
+  writeFileSync(join(manifests, '.new'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+  renameSync(join(manifests, '.new'), join(manifests, 'all.json'));
+}
+
+const destinations = () => node.namespace.run('ipvsadm', '-Ln', '-t', `${VIP}:80`);
+const serving = async () => {
+  const { answers, failures } = tally(await client.connectMany(TARGET, 24));
+  expect(failures).toEqual({});
+  return Object.keys(answers).sort();
+};
+
+beforeAll(async () => {
+  web = ['web-1', 'web-2'].map((name) => node.addPod(name));
+  client = node.addPod('client');
+  for (const pod of web) await pod.serve({ port: 8080 });
+  mkdirSync(manifests);
+  save(web);
+  node.namespace.run('ipvsadm', '-A', '-t', '192.168.50.1:6443', '-s', 'wrr');
+  node.namespace.run('ipvsadm', '-a', '-t', '192.168.50.1:6443', '-r', '192.168.50.77:6443', '-m');
+  agent = await start();
+});
+afterAll(async () => {
+  await agent.stop();
+  removeAll();
+});
+
+describe('an endpoint that goes', () => {
+  it(`lets ${OPEN} open connections finish and gets no new one, also across a restart, and is gone with the last`, async () => {
+    const held: HeldConnection[] = [];
+    while (held.length < OPEN) {
+      held.push(...(await Promise.all(Array.from({ length: 20 }, () => client.hold(TARGET, { timeoutMs: 10_000 })))));
+    }
+    const by = held.map(({ outcome }) => (outcome.kind === 'answered' ? outcome.by : outcome.kind));
+    expect(by.filter((name) => name === 'web-1')).toHaveLength(OPEN / 2);
+    const stillThere = async () => {
+      const outcomes = await Promise.all(held.map((connection) => connection.echo({ timeoutMs: 10_000 })));
+      return outcomes.map((outcome) => (outcome.kind === 'answered' ? outcome.by : outcome.kind));
+    };
+
+    await change([web[1]!]);
+    expect(await serving()).toEqual(['web-2']);
+    expect(await stillThere()).toEqual(by);
+
+    await agent.kill();
+    agent = await start();
+    expect(await serving()).toEqual(['web-2']);
+    expect(await stillThere()).toEqual(by);
+    expect(destinations()).toMatch(new RegExp(`${web[0]!.ip()}:8080 +Masq +0 +${OPEN / 2} `));
+
+    // The server's end closes too, and the kernel forgets in its own time: it is told to be quick.
+    node.namespace.run('ipvsadm', '--set', '900', '1', '300');
+    await Promise.all(held.map((connection) => connection.close()));
+    await expect.poll(destinations, { timeout: 180_000 }).not.toContain(`${web[0]!.ip()}:8080`);
+    expect(destinations()).toContain(`${web[1]!.ip()}:8080`);
+  });
+});
+
+describe('what somebody else has in IPVS', () => {
+  it('is left alone by the agent, and by the clean-up, which leaves nothing else', async () => {
+    expect(node.namespace.run('ipvsadm', '-Sn', '-n')).toContain('-a -t 192.168.50.1:6443 -r 192.168.50.77:6443 -m');
+    await agent.stop();
+    execFileSync('ip', ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), 'cleanup']);
+    expect(node.namespace.run('ipvsadm', '-Sn').trim().split('\n')).toEqual([
+      '-A -t 192.168.50.1:6443 -s wrr',
+      '-a -t 192.168.50.1:6443 -r 192.168.50.77:6443 -m -w 1',
+    ]);
+    expect(node.namespace.run('ipset', 'list', '-n')).toBe('');
+    expect(node.namespace.run('ip', '-o', 'link')).not.toContain('kube-ipvs0');
+    expect(node.iptablesSave('nft')).not.toContain('KUBE-');
+  });
+});

@@ -1,4 +1,0 @@
-import { testTraffic } from '../dataplane/traffic.ts';
-
-// Here because only the VM's kernel has IPVS.
-testTraffic('ipvs');
