@@ -2,9 +2,12 @@ import { removeAll } from '../test/lab/lab.ts';
 import { benchCni } from './cni.ts';
 import { benchFirstPacket } from './first-packet.ts';
 import { benchIncremental } from './incremental.ts';
+import { benchIpam } from './ipam.ts';
 import { benchIptables, benchIptablesNft5000 } from './iptables.ts';
+import { benchIpvs } from './ipvs.ts';
 import { benchManifestEdit } from './manifest-edit.ts';
 import { benchMemory } from './memory.ts';
+import { benchNftables } from './nftables.ts';
 import { benchScale } from './scale.ts';
 
 interface Benchmark {
@@ -17,12 +20,16 @@ interface Benchmark {
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   iptables: { run: benchIptables },
   'iptables-nft-5000': { run: benchIptablesNft5000, slow: true },
+  // Needs the VM's kernel.
+  ipvs: { run: benchIpvs, slow: true },
+  nftables: { run: benchNftables },
   incremental: { run: benchIncremental },
   'first-packet': { run: benchFirstPacket },
   'manifest-edit': { run: benchManifestEdit },
   scale: { run: benchScale },
   memory: { run: benchMemory },
   cni: { run: benchCni },
+  ipam: { run: benchIpam },
 };
 
 async function main(names: readonly string[]): Promise<void> {

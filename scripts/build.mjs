@@ -54,6 +54,7 @@ async function buildAll() {
     bundle('src/cli/cni.ts', 'nodeplane-cni'),
     bundle('demo/main.ts', 'nodeplane-demo'),
     bundle('bench/main.ts', 'nodeplane-bench'),
+    bundle('src/agent/cni-server/worker.ts', 'cni-worker.js', { executable: false }),
     bundle('test/lab/netns-worker.ts', 'netns-worker.js', { executable: false }),
   ]);
   writeFileSync(join(dist, 'package.json'), '{ "type": "commonjs" }\n');

@@ -2,15 +2,17 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
-import { runCni } from '../cni/index.ts';
 import type { CniSettings } from '../config/index.ts';
 import { type Cidr, type Clock, NodeplaneError, type Timer } from '../core/index.ts';
+import { watchNftables } from '../netlink/index.ts';
 import { type Conflist, readConflist, standardConflist } from './cni-install/conflist.ts';
 import { CniInstaller } from './cni-install/installer.ts';
+import { FeatureGuard } from './cni-server/feature-guard.ts';
 import { PluginService } from './cni-server/plugin-service.ts';
 import { requestLog } from './cni-server/request-log.ts';
 import { CniServer } from './cni-server/server.ts';
 import { Spool } from './cni-server/spool.ts';
+import { WorkerPool } from './cni-server/worker-pool.ts';
 import type { Logger } from './logger.ts';
 
 export interface CniPartOptions {
@@ -22,8 +24,9 @@ export interface CniPartOptions {
   readonly podCidrs: () => readonly Cidr[];
 }
 
-/** What the build calls the plugin for the host; it lies beside the agent. */
-export const HOST_PLUGIN_FILE = 'nodeplane-cni-shim';
+/** What the build calls the plugin for the host and the program of the server's threads; they lie beside the agent. */
+const HOST_PLUGIN_FILE = 'nodeplane-cni-shim';
+const WORKER_FILE = 'cni-worker.js';
 const RETRY_MS = 5000;
 const SETTLE_MS = 60_000;
 const DRAIN_MS = 10_000;
@@ -31,10 +34,12 @@ const DRAIN_MS = 10_000;
 /** The agent's part in the pods' network: serves the runtime's plugin, and installs it. */
 export class CniPart {
   readonly #options: CniPartOptions;
+  readonly #workers: WorkerPool;
   readonly #service: PluginService;
   readonly #server: CniServer;
   readonly #spool: Spool;
   readonly #installer: CniInstaller;
+  readonly #guard: FeatureGuard;
   #timer: Timer | undefined;
   #serving = false;
   #starting: Promise<void> = Promise.resolve();
@@ -45,9 +50,10 @@ export class CniPart {
     this.#options = options;
     const conflist = conflistOf(settings);
     this.#spool = new Spool(settings.spoolDir);
+    this.#workers = new WorkerPool({ file: besideAgent(WORKER_FILE), clock });
     this.#service = new PluginService({
       ...{ spool: this.#spool, clock, logger },
-      run: runCni,
+      run: (request) => this.#workers.run(request),
       node: () => ({
         podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : options.podCidrs(),
         dataDir: settings.dataDir,
@@ -58,6 +64,7 @@ export class CniPart {
       ...{ path: settings.socket, clock, logger },
       serve: (request, asker) => this.#service.serve(request, asker),
     });
+    this.#guard = new FeatureGuard({ clock, logger, watch: (listener) => watchNftables(listener) });
     this.#installer = new CniInstaller({
       ...{ binDir: settings.binDir, confDir: settings.confDir, clock, logger },
       plugin: readHostPlugin(),
@@ -68,6 +75,7 @@ export class CniPart {
 
   /** Resolves when it serves and has installed what can be installed by now, or when that has to be tried again later. */
   async start(): Promise<void> {
+    this.#workers.start();
     this.#starting = this.#start();
     await this.#starting;
   }
@@ -86,6 +94,8 @@ export class CniPart {
     this.#server.close();
     await this.#service.stop();
     await this.#server.drain(DRAIN_MS);
+    await this.#guard.stop();
+    await this.#workers.stop();
   }
 
   async #start(): Promise<void> {
@@ -96,6 +106,7 @@ export class CniPart {
       await this.#server.listen();
       logger.info({ socket: settings.socket }, 'CNI server listens');
       await this.#settle();
+      await this.#guard.start();
       this.#serving = true;
       await this.#installer.start();
     } catch (error) {
@@ -134,11 +145,15 @@ function conflistOf({ conflist }: CniSettings): Conflist {
 }
 
 function readHostPlugin(): Buffer {
-  const path = join(dirname(fileURLToPath(import.meta.url)), HOST_PLUGIN_FILE);
+  const path = besideAgent(HOST_PLUGIN_FILE);
   try {
     return readFileSync(path);
   } catch (cause) {
     const message = `Cannot serve CNI: there is no plugin for the host at "${path}"; build it on a machine with a C compiler`;
     throw new NodeplaneError('ERR_CONFIG', message, { facts: { path }, cause });
   }
+}
+
+function besideAgent(name: string): string {
+  return join(dirname(fileURLToPath(import.meta.url)), name);
 }

@@ -118,6 +118,16 @@ describe('parseNetworkConfig', () => {
     [{ runtimeConfig: { ips: ['10.0.0.5'] } }, 7, 'Cannot give the addresses asked for: the network has no "ipam"'],
     [{ runtimeConfig: { mac: '01:00:5e:00:00:01' } }, 7, /^Cannot use runtimeConfig\.mac "01:.*no address of a single/],
     [{ runtimeConfig: { MAC: 'x' } }, 7, /^Cannot use runtimeConfig\.mac "x": it is no MAC address/],
+    [{ capabilities: ['portMappings'] }, 7, 'Cannot use capabilities ["portMappings"]: it must be an object'],
+    [{ type: 5 }, 7, 'Cannot use type 5: it must be a string'],
+    [
+      {
+        cniVersion: '0.2.0',
+        ipam: { type: 'host-local', ranges: [[{ subnet: '10.0.0.0/24' }], [{ subnet: '10.1.0.0/24' }]] },
+      },
+      7,
+      'Cannot use ipam.ranges: version 0.2.0 of CNI has one address of a family, the sets give two; use "cniVersion": "0.3.0" or newer',
+    ],
     [{ runtimeConfig: [] }, 7, 'Cannot use runtimeConfig []: it must be an object'],
     [{ dns: { search: 'x' } }, 7, 'Cannot use dns.search "x": it must be a list of strings'],
   ])('refuses %j', (change, cniCode, message) => {

@@ -16,7 +16,7 @@ import {
   textsAt,
 } from './json.ts';
 import { parseWishes, runtimeConfigOf } from './runtime-wishes.ts';
-import type { CniVersion } from './versions.ts';
+import { atLeast, type CniVersion } from './versions.ts';
 
 /** Who manages the addresses of a network. */
 export type AddressManagement =
@@ -79,6 +79,8 @@ const LARGEST_MTU = 65535;
  * @throws CniError 4 or 7, or ERR_IPAM_CONFIG
  */
 export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cniArgs?: string): NetworkConfig {
+  optional(raw, 'type', 'string');
+  optionalObject(raw, 'capabilities');
   const isDefaultGateway = optional(raw, 'isDefaultGateway', 'boolean');
   const mode = optionalWord(raw, 'mode', ['bridge', 'routed']) ?? 'bridge';
   // As in the reference plugin, asking for the default gateway asks for the gateway. A routed pod knows nobody else.
@@ -86,6 +88,7 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   const runtimeConfig = runtimeConfigOf(raw);
   const wishes = parseWishes(raw, runtimeConfig, parseCniArgs(cniArgs));
   const ipam = parseIpam(raw, wishes);
+  refuseUntellable(cniVersion, ipam);
   const disableContainerInterface = optional(raw, 'disableContainerInterface', 'boolean') ?? false;
   if (disableContainerInterface && ipam.kind !== 'none') {
     throw invalidKey('disableContainerInterface', true, 'an interface that stays down can have no "ipam"');
@@ -148,6 +151,16 @@ function parseIpam(raw: Json, wishes: ReturnType<typeof parseWishes>): AddressMa
   if (!PLUGIN_TYPE.test(type)) throw invalidKey('ipam.type', type, 'it must be the name of a plugin, not a path');
   if (!NATIVE_IPAM_TYPES.includes(type)) return { kind: 'delegate', type };
   return { kind: 'native', config: parseIpamConfig(ipam, { ranges: wishes.ipRanges, ips: wishes.ips }) };
+}
+
+/** Results before 0.3 have room for one address of a family; the reference plugins refuse to hand out more, too. */
+function refuseUntellable(cniVersion: CniVersion, ipam: AddressManagement): void {
+  if (ipam.kind !== 'native' || atLeast(cniVersion, '0.3.0')) return;
+  const families = ipam.config.rangeSets.map(([range]) => range.family);
+  if (new Set(families).size === families.length) return;
+  throw invalidConfig(
+    `Cannot use ipam.ranges: version ${cniVersion} of CNI has one address of a family, the sets give two; use "cniVersion": "0.3.0" or newer`,
+  );
 }
 
 /** 0 means "not set", as for the reference plugin. */

@@ -1,6 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { exec } from '../sys/index.ts';
 import type { Environment } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
@@ -55,7 +54,7 @@ async function runDelegate(command: string, type: string, header: NetworkHeader,
     } catch (error) {
       const { cause } = error as { cause?: NodeJS.ErrnoException };
       if (cause?.code !== 'ETXTBSY' || tried >= TRIES) throw error;
-      await setTimeout(BETWEEN_TRIES_MS);
+      await new Promise((resolve) => setTimeout(resolve, BETWEEN_TRIES_MS));
     }
   }
 }

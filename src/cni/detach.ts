@@ -1,6 +1,7 @@
 import { errorText } from '../core/index.ts';
 import { addressesHeld, journalEntry, release, type StoreLocation } from '../ipam/index.ts';
 import { getLink, Netlink } from '../netlink/index.ts';
+import { failpoint } from '../sys/index.ts';
 import { type AttachmentKey, attachmentKey } from './attachment-key.ts';
 import { delegateOf, reservationsFor } from './config.ts';
 import type { AttachmentEnvironment, Environment, InterfaceName } from './environment.ts';
@@ -33,7 +34,9 @@ export async function detach(
     const host = Netlink.openRoute();
     try {
       if (!deleteHostLink(host, key) && pod) deletePodLink(pod, environment.ifname, report);
+      failpoint('link-gone');
       await tearDownFeatures(key, location, host, report);
+      failpoint('features-gone');
     } finally {
       host.close();
     }

@@ -1,7 +1,14 @@
 export { type AttachmentKey, attachmentKey } from './attachment-key.ts';
 export type { ContainerId, Environment, InterfaceName, NetworkName } from './environment.ts';
 export { CNI_ERROR, type CniErrorCode } from './errors.ts';
-export { type Reassertion, reassertFeatures, type WantedAttachment } from './features/index.ts';
+export {
+  loadReassertion,
+  loadRemoval,
+  type PodFeatures,
+  type Reassertion,
+  type WantedAttachment,
+  withSubnets,
+} from './features/index.ts';
 export { main, type PluginProcess } from './main.ts';
 export { type CniReply, type CniRequest, runCni } from './run-cni.ts';
 export { NEWEST_VERSION, SUPPORTED_VERSIONS } from './versions.ts';

@@ -98,7 +98,7 @@ const situations = fc
 function roundOf(set: RangeSet, lastReserved: IpAddress | undefined): IpAddress[] {
   const all: IpAddress[] = [];
   for (const { family, span } of set) {
-    for (let v = span.getFirst().getValue(); v <= span.getLast().getValue(); v++) all.push(ipFromValue(family, v));
+    for (let v = span.first; v <= span.last; v++) all.push(ipFromValue(family, v));
   }
   const start = lastReserved ? all.findIndex((ip) => ipValue(ip) === ipValue(lastReserved)) + 1 : 0;
   const usable = (ip: IpAddress) =>

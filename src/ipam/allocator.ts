@@ -1,5 +1,5 @@
 import { formatIp, type IpAddress, type IpFamily, NodeplaneError } from '../core/index.ts';
-import { familyOf, type IpSpan, ipFromValue, ipValue, spanContains, spanOfCidr, toIpNumber } from './ip-number.ts';
+import { type IpSpan, ipFromValue, ipValue, isWithin, spanContains, spanOfCidr } from './ip-number.ts';
 import { type AddressRange, formatRangeSet, type RangeSet } from './range.ts';
 
 /** What decides which address comes next. */
@@ -71,12 +71,12 @@ export function nextFreeAddress(set: RangeSet, state: AllocationState): Allocati
   const { lastReserved, taken, exclude = [] } = state;
   const { family } = set[0];
   const unusable = unusableValues(set);
-  const excluded = exclude.filter((span) => familyOf(span) === family);
+  const excluded = exclude.filter((span) => span.family === family);
   for (const { range, first, last } of searchOrder(set, lastReserved)) {
     for (let value = first; value <= last; value++) {
       const hole = excluded.find((span) => isWithin(span, value));
       // Over it in one step: a hole of IPv6 addresses has no end that could be reached one by one.
-      if (hole) value = hole.getLast().getValue();
+      if (hole) value = hole.last;
       else if (!unusable.has(value) && !taken.hasValue(family, value)) {
         return { address: ipFromValue(family, value), range };
       }
@@ -92,7 +92,7 @@ export function isUnusable(set: RangeSet, ip: IpAddress): boolean {
 
 /** The range of the set that `ip` lies in. */
 export function rangeOf(set: RangeSet, ip: IpAddress): AddressRange | undefined {
-  return set.find((range) => range.family === ip.family && spanContains(range.span, toIpNumber(ip)));
+  return set.find(({ span }) => spanContains(span, ip));
 }
 
 interface Stretch {
@@ -105,8 +105,8 @@ interface Stretch {
 function* searchOrder(set: RangeSet, lastReserved: IpAddress | undefined): Generator<Stretch> {
   const bounds = set.map((range) => ({
     range,
-    first: range.span.getFirst().getValue(),
-    last: range.span.getLast().getValue(),
+    first: range.span.first,
+    last: range.span.last,
   }));
   const startRange = lastReserved && rangeOf(set, lastReserved);
   if (!lastReserved || !startRange) {
@@ -125,15 +125,11 @@ function unusableValues(set: RangeSet): Set<bigint> {
   const values = new Set<bigint>();
   for (const { family, subnet, gateway } of set) {
     const block = spanOfCidr(subnet);
-    values.add(block.getFirst().getValue());
-    if (family === 'IPv4') values.add(block.getLast().getValue());
+    values.add(block.first);
+    if (family === 'IPv4') values.add(block.last);
     values.add(ipValue(gateway));
   }
   return values;
-}
-
-function isWithin(span: IpSpan, value: bigint): boolean {
-  return span.getFirst().getValue() <= value && value <= span.getLast().getValue();
 }
 
 function exhausted(set: RangeSet, taken: TakenAddresses, unusable: ReadonlySet<bigint>): NodeplaneError {

@@ -113,8 +113,9 @@ export function release(location: StoreLocation, owner: Owner, name: string): Ip
       const journal = new Journal(directory.path);
       const entry = journal.read(name);
       const owned = entry ? notedAddresses(directory, entry) : addressesOf(directory, owner);
+      // Not synced: if the power fails now and the files come back, `forgetEarlierBoots` removes them.
       for (const { fileName } of owned) directory.remove(fileName);
-      if (owned.length > 0) directory.sync();
+      failpoint('addresses-gone');
       if (entry) journal.remove(name);
       return owned.map(({ address }) => address);
     }),

@@ -1,8 +1,9 @@
 import { readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { loadRemoval } from '../../cni/index.ts';
 import type { CniSettings } from '../../config/index.ts';
-import { NodeplaneError, tryParseIp } from '../../core/index.ts';
-import { listLinks, Netlink } from '../../netlink/index.ts';
+import { errorText, NodeplaneError, tryParseIp } from '../../core/index.ts';
+import { listLinks, Netlink, Nftables } from '../../netlink/index.ts';
 import { isAnswered } from '../cni-server/server.ts';
 import { Spool } from '../cni-server/spool.ts';
 import { CONFLIST_FILE, PLUGIN_NAME, standardConflist } from './conflist.ts';
@@ -45,7 +46,7 @@ export async function uninstallCni(options: UninstallOptions): Promise<string[]>
   if (content && readIfThere(loopback)?.equals(content)) remove(loopback);
   remove(plugin);
   if (left.length > 0) done.push(`State left in place, because pods are attached (${left.join(', ')})`);
-  else done.push(...removeState(network, options));
+  else done.push(...removeState(network, options), ...(await removeRules()));
   return done;
 }
 
@@ -77,6 +78,19 @@ function removeState(network: string, { dataDir, spoolDir, socket }: UninstallOp
   const around = [dirname(spoolDir), dirname(dirname(spoolDir)), dirname(socket)];
   for (const directory of around.filter((path) => OWN_DIRECTORY.test(path))) removeIfEmpty(directory);
   return there.map((path) => `${path}: removed`);
+}
+
+async function removeRules(): Promise<string[]> {
+  const { removeFeatures } = await loadRemoval();
+  const nftables = Nftables.open();
+  try {
+    return removeFeatures(nftables);
+  } catch (error) {
+    // A kernel without nf_tables never had any.
+    return [`Rules of pods in nftables: not looked at (${errorText(error)})`];
+  } finally {
+    nftables.close();
+  }
 }
 
 function networkOf(conflist: Buffer | undefined): string {

@@ -1,4 +1,4 @@
-import { CNI_ERROR, type CniReply, type CniRequest, type Environment } from '../../cni/index.ts';
+import { CNI_ERROR, type CniReply, type Environment } from '../../cni/index.ts';
 import { type Clock, errorText } from '../../core/index.ts';
 import type { Logger } from '../logger.ts';
 import type { ReceivedRequest } from './connection.ts';
@@ -8,9 +8,16 @@ import type { ServedRequest } from './request-log.ts';
 import { RequestQueue, type Ticket } from './request-queue.ts';
 import type { KeptRequest, Spool } from './spool.ts';
 
+/** One run of the plugin: the request, with a descriptor that stays the caller's. */
+export interface PluginRun {
+  readonly environment: Environment;
+  readonly stdin: string;
+  readonly netns: number | undefined;
+}
+
 export interface PluginServiceOptions {
-  /** The plugin itself (`runCni`). */
-  readonly run: (request: CniRequest) => Promise<CniReply>;
+  /** Runs the plugin; several times at once. */
+  readonly run: (request: PluginRun) => Promise<CniReply>;
   /** Asked at each request. */
   readonly node: () => NodeNetwork;
   readonly spool: Spool;

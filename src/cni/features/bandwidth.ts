@@ -11,6 +11,7 @@ import {
   setLink,
   setTokenBucket,
 } from '../../netlink/index.ts';
+import { failpoint } from '../../sys/index.ts';
 import type { AttachmentKey } from '../attachment-key.ts';
 import { CNI_ERROR, CniError } from '../errors.ts';
 import type { TrafficShape } from '../feature-config.ts';
@@ -80,6 +81,7 @@ export const bandwidth: AttachmentFeature = {
 function shapeEgress(host: Netlink, key: AttachmentKey, { index, mtu }: Link, egress: TrafficShape): ResultInterface {
   const name = ifbName(key);
   host.execute(newIfb({ name, mtu }));
+  failpoint('ifb');
   const ifb = getLink(host, { name });
   if (!ifb) throw new CniError(CNI_ERROR.KERNEL_REFUSED, `Device "${name}" vanished while it was set up; try again`);
   host.execute(

@@ -1,13 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { type Cidr, type IpFamily, isNotFound } from '../../core/index.ts';
 import { listLinks, type Netlink, type NftReader, type NftRuleset } from '../../netlink/index.ts';
+import { failpoint } from '../../sys/index.ts';
 import type { AttachmentKey } from '../attachment-key.ts';
 import type { NetworkConfig } from '../config.ts';
 import { CNI_ERROR, CniError } from '../errors.ts';
 import { withNodeLock } from '../node-lock.ts';
-import type { AttachmentFeature } from './feature.ts';
+import type { AttachmentFeature, FeatureContext } from './feature.ts';
 import {
+  type AdmissionRule,
   admissionChanges,
+  admissionRules,
   type ForwardState,
   filterTable,
   forwardChain,
@@ -39,18 +42,21 @@ export const firewall: AttachmentFeature = {
     undo.add('admit pods through the firewall', () => withdraw(host, key.network, key));
     withNodeLock(() =>
       withRuleset((ruleset) => {
-        for (const [family, subnets] of subnetsByFamily(withSubnets(config, ips)))
-          admit(ruleset, family, key.network, subnets);
+        admit(ruleset, rulesFor(key, config, ips));
         for (const obstacle of obstacles(ruleset, ips)) report(obstacle);
       }),
     );
+    failpoint('firewall');
     return [];
   },
 
   check({ key, config, ips }) {
+    const rules = rulesFor(key, config, ips);
     return withRuleset((ruleset) =>
-      subnetsByFamily(withSubnets(config, ips)).flatMap(([family, subnets]) => {
-        const missing = admissionChanges(family, forwardState(ruleset, family), key.network, subnets);
+      IP_FAMILIES.flatMap((family) => {
+        const ofFamily = rules.filter((rule) => rule.family === family);
+        if (ofFamily.length === 0) return [];
+        const missing = admissionChanges(family, readForward(ruleset, family), ofFamily);
         if (missing.length === 0 || !hasForward(ruleset, family)) return [];
         return [`Chain FORWARD of the ${family} filter table does not admit the pod`];
       }),
@@ -66,11 +72,18 @@ export const firewall: AttachmentFeature = {
   },
 };
 
-/** Admits subnets of a network if there is a FORWARD chain in nf_tables. True if something was missing. */
-export function admit(ruleset: NftRuleset, family: IpFamily, network: string, subnets: readonly Cidr[]): boolean {
+/** Puts rules in force, of families that have a FORWARD chain in nf_tables. True if something was missing. */
+export function admit(ruleset: NftRuleset, rules: readonly AdmissionRule[]): boolean {
+  return IP_FAMILIES.map((family) => {
+    const ofFamily = rules.filter((rule) => rule.family === family);
+    return ofFamily.length > 0 && admitFamily(ruleset, family, ofFamily);
+  }).includes(true);
+}
+
+function admitFamily(ruleset: NftRuleset, family: IpFamily, rules: readonly AdmissionRule[]): boolean {
   try {
     return retried(isNotFound, () => {
-      const changes = admissionChanges(family, forwardState(ruleset, family), network, subnets);
+      const changes = admissionChanges(family, readForward(ruleset, family), rules);
       if (changes.length > 0) ruleset.commit(changes);
       return changes.length > 0;
     });
@@ -80,12 +93,12 @@ export function admit(ruleset: NftRuleset, family: IpFamily, network: string, su
   }
 }
 
-/** The subnets of a pod's addresses. */
-export function subnetsByFamily(ips: readonly { readonly address: Cidr }[]): [IpFamily, Cidr[]][] {
-  const ofFamily = (family: IpFamily) =>
-    ips.map(({ address }) => address).filter(({ address }) => address.family === family);
-  return IP_FAMILIES.map((family): [IpFamily, Cidr[]] => [family, ofFamily(family)]).filter(
-    ([, subnets]) => subnets.length > 0,
+/** The rules of ours that are in force. */
+export function readAdmissions(ruleset: NftReader): AdmissionRule[] {
+  return IP_FAMILIES.flatMap((family) =>
+    ruleset
+      .listRules(forwardChain(family, OUR_FORWARD))
+      .map(({ expressions, comment = '' }) => ({ family, expressions, comment })),
   );
 }
 
@@ -104,7 +117,7 @@ function withdraw(host: Netlink, network: string, leaving?: AttachmentKey): void
     withRuleset((ruleset) => {
       for (const family of IP_FAMILIES) {
         retried(isNotFound, () => {
-          const changes = withdrawalChanges(family, forwardState(ruleset, family), network);
+          const changes = withdrawalChanges(family, readForward(ruleset, family), network);
           if (changes.length > 0) ruleset.commit(changes);
         });
       }
@@ -112,8 +125,8 @@ function withdraw(host: Netlink, network: string, leaving?: AttachmentKey): void
   });
 }
 
-/** Reads two chains alone: the tables of iptables-nft may hold a proxy's chains by the thousand. */
-function forwardState(ruleset: NftReader, family: IpFamily): ForwardState {
+/** The rules of ours and of FORWARD. Reads two chains alone: the tables of iptables-nft may hold a proxy's chains by the thousand. */
+export function readForward(ruleset: NftReader, family: IpFamily): ForwardState {
   const [forward, ours] = (['FORWARD', OUR_FORWARD] as const).map((name) =>
     ruleset.listRules(forwardChain(family, name)),
   );
@@ -126,7 +139,7 @@ function hasForward(ruleset: NftReader, family: IpFamily): boolean {
 
 /** A sentence for each thing that may drop the pod's packets and cannot be changed from here. */
 function obstacles(ruleset: NftReader, ips: readonly { readonly address: Cidr }[]): string[] {
-  const families = subnetsByFamily(ips).map(([family]) => family);
+  const families = IP_FAMILIES.filter((family) => ips.some(({ address }) => address.address.family === family));
   const foreign = ruleset
     .listChains('inet')
     .filter(({ base }) => base?.hook === 'forward' && base.policy === 'drop')
@@ -150,6 +163,13 @@ function namesOf(path: string): string[] {
     // No legacy iptables in this kernel, or never used.
     return [];
   }
+}
+
+function rulesFor({ network }: AttachmentKey, config: NetworkConfig, ips: FeatureContext['ips']): AdmissionRule[] {
+  return admissionRules(
+    network,
+    withSubnets(config, ips).map(({ address }) => address),
+  );
 }
 
 function refusePolicy({ features }: NetworkConfig): void {

@@ -34,8 +34,26 @@ export function forwardChain(family: IpFamily, name: 'FORWARD' | typeof OUR_FORW
   return { kind: 'chain', family: tableFamily, table, name };
 }
 
-/** The comment of the rules of a network. */
-export function networkComment(network: string): string {
+/** A rule of ours that accepts what comes from, or goes to, a subnet of pods. */
+export interface AdmissionRule {
+  readonly family: IpFamily;
+  readonly expressions: readonly Expression[];
+  /** Names the network. */
+  readonly comment: string;
+}
+
+/** The rules that admit what subnets of a network send and receive. */
+export function admissionRules(network: string, subnets: readonly Cidr[]): AdmissionRule[] {
+  return subnets.flatMap((subnet) =>
+    (['saddr', 'daddr'] as const).map((direction) => ({
+      family: subnet.address.family,
+      expressions: admission(subnet, direction),
+      comment: networkComment(network),
+    })),
+  );
+}
+
+function networkComment(network: string): string {
   return `nodeplane-cni ${network}`.slice(0, LONGEST_COMMENT);
 }
 
@@ -46,22 +64,22 @@ export interface ForwardState {
 }
 
 /**
- * The changes that admit what subnets of a network send and receive; empty when that is so. The kernel refuses them (ENOENT)
- * when there is no FORWARD chain.
+ * The changes after which these rules of one family are in force; empty when they are. The kernel refuses them (ENOENT) when
+ * there is no FORWARD chain.
  */
 export function admissionChanges(
   family: IpFamily,
   { forward, ours }: ForwardState,
-  network: string,
-  subnets: readonly Cidr[],
+  rules: readonly AdmissionRule[],
 ): NftChange[] {
   const chain = forwardChain(family, OUR_FORWARD);
-  const comment = networkComment(network);
-  const present = ours.filter((rule) => rule.comment === comment);
-  const missing = subnets
-    .flatMap((subnet) => [admission(subnet, 'saddr'), admission(subnet, 'daddr')])
-    .filter((wanted) => !present.some(({ expressions }) => sameExpressions(expressions, wanted)));
-  const changes: NftChange[] = missing.map((expressions) => ({
+  const missing = rules.filter(
+    (wanted) =>
+      !ours.some(
+        ({ comment, expressions }) => comment === wanted.comment && sameExpressions(expressions, wanted.expressions),
+      ),
+  );
+  const changes: NftChange[] = missing.map(({ expressions, comment }) => ({
     operation: 'add',
     object: { ...ruleIn(chain), expressions, comment },
   }));
@@ -70,14 +88,21 @@ export function admissionChanges(
 }
 
 /** The changes that take a network's rules away, and with the last ones our chain and the jump to it. */
-export function withdrawalChanges(family: IpFamily, { forward, ours }: ForwardState, network: string): NftChange[] {
+export function withdrawalChanges(family: IpFamily, state: ForwardState, network: string): NftChange[] {
   const comment = networkComment(network);
-  const gone = ours.filter((rule) => rule.comment === comment);
-  const jumps = forward.filter(isOurJump);
-  const remove = (rule: NftRule): NftChange => ({ operation: 'delete', object: rule });
-  if (gone.length < ours.length || gone.length + jumps.length === 0) return gone.map(remove);
-  const chain = forwardChain(family, OUR_FORWARD);
-  return [...gone.map(remove), ...jumps.map(remove), { operation: 'destroy', object: chain }];
+  const gone = state.ours.filter((rule) => rule.comment === comment);
+  return gone.length === state.ours.length ? removalChanges(family, state) : gone.map(remove);
+}
+
+/** The changes that take our chain away, with its rules and the jump to it; empty when there is neither. */
+export function removalChanges(family: IpFamily, { forward, ours }: ForwardState): NftChange[] {
+  const rules = [...ours, ...forward.filter(isOurJump)];
+  if (rules.length === 0) return [];
+  return [...rules.map(remove), { operation: 'destroy', object: forwardChain(family, OUR_FORWARD) }];
+}
+
+function remove(object: NftRule): NftChange {
+  return { operation: 'delete', object };
 }
 
 /**

@@ -1,7 +1,4 @@
-import type { NftRuleset } from '../../netlink/index.ts';
 import type { FeatureEntry } from './feature.ts';
-import type { Reassertion } from './reassert.ts';
-import type { WantedAttachment } from './wanted-attachment.ts';
 
 /** All features, in the order in which ADD sets them up; DEL takes them down in the reverse order. */
 export const FEATURES: readonly FeatureEntry[] = [
@@ -28,12 +25,16 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
 ];
 
-/** `reassertFeatures` of reassert.ts, loaded when it is called. */
-export async function reassertFeatures(
-  ruleset: NftRuleset,
-  attachments: readonly WantedAttachment[],
-): Promise<Reassertion> {
-  return (await import('./reassert.ts')).reassertFeatures(ruleset, attachments);
+/** What to bring back after somebody flushed nftables (reassert.ts), loaded when it is asked for. */
+export async function loadReassertion() {
+  const { featuresOf, readFeatures, reassertFeatures } = await import('./reassert.ts');
+  return { featuresOf, readFeatures, reassertFeatures };
+}
+
+/** What an uninstallation has to take away (remove-features.ts), loaded when it is asked for. */
+export async function loadRemoval() {
+  const { removeFeatures } = await import('./remove-features.ts');
+  return { removeFeatures };
 }
 
 export type {
@@ -43,4 +44,5 @@ export type {
   FeatureEntry,
   TearDownContext,
 } from './feature.ts';
-export type { Reassertion, WantedAttachment };
+export type { PodFeatures, Reassertion } from './reassert.ts';
+export { type WantedAttachment, withSubnets } from './wanted-attachment.ts';

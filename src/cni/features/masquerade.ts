@@ -1,6 +1,7 @@
 import type { IpAddress } from '../../core/index.ts';
 import { isNotFound } from '../../core/index.ts';
 import type { NftElement, NftElements, NftReader } from '../../netlink/index.ts';
+import { failpoint } from '../../sys/index.ts';
 import type { AttachmentFeature } from './feature.ts';
 import { describeOwner, isOwnedBy, isStale } from './owner-comment.ts';
 import { masqueradeChain } from './pod-chains.ts';
@@ -38,6 +39,7 @@ export const masquerade: AttachmentFeature = {
         ]);
       }),
     );
+    failpoint('masquerade');
     return [];
   },
 

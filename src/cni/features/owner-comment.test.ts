@@ -15,6 +15,7 @@ describe('the comment of an element', () => {
     expect(isOwnedBy(undefined, key('net'))).toBe(false);
     expect(describeOwner(comment)).toBe('attachment "net/c1/eth0"');
     expect(describeOwner('')).toBe('somebody else');
+    expect(describeOwner('by hand')).toBe('somebody else ("by hand")');
   });
 
   it('fits the kernel and still names the link when names are long', () => {

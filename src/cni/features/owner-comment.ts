@@ -33,6 +33,7 @@ export function isStale(comment: string | undefined, network: string, valid: rea
 
 /** What a message calls the attachment that an element with this comment was made for. */
 export function describeOwner(comment: string | undefined): string {
-  const name = comment?.slice(comment.indexOf(' ') + 1);
-  return name ? `attachment "${name}"` : 'somebody else';
+  const link = linkOf(comment);
+  if (link !== undefined) return `attachment "${comment!.slice(link.length + 1)}"`;
+  return comment ? `somebody else ("${comment}")` : 'somebody else';
 }

@@ -1,5 +1,6 @@
 import { isExists, isNotFound } from '../../core/index.ts';
 import { getLink, type Netlink, type NftElement, type NftElements, type NftRuleset } from '../../netlink/index.ts';
+import { failpoint } from '../../sys/index.ts';
 import type { AttachmentKey } from '../attachment-key.ts';
 import { CNI_ERROR, CniError } from '../errors.ts';
 import type { PortMappingSettings } from '../feature-config.ts';
@@ -42,6 +43,7 @@ export const portMappings: AttachmentFeature = {
     if (ports.length === 0) return [];
     undo.add('map ports', () => withRuleset((ruleset) => removePorts(ruleset, key)));
     withRuleset((ruleset) => addPorts(ruleset, host, key, portElements(attachment)));
+    failpoint('ports');
     if (settings.snat && ports.some(({ family }) => family === 'IPv4')) {
       // Lets packets from 127.0.0.1 out to the pods. Of a bridge it stays, because other pods may rely on it.
       writeSysctlIfPresent(`net/ipv4/conf/${(bridge ?? hostLink).name}/route_localnet`, 1);

@@ -1,8 +1,16 @@
 import { isExists, isNotFound } from '../../core/index.ts';
-import type { NftChange, NftElements, NftRuleset } from '../../netlink/index.ts';
-import { admit, subnetsByFamily } from './firewall.ts';
-import { describeOwner, isOwnedBy } from './owner-comment.ts';
-import { type ChainWithRules, masqueradeChain, masqueradeChainName } from './pod-chains.ts';
+import {
+  expressionKey,
+  type NftChange,
+  type NftElement,
+  type NftElements,
+  type NftReader,
+  type NftRuleset,
+} from '../../netlink/index.ts';
+import { admit, readAdmissions } from './firewall.ts';
+import { type AdmissionRule, admissionRules } from './forward-rules.ts';
+import { describeOwner, linkOf } from './owner-comment.ts';
+import { type ChainWithRules, masqueradeChainNamed } from './pod-chains.ts';
 import { masqueradeElements, portElements } from './pod-elements.ts';
 import { listPodElements, retried } from './pod-ruleset.ts';
 import type { PodSetKind } from './pod-table.ts';
@@ -11,9 +19,15 @@ import type { WantedAttachment } from './wanted-attachment.ts';
 
 const ALL_KINDS: readonly PodSetKind[] = ['masquerade', 'ports', 'address-ports', 'hairpin'];
 
+/** What masquerade, port mappings and firewall admission of attachments need in nftables. */
+export interface PodFeatures {
+  readonly elements: readonly NftElements[];
+  readonly admissions: readonly AdmissionRule[];
+}
+
 /** What a repair found and did. */
 export interface Reassertion {
-  /** Chains, rules and sets that were missing or changed. */
+  /** Chains, rules or sets were missing or changed. */
   readonly structureRepaired: boolean;
   /** How many elements were missing. */
   readonly elementsAdded: number;
@@ -23,80 +37,86 @@ export interface Reassertion {
   readonly conflicts: readonly string[];
 }
 
+/** What attachments need, by their configuration. Throws CniError as their ADD would. */
+export function featuresOf(attachments: readonly WantedAttachment[]): PodFeatures {
+  return {
+    elements: attachments.flatMap((attachment) => [
+      ...(attachment.config.features.ipMasq ? masqueradeElements(attachment) : []),
+      ...portElements(attachment),
+    ]),
+    admissions: attachments
+      .filter(({ config }) => config.features.firewall)
+      .flatMap(({ key, ips }) =>
+        admissionRules(
+          key.network,
+          ips.map(({ address }) => address),
+        ),
+      ),
+  };
+}
+
 /**
- * Brings back what masquerade, port mappings and firewall admission of these attachments need in nftables, after somebody
- * flushed the ruleset or parts of it; nothing is written when all is there. What belongs to other attachments is left alone.
- * Each ADD does the same for itself.
+ * What all attachments of the node have right now. Read after each ADD, DEL and GC and kept, it is what to bring back when
+ * somebody flushes the ruleset, without knowing any configuration.
+ */
+export function readFeatures(ruleset: NftReader): PodFeatures {
+  return { elements: listPodElements(ruleset, ALL_KINDS), admissions: readAdmissions(ruleset) };
+}
+
+/**
+ * Brings back what is missing of these features, after somebody flushed the ruleset or parts of it; nothing is written when
+ * all is there. What belongs to other attachments is left alone. Each ADD does the same for itself.
  *
  * @throws NftCommitError; errors of the layers below
  */
-export function reassertFeatures(ruleset: NftRuleset, attachments: readonly WantedAttachment[]): Reassertion {
-  const admissionRepaired = admissionsOf(attachments)
-    .map(({ family, network, subnets }) => admit(ruleset, family, network, subnets))
-    .includes(true);
+export function reassertFeatures(ruleset: NftRuleset, { elements, admissions }: PodFeatures): Reassertion {
+  const admissionRepaired = admit(ruleset, distinct(admissions));
+  const wanted = elements.flatMap(oneByOne);
   const repaired = retried(
     (error) => isExists(error) || isNotFound(error),
     () => {
-      const present = indexOf(listPodElements(ruleset, ALL_KINDS));
-      const added: NftElements[] = [];
-      const conflicts: string[] = [];
-      for (const attachment of attachments) {
-        for (const wanted of wantedElements(attachment)) {
-          const owner = present.get(identityOf(wanted));
-          if (owner === undefined) added.push(wanted);
-          else if (!isOwnedBy(owner, attachment.key)) {
-            conflicts.push(
-              `An element of set "${wanted.set}" that attachment "${attachment.key.alias}" needs is held by ${describeOwner(owner)}`,
-            );
-          }
-        }
-      }
-      const structure = tableRepairs(ruleset, masqueradeChains(attachments));
-      const changes: NftChange[] = [...structure, ...added.map((object) => ({ operation: 'create', object }) as const)];
+      const present = new Map(
+        listPodElements(ruleset, ALL_KINDS)
+          .flatMap(oneByOne)
+          .map((set) => [identityOf(set), set.elements[0].comment]),
+      );
+      const missing = wanted.filter((set) => !present.has(identityOf(set)));
+      const structure = wanted.length > 0 ? tableRepairs(ruleset, masqueradeChains(wanted)) : [];
+      const changes: NftChange[] = [
+        ...structure,
+        ...missing.map((object): NftChange => ({ operation: 'create', object })),
+      ];
       if (changes.length > 0) ruleset.commit(changes);
-      return { structureRepaired: structure.length > 0, elementsAdded: added.length, conflicts };
+      const conflicts = wanted.flatMap((set) => {
+        const [holder, owner] = [present.get(identityOf(set)), set.elements[0].comment];
+        if (!present.has(identityOf(set)) || linkOf(holder) === linkOf(owner)) return [];
+        return [`An element of set "${set.set}" of ${describeOwner(owner)} is held by ${describeOwner(holder)}`];
+      });
+      return { structureRepaired: structure.length > 0, elementsAdded: missing.length, conflicts };
     },
   );
   return { ...repaired, admissionRepaired };
 }
 
-/** What the firewall has to admit, once for each network and subnet. */
-function admissionsOf(attachments: readonly WantedAttachment[]) {
-  const admissions = attachments
-    .filter(({ config }) => config.features.firewall)
-    .flatMap(({ key: { network }, ips }) =>
-      subnetsByFamily(ips).flatMap(([family, subnets]) =>
-        subnets.map((subnet) => ({ family, network, subnets: [subnet] })),
-      ),
-    );
-  const nameOf = ({ network, subnets: [subnet] }: (typeof admissions)[number]) =>
-    `${network} ${masqueradeChainName(subnet!)}`;
-  return [...new Map(admissions.map((admission) => [nameOf(admission), admission])).values()];
+type OneElement = Omit<NftElements, 'elements'> & { readonly elements: readonly [NftElement] };
+
+function oneByOne({ elements, ...set }: NftElements): OneElement[] {
+  return elements.map((element) => ({ ...set, elements: [element] }));
 }
 
-/** One element each. */
-function wantedElements(attachment: WantedAttachment): NftElements[] {
-  const { ipMasq } = attachment.config.features;
-  return [...(ipMasq ? masqueradeElements(attachment) : []), ...portElements(attachment)];
+/** The chains that elements lead to. */
+function masqueradeChains(sets: readonly OneElement[]): ChainWithRules[] {
+  const names = sets.flatMap(({ elements: [{ verdict }] }) => (verdict && 'chain' in verdict ? [verdict.chain] : []));
+  return [...new Set(names)].flatMap((name) => masqueradeChainNamed(name) ?? []);
 }
 
-function masqueradeChains(attachments: readonly WantedAttachment[]): ChainWithRules[] {
-  const chains = attachments
-    .filter(({ config }) => config.features.ipMasq)
-    .flatMap(({ ips }) => ips.map(({ address }) => masqueradeChain(address)));
-  return [...new Map(chains.map((chain) => [chain.chain.name, chain])).values()];
+function distinct(rules: readonly AdmissionRule[]): AdmissionRule[] {
+  const textOf = ({ family, comment, expressions }: AdmissionRule) =>
+    JSON.stringify([family, comment, expressions.map(expressionKey)]);
+  return [...new Map(rules.map((rule) => [textOf(rule), rule])).values()];
 }
 
-/** The comments of all elements by what they are. */
-function indexOf(sets: readonly NftElements[]): Map<string, string> {
-  const index = new Map<string, string>();
-  for (const set of sets) {
-    for (const element of set.elements) index.set(identityOf({ ...set, elements: [element] }), element.comment ?? '');
-  }
-  return index;
-}
-
-function identityOf({ set, elements: [element] }: NftElements): string {
-  const bytes = [element?.key, element?.keyEnd].map((part) => Buffer.from(part ?? []).toString('hex'));
+function identityOf({ set, elements: [element] }: OneElement): string {
+  const bytes = [element.key, element.keyEnd].map((part) => Buffer.from(part ?? []).toString('hex'));
   return [set, ...bytes].join(' ');
 }

@@ -254,6 +254,30 @@ describe('a Service that goes', () => {
   });
 });
 
+describe('what is being drained', () => {
+  it('is forgotten when somebody else removes it', async () => {
+    const { resync, remove, upsert, kernel, clock, verify } = setup([
+      samplePort(web([A, B])),
+      samplePort({ name: 'x/y', clusterIp: '10.96.0.2', remote: [C] }),
+    ]);
+    await resync();
+    kernel.setConnections(VIP, A, 1);
+    kernel.setConnections('10.96.0.2:80/TCP', C, 1);
+    await upsert(web([B]));
+    await remove('x/y/TCP');
+    kernel.servers.delete('10.96.0.2:80/TCP');
+    kernel.servers.get(VIP)!.destinations.delete(A);
+    await resync();
+    await clock.advance(2000);
+    expect(kernel.dump()[`server ${VIP}`]).toBe(`rr 0 0 ${B}=1`);
+    expect([...kernel.bound.keys()]).toEqual(['10.96.0.1']);
+    expect(await verify()).toEqual([]);
+    kernel.destinationListings = 0;
+    await clock.advance(MINUTE);
+    expect(kernel.destinationListings).toBe(0);
+  });
+});
+
 describe('virtual servers of somebody else', () => {
   const foreign = (kernel: FakeIpvsKernel, text: string) => {
     const [ip, port] = text.split(':');

@@ -230,6 +230,11 @@ export class IpvsDataplane implements Dataplane {
     const now = this.clock.now();
     const touched = nothingTouched();
     for (const [server, entry] of [...draining.servers]) {
+      if (!committed.state.servers.has(server)) {
+        // Somebody else removed it, and a full sync has noticed.
+        draining.forget(server);
+        continue;
+      }
       const { remove, gone } = drainStep(entry, kernel.listDestinations(entry.key), now, gracePeriodMs);
       const steps = remove.length > 0 ? [remove] : [];
       const ended = [...remove.map(({ endpoint }) => endpoint), ...gone].map((each) => [server, each] as const);

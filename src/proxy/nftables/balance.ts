@@ -70,18 +70,7 @@ interface Destination {
 const TRIES = 6;
 
 function pick(family: IpFamily, { load, registers }: Destination, map: string, slots: number): RuleBody[] {
-  const among = (count: number) => rule(load, anyOf(count, registers), dnatByMap(family, map));
-  switch (slots) {
-    case 0:
-      return [];
-    case 1:
-      return [among(1)];
-    case 2:
-      // Both are taken. But a packet on its way during a commit may find one of them gone.
-      return [among(2), among(1)];
-    default:
-      return [...Array.from({ length: TRIES }, () => among(slots)), among(slots / 2)];
-  }
+  return draws(slots).map((count) => rule(load, anyOf(count, registers), dnatByMap(family, map)));
 }
 
 /**
@@ -103,19 +92,35 @@ function shortCircuit(node: NodePlan, leave: readonly Expression[]): RuleBody[] 
  * the protocol before the endpoint: it goes to registers 0 and up, and what is remembered is taken from register 1, where
  * `nft` still sees the random number, and the destination behind it: it prints `numgen random mod N . ip daddr`.
  */
-export function stickyChain(family: IpFamily, names: StickyMaps, endpoints: number): ChainBody {
-  const choose = [anyOf(endpoints, 1), payload.daddr(family, 2), lookup(names.choices, { from: 1, to: 0 })];
+export function stickyChain(family: IpFamily, names: StickyMaps, slots: number): ChainBody {
   // Behind the value: protocol, address, port.
   const key = family === 'IPv4' ? 4 : 8;
   const update = { kind: 'dynset', operation: 'update', set: names.affinity, key, data: 1 } as const;
+  const remember = (count: number) =>
+    rule(
+      [anyOf(count, 1), payload.daddr(family, 2), lookup(names.choices, { from: 1, to: 0 })],
+      [payload.saddr(family, key), update],
+    );
+  const [first, ...again] = draws(slots);
   return {
     rules: [
-      commented(
-        'a new client gets one of the choices, another one time',
-        rule(choose, payload.saddr(family, key), update),
-      ),
+      commented('a new client gets one of the choices, a known one time', remember(first!)),
+      ...again.map(remember),
       rule(payload.saddr(family), dnatByMap(family, names.affinity)),
-      commented('no room for more clients', rule(anyOf(endpoints, 0), dnatByMap(family, names.endpoints))),
+      commented('no room for more clients', rule(anyOf(lastDraw(slots), 0), dnatByMap(family, names.endpoints))),
     ],
   };
+}
+
+/** Among how many slots is drawn, one time after the other, until there is something in the slot. */
+function draws(slots: number): number[] {
+  if (slots < 2) return slots === 0 ? [] : [1];
+  // Two are both taken. But a packet on its way during a commit may find one of them gone.
+  if (slots === 2) return [2, 1];
+  return [...Array.from({ length: TRIES }, () => slots), lastDraw(slots)];
+}
+
+/** Among so many there is always something. */
+function lastDraw(slots: number): number {
+  return Math.max(1, slots / 2);
 }

@@ -16,7 +16,7 @@ export interface TablePlace {
  * leads to it, and what is used must be there.
  */
 export function toChanges(place: TablePlace, edits: Edits): NftChange[] {
-  const { writeChains, removeChains, addSets, removeSets, removeElements, addElements } = edits;
+  const { writeChains, removeChains, addSets, removeSets, removeElements, addElements, fill } = edits;
   const inTable = { family: nftFamily(place.family), table: place.table } as const;
   const chain = (name: string) => ({ kind: 'chain', ...inTable, name }) as const;
   const changes: NftChange[] = [];
@@ -36,6 +36,9 @@ export function toChanges(place: TablePlace, edits: Edits): NftChange[] {
     ({ kind: 'elements', ...inTable, set, elements: list }) as const;
   for (const [set, list] of removeElements) changes.push({ operation: 'delete', object: elements(set, list) });
   for (const [set, list] of addElements) changes.push({ operation: 'create', object: elements(set, list) });
+  for (const [set, list] of fill) {
+    for (const object of list.chunks({ ...inTable, set })) changes.push({ operation: 'create', object });
+  }
   for (const name of removeChains) changes.push({ operation: 'delete', object: chain(name) });
   return changes;
 }

@@ -224,10 +224,11 @@ function gotoChain(chain: string, common = false): NftVerdict {
 
 function sharedKeys(port: ServicePortPlan): CompiledPort['shared'] {
   const shared: { set: FixedSetName; key: Uint8Array }[] = [{ set: SETS.clusterIps, key: port.clusterIp.bytes }];
+  const isHere = ({ isLocal, placeUnknown }: Endpoint) => isLocal || placeUnknown;
+  if (!port.clusterEndpoints.some(isHere) && !port.localEndpoints.some(isHere)) return shared;
   const seen = new Set<string>();
   // Only a pod of this node can reach itself through a Service of this node; one without a place may be.
-  for (const { ip, isLocal, placeUnknown } of [...port.clusterEndpoints, ...port.localEndpoints]) {
-    if (!isLocal && !placeUnknown) continue;
+  for (const { ip } of [...port.clusterEndpoints, ...port.localEndpoints].filter(isHere)) {
     const key = ownPairKey(ip);
     const text = keyText(key);
     if (seen.has(text)) continue;
@@ -279,7 +280,7 @@ function compileSticky(
     for (const [name, body] of stickySets(family, maps, port)) sets.set(name, body);
     groups.push({ set: maps.endpoints, prefix: NO_BYTES, endpoints, affinity: maps.affinity });
     groups.push({ set: maps.choices, prefix: NO_BYTES, endpoints, lead: protocolField(port.protocol) });
-    chains.set(maps.chain, { ...stickyChain(family, maps, endpoints.length), comment });
+    chains.set(maps.chain, { ...stickyChain(family, maps, slotCapacity(endpoints.length)), comment });
   };
   balance(names.cluster, port.clusterEndpoints);
   balance(names.local, port.localEndpoints);

@@ -54,6 +54,8 @@ export class NftablesDataplane implements Dataplane {
   readonly #watch: ForeignWatch | undefined;
   /** Undefined before the first resync and after a failure: the kernel may hold the old or the new state. */
   #committed: Committed | undefined;
+  /** The ruleset's generation in which the table was last known to be right. */
+  #rightGeneration: number | undefined;
   /** Ports the kernel refuses, by key: not programmed until they change or everything is tried again. */
   readonly #refused = new Map<string, LeftOutPort>();
 
@@ -106,11 +108,14 @@ export class NftablesDataplane implements Dataplane {
 
   async verify(): Promise<readonly Drift[]> {
     const committed = this.#committed;
-    if (!committed) return [];
+    // Nobody changed anything since it was right: reading 100,000 elements takes the kernel a while.
+    if (!committed || this.#nft.generation() === this.#rightGeneration) return [];
     const { table } = this.#place;
     const kernel = await readKernelState(this.#nft, this.family, table);
     if (!kernel.table) return [{ object: `table ${table}`, difference: 'missing' }];
-    return findDrift(committed.layout.wanted(), kernel.table, table);
+    const drift = findDrift(committed.layout.wanted(), kernel.table, table);
+    if (drift.length === 0) this.#rightGeneration = kernel.generation;
+    return drift;
   }
 
   async cleanup(): Promise<void> {
@@ -173,6 +178,7 @@ export class NftablesDataplane implements Dataplane {
 
   /** Makes the kernel equal to the plan without some ports. What the kernel refuses is returned, all else thrown. */
   async #attempt(plan: Plan, without: { has(key: string): boolean }): Promise<Attempt> {
+    this.#rightGeneration = undefined;
     for (let stale = 0; ; stale++) {
       const layout = new Layout(this.family, plan.node);
       for (const port of plan.ports.values()) if (!without.has(port.key)) layout.upsert(port);
@@ -180,6 +186,7 @@ export class NftablesDataplane implements Dataplane {
       const kernel = await readKernelState(this.#nft, this.family, this.#place.table);
       const readSeconds = secondsSince(readStarted);
       layout.place(kernel.table && slotHints(kernel.table));
+      for (const name of kernel.table?.chains.keys() ?? []) layout.keepBalanceChain(name);
       const { changes, edits } = this.#planResync(layout, kernel);
       const expectGeneration = stale < STALE_ATTEMPTS ? kernel.generation : undefined;
       try {
@@ -228,7 +235,7 @@ export class NftablesDataplane implements Dataplane {
     expectGeneration?: number,
   ): Promise<Commit> {
     const nft = this.#nft;
-    const elements = countElements(edits.addElements) + countElements(edits.removeElements);
+    const elements = countElements(edits);
     let report: CommitReport | undefined;
     if (changes.length > 0) {
       const large = elements > LARGE_COMMIT;
@@ -238,6 +245,7 @@ export class NftablesDataplane implements Dataplane {
     }
     const forgotten = forgetClients(nft, this.#place, edits.affinities);
     this.#committed = next;
+    this.#rightGeneration = forgotten > 0 ? undefined : rightAfter(expectGeneration ?? this.#rightGeneration, report);
     this.#watch?.start(forgotten > 0 ? nft.generation() : (report?.generation ?? expectGeneration));
     const { totals } = next.layout;
     const rules = edits.writeChains.reduce((sum, { body }) => sum + body.rules.length, 0);
@@ -254,6 +262,16 @@ export class NftablesDataplane implements Dataplane {
   #leftOut(): LeftOutPort[] {
     return [...this.#refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   }
+}
+
+/**
+ * The generation in which the table is known to be right: that of our commit, if nobody made another one in between.
+ *
+ * @param before the one in which it was right until now
+ */
+function rightAfter(before: number | undefined, report: CommitReport | undefined): number | undefined {
+  if (report?.generation === undefined) return before;
+  return before !== undefined && report.generation === before + 1 ? report.generation : undefined;
 }
 
 /** How making the kernel equal went. */

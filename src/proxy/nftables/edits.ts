@@ -1,5 +1,6 @@
 import type { NftElement } from '../../netlink/index.ts';
 import type { ChainBody } from './chain.ts';
+import type { ElementList } from './element-list.ts';
 import type { SetBody } from './schema.ts';
 
 /** A chain to be given its rules. */
@@ -20,6 +21,8 @@ export interface Edits {
   /** By set. An element that is in `addElements` too gets another value. */
   readonly removeElements: Map<string, NftElement[]>;
   readonly addElements: Map<string, NftElement[]>;
+  /** Sets that are empty, with all that goes into them. */
+  readonly fill: Map<string, ElementList>;
   /** Affinity maps whose clients may keep endpoints that are gone, with the values that are still right (`keyText`). */
   readonly affinities: Map<string, ReadonlySet<string>>;
 }
@@ -32,16 +35,9 @@ export function emptyEdits(): Edits {
     removeSets: new Set(),
     removeElements: new Map(),
     addElements: new Map(),
+    fill: new Map(),
     affinities: new Map(),
   };
-}
-
-export function isEmptyEdits(edits: Edits): boolean {
-  const { writeChains, removeChains, addSets, removeSets, removeElements, addElements } = edits;
-  return (
-    writeChains.length + removeChains.length + addSets.size + removeSets.size === 0 &&
-    countElements(removeElements) + countElements(addElements) === 0
-  );
 }
 
 export function pushElement(elements: Map<string, NftElement[]>, set: string, element: NftElement): void {
@@ -50,8 +46,11 @@ export function pushElement(elements: Map<string, NftElement[]>, set: string, el
   else elements.set(set, [element]);
 }
 
-export function countElements(elements: ReadonlyMap<string, readonly NftElement[]>): number {
+/** How many elements are written, removals included. */
+export function countElements({ removeElements, addElements, fill }: Edits): number {
   let count = 0;
-  for (const list of elements.values()) count += list.length;
+  for (const list of removeElements.values()) count += list.length;
+  for (const list of addElements.values()) count += list.length;
+  for (const list of fill.values()) count += list.size;
   return count;
 }

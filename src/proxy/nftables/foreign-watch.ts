@@ -80,7 +80,9 @@ export class ForeignWatch {
 
   #tell(): void {
     const { clock, debounceMs, changed } = this.#options;
-    this.#timer?.cancel();
-    this.#timer = clock.setTimer(changed, debounceMs);
+    this.#timer ??= clock.setTimer(() => {
+      this.#timer = undefined;
+      changed();
+    }, debounceMs);
   }
 }

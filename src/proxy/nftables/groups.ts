@@ -2,6 +2,7 @@ import type { NftElement } from '../../netlink/index.ts';
 import type { Endpoint } from '../index.ts';
 import type { Group } from './compile.ts';
 import { type Edits, pushElement } from './edits.ts';
+import { sameBytes } from './element-index.ts';
 import { endpointData, indexedKey, keyText } from './keys.ts';
 import { assignSlots } from './slots.ts';
 
@@ -10,8 +11,12 @@ export interface PlacedGroup extends Pick<Group, 'set' | 'prefix' | 'lead'> {
   readonly slots: readonly Endpoint[];
 }
 
-/** What is in the slots of a group in the kernel, as values (`keyText`); undefined where nothing is known. */
-export type SlotHints = (set: string, prefix: Uint8Array) => readonly (string | undefined)[] | undefined;
+/** The values in the first `count` slots of a group in the kernel; undefined where there is nothing. */
+export type SlotHints = (
+  set: string,
+  prefix: Uint8Array,
+  count: number,
+) => readonly (Uint8Array | undefined)[] | undefined;
 
 /**
  * Puts groups into slots with as few changes as possible.
@@ -42,9 +47,11 @@ export function placeGroups(
   return placed;
 }
 
-/** The elements of a placed group. */
-export function groupElements({ prefix, slots, lead }: PlacedGroup): NftElement[] {
-  return slots.map((endpoint, slot) => ({ key: indexedKey(prefix, slot), data: slotValue(endpoint, lead) }));
+/** Puts the elements of a placed group behind `elements`. */
+export function addGroupElements({ prefix, slots, lead }: PlacedGroup, elements: NftElement[]): void {
+  for (let slot = 0; slot < slots.length; slot++) {
+    elements.push({ key: indexedKey(prefix, slot), data: slotValue(slots[slot]!, lead) });
+  }
 }
 
 function slotValue(endpoint: Endpoint, lead: Uint8Array | undefined): Uint8Array {
@@ -61,8 +68,14 @@ function keepSlots(before: readonly Endpoint[], wanted: readonly Endpoint[]): re
 }
 
 function takeHint({ set, prefix, lead, endpoints }: Group, hints: SlotHints | undefined): readonly Endpoint[] {
-  const hint = hints?.(set, prefix);
-  return hint ? assignSlots(hint, endpoints, (endpoint) => keyText(slotValue(endpoint, lead))) : endpoints;
+  const hint = hints?.(set, prefix, endpoints.length);
+  // As a first sync puts them: nothing to think about.
+  if (!hint || hint.every((value, slot) => sameBytes(value, slotValue(endpoints[slot]!, lead)))) return endpoints;
+  return assignSlots(
+    hint.map((value) => value && keyText(value)),
+    endpoints,
+    (endpoint) => keyText(slotValue(endpoint, lead)),
+  );
 }
 
 function changeSlots(

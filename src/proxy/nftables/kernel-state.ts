@@ -1,9 +1,9 @@
 import type { IpFamily } from '../../core/index.ts';
 import type { NftChain, NftElement, NftReader, NftRule, NftSet } from '../../netlink/index.ts';
+import { ElementIndex } from './element-index.ts';
 import type { SlotHints } from './groups.ts';
-import { indexOf, keyText } from './keys.ts';
+import { indexedKey } from './keys.ts';
 import { KUBE_PROXY_TABLE, nftFamily } from './names.ts';
-import { isAffinity } from './schema.ts';
 
 /** What the kernel holds of ours. */
 export interface KernelState {
@@ -22,6 +22,7 @@ export interface KernelTable {
   readonly rules: ReadonlyMap<string, readonly NftRule[]>;
   /** By set. */
   readonly elements: ReadonlyMap<string, readonly NftElement[]>;
+  readonly indexes: ReadonlyMap<string, ElementIndex>;
 }
 
 /** Reads our table. The event loop runs in between: a large table takes a while. */
@@ -43,7 +44,8 @@ export async function readKernelState(nft: NftReader, family: IpFamily, name: st
     if (!isAnonymous(set)) elements.set(set.name, await nft.listElementsAsync(set));
   }
   const chains = new Map(nft.listChains(ref).map((chain) => [chain.name, chain]));
-  return { table: { sets, chains, rules, elements }, kubeProxy, generation };
+  const indexes = new Map([...elements].map(([name, list]) => [name, new ElementIndex(list)]));
+  return { table: { sets, chains, rules, elements, indexes }, kubeProxy, generation };
 }
 
 /** A set that belongs to a rule and goes with it. */
@@ -51,23 +53,12 @@ export function isAnonymous(set: NftSet): boolean {
   return set.flags?.includes('anonymous') ?? false;
 }
 
-/** The endpoints that are in their slots already. */
-export function slotHints({ sets, elements }: KernelTable): SlotHints {
-  const slots = new Map<string, (string | undefined)[]>();
-  for (const [name, list] of elements) {
-    const set = sets.get(name)!;
-    if (isAffinity(set) || set.key.at(-1) !== 'mark') continue;
-    for (const { key, data } of list) {
-      const id = `${name} ${keyText(key.subarray(0, -4))}`;
-      let group = slots.get(id);
-      if (!group) {
-        group = [];
-        slots.set(id, group);
-      }
-      // Whatever the number in the kernel is: a list must not grow to it.
-      const index = indexOf(key);
-      if (data && index < list.length) group[index] = keyText(data);
-    }
-  }
-  return (set, prefix) => slots.get(`${set} ${keyText(prefix)}`);
+/** What is in the slots already. */
+export function slotHints({ indexes, elements }: KernelTable): SlotHints {
+  return (set, prefix, count) => {
+    const index = indexes.get(set);
+    const present = elements.get(set);
+    if (!index || !present) return undefined;
+    return Array.from({ length: count }, (_, slot) => present[index.find({ key: indexedKey(prefix, slot) })]?.data);
+  };
 }

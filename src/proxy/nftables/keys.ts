@@ -54,11 +54,6 @@ export function indexedKey(prefix: Uint8Array, index: number): Buffer {
   return key;
 }
 
-/** The slot at the end of an indexed key. */
-export function indexOf(key: Uint8Array): number {
-  return readU32(key, key.length - 4);
-}
-
 /** `ADDRESS . PORT`: where a packet is sent. */
 export function endpointData({ ip: { bytes }, port }: Pick<Endpoint, 'ip' | 'port'>): Buffer {
   const { length } = bytes;
@@ -83,11 +78,7 @@ export function sourceRangeKeys(vip: Uint8Array, first: Uint8Array, last: Uint8A
 
 /** The bytes as text, to look things up by; not for reading. */
 export function keyText(key: Uint8Array): string {
-  return asBuffer(key).toString('latin1');
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return Buffer.isBuffer(key) ? key.toString('latin1') : String.fromCharCode(...key);
 }
 
 /** A key or value of this type as `nft` prints it, for messages. */

@@ -6,8 +6,9 @@ import { balanceChain } from './balance.ts';
 import type { ChainBody } from './chain.ts';
 import { type Claim, type CompiledPort, compilePort, type Entry } from './compile.ts';
 import { type Edits, emptyEdits, pushElement } from './edits.ts';
+import { ElementList } from './element-list.ts';
 import { fixedChains } from './fixed-chains.ts';
-import { groupElements, type PlacedGroup, placeGroups, type SlotHints } from './groups.ts';
+import { type PlacedGroup, placeGroups, type SlotHints } from './groups.ts';
 import { endpointData, keyText } from './keys.ts';
 import { parseBalanceChainName, SETS } from './names.ts';
 import { fixedSets, isAffinity, type SetBody } from './schema.ts';
@@ -17,7 +18,7 @@ export interface Wanted {
   readonly sets: ReadonlyMap<string, SetBody>;
   readonly chains: ReadonlyMap<string, ChainBody>;
   /** By set; those of affinity maps are not ours to say. */
-  readonly elements: ReadonlyMap<string, readonly NftElement[]>;
+  readonly elements: ReadonlyMap<string, ElementList>;
   /** Affinity maps, with the values that are right in them (`keyText`). */
   readonly affinities: ReadonlyMap<string, ReadonlySet<string>>;
 }
@@ -104,26 +105,29 @@ export class Layout {
   wanted(): Wanted {
     const sets = new Map<string, SetBody>(Object.entries(fixedSets(this.family)));
     const chains = new Map([...fixedChains(this.family, this.node), ...this.balanceChains]);
-    const elements = new Map<string, NftElement[]>();
+    const elements = new Map<string, ElementList>();
     const affinities = new Map<string, ReadonlySet<string>>();
+    const listOf = (set: string): ElementList => {
+      let list = elements.get(set);
+      if (!list) {
+        list = new ElementList();
+        elements.set(set, list);
+      }
+      return list;
+    };
     const { nodePortAddresses } = this.node;
     if (nodePortAddresses !== 'all') {
-      for (const { bytes } of nodePortAddresses) pushElement(elements, SETS.nodePortIps, { key: bytes });
+      for (const { bytes } of nodePortAddresses) listOf(SETS.nodePortIps).add({ key: bytes });
     }
-    const addGroups = (groups: readonly PlacedGroup[]) => {
-      for (const group of groups) {
-        for (const element of groupElements(group)) pushElement(elements, group.set, element);
-      }
-    };
     for (const { placed, groups } of this.destinations.values()) {
-      for (const entry of placed?.entries ?? []) pushElement(elements, entry.set, entryElement(entry, placed!));
-      addGroups(groups);
+      for (const entry of placed?.entries ?? []) listOf(entry.set).add(entryElement(entry, placed!));
+      for (const group of groups) listOf(group.set).add(group);
     }
-    for (const { set, key, placed } of this.shared.values()) if (placed) pushElement(elements, set, { key });
+    for (const { set, key, placed } of this.shared.values()) if (placed) listOf(set).add({ key });
     for (const { compiled, groups } of this.own.values()) {
       for (const [name, body] of compiled.sets) sets.set(name, body);
       for (const [name, body] of compiled.chains) chains.set(name, body);
-      addGroups(groups);
+      for (const group of groups) listOf(group.set).add(group);
       for (const [name, values] of validValues(compiled)) affinities.set(name, values);
     }
     return { sets, chains, elements, affinities };
@@ -192,16 +196,25 @@ export class Layout {
     this.counts.elements += countSlots(destination.groups) - countSlots(former);
   }
 
+  /** Keeps a chain that balances and is there already, should nobody need it either. */
+  keepBalanceChain(name: string): void {
+    this.ensureBalanceChain(name, undefined);
+  }
+
   private ensureBalanceChains(entries: readonly Entry[], edits: Edits | undefined): void {
     for (const { verdict } of entries) {
-      if (verdict?.kind !== 'goto' || this.balanceChains.has(verdict.chain)) continue;
-      const parsed = parseBalanceChainName(verdict.chain);
-      if (!parsed) continue;
-      const body = balanceChain(this.family, this.node, parsed.kind, parsed.slots);
-      this.balanceChains.set(verdict.chain, body);
-      this.counts.rules += body.rules.length;
-      edits?.writeChains.push({ name: verdict.chain, body, exists: false });
+      if (verdict?.kind === 'goto') this.ensureBalanceChain(verdict.chain, edits);
     }
+  }
+
+  private ensureBalanceChain(name: string, edits: Edits | undefined): void {
+    if (this.balanceChains.has(name)) return;
+    const parsed = parseBalanceChainName(name);
+    if (!parsed) return;
+    const body = balanceChain(this.family, this.node, parsed.kind, parsed.slots);
+    this.balanceChains.set(name, body);
+    this.counts.rules += body.rules.length;
+    edits?.writeChains.push({ name, body, exists: false });
   }
 
   private settleOwn(key: string, edits: Edits | undefined, hints: SlotHints | undefined): void {

@@ -38,6 +38,9 @@ export type FixedSetName = (typeof SETS)[keyof typeof SETS];
 /** A kind of chain there is one of for each number of slots in use: `external-4` sends on to one of four, or of three. */
 export type BalanceKind = 'endpoints' | 'external' | 'local' | 'nodeport-endpoints' | 'nodeport' | 'nodeport-local';
 
+/** See `slotCapacity`; no Service has a million endpoints. */
+const POSSIBLE_SLOTS: ReadonlySet<number> = new Set([0, ...Array.from({ length: 20 }, (_, power) => 2 ** power)]);
+
 export function balanceChainName(kind: BalanceKind, slots: number): string {
   return `${kind}-${slots}`;
 }
@@ -45,7 +48,8 @@ export function balanceChainName(kind: BalanceKind, slots: number): string {
 /** The kind and the slots of a balancing chain by its name; undefined for other chains. */
 export function parseBalanceChainName(name: string): { kind: BalanceKind; slots: number } | undefined {
   const [, kind, slots] = /^((?:nodeport-)?(?:endpoints|local)|external|nodeport)-(\d+)$/.exec(name) ?? [];
-  return kind === undefined ? undefined : { kind: kind as BalanceKind, slots: Number(slots) };
+  if (kind === undefined || !POSSIBLE_SLOTS.has(Number(slots))) return undefined;
+  return { kind: kind as BalanceKind, slots: Number(slots) };
 }
 
 /** The maps by which a Service port with ClientIP affinity balances. */

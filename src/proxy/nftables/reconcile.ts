@@ -4,6 +4,7 @@ import type { Drift } from '../index.ts';
 import { staleClients } from './affinity.ts';
 import type { ChainBody } from './chain.ts';
 import { type Edits, emptyEdits, pushElement } from './edits.ts';
+import { ElementIndex } from './element-index.ts';
 import { isAnonymous, type KernelTable } from './kernel-state.ts';
 import { describeKey, keyText } from './keys.ts';
 import type { Wanted } from './layout.ts';
@@ -16,7 +17,7 @@ export function createAll({ sets, chains, elements }: Wanted): Edits {
   const edits = emptyEdits();
   for (const [name, body] of sets) edits.addSets.set(name, body);
   for (const [name, body] of chains) edits.writeChains.push({ name, body, exists: false });
-  for (const [set, list] of elements) edits.addElements.set(set, [...list]);
+  for (const [set, list] of elements) edits.fill.set(set, list);
   return edits;
 }
 
@@ -48,8 +49,10 @@ export function reconcile(wanted: Wanted, kernel: KernelTable): Edits | undefine
   }
   for (const name of kernel.chains.keys()) if (!wanted.chains.has(name)) edits.removeChains.push(name);
   for (const [name, body] of wanted.sets) {
-    if (!isAffinity(body))
-      compareElements(name, wanted.elements.get(name) ?? [], kernel.elements.get(name) ?? [], edits);
+    if (isAffinity(body)) continue;
+    const present = kernel.elements.get(name) ?? [];
+    const index = kernel.indexes.get(name) ?? new ElementIndex(present);
+    compareElements(name, wanted.elements.get(name) ?? [], present, index, edits);
   }
   const fixed = new Set<string>(Object.values(SETS));
   const endpointsLeft = [...edits.removeElements.keys()].some((set) => !fixed.has(set));
@@ -64,20 +67,23 @@ export function reconcile(wanted: Wanted, kernel: KernelTable): Edits | undefine
 
 function compareElements(
   set: string,
-  wanted: readonly NftElement[],
+  wanted: Iterable<NftElement>,
   present: readonly NftElement[],
+  index: ElementIndex,
   edits: Edits,
 ): void {
-  const rest = new Map(present.map((element) => [elementId(element), element]));
+  const seen = new Uint8Array(present.length);
   for (const element of wanted) {
-    const id = elementId(element);
-    const found = rest.get(id);
-    rest.delete(id);
+    const at = index.find(element);
+    const found = present[at];
+    if (found) seen[at] = 1;
     if (found && sameElement(found, element)) continue;
     if (found) pushElement(edits.removeElements, set, bare(found));
     pushElement(edits.addElements, set, element);
   }
-  for (const element of rest.values()) pushElement(edits.removeElements, set, bare(element));
+  for (const [at, element] of present.entries()) {
+    if (seen[at] === 0) pushElement(edits.removeElements, set, bare(element));
+  }
 }
 
 /** What an element is deleted by. */

@@ -1,4 +1,5 @@
 import { type NftElement, type NftRule, sameExpressions } from '../../netlink/index.ts';
+import { sameBytes } from './element-index.ts';
 import type { RuleBody } from './rule.ts';
 
 /** Whether the rules of a chain, as read back, are these. */
@@ -21,13 +22,6 @@ export function sameElement(present: NftElement, wanted: NftElement): boolean {
     chainOf(present) === chainOf(wanted) &&
     present.comment === wanted.comment
   );
-}
-
-function sameBytes(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
 
 function chainOf({ verdict }: NftElement): string | undefined {

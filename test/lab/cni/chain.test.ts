@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createFolder, createNamespace, removeAll } from '../namespace.ts';
-import { createNode, IPV4, linksOf, reaches, snapshot } from './fixture.ts';
+import { createNode, linksOf, reaches, snapshot } from './fixture.ts';
 import { callPlugin, type PluginJson } from './plugin.ts';
 
 // The reference plugins, as Debian packages them (containernetworking-plugins).
@@ -22,9 +22,7 @@ function listOf(plugins: readonly { readonly type: string; readonly [key: string
   const env = { CNI_PATH: REFERENCE, XTABLES_LOCKFILE: join(createFolder('lock').path, 'lock') };
   const call = async (command: string, plugin: (typeof plugins)[number], prevResult: PluginJson | undefined) => {
     const ours = plugin.type === 'nodeplane-cni';
-    const config = ours
-      ? node.config({ cniVersion, prevResult }, plugin.ipam as object | undefined)
-      : { cniVersion, name: 'net', ...plugin, prevResult };
+    const config = ours ? node.config({ cniVersion, prevResult }) : { cniVersion, name: 'net', ...plugin, prevResult };
     const program = ours ? {} : { program: `${REFERENCE}/${plugin.type}` };
     const outcome = await callPlugin(node.namespace, {
       command,
@@ -46,7 +44,8 @@ function listOf(plugins: readonly { readonly type: string; readonly [key: string
       return result!;
     },
     async check() {
-      for (const plugin of plugins) await call('CHECK', plugin, result);
+      // portmap 1.1.1 looks for the rules of one family in the other, and finds fault with itself.
+      for (const plugin of plugins) if (plugin.type !== 'portmap') await call('CHECK', plugin, result);
     },
     async del() {
       for (const plugin of plugins.toReversed()) await call('DEL', plugin, result);
@@ -60,8 +59,7 @@ describe('in a list with plugins of the reference', () => {
       portMappings: [{ hostPort: 8080, containerPort: 9, protocol: 'tcp' }],
     };
     const list = listOf([
-      // One family: with two, CHECK of that portmap looks for the rules of the one in the other.
-      { type: 'nodeplane-cni', ipam: { type: 'host-local', ranges: [[IPV4]] } },
+      { type: 'nodeplane-cni' },
       { type: 'portmap', capabilities: { portMappings: true }, runtimeConfig },
       { type: 'bandwidth', ingressRate: 1e8, ingressBurst: 1e8, egressRate: 1e8, egressBurst: 1e8 },
     ]);

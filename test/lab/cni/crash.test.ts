@@ -90,6 +90,27 @@ describe.each(MODES)('an ADD in mode %s killed', (_, mode, steps) => {
   });
 });
 
+describe.each(MODES)('a DEL in mode %s killed', (_, mode) => {
+  it.each(['link-gone', 'features-gone', 'addresses-gone'])(
+    'after the step "%s" is finished by the next one',
+    async (step) => {
+      const node = createNode();
+      const [pod, other] = [createNamespace('pod'), createNamespace('other')];
+      const config = node.config({ ...mode, ipMasq: true });
+      await node.add(pod, { config });
+      const env = { NODEPLANE_CNI_FAILPOINT: step };
+      const call = { command: 'DEL', containerId: pod.name, netns: pod, config, env };
+      expect((await callPlugin(node.namespace, call)).status).toBeNull();
+      // Meanwhile the address may be given to somebody else, who keeps it.
+      const result = await node.add(other, { config });
+      await node.del(pod, { config });
+      expect(node.reservations().sort()).toEqual(result.ips!.map(({ address }) => address.replace(/\/.*/, '')).sort());
+      await node.del(other, { config });
+      expect(leftovers(node, [pod, other])).toEqual(NOTHING);
+    },
+  );
+});
+
 async function killAt(node: BareNode, pod: TestNamespace, step: string, config: object): Promise<void> {
   const env = { NODEPLANE_CNI_FAILPOINT: step };
   const call = { command: 'ADD', containerId: pod.name, netns: pod, config, env };

@@ -41,6 +41,10 @@ export function elementsOf(table: string, container: string): string[] {
 
 export function createFeatureWorld(): FeatureWorld {
   const node = createNode();
+  // Where conntrack sees bridged packets, a pod's answer to its neighbour needs no masquerade to come back right.
+  for (const name of ['iptables', 'ip6tables']) {
+    node.namespace.run('bash', '-c', `f=/proc/sys/net/bridge/bridge-nf-call-${name}; [ ! -e $f ] || echo 0 > $f`);
+  }
   const outside = createNamespace('outside');
   connect(node.namespace, outside);
   const call: FeatureWorld['call'] = (command, pod, change = {}, options = {}) =>

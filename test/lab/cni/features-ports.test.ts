@@ -161,6 +161,13 @@ describe('what may happen to an attachment', () => {
     expect(await world.outside.connect({ ip: '192.0.2.1', port: 8080 })).toMatchObject({ kind: 'refused' });
   });
 
+  it('answers pods of the same bridge only because they are masqueraded', async () => {
+    const ask = () => neighbour.connect({ ip: '2001:db8::1', port: 8080 }, { timeoutMs: 500 });
+    expect((await ask()).kind).toBe('answered');
+    world.node.namespace.run('nft', 'flush', 'set', 'inet', 'nodeplane-cni', 'hairpin-ipv6');
+    expect((await ask()).kind).toBe('timeout');
+  });
+
   it('GC removes what belongs to no valid attachment of the network', async () => {
     const stale = await world.addPod('stale', mapping({ hostPort: 8099, containerPort: 80 }));
     const valid = [web, neighbour].map(({ namespace }) => ({ containerID: namespace.name, ifname: 'eth0' }));

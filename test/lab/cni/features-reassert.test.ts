@@ -3,8 +3,9 @@ import {
   attachmentKey,
   type ContainerId,
   type InterfaceName,
+  loadReassertion,
+  loadRemoval,
   type NetworkName,
-  reassertFeatures,
   type WantedAttachment,
 } from '../../../src/cni/index.ts';
 import { parseAddressWithPrefix } from '../../../src/core/index.ts';
@@ -12,6 +13,9 @@ import { Nftables } from '../../../src/netlink/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { removeAll } from '../namespace.ts';
 import { createFeatureWorld, type FeaturePod, type FeatureWorld, mapping } from './feature-world.ts';
+
+const { featuresOf, readFeatures, reassertFeatures } = await loadReassertion();
+const { removeFeatures } = await loadRemoval();
 
 const NET = { ipMasq: true, firewall: true, ...mapping({ hostPort: 8080, containerPort: 80 }) };
 
@@ -65,7 +69,7 @@ async function works(): Promise<readonly [string, string]> {
 describe('reassertFeatures', () => {
   it('changes nothing while all is there', async () => {
     const before = ruleset.generation();
-    expect(await reassertFeatures(ruleset, [wanted()])).toEqual({
+    expect(reassertFeatures(ruleset, featuresOf([wanted()]))).toEqual({
       structureRepaired: false,
       elementsAdded: 0,
       admissionRepaired: false,
@@ -79,12 +83,34 @@ describe('reassertFeatures', () => {
     expect(await works()).toEqual(['answered', 'answered']);
     world.node.namespace.run('nft', 'flush', 'ruleset');
     expect(await works()).toEqual(['refused', 'timeout']);
-    const repaired = await reassertFeatures(ruleset, [wanted()]);
+    const repaired = reassertFeatures(ruleset, featuresOf([wanted()]));
     expect(repaired).toMatchObject({ structureRepaired: true, elementsAdded: 7, conflicts: [] });
     expect(await works()).toEqual(['answered', 'answered']);
     expect(world.table()).toBe(table);
     await world.del(pod);
     expect(world.table()).not.toContain(pod.namespace.name);
+  });
+
+  it('brings back what was read before, of all pods, without knowing their configuration', async () => {
+    world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
+    const second = await world.addPod('second', { ...NET, ...mapping({ hostPort: 8081, containerPort: 80 }) });
+    const before = readFeatures(ruleset);
+    const table = world.table();
+    world.node.namespace.run('nft', 'flush', 'ruleset');
+    world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
+    expect(await works()).toEqual(['refused', 'timeout']);
+    expect(reassertFeatures(ruleset, before)).toEqual({
+      structureRepaired: true,
+      elementsAdded: 14,
+      admissionRepaired: true,
+      conflicts: [],
+    });
+    expect(await works()).toEqual(['answered', 'answered']);
+    expect(world.table()).toBe(table);
+    await world.del(second, NET);
+    await world.del(pod, NET);
+    expect(readFeatures(ruleset).admissions).toEqual([]);
+    expect(world.table()).not.toMatch(/comment "veth/);
   });
 
   it('brings back what is missing of it, and says what somebody else has', async () => {
@@ -93,10 +119,12 @@ describe('reassertFeatures', () => {
     namespace.run('nft', 'delete', 'element', ...table, 'ports-ipv4', '{ tcp . 8080 }');
     namespace.run('nft', 'delete', 'element', ...table, 'ports-ipv6', '{ tcp . 8080 }');
     namespace.run('nft', 'add', 'element', ...table, 'ports-ipv6', '{ tcp . 8080 comment "mine" : fd00::1 . 80 }');
-    expect(await reassertFeatures(ruleset, [wanted()])).toMatchObject({
+    expect(reassertFeatures(ruleset, featuresOf([wanted()]))).toMatchObject({
       structureRepaired: false,
       elementsAdded: 1,
-      conflicts: [expect.stringContaining('An element of set "ports-ipv6"')],
+      conflicts: [
+        expect.stringMatching(/^An element of set "ports-ipv6" of attachment "net.* is held by somebody else/),
+      ],
     });
     expect((await works())[0]).toBe('answered');
   });
@@ -104,7 +132,25 @@ describe('reassertFeatures', () => {
   it("brings back the passage through iptables' FORWARD", async () => {
     world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
     expect(await works()).toEqual(['timeout', 'timeout']);
-    expect(await reassertFeatures(ruleset, [wanted()])).toMatchObject({ admissionRepaired: true, elementsAdded: 0 });
+    expect(reassertFeatures(ruleset, featuresOf([wanted()]))).toMatchObject({
+      admissionRepaired: true,
+      elementsAdded: 0,
+    });
     expect(await works()).toEqual(['answered', 'answered']);
+  });
+});
+
+describe('removeFeatures', () => {
+  it('leaves nothing of ours in nftables, and what is of others', async () => {
+    world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
+    const before = world.node.namespace.run('iptables-nft', '-S');
+    await world.addPod('second', { firewall: true });
+    expect(removeFeatures(ruleset)).toEqual([
+      'nftables table "inet nodeplane-cni": removed',
+      'Rules in chain FORWARD of the IPv4 filter table: removed',
+    ]);
+    expect(world.table()).toBe('');
+    expect(world.node.namespace.run('iptables-nft', '-S')).toBe(before);
+    expect(removeFeatures(ruleset)).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import type { IpFamily } from '../../../src/core/index.ts';
 import {
+  type CommitReport,
   Nftables,
   type NftElement,
   type NftEvent,
@@ -97,4 +98,26 @@ function describe(elements: readonly NftElement[], slots: boolean): string[] {
   return [...groups]
     .map(([prefix, group]) => `${prefix}: ${group.slots.sort().join(' ')} -> ${group.endpoints.sort().join(' ')}`)
     .sort();
+}
+
+/** The same ruleset, writing down what commits did. */
+export function recorded(nft: NftRuleset, reports: CommitReport[]): NftRuleset {
+  const note = (report: CommitReport) => {
+    reports.push(report);
+    return report;
+  };
+  return {
+    commit: (changes, options) => note(nft.commit(changes, options)),
+    commitAsync: async (changes, options) => note(await nft.commitAsync(changes, options)),
+    generation: () => nft.generation(),
+    listTables: (family) => nft.listTables(family),
+    listChains: (of) => nft.listChains(of),
+    listRules: (of) => nft.listRules(of),
+    listSets: (of) => nft.listSets(of),
+    listElements: (set) => nft.listElements(set),
+    listElementsAsync: (set) => nft.listElementsAsync(set),
+    getElement: (set, key) => nft.getElement(set, key),
+    listCounters: (of) => nft.listCounters(of),
+    close: () => nft.close(),
+  };
 }

@@ -1,0 +1,90 @@
+import { type Clock, parseCidr, systemClock } from '../src/core/index.ts';
+import { type EndpointSlice, type ObjectEvent, ObjectStore } from '../src/kube/index.ts';
+import { changeOf, type Dataplane, FamilyProxy, type ProxyEvent } from '../src/proxy/index.ts';
+import { makeService, makeSlice } from '../test/fakes/service-objects.ts';
+import { sampleAddress } from './cluster.ts';
+
+/** Of each Service. */
+export const ENDPOINTS = 10;
+
+/** A proxy at work, without anything around it. */
+export interface ChangingProxy {
+  /** Changes one endpoint of one Service; `change` says which. Resolves to the milliseconds from the event to the commit. */
+  changeOneEndpoint(change: number): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** A proxy that has made its first sync of so many Services, and a way to change one endpoint of one of them. */
+export async function startProxy(services: number, dataplane: Dataplane): Promise<ChangingProxy> {
+  const store = new ObjectStore();
+  for (let n = 0; n < services; n++) {
+    const object = makeService(serviceName(n), {
+      clusterIP: sampleAddress(96, n),
+      ports: [{ name: 'http', port: 80 }],
+    });
+    store.apply({ type: 'added', object });
+    store.apply({ type: 'added', object: slice(n, 0) });
+  }
+  let finished: (event: ProxyEvent) => void = () => {};
+  const proxy = new FamilyProxy({
+    clock: promptClock,
+    ...{ minIntervalMs: 0, maxIntervalMs: 3_600_000, retry: { firstMs: 1000, maxMs: 30_000 } },
+    nodeName: 'node-1',
+    settings: {
+      detectLocal: { mode: 'ClusterCIDR', cidrs: [parseCidr('10.244.0.0/16')] },
+      ...{ masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'all' },
+    },
+    store,
+    dataplane,
+    localAddresses: () => [],
+    observers: [(event) => finished(event)],
+  });
+  const nextSync = () =>
+    new Promise<void>((resolve, reject) => {
+      finished = (event) => {
+        if (event.kind === 'syncFinished') resolve();
+        else if (event.kind === 'syncFailed') reject(event.error);
+      };
+    });
+  const firstSync = nextSync();
+  proxy.start();
+  await firstSync;
+
+  return {
+    async changeOneEndpoint(change) {
+      const event: ObjectEvent = { type: 'updated', object: slice((change * 7919) % services, change + 1) };
+      const synced = nextSync();
+      const startedAt = performance.now();
+      const touched = store.apply(event);
+      proxy.touch(touched.services, changeOf(event, 'IPv4')!);
+      await synced;
+      return performance.now() - startedAt;
+    },
+    stop: () => proxy.stop(),
+  };
+}
+
+/** The system's, but what is due at once runs as soon as the event loop turns: a timer of 0 ms waits a whole one. */
+const promptClock: Clock = {
+  ...systemClock,
+  setTimer(callback, delayMs) {
+    if (delayMs > 0) return systemClock.setTimer(callback, delayMs);
+    const immediate = setImmediate(callback);
+    return { cancel: () => clearImmediate(immediate) };
+  },
+};
+
+function serviceName(n: number): string {
+  return `bench/service-${n}`;
+}
+
+/** Ten endpoints on another node, one of which differs between generations; generation 0 is what the Service starts with. */
+function slice(n: number, generation: number): EndpointSlice {
+  const endpoints = Array.from({ length: ENDPOINTS }, (_, index) => {
+    const host = index === 3 && generation > 0 ? 20 + (generation % 200) : index;
+    return { addresses: [`10.${200 + (n >> 8)}.${n & 255}.${host}`], nodeName: 'node-2' };
+  });
+  const made = makeSlice(serviceName(n), endpoints, { ports: [{ name: 'http', port: 8080 }] });
+  const labels = { 'kubernetes.io/service-name': `service-${n}` };
+  return { ...made, metadata: { ...made.metadata, labels } };
+}

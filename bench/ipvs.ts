@@ -1,0 +1,152 @@
+import { spawnSync } from 'node:child_process';
+import type { ServicePortPlan } from '../src/proxy/index.ts';
+import {
+  elementText,
+  IpvsDataplane,
+  type IpvsKernel,
+  type Operation,
+  openIpvsKernel,
+} from '../src/proxy/ipvs/index.ts';
+import { sampleNode, samplePlan, samplePort } from '../test/lab/iptables/sample-plan.ts';
+import { createNamespace } from '../test/lab/namespace.ts';
+import { sampleAddress } from './cluster.ts';
+import { median, report } from './report.ts';
+import { withinNamespace } from './within-namespace.ts';
+
+const MANY = 5000;
+const FEW = 50;
+const ENDPOINTS = 10;
+const CHANGES = 200;
+/** Until the compiler has seen enough of the code to optimise it. */
+const WARM_UP = 100;
+/** Members given to the program ipset one by one; the time of all is reckoned from these. */
+const SAMPLED_MEMBERS = 100;
+
+/**
+ * A full load, batched, against one request per object; and a changed endpoint among many Services against one among few.
+ * Needs a kernel with IPVS: `npm run vm -- dist/nodeplane-bench ipvs`.
+ */
+export async function benchIpvs(): Promise<void> {
+  const ours = await load(MANY, (kernel) => kernel);
+  const requests = await load(MANY, oneByOne);
+  const members = await programSeconds();
+  const single = requests.seconds + ours.members * members;
+  const many = await changes(MANY);
+  const few = await changes(FEW);
+  report(`ipvs, ${MANY} x ${ENDPOINTS}`, [
+    {
+      ...{ what: 'full load', unit: 's', ours: ours.seconds, peer: single },
+      ...{ peerName: 'one request per object, members by ipset', target: 'at most 0.2 x' },
+    },
+    {
+      ...{ what: 'full load, netlink alone', unit: 's', ours: ours.seconds, peer: requests.seconds },
+      peerName: 'one netlink request per object',
+    },
+    {
+      ...{ what: 'one changed endpoint, median', unit: 'ms', ours: many, peer: few },
+      ...{ peerName: `at ${FEW} Services`, target: 'at most 1.3 x' },
+    },
+  ]);
+}
+
+/** The first full sync of so many Services, without iptables, which is the same for both. */
+async function load(services: number, wrap: (kernel: IpvsKernel) => IpvsKernel) {
+  return withDataplane(wrap, async (dataplane, kernel) => {
+    const plan = samplePlan('IPv4', sampleNode(), ports(services));
+    kernel.prepare();
+    const started = performance.now();
+    const { objects } = await dataplane.resync(plan);
+    return { seconds: (performance.now() - started) / 1000, members: objects.elements!.total };
+  });
+}
+
+/** Median of the milliseconds a sync of one changed endpoint takes: an endpoint goes, another comes. */
+async function changes(services: number): Promise<number> {
+  return withDataplane(
+    (kernel) => kernel,
+    async (dataplane) => {
+      const live = new Map(ports(services).map((port) => [port.key, port]));
+      const plan = { family: 'IPv4', node: sampleNode(), ports: live } as const;
+      await dataplane.resync(plan);
+      const times: number[] = [];
+      for (let change = 0; change < WARM_UP + CHANGES; change++) {
+        const port = servicePort((change * 7919) % services, change + 1);
+        live.set(port.key, port);
+        const started = performance.now();
+        const { objects } = await dataplane.sync(plan, { upserted: [port], removed: [] });
+        const ms = performance.now() - started;
+        if (objects.destinations!.written > 2 || objects.elements!.written > 0) {
+          throw new Error('The change was more than two destinations');
+        }
+        if (change >= WARM_UP) times.push(ms);
+      }
+      return median(times);
+    },
+  );
+}
+
+async function withDataplane<T>(
+  wrap: (kernel: IpvsKernel) => IpvsKernel,
+  work: (dataplane: IpvsDataplane, kernel: IpvsKernel) => Promise<T>,
+): Promise<T> {
+  const namespace = createNamespace('bench-ipvs');
+  try {
+    return await withinNamespace(namespace.path, async () => {
+      const kernel = wrap(openIpvsKernel('IPv4'));
+      const exec = async () => ({ status: 0, stdout: '', stderr: '' });
+      const dataplane = new IpvsDataplane({ family: 'IPv4', variant: 'nft', exec, kernel });
+      try {
+        return await work(dataplane, kernel);
+      } finally {
+        dataplane.close();
+      }
+    });
+  } finally {
+    namespace.remove();
+  }
+}
+
+/** The same kernel, asked for one change at a time. */
+function oneByOne(kernel: IpvsKernel): IpvsKernel {
+  return new Proxy(kernel, {
+    get(target, name) {
+      if (name === 'apply') {
+        return (operations: readonly Operation[]) => operations.map((operation) => target.apply([operation])[0]);
+      }
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Seconds one member costs when the program ipset adds it, as kube-proxy does. */
+async function programSeconds(): Promise<number> {
+  const namespace = createNamespace('bench-ipset');
+  try {
+    namespace.run('ipset', 'create', 'sample', 'hash:ip');
+    return await withinNamespace(namespace.path, async () => {
+      const started = performance.now();
+      for (let n = 0; n < SAMPLED_MEMBERS; n++) {
+        const text = elementText({ type: 'hash:ip', address: servicePort(n, 0).clusterIp });
+        const { status, stderr } = spawnSync('ipset', ['add', 'sample', text, '-exist']);
+        if (status !== 0) throw new Error(String(stderr));
+      }
+      return (performance.now() - started) / 1000 / SAMPLED_MEMBERS;
+    });
+  } finally {
+    namespace.remove();
+  }
+}
+
+function ports(services: number): ServicePortPlan[] {
+  return Array.from({ length: services }, (_, n) => servicePort(n, 0));
+}
+
+/** Ten endpoints on another node, one of which differs between generations; generation 0 is what the Service starts with. */
+function servicePort(n: number, generation: number): ServicePortPlan {
+  const remote = Array.from({ length: ENDPOINTS }, (_, index) => {
+    const host = index === 3 && generation > 0 ? 20 + (generation % 200) : index + 1;
+    return `10.${200 + (n >> 8)}.${n & 255}.${host}:8080`;
+  });
+  return samplePort({ name: `bench/service-${n}:http`, clusterIp: sampleAddress(96, n), remote });
+}

@@ -1,0 +1,192 @@
+import { formatIp } from '../src/core/index.ts';
+import type { CommitReport } from '../src/netlink/index.ts';
+import type { ServicePortPlan } from '../src/proxy/index.ts';
+import type { NftablesDataplane } from '../src/proxy/nftables/index.ts';
+import { execIn } from '../test/lab/iptables/fixtures.ts';
+import { sampleNode, samplePlan } from '../test/lab/iptables/sample-plan.ts';
+import { createNamespace, type TestNamespace } from '../test/lab/namespace.ts';
+import { dataplaneIn, openIn, recorded } from '../test/lab/nftables/fixtures.ts';
+import { ENDPOINTS, startProxy } from './changing-proxy.ts';
+import { samplePorts } from './cluster.ts';
+import { connectOnce, createPacketPath } from './packet-path.ts';
+import { type Figure, median, percentile, report } from './report.ts';
+import { withinNamespace } from './within-namespace.ts';
+
+const MANY = 10_000;
+const FEW = 100;
+const FULL_SYNCS = 5;
+const CHANGES = 1000;
+/** Until the compiler has seen enough of the code to optimise it. */
+const WARM_UP = 400;
+const CONNECTIONS = 3000;
+/** Connections of one side before those of the other: what disturbs the machine disturbs both. */
+const TURN = 50;
+const UPSTREAM_TIMEOUT_MS = 900_000;
+
+/** The nftables dataplane: all Services at once, one endpoint at a time, a restart, and what packets notice. */
+export async function benchNftables(): Promise<void> {
+  report(`nftables, ${MANY} x ${ENDPOINTS}`, [...(await fullSync()), await restart()]);
+  report(`nftables, ${MANY} x ${ENDPOINTS}, ${CHANGES} changes`, await changes());
+  report(`nftables, ${CONNECTIONS} connections`, [await connectionRate()]);
+}
+
+/** A dataplane in a namespace of its own, and what its commits did. */
+function startDataplane(label: string, namespace: TestNamespace = createNamespace(label)) {
+  const reports: CommitReport[] = [];
+  const open = () => recorded(openIn(namespace), reports);
+  const dataplane: NftablesDataplane = dataplaneIn(namespace, 'IPv4', { open, onForeignChange: () => {} });
+  return { namespace, reports, dataplane };
+}
+
+async function fullSync(): Promise<Figure[]> {
+  const ports = samplePorts(MANY, ENDPOINTS);
+  const plan = samplePlan('IPv4', sampleNode(), ports);
+  const took: number[] = [];
+  const kernel: number[] = [];
+  for (let round = 0; round < FULL_SYNCS; round++) {
+    const { namespace, reports, dataplane } = startDataplane(`full-${round}`);
+    took.push(await timed(() => dataplane.resync(plan)));
+    kernel.push(reports[0]!.kernelSeconds * 1000);
+    dataplane.close();
+    namespace.remove();
+  }
+  const upstream = createNamespace('upstream');
+  const input = upstreamNftLayout(ports);
+  const load = await timed(async () => {
+    const { status, stderr } = await execIn(upstream)('nft', ['-f', '-'], { input, timeoutMs: UPSTREAM_TIMEOUT_MS });
+    if (status !== 0) throw new Error(`nft refused upstream's layout: ${stderr}`);
+  });
+  upstream.remove();
+  const ours = median(took);
+  return [
+    {
+      ...{ what: 'full sync, plan in memory', unit: 'ms', ours, target: 'at most 2 x' },
+      ...{ peer: median(kernel), peerName: 'the kernel alone, same batch' },
+    },
+    {
+      ...{ what: 'full sync, plan in memory', unit: 'ms', ours, target: 'at most 0.05 x' },
+      ...{ peer: load, peerName: 'upstream’s layout by nft -f' },
+    },
+  ];
+}
+
+/** How much a second agent writes when everything is right. */
+async function restart(): Promise<Figure> {
+  const plan = samplePlan('IPv4', sampleNode(), samplePorts(MANY, ENDPOINTS));
+  const first = startDataplane('restart');
+  const { objects: all } = await first.dataplane.resync(plan);
+  first.dataplane.close();
+  const again = startDataplane('restart', first.namespace);
+  const { objects } = await again.dataplane.resync(plan);
+  const written = (of: typeof objects) => Object.values(of).reduce((sum, count) => sum + count.written, 0);
+  return {
+    ...{ what: 'restart, all right: objects written', unit: '', ours: written(objects), target: 'at most 50' },
+    ...{ peer: written(all), peerName: 'the first full sync' },
+  };
+}
+
+/** One endpoint of one Service replaced by another: event to acknowledgement, in turns at many Services and at few. */
+async function changes(): Promise<Figure[]> {
+  const start = async (services: number) => {
+    const { reports, dataplane } = startDataplane(`changes-${services}`);
+    return { reports, proxy: await startProxy(services, dataplane), ms: [] as number[], messages: [] as number[] };
+  };
+  const [many, few] = [await start(MANY), await start(FEW)];
+  for (let change = 0; change < WARM_UP + CHANGES; change++) {
+    for (const side of [many, few]) {
+      const ms = await side.proxy.changeOneEndpoint(change);
+      if (change < WARM_UP) continue;
+      side.ms.push(ms);
+      side.messages.push(side.reports.at(-1)!.messages);
+    }
+  }
+  await many.proxy.stop();
+  await few.proxy.stop();
+  const peerName = `at ${FEW} Services`;
+  const largest = (values: readonly number[]) => Math.max(...values);
+  return [
+    {
+      ...{
+        what: 'event to acknowledgement, p50',
+        unit: 'ms',
+        ours: percentile(many.ms, 50),
+        peer: percentile(few.ms, 50),
+      },
+      ...{ peerName, target: 'at most 2 ms and 1.3 x' },
+    },
+    {
+      ...{
+        what: 'event to acknowledgement, p99',
+        unit: 'ms',
+        ours: percentile(many.ms, 99),
+        peer: percentile(few.ms, 99),
+      },
+      peerName,
+    },
+    {
+      ...{ what: 'netlink messages, most', unit: '', ours: largest(many.messages), peer: largest(few.messages) },
+      ...{ peerName, target: 'at most 8' },
+    },
+  ];
+}
+
+/** New connections a second to one Service, with many Services loaded and with few. */
+async function connectionRate(): Promise<Figure> {
+  const start = async (services: number) => {
+    const path = await createPacketPath(`rate-${services}`);
+    const ports = samplePorts(services, 1);
+    await startDataplane('rate', path).dataplane.resync(samplePlan('IPv4', sampleNode(), ports));
+    const { clusterIp, port } = ports[services >> 1]!;
+    return { path, target: { host: formatIp(clusterIp), port }, ms: [] as number[] };
+  };
+  const sides = [await start(MANY), await start(10)];
+  for (let connection = 0; connection < WARM_UP + CONNECTIONS; connection += TURN) {
+    for (const { path, target, ms } of sides) {
+      await withinNamespace(path.path, async () => {
+        for (let turn = 0; turn < TURN; turn++) {
+          const took = await connectOnce(target);
+          if (connection >= WARM_UP) ms.push(took);
+        }
+      });
+    }
+  }
+  const [many, few] = sides.map(({ ms }) => 1000 / median(ms));
+  return {
+    ...{ what: 'connections one after the other', unit: '/s', ours: many!, peer: few!, peerName: 'at 10 Services' },
+    target: 'at least 0.95 x',
+  };
+}
+
+/**
+ * What kube-proxy 1.36 has for ClusterIP Services in this mode, as text for `nft -f`: one chain with one anonymous map a
+ * Service, one element in the map of Services. Names need only be unique, not kube-proxy's own.
+ */
+function upstreamNftLayout(ports: readonly ServicePortPlan[]): string {
+  const lines = [
+    'add table ip kube-proxy',
+    'add set ip kube-proxy cluster-ips { type ipv4_addr ; }',
+    'add map ip kube-proxy service-ips { type ipv4_addr . inet_proto . inet_service : verdict ; }',
+    'add chain ip kube-proxy services',
+    'add rule ip kube-proxy services ip daddr . meta l4proto . th dport vmap @service-ips',
+  ];
+  for (const { name, clusterIp, port, clusterEndpoints } of ports) {
+    const chain = `service-${name.replace(':', '/')}`;
+    const ip = formatIp(clusterIp);
+    const endpoints = clusterEndpoints.map(
+      (endpoint, index) => `${index} : ${formatIp(endpoint.ip)} . ${endpoint.port}`,
+    );
+    lines.push(
+      `add chain ip kube-proxy ${chain}`,
+      `add rule ip kube-proxy ${chain} meta l4proto tcp dnat ip addr . port to numgen random mod ${endpoints.length} map { ${endpoints.join(' , ')} }`,
+      `add element ip kube-proxy cluster-ips { ${ip} }`,
+      `add element ip kube-proxy service-ips { ${ip} . tcp . ${port} : goto ${chain} }`,
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+async function timed(what: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await what();
+  return performance.now() - started;
+}

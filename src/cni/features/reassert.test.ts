@@ -1,0 +1,200 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { FakeNftables } from '../../../test/fakes/fake-nftables.ts';
+import { isNotFound, KernelError, parseAddressWithPrefix } from '../../core/index.ts';
+import { expressionKey, type NftChange } from '../../netlink/index.ts';
+import { attachmentKey } from '../attachment-key.ts';
+import type { ContainerId, InterfaceName, NetworkName } from '../environment.ts';
+import { isStale } from './owner-comment.ts';
+import { deletePodElements, hasPodTable, retried } from './pod-ruleset.ts';
+import { POD_TABLE, podSet } from './pod-table.ts';
+import { featuresOf, readFeatures, reassertFeatures } from './reassert.ts';
+import type { WantedAttachment } from './wanted-attachment.ts';
+
+const KINDS = ['masquerade', 'ports', 'address-ports', 'hairpin'] as const;
+
+/** The nth pod of a network, with one port of its own. */
+function attachment(n: number, { network = 'net', ipMasq = true, firewall = false } = {}): WantedAttachment {
+  return {
+    key: attachmentKey(network as NetworkName, {
+      containerId: `c${n}` as ContainerId,
+      ifname: 'eth0' as InterfaceName,
+    }),
+    config: {
+      mode: 'bridge',
+      features: {
+        ipMasq,
+        bandwidth: undefined,
+        firewall: firewall ? { ingressPolicy: 'open' } : undefined,
+        portMappings: {
+          mappings: [{ hostPort: 8000 + n, containerPort: 80, protocol: 'tcp', hostIp: undefined }],
+          snat: true,
+          masqAll: false,
+          markMasqBit: 13,
+          conditionsV4: [],
+          conditionsV6: [],
+        },
+      },
+    },
+    ips: [`10.244.${n % 3}.${10 + n}/24`, `fd00::${n % 3}:${10 + n}/112`].map((text) => ({
+      address: parseAddressWithPrefix(text),
+    })),
+  };
+}
+
+function withAttachments(count: number): FakeNftables {
+  const ruleset = new FakeNftables();
+  reassertFeatures(ruleset, featuresOf(Array.from({ length: count }, (_, n) => attachment(n))));
+  return ruleset;
+}
+
+/** Rules by chain and elements by set, without the numbers and the order the kernel gives them. */
+function textOf(ruleset: FakeNftables): string {
+  const rules = ruleset
+    .listRules(POD_TABLE)
+    .map(({ chain, expressions }) => `${chain}: ${expressions.map(expressionKey)}`);
+  const elements = readFeatures(ruleset).elements.flatMap((set) =>
+    set.elements.map(({ key, keyEnd, comment }) => `${set.set}: ${[key, keyEnd, comment].map(String)}`),
+  );
+  return [...rules.sort(), ...elements.sort()].join('\n');
+}
+
+/** `iptables -P FORWARD DROP` */
+function addForward(ruleset: FakeNftables): void {
+  const base = { type: 'filter', hook: 'forward', priority: 0, policy: 'drop' } as const;
+  ruleset.commitAsOther(
+    { operation: 'add', object: { kind: 'table', family: 'ip', name: 'filter' } },
+    { operation: 'add', object: { kind: 'chain', family: 'ip', table: 'filter', name: 'FORWARD', base } },
+  );
+}
+
+describe('reassertFeatures', () => {
+  it('makes all that is wanted in one transaction, and nothing the second time', () => {
+    const ruleset = withAttachments(3);
+    expect(ruleset.commits).toHaveLength(1);
+    const again = reassertFeatures(ruleset, featuresOf([0, 1, 2].map((n) => attachment(n))));
+    expect(again).toEqual({ structureRepaired: false, elementsAdded: 0, admissionRepaired: false, conflicts: [] });
+    expect(ruleset.commits).toHaveLength(1);
+  });
+
+  it('does nothing for nobody', () => {
+    expect(withAttachments(0).commits).toEqual([]);
+  });
+
+  it('brings back whatever was flushed, and only that', () => {
+    const flushes: NftChange[] = [
+      ...KINDS.flatMap((kind) =>
+        (['IPv4', 'IPv6'] as const).map((family): NftChange => ({ operation: 'flush', object: podSet(kind, family) })),
+      ),
+      ...['host-ports', 'prerouting', 'output', 'postrouting', 'localnet', 'masquerade-10.244.1.0/24'].map(
+        (name): NftChange => ({
+          operation: 'flush',
+          object: { kind: 'chain', family: 'inet', table: POD_TABLE.name, name },
+        }),
+      ),
+    ];
+    fc.assert(
+      fc.property(fc.subarray(flushes), (chosen) => {
+        const ruleset = withAttachments(4);
+        const before = textOf(ruleset);
+        const remembered = readFeatures(ruleset);
+        ruleset.commitAsOther(...chosen);
+        const isDamaged = textOf(ruleset) !== before;
+        reassertFeatures(ruleset, remembered);
+        expect(textOf(ruleset)).toBe(before);
+        expect(ruleset.commits.length).toBe(isDamaged ? 2 : 1);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('brings all back after a flush of the ruleset, by memory as by configuration', () => {
+    const ruleset = withAttachments(4);
+    const before = textOf(ruleset);
+    const remembered = readFeatures(ruleset);
+    for (const features of [remembered, featuresOf([0, 1, 2, 3].map((n) => attachment(n)))]) {
+      ruleset.flushRuleset();
+      expect(hasPodTable(ruleset)).toBe(false);
+      reassertFeatures(ruleset, features);
+      expect(textOf(ruleset)).toBe(before);
+    }
+  });
+
+  it('leaves a port to whoever has it by now, and says so', () => {
+    const ruleset = withAttachments(1);
+    const rival = { ...attachment(0), key: attachment(7).key };
+    const { conflicts, elementsAdded } = reassertFeatures(ruleset, featuresOf([rival]));
+    expect(elementsAdded).toBe(0);
+    expect(conflicts).toContain(
+      'An element of set "ports-ipv4" of attachment "net/c7/eth0" is held by attachment "net/c0/eth0"',
+    );
+  });
+
+  it('puts the rules of a subnet into FORWARD once, however many pods it has', () => {
+    const ruleset = new FakeNftables();
+    addForward(ruleset);
+    const pods = [0, 3, 6].map((n) => attachment(n, { firewall: true }));
+    expect(reassertFeatures(ruleset, featuresOf(pods)).admissionRepaired).toBe(true);
+    expect(reassertFeatures(ruleset, featuresOf(pods)).admissionRepaired).toBe(false);
+    expect(readFeatures(ruleset).admissions.map(({ comment }) => comment)).toEqual([
+      'nodeplane-cni net',
+      'nodeplane-cni net',
+    ]);
+  });
+
+  it('makes no rules where there is no FORWARD', () => {
+    const ruleset = new FakeNftables();
+    expect(reassertFeatures(ruleset, featuresOf([attachment(0, { firewall: true })])).admissionRepaired).toBe(false);
+    expect(ruleset.listTables().map(({ name }) => name)).toEqual([POD_TABLE.name]);
+  });
+});
+
+describe('deletePodElements', () => {
+  it('removes what belongs to one network and no valid attachment, and returns it', () => {
+    const ruleset = withAttachments(3);
+    reassertFeatures(ruleset, featuresOf([attachment(9, { network: 'other' })]));
+    const valid = [attachment(1).key];
+    const gone = deletePodElements(ruleset, KINDS, (comment) => isStale(comment, 'net', valid));
+    expect(gone.flatMap(({ elements }) => elements)).toHaveLength(14);
+    const left = readFeatures(ruleset).elements.flatMap(({ elements }) => elements.map(({ comment }) => comment));
+    expect(new Set(left)).toEqual(
+      new Set([1, 9].map((n) => expect.stringContaining(n === 9 ? 'other/c9/eth0' : 'net/c1/eth0'))),
+    );
+  });
+
+  it('is done when there is no table', () => {
+    const ruleset = new FakeNftables();
+    expect(deletePodElements(ruleset, KINDS, () => true)).toEqual([]);
+    expect(ruleset.commits).toEqual([]);
+  });
+
+  it('reads again when somebody else was faster', () => {
+    const ruleset = withAttachments(2);
+    const first = attachment(0).key.hostName;
+    let interfered = false;
+    ruleset.refuse = () => {
+      if (interfered) return undefined;
+      interfered = true;
+      ruleset.commitAsOther({ operation: 'flush', object: podSet('ports', 'IPv4') });
+      return undefined;
+    };
+    deletePodElements(ruleset, KINDS, (comment) => comment?.startsWith(first) ?? false);
+    const left = readFeatures(ruleset).elements.flatMap(({ elements }) => elements.map(({ comment }) => comment));
+    expect(left.some((comment) => comment?.startsWith(first))).toBe(false);
+  });
+});
+
+describe('retried', () => {
+  it('gives up in the end, and at once for what nothing explains', () => {
+    const notFound = new KernelError('ERR_NETLINK_ACK', { operation: 'x', errno: 2 });
+    let runs = 0;
+    const fail = (error: Error) => () => {
+      runs++;
+      throw error;
+    };
+    expect(() => retried(isNotFound, fail(notFound))).toThrow(notFound);
+    expect(runs).toBe(5);
+    expect(() => retried(isNotFound, fail(new Error('other')))).toThrow('other');
+    expect(runs).toBe(6);
+  });
+});

@@ -1,0 +1,25 @@
+import type { NftRuleset } from '../../netlink/index.ts';
+import { readForward } from './firewall.ts';
+import { removalChanges } from './forward-rules.ts';
+import { hasPodTable } from './pod-ruleset.ts';
+import { IP_FAMILIES, POD_TABLE } from './pod-table.ts';
+
+/**
+ * Removes all that the features of any network have in nftables: for the uninstallation, when no pod is left.
+ *
+ * @returns a sentence for each thing removed
+ */
+export function removeFeatures(ruleset: NftRuleset): string[] {
+  const done: string[] = [];
+  if (hasPodTable(ruleset)) {
+    ruleset.commit([{ operation: 'destroy', object: POD_TABLE }]);
+    done.push(`nftables table "${POD_TABLE.family} ${POD_TABLE.name}": removed`);
+  }
+  for (const family of IP_FAMILIES) {
+    const changes = removalChanges(family, readForward(ruleset, family));
+    if (changes.length === 0) continue;
+    ruleset.commit(changes);
+    done.push(`Rules in chain FORWARD of the ${family} filter table: removed`);
+  }
+  return done;
+}

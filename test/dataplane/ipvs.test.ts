@@ -1,3 +1,0 @@
-import { testTraffic } from './traffic.ts';
-
-testTraffic('ipvs');

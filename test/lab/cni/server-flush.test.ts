@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Agent } from '../lab.ts';
+import { createNamespace, removeAll } from '../namespace.ts';
+import { builtProgram } from '../programs.ts';
+import { createServedNode, installedConfig } from './served-node.ts';
+
+const served = createServedNode();
+let agent: Agent;
+
+const ruleset = () => served.node.namespace.run('nft', 'list', 'ruleset');
+/** What the pods have there: lines that name a link of ours. */
+const ofPods = () => (ruleset().match(/veth[0-9a-f]{11} /g) ?? []).sort();
+const config = (hostPort: number) => ({
+  ...installedConfig(served.conflist),
+  runtimeConfig: { portMappings: [{ hostPort, containerPort: 80, protocol: 'tcp' }] },
+});
+
+beforeAll(async () => {
+  agent = await served.startAgent();
+});
+afterAll(removeAll);
+
+it('brings back what pods have in nftables after a flush, and nothing of pods that were detached', async () => {
+  const [stays, goes] = [createNamespace('stays'), createNamespace('goes')];
+  expect(await served.call('ADD', stays, { config: config(8080) })).toMatchObject({ status: 0 });
+  const before = ofPods();
+  expect(before.length).toBeGreaterThan(1);
+  expect(await served.call('ADD', goes, { config: config(8081) })).toMatchObject({ status: 0 });
+  await expect.poll(ofPods).not.toEqual(before);
+
+  served.node.namespace.run('nft', 'flush', 'ruleset');
+  await expect.poll(() => ofPods().length).toBeGreaterThan(before.length);
+  const restored = { msg: 'Rules of pods were flushed by others; they are back', elementsAdded: expect.any(Number) };
+  await expect.poll(() => agent.logs()).toContainEqual(expect.objectContaining(restored));
+
+  // Another program than the agent detaches one: that is no flush.
+  const alone = {
+    program: builtProgram('nodeplane-cni'),
+    config: {
+      ...config(8081),
+      ipam: { type: 'nodeplane', dataDir: served.dataDir, ranges: [[{ subnet: '10.244.1.0/24' }]] },
+    },
+  };
+  expect(await served.call('DEL', goes, alone)).toMatchObject({ status: 0 });
+  served.node.namespace.run('nft', 'flush', 'ruleset');
+  await expect.poll(ofPods).toEqual(before);
+});

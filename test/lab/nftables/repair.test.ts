@@ -1,0 +1,69 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { completePlan, samplePort } from '../iptables/sample-plan.ts';
+import { createNamespace, removeAll } from '../namespace.ts';
+import { dataplaneIn, FAMILIES, nftFamily, openIn, snapshot } from './fixtures.ts';
+
+afterAll(removeAll);
+
+/** A dataplane that is synced again when it hears of others, as the proxy does it. */
+async function setup(family: (typeof FAMILIES)[number]) {
+  const namespace = createNamespace(`repair-${family}`);
+  const ports = new Map(completePlan(family).ports);
+  const plan = { ...completePlan(family), ports };
+  let heard = 0;
+  const dataplane = dataplaneIn(namespace, family, {
+    debounceMs: 1,
+    onForeignChange: () => {
+      heard++;
+      void dataplane.resync(plan);
+    },
+  });
+  await dataplane.resync(plan);
+  const nft = openIn(namespace);
+  const run = (text: string) => namespace.run('nft', text.replaceAll('TABLE', `${nftFamily(family)} nodeplane`));
+  return { dataplane, ports, plan, nft, run, heard: () => heard };
+}
+
+describe.each(FAMILIES)('%s: what others destroy is noticed and repaired', (family) => {
+  const vip = family === 'IPv4' ? '10.96.10.1' : 'fd00:10:96::1';
+  it.each([
+    ['the whole ruleset', 'flush ruleset'],
+    ['the table', 'delete table TABLE'],
+    ['all rules', 'flush table TABLE'],
+    ['a chain', 'flush chain TABLE services'],
+    ['a map', 'flush map TABLE endpoints'],
+    ['an element', `delete element TABLE services { ${vip} . tcp . 80 }`],
+    ['a rule that is not ours', 'insert rule TABLE check-services accept'],
+  ])('%s', async (_, destroy) => {
+    const { nft, run, heard } = await setup(family);
+    const before = snapshot(nft, family);
+    run(destroy);
+    await expect.poll(() => snapshot(nft, family)).toEqual(before);
+    expect(heard()).toBe(1);
+  });
+
+  it('but neither its own changes, large and small, nor those in other tables', async () => {
+    const { dataplane, plan, ports, run, heard, nft } = await setup(family);
+    const address = (n: number) => (family === 'IPv4' ? `10.96.40.${n}` : `fd00:96::40:${n}`);
+    const remote = Array.from({ length: 1500 }, (_, n) =>
+      family === 'IPv4' ? `10.8.${n >> 8}.${n & 255}:80` : `[fd00:8::${n.toString(16)}]:80`,
+    );
+    for (const endpoints of [remote.slice(0, 3), remote, remote.slice(0, 2)]) {
+      const port = samplePort({ name: 'shop/own', clusterIp: address(1), remote: endpoints });
+      ports.set(port.key, port);
+      await dataplane.sync(plan, { upserted: [port], removed: [] });
+    }
+    await dataplane.resync(plan);
+    run('add table ip somebody');
+    run('add chain ip somebody theirs');
+    const other = nftFamily(family) === 'ip' ? 'ip6' : 'ip';
+    run(`add table ${other} nodeplane`);
+    // Events come in order: what would have been told of the above is told before this.
+    run('flush table TABLE');
+    await expect
+      .poll(() => nft.listRules({ kind: 'table', family: nftFamily(family), name: 'nodeplane' }).length)
+      .not.toBe(0);
+    expect(heard()).toBe(1);
+    expect(await dataplane.verify()).toEqual([]);
+  });
+});

@@ -1,0 +1,3 @@
+import { testTraffic } from '../dataplane/traffic.ts';
+
+testTraffic('ipvs');
