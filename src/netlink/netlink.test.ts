@@ -49,6 +49,17 @@ describe('execute', () => {
     expect(fake.requestCount).toBe(4);
   });
 
+  it('can tell what became of each request instead', () => {
+    const { fake, netlink } = talk(([first, second, third]) => [
+      frame(refuse(third!, 17), ack(first!)),
+      frame(refuse(second!, 2)),
+    ]);
+    const outcomes = netlink.attempt([request('a'), request('b'), request('c')]);
+    expect(outcomes.map((error) => error?.errnoName)).toEqual([undefined, 'ENOENT', 'EEXIST']);
+    expect(netlink.attempt([])).toEqual([]);
+    expect(fake.sent).toHaveLength(1);
+  });
+
   it('sends nothing for nothing', () => {
     const { fake, netlink } = talk(() => []);
     netlink.execute();

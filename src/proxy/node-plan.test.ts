@@ -134,3 +134,17 @@ it('reads the zone from the well-known label', () => {
   expect(zoneOf(makeNode('n1'))).toBe('');
   expect(zoneOf(undefined)).toBe('');
 });
+
+it('has the ServiceCIDRs of its family, each once, whatever object they are in', () => {
+  const serviceCidr = (...cidrs: string[]) =>
+    ({ kind: 'ServiceCIDR', metadata: { name: cidrs[0]!, namespace: '' }, spec: { cidrs } }) as const;
+  const plan = makeNodePlan({
+    ...{ family: 'IPv4', node: undefined, settings: DEFAULTS, localAddresses: LOCAL },
+    serviceCidrs: [
+      serviceCidr('10.112.0.0/16', 'fd00::/112'),
+      serviceCidr('10.96.0.0/16'),
+      serviceCidr('10.112.0.0/16'),
+    ],
+  });
+  expect(plan.serviceCidrs!.map(formatCidr)).toEqual(['10.96.0.0/16', '10.112.0.0/16']);
+});

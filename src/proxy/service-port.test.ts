@@ -236,3 +236,22 @@ it.each<[string, Partial<ServiceSpec>, number, number]>([
   expect(port.healthCheckNodePort).toBe(expected);
   expect(problems).toHaveLength(problemCount);
 });
+
+describe('the scheduler of mode ipvs', () => {
+  const schedulerOf = (text: string) => {
+    const service = makeService(NAME, { clusterIP: '10.96.0.1', ports: [{ port: 80 }] });
+    const annotations = { 'nodeplane.io/ipvs-scheduler': text };
+    const { ports, problems } = servicePortsOf({ ...service, metadata: { ...service.metadata, annotations } }, 'IPv4');
+    return { scheduler: ports[0]!.ipvsScheduler, problems };
+  };
+
+  it('is what the annotation says', () => {
+    expect(schedulerOf('lc')).toEqual({ scheduler: 'lc', problems: [] });
+    expect(schedulerOf(' mh,mh-fallback ')).toEqual({ scheduler: 'mh,mh-fallback', problems: [] });
+    expect(schedulerOf('')).toEqual({ scheduler: undefined, problems: [] });
+  });
+
+  it.each(['round robin', 'RR', '-a', 'mh;reboot', 'a'.repeat(16)])('is the node’s when it says "%s"', (text) => {
+    expect(schedulerOf(text)).toEqual({ scheduler: undefined, problems: [expect.stringContaining(text)] });
+  });
+});

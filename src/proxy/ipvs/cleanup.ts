@@ -1,9 +1,9 @@
 import type { Cidr } from '../../core/index.ts';
-import { type IptablesTool, writeRestore } from '../rules/index.ts';
+import type { IptablesTool } from '../rules/index.ts';
 import type { IpvsKernel } from './kernel.ts';
 import type { Operation } from './operations.ts';
 import { readState } from './read-state.ts';
-import { planRuleCleanup } from './rules-state.ts';
+import { removeRules } from './rules-state.ts';
 
 export interface IpvsCleanupOptions {
   /** Of the family and variant to clean up. */
@@ -25,8 +25,7 @@ export interface IpvsCleanupOptions {
  */
 export async function cleanupIpvs(options: IpvsCleanupOptions): Promise<void> {
   const { tool, kernel, excludeCidrs = [], made = new Set() } = options;
-  const tables = planRuleCleanup(await tool.saveAll());
-  if (tables.length > 0) await tool.restore(writeRestore(tables));
+  await removeRules(tool);
   if (!kernel) return;
   const state = readState(kernel, { excludeCidrs, made });
   const operations = [...state.servers.values()].map(

@@ -48,6 +48,7 @@ function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly st
     resync: () => dataplane.resync(plan),
     verify: () => dataplane.verify(),
     cleanup: () => dataplane.cleanup(),
+    retire: () => dataplane.retire(),
     /** As a new process: nothing is remembered but what the kernel holds. */
     async restart() {
       dataplane.close();
@@ -250,6 +251,37 @@ describe('a Service that goes', () => {
     expect([...kernel.servers.keys()]).toEqual([`${NODE}:30080/TCP`]);
     kernel.setConnections(`${NODE}:30080/TCP`, A, 0);
     await clock.advance(2000);
+    expect(kernel.dump()).toEqual({});
+  });
+});
+
+describe('a mode that gives way', () => {
+  it('lets open connections finish, takes nothing new, and leaves nothing', async () => {
+    const { resync, retire, kernel, clock } = setup([samplePort(web([A, B], { nodePort: 30080, protocol: 'TCP' }))]);
+    await resync();
+    kernel.setConnections(VIP, A, 1);
+    let over = false;
+    const retired = retire().then(() => {
+      over = true;
+    });
+    await clock.advance(MINUTE);
+    expect(over).toBe(false);
+    expect(kernel.dump()).toMatchObject({ [`server ${VIP}`]: `rr 0 0 ${A}=0`, 'address 10.96.0.1': '' });
+    expect([...kernel.servers.keys()]).toEqual([VIP]);
+    kernel.setConnections(VIP, A, 0);
+    await clock.advance(5000);
+    await retired;
+    expect(kernel.dump()).toEqual({});
+    expect(kernel.prepared).toBe(false);
+  });
+
+  it('takes no longer than the grace period', async () => {
+    const { resync, retire, kernel, clock } = setup([samplePort(web([A]))]);
+    await resync();
+    kernel.setConnections(VIP, A, 1);
+    const retired = retire();
+    await clock.advance(16 * MINUTE);
+    await retired;
     expect(kernel.dump()).toEqual({});
   });
 });

@@ -23,7 +23,7 @@ import { openIpvsKernel } from './netlink-kernel.ts';
 import type { IpvsDataplaneOptions } from './options.ts';
 import { type Ownership, readState } from './read-state.ts';
 import { fixedRules } from './rules.ts';
-import { restoreRules, ruleDrift } from './rules-state.ts';
+import { removeRules, restoreRules, ruleDrift } from './rules-state.ts';
 import type { KernelState, MutableState } from './state.ts';
 import { readTraffic, type ServiceTraffic } from './traffic.ts';
 import { findDrift } from './verify.ts';
@@ -34,7 +34,8 @@ const LOOK_INTERVAL_MS = 1000;
 
 /** What is known to be in the kernel, and the layout it was made from. */
 interface Committed {
-  readonly node: NodePlan;
+  /** Undefined while everything retires. */
+  readonly node: NodePlan | undefined;
   readonly layout: Layout;
   readonly state: MutableState;
   readonly nodePortAddresses: readonly IpAddress[];
@@ -100,7 +101,7 @@ export class IpvsDataplane implements Dataplane {
 
   async verify(): Promise<readonly Drift[]> {
     const { committed, kernel } = this;
-    if (!committed) return [];
+    if (!committed?.node) return [];
     const rules = await ruleDrift(this.tool, fixedRules(this.family, committed.node));
     // Read without a pause: what is drained meanwhile is no drift.
     const sets = kernel.wrongSets().map((name): Drift => ({ object: `ipset ${name}`, difference: 'missing' }));
@@ -113,6 +114,27 @@ export class IpvsDataplane implements Dataplane {
     this.committed = undefined;
     this.timer?.cancel();
     await cleanupIpvs({ tool: this.tool, kernel: this.kernel, ...this.ownership });
+  }
+
+  /**
+   * Gives way to another mode, whose rules stand: as `cleanup`, but lets open connections finish. Virtual servers get
+   * nothing new, and go with the last of their connections or when the grace period is over.
+   *
+   * @returns when nothing is left; what goes on until then ends with `close`
+   * @throws ERR_IPTABLES; KernelError for what the kernel refuses
+   */
+  async retire(): Promise<void> {
+    this.committed = undefined;
+    await removeRules(this.tool);
+    const state = readState(this.kernel, this.ownership);
+    const layout = new Layout({ ...{ nodePortAddresses: [], nodeIp: undefined }, scheduler: 'rr', masqueradeMark: 0 });
+    const retiring: Committed = { node: undefined, layout, state, nodePortAddresses: [], rules: 0 };
+    if (!this.applyTouched(retiring, everything(layout, state))) return this.retire();
+    this.committed = retiring;
+    while (this.draining.size > 0 && !this.closed) {
+      await new Promise<void>((resolve) => this.clock.setTimer(resolve, LOOK_INTERVAL_MS));
+    }
+    if (!this.closed) this.kernel.removeAll();
   }
 
   /** What each Service has carried, by its name; nothing before the first sync. Throws KernelError. */

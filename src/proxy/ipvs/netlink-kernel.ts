@@ -41,17 +41,20 @@ const CHUNK = 2000;
  * @throws KernelError ENOENT (`isNotFound`) without ip_vs; ERR_NETLINK_SOCKET
  */
 export function openIpvsKernel(family: IpFamily): IpvsKernel {
-  const generic = Netlink.open(NETLINK_GENERIC);
-  const route = Netlink.openRoute();
-  const close = () => {
-    generic.close();
-    route.close();
+  const opened: { close(): void }[] = [];
+  const keep = <T extends { close(): void }>(socket: T): T => {
+    opened.push(socket);
+    return socket;
   };
   try {
-    const sets = new SetTable(family);
-    return new NetlinkKernel(family, { generic, route, ipvs: resolveFamily(generic, IPVS_GENL_NAME), sets });
+    const generic = keep(Netlink.open(NETLINK_GENERIC));
+    const ipvs = resolveFamily(generic, IPVS_GENL_NAME);
+    return new NetlinkKernel(family, {
+      ...{ generic, ipvs },
+      ...{ route: keep(Netlink.openRoute()), sets: keep(new SetTable(family)) },
+    });
   } catch (error) {
-    close();
+    for (const socket of opened) socket.close();
     throw error;
   }
 }

@@ -32,6 +32,12 @@ export async function restoreRules(tool: IptablesTool, rules: FixedRules): Promi
   );
 }
 
+/** Takes the rules away, in one restore; see `planRuleCleanup`. Throws ERR_IPTABLES. */
+export async function removeRules(tool: IptablesTool): Promise<void> {
+  const tables = planRuleCleanup(await tool.saveAll());
+  if (tables.length > 0) await tool.restore(writeRestore(tables));
+}
+
 /** Says where the rules differ from those wanted. Throws ERR_IPTABLES. */
 export async function ruleDrift(tool: IptablesTool, rules: FixedRules): Promise<Drift[]> {
   const saved = await saveTables(tool);

@@ -75,13 +75,10 @@ const DROP: NftVerdict = { kind: 'drop' };
 /** Compiles one Service port. Pure; the result depends on nothing but the two plans. */
 export function compilePort(port: ServicePortPlan, node: NodePlan): CompiledPort {
   const sticky = port.affinitySeconds > 0 ? stickyNames(port) : undefined;
-  return {
-    key: port.key,
-    name: port.name,
-    claims: compileClaims(port, node, sticky),
-    shared: sharedKeys(port),
-    ...(sticky ? compileSticky(port, node, sticky) : NOTHING_OF_ITS_OWN),
-  };
+  const { chains, sets, groups } = sticky ? compileSticky(port, node, sticky) : NOTHING_OF_ITS_OWN;
+  const claims = compileClaims(port, node, sticky);
+  // Without spreading one into the other, which takes five times as long.
+  return { key: port.key, name: port.name, claims, shared: sharedKeys(port), chains, sets, groups };
 }
 
 const NOTHING_OF_ITS_OWN: Pick<CompiledPort, 'chains' | 'sets' | 'groups'> = {
@@ -106,6 +103,7 @@ function compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyName
   const internal = internalTarget(port, sticky);
   add('vip', 'cluster IP', vip(clusterIp), internal ? { target: internal } : { refusal: port.internalVerdict });
 
+  if (!isReachableFromOutside(port)) return claims;
   const external: ClaimParts = {
     ...(port.hasAnyEndpoints && { target: externalTarget(port, sticky) }),
     ...(port.externalVerdict !== 'forward' && { refusal: port.externalVerdict }),
@@ -130,6 +128,10 @@ function compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyName
     if (of.externalPolicy === 'Cluster') return { kind: 'endpoints', masquerade: true, endpoints: clusterEndpoints };
     return { kind: 'local', endpoints: clusterEndpoints, localEndpoints };
   }
+}
+
+function isReachableFromOutside({ nodePort, externalIps, loadBalancerVips }: ServicePortPlan): boolean {
+  return nodePort !== 0 || externalIps.length > 0 || loadBalancerVips.length > 0;
 }
 
 /** Where a destination leads. */
@@ -284,8 +286,7 @@ function compileSticky(
   };
   balance(names.cluster, port.clusterEndpoints);
   balance(names.local, port.localEndpoints);
-  const reachable = port.nodePort !== 0 || port.externalIps.length > 0 || port.loadBalancerVips.length > 0;
-  if (port.hasAnyEndpoints && reachable)
+  if (port.hasAnyEndpoints && isReachableFromOutside(port))
     chains.set(names.external, { rules: stickyExternal(port, node, names), comment });
   return { chains, sets, groups };
 }

@@ -14,7 +14,7 @@ export interface NftRefusal {
   readonly extAck: string | undefined;
   /** Index of the change; undefined when the kernel refused the transaction as a whole. */
   readonly changeIndex: number | undefined;
-  /** Of elements: the index of the one it objected to, when the kernel said it (Linux 6.2). */
+  /** Of elements: the index of the one it objected to, when the kernel said it. */
   readonly elementIndex: number | undefined;
 }
 
