@@ -65,6 +65,7 @@ export class Agent {
   /** Undefined: the pods' network is somebody else's. */
   readonly #cni: CniPart | undefined;
   readonly #unusable: (error: NodeplaneError) => void;
+  readonly #stopping = new AbortController();
 
   /** @throws ERR_CONFIG when the API server's credentials cannot be read */
   static async create(options: AgentOptions): Promise<Agent> {
@@ -124,7 +125,7 @@ export class Agent {
         createFamily({
           ...{ config, family, createDataplane, clock, logger, observers },
           ...{ store: this.#store, health: this.#health, recorder: this.#recorder, cleaned: countCleaning },
-          standing: () => void removeOtherModes(mode, family, exec, logger),
+          standing: () => void removeOtherModes({ mode, family, exec, logger, signal: this.#stopping.signal }),
         }),
       ]),
     );
@@ -159,6 +160,7 @@ export class Agent {
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort();
     await this.#cni?.stop();
     await this.#source.source.stop();
     for (const family of this.#families.values()) await family.stop();

@@ -2,7 +2,7 @@ import type { IpFamily } from '../../core/index.ts';
 import { Nftables } from '../../netlink/index.ts';
 import type { ProxyMode } from '../../proxy/index.ts';
 import { cleanupIptables } from '../../proxy/iptables/index.ts';
-import { cleanupIpvs, type IpvsKernel, openIpvsKernel } from '../../proxy/ipvs/index.ts';
+import { cleanupIpvs, IpvsDataplane, type IpvsKernel, openIpvsKernel } from '../../proxy/ipvs/index.ts';
 import { cleanupNftables } from '../../proxy/nftables/index.ts';
 import { type IptablesTool, iptablesTool } from '../../proxy/rules/index.ts';
 import type { Exec } from '../../sys/index.ts';
@@ -15,6 +15,11 @@ export interface Place {
   isUsable(): Promise<boolean>;
   /** Removes what is ours or a kube-proxy's, and nothing else; nothing there is no error. */
   clean(): Promise<void>;
+  /**
+   * Gives way to another mode, whose rules stand: as `clean`, but established connections may finish. Ends early, with the
+   * rest left as it is, when `signal` aborts. Missing: `clean` does not end connections.
+   */
+  retire?(signal: AbortSignal): Promise<void>;
 }
 
 /** Where `mode` keeps its state in the kernel. */
@@ -82,18 +87,36 @@ function ipvsPlace(family: IpFamily, exec: Exec): Place {
     const usable = await Promise.all(tools.map(isUsable));
     return tools.filter((_, index) => usable[index]);
   };
+  const removeRules = async () => {
+    const tools = await usableTools();
+    for (const tool of tools) await cleanupIpvs({ tool, kernel: undefined });
+    return tools[0]!;
+  };
   return {
     name: `IPVS ${family}`,
     isUsable: async () => (await usableTools()).length > 0,
     async clean() {
-      const tools = await usableTools();
-      for (const tool of tools) await cleanupIpvs({ tool, kernel: undefined });
+      const tool = await removeRules();
       const kernel = tryOpenIpvs(family);
       if (!kernel) return;
       try {
-        await cleanupIpvs({ tool: tools[0]!, kernel });
+        await cleanupIpvs({ tool, kernel });
       } finally {
         kernel.close();
+      }
+    },
+    async retire(signal) {
+      const { variant } = await removeRules();
+      const kernel = tryOpenIpvs(family);
+      if (!kernel) return;
+      const dataplane = new IpvsDataplane({ family, variant, exec, kernel });
+      const close = () => dataplane.close();
+      signal.addEventListener('abort', close, { once: true });
+      try {
+        if (!signal.aborted) await dataplane.retire();
+      } finally {
+        signal.removeEventListener('abort', close);
+        close();
       }
     },
   };

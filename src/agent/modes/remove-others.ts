@@ -11,17 +11,35 @@ const OTHERS: Readonly<Record<ProxyMode, readonly ProxyMode[]>> = {
   ipvs: ['nftables'],
 };
 
+/** What is to be removed, and by whose leave. */
+export interface RemovalOptions {
+  /** The one that stands. */
+  readonly mode: ProxyMode;
+  readonly family: IpFamily;
+  readonly exec: Exec;
+  readonly logger: Logger;
+  /** Ends the wait for connections of the mode before. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Removes what a proxy left that ran in another mode. To be called when the rules of `mode` stand, so that no moment is
  * without rules: where both are there, a connection meets either, and both lead to the same Services. A failure is logged:
  * the rules of the other mode do no harm until Services change.
  */
-export async function removeOtherModes(mode: ProxyMode, family: IpFamily, exec: Exec, logger: Logger): Promise<void> {
+export async function removeOtherModes({ mode, family, exec, logger, signal }: RemovalOptions): Promise<void> {
   for (const place of OTHERS[mode].flatMap((other) => placesOf(other, family, exec))) {
     try {
-      if (await place.isUsable()) await place.clean();
+      if (!(await place.isUsable())) continue;
+      // Connections may take their time; other places need not wait for them.
+      if (place.retire) void place.retire(signal).catch((error) => report(place.name, error));
+      else await place.clean();
     } catch (error) {
-      logger.warn({ place: place.name, err: error }, 'What a proxy in another mode left could not be removed');
+      report(place.name, error);
     }
+  }
+
+  function report(place: string, error: unknown): void {
+    logger.warn({ place, err: error }, 'What a proxy in another mode left could not be removed');
   }
 }
