@@ -51,7 +51,7 @@ describe('the key', () => {
     await node.del(pod, { config });
   });
 
-  it('vlan is refused with the kernel’s words when its bridge knows no VLANs, and nothing stays', async () => {
+  it('vlan makes the pod’s port a member; a kernel whose bridge knows no VLANs refuses, and nothing stays', async () => {
     const node = createNode();
     const knowsVlans = (() => {
       try {
