@@ -8,7 +8,7 @@ import { benchIpvs } from './ipvs.ts';
 import { benchManifestEdit } from './manifest-edit.ts';
 import { benchMemory } from './memory.ts';
 import { benchNftables } from './nftables.ts';
-import { benchScale } from './scale.ts';
+import { benchScale, benchScaleNftables } from './scale.ts';
 
 interface Benchmark {
   readonly run: () => Promise<void>;
@@ -27,6 +27,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'first-packet': { run: benchFirstPacket },
   'manifest-edit': { run: benchManifestEdit },
   scale: { run: benchScale },
+  'scale-nftables': { run: benchScaleNftables },
   memory: { run: benchMemory },
   cni: { run: benchCni },
   ipam: { run: benchIpam },
