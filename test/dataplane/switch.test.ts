@@ -117,13 +117,15 @@ it('loses no connection, new or old, while the mode is switched', async () => {
     await expect.poll(tracesOfOthers).toEqual([]);
     for (const connection of held) expect(await connection.echo()).toMatchObject({ kind: 'answered' });
     for (const connection of held) await connection.close();
+    for (const one of load) {
+      const { started } = await one.report();
+      await expect.poll(async () => (await one.report()).answered).toBeGreaterThan(started);
+    }
     held = await hold();
   }
   for (const connection of held) await connection.close();
   for (const one of load) {
-    const { failures, answered } = await one.stop();
-    expect(failures).toEqual([]);
-    expect(answered).toBeGreaterThan(50);
+    expect((await one.stop()).failures).toEqual([]);
   }
 });
 

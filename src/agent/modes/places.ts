@@ -1,8 +1,8 @@
 import type { IpFamily } from '../../core/index.ts';
-import { Nftables } from '../../netlink/index.ts';
+import { getLink, Netlink, Nftables } from '../../netlink/index.ts';
 import type { ProxyMode } from '../../proxy/index.ts';
 import { cleanupIptables } from '../../proxy/iptables/index.ts';
-import { cleanupIpvs, IpvsDataplane, type IpvsKernel, openIpvsKernel } from '../../proxy/ipvs/index.ts';
+import { cleanupIpvs, IPVS_DEVICE, IpvsDataplane, type IpvsKernel, openIpvsKernel } from '../../proxy/ipvs/index.ts';
 import { cleanupNftables } from '../../proxy/nftables/index.ts';
 import { type IptablesTool, iptablesTool } from '../../proxy/rules/index.ts';
 import type { Exec } from '../../sys/index.ts';
@@ -13,6 +13,8 @@ export interface Place {
   readonly name: string;
   /** Whether there is such a place on this machine. Looking must not make one. */
   isUsable(): Promise<boolean>;
+  /** Whether a proxy works here, as far as one look tells; false makes a closer one needless. @default perhaps */
+  isInUse?(): boolean;
   /** Removes what is ours or a kube-proxy's, and nothing else; nothing there is no error. */
   clean(): Promise<void>;
   /**
@@ -95,6 +97,7 @@ function ipvsPlace(family: IpFamily, exec: Exec): Place {
   return {
     name: `IPVS ${family}`,
     isUsable: async () => (await usableTools()).length > 0,
+    isInUse: hasIpvsDevice,
     async clean() {
       const tool = await removeRules();
       const kernel = tryOpenIpvs(family);
@@ -120,6 +123,16 @@ function ipvsPlace(family: IpFamily, exec: Exec): Place {
       }
     },
   };
+}
+
+/** Without the device no packet reaches a virtual server, and reading all rules costs time and memory. */
+function hasIpvsDevice(): boolean {
+  const route = Netlink.openRoute();
+  try {
+    return getLink(route, { name: IPVS_DEVICE }) !== undefined;
+  } finally {
+    route.close();
+  }
 }
 
 /** Undefined when the kernel has no IPVS, or nobody has loaded it: then there is nothing of it. */

@@ -30,7 +30,7 @@ export interface RemovalOptions {
 export async function removeOtherModes({ mode, family, exec, logger, signal }: RemovalOptions): Promise<void> {
   for (const place of OTHERS[mode].flatMap((other) => placesOf(other, family, exec))) {
     try {
-      if (!(await place.isUsable())) continue;
+      if (place.isInUse?.() === false || !(await place.isUsable())) continue;
       // Connections may take their time; other places need not wait for them.
       if (place.retire) void place.retire(signal).catch((error) => report(place.name, error));
       else await place.clean();

@@ -1,7 +1,7 @@
 export { cleanupIpvs, type IpvsCleanupOptions } from './cleanup.ts';
 export { IpvsDataplane } from './dataplane.ts';
 export type { IpvsKernel } from './kernel.ts';
-export { openIpvsKernel } from './netlink-kernel.ts';
+export { DEVICE as IPVS_DEVICE, openIpvsKernel } from './netlink-kernel.ts';
 export type { Operation } from './operations.ts';
 export type { IpvsDataplaneOptions } from './options.ts';
 export { checkIpvs, type IpvsRequirements } from './preflight.ts';
