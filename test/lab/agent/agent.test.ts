@@ -169,9 +169,9 @@ describe('nodeplane agent', () => {
     const badSettings = run('agent', '--proxy-mode', 'magic', '--cluster-cidr', '10.0.0.0');
     expect(badSettings.status).toBe(1);
     for (const reason of [/proxy-mode.*magic/, /cluster-cidr.*10\.0\.0\.0/]) expect(badSettings.stderr).toMatch(reason);
-    expect(run('agent', '--proxy-mode', 'ipvs', '--manifests', manifests)).toEqual({
+    expect(run('agent', '--proxy-mode', 'ipvs', '--ipvs-scheduler', 'none', '--manifests', manifests)).toEqual({
       status: 1,
-      stderr: expect.stringContaining('Cannot run in mode "ipvs": this release has only iptables'),
+      stderr: expect.stringContaining('Cannot use mode ipvs: this kernel lacks '),
     });
     expect(run('agent', '--manifests', '/nodeplane/none')).toEqual({
       status: 1,

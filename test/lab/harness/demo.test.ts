@@ -43,7 +43,7 @@ it('keeps the demo up on request, with the commands it prints working, until it 
     expect(said(command(/ip netns exec \S+-client \S+ .*10\.96\.0\.10.*/))).toMatch(/web-[123]/);
     expect(said(command(/ip netns exec \S+-outside .*30080.*/))).toMatch(/web-[123]/);
     expect(() => said(command(/ip netns exec .*10\.96\.0\.20.*/))).toThrow(/refused|connect/i);
-    expect(said(command(/ip netns exec .*-save.*/))).toContain('KUBE-SERVICES');
+    expect(said(command(/ip netns exec .*nft list.*/))).toContain('default/web:http');
     expect(demo(nodeplane)).toMatchObject({ status: 1, output: expect.stringContaining('A demo is up already') });
   } finally {
     expect(demo(nodeplane, '--remove').status).toBe(0);
