@@ -81,22 +81,13 @@ function script(command, interactive) {
 
 /** Starts QEMU and waits for its end; resolves to what went wrong from the host's point of view, if anything. */
 function boot(folder, { interactive, limitMinutes }) {
-  // Should this process be killed, the VM goes with it.
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'qemu-system-x86_64', ...machine(folder)], {
-    stdio: [interactive ? 'inherit' : 'ignore', 'inherit', 'inherit'],
-  });
+  let child;
   let trouble;
   const stop = (reason) => {
     trouble ??= reason;
-    child.kill('SIGKILL');
+    child?.kill('SIGKILL');
   };
-  const timers = [
-    setTimeout(() => {
-      if (!existsSync(join(folder, 'state'))) stop({ sentence: `The VM was not up after ${BOOT_LIMIT_SECONDS} s` });
-    }, BOOT_LIMIT_SECONDS * 1000),
-    limitMinutes &&
-      setTimeout(() => stop({ sentence: `The tests took longer than ${limitMinutes} minutes` }), limitMinutes * 60_000),
-  ];
+  // Before there is a VM: a signal must not end this process alone.
   for (const [signal, number] of [
     ['SIGINT', 2],
     ['SIGTERM', 15],
@@ -104,6 +95,17 @@ function boot(folder, { interactive, limitMinutes }) {
   ]) {
     process.on(signal, () => stop({ signal, status: 128 + number }));
   }
+  // Should this process be killed, the VM goes with it.
+  child = spawn('setpriv', ['--pdeathsig', 'KILL', 'qemu-system-x86_64', ...machine(folder)], {
+    stdio: [interactive ? 'inherit' : 'ignore', 'inherit', 'inherit'],
+  });
+  const timers = [
+    setTimeout(() => {
+      if (!existsSync(join(folder, 'state'))) stop({ sentence: `The VM was not up after ${BOOT_LIMIT_SECONDS} s` });
+    }, BOOT_LIMIT_SECONDS * 1000),
+    limitMinutes &&
+      setTimeout(() => stop({ sentence: `The tests took longer than ${limitMinutes} minutes` }), limitMinutes * 60_000),
+  ];
   return new Promise((resolve) => {
     const end = (reason) => {
       timers.forEach(clearTimeout);

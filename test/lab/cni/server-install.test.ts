@@ -74,6 +74,7 @@ describe('the agent', () => {
     await agent.stop();
     writeFileSync(served.conflist, '{"half":');
     agent = await served.startAgent();
+    await expect.poll(() => readFileSync(served.conflist, 'utf8')).not.toBe('{"half":');
     expect(JSON.parse(readFileSync(served.conflist, 'utf8'))).toEqual(JSON.parse(dense));
   });
 
