@@ -28,6 +28,7 @@ export class FeatureGuard {
   #nftables: Nftables | undefined;
   #watch: { close(): void } | undefined;
   #timer: Timer | undefined;
+  #soon: NodeJS.Immediate | undefined;
   #checking: Promise<void> = Promise.resolve();
 
   constructor(options: FeatureGuardOptions) {
@@ -52,13 +53,28 @@ export class FeatureGuard {
   async stop(): Promise<void> {
     this.#watch?.close();
     this.#timer?.cancel();
+    clearImmediate(this.#soon);
     await this.#checking;
     this.#nftables?.close();
     this.#nftables = undefined;
   }
 
+  /**
+   * After a request of the agent's own: looks at once, when the answer is on its way, so that a flush right behind it finds
+   * the new pod known.
+   */
+  requestServed(): void {
+    if (this.#soon) return;
+    this.#soon = setImmediate(() => {
+      this.#soon = undefined;
+      void this.check();
+    });
+  }
+
   /** Compares what is there with what was, brings back what is missing, and remembers what is there then. */
   check(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
     this.#checking = this.#checking.then(() => this.#check());
     return this.#checking;
   }
