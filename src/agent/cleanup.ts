@@ -11,7 +11,7 @@ const MODES: readonly ProxyMode[] = ['iptables', 'nftables', 'ipvs'];
  * failure, so that as much as possible is gone.
  *
  * @returns one sentence for each place looked at
- * @throws ERR_IPTABLES naming every place that could not be cleaned
+ * @throws ERR_CLEANUP naming every place that could not be cleaned
  */
 export async function cleanup(exec: Exec = runProgram): Promise<string[]> {
   const done: string[] = [];
@@ -30,7 +30,7 @@ export async function cleanup(exec: Exec = runProgram): Promise<string[]> {
     }
   }
   if (failed.length > 0) {
-    throw new NodeplaneError('ERR_IPTABLES', `Cannot remove all rules: ${failed.join('; ')}`);
+    throw new NodeplaneError('ERR_CLEANUP', `Cannot remove all rules: ${failed.join('; ')}`);
   }
   return done;
 }

@@ -6,6 +6,10 @@ import { addDemoCommand } from './demo.ts';
 import { reportFailure } from './report-failure.ts';
 import { VERSION } from './version.ts';
 
+// Deleting a pod's link occupies a thread of Node's pool for tens of milliseconds, and eight are deleted at once; four would
+// be there. The number is read when the pool is first used.
+process.env.UV_THREADPOOL_SIZE ??= '12';
+
 const program = new Command('nodeplane')
   .description('One agent per Kubernetes node: pod networking (CNI) and Services (a kube-proxy replacement).')
   .version(VERSION, '--version', 'print the version')

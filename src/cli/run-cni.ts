@@ -1,5 +1,5 @@
 import { readFileSync, writeSync } from 'node:fs';
-import { main } from '../cni/index.ts';
+import { keepConversations, main } from '../cni/index.ts';
 import { VERSION } from './version.ts';
 
 /**
@@ -10,6 +10,7 @@ import { VERSION } from './version.ts';
  * @param argv arguments after the program's name
  */
 export async function runCni(argv: readonly string[]): Promise<void> {
+  keepConversations();
   process.exitCode = await main({
     env: process.env,
     argv,

@@ -1,5 +1,5 @@
 import { completeReservation } from '../ipam/index.ts';
-import { getLink, type Link, Netlink } from '../netlink/index.ts';
+import { getLink, type Link } from '../netlink/index.ts';
 import { failpoint } from '../sys/index.ts';
 import { type Addressing, addressingOf, withSubnets } from './addressing.ts';
 import { assignAddresses } from './assign.ts';
@@ -8,6 +8,7 @@ import { attachmentKey } from './attachment-key.ts';
 import type { NetworkConfig } from './config.ts';
 import { checkBridge, connectToBridge } from './connect-bridge.ts';
 import { connectRouted } from './connect-routed.ts';
+import { withHost } from './conversations.ts';
 import type { AttachmentEnvironment, Environment } from './environment.ts';
 import { FEATURES } from './features/index.ts';
 import type { NetworkHeader } from './header.ts';
@@ -46,14 +47,11 @@ export async function attach(
   const previous = previousResult(header, environment.ifname);
   const pod = openPodNamespace(environment);
   try {
-    const host = Netlink.openRoute();
-    try {
+    return await withHost(async (host) => {
       const key = attachmentKey(config.name, environment);
       const attaching = { config, header, env, key, pod, host, undo: new UndoStack(), report };
       return appendResult(previous, await attachPod(attaching));
-    } finally {
-      host.close();
-    }
+    });
   } finally {
     pod.close();
   }

@@ -97,6 +97,11 @@ describe('parseNetworkConfig', () => {
     [{ ipam: { type: 'a/b' } }, 7, 'Cannot use ipam.type "a/b": it must be the name of a plugin, not a path'],
     [{ mode: 'vpn' }, 7, 'Cannot use mode "vpn": it must be one of "bridge", "routed"'],
     [{ macspoofchk: true }, 2, 'Key "macspoofchk" has the unsupported value true, remove it'],
+    [
+      { mode: 'routed', ipMasq: true, ipam: { type: 'dhcp' } },
+      2,
+      'Key "ipMasq" has the unsupported value true in mode "routed" with the IPAM plugin "dhcp", use host-local',
+    ],
     [{ vlan: 4095 }, 7, 'Cannot use vlan 4095: it must be a whole number from 0 to 4094'],
     [{ vlanTrunk: [{ id: 0 }] }, 7, 'Cannot use vlanTrunk[0].id 0: it must be a whole number from 1 to 4094'],
     [{ vlanTrunk: [{ minID: 5 }] }, 7, 'Cannot use vlanTrunk[0] {"minID":5}: give "id", or "minID" and "maxID"'],

@@ -98,6 +98,12 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
     const message = `Key "vlan" has the unsupported value ${bridge.vlan} for a bridge that is a gateway, add "isGateway": false`;
     throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, message);
   }
+  const features = parseFeatures(raw, runtimeConfig);
+  if (mode === 'routed' && ipam.kind === 'delegate' && features.ipMasq) {
+    // It hands out single addresses, so what pods send to each other would be masqueraded, too.
+    const message = `Key "ipMasq" has the unsupported value true in mode "routed" with the IPAM plugin "${ipam.type}", use host-local`;
+    throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, message);
+  }
   const dns = parseDns(raw);
   return {
     cniVersion,
@@ -112,7 +118,7 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
     mac: wishes.mac,
     ipam,
     dns: Object.keys(wishes.dns).length > 0 ? wishes.dns : dns,
-    features: parseFeatures(raw, runtimeConfig),
+    features,
   };
 }
 

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import { type IpAddress, isNotFound } from '../core/index.ts';
-import { deleteNeighbour, type Netlink } from '../netlink/index.ts';
+import type { IpAddress } from '../core/index.ts';
+import { deleteNeighbour, type Netlink, type NetlinkRequest } from '../netlink/index.ts';
 import { failpoint } from '../sys/index.ts';
 import { type Addressing, configuredGateways } from './addressing.ts';
 import type { Connection } from './attach.ts';
@@ -34,14 +34,13 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
   const bridge = withNodeLock(() => {
     const link = ensureBridge(host, settings, undo);
     failpoint('bridge');
-    undo.add('make the veth pair', () => void deleteHostLink(host, key));
+    undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
     createVeth(host, key, pod, { master: link.index, mtu: config.mtu, podMac });
     failpoint('veth');
     return link;
   });
   const hostLink = readHostLink(host, key);
-  configurePort(host, hostLink, config.bridge);
-  forgetNeighbours(host, bridge.index, addressing);
+  configurePort(host, hostLink, config.bridge, forgottenNeighbours(bridge.index, addressing));
   failpoint('host-link');
   return { hostLink, bridge };
 }
@@ -52,15 +51,8 @@ function wishOf({ bridge }: NetworkConfig) {
 }
 
 /** What the node knows about an earlier pod with this address may be wrong: a runtime can choose MACs. */
-function forgetNeighbours(host: Netlink, index: number, { ips, bridgeAddresses }: Addressing): void {
-  if (bridgeAddresses.length === 0) return;
-  for (const { address } of ips) {
-    try {
-      host.execute(deleteNeighbour({ index, ip: address.address }));
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
-  }
+function forgottenNeighbours(index: number, { ips, bridgeAddresses }: Addressing): NetlinkRequest[] {
+  return bridgeAddresses.length === 0 ? [] : ips.map(({ address: { address: ip } }) => deleteNeighbour({ index, ip }));
 }
 
 function bridgeMac({ bridge }: NetworkConfig, { bridgeAddresses: [gateway] }: Addressing): Uint8Array {

@@ -17,7 +17,7 @@ import { writeSysctlIfPresent } from './sysctls.ts';
  */
 export function connectRouted(attaching: Attaching, { ips, families }: Addressing, podMac: Uint8Array): Connection {
   const { config, key, pod, host, undo } = attaching;
-  undo.add('make the veth pair', () => void deleteHostLink(host, key));
+  undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
   withNodeLock(() => createVeth(host, key, pod, { mtu: config.mtu, podMac }));
   failpoint('veth');
   const hostLink = readHostLink(host, key);

@@ -1,9 +1,10 @@
 import { errorText } from '../core/index.ts';
 import { addressesHeld, journalEntry, release, type StoreLocation } from '../ipam/index.ts';
-import { getLink, Netlink } from '../netlink/index.ts';
+import { getLink, type Netlink } from '../netlink/index.ts';
 import { failpoint } from '../sys/index.ts';
 import { type AttachmentKey, attachmentKey } from './attachment-key.ts';
 import { delegateOf, reservationsFor } from './config.ts';
+import { withHost } from './conversations.ts';
 import type { AttachmentEnvironment, Environment, InterfaceName } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
 import { FEATURES } from './features/index.ts';
@@ -31,15 +32,12 @@ export async function detach(
   const location = { dataDir: reservationsFor(header), network: header.name };
   const pod = openIfThere(environment);
   try {
-    const host = Netlink.openRoute();
-    try {
-      if (!deleteHostLink(host, key) && pod) deletePodLink(pod, environment.ifname, report);
+    await withHost(async (host) => {
+      if (!(await deleteHostLink(host, key)) && pod) deletePodLink(pod, environment.ifname, report);
       failpoint('link-gone');
       await tearDownFeatures(key, location, host, report);
       failpoint('features-gone');
-    } finally {
-      host.close();
-    }
+    });
   } finally {
     pod?.close();
   }

@@ -1,4 +1,5 @@
 export { type AttachmentKey, attachmentKey } from './attachment-key.ts';
+export { keepConversations } from './conversations.ts';
 export type { ContainerId, Environment, InterfaceName, NetworkName } from './environment.ts';
 export { CNI_ERROR, type CniErrorCode } from './errors.ts';
 export {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ByteWriter, readBe16, readBe32, readU16, readU32 } from './bytes.ts';
+import { ByteWriter, hashBytes, readBe16, readBe32, readU16, readU32, sameBytes } from './bytes.ts';
 
 const hex = (writer: ByteWriter) => Buffer.from(writer.written()).toString('hex');
 
@@ -66,4 +66,17 @@ describe('reading', () => {
       }),
     );
   });
+});
+
+it('compares bytes, whatever holds them', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 6 }), fc.uint8Array({ maxLength: 6 }), (a, b) => {
+      expect(sameBytes(a, b)).toBe(Buffer.compare(a, b) === 0);
+      expect(sameBytes(a, Buffer.from(a))).toBe(true);
+      expect(hashBytes(Buffer.from(a))).toBe(hashBytes(a));
+    }),
+  );
+  expect(sameBytes(undefined, undefined)).toBe(true);
+  expect(sameBytes(new Uint8Array(0), undefined)).toBe(false);
+  expect(hashBytes(Uint8Array.of(1, 2))).not.toBe(hashBytes(Uint8Array.of(2, 1)));
 });

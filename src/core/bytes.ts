@@ -21,6 +21,21 @@ export function readBe32(bytes: Uint8Array, at: number): number {
   return ((readBe16(bytes, at) << 16) | readBe16(bytes, at + 2)) >>> 0;
 }
 
+/** Whether both have the same bytes, or both are missing. */
+export function sameBytes(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** A number to look bytes up by, for tables of many keys for each of which a text would cost more (FNV-1a, 32 bits). */
+export function hashBytes(bytes: Uint8Array): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < bytes.length; i++) value = Math.imul(value ^ bytes[i]!, 0x01000193);
+  return value ^ (value >>> 15);
+}
+
 /**
  * A buffer that grows while bytes are appended.
  *

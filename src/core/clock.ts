@@ -20,3 +20,8 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(handle) };
   },
 };
+
+/** Seconds that have passed since `performance.now()` was `started`; for figures, not for decisions. */
+export function secondsSince(started: number): number {
+  return (performance.now() - started) / 1000;
+}

@@ -39,10 +39,11 @@ export const ERROR_CODES = {
   ERR_API:
     'The Kubernetes API server could not be reached, refused a request, or answered with something unreadable. The request is repeated; the last known state stays in force.',
   ERR_IPTABLES: 'iptables is missing or failed. The message holds the program’s own text and the rule it objected to.',
-  ERR_NFTABLES:
-    'Mode nftables cannot be used on this machine, or its tables cannot be removed. The message names what the kernel lacks.',
+  ERR_NFTABLES: 'Mode nftables cannot be used on this machine. The message names what the kernel lacks.',
   ERR_IPVS:
     'Mode ipvs cannot be used on this machine. The message names what the kernel lacks: a module to install or to load, most often.',
+  ERR_CLEANUP:
+    'The clean-up could not remove everything that makes Services work. The message names each place and the reason; what it does not name is gone. Run it again when the reason is.',
   ERR_HEALTH_CHECK_PORT:
     'A health check port of a Service (spec.healthCheckNodePort) could not be opened on this node, so its load balancer sees the node as down. Look for who holds the port; every sync tries again.',
   ERR_DATAPLANE:

@@ -82,9 +82,13 @@ const KERNEL_ONLY: ReadonlyMap<number, readonly [name: string, text: string]> = 
   [85, ['ERESTART', 'to be tried again']],
 ]);
 
+/** Made anew at each call of getSystemErrorMap. */
+let systemErrors: ReturnType<typeof getSystemErrorMap> | undefined;
+
 /** The symbolic name and the C library's text of a positive errno. */
 export function describeErrno(errno: number): ErrnoMeaning {
-  const entry = getSystemErrorMap().get(-errno) ?? KERNEL_ONLY.get(errno);
+  systemErrors ??= getSystemErrorMap();
+  const entry = systemErrors.get(-errno) ?? KERNEL_ONLY.get(errno);
   return entry ? { name: entry[0], text: entry[1] } : { name: `errno ${errno}`, text: 'unknown error' };
 }
 

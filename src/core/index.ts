@@ -1,5 +1,5 @@
-export { ByteWriter, readBe16, readBe32, readU16, readU32 } from './bytes.ts';
-export { type Clock, systemClock, type Timer } from './clock.ts';
+export { ByteWriter, hashBytes, readBe16, readBe32, readU16, readU32, sameBytes } from './bytes.ts';
+export { type Clock, secondsSince, systemClock, type Timer } from './clock.ts';
 export { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 export {
   describeErrno,
@@ -32,3 +32,4 @@ export {
   parseIp,
   tryParseIp,
 } from './ip.ts';
+export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';

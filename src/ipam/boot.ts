@@ -9,10 +9,15 @@ export interface Boot {
   readonly startedMs: number;
 }
 
+let ownId: string | undefined;
+
 /** The present run. */
 export function currentBoot(): Boot {
+  ownId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   return {
-    id: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
-    startedMs: Date.now() - uptime() * 1000,
+    id: ownId,
+    get startedMs() {
+      return Date.now() - uptime() * 1000;
+    },
   };
 }

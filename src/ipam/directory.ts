@@ -5,7 +5,7 @@ import { formatIp, type IpAddress, tryParseIp } from '../core/index.ts';
 /** The part of node:fs that changes the directory; replaced in tests that crash between any two steps. */
 export type Files = Pick<
   typeof nodeFs,
-  'openSync' | 'writeSync' | 'fsyncSync' | 'closeSync' | 'linkSync' | 'renameSync' | 'unlinkSync' | 'mkdirSync'
+  'openSync' | 'writeSync' | 'fsyncSync' | 'ftruncateSync' | 'closeSync' | 'linkSync' | 'unlinkSync' | 'mkdirSync'
 >;
 
 /** A reservation as found on disk. */
@@ -42,7 +42,7 @@ export class ReservationDirectory {
 
   create(): void {
     const firstCreated = this.#files.mkdirSync(this.path, { recursive: true, mode: 0o755 });
-    if (firstCreated !== undefined) this.#syncFolder(join(this.path, '..'));
+    if (firstCreated !== undefined) this.#syncPath(join(this.path, '..'));
   }
 
   /** Whether an address is taken. The cost does not grow with the directory. */
@@ -81,11 +81,12 @@ export class ReservationDirectory {
   }
 
   /**
-   * Adds a reservation that is complete whenever it is visible: written and synced under a temporary name, then linked to
-   * its own. Unlike a rename, link(2) fails when the name exists, so it never takes an address from another owner.
+   * Adds a reservation that is complete whenever another process sees it: written under a temporary name, then linked to
+   * its own. Unlike a rename, link(2) fails when the name exists, so it never takes an address from another owner. It is
+   * durable after `syncAdded`.
    */
   add(address: IpAddress, content: string): void {
-    const temporary = this.#writeTemporary(content, { sync: true });
+    const temporary = this.#writeTemporary(content);
     try {
       this.#files.linkSync(temporary, join(this.path, formatIp(address)));
     } finally {
@@ -118,27 +119,42 @@ export class ReservationDirectory {
     return tryParseIp(readOrEmpty(this.#lastReservedPath(set)).trim());
   }
 
-  /** Not synced: losing it costs the position in the round, nothing else. */
+  /**
+   * Not synced, and written over what was there: losing it, or half of it, costs the position in the round and nothing
+   * else. File systems write out at once what replaces another file, by a rename as by O_TRUNC; that would be waited for.
+   */
   setLastReserved(set: number, address: IpAddress): void {
-    this.#files.renameSync(this.#writeTemporary(formatIp(address), { sync: false }), this.#lastReservedPath(set));
+    const text = formatIp(address);
+    const { O_WRONLY, O_CREAT } = nodeFs.constants;
+    const fd = this.#files.openSync(this.#lastReservedPath(set), O_WRONLY | O_CREAT, 0o600);
+    try {
+      this.#files.writeSync(fd, text, 0);
+      if (nodeFs.fstatSync(fd).size !== text.length) this.#files.ftruncateSync(fd, text.length);
+    } finally {
+      this.#files.closeSync(fd);
+    }
   }
 
-  /** Makes additions and removals durable. */
+  /** Makes additions durable, with their names: what fsync(2) does for a new file on the file systems of Linux. */
+  syncAdded(addresses: readonly IpAddress[]): void {
+    for (const address of addresses) this.#syncPath(join(this.path, formatIp(address)));
+  }
+
+  /** Makes removals durable. */
   sync(): void {
-    this.#syncFolder(this.path);
+    this.#syncPath(this.path);
   }
 
   #lastReservedPath(set: number): string {
     return join(this.path, `last_reserved_ip.${set}`);
   }
 
-  #writeTemporary(content: string, { sync }: { sync: boolean }): string {
+  #writeTemporary(content: string): string {
     const path = join(this.path, TEMPORARY);
     const fd = this.#files.openSync(path, 'wx', 0o600);
     try {
       const written = this.#files.writeSync(fd, content);
       if (written !== Buffer.byteLength(content)) throw new Error(`Wrote only ${written} bytes of "${path}"`);
-      if (sync) this.#files.fsyncSync(fd);
     } catch (error) {
       this.#files.unlinkSync(path);
       throw error;
@@ -148,7 +164,7 @@ export class ReservationDirectory {
     return path;
   }
 
-  #syncFolder(path: string): void {
+  #syncPath(path: string): void {
     const fd = this.#files.openSync(path, 'r');
     try {
       this.#files.fsyncSync(fd);

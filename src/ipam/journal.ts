@@ -1,6 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatIp, type IpAddress, tryParseIp } from '../core/index.ts';
+import { formatIp, type IpAddress, isNotFound, tryParseIp } from '../core/index.ts';
 import type { Owner } from './record.ts';
 
 /** What is noted about one attachment beyond what host-local's layout has room for. */
@@ -28,8 +28,9 @@ const BOOT_ID = 'boot-id';
  * Notes about the attachments of one network, in a folder inside its directory of reservations, where host-local does not
  * mind it. An entry is there before anything of its attachment is, and goes last.
  *
- * Nothing is synced: after a loss of power no attachment is left for the notes to describe. A file that cannot be read
- * counts as none.
+ * Entries are not synced: after a loss of power no attachment is left for the notes to describe. The note of the kernel's
+ * run is, because from it the next run knows that reservations are of an earlier one. A file that cannot be read counts as
+ * none.
  */
 export class Journal {
   readonly path: string;
@@ -47,7 +48,7 @@ export class Journal {
     const temporary = join(this.path, `${name}.tmp`);
     writeFileSync(temporary, JSON.stringify(content), { mode: 0o600 });
     renameSync(temporary, this.#underWay(name));
-    rmSync(this.#complete(name), { force: true });
+    removeIfThere(this.#complete(name));
   }
 
   /** Notes that the attachment stands. */
@@ -60,9 +61,8 @@ export class Journal {
   }
 
   remove(name: string): void {
-    rmSync(this.#complete(name), { force: true });
-    rmSync(this.#underWay(name), { force: true });
-    rmSync(join(this.path, `${name}.tmp`), { force: true });
+    for (const path of [this.#complete(name), this.#underWay(name), join(this.path, `${name}.tmp`)])
+      removeIfThere(path);
   }
 
   list(): JournalEntry[] {
@@ -86,7 +86,7 @@ export class Journal {
   noteBootId(id: string): void {
     mkdirSync(this.path, { recursive: true, mode: 0o755 });
     const temporary = join(this.path, `${BOOT_ID}.tmp`);
-    writeFileSync(temporary, id, { mode: 0o600 });
+    writeFileSync(temporary, id, { mode: 0o600, flush: true });
     renameSync(temporary, join(this.path, BOOT_ID));
   }
 
@@ -127,15 +127,27 @@ export class Journal {
   }
 }
 
+let ownName: string | undefined;
+
 /** This process, for `maker`. */
 export function thisProcess(): string {
-  return `${process.pid}:${startTime(process.pid)}`;
+  ownName ??= `${process.pid}:${startTime(process.pid)}`;
+  return ownName;
 }
 
 /** Whether a maker still runs. */
 export function isRunning(maker: string): boolean {
   const [pid, started] = maker.split(':');
   return started !== '' && startTime(Number(pid)) === started;
+}
+
+/** rmSync with `force` looks at the path twice before it does anything; most of what is asked for is not there. */
+function removeIfThere(path: string): void {
+  try {
+    if (existsSync(path)) unlinkSync(path);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
 }
 
 /** The kernel's start time of a process, which tells it from a later one with its number; '' when it is gone. */

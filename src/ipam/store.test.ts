@@ -53,6 +53,12 @@ describe('layout', () => {
     expect(statSync(join(network, '10.0.0.2')).mode & 0o777).toBe(0o600);
   });
 
+  it('keeps the round when addresses become shorter, too', () => {
+    put('last_reserved_ip.0', '10.0.0.200');
+    expect(take('a')).toEqual(['10.0.0.2']);
+    expect(read('last_reserved_ip.0')).toBe('10.0.0.2');
+  });
+
   it('keeps the round across releases', () => {
     expect([take('a'), take('b')].flat()).toEqual(['10.0.0.2', '10.0.0.3']);
     expect(give('a')).toEqual(['10.0.0.2']);
@@ -126,14 +132,14 @@ describe('reserve', () => {
   });
 });
 
-it('is on disk before anybody is told: the file before its name, the names before the return', () => {
+it('is on disk before anybody is told: all names, then one file after the other', () => {
   const done: string[] = [];
   const nameOf = new Map<number, string>();
   const recorded = {
     ...nodeFs,
     openSync: (path: string, flags: string, mode?: number) => {
       const fd = nodeFs.openSync(path, flags, mode);
-      nameOf.set(fd, path === network ? 'directory' : path.startsWith(network) ? 'file' : 'parent');
+      nameOf.set(fd, path.startsWith(network) ? path.slice(network.length) || 'directory' : 'parent');
       return fd;
     },
     fsyncSync: (fd: number) => {
@@ -141,13 +147,14 @@ it('is on disk before anybody is told: the file before its name, the names befor
       nodeFs.fsyncSync(fd);
     },
     linkSync: (from: string, to: string) => {
-      done.push('name');
+      done.push(`name ${to.slice(network.length)}`);
       nodeFs.linkSync(from, to);
     },
   };
   const location = { dataDir, network: 'net', files: recorded as unknown as Files };
   reserve(location, { owner: POD, name: NAME, rangeSets: DUAL });
-  expect(done).toEqual(['sync parent', 'sync file', 'name', 'sync file', 'name', 'sync directory']);
+  const [v4, v6] = ['/10.0.0.2', '/fd00::2'];
+  expect(done).toEqual(['sync parent', `name ${v4}`, `name ${v6}`, `sync ${v4}`, `sync ${v6}`]);
 });
 
 describe('release', () => {
@@ -178,11 +185,11 @@ function crashingFiles(n: number): { files: Files; crashed: () => boolean } {
     };
   const files = {
     openSync: counted(nodeFs.openSync),
-    writeSync: counted(nodeFs.writeSync as (fd: number, text: string) => number),
+    writeSync: counted(nodeFs.writeSync as (fd: number, text: string, position?: number) => number),
     fsyncSync: counted(nodeFs.fsyncSync),
+    ftruncateSync: counted(nodeFs.ftruncateSync),
     closeSync: nodeFs.closeSync,
     linkSync: counted(nodeFs.linkSync),
-    renameSync: counted(nodeFs.renameSync),
     unlinkSync: counted(nodeFs.unlinkSync),
     mkdirSync: counted(nodeFs.mkdirSync as (path: string, options: object) => string | undefined),
   } as unknown as Files;
@@ -229,9 +236,9 @@ describe('a crash', () => {
   it('is not confused with a failure: a full disk undoes what was added', () => {
     take('other');
     let writes = 0;
-    const writeSync = (fd: number, text: string) => {
+    const writeSync = (fd: number, text: string, position?: number) => {
       if (++writes === 2) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
-      return nodeFs.writeSync(fd, text);
+      return nodeFs.writeSync(fd, text, position);
     };
     const files = { ...nodeFs, writeSync: writeSync as typeof nodeFs.writeSync };
     expect(() => reserve({ dataDir, network: 'net', files }, { owner: POD, name: NAME, rangeSets: DUAL })).toThrow(

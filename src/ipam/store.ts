@@ -155,7 +155,8 @@ function commit(
       failpoint('address-file');
     }
     for (const { set, address } of fresh) directory.setLastReserved(set, address);
-    directory.sync();
+    // Once for all of it, and before anything else is changed.
+    directory.syncAdded(fresh.map(({ address }) => address));
   } catch (error) {
     for (const { address } of fresh) {
       if (directory.content(address) === record) directory.remove(directory.fileName(address));

@@ -23,7 +23,6 @@ export type { IpvsStatistics } from './generic/statistics.ts';
 export {
   decodeVirtualServer,
   deleteVirtualServer,
-  describeVirtualServer,
   type ListedVirtualServer,
   newVirtualServer,
   setVirtualServer,

@@ -1,9 +1,9 @@
 import { ByteWriter, type KernelError, NodeplaneError } from '../core/index.ts';
 import { type Acknowledgement, decodeAcknowledgement, refusal } from './acknowledgement.ts';
-import { debugTransport } from './debug.ts';
+import { debugBatchTransport } from './debug.ts';
 import { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
 import { openSocket, type SocketOptions } from './socket.ts';
-import type { NetlinkTransport } from './transport.ts';
+import type { BatchTransport, NetlinkTransport } from './transport.ts';
 import {
   NETLINK_ROUTE,
   NLM_F_ACK,
@@ -25,14 +25,14 @@ const DUMP_RETRIES = 5;
  * port ID; what is left over from a request that failed half-way is recognised by its older number and dropped.
  */
 export class Netlink {
-  readonly #transport: NetlinkTransport;
+  readonly #transport: NetlinkTransport & Partial<Pick<BatchTransport, 'sendAsync'>>;
   readonly #frame = new ByteWriter(4096);
   #nextSequence: number;
   /** Sequence number of a dump whose end was not seen: the kernel refuses another one (EBUSY) until it is read. */
   #unfinishedDump: number | undefined;
 
   /** Numbers the requests from `firstSequence` on, through 2^32 - 1 to 0. */
-  constructor(transport: NetlinkTransport, firstSequence = 1) {
+  constructor(transport: NetlinkTransport & Partial<Pick<BatchTransport, 'sendAsync'>>, firstSequence = 1) {
     this.#transport = transport;
     this.#nextSequence = firstSequence;
   }
@@ -45,7 +45,7 @@ export class Netlink {
   /** Opens a socket of any netlink protocol in the namespace of the calling thread. Throws ERR_NETLINK_SOCKET. */
   static open(protocol: number, options?: SocketOptions): Netlink {
     const socket = openSocket(protocol, options);
-    return new Netlink(process.env.NODEPLANE_NETLINK_DEBUG === '1' ? debugTransport(socket, protocol) : socket);
+    return new Netlink(process.env.NODEPLANE_NETLINK_DEBUG === '1' ? debugBatchTransport(socket, protocol) : socket);
   }
 
   /**
@@ -71,6 +71,23 @@ export class Netlink {
   attempt(requests: readonly NetlinkRequest[]): (KernelError | undefined)[] {
     if (requests.length === 0) return [];
     const first = this.#send(requests, NLM_F_ACK);
+    return this.#acknowledged(requests, first);
+  }
+
+  /**
+   * As `execute`, with the event loop running while the kernel works, where the transport can do that. Until it is done
+   * nothing else may be asked of this object.
+   */
+  async executeAsync(...requests: readonly NetlinkRequest[]): Promise<void> {
+    const first = this.#encode(requests, NLM_F_ACK);
+    const frame = this.#frame.written();
+    if (this.#transport.sendAsync) await this.#transport.sendAsync(frame);
+    else this.#transport.send(frame);
+    const refused = this.#acknowledged(requests, first).find((error) => error !== undefined);
+    if (refused) throw refused;
+  }
+
+  #acknowledged(requests: readonly NetlinkRequest[], first: number): (KernelError | undefined)[] {
     const answers = new Map<number, Acknowledgement>();
     while (answers.size < requests.length) {
       for (const message of this.#receive(first, requests.length)) {
@@ -171,6 +188,12 @@ export class Netlink {
 
   /** Sends requests as one datagram and returns the sequence number of the first; the others follow it. */
   #send(requests: readonly NetlinkRequest[], flags: number): number {
+    const first = this.#encode(requests, flags);
+    this.#transport.send(this.#frame.written());
+    return first;
+  }
+
+  #encode(requests: readonly NetlinkRequest[], flags: number): number {
     this.#finishDump();
     const first = this.#nextSequence;
     this.#frame.clear();
@@ -184,7 +207,6 @@ export class Netlink {
       });
       this.#nextSequence = (this.#nextSequence + 1) >>> 0;
     }
-    this.#transport.send(this.#frame.written());
     return first;
   }
 

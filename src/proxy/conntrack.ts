@@ -1,4 +1,4 @@
-import { formatIpPort, type IpAddress, ipEquals, isLoopback } from '../core/index.ts';
+import { formatIpPort, IP_PROTOCOLS, type IpAddress, ipEquals, isLoopback } from '../core/index.ts';
 import type { Protocol } from '../kube/index.ts';
 import type { NodePlan, PlanDelta, ServicePortPlan } from './service-plan.ts';
 
@@ -6,8 +6,8 @@ import type { NodePlan, PlanDelta, ServicePortPlan } from './service-plan.ts';
 // from one port would be led to an endpoint that is gone for ever, so such flows are forgotten when endpoints change.
 // TCP ends by itself and is left alone, as in kube-proxy.
 
-/** IPPROTO_* of the protocols whose flows are looked after. */
-const PROTOCOL_NUMBERS: Readonly<Record<Protocol, number | undefined>> = { TCP: undefined, UDP: 17, SCTP: 132 };
+/** Numbers of the protocols whose flows are looked after. */
+const LOOKED_AFTER: Readonly<Record<Protocol, number | undefined>> = { ...IP_PROTOCOLS, TCP: undefined };
 
 /** A Service port whose flows have to be looked at. */
 export interface TouchedPort {
@@ -23,7 +23,7 @@ export type TouchedPorts = Map<string, TouchedPort>;
 /** Remembers what a delta touches; several deltas add up until their flows have been cleaned. */
 export function addTouched(touched: TouchedPorts, { upserted, removed, replaced = [] }: PlanDelta): void {
   const enter = (plan: ServicePortPlan, change: (known: TouchedPort | undefined) => TouchedPort): void => {
-    if (PROTOCOL_NUMBERS[plan.protocol] !== undefined) touched.set(plan.key, change(touched.get(plan.key)));
+    if (LOOKED_AFTER[plan.protocol] !== undefined) touched.set(plan.key, change(touched.get(plan.key)));
   };
   for (const plan of [...replaced, ...removed]) {
     enter(plan, (known) => {
@@ -109,7 +109,7 @@ interface Destination {
 }
 
 function enterAll(known: Map<string, Destination>, plan: ServicePortPlan, as: 'serving' | 'former'): void {
-  const protocol = PROTOCOL_NUMBERS[plan.protocol];
+  const protocol = LOOKED_AFTER[plan.protocol];
   if (protocol === undefined) return;
   const endpoints = plan.servingEndpoints ?? [...plan.clusterEndpoints, ...plan.localEndpoints];
   const addresses = [plan.clusterIp, ...plan.externalIps, ...plan.loadBalancerVips];

@@ -10,5 +10,6 @@ export {
   type PeerCredentials,
   peerCredentials,
   receiveWithDescriptors,
+  waitForMessage,
 } from './unix-socket.ts';
 export { watchReadable } from './watch-readable.ts';

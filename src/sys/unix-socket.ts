@@ -7,6 +7,7 @@ import { libc, type ReceivedMessage } from './libc.ts';
 
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
+const POLLIN = 1;
 const MSG_PEEK = 0x2;
 const MSG_DONTWAIT = 0x40;
 
@@ -47,6 +48,11 @@ export function peerCredentials(fd: number): PeerCredentials {
  */
 export function receiveWithDescriptors(fd: number, data: Uint8Array): ReceivedMessage | undefined {
   return unlessEmpty(() => libc().recvmsg(fd, data, MSG_DONTWAIT));
+}
+
+/** Waits, with the whole thread, until something has come or the other side has left; false after `timeoutMs`. */
+export function waitForMessage(fd: number, timeoutMs: number): boolean {
+  return libc().poll(fd, POLLIN, timeoutMs) !== 0;
 }
 
 /** Whether the other side has closed the connection and all it sent was read. Reads nothing. */

@@ -50,7 +50,7 @@ export interface Scenario {
 const READY_EVERYWHERE = [{ pod: 'web-1' }, { pod: 'web-2' }, { pod: 'far' }] as const;
 const EVERYBODY: readonly HostName[] = ['web-1', 'web-2', 'far'];
 
-/** The truth tables of docs/kube-proxy's behaviour: without endpoints, by source, by policy, by source range. */
+/** The truth tables of kube-proxy's behaviour: without endpoints, by source, by policy, by source range. */
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'ClusterIP is balanced over all endpoints and keeps the address of pods only',

@@ -70,8 +70,8 @@ export class FakeIpvsKernel implements IpvsKernel {
     return [...this.elements.values()];
   }
 
-  wrongSets(): string[] {
-    return this.prepared ? [] : ['KUBE-CLUSTER-IP'];
+  wrong(): string[] {
+    return this.prepared ? [] : ['ipset KUBE-CLUSTER-IP'];
   }
 
   prepare(): void {

@@ -37,6 +37,11 @@ export function standardConflist(): Conflist {
   return readConflist(JSON.stringify(STANDARD, undefined, 2), 'standard list');
 }
 
+/** Whether this can be the name of a network: it becomes the name of a folder. */
+export function isNetworkName(name: unknown): name is string {
+  return typeof name === 'string' && /^[a-zA-Z0-9][\w.-]*$/.test(name);
+}
+
 /**
  * Checks a list that a user wrote, as far as it matters that the runtime can use it and calls us.
  *
@@ -52,7 +57,7 @@ export function readConflist(text: string, path: string): Conflist {
     throw wrong(`it is no JSON (${(cause as Error).message})`);
   }
   const { name, cniVersion, plugins } = list ?? {};
-  if (typeof name !== 'string' || !/^[a-zA-Z0-9][\w.-]*$/.test(name)) throw wrong('"name" is no name for a network');
+  if (!isNetworkName(name)) throw wrong('"name" is no name for a network');
   if (typeof cniVersion !== 'string') throw wrong('"cniVersion" is missing');
   const own = Array.isArray(plugins) ? plugins.find((plugin) => plugin?.type === PLUGIN_NAME) : undefined;
   if (!own) throw wrong(`none of its plugins has the type "${PLUGIN_NAME}"`);

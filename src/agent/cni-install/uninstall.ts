@@ -6,7 +6,7 @@ import { errorText, NodeplaneError, tryParseIp } from '../../core/index.ts';
 import { listLinks, Netlink, Nftables } from '../../netlink/index.ts';
 import { isAnswered } from '../cni-server/server.ts';
 import { Spool } from '../cni-server/spool.ts';
-import { CONFLIST_FILE, PLUGIN_NAME, standardConflist } from './conflist.ts';
+import { CONFLIST_FILE, isNetworkName, PLUGIN_NAME, standardConflist } from './conflist.ts';
 import { readIfThere, removeFile } from './host-file.ts';
 
 export interface UninstallOptions extends Pick<CniSettings, 'binDir' | 'confDir' | 'dataDir' | 'socket' | 'spoolDir'> {
@@ -96,7 +96,7 @@ async function removeRules(): Promise<string[]> {
 function networkOf(conflist: Buffer | undefined): string {
   try {
     const { name } = JSON.parse(conflist?.toString('utf8') ?? '') as { name?: unknown };
-    if (typeof name === 'string' && /^[a-zA-Z0-9][\w.-]*$/.test(name)) return name;
+    if (isNetworkName(name)) return name;
   } catch {
     // Gone or spoilt: what it was called without a user's list.
   }

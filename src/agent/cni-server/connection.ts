@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { type Clock, NodeplaneError } from '../../core/index.ts';
-import { descriptorOf, libc, receiveWithDescriptors } from '../../sys/index.ts';
+import { descriptorOf, libc, receiveWithDescriptors, waitForMessage } from '../../sys/index.ts';
 import { decodeBody, decodeHeader, type PluginRequest, REQUEST_HEADER_LENGTH, type RequestHeader } from './protocol.ts';
 
 /** A request as it came over a connection. */
@@ -27,9 +27,13 @@ export async function readRequest(socket: Socket, clock: Clock, timeoutMs: numbe
   }
 }
 
+/** The plugin sends right after it has connected: mostly it is only waiting for the processor that we occupy. */
+const PATIENCE_MS = 1;
+
 /**
  * The header comes with the descriptor, which node:net would lose; so it is received by hand. The plugin sends it right
- * after it has connected, hence it is nearly always there; if not, it is looked for again, less and less often.
+ * after it has connected, hence it is there or about to come, sooner than any timer; if not, it is looked for again, less
+ * and less often.
  */
 async function receiveHeader(
   socket: Socket,
@@ -37,6 +41,7 @@ async function receiveHeader(
   deadline: number,
 ): Promise<{ readonly header: RequestHeader; readonly netns: number | undefined }> {
   const bytes = Buffer.alloc(REQUEST_HEADER_LENGTH);
+  waitForMessage(descriptorOf(socket), PATIENCE_MS);
   for (let waitMs = 0; ; waitMs = Math.min(50, 2 * waitMs + 1)) {
     const message = receiveWithDescriptors(descriptorOf(socket), bytes);
     if (message) return openHeader(bytes.subarray(0, message.length), message.descriptors);

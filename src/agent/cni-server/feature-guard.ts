@@ -80,10 +80,37 @@ export class FeatureGuard {
   }
 
   #schedule(): void {
-    this.#timer ??= this.#options.clock.setTimer(() => {
+    if (this.#timer) return;
+    // Mostly a pod has come, and what it has is known before somebody can flush it.
+    this.#checking = this.#checking.then(() => this.#look());
+    this.#timer = this.#options.clock.setTimer(() => {
       this.#timer = undefined;
       void this.check();
     }, QUIET_MS);
+  }
+
+  /** Remembers what is there, unless something is missing. */
+  async #look(): Promise<void> {
+    if (!this.#nftables) return;
+    try {
+      const { readFeatures } = await loadReassertion();
+      const links = hostLinks();
+      const present = readFeatures(this.#nftables);
+      if (!includes(present, stillWanted(this.#known, this.#sameOf(links)))) return;
+      this.#remember(present, links);
+    } catch (error) {
+      this.#options.logger.debug({ err: error }, 'The rules of pods cannot be read right now');
+    }
+  }
+
+  /** The links that are those that were there before. */
+  #sameOf(links: readonly Link[]): Link[] {
+    return links.filter(({ name, index }) => this.#links.get(name) === index);
+  }
+
+  #remember(features: PodFeatures, links: readonly Link[]): void {
+    this.#links = new Map(links.map(({ name, index }) => [name, index]));
+    this.#known = features;
   }
 
   async #check(): Promise<void> {
@@ -92,12 +119,10 @@ export class FeatureGuard {
     try {
       const { readFeatures, reassertFeatures } = await loadReassertion();
       const links = hostLinks();
-      const same = links.filter(({ name, index }) => this.#links.get(name) === index);
-      const wanted = stillWanted(this.#known, same);
+      const wanted = stillWanted(this.#known, this.#sameOf(links));
       const repair = reassertFeatures(this.#nftables, wanted);
       if (hasRepaired(repair)) logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
-      this.#links = new Map(links.map(({ name, index }) => [name, index]));
-      this.#known = readFeatures(this.#nftables);
+      this.#remember(readFeatures(this.#nftables), links);
     } catch (error) {
       logger.error({ err: error }, 'The rules of pods cannot be looked after');
     }
@@ -124,6 +149,22 @@ export function stillWanted(
       .filter((set) => set.elements.length > 0),
     admissions: admissions.filter(({ comment }) => networks.some((network) => comment.includes(network))),
   };
+}
+
+/** Whether nothing of `wanted` is missing from what is `present`. */
+export function includes(present: PodFeatures, wanted: PodFeatures): boolean {
+  const there = new Set(namesOf(present));
+  return namesOf(wanted).every((name) => there.has(name));
+}
+
+function namesOf({ elements, admissions }: PodFeatures): string[] {
+  const hex = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString('hex');
+  return [
+    ...elements.flatMap(({ set, elements: list }) =>
+      list.map(({ key, keyEnd, comment = '' }) => `${set} ${hex(key)} ${hex(keyEnd)} ${comment}`),
+    ),
+    ...admissions.map(({ family, comment }) => `${family} ${comment}`),
+  ];
 }
 
 function hostLinks(): Link[] {

@@ -12,6 +12,7 @@ writeFileSync(
   `const { parentPort, threadId } = require('node:worker_threads');
    parentPort.on('message', ({ stdin }) => {
      if (stdin === 'throw') throw new Error('thrown');
+     if (stdin === 'hold') return;
      if (stdin === 'exit') process.exit(3);
      parentPort.postMessage({ exitCode: 0, stdout: String(threadId), stderr: '' });
    });`,
@@ -21,7 +22,7 @@ let clock: FakeClock;
 let pool: WorkerPool;
 beforeEach(() => {
   clock = new FakeClock();
-  pool = new WorkerPool({ file, clock, size: 3, idleMs: 1000 });
+  pool = new WorkerPool({ file, clock, size: 3, soon: 3, idleMs: 1000 });
 });
 afterEach(() => pool.stop());
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -33,6 +34,16 @@ it('uses one thread for one request after the other, and at most as many as it m
   const first = await run();
   expect(await run()).toBe(first);
   expect((await runAll(10)).size).toBe(3);
+});
+
+it('begins more threads than there are processors only for a request that has waited', async () => {
+  pool = new WorkerPool({ file, clock, size: 2, soon: 1, idleMs: 1000 });
+  expect((await runAll(5)).size).toBe(1);
+  const held = run('hold');
+  held.catch(() => {});
+  const other = run();
+  await clock.advance(50);
+  expect(await other).toMatch(/^\d+$/);
 });
 
 it('ends threads that have nothing to do, but for one', async () => {

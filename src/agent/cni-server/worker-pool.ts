@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { type Clock, NodeplaneError, type Timer } from '../../core/index.ts';
 import type { WorkerReply, WorkerRequest } from './worker.ts';
@@ -8,6 +9,8 @@ export interface WorkerPoolOptions {
   readonly clock: Clock;
   /** Threads at most. @default 8 */
   readonly size?: number;
+  /** As many threads as this begin at once when they are needed; others when a request has waited. @default one a processor */
+  readonly soon?: number;
   /** A thread without work for this long ends, but for one. @default 30000 */
   readonly idleMs?: number;
 }
@@ -25,6 +28,11 @@ interface Job {
   readonly reject: (error: Error) => void;
 }
 
+/**
+ * A request that waits for so long waits for those that hold threads without working: for a lock, or another plugin. Most
+ * take a few milliseconds, less than it takes to begin a thread.
+ */
+const PATIENCE_MS = 50;
 /** A thread needs little: a request is some kilobytes of objects. */
 const LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 };
 
@@ -34,6 +42,7 @@ export class WorkerPool {
   readonly #threads: Thread[] = [];
   readonly #waiting: Job[] = [];
   #timer: Timer | undefined;
+  #growth: Timer | undefined;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
@@ -56,6 +65,7 @@ export class WorkerPool {
   /** Ends all threads, also those that work. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
+    this.#growth?.cancel();
     await Promise.all(this.#threads.splice(0).map(({ worker }) => worker.terminate()));
   }
 
@@ -63,12 +73,29 @@ export class WorkerPool {
     while (this.#waiting.length > 0) {
       // The one that worked last: its code is compiled, its memory there.
       const idle = this.#threads.filter(({ job }) => !job).sort((a, b) => b.idleSince - a.idleSince)[0];
-      if (!idle && this.#threads.length >= (this.#options.size ?? 8)) return;
+      const { soon = Math.max(2, availableParallelism()), size = 8 } = this.#options;
+      if (!idle && this.#threads.length >= Math.min(soon, size)) {
+        this.#growLater(size);
+        return;
+      }
       const thread = idle ?? this.#begin();
       thread.job = this.#waiting.shift()!;
       thread.worker.ref();
       thread.worker.postMessage(thread.job.request);
     }
+    this.#growth?.cancel();
+    this.#growth = undefined;
+  }
+
+  #growLater(size: number): void {
+    if (this.#threads.length >= size || this.#growth) return;
+    const [first] = this.#waiting;
+    this.#growth = this.#options.clock.setTimer(() => {
+      this.#growth = undefined;
+      // The new thread is idle for as long as it takes to look.
+      if (this.#waiting[0] === first) this.#begin();
+      this.#assign();
+    }, PATIENCE_MS);
   }
 
   #begin(): Thread {

@@ -4,6 +4,7 @@ import { listLinks, type Netlink, type NftReader, type NftRuleset } from '../../
 import { failpoint } from '../../sys/index.ts';
 import type { AttachmentKey } from '../attachment-key.ts';
 import type { NetworkConfig } from '../config.ts';
+import { withRuleset } from '../conversations.ts';
 import { CNI_ERROR, CniError } from '../errors.ts';
 import { withNodeLock } from '../node-lock.ts';
 import type { AttachmentFeature, FeatureContext } from './feature.ts';
@@ -17,7 +18,7 @@ import {
   OUR_FORWARD,
   withdrawalChanges,
 } from './forward-rules.ts';
-import { retried, withRuleset } from './pod-ruleset.ts';
+import { retried } from './pod-ruleset.ts';
 import { IP_FAMILIES } from './pod-table.ts';
 import { withSubnets } from './wanted-attachment.ts';
 

@@ -1,26 +1,9 @@
 import { isNotFound } from '../../core/index.ts';
-import {
-  Nftables,
-  type NftChange,
-  type NftElement,
-  type NftElements,
-  type NftReader,
-  type NftRuleset,
-} from '../../netlink/index.ts';
+import type { NftChange, NftElement, NftElements, NftReader, NftRuleset } from '../../netlink/index.ts';
 import { IP_FAMILIES, POD_TABLE, type PodSetKind, podSet } from './pod-table.ts';
 
 /** How often a change is planned again because somebody else changed the same elements meanwhile. */
 const ATTEMPTS = 5;
-
-/** Opens the ruleset of the namespace the calling thread is in for as long as `fn` runs. */
-export function withRuleset<T>(fn: (ruleset: NftRuleset) => T): T {
-  const ruleset = Nftables.open();
-  try {
-    return fn(ruleset);
-  } finally {
-    ruleset.close();
-  }
-}
 
 /** Whether the table is there: one request, after which all others can be saved. */
 export function hasPodTable(ruleset: NftReader): boolean {

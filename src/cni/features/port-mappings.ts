@@ -2,6 +2,7 @@ import { isExists, isNotFound } from '../../core/index.ts';
 import { getLink, type Netlink, type NftElement, type NftElements, type NftRuleset } from '../../netlink/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import type { AttachmentKey } from '../attachment-key.ts';
+import { withRuleset } from '../conversations.ts';
 import { CNI_ERROR, CniError } from '../errors.ts';
 import type { PortMappingSettings } from '../feature-config.ts';
 import { writeSysctlIfPresent } from '../sysctls.ts';
@@ -9,15 +10,7 @@ import type { AttachmentFeature } from './feature.ts';
 import { mappedPorts } from './mapped-port.ts';
 import { describeOwner, isOwnedBy, isStale, linkOf } from './owner-comment.ts';
 import { describePortKey, mappedPortOf, portElements } from './pod-elements.ts';
-import {
-  deletePodElements,
-  deletions,
-  hasPodTable,
-  listPodElements,
-  retried,
-  selectElements,
-  withRuleset,
-} from './pod-ruleset.ts';
+import { deletePodElements, deletions, hasPodTable, listPodElements, retried, selectElements } from './pod-ruleset.ts';
 import { POD_TABLE, type PodSetKind } from './pod-table.ts';
 import { tableRepairs } from './table-repair.ts';
 import { endFlowsToPod, endOlderFlows } from './udp-flows.ts';

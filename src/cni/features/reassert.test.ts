@@ -95,7 +95,7 @@ describe('reassertFeatures', () => {
     ];
     fc.assert(
       fc.property(fc.subarray(flushes), (chosen) => {
-        const ruleset = withAttachments(4);
+        const ruleset = withAttachments(2);
         const before = textOf(ruleset);
         const remembered = readFeatures(ruleset);
         ruleset.commitAsOther(...chosen);
@@ -104,7 +104,7 @@ describe('reassertFeatures', () => {
         expect(textOf(ruleset)).toBe(before);
         expect(ruleset.commits.length).toBe(isDamaged ? 2 : 1);
       }),
-      { numRuns: 60 },
+      { numRuns: 15 },
     );
   });
 

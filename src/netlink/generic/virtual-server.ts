@@ -1,4 +1,4 @@
-import { ByteWriter, formatIpPort, type IpAddress, type IpFamily } from '../../core/index.ts';
+import { ByteWriter, formatIpPort, type IpAddress, type IpFamily, ipProtocolName } from '../../core/index.ts';
 import type { AttributeValues, DecodedAttributes } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
@@ -85,7 +85,7 @@ export function decodeVirtualServer(payload: Uint8Array): ListedVirtualServer {
 /** `virtual server 10.96.0.1:443/TCP`, for errors. */
 export function describeVirtualServer(key: VirtualServerKey): string {
   if (key.kind === 'mark') return `virtual server of ${key.family} mark 0x${key.mark.toString(16)}`;
-  const protocol = PROTOCOL_NAMES[key.protocol] ?? `protocol ${key.protocol}`;
+  const protocol = ipProtocolName(key.protocol) ?? `protocol ${key.protocol}`;
   return `virtual server ${formatIpPort(key.address, key.port)}/${protocol}`;
 }
 
@@ -101,8 +101,6 @@ export function keyAttributes(key: VirtualServerKey): AttributeValues<(typeof IP
     IPVS_SVC_ATTR_PORT: key.port,
   };
 }
-
-const PROTOCOL_NAMES: Readonly<Record<number, string>> = { 6: 'TCP', 17: 'UDP', 132: 'SCTP' };
 
 /** Persistence by single addresses: all bits of the mask, or the prefix length. */
 const NETMASK: Readonly<Record<IpFamily, number>> = { IPv4: 0xffff_ffff, IPv6: 128 };

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { IpFamily } from '../../core/index.ts';
+import { type IpFamily, secondsSince } from '../../core/index.ts';
 import { type Exec, exec as runProgram } from '../../sys/index.ts';
 import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta } from '../index.ts';
 import {
@@ -209,8 +209,4 @@ export class IptablesDataplane implements Dataplane {
     const leftOut = [...this.refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
     return { kernelSeconds, objects: { filter: counts('filter'), nat: counts('nat') }, leftOut };
   }
-}
-
-function secondsSince(started: number): number {
-  return (performance.now() - started) / 1000;
 }

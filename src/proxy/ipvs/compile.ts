@@ -1,15 +1,7 @@
-import { cidrContains, type IpAddress } from '../../core/index.ts';
-
+import { cidrContains, IP_PROTOCOLS, type IpAddress, type IpProtocol } from '../../core/index.ts';
 import type { VirtualServerKey } from '../../netlink/index.ts';
 import type { Endpoint, ServicePortPlan } from '../index.ts';
-import {
-  PROTOCOL_NUMBERS,
-  type Protocol,
-  parseScheduler,
-  type Server,
-  type ServerEndpoint,
-  serverKey,
-} from './server.ts';
+import { parseScheduler, type Server, type ServerEndpoint, serverKey } from './server.ts';
 import { type Element, elementKey, type SetElement, type SetName } from './sets.ts';
 
 /** What compiling depends on besides the Service port. */
@@ -200,13 +192,13 @@ function hairpinElements(port: ServicePortPlan): SetElement[] {
   return [...elements.values()];
 }
 
-function addressKey(protocol: Protocol, address: IpAddress, port: number): VirtualServerKey {
-  return { kind: 'address', protocol: PROTOCOL_NUMBERS[protocol], address, port };
+function addressKey(protocol: IpProtocol, address: IpAddress, port: number): VirtualServerKey {
+  return { kind: 'address', protocol: IP_PROTOCOLS[protocol], address, port };
 }
 
 function targetElement(
   set: SetName,
-  protocol: Protocol,
+  protocol: IpProtocol,
   address: IpAddress,
   port: number,
   extra: { readonly mark?: number } = {},

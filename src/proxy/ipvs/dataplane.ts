@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import {
   type Clock,
   compareIp,
@@ -7,11 +6,13 @@ import {
   type IpFamily,
   isLoopback,
   NodeplaneError,
+  secondsSince,
   systemClock,
   type Timer,
 } from '../../core/index.ts';
 import { exec as runProgram } from '../../sys/index.ts';
 import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta, ServicePortPlan } from '../index.ts';
+import { sameNodePlan } from '../index.ts';
 import { type IptablesTool, iptablesTool } from '../rules/index.ts';
 import { applyChanges, nothingWritten, WRITTEN_KINDS, type Written } from './apply.ts';
 import { cleanupIpvs } from './cleanup.ts';
@@ -80,7 +81,7 @@ export class IpvsDataplane implements Dataplane {
   async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
     const { committed } = this;
     // What is the same for all Services changed: all of them may have to change.
-    if (!committed || !isDeepStrictEqual(committed.node, plan.node)) return this.resync(plan);
+    if (!committed?.node || !sameNodePlan(committed.node, plan.node)) return this.resync(plan);
     // Should anything throw from here on, the layout is ahead of the kernel.
     this.committed = undefined;
     const { layout } = committed;
@@ -104,10 +105,10 @@ export class IpvsDataplane implements Dataplane {
     if (!committed?.node) return [];
     const rules = await ruleDrift(this.tool, fixedRules(this.family, committed.node));
     // Read without a pause: what is drained meanwhile is no drift.
-    const sets = kernel.wrongSets().map((name): Drift => ({ object: `ipset ${name}`, difference: 'missing' }));
+    const wrong = kernel.wrong().map((object): Drift => ({ object, difference: 'missing' }));
     const found = readState(kernel, this.ownership);
     const addresses = nodePortAddressesOf(committed.node, found);
-    return [...rules, ...sets, ...findDrift(committed, found, addresses)];
+    return [...rules, ...wrong, ...findDrift(committed, found, addresses)];
   }
 
   async cleanup(): Promise<void> {
@@ -295,8 +296,4 @@ interface Done {
 function nodePortAddressesOf({ nodePortAddresses }: NodePlan, { elsewhere }: KernelState): readonly IpAddress[] {
   if (nodePortAddresses === 'all') return [...elsewhere.values()].sort(compareIp);
   return nodePortAddresses.filter((ip) => !isLoopback(ip));
-}
-
-function secondsSince(started: number): number {
-  return (performance.now() - started) / 1000;
 }

@@ -1,10 +1,10 @@
-import { formatIp, formatIpPort } from '../../core/index.ts';
+import { formatIp, formatIpPort, ipProtocolName } from '../../core/index.ts';
 import type { Destination, VirtualServerKey } from '../../netlink/index.ts';
 import { boundElement, ledgerElement } from './compile.ts';
 import type { Draining } from './drain.ts';
 import { type Layout, ownerOf, type Touched, type Wanted, type WantedAddress } from './layout.ts';
 import type { Operation } from './operations.ts';
-import { protocolOf, type Server, sameVirtualServer } from './server.ts';
+import { type Server, sameVirtualServer } from './server.ts';
 import { elementKey, elementText, type SetElement, type SetName, sameElement } from './sets.ts';
 import type { HeldServer, KernelState } from './state.ts';
 
@@ -168,10 +168,10 @@ class Planning {
   /** Nobody wants it: it goes at once if it has no connections that would notice. */
   #retireServer(key: string, held: HeldServer): void {
     const { virtual, destinations } = held;
-    const isUdp = virtual.key.kind === 'address' && protocolOf(virtual.key.protocol) === 'UDP';
+    const isUdp = virtual.key.kind === 'address' && ipProtocolName(virtual.key.protocol) === 'UDP';
     if (isUdp || destinations.size === 0) {
       this.#retire.push({ kind: 'deleteServer', key: virtual.key, owners: [] });
-      const protocol = virtual.key.kind === 'address' ? protocolOf(virtual.key.protocol) : undefined;
+      const protocol = virtual.key.kind === 'address' ? ipProtocolName(virtual.key.protocol) : undefined;
       const ledger = protocol && ledgerElement({ virtual, protocol });
       if (ledger) this.#drop(ledger);
       return;

@@ -14,8 +14,8 @@ export interface IpvsKernel {
   listAddresses(): { readonly bound: IpAddress[]; readonly elsewhere: IpAddress[] };
   /** Members of those of our sets that exist. */
   listElements(): SetElement[];
-  /** Names of our sets that are missing or of another shape. */
-  wrongSets(): string[];
+  /** kube-ipvs0 and those of our sets that are missing or of another shape, in words: `ipset KUBE-CLUSTER-IP`. */
+  wrong(): string[];
   /** Makes kube-ipvs0 and our sets where they are missing; sets of another shape are replaced, which rules do not notice. */
   prepare(): void;
   /**

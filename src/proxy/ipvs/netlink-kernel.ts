@@ -104,9 +104,10 @@ class NetlinkKernel implements IpvsKernel {
     return this.#sockets.sets.list();
   }
 
-  wrongSets() {
+  wrong() {
     const { route, sets } = this.#sockets;
-    return [...(getLink(route, { name: DEVICE }) ? [] : [DEVICE]), ...sets.wrong()];
+    const device = getLink(route, { name: DEVICE }) ? [] : [`device ${DEVICE}`];
+    return [...device, ...sets.wrong().map((name) => `ipset ${name}`)];
   }
 
   prepare(): void {

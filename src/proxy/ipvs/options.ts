@@ -14,7 +14,7 @@ export interface IpvsDataplaneOptions {
   readonly scheduler?: string;
   /** Virtual servers and addresses of kube-ipvs0 in these ranges are not ours, unless we made them. @default none */
   readonly excludeCidrs?: readonly Cidr[];
-  /** How long connections to an endpoint that is gone may last. @default 15 minutes, as in kube-proxy */
+  /** How long connections to an endpoint that is gone may last. @default 15 minutes */
   readonly gracePeriodMs?: number;
   /** @default the system's */
   readonly clock?: Clock;

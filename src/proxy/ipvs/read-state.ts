@@ -1,8 +1,8 @@
-import { type Cidr, cidrContains, formatIp, formatIpPort } from '../../core/index.ts';
+import { type Cidr, cidrContains, formatIp, formatIpPort, ipProtocolName } from '../../core/index.ts';
 import type { VirtualServerKey } from '../../netlink/index.ts';
 import type { IpvsKernel } from './kernel.ts';
 import { isOwnMark } from './marks.ts';
-import { protocolOf, serverKey } from './server.ts';
+import { serverKey } from './server.ts';
 import { elementKey } from './sets.ts';
 import { MutableState } from './state.ts';
 
@@ -60,7 +60,7 @@ function isOurs(
   if (key.kind === 'mark') return isOwnMark(key.mark);
   if (made.has(text)) return true;
   const { address, port } = key;
-  const protocol = protocolOf(key.protocol);
+  const protocol = ipProtocolName(key.protocol);
   if (!protocol) return false;
   const ip = formatIp(address);
   const inSet = (set: string) => elements.has(`${set} ${ip},${protocol.toLowerCase()}:${port}`);

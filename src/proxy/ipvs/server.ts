@@ -1,21 +1,17 @@
-import { formatIpPort, type IpAddress, type IpFamily } from '../../core/index.ts';
-
+import { formatIpPort, type IpAddress, type IpFamily, type IpProtocol, ipProtocolName } from '../../core/index.ts';
 import {
   IP_VS_SVC_F_SCHED_MH_FALLBACK,
   IP_VS_SVC_F_SCHED_MH_PORT,
   type VirtualServer,
   type VirtualServerKey,
 } from '../../netlink/index.ts';
-import type { ServicePortPlan } from '../index.ts';
-
-export type Protocol = ServicePortPlan['protocol'];
 
 /** A virtual server as it should be. */
 export interface Server {
   /** Of `serverKey`. */
   readonly key: string;
   readonly virtual: VirtualServer;
-  readonly protocol: Protocol;
+  readonly protocol: IpProtocol;
   /** By `ip:port`. */
   readonly endpoints: ReadonlyMap<string, ServerEndpoint>;
   /** Key of the Service port it belongs to. */
@@ -27,17 +23,10 @@ export interface ServerEndpoint {
   readonly port: number;
 }
 
-export const PROTOCOL_NUMBERS: Readonly<Record<Protocol, number>> = { TCP: 6, UDP: 17, SCTP: 132 };
-
-/** The protocol of a number; undefined for those no Service has. */
-export function protocolOf(number: number): Protocol | undefined {
-  return (Object.keys(PROTOCOL_NUMBERS) as Protocol[]).find((name) => PROTOCOL_NUMBERS[name] === number);
-}
-
 /** Identity of a virtual server as text: `10.96.0.1:80/TCP`, as kube-proxy writes it, or `mark 0x6e700001`. */
 export function serverKey(key: VirtualServerKey): string {
   if (key.kind === 'mark') return `mark 0x${key.mark.toString(16)}`;
-  return `${formatIpPort(key.address, key.port)}/${protocolOf(key.protocol) ?? key.protocol}`;
+  return `${formatIpPort(key.address, key.port)}/${ipProtocolName(key.protocol) ?? key.protocol}`;
 }
 
 /** The family of a virtual server. */

@@ -1,4 +1,4 @@
-import { addressBits, type IpFamily, KernelError } from '../../core/index.ts';
+import { addressBits, IP_PROTOCOLS, type IpFamily, ipProtocolName, KernelError } from '../../core/index.ts';
 import {
   addMember,
   deleteIpSet,
@@ -14,7 +14,6 @@ import {
   type SetMember,
   swapIpSets,
 } from '../../netlink/index.ts';
-import { PROTOCOL_NUMBERS, protocolOf } from './server.ts';
 import {
   type Element,
   kernelSetName,
@@ -180,13 +179,13 @@ function target({
   port,
   protocol,
 }: Extract<Element, { type: 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' }>) {
-  return { address, port, protocol: PROTOCOL_NUMBERS[protocol] };
+  return { address, port, protocol: IP_PROTOCOLS[protocol] };
 }
 
 /** Undefined for a member no proxy makes. */
 function decodeElement(type: SetType, member: SetMember): Element | undefined {
   const { address, port, second, secondPrefixLength, mark } = member;
-  const protocol = member.protocol === undefined ? undefined : protocolOf(member.protocol);
+  const protocol = member.protocol === undefined ? undefined : ipProtocolName(member.protocol);
   if (type === 'bitmap:port') return port === undefined ? undefined : { type, port };
   if (!address) return undefined;
   if (type === 'hash:ip') return { type, address };

@@ -1,5 +1,12 @@
-import { addressBits, formatCidr, formatIp, type IpAddress, type IpFamily, networkOf } from '../../core/index.ts';
-import type { Protocol } from './server.ts';
+import {
+  addressBits,
+  formatCidr,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  type IpProtocol,
+  networkOf,
+} from '../../core/index.ts';
 
 /** What the members of a set are. */
 export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,port,net' | 'bitmap:port';
@@ -64,7 +71,7 @@ export type Element =
   | {
       readonly type: 'hash:ip,port';
       readonly address: IpAddress;
-      readonly protocol: Protocol;
+      readonly protocol: IpProtocol;
       readonly port: number;
       /** Firewall mark packets to it get. @default none */
       readonly mark?: number;
@@ -72,14 +79,14 @@ export type Element =
   | {
       readonly type: 'hash:ip,port,ip';
       readonly address: IpAddress;
-      readonly protocol: Protocol;
+      readonly protocol: IpProtocol;
       readonly port: number;
       readonly second: IpAddress;
     }
   | {
       readonly type: 'hash:ip,port,net';
       readonly address: IpAddress;
-      readonly protocol: Protocol;
+      readonly protocol: IpProtocol;
       readonly port: number;
       readonly network: IpAddress;
       readonly prefixLength: number;
@@ -128,6 +135,10 @@ function markOf({ element }: SetElement): number | undefined {
   return element.type === 'hash:ip,port' ? element.mark : undefined;
 }
 
-function target(element: { readonly address: IpAddress; readonly protocol: Protocol; readonly port: number }): string {
+function target(element: {
+  readonly address: IpAddress;
+  readonly protocol: IpProtocol;
+  readonly port: number;
+}): string {
   return `${formatIp(element.address)},${element.protocol.toLowerCase()}:${element.port}`;
 }

@@ -1,15 +1,16 @@
-import { addressBits, type Cidr, cidrContains, type IpAddress, networkOf } from '../../core/index.ts';
+import type { Cidr, IpAddress } from '../../core/index.ts';
 import type { Verdict as NftVerdict } from '../../netlink/index.ts';
 import { goto, setMarkBits } from '../../netlink/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../index.ts';
 import { stickyChain } from './balance.ts';
 import type { ChainBody } from './chain.ts';
 import { REJECT_CHAIN } from './fixed-chains.ts';
-import { keyText, ownPairKey, portKey, protocolField, sourceRangeKeys, vipKey } from './keys.ts';
+import { keyText, ownPairKey, portKey, protocolField, vipKey } from './keys.ts';
 import { type BalanceKind, balanceChainName, type FixedSetName, SETS, type StickyNames, stickyNames } from './names.ts';
 import { fromPods, isLocalAddress, rule } from './rule.ts';
 import { type SetBody, stickySets } from './schema.ts';
 import { slotCapacity } from './slots.ts';
+import { allowedSources, rangeKeys } from './source-ranges.ts';
 
 /** An element that says something about a destination. */
 export interface Entry {
@@ -238,33 +239,6 @@ function sharedKeys(port: ServicePortPlan): CompiledPort['shared'] {
     shared.push({ set: SETS.hairpin, key });
   }
   return shared;
-}
-
-/**
- * The ranges whose members may use the load-balancer IPs, none within another: the kernel refuses overlaps. A node that
- * holds the IP as an address of its own uses it as source when it connects to it.
- */
-function allowedSources({ sourceRanges, loadBalancerVips }: ServicePortPlan, { nodeIp }: NodePlan): Cidr[] {
-  const ranges = sourceRanges.map(({ address, prefixLength }) => ({
-    address: networkOf(address, prefixLength),
-    prefixLength,
-  }));
-  if (nodeIp && ranges.some((range) => cidrContains(range, nodeIp))) {
-    ranges.push(...loadBalancerVips.map((address) => ({ address, prefixLength: addressBits(address.family) })));
-  }
-  return ranges.filter(
-    (range, index) =>
-      !ranges.some((other, at) => {
-        if (at === index || other.address.family !== range.address.family) return false;
-        if (other.prefixLength === range.prefixLength && at > index) return false;
-        return other.prefixLength <= range.prefixLength && cidrContains(other, range.address);
-      }),
-  );
-}
-
-function rangeKeys(vip: Uint8Array, { address, prefixLength }: Cidr) {
-  const last = address.bytes.map((byte, index) => byte | (0xff >> Math.min(8, Math.max(0, prefixLength - 8 * index))));
-  return sourceRangeKeys(vip, address.bytes, last);
 }
 
 function compileSticky(

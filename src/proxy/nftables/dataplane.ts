@@ -1,4 +1,4 @@
-import { type Clock, errorText, type IpFamily, systemClock } from '../../core/index.ts';
+import { type Clock, errorText, type IpFamily, secondsSince, systemClock } from '../../core/index.ts';
 import { type CommitReport, isStaleGeneration, type NftChange, type NftRuleset } from '../../netlink/index.ts';
 import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta } from '../index.ts';
 import { sameNodePlan } from '../index.ts';
@@ -292,8 +292,4 @@ function seed(
     const clients = keptClients(elements.get(name) ?? [], values, old.timeoutMs ?? 0, made.timeoutMs ?? 0);
     if (clients.length > 0) edits.addElements.set(name, clients);
   }
-}
-
-function secondsSince(started: number): number {
-  return (performance.now() - started) / 1000;
 }

@@ -1,3 +1,4 @@
+import { hashBytes, sameBytes } from '../../core/index.ts';
 import type { NftElement } from '../../netlink/index.ts';
 
 /**
@@ -23,26 +24,11 @@ export class ElementIndex {
   /** Where an element is in the table, or would be. */
   #place(wanted: Pick<NftElement, 'key' | 'keyEnd'>): number {
     const mask = this.#table.length - 1;
-    for (let place = hash(wanted.key) & mask; ; place = (place + 1) & mask) {
+    for (let place = hashBytes(wanted.key) & mask; ; place = (place + 1) & mask) {
       const index = this.#table[place]!;
       if (index < 0) return place;
       const { key, keyEnd } = this.#elements[index]!;
       if (sameBytes(key, wanted.key) && sameBytes(keyEnd, wanted.keyEnd)) return place;
     }
   }
-}
-
-/** Whether both are missing, or have the same bytes. */
-export function sameBytes(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
-}
-
-/** FNV-1a. */
-function hash(bytes: Uint8Array): number {
-  let value = 0x811c9dc5;
-  for (let i = 0; i < bytes.length; i++) value = Math.imul(value ^ bytes[i]!, 0x01000193);
-  return value ^ (value >>> 15);
 }

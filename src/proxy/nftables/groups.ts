@@ -1,8 +1,8 @@
+import { sameBytes } from '../../core/index.ts';
 import type { NftElement } from '../../netlink/index.ts';
 import type { Endpoint } from '../index.ts';
 import type { Group } from './compile.ts';
 import { type Edits, pushElement } from './edits.ts';
-import { sameBytes } from './element-index.ts';
 import { endpointData, indexedKey, keyText } from './keys.ts';
 import { assignSlots } from './slots.ts';
 

@@ -1,27 +1,27 @@
-import { formatIp, type IpAddress, ipFromBytes, readBe16, readU32 } from '../../core/index.ts';
+import {
+  formatIp,
+  IP_PROTOCOLS,
+  type IpAddress,
+  type IpProtocol,
+  ipFromBytes,
+  ipProtocolName,
+  readBe16,
+  readU32,
+} from '../../core/index.ts';
 import { type DatatypeName, datatype } from '../../netlink/index.ts';
-import type { Endpoint, ServicePortPlan } from '../index.ts';
+import type { Endpoint } from '../index.ts';
 
 // Keys and values of set elements: fields one after the other, each padded to 4 bytes, packet fields in network order.
 
-/** linux/in.h */
-const PROTOCOL_NUMBERS = { TCP: 6, UDP: 17, SCTP: 132 } as const satisfies Record<ServicePortPlan['protocol'], number>;
-
-const PROTOCOL_NAMES: ReadonlyMap<number, string> = new Map(
-  Object.entries(PROTOCOL_NUMBERS).map(([name, number]) => [number, name.toLowerCase()]),
-);
-
-type Protocol = ServicePortPlan['protocol'];
-
 /** The same few for all. */
-const PROTOCOL_FIELDS: Readonly<Record<Protocol, Uint8Array>> = {
-  TCP: Uint8Array.of(PROTOCOL_NUMBERS.TCP, 0, 0, 0),
-  UDP: Uint8Array.of(PROTOCOL_NUMBERS.UDP, 0, 0, 0),
-  SCTP: Uint8Array.of(PROTOCOL_NUMBERS.SCTP, 0, 0, 0),
+const PROTOCOL_FIELDS: Readonly<Record<IpProtocol, Uint8Array>> = {
+  TCP: Uint8Array.of(IP_PROTOCOLS.TCP, 0, 0, 0),
+  UDP: Uint8Array.of(IP_PROTOCOLS.UDP, 0, 0, 0),
+  SCTP: Uint8Array.of(IP_PROTOCOLS.SCTP, 0, 0, 0),
 };
 
 /** `ip daddr . meta l4proto . th dport` */
-export function vipKey(ip: IpAddress, protocol: Protocol, port: number): Buffer {
+export function vipKey(ip: IpAddress, protocol: IpProtocol, port: number): Buffer {
   const { bytes } = ip;
   const key = Buffer.allocUnsafe(bytes.length + 8);
   key.set(bytes);
@@ -30,12 +30,12 @@ export function vipKey(ip: IpAddress, protocol: Protocol, port: number): Buffer 
 }
 
 /** `meta l4proto` */
-export function protocolField(protocol: Protocol): Uint8Array {
+export function protocolField(protocol: IpProtocol): Uint8Array {
   return PROTOCOL_FIELDS[protocol];
 }
 
 /** `meta l4proto . th dport` */
-export function portKey(protocol: Protocol, port: number): Buffer {
+export function portKey(protocol: IpProtocol, port: number): Buffer {
   const key = Buffer.allocUnsafe(8);
   writePort(key, 0, protocol, port);
   return key;
@@ -97,7 +97,7 @@ function describeField(type: DatatypeName, bytes: Uint8Array): string {
     case 'ipv6_addr':
       return formatIp(ipFromBytes(bytes));
     case 'inet_proto':
-      return PROTOCOL_NAMES.get(bytes[0]!) ?? String(bytes[0]);
+      return ipProtocolName(bytes[0]!)?.toLowerCase() ?? String(bytes[0]);
     case 'inet_service':
       return String(readBe16(bytes, 0));
     case 'mark':
@@ -107,8 +107,8 @@ function describeField(type: DatatypeName, bytes: Uint8Array): string {
   }
 }
 
-function writePort(key: Buffer, at: number, protocol: Protocol, port: number): void {
+function writePort(key: Buffer, at: number, protocol: IpProtocol, port: number): void {
   key.fill(0, at);
-  key[at] = PROTOCOL_NUMBERS[protocol];
+  key[at] = IP_PROTOCOLS[protocol];
   key.writeUInt16BE(port, at + 4);
 }

@@ -1,17 +1,17 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { IpFamily } from '../../core/index.ts';
-import type { NftElement } from '../../netlink/index.ts';
 import type { NodePlan, ServicePortPlan } from '../index.ts';
 import { balanceChain } from './balance.ts';
 import type { ChainBody } from './chain.ts';
 import { type Claim, type CompiledPort, compilePort, type Entry } from './compile.ts';
 import { type Edits, emptyEdits, pushElement } from './edits.ts';
 import { ElementList } from './element-list.ts';
+import { changeEntries, entryElement } from './entry-edits.ts';
 import { fixedChains } from './fixed-chains.ts';
 import { type PlacedGroup, placeGroups, type SlotHints } from './groups.ts';
-import { endpointData, keyText } from './keys.ts';
+import { keyText } from './keys.ts';
 import { parseBalanceChainName, SETS } from './names.ts';
-import { fixedSets, isAffinity, type SetBody } from './schema.ts';
+import { changeOwn, validValues } from './own-edits.ts';
+import { fixedSets, type SetBody } from './schema.ts';
 
 /** Everything that has to be in our table. */
 export interface Wanted {
@@ -261,72 +261,4 @@ function winner(claims: readonly Claim[]): Claim | undefined {
 
 function hasOwn(port: CompiledPort | undefined): port is CompiledPort {
   return port !== undefined && port.chains.size + port.sets.size > 0;
-}
-
-function entryElement({ key, keyEnd, verdict }: Entry, { comment }: Claim): NftElement {
-  return { key, ...(keyEnd && { keyEnd }), ...(verdict && { verdict }), comment };
-}
-
-function changeEntries(before: Claim | undefined, after: Claim | undefined, edits: Edits): void {
-  const old = new Map<string, Entry>();
-  for (const entry of before?.entries ?? []) old.set(entryId(entry), entry);
-  for (const entry of after?.entries ?? []) {
-    const id = entryId(entry);
-    const present = old.get(id);
-    old.delete(id);
-    if (present && before!.comment === after!.comment && isDeepStrictEqual(present.verdict, entry.verdict)) continue;
-    if (present) pushElement(edits.removeElements, entry.set, bareElement(entry));
-    pushElement(edits.addElements, entry.set, entryElement(entry, after!));
-  }
-  for (const entry of old.values()) pushElement(edits.removeElements, entry.set, bareElement(entry));
-}
-
-function entryId({ set, key, keyEnd }: Entry): string {
-  return `${set} ${keyText(key)}${keyEnd ? keyText(keyEnd) : ''}`;
-}
-
-function bareElement({ key, keyEnd }: Entry): NftElement {
-  return keyEnd ? { key, keyEnd } : { key };
-}
-
-/** @returns the sets that are made, or made anew */
-function changeOwn(
-  before: CompiledPort | undefined,
-  after: CompiledPort | undefined,
-  edits: Edits | undefined,
-): Set<string> {
-  const made = new Set<string>();
-  for (const [name, body] of after?.sets ?? []) {
-    const old = before?.sets.get(name);
-    if (old && isDeepStrictEqual(old, body)) continue;
-    made.add(name);
-    if (old) edits?.removeSets.add(name);
-    edits?.addSets.set(name, body);
-  }
-  if (!edits) return made;
-  for (const name of before?.sets.keys() ?? []) if (!after?.sets.has(name)) edits.removeSets.add(name);
-  // A set that is made anew takes the rules that use it along.
-  const rewrite = [...made].some((name) => before?.sets.has(name));
-  for (const [name, body] of after?.chains ?? []) {
-    const old = before?.chains.get(name);
-    if (!old || rewrite || !isDeepStrictEqual(old, body))
-      edits.writeChains.push({ name, body, exists: old !== undefined });
-  }
-  for (const name of before?.chains.keys() ?? []) if (!after?.chains.has(name)) edits.removeChains.push(name);
-  if (!before || !after) return made;
-  for (const [name, values] of validValues(after)) {
-    const gone = before.groups.some(({ affinity, endpoints }) => {
-      return affinity === name && endpoints.some((endpoint) => !values.has(keyText(endpointData(endpoint))));
-    });
-    if (before.sets.has(name) && (gone || made.has(name))) edits.affinities.set(name, values);
-  }
-  return made;
-}
-
-function validValues({ groups, sets }: CompiledPort): [string, ReadonlySet<string>][] {
-  return groups.flatMap(({ affinity, endpoints }) =>
-    affinity !== undefined && isAffinity(sets.get(affinity)!)
-      ? [[affinity, new Set(endpoints.map((endpoint) => keyText(endpointData(endpoint))))] as const]
-      : [],
-  ) as [string, ReadonlySet<string>][];
 }

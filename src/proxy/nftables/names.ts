@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { IpFamily } from '../../core/index.ts';
-import type { NftFamily } from '../../netlink/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 
 /** Our table, one of this name in each family. */
@@ -10,7 +9,7 @@ export const TABLE_NAME = 'nodeplane';
 export const KUBE_PROXY_TABLE = 'kube-proxy';
 
 /** The address family of nf_tables that sees the packets of an IP family. */
-export function nftFamily(family: IpFamily): NftFamily {
+export function nftFamily(family: IpFamily): 'ip' | 'ip6' {
   return family === 'IPv4' ? 'ip' : 'ip6';
 }
 

@@ -13,6 +13,7 @@ import {
   random,
 } from '../../netlink/index.ts';
 import type { LocalDetector } from '../index.ts';
+import { nftFamily } from './names.ts';
 
 /** A rule without its place. */
 export interface RuleBody {
@@ -46,10 +47,7 @@ export function loadVip(family: IpFamily): Expression[] {
 /** `KEY map @SET` gives an endpoint: `dnat to` it. */
 export function dnatByMap(family: IpFamily, map: string): Expression[] {
   const port = addressRegisters(family);
-  return [
-    lookup(map, { to: 0 }),
-    { kind: 'nat', type: 'dnat', family: family === 'IPv4' ? 'ip' : 'ip6', address: 0, port },
-  ];
+  return [lookup(map, { to: 0 }), { kind: 'nat', type: 'dnat', family: nftFamily(family), address: 0, port }];
 }
 
 /** `ct state new` */

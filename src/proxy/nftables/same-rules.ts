@@ -1,5 +1,5 @@
+import { sameBytes } from '../../core/index.ts';
 import { type NftElement, type NftRule, sameExpressions } from '../../netlink/index.ts';
-import { sameBytes } from './element-index.ts';
 import type { RuleBody } from './rule.ts';
 
 /** Whether the rules of a chain, as read back, are these. */

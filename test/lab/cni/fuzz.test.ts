@@ -145,8 +145,8 @@ it('answers hostile requests with errors of the specification, and keeps nothing
   const gc = { ...base, prevResult: undefined, 'cni.dev/valid-attachments': [] };
   const environment = { CNI_COMMAND: 'GC', CNI_PATH: '/nowhere' };
   expect(await runCni({ environment, stdin: JSON.stringify(gc) })).toMatchObject({ exitCode: 0 });
-  const left = [node, pod].flatMap((namespace) => linksOf(namespace).map(({ ifname }) => ifname));
-  expect(left.filter((ifname) => /^(veth|eth)/.test(ifname))).toEqual([]);
+  const left = [node, pod].flatMap(linksOf).filter(({ ifname }) => /^(veth|eth)/.test(ifname));
+  expect(left.map(({ ifname, ifalias }) => `${ifname} ${ifalias}`)).toEqual([]);
 });
 
 function isObject(value: unknown): value is Record<string, unknown> {

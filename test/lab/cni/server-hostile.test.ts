@@ -147,7 +147,9 @@ const bent = fc
   });
 
 describe('the CNI server', () => {
-  it('answers anything with an error of the specification or not at all, and changes nothing', async () => {
+  it('answers anything with an error of the specification or not at all, and changes nothing', {
+    timeout: FUZZ_MS + 60_000,
+  }, async () => {
     const before = state();
     const open = descriptors();
     const until = Date.now() + FUZZ_MS;

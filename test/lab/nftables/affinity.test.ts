@@ -5,7 +5,7 @@ import type { Plan, ServicePortPlan } from '../../../src/proxy/index.ts';
 import type { NftablesDataplane } from '../../../src/proxy/nftables/index.ts';
 import { sampleNode, samplePlan, samplePort } from '../iptables/sample-plan.ts';
 import { createLab, type LabNode, type Pod, removeAll, tally } from '../lab.ts';
-import { dataplaneIn, FAMILIES, nftFamily, openIn } from './fixtures.ts';
+import { dataplaneIn, endpointOf, FAMILIES, nftFamily, openIn } from './fixtures.ts';
 
 afterAll(removeAll);
 
@@ -30,7 +30,7 @@ describe.each(FAMILIES)('%s: ClientIP affinity', (family) => {
     await dataplane.resync(plan);
   });
 
-  const endpoint = (pod: Pod) => (family === 'IPv4' ? `${pod.ip(family)}:8080` : `[${pod.ip(family)}]:8080`);
+  const endpoint = (pod: Pod) => endpointOf(pod, family);
   const set = (pods: readonly Pod[], affinitySeconds: number) => {
     const port = samplePort({ name: 'shop/sticky:http', clusterIp: vip, affinitySeconds, local: pods.map(endpoint) });
     ports.set(port.key, port);

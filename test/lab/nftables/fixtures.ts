@@ -9,12 +9,17 @@ import {
 } from '../../../src/netlink/index.ts';
 import { NftablesDataplane, type NftablesDataplaneOptions, TABLE_NAME } from '../../../src/proxy/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
+import type { Pod } from '../lab.ts';
 import { own, type TestNamespace } from '../namespace.ts';
 
 export const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
 /** The address family of nf_tables, as the `nft` program spells it. */
 export const nftFamily = (family: IpFamily) => (family === 'IPv4' ? 'ip' : 'ip6');
+
+/** Where a pod serves, as `samplePort` is told. */
+export const endpointOf = (pod: Pod, family: IpFamily) =>
+  family === 'IPv4' ? `${pod.ip(family)}:8080` : `[${pod.ip(family)}]:8080`;
 
 /** nf_tables of a namespace; closed at the latest by `removeAll`. */
 export function openIn(namespace: TestNamespace): NftRuleset {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseCidr } from '../../../src/core/index.ts';
 import { sampleNode, samplePlan, samplePort } from '../iptables/sample-plan.ts';
 import { createLab, type LabNode, type Pod, removeAll, tally } from '../lab.ts';
-import { dataplaneIn, FAMILIES, nftFamily } from './fixtures.ts';
+import { dataplaneIn, endpointOf, FAMILIES, nftFamily } from './fixtures.ts';
 
 // What only this mode does, with real packets. What all modes do is tested with the dataplanes in common.
 
@@ -23,8 +23,7 @@ beforeAll(async () => {
 describe.each(FAMILIES)('%s', (family) => {
   const v4 = family === 'IPv4';
   const vip = (n: number) => (v4 ? `10.96.1.${n}` : `fd00:96::1:${n}`);
-  const endpoint = (pod: Pod) => (v4 ? `${pod.ip(family)}:8080` : `[${pod.ip(family)}]:8080`);
-  const remote = () => web.map(endpoint);
+  const remote = () => web.map((pod) => endpointOf(pod, family));
 
   it('refuses cluster IPs on ports no Service has, and drops what no Service has of a ServiceCIDR', async () => {
     const serviceCidrs = [parseCidr(v4 ? '10.96.0.0/16' : 'fd00:96::/64')];
@@ -62,7 +61,12 @@ describe.each(FAMILIES)('%s', (family) => {
 
 it('answers the questions of docs/nftables.md with its commands', async () => {
   const document = readFileSync(new URL('../../../docs/nftables.md', import.meta.url), 'utf8');
-  const port = samplePort({ name: 'shop/web', clusterIp: '10.96.0.10', port: 443, remote: web.map(endpointV4) });
+  const port = samplePort({
+    name: 'shop/web',
+    clusterIp: '10.96.0.10',
+    port: 443,
+    remote: web.map((pod) => endpointOf(pod, 'IPv4')),
+  });
   await dataplaneIn(node.namespace, 'IPv4').resync(samplePlan('IPv4', sampleNode(), [port]));
   const commands = [...document.matchAll(/^nft .*10\.96\.0\.10.*$/gm)].map(([line]) => line.replace(/\s+#.*$/, ''));
   expect(commands).toHaveLength(2);
@@ -70,5 +74,3 @@ it('answers the questions of docs/nftables.md with its commands', async () => {
   expect(chain).toContain('comment "shop/web cluster IP" : goto endpoints-8');
   expect(slots!.trim().split('\n')).toHaveLength(web.length);
 });
-
-const endpointV4 = (pod: Pod) => `${pod.ip()}:8080`;

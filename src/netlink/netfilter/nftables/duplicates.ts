@@ -1,3 +1,4 @@
+import { hashBytes, sameBytes } from '../../../core/index.ts';
 import type { NftElement } from './model.ts';
 
 /**
@@ -13,7 +14,7 @@ export function hasDuplicates(elements: readonly NftElement[]): boolean {
   const mask = 2 ** Math.ceil(Math.log2(elements.length * 2 + 1)) - 1;
   const slots = new Int32Array(mask + 1).fill(-1);
   for (const [index, element] of elements.entries()) {
-    let slot = hash(element) & mask;
+    let slot = hashBytes(element.key) & mask;
     for (; slots[slot] !== -1; slot = (slot + 1) & mask) {
       if (same(elements[slots[slot]!]!, element)) return true;
     }
@@ -22,24 +23,11 @@ export function hasDuplicates(elements: readonly NftElement[]): boolean {
   return false;
 }
 
-/** FNV-1a of the key. */
-function hash({ key }: NftElement): number {
-  let value = 0x811c9dc5;
-  for (let i = 0; i < key.length; i++) value = Math.imul(value ^ key[i]!, 0x01000193);
-  return value ^ (value >>> 15);
-}
-
 function same(a: NftElement, b: NftElement): boolean {
   return (
     sameBytes(a.key, b.key) &&
     a.intervalEnd === b.intervalEnd &&
     a.catchAll === b.catchAll &&
-    (a.keyEnd && b.keyEnd ? sameBytes(a.keyEnd, b.keyEnd) : a.keyEnd === b.keyEnd)
+    sameBytes(a.keyEnd, b.keyEnd)
   );
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
