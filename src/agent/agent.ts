@@ -119,13 +119,15 @@ export class Agent {
     ];
     const countCleaning = flowMetrics(registry, logger);
     const createDataplane = prepared.begin(registry);
+    const { excludeCidrs } = config.ipvs;
+    const removal = { mode, exec, logger, excludeCidrs, signal: this.#stopping.signal };
     this.#families = new Map(
       prepared.families.map((family) => [
         family,
         createFamily({
           ...{ config, family, createDataplane, clock, logger, observers },
           ...{ store: this.#store, health: this.#health, recorder: this.#recorder, cleaned: countCleaning },
-          standing: () => void removeOtherModes({ mode, family, exec, logger, signal: this.#stopping.signal }),
+          standing: () => void removeOtherModes({ ...removal, family }),
         }),
       ]),
     );

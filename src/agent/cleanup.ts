@@ -1,7 +1,7 @@
 import { errorText, type IpFamily, NodeplaneError } from '../core/index.ts';
 import type { ProxyMode } from '../proxy/index.ts';
-import { type Exec, exec as runProgram } from '../sys/index.ts';
-import { placesOf } from './modes/places.ts';
+import { exec } from '../sys/index.ts';
+import { type PlaceOptions, placesOf } from './modes/places.ts';
 
 const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 const MODES: readonly ProxyMode[] = ['iptables', 'nftables', 'ipvs'];
@@ -13,10 +13,10 @@ const MODES: readonly ProxyMode[] = ['iptables', 'nftables', 'ipvs'];
  * @returns one sentence for each place looked at
  * @throws ERR_CLEANUP naming every place that could not be cleaned
  */
-export async function cleanup(exec: Exec = runProgram): Promise<string[]> {
+export async function cleanup(options: Partial<PlaceOptions> = {}): Promise<string[]> {
   const done: string[] = [];
   const failed: string[] = [];
-  const places = MODES.flatMap((mode) => FAMILIES.flatMap((family) => placesOf(mode, family, exec)));
+  const places = MODES.flatMap((mode) => FAMILIES.flatMap((family) => placesOf(mode, family, { exec, ...options })));
   for (const { name, isUsable, clean } of places) {
     if (!(await isUsable())) {
       done.push(`${name}: not usable on this machine, so there is nothing to remove`);

@@ -29,7 +29,7 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
       writeFileSync(outcome.path, outcome.text);
       return;
     case 'cleanup':
-      await cleanup();
+      await cleanup(outcome.config.ipvs);
       return;
     case 'init-only':
       await initialise(outcome.config);

@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import type { Cidr, IpFamily } from '../../core/index.ts';
 import { getLink, Netlink, Nftables } from '../../netlink/index.ts';
 import type { ProxyMode } from '../../proxy/index.ts';
 import { cleanupIptables } from '../../proxy/iptables/index.ts';
@@ -24,15 +24,22 @@ export interface Place {
   retire?(signal: AbortSignal): Promise<void>;
 }
 
+/** What looking for a mode's state needs. */
+export interface PlaceOptions {
+  readonly exec: Exec;
+  /** Virtual servers of IPVS in these ranges are not ours, unless we made them. @default none */
+  readonly excludeCidrs?: readonly Cidr[];
+}
+
 /** Where `mode` keeps its state in the kernel. */
-export function placesOf(mode: ProxyMode, family: IpFamily, exec: Exec): Place[] {
+export function placesOf(mode: ProxyMode, family: IpFamily, { exec, excludeCidrs = [] }: PlaceOptions): Place[] {
   switch (mode) {
     case 'iptables':
       return VARIANTS.map((variant) => iptablesPlace(family, iptablesTool(family, variant, exec)));
     case 'nftables':
       return [nftablesPlace(family)];
     case 'ipvs':
-      return [ipvsPlace(family, exec)];
+      return [ipvsPlace(family, exec, excludeCidrs)];
   }
 }
 
@@ -83,7 +90,7 @@ function withNftables<T>(use: (nft: Nftables) => T): T {
 }
 
 /** Rules of either variant of iptables, and what is not rules: they refer to it, so it goes last. */
-function ipvsPlace(family: IpFamily, exec: Exec): Place {
+function ipvsPlace(family: IpFamily, exec: Exec, excludeCidrs: readonly Cidr[]): Place {
   const usableTools = async () => {
     const tools = VARIANTS.map((variant) => iptablesTool(family, variant, exec));
     const usable = await Promise.all(tools.map(isUsable));
@@ -103,7 +110,7 @@ function ipvsPlace(family: IpFamily, exec: Exec): Place {
       const kernel = tryOpenIpvs(family);
       if (!kernel) return;
       try {
-        await cleanupIpvs({ tool, kernel });
+        await cleanupIpvs({ tool, kernel, excludeCidrs });
       } finally {
         kernel.close();
       }
@@ -112,7 +119,7 @@ function ipvsPlace(family: IpFamily, exec: Exec): Place {
       const { variant } = await removeRules();
       const kernel = tryOpenIpvs(family);
       if (!kernel) return;
-      const dataplane = new IpvsDataplane({ family, variant, exec, kernel });
+      const dataplane = new IpvsDataplane({ family, variant, exec, kernel, excludeCidrs });
       const close = () => dataplane.close();
       signal.addEventListener('abort', close, { once: true });
       try {

@@ -1,8 +1,7 @@
 import type { IpFamily } from '../../core/index.ts';
 import type { ProxyMode } from '../../proxy/index.ts';
-import type { Exec } from '../../sys/index.ts';
 import type { Logger } from '../logger.ts';
-import { placesOf } from './places.ts';
+import { type PlaceOptions, placesOf } from './places.ts';
 
 /** The modes whose state is in the way of each mode. Modes iptables and ipvs share chains, and rewrite each other's. */
 const OTHERS: Readonly<Record<ProxyMode, readonly ProxyMode[]>> = {
@@ -12,11 +11,10 @@ const OTHERS: Readonly<Record<ProxyMode, readonly ProxyMode[]>> = {
 };
 
 /** What is to be removed, and by whose leave. */
-export interface RemovalOptions {
+export interface RemovalOptions extends PlaceOptions {
   /** The one that stands. */
   readonly mode: ProxyMode;
   readonly family: IpFamily;
-  readonly exec: Exec;
   readonly logger: Logger;
   /** Ends the wait for connections of the mode before. */
   readonly signal: AbortSignal;
@@ -27,8 +25,9 @@ export interface RemovalOptions {
  * without rules: where both are there, a connection meets either, and both lead to the same Services. A failure is logged:
  * the rules of the other mode do no harm until Services change.
  */
-export async function removeOtherModes({ mode, family, exec, logger, signal }: RemovalOptions): Promise<void> {
-  for (const place of OTHERS[mode].flatMap((other) => placesOf(other, family, exec))) {
+export async function removeOtherModes(options: RemovalOptions): Promise<void> {
+  const { mode, family, logger, signal } = options;
+  for (const place of OTHERS[mode].flatMap((other) => placesOf(other, family, options))) {
     try {
       if (place.isInUse?.() === false || !(await place.isUsable())) continue;
       // Connections may take their time; other places need not wait for them.
