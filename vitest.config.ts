@@ -21,6 +21,7 @@ export default defineConfig({
       { test: { name: 'unit', include: ['src/**/*.test.ts', 'test/fakes/**/*.test.ts', 'test/deploy/**/*.test.ts'] } },
       { test: { name: 'lab', include: ['test/lab/**/*.test.ts', 'test/dataplane/**/*.test.ts'], ...KERNEL } },
       { test: { name: 'vm', include: ['test/vm/**/*.test.ts', 'test/dataplane/**/*.test.ts'], ...KERNEL } },
+      { test: { name: 'optin', include: ['test/optin/**/*.test.ts'], ...KERNEL } },
       { test: { name: 'cri', include: ['test/cri/**/*.test.ts'], ...KERNEL, testTimeout: 180_000 * PATIENCE } },
     ],
   },
