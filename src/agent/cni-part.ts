@@ -27,8 +27,6 @@ export interface CniPartOptions {
 /** What the build calls the plugin for the host and the program of the server's threads; they lie beside the agent. */
 const HOST_PLUGIN_FILE = 'nodeplane-cni-shim';
 const WORKER_FILE = 'cni-worker.js';
-/** After these a pod has something in nftables, or no longer. */
-const CHANGING_VERBS: readonly string[] = ['ADD', 'DEL', 'GC'];
 const RETRY_MS = 5000;
 const SETTLE_MS = 60_000;
 const DRAIN_MS = 10_000;
@@ -53,7 +51,6 @@ export class CniPart {
     const conflist = conflistOf(settings);
     this.#spool = new Spool(settings.spoolDir);
     this.#workers = new WorkerPool({ file: besideAgent(WORKER_FILE), clock });
-    const log = requestLog({ registry, logger, kept: () => this.#spool.count() });
     this.#service = new PluginService({
       ...{ spool: this.#spool, clock, logger },
       run: (request) => this.#workers.run(request),
@@ -61,10 +58,7 @@ export class CniPart {
         podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : options.podCidrs(),
         dataDir: settings.dataDir,
       }),
-      served: (request) => {
-        log(request);
-        if (CHANGING_VERBS.includes(request.environment.CNI_COMMAND ?? '')) this.#guard.requestServed();
-      },
+      served: requestLog({ registry, logger, kept: () => this.#spool.count() }),
     });
     this.#server = new CniServer({
       ...{ path: settings.socket, clock, logger },

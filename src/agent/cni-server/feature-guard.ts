@@ -59,31 +59,19 @@ export class FeatureGuard {
     this.#nftables = undefined;
   }
 
-  /**
-   * After a request of the agent's own: looks at once, when the answer is on its way, so that a flush right behind it finds
-   * the new pod known.
-   */
-  requestServed(): void {
-    if (this.#soon) return;
-    this.#soon = setImmediate(() => {
-      this.#soon = undefined;
-      void this.check();
-    });
-  }
-
   /** Compares what is there with what was, brings back what is missing, and remembers what is there then. */
   check(): Promise<void> {
-    this.#timer?.cancel();
-    this.#timer = undefined;
     this.#checking = this.#checking.then(() => this.#check());
     return this.#checking;
   }
 
   #schedule(): void {
-    if (this.#timer) return;
-    // Mostly a pod has come, and what it has is known before somebody can flush it.
-    this.#checking = this.#checking.then(() => this.#look());
-    this.#timer = this.#options.clock.setTimer(() => {
+    // Mostly a pod has come, by a thread of ours or another program: what it has is known before somebody can flush it.
+    this.#soon ??= setImmediate(() => {
+      this.#soon = undefined;
+      this.#checking = this.#checking.then(() => this.#look());
+    });
+    this.#timer ??= this.#options.clock.setTimer(() => {
       this.#timer = undefined;
       void this.check();
     }, QUIET_MS);
