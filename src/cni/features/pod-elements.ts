@@ -1,4 +1,12 @@
-import { addressBits, type Cidr, formatIpPort, type IpFamily, networkOf, readBe16 } from '../../core/index.ts';
+import {
+  addressBits,
+  type Cidr,
+  formatIpPort,
+  IP_PROTOCOLS,
+  type IpFamily,
+  networkOf,
+  readBe16,
+} from '../../core/index.ts';
 import { type NftElement, type NftElements, networkOrder16 } from '../../netlink/index.ts';
 import type { PortMappingSettings } from '../feature-config.ts';
 import { type MappedPort, mappedPorts } from './mapped-port.ts';
@@ -9,7 +17,11 @@ import type { WantedAttachment } from './wanted-attachment.ts';
 
 // Sets and maps of nft_tables have their keys and values in fields of whole 32-bit words.
 
-const IPPROTO: Record<MappedPort['protocol'], number> = { tcp: 6, udp: 17, sctp: 132 };
+const IPPROTO: Record<MappedPort['protocol'], number> = {
+  tcp: IP_PROTOCOLS.TCP,
+  udp: IP_PROTOCOLS.UDP,
+  sctp: IP_PROTOCOLS.SCTP,
+};
 const PROTOCOLS = ['tcp', 'udp', 'sctp'] as const;
 
 /** The elements by which what the pod sends is masqueraded: one for each of its addresses. */

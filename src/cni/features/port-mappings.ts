@@ -1,4 +1,4 @@
-import { isExists, isNotFound } from '../../core/index.ts';
+import { isExists, isNotFound, sameBytes } from '../../core/index.ts';
 import { getLink, type Netlink, type NftElement, type NftElements, type NftRuleset } from '../../netlink/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import type { AttachmentKey } from '../attachment-key.ts';
@@ -145,8 +145,4 @@ function findElement(
   return present
     .find((other) => other.set === set)
     ?.elements.find(({ key, keyEnd }) => sameBytes(key, element.key) && sameBytes(keyEnd, element.keyEnd));
-}
-
-function sameBytes(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
-  return Buffer.compare(a ?? new Uint8Array(), b ?? new Uint8Array()) === 0;
 }
