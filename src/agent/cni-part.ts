@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
+import type { CniReply } from '../cni/index.ts';
 import type { CniSettings } from '../config/index.ts';
 import { type Cidr, type Clock, NodeplaneError, type Timer } from '../core/index.ts';
 import { watchNftables } from '../netlink/index.ts';
 import { type Conflist, readConflist, standardConflist } from './cni-install/conflist.ts';
 import { CniInstaller } from './cni-install/installer.ts';
 import { FeatureGuard } from './cni-server/feature-guard.ts';
-import { PluginService } from './cni-server/plugin-service.ts';
+import { type PluginRun, PluginService } from './cni-server/plugin-service.ts';
 import { requestLog } from './cni-server/request-log.ts';
 import { CniServer } from './cni-server/server.ts';
 import { Spool } from './cni-server/spool.ts';
@@ -53,7 +54,7 @@ export class CniPart {
     this.#workers = new WorkerPool({ file: besideAgent(WORKER_FILE), clock });
     this.#service = new PluginService({
       ...{ spool: this.#spool, clock, logger },
-      run: (request) => this.#workers.run(request),
+      run: (request) => this.#run(request),
       node: () => ({
         podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : options.podCidrs(),
         dataDir: settings.dataDir,
@@ -113,6 +114,12 @@ export class CniPart {
       logger.error({ err: error }, `The CNI server cannot start; trying again in ${RETRY_MS / 1000} s`);
       this.#timer = clock.setTimer(() => void this.start(), RETRY_MS);
     }
+  }
+
+  async #run(request: PluginRun): Promise<CniReply> {
+    const { attached, ...reply } = await this.#workers.run(request);
+    if (attached) this.#guard.attached(attached);
+    return reply;
   }
 
   async #settle(): Promise<void> {

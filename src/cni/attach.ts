@@ -5,13 +5,13 @@ import { type Addressing, addressingOf, withSubnets } from './addressing.ts';
 import { assignAddresses } from './assign.ts';
 import type { Attaching } from './attaching.ts';
 import { attachmentKey } from './attachment-key.ts';
+import type { CommandInput } from './commands.ts';
 import type { NetworkConfig } from './config.ts';
 import { checkBridge, connectToBridge } from './connect-bridge.ts';
 import { connectRouted } from './connect-routed.ts';
 import { withHost } from './conversations.ts';
-import type { AttachmentEnvironment, Environment } from './environment.ts';
-import { FEATURES } from './features/index.ts';
-import type { NetworkHeader } from './header.ts';
+import type { AttachmentEnvironment } from './environment.ts';
+import { FEATURES, loadReassertion } from './features/index.ts';
 import { checkNotAttached, waitForCarrier } from './host-link.ts';
 import { macOfAddress, macOfText } from './mac.ts';
 import { checkInterfaceAbsent, configurePodLink } from './pod-link.ts';
@@ -33,15 +33,13 @@ export interface Connection {
  *
  * What can be refused is checked before anything changes. A step that fails takes the steps before it back.
  *
- * @param report told what could not be taken back
+ * @param input `report` is told what could not be taken back
  * @throws CniError; NodeplaneError of the layers below
  */
 export async function attach(
   config: NetworkConfig,
-  header: NetworkHeader,
   environment: AttachmentEnvironment,
-  env: Environment,
-  report: (message: string) => void,
+  { header, env, report, attached }: CommandInput,
 ): Promise<CniResult> {
   failpoint('start');
   const previous = previousResult(header, environment.ifname);
@@ -49,7 +47,7 @@ export async function attach(
   try {
     return await withHost(async (host) => {
       const key = attachmentKey(config.name, environment);
-      const attaching = { config, header, env, key, pod, host, undo: new UndoStack(), report };
+      const attaching = { config, header, env, key, pod, host, undo: new UndoStack(), report, attached };
       return appendResult(previous, await attachPod(attaching));
     });
   } finally {
@@ -108,6 +106,14 @@ async function setUpFeatures(
     if (!entry.wanted(attaching.config)) continue;
     const feature = await entry.load();
     made.push(...feature.setUp(context));
+  }
+  if (attaching.attached) {
+    const { featuresOf } = await loadReassertion();
+    const { name, index } = connection.hostLink;
+    const features = featuresOf([context]);
+    if (features.elements.length + features.admissions.length > 0) {
+      attaching.attached({ hostLink: { name, index }, features });
+    }
   }
   return made;
 }

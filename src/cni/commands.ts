@@ -1,4 +1,5 @@
 import { attach } from './attach.ts';
+import type { Attached } from './attaching.ts';
 import { parseNetworkConfig } from './config.ts';
 import { detach } from './detach.ts';
 import { type Environment, readAttachment, type Variable } from './environment.ts';
@@ -26,6 +27,8 @@ export interface CommandInput {
   readonly header: NetworkHeader;
   /** Told what people should know although the command succeeds or its error says something else. */
   readonly report: (message: string) => void;
+  /** Told by ADD what it put into nftables. */
+  readonly attached: ((attached: Attached) => void) | undefined;
 }
 
 /** Returns the object to print; undefined prints nothing. */
@@ -38,11 +41,12 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   ADD: {
     required: ['CNI_CONTAINERID', 'CNI_NETNS', 'CNI_IFNAME', 'CNI_PATH'],
     since: '0.1.0',
-    run: async ({ env, netns, header, report }) => {
+    run: async (input) => {
+      const { env, netns, header, report } = input;
       const environment = readAttachment(env, netns);
       const config = parseNetworkConfig(header, env.CNI_ARGS);
       reportUnknownKeys(header.raw, config, report);
-      return resultObject(await attach(config, header, environment, env, report), header.cniVersion);
+      return resultObject(await attach(config, environment, input), header.cniVersion);
     },
     runLoopback: async (input) => (await import('./loopback.ts')).addLoopback(input),
   },

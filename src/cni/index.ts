@@ -1,3 +1,4 @@
+export type { Attached } from './attaching.ts';
 export { type AttachmentKey, attachmentKey } from './attachment-key.ts';
 export { keepConversations } from './conversations.ts';
 export type { ContainerId, Environment, InterfaceName, NetworkName } from './environment.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { includes, stillWanted } from './feature-guard.ts';
+import { stillWanted } from './feature-guard.ts';
 
 const element = (comment?: string) => ({ key: Uint8Array.of(1), comment });
 const set = (...comments: (string | undefined)[]) => ({
@@ -22,12 +22,4 @@ it('wants what pods have whose link is there, and no longer what detached ones h
     admissions: [admission('nodeplane "net"')],
   });
   expect(stillWanted(known, [])).toEqual({ elements: [], admissions: [] });
-});
-
-it('notices what is missing, and takes more than was wanted for whole', () => {
-  const one = { elements: [set('veth1 net/a/eth0')], admissions: [admission('nodeplane "net"')] };
-  const two = { elements: [set('veth1 net/a/eth0', 'veth2 net/b/eth0')], admissions: one.admissions };
-  expect(includes(two, one)).toBe(true);
-  expect(includes(one, two)).toBe(false);
-  expect(includes({ ...two, admissions: [] }, one)).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { loadReassertion, type PodFeatures, type Reassertion } from '../../cni/index.ts';
+import { type Attached, loadReassertion, type PodFeatures, type Reassertion } from '../../cni/index.ts';
 import type { Clock, Timer } from '../../core/index.ts';
 import { type Link, listLinks, Netlink, Nftables, type NftEvent } from '../../netlink/index.ts';
 import type { Logger } from '../logger.ts';
@@ -17,18 +17,18 @@ const QUIET_MS = 100;
  * Brings back the masquerade, port mappings and firewall admission of pods when others flush nf_tables, as a reload of
  * firewalld or `nft flush ruleset` does.
  *
- * What the pods have is read from the kernel after each change. When something is missing although the pod's link is still
- * there, nobody has detached the pod: it was flushed. So plugins that run beside the agent are no trouble.
+ * What the pods have is told by the agent's own threads and read from the kernel after each change. When something is
+ * missing although the pod's link is still there, nobody has detached the pod: it was flushed. So plugins that run beside
+ * the agent are no trouble.
  */
 export class FeatureGuard {
   readonly #options: FeatureGuardOptions;
   #known: PodFeatures = { elements: [], admissions: [] };
   /** The index of each link when that was read: a link of the same name and another index is another attachment. */
-  #links: ReadonlyMap<string, number> = new Map();
+  #links: Map<string, number> = new Map();
   #nftables: Nftables | undefined;
   #watch: { close(): void } | undefined;
   #timer: Timer | undefined;
-  #soon: NodeJS.Immediate | undefined;
   #checking: Promise<void> = Promise.resolve();
 
   constructor(options: FeatureGuardOptions) {
@@ -53,7 +53,6 @@ export class FeatureGuard {
   async stop(): Promise<void> {
     this.#watch?.close();
     this.#timer?.cancel();
-    clearImmediate(this.#soon);
     await this.#checking;
     this.#nftables?.close();
     this.#nftables = undefined;
@@ -65,40 +64,25 @@ export class FeatureGuard {
     return this.#checking;
   }
 
+  /**
+   * Learns what an attachment has from whoever made it, at once: somebody may flush it before it was read here. It may be
+   * flushed by now, so it is looked after in a moment.
+   */
+  attached({ hostLink, features }: Attached): void {
+    this.#links.set(hostLink.name, hostLink.index);
+    const { elements, admissions } = this.#known;
+    this.#known = {
+      elements: [...elements, ...features.elements],
+      admissions: [...admissions, ...features.admissions],
+    };
+    this.#schedule();
+  }
+
   #schedule(): void {
-    // Mostly a pod has come, by a thread of ours or another program: what it has is known before somebody can flush it.
-    this.#soon ??= setImmediate(() => {
-      this.#soon = undefined;
-      this.#checking = this.#checking.then(() => this.#look());
-    });
     this.#timer ??= this.#options.clock.setTimer(() => {
       this.#timer = undefined;
       void this.check();
     }, QUIET_MS);
-  }
-
-  /** Remembers what is there, unless something is missing. */
-  async #look(): Promise<void> {
-    if (!this.#nftables) return;
-    try {
-      const { readFeatures } = await loadReassertion();
-      const links = hostLinks();
-      const present = readFeatures(this.#nftables);
-      if (!includes(present, stillWanted(this.#known, this.#sameOf(links)))) return;
-      this.#remember(present, links);
-    } catch (error) {
-      this.#options.logger.debug({ err: error }, 'The rules of pods cannot be read right now');
-    }
-  }
-
-  /** The links that are those that were there before. */
-  #sameOf(links: readonly Link[]): Link[] {
-    return links.filter(({ name, index }) => this.#links.get(name) === index);
-  }
-
-  #remember(features: PodFeatures, links: readonly Link[]): void {
-    this.#links = new Map(links.map(({ name, index }) => [name, index]));
-    this.#known = features;
   }
 
   async #check(): Promise<void> {
@@ -107,10 +91,12 @@ export class FeatureGuard {
     try {
       const { readFeatures, reassertFeatures } = await loadReassertion();
       const links = hostLinks();
-      const wanted = stillWanted(this.#known, this.#sameOf(links));
+      const same = links.filter(({ name, index }) => this.#links.get(name) === index);
+      const wanted = stillWanted(this.#known, same);
       const repair = reassertFeatures(this.#nftables, wanted);
       if (hasRepaired(repair)) logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
-      this.#remember(readFeatures(this.#nftables), links);
+      this.#known = readFeatures(this.#nftables);
+      this.#links = new Map(links.map(({ name, index }) => [name, index]));
     } catch (error) {
       logger.error({ err: error }, 'The rules of pods cannot be looked after');
     }
@@ -137,22 +123,6 @@ export function stillWanted(
       .filter((set) => set.elements.length > 0),
     admissions: admissions.filter(({ comment }) => networks.some((network) => comment.includes(network))),
   };
-}
-
-/** Whether nothing of `wanted` is missing from what is `present`. */
-export function includes(present: PodFeatures, wanted: PodFeatures): boolean {
-  const there = new Set(namesOf(present));
-  return namesOf(wanted).every((name) => there.has(name));
-}
-
-function namesOf({ elements, admissions }: PodFeatures): string[] {
-  const hex = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString('hex');
-  return [
-    ...elements.flatMap(({ set, elements: list }) =>
-      list.map(({ key, keyEnd, comment = '' }) => `${set} ${hex(key)} ${hex(keyEnd)} ${comment}`),
-    ),
-    ...admissions.map(({ family, comment }) => `${family} ${comment}`),
-  ];
 }
 
 function hostLinks(): Link[] {

@@ -77,6 +77,13 @@ describe('reassertFeatures', () => {
     expect(ruleset.commits).toHaveLength(1);
   });
 
+  it('makes once what is named twice', () => {
+    const ruleset = new FakeNftables();
+    const { elements, admissions } = featuresOf([attachment(0, { firewall: true })]);
+    const named = { elements: [...elements, ...elements], admissions: [...admissions, ...admissions] };
+    expect(reassertFeatures(ruleset, named).elementsAdded).toBe(elements.flatMap((set) => set.elements).length);
+  });
+
   it('does nothing for nobody', () => {
     expect(withAttachments(0).commits).toEqual([]);
   });

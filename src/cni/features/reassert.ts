@@ -65,13 +65,13 @@ export function readFeatures(ruleset: NftReader): PodFeatures {
 
 /**
  * Brings back what is missing of these features, after somebody flushed the ruleset or parts of it; nothing is written when
- * all is there. What belongs to other attachments is left alone. Each ADD does the same for itself.
+ * all is there. What is named twice counts once. What belongs to other attachments is left alone. Each ADD does the same for itself.
  *
  * @throws NftCommitError; errors of the layers below
  */
 export function reassertFeatures(ruleset: NftRuleset, { elements, admissions }: PodFeatures): Reassertion {
   const admissionRepaired = admit(ruleset, distinct(admissions));
-  const wanted = elements.flatMap(oneByOne);
+  const wanted = [...new Map(elements.flatMap(oneByOne).map((set) => [identityOf(set), set])).values()];
   const repaired = retried(
     (error) => isExists(error) || isNotFound(error),
     () => {

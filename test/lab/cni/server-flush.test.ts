@@ -45,3 +45,12 @@ it('brings back what pods have in nftables after a flush, and nothing of pods th
   served.node.namespace.run('nft', 'flush', 'ruleset');
   await expect.poll(ofPods).toEqual(before);
 });
+
+it('brings back what a pod has when it is flushed before anybody could read it', async () => {
+  for (const port of [8090, 8091, 8092]) {
+    const pod = createNamespace('soon');
+    expect(await served.call('ADD', pod, { config: config(port) })).toMatchObject({ status: 0 });
+    served.node.namespace.run('nft', 'flush', 'ruleset');
+    await expect.poll(ruleset).toContain(`. ${port} comment`);
+  }
+});
