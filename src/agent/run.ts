@@ -1,7 +1,7 @@
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
 import { type NodeplaneError, systemClock } from '../core/index.ts';
 import { enableRouteLocalnet } from '../proxy/iptables/index.ts';
-import { exec } from '../sys/index.ts';
+import { exec, returnFreedMemory } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { createLogger } from './logger.ts';
 import { prepareMode } from './modes/prepare.ts';
@@ -28,6 +28,7 @@ export interface AgentWork {
  *   when the configuration file changed
  */
 export async function runAgent({ program, config, configFile, messages, version }: AgentWork): Promise<void> {
+  returnFreedMemory();
   const logger = createLogger(config.logging.level);
   const { nodeName: node, mode, manifests } = config;
   logger.info({ version, node, mode, ...(manifests !== '' && { manifests }) }, `${program} starts`);

@@ -1,3 +1,4 @@
+export { returnFreedMemory } from './allocator.ts';
 export { type Exec, type ExecOptions, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
 export { type FileLockOptions, withFileLock } from './file-lock.ts';

@@ -42,6 +42,8 @@ export interface Libc {
   close(fd: number): void;
   setns(fd: number, nstype: number): void;
   flock(fd: number, operation: number): void;
+  /** Changes a parameter of the allocator (malloc.h); false when this C library has none of them, or not this one. */
+  mallopt(parameter: number, value: number): boolean;
 }
 
 /** What `recvmsg` received. */
@@ -161,6 +163,14 @@ function declare(koffi: Koffi): Libc {
     close: (fd) => void close(`fd ${fd}`, fd),
     setns: (fd, nstype) => void setns(`fd ${fd}`, fd, nstype),
     flock: (fd, operation) => void flock(`fd ${fd}`, fd, operation),
+    mallopt(parameter, value) {
+      try {
+        return lib.func('int mallopt(int, int)')(parameter, value) === 1;
+      } catch {
+        // musl has no such function.
+        return false;
+      }
+    },
   };
 }
 
