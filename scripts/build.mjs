@@ -4,6 +4,8 @@ import { chmodSync, cpSync, mkdtempSync, readFileSync, renameSync, rmSync, write
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { Script } from 'node:vm';
 import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -18,8 +20,11 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
  */
 const AGENT_FLAGS = '--max-semi-space-size=4 --heap-growing-percent=25';
 
+const MODULE_URL = '"use strict";const __moduleUrl=require("node:url").pathToFileURL(__filename).href;';
+
 /** CommonJS, because it starts faster than ESM and runs from any folder, whatever package.json lies above it. */
-async function bundle(entry, output, { executable = true, flags = '' } = {}) {
+async function bundle(entry, output, { executable = true, flags = '', ...options } = {}) {
+  const start = executable ? `#!/usr/bin/env ${flags && '-S '}node${flags && ` ${flags}`}\n` : '';
   await build({
     entryPoints: [join(root, entry)],
     outfile: join(dist, output),
@@ -31,14 +36,24 @@ async function bundle(entry, output, { executable = true, flags = '' } = {}) {
     minifyWhitespace: true,
     keepNames: false,
     legalComments: 'none',
-    banner: {
-      js: `${executable ? `#!/usr/bin/env ${flags && '-S '}node${flags && ` ${flags}`}\n` : ''}"use strict";const __moduleUrl=require("node:url").pathToFileURL(__filename).href;`,
-    },
+    banner: { js: `${start}${MODULE_URL}` },
     define: { 'import.meta.url': '__moduleUrl', __NODEPLANE_VERSION__: JSON.stringify(version) },
     logLevel: 'warning',
+    ...options,
   });
   if (executable) chmodSync(join(dist, output), 0o755);
 }
+
+/** Says of our modules that nothing happens when they are loaded, so that those nobody uses are left out. */
+const withoutSideEffects = {
+  name: 'without-side-effects',
+  setup({ onResolve, resolve }) {
+    onResolve({ filter: /^\./ }, async ({ path, pluginData, ...from }) => {
+      if (pluginData === withoutSideEffects) return undefined;
+      return { ...(await resolve(path, { ...from, pluginData: withoutSideEffects })), sideEffects: false };
+    });
+  },
+};
 
 try {
   await buildAll();
@@ -51,7 +66,8 @@ async function buildAll() {
   await Promise.all([
     bundle('src/cli/main.ts', 'nodeplane', { flags: AGENT_FLAGS }),
     bundle('src/cli/kube-proxy.ts', 'kube-proxy', { flags: AGENT_FLAGS }),
-    bundle('src/cli/cni.ts', 'nodeplane-cni'),
+    bundle('src/cli/cni-start.ts', 'nodeplane-cni'),
+    bundlePluginCode(),
     bundle('demo/main.ts', 'nodeplane-demo'),
     bundle('bench/main.ts', 'nodeplane-bench'),
     bundle('src/agent/cni-server/worker.ts', 'cni-worker.js', { executable: false }),
@@ -64,6 +80,32 @@ async function buildAll() {
   const target = join(root, 'dist');
   rmSync(target, { recursive: true, force: true });
   renameSync(dist, target);
+}
+
+/**
+ * The code of the stand-alone plugin, as src/cli/cni-start.ts reads it: a line of 64 bytes with the version of Node.js and the
+ * number of bytes of V8's code cache; the cache; the code, which is ASCII. One file, because V8 takes a cache for any code of the
+ * same length. A function around the code stands for what Node.js gives a module.
+ */
+async function bundlePluginCode() {
+  const output = 'nodeplane-cni.code';
+  await bundle('src/cli/cni.ts', output, {
+    executable: false,
+    banner: { js: `(function(require,__filename){${MODULE_URL}` },
+    footer: { js: '})' },
+    // V8 knows import() only in code that Node.js loads.
+    supported: { 'dynamic-import': false },
+    plugins: [withoutSideEffects],
+  });
+  const path = join(dist, output);
+  const code = readFileSync(path, 'latin1');
+  setFlagsFromString('--no-lazy');
+  const script = new Script(code);
+  // V8 takes a cache only under the flags it was made with: the plugin has none.
+  setFlagsFromString('--lazy');
+  const cache = script.createCachedData();
+  const header = `${process.version} ${cache.length}`.padEnd(63);
+  writeFileSync(path, Buffer.concat([Buffer.from(`${header}\n`), cache, Buffer.from(code)]));
 }
 
 /**

@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { createFolder, createNamespace, removeAll } from '../namespace.ts';
+import { builtProgram } from '../programs.ts';
+import { createNode } from './fixture.ts';
+
+afterEach(removeAll);
+
+const HEADER_BYTES = 64;
+
+/** The built code, who compiled it, and where behind V8's cache it begins. */
+function readCode() {
+  const file = readFileSync(builtProgram('nodeplane-cni.code'));
+  const [builtWith, cacheBytes] = file.toString('latin1', 0, HEADER_BYTES).trimEnd().split(' ');
+  return { file, builtWith, codeAt: HEADER_BYTES + Number(cacheBytes) };
+}
+
+it('is a small program', () => {
+  // It is read for every pod: a dependency that slips in is paid for each time.
+  const { file, codeAt } = readCode();
+  expect(file.length - codeAt).toBeLessThan(400_000);
+});
+
+it('is compiled when it is built, not for every pod', () => {
+  const { builtWith, codeAt } = readCode();
+  expect(builtWith).toBe(process.version);
+  // In a process of its own, because V8 compares its flags too: the plugin has none.
+  const compile = `
+    const file = require('node:fs').readFileSync(${JSON.stringify(builtProgram('nodeplane-cni.code'))});
+    const cachedData = file.subarray(${HEADER_BYTES}, ${codeAt});
+    console.log(new (require('node:vm').Script)(file.toString('latin1', ${codeAt}), { cachedData }).cachedDataRejected);`;
+  const { stdout, stderr } = spawnSync('node', ['-e', compile], { encoding: 'utf8' });
+  expect({ stdout, stderr }).toEqual({ stdout: 'false\n', stderr: '' });
+});
+
+it('runs on another Node.js than the one it was built with', async () => {
+  const folder = createFolder('plugin').path;
+  const at = (name: string) => join(folder, name);
+  for (const name of ['nodeplane-cni', 'koffi.node', 'package.json']) copyFileSync(builtProgram(name), at(name));
+  chmodSync(at('nodeplane-cni'), 0o755);
+  const { file, codeAt } = readCode();
+  file.write(`v20.0.0 ${codeAt - HEADER_BYTES}`.padEnd(HEADER_BYTES - 1), 'latin1');
+  // What another V8 made is of no use.
+  file.fill(0, HEADER_BYTES, codeAt);
+  writeFileSync(at('nodeplane-cni.code'), file);
+  const node = createNode();
+  const pod = createNamespace('pod');
+  const program = at('nodeplane-cni');
+  expect(await node.add(pod, { program })).toMatchObject({ cniVersion: '1.1.0' });
+  await node.del(pod, { program });
+  expect(node.reservations()).toEqual([]);
+});
+
+it('answers with an error object when its code does not lie beside it', () => {
+  const program = join(createFolder('plugin').path, 'nodeplane-cni');
+  copyFileSync(builtProgram('nodeplane-cni'), program);
+  const { status, stdout } = spawnSync('node', [program], { encoding: 'utf8', input: '' });
+  expect(status).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({
+    code: 5,
+    msg: expect.stringContaining(`"${program}.code" must lie beside`),
+  });
+});
