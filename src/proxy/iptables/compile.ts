@@ -2,6 +2,7 @@ import { addressBits, cidrContains, formatCidr, formatIp, type IpAddress, networ
 import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../index.ts';
 import { type Chain, formatRule, podMatch, type RuleParts, type TreeKey } from '../rules/index.ts';
 import { balanceRules, endpointChains } from './balance.ts';
+import { MASQUERADE } from './fixed-chains.ts';
 import { addressKey, addressPortKey, portKey, protocolName } from './key-spaces.ts';
 import { type ServiceChainNames, serviceChainNames, type TREE_PREFIX } from './names.ts';
 
@@ -109,7 +110,7 @@ function compileClaims(port: ServicePortPlan, names: ServiceChainNames): readonl
   for (const { ip, isLocal, placeUnknown } of [...port.clusterEndpoints, ...port.localEndpoints]) {
     if (!isLocal && !placeUnknown) continue;
     const parts = { source: hostMatch('-s', ip), destination: hostMatch('-d', ip) };
-    claim('hairpin', addressKey(ip), { ...parts, target: '-j KUBE-MARK-MASQ' });
+    claim('hairpin', addressKey(ip), { ...parts, target: MASQUERADE });
   }
   return [...claims.values()];
 }

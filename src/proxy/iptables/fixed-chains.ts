@@ -77,6 +77,9 @@ function countMatch(counter: string): string {
   return `-m nfacct --nfacct-name ${counter}`;
 }
 
+/** Gives a packet an address of this node as source, and a port that is hard to guess. */
+export const MASQUERADE = '-j MASQUERADE --random-fully';
+
 /** What the fixed chains depend on. */
 export interface FixedChainOptions {
   readonly family: IpFamily;
@@ -137,12 +140,13 @@ function postroutingRules(mark: string, { family, node, accounting }: FixedChain
   const rules: RuleParts[] = [
     // kube-proxy counts in one more rule for each NodePort; what was sent to loopback and translated is the same.
     ...(countsLoopback ? [{ match: `${fromLoopback} ${countMatch(COUNTERS.loopbackAccepted)}` }] : []),
-    // A pod that reached itself: it would answer itself directly, past the translation.
-    { match: '-m conntrack --ctstate DNAT', target: `-j ${HAIRPIN_CHAIN}` },
+    // A pod that reached itself: it would answer itself directly, past the translation. A goto: what is no such packet
+    // is done here.
+    { match: `-m conntrack --ctstate DNAT -m mark ! --mark ${mark}/${mark}`, target: `-g ${HAIRPIN_CHAIN}` },
     { match: `-m mark ! --mark ${mark}/${mark}`, target: '-j RETURN' },
     // Cleared, so that a packet that passes here again (a tunnel's outer packet) is not masqueraded again.
     { target: `-j MARK --set-xmark ${mark}/0x0` },
-    { comment: 'kubernetes service traffic requiring SNAT', target: '-j MASQUERADE --random-fully' },
+    { comment: 'kubernetes service traffic requiring SNAT', target: MASQUERADE },
   ];
   return rules.map(formatRule);
 }

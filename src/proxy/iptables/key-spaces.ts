@@ -1,33 +1,46 @@
-import { addressBits, formatIp, type IpAddress, type IpFamily, ipFromBytes } from '../../core/index.ts';
+import {
+  addressBits,
+  formatCidr,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  ipFromBytes,
+  networkOf,
+} from '../../core/index.ts';
 import type { ServicePortPlan } from '../index.ts';
-import type { Digits, KeySpace, TreeKey } from '../rules/index.ts';
+import type { Key, KeySpace, TreeKey } from '../rules/index.ts';
 import { hash16 } from './names.ts';
 
-// The keys of the dispatch trees as 2-bit digits: an address (16 or 64 digits), then one digit of protocol, then eight
-// of port. A tree leaves out the parts its rules do not look at.
+// The keys of the dispatch trees: an address (4 or 16 bytes), then a byte of protocol, then two of port, in network order.
+// A tree leaves out the parts its rules do not look at.
 
-const PROTOCOLS = ['tcp', 'udp', 'sctp'] as const;
+const PROTOCOL_NAMES = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
 /** A protocol as iptables spells it. */
-export type ProtocolName = (typeof PROTOCOLS)[number];
+export type ProtocolName = (typeof PROTOCOL_NAMES)[keyof typeof PROTOCOL_NAMES];
+const PROTOCOLS = Object.values(PROTOCOL_NAMES);
+/** Two bits are looked at: the first tells TCP from the others. */
+const PROTOCOL_CODES: Readonly<Record<ProtocolName, number>> = { tcp: 0x00, udp: 0x80, sctp: 0xc0 };
 
-const PORT_DIGITS = 8;
-
+/**
+ * Always the same text: V8 keeps one that was made, and then used as a key, in two bytes a character, and so every
+ * rule and restore text it goes into.
+ */
 export function protocolName(protocol: ServicePortPlan['protocol']): ProtocolName {
-  return protocol.toLowerCase() as ProtocolName;
+  return PROTOCOL_NAMES[protocol];
 }
 
 export function addressKey(ip: IpAddress): TreeKey {
-  return { text: formatIp(ip), digits: new Uint8Array(addressDigits(ip)) };
+  return { text: formatIp(ip), bits: ip.bytes };
 }
 
 export function portKey(protocol: ProtocolName, port: number): TreeKey {
-  return { text: `${protocol} ${port}`, digits: new Uint8Array(portDigits(protocol, port)) };
+  return { text: `${protocol} ${port}`, bits: new Uint8Array(portBytes(protocol, port)) };
 }
 
 export function addressPortKey(ip: IpAddress, protocol: ProtocolName, port: number): TreeKey {
   return {
     text: `${formatIp(ip)} ${protocol} ${port}`,
-    digits: new Uint8Array(addressDigits(ip).concat(portDigits(protocol, port))),
+    bits: new Uint8Array([...ip.bytes, ...portBytes(protocol, port)]),
   };
 }
 
@@ -37,18 +50,22 @@ export function addressPortKey(ip: IpAddress, protocol: ProtocolName, port: numb
  * because a Service's own chains have theirs in upper case.
  */
 export function addressSpace(family: IpFamily, chainPrefix: string): KeySpace {
-  const addressLength = addressBits(family) / 2;
-  const match = (digits: Digits, length: number) => {
-    const bits = Math.min(length, addressLength) * 2;
-    const destination = `-d ${formatIp(addressOf(digits, bits, addressLength))}/${bits}`;
-    if (length <= addressLength) return destination;
-    return `${destination} ${portMatch(portPrefix(digits.subarray(addressLength), length - addressLength))}`;
+  const addressLength = addressBits(family);
+  const blockOf = (key: Key, length: number) => {
+    const prefixLength = Math.min(length, addressLength);
+    const address = ipFromBytes(key.slice(0, addressLength / 8));
+    return formatCidr({ address: networkOf(address, prefixLength), prefixLength });
+  };
+  const textOf = (key: Key, length: number) => {
+    const block = blockOf(key, length);
+    if (length <= addressLength) return block;
+    return `${block} ${portMatch(portPrefix(key.slice(addressLength / 8), length - addressLength))}`;
   };
   return {
-    match,
-    chainName(digits, length) {
+    match: (key, length) => `-d ${textOf(key, length)}`,
+    chainName(key, length) {
       const readable = family === 'IPv4' && length <= addressLength;
-      const text = match(digits, length).slice('-d '.length);
+      const text = textOf(key, length);
       return chainPrefix + (readable ? text : hash16(text).toLowerCase());
     },
   };
@@ -57,49 +74,36 @@ export function addressSpace(family: IpFamily, chainPrefix: string): KeySpace {
 /** Prefixes of protocol and port, named `KUBE-EXT-tcp-30000-30063`. */
 export function portSpace(chainPrefix: string): KeySpace {
   return {
-    match: (digits, length) => portMatch(portPrefix(digits, length)),
-    chainName(digits, length) {
-      const { protocol, low, high } = portPrefix(digits, length);
+    match: (key, length) => portMatch(portPrefix(key, length)),
+    chainName(key, length) {
+      const { protocol, low, high } = portPrefix(key, length);
       return `${chainPrefix}${protocol}-${low}-${high}`;
     },
   };
 }
 
-function addressDigits(ip: IpAddress): number[] {
-  const digits: number[] = [];
-  for (const byte of ip.bytes) digits.push(byte >> 6, (byte >> 4) & 3, (byte >> 2) & 3, byte & 3);
-  return digits;
+function portBytes(protocol: ProtocolName, port: number): [number, number, number] {
+  return [PROTOCOL_CODES[protocol], port >> 8, port & 255];
 }
 
-function portDigits(protocol: ProtocolName, port: number): number[] {
-  const digits = [PROTOCOLS.indexOf(protocol)];
-  for (let shift = 14; shift >= 0; shift -= 2) digits.push((port >> shift) & 3);
-  return digits;
-}
-
-/** The network address of the first `bits` bits. */
-function addressOf(digits: Digits, bits: number, addressLength: number): IpAddress {
-  const bytes = new Uint8Array(addressLength / 4);
-  for (let i = 0; i * 2 < bits; i++) bytes[i >> 2]! |= digits[i]! << (6 - 2 * (i & 3));
-  return ipFromBytes(bytes);
-}
-
+/** Ports of one protocol, or of all but TCP. */
 interface PortPrefix {
-  readonly protocol: ProtocolName;
+  readonly protocol: ProtocolName | 'not-tcp';
   readonly low: number;
   readonly high: number;
 }
 
-/** @param length digits that are given, the protocol's included: 1 to 8 */
-function portPrefix(digits: Digits, length: number): PortPrefix {
-  const free = 2 * (PORT_DIGITS + 1 - length);
-  let low = 0;
-  for (let i = 1; i < length; i++) low = (low << 2) | digits[i]!;
-  low <<= free;
-  return { protocol: PROTOCOLS[digits[0]!]!, low, high: low + (1 << free) - 1 };
+/** @param length bits that are given, the protocol's byte included */
+function portPrefix(key: Key, length: number): PortPrefix {
+  const name = PROTOCOLS.find((each) => PROTOCOL_CODES[each] === key[0])!;
+  const protocol = length === 1 && name !== 'tcp' ? 'not-tcp' : name;
+  const free = 16 - Math.max(0, length - 8);
+  const low = (((key[1]! << 8) | key[2]!) >> free) << free;
+  return { protocol, low, high: low + (1 << free) - 1 };
 }
 
 function portMatch({ protocol, low, high }: PortPrefix): string {
+  if (protocol === 'not-tcp') return '! -p tcp';
   const allPorts = low === 0 && high === 0xffff;
   return allPorts ? `-p ${protocol}` : `-p ${protocol} -m ${protocol} --dport ${low}:${high}`;
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ClaimedTree } from './claims.ts';
 
-const key = (text: string) => ({ text, digits: Uint8Array.from(text, Number) });
+const key = (text: string) => ({ text, bits: Uint8Array.from(text, Number) });
 const tree = () => new ClaimedTree({ match: () => '', chainName: () => 'unused' });
 
 it('gives a key to the claimant that sorts first, and to the next when it leaves', () => {

@@ -1,9 +1,9 @@
-import { type Digits, type KeySpace, type RadixChanges, RadixTree } from './radix.ts';
+import { type Key, type KeySpace, type RadixChanges, RadixTree } from './radix.ts';
 
-/** A key of a tree: its digits, and a text that is unique among the tree's keys. */
+/** A key of a tree: its bits, and a text that is unique among the tree's keys. */
 export interface TreeKey {
   readonly text: string;
-  readonly digits: Digits;
+  readonly bits: Key;
 }
 
 /**
@@ -47,8 +47,8 @@ export class ClaimedTree {
 
   private settle(key: TreeKey, before: string | undefined, after: string | undefined): void {
     if (after === before) return;
-    if (after === undefined) this.tree.remove(key.digits);
-    else this.tree.put(key.digits, after);
+    if (after === undefined) this.tree.remove(key.bits);
+    else this.tree.put(key.bits, after);
   }
 }
 

@@ -8,7 +8,7 @@ export {
   programName,
 } from './iptables-tool.ts';
 export { type PodMatch, podMatch } from './local-detector.ts';
-export type { Digits, KeySpace, RadixChanges } from './radix.ts';
+export type { Key, KeySpace, RadixChanges } from './radix.ts';
 export { RadixTree } from './radix.ts';
 export * from './restore.ts';
 export { formatRule, type RuleParts } from './rule.ts';

@@ -2,31 +2,37 @@
 // of them. What chains there are depends on the set alone, never on the order in which it came about: a restart, a
 // full resync and a thousand small changes all end in the same chains.
 //
-// Keys are strings of 2-bit digits. Prefixes under which keys differ ("branches") form a compressed 4-way tree. Each
-// branch has a class: 0 up to LEAF keys, then one more for every factor of four. A branch is a chain when its class is
-// not 0 and lower than that of the branch above it. So:
-//   - classes fall along every path, hence chains never nest deeper than MAX_CLASS - 1;
-//   - whether a prefix is a chain depends on two counts only, so a change touches its own path and, where a count
-//     crosses a power of four, the neighbours one step off it; it never cascades.
-// The rules of a chain: one goto for each nearest chain below, then the rules of the keys that no lower chain holds.
+// Keys are strings of bits. Prefixes under which keys differ ("branches") form a compressed binary tree. Each branch
+// has a class by its number of keys: 0 up to LEAF, then one more for every factor of STEP. The rules of a chain:
+//   - of a branch's two children one stands inline: the one of higher class, of two the second. So each bit of the way
+//     costs one rule, and the chain ends in keys. Not so at the root, where packets that belong to no key should pass
+//     by few rules;
+//   - the other child is a chain that a goto leads to if its class is not 0 and lower than that of the branch above it,
+//     else it stands inline too, and both its children count as others;
+//   - gotos first, then keys: a goto stands for more packets.
+// Classes fall from chain to chain, so chains never nest deeper than MAX_CLASS. And what a chain holds depends on the
+// classes below it alone, so a change touches the chains on its own way, and those next to it where a class changes.
 
-/** A branch of up to this many keys is written out where it hangs: a chain of its own would not save rules. */
-const LEAF = 4;
+/** Of up to this many keys no chain is made: it would hardly save rules. */
+const LEAF = 3;
+/** 2 would save half a rule at 10,000 keys and cost seven at 50,000, where MAX_CLASS is reached; 3 costs half a rule more. */
+const STEP = 2.5;
 /**
- * Classes above this do not exist; 4^(MAX_CLASS + 1) keys fill the tree without longer chains. nf_tables refuses more
- * than 15 jumps and gotos in a row (NFT_JUMP_STACK_SIZE), of which a Service's own chains take five.
+ * Classes above this do not exist; LEAF * STEP^MAX_CLASS = 28,610 keys fill the tree without longer chains. nf_tables
+ * refuses more than 15 jumps and gotos in a row (NFT_JUMP_STACK_SIZE), of which a Service's own chains and those before
+ * the tree take five.
  */
-const MAX_CLASS = 9;
+const MAX_CLASS = 10;
 
-/** One digit (0 to 3) a byte, most significant first; all keys of a tree have the same length. */
-export type Digits = Uint8Array;
+/** A string of bits, eight a byte, the most significant first; all keys of a tree have the same length. */
+export type Key = Uint8Array;
 
-/** How a tree writes a prefix: the first `length` digits of `digits`, more than none and fewer than all. */
+/** How a tree writes a prefix: the first `length` bits of `key`, more than none and fewer than all. */
 export interface KeySpace {
   /** The match, in iptables-save's form, that holds for exactly the packets with this prefix: `-d 10.96.0.0/20`. */
-  match(digits: Digits, length: number): string;
+  match(key: Key, length: number): string;
   /** The name of its chain, unique for the prefix, at most 28 characters. */
-  chainName(digits: Digits, length: number): string;
+  chainName(key: Key, length: number): string;
 }
 
 /** What changed: chain name -> its rules, undefined when the chain is no more. */
@@ -37,26 +43,31 @@ export interface RadixChanges {
 }
 
 interface Leaf {
-  readonly digits: Digits;
+  readonly key: Key;
   rule: string;
 }
 
 interface Branch {
-  /** Any key below; its first `length` digits are the prefix. */
-  digits: Digits;
+  /** Any key below; its first `length` bits are the prefix. */
+  readonly key: Key;
   readonly length: number;
   count: number;
-  readonly children: (Node | undefined)[];
+  /** By the bit that follows the prefix. */
+  readonly children: [Node, Node];
+  /** Where the gotos of its chain led when it was written last; undefined: it is no chain. */
+  exits: readonly Branch[] | undefined;
+  /** Something below changed since its chain was written. */
+  changed: boolean;
 }
 
 type Node = Leaf | Branch;
 
-/** The tree. `put` and `remove` cost a walk down one path; `takeChanges` renders the chains they touched. */
+/** The tree. `put` and `remove` cost a walk down one path; `takeChanges` writes the chains on it. */
 export class RadixTree {
   private top: Node | undefined;
   private changed = false;
-  /** Chains that may have changed, by name. */
-  private touched = new Map<string, { readonly digits: Digits; readonly length: number }>();
+  /** Where the root's jumps led when it was written last. */
+  private rootExits: readonly Branch[] = [];
   /** Nodes looked at so far: lets tests see what an update costs. */
   visited = 0;
 
@@ -71,140 +82,137 @@ export class RadixTree {
   }
 
   /** Sets the rule of a key. */
-  put(digits: Digits, rule: string): void {
-    this.changed = true;
-    const path = this.pathTo(digits);
-    const end = path.at(-1);
-    const node = end ? end.children[digits[end.length]!] : this.top;
-    if (node && !isBranch(node) && commonLength(node.digits, digits) === digits.length) {
+  put(key: Key, rule: string): void {
+    const path = this.pathTo(key);
+    const node = this.below(path.at(-1), key);
+    const common = node ? commonLength(node.key, key) : 0;
+    const found = node && !isBranch(node) && common === key.length * 8;
+    this.change(path, found ? 0 : 1);
+    if (found) {
       node.rule = rule;
-      for (const branch of path) this.touch(branch);
       return;
     }
-    for (const branch of path) this.setCount(branch, branch.count + 1);
-    let added: Node = { digits, rule };
-    if (node) {
-      const fork: Branch = {
-        digits,
-        length: commonLength(node.digits, digits),
-        count: countOf(node) + 1,
-        children: new Array(4).fill(undefined),
-      };
-      fork.children[digits[fork.length]!] = added;
-      fork.children[node.digits[fork.length]!] = node;
-      this.touchWithChildren(fork);
-      added = fork;
-    }
-    this.attach(end, digits, added);
+    const added: Leaf = { key, rule };
+    this.attach(path.at(-1), key, node ? fork(added, node, common) : added);
   }
 
   /** Removes a key; nothing happens when it is not there. */
-  remove(digits: Digits): void {
-    const path = this.pathTo(digits);
+  remove(key: Key): void {
+    const path = this.pathTo(key);
+    const node = this.below(path.at(-1), key);
+    if (!node || isBranch(node) || commonLength(node.key, key) < key.length * 8) return;
+    this.change(path, -1);
+    // The branch above it forks no longer: its other child takes its place.
     const end = path.at(-1);
-    const node = end ? end.children[digits[end.length]!] : this.top;
-    if (!node || isBranch(node) || commonLength(node.digits, digits) !== digits.length) return;
-    this.changed = true;
-    for (const branch of path) this.setCount(branch, branch.count - 1);
-    this.attach(end, digits, undefined);
-    if (!end) return;
-    const [sibling, another] = end.children.filter((child) => child !== undefined);
-    if (sibling && !another) {
-      // The fork forks no longer: its last child takes its place.
-      this.touchWithChildren(end);
-      this.attach(path.at(-2), digits, sibling);
-    }
+    if (end) this.attach(path.at(-2), key, end.children[bitAt(key, end.length) ? 0 : 1]);
+    else this.top = undefined;
   }
 
   /** What `put` and `remove` changed since the last call; the first call gives the whole tree. */
   takeChanges(): RadixChanges {
     const chains = new Map<string, readonly string[] | undefined>();
-    for (const [name, { digits, length }] of this.touched) {
-      const branch = this.chainAt(digits, length);
-      chains.set(name, branch && this.rulesOf(branch, '-g'));
-    }
-    this.touched.clear();
-    const root = this.changed ? this.rootRules() : undefined;
+    if (!this.changed) return { root: undefined, chains };
     this.changed = false;
-    return { root, chains };
-  }
-
-  /** A jump, not a goto: what matches no key must come back and meet the rules behind the tree. */
-  private rootRules(): string[] {
-    if (!this.top) return [];
-    return isBranch(this.top) ? this.rulesOf(this.top, '-j') : [this.top.rule];
-  }
-
-  private rulesOf(chain: Branch, descend: '-g' | '-j'): string[] {
-    const chains: string[] = [];
-    const leaves: string[] = [];
-    const chainClass = classOf(chain.count);
-    const walk = (node: Node) => {
-      this.visited++;
-      if (!isBranch(node)) {
-        leaves.push(node.rule);
-        return;
-      }
-      const nodeClass = classOf(node.count);
-      if (nodeClass === 0 || nodeClass === chainClass) {
-        for (const child of node.children) if (child) walk(child);
-      } else {
-        const { digits, length } = node;
-        chains.push(`${this.space.match(digits, length)} ${descend} ${this.space.chainName(digits, length)}`);
+    /** Chains that rules written anew led to before, and those they lead to now. */
+    const before = [...this.rootExits];
+    const now = new Set<Branch>();
+    const settle = (exits: readonly Branch[]) => {
+      for (const chain of exits) {
+        now.add(chain);
+        if (chain.exits && !chain.changed) continue;
+        before.push(...(chain.exits ?? []));
+        const written = this.write(chain, '-g');
+        chains.set(this.nameOf(chain), written.rules);
+        chain.exits = written.exits;
+        chain.changed = false;
+        settle(written.exits);
       }
     };
-    walk(chain);
-    // A chain stands for more keys than a leaf: first, it shortens the way of more packets.
-    return [...chains, ...leaves];
+    const root = this.top ? this.write(this.top, '-j') : { rules: [], exits: [] };
+    this.rootExits = root.exits;
+    settle(root.exits);
+    // Grows on the way: below a chain that is no more there may be others.
+    for (const chain of before) {
+      if (now.has(chain) || !chain.exits) continue;
+      before.push(...chain.exits);
+      chain.exits = undefined;
+      const name = this.nameOf(chain);
+      // Removed and put again, a branch is another object of the same name.
+      if (!chains.has(name)) chains.set(name, undefined);
+    }
+    return { root: root.rules, chains };
+  }
+
+  /**
+   * The rules of the chain of `top`, and the branches they lead to.
+   *
+   * @param descend `-j` for the root: what matches no key must come back and meet the rules behind the tree
+   */
+  private write(top: Node, descend: '-g' | '-j'): { readonly rules: readonly string[]; readonly exits: Branch[] } {
+    const exits: Branch[] = [];
+    const keys: string[] = [];
+    const walk = (node: Node, ownClass: number, continues: boolean) => {
+      this.visited++;
+      if (!isBranch(node)) {
+        keys.push(node.rule);
+        return;
+      }
+      const [first, second] = node.children;
+      const next = continues ? (classOf(first) > classOf(second) ? first : second) : undefined;
+      for (const child of next === first ? [second, first] : [first, second]) {
+        const childClass = classOf(child);
+        if (isBranch(child) && child !== next && childClass > 0 && childClass < ownClass) exits.push(child);
+        else walk(child, childClass, child === next);
+      }
+    };
+    const isRoot = descend === '-j';
+    walk(top, isRoot ? Number.POSITIVE_INFINITY : classOf(top), !isRoot);
+    const gotos = exits.map((branch) =>
+      // Joined, not added up, as `formatRule` does.
+      [this.space.match(branch.key, branch.length), descend, this.nameOf(branch)].join(' '),
+    );
+    return { rules: [...gotos, ...keys], exits };
+  }
+
+  private nameOf({ key, length }: Branch): string {
+    return this.space.chainName(key, length);
   }
 
   /** The branches from the top towards a key, as far as their prefixes are the key's. */
-  private pathTo(digits: Digits): Branch[] {
+  private pathTo(key: Key): Branch[] {
     const path: Branch[] = [];
     let node = this.top;
-    while (node && isBranch(node) && commonLength(node.digits, digits) >= node.length) {
+    while (node && isBranch(node) && commonLength(node.key, key) >= node.length) {
       this.visited++;
       path.push(node);
-      node = node.children[digits[node.length]!];
+      node = this.below(node, key);
     }
     return path;
   }
 
-  /** The branch with exactly this prefix if it is a chain now. */
-  private chainAt(digits: Digits, length: number): Branch | undefined {
-    const path = this.pathTo(digits);
-    const at = path.findIndex((branch) => branch.length === length);
-    const [above, branch] = [path[at - 1], path[at]];
-    if (!above || !branch) return undefined;
-    const own = classOf(branch.count);
-    return own > 0 && own < classOf(above.count) ? branch : undefined;
+  /** Where `key` leads from a branch, or from above the top. */
+  private below(branch: Branch | undefined, key: Key): Node | undefined {
+    return branch ? branch.children[bitAt(key, branch.length)] : this.top;
   }
 
-  private attach(parent: Branch | undefined, digits: Digits, node: Node | undefined): void {
-    if (parent) parent.children[digits[parent.length]!] = node;
+  private attach(parent: Branch | undefined, key: Key, node: Node): void {
+    if (parent) parent.children[bitAt(key, parent.length)] = node;
     else this.top = node;
   }
 
-  private setCount(branch: Branch, count: number): void {
-    const before = classOf(branch.count);
-    if (before > 0) this.touch(branch);
-    branch.count = count;
-    if (classOf(count) !== before) this.touchWithChildren(branch);
+  private change(path: readonly Branch[], added: number): void {
+    this.changed = true;
+    for (const branch of path) {
+      branch.count += added;
+      branch.changed = true;
+    }
   }
+}
 
-  /** For a branch whose class changed, or that came or goes: its children are compared with another class now. */
-  private touchWithChildren(branch: Branch): void {
-    this.touch(branch);
-    for (const child of branch.children) if (child && isBranch(child)) this.touch(child);
-  }
-
-  private touch(branch: Branch): void {
-    this.visited++;
-    // At length 0 everything is below: that is the root, which has no name.
-    if (branch.length === 0) return;
-    const { digits, length } = branch;
-    this.touched.set(this.space.chainName(digits, length), { digits, length });
-  }
+/** @param length of what the keys of both have in common */
+function fork(leaf: Leaf, node: Node, length: number): Branch {
+  const children: [Node, Node] = bitAt(leaf.key, length) ? [node, leaf] : [leaf, node];
+  return { key: leaf.key, length, count: countOf(node) + 1, children, exits: undefined, changed: true };
 }
 
 function isBranch(node: Node): node is Branch {
@@ -215,15 +223,21 @@ function countOf(node: Node): number {
   return isBranch(node) ? node.count : 1;
 }
 
-/** 0 up to LEAF keys, 1 up to 4 LEAF, 2 up to 16 LEAF, and so on. */
-function classOf(count: number): number {
+function classOf(node: Node): number {
+  const count = countOf(node);
   let result = 0;
-  for (let limit = LEAF; count > limit && result < MAX_CLASS; limit *= 4) result++;
+  for (let limit = LEAF; count > limit && result < MAX_CLASS; limit *= STEP) result++;
   return result;
 }
 
-function commonLength(a: Digits, b: Digits): number {
-  let length = 0;
-  while (length < a.length && a[length] === b[length]) length++;
-  return length;
+function bitAt(key: Key, index: number): 0 | 1 {
+  return (key[index >> 3]! >> (7 - (index & 7))) & 1 ? 1 : 0;
+}
+
+/** In bits. */
+function commonLength(a: Key, b: Key): number {
+  let byte = 0;
+  while (byte < a.length && a[byte] === b[byte]) byte++;
+  // What follows the first byte that differs does not count; clz32 counts in 32 bits.
+  return byte === a.length ? byte * 8 : byte * 8 + Math.clz32(a[byte]! ^ b[byte]!) - 24;
 }

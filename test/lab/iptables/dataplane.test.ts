@@ -92,10 +92,8 @@ describe.each(variants)('%s', (variant) => {
     const chosen = async () => {
       const chains = await saved(exec, 'IPv4', variant);
       return Object.entries(chains)
-        .filter(([name]) => /nat KUBE-(SERVICES|NODEPORTS|VIP|NP)/.test(name))
-        .flatMap(([, rules]) =>
-          rules.filter((rule) => rule.includes('--dport 30777') || rule.includes('10.96.30.1/32')),
-        )
+        .filter(([name]) => name.startsWith('nat '))
+        .flatMap(([, rules]) => rules.filter((rule) => /( 30777| 10\.96\.30\.1\/32) .*-j KUBE-(SVC|EXT)-/.test(rule)))
         .map((rule) => /--comment "?([^" ]+)/.exec(rule)![1])
         .sort();
     };
@@ -108,6 +106,22 @@ describe.each(variants)('%s', (variant) => {
     await dataplane.sync(plan, { upserted: [], removed: [early] });
     expect(await chosen()).toEqual(['b/second', 'b/second']);
     expect(await dataplane.verify()).toEqual([]);
+  });
+
+  it('nests chains as deep as nf_tables lets it, and no deeper', async () => {
+    const { dataplane, plan, upsert, exec } = setup(variant);
+    await dataplane.resync(plan);
+    // Addresses that fill a block make the deepest tree, and these go the longest way behind it: source ranges, affinity.
+    const loadBalancerVips = Array.from({ length: 2 ** 14 + 1 }, (_, n) => `203.1.${n >> 8}.${n & 255}`);
+    const restricted = { loadBalancerVips, sourceRanges: ['198.18.0.0/15'], affinitySeconds: 10 };
+    await upsert(samplePort({ name: 'deep/lb', clusterIp: '10.96.30.1', remote: ['10.244.9.1:80'], ...restricted }));
+    expect(await dataplane.verify()).toEqual([]);
+    const chains = await saved(exec, 'IPv4', variant);
+    const depthBelow = (chain: string): number => {
+      const below = (chains[`nat ${chain}`] ?? []).map((rule) => /(?:^| )-[jg] (KUBE-\S+)$/.exec(rule)?.[1]);
+      return Math.max(0, ...[...new Set(below)].map((target) => (target ? 1 + depthBelow(target) : 0)));
+    };
+    expect(depthBelow('PREROUTING')).toBe(15);
   });
 
   it('compiles everything anew when the node changes', async () => {

@@ -15,7 +15,7 @@ export interface Packet {
 export interface Walk {
   /** Where DNAT may send it: several when a chance decides. */
   readonly destinations: readonly string[];
-  /** ACCEPT, DROP or REJECT; undefined when it came back unharmed. */
+  /** ACCEPT, DROP, REJECT or MASQUERADE; undefined when it came back unharmed. */
   readonly verdict: string | undefined;
   readonly masqueraded: boolean;
   /** Rules looked at until the end; for a chance, as if it never came true. */
@@ -47,6 +47,7 @@ export function walkPacket(chains: ReadonlyMap<string, readonly string[]>, entry
       } else if (target === 'MARK') {
         masqueraded = true;
       } else if (!chains.has(target)) {
+        if (target === 'MASQUERADE') masqueraded = true;
         return target;
       } else {
         const verdict = run(target);
