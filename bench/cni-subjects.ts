@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestNamespace } from '../test/lab/namespace.ts';
 import { builtProgram } from '../test/lab/programs.ts';
+import type { PluginChain } from './plugin-runs.ts';
 
 /** What a network asks for beyond interface and address. */
 export interface Wanted {
@@ -10,12 +9,12 @@ export interface Wanted {
   readonly hostPort: boolean;
 }
 
-/** A way to attach pods: programs called as libcni calls them, in the network namespace of this thread. */
+/** A way to attach pods: what to call as libcni calls it. */
 export interface Subject {
   readonly name: string;
-  /** ADD; rejects with the plugin's words. */
-  add(pod: TestNamespace, number: number): Promise<void>;
-  del(pod: TestNamespace, number: number): Promise<void>;
+  add(pod: TestNamespace, number: number): PluginChain;
+  /** @param result what ADD printed */
+  del(pod: TestNamespace, number: number, result: string): PluginChain;
 }
 
 /** Where the programs of a subject are, and what their networks are called. */
@@ -29,7 +28,7 @@ export interface SubjectPlace {
 
 type Json = Readonly<Record<string, unknown>>;
 interface Plugin {
-  readonly command: readonly [program: string, ...args: string[]];
+  readonly program: string;
   readonly config: (hostPort: number) => Json;
 }
 
@@ -40,11 +39,11 @@ export function referencePlugins(place: SubjectPlace): Subject {
   const bridge = { ...network(place), type: 'bridge', isDefaultGateway: true, ipMasq: place.wanted.ipMasq };
   const portmap = { ...identity(place), type: 'portmap' };
   return subject('bridge + host-local', [
-    { command: [join(REFERENCE, 'bridge')], config: () => bridge },
+    { program: join(REFERENCE, 'bridge'), config: () => bridge },
     ...(place.wanted.hostPort
       ? [
           {
-            command: [join(REFERENCE, 'portmap')] as const,
+            program: join(REFERENCE, 'portmap'),
             config: (hostPort: number) => ({ ...portmap, ...portMapping(hostPort) }),
           },
         ]
@@ -54,16 +53,14 @@ export function referencePlugins(place: SubjectPlace): Subject {
 
 /** The static plugin of the host, which asks the agent. */
 export function hostPlugin(place: SubjectPlace, program: string, socket: string): Subject {
-  return subject('shim and agent', [{ command: [program], config: ownConfig(place) }], {
+  return subject('shim and agent', [{ program, config: ownConfig(place) }], {
     NODEPLANE_CNI_SOCKET: socket,
   });
 }
 
-/** The plugin alone, on the Node.js that NODEPLANE_BENCH_NODE names. */
+/** The plugin alone, started as a runtime starts it: the Node.js in PATH, which `npm run bench` has built it with, runs it. */
 export function standAlonePlugin(place: SubjectPlace): Subject {
-  const node = process.env.NODEPLANE_BENCH_NODE ?? process.execPath;
-  if (!existsSync(node)) throw new Error(`Cannot run "${node}" (NODEPLANE_BENCH_NODE): it is not there`);
-  return subject('stand-alone', [{ command: [node, builtProgram('nodeplane-cni')], config: ownConfig(place) }]);
+  return subject('stand-alone', [{ program: builtProgram('nodeplane-cni'), config: ownConfig(place) }]);
 }
 
 function ownConfig(place: SubjectPlace): Plugin['config'] {
@@ -87,56 +84,21 @@ function portMapping(hostPort: number): Json {
 }
 
 function subject(name: string, plugins: readonly Plugin[], env: Readonly<Record<string, string>> = {}): Subject {
-  const results = new Map<string, Json | undefined>();
-  const call = (
-    verb: 'ADD' | 'DEL',
-    plugin: Plugin,
-    pod: TestNamespace,
-    port: number,
-    prevResult: Json | undefined,
-  ) => {
-    const config = { ...plugin.config(port), ...(prevResult && { prevResult }) };
-    const variables = {
+  const call = (verb: 'ADD' | 'DEL', { program, config }: Plugin, pod: TestNamespace, hostPort: number) => ({
+    program,
+    env: {
       ...{ PATH: process.env.PATH, XTABLES_LOCKFILE: process.env.XTABLES_LOCKFILE },
       ...{ CNI_COMMAND: verb, CNI_CONTAINERID: pod.name, CNI_NETNS: pod.path, CNI_IFNAME: 'eth0', CNI_PATH: REFERENCE },
       ...env,
-    };
-    return run(plugin.command, variables, JSON.stringify(config));
-  };
+    },
+    config: config(hostPort),
+  });
   return {
     name,
-    async add(pod, number) {
-      let result: Json | undefined;
-      for (const plugin of plugins)
-        result = JSON.parse(await call('ADD', plugin, pod, 20_000 + number, result)) as Json;
-      results.set(pod.name, result);
-    },
-    async del(pod, number) {
-      for (const plugin of [...plugins].reverse()) {
-        await call('DEL', plugin, pod, 20_000 + number, results.get(pod.name));
-      }
+    add: (pod, number) => plugins.map((plugin) => call('ADD', plugin, pod, 20_000 + number)),
+    del(pod, number, result) {
+      const calls = plugins.toReversed().map((plugin) => call('DEL', plugin, pod, 20_000 + number));
+      return calls.map(({ config, ...rest }) => ({ ...rest, config: { ...config, prevResult: JSON.parse(result) } }));
     },
   };
-}
-
-function run(
-  [program, ...args]: Plugin['command'],
-  env: Readonly<Record<string, string | undefined>>,
-  input: string,
-): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { env: env as NodeJS.ProcessEnv, stdio: 'pipe' });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (chunk) => {
-        output += chunk;
-      });
-    }
-    child.on('error', reject);
-    child.on('close', (status) => {
-      if (status === 0) resolve(output);
-      else reject(new Error(`${env.CNI_COMMAND} by ${program} failed: ${output}`));
-    });
-    child.stdin.end(input);
-  });
 }

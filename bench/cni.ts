@@ -4,6 +4,7 @@ import { useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
 import { createLab } from '../test/lab/lab.ts';
 import { createNamespace, type TestNamespace } from '../test/lab/namespace.ts';
 import { hostPlugin, referencePlugins, type Subject, standAlonePlugin, type Wanted } from './cni-subjects.ts';
+import { pluginRunner, type RunChains } from './plugin-runs.ts';
 import { type Figure, median, report } from './report.ts';
 import { withinNamespace } from './within-namespace.ts';
 
@@ -53,6 +54,7 @@ export async function benchCni(): Promise<void> {
   const flags = ['--cni', '--cni-bin-dir', at('bin'), '--cni-conf-dir', at('net.d'), '--cni-socket', socket];
   flags.push('--cni-spool-dir', at('spool'), '--log-level', 'warn');
   const agent = await node.startAgent({ manifests: at('manifests'), flags });
+  const run = pluginRunner(lab.folder);
   const pods = Array.from({ length: IN_PARALLEL }, (_, i) => createNamespace(`p${i}`));
   await withinNamespace(node.namespace.path, async () => {
     for (const [index, series] of SERIES.entries()) {
@@ -62,8 +64,8 @@ export async function benchCni(): Promise<void> {
         hostPlugin(place(1), at('bin/nodeplane-cni'), socket),
         standAlonePlugin(place(2)),
       ] as const;
-      const alone = await oneAtATime(subjects, pods.slice(0, ONE_AT_A_TIME));
-      const crowd = await inParallel(subjects, pods);
+      const alone = oneAtATime(run, subjects, pods.slice(0, ONE_AT_A_TIME));
+      const crowd = inParallel(run, subjects, pods);
       report(`cni, ${series.label}`, figures(series, alone, crowd));
     }
   });
@@ -71,46 +73,31 @@ export async function benchCni(): Promise<void> {
 }
 
 /** The subjects take turns with each pod. */
-async function oneAtATime(subjects: readonly Subject[], pods: readonly TestNamespace[]): Promise<Times[]> {
+function oneAtATime(run: RunChains, subjects: readonly Subject[], pods: readonly TestNamespace[]): Times[] {
   const times = subjects.map((): Times => ({ add: [], del: [] }));
   for (const [number, pod] of pods.entries()) {
     for (const [index, subject] of subjects.entries()) {
-      times[index]!.add.push(await timed(() => subject.add(pod, number)));
-      times[index]!.del.push(await timed(() => subject.del(pod, number)));
+      const added = run([subject.add(pod, number)], 1);
+      times[index]!.add.push(added.totalMs);
+      times[index]!.del.push(run([subject.del(pod, number, added.outputs[0]!)], 1).totalMs);
     }
   }
   return times.map(({ add, del }) => ({ add: add.slice(WARM_UP), del: del.slice(WARM_UP) }));
 }
 
 /** One time for all pods, by each subject. */
-async function inParallel(subjects: readonly Subject[], pods: readonly TestNamespace[]): Promise<Times[]> {
-  const times: Times[] = [];
-  for (const subject of subjects) {
-    const add = await timed(() => inLanes(pods, (pod, number) => subject.add(pod, number)));
-    const del = await timed(() => inLanes(pods, (pod, number) => subject.del(pod, number)));
-    times.push({ add: [add], del: [del] });
-  }
-  return times;
-}
-
-async function inLanes(
-  pods: readonly TestNamespace[],
-  work: (pod: TestNamespace, number: number) => Promise<void>,
-): Promise<void> {
-  let next = 0;
-  const lane = async () => {
-    while (next < pods.length) {
-      const number = next++;
-      await work(pods[number]!, number);
-    }
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
-}
-
-async function timed(work: () => Promise<void>): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return performance.now() - startedAt;
+function inParallel(run: RunChains, subjects: readonly Subject[], pods: readonly TestNamespace[]): Times[] {
+  return subjects.map((subject) => {
+    const added = run(
+      pods.map((pod, number) => subject.add(pod, number)),
+      LANES,
+    );
+    const removed = run(
+      pods.map((pod, number) => subject.del(pod, number, added.outputs[number]!)),
+      LANES,
+    );
+    return { add: [added.totalMs], del: [removed.totalMs] };
+  });
 }
 
 function figures({ targets }: Series, single: readonly Times[], crowd: readonly Times[]): Figure[] {

@@ -2,14 +2,16 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
-import type { CniReply } from '../cni/index.ts';
+import { dataDirectoryOf } from '../cni/index.ts';
 import type { CniSettings } from '../config/index.ts';
 import { type Cidr, type Clock, NodeplaneError, type Timer } from '../core/index.ts';
 import { watchNftables } from '../netlink/index.ts';
 import { type Conflist, readConflist, standardConflist } from './cni-install/conflist.ts';
 import { CniInstaller } from './cni-install/installer.ts';
+import { Collector } from './cni-server/collector.ts';
 import { FeatureGuard } from './cni-server/feature-guard.ts';
-import { type PluginRun, PluginService } from './cni-server/plugin-service.ts';
+import { completeConfig } from './cni-server/node-config.ts';
+import { PluginService } from './cni-server/plugin-service.ts';
 import { requestLog } from './cni-server/request-log.ts';
 import { CniServer } from './cni-server/server.ts';
 import { Spool } from './cni-server/spool.ts';
@@ -41,6 +43,7 @@ export class CniPart {
   readonly #spool: Spool;
   readonly #installer: CniInstaller;
   readonly #guard: FeatureGuard;
+  readonly #collector: Collector;
   #timer: Timer | undefined;
   #serving = false;
   #starting: Promise<void> = Promise.resolve();
@@ -54,7 +57,7 @@ export class CniPart {
     this.#workers = new WorkerPool({ file: besideAgent(WORKER_FILE), clock });
     this.#service = new PluginService({
       ...{ spool: this.#spool, clock, logger },
-      run: (request) => this.#run(request),
+      run: (request) => this.#workers.run(request),
       node: () => ({
         podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : options.podCidrs(),
         dataDir: settings.dataDir,
@@ -65,7 +68,9 @@ export class CniPart {
       ...{ path: settings.socket, clock, logger },
       serve: (request, asker) => this.#service.serve(request, asker),
     });
-    this.#guard = new FeatureGuard({ clock, logger, watch: (listener) => watchNftables(listener) });
+    const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
+    this.#guard = new FeatureGuard({ dataDirs, clock, logger, watch: (listener) => watchNftables(listener) });
+    this.#collector = new Collector({ dataDirs, file: besideAgent(WORKER_FILE), registry, clock, logger });
     this.#installer = new CniInstaller({
       ...{ binDir: settings.binDir, confDir: settings.confDir, clock, logger },
       plugin: readHostPlugin(),
@@ -95,6 +100,7 @@ export class CniPart {
     this.#server.close();
     await this.#service.stop();
     await this.#server.drain(DRAIN_MS);
+    await this.#collector.stop();
     await this.#guard.stop();
     await this.#workers.stop();
   }
@@ -110,16 +116,11 @@ export class CniPart {
       await this.#guard.start();
       this.#serving = true;
       await this.#installer.start();
+      this.#collector.start();
     } catch (error) {
       logger.error({ err: error }, `The CNI server cannot start; trying again in ${RETRY_MS / 1000} s`);
       this.#timer = clock.setTimer(() => void this.start(), RETRY_MS);
     }
-  }
-
-  async #run(request: PluginRun): Promise<CniReply> {
-    const { attached, ...reply } = await this.#workers.run(request);
-    if (attached) this.#guard.attached(attached);
-    return reply;
   }
 
   async #settle(): Promise<void> {
@@ -149,6 +150,11 @@ function conflistOf({ conflist }: CniSettings): Conflist {
     throw new NodeplaneError('ERR_CONFIG', `Cannot read the CNI configuration "${conflist}"`, { cause });
   }
   return readConflist(text, conflist);
+}
+
+/** Where the installed network's reservations are: its configuration may name a directory of its own. */
+function dataDirOf({ statusConfig }: Conflist, { dataDir }: CniSettings): string {
+  return dataDirectoryOf(completeConfig(statusConfig, { podCidrs: [], dataDir }).config);
 }
 
 function readHostPlugin(): Buffer {

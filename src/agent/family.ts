@@ -50,7 +50,9 @@ export function createFamily(options: FamilyOptions): Family {
   const { syncPeriodMs, minSyncPeriodMs, nodeName } = config;
   let stands = false;
   const table = openFlowTable();
-  const cleaner = new FlowCleaner({ family, table, clock });
+  // IPVS lets associations of SCTP finish (proxy/ipvs/drain.ts), and their source may be translated by conntrack.
+  const protocols = config.mode === 'ipvs' ? (['UDP'] as const) : undefined;
+  const cleaner = new FlowCleaner({ family, protocols, table, clock });
   const healthChecks = new HealthCheckPorts({
     family,
     isHealthy: () => health.isHealthy(),

@@ -1,19 +1,19 @@
-import { completeReservation } from '../ipam/index.ts';
-import { getLink, type Link } from '../netlink/index.ts';
+import { completeAttachment } from '../ipam/index.ts';
+import type { Link } from '../netlink/index.ts';
 import { failpoint } from '../sys/index.ts';
 import { type Addressing, addressingOf, withSubnets } from './addressing.ts';
 import { assignAddresses } from './assign.ts';
 import type { Attaching } from './attaching.ts';
 import { attachmentKey } from './attachment-key.ts';
 import type { CommandInput } from './commands.ts';
-import type { NetworkConfig } from './config.ts';
+import { type NetworkConfig, storeLocation } from './config.ts';
 import { checkBridge, connectToBridge } from './connect-bridge.ts';
 import { connectRouted } from './connect-routed.ts';
 import { withHost } from './conversations.ts';
 import type { AttachmentEnvironment } from './environment.ts';
-import { FEATURES, loadReassertion } from './features/index.ts';
+import { FEATURES } from './features/index.ts';
 import { checkNotAttached, waitForCarrier } from './host-link.ts';
-import { macOfAddress, macOfText } from './mac.ts';
+import { podMac } from './mac.ts';
 import { checkInterfaceAbsent, configurePodLink } from './pod-link.ts';
 import { openPodNamespace } from './pod-namespace.ts';
 import { appendResult, previousResult } from './previous-result.ts';
@@ -26,6 +26,8 @@ export interface Connection {
   readonly hostLink: Link;
   /** Undefined in mode `routed`. */
   readonly bridge: Link | undefined;
+  /** The link with the gateways' addresses: the bridge, or the one of the VLAN; undefined in mode `routed`. */
+  readonly gateway: Link | undefined;
 }
 
 /**
@@ -39,7 +41,7 @@ export interface Connection {
 export async function attach(
   config: NetworkConfig,
   environment: AttachmentEnvironment,
-  { header, env, report, attached }: CommandInput,
+  { header, env, report }: CommandInput,
 ): Promise<CniResult> {
   failpoint('start');
   const previous = previousResult(header, environment.ifname);
@@ -47,7 +49,7 @@ export async function attach(
   try {
     return await withHost(async (host) => {
       const key = attachmentKey(config.name, environment);
-      const attaching = { config, header, env, key, pod, host, undo: new UndoStack(), report, attached };
+      const attaching = { config, header, env, key, pod, host, undo: new UndoStack(), report };
       return appendResult(previous, await attachPod(attaching));
     });
   } finally {
@@ -62,29 +64,26 @@ async function attachPod(attaching: Attaching): Promise<CniResult> {
   const excluded = config.mode === 'bridge' ? checkBridge(host, config) : [];
   try {
     const addressing = addressingOf(config, await assignAddresses(attaching, excluded));
-    const mac = podMac(attaching, addressing);
+    const mac = podMac(config.mac, key, addressing.ips);
     const connect = config.mode === 'bridge' ? connectToBridge : connectRouted;
-    const { hostLink, bridge } = connect(attaching, addressing, mac);
+    const connection = connect(attaching, addressing, mac);
+    const { hostLink, bridge, gateway } = connection;
     const routes = configurePodLink(attaching, loopback, hostLink, addressing);
     failpoint('pod-link');
     if (!config.disableContainerInterface) waitForCarrier(host, hostLink);
-    const extra = await setUpFeatures(attaching, { hostLink, bridge }, addressing);
+    const extra = await setUpFeatures(attaching, connection, addressing, mac);
     failpoint('features');
     // After all that can be taken back, because it is the node's and not this pod's.
     if (config.isGateway) enableForwarding(addressing.families);
-    if (config.ipam.kind === 'native') {
-      completeReservation({ dataDir: config.ipam.config.dataDir, network: config.name }, key.hostName);
-    }
+    completeAttachment(storeLocation(attaching.header), key.hostName);
     failpoint('complete');
-    // Read again: its MTU may have followed that of the new port.
-    const bridgeNow = bridge && getLink(host, { index: bridge.index });
     const interfaces = [
-      ...(bridgeNow ? [describeLink(bridgeNow)] : []),
+      ...(bridge ? [describeLink(bridge)] : []),
       describeLink(hostLink),
       { name: key.owner.ifname, mac, mtu: hostLink.mtu, sandbox: pod.path },
     ];
     return {
-      interfaces: [...interfaces, ...extra],
+      interfaces: [...interfaces, ...(gateway && gateway !== bridge ? [describeLink(gateway)] : []), ...extra],
       ips: addressing.ips.map((ip) => ({ ...ip, interface: interfaces.length - 1 })),
       routes,
       dns: addressing.dns,
@@ -99,31 +98,18 @@ async function setUpFeatures(
   attaching: Attaching,
   connection: Connection,
   { ips }: Addressing,
+  mac: Uint8Array,
 ): Promise<ResultInterface[]> {
   const made: ResultInterface[] = [];
-  const context = { ...attaching, ...connection, ips: withSubnets(attaching.config, ips) };
+  const context = { ...attaching, ...connection, mac, ips: withSubnets(attaching.config, ips) };
   for (const entry of FEATURES) {
     if (!entry.wanted(attaching.config)) continue;
     const feature = await entry.load();
     made.push(...feature.setUp(context));
-  }
-  if (attaching.attached) {
-    const { featuresOf } = await loadReassertion();
-    const { name, index } = connection.hostLink;
-    const features = featuresOf([context]);
-    if (features.elements.length + features.admissions.length > 0) {
-      attaching.attached({ hostLink: { name, index }, features });
-    }
   }
   return made;
 }
 
 function describeLink({ name, address, mtu }: Link): ResultInterface {
   return { name, mac: address, mtu };
-}
-
-function podMac({ config, key }: Attaching, { ips }: Addressing): Uint8Array {
-  if (config.mac) return config.mac;
-  const main = ips.find(({ address }) => address.address.family === 'IPv4') ?? ips[0];
-  return main ? macOfAddress(main.address.address) : macOfText(`${key.alias}/pod`);
 }

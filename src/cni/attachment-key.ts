@@ -1,4 +1,5 @@
-import type { AttachmentEnvironment, InterfaceName, NetworkName } from './environment.ts';
+import type { JournalEntry } from '../ipam/index.ts';
+import type { AttachmentEnvironment, ContainerId, InterfaceName, NetworkName } from './environment.ts';
 import { fingerprint } from './fingerprint.ts';
 
 /** What identifies an attachment, and the names on the host that follow from it. */
@@ -29,4 +30,10 @@ export function attachmentKey(
     hostName: `veth${digits}` as InterfaceName,
     alias: text.slice(0, LONGEST_ALIAS),
   };
+}
+
+/** The key of an attachment that the journal of a network has; it was valid when it was noted. */
+export function keyOfEntry(network: string, { owner }: Pick<JournalEntry, 'owner'>): AttachmentKey {
+  const [containerId, ifname] = [owner.containerId as ContainerId, owner.ifname as InterfaceName];
+  return attachmentKey(network as NetworkName, { containerId, ifname });
 }

@@ -1,5 +1,4 @@
 import { type InterfaceName, objectionToInterfaceName } from './environment.ts';
-import { CNI_ERROR, CniError } from './errors.ts';
 import { invalidKey, isObject, type Json, listAt, optional, optionalInteger } from './json.ts';
 
 /** An inclusive span of VLAN IDs, 1 to 4094. */
@@ -61,19 +60,21 @@ export function parseBridgeConfig(raw: Json): BridgeConfig {
     vlanTrunk: parseTrunk(raw),
     preserveDefaultVlan: optional(raw, 'preserveDefaultVlan', 'boolean') ?? false,
     portIsolation: optional(raw, 'portIsolation', 'boolean') ?? false,
-    macspoofchk: parseSpoofCheck(raw),
+    macspoofchk: optional(raw, 'macspoofchk', 'boolean') ?? false,
   };
+}
+
+/**
+ * The link that carries the gateways' addresses: the bridge, but with a VLAN a link of its own, named as the reference
+ * plugin does.
+ */
+export function gatewayLinkName({ name, vlan }: Pick<BridgeConfig, 'name' | 'vlan'>): string {
+  return vlan > 0 ? `${name}.${vlan}` : name;
 }
 
 /** Whether the bridge must look at VLANs. */
 export function filtersVlans({ vlan, vlanTrunk }: BridgeConfig): boolean {
   return vlan > 0 || vlanTrunk.length > 0;
-}
-
-function parseSpoofCheck(raw: Json): boolean {
-  const value = optional(raw, 'macspoofchk', 'boolean') ?? false;
-  if (!value) return false;
-  throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, 'Key "macspoofchk" has the unsupported value true, remove it');
 }
 
 function parseName(name: string | undefined): InterfaceName {

@@ -14,7 +14,7 @@ import {
   setBridge,
   setLink,
 } from '../netlink/index.ts';
-import { type BridgePlan, type BridgeWish, planBridge } from './bridge-plan.ts';
+import { type AddressPlan, type BridgePlan, type BridgeWish, planBridge } from './bridge-plan.ts';
 import type { InterfaceName } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
 import { withNodeLock } from './node-lock.ts';
@@ -32,7 +32,7 @@ export interface BridgeSettings extends BridgeWish {
 /** Reads what `planBridge` compares with. */
 export function readBridge(
   netlink: Netlink,
-  name: InterfaceName,
+  name: string,
 ): { readonly link: Link | undefined; readonly addresses: readonly InterfaceAddress[] } {
   const link = getLink(netlink, { name });
   return { link, addresses: link ? listAddresses(netlink, { index: link.index }) : [] };
@@ -53,13 +53,8 @@ export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: U
   const changesAddresses = plan.add.length + plan.remove.length > 0;
   if (state.link && (changesAddresses || plan.setUp || plan.setPromiscuous || plan.setVlanFiltering))
     undo.add(`change bridge ${name}`, revertIfUnshared(netlink, link, plan));
-  if (plan.add.some(({ address }) => address.family === 'IPv6')) {
-    writeSysctlIfPresent(`net/ipv6/conf/${name}/disable_ipv6`, 0);
-    writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_ra`, 0);
-  }
   netlink.execute(
-    ...plan.remove.map((cidr) => deleteAddress({ index, ...cidr })),
-    ...plan.add.map((cidr) => newAddress({ index, ...cidr })),
+    ...addressRequests(link, plan),
     // A bridge that took its MAC from a port would change it with the next port, and pods would lose their gateway.
     ...(state.link && changesAddresses ? [setLink(index, { mac: link.address })] : []),
     // An MTU given when a bridge is made yields to that of its ports; set afterwards it stays.
@@ -71,31 +66,61 @@ export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: U
   return link;
 }
 
+/** The requests by which a link gets the addresses planned; lets it have IPv6 ones. */
+export function addressRequests(
+  { index, name }: Pick<Link, 'index' | 'name'>,
+  { remove, add }: AddressPlan,
+): NetlinkRequest[] {
+  if (add.some(({ address }) => address.family === 'IPv6')) {
+    writeSysctlIfPresent(`net/ipv6/conf/${name}/disable_ipv6`, 0);
+    writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_ra`, 0);
+  }
+  return [
+    ...remove.map((cidr) => deleteAddress({ index, ...cidr })),
+    ...add.map((cidr) => newAddress({ index, ...cidr })),
+  ];
+}
+
 function createBridge(netlink: Netlink, { name, mac, vlanFiltering }: BridgeSettings, undo: UndoStack): Link {
   undo.add(`make bridge ${name}`, () => removeUnusedBridge(netlink, name));
   netlink.execute(newBridge({ name, mac, vlanFiltering }));
   const link = getLink(netlink, { name });
   if (!link) throw new CniError(CNI_ERROR.BRIDGE_UNUSABLE, `Bridge "${name}" vanished while it was set up; try again`);
+  switchOn(netlink, link);
+  return link;
+}
+
+/** Switches a new link on that is to carry gateways. */
+export function switchOn(netlink: Netlink, { index, name }: Pick<Link, 'index' | 'name'>): void {
   writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_ra`, 0);
   // Looking for duplicates of its link-local address would take the first two seconds, in which the node, having no
   // usable address of that link, cannot ask for the MACs of pods that others send to.
   writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_dad`, 0);
-  netlink.execute(setLink(link.index, { up: true }));
-  return link;
+  netlink.execute(setLink(index, { up: true }));
 }
 
 /** Takes a plan's changes back, unless a pod was attached to the bridge since now. */
 function revertIfUnshared(netlink: Netlink, { index }: Link, plan: BridgePlan): () => void {
-  const portsBefore = portsOf(netlink, index);
+  return unlessShared(netlink, index, () => {
+    revertAddresses(netlink, index, plan);
+    if (plan.setVlanFiltering) netlink.execute(setBridge(index, { vlanFiltering: false }));
+    if (plan.setPromiscuous) netlink.execute(setLink(index, { promiscuous: false }));
+    if (plan.setUp) netlink.execute(setLink(index, { up: false }));
+  });
+}
+
+/** Has `revert` run, under the node's lock, unless a pod was attached to the bridge since now. */
+export function unlessShared(netlink: Netlink, bridge: number, revert: () => void): () => void {
+  const portsBefore = portsOf(netlink, bridge);
   return () =>
     withNodeLock(() => {
-      if ([...portsOf(netlink, index)].some((port) => !portsBefore.has(port))) return;
-      for (const cidr of plan.add) executeUnlessDone(netlink, deleteAddress({ index, ...cidr }));
-      for (const cidr of plan.remove) executeUnlessDone(netlink, newAddress({ index, ...cidr }));
-      if (plan.setVlanFiltering) netlink.execute(setBridge(index, { vlanFiltering: false }));
-      if (plan.setPromiscuous) netlink.execute(setLink(index, { promiscuous: false }));
-      if (plan.setUp) netlink.execute(setLink(index, { up: false }));
+      if (![...portsOf(netlink, bridge)].some((port) => !portsBefore.has(port))) revert();
     });
+}
+
+export function revertAddresses(netlink: Netlink, index: number, { remove, add }: AddressPlan): void {
+  for (const cidr of add) executeUnlessDone(netlink, deleteAddress({ index, ...cidr }));
+  for (const cidr of remove) executeUnlessDone(netlink, newAddress({ index, ...cidr }));
 }
 
 /** Of several changes in one go some may have failed, and are as they were. */

@@ -13,7 +13,7 @@ import {
 import { readSysctl } from '../sys/index.ts';
 import { addressingOf, ROUTED_GATEWAY, withSubnets } from './addressing.ts';
 import { type AttachmentKey, attachmentKey } from './attachment-key.ts';
-import { filtersVlans } from './bridge-config.ts';
+import { filtersVlans, gatewayLinkName } from './bridge-config.ts';
 import type { NetworkConfig } from './config.ts';
 import type { AttachmentEnvironment, Environment } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
@@ -25,6 +25,7 @@ import { parseResult } from './parse-result.ts';
 import { openPodNamespace, type PodNamespace } from './pod-namespace.ts';
 import type { CniResult, ResultIp } from './result.ts';
 import { UndoStack } from './undo.ts';
+import { isGatewayApart } from './vlan-gateway.ts';
 
 /** What the parts of a CHECK share. */
 interface Checking {
@@ -62,11 +63,19 @@ export async function check(
     try {
       const ips = ipsOf(previous, key);
       const checking = { config, key, pod, host, previous, ips, differ: (what: string) => void differences.push(what) };
-      const hostLink = checkPod(checking);
-      const bridge = hostLink && checkHost(checking, hostLink);
+      const { hostLink, mac } = checkPod(checking);
+      const gateway = hostLink && checkHost(checking, hostLink);
       checkRecords(checking);
       if (hostLink) {
-        const context = { ...checking, ips: withSubnets(config, ips), hostLink, bridge, undo: new UndoStack(), report };
+        const context = {
+          ...checking,
+          ips: withSubnets(config, ips),
+          hostLink,
+          gateway,
+          mac,
+          undo: new UndoStack(),
+          report,
+        };
         for (const entry of FEATURES) {
           if (entry.wanted(config)) differences.push(...(await entry.load()).check(context));
         }
@@ -96,13 +105,16 @@ function ipsOf({ interfaces, ips }: CniResult, { owner }: AttachmentKey): Result
   });
 }
 
-/** Returns the host's end of the pod's link, if there is one. */
-function checkPod({ config, key, pod, host, previous, ips, differ }: Checking): Link | undefined {
+/** Returns the host's end of the pod's link, if there is one, and the MAC that ADD gave the pod's end, if that is known. */
+function checkPod({ config, key, pod, host, previous, ips, differ }: Checking): {
+  readonly hostLink: Link | undefined;
+  readonly mac: Uint8Array;
+} {
   const { ifname } = key.owner;
   const link = getLink(pod.netlink, { name: ifname });
   if (!link) {
     differ(`there is no "${ifname}" in "${pod.path}"`);
-    return undefined;
+    return { hostLink: undefined, mac: new Uint8Array() };
   }
   const expected = previous.interfaces.find(({ name, sandbox }) => name === ifname && sandbox);
   if (!expected) differ(`the result of ADD names no "${ifname}"`);
@@ -121,9 +133,10 @@ function checkPod({ config, key, pod, host, previous, ips, differ }: Checking): 
   }
   checkRoutes({ pod, previous, differ });
   const hostLink = getLink(host, { index: link.peerIndex });
-  if (hostLink?.kind === 'veth' && hostLink.peerIndex === link.index) return hostLink;
+  const mac = expected?.mac ?? link.address;
+  if (hostLink?.kind === 'veth' && hostLink.peerIndex === link.index) return { hostLink, mac };
   differ(`"${ifname}" has no other end on the host`);
-  return undefined;
+  return { hostLink: undefined, mac };
 }
 
 function checkRoutes({ pod, previous, differ }: Pick<Checking, 'pod' | 'previous' | 'differ'>): void {
@@ -140,7 +153,7 @@ function checkRoutes({ pod, previous, differ }: Pick<Checking, 'pod' | 'previous
   }
 }
 
-/** Returns the bridge, if there is one. */
+/** Returns the link with the gateways' addresses, if there is one. */
 function checkHost(checking: Checking, hostLink: Link): Link | undefined {
   const { config, differ } = checking;
   if (!hostLink.up) differ(`link "${hostLink.name}" is down`);
@@ -168,14 +181,43 @@ function checkBridgePort({ config, host, ips, differ }: Checking, hostLink: Link
   if (port && port.isolated !== portIsolation)
     differ(`isolation of "${hostLink.name}" is ${port.isolated ? 'on' : 'off'}`);
   if (filtersVlans(config.bridge)) checkVlans({ config, host, differ }, hostLink);
-  const addresses = listAddresses(host, { index: bridge.index });
+  return checkGateway({ config, host, ips, differ }, bridge);
+}
+
+function checkGateway(
+  { config, host, ips, differ }: Pick<Checking, 'config' | 'host' | 'ips' | 'differ'>,
+  bridge: Link,
+): Link | undefined {
   const { bridgeAddresses } = addressingOf(config, { ips, routes: [], dns: {} });
+  const isApart = isGatewayApart(config, bridgeAddresses);
+  const name = gatewayLinkName(config.bridge);
+  const link = isApart ? getLink(host, { name }) : bridge;
+  const what = isApart ? `gateway "${name}"` : `bridge "${name}"`;
+  if (!link) {
+    differ(`there is no ${what}`);
+    return undefined;
+  }
+  if (isApart) checkVlanLink({ config, host, differ }, bridge, link);
+  const addresses = listAddresses(host, { index: link.index });
   for (const gateway of bridgeAddresses) {
     if (!addresses.some(({ address }) => ipEquals(address, gateway.address))) {
-      differ(`bridge "${name}" lacks the address ${formatCidr(gateway)}`);
+      differ(`${what} lacks the address ${formatCidr(gateway)}`);
     }
   }
-  return bridge;
+  return link;
+}
+
+function checkVlanLink(
+  { config, host, differ }: Pick<Checking, 'config' | 'host' | 'differ'>,
+  bridge: Link,
+  link: Link,
+) {
+  const { vlan } = config.bridge;
+  if (!link.up) differ(`gateway "${link.name}" is down`);
+  const isMember = listBridgeVlans(host).some(
+    ({ index, first, last }) => index === bridge.index && first <= vlan && vlan <= last,
+  );
+  if (link.kind === 'vlan' && !isMember) differ(`bridge "${bridge.name}" itself is no member of VLAN ${vlan}`);
 }
 
 function checkVlans({ config, host, differ }: Pick<Checking, 'config' | 'host' | 'differ'>, hostLink: Link): void {

@@ -1,5 +1,4 @@
 import { attach } from './attach.ts';
-import type { Attached } from './attaching.ts';
 import { parseNetworkConfig } from './config.ts';
 import { detach } from './detach.ts';
 import { type Environment, readAttachment, type Variable } from './environment.ts';
@@ -27,8 +26,6 @@ export interface CommandInput {
   readonly header: NetworkHeader;
   /** Told what people should know although the command succeeds or its error says something else. */
   readonly report: (message: string) => void;
-  /** Told by ADD what it put into nftables. */
-  readonly attached: ((attached: Attached) => void) | undefined;
 }
 
 /** Returns the object to print; undefined prints nothing. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { formatCidr, formatIp } from '../core/index.ts';
-import { delegateOf, parseNetworkConfig, reservationsFor } from './config.ts';
+import { delegateOf, parseNetworkConfig, storeLocation } from './config.ts';
 import { parseHeader } from './header.ts';
 import { formatMac } from './mac.ts';
 
@@ -80,7 +80,24 @@ describe('parseNetworkConfig', () => {
     expect(parse(given)).toMatchObject(expected);
   });
 
+  it('has a gateway for a VLAN, and isolates ports for the policy', () => {
+    expect(parse({ vlan: 100 })).toMatchObject({ isGateway: true, bridge: { vlan: 100, portIsolation: false } });
+    expect(parse({ ingressPolicy: 'isolated' }).bridge.portIsolation).toBe(true);
+    expect(parse({ ingressPolicy: 'isolated', firewall: false }).bridge.portIsolation).toBe(false);
+    expect(parse({ bridge: 'cni0-abcdefghij', vlan: 100, isGateway: false }).bridge.vlan).toBe(100);
+  });
+
   it.each<[object, number, string | RegExp]>([
+    [
+      { bridge: 'cni0-abcdefghij', vlan: 100 },
+      7,
+      'Cannot use bridge "cni0-abcdefghij": with "vlan" the gateway is "cni0-abcdefghij.100", which is no interface name',
+    ],
+    [
+      { mode: 'routed', ingressPolicy: 'same-bridge' },
+      2,
+      'Key "ingressPolicy" has the unsupported value "same-bridge" in mode "routed", where no pods share a bridge, use "isolated"',
+    ],
     [{ bridge: 'a/b' }, 7, 'Cannot use bridge "a/b": "/", ":" and spaces are not allowed'],
     [{ bridge: 5 }, 7, 'Cannot use bridge 5: it must be a string'],
     [{ mtu: 20 }, 7, 'Cannot use mtu 20: it must be a whole number from 68 to 65535, or 0'],
@@ -96,7 +113,6 @@ describe('parseNetworkConfig', () => {
     [{ ipam: { ranges: [] } }, 7, 'Cannot use ipam: key "type" is missing, give "host-local" or "nodeplane"'],
     [{ ipam: { type: 'a/b' } }, 7, 'Cannot use ipam.type "a/b": it must be the name of a plugin, not a path'],
     [{ mode: 'vpn' }, 7, 'Cannot use mode "vpn": it must be one of "bridge", "routed"'],
-    [{ macspoofchk: true }, 2, 'Key "macspoofchk" has the unsupported value true, remove it'],
     [
       { mode: 'routed', ipMasq: true, ipam: { type: 'dhcp' } },
       2,
@@ -150,10 +166,15 @@ describe('parseNetworkConfig', () => {
 });
 
 it('finds the reservations for a DEL whatever has become of the configuration', () => {
-  expect(reservationsFor(header({ ipam: { dataDir: '/tmp/x' } }))).toBe('/tmp/x');
+  const dataDir = (raw: object) => storeLocation(header(raw)).dataDir;
+  expect(dataDir({ ipam: { dataDir: '/tmp/x' }, dataDir: '/tmp/y' })).toBe('/tmp/x');
   for (const ipam of [undefined, null, 5, {}, { dataDir: 5 }, { dataDir: 'relative' }]) {
-    expect(reservationsFor(header({ ipam }))).toBe('/var/lib/cni/networks');
+    expect(dataDir({ ipam })).toBe('/var/lib/cni/networks');
   }
+  expect(() => parse({ dataDir: 'relative' })).toThrow(/^Cannot use dataDir "relative"/);
+  // Whoever reserves no address says where with a key of the network.
+  for (const ipam of [undefined, {}, { type: 'dhcp' }]) expect(dataDir({ ipam, dataDir: '/tmp/y' })).toBe('/tmp/y');
+  expect(dataDir({ ipam: { type: 'host-local' }, dataDir: '/tmp/y' })).toBe('/var/lib/cni/networks');
 });
 
 it('joins the VLANs of a trunk', () => {

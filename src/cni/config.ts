@@ -1,10 +1,10 @@
-import { type DnsSettings, type IpamConfig, parseDataDir, parseIpamConfig } from '../ipam/index.ts';
-import { type BridgeConfig, parseBridgeConfig } from './bridge-config.ts';
+import { type DnsSettings, type IpamConfig, parseDataDir, parseIpamConfig, type StoreLocation } from '../ipam/index.ts';
+import { type BridgeConfig, gatewayLinkName, parseBridgeConfig } from './bridge-config.ts';
 import { parseCniArgs } from './cni-args.ts';
-import type { NetworkName } from './environment.ts';
+import { isInterfaceName, type NetworkName } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
 import { type FeatureConfig, parseFeatures } from './feature-config.ts';
-import type { NetworkHeader } from './header.ts';
+import { type NetworkHeader, parseHeader } from './header.ts';
 import {
   invalidConfig,
   invalidKey,
@@ -62,6 +62,7 @@ export const NETWORK_KEYS = [
   'disableContainerInterface',
   'ipam',
   'dns',
+  'dataDir',
 ] as const;
 
 const NATIVE_IPAM_TYPES = ['host-local', 'nodeplane'];
@@ -88,15 +89,16 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   const runtimeConfig = runtimeConfigOf(raw);
   const wishes = parseWishes(raw, runtimeConfig, parseCniArgs(cniArgs));
   const ipam = parseIpam(raw, wishes);
+  parseDataDir(raw.dataDir, 'dataDir');
   refuseUntellable(cniVersion, ipam);
   const disableContainerInterface = optional(raw, 'disableContainerInterface', 'boolean') ?? false;
   if (disableContainerInterface && ipam.kind !== 'none') {
     throw invalidKey('disableContainerInterface', true, 'an interface that stays down can have no "ipam"');
   }
   const bridge = parseBridgeConfig(raw);
-  if (mode === 'bridge' && bridge.vlan > 0 && isGateway) {
-    const message = `Key "vlan" has the unsupported value ${bridge.vlan} for a bridge that is a gateway, add "isGateway": false`;
-    throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, message);
+  const gatewayName = gatewayLinkName(bridge);
+  if (mode === 'bridge' && isGateway && !isInterfaceName(gatewayName)) {
+    throw invalidKey('bridge', bridge.name, `with "vlan" the gateway is "${gatewayName}", which is no interface name`);
   }
   const features = parseFeatures(raw, runtimeConfig);
   if (mode === 'routed' && ipam.kind === 'delegate' && features.ipMasq) {
@@ -104,12 +106,19 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
     const message = `Key "ipMasq" has the unsupported value true in mode "routed" with the IPAM plugin "${ipam.type}", use host-local`;
     throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, message);
   }
+  const policy = features.firewall?.ingressPolicy;
+  if (mode === 'routed' && policy === 'same-bridge') {
+    const message =
+      'Key "ingressPolicy" has the unsupported value "same-bridge" in mode "routed", where no pods share a bridge, use "isolated"';
+    throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, message);
+  }
   const dns = parseDns(raw);
   return {
     cniVersion,
     name,
     mode,
-    bridge,
+    // What ports of one bridge send each other the node does not forward.
+    bridge: policy === 'isolated' ? { ...bridge, portIsolation: true } : bridge,
     mtu: parseMtu(optional(raw, 'mtu', 'number'), ipam),
     isGateway,
     isDefaultGateway: isDefaultGateway ?? isGateway,
@@ -123,15 +132,26 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
 }
 
 /**
- * The directory of reservations for a DEL, which must work with whatever the configuration has become meanwhile: absent or
- * unusable details give the default.
+ * Where the reservations and notes of a network are. A DEL must find them with whatever the configuration has become
+ * meanwhile: absent or unusable details give the default.
  */
-export function reservationsFor({ raw }: NetworkHeader): string {
+export function storeLocation({ name: network, raw }: NetworkHeader): StoreLocation {
+  const { type, dataDir = isNative(type) ? undefined : raw.dataDir }: Json = isObject(raw.ipam) ? raw.ipam : {};
   try {
-    return parseDataDir(isObject(raw.ipam) ? raw.ipam.dataDir : undefined);
+    return { dataDir: parseDataDir(dataDir), network };
   } catch {
-    return parseDataDir(undefined);
+    return { dataDir: parseDataDir(undefined), network };
   }
+}
+
+/**
+ * The directory that holds those of all networks whose configuration says the same about it.
+ *
+ * @param text a configuration as it would be on stdin
+ * @throws CniError 1, 6 or 7 when it is none
+ */
+export function dataDirectoryOf(text: string): string {
+  return storeLocation(parseHeader(text)).dataDir;
 }
 
 /**
@@ -140,8 +160,12 @@ export function reservationsFor({ raw }: NetworkHeader): string {
  */
 export function delegateOf({ raw }: NetworkHeader): string | undefined {
   const type = isObject(raw.ipam) ? raw.ipam.type : undefined;
-  if (typeof type !== 'string' || NATIVE_IPAM_TYPES.includes(type) || !PLUGIN_TYPE.test(type)) return undefined;
+  if (typeof type !== 'string' || isNative(type) || !PLUGIN_TYPE.test(type)) return undefined;
   return type;
+}
+
+function isNative(ipamType: unknown): boolean {
+  return NATIVE_IPAM_TYPES.some((type) => type === ipamType);
 }
 
 function parseIpam(raw: Json, wishes: ReturnType<typeof parseWishes>): AddressManagement {
@@ -155,7 +179,7 @@ function parseIpam(raw: Json, wishes: ReturnType<typeof parseWishes>): AddressMa
     throw invalidConfig(`Cannot use ipam: key "type" is missing, give "${NATIVE_IPAM_TYPES.join('" or "')}"`);
   }
   if (!PLUGIN_TYPE.test(type)) throw invalidKey('ipam.type', type, 'it must be the name of a plugin, not a path');
-  if (!NATIVE_IPAM_TYPES.includes(type)) return { kind: 'delegate', type };
+  if (!isNative(type)) return { kind: 'delegate', type };
   return { kind: 'native', config: parseIpamConfig(ipam, { ranges: wishes.ipRanges, ips: wishes.ips }) };
 }
 

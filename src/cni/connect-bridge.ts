@@ -6,43 +6,60 @@ import { type Addressing, configuredGateways } from './addressing.ts';
 import type { Connection } from './attach.ts';
 import type { Attaching } from './attaching.ts';
 import { ensureBridge, readBridge } from './bridge.ts';
-import { filtersVlans } from './bridge-config.ts';
+import { filtersVlans, gatewayLinkName } from './bridge-config.ts';
 import { planBridge } from './bridge-plan.ts';
 import type { NetworkConfig } from './config.ts';
-import { configurePort, createVeth, deleteHostLink, readHostLink } from './host-link.ts';
+import { createVeth, deleteHostLink } from './host-link.ts';
 import { macOfAddress, macOfText } from './mac.ts';
 import { withNodeLock } from './node-lock.ts';
+import { ensureVlanGateway, isGatewayApart, planVlanGateway } from './vlan-gateway.ts';
 
-/** Returns the addresses of the bridge, none of which may be handed out. Throws CniError 106. */
+/** Gateways are not the bridge's own then. */
+const NO_GATEWAYS = { gateways: [], configured: [] };
+
+/** Returns the addresses of the node on the network, none of which may be handed out. Throws CniError 106. */
 export function checkBridge(host: Netlink, config: NetworkConfig): IpAddress[] {
   const state = readBridge(host, config.bridge.name);
-  planBridge(state, { ...wishOf(config), configured: configuredGateways(config), gateways: [] });
-  return state.addresses.map(({ address }) => address);
+  const gateways = { configured: configuredGateways(config), gateways: [] };
+  if (config.bridge.vlan === 0) {
+    planBridge(state, { ...wishOf(config), ...gateways });
+    return state.addresses.map(({ address }) => address);
+  }
+  planBridge(state, { ...wishOf(config), ...NO_GATEWAYS });
+  const ofGateway = readBridge(host, gatewayLinkName(config.bridge));
+  planVlanGateway(ofGateway, state.link, { ...config.bridge, ...gateways });
+  return [...state.addresses, ...ofGateway.addresses].map(({ address }) => address);
 }
 
 /** Makes the veth pair, and the bridge before it if this is the first pod; the pod's end is left down. */
 export function connectToBridge(attaching: Attaching, addressing: Addressing, podMac: Uint8Array): Connection {
   const { config, key, pod, host, undo } = attaching;
   const { bridgeAddresses } = addressing;
-  const settings = {
-    ...wishOf(config),
+  const gateways = {
     gateways: bridgeAddresses,
     configured: [...configuredGateways(config), ...bridgeAddresses],
+  };
+  const isApart = isGatewayApart(config, bridgeAddresses);
+  const settings = {
+    ...wishOf(config),
+    ...(isApart ? NO_GATEWAYS : gateways),
     mac: bridgeMac(config, addressing),
     mtu: config.mtu,
   };
-  const bridge = withNodeLock(() => {
+  const connection = withNodeLock(() => {
     const link = ensureBridge(host, settings, undo);
+    const gateway = isApart ? ensureVlanGateway(host, link, { ...config.bridge, ...gateways }, undo) : link;
     failpoint('bridge');
     undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
-    createVeth(host, key, pod, { master: link.index, mtu: config.mtu, podMac });
+    const { hostLink, bridge = link } = createVeth(host, key, pod, {
+      ...{ mtu: config.mtu, podMac, bridge: { index: link.index, config: config.bridge } },
+      deletions: forgottenNeighbours(gateway.index, addressing),
+    });
     failpoint('veth');
-    return link;
+    return { hostLink, bridge, gateway: isApart ? gateway : bridge };
   });
-  const hostLink = readHostLink(host, key);
-  configurePort(host, hostLink, config.bridge, forgottenNeighbours(bridge.index, addressing));
   failpoint('host-link');
-  return { hostLink, bridge };
+  return connection;
 }
 
 function wishOf({ bridge }: NetworkConfig) {

@@ -4,7 +4,7 @@ import { failpoint } from '../sys/index.ts';
 import { type Addressing, ROUTED_GATEWAY } from './addressing.ts';
 import type { Connection } from './attach.ts';
 import type { Attaching } from './attaching.ts';
-import { createVeth, deleteHostLink, readHostLink } from './host-link.ts';
+import { createVeth, deleteHostLink } from './host-link.ts';
 import { withNodeLock } from './node-lock.ts';
 import { writeSysctlIfPresent } from './sysctls.ts';
 
@@ -18,9 +18,8 @@ import { writeSysctlIfPresent } from './sysctls.ts';
 export function connectRouted(attaching: Attaching, { ips, families }: Addressing, podMac: Uint8Array): Connection {
   const { config, key, pod, host, undo } = attaching;
   undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
-  withNodeLock(() => createVeth(host, key, pod, { mtu: config.mtu, podMac }));
+  const { hostLink } = withNodeLock(() => createVeth(host, key, pod, { mtu: config.mtu, podMac }));
   failpoint('veth');
-  const hostLink = readHostLink(host, key);
   const { index, name } = hostLink;
   if (families.has('IPv4')) {
     writeSysctlIfPresent(`net/ipv4/conf/${name}/proxy_arp`, 1);
@@ -45,5 +44,5 @@ export function connectRouted(attaching: Attaching, { ips, families }: Addressin
     ]),
   );
   failpoint('host-link');
-  return { hostLink, bridge: undefined };
+  return { hostLink, bridge: undefined, gateway: undefined };
 }

@@ -1,16 +1,15 @@
-import { errorText } from '../core/index.ts';
 import { addressesHeld, journalEntry, release, type StoreLocation } from '../ipam/index.ts';
 import { getLink, type Netlink } from '../netlink/index.ts';
 import { failpoint } from '../sys/index.ts';
 import { type AttachmentKey, attachmentKey } from './attachment-key.ts';
-import { delegateOf, reservationsFor } from './config.ts';
+import { delegateOf, storeLocation } from './config.ts';
 import { withHost } from './conversations.ts';
 import type { AttachmentEnvironment, Environment, InterfaceName } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
-import { FEATURES } from './features/index.ts';
 import type { NetworkHeader } from './header.ts';
 import { deleteHostLink, deleteIfPresent } from './host-link.ts';
 import { openPodNamespace, type PodNamespace } from './pod-namespace.ts';
+import { loadForTearDown, tearDown } from './tear-down.ts';
 
 /**
  * DEL: removes the interface, then what the features made for it, then gives its addresses back; in this order, so that an
@@ -29,7 +28,7 @@ export async function detach(
   report: (message: string) => void,
 ): Promise<void> {
   const key = attachmentKey(header.name, environment);
-  const location = { dataDir: reservationsFor(header), network: header.name };
+  const location = storeLocation(header);
   const pod = openIfThere(environment);
   try {
     await withHost(async (host) => {
@@ -46,28 +45,16 @@ export async function detach(
   release(location, key.owner, key.hostName);
 }
 
-/** Those that the attachment's journal entry names, in reverse order; all of them when it has none. */
+/** Those that the attachment's journal entry names; all of them when it has none. */
 async function tearDownFeatures(
   key: AttachmentKey,
   location: StoreLocation,
   host: Netlink,
   report: (message: string) => void,
 ): Promise<void> {
-  const noted = journalEntry(location, key.hostName)?.features;
-  const wanted = FEATURES.filter(({ name }) => !noted || noted.includes(name));
-  if (wanted.length === 0) return;
-  const addresses = addressesHeld(location, key.owner, key.hostName);
-  const failures: unknown[] = [];
-  for (const entry of wanted.toReversed()) {
-    try {
-      (await entry.load()).tearDown({ key, host, addresses, report });
-    } catch (error) {
-      // The others are taken down all the same; the runtime is told, and comes back.
-      failures.push(error);
-    }
-  }
-  for (const other of failures.slice(1)) report(errorText(other));
-  if (failures.length > 0) throw failures[0];
+  const features = await loadForTearDown(journalEntry(location, key.hostName)?.features);
+  if (features.length === 0) return;
+  tearDown(features, { key, host, addresses: addressesHeld(location, key.owner, key.hostName), report });
 }
 
 function openIfThere(environment: AttachmentEnvironment): PodNamespace | undefined {

@@ -24,7 +24,7 @@ describe('portMappings', () => {
       { hostPort: 53, containerPort: 5353, protocol: 'udp', hostIp: undefined },
       { hostPort: 9, containerPort: 9, protocol: 'tcp', hostIp: '::' },
     ]);
-    expect(settings).toEqual({ snat: true, masqAll: false, markMasqBit: 13, conditionsV4: [], conditionsV6: [] });
+    expect(settings).toEqual({ snat: true, masqAll: false, markMasqBit: 13 });
   });
 
   it('without host port ask for nothing', () => {
@@ -51,7 +51,6 @@ describe('portMappings', () => {
 
   it.each<[object, string]>([
     [{ markMasqBit: 32 }, 'markMasqBit 32'],
-    [{ conditionsV4: ['-s', '10.0.0.0/8'] }, 'conditionsV4 ["-s","10.0.0.0/8"]: matches must be given'],
     [{ conditionsV6: 'x' }, 'conditionsV6 "x"'],
     [{ snat: 1 }, 'snat 1'],
     [{ ipMasqBackend: 'ebtables' }, 'ipMasqBackend "ebtables"'],
@@ -61,6 +60,24 @@ describe('portMappings', () => {
       expect.objectContaining({ cniCode: 7, message: expect.stringContaining(`Cannot use ${text}`) }),
     );
   });
+
+  it.each([{ conditionsV4: ['-s', '10.0.0.0/8'] }, { conditionsV6: ['ip6', 'saddr', 'fd00::/8'] }])(
+    'with %j are refused, and nothing else is',
+    (conditions) => {
+      expect(parse(conditions).portMappings).toBeUndefined();
+      const [[key, words]] = Object.entries(conditions) as [[string, string[]]];
+      expect(() =>
+        parse({ ...conditions, runtimeConfig: { portMappings: [{ hostPort: 1, containerPort: 1 }] } }),
+      ).toThrow(
+        expect.objectContaining({
+          cniCode: 2,
+          message: expect.stringContaining(
+            `Key "${key}" has the unsupported value ${JSON.stringify(words)}: it is text`,
+          ),
+        }),
+      );
+    },
+  );
 });
 
 describe('bandwidth', () => {

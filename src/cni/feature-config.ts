@@ -1,4 +1,5 @@
 import { type IpAddress, tryParseIp } from '../core/index.ts';
+import { CNI_ERROR, CniError } from './errors.ts';
 import {
   invalidKey,
   isObject,
@@ -31,9 +32,6 @@ export interface PortMappingSettings {
   readonly masqAll: boolean;
   /** The bit of the packet mark that asks for masquerade, 0 to 31. */
   readonly markMasqBit: number;
-  /** Extra matches for the rules that lead to the mappings, in words of nftables, per family. */
-  readonly conditionsV4: readonly string[];
-  readonly conditionsV6: readonly string[];
 }
 
 /** The shape of one direction's traffic. */
@@ -52,7 +50,7 @@ export interface BandwidthSettings {
 
 /** Admission of the pod's traffic through firewalls of this node that forward nothing by themselves. */
 export interface FirewallSettings {
-  /** Who may open connections to the pod: anyone, pods of the same bridge, nobody on this node's bridges. */
+  /** Which of the node's other pods with a policy of their own may send to the pod: all, those of its bridge, none. */
   readonly ingressPolicy: 'open' | 'same-bridge' | 'isolated';
 }
 
@@ -110,18 +108,20 @@ function parsePortMappings(raw: Json, runtimeConfig: Json): PortMappingSettings 
     snat: optional(raw, 'snat', 'boolean') ?? true,
     masqAll: optional(raw, 'masqAll', 'boolean') ?? false,
     markMasqBit: optionalInteger(raw, 'markMasqBit', { min: 0, max: 31 }) ?? DEFAULT_MARK_BIT,
-    conditionsV4: parseConditions(raw, 'conditionsV4'),
-    conditionsV6: parseConditions(raw, 'conditionsV6'),
   };
+  const conditions = (['conditionsV4', 'conditionsV6'] as const).map((key) => [key, textsAt(raw, key)] as const);
   const mappings = listAt(runtimeConfig, 'portMappings', 'runtimeConfig.').flatMap(parsePortMapping);
-  return mappings.length > 0 ? { mappings, ...settings } : undefined;
+  if (mappings.length === 0) return undefined;
+  for (const [key, words] of conditions) if (words.length > 0) throw unreadableConditions(key, words);
+  return { mappings, ...settings };
 }
 
-function parseConditions(raw: Json, key: string): readonly string[] {
-  const words = textsAt(raw, key);
-  // The reference plugin tells the two languages apart by the first word.
-  if (/^[-!]/.test(words[0] ?? '')) throw invalidKey(key, words, 'matches must be given in the language of nftables');
-  return words;
+/** Further matches, in the reference plugin's words: it passes them on to one of two programs. */
+function unreadableConditions(key: string, words: readonly string[]): CniError {
+  return new CniError(
+    CNI_ERROR.UNSUPPORTED_FIELD,
+    `Key "${key}" has the unsupported value ${JSON.stringify(words)}: it is text that only iptables or nft can read, and neither is run; remove it, or leave "portMappings" to the reference portmap plugin`,
+  );
 }
 
 /** A mapping without host port asks for nothing: runtimes list container ports that way. */

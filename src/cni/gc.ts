@@ -1,14 +1,7 @@
-import {
-  type Collected,
-  collectGone,
-  collectInvalid,
-  isUnderWay,
-  journalEntry,
-  type StoreLocation,
-} from '../ipam/index.ts';
+import { collectInvalid, formatCollected, isUnderWay, journalEntry, type StoreLocation } from '../ipam/index.ts';
 import { listLinks, Netlink } from '../netlink/index.ts';
 import { type AttachmentKey, attachmentKey } from './attachment-key.ts';
-import { delegateOf, reservationsFor } from './config.ts';
+import { delegateOf, storeLocation } from './config.ts';
 import {
   type ContainerId,
   type Environment,
@@ -39,7 +32,7 @@ export async function collectGarbage(
   report: (message: string) => void,
 ): Promise<void> {
   const valid = parseValid(header);
-  const location = { dataDir: reservationsFor(header), network: header.name };
+  const location = storeLocation(header);
   const host = Netlink.openRoute();
   try {
     deleteInvalidLinks(host, header, valid, location, report);
@@ -54,19 +47,7 @@ export async function collectGarbage(
   const containers = new Set<string>(valid.map(({ owner }) => owner.containerId));
   const isValid = (containerId: string, ifname: string | undefined) =>
     ifname === undefined ? containers.has(containerId) : owners.has(`${containerId} ${ifname}`);
-  reportCollected(collectInvalid(location, isValid), report);
-}
-
-/**
- * Gives back the addresses of pods that are gone without a DEL: their link vanished with their namespace.
- *
- * @returns how many
- */
-export function collectVanished(location: StoreLocation, host: Netlink, report: (message: string) => void): number {
-  const links = new Set(listLinks(host).map(({ name }) => name));
-  const collected = collectGone(location, ({ name }) => !links.has(name));
-  reportCollected(collected, report);
-  return collected.length;
+  for (const collected of collectInvalid(location, isValid)) report(`Gave back ${formatCollected(collected)}`);
 }
 
 function parseValid({ name, raw }: NetworkHeader): AttachmentKey[] {
@@ -124,8 +105,4 @@ async function collectByDelegate(
 /** Whether a plugin answered that it does not know a verb, or the version that has it. */
 export function isTooOld({ cniCode }: CniError): boolean {
   return cniCode === CNI_ERROR.INVALID_ENVIRONMENT || cniCode === CNI_ERROR.INCOMPATIBLE_VERSION;
-}
-
-function reportCollected(collected: readonly Collected[], report: (message: string) => void): void {
-  for (const what of collected) report(`Gave back ${what}`);
 }

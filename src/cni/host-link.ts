@@ -1,10 +1,12 @@
 import { isExists, isNotFound, NodeplaneError } from '../core/index.ts';
 import {
+  answeredLink,
   deleteBridgeVlan,
   deleteLink,
   getLink,
   IF_OPER_UP,
   type Link,
+  linkQuery,
   Netlink,
   type NetlinkRequest,
   newBridgeVlan,
@@ -26,10 +28,20 @@ const EAGER_LOOKS = 20;
 
 /** The veth pair to make. */
 export interface VethSettings {
-  /** Index of the bridge; undefined for none. */
-  readonly master?: number;
   readonly mtu: number | undefined;
   readonly podMac: Uint8Array;
+  /** What the host's end becomes a port of; undefined for nothing. */
+  readonly bridge?: { readonly index: number; readonly config: BridgeConfig } | undefined;
+  /** Of what may be there. */
+  readonly deletions?: readonly NetlinkRequest[];
+}
+
+/** What was made, as the kernel described it right afterwards. */
+export interface Veth {
+  /** Its peer index is the pod's end. */
+  readonly hostLink: Link;
+  /** Its MTU may have followed that of the new port. */
+  readonly bridge: Link | undefined;
 }
 
 /**
@@ -54,66 +66,58 @@ export function checkNotAttached(netlink: Netlink, { hostName, alias }: Attachme
 }
 
 /**
- * Makes the veth pair in one message: the pod's end is born in the pod's namespace, the host's as a port of the bridge. The
- * alias comes in the same datagram, so that no crash leaves a link that says nothing of whose it is.
+ * Makes the veth pair: the pod's end is born in the pod's namespace, the host's as a port of the bridge. What the kernel
+ * does not take in the message that makes a link comes behind it in the same datagram, so that no crash leaves a link that
+ * says nothing of whose it is.
+ *
+ * Two things make the kernel wait, with the lock that all changes of links need, until no processor uses what it takes
+ * away; both are avoided. It makes queues for every processor and then takes all but one away, unless it is told their
+ * number. And it takes a link that is asked for out of service while it is on and has no carrier: so the host's end is asked
+ * for first and switched on then.
+ *
+ * @throws CniError 104 when a link of one of the names is there, 105 when the new one vanished; KernelError
  */
-export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespace, settings: VethSettings): void {
-  const { master, mtu, podMac } = settings;
+export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespace, settings: VethSettings): Veth {
+  const { bridge, mtu, podMac, deletions = [] } = settings;
   const { ifname } = key.owner;
-  try {
-    netlink.execute(
-      newVeth({
-        name: key.hostName,
-        mac: macOfText(key.alias),
-        mtu,
-        master,
-        up: true,
-        peer: { name: ifname, mac: podMac, mtu, netnsFd: pod.fd },
-      }),
-      setLink({ name: key.hostName }, { alias: key.alias }),
-    );
-  } catch (cause) {
-    if (!isExists(cause)) throw cause;
+  const name = key.hostName;
+  const changes = [
+    newVeth({
+      ...{ name, mac: macOfText(key.alias), mtu, master: bridge?.index, queues: 1 },
+      peer: { name: ifname, mac: podMac, mtu, netnsFd: pod.fd },
+    }),
+    ...(bridge ? portFlags(name, bridge.config) : []),
+    setLink({ name }, { alias: key.alias }),
+  ];
+  const questions = [{ name }, ...(bridge ? [{ index: bridge.index }] : [])].map(linkQuery);
+  const { refusals, answers } = netlink.exchange([...changes, ...deletions], questions);
+  const refusal = refusals.find((error, i) => error && (i < changes.length || !isNotFound(error)));
+  if (refusal && isExists(refusal)) {
     throw new CniError(CNI_ERROR.INTERFACE_EXISTS, `Interface "${ifname}" was made by somebody else meanwhile`, {
-      cause,
+      cause: refusal,
     });
   }
-  writeSysctlIfPresent(`net/ipv6/conf/${key.hostName}/accept_ra`, 0);
+  if (refusal) throw refusal;
+  const [hostLink, bridgeNow] = answers.map(answeredLink);
+  if (!hostLink) throw new CniError(CNI_ERROR.KERNEL_REFUSED, `Link "${name}" vanished while it was set up; try again`);
+  writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_ra`, 0);
+  if (bridge) setPortVlans(netlink, hostLink, bridge.config);
+  netlink.execute(setLink(hostLink.index, { up: true }));
+  return { hostLink, bridge: bridgeNow };
 }
 
-/** The host's end; its peer index is the pod's end. Throws CniError 105 when it is gone. */
-export function readHostLink(netlink: Netlink, { hostName }: AttachmentKey): Link {
-  const link = getLink(netlink, { name: hostName });
-  if (!link) throw new CniError(CNI_ERROR.KERNEL_REFUSED, `Link "${hostName}" vanished while it was set up; try again`);
-  return link;
+function portFlags(name: string, { hairpinMode, portIsolation }: BridgeConfig): NetlinkRequest[] {
+  if (!hairpinMode && !portIsolation) return [];
+  return [setBridgePort({ name }, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined })];
 }
 
-/**
- * Sets what the kernel does not take when a port is made: flags and VLANs.
- *
- * @param deletions of what may be there; they go into the same datagram
- */
-export function configurePort(
-  netlink: Netlink,
-  { index }: Link,
-  bridge: BridgeConfig,
-  deletions: readonly NetlinkRequest[],
-): void {
-  const { hairpinMode, portIsolation, vlan, vlanTrunk, preserveDefaultVlan } = bridge;
-  const flags =
-    hairpinMode || portIsolation
-      ? [setBridgePort(index, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined })]
-      : [];
-  // The one that the kernel puts every new port into, unless the bridge was told otherwise.
-  const defaultVlan =
-    filtersVlans(bridge) && !preserveDefaultVlan
-      ? [deleteBridgeVlan({ index, first: DEFAULT_VLAN, last: DEFAULT_VLAN })]
-      : [];
-  const refused = netlink
-    .attempt([...flags, ...defaultVlan, ...deletions])
-    .find((error, i) => error && (i < flags.length || !isNotFound(error)));
-  if (refused) throw refused;
+function setPortVlans(netlink: Netlink, { index }: Link, bridge: BridgeConfig): void {
   if (!filtersVlans(bridge)) return;
+  const { vlan, vlanTrunk, preserveDefaultVlan } = bridge;
+  // The one that the kernel puts every new port into, unless the bridge was told otherwise.
+  const byDefault = preserveDefaultVlan ? [] : [deleteBridgeVlan({ index, first: DEFAULT_VLAN, last: DEFAULT_VLAN })];
+  const refusal = netlink.attempt(byDefault).find((error) => error && !isNotFound(error));
+  if (refusal) throw refusal;
   netlink.execute(
     ...(vlan > 0 ? [newBridgeVlan({ index, first: vlan, last: vlan, pvid: true, untagged: true })] : []),
     ...vlanTrunk.map((span) => newBridgeVlan({ index, ...span, pvid: false, untagged: false })),
@@ -139,10 +143,16 @@ export function waitForCarrier(netlink: Netlink, { index, name }: Link): void {
   }
 }
 
-/** Deletes the veth pair by its host's end, if it is this attachment's. True if there was one. */
-export async function deleteHostLink(netlink: Netlink, { hostName, alias }: AttachmentKey): Promise<boolean> {
+/** The host's end of an attachment's veth pair, if it is there and this attachment's. */
+export function findHostLink(netlink: Netlink, { hostName, alias }: AttachmentKey): Link | undefined {
   const link = getLink(netlink, { name: hostName });
-  if (!link || !isOf(link, alias)) return false;
+  return link && isOf(link, alias) ? link : undefined;
+}
+
+/** Deletes the veth pair by its host's end, if it is this attachment's. True if there was one. */
+export async function deleteHostLink(netlink: Netlink, key: AttachmentKey): Promise<boolean> {
+  const link = findHostLink(netlink, key);
+  if (!link) return false;
   await deletePromptly(netlink, link.index);
   return true;
 }

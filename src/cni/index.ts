@@ -1,5 +1,7 @@
-export type { Attached } from './attaching.ts';
 export { type AttachmentKey, attachmentKey } from './attachment-key.ts';
+export { wantedBy } from './attachment-note.ts';
+export { collectVanished, linkFinder } from './collect-vanished.ts';
+export { dataDirectoryOf } from './config.ts';
 export { keepConversations } from './conversations.ts';
 export type { ContainerId, Environment, InterfaceName, NetworkName } from './environment.ts';
 export { CNI_ERROR, type CniErrorCode } from './errors.ts';

@@ -1,5 +1,17 @@
-import { formatIp, type IpAddress } from '../core/index.ts';
+import { type Cidr, formatIp, type IpAddress } from '../core/index.ts';
+import type { AttachmentKey } from './attachment-key.ts';
 import { fingerprint } from './fingerprint.ts';
+
+/** The MAC of a pod's interface: the one asked for, else one that follows from its first address, IPv4 before IPv6. */
+export function podMac(
+  wished: Uint8Array | undefined,
+  { alias }: Pick<AttachmentKey, 'alias'>,
+  ips: readonly { readonly address: Cidr }[],
+): Uint8Array {
+  if (wished) return wished;
+  const main = ips.find(({ address }) => address.address.family === 'IPv4') ?? ips[0];
+  return main ? macOfAddress(main.address.address) : macOfText(`${alias}/pod`);
+}
 
 /**
  * The MAC of the interface that carries an address. It follows from the address, so that a neighbour entry which outlives

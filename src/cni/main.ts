@@ -11,6 +11,7 @@ export interface PluginProcess {
   readonly program: string;
   /** Reads all of standard input; called at most once, and not at all by VERSION. */
   stdin(): string;
+  /** Throws when nobody reads. */
   stdout(text: string): void;
   stderr(text: string): void;
   /** The program's own version. */
@@ -29,13 +30,21 @@ export async function main(plugin: PluginProcess): Promise<number> {
     return 0;
   }
   const asLoopback = /(^|\/)loopback$/.test(plugin.program);
-  const { exitCode, stdout, stderr } = await runCni({
-    environment: plugin.env,
-    stdin: () => plugin.stdin(),
-    asLoopback,
-  });
+  let config = '';
+  const stdin = () => {
+    config = plugin.stdin();
+    return config;
+  };
+  const { exitCode, stdout, stderr } = await runCni({ environment: plugin.env, stdin, asLoopback });
+  try {
+    if (stdout) plugin.stdout(stdout);
+  } catch {
+    // Nobody reads: the runtime was killed. It takes an ADD for failed, and may never ask for a DEL.
+    const environment = { ...plugin.env, CNI_COMMAND: 'DEL' };
+    if (plugin.env.CNI_COMMAND === 'ADD' && exitCode === 0) await runCni({ environment, stdin: config, asLoopback });
+    return 1;
+  }
   if (stderr) plugin.stderr(stderr);
-  if (stdout) plugin.stdout(stdout);
   return exitCode;
 }
 

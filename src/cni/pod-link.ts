@@ -1,11 +1,11 @@
-import { formatIp, ipEquals, isExists } from '../core/index.ts';
+import { formatIp, isExists, isNotFound, parseIp } from '../core/index.ts';
 import {
   deleteAddress,
+  getLinks,
   IFA_F_DADFAILED,
   IFA_F_TENTATIVE,
   type Link,
   listAddresses,
-  listLinks,
   newAddress,
   newNeighbour,
   newRoute,
@@ -19,6 +19,7 @@ import type { PodNamespace } from './pod-namespace.ts';
 import type { ResultRoute } from './result.ts';
 import { writeSysctlIfPresent } from './sysctls.ts';
 
+const LOOPBACK_ADDRESS = parseIp('127.0.0.1');
 const LONGEST_DAD_MS = 5000;
 const DAD_POLL_MS = 50;
 
@@ -29,14 +30,14 @@ const DAD_POLL_MS = 50;
  * @throws CniError 104
  */
 export function checkInterfaceAbsent(pod: PodNamespace, ifname: InterfaceName): Link | undefined {
-  const links = listLinks(pod.netlink);
-  if (links.some(({ name }) => name === ifname)) {
+  const [taken, loopback] = getLinks(pod.netlink, [{ name: ifname }, { name: 'lo' }]);
+  if (taken) {
     throw new CniError(
       CNI_ERROR.INTERFACE_EXISTS,
       `Interface "${ifname}" already exists in the network namespace "${pod.path}"; send DEL before another ADD`,
     );
   }
-  return links.find(({ name }) => name === 'lo');
+  return loopback;
 }
 
 /**
@@ -72,8 +73,8 @@ export function configurePodLink(
   const noDad = config.enabledad ? false : undefined;
   const requests = ips.map(({ address }) => newAddress({ index, ...address, noDad }));
   if (loopback && !loopback.up) {
+    undo.add('set lo up', () => setDownAgain(pod, loopback.index));
     requests.push(setLink(loopback.index, { up: true }));
-    undo.add('set lo up', setDownAgain(pod, loopback.index));
   }
   if (!config.disableContainerInterface) requests.push(setLink(index, { up: true }));
   if (config.mode === 'routed') {
@@ -81,17 +82,15 @@ export function configurePodLink(
       requests.push(newNeighbour({ index, ip: ROUTED_GATEWAY[family], lladdr: hostLink.address }));
     }
   }
-  pod.netlink.execute(...requests);
+  const routeRequests = routes.map(({ destination, gateway, ...rest }) =>
+    newRoute({ destination, gateway, outInterface: index, ...rest }),
+  );
+  const refusals = pod.netlink.attempt([...requests, ...routeRequests]);
+  const isThere = (i: number) => i >= requests.length && isExists(refusals[i]);
+  const refusal = refusals.find((error, i) => error && !isThere(i));
+  if (refusal) throw refusal;
   if (config.enabledad && hasIpv6) waitForDad(pod, index, ifname);
-  return routes.filter(({ destination, gateway, ...rest }) => {
-    try {
-      pod.netlink.execute(newRoute({ destination, gateway, outInterface: index, ...rest }));
-      return true;
-    } catch (error) {
-      if (!isExists(error)) throw error;
-      return false;
-    }
-  });
+  return routes.filter((_, i) => !isThere(requests.length + i));
 }
 
 /**
@@ -117,17 +116,9 @@ function waitForDad(pod: PodNamespace, index: number, ifname: InterfaceName): vo
   }
 }
 
-/** The kernel gives a loopback that comes up 127.0.0.1/8, and leaves it there when it goes down. */
-function setDownAgain({ netlink }: PodNamespace, index: number): () => void {
-  const addressesBefore = listAddresses(netlink, { index });
-  return () => {
-    const added = listAddresses(netlink, { index }).filter(
-      ({ address }) => !addressesBefore.some((before) => ipEquals(before.address, address)),
-    );
-    netlink.execute(setLink(index, { up: false }));
-    // The IPv6 one, ::1, went by itself.
-    for (const { address, prefixLength } of added.filter(({ address }) => address.family === 'IPv4')) {
-      netlink.execute(deleteAddress({ index, address, prefixLength }));
-    }
-  };
+/** The kernel gives a loopback that comes up 127.0.0.1/8 and ::1/128; the former stays when it goes down. */
+function setDownAgain({ netlink }: PodNamespace, index: number): void {
+  netlink.execute(setLink(index, { up: false }));
+  const [refusal] = netlink.attempt([deleteAddress({ index, address: LOOPBACK_ADDRESS, prefixLength: 8 })]);
+  if (refusal && !isNotFound(refusal)) throw refusal;
 }

@@ -4,6 +4,9 @@ import { inNetns, isOwnNetns, type NetnsHandle, openNetns } from '../sys/index.t
 import type { AttachmentEnvironment } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
 
+/** Enough for what is read of a pod as a rule; room for more is made when more comes. */
+const FEW_BYTES = 4096;
+
 /** The pod's network namespace, held open. */
 export interface PodNamespace {
   readonly path: string;
@@ -57,7 +60,7 @@ function openOrExplain(netns: string): NetnsHandle {
 
 function enterOrExplain(handle: NetnsHandle): Netlink {
   try {
-    return inNetns(handle, () => Netlink.openRoute());
+    return inNetns(handle, () => Netlink.openRoute({ readBytes: FEW_BYTES }));
   } catch (cause) {
     if (cause instanceof NodeplaneError && cause.code === 'ERR_NETNS') throw unusable(handle.path, cause);
     throw cause;

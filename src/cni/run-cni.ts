@@ -1,5 +1,4 @@
 import { errorText } from '../core/index.ts';
-import type { Attached } from './attaching.ts';
 import { COMMANDS } from './commands.ts';
 import { type Environment, requireVariables } from './environment.ts';
 import { CNI_ERROR, CniError, errorJson, toCniError } from './errors.ts';
@@ -19,8 +18,6 @@ export interface CniRequest {
   readonly netns?: number | undefined;
   /** Serve the pod's loopback whatever type the configuration names. @default false */
   readonly asLoopback?: boolean | undefined;
-  /** Told by ADD what it put into nftables for the pod, before the ADD is complete. */
-  readonly attached?: ((attached: Attached) => void) | undefined;
 }
 
 /** The answer. */
@@ -37,7 +34,7 @@ export interface CniReply {
  * Serves one request of the protocol in this process, in the network namespace of the calling thread. Never throws: what
  * goes wrong is an error object of the specification.
  */
-export async function runCni({ environment, stdin, netns, asLoopback, attached }: CniRequest): Promise<CniReply> {
+export async function runCni({ environment, stdin, netns, asLoopback }: CniRequest): Promise<CniReply> {
   const command = environment.CNI_COMMAND ?? '';
   if (command === 'VERSION') {
     const versions = { cniVersion: NEWEST_VERSION, supportedVersions: SUPPORTED_VERSIONS };
@@ -60,7 +57,7 @@ export async function runCni({ environment, stdin, netns, asLoopback, attached }
       });
     }
     const serve = asLoopback || header.type === 'loopback' ? runLoopback : run;
-    const result = await serve({ env: environment, netns, header, report, attached });
+    const result = await serve({ env: environment, netns, header, report });
     return { exitCode: 0, stdout: result ? toJson(result) : '', stderr };
   } catch (error) {
     return { exitCode: 1, stdout: errorJson(toCniError(error), cniVersion), stderr };

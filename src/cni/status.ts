@@ -1,6 +1,7 @@
 import { errorText } from '../core/index.ts';
 import { checkAvailable } from '../ipam/index.ts';
 import { listLinks, Netlink } from '../netlink/index.ts';
+import { linkFinder } from './collect-vanished.ts';
 import { type NetworkConfig, parseNetworkConfig } from './config.ts';
 import { checkBridge } from './connect-bridge.ts';
 import type { Environment } from './environment.ts';
@@ -51,9 +52,8 @@ function checkNode(config: NetworkConfig): void {
     }
     const excluded = mode === 'bridge' ? checkBridge(host, config) : [];
     if (ipam.kind !== 'native') return;
-    const names = new Set(links.map((link) => link.name));
     const { dataDir, rangeSets, exclude } = ipam.config;
-    checkAvailable({ dataDir, network: name }, { rangeSets, exclude, excluded }, (entry) => !names.has(entry.name));
+    checkAvailable({ dataDir, network: name }, { rangeSets, exclude, excluded }, linkFinder(host));
   } finally {
     host.close();
   }

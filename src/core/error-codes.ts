@@ -21,7 +21,7 @@ export const ERROR_CODES = {
   ERR_IPAM_CONFIG:
     'The address ranges of the network configuration are not usable. The message names the range and the reason.',
   ERR_IPAM_EXHAUSTED:
-    'Every address of a range is in use. Enlarge the range, or look for leaked reservations in its directory.',
+    'Every address of a range is in use, after those of pods that are gone were given back. Enlarge the range, or remove reservations of other programs from its directory, which the message counts.',
   ERR_IPAM_DUPLICATE: 'This container interface already holds an address of the network. Send DEL first.',
   ERR_IPAM_REQUEST:
     'An address that the runtime asked for cannot be given: it is in use, or lies in no range of the network. Ask for another one.',

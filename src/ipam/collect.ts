@@ -1,38 +1,74 @@
-import { formatIp, type IpAddress, NodeplaneError } from '../core/index.ts';
+import { formatIp, NodeplaneError } from '../core/index.ts';
 import { withFileLock } from '../sys/index.ts';
 import { AddressSet } from './allocator.ts';
 import { currentBoot } from './boot.ts';
-import { isRunning, Journal, type JournalEntry } from './journal.ts';
+import { type Collected, forgetEntry, forgetFile } from './collected.ts';
+import { Journal, type JournalEntry } from './journal.ts';
 import { DirectoryLookup } from './lookup.ts';
-import { notedAddresses } from './noted.ts';
+import { isAtWork, type Maker, thisMaker } from './maker.ts';
 import { planReservations } from './plan.ts';
 import { forgetEarlierBoots } from './reboot.ts';
 import { directoryAt, guarded, type ReservationRequest, type StoreLocation } from './store.ts';
 
-/** What was given back, in words: `10.244.1.5 of pod-a eth0`. */
-export type Collected = string;
-
-/** Whether an attachment is being made at this moment, by a process that still runs. */
-export function isUnderWay({ complete, maker }: JournalEntry): boolean {
-  return !complete && isRunning(maker);
+/** What is asked about attachments that may be gone, and done about those that are. */
+export interface Remains {
+  /** Whether there is a link of this name in the thread's network namespace. */
+  readonly hasLink: (name: string) => boolean;
+  /** Removes what an attachment left in the kernel. False when that failed: then its records stay for another try. */
+  readonly remove: (entry: JournalEntry) => boolean;
 }
 
 /**
- * Gives back the addresses of attachments that this plugin made and that are no more: those made before the last boot,
- * those whose ADD was killed, and those of which `isGone` says so (their link vanished with the pod's namespace).
+ * Whether an attachment is being made at this moment, by a process that still runs.
+ *
+ * @param here this process now
+ */
+export function isUnderWay({ complete, maker }: JournalEntry, here?: Maker): boolean {
+  return !complete && isAtWork(maker, here ?? thisMaker(currentBoot()));
+}
+
+/**
+ * Whether an attachment is certainly no more: made before the last boot, left half-made by a killed ADD, or without its
+ * link, which vanished with the pod's namespace. Of one in another network namespace the link cannot be seen.
+ *
+ * @param here this process now
+ */
+export function isGone(entry: JournalEntry, here: Maker, hasLink: Remains['hasLink']): boolean {
+  const { name, complete, maker } = entry;
+  if (maker.bootId !== here.bootId) return true;
+  if (maker.netns !== undefined && maker.netns !== here.netns) return false;
+  return complete ? !hasLink(name) : !isUnderWay(entry, here);
+}
+
+/** Whether `collectGone` would find something, without waiting for anybody. */
+export function hasGone(location: StoreLocation, hasLink: Remains['hasLink']): boolean {
+  const boot = (location.boot ?? currentBoot)();
+  const journal = new Journal(directoryAt(location).path);
+  return wasBootedSince(journal, boot.id) || goneIn(location, journal, hasLink).length > 0;
+}
+
+/**
+ * Gives back the addresses of attachments that this plugin made and that are gone, after what they left in the kernel was
+ * removed. The lock is held for one at a time: no ADD of the same attachment comes in between, and others wait for little.
+ * What was reserved before the last boot goes too, whoever reserved it.
  *
  * @throws ERR_IPAM_STORE, ERR_LOCK_TIMEOUT
  */
-export function collectGone(location: StoreLocation, isGone: (entry: JournalEntry) => boolean): Collected[] {
-  return locked(location, (directory, journal) => {
-    const gone = journal.list().filter((entry) => !isUnderWay(entry) && isGone(entry));
-    return gone.flatMap((entry) => {
-      const owned = notedAddresses(directory, entry);
-      for (const { fileName } of owned) directory.remove(fileName);
-      journal.remove(entry.name);
-      return owned.map(({ address }) => describe(address, `${entry.owner.containerId} ${entry.owner.ifname}`));
-    });
-  });
+export function collectGone(location: StoreLocation, { hasLink, remove }: Remains): Collected[] {
+  // Listed before links are looked for: an attachment that was complete had its link by then.
+  const gone = goneIn(location, new Journal(directoryAt(location).path), hasLink);
+  const collected = gone.flatMap(({ name }) =>
+    locked(location, (directory, journal) => {
+      const entry = journal.read(name);
+      const stays = !entry || !isGone(entry, makerHere(location), hasLink) || !remove(entry);
+      // Not synced, for the same reason as a DEL.
+      return stays ? [] : [forgetEntry(directory, journal, entry)];
+    }),
+  );
+  const ofEarlierBoots = locked(location, (directory, journal) =>
+    forgetEarlierBoots(directory, journal, (location.boot ?? currentBoot)()),
+  );
+  return [...collected, ...ofEarlierBoots];
 }
 
 /**
@@ -47,32 +83,35 @@ export function collectInvalid(
   isValid: (containerId: string, ifname: string | undefined) => boolean,
 ): Collected[] {
   return locked(location, (directory, journal) => {
+    forgetEarlierBoots(directory, journal, (location.boot ?? currentBoot)());
     const underWay = new Set<string>();
+    const here = makerHere(location);
     for (const entry of journal.list()) {
       const { containerId, ifname } = entry.owner;
-      if (isUnderWay(entry)) for (const address of entry.addresses) underWay.add(formatIp(address));
+      if (isUnderWay(entry, here)) for (const address of entry.addresses) underWay.add(formatIp(address));
       else if (!isValid(containerId, ifname)) journal.remove(entry.name);
     }
-    return directory.list().flatMap(({ address, fileName, content }) => {
-      const [containerId = '', ifname, ...rest] = content.trim().split('\r\n');
+    const collected = directory.list().flatMap((file) => {
+      const [containerId = '', ifname, ...rest] = file.content.trim().split('\r\n');
       const isRecord = rest.length === 0 && /^\S*$/.test(containerId);
-      if (!isRecord || underWay.has(fileName) || (containerId && isValid(containerId, ifname))) return [];
-      if (!tryRemove(() => directory.remove(fileName))) return [];
-      return [describe(address, containerId ? `${containerId} ${ifname ?? ''}`.trim() : 'nobody')];
+      if (!isRecord || underWay.has(file.fileName) || (containerId && isValid(containerId, ifname))) return [];
+      return tryTo(() => forgetFile(directory, file)) ?? [];
     });
+    if (collected.length > 0) directory.sync();
+    return collected;
   });
 }
 
 /**
  * Checks, without changing anything, whether an ADD could reserve: the directory can be written, and each range set has a
- * free address, or one that can be given back because `isGone` says so.
+ * free address, or one that can be given back.
  *
  * @throws ERR_IPAM_STORE, ERR_IPAM_EXHAUSTED
  */
 export function checkAvailable(
   location: StoreLocation,
   { rangeSets, exclude, excluded = [] }: Pick<ReservationRequest, 'rangeSets' | 'exclude' | 'excluded'>,
-  isGone: (entry: JournalEntry) => boolean,
+  hasLink: Remains['hasLink'],
 ): void {
   const directory = directoryAt(location);
   if (!directory.isWritable()) {
@@ -87,40 +126,42 @@ export function checkAvailable(
     try {
       planReservations(rangeSets, { held: [], lastReserved, taken, ...(exclude && { exclude }) });
     } catch (error) {
-      const last = journal.lastBootId();
-      const afterReboot = last !== undefined && last !== (location.boot ?? currentBoot)().id;
-      if (!afterReboot && !journal.list().some((entry) => !isUnderWay(entry) && isGone(entry))) throw error;
+      if (!hasGone(location, hasLink)) throw error;
     }
   });
 }
 
-function locked(
+function makerHere({ boot = currentBoot }: StoreLocation): Maker {
+  return thisMaker(boot());
+}
+
+function goneIn(location: StoreLocation, journal: Journal, hasLink: Remains['hasLink']): JournalEntry[] {
+  const entries = journal.list();
+  const here = makerHere(location);
+  return entries.filter((entry) => isGone(entry, here, hasLink));
+}
+
+function wasBootedSince(journal: Journal, bootId: string): boolean {
+  const last = journal.lastBootId();
+  return last !== undefined && last !== bootId;
+}
+
+function locked<T>(
   location: StoreLocation,
-  fn: (directory: ReturnType<typeof directoryAt>, journal: Journal) => Collected[],
-): Collected[] {
+  fn: (directory: ReturnType<typeof directoryAt>, journal: Journal) => T[],
+): T[] {
   const directory = directoryAt(location);
   if (!directory.exists()) return [];
   return guarded('collect reservations in', directory, () =>
-    withFileLock(directory.lockPath, () => {
-      const journal = new Journal(directory.path);
-      forgetEarlierBoots(directory, journal, (location.boot ?? currentBoot)());
-      const collected = fn(directory, journal);
-      if (collected.length > 0) directory.sync();
-      return collected;
-    }),
+    withFileLock(directory.lockPath, () => fn(directory, new Journal(directory.path))),
   );
 }
 
-function describe(address: IpAddress, owner: string): Collected {
-  return `${formatIp(address)} of ${owner}`;
-}
-
 /** What cannot be read as a file, a directory for example, cannot be removed as one. */
-function tryRemove(remove: () => void): boolean {
+function tryTo<T>(fn: () => T): T | undefined {
   try {
-    remove();
-    return true;
+    return fn();
   } catch {
-    return false;
+    return undefined;
   }
 }

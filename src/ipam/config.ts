@@ -105,10 +105,10 @@ function parseExclusion(value: unknown, path: string): IpSpan {
   }
 }
 
-/** The directory that `ipam.dataDir` names; the default when it is absent or empty. */
-export function parseDataDir(value: unknown): string {
-  const dataDir = optionalText(value, 'ipam.dataDir') ?? DEFAULT_DATA_DIR;
-  if (!isAbsolute(dataDir)) throw invalid('ipam.dataDir', dataDir, 'it must be an absolute path');
+/** The directory that a key names, as a rule `ipam.dataDir`; the default when it is absent or empty. */
+export function parseDataDir(value: unknown, path = 'ipam.dataDir'): string {
+  const dataDir = optionalText(value, path) ?? DEFAULT_DATA_DIR;
+  if (!isAbsolute(dataDir)) throw invalid(path, dataDir, 'it must be an absolute path');
   return dataDir;
 }
 

@@ -1,4 +1,5 @@
-export { type Collected, checkAvailable, collectGone, collectInvalid, isUnderWay } from './collect.ts';
+export { checkAvailable, collectGone, collectInvalid, hasGone, isUnderWay } from './collect.ts';
+export { type Collected, formatCollected } from './collected.ts';
 export {
   DEFAULT_DATA_DIR,
   IPAM_KEYS,
@@ -8,15 +9,17 @@ export {
   parseDataDir,
   parseIpamConfig,
 } from './config.ts';
-export type { JournalEntry } from './journal.ts';
+export type { AttachmentNote, JournalEntry } from './journal.ts';
+export { journalEntries, journaledNetworks } from './network-journals.ts';
 export type { PlannedReservation } from './plan.ts';
 export type { AddressRange, RangeSet } from './range.ts';
 export type { Owner } from './record.ts';
 export { type DnsSettings, parseResolvConf, readResolvConf } from './resolv-conf.ts';
 export {
   addressesHeld,
-  completeReservation,
+  completeAttachment,
   journalEntry,
+  noteAttachment,
   type ReservationRequest,
   release,
   reserve,

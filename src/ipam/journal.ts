@@ -1,7 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatIp, type IpAddress, isNotFound, tryParseIp } from '../core/index.ts';
+import { type Maker, makerKeys, parseMaker } from './maker.ts';
 import type { Owner } from './record.ts';
+
+/** An object of JSON that only whoever attaches understands. */
+export type AttachmentNote = Readonly<Record<string, unknown>>;
 
 /** What is noted about one attachment beyond what host-local's layout has room for. */
 export interface JournalEntry {
@@ -12,10 +16,9 @@ export interface JournalEntry {
   readonly addresses: readonly IpAddress[];
   /** Names of the features set up for it. */
   readonly features: readonly string[];
-  /** The kernel's run in which it was made. */
-  readonly bootId: string;
-  /** The process that makes or made it, by number and start time. */
-  readonly maker: string;
+  /** What its maker wants to be found besides; undefined when there is nothing, as in entries of earlier versions. */
+  readonly note: AttachmentNote | undefined;
+  readonly maker: Maker;
   /** False while its ADD is under way, and for good when that was killed. */
   readonly complete: boolean;
 }
@@ -41,9 +44,9 @@ export class Journal {
 
   /** Notes an attachment that is about to be made. */
   begin(entry: Omit<JournalEntry, 'complete'>): void {
-    const { name, owner, addresses, features, bootId, maker } = entry;
+    const { name, owner, addresses, features, note, maker } = entry;
     mkdirSync(this.path, { recursive: true, mode: 0o755 });
-    const content = { ...owner, addresses: addresses.map(formatIp), features, bootId, maker };
+    const content = { ...owner, addresses: addresses.map(formatIp), features, note, ...makerKeys(maker) };
     // Under a name of its own first: a half-written file under this one would say that there is no entry.
     const temporary = join(this.path, `${name}.tmp`);
     writeFileSync(temporary, JSON.stringify(content), { mode: 0o600 });
@@ -71,7 +74,8 @@ export class Journal {
       if (file !== BOOT_ID && !file.endsWith('.tmp'))
         names.add(file.endsWith(UNDER_WAY) ? file.slice(0, -UNDER_WAY.length) : file);
     }
-    return [...names].flatMap((name) => this.read(name) ?? []);
+    // One that was completed between two looks of `read` is there at the next.
+    return [...names].flatMap((name) => this.read(name) ?? this.read(name) ?? []);
   }
 
   /** The kernel's run in which this network was last used; undefined when that is not known. */
@@ -107,9 +111,12 @@ export class Journal {
   }
 
   #load(path: string, name: string, complete: boolean): JournalEntry | undefined {
+    // An ADD looks for what is not there, and an error takes longer than to look first.
+    if (!existsSync(path)) return undefined;
     try {
-      const { containerId, ifname, addresses, features, bootId, maker } = JSON.parse(readFileSync(path, 'utf8'));
-      if (![containerId, ifname, bootId, maker].every((text) => typeof text === 'string')) return undefined;
+      const { containerId, ifname, addresses, features, note, ...rest } = JSON.parse(readFileSync(path, 'utf8'));
+      const maker = parseMaker(rest);
+      if (typeof containerId !== 'string' || typeof ifname !== 'string' || !maker) return undefined;
       if (!Array.isArray(addresses) || !Array.isArray(features)) return undefined;
       const parsed = addresses.flatMap((text) => (typeof text === 'string' ? (tryParseIp(text) ?? []) : []));
       return {
@@ -117,7 +124,7 @@ export class Journal {
         owner: { containerId, ifname },
         addresses: parsed,
         features: features.map(String),
-        bootId,
+        note: typeof note === 'object' && note ? note : undefined,
         maker,
         complete,
       };
@@ -127,36 +134,11 @@ export class Journal {
   }
 }
 
-let ownName: string | undefined;
-
-/** This process, for `maker`. */
-export function thisProcess(): string {
-  ownName ??= `${process.pid}:${startTime(process.pid)}`;
-  return ownName;
-}
-
-/** Whether a maker still runs. */
-export function isRunning(maker: string): boolean {
-  const [pid, started] = maker.split(':');
-  return started !== '' && startTime(Number(pid)) === started;
-}
-
 /** rmSync with `force` looks at the path twice before it does anything; most of what is asked for is not there. */
 function removeIfThere(path: string): void {
   try {
     if (existsSync(path)) unlinkSync(path);
   } catch (error) {
     if (!isNotFound(error)) throw error;
-  }
-}
-
-/** The kernel's start time of a process, which tells it from a later one with its number; '' when it is gone. */
-function startTime(pid: number): string {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // proc(5): the second field, in parentheses, may contain anything; the start time is the 22nd.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-  } catch {
-    return '';
   }
 }

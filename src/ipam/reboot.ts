@@ -1,7 +1,7 @@
 import type { Boot } from './boot.ts';
+import { type Collected, forgetEntry, forgetFile } from './collected.ts';
 import type { ReservationDirectory } from './directory.ts';
 import type { Journal } from './journal.ts';
-import { notedAddresses } from './noted.ts';
 
 /**
  * Gives back what was reserved before the kernel was started: no pod survives that. Call it with the lock held.
@@ -10,32 +10,28 @@ import { notedAddresses } from './noted.ts';
  * only if the journal says that the network was last used in an earlier run: on a node that comes from another plugin
  * nothing is known, and all stay.
  */
-export function forgetEarlierBoots(directory: ReservationDirectory, journal: Journal, boot: Boot): void {
+export function forgetEarlierBoots(directory: ReservationDirectory, journal: Journal, boot: Boot): Collected[] {
   const last = journal.lastBootId();
-  if (last === boot.id) return;
-  if (last !== undefined) {
-    const removed = [...forgetNoted(directory, journal, boot), ...forgetOlder(directory, journal, boot)];
-    if (removed.length > 0) directory.sync();
-  }
+  if (last === boot.id) return [];
+  const removed =
+    last === undefined ? [] : [...forgetNoted(directory, journal, boot), ...forgetOlder(directory, journal, boot)];
+  if (removed.length > 0) directory.sync();
   journal.noteBootId(boot.id);
+  return removed;
 }
 
-/** Reservations that the journal says are of earlier runs. Returns the files removed. */
-function forgetNoted(directory: ReservationDirectory, journal: Journal, boot: Boot): string[] {
-  const earlier = journal.list().filter(({ bootId }) => bootId !== boot.id);
-  return earlier.flatMap((entry) => {
-    const files = notedAddresses(directory, entry).map(({ fileName }) => fileName);
-    for (const file of files) directory.remove(file);
-    journal.remove(entry.name);
-    return files;
-  });
+/** Reservations that the journal says are of earlier runs. */
+function forgetNoted(directory: ReservationDirectory, journal: Journal, boot: Boot): Collected[] {
+  const earlier = journal.list().filter(({ maker }) => maker.bootId !== boot.id);
+  return earlier.map((entry) => forgetEntry(directory, journal, entry));
 }
 
-/** Reservations of others, made before this run began. Returns the files removed. */
-function forgetOlder(directory: ReservationDirectory, journal: Journal, boot: Boot): string[] {
+/** Reservations of others, made before this run began. */
+function forgetOlder(directory: ReservationDirectory, journal: Journal, boot: Boot): Collected[] {
   const noted = new Set(journal.list().flatMap(({ addresses }) => addresses.map((ip) => directory.fileName(ip))));
-  const files = directory.addresses().map((address) => directory.fileName(address));
-  const older = files.filter((file) => !noted.has(file) && directory.changedMs(file) < boot.startedMs);
-  for (const file of older) directory.remove(file);
-  return older;
+  const older = directory
+    .addresses()
+    .map((address) => ({ address, fileName: directory.fileName(address) }))
+    .filter(({ fileName }) => !noted.has(fileName) && directory.changedMs(fileName) < boot.startedMs);
+  return older.map((file) => forgetFile(directory, { ...file, content: directory.content(file.address) ?? '' }));
 }

@@ -5,8 +5,9 @@ import { AddressSet } from './allocator.ts';
 import { type Boot, currentBoot } from './boot.ts';
 import { type Files, ReservationDirectory } from './directory.ts';
 import type { IpSpan } from './ip-number.ts';
-import { Journal, type JournalEntry, thisProcess } from './journal.ts';
+import { type AttachmentNote, Journal, type JournalEntry } from './journal.ts';
 import { DirectoryLookup } from './lookup.ts';
+import { thisMaker } from './maker.ts';
 import { notedAddresses, type OwnedFile } from './noted.ts';
 import { type PlannedReservation, planReservations } from './plan.ts';
 import type { RangeSet } from './range.ts';
@@ -24,11 +25,17 @@ export interface StoreLocation {
   readonly boot?: () => Boot;
 }
 
-/** What to reserve, and for whom. */
-export interface ReservationRequest {
+/** What the journal has to say about an attachment. */
+export interface AttachmentRecord {
   readonly owner: Owner;
   /** What the attachment's journal entry is called: a file name that follows from network and owner. */
   readonly name: string;
+  /** Names of the features that will be set up. @default none */
+  readonly features?: readonly string[];
+}
+
+/** What to reserve, and for whom. */
+export interface ReservationRequest extends AttachmentRecord {
   readonly rangeSets: readonly RangeSet[];
   /** Addresses not to hand out although nobody reserved them, such as those of the bridge. */
   readonly excluded?: readonly IpAddress[];
@@ -36,8 +43,8 @@ export interface ReservationRequest {
   readonly exclude?: readonly IpSpan[];
   /** Addresses the runtime asks for. */
   readonly requested?: readonly IpAddress[];
-  /** Names of the features that will be set up, for the journal. */
-  readonly features?: readonly string[];
+  /** What to note for these reservations besides. */
+  readonly note?: (reservations: readonly PlannedReservation[]) => AttachmentNote | undefined;
 }
 
 /**
@@ -51,7 +58,7 @@ export interface ReservationRequest {
  *   ERR_LOCK_TIMEOUT
  */
 export function reserve(location: StoreLocation, request: ReservationRequest): PlannedReservation[] {
-  const { owner, name, rangeSets, excluded = [], exclude = [], requested = [], features = [] } = request;
+  const { owner, name, rangeSets, excluded = [], exclude = [], requested = [], features = [], note } = request;
   const directory = directoryAt(location);
   const journal = new Journal(directory.path);
   const plan = (held: readonly IpAddress[]) =>
@@ -76,7 +83,7 @@ export function reserve(location: StoreLocation, request: ReservationRequest): P
       const reservations = plan(held);
       const fresh = reservations.filter((reservation) => reservation.fresh);
       const addresses = [...held, ...fresh.map(({ address }) => address)];
-      journal.begin({ name, owner, addresses, features, bootId: boot.id, maker: thisProcess() });
+      journal.begin({ name, owner, addresses, features, note: note?.(reservations), maker: thisMaker(boot) });
       failpoint('journal');
       // With addresses held from before, the entry still says whose they are.
       commit(directory, fresh, owner, () => held.length === 0 && journal.remove(name));
@@ -85,8 +92,28 @@ export function reserve(location: StoreLocation, request: ReservationRequest): P
   });
 }
 
-/** Notes that the attachment the addresses were reserved for stands. */
-export function completeReservation(location: StoreLocation, name: string): void {
+/**
+ * Notes an attachment that is about to be made without an address, or with addresses that another plugin manages. `release`
+ * takes it back.
+ *
+ * @throws ERR_IPAM_STORE, ERR_LOCK_TIMEOUT
+ */
+export function noteAttachment(
+  location: StoreLocation,
+  { name, owner, features = [], note }: AttachmentRecord & { readonly note: AttachmentNote | undefined },
+): void {
+  const directory = directoryAt(location);
+  guarded('note an attachment in', directory, () => {
+    directory.create();
+    withFileLock(directory.lockPath, () => {
+      const maker = thisMaker((location.boot ?? currentBoot)());
+      new Journal(directory.path).begin({ name, owner, addresses: [], features, note, maker });
+    });
+  });
+}
+
+/** Notes that the attachment stands. */
+export function completeAttachment(location: StoreLocation, name: string): void {
   const directory = directoryAt(location);
   guarded('note an attachment in', directory, () => new Journal(directory.path).complete(name));
 }

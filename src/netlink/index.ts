@@ -97,6 +97,7 @@ export {
   returnToCaller,
   setMarkBits,
 } from './netfilter/nftables/expressions.ts';
+export { nftFamily } from './netfilter/nftables/family.ts';
 export { intervalElements, intervalRanges, type KeyRange } from './netfilter/nftables/intervals.ts';
 export type {
   BaseChain,
@@ -136,9 +137,24 @@ export {
   listAddresses,
   newAddress,
 } from './route/address.ts';
-export { type BridgeVlan, deleteBridgeVlan, listBridgeVlans, newBridgeVlan } from './route/bridge-vlan.ts';
+export {
+  type BridgeVlan,
+  deleteBridgeVlan,
+  listBridgeVlans,
+  newBridgeVlan,
+  newOwnBridgeVlan,
+} from './route/bridge-vlan.ts';
 export { newDummy } from './route/dummy.ts';
-export { type BridgePort, getLink, type Link, type LinkSelector, listLinks } from './route/link.ts';
+export {
+  answeredLink,
+  type BridgePort,
+  getLink,
+  getLinks,
+  type Link,
+  type LinkSelector,
+  linkQuery,
+  listLinks,
+} from './route/link.ts';
 export {
   type BridgeSpec,
   deleteLink,
@@ -163,6 +179,7 @@ export { deleteRoute, listRoutes, newRoute, type Route, type RouteFilter, type R
 export { type IngressFilter, listIngressFilters, redirectIngress } from './route/tc-filter.ts';
 export { type IfbSpec, newIfb } from './route/tc-ifb.ts';
 export { listQdiscs, newIngressQdisc, type Qdisc, setTokenBucket, type TokenBucket } from './route/tc-qdisc.ts';
+export { newVlan, type VlanSpec } from './route/vlan.ts';
 export type { SocketOptions } from './socket.ts';
 export type { NetlinkTransport } from './transport.ts';
 // The kernel's constants, by header.

@@ -4,7 +4,15 @@ import { type Answerer, ack, answer, done, FakeNetlink, frame, refuse } from '..
 import { KernelError, NodeplaneError } from '../core/index.ts';
 import type { NetlinkMessage, NetlinkRequest } from './message.ts';
 import { Netlink } from './netlink.ts';
-import { NLM_F_DUMP_INTR, NLM_F_MULTI, NLMSG_DONE, NLMSG_ERROR, NLMSG_NOOP, NLMSG_OVERRUN } from './uapi/netlink.ts';
+import {
+  NLM_F_ACK,
+  NLM_F_DUMP_INTR,
+  NLM_F_MULTI,
+  NLMSG_DONE,
+  NLMSG_ERROR,
+  NLMSG_NOOP,
+  NLMSG_OVERRUN,
+} from './uapi/netlink.ts';
 
 const EEXIST = 17;
 const ENODEV = 19;
@@ -142,6 +150,28 @@ describe('execute', () => {
     expect(fake.sent[0]!.map((r) => r.sequence)).toEqual([0xffff_fffe, 0xffff_ffff, 0]);
     netlink.close();
     expect(fake.closed).toBe(true);
+  });
+});
+
+describe('exchange', () => {
+  it('tells what became of changes, and what questions behind them were answered', () => {
+    const { fake, netlink } = talk(([a, b, c, d]) => [
+      frame(ack(a!)),
+      frame(refuse(b!, ENODEV)),
+      frame(answer(c!, 16, Uint8Array.of(1, 2))),
+      frame(refuse(d!, ENODEV)),
+    ]);
+    const { refusals, answers } = netlink.exchange([request('a'), request('b')], [request('c'), request('d')]);
+    expect(refusals).toEqual([undefined, expect.objectContaining({ object: 'b', errnoName: 'ENODEV' })]);
+    expect(answers).toEqual([Uint8Array.of(1, 2), expect.objectContaining({ object: 'd', errnoName: 'ENODEV' })]);
+    expect(fake.sent).toHaveLength(1);
+    expect(fake.sent[0]!.map(({ flags }) => (flags & NLM_F_ACK) !== 0)).toEqual([true, true, false, false]);
+  });
+
+  it('sends nothing for nothing', () => {
+    const { fake, netlink } = talk(() => []);
+    expect(netlink.exchange([], [])).toEqual({ refusals: [], answers: [] });
+    expect(fake.sent).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { ByteWriter, type KernelError, NodeplaneError } from '../core/index.ts';
-import { type Acknowledgement, decodeAcknowledgement, refusal } from './acknowledgement.ts';
+import { decodeAcknowledgement, refusal } from './acknowledgement.ts';
 import { debugBatchTransport } from './debug.ts';
 import { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
 import { openSocket, type SocketOptions } from './socket.ts';
@@ -17,6 +17,14 @@ import {
 } from './uapi/netlink.ts';
 
 const DUMP_RETRIES = 5;
+
+/** What became of changes and questions sent together. */
+export interface Exchange {
+  /** For each change undefined, or why it was refused (ERR_NETLINK_ACK). */
+  readonly refusals: readonly (KernelError | undefined)[];
+  /** For each question the payload of its answer, a copy, or why it was refused. */
+  readonly answers: readonly (Uint8Array | KernelError)[];
+}
 
 /**
  * A conversation with the kernel over one netlink socket: requests, and the answers that belong to them.
@@ -68,10 +76,25 @@ export class Netlink {
    * @returns for each request undefined, or why it was refused (ERR_NETLINK_ACK)
    * @throws ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
    */
-  attempt(requests: readonly NetlinkRequest[]): (KernelError | undefined)[] {
-    if (requests.length === 0) return [];
-    const first = this.#send(requests, NLM_F_ACK);
-    return this.#acknowledged(requests, first);
+  attempt(requests: readonly NetlinkRequest[]): readonly (KernelError | undefined)[] {
+    return this.exchange(requests, []).refusals;
+  }
+
+  /**
+   * Sends changes, and behind them questions that have one answer each, in one datagram: the answers show what the changes
+   * have made. All changes are tried, as by `attempt`.
+   *
+   * @throws ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
+   */
+  exchange(changes: readonly NetlinkRequest[], questions: readonly NetlinkRequest[]): Exchange {
+    const requests = [...changes, ...questions];
+    if (requests.length === 0) return { refusals: [], answers: [] };
+    const first = this.#send(requests, (index) => (index < changes.length ? NLM_F_ACK : 0));
+    const outcomes = this.#outcomes(requests, changes.length, first);
+    return {
+      refusals: outcomes.slice(0, changes.length) as Exchange['refusals'],
+      answers: outcomes.slice(changes.length) as Exchange['answers'],
+    };
   }
 
   /**
@@ -79,25 +102,37 @@ export class Netlink {
    * nothing else may be asked of this object.
    */
   async executeAsync(...requests: readonly NetlinkRequest[]): Promise<void> {
-    const first = this.#encode(requests, NLM_F_ACK);
+    const first = this.#encode(requests, () => NLM_F_ACK);
     const frame = this.#frame.written();
     if (this.#transport.sendAsync) await this.#transport.sendAsync(frame);
     else this.#transport.send(frame);
-    const refused = this.#acknowledged(requests, first).find((error) => error !== undefined);
+    const refused = this.#outcomes(requests, requests.length, first).find((error) => error !== undefined);
     if (refused) throw refused;
   }
 
-  #acknowledged(requests: readonly NetlinkRequest[], first: number): (KernelError | undefined)[] {
-    const answers = new Map<number, Acknowledgement>();
-    while (answers.size < requests.length) {
+  /** What became of requests of which the first `changes` are acknowledged and the others answered. */
+  #outcomes(
+    requests: readonly NetlinkRequest[],
+    changes: number,
+    first: number,
+  ): (Uint8Array | KernelError | undefined)[] {
+    const outcomes = new Map<number, Uint8Array | KernelError | undefined>();
+    while (outcomes.size < requests.length) {
       for (const message of this.#receive(first, requests.length)) {
-        if (message.type === NLMSG_ERROR) answers.set(offsetOf(message, first), decodeAcknowledgement(message));
+        const index = offsetOf(message, first);
+        const request = requests[index]!;
+        if (message.type >= NLMSG_MIN_TYPE) {
+          if (index >= changes) outcomes.set(index, new Uint8Array(message.payload));
+        } else if (message.type === NLMSG_ERROR || (message.type === NLMSG_DONE && index >= changes)) {
+          const answer = decodeAcknowledgement(message);
+          if (answer.errno === 0 && index >= changes) {
+            throw broken(`${request.operation} ${request.object} was acknowledged without an answer`);
+          }
+          outcomes.set(index, answer.errno === 0 ? undefined : refusal(request, answer));
+        }
       }
     }
-    return requests.map((request, index) => {
-      const answer = answers.get(index)!;
-      return answer.errno === 0 ? undefined : refusal(request, answer);
-    });
+    return requests.map((_, index) => outcomes.get(index));
   }
 
   /**
@@ -107,17 +142,9 @@ export class Netlink {
    * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
    */
   query(request: NetlinkRequest): Uint8Array {
-    const first = this.#send([request], 0);
-    for (;;) {
-      for (const message of this.#receive(first, 1)) {
-        if (message.type >= NLMSG_MIN_TYPE) return Uint8Array.from(message.payload);
-        if (message.type === NLMSG_ERROR || message.type === NLMSG_DONE) {
-          const answer = decodeAcknowledgement(message);
-          if (answer.errno !== 0) throw refusal(request, answer);
-          throw broken(`${request.operation} ${request.object} was acknowledged without an answer`);
-        }
-      }
-    }
+    const [answer] = this.exchange([], [request]).answers;
+    if (!(answer instanceof Uint8Array)) throw answer;
+    return answer;
   }
 
   /**
@@ -168,13 +195,13 @@ export class Netlink {
 
   /** Reads a listing, stopping after each datagram but the last; returns whether it is whole. */
   *#parts(request: NetlinkRequest, payloads: Uint8Array[]): Generator<void, boolean> {
-    const first = this.#send([request], NLM_F_DUMP);
+    const first = this.#send([request], () => NLM_F_DUMP);
     this.#unfinishedDump = first;
     let interrupted = false;
     for (;;) {
       for (const message of this.#receive(first, 1)) {
         interrupted ||= (message.flags & NLM_F_DUMP_INTR) !== 0;
-        if (message.type >= NLMSG_MIN_TYPE) payloads.push(Uint8Array.from(message.payload));
+        if (message.type >= NLMSG_MIN_TYPE) payloads.push(new Uint8Array(message.payload));
         else if (message.type === NLMSG_DONE || message.type === NLMSG_ERROR) {
           this.#unfinishedDump = undefined;
           const answer = decodeAcknowledgement(message);
@@ -187,20 +214,20 @@ export class Netlink {
   }
 
   /** Sends requests as one datagram and returns the sequence number of the first; the others follow it. */
-  #send(requests: readonly NetlinkRequest[], flags: number): number {
+  #send(requests: readonly NetlinkRequest[], flags: (index: number) => number): number {
     const first = this.#encode(requests, flags);
     this.#transport.send(this.#frame.written());
     return first;
   }
 
-  #encode(requests: readonly NetlinkRequest[], flags: number): number {
+  #encode(requests: readonly NetlinkRequest[], flags: (index: number) => number): number {
     this.#finishDump();
     const first = this.#nextSequence;
     this.#frame.clear();
-    for (const { type, flags: own, payload } of requests) {
+    for (const [index, { type, flags: own, payload }] of requests.entries()) {
       appendMessage(this.#frame, {
         type,
-        flags: NLM_F_REQUEST | flags | own,
+        flags: NLM_F_REQUEST | flags(index) | own,
         sequence: this.#nextSequence,
         portId: this.#transport.portId,
         payload,

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
 import { KernelError } from '../core/index.ts';
 
@@ -15,13 +15,25 @@ export function readSysctl(name: string): string {
 
 /** Writes a sysctl only if it differs, so that a read-only /proc with the right value is no error. True if written. */
 export function writeSysctl(name: string, value: string | number): boolean {
-  if (readSysctl(name) === String(value)) return false;
+  const text = String(value);
+  let fd: number;
   try {
-    writeFileSync(`/proc/sys/${name}`, String(value));
+    // Once for both: with many network namespaces it takes the kernel long to find the name in this one.
+    fd = openSync(`/proc/sys/${name}`, 'r+');
   } catch (cause) {
-    throw sysctlError('write sysctl', `${name}=${value}`, cause);
+    if (readSysctl(name) === text) return false;
+    throw sysctlError('write sysctl', `${name}=${text}`, cause);
   }
-  return true;
+  try {
+    if (readFileSync(fd, 'utf8').trim() === text) return false;
+    // At the beginning: elsewhere the kernel ignores it.
+    writeSync(fd, text, 0);
+    return true;
+  } catch (cause) {
+    throw sysctlError('write sysctl', `${name}=${text}`, cause);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 function sysctlError(operation: string, object: string, cause: unknown): KernelError {

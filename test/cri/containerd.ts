@@ -1,24 +1,18 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { LabNode } from '../lab/lab.ts';
 import { own } from '../lab/namespace.ts';
-import { patient } from '../lab/patience.ts';
 import { type CriClient, connectCri, type RuntimeCondition } from './cri-client.ts';
 import { createEnclosure, type Enclosure } from './enclosure.ts';
 import { createImageArchive, IMAGE } from './image.ts';
+import type { CniRuntime } from './plugins.ts';
+import { until } from './until.ts';
 
 /** A containerd with a configuration and folders of its own, on a lab node. */
-export interface Containerd {
-  readonly enclosure: Enclosure;
+export interface Containerd extends CniRuntime {
   readonly cri: CriClient;
-  /** Where it looks for plugins, and for configurations. Both are empty at first. */
-  readonly cniBinDir: string;
-  readonly cniConfigDir: string;
-  /** Waits until pods can be made. */
-  networkReady(): Promise<void>;
   /** RuntimeReady and NetworkReady. */
   condition(type: 'RuntimeReady' | 'NetworkReady'): Promise<RuntimeCondition>;
   /** SIGKILL; pods and their shims live on. */
@@ -27,7 +21,6 @@ export interface Containerd {
   start(): Promise<void>;
 }
 
-const WAIT_MS = patient(30_000);
 const UNPACKED = fileURLToPath(new URL('../../.cache/containerd', import.meta.url));
 
 /** Starts containerd on a node and gives it the image. @throws with the end of its log when it does not come up */
@@ -85,20 +78,6 @@ export async function startContainerd(node: LabNode): Promise<Containerd> {
   const archive = createImageArchive(folder);
   enclosure.run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', archive], { env });
   return containerd;
-}
-
-/** Tries until it succeeds. @throws with its last error when that takes too long */
-async function until(what: string, attempt: () => Promise<void>): Promise<void> {
-  const deadline = Date.now() + WAIT_MS;
-  for (;;) {
-    try {
-      await attempt();
-      return;
-    } catch (error) {
-      if (Date.now() > deadline) throw new Error(`Waited for "${what}" in vain: ${(error as Error).message}`);
-    }
-    await delay(20);
-  }
 }
 
 function lastLines(file: string): string {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLab, removeAll } from '../lab/lab.ts';
 import { type Containerd, startContainerd } from './containerd.ts';
+import { holdRecords, isRequestHeld } from './held-requests.ts';
 import { removeAllPods } from './kubelet.ts';
 import { type Served, WAYS_TO_SERVE } from './plugins.ts';
 import { runPod } from './pod.ts';
@@ -22,8 +23,13 @@ describe.each(WAYS_TO_SERVE)('with %s, containerd', (_way, serve) => {
   });
   afterEach(() => removeAllPods(containerd));
 
+  const shown = () => tracesOf(node, containerd.enclosure);
+  const start = async () => {
+    await containerd.start();
+    await containerd.networkReady();
+  };
+
   it('keeps pods working while containerd is dead, and removes them by the one that comes after', async () => {
-    const shown = () => tracesOf(node, containerd.enclosure).filter((trace) => !trace.startsWith('process'));
     const before = shown();
     const [web, client] = [await runPod(containerd, 'web'), await runPod(containerd, 'client')];
     await web.serve({ port: 8080 });
@@ -31,10 +37,43 @@ describe.each(WAYS_TO_SERVE)('with %s, containerd', (_way, serve) => {
     for (const ip of web.ips) {
       expect(await client.connect({ ip, port: 8080 })).toMatchObject({ kind: 'answered', by: 'web' });
     }
-    await containerd.start();
-    await expect.poll(() => containerd.condition('NetworkReady')).toMatchObject({ status: true });
+    await start();
     expect(await web.status()).toMatchObject({ state: 'SANDBOX_READY', network: { ip: web.ip() } });
     for (const pod of [web, client]) await pod.remove();
+    await expect.poll(shown).toEqual(before);
+  });
+
+  it('loses nothing when it is killed in the middle of an ADD and of a DEL', async () => {
+    const before = shown();
+    const [web, client] = [await runPod(containerd, 'web'), await runPod(containerd, 'client')];
+    await web.serve({ port: 8080 });
+
+    let release = await holdRecords(containerd);
+    const portMappings = [{ hostPort: 8080, containerPort: 80 }];
+    const late = Promise.allSettled([runPod(containerd, 'late', { portMappings })]);
+    await expect.poll(() => isRequestHeld(containerd)).toBe(true);
+    await containerd.kill();
+    expect(await late).toMatchObject([{ status: 'rejected' }]);
+    await start();
+    // The plugin of before is still at it.
+    const removed = removeAllPods(containerd, [web, client]);
+    release();
+    await removed;
+    await expect.poll(() => reservationsOf(containerd.enclosure)).toEqual([...web.ips, ...client.ips].sort());
+    expect(await client.connect({ ip: web.ip(), port: 8080 })).toMatchObject({ kind: 'answered', by: 'web' });
+
+    release = await holdRecords(containerd);
+    const stopped = Promise.allSettled([client.stop()]);
+    await expect.poll(() => isRequestHeld(containerd)).toBe(true);
+    await containerd.kill();
+    expect(await stopped).toMatchObject([{ status: 'rejected' }]);
+    await start();
+    const again = removeAllPods(containerd, [web]);
+    release();
+    await again;
+    await expect.poll(() => reservationsOf(containerd.enclosure)).toEqual([...web.ips].sort());
+    expect(await node.connect({ ip: web.ip(), port: 8080 })).toMatchObject({ kind: 'answered', by: 'web' });
+    await web.remove();
     await expect.poll(shown).toEqual(before);
   });
 

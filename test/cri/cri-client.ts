@@ -36,7 +36,13 @@ export interface PodSandboxStatus {
 /** The calls by name: request and response, of runtime.proto. */
 interface Calls {
   Version: [object, { readonly runtimeName: string; readonly runtimeVersion: string }];
-  Status: [object, { readonly status: { readonly conditions: readonly RuntimeCondition[] } }];
+  Status: [
+    { readonly verbose?: boolean },
+    {
+      readonly status: { readonly conditions: readonly RuntimeCondition[] };
+      readonly info: Readonly<Record<string, string>>;
+    },
+  ];
   RunPodSandbox: [{ readonly config: PodSandboxConfig }, { readonly podSandboxId: string }];
   StopPodSandbox: [{ readonly podSandboxId: string }, object];
   RemovePodSandbox: [{ readonly podSandboxId: string }, object];

@@ -21,7 +21,7 @@ export interface Enclosure {
   /** Starts a program inside. Its output goes to the descriptor `output`. */
   spawn(program: string, args: readonly string[], options: InsideOptions & { readonly output: number }): ChildProcess;
   /** Runs a program inside and returns its output; throws with its error text when it fails. */
-  run(program: string, args: readonly string[], options?: InsideOptions): string;
+  run(program: string, args: readonly string[], options?: RunOptions): string;
   /** What a power cut and a start of the machine do: every process ends, /run is empty, the kernel has a new boot ID. */
   reboot(): Promise<void>;
   /** Ends every process inside, containers too, and removes what they leave. */
@@ -31,6 +31,11 @@ export interface Enclosure {
 interface InsideOptions {
   /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>>;
+}
+
+interface RunOptions extends InsideOptions {
+  /** For standard input. @default nothing */
+  readonly input?: string;
 }
 
 const RUN_TIMEOUT_MS = 60_000;
@@ -78,10 +83,11 @@ export async function createEnclosure(node: TestNamespace): Promise<Enclosure> {
     },
     spawn: (program, args, { env, output }) =>
       spawn(...inside(program, args), { stdio: ['ignore', output, output], env: { ...process.env, ...env } }),
-    run: (program, args, { env } = {}) =>
+    run: (program, args, { env, input = '' } = {}) =>
       execFileSync(...inside(program, args), {
         encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'pipe'],
+        input,
+        stdio: ['pipe', 'pipe', 'pipe'],
         env: { ...process.env, ...env },
         timeout: RUN_TIMEOUT_MS,
       }),

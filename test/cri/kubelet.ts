@@ -17,14 +17,15 @@ export async function eightAtATime<T>(tasks: readonly (() => Promise<T>)[]): Pro
 }
 
 /** As a kubelet makes a pod: again, with a new sandbox, until it works. What goes on failing fails the test in the end. */
-export async function runPodPersistently(
-  containerd: Containerd,
-  name: string,
-  settings: PodSettings = {},
-): Promise<CriPod> {
+export function runPodPersistently(containerd: Containerd, name: string, settings: PodSettings = {}): Promise<CriPod> {
+  return persistently((attempt) => runPod(containerd, name, { ...settings, attempt }));
+}
+
+/** Tries until it succeeds, or rejects with the last error after many attempts. */
+export async function persistently<T>(task: (attempt: number) => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return await runPod(containerd, name, { ...settings, attempt });
+      return await task(attempt);
     } catch (error) {
       if (attempt === MAX_ATTEMPTS) throw error;
       await delay(RETRY_MS);
@@ -32,10 +33,11 @@ export async function runPodPersistently(
   }
 }
 
-/** As a kubelet collects garbage: removes the sandboxes of failed attempts too. */
-export async function removeAllPods({ cri }: Containerd): Promise<void> {
+/** As a kubelet collects garbage: removes the sandboxes of failed attempts too. Those of the pods `but` live on. */
+export async function removeAllPods({ cri }: Containerd, but: readonly CriPod[] = []): Promise<void> {
+  const kept = new Set(but.map(({ sandboxId }) => sandboxId));
   const { items } = await cri.call('ListPodSandbox', {});
-  for (const { id } of items) {
+  for (const { id } of items.filter((item) => !kept.has(item.id))) {
     await cri.call('StopPodSandbox', { podSandboxId: id });
     await cri.call('RemovePodSandbox', { podSandboxId: id });
   }

@@ -76,8 +76,8 @@ async function exec({ cri }: Containerd, containerId: string, cmd: readonly stri
   return stdout.toString();
 }
 
-/** The pod's namespace as its first process shows it: the runtime's own file is visible among its mounts only. */
-function namespaceOf(name: string, pid: number): TestNamespace {
+/** A pod's namespace as its first process shows it: the runtime's own file is visible among its mounts only. */
+export function namespaceOf(name: string, pid: number): TestNamespace {
   const path = `/proc/${pid}/ns/net`;
   return {
     name,

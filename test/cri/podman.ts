@@ -1,22 +1,24 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ConfList, LabNode } from '../lab/lab.ts';
-import { createEnclosure, type Enclosure } from './enclosure.ts';
+import { createHost, type Host } from '../lab/host.ts';
+import type { LabNode } from '../lab/lab.ts';
+import { createEnclosure } from './enclosure.ts';
 import { createImageArchive, IMAGE } from './image.ts';
-import { installPlugins } from './plugins.ts';
+import type { CniRuntime } from './plugins.ts';
+import { namespaceOf } from './pod.ts';
+import { until } from './until.ts';
 
 /** A podman with a configuration and folders of its own, on a lab node. There is no daemon. */
-export interface Podman {
-  readonly enclosure: Enclosure;
+export interface Podman extends CniRuntime {
   /** Starts a container of the test image in the background. */
-  start(container: PodmanContainer): void;
+  start(container: ContainerSettings): PodmanContainer;
   /** Runs `podman <args>` and returns its output; throws with its error text when it fails. */
   run(...args: string[]): string;
 }
 
-export interface PodmanContainer {
+export interface ContainerSettings {
   readonly name: string;
   /** As for `--publish`: `8080:80/udp`. @default none */
   readonly publish?: readonly string[];
@@ -24,6 +26,24 @@ export interface PodmanContainer {
   readonly command?: readonly string[];
 }
 
+/** A container with a network of its own. As a host it is any process in that network. */
+export interface PodmanContainer extends Host {
+  /** Its network as `podman inspect` shows it. */
+  readonly attached: Attached;
+  /** Ends and removes it. */
+  remove(): Promise<void>;
+}
+
+/** Of one network, as `podman inspect` shows it. */
+export interface Attached {
+  readonly IPAddress: string;
+  readonly GlobalIPv6Address: string;
+  readonly Gateway: string;
+  readonly MacAddress: string;
+}
+
+/** What a stand-alone network and the agent's own are called. */
+const NETWORK = 'nodeplane';
 const PROGRAM = fileURLToPath(new URL('../../.cache/podman/usr/bin/podman', import.meta.url));
 
 /** Why podman cannot be tested here; undefined when it can. */
@@ -33,26 +53,19 @@ export function podmanObjection(): string | undefined {
   return major >= 5 ? `"${version}" runs no CNI plugins any more, 4.3 of Debian 12 does` : undefined;
 }
 
-/** Sets it up with one network and gives it the image. */
-export async function createPodman(node: LabNode, conflist: ConfList): Promise<Podman> {
+/** Sets it up without a network, and gives it the image. */
+export async function createPodman(node: LabNode): Promise<Podman> {
   if (!existsSync(PROGRAM)) throw new Error(`Cannot find "${PROGRAM}": run scripts/setup`);
   const enclosure = await createEnclosure(node.namespace);
   const { folder } = enclosure;
-  const networkConfigDir = join(folder, 'net.d');
-  mkdirSync(networkConfigDir);
-  writeFileSync(join(networkConfigDir, '10-nodeplane.conflist'), JSON.stringify(conflist));
-  const binDir = join(folder, 'cni');
-  mkdirSync(binDir);
-  installPlugins(binDir);
+  const [cniConfigDir, cniBinDir] = [join(folder, 'net.d'), join(folder, 'cni')];
+  for (const dir of [cniConfigDir, cniBinDir]) mkdirSync(dir);
   const file = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
   };
   const env = {
-    CONTAINERS_CONF: file(
-      'containers.conf',
-      containersConf({ folder, networkConfigDir, binDir, network: conflist.name }),
-    ),
+    CONTAINERS_CONF: file('containers.conf', containersConf({ folder, cniConfigDir, cniBinDir })),
     CONTAINERS_STORAGE_CONF: file('storage.conf', storageConf(folder)),
     CONTAINERS_REGISTRIES_CONF: file('registries.conf', ''),
   };
@@ -61,32 +74,58 @@ export async function createPodman(node: LabNode, conflist: ConfList): Promise<P
   run('load', '--signature-policy', policy, '--input', createImageArchive(folder));
   return {
     enclosure,
+    cniBinDir,
+    cniConfigDir,
+    // There is no daemon to have read it.
+    networkReady: () =>
+      until('there is a network configuration', async () => {
+        const files = readdirSync(cniConfigDir);
+        if (!files.some((name) => name.endsWith('.conflist')))
+          throw new Error(`"${cniConfigDir}" holds only: ${files}`);
+      }),
     run,
     start({ name, publish = [], command = [] }) {
       const ports = publish.flatMap((port) => ['--publish', port]);
       run('run', '--detach', '--name', name, '--cgroup-parent', `/${enclosure.cgroup}`, ...ports, IMAGE, ...command);
+      const [shown] = JSON.parse(run('inspect', name)) as [Shown];
+      const attached = shown.NetworkSettings.Networks[NETWORK]!;
+      const ips = [attached.IPAddress, attached.GlobalIPv6Address];
+      const host = createHost({ name, namespace: namespaceOf(name, shown.State.Pid), ips });
+      return {
+        ...host,
+        attached,
+        async remove() {
+          await host.remove();
+          run('rm', '--force', '--time', '0', name);
+        },
+      };
     },
   };
 }
 
+/** The part of what `podman inspect` prints. */
+interface Shown {
+  readonly State: { readonly Pid: number };
+  readonly NetworkSettings: { readonly Networks: Readonly<Record<string, Attached>> };
+}
+
 interface Settings {
   readonly folder: string;
-  readonly networkConfigDir: string;
-  readonly binDir: string;
-  readonly network: string;
+  readonly cniConfigDir: string;
+  readonly cniBinDir: string;
 }
 
 /** Debian's podman 4.3 has two network backends; the one that uses CNI plugins is the older. */
-function containersConf({ folder, networkConfigDir, binDir, network }: Settings): string {
+function containersConf({ folder, cniConfigDir, cniBinDir }: Settings): string {
   return `[containers]
 # Root inside another container may not ask for more than it has.
 default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]
 apparmor_profile = "unconfined"
 [network]
 network_backend = "cni"
-cni_plugin_dirs = ["${binDir}"]
-network_config_dir = "${networkConfigDir}"
-default_network = "${network}"
+cni_plugin_dirs = ["${cniBinDir}"]
+network_config_dir = "${cniConfigDir}"
+default_network = "${NETWORK}"
 [engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"

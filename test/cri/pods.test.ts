@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createLab, removeAll } from '../lab/lab.ts';
+import { checkCached } from './cached-attachment.ts';
 import { type Containerd, startContainerd } from './containerd.ts';
 import { eightAtATime } from './kubelet.ts';
 import { WAYS_TO_SERVE } from './plugins.ts';
@@ -58,6 +59,14 @@ describe.each(WAYS_TO_SERVE)('with %s, containerd', (way, serve) => {
       expect(await web.connect({ ip: there, port: 8080 })).toMatchObject(answered('client', here));
       expect(await node.connect({ ip: here, port: 8080 })).toMatchObject(answered('web', expect.any(String)));
       expect(await web.connect({ ip: host, port: 8080 })).toMatchObject(answered('node-1', here));
+    });
+
+    it('passes CHECK with the result that containerd keeps, until it is not as it was made', async () => {
+      const pod = await runPod(containerd, 'checked', { portMappings: [{ hostPort: 8080, containerPort: 80 }] });
+      onTestFinished(pod.remove);
+      expect(checkCached(containerd, pod)).toBeUndefined();
+      pod.namespace.run('ip', 'address', 'delete', `${pod.ip()}/24`, 'dev', 'eth0');
+      expect(checkCached(containerd, pod)).toContain(`"eth0" lacks the address ${pod.ip()}/24`);
     });
 
     it('serves its containers, which share the interface', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { basename, join } from 'node:path';
 import type { LabNode } from '../lab/lab.ts';
@@ -24,7 +24,7 @@ export function tracesOf(node: LabNode, enclosure: Enclosure): string[] {
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => join(path, name)),
   );
-  const traces: Record<string, readonly (string | number)[]> = {
+  const traces: Record<string, readonly string[]> = {
     link: links.map(({ ifname }) => ifname),
     // The bridge loses its carrier with the last pod. Link-local and multicast routes come a moment after their link.
     route: routes.filter((route) => !/fe80|ff00|multicast/.test(route)).map((route) => route.replace(' linkdown', '')),
@@ -32,7 +32,7 @@ export function tracesOf(node: LabNode, enclosure: Enclosure): string[] {
     rule: lines(namespace.run('nft', '--stateless', 'list', 'ruleset')),
     file: ['run/netns', 'var-lib/cni', 'var-lib/nodeplane'].flatMap((name) => files(join(folder, name))),
     mount: mounts,
-    process: processesByMounts((text) => text.includes(folder)),
+    process: processesByMounts((text) => text.includes(folder)).map(commandOf),
     cgroup: inside,
   };
   return Object.entries(traces)
@@ -46,6 +46,15 @@ export function reservationsOf(enclosure: Enclosure): string[] {
     .map((path) => basename(path))
     .filter((name) => isIP(name) !== 0)
     .sort();
+}
+
+/** By name, not by number: a daemon that was killed and came back leaves no trace. */
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    return 'that ends';
+  }
 }
 
 function files(folder: string): string[] {

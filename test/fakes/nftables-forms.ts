@@ -13,13 +13,14 @@ import {
   jump,
   lookup,
   meta,
+  type NftFamily,
   networkOrder16,
   payload,
   returnToCaller,
   setMarkBits,
 } from '../../src/netlink/index.ts';
 
-/** What the rules below need in table `ip t`. */
+/** What the rules below need in the tables `ip t` and `bridge t`. */
 export const FORMS_SETUP = `
 table ip t {
   counter hits { packets 0 bytes 0 }
@@ -34,11 +35,18 @@ table ip t {
   chain in { type filter hook input priority 0; }
   chain raw { type filter hook prerouting priority -300; }
 }
+table bridge t {
+  set links { type ifname; }
+  set macs { type ifname . ether_addr; }
+  chain frames { type filter hook prerouting priority -300; }
+}
 `;
 
 /** A rule as text for `nft`, and as expressions that say the same. */
 export interface RuleForm {
-  readonly chain: 'pre' | 'post' | 'in' | 'raw';
+  /** Of the table. @default 'ip' */
+  readonly family?: NftFamily;
+  readonly chain: 'pre' | 'post' | 'in' | 'raw' | 'frames';
   readonly text: string;
   readonly expressions: readonly Expression[];
 }
@@ -286,6 +294,20 @@ export const RULE_FORMS: readonly RuleForm[] = [
       { kind: 'byteorder', op: 'hton', from: 0, to: 0, length: 4, size: 4 },
       { kind: 'cmp', from: 0, op: '<', data: bytes(0, 0, 0, 100) },
       accept,
+    ],
+  },
+  {
+    family: 'bridge',
+    chain: 'frames',
+    text: 'iifname @links iifname . ether saddr != @macs counter drop',
+    expressions: [
+      meta('iifname'),
+      lookup('links'),
+      meta('iifname'),
+      payload.etherSaddr(4),
+      lookup('macs', { invert: true }),
+      counter,
+      drop,
     ],
   },
 ];

@@ -31,8 +31,14 @@ it('leaves what the configuration says', () => {
   expect(complete(own, unknown)).toEqual({ network: 'n', lacksRanges: false, config: own });
   const old = { name: 'n', ipam: { type: 'nodeplane', subnet: '10.1.0.0/16', dataDir: '/own' } };
   expect(complete(old, unknown).config).toEqual(old);
-  const foreign = { name: 'n', ipam: { type: 'host-local' } };
-  expect(complete(foreign).config).toEqual(foreign);
+});
+
+it('adds only the directory where the addresses are not the agent’s to give', () => {
+  for (const ipam of [{ type: 'host-local' }, { type: 'dhcp' }, {}, undefined]) {
+    expect(complete({ name: 'n', ipam }).config).toEqual({ name: 'n', ipam, dataDir: '/data' });
+  }
+  const own = { name: 'n', dataDir: '/own' };
+  expect(complete(own)).toEqual({ network: 'n', lacksRanges: false, config: own });
 });
 
 it('says when the ranges are not known', () => {

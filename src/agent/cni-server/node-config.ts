@@ -24,14 +24,18 @@ type Json = Readonly<Record<string, unknown>>;
 
 /**
  * Adds the node's pod CIDRs and the directory of reservations to a configuration that leaves them open, so that the file
- * on the host is the same on all nodes and survives a change of the CIDRs. What is no configuration stays as it is: the
- * plugin has the words for it.
+ * on the host is the same on all nodes and survives a change of the CIDRs. What has no name stays as it is: the plugin has
+ * the words for it.
  */
 export function completeConfig(text: string, { podCidrs, dataDir }: NodeNetwork): CompletedConfig {
   const raw = parseObject(text);
   const network = typeof raw?.name === 'string' ? raw.name : '';
-  const ipam = raw?.ipam;
-  if (!raw || !isObject(ipam) || ipam.type !== IPAM_TYPE) return { network, config: text, lacksRanges: false };
+  if (!raw || network === '') return { network, config: text, lacksRanges: false };
+  const { ipam } = raw;
+  if (!isObject(ipam) || ipam.type !== IPAM_TYPE) {
+    // Where to note attachments whose addresses are not ours to reserve.
+    return { network, config: JSON.stringify({ dataDir, ...raw }), lacksRanges: false };
+  }
   const needsRanges = ipam.ranges === undefined && ipam.subnet === undefined;
   const completed = {
     dataDir,

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { samplePort } from '../../../test/lab/iptables/sample-plan.ts';
 import { type IpAddress, parseIp } from '../../core/index.ts';
+import type { Protocol } from '../../kube/index.ts';
 import type { Flow, FlowListing } from '../../netlink/index.ts';
 import { FlowCleaner } from './flow-cleaner.ts';
 import type { FlowTable } from './flow-table.ts';
@@ -60,19 +61,26 @@ function flow(to: string, by: string, protocol = 17): Flow {
   };
 }
 
-const service = (n: number, remote: readonly string[], protocol: 'UDP' | 'SCTP' | 'TCP' = 'UDP') =>
+const service = (n: number, remote: readonly string[], protocol: Protocol = 'UDP') =>
   samplePort({ name: `test/s${n}:main`, protocol, clusterIp: `10.96.0.${n}`, port: 80, remote });
 const nowhere = () => false;
 
-function setUp(flows: readonly Flow[] = []) {
+function setUp(flows: readonly Flow[] = [], protocols?: readonly Protocol[]) {
   const table = new FakeFlowTable(flows);
-  return { table, cleaner: new FlowCleaner({ family: 'IPv4', table, clock: new FakeClock() }) };
+  return { table, cleaner: new FlowCleaner({ family: 'IPv4', protocols, table, clock: new FakeClock() }) };
 }
 
 describe('FlowCleaner', () => {
   it('asks the kernel nothing when no UDP or SCTP port was touched', async () => {
     const { table, cleaner } = setUp();
     cleaner.note({ upserted: [service(1, [], 'TCP')], removed: [] });
+    expect(await cleaner.clean(nowhere)).toBeUndefined();
+    expect(table.listings).toEqual([]);
+  });
+
+  it('asks for the protocols it was given alone', async () => {
+    const { table, cleaner } = setUp([], ['UDP']);
+    cleaner.note({ upserted: [service(1, [], 'SCTP')], removed: [] });
     expect(await cleaner.clean(nowhere)).toBeUndefined();
     expect(table.listings).toEqual([]);
   });

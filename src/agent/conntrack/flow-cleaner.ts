@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock, IpAddress, IpFamily } from '../../core/index.ts';
+import type { Protocol } from '../../kube/index.ts';
 import type { Flow, FlowListing } from '../../netlink/index.ts';
 import { addTouched, type PlanDelta, type StaleFlows, staleFlows, type TouchedPorts } from '../../proxy/index.ts';
 import type { FlowTable } from './flow-table.ts';
@@ -25,6 +26,8 @@ export interface FlowCleaning {
 
 export interface FlowCleanerOptions {
   readonly family: IpFamily;
+  /** Whose flows end. @default UDP and SCTP */
+  readonly protocols?: readonly Protocol[] | undefined;
   readonly table: FlowTable;
   readonly clock: Clock;
 }
@@ -43,7 +46,7 @@ export class FlowCleaner {
 
   /** Says what a sync is going to change. */
   note(delta: PlanDelta): void {
-    addTouched(this.#touched, delta);
+    addTouched(this.#touched, delta, this.#options.protocols);
   }
 
   /**
@@ -51,8 +54,8 @@ export class FlowCleaner {
    * between listings and between groups of flows.
    *
    * @param isNodePortAddress see `nodePortAddressTest`
-   * @returns what was done, also when it failed half-way; undefined when no UDP or SCTP port was touched, which costs
-   *   nothing
+   * @returns what was done, also when it failed half-way; undefined when no port of its protocols was touched, which
+   *   costs nothing
    */
   async clean(isNodePortAddress: (ip: IpAddress) => boolean): Promise<FlowCleaning | undefined> {
     const touched = this.#touched;

@@ -65,8 +65,10 @@ export interface FeatureContext {
   readonly pod: PodNamespace;
   /** The host's end of the veth pair; its `peerIndex` is the pod's end. */
   readonly hostLink: Link;
-  /** The bridge it is a port of; undefined in mode `routed`. */
-  readonly bridge: Link | undefined;
+  /** The link through which the node reaches pods of a bridge: the bridge, or that of the VLAN; undefined in mode `routed`. */
+  readonly gateway: Link | undefined;
+  /** The MAC that ADD gave the pod's end. */
+  readonly mac: Uint8Array;
   /** The pod's addresses with the prefix of their subnet, and their gateways. */
   readonly ips: readonly ResultIp[];
   readonly undo: UndoStack;

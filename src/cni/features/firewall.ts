@@ -5,7 +5,6 @@ import { failpoint } from '../../sys/index.ts';
 import type { AttachmentKey } from '../attachment-key.ts';
 import type { NetworkConfig } from '../config.ts';
 import { withRuleset } from '../conversations.ts';
-import { CNI_ERROR, CniError } from '../errors.ts';
 import { withNodeLock } from '../node-lock.ts';
 import type { AttachmentFeature, FeatureContext } from './feature.ts';
 import {
@@ -39,7 +38,6 @@ export const firewall: AttachmentFeature = {
   name: 'firewall',
 
   setUp({ key, config, host, ips, undo, report }) {
-    refusePolicy(config);
     undo.add('admit pods through the firewall', () => withdraw(host, key.network, key));
     withNodeLock(() =>
       withRuleset((ruleset) => {
@@ -92,15 +90,6 @@ function admitFamily(ruleset: NftRuleset, family: IpFamily, rules: readonly Admi
     if (isNotFound(error)) return false;
     throw error;
   }
-}
-
-/** The rules of ours that are in force. */
-export function readAdmissions(ruleset: NftReader): AdmissionRule[] {
-  return IP_FAMILIES.flatMap((family) =>
-    ruleset
-      .listRules(forwardChain(family, OUR_FORWARD))
-      .map(({ expressions, comment = '' }) => ({ family, expressions, comment })),
-  );
 }
 
 /**
@@ -170,14 +159,5 @@ function rulesFor({ network }: AttachmentKey, config: NetworkConfig, ips: Featur
   return admissionRules(
     network,
     withSubnets(config, ips).map(({ address }) => address),
-  );
-}
-
-function refusePolicy({ features }: NetworkConfig): void {
-  const policy = features.firewall?.ingressPolicy ?? 'open';
-  if (policy === 'open') return;
-  throw new CniError(
-    CNI_ERROR.UNSUPPORTED_FIELD,
-    `Key "ingressPolicy" has the unsupported value "${policy}", use "open", or chain the reference firewall plugin`,
   );
 }

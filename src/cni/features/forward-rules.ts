@@ -8,6 +8,7 @@ import {
   jump,
   type NftChange,
   type NftRule,
+  nftFamily,
   payload,
   sameExpressions,
   type TableRef,
@@ -26,7 +27,7 @@ const JUMP_COMMENT = 'pods of nodeplane-cni';
 const LONGEST_COMMENT = 127;
 
 export function filterTable(family: IpFamily): TableRef {
-  return { kind: 'table', family: family === 'IPv4' ? 'ip' : 'ip6', name: 'filter' };
+  return { kind: 'table', family: nftFamily(family), name: 'filter' };
 }
 
 export function forwardChain(family: IpFamily, name: 'FORWARD' | typeof OUR_FORWARD): ChainRef {
@@ -133,10 +134,15 @@ function isXtComment(data: Uint8Array): boolean {
   return Buffer.from(data.subarray(4, 12)).toString('latin1') === 'comment\0';
 }
 
-function isOurJump({ expressions }: NftRule): boolean {
+function isOurJump(rule: NftRule): boolean {
+  return leadsTo(rule, OUR_FORWARD);
+}
+
+/** Whether a rule jumps or goes to a chain. */
+export function leadsTo({ expressions }: NftRule, chain: string): boolean {
   return expressions.some(
     (expression) =>
-      expression.kind === 'verdict' && 'chain' in expression.verdict && expression.verdict.chain === OUR_FORWARD,
+      expression.kind === 'verdict' && 'chain' in expression.verdict && expression.verdict.chain === chain,
   );
 }
 

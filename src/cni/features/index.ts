@@ -19,16 +19,32 @@ export const FEATURES: readonly FeatureEntry[] = [
     load: async () => (await import('./firewall.ts')).firewall,
   },
   {
+    name: 'ingresspolicy',
+    wanted: ({ features }) => (features.firewall?.ingressPolicy ?? 'open') !== 'open',
+    load: async () => (await import('./ingress-policy.ts')).ingressPolicy,
+  },
+  {
+    name: 'macspoofchk',
+    wanted: ({ mode, bridge }) => mode === 'bridge' && bridge.macspoofchk,
+    load: async () => (await import('./mac-spoof-check.ts')).macSpoofCheck,
+  },
+  {
     name: 'bandwidth',
     wanted: ({ features }) => features.bandwidth !== undefined,
     load: async () => (await import('./bandwidth.ts')).bandwidth,
+  },
+  {
+    // Only to be taken down, for attachments that have no record: others made them.
+    name: 'reference-plugins',
+    wanted: () => false,
+    load: async () => (await import('./reference-plugins.ts')).referencePlugins,
   },
 ];
 
 /** What to bring back after somebody flushed nftables (reassert.ts), loaded when it is asked for. */
 export async function loadReassertion() {
-  const { featuresOf, readFeatures, reassertFeatures } = await import('./reassert.ts');
-  return { featuresOf, readFeatures, reassertFeatures };
+  const { featuresOf, reassertFeatures } = await import('./reassert.ts');
+  return { featuresOf, reassertFeatures };
 }
 
 /** What an uninstallation has to take away (remove-features.ts), loaded when it is asked for. */

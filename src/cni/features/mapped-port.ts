@@ -3,7 +3,7 @@ import { CNI_ERROR, CniError } from '../errors.ts';
 import type { PortMapping } from '../feature-config.ts';
 import { invalidConfig } from '../json.ts';
 import { LOOPBACK } from './pod-chains.ts';
-import type { WantedAttachment } from './wanted-attachment.ts';
+import type { AddressedAttachment } from './wanted-attachment.ts';
 
 /** A port of the node that leads to a port of the pod, in one family. */
 export interface MappedPort {
@@ -23,7 +23,7 @@ export interface MappedPort {
  *
  * @throws CniError 7 when a port is mapped twice, 2 for what cannot be done
  */
-export function mappedPorts({ config, ips }: WantedAttachment): MappedPort[] {
+export function mappedPorts({ config, ips }: AddressedAttachment): MappedPort[] {
   const ports = new Map<string, MappedPort>();
   for (const mapping of config.features.portMappings?.mappings ?? []) {
     const { protocol, hostPort, containerPort } = mapping;

@@ -5,12 +5,14 @@ import { failpoint } from '../../sys/index.ts';
 import { withRuleset } from '../conversations.ts';
 import type { AttachmentFeature } from './feature.ts';
 import { describeOwner, isOwnedBy, isStale } from './owner-comment.ts';
-import { masqueradeChain } from './pod-chains.ts';
+import { masqueradeChain, POD_LAYOUT } from './pod-chains.ts';
 import { masqueradeElements } from './pod-elements.ts';
-import { deletePodElements, deletions, hasPodTable, retried } from './pod-ruleset.ts';
-import { POD_TABLE, podSet } from './pod-table.ts';
+import { deletePodElements, deletions, elementsIn, hasTable, presentOf, retried } from './pod-ruleset.ts';
+import { POD_TABLE, podSet, podSets } from './pod-table.ts';
 import { tableRepairs } from './table-repair.ts';
 import { withSubnets } from './wanted-attachment.ts';
+
+const SETS = podSets(['masquerade']);
 
 /**
  * ipMasq: what a pod sends out of its subnet carries the node's address, multicast excepted; as with the reference bridge
@@ -24,7 +26,7 @@ export const masquerade: AttachmentFeature = {
     if (ips.length === 0) return [];
     const wanted = masqueradeElements({ key, config, ips });
     undo.add('masquerade', () =>
-      withRuleset((ruleset) => void deletePodElements(ruleset, ['masquerade'], (comment) => isOwnedBy(comment, key))),
+      withRuleset((ruleset) => void deletePodElements(ruleset, SETS, (comment) => isOwnedBy(comment, key))),
     );
     withRuleset((ruleset) =>
       retried(isNotFound, () => {
@@ -33,6 +35,7 @@ export const masquerade: AttachmentFeature = {
         ruleset.commit([
           ...tableRepairs(
             ruleset,
+            POD_LAYOUT,
             ips.map(({ address }) => masqueradeChain(address)),
           ),
           ...deletions(left),
@@ -55,16 +58,16 @@ export const masquerade: AttachmentFeature = {
         const [{ comment }] = found.elements as [NftElement];
         return isOwnedBy(comment, key) ? [] : [`Set "${set.set}" has the pod's address for ${describeOwner(comment)}`];
       });
-      if (ips.length === 0 || tableRepairs(ruleset, chains).length === 0) return problems;
+      if (ips.length === 0 || tableRepairs(ruleset, POD_LAYOUT, chains).length === 0) return problems;
       return [...problems, `Rules of nftables table "${POD_TABLE.name}" are missing or were changed`];
     });
   },
 
   tearDown({ key, addresses }) {
     withRuleset((ruleset) => {
-      if (!hasPodTable(ruleset)) return;
+      if (!hasTable(ruleset, POD_TABLE)) return;
       const isOurs = (comment: string | undefined) => isOwnedBy(comment, key);
-      if (addresses.length === 0) deletePodElements(ruleset, ['masquerade'], isOurs);
+      if (addresses.length === 0) deletePodElements(ruleset, SETS, isOurs);
       else {
         retried(isNotFound, () => {
           const found = addresses.flatMap((address) => elementOf(ruleset, address, isOurs));
@@ -76,17 +79,10 @@ export const masquerade: AttachmentFeature = {
 
   collect({ network, valid }) {
     withRuleset((ruleset) => {
-      deletePodElements(ruleset, ['masquerade'], (comment) => isStale(comment, network, valid));
+      deletePodElements(ruleset, SETS, (comment) => isStale(comment, network, valid));
     });
   },
 };
-
-/** What the kernel has under the key of a set's only element. */
-function presentOf(ruleset: NftReader, set: NftElements): NftElements[] {
-  const { family, table, set: name, elements } = set;
-  const found = ruleset.getElement({ kind: 'set', family, table, name }, elements[0]!.key);
-  return found ? [{ ...set, elements: [found] }] : [];
-}
 
 function elementOf(
   ruleset: NftReader,
@@ -96,5 +92,5 @@ function elementOf(
   const set = podSet('masquerade', family);
   const found = ruleset.getElement(set, bytes);
   if (!found || !isOurs(found.comment)) return [];
-  return [{ kind: 'elements', family: set.family, table: set.table, set: set.name, elements: [found] }];
+  return [elementsIn(set, [found])];
 }

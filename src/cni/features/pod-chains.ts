@@ -12,11 +12,13 @@ import {
   lookup,
   meta,
   type NftChain,
+  nftFamily,
   payload,
   RTN_LOCAL,
   returnToCaller,
 } from '../../netlink/index.ts';
-import { IP_FAMILIES, POD_TABLE, type PodSetKind, podSet } from './pod-table.ts';
+import { IP_FAMILIES, POD_SETS, POD_TABLE, type PodSetKind, podSet } from './pod-table.ts';
+import type { ChainWithRules, TableLayout } from './table-repair.ts';
 
 /*
  * Priorities. When several tables would translate a packet, the one with the lowest priority decides and the kernel skips
@@ -26,6 +28,10 @@ import { IP_FAMILIES, POD_TABLE, type PodSetKind, podSet } from './pod-table.ts'
 const AFTER_DSTNAT = -99;
 const AFTER_SRCNAT = 101;
 const RAW = -300;
+const FILTER = 0;
+
+/** How many registers the name of a link takes. */
+const IFNAME_WORDS = 4;
 
 /** IPS_DST_NAT of <linux/netfilter/nf_conntrack_common.h>. */
 const IPS_DST_NAT = 1 << 5;
@@ -34,18 +40,11 @@ const NFPROTO: Record<IpFamily, number> = { IPv4: 2, IPv6: 10 };
 const MULTICAST: Record<IpFamily, Cidr> = { IPv4: parseCidr('224.0.0.0/4'), IPv6: parseCidr('ff00::/8') };
 export const LOOPBACK: Record<IpFamily, Cidr> = { IPv4: parseCidr('127.0.0.0/8'), IPv6: parseCidr('::1/128') };
 
-/** A chain with its rules. */
-export interface ChainWithRules {
-  readonly chain: NftChain;
-  readonly rules: readonly (readonly Expression[])[];
-}
-
 const masquerade: Expression = { kind: 'masquerade', flags: ['random-fully'] };
 /** `fib daddr type local` */
 const isToThisNode: readonly Expression[] = [fib('type', ['daddr']), cmp.equal(hostOrder32(RTN_LOCAL))];
 
-/** The chains that are always there. */
-export const POD_CHAINS: readonly ChainWithRules[] = [
+const CHAINS: readonly ChainWithRules[] = [
   {
     chain: podChain('host-ports'),
     rules: [
@@ -80,6 +79,23 @@ export const POD_CHAINS: readonly ChainWithRules[] = [
     rules: [[meta('iifname'), cmp.notEqual(interfaceName('lo')), ...isTo(LOOPBACK.IPv4), drop]],
   },
 ];
+
+/** What is always there. */
+export const POD_LAYOUT: TableLayout = { table: POD_TABLE, sets: POD_SETS, chains: CHAINS };
+
+/** Drops what pods with an ingress policy send to each other, as far as that of the receiver refuses it. */
+export const INGRESS_CHAIN: ChainWithRules = {
+  chain: podChain('ingress-policy', { type: 'filter', hook: 'forward', priority: FILTER }),
+  rules: IP_FAMILIES.flatMap((family) => {
+    const isFrom = isOf('ingress-policy', family, 'iifname', payload.saddr);
+    return [
+      [...isFamily(family), ...isFrom, ...isOf('ingress-isolated', family, 'oifname', payload.daddr), drop],
+      // To a pod of the bridge that it comes from.
+      [...isFamily(family), ...isOf('ingress-policy', family, 'iifname', payload.daddr), returnToCaller],
+      [...isFamily(family), ...isFrom, ...isOf('ingress-policy', family, 'oifname', payload.daddr), drop],
+    ];
+  }),
+};
 
 /** The chain for pods of one subnet: what they send is masqueraded when it leaves the subnet. */
 export function masqueradeChain(subnet: Cidr): ChainWithRules {
@@ -116,6 +132,16 @@ function isFamily(family: IpFamily): Expression[] {
   return [meta('nfproto'), cmp.equal(Uint8Array.of(NFPROTO[family]))];
 }
 
+/** `LINK . ADDRESS @SET` */
+function isOf(
+  set: PodSetKind,
+  family: IpFamily,
+  link: 'iifname' | 'oifname',
+  address: typeof payload.saddr,
+): Expression[] {
+  return [meta(link), address(family, IFNAME_WORDS), lookup(podSet(set, family).name)];
+}
+
 /** `ip daddr BLOCK` */
 function isTo({ address, prefixLength }: Cidr): Expression[] {
   const { family, bytes } = address;
@@ -141,7 +167,7 @@ function translate(family: IpFamily, set: PodSetKind, key: readonly Expression[]
     ...key,
     payload.dport(portAt),
     lookup(podSet(set, family).name, { to: 0 }),
-    { kind: 'nat', type: 'dnat', family: family === 'IPv4' ? 'ip' : 'ip6', address: 0, port: words(family) },
+    { kind: 'nat', type: 'dnat', family: nftFamily(family), address: 0, port: words(family) },
   ];
 }
 

@@ -4,8 +4,8 @@ import type { NftElements } from '../../netlink/index.ts';
 import { attachmentKey } from '../attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../environment.ts';
 import type { PortMapping, PortMappingSettings } from '../feature-config.ts';
-import { describePortKey, mappedPortOf, masqueradeElements, portElements } from './pod-elements.ts';
-import type { WantedAttachment } from './wanted-attachment.ts';
+import { describePortKey, ingressElements, mappedPortOf, masqueradeElements, portElements } from './pod-elements.ts';
+import type { AddressedAttachment, WantedAttachment } from './wanted-attachment.ts';
 
 const key = attachmentKey('net' as NetworkName, {
   containerId: 'c1' as ContainerId,
@@ -17,7 +17,7 @@ function attachment(
   mappings: readonly Partial<PortMapping>[],
   settings: Partial<PortMappingSettings> = {},
   mode: 'bridge' | 'routed' = 'bridge',
-): WantedAttachment {
+): AddressedAttachment {
   const portMappings: PortMappingSettings = {
     mappings: mappings.map((mapping) => ({
       hostPort: 8080,
@@ -29,8 +29,6 @@ function attachment(
     snat: true,
     masqAll: false,
     markMasqBit: 13,
-    conditionsV4: [],
-    conditionsV6: [],
     ...settings,
   };
   return {
@@ -145,6 +143,42 @@ describe('portElements', () => {
     );
     expect(() => portElements(attachment([{ hostIp: parseIp('::1') }]))).toThrow(
       expect.objectContaining({ cniCode: 2, message: expect.stringContaining('"::1"') }),
+    );
+  });
+});
+
+describe('ingressElements', () => {
+  const elementsWith = (
+    ingressPolicy: NonNullable<WantedAttachment['config']['features']['firewall']>['ingressPolicy'],
+    bridge: { name: InterfaceName; vlan: number },
+    mode: 'bridge' | 'routed' = 'bridge',
+  ) => {
+    const { config, ...rest } = attachment([], {}, mode);
+    const features = { ...config.features, firewall: { ingressPolicy } };
+    return ingressElements({
+      ...rest,
+      mac: new Uint8Array(6),
+      config: { ...config, features, bridge: { ...bridge, macspoofchk: false } },
+    });
+  };
+  const cni0 = { name: 'cni0' as InterfaceName, vlan: 0 };
+  const words = (name: string) =>
+    Buffer.from(name.padEnd(16, '\0'))
+      .toString('hex')
+      .replace(/(.{8})(?=.)/g, '$1.');
+
+  it('name the link through which the node reaches the pod', () => {
+    expect(text(elementsWith('open', cni0))).toEqual([]);
+    expect(text(elementsWith('same-bridge', cni0))).toEqual([
+      `ingress-policy-ipv4 ${words('cni0')}.0af40107`,
+      `ingress-policy-ipv6 ${words('cni0')}.${IPV6_POD}`,
+    ]);
+    expect(text(elementsWith('isolated', { ...cni0, vlan: 7 })).slice(0, 2)).toEqual([
+      `ingress-policy-ipv4 ${words('cni0.7')}.0af40107`,
+      `ingress-isolated-ipv4 ${words('cni0.7')}.0af40107`,
+    ]);
+    expect(text(elementsWith('isolated', cni0, 'routed'))[0]).toBe(
+      `ingress-policy-ipv4 ${words(key.hostName)}.0af40107`,
     );
   });
 });

@@ -7,17 +7,20 @@ import {
   networkOf,
   readBe16,
 } from '../../core/index.ts';
-import { type NftElement, type NftElements, networkOrder16 } from '../../netlink/index.ts';
+import { interfaceName, type NftElement, type NftElements, networkOrder16 } from '../../netlink/index.ts';
+import { gatewayLinkName } from '../bridge-config.ts';
 import type { PortMappingSettings } from '../feature-config.ts';
 import { type MappedPort, mappedPorts } from './mapped-port.ts';
 import { ownerComment } from './owner-comment.ts';
 import { LOOPBACK, masqueradeChainName } from './pod-chains.ts';
+import { elementsIn } from './pod-ruleset.ts';
 import { type PodSetKind, podSet } from './pod-table.ts';
-import type { WantedAttachment } from './wanted-attachment.ts';
+import type { AddressedAttachment, WantedAttachment } from './wanted-attachment.ts';
 
 // Sets and maps of nft_tables have their keys and values in fields of whole 32-bit words.
 
-const IPPROTO: Record<MappedPort['protocol'], number> = {
+/** IPPROTO_* by the protocol's name in a configuration. */
+export const IPPROTO: Record<MappedPort['protocol'], number> = {
   tcp: IP_PROTOCOLS.TCP,
   udp: IP_PROTOCOLS.UDP,
   sctp: IP_PROTOCOLS.SCTP,
@@ -25,7 +28,7 @@ const IPPROTO: Record<MappedPort['protocol'], number> = {
 const PROTOCOLS = ['tcp', 'udp', 'sctp'] as const;
 
 /** The elements by which what the pod sends is masqueraded: one for each of its addresses. */
-export function masqueradeElements({ key, ips }: WantedAttachment): NftElements[] {
+export function masqueradeElements({ key, ips }: AddressedAttachment): NftElements[] {
   return ips.map(({ address: subnet }) => {
     const { family, bytes } = subnet.address;
     const verdict = { kind: 'goto', chain: masqueradeChainName(subnet) } as const;
@@ -34,7 +37,7 @@ export function masqueradeElements({ key, ips }: WantedAttachment): NftElements[
 }
 
 /** The elements by which ports of the node lead to the pod. Throws CniError as `mappedPorts`. */
-export function portElements(attachment: WantedAttachment): NftElements[] {
+export function portElements(attachment: AddressedAttachment): NftElements[] {
   const settings = attachment.config.features.portMappings;
   if (!settings) return [];
   const comment = ownerComment(attachment.key);
@@ -56,6 +59,20 @@ export function portElements(attachment: WantedAttachment): NftElements[] {
     ),
     ...hairpins.values(),
   ];
+}
+
+/** The elements by which the pod's ingress policy is in force; none for `open`. */
+export function ingressElements({ key, config, ips }: WantedAttachment): NftElements[] {
+  const policy = config.features.firewall?.ingressPolicy ?? 'open';
+  if (policy === 'open') return [];
+  const kinds =
+    policy === 'isolated' ? (['ingress-policy', 'ingress-isolated'] as const) : (['ingress-policy'] as const);
+  const link = interfaceName(config.mode === 'routed' ? key.hostName : gatewayLinkName(config.bridge));
+  return ips.flatMap(({ address: { address } }) =>
+    kinds.map((kind) =>
+      elementsOf(kind, address.family, [{ key: fields(link, address.bytes), comment: ownerComment(key) }]),
+    ),
+  );
 }
 
 /** The mappings behind elements of the sets `ports` and `address-ports`; none for those of other sets. */
@@ -123,12 +140,11 @@ function lastOf({ address, prefixLength }: Cidr): Uint8Array {
 }
 
 function elementsOf(kind: PodSetKind, family: MappedPort['family'], elements: readonly NftElement[]): NftElements {
-  const { table, name, family: tableFamily } = podSet(kind, family);
-  return { kind: 'elements', family: tableFamily, table, set: name, elements };
+  return elementsIn(podSet(kind, family), elements);
 }
 
 /** A concatenation: each field filled up to whole words. */
-function fields(...parts: readonly Uint8Array[]): Uint8Array {
+export function fields(...parts: readonly Uint8Array[]): Uint8Array {
   const padded = parts.flatMap((part) => [part, new Uint8Array((4 - (part.length % 4)) % 4)]);
   return Uint8Array.from(Buffer.concat(padded));
 }

@@ -1,37 +1,51 @@
 import { isNotFound } from '../../core/index.ts';
-import type { NftChange, NftElement, NftElements, NftReader, NftRuleset } from '../../netlink/index.ts';
-import { IP_FAMILIES, POD_TABLE, type PodSetKind, podSet } from './pod-table.ts';
+import type {
+  NftChange,
+  NftElement,
+  NftElements,
+  NftReader,
+  NftRuleset,
+  SetRef,
+  TableRef,
+} from '../../netlink/index.ts';
 
 /** How often a change is planned again because somebody else changed the same elements meanwhile. */
 const ATTEMPTS = 5;
 
-/** Whether the table is there: one request, after which all others can be saved. */
-export function hasPodTable(ruleset: NftReader): boolean {
-  return ruleset.listTables(POD_TABLE.family).some(({ name }) => name === POD_TABLE.name);
+/** Whether a table is there: one request, after which all others can be saved. */
+export function hasTable(ruleset: NftReader, { family, name }: TableRef): boolean {
+  return ruleset.listTables(family).some((table) => table.name === name);
 }
 
-/** The elements of all sets of these kinds, those of a set that is missing being none. */
-export function listPodElements(ruleset: NftReader, kinds: readonly PodSetKind[]): NftElements[] {
-  return kinds.flatMap((kind) =>
-    IP_FAMILIES.map((family) => {
-      const { table, name, family: tableFamily } = podSet(kind, family);
-      return { kind: 'elements', family: tableFamily, table, set: name, elements: elementsOrNone(ruleset, name) };
-    }),
-  );
+/** The elements of these sets, those of a set that is missing being none. */
+export function listPodElements(ruleset: NftReader, sets: readonly SetRef[]): NftElements[] {
+  return sets.map((set) => elementsIn(set, elementsOrNone(ruleset, set)));
+}
+
+/** Elements of a set. */
+export function elementsIn({ family, table, name }: SetRef, elements: readonly NftElement[]): NftElements {
+  return { kind: 'elements', family, table, set: name, elements };
+}
+
+/** What the kernel has under the key of a set's only element. */
+export function presentOf(ruleset: NftReader, set: NftElements): NftElements[] {
+  const { family, table, set: name, elements } = set;
+  const found = ruleset.getElement({ kind: 'set', family, table, name }, elements[0]!.key);
+  return found ? [{ ...set, elements: [found] }] : [];
 }
 
 /**
- * Deletes the elements of sets of these kinds whose comment `isTheirs`.
+ * Deletes the elements of these sets whose comment `isTheirs`.
  *
  * @returns what was deleted, as it was
  */
 export function deletePodElements(
   ruleset: NftRuleset,
-  kinds: readonly PodSetKind[],
+  sets: readonly SetRef[],
   isTheirs: (comment: string | undefined) => boolean,
 ): NftElements[] {
   return retried(isNotFound, () => {
-    const found = selectElements(listPodElements(ruleset, kinds), isTheirs);
+    const found = selectElements(listPodElements(ruleset, sets), isTheirs);
     if (found.length > 0) ruleset.commit(deletions(found));
     return found;
   });
@@ -62,9 +76,9 @@ export function retried<T>(isExplained: (error: unknown) => boolean, fn: () => T
   }
 }
 
-function elementsOrNone(ruleset: NftReader, name: string): NftElement[] {
+function elementsOrNone(ruleset: NftReader, set: SetRef): NftElement[] {
   try {
-    return ruleset.listElements({ kind: 'set', family: POD_TABLE.family, table: POD_TABLE.name, name });
+    return ruleset.listElements(set);
   } catch (error) {
     if (isNotFound(error)) return [];
     throw error;

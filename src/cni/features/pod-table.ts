@@ -2,20 +2,25 @@ import type { IpFamily } from '../../core/index.ts';
 import type { NftSet, SetRef, TableRef } from '../../netlink/index.ts';
 
 /*
- * The nftables table behind ipMasq and portMappings. Its rules are fixed (pod-chains.ts); what belongs to an attachment are
- * elements of its sets, each with a comment that names the attachment. `nft list table inet nodeplane-cni` shows all of it.
+ * The nftables table behind ipMasq, portMappings and ingressPolicy. Its rules are fixed (pod-chains.ts); what belongs to an
+ * attachment are elements of its sets, each with a comment that names it. `nft list table inet nodeplane-cni` shows all of it.
  */
 
 export const POD_TABLE: TableRef = { kind: 'table', family: 'inet', name: 'nodeplane-cni' };
 
 /** What elements there are; each kind has a set for either family. */
-export type PodSetKind = 'masquerade' | 'ports' | 'address-ports' | 'hairpin';
+export type PodSetKind = 'masquerade' | 'ports' | 'address-ports' | 'hairpin' | 'ingress-policy' | 'ingress-isolated';
 
 export const IP_FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
 /** Names one of the sets. */
 export function podSet(kind: PodSetKind, family: IpFamily): SetRef {
   return { kind: 'set', family: POD_TABLE.family, table: POD_TABLE.name, name: `${kind}-${family.toLowerCase()}` };
+}
+
+/** Names the sets of these kinds. */
+export function podSets(kinds: readonly PodSetKind[]): SetRef[] {
+  return kinds.flatMap((kind) => IP_FAMILIES.map((family) => podSet(kind, family)));
 }
 
 /** All sets. */
@@ -34,5 +39,9 @@ export const POD_SETS: readonly NftSet[] = IP_FAMILIES.flatMap((family): NftSet[
     },
     // Protocol, port of the node, address of the pod, and the clients that the pod's answers would not find back to.
     { ...podSet('hairpin', family), key: ['inet_proto', 'inet_service', address, address], flags: ['interval'] },
+    // Link through which the node reaches a pod, address of the pod: those with an ingress policy, and those with the
+    // policy `isolated`.
+    { ...podSet('ingress-policy', family), key: ['ifname', address] },
+    { ...podSet('ingress-isolated', family), key: ['ifname', address] },
   ];
 });

@@ -4,20 +4,20 @@ import { failpoint } from '../../sys/index.ts';
 import type { AttachmentKey } from '../attachment-key.ts';
 import { withRuleset } from '../conversations.ts';
 import { CNI_ERROR, CniError } from '../errors.ts';
-import type { PortMappingSettings } from '../feature-config.ts';
 import { writeSysctlIfPresent } from '../sysctls.ts';
 import type { AttachmentFeature } from './feature.ts';
+import { endFlowsToPod, endOlderFlows } from './mapped-flows.ts';
 import { mappedPorts } from './mapped-port.ts';
 import { describeOwner, isOwnedBy, isStale, linkOf } from './owner-comment.ts';
+import { POD_LAYOUT } from './pod-chains.ts';
 import { describePortKey, mappedPortOf, portElements } from './pod-elements.ts';
-import { deletePodElements, deletions, hasPodTable, listPodElements, retried, selectElements } from './pod-ruleset.ts';
-import { POD_TABLE, type PodSetKind } from './pod-table.ts';
+import { deletePodElements, deletions, hasTable, listPodElements, retried, selectElements } from './pod-ruleset.ts';
+import { POD_TABLE, podSets } from './pod-table.ts';
 import { tableRepairs } from './table-repair.ts';
-import { endFlowsToPod, endOlderFlows } from './udp-flows.ts';
 import { withSubnets } from './wanted-attachment.ts';
 
 /** In the order in which they are emptied: first no new connection, then no masquerade. */
-const KINDS: readonly PodSetKind[] = ['ports', 'address-ports', 'hairpin'];
+const SETS = podSets(['ports', 'address-ports', 'hairpin']);
 
 /**
  * portMappings: ports of the node that lead to a pod. A mapping is an element of a map, so its cost does not grow with
@@ -28,9 +28,8 @@ const KINDS: readonly PodSetKind[] = ['ports', 'address-ports', 'hairpin'];
 export const portMappings: AttachmentFeature = {
   name: 'portmappings',
 
-  setUp({ key, config, ips, host, hostLink, bridge, undo }) {
+  setUp({ key, config, ips, host, hostLink, gateway, undo }) {
     const settings = config.features.portMappings!;
-    refuseConditions(settings);
     const attachment = { key, config, ips: withSubnets(config, ips) };
     const ports = mappedPorts(attachment);
     if (ports.length === 0) return [];
@@ -38,8 +37,8 @@ export const portMappings: AttachmentFeature = {
     withRuleset((ruleset) => addPorts(ruleset, host, key, portElements(attachment)));
     failpoint('ports');
     if (settings.snat && ports.some(({ family }) => family === 'IPv4')) {
-      // Lets packets from 127.0.0.1 out to the pods. Of a bridge it stays, because other pods may rely on it.
-      writeSysctlIfPresent(`net/ipv4/conf/${(bridge ?? hostLink).name}/route_localnet`, 1);
+      // Lets packets from 127.0.0.1 out to the pods. Of a gateway it stays, because other pods may rely on it.
+      writeSysctlIfPresent(`net/ipv4/conf/${(gateway ?? hostLink).name}/route_localnet`, 1);
     }
     endOlderFlows(host, ports);
     return [];
@@ -47,7 +46,7 @@ export const portMappings: AttachmentFeature = {
 
   check({ key, config, ips }) {
     return withRuleset((ruleset) => {
-      const present = listPodElements(ruleset, KINDS);
+      const present = listPodElements(ruleset, SETS);
       const problems = portElements({ key, config, ips: withSubnets(config, ips) }).flatMap((wanted) =>
         wanted.elements.flatMap((element) => {
           const found = findElement(present, wanted, element);
@@ -56,20 +55,20 @@ export const portMappings: AttachmentFeature = {
           return [`${describePortKey(wanted, element)} does not lead to the pod${holder}`];
         }),
       );
-      if (tableRepairs(ruleset).length === 0) return [...new Set(problems)];
+      if (tableRepairs(ruleset, POD_LAYOUT).length === 0) return [...new Set(problems)];
       return [...new Set(problems), `Rules of nftables table "${POD_TABLE.name}" are missing or were changed`];
     });
   },
 
   tearDown({ key }) {
     withRuleset((ruleset) => {
-      if (hasPodTable(ruleset)) removePorts(ruleset, key);
+      if (hasTable(ruleset, POD_TABLE)) removePorts(ruleset, key);
     });
   },
 
   collect({ network, valid }) {
     withRuleset((ruleset) => {
-      const gone = deletePodElements(ruleset, KINDS, (comment) => isStale(comment, network, valid));
+      const gone = deletePodElements(ruleset, SETS, (comment) => isStale(comment, network, valid));
       endFlowsToPod(gone.flatMap(mappedPortOf));
     });
   },
@@ -81,10 +80,10 @@ function addPorts(ruleset: NftRuleset, host: Netlink, key: AttachmentKey, wanted
   retried(
     (error) => isExists(error) || isNotFound(error),
     () => {
-      const present = listPodElements(ruleset, KINDS);
+      const present = listPodElements(ruleset, SETS);
       const replaced = holdersOf(present, wanted).filter((holder) => isGone(host, key, holder));
       ruleset.commit([
-        ...tableRepairs(ruleset),
+        ...tableRepairs(ruleset, POD_LAYOUT),
         ...deletions(
           selectElements(
             present,
@@ -122,19 +121,9 @@ function isGone(host: Netlink, key: AttachmentKey, { comment, port }: PortHolder
 }
 
 function removePorts(ruleset: NftRuleset, key: AttachmentKey): void {
-  const gone = deletePodElements(ruleset, KINDS, (comment) => isOwnedBy(comment, key));
+  const gone = deletePodElements(ruleset, SETS, (comment) => isOwnedBy(comment, key));
   // Later packets of a flow do not ask the maps again.
   endFlowsToPod(gone.flatMap(mappedPortOf));
-}
-
-function refuseConditions({ conditionsV4, conditionsV6 }: PortMappingSettings): void {
-  for (const [key, words] of Object.entries({ conditionsV4, conditionsV6 })) {
-    if (words.length === 0) continue;
-    throw new CniError(
-      CNI_ERROR.UNSUPPORTED_FIELD,
-      `Key "${key}" has the unsupported value ${JSON.stringify(words)}, remove it, or chain the reference portmap plugin`,
-    );
-  }
 }
 
 function findElement(

@@ -2,16 +2,18 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FakeNftables } from '../../../test/fakes/fake-nftables.ts';
 import { isNotFound, KernelError, parseAddressWithPrefix } from '../../core/index.ts';
-import { expressionKey, type NftChange } from '../../netlink/index.ts';
+import { expressionKey, type NftChange, type NftElements } from '../../netlink/index.ts';
 import { attachmentKey } from '../attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../environment.ts';
+import { forwardChain, OUR_FORWARD } from './forward-rules.ts';
+import { FRAME_LAYOUT, FRAME_TABLE } from './frame-table.ts';
 import { isStale } from './owner-comment.ts';
-import { deletePodElements, hasPodTable, retried } from './pod-ruleset.ts';
-import { POD_TABLE, podSet } from './pod-table.ts';
-import { featuresOf, readFeatures, reassertFeatures } from './reassert.ts';
+import { deletePodElements, hasTable, listPodElements, retried } from './pod-ruleset.ts';
+import { POD_SETS, POD_TABLE, podSet } from './pod-table.ts';
+import { featuresOf, type PodFeatures, reassertFeatures } from './reassert.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
-const KINDS = ['masquerade', 'ports', 'address-ports', 'hairpin'] as const;
+const SETS = [...POD_SETS, ...FRAME_LAYOUT.sets];
 
 /** The nth pod of a network, with one port of its own. */
 function attachment(n: number, { network = 'net', ipMasq = true, firewall = false } = {}): WantedAttachment {
@@ -22,6 +24,7 @@ function attachment(n: number, { network = 'net', ipMasq = true, firewall = fals
     }),
     config: {
       mode: 'bridge',
+      bridge: { name: 'cni0' as InterfaceName, vlan: 0, macspoofchk: true },
       features: {
         ipMasq,
         bandwidth: undefined,
@@ -31,29 +34,36 @@ function attachment(n: number, { network = 'net', ipMasq = true, firewall = fals
           snat: true,
           masqAll: false,
           markMasqBit: 13,
-          conditionsV4: [],
-          conditionsV6: [],
         },
       },
     },
+    mac: Uint8Array.of(2, 0, 0, 0, 0, n),
     ips: [`10.244.${n % 3}.${10 + n}/24`, `fd00::${n % 3}:${10 + n}/112`].map((text) => ({
       address: parseAddressWithPrefix(text),
     })),
   };
 }
 
+function wanted(count: number): PodFeatures {
+  return featuresOf(Array.from({ length: count }, (_, n) => attachment(n)));
+}
+
 function withAttachments(count: number): FakeNftables {
   const ruleset = new FakeNftables();
-  reassertFeatures(ruleset, featuresOf(Array.from({ length: count }, (_, n) => attachment(n))));
+  reassertFeatures(ruleset, wanted(count));
   return ruleset;
+}
+
+function elementsIn(ruleset: FakeNftables): NftElements[] {
+  return listPodElements(ruleset, SETS);
 }
 
 /** Rules by chain and elements by set, without the numbers and the order the kernel gives them. */
 function textOf(ruleset: FakeNftables): string {
-  const rules = ruleset
-    .listRules(POD_TABLE)
+  const rules = [POD_TABLE, FRAME_TABLE]
+    .flatMap((table) => ruleset.listRules(table))
     .map(({ chain, expressions }) => `${chain}: ${expressions.map(expressionKey)}`);
-  const elements = readFeatures(ruleset).elements.flatMap((set) =>
+  const elements = elementsIn(ruleset).flatMap((set) =>
     set.elements.map(({ key, keyEnd, comment }) => `${set.set}: ${[key, keyEnd, comment].map(String)}`),
   );
   return [...rules.sort(), ...elements.sort()].join('\n');
@@ -90,24 +100,22 @@ describe('reassertFeatures', () => {
 
   it('brings back whatever was flushed, and only that', () => {
     const flushes: NftChange[] = [
-      ...KINDS.flatMap((kind) =>
-        (['IPv4', 'IPv6'] as const).map((family): NftChange => ({ operation: 'flush', object: podSet(kind, family) })),
-      ),
+      ...SETS.map((object): NftChange => ({ operation: 'flush', object })),
       ...['host-ports', 'prerouting', 'output', 'postrouting', 'localnet', 'masquerade-10.244.1.0/24'].map(
         (name): NftChange => ({
           operation: 'flush',
           object: { kind: 'chain', family: 'inet', table: POD_TABLE.name, name },
         }),
       ),
+      { operation: 'flush', object: FRAME_TABLE },
     ];
     fc.assert(
       fc.property(fc.subarray(flushes), (chosen) => {
         const ruleset = withAttachments(2);
         const before = textOf(ruleset);
-        const remembered = readFeatures(ruleset);
         ruleset.commitAsOther(...chosen);
         const isDamaged = textOf(ruleset) !== before;
-        reassertFeatures(ruleset, remembered);
+        reassertFeatures(ruleset, wanted(2));
         expect(textOf(ruleset)).toBe(before);
         expect(ruleset.commits.length).toBe(isDamaged ? 2 : 1);
       }),
@@ -115,21 +123,23 @@ describe('reassertFeatures', () => {
     );
   });
 
-  it('brings all back after a flush of the ruleset, by memory as by configuration', () => {
+  it('brings all back after a flush of the ruleset', () => {
     const ruleset = withAttachments(4);
     const before = textOf(ruleset);
-    const remembered = readFeatures(ruleset);
-    for (const features of [remembered, featuresOf([0, 1, 2, 3].map((n) => attachment(n)))]) {
-      ruleset.flushRuleset();
-      expect(hasPodTable(ruleset)).toBe(false);
-      reassertFeatures(ruleset, features);
-      expect(textOf(ruleset)).toBe(before);
-    }
+    ruleset.flushRuleset();
+    expect(hasTable(ruleset, POD_TABLE)).toBe(false);
+    reassertFeatures(ruleset, wanted(4));
+    expect(textOf(ruleset)).toBe(before);
   });
 
   it('leaves a port to whoever has it by now, and says so', () => {
     const ruleset = withAttachments(1);
-    const rival = { ...attachment(0), key: attachment(7).key };
+    const { config, ...wanted } = attachment(0);
+    const rival = {
+      ...wanted,
+      config: { ...config, bridge: { name: 'cni0' as InterfaceName, vlan: 0, macspoofchk: false } },
+      key: attachment(7).key,
+    };
     const { conflicts, elementsAdded } = reassertFeatures(ruleset, featuresOf([rival]));
     expect(elementsAdded).toBe(0);
     expect(conflicts).toContain(
@@ -143,7 +153,7 @@ describe('reassertFeatures', () => {
     const pods = [0, 3, 6].map((n) => attachment(n, { firewall: true }));
     expect(reassertFeatures(ruleset, featuresOf(pods)).admissionRepaired).toBe(true);
     expect(reassertFeatures(ruleset, featuresOf(pods)).admissionRepaired).toBe(false);
-    expect(readFeatures(ruleset).admissions.map(({ comment }) => comment)).toEqual([
+    expect(ruleset.listRules(forwardChain('IPv4', OUR_FORWARD)).map(({ comment }) => comment)).toEqual([
       'nodeplane-cni net',
       'nodeplane-cni net',
     ]);
@@ -152,7 +162,7 @@ describe('reassertFeatures', () => {
   it('makes no rules where there is no FORWARD', () => {
     const ruleset = new FakeNftables();
     expect(reassertFeatures(ruleset, featuresOf([attachment(0, { firewall: true })])).admissionRepaired).toBe(false);
-    expect(ruleset.listTables().map(({ name }) => name)).toEqual([POD_TABLE.name]);
+    expect(ruleset.listTables().map(({ family }) => family)).toEqual(['inet', 'bridge']);
   });
 });
 
@@ -161,9 +171,9 @@ describe('deletePodElements', () => {
     const ruleset = withAttachments(3);
     reassertFeatures(ruleset, featuresOf([attachment(9, { network: 'other' })]));
     const valid = [attachment(1).key];
-    const gone = deletePodElements(ruleset, KINDS, (comment) => isStale(comment, 'net', valid));
-    expect(gone.flatMap(({ elements }) => elements)).toHaveLength(14);
-    const left = readFeatures(ruleset).elements.flatMap(({ elements }) => elements.map(({ comment }) => comment));
+    const gone = deletePodElements(ruleset, SETS, (comment) => isStale(comment, 'net', valid));
+    expect(gone.flatMap(({ elements }) => elements)).toHaveLength(18);
+    const left = elementsIn(ruleset).flatMap(({ elements }) => elements.map(({ comment }) => comment));
     expect(new Set(left)).toEqual(
       new Set([1, 9].map((n) => expect.stringContaining(n === 9 ? 'other/c9/eth0' : 'net/c1/eth0'))),
     );
@@ -171,7 +181,7 @@ describe('deletePodElements', () => {
 
   it('is done when there is no table', () => {
     const ruleset = new FakeNftables();
-    expect(deletePodElements(ruleset, KINDS, () => true)).toEqual([]);
+    expect(deletePodElements(ruleset, SETS, () => true)).toEqual([]);
     expect(ruleset.commits).toEqual([]);
   });
 
@@ -185,8 +195,8 @@ describe('deletePodElements', () => {
       ruleset.commitAsOther({ operation: 'flush', object: podSet('ports', 'IPv4') });
       return undefined;
     };
-    deletePodElements(ruleset, KINDS, (comment) => comment?.startsWith(first) ?? false);
-    const left = readFeatures(ruleset).elements.flatMap(({ elements }) => elements.map(({ comment }) => comment));
+    deletePodElements(ruleset, SETS, (comment) => comment?.startsWith(first) ?? false);
+    const left = elementsIn(ruleset).flatMap(({ elements }) => elements.map(({ comment }) => comment));
     expect(left.some((comment) => comment?.startsWith(first))).toBe(false);
   });
 });

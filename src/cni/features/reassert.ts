@@ -4,22 +4,24 @@ import {
   type NftChange,
   type NftElement,
   type NftElements,
-  type NftReader,
   type NftRuleset,
 } from '../../netlink/index.ts';
-import { admit, readAdmissions } from './firewall.ts';
+import { admit } from './firewall.ts';
 import { type AdmissionRule, admissionRules } from './forward-rules.ts';
+import { FRAME_LAYOUT, macElements } from './frame-table.ts';
 import { describeOwner, linkOf } from './owner-comment.ts';
-import { type ChainWithRules, masqueradeChainNamed } from './pod-chains.ts';
-import { masqueradeElements, portElements } from './pod-elements.ts';
+import { INGRESS_CHAIN, masqueradeChainNamed, POD_LAYOUT } from './pod-chains.ts';
+import { ingressElements, masqueradeElements, portElements } from './pod-elements.ts';
 import { listPodElements, retried } from './pod-ruleset.ts';
-import type { PodSetKind } from './pod-table.ts';
-import { tableRepairs } from './table-repair.ts';
+import { podSets } from './pod-table.ts';
+import { type ChainWithRules, type TableLayout, tableRepairs } from './table-repair.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
-const ALL_KINDS: readonly PodSetKind[] = ['masquerade', 'ports', 'address-ports', 'hairpin'];
+const LAYOUTS: readonly TableLayout[] = [POD_LAYOUT, FRAME_LAYOUT];
+const INGRESS_SETS = podSets(['ingress-policy']).map(({ name }) => name);
+const ALL_SETS = LAYOUTS.flatMap(({ sets }) => sets);
 
-/** What masquerade, port mappings and firewall admission of attachments need in nftables. */
+/** What the features of attachments need in nftables. */
 export interface PodFeatures {
   readonly elements: readonly NftElements[];
   readonly admissions: readonly AdmissionRule[];
@@ -43,6 +45,8 @@ export function featuresOf(attachments: readonly WantedAttachment[]): PodFeature
     elements: attachments.flatMap((attachment) => [
       ...(attachment.config.features.ipMasq ? masqueradeElements(attachment) : []),
       ...portElements(attachment),
+      ...macElements(attachment),
+      ...ingressElements(attachment),
     ]),
     admissions: attachments
       .filter(({ config }) => config.features.firewall)
@@ -53,14 +57,6 @@ export function featuresOf(attachments: readonly WantedAttachment[]): PodFeature
         ),
       ),
   };
-}
-
-/**
- * What all attachments of the node have right now. Read after each ADD, DEL and GC and kept, it is what to bring back when
- * somebody flushes the ruleset, without knowing any configuration.
- */
-export function readFeatures(ruleset: NftReader): PodFeatures {
-  return { elements: listPodElements(ruleset, ALL_KINDS), admissions: readAdmissions(ruleset) };
 }
 
 /**
@@ -76,12 +72,15 @@ export function reassertFeatures(ruleset: NftRuleset, { elements, admissions }: 
     (error) => isExists(error) || isNotFound(error),
     () => {
       const present = new Map(
-        listPodElements(ruleset, ALL_KINDS)
+        listPodElements(ruleset, ALL_SETS)
           .flatMap(oneByOne)
           .map((set) => [identityOf(set), set.elements[0].comment]),
       );
       const missing = wanted.filter((set) => !present.has(identityOf(set)));
-      const structure = wanted.length > 0 ? tableRepairs(ruleset, masqueradeChains(wanted)) : [];
+      const structure = LAYOUTS.flatMap((layout) => {
+        const inTable = wanted.filter(({ family }) => family === layout.table.family);
+        return inTable.length > 0 ? tableRepairs(ruleset, layout, chainsFor(inTable)) : [];
+      });
       const changes: NftChange[] = [
         ...structure,
         ...missing.map((object): NftChange => ({ operation: 'create', object })),
@@ -104,10 +103,11 @@ function oneByOne({ elements, ...set }: NftElements): OneElement[] {
   return elements.map((element) => ({ ...set, elements: [element] }));
 }
 
-/** The chains that elements lead to. */
-function masqueradeChains(sets: readonly OneElement[]): ChainWithRules[] {
+/** The chains that elements lead to, or that look them up, besides those that are always there. */
+function chainsFor(sets: readonly OneElement[]): ChainWithRules[] {
   const names = sets.flatMap(({ elements: [{ verdict }] }) => (verdict && 'chain' in verdict ? [verdict.chain] : []));
-  return [...new Set(names)].flatMap((name) => masqueradeChainNamed(name) ?? []);
+  const ofIngress = sets.some(({ set }) => INGRESS_SETS.includes(set)) ? [INGRESS_CHAIN] : [];
+  return [...[...new Set(names)].flatMap((name) => masqueradeChainNamed(name) ?? []), ...ofIngress];
 }
 
 function distinct(rules: readonly AdmissionRule[]): AdmissionRule[] {

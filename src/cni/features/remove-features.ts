@@ -1,7 +1,8 @@
 import type { NftRuleset } from '../../netlink/index.ts';
 import { readForward } from './firewall.ts';
 import { removalChanges } from './forward-rules.ts';
-import { hasPodTable } from './pod-ruleset.ts';
+import { FRAME_TABLE } from './frame-table.ts';
+import { hasTable } from './pod-ruleset.ts';
 import { IP_FAMILIES, POD_TABLE } from './pod-table.ts';
 
 /**
@@ -11,9 +12,10 @@ import { IP_FAMILIES, POD_TABLE } from './pod-table.ts';
  */
 export function removeFeatures(ruleset: NftRuleset): string[] {
   const done: string[] = [];
-  if (hasPodTable(ruleset)) {
-    ruleset.commit([{ operation: 'destroy', object: POD_TABLE }]);
-    done.push(`nftables table "${POD_TABLE.family} ${POD_TABLE.name}": removed`);
+  for (const table of [POD_TABLE, FRAME_TABLE]) {
+    if (!hasTable(ruleset, table)) continue;
+    ruleset.commit([{ operation: 'destroy', object: table }]);
+    done.push(`nftables table "${table.family} ${table.name}": removed`);
   }
   for (const family of IP_FAMILIES) {
     const changes = removalChanges(family, readForward(ruleset, family));

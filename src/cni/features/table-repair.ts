@@ -1,6 +1,25 @@
-import { type Expression, type NftChange, type NftReader, sameExpressions } from '../../netlink/index.ts';
-import { type ChainWithRules, POD_CHAINS } from './pod-chains.ts';
-import { POD_SETS, POD_TABLE } from './pod-table.ts';
+import {
+  type Expression,
+  type NftChain,
+  type NftChange,
+  type NftReader,
+  type NftSet,
+  sameExpressions,
+  type TableRef,
+} from '../../netlink/index.ts';
+
+/** A chain with its rules. */
+export interface ChainWithRules {
+  readonly chain: NftChain;
+  readonly rules: readonly (readonly Expression[])[];
+}
+
+/** What a table of ours holds besides the elements of its sets. */
+export interface TableLayout {
+  readonly table: TableRef;
+  readonly sets: readonly NftSet[];
+  readonly chains: readonly ChainWithRules[];
+}
 
 /**
  * What to change so that the table is there, with its sets, and each chain has exactly its rules; empty when all is as it
@@ -8,19 +27,23 @@ import { POD_SETS, POD_TABLE } from './pod-table.ts';
  *
  * @param more chains besides those that are always there
  */
-export function tableRepairs(ruleset: NftReader, more: readonly ChainWithRules[] = []): NftChange[] {
+export function tableRepairs(
+  ruleset: NftReader,
+  layout: TableLayout,
+  more: readonly ChainWithRules[] = [],
+): NftChange[] {
   const rulesOf = new Map<string, (readonly Expression[])[]>();
-  for (const { chain, expressions } of ruleset.listRules(POD_TABLE)) {
+  for (const { chain, expressions } of ruleset.listRules(layout.table)) {
     const rules = rulesOf.get(chain) ?? [];
     rules.push(expressions);
     rulesOf.set(chain, rules);
   }
-  const chains = [...POD_CHAINS, ...more];
+  const chains = [...layout.chains, ...more];
   const broken = chains.filter(({ chain, rules }) => !sameRules(rulesOf.get(chain.name) ?? [], rules));
   if (broken.length === 0) return [];
   return [
-    { operation: 'add', object: POD_TABLE },
-    ...POD_SETS.map((object): NftChange => ({ operation: 'add', object })),
+    { operation: 'add', object: layout.table },
+    ...layout.sets.map((object): NftChange => ({ operation: 'add', object })),
     ...broken.map(({ chain }): NftChange => ({ operation: 'add', object: chain })),
     ...broken.flatMap(({ chain, rules }): NftChange[] => {
       const { family, table, name } = chain;

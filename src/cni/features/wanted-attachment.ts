@@ -1,14 +1,24 @@
 import { type Cidr, cidrContains } from '../../core/index.ts';
 import type { AttachmentKey } from '../attachment-key.ts';
+import type { BridgeConfig } from '../bridge-config.ts';
 import type { NetworkConfig } from '../config.ts';
 import type { ResultIp } from '../result.ts';
 
-/** An attachment as far as its elements and rules in nftables depend on it. */
-export interface WantedAttachment {
+/** An attachment as far as what concerns its addresses in nftables depends on it. */
+export interface AddressedAttachment {
   readonly key: AttachmentKey;
   readonly config: Pick<NetworkConfig, 'mode' | 'features'>;
   /** The pod's addresses with the prefix of their subnet, also in mode `routed` (`withSubnets`). */
   readonly ips: readonly { readonly address: Cidr }[];
+}
+
+/** An attachment as far as its elements and rules in nftables depend on it. */
+export interface WantedAttachment extends AddressedAttachment {
+  readonly config: AddressedAttachment['config'] & {
+    readonly bridge: Pick<BridgeConfig, 'name' | 'vlan' | 'macspoofchk'>;
+  };
+  /** As in `FeatureContext`. */
+  readonly mac: Uint8Array;
 }
 
 /**

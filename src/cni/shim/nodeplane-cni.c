@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -127,6 +128,8 @@ static int connect_agent(const char *command) {
     return -1;
 }
 
+static _Noreturn void take_back(void);
+
 /*
  * Hands the request over, with the namespace's descriptor if there is one, prints the answer and ends. Returns when the
  * agent went away without an answer.
@@ -134,8 +137,8 @@ static int connect_agent(const char *command) {
 static void ask(int fd, int netns) {
     char header[16];
     union { struct cmsghdr header; char bytes[CMSG_SPACE(sizeof(int))]; } control = {0};
-    struct iovec part = {header, sizeof header};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    struct iovec parts[] = {{header, sizeof header}, {variables, variables_length}, {config, config_length}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
     make_header(header, netns >= 0);
     if (netns >= 0) {
         message.msg_control = control.bytes;
@@ -143,17 +146,22 @@ static void ask(int fd, int netns) {
         control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof netns), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
         memcpy(CMSG_DATA(&control.header), &netns, sizeof netns);
     }
-    /* An agent that does not read it all may have answered all the same. */
-    if (sendmsg(fd, &message, 0) == sizeof header && write_all(fd, variables, variables_length))
-        write_all(fd, config, config_length);
+    /* In one go, so that the agent wakes once; what finds no room follows. One that does not read it all may have answered. */
+    ssize_t sent = sendmsg(fd, &message, 0);
+    for (struct iovec *part = parts; sent >= 0 && part < parts + 3; part++) {
+        size_t done = (size_t)sent < part->iov_len ? (size_t)sent : part->iov_len;
+        if (!write_all(fd, (char *)part->iov_base + done, part->iov_len - done)) break;
+        sent -= done;
+    }
     unsigned char head[12];
     if (read_all(fd, (char *)head, sizeof head) == sizeof head) {
         size_t length = head[8] | head[9] << 8 | head[10] << 16 | (size_t)head[11] << 24;
         if (memcmp(head, "NPCA\1\0", 6) || length > sizeof answer)
             fail(TRY_AGAIN, "The nodeplane agent is of another version than this plugin", "it installs its own when it starts");
         if (read_all(fd, answer, length) == length) {
-            write_all(1, answer, length);
-            exit(head[6] || head[7]);
+            int failed = head[6] || head[7];
+            if (!write_all(1, answer, length) && !failed && !strcmp(variable("CNI_COMMAND"), "ADD")) take_back();
+            exit(failed);
         }
     }
     if (errno == EAGAIN) fail(TRY_AGAIN, "The nodeplane agent did not answer in time", "");
@@ -197,6 +205,16 @@ static _Noreturn void delete_without_agent(void) {
     }
     fputs("nodeplane-cni: the agent is not running; it will remove the attachment when it is back\n", stderr);
     exit(0);
+}
+
+/* Nobody reads the result of an ADD: the runtime was killed. It takes the ADD for failed, and may never ask for a DEL. */
+static _Noreturn void take_back(void) {
+    setenv("CNI_COMMAND", "DEL", 1);
+    variables_length = 0;
+    collect_variables();
+    int fd = connect_agent("DEL");
+    if (fd >= 0) ask(fd, -1);
+    delete_without_agent();
 }
 
 /* The text of a top-level value of the configuration; NULL when there is none. Good enough for what libcni writes. */

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { expectSafeDecoder } from '../../../test/fakes/decoder-properties.ts';
 import { capturedHex, wireHex } from '../../../test/fakes/netlink-golden.ts';
-import { bridgeVlanListing, decodeBridgeVlans, deleteBridgeVlan, newBridgeVlan } from './bridge-vlan.ts';
+import {
+  bridgeVlanListing,
+  decodeBridgeVlans,
+  deleteBridgeVlan,
+  newBridgeVlan,
+  newOwnBridgeVlan,
+} from './bridge-vlan.ts';
 import { newBridge, setBridge, setLink } from './link-change.ts';
 
 // Captured from iproute2 6.1.0 with `strace -e trace=sendmsg -e write=all <command>` where v0 has index 4.
@@ -22,6 +28,15 @@ describe('requests about VLANs of bridge ports', () => {
     const request = newBridgeVlan({ index: 4, first: 10, last: 20, pvid: false, untagged: false });
     expect(wireHex(request)).toBe(capturedHex(captured));
     expect(request.object).toBe('VLAN 10-20 of bridge port 4');
+  });
+
+  it('one of the bridge itself', () => {
+    // bridge vlan add dev br0 vid 100 self, where br0 has index 2
+    const captured =
+      '3400000013000500efe2006b0000000007000000020000000000000000000000' + '14001a0006000000020000000800020000006400';
+    const request = newOwnBridgeVlan(2, 100);
+    expect(wireHex(request)).toBe(capturedHex(captured));
+    expect(request.object).toBe('VLAN 100 of bridge 2');
   });
 
   it('the end of a membership', () => {

@@ -5,6 +5,7 @@ import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import {
+  BRIDGE_FLAGS_SELF,
   BRIDGE_VLAN_INFO_PVID,
   BRIDGE_VLAN_INFO_RANGE_BEGIN,
   BRIDGE_VLAN_INFO_RANGE_END,
@@ -15,9 +16,9 @@ import {
 import { IFLA, RTEXT_FILTER_BRVLAN_COMPRESSED, RTEXT_FILTER_SKIP_STATS } from '../uapi/if-link.ts';
 import { AF_BRIDGE, ifinfomsg, RTM_DELLINK, RTM_GETLINK, RTM_SETLINK } from '../uapi/rtnetlink.ts';
 
-/** VLANs of a bridge port that have the same properties. */
+/** VLANs of a bridge port, or of a bridge itself, that have the same properties. */
 export interface BridgeVlan {
-  /** Index of the port. */
+  /** Index of the port or bridge. */
   readonly index: number;
   readonly first: number;
   /** Inclusive. */
@@ -33,12 +34,18 @@ export function newBridgeVlan(vlan: BridgeVlan): NetlinkRequest {
   return vlanRequest(RTM_SETLINK, 'RTM_SETLINK', vlan);
 }
 
+/** Makes a bridge itself a member of a VLAN, tagged: links of that VLAN above it get the frames. */
+export function newOwnBridgeVlan(bridge: number, id: number): NetlinkRequest {
+  const vlan = { index: bridge, first: id, last: id, pvid: false, untagged: false };
+  return vlanRequest(RTM_SETLINK, 'RTM_SETLINK', vlan, BRIDGE_FLAGS_SELF);
+}
+
 /** Ends a port's membership. ENOENT when it was none (`isNotFound`). */
 export function deleteBridgeVlan(vlan: Pick<BridgeVlan, 'index' | 'first' | 'last'>): NetlinkRequest {
   return vlanRequest(RTM_DELLINK, 'RTM_DELLINK', { ...vlan, pvid: false, untagged: false });
 }
 
-/** The VLANs of all bridge ports of the socket's namespace. Throws KernelError, ERR_NETLINK_DECODE. */
+/** The VLANs of all bridges and their ports of the socket's namespace. Throws KernelError, ERR_NETLINK_DECODE. */
 export function listBridgeVlans(netlink: Netlink): BridgeVlan[] {
   return netlink.dump(bridgeVlanListing).flatMap(decodeBridgeVlans);
 }
@@ -86,6 +93,7 @@ function vlanRequest(
   type: number,
   operation: string,
   { index, first, last, pvid, untagged }: BridgeVlan,
+  ofWhom?: typeof BRIDGE_FLAGS_SELF,
 ): NetlinkRequest {
   const flags = (pvid ? BRIDGE_VLAN_INFO_PVID : 0) | (untagged ? BRIDGE_VLAN_INFO_UNTAGGED : 0);
   const infos =
@@ -96,9 +104,9 @@ function vlanRequest(
     type,
     flags: 0,
     operation,
-    object: `VLAN ${first === last ? first : `${first}-${last}`} of bridge port ${index}`,
+    object: `VLAN ${first === last ? first : `${first}-${last}`} of bridge ${ofWhom ? '' : 'port '}${index}`,
     payload: encodeBody(ifinfomsg, { ifi_family: AF_BRIDGE, ifi_index: index }, IFLA, {
-      IFLA_AF_SPEC: Buffer.concat(infos),
+      IFLA_AF_SPEC: Buffer.concat([encodeNest(IFLA_BRIDGE, { IFLA_BRIDGE_FLAGS: ofWhom }), ...infos]),
     }),
   };
 }

@@ -37,6 +37,22 @@ describe('requests that make links', () => {
     expect(request.object).toBe('veth "veth1a2b" with peer "eth0"');
   });
 
+  it('a veth with a number of queues', () => {
+    // ip link add veth1a2c address 02:00:00:00:00:02 mtu 1400 master cni0 numtxqueues 1 numrxqueues 1 type veth
+    //   peer name eth1 address 02:00:00:00:00:03 mtu 1400 netns peer numtxqueues 1 numrxqueues 1
+    // where cni0 has index 2.
+    const captured =
+      'b80000001000050642ec006b00000000000000000000000000000000000000000a0001000200000000020000080004007805000008000a00' +
+      '0200000008001f000100000008002000010000000d0003007665746831613263000000005c001200080001007665746850000200' +
+      '4c000100000000000000000000000000000000000a0001000200000000030000080004007805000008001c0004000000' +
+      '08001f00010000000800200001000000090003006574683100000000';
+    const request = newVeth({
+      ...{ name: 'veth1a2c', mac: mac(2), mtu: 1400, master: 2, queues: 1 },
+      peer: { name: 'eth1', mac: mac(3), mtu: 1400, netnsFd: 4 },
+    });
+    expect(wireHex(request)).toBe(capturedHex(captured));
+  });
+
   it('refuses values that do not fit', () => {
     const encode = (change: object) => () => newBridge({ name: 'br0', mac: mac(1), ...change });
     expect(encode({ mtu: -1 })).toThrow(expect.objectContaining({ code: 'ERR_ENCODE' }));
@@ -75,20 +91,34 @@ describe('setLink', () => {
 });
 
 describe('setBridgePort', () => {
+  // Without the IFLA_INFO_KIND of 16 bytes that iproute2 puts into IFLA_LINKINFO: the kernel goes by the port's master.
   it.each([
-    // bridge link set dev veth1a2b hairpin on isolated on
+    // ip link set dev veth1a2b type bridge_slave hairpin on isolated on
     [
       { hairpin: true, isolated: true },
-      '34000000130005005692006b000000000700000005000000000000000000000014000c8005000400010000000500210001000000',
+      '380000001000050023e4006b0000000000000000030000000000000000000000' +
+        '18001200140005000500040001000000' +
+        '0500210001000000',
     ],
-    // bridge link set dev veth1a2b learning off flood off mcast_flood off bcast_flood off neigh_suppress on
+    // ip link set dev veth1a2b type bridge_slave learning off flood off mcast_flood off bcast_flood off neigh_suppress on
     [
       { learning: false, unicastFlood: false, multicastFlood: false, broadcastFlood: false, neighbourSuppress: true },
-      '4c000000130005005692006b00000000070000000500000000000000000000002c000c80' +
-        '050009000000000005001b000000000005001e000000000005000800000000000500200001000000',
+      '500000001000050023e4006b0000000000000000030000000000000000000000' +
+        '300012002c00050005000800000000000500090000000000' +
+        '05001b000000000005001e00000000000500200001000000',
     ],
   ])('%o', (flags, captured) => {
-    expect(wireHex(setBridgePort(5, flags))).toBe(capturedHex(captured));
+    expect(wireHex(setBridgePort({ index: 3 }, flags))).toBe(capturedHex(captured));
+  });
+
+  it('by name', () => {
+    // By hand: as above, index 0, and IFLA_IFNAME (3) of 4 + 9 bytes "veth1a2b\0", padding.
+    const expected =
+      '40000000100005000000000000000000' +
+      '00000000000000000000000000000000' +
+      '0d000300766574683161326200000000' +
+      '100012000c0005000500040001000000';
+    expect(wireHex(setBridgePort({ name: 'veth1a2b' }, { hairpin: true }))).toBe(expected);
   });
 });
 

@@ -1,9 +1,9 @@
 import { encodeBody, encodeNest } from '../attribute-set.ts';
 import type { NetlinkRequest } from '../message.ts';
 import { IFF_PROMISC, IFF_UP } from '../uapi/if.ts';
-import { IFLA, IFLA_BR, VETH_INFO } from '../uapi/if-link.ts';
+import { IFLA, IFLA_BR, IFLA_BRPORT, VETH_INFO } from '../uapi/if-link.ts';
 import { NLM_F_CREATE, NLM_F_EXCL } from '../uapi/netlink.ts';
-import { AF_BRIDGE, ifinfomsg, RTM_DELLINK, RTM_NEWLINK, RTM_SETLINK } from '../uapi/rtnetlink.ts';
+import { ifinfomsg, RTM_DELLINK, RTM_NEWLINK, RTM_SETLINK } from '../uapi/rtnetlink.ts';
 import { type BridgePort, describeSelector, type LinkSelector } from './link.ts';
 
 /** A bridge to make. */
@@ -32,6 +32,8 @@ export interface VethSpec {
   readonly master?: number | undefined;
   /** @default false */
   readonly up?: boolean | undefined;
+  /** Of each end, in each direction. @default one a processor, all but one of them off */
+  readonly queues?: number | undefined;
   readonly peer: {
     readonly name: string;
     readonly mac: Uint8Array;
@@ -91,11 +93,13 @@ export function newBridge(spec: BridgeSpec): NetlinkRequest {
  * afterwards, in one datagram). A name already taken in either namespace is EEXIST, and nothing is made.
  */
 export function newVeth(spec: VethSpec): NetlinkRequest {
-  const { peer } = spec;
+  const { peer, queues } = spec;
+  const queueCounts = { IFLA_NUM_TX_QUEUES: queues, IFLA_NUM_RX_QUEUES: queues };
   const peerBody = encodeBody(ifinfomsg, {}, IFLA, {
     IFLA_ADDRESS: peer.mac,
     IFLA_MTU: peer.mtu,
     IFLA_NET_NS_FD: peer.netnsFd,
+    ...queueCounts,
     IFLA_IFNAME: peer.name,
   });
   return {
@@ -107,6 +111,7 @@ export function newVeth(spec: VethSpec): NetlinkRequest {
       IFLA_ADDRESS: spec.mac,
       IFLA_MTU: spec.mtu,
       IFLA_MASTER: spec.master,
+      ...queueCounts,
       IFLA_IFNAME: spec.name,
       IFLA_LINKINFO: {
         IFLA_INFO_KIND: 'veth',
@@ -137,25 +142,33 @@ export function setLink(which: number | { readonly name: string }, change: LinkC
   };
 }
 
-/** Sets flags of the bridge port `index`; what is left out stays. EOPNOTSUPP when the link is no port of a bridge. */
+/**
+ * Sets flags of a bridge port, named by its index or name; what is left out stays. EOPNOTSUPP when the link is no port of
+ * a bridge.
+ */
 export function setBridgePort(
-  index: number,
+  which: LinkSelector,
   flags: { readonly [K in keyof BridgePort]?: boolean | undefined },
 ): NetlinkRequest {
+  const byIndex = 'index' in which;
   return {
-    type: RTM_SETLINK,
+    // The kernel changes what a kind defines in this request alone; without NLM_F_CREATE it makes nothing.
+    type: RTM_NEWLINK,
     flags: 0,
-    operation: 'RTM_SETLINK',
-    object: `bridge port ${index} (${describeChange(flags)})`,
-    payload: encodeBody(ifinfomsg, { ifi_family: AF_BRIDGE, ifi_index: index }, IFLA, {
-      IFLA_PROTINFO: {
-        IFLA_BRPORT_MODE: flagValue(flags.hairpin),
-        IFLA_BRPORT_UNICAST_FLOOD: flagValue(flags.unicastFlood),
-        IFLA_BRPORT_MCAST_FLOOD: flagValue(flags.multicastFlood),
-        IFLA_BRPORT_BCAST_FLOOD: flagValue(flags.broadcastFlood),
-        IFLA_BRPORT_LEARNING: flagValue(flags.learning),
-        IFLA_BRPORT_NEIGH_SUPPRESS: flagValue(flags.neighbourSuppress),
-        IFLA_BRPORT_ISOLATED: flagValue(flags.isolated),
+    operation: 'RTM_NEWLINK',
+    object: `bridge port ${describeSelector(which)} (${describeChange(flags)})`,
+    payload: encodeBody(ifinfomsg, { ifi_index: byIndex ? which.index : 0 }, IFLA, {
+      IFLA_IFNAME: byIndex ? undefined : which.name,
+      IFLA_LINKINFO: {
+        IFLA_INFO_SLAVE_DATA: encodeNest(IFLA_BRPORT, {
+          IFLA_BRPORT_MODE: flagValue(flags.hairpin),
+          IFLA_BRPORT_LEARNING: flagValue(flags.learning),
+          IFLA_BRPORT_UNICAST_FLOOD: flagValue(flags.unicastFlood),
+          IFLA_BRPORT_MCAST_FLOOD: flagValue(flags.multicastFlood),
+          IFLA_BRPORT_BCAST_FLOOD: flagValue(flags.broadcastFlood),
+          IFLA_BRPORT_NEIGH_SUPPRESS: flagValue(flags.neighbourSuppress),
+          IFLA_BRPORT_ISOLATED: flagValue(flags.isolated),
+        }),
       },
     }),
   };

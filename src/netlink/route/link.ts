@@ -1,10 +1,10 @@
-import { isNotFound } from '../../core/index.ts';
+import { isNotFound, type KernelError } from '../../core/index.ts';
 import type { Attribute } from '../attribute.ts';
 import { encodeBody } from '../attribute-set.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { IFF_UP } from '../uapi/if.ts';
-import { IFLA, IFLA_BR, IFLA_BRPORT, RTEXT_FILTER_SKIP_STATS } from '../uapi/if-link.ts';
+import { IFLA, IFLA_BR, IFLA_BRPORT, IFLA_VLAN, RTEXT_FILTER_SKIP_STATS } from '../uapi/if-link.ts';
 import { ifinfomsg, RTM_GETLINK } from '../uapi/rtnetlink.ts';
 
 /** A network interface as the kernel describes it. */
@@ -34,6 +34,8 @@ export interface Link {
   readonly bridgePort: BridgePort | undefined;
   /** Whether a bridge looks at VLANs; false for links of other kinds. */
   readonly vlanFiltering: boolean;
+  /** The VLAN of a link of kind `vlan`, 1 to 4094; undefined for links of other kinds. */
+  readonly vlanId: number | undefined;
   /** Attributes we have no name for. */
   readonly unknown: readonly Attribute[];
 }
@@ -56,12 +58,19 @@ export type LinkSelector = { readonly index: number } | { readonly name: string 
 
 /** The link with this index or name, undefined when there is none. Throws KernelError, ERR_NETLINK_DECODE. */
 export function getLink(netlink: Netlink, which: LinkSelector): Link | undefined {
-  try {
-    return decodeLink(netlink.query(linkQuery(which)));
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return getLinks(netlink, [which])[0];
+}
+
+/** As `getLink` for several, in one datagram. */
+export function getLinks(netlink: Netlink, which: readonly LinkSelector[]): (Link | undefined)[] {
+  return netlink.exchange([], which.map(linkQuery)).answers.map(answeredLink);
+}
+
+/** The link in the answer to a `linkQuery`, undefined when there is none. Throws KernelError, ERR_NETLINK_DECODE. */
+export function answeredLink(answer: Uint8Array | KernelError): Link | undefined {
+  if (answer instanceof Uint8Array) return decodeLink(answer);
+  if (isNotFound(answer)) return undefined;
+  throw answer;
 }
 
 /** All links of the socket's namespace, in the order of their index. Throws KernelError, ERR_NETLINK_DECODE. */
@@ -118,12 +127,17 @@ export function decodeLink(payload: Uint8Array): Link {
     alias: attributes.IFLA_IFALIAS ?? '',
     bridgePort: isPort ? decodeBridgePort(info.IFLA_INFO_SLAVE_DATA) : undefined,
     vlanFiltering: info?.IFLA_INFO_KIND === 'bridge' && filtersVlans(info.IFLA_INFO_DATA),
+    vlanId: info?.IFLA_INFO_KIND === 'vlan' ? vlanIdOf(info.IFLA_INFO_DATA) : undefined,
     unknown: attributes.unknown,
   };
 }
 
 function filtersVlans(bridge: Uint8Array | undefined): boolean {
   return bridge !== undefined && IFLA_BR.decode(bridge).IFLA_BR_VLAN_FILTERING === 1;
+}
+
+function vlanIdOf(vlan: Uint8Array | undefined): number | undefined {
+  return vlan && IFLA_VLAN.decode(vlan).IFLA_VLAN_ID;
 }
 
 function decodeBridgePort(value: Uint8Array): BridgePort {

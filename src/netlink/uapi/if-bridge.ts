@@ -15,8 +15,12 @@ export const bridge_vlan_info = struct('bridge_vlan_info', 4, {
 
 /** IFLA_BRIDGE_VLAN_INFO may be there many times. */
 export const IFLA_BRIDGE = attributeSet('IFLA_BRIDGE', {
+  IFLA_BRIDGE_FLAGS: [0, 'u16'],
   IFLA_BRIDGE_VLAN_INFO: [2, 'bytes'],
 });
+
+/** In IFLA_BRIDGE_FLAGS: the link of the message is the bridge itself, no port of one. */
+export const BRIDGE_FLAGS_SELF = 2;
 
 export const BRIDGE_VLAN_INFO_PVID = 2;
 export const BRIDGE_VLAN_INFO_UNTAGGED = 4;

@@ -1,6 +1,5 @@
 // <linux/if_link.h> and <linux/veth.h>: attributes of links, bridges and bridge ports.
 import { attributeSet } from '../attribute-set.ts';
-import { NLA_F_NESTED } from './netlink.ts';
 
 /** IFLA_INFO_DATA of a bridge. */
 export const IFLA_BR = attributeSet('IFLA_BR', {
@@ -9,12 +8,17 @@ export const IFLA_BR = attributeSet('IFLA_BR', {
   IFLA_BR_VLAN_FILTERING: [7, 'u8'],
 });
 
+/** IFLA_INFO_DATA of a VLAN link. */
+export const IFLA_VLAN = attributeSet('IFLA_VLAN', {
+  IFLA_VLAN_ID: [1, 'u16'],
+});
+
 /** IFLA_INFO_DATA of a veth. The peer is shaped like a whole RTM_NEWLINK: an ifinfomsg, then IFLA attributes. */
 export const VETH_INFO = attributeSet('VETH_INFO', {
   VETH_INFO_PEER: [1, 'bytes'],
 });
 
-/** A bridge port: IFLA_PROTINFO in AF_BRIDGE messages, IFLA_INFO_SLAVE_DATA in others. Flags are 0 or 1. */
+/** A bridge port: its IFLA_INFO_SLAVE_DATA. Flags are 0 or 1. */
 export const IFLA_BRPORT = attributeSet('IFLA_BRPORT', {
   IFLA_BRPORT_STATE: [1, 'u8'],
   /** Hairpin. */
@@ -32,7 +36,7 @@ export const IFLA_BRPORT = attributeSet('IFLA_BRPORT', {
 export const IFLA_INFO = attributeSet('IFLA_INFO', {
   IFLA_INFO_KIND: [1, 'unterminated'],
   IFLA_INFO_DATA: [2, 'bytes'],
-  IFLA_INFO_SLAVE_KIND: [4, 'string'],
+  IFLA_INFO_SLAVE_KIND: [4, 'unterminated'],
   IFLA_INFO_SLAVE_DATA: [5, 'bytes'],
 });
 
@@ -42,8 +46,6 @@ export const IFLA = attributeSet('IFLA', {
   IFLA_MTU: [4, 'u32'],
   IFLA_LINK: [5, 'u32'],
   IFLA_MASTER: [10, 'u32'],
-  // Without the flag the kernel reads the value as a bare spanning tree state.
-  IFLA_PROTINFO: [12 | NLA_F_NESTED, IFLA_BRPORT],
   IFLA_OPERSTATE: [16, 'u8'],
   IFLA_LINKINFO: [18, IFLA_INFO],
   // Its length is what counts; a NUL would become part of it.
@@ -52,6 +54,8 @@ export const IFLA = attributeSet('IFLA', {
   IFLA_AF_SPEC: [26, 'bytes'],
   IFLA_NET_NS_FD: [28, 'u32'],
   IFLA_EXT_MASK: [29, 'u32'],
+  IFLA_NUM_TX_QUEUES: [31, 'u32'],
+  IFLA_NUM_RX_QUEUES: [32, 'u32'],
   IFLA_LINK_NETNSID: [37, 's32'],
 });
 

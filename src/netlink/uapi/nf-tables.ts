@@ -35,6 +35,7 @@ export const NFT_MSG_DESTROYOBJ = 31;
 
 export const NFPROTO_INET = 1;
 export const NFPROTO_IPV4 = 2;
+export const NFPROTO_BRIDGE = 7;
 export const NFPROTO_IPV6 = 10;
 
 /** In bytes, without the final NUL, of tables, chains, sets and counters. */

@@ -1,8 +1,7 @@
 import { isNotFound } from '../../core/index.ts';
-import type { NftElement, NftRuleset } from '../../netlink/index.ts';
+import { type NftElement, type NftRuleset, nftFamily } from '../../netlink/index.ts';
 import type { TablePlace } from './changes.ts';
 import { keyText } from './keys.ts';
-import { nftFamily } from './names.ts';
 
 // The clients that affinity maps remember: written by the path of packets, looked after here.
 

@@ -1,8 +1,14 @@
 import type { IpFamily } from '../../core/index.ts';
-import type { NftChain, NftChange, NftElement, NftFamily, NftRule } from '../../netlink/index.ts';
+import {
+  type NftChain,
+  type NftChange,
+  type NftElement,
+  type NftFamily,
+  type NftRule,
+  nftFamily,
+} from '../../netlink/index.ts';
 import type { ChainBody } from './chain.ts';
 import type { Edits } from './edits.ts';
-import { nftFamily } from './names.ts';
 import { placeSet } from './schema.ts';
 
 /** Which table a transaction is about. */

@@ -1,5 +1,11 @@
 import { type Clock, errorText, type IpFamily, secondsSince, systemClock } from '../../core/index.ts';
-import { type CommitReport, isStaleGeneration, type NftChange, type NftRuleset } from '../../netlink/index.ts';
+import {
+  type CommitReport,
+  isStaleGeneration,
+  type NftChange,
+  type NftRuleset,
+  nftFamily,
+} from '../../netlink/index.ts';
 import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta } from '../index.ts';
 import { sameNodePlan } from '../index.ts';
 import { forgetClients, keptClients } from './affinity.ts';
@@ -9,7 +15,7 @@ import { countElements, type Edits } from './edits.ts';
 import { ForeignWatch, type WatchNftables } from './foreign-watch.ts';
 import { type KernelState, type KernelTable, readKernelState, slotHints } from './kernel-state.ts';
 import { Layout } from './layout.ts';
-import { KUBE_PROXY_TABLE, nftFamily, TABLE_NAME } from './names.ts';
+import { KUBE_PROXY_TABLE, TABLE_NAME } from './names.ts';
 import { createAll, findDrift, reconcile } from './reconcile.ts';
 import { blamedPorts, isRefusal } from './refused.ts';
 import { isAffinity } from './schema.ts';

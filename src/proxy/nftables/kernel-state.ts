@@ -1,9 +1,16 @@
 import type { IpFamily } from '../../core/index.ts';
-import type { NftChain, NftElement, NftReader, NftRule, NftSet } from '../../netlink/index.ts';
+import {
+  type NftChain,
+  type NftElement,
+  type NftReader,
+  type NftRule,
+  type NftSet,
+  nftFamily,
+} from '../../netlink/index.ts';
 import { ElementIndex } from './element-index.ts';
 import type { SlotHints } from './groups.ts';
 import { indexedKey } from './keys.ts';
-import { KUBE_PROXY_TABLE, nftFamily } from './names.ts';
+import { KUBE_PROXY_TABLE } from './names.ts';
 
 /** What the kernel holds of ours. */
 export interface KernelState {

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { IpFamily } from '../../core/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 
 /** Our table, one of this name in each family. */
@@ -7,11 +6,6 @@ export const TABLE_NAME = 'nodeplane';
 
 /** kube-proxy's table: taken over, and removed by the clean-up. */
 export const KUBE_PROXY_TABLE = 'kube-proxy';
-
-/** The address family of nf_tables that sees the packets of an IP family. */
-export function nftFamily(family: IpFamily): 'ip' | 'ip6' {
-  return family === 'IPv4' ? 'ip' : 'ip6';
-}
 
 /** The maps and sets every table of ours has. */
 export const SETS = {

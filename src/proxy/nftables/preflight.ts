@@ -6,11 +6,12 @@ import {
   type NftChange,
   type NftRuleset,
   type NftSet,
+  nftFamily,
   payload,
   setMarkBits,
 } from '../../netlink/index.ts';
 import { stickyChain } from './balance.ts';
-import { nftFamily, SETS } from './names.ts';
+import { SETS } from './names.ts';
 import { addressRegisters, anyOf, dnatByMap, isDestinationTranslated, isLocalAddress, isNew, loadVip } from './rule.ts';
 import { fixedSets, placeSet, type SetBody, stickySets } from './schema.ts';
 

@@ -8,12 +8,12 @@ import {
   interfaceName,
   lookup,
   meta,
+  nftFamily,
   payload,
   type Register,
   random,
 } from '../../netlink/index.ts';
 import type { LocalDetector } from '../index.ts';
-import { nftFamily } from './names.ts';
 
 /** A rule without its place. */
 export interface RuleBody {

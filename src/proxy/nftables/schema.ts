@@ -1,7 +1,7 @@
 import type { IpFamily } from '../../core/index.ts';
-import type { DatatypeName, NftSet } from '../../netlink/index.ts';
+import { type DatatypeName, type NftSet, nftFamily } from '../../netlink/index.ts';
 import type { ServicePortPlan } from '../index.ts';
-import { type FixedSetName, nftFamily, SETS, type StickyMaps } from './names.ts';
+import { type FixedSetName, SETS, type StickyMaps } from './names.ts';
 
 // The sets and maps: what their keys and values are.
 

@@ -43,7 +43,7 @@ describe('the key', () => {
   it('disableContainerInterface leaves the pod’s end down', async () => {
     const node = createNode();
     const pod = createNamespace('pod');
-    const config = { cniVersion: '1.0.0', name: 'net', disableContainerInterface: true };
+    const config = { cniVersion: '1.0.0', name: 'net', dataDir: node.dataDir, disableContainerInterface: true };
     const prevResult = await node.add(pod, { config });
     expect(linksOf(pod).find(({ ifname }) => ifname === 'eth0')!.flags).not.toContain('UP');
     const check = { command: 'CHECK', containerId: pod.name, netns: pod, config: { ...config, prevResult } };

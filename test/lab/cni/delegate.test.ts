@@ -33,7 +33,7 @@ describe('addresses managed by another plugin', () => {
     const node = createNode();
     const pod = createNamespace('pod');
     const ipam = { type: 'static', addresses: [{ address: '10.5.0.7/24', gateway: '10.5.0.1' }] };
-    const config = { cniVersion: '1.0.0', name: 'net', ipam };
+    const config = { cniVersion: '1.0.0', name: 'net', dataDir: node.dataDir, ipam };
     const call = { config, env: { CNI_PATH: '/usr/lib/cni' } };
     const prevResult = await node.add(pod, call);
     expect(prevResult.ips).toEqual([{ interface: 2, address: '10.5.0.7/24', gateway: '10.5.0.1' }]);
@@ -48,7 +48,8 @@ describe('addresses managed by another plugin', () => {
     const node = createNode();
     const pod = createNamespace('pod');
     const plugin = recordingPlugin(RESULT);
-    const config = { cniVersion: '1.1.0', name: 'net', ipam: { type: 'test-ipam', pool: 'x' }, extra: [1] };
+    const { dataDir } = node;
+    const config = { cniVersion: '1.1.0', name: 'net', ipam: { type: 'test-ipam', pool: 'x' }, extra: [1], dataDir };
     const result = await node.add(pod, { config, env: plugin.env });
     expect(plugin.stdin()).toEqual(config);
     expect(result).toMatchObject({
@@ -72,7 +73,7 @@ describe('addresses managed by another plugin', () => {
   it('are given back when a later step fails', async () => {
     const node = createNode();
     const plugin = recordingPlugin(RESULT.replace('"10.96.0.0/12"', '"10.96.0.0/12","gw":"192.0.2.9"'));
-    const config = { cniVersion: '1.0.0', name: 'net', ipam: { type: 'test-ipam' } };
+    const config = { cniVersion: '1.0.0', name: 'net', dataDir: node.dataDir, ipam: { type: 'test-ipam' } };
     const call = { command: 'ADD', netns: createNamespace('pod'), config, env: plugin.env };
     expect((await callPlugin(node.namespace, call)).json).toMatchObject({ code: 105 });
     expect(plugin.calls()).toEqual(['ADD container-1', 'DEL container-1']);
@@ -85,7 +86,7 @@ describe('addresses managed by another plugin', () => {
   ])('are refused with the plugin’s own words: %s', async (answer, code, msg) => {
     const node = createNode();
     const plugin = recordingPlugin(answer, 1);
-    const config = { cniVersion: '1.0.0', name: 'net', ipam: { type: 'test-ipam' } };
+    const config = { cniVersion: '1.0.0', name: 'net', dataDir: node.dataDir, ipam: { type: 'test-ipam' } };
     const call = { command: 'ADD', netns: createNamespace('pod'), config, env: plugin.env };
     expect((await callPlugin(node.namespace, call)).json).toMatchObject({ code, msg });
     expect(linksOf(node.namespace).map(({ ifname }) => ifname)).toEqual(['lo']);
@@ -94,7 +95,7 @@ describe('addresses managed by another plugin', () => {
   it('may be no addresses at all, which is an error', async () => {
     const node = createNode();
     const plugin = recordingPlugin('{"cniVersion":"1.0.0"}');
-    const config = { cniVersion: '1.0.0', name: 'net', ipam: { type: 'test-ipam' } };
+    const config = { cniVersion: '1.0.0', name: 'net', dataDir: node.dataDir, ipam: { type: 'test-ipam' } };
     const call = { command: 'ADD', netns: createNamespace('pod'), config, env: plugin.env };
     expect((await callPlugin(node.namespace, call)).json).toMatchObject({ code: 109 });
   });

@@ -1,10 +1,12 @@
+import { type WantedAttachment, wantedBy } from '../../../src/cni/index.ts';
+import { journalEntries } from '../../../src/ipam/index.ts';
 import { createHost, type Host } from '../host.ts';
 import { createNamespace, type TestNamespace } from '../namespace.ts';
 import { type BareNode, createNode } from './fixture.ts';
 import { callPlugin, type PluginCall, type PluginJson, type PluginOutcome } from './plugin.ts';
 
-/** The table of ours in `nft list`. */
-export const POD_TABLE = 'table inet nodeplane-cni';
+/** The tables of ours in `nft list`. */
+const TABLES = ['inet', 'bridge'].map((family) => `table ${family} nodeplane-cni`);
 
 /** A node, a host outside that knows no route to the node's pods, and a way to make pods. */
 export interface FeatureWorld {
@@ -18,7 +20,9 @@ export interface FeatureWorld {
   addPod(name: string, change?: object, call?: Partial<PluginCall>): Promise<FeaturePod>;
   /** DEL that must succeed. */
   del(pod: FeaturePod | TestNamespace, change?: object): Promise<void>;
-  /** `nft list table` of ours; '' when there is none. */
+  /** What the pods should have in nftables, by the notes their ADDs left. */
+  wanted(): WantedAttachment[];
+  /** `nft list table` of our tables; '' when there is none. */
   table(): string;
 }
 
@@ -31,12 +35,21 @@ export function mapping(...mappings: readonly object[]): object {
   return { runtimeConfig: { portMappings: mappings } };
 }
 
+/** The lines of a ruleset in a fixed order, without what joins elements: the kernel may list them in another one. */
+export function linesOf(table: string): string[] {
+  return table.split('\n').map(withoutJoin).sort();
+}
+
 /** The elements of an attachment in a ruleset, as `nft` writes them. */
 export function elementsOf(table: string, container: string): string[] {
   return table
     .split('\n')
     .filter((line) => line.includes(`/${container}/`))
-    .map((line) => line.replace(/^\s*(elements = \{ )?/, '').replace(/,$| \}$/, ''));
+    .map(withoutJoin);
+}
+
+function withoutJoin(line: string): string {
+  return line.replace(/^\s*(elements = \{ )?/, '').replace(/,$| \}$/, '');
 }
 
 export function createFeatureWorld(): FeatureWorld {
@@ -74,7 +87,9 @@ export function createFeatureWorld(): FeatureWorld {
     async del(pod, change) {
       await succeed('DEL', 'namespace' in pod ? pod.namespace : pod, change);
     },
-    table: () => node.namespace.run('bash', '-c', `nft list ${POD_TABLE} 2>/dev/null || true`),
+    wanted: () => journalEntries(node.dataDir).flatMap((entry) => wantedBy(entry.network, entry) ?? []),
+    table: () =>
+      TABLES.map((table) => node.namespace.run('bash', '-c', `nft list ${table} 2>/dev/null || true`)).join(''),
   };
 }
 

@@ -7,6 +7,7 @@ afterEach(removeAll);
 const ALL = {
   ipMasq: true,
   firewall: true,
+  macspoofchk: true,
   egressRate: 1e6,
   egressBurst: 1e6,
   ...mapping({ hostPort: 8080, containerPort: 80 }, { hostPort: 8081, containerPort: 80, hostIP: '192.0.2.1' }),
@@ -21,21 +22,24 @@ function leftovers({ node, table }: FeatureWorld, container: string) {
   };
 }
 
-describe.each(['ports', 'masquerade', 'firewall', 'ifb', 'features'])('an ADD killed after "%s"', (step) => {
-  it('leaves what DEL removes and is in the way of nobody', async () => {
-    const world = createFeatureWorld();
-    world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
-    const pod = createNamespace('pod');
-    const killed = await world.call('ADD', pod, ALL, { env: { NODEPLANE_CNI_FAILPOINT: step } });
-    expect(killed).toMatchObject({ status: null, stdout: '' });
-    expect(leftovers(world, pod.name)).not.toEqual({ elements: [], devices: [], firewall: [] });
-    await world.del(pod);
-    expect(leftovers(world, pod.name)).toEqual({ elements: [], devices: [], firewall: [] });
+describe.each(['ports', 'masquerade', 'firewall', 'macspoofchk', 'ifb', 'features'])(
+  'an ADD killed after "%s"',
+  (step) => {
+    it('leaves what DEL removes and is in the way of nobody', async () => {
+      const world = createFeatureWorld();
+      world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
+      const pod = createNamespace('pod');
+      const killed = await world.call('ADD', pod, ALL, { env: { NODEPLANE_CNI_FAILPOINT: step } });
+      expect(killed).toMatchObject({ status: null, stdout: '' });
+      expect(leftovers(world, pod.name)).not.toEqual({ elements: [], devices: [], firewall: [] });
+      await world.del(pod);
+      expect(leftovers(world, pod.name)).toEqual({ elements: [], devices: [], firewall: [] });
 
-    const again = await world.addPod('again', ALL);
-    await again.serve({ port: 80 });
-    expect(await world.outside.connect({ ip: '192.0.2.1', port: 8081 })).toMatchObject({ by: 'again' });
-    await world.del(again);
-    expect(leftovers(world, again.namespace.name)).toEqual({ elements: [], devices: [], firewall: [] });
-  });
-});
+      const again = await world.addPod('again', ALL);
+      await again.serve({ port: 80 });
+      expect(await world.outside.connect({ ip: '192.0.2.1', port: 8081 })).toMatchObject({ by: 'again' });
+      await world.del(again);
+      expect(leftovers(world, again.namespace.name)).toEqual({ elements: [], devices: [], firewall: [] });
+    });
+  },
+);

@@ -106,11 +106,4 @@ describe('what drops and cannot be changed', () => {
     expect(outcome).toMatchObject({ status: 0, stderr: '' });
     expect(world.node.namespace.run('nft', 'list', 'ruleset')).toBe('');
   });
-
-  it('is no reason to take a policy for another', async () => {
-    const pod = await world.addPod('probe');
-    await world.del(pod);
-    const outcome = await world.call('ADD', pod.namespace, { ingressPolicy: 'isolated' });
-    expect(outcome.json).toMatchObject({ code: 2, msg: expect.stringContaining('"ingressPolicy"') });
-  });
 });

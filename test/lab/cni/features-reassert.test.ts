@@ -1,20 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  attachmentKey,
-  type ContainerId,
-  type InterfaceName,
-  loadReassertion,
-  loadRemoval,
-  type NetworkName,
-  type WantedAttachment,
-} from '../../../src/cni/index.ts';
-import { parseAddressWithPrefix } from '../../../src/core/index.ts';
+import { loadReassertion, loadRemoval } from '../../../src/cni/index.ts';
 import { Nftables } from '../../../src/netlink/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { removeAll } from '../namespace.ts';
-import { createFeatureWorld, type FeaturePod, type FeatureWorld, mapping } from './feature-world.ts';
+import { createFeatureWorld, type FeaturePod, type FeatureWorld, linesOf, mapping } from './feature-world.ts';
 
-const { featuresOf, readFeatures, reassertFeatures } = await loadReassertion();
+const { featuresOf, reassertFeatures } = await loadReassertion();
 const { removeFeatures } = await loadRemoval();
 
 const NET = { ipMasq: true, firewall: true, ...mapping({ hostPort: 8080, containerPort: 80 }) };
@@ -36,30 +27,6 @@ afterEach(() => {
   removeAll();
 });
 
-/** What a record of the pod's ADD would tell. */
-function wanted(): WantedAttachment {
-  const key = attachmentKey('net' as NetworkName, {
-    containerId: pod.namespace.name as ContainerId,
-    ifname: 'eth0' as InterfaceName,
-  });
-  const portMappings = {
-    mappings: [{ hostPort: 8080, containerPort: 80, protocol: 'tcp', hostIp: undefined }],
-    snat: true,
-    masqAll: false,
-    markMasqBit: 13,
-    conditionsV4: [],
-    conditionsV6: [],
-  } as const;
-  return {
-    key,
-    config: {
-      mode: 'bridge',
-      features: { ipMasq: true, portMappings, bandwidth: undefined, firewall: { ingressPolicy: 'open' } },
-    },
-    ips: pod.result.ips!.map(({ address }) => ({ address: parseAddressWithPrefix(address) })),
-  };
-}
-
 async function works(): Promise<readonly [string, string]> {
   const inwards = await world.outside.connect({ ip: '192.0.2.1', port: 8080 }, { timeoutMs: 500 });
   const outwards = await pod.connect({ ip: '192.0.2.2', port: 80 }, { timeoutMs: 500 });
@@ -69,7 +36,7 @@ async function works(): Promise<readonly [string, string]> {
 describe('reassertFeatures', () => {
   it('changes nothing while all is there', async () => {
     const before = ruleset.generation();
-    expect(reassertFeatures(ruleset, featuresOf([wanted()]))).toEqual({
+    expect(reassertFeatures(ruleset, featuresOf(world.wanted()))).toEqual({
       structureRepaired: false,
       elementsAdded: 0,
       admissionRepaired: false,
@@ -79,37 +46,37 @@ describe('reassertFeatures', () => {
   });
 
   it('brings all back after an outside flush of the ruleset', async () => {
-    const table = world.table();
+    const table = linesOf(world.table());
     expect(await works()).toEqual(['answered', 'answered']);
     world.node.namespace.run('nft', 'flush', 'ruleset');
     expect(await works()).toEqual(['refused', 'timeout']);
-    const repaired = reassertFeatures(ruleset, featuresOf([wanted()]));
+    const repaired = reassertFeatures(ruleset, featuresOf(world.wanted()));
     expect(repaired).toMatchObject({ structureRepaired: true, elementsAdded: 7, conflicts: [] });
     expect(await works()).toEqual(['answered', 'answered']);
-    expect(world.table()).toBe(table);
+    expect(linesOf(world.table())).toEqual(table);
     await world.del(pod);
     expect(world.table()).not.toContain(pod.namespace.name);
   });
 
-  it('brings back what was read before, of all pods, without knowing their configuration', async () => {
+  it('brings it back for all pods, without being told their configuration', async () => {
     world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
     const second = await world.addPod('second', { ...NET, ...mapping({ hostPort: 8081, containerPort: 80 }) });
-    const before = readFeatures(ruleset);
-    const table = world.table();
+    const table = linesOf(world.table());
     world.node.namespace.run('nft', 'flush', 'ruleset');
     world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
     expect(await works()).toEqual(['refused', 'timeout']);
-    expect(reassertFeatures(ruleset, before)).toEqual({
+    expect(reassertFeatures(ruleset, featuresOf(world.wanted()))).toEqual({
       structureRepaired: true,
       elementsAdded: 14,
       admissionRepaired: true,
       conflicts: [],
     });
     expect(await works()).toEqual(['answered', 'answered']);
-    expect(world.table()).toBe(table);
+    expect(linesOf(world.table())).toEqual(table);
     await world.del(second, NET);
     await world.del(pod, NET);
-    expect(readFeatures(ruleset).admissions).toEqual([]);
+    expect(world.wanted()).toEqual([]);
+    expect(world.node.namespace.run('iptables-nft', '-S')).not.toContain('NODEPLANE');
     expect(world.table()).not.toMatch(/comment "veth/);
   });
 
@@ -119,7 +86,7 @@ describe('reassertFeatures', () => {
     namespace.run('nft', 'delete', 'element', ...table, 'ports-ipv4', '{ tcp . 8080 }');
     namespace.run('nft', 'delete', 'element', ...table, 'ports-ipv6', '{ tcp . 8080 }');
     namespace.run('nft', 'add', 'element', ...table, 'ports-ipv6', '{ tcp . 8080 comment "mine" : fd00::1 . 80 }');
-    expect(reassertFeatures(ruleset, featuresOf([wanted()]))).toMatchObject({
+    expect(reassertFeatures(ruleset, featuresOf(world.wanted()))).toMatchObject({
       structureRepaired: false,
       elementsAdded: 1,
       conflicts: [
@@ -132,7 +99,7 @@ describe('reassertFeatures', () => {
   it("brings back the passage through iptables' FORWARD", async () => {
     world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
     expect(await works()).toEqual(['timeout', 'timeout']);
-    expect(reassertFeatures(ruleset, featuresOf([wanted()]))).toMatchObject({
+    expect(reassertFeatures(ruleset, featuresOf(world.wanted()))).toMatchObject({
       admissionRepaired: true,
       elementsAdded: 0,
     });

@@ -11,8 +11,12 @@ export async function holdReservations(served: ServedNode): Promise<() => void> 
   const first = createNamespace('first');
   expect(await served.call('ADD', first)).toMatchObject({ status: 0 });
   expect(await served.call('DEL', first)).toMatchObject({ status: 0 });
-  const lock = join(served.dataDir, 'nodeplane', 'lock');
-  const holder = spawn('flock', ['--no-fork', lock, 'sh', '-c', 'echo held; exec sleep 60'], {
+  return holdNetwork(join(served.dataDir, 'nodeplane'));
+}
+
+/** Keeps what wants to change a network's directory of reservations waiting, until the function it returns is called. */
+export async function holdNetwork(directory: string): Promise<() => void> {
+  const holder = spawn('flock', ['--no-fork', join(directory, 'lock'), 'sh', '-c', 'echo held; exec sleep 60'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const release = own(() => void holder.kill('SIGKILL'));
@@ -20,12 +24,12 @@ export async function holdReservations(served: ServedNode): Promise<() => void> 
   return release;
 }
 
-/** Whether a process has the lock of the reservations open, which is the case while it waits for it. */
+/** Whether a process has the lock of a network's reservations open, which is the case while it waits for it. */
 export function waitsForReservations(pid: number): boolean {
   const folder = `/proc/${pid}/fd`;
   return readdirSync(folder).some((descriptor) => {
     try {
-      return readlinkSync(join(folder, descriptor)).endsWith('/nodeplane/lock');
+      return readlinkSync(join(folder, descriptor)).endsWith('/lock');
     } catch {
       return false; // closed meanwhile
     }

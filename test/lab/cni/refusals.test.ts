@@ -72,7 +72,12 @@ describe('on a node without pods, ADD changes nothing and says why', () => {
       7,
       /IPAM plugin "x" in CNI_PATH/,
     ],
-    ['a feature it lacks', (n) => ({ config: n.config({ vlan: 7 }) }), 2, /"vlan".* 7 for a bridge that is a gateway/],
+    [
+      'a feature it lacks',
+      (n) => ({ config: n.config({ mode: 'routed', ingressPolicy: 'same-bridge' }) }),
+      2,
+      /"ingressPolicy".* "same-bridge" in mode "routed"/,
+    ],
     [
       'an address outside the ranges',
       (n) => ({ config: n.config(), env: { CNI_ARGS: 'IP=10.9.9.9' } }),

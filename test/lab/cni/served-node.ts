@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Host } from '../host.ts';
 import { type Agent, type AgentOptions, createLab, type LabNode } from '../lab.ts';
 import type { TestNamespace } from '../namespace.ts';
 import { builtProgram } from '../programs.ts';
@@ -17,6 +18,8 @@ export interface ServedNode {
   readonly dataDir: string;
   /** The flags that name all that. */
   readonly flags: readonly string[];
+  /** Adds a machine outside the cluster. */
+  addClient(name: string): Host;
   /** Gives the Node object these podCIDRs. */
   setPodCidrs(cidrs: readonly string[]): void;
   /** Starts the agent; it serves when this resolves, and has installed what it could. */
@@ -62,6 +65,7 @@ export function createServedNode(): ServedNode {
   });
   return {
     ...{ node, folder, binDir, confDir, conflist, socket, spoolDir, dataDir, flags, setPodCidrs },
+    addClient: (name) => lab.addClient(name),
     startAgent: (options = {}) =>
       node.startAgent({ manifests, ...options, flags: [...flags, ...(options.flags ?? [])] }),
     call: (command, pod, changes = {}) => callPlugin(node.namespace, request(command, pod, changes)),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createHost } from '../host.ts';
 import type { Agent } from '../lab.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { builtProgram } from '../programs.ts';
@@ -53,4 +54,37 @@ it('brings back what a pod has when it is flushed before anybody could read it',
     served.node.namespace.run('nft', 'flush', 'ruleset');
     await expect.poll(ruleset).toContain(`. ${port} comment`);
   }
+});
+
+it('brings back what was flushed while no agent ran', async () => {
+  const outside = served.addClient('outside');
+  await outside.serve({ port: 9090 });
+  const others = ofPods();
+  const namespace = createNamespace('web');
+  const added = await served.call('ADD', namespace, { config: config(8099) });
+  expect(added).toMatchObject({ status: 0 });
+  const ips = added.json!.ips!.map(({ address }) => address.replace(/\/.*/, ''));
+  const web = createHost({ name: 'web', namespace, ips });
+  await web.serve({ port: 80 });
+  const inwards = () => outside.connect({ ip: served.node.ip(), port: 8099 }, { timeoutMs: 500 });
+  const outwards = () => web.connect({ ip: outside.ip(), port: 9090 }, { timeoutMs: 500 });
+  expect(await inwards()).toMatchObject({ kind: 'answered', by: 'web' });
+  expect(await outwards()).toMatchObject({ kind: 'answered', source: served.node.ip() });
+
+  await agent.stop();
+  // Attached by another process meanwhile, without addresses.
+  const beside = createNamespace('beside');
+  const bare = { cniVersion: '1.1.0', name: 'bare', macspoofchk: true, dataDir: served.dataDir };
+  const alone = { program: builtProgram('nodeplane-cni'), config: bare };
+  expect(await served.call('ADD', beside, alone)).toMatchObject({ status: 0 });
+  const before = ofPods();
+  served.node.namespace.run('nft', 'flush', 'ruleset');
+  expect(await inwards()).not.toMatchObject({ kind: 'answered' });
+  agent = await served.startAgent();
+  await expect.poll(inwards).toMatchObject({ kind: 'answered', by: 'web' });
+  expect(await outwards()).toMatchObject({ kind: 'answered', source: served.node.ip() });
+  expect(ofPods()).toEqual(before);
+  expect(await served.call('DEL', namespace)).toMatchObject({ status: 0 });
+  expect(await served.call('DEL', beside, alone)).toMatchObject({ status: 0 });
+  expect(ofPods()).toEqual(others);
 });

@@ -54,9 +54,9 @@ afterAll(() => {
 });
 
 /** Listed without the rules' numbers. */
-const rulesListed = (chain: string) =>
+const rulesListed = (chain: string, family = 'ip') =>
   namespace
-    .run('nft', 'list', 'chain', 'ip', 't', chain)
+    .run('nft', 'list', 'chain', family, 't', chain)
     .split('\n')
     .filter((line) => /^\t\t/.test(line) && !line.includes('hook'))
     .map((line) => line.trim());
@@ -64,12 +64,12 @@ const rulesListed = (chain: string) =>
 describe('a rule', () => {
   it.each(RULE_FORMS)(
     'is listed by nft like its own, and read back as written: $text',
-    ({ chain, text, expressions }) => {
-      namespace.run('nft', 'add', 'rule', 'ip', 't', chain, text);
-      nft.commit([add({ kind: 'rule', ...T, chain, expressions, comment: 'ours' })]);
-      const [theirs, ours] = rulesListed(chain);
+    ({ family = 'ip', chain, text, expressions }) => {
+      namespace.run('nft', 'add', 'rule', family, 't', chain, text);
+      nft.commit([add({ kind: 'rule', ...T, family, chain, expressions, comment: 'ours' })]);
+      const [theirs, ours] = rulesListed(chain, family);
       expect(ours).toBe(`${theirs} comment "ours"`);
-      const [first, second] = nft.listRules({ kind: 'chain', ...T, name: chain });
+      const [first, second] = nft.listRules({ kind: 'chain', ...T, family, name: chain });
       expect(second!.comment).toBe('ours');
       expect(second!.expressions.map(expressionKey)).toEqual(expressions.map(expressionKey));
       expect(first!.expressions.map(expressionKey)).toEqual(expressions.map(expressionKey));
@@ -184,7 +184,7 @@ describe('tables, chains, sets and counters', () => {
     expect(nft.listTables('inet').map(without)).toEqual([
       { kind: 'table', family: 'inet', name: 'other', comment: 'of both' },
     ]);
-    expect(nft.listTables().map(({ family, name }) => `${family} ${name}`)).toEqual(['ip t', 'inet other']);
+    expect(nft.listTables().map(({ family, name }) => `${family} ${name}`)).toEqual(['ip t', 'bridge t', 'inet other']);
     const mine = nft.listSets(TABLE).filter(({ name }) => sets.some((known) => known.name === name));
     expect(mine.map(without)).toEqual(sets);
     expect(
@@ -315,7 +315,7 @@ describe('tables, chains, sets and counters', () => {
     ]);
     expect(nft.listChains(TABLE).map(({ name }) => name)).not.toContain('gone');
     nft.commit([{ operation: 'destroy', object: TABLE }]);
-    expect(nft.listTables()).toEqual([]);
+    expect(nft.listTables('ip')).toEqual([]);
   });
 });
 

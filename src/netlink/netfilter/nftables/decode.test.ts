@@ -82,7 +82,9 @@ describe('decoding', () => {
     expect(payloads(add(set)).map((payload) => decode.decodeSet(payload, 'ip'))).toEqual([set]);
   });
 
-  const rules = RULE_FORMS.map(({ chain, expressions }) => add({ kind: 'rule', ...T, chain, expressions }));
+  const rules = RULE_FORMS.map(({ family = 'ip', chain, expressions }) =>
+    add({ kind: 'rule', ...T, family, chain, expressions }),
+  );
   const elements = add({
     kind: 'elements',
     ...T,

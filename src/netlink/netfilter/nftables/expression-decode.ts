@@ -131,7 +131,7 @@ const DECODERS: Readonly<Record<keyof typeof SETS, Decoder>> = {
     const a = SETS.nat.decode(data);
     const type = names.NAT_TYPES.name(need(a, 'NFTA_NAT_TYPE'));
     const family = names.FAMILIES.name(need(a, 'NFTA_NAT_FAMILY'));
-    if (!type || !family || family === 'inet') return undefined;
+    if (!type || (family !== 'ip' && family !== 'ip6')) return undefined;
     return {
       kind: 'nat',
       type,

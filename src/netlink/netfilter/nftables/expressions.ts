@@ -31,6 +31,8 @@ const load = (base: PayloadExpression['base'], offset: number, length: number, t
 
 /** Loads of header fields. */
 export const payload = {
+  /** `ether saddr` */
+  etherSaddr: (to: Register = 0) => load('link', 6, 6, to),
   /** `ip saddr`, `ip6 saddr` */
   saddr: (family: Family, to: Register = 0) =>
     family === 'IPv4' ? load('network', 12, 4, to) : load('network', 8, 16, to),

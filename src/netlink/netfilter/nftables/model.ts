@@ -3,8 +3,8 @@
 import type { DatatypeName } from './datatypes.ts';
 import type { Expression, Verdict } from './expression.ts';
 
-/** The address families of tables; `inet` sees packets of both. */
-export type NftFamily = 'ip' | 'ip6' | 'inet';
+/** The families of tables: `inet` sees packets of IPv4 and IPv6, `bridge` the frames that pass through bridges. */
+export type NftFamily = 'ip' | 'ip6' | 'inet' | 'bridge';
 
 /** Names a table. */
 export interface TableRef {

@@ -5,6 +5,7 @@ import {
   NF_NAT_RANGE_PERSISTENT,
   NF_NAT_RANGE_PROTO_RANDOM,
   NF_NAT_RANGE_PROTO_RANDOM_FULLY,
+  NFPROTO_BRIDGE,
   NFPROTO_INET,
   NFPROTO_IPV4,
   NFPROTO_IPV6,
@@ -55,7 +56,12 @@ function flagNames<N extends string>(numbers: Readonly<Record<N, number>>): Flag
   };
 }
 
-export const FAMILIES = names<NftFamily>({ inet: NFPROTO_INET, ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 });
+export const FAMILIES = names<NftFamily>({
+  inet: NFPROTO_INET,
+  ip: NFPROTO_IPV4,
+  ip6: NFPROTO_IPV6,
+  bridge: NFPROTO_BRIDGE,
+});
 
 export const HOOKS = names<NftHook>({ prerouting: 0, input: 1, forward: 2, output: 3, postrouting: 4 });
 

@@ -23,7 +23,7 @@ import type { BaseChain, NftChain, NftCounter, NftElements, NftFamily, NftRule, 
 import { FAMILIES, HOOKS, SET_FLAGS } from './names.ts';
 import { readComment, UDATA_SET_COMMENT } from './userdata.ts';
 
-/** The family a message is about; undefined for those without a place in the model (bridge, arp, netdev). */
+/** The family a message is about; undefined for those without a place in the model (arp, netdev). */
 export function decodeFamily(payload: Uint8Array): NftFamily | undefined {
   return FAMILIES.name(nfgenmsg.decode(payload).nfgen_family);
 }

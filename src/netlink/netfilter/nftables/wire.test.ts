@@ -5,7 +5,7 @@ import { readMessages } from '../../message.ts';
 import { NLM_F_ACK, NLM_F_CREATE, NLM_F_ECHO, NLMSG_HDRLEN } from '../../uapi/netlink.ts';
 import { NFT_MSG_NEWSET, NFT_MSG_NEWTABLE } from '../../uapi/nf-tables.ts';
 import { BatchEncoder } from './batch.ts';
-import { hostOrder32, lookup, payload } from './expressions.ts';
+import { hostOrder32, interfaceName, lookup, payload } from './expressions.ts';
 import type { NftChange, NftElements, NftObject } from './model.ts';
 import { decodeRule } from './object-decode.ts';
 import { expressionKey } from './same-rule.ts';
@@ -14,7 +14,9 @@ import { expressionKey } from './same-rule.ts';
 const golden = (file: string) =>
   JSON.parse(readFileSync(new URL(`../../../../test/golden/nftables-wire/${file}`, import.meta.url), 'utf8'));
 const RULES: Readonly<Record<string, string>> = golden('rules.json');
-const OBJECTS: { readonly text: readonly string[]; readonly messages: readonly string[] } = golden('objects.json');
+type Captured = { readonly text: readonly string[]; readonly messages: readonly string[] };
+const OBJECTS: Captured = golden('objects.json');
+const BRIDGE: Captured = golden('bridge.json');
 
 /** The messages between the begin and the end of a batch. */
 function encoded(changes: readonly NftChange[]): string[] {
@@ -108,10 +110,10 @@ const elements = (set: string, setId: number, ...list: NftElements['elements']):
 const bytes = (...values: number[]) => Uint8Array.from(values);
 
 describe('a rule', () => {
-  it.each(RULE_FORMS)('is what nft sends for: $text', ({ chain, text, expressions }) => {
-    const [message] = encoded([add({ kind: 'rule', ...T, chain, expressions })]);
+  it.each(RULE_FORMS)('is what nft sends for: $text', ({ family = 'ip', chain, text, expressions }) => {
+    const [message] = encoded([add({ kind: 'rule', ...T, family, chain, expressions })]);
     expect(ruleTree(message!)).toEqual(ruleTree(RULES[text]!));
-    const { expressions: read } = decodeRule(Buffer.from(RULES[text]!, 'hex').subarray(NLMSG_HDRLEN), 'ip');
+    const { expressions: read } = decodeRule(Buffer.from(RULES[text]!, 'hex').subarray(NLMSG_HDRLEN), family);
     expect(read.map(expressionKey)).toEqual(expressions.map(expressionKey));
   });
 });
@@ -181,6 +183,26 @@ it('writes the objects of a table as nft does', () => {
     }),
   ];
   expect(encoded(changes)).toEqual(OBJECTS.messages.map(withoutEmptyRecords));
+});
+
+it('writes the objects of a table of family bridge as nft does', () => {
+  const B = { family: 'bridge', table: 't' } as const;
+  const link = interfaceName('veth1');
+  const changes: readonly NftChange[] = [
+    add({ kind: 'table', family: 'bridge', name: 't' }),
+    add({ kind: 'chain', ...B, name: 'frames', base: { type: 'filter', hook: 'prerouting', priority: -300 } }),
+    add({ kind: 'set', ...B, id: 1, name: 'links', key: ['ifname'] }),
+    add({ kind: 'set', ...B, id: 2, name: 'macs', key: ['ifname', 'ether_addr'] }),
+    add({ kind: 'elements', ...B, set: 'links', setId: 1, elements: [{ key: link, comment: 'one' }] }),
+    add({
+      kind: 'elements',
+      ...B,
+      set: 'macs',
+      setId: 2,
+      elements: [{ key: bytes(...link, 2, 0, 0, 0, 0, 1, 0, 0), comment: 'one' }],
+    }),
+  ];
+  expect(encoded(changes)).toEqual(BRIDGE.messages.map(withoutEmptyRecords));
 });
 
 it('begins with the expected generation, and asks the last change alone for an acknowledgement', () => {

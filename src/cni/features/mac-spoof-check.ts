@@ -1,0 +1,16 @@
+import { formatMac } from '../mac.ts';
+import { elementFeature } from './element-feature.ts';
+import { FRAME_LAYOUT, macElements } from './frame-table.ts';
+
+/**
+ * macspoofchk: frames of a pod whose source MAC is not the one that ADD gave it are dropped where they enter the bridge, as
+ * with the reference bridge plugin. For an attachment that is two elements of sets, in place of two chains.
+ */
+export const macSpoofCheck = elementFeature({
+  name: 'macspoofchk',
+  layout: FRAME_LAYOUT,
+  chains: [],
+  sets: FRAME_LAYOUT.sets,
+  elements: macElements,
+  whenMissing: ({ key, mac }) => `Frames of "${key.hostName}" are not held to the MAC ${formatMac(mac)}`,
+});
