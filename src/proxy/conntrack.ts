@@ -6,8 +6,8 @@ import type { NodePlan, PlanDelta, ServicePortPlan } from './service-plan.ts';
 // from one port would be led to an endpoint that is gone for ever, so such flows are forgotten when endpoints change.
 // TCP ends by itself and is left alone, as in kube-proxy.
 
-/** Numbers of the protocols whose flows are looked after. */
-const LOOKED_AFTER: Readonly<Record<Protocol, number | undefined>> = { ...IP_PROTOCOLS, TCP: undefined };
+/** The protocols whose flows are looked after. */
+const LOOKED_AFTER: readonly Protocol[] = ['UDP', 'SCTP'];
 
 /** A Service port whose flows have to be looked at. */
 export interface TouchedPort {
@@ -17,13 +17,17 @@ export interface TouchedPort {
   readonly earlier: readonly ServicePortPlan[];
 }
 
-/** By key of the port. Only UDP and SCTP ports are in it. */
+/** By key of the port. Only ports of protocols that are looked after are in it. */
 export type TouchedPorts = Map<string, TouchedPort>;
 
-/** Remembers what a delta touches; several deltas add up until their flows have been cleaned. */
-export function addTouched(touched: TouchedPorts, { upserted, removed, replaced = [] }: PlanDelta): void {
+/** Remembers what a delta touches of `protocols`; several deltas add up until their flows have been cleaned. */
+export function addTouched(
+  touched: TouchedPorts,
+  { upserted, removed, replaced = [] }: PlanDelta,
+  protocols = LOOKED_AFTER,
+): void {
   const enter = (plan: ServicePortPlan, change: (known: TouchedPort | undefined) => TouchedPort): void => {
-    if (LOOKED_AFTER[plan.protocol] !== undefined) touched.set(plan.key, change(touched.get(plan.key)));
+    if (protocols.includes(plan.protocol)) touched.set(plan.key, change(touched.get(plan.key)));
   };
   for (const plan of [...replaced, ...removed]) {
     enter(plan, (known) => {
@@ -109,8 +113,7 @@ interface Destination {
 }
 
 function enterAll(known: Map<string, Destination>, plan: ServicePortPlan, as: 'serving' | 'former'): void {
-  const protocol = LOOKED_AFTER[plan.protocol];
-  if (protocol === undefined) return;
+  const protocol = IP_PROTOCOLS[plan.protocol];
   const endpoints = plan.servingEndpoints ?? [...plan.clusterEndpoints, ...plan.localEndpoints];
   const addresses = [plan.clusterIp, ...plan.externalIps, ...plan.loadBalancerVips];
   const destinations: Pick<Destination, 'protocol' | 'port' | 'ip'>[] = addresses.map((ip) => ({

@@ -1,14 +1,16 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Protocol } from '../../src/kube/index.ts';
 import { type Agent, createLab, type Host, type LabNode, type Pod, removeAll, tally } from '../lab/lab.ts';
 import { PATIENCE } from '../lab/patience.ts';
-import { describeMode, type ModeName } from './modes.ts';
+import { describeMode, type ModeName, testedProtocols } from './modes.ts';
 
 // What time does to connections: syncs, restarts, endpoints that come and go, affinity that runs out.
 
 const AFFINITY_SECONDS = 2 * PATIENCE;
-const VIP = { plain: '10.96.1.1', sticky: '10.96.1.2', udp: '10.96.1.3' };
+const VIP = { plain: '10.96.1.1', sticky: '10.96.1.2', udp: '10.96.1.3', sctp: '10.96.1.4' };
+const PROTOCOL = { plain: 'TCP', sticky: 'TCP', udp: 'UDP', sctp: 'SCTP' } as const satisfies Record<string, Protocol>;
 
 /** What the tests have to know about a mode. */
 interface Continuity {
@@ -24,13 +26,14 @@ export function testContinuity(mode: ModeName, { periods, destroy }: Continuity)
     const lab = createLab();
     const node: LabNode = lab.addNode({ name: 'node-1' });
     const manifests = join(lab.folder, 'manifests');
+    const protocols = testedProtocols();
     let web: Pod[];
     let client: Host;
     let agent: Agent;
 
     /** Writes one Service with the given endpoints; the file takes the place of the one before at once. */
     function save(name: keyof typeof VIP, pods: readonly Pod[]): void {
-      const protocol = name === 'udp' ? 'UDP' : 'TCP';
+      const protocol = PROTOCOL[name];
       const affinity = `sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: ${AFFINITY_SECONDS} } }`;
       const text = `apiVersion: v1
 kind: Service
@@ -65,11 +68,12 @@ endpoints: [${pods.map((pod) => `{ addresses: [${pod.ip()}] }`).join(', ')}]
     beforeAll(async () => {
       web = ['web-1', 'web-2', 'web-3'].map((name) => node.addPod(name));
       client = node.addPod('client');
-      for (const pod of web) for (const protocol of ['TCP', 'UDP'] as const) await pod.serve({ port: 8080, protocol });
+      for (const pod of web) for (const protocol of protocols) await pod.serve({ port: 8080, protocol });
       mkdirSync(manifests);
       save('plain', web);
       save('sticky', web);
       save('udp', [web[0]!]);
+      save('sctp', [web[0]!]);
       agent = await start();
     });
     afterAll(async () => {
@@ -129,6 +133,29 @@ endpoints: [${pods.map((pod) => `{ addresses: [${pod.ip()}] }`).join(', ')}]
         expect(await agent.metrics()).toMatch(
           /kubeproxy_conntrack_reconciler_deleted_entries_total\{ip_family="IPv4"\} [1-9]/,
         );
+      });
+    });
+
+    describe.skipIf(!protocols.includes('SCTP'))('an SCTP association', () => {
+      const target = { ip: VIP.sctp, port: 80, protocol: 'SCTP' } as const;
+      /** The endpoints that conntrack leads such clients to. */
+      const tracked = () =>
+        web.filter((pod) => node.namespace.run('conntrack', '-L', '-p', 'sctp').includes(`src=${pod.ip()} `));
+
+      it('is forgotten with its endpoint, IPVS lets it finish; new ones find the next endpoint', async () => {
+        // What a pod sends to itself is masqueraded.
+        const held = await Promise.all([client, web[0]!].map((host) => host.hold(target)));
+        for (const { outcome } of held) expect(outcome).toMatchObject({ kind: 'answered', by: 'web-1' });
+        expect(tracked()).toEqual([web[0]]);
+        await change('sctp', [web[1]!]);
+        expect(await client.connect(target)).toMatchObject({ kind: 'answered', by: 'web-2' });
+        // Another sync begins when all that belongs to the one before is done.
+        await change('sctp', [web[2]!]);
+        if (mode !== 'ipvs') expect(tracked()).not.toContain(web[0]);
+        const later = mode === 'ipvs' ? { kind: 'answered', by: 'web-1' } : { kind: 'timeout' };
+        const outcomes = await Promise.all(held.map((connection) => connection.echo({ timeoutMs: 300 })));
+        expect(outcomes).toEqual([expect.objectContaining(later), expect.objectContaining(later)]);
+        for (const connection of held) await connection.close();
       });
     });
 

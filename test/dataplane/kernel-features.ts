@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { release } from 'node:os';
 import { createNamespace } from '../lab/namespace.ts';
 
-/** What a mode needs of the kernel (and of the programs that belong to it), tried out once in a namespace of its own. */
+/** What tests need of the kernel (and of the programs that belong to it), tried out once in a namespace of its own. */
 const PROBES = {
   nf_tables: ['nft', 'add', 'table', 'inet', 'probe'],
   'iptables-nft': ['iptables-nft', '-t', 'nat', '-L'],
@@ -10,10 +10,14 @@ const PROBES = {
   ip_set: ['ipset', 'create', 'probe', 'hash:ip,port'],
   IPVS: ['ipvsadm', '-A', '-t', '192.0.2.1:80'],
   dummy: ['ip', 'link', 'add', 'probe', 'type', 'dummy'],
+  SCTP: ['ls', '/proc/net/sctp'],
 } as const;
 
 export type KernelFeature = keyof typeof PROBES;
 export const KERNEL_FEATURES = Object.keys(PROBES) as KernelFeature[];
+
+/** Modules that nothing asks for by itself: what they bring does not exist until somebody loads them. */
+const MODULES: Partial<Record<KernelFeature, string>> = { IPVS: 'ip_vs', SCTP: 'sctp' };
 
 const answers = new Map<KernelFeature, string | undefined>();
 
@@ -24,8 +28,8 @@ export function whyMissing(feature: KernelFeature): string | undefined {
 }
 
 function probe(feature: KernelFeature): string | undefined {
-  // Its netlink family does not exist until somebody loads the module; everything else loads by being asked for.
-  if (feature === 'IPVS') quietly('modprobe', ['--quiet', 'ip_vs']);
+  const module = MODULES[feature];
+  if (module !== undefined) quietly('modprobe', ['--quiet', module]);
   const namespace = createNamespace('probe');
   const [program, ...args] = PROBES[feature];
   try {

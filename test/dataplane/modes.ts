@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import type { Protocol } from '../../src/kube/index.ts';
 import { type KernelFeature, whyMissing } from './kernel-features.ts';
 
 /** One way to make Services work. */
@@ -23,16 +24,25 @@ export type ModeName = keyof typeof MODES;
  * The agent's flags for a mode; undefined when this kernel cannot run it. Then the reason is printed and the mode is left
  * to the VM, whose kernel has everything.
  *
- * @throws when a mode cannot run in the VM: none may be tested nowhere
+ * @throws when a mode cannot run in the VM: nothing may be tested nowhere
  */
 export function flagsOf(name: ModeName): readonly string[] | undefined {
   const { flags, needs }: Mode = MODES[name];
+  return isTestedHere(`Mode ${name}`, needs) ? flags : undefined;
+}
+
+/** The protocols to test on this kernel. Of SCTP, when it is missing, the reason is printed, or in the VM thrown. */
+export function testedProtocols(): Protocol[] {
+  return isTestedHere('SCTP', ['SCTP']) ? ['TCP', 'UDP', 'SCTP'] : ['TCP', 'UDP'];
+}
+
+function isTestedHere(what: string, needs: readonly KernelFeature[]): boolean {
   const reasons = needs.map(whyMissing).filter((reason) => reason !== undefined);
-  if (reasons.length === 0) return flags;
+  if (reasons.length === 0) return true;
   const why = reasons.join(', ');
-  if (process.env.NODEPLANE_VM !== undefined) throw new Error(`Mode ${name} must run in the VM: ${why}`);
-  process.stderr.write(`Mode ${name} is tested in the VM only (npm run test:vm): ${why}\n`);
-  return undefined;
+  if (process.env.NODEPLANE_VM !== undefined) throw new Error(`${what} must be tested in the VM: ${why}`);
+  process.stderr.write(`${what} is tested in the VM only (npm run test:vm): ${why}\n`);
+  return false;
 }
 
 /** Whether NodePorts answer at 127.0.0.1: only iptables mode sets route_localnet, as in kube-proxy. */

@@ -1,4 +1,4 @@
-import type { SliceEndpoint } from '../../src/kube/index.ts';
+import type { Protocol, SliceEndpoint } from '../../src/kube/index.ts';
 
 // A scenario is data: one Service, its endpoints, and what happens to whoever connects. world.ts builds all scenarios of
 // a run into one lab; the test file checks them in every mode and family.
@@ -28,7 +28,8 @@ export interface Check {
 
 export interface Scenario {
   readonly name: string;
-  readonly protocol?: 'TCP' | 'UDP';
+  /** The Service has its port number in each of them, and each is checked; SCTP where the kernel has it. @default TCP */
+  readonly protocols?: readonly Protocol[];
   /** Written into the Service's spec; addresses, ports and families are the world's business. */
   readonly spec: {
     readonly type?: 'NodePort' | 'LoadBalancer';
@@ -63,8 +64,8 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
-    name: 'UDP is balanced as TCP is',
-    protocol: 'UDP',
+    name: 'one port number of three protocols is balanced in each of them',
+    protocols: ['TCP', 'UDP', 'SCTP'],
     spec: { type: 'NodePort' },
     endpoints: READY_EVERYWHERE,
     checks: [
@@ -95,8 +96,8 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
-    name: 'without endpoints UDP is refused too',
-    protocol: 'UDP',
+    name: 'without endpoints UDP and SCTP are refused too',
+    protocols: ['UDP', 'SCTP'],
     spec: { type: 'NodePort' },
     endpoints: [],
     checks: [
@@ -119,6 +120,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'NodePort, policy Local: outside clients keep their address and stay local, pods and the node do not',
+    protocols: ['TCP', 'SCTP'],
     spec: { type: 'NodePort', externalTrafficPolicy: 'Local' },
     endpoints: READY_EVERYWHERE,
     checks: [
@@ -140,6 +142,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'ClusterIP, policy Local: only endpoints here',
+    protocols: ['TCP', 'SCTP'],
     spec: { internalTrafficPolicy: 'Local' },
     endpoints: READY_EVERYWHERE,
     checks: [
@@ -149,6 +152,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'ClusterIP, policy Local, no endpoint here: dropped; the NodePort of the same Service is not concerned',
+    protocols: ['TCP', 'SCTP'],
     spec: { type: 'NodePort', internalTrafficPolicy: 'Local' },
     endpoints: [{ pod: 'far' }],
     checks: [
@@ -209,6 +213,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'session affinity keeps each client with one endpoint',
+    protocols: ['TCP', 'SCTP'],
     spec: { type: 'NodePort', sessionAffinity: 'ClientIP' },
     endpoints: READY_EVERYWHERE,
     checks: [

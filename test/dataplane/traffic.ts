@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IpFamily } from '../../src/core/index.ts';
-import { type Agent, type Host, type Outcome, removeAll, type Target, tally } from '../lab/lab.ts';
-import { describeMode, type ModeName, servesLoopback } from './modes.ts';
-import { type Destination, type Expected, type HostName, SCENARIOS, type Scenario } from './scenario.ts';
+import type { Protocol } from '../../src/kube/index.ts';
+import { type Agent, type ConnectOptions, type Host, type Outcome, removeAll, type Target, tally } from '../lab/lab.ts';
+import { describeMode, type ModeName, servesLoopback, testedProtocols } from './modes.ts';
+import { type Check, type HostName, SCENARIOS, type Scenario } from './scenario.ts';
 import { createWorld, FAMILIES, type World } from './world.ts';
 
 /** Connections made at once. */
@@ -19,11 +20,12 @@ export function testTraffic(mode: ModeName): void {
   afterAll(removeAll);
 
   describeMode(mode, (flags) => {
+    const protocols = testedProtocols();
     let world: World;
     let agent: Agent;
 
     beforeAll(async () => {
-      world = await createWorld(SCENARIOS);
+      world = await createWorld(SCENARIOS, protocols);
       agent = await world.node.startAgent({ manifests: world.manifests, flags: [...world.flags, ...flags] });
     });
     afterAll(async () => {
@@ -31,45 +33,57 @@ export function testTraffic(mode: ModeName): void {
     });
 
     describe.each(FAMILIES)('%s', (family) => {
-      const checks = SCENARIOS.flatMap((scenario) =>
+      const all = SCENARIOS.flatMap((scenario) =>
         scenario.checks
           .filter((check) => (check.family ?? family) === family)
-          .map((check) => ({ title: `${scenario.name}: ${check.from} to ${check.to}`, scenario, ...check }))
+          .flatMap((check) => (scenario.protocols ?? ['TCP']).map((protocol) => ({ scenario, protocol, ...check })))
           .map((check) =>
             check.to === 'nodePortOfLoopback' && !servesLoopback(mode) ? { ...check, expected: REFUSED } : check,
           ),
       );
-      it.each(checks.filter(({ expected }) => expected !== 'timeout'))('$title', (input) =>
+      const checks = all.filter(({ protocol }) => protocols.includes(protocol));
+      it.skip.each(titled(all.filter((check) => !checks.includes(check))))('%s', () => {});
+      it.each(titled(checks.filter(({ expected }) => expected !== 'timeout')))('%s', (_, input) =>
         check(world, { ...input, family }),
       );
       // They wait for nothing to happen, and can do so together.
-      it.concurrent.each(checks.filter(({ expected }) => expected === 'timeout'))('$title', (input) =>
+      it.concurrent.each(titled(checks.filter(({ expected }) => expected === 'timeout')))('%s', (_, input) =>
         check(world, { ...input, family }),
       );
     });
   });
 }
 
-interface CheckInput {
+interface CheckInput extends Check {
   readonly scenario: Scenario;
-  readonly from: HostName;
-  readonly to: Destination;
-  readonly expected: Expected;
+  readonly protocol: Protocol;
   readonly family: IpFamily;
 }
 
-async function check(world: World, { scenario, from, to, expected, family }: CheckInput): Promise<void> {
-  const target = world.target(scenario, to, family);
+/** Each with its title, for `%s`, which does not shorten it as `$title` would. */
+function titled<C extends Omit<CheckInput, 'family'>>(checks: readonly C[]): [string, C][] {
+  return checks.map((check) => {
+    const { scenario, protocol, from, to } = check;
+    const { name, protocols = [] } = scenario;
+    return [`${name}: ${protocols.length > 1 ? `${protocol} ` : ''}${from} to ${to}`, check];
+  });
+}
+
+async function check(world: World, { scenario, protocol, from, to, expected, family }: CheckInput): Promise<void> {
+  const target = world.target(scenario, to, family, protocol);
   const client = world.hosts[from];
+  // An SCTP client has to be bound to one of its addresses (traffic/sctp-socket.ts).
+  const options = protocol === 'SCTP' ? { sourceIp: client.ip(family) } : {};
   if (expected === 'timeout' || expected === 'refused') {
-    const outcome = await client.connect(target, { timeoutMs: expected === 'timeout' ? SILENCE_MS : 2000 });
+    const timeoutMs = expected === 'timeout' ? SILENCE_MS : 2000;
+    const outcome = await client.connect(target, { ...options, timeoutMs });
     expect(outcome).toMatchObject({ kind: expected });
     return;
   }
   // With affinity the first connection decides; two at the same instant could each decide for themselves.
-  if ('byOneOf' in expected) await client.connect(target);
+  if ('byOneOf' in expected) await client.connect(target, options);
   const { answers, failures, sources } = tally(
-    await connectUntilAll(client, target, 'by' in expected ? expected.by : []),
+    await connectUntilAll(client, target, options, 'by' in expected ? expected.by : []),
   );
   expect(failures).toEqual({});
   if ('byOneOf' in expected) {
@@ -83,10 +97,15 @@ async function check(world: World, { scenario, from, to, expected, family }: Che
 }
 
 /** Connects in rounds until each of `names` has answered, or the rounds are over. */
-async function connectUntilAll(client: Host, target: Target, names: readonly HostName[]): Promise<Outcome[]> {
+async function connectUntilAll(
+  client: Host,
+  target: Target,
+  options: ConnectOptions,
+  names: readonly HostName[],
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    outcomes.push(...(await client.connectMany(target, ROUND)));
+    outcomes.push(...(await client.connectMany(target, ROUND, options)));
     const { answers } = tally(outcomes);
     if (names.every((name) => name in answers)) break;
   }

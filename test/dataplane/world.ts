@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { IpFamily } from '../../src/core/index.ts';
-import type { EndpointSlice, Node, Service } from '../../src/kube/index.ts';
+import type { EndpointSlice, Node, Protocol, Service } from '../../src/kube/index.ts';
 import { addRoute, createLab, type Host, type LabNode, type Target } from '../lab/lab.ts';
 import type { Destination, HostName, Scenario } from './scenario.ts';
 
@@ -19,11 +19,11 @@ export interface World {
   /** Flags for the agent of node-1. */
   readonly flags: readonly string[];
   /** Where a scenario's Service is reached. */
-  target(scenario: Scenario, destination: Destination, family: IpFamily): Target;
+  target(scenario: Scenario, destination: Destination, family: IpFamily, protocol: Protocol): Target;
 }
 
-/** Builds hosts and manifests. Pods serve TCP and UDP. */
-export async function createWorld(scenarios: readonly Scenario[]): Promise<World> {
+/** Builds hosts and manifests. Pods serve `protocols`. */
+export async function createWorld(scenarios: readonly Scenario[], protocols: readonly Protocol[]): Promise<World> {
   const lab = createLab();
   const node = lab.addNode({ name: 'node-1' });
   const other = lab.addNode({ name: 'node-2' });
@@ -37,7 +37,7 @@ export async function createWorld(scenarios: readonly Scenario[]): Promise<World
     stranger: lab.addClient('stranger', { ips: ['192.168.50.102', 'fd00:50::102'] }),
   };
   for (const pod of [hosts['web-1'], hosts['web-2'], hosts.far]) {
-    for (const protocol of ['TCP', 'UDP'] as const) await pod.serve({ port: TARGET_PORT, protocol });
+    for (const protocol of protocols) await pod.serve({ port: TARGET_PORT, protocol });
   }
   for (const client of [hosts.outside, hosts.stranger]) {
     // What the outside world's routers would do: Service addresses lead to a node.
@@ -62,9 +62,8 @@ export async function createWorld(scenarios: readonly Scenario[]): Promise<World
     hosts,
     manifests,
     flags: ['--cluster-cidr', '10.244.0.0/16,fd00:10:244::/48'],
-    target(scenario, destination, family) {
+    target(scenario, destination, family, protocol) {
       const n = scenarios.indexOf(scenario);
-      const { protocol = 'TCP' } = scenario;
       if (destination === 'nodePortOfLoopback') {
         return { ip: family === 'IPv4' ? '127.0.0.1' : '::1', port: nodePortOf(n), protocol };
       }
@@ -107,7 +106,7 @@ function makeObjects(
   addresses: (pod: HostName, family: IpFamily) => string[],
 ): object[] {
   const { type, externalIP, loadBalancerSourceRanges, ...spec } = scenario.spec;
-  const { protocol = 'TCP' } = scenario;
+  const ports = (scenario.protocols ?? ['TCP']).map((protocol) => ({ name: protocol.toLowerCase(), protocol }));
   const name = `scenario-${n}`;
   const clusterIPs = FAMILIES.map((family) => addressOf('clusterIP', n, family));
   const service: Service & { apiVersion: string } = {
@@ -120,7 +119,7 @@ function makeObjects(
       clusterIP: clusterIPs[0]!,
       clusterIPs,
       ipFamilies: ['IPv4', 'IPv6'],
-      ports: [{ name: 'main', protocol, port: SERVICE_PORT, ...(type && { nodePort: nodePortOf(n) }) }],
+      ports: ports.map((port) => ({ ...port, port: SERVICE_PORT, ...(type && { nodePort: nodePortOf(n) }) })),
       ...(externalIP && { externalIPs: FAMILIES.map((family) => addressOf('externalIP', n, family)) }),
       ...(loadBalancerSourceRanges && { loadBalancerSourceRanges: Object.values(loadBalancerSourceRanges) }),
     },
@@ -139,7 +138,7 @@ function makeObjects(
       labels: { 'kubernetes.io/service-name': name },
     },
     addressType: family,
-    ports: [{ name: 'main', protocol, port: TARGET_PORT }],
+    ports: ports.map((port) => ({ ...port, port: TARGET_PORT })),
     endpoints: scenario.endpoints.map(({ pod, conditions = { ready: true }, hints }) => ({
       addresses: addresses(pod, family),
       conditions,

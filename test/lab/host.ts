@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net';
 import type { IpFamily } from '../../src/core/index.ts';
+import type { Protocol } from '../../src/kube/index.ts';
 import { own, type TestNamespace } from './namespace.ts';
 import type { ConnectOptions, HttpResponse, LoadOptions, LoadReport, Outcome, Target } from './traffic/protocol.ts';
 import { startWorker, type WorkerClient } from './traffic/worker-client.ts';
@@ -12,10 +13,10 @@ export interface Host {
   readonly ips: readonly string[];
   /** Its address of one family. @default IPv4 */
   ip(family?: IpFamily): string;
-  /** Listens on all its addresses (or on `ip`) and answers with its name and the client it saw; see serveTcp. */
-  serve(server: { readonly port: number; readonly protocol?: 'TCP' | 'UDP'; readonly ip?: string }): Promise<void>;
+  /** Listens on all its addresses (or on `ip`) and answers with its name and the client it saw; see serveTcp, serveUdp, serveSctp. */
+  serve(server: { readonly port: number; readonly protocol?: Protocol; readonly ip?: string }): Promise<void>;
   /** Stops listening and resets the server's connections, as a pod that ends does. */
-  stopServing(server: { readonly port: number; readonly protocol?: 'TCP' | 'UDP' }): Promise<void>;
+  stopServing(server: { readonly port: number; readonly protocol?: Protocol }): Promise<void>;
   /** One connection (or UDP exchange): who answered and whom they saw, or how it failed. Never rejects for the network. */
   connect(target: Target, options?: ConnectOptions): Promise<Outcome>;
   /** `count` connections, at most `concurrency` (@default 16) at once. */
@@ -24,7 +25,7 @@ export interface Host {
     count: number,
     options?: ConnectOptions & { readonly concurrency?: number },
   ): Promise<Outcome[]>;
-  /** Opens a TCP connection that stays. */
+  /** Opens a connection that stays, by TCP or SCTP. */
   hold(target: Target, options?: ConnectOptions): Promise<HeldConnection>;
   /** Begins new connections at a steady rate until stopped. */
   startLoad(target: Target, options?: LoadOptions): Promise<Load>;
@@ -34,7 +35,7 @@ export interface Host {
   remove(): Promise<void>;
 }
 
-/** A TCP connection that stays open. */
+/** A connection that stays open. */
 export interface HeldConnection {
   /** How its beginning went. */
   readonly outcome: Outcome;

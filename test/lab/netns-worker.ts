@@ -9,8 +9,8 @@ import { enterNetns } from '../../src/sys/index.ts';
 import { httpGet } from './traffic/http-get.ts';
 import { type RunningLoad, runLoad } from './traffic/load.ts';
 import type { Commands, ConnectOptions, Outcome, Reply, Request, Target } from './traffic/protocol.ts';
-import { connectTcp, echoTcp, openTcp } from './traffic/tcp-client.ts';
-import { type RunningServer, serveTcp } from './traffic/tcp-server.ts';
+import { connectStream, echoStream, openStream } from './traffic/stream-client.ts';
+import { type RunningServer, serveSctp, serveTcp } from './traffic/stream-server.ts';
 import { exchangeUdp, serveUdp } from './traffic/udp.ts';
 
 /** What the thread is started with. */
@@ -29,13 +29,14 @@ const held = new Map<number, { readonly socket: Socket; readonly outcome: Outcom
 const loads = new Map<number, RunningLoad>();
 let lastId = 0;
 
+const SERVE = { TCP: serveTcp, UDP: serveUdp, SCTP: serveSctp };
+
 const request = (target: Target, options: ConnectOptions): Promise<Outcome> =>
-  target.protocol === 'UDP' ? exchangeUdp(target, options) : connectTcp(target, options);
+  target.protocol === 'UDP' ? exchangeUdp(target, options) : connectStream(target, options);
 
 const commands: Commands = {
   async serve({ port, protocol = 'TCP', ip = '::' }) {
-    const serve = protocol === 'UDP' ? serveUdp : serveTcp;
-    servers.set(`${protocol} ${port}`, await serve(name, port, ip));
+    servers.set(`${protocol} ${port}`, await SERVE[protocol](name, port, ip));
   },
   async stopServing({ port, protocol = 'TCP' }) {
     await found(servers, `${protocol} ${port}`).stop();
@@ -53,13 +54,13 @@ const commands: Commands = {
   },
   async hold({ target, options }) {
     const id = ++lastId;
-    const { socket, outcome } = await openTcp(target, options);
+    const { socket, outcome } = await openStream(target, options);
     held.set(id, { socket, outcome });
     return { id, outcome };
   },
   echo({ id, timeoutMs }) {
     const { socket, outcome } = found(held, id);
-    return echoTcp(socket, outcome, timeoutMs);
+    return echoStream(socket, outcome, timeoutMs);
   },
   async release({ id }) {
     found(held, id).socket.destroy();

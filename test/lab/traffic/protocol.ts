@@ -1,5 +1,6 @@
 // What a lab host's thread can be asked to do, and what it answers: the messages between host.ts and netns-worker.ts.
 // Everything here is plain data, because it crosses a thread boundary.
+import type { Protocol } from '../../../src/kube/index.ts';
 
 /** Where traffic goes. */
 export interface Target {
@@ -7,7 +8,7 @@ export interface Target {
   readonly ip: string;
   readonly port: number;
   /** @default TCP */
-  readonly protocol?: 'TCP' | 'UDP';
+  readonly protocol?: Protocol;
 }
 
 /** How one connection or one UDP exchange is made. */
@@ -32,7 +33,7 @@ export interface Seen {
 /** How one connection or exchange ended. `ms` runs from the start of the connection. */
 export type Outcome =
   | ({ readonly kind: 'answered'; readonly ms: number } & Seen)
-  /** A RST or an ICMP port unreachable came back: a REJECT, or nobody listening. */
+  /** A RST, an ABORT or an ICMP port unreachable came back: a REJECT, or nobody listening. */
   | { readonly kind: 'refused'; readonly ms: number; readonly errno: string }
   /** No route here or on the way: ICMP host or network unreachable, or the own routing table. */
   | { readonly kind: 'unreachable'; readonly ms: number; readonly errno: string }
@@ -69,9 +70,9 @@ export interface HttpResponse {
 
 /** The commands by name: input and output. Failures of the network are outcomes; a misuse (port taken) rejects. */
 export interface Commands {
-  serve(input: { readonly port: number; readonly protocol?: 'TCP' | 'UDP'; readonly ip?: string }): Promise<void>;
+  serve(input: { readonly port: number; readonly protocol?: Protocol; readonly ip?: string }): Promise<void>;
   /** Stops listening and breaks the connections of the server, as a pod that ends does. */
-  stopServing(input: { readonly port: number; readonly protocol?: 'TCP' | 'UDP' }): Promise<void>;
+  stopServing(input: { readonly port: number; readonly protocol?: Protocol }): Promise<void>;
   connect(input: { readonly target: Target; readonly options: ConnectOptions }): Promise<Outcome>;
   connectMany(input: {
     readonly target: Target;

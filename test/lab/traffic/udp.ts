@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net';
 import { patient } from '../patience.ts';
 import { answered, answerLine, failure, plainAddress, timedOut } from './outcome.ts';
 import type { ConnectOptions, Outcome, Target } from './protocol.ts';
-import type { RunningServer } from './tcp-server.ts';
+import type { RunningServer } from './stream-server.ts';
 
 /** A UDP server that answers every datagram with its name and the client it saw. */
 export async function serveUdp(name: string, port: number, ip: string): Promise<RunningServer> {

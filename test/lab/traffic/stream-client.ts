@@ -1,19 +1,20 @@
-import { connect, type Socket } from 'node:net';
+import { connect, isIPv6, type Socket } from 'node:net';
 import { patient } from '../patience.ts';
 import { answered, failure, timedOut } from './outcome.ts';
 import type { ConnectOptions, Outcome, Target } from './protocol.ts';
+import { sctpSocket } from './sctp-socket.ts';
 
 const QUESTION = 'who\n';
 
-/** Connects, asks who is there, and closes. */
-export async function connectTcp(target: Target, options: ConnectOptions): Promise<Outcome> {
-  const { outcome, socket } = await openTcp(target, options);
+/** Connects by TCP or SCTP, asks who is there, and closes. */
+export async function connectStream(target: Target, options: ConnectOptions): Promise<Outcome> {
+  const { outcome, socket } = await openStream(target, options);
   socket.destroy();
   return outcome;
 }
 
 /** Connects, asks who is there, and leaves the connection open (destroyed unless answered). */
-export async function openTcp(
+export async function openStream(
   target: Target,
   options: ConnectOptions,
 ): Promise<{ readonly outcome: Outcome; readonly socket: Socket }> {
@@ -22,8 +23,12 @@ export async function openTcp(
     host: target.ip,
     port: target.port,
     noDelay: true,
-    ...(options.sourceIp === undefined ? {} : { localAddress: options.sourceIp }),
-    ...(options.sourcePort === undefined ? {} : { localPort: options.sourcePort }),
+    ...(target.protocol === 'SCTP'
+      ? { fd: sctpSocket(options.sourceIp ?? (isIPv6(target.ip) ? '::' : '0.0.0.0'), options.sourcePort ?? 0) }
+      : {
+          ...(options.sourceIp === undefined ? {} : { localAddress: options.sourceIp }),
+          ...(options.sourcePort === undefined ? {} : { localPort: options.sourcePort }),
+        }),
   });
   socket.setEncoding('utf8');
   const outcome = await converse(
@@ -37,7 +42,7 @@ export async function openTcp(
 }
 
 /** Sends one line over an open connection and waits for the same line back. */
-export function echoTcp(socket: Socket, before: Outcome, timeoutMs: number): Promise<Outcome> {
+export function echoStream(socket: Socket, before: Outcome, timeoutMs: number): Promise<Outcome> {
   const startedAt = performance.now();
   if (before.kind !== 'answered') return Promise.resolve(before);
   const line = `echo ${Math.random()}\n`;

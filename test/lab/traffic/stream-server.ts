@@ -1,18 +1,35 @@
-import { createServer, type Socket } from 'node:net';
+import { createServer, type ListenOptions, type Socket } from 'node:net';
 import { answerLine, plainAddress } from './outcome.ts';
 import type { Seen } from './protocol.ts';
+import { sctpSocket } from './sctp-socket.ts';
 
 export interface RunningServer {
   stop(): Promise<void>;
 }
 
+/** A server by TCP; see `serveStream`. */
+export function serveTcp(name: string, port: number, ip: string): Promise<RunningServer> {
+  return serveStream(name, { port, host: ip });
+}
+
+/** A server by SCTP; see `serveStream`. `::` is one server for each family (sctp-socket.ts says why). */
+export async function serveSctp(name: string, port: number, ip: string): Promise<RunningServer> {
+  const sockets = (ip === '::' ? ['0.0.0.0', '::'] : [ip]).map((each) => sctpSocket(each, port));
+  const servers = await Promise.all(sockets.map((fd) => serveStream(name, { fd })));
+  return {
+    async stop() {
+      await Promise.all(servers.map((server) => server.stop()));
+    },
+  };
+}
+
 /**
- * A TCP server that answers the first line of each connection with its name and the client it saw, and echoes every
+ * A server that answers the first line of each connection with its name and the client it saw, and echoes every
  * further line, so that a connection can be held open and tried again later.
  *
  * A first line that is an HTTP request gets an HTTP answer instead: that makes every lab server usable with curl.
  */
-export async function serveTcp(name: string, port: number, ip: string): Promise<RunningServer> {
+async function serveStream(name: string, where: ListenOptions | { readonly fd: number }): Promise<RunningServer> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -27,7 +44,7 @@ export async function serveTcp(name: string, port: number, ip: string): Promise<
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ port, host: ip, backlog: 1024 }, resolve);
+    server.listen({ ...where, backlog: 1024 }, resolve);
   });
   return {
     stop: () =>
