@@ -18,7 +18,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,8 +32,10 @@
 enum { INCOMPATIBLE = 1, ENVIRONMENT = 4, IO_FAILURE = 5, NETNS = 8, TRY_AGAIN = 11, UNAVAILABLE = 50, REFUSED = 105 };
 
 static const char *const verbs[] = {"ADD", "DEL", "CHECK", "GC", "STATUS"};
-static char config[LARGEST + 1], variables[LARGEST_ENVIRONMENT], answer[LARGEST];
-static size_t config_length, variables_length;
+/* The request as it is sent and kept: a header, the variables, the configuration, which `config` points to. */
+enum { HEADER = 16, VARIABLES_END = HEADER + LARGEST_ENVIRONMENT };
+static char request[VARIABLES_END + LARGEST + 1], answer[LARGEST], *config;
+static size_t request_length = HEADER;
 
 extern char **environ;
 
@@ -59,7 +60,6 @@ static _Noreturn void fail(int code, const char *message, const char *details) {
     printf(",\"details\":");
     print_text(details);
     puts("}");
-    fflush(stdout);
     exit(1);
 }
 
@@ -84,31 +84,26 @@ static int write_all(int fd, const void *from, size_t length) {
     return 1;
 }
 
-static void read_config(void) {
-    config_length = read_all(0, config, sizeof config);
-    if (errno) fail(IO_FAILURE, "Cannot read the network configuration from standard input", strerror(errno));
-    if (config_length > LARGEST) fail(IO_FAILURE, "The network configuration on standard input is longer than 1 MiB", "");
-}
-
-static void collect_variables(void) {
-    for (char **entry = environ; *entry; entry++) {
-        size_t length = strlen(*entry) + 1;
-        if (strncmp(*entry, "CNI_", 4)) continue;
-        if (variables_length + length > sizeof variables) fail(ENVIRONMENT, "The CNI_ variables are longer than 256 KiB", "");
-        memcpy(variables + variables_length, *entry, length);
-        variables_length += length;
-    }
-}
-
 static void put32(char *at, size_t value) {
     for (int i = 0; i < 4; i++) at[i] = value >> (8 * i);
 }
 
-static void make_header(char header[16], int with_descriptor) {
-    memcpy(header, "NPCQ", 4);
-    put32(header + 4, 1u | (with_descriptor ? 1u << 16 : 0));
-    put32(header + 8, variables_length);
-    put32(header + 12, config_length);
+static void make_request(void) {
+    for (char **entry = environ; *entry; entry++) {
+        size_t length = strlen(*entry) + 1;
+        if (strncmp(*entry, "CNI_", 4)) continue;
+        if (request_length + length > VARIABLES_END) fail(ENVIRONMENT, "The CNI_ variables are longer than 256 KiB", "");
+        memcpy(request + request_length, *entry, length);
+        request_length += length;
+    }
+    config = request + request_length;
+    size_t config_length = read_all(0, config, LARGEST + 1);
+    if (errno) fail(IO_FAILURE, "Cannot read the network configuration from standard input", strerror(errno));
+    if (config_length > LARGEST) fail(IO_FAILURE, "The network configuration on standard input is longer than 1 MiB", "");
+    memcpy(request, "NPCQ\1", 5);
+    put32(request + 8, request_length - HEADER);
+    put32(request + 12, config_length);
+    request_length += config_length;
 }
 
 /* The agent's socket, or -1 when nobody listens there. */
@@ -128,31 +123,32 @@ static int connect_agent(const char *command) {
     return -1;
 }
 
-static _Noreturn void take_back(void);
+/* Makes an ADD the DEL of the same attachment. */
+static int become_delete(void) {
+    for (char *at = request + HEADER; at < config; at += strlen(at) + 1)
+        if (!strcmp(at, "CNI_COMMAND=ADD")) return memcpy(at, "CNI_COMMAND=DEL", sizeof "CNI_COMMAND=DEL") != NULL;
+    return 0;
+}
 
 /*
- * Hands the request over, with the namespace's descriptor if there is one, prints the answer and ends. Returns when the
- * agent went away without an answer.
+ * Hands the request over, with the namespace's descriptor if there is one, prints the answer and ends. Returns 0 when the
+ * agent went away without an answer, and 1 when nobody reads the result of an ADD: a killed runtime never asks for the DEL,
+ * which the request is then.
  */
-static void ask(int fd, int netns) {
-    char header[16];
+static int ask(int fd, int netns) {
     union { struct cmsghdr header; char bytes[CMSG_SPACE(sizeof(int))]; } control = {0};
-    struct iovec parts[] = {{header, sizeof header}, {variables, variables_length}, {config, config_length}};
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
-    make_header(header, netns >= 0);
+    struct iovec part = {request, request_length};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    request[6] = netns >= 0;
     if (netns >= 0) {
         message.msg_control = control.bytes;
         message.msg_controllen = sizeof control.bytes;
         control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof netns), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
         memcpy(CMSG_DATA(&control.header), &netns, sizeof netns);
     }
-    /* In one go, so that the agent wakes once; what finds no room follows. One that does not read it all may have answered. */
+    /* One that does not read it all may have answered all the same. */
     ssize_t sent = sendmsg(fd, &message, 0);
-    for (struct iovec *part = parts; sent >= 0 && part < parts + 3; part++) {
-        size_t done = (size_t)sent < part->iov_len ? (size_t)sent : part->iov_len;
-        if (!write_all(fd, (char *)part->iov_base + done, part->iov_len - done)) break;
-        sent -= done;
-    }
+    if (sent >= 0) write_all(fd, request + sent, request_length - sent);
     unsigned char head[12];
     if (read_all(fd, (char *)head, sizeof head) == sizeof head) {
         size_t length = head[8] | head[9] << 8 | head[10] << 16 | (size_t)head[11] << 24;
@@ -160,26 +156,25 @@ static void ask(int fd, int netns) {
             fail(TRY_AGAIN, "The nodeplane agent is of another version than this plugin", "it installs its own when it starts");
         if (read_all(fd, answer, length) == length) {
             int failed = head[6] || head[7];
-            if (!write_all(1, answer, length) && !failed && !strcmp(variable("CNI_COMMAND"), "ADD")) take_back();
-            exit(failed);
+            if (write_all(1, answer, length) || failed || !become_delete()) exit(failed);
+            return 1;
         }
     }
     if (errno == EAGAIN) fail(TRY_AGAIN, "The nodeplane agent did not answer in time", "");
-    close(fd);
+    return 0;
 }
 
 /* Keeps the request durably. The file is complete whenever it has its name; nothing of the request is in the name. */
 static void keep(int spool, char name[80]) {
     struct timespec now;
-    char header[16], temporary[96];
+    char temporary[96];
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(name, 80, "%012lld.%09ld-%d.request", (long long)now.tv_sec, now.tv_nsec, (int)getpid());
     snprintf(temporary, sizeof temporary, ".%s.tmp", name);
-    make_header(header, 0);
+    request[6] = 0;
     int fd = openat(spool, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0 && write_all(fd, header, sizeof header) && write_all(fd, variables, variables_length) &&
-        write_all(fd, config, config_length) && fsync(fd) == 0 && renameat(spool, temporary, spool, name) == 0 &&
-        fsync(spool) == 0) {
+    if (fd >= 0 && write_all(fd, request, request_length) && fsync(fd) == 0 &&
+        renameat(spool, temporary, spool, name) == 0 && fsync(spool) == 0) {
         close(fd);
         return;
     }
@@ -189,8 +184,8 @@ static void keep(int spool, char name[80]) {
 }
 
 static _Noreturn void delete_without_agent(void) {
-    if (!*variable("CNI_CONTAINERID")) fail(ENVIRONMENT, "required env variables [CNI_CONTAINERID] missing", "");
     char name[80];
+    if (!*variable("CNI_CONTAINERID")) fail(ENVIRONMENT, "required env variables [CNI_CONTAINERID] missing", "");
     /* The agent makes it before it installs this program. */
     const char *path = *variable("NODEPLANE_CNI_SPOOL") ? variable("NODEPLANE_CNI_SPOOL") : SPOOL_DIR;
     int spool = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -205,16 +200,6 @@ static _Noreturn void delete_without_agent(void) {
     }
     fputs("nodeplane-cni: the agent is not running; it will remove the attachment when it is back\n", stderr);
     exit(0);
-}
-
-/* Nobody reads the result of an ADD: the runtime was killed. It takes the ADD for failed, and may never ask for a DEL. */
-static _Noreturn void take_back(void) {
-    setenv("CNI_COMMAND", "DEL", 1);
-    variables_length = 0;
-    collect_variables();
-    int fd = connect_agent("DEL");
-    if (fd >= 0) ask(fd, -1);
-    delete_without_agent();
 }
 
 /* The text of a top-level value of the configuration; NULL when there is none. Good enough for what libcni writes. */
@@ -246,8 +231,7 @@ static const char *value_of(const char *key, size_t *length) {
 static int has_ipv6_loopback(void) {
     char text[4096];
     int fd = open("/proc/self/net/if_inet6", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    text[n > 0 ? n : 0] = 0;
+    text[fd < 0 ? 0 : read_all(fd, text, sizeof text - 1)] = 0;
     return strstr(text, "00000000000000000000000000000001 ") != NULL;
 }
 
@@ -275,7 +259,7 @@ static void print_loopback(void) {
 }
 
 static int loopback(const char *command, int netns) {
-    struct ifreq request = {.ifr_name = "lo"};
+    struct ifreq link = {.ifr_name = "lo"};
     struct stat own, pod;
     if (!strcmp(command, "GC") || !strcmp(command, "STATUS") || (netns < 0 && !strcmp(command, "DEL"))) return 0;
     if (netns < 0) fail(ENVIRONMENT, "CNI_NETNS cannot be opened", variable("CNI_NETNS"));
@@ -283,11 +267,11 @@ static int loopback(const char *command, int netns) {
         fail(NETNS, "CNI_NETNS is the network namespace the plugin runs in", variable("CNI_NETNS"));
     if (setns(netns, CLONE_NEWNET)) fail(ENVIRONMENT, "CNI_NETNS cannot be entered", strerror(errno));
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request)) fail(REFUSED, "The loopback interface cannot be read", strerror(errno));
-    int up = request.ifr_flags & IFF_UP, wanted = strcmp(command, "DEL") ? IFF_UP : 0;
+    if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &link)) fail(REFUSED, "The loopback interface cannot be read", strerror(errno));
+    int up = link.ifr_flags & IFF_UP, wanted = strcmp(command, "DEL") ? IFF_UP : 0;
     if (!strcmp(command, "CHECK") && !up) fail(REFUSED, "The loopback interface is down", "");
-    request.ifr_flags = (request.ifr_flags & ~IFF_UP) | wanted;
-    if (up != wanted && ioctl(fd, SIOCSIFFLAGS, &request)) fail(REFUSED, "The loopback interface cannot be switched", strerror(errno));
+    link.ifr_flags ^= up ^ wanted;
+    if (up != wanted && ioctl(fd, SIOCSIFFLAGS, &link)) fail(REFUSED, "The loopback interface cannot be switched", strerror(errno));
     if (!strcmp(command, "ADD")) print_loopback();
     return 0;
 }
@@ -304,13 +288,12 @@ int main(int argc, char **argv) {
     while (verb < sizeof verbs / sizeof *verbs && strcmp(command, verbs[verb])) verb++;
     if (verb == sizeof verbs / sizeof *verbs) fail(ENVIRONMENT, "CNI_COMMAND is none of ADD, DEL, CHECK, GC, STATUS and VERSION", command);
     signal(SIGPIPE, SIG_IGN);
-    read_config();
+    make_request();
     int netns = *variable("CNI_NETNS") ? open(variable("CNI_NETNS"), O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     if (!strcmp(name, "loopback")) return loopback(command, netns);
-    collect_variables();
     int fd = connect_agent(command);
-    if (fd >= 0) ask(fd, netns);
-    if (!strcmp(command, "DEL")) delete_without_agent();
+    int unread = fd >= 0 && ask(fd, netns);
+    if (unread || !strcmp(command, "DEL")) delete_without_agent();
     fail(strcmp(command, "STATUS") ? TRY_AGAIN : UNAVAILABLE,
          "The nodeplane agent is not running on this node, or ended while it worked; try again later", "");
 }
