@@ -23,35 +23,35 @@ export function keepConversations(): void {
 /** Runs `fn` with a NETLINK_ROUTE conversation about the namespace the calling thread is in. */
 export async function withHost<T>(fn: (host: Netlink) => Promise<T>): Promise<T> {
   const host = kept?.host ?? Netlink.openRoute();
-  let keep = false;
+  let failure: unknown;
   try {
-    const result = await fn(host);
-    keep = true;
-    return result;
+    return await fn(host);
   } catch (error) {
-    keep = !isBroken(error);
+    failure = error;
     throw error;
   } finally {
-    if (!kept || !keep) host.close();
-    if (kept) kept.host = keep ? host : undefined;
+    keepOrClose('host', host, failure);
   }
 }
 
 /** Runs the synchronous `fn` with the ruleset of the namespace the calling thread is in. */
 export function withRuleset<T>(fn: (ruleset: NftRuleset) => T): T {
   const ruleset = kept?.ruleset ?? Nftables.open();
-  let keep = false;
+  let failure: unknown;
   try {
-    const result = fn(ruleset);
-    keep = true;
-    return result;
+    return fn(ruleset);
   } catch (error) {
-    keep = !isBroken(error);
+    failure = error;
     throw error;
   } finally {
-    if (!kept || !keep) ruleset.close();
-    if (kept) kept.ruleset = keep ? ruleset : undefined;
+    keepOrClose('ruleset', ruleset, failure);
   }
+}
+
+function keepOrClose<N extends keyof Kept>(name: N, conversation: NonNullable<Kept[N]>, failure: unknown): void {
+  const keep = kept !== undefined && !isBroken(failure);
+  if (kept) kept[name] = keep ? conversation : undefined;
+  if (!keep) conversation.close();
 }
 
 /** Of a refused request the answer was read; after other errors there may be answers left that belong to no request. */

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
@@ -36,18 +36,27 @@ it('is compiled when it is built, not for every pod', () => {
 });
 
 it('runs on another Node.js than the one it was built with', async () => {
-  const folder = createFolder('plugin').path;
-  const at = (name: string) => join(folder, name);
-  for (const name of ['nodeplane-cni', 'koffi.node', 'package.json']) copyFileSync(builtProgram(name), at(name));
-  chmodSync(at('nodeplane-cni'), 0o755);
   const { file, codeAt } = readCode();
-  file.write(`v20.0.0 ${codeAt - HEADER_BYTES}`.padEnd(HEADER_BYTES - 1), 'latin1');
-  // What another V8 made is of no use.
-  file.fill(0, HEADER_BYTES, codeAt);
-  writeFileSync(at('nodeplane-cni.code'), file);
+  // What another V8 made may be taken for good: a cache of other code of the same length is.
+  const stale = execFileSync('node', [
+    '-e',
+    `const code = '(function () { process.stdout.write("stale"); })'.padEnd(${file.length - codeAt});
+     process.stdout.write(new (require('node:vm').Script)(code).createCachedData());`,
+  ]);
+  const pluginBuiltWith = (version: string) => {
+    const folder = createFolder('plugin').path;
+    const at = (name: string) => join(folder, name);
+    for (const name of ['nodeplane-cni', 'koffi.node', 'package.json']) copyFileSync(builtProgram(name), at(name));
+    chmodSync(at('nodeplane-cni'), 0o755);
+    const header = `${version} ${stale.length}`.padEnd(HEADER_BYTES - 1);
+    writeFileSync(at('nodeplane-cni.code'), Buffer.concat([Buffer.from(`${header}\n`), stale, file.subarray(codeAt)]));
+    return at('nodeplane-cni');
+  };
+  expect(execFileSync('node', [pluginBuiltWith(process.version)], { encoding: 'utf8', input: '' })).toBe('stale');
+
+  const program = pluginBuiltWith('v20.0.0');
   const node = createNode();
   const pod = createNamespace('pod');
-  const program = at('nodeplane-cni');
   expect(await node.add(pod, { program })).toMatchObject({ cniVersion: '1.1.0' });
   await node.del(pod, { program });
   expect(node.reservations()).toEqual([]);
