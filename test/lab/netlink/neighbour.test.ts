@@ -66,7 +66,9 @@ describe('neighbours', () => {
     expect(listNeighbours(netlink, { proxy: true, family: 'IPv4' })).toEqual([
       expect.objectContaining({ ip, index: bridge, flags: NTF_PROXY }),
     ]);
-    expect(listNeighbours(netlink, { family: 'IPv4' })).toEqual([]);
+    // The kernel's own, for the multicast report (224.0.0.22) of a link that was switched on, may be there by now.
+    const others = listNeighbours(netlink, { family: 'IPv4' }).filter(({ state }) => state !== NUD_NOARP);
+    expect(others).toEqual([]);
     expect(witness(node, 'ip', 'neigh', 'show', 'proxy')).toEqual([expect.objectContaining({ dst: '10.1.0.10' })]);
   });
 });
