@@ -92,8 +92,10 @@ export function describeErrno(errno: number): ErrnoMeaning {
   return entry ? { name: entry[0], text: entry[1] } : { name: `errno ${errno}`, text: 'unknown error' };
 }
 
+/** Errors of node:fs and its like carry the errno's name as their code; ours all begin with ERR_. */
 function hasErrno(error: unknown, names: readonly string[]): boolean {
-  return error instanceof KernelError && names.includes(error.errnoName);
+  if (error instanceof KernelError) return names.includes(error.errnoName);
+  return error instanceof Error && names.includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
 /** The object is not there (any more): deleting it is already done. */
