@@ -22,6 +22,9 @@ export interface InstallerOptions {
 
 const WAITING_MS = 1000;
 const INSTALLED_MS = 60_000;
+/** How long a start may take that needs nobody: the node's pod CIDRs come with the objects of the API server. */
+const ORDINARY_WAIT_MS = 30_000;
+const NOT_INSTALLED = 'The CNI configuration is not installed yet, or not looked after';
 /** Older runtimes bring no loopback of their own. Another package's is left alone. */
 const LOOPBACK = 'loopback';
 
@@ -36,6 +39,8 @@ export class CniInstaller {
   #stopped = false;
   #running: Promise<void> = Promise.resolve();
   #lastTrouble = '';
+  /** Since when an ADD would fail, and whether people were warned of it. */
+  #waiting: { readonly since: number; warned: boolean } | undefined;
 
   constructor(options: InstallerOptions) {
     this.#options = options;
@@ -66,16 +71,29 @@ export class CniInstaller {
     try {
       this.#installPlugin();
       const objection = await this.#options.objection();
-      if (objection === undefined) this.#installConflist();
-      else trouble = `An ADD would fail: ${objection}`;
+      if (objection === undefined) {
+        this.#waiting = undefined;
+        this.#installConflist();
+      } else {
+        trouble = `An ADD would fail: ${objection}`;
+        this.#waitFor(trouble);
+      }
     } catch (error) {
       trouble = errorText(error);
-    }
-    if (trouble !== '' && trouble !== this.#lastTrouble) {
-      logger.warn({ reason: trouble }, 'The CNI configuration is not installed yet, or not looked after');
+      if (trouble !== this.#lastTrouble) logger.warn({ reason: trouble }, NOT_INSTALLED);
     }
     this.#lastTrouble = trouble;
     this.#timer = clock.setTimer(() => void this.look(), trouble === '' ? INSTALLED_MS : WAITING_MS);
+  }
+
+  /** What an ordinary start waits for is no matter for people, unless it does not come. */
+  #waitFor(reason: string): void {
+    const { clock, logger } = this.#options;
+    this.#waiting ??= { since: clock.now(), warned: false };
+    const isLate = clock.now() - this.#waiting.since >= ORDINARY_WAIT_MS;
+    if (reason === this.#lastTrouble && (!isLate || this.#waiting.warned)) return;
+    logger[isLate ? 'warn' : 'info']({ reason }, NOT_INSTALLED);
+    this.#waiting.warned = isLate;
   }
 
   #installPlugin(): void {
