@@ -84,7 +84,8 @@ export class PluginService {
     }
     if (!reply) return undefined;
     const seconds = (clock.now() - startedAt) / 1000;
-    served({ environment: request.environment, answer: reply.answer, seconds, remarks: reply.remarks });
+    const { environment, config } = request;
+    served({ environment, config, answer: reply.answer, seconds, remarks: reply.remarks });
     return reply.answer;
   }
 

@@ -2,10 +2,13 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Environment } from '../../cni/index.ts';
 import type { Logger } from '../logger.ts';
 import type { PluginAnswer } from './protocol.ts';
+import { Remarks } from './remarks.ts';
 
 /** A request that was answered. */
 export interface ServedRequest {
   readonly environment: Environment;
+  /** What the plugin was given on standard input. */
+  readonly config: string;
   readonly answer: PluginAnswer;
   readonly seconds: number;
   /** What the plugin had to say to people. */
@@ -47,7 +50,8 @@ export function requestLog({ registry, logger, kept }: RequestLogOptions): (requ
       this.set(kept());
     },
   });
-  return ({ environment, answer, seconds, remarks }) => {
+  const said = new Remarks();
+  return ({ environment, config, answer, seconds, remarks }) => {
     const { CNI_COMMAND: command, CNI_CONTAINERID: container, CNI_IFNAME: ifname } = environment;
     // Callers can invent verbs; a label must not grow with them.
     const verb = command !== undefined && VERBS.has(command) ? command : 'other';
@@ -55,7 +59,8 @@ export function requestLog({ registry, logger, kept }: RequestLogOptions): (requ
     requests.inc({ verb, code: failure?.code ?? 0 });
     durations.observe({ verb }, seconds);
     const facts = { verb, pod: podOf(environment), container, ifname, ms: Math.round(seconds * 1000) };
-    if (remarks) logger.warn({ ...facts, remarks: remarks.trim() }, 'CNI request: the plugin remarks');
+    const fresh = said.fresh({ verb, config, failed: failure !== undefined, remarks });
+    if (fresh !== '') logger.warn({ ...facts, remarks: fresh }, 'CNI request: the plugin remarks');
     if (failure) logger.warn({ ...facts, ...failure }, `CNI ${verb} failed`);
     else logger[verb === 'ADD' || verb === 'DEL' || verb === 'GC' ? 'info' : 'debug'](facts, `CNI ${verb}`);
   };
