@@ -2,6 +2,7 @@ export { returnFreedMemory } from './allocator.ts';
 export { type Exec, type ExecOptions, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
 export { type FileLockOptions, withFileLock } from './file-lock.ts';
+export { legacyForwardRefuses } from './legacy-iptables.ts';
 export { type Libc, libc, type ReceivedMessage } from './libc.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
 export { readSysctl, writeSysctl } from './sysctl.ts';

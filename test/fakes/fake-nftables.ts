@@ -102,6 +102,10 @@ export class FakeNftables implements NftRuleset {
     return this.#tables(of).flatMap(({ chains }) => [...chains.values()]);
   }
 
+  getChain({ family, table, name }: ChainRef): NftChain | undefined {
+    return this.#state.get(tableKey(family, table))?.chains.get(name);
+  }
+
   listRules(of: TableRef | ChainRef): NftRule[] {
     if (of.kind === 'table') return this.#tables(of).flatMap(allRules);
     this.listings++;

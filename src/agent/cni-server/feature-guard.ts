@@ -1,4 +1,4 @@
-import { loadReassertion, type Reassertion } from '../../cni/index.ts';
+import { loadReassertion } from '../../cni/index.ts';
 import type { Clock, Timer } from '../../core/index.ts';
 import { isUnderWay, journalEntries } from '../../ipam/index.ts';
 import { listLinks, Netlink, Nftables, type NftEvent } from '../../netlink/index.ts';
@@ -85,7 +85,11 @@ export class FeatureGuard {
       this.#noted ??= new NotedFeatures(featuresOf);
       const entries = dataDirs.flatMap(journalEntries);
       const repair = reassertFeatures(this.#nftables, this.#noted.of(entries, linkNames()));
-      if (hasRepaired(repair)) logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
+      if (repair.structureRepaired || repair.elementsAdded > 0) {
+        logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
+      } else if (repair.admissionRepaired) {
+        logger.info('Pods are let through chain FORWARD now, which others made or changed');
+      }
       // What it has made so far may have been flushed, and cannot be told from what it has yet to make.
       if (entries.some((entry) => entry.note && isUnderWay(entry))) this.#schedule(UNDER_WAY_MS);
     } catch (error) {
@@ -101,8 +105,4 @@ function linkNames(): Set<string> {
   } finally {
     host.close();
   }
-}
-
-function hasRepaired({ structureRepaired, elementsAdded, admissionRepaired }: Reassertion): boolean {
-  return structureRepaired || elementsAdded > 0 || admissionRepaired;
 }

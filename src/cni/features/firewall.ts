@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { type Cidr, type IpFamily, isNotFound } from '../../core/index.ts';
 import { listLinks, type Netlink, type NftReader, type NftRuleset } from '../../netlink/index.ts';
-import { failpoint } from '../../sys/index.ts';
+import { failpoint, legacyForwardRefuses } from '../../sys/index.ts';
 import type { AttachmentKey } from '../attachment-key.ts';
 import type { NetworkConfig } from '../config.ts';
 import { withRuleset } from '../conversations.ts';
@@ -12,7 +11,6 @@ import {
   admissionChanges,
   admissionRules,
   type ForwardState,
-  filterTable,
   forwardChain,
   OUR_FORWARD,
   withdrawalChanges,
@@ -21,18 +19,15 @@ import { retried } from './pod-ruleset.ts';
 import { IP_FAMILIES } from './pod-table.ts';
 import { withSubnets } from './wanted-attachment.ts';
 
-/** Tables of legacy iptables in use in the thread's namespace, one a line. */
-const LEGACY_TABLES: Record<IpFamily, string> = {
-  IPv4: '/proc/thread-self/net/ip_tables_names',
-  IPv6: '/proc/thread-self/net/ip6_tables_names',
-};
-
 /**
  * Passage for pods through a FORWARD chain that drops what nobody admits, as Docker makes it.
  *
  * An accept in one nftables table does not keep another table from dropping: it has to be in the chain that drops. In those
  * of iptables-nft it can be put by netlink. Legacy iptables has no netlink interface, and nftables tables of other programs
  * are theirs to arrange: what is found there is reported, with what to do.
+ *
+ * A node may have no FORWARD chain, as a kubelet leaves it. Nothing drops there then, and nothing is made. When the chain
+ * comes later, with Docker for one, the agent's guard adds what is wanted (reassert.ts), and so does the next ADD.
  */
 export const firewall: AttachmentFeature = {
   name: 'firewall',
@@ -55,8 +50,9 @@ export const firewall: AttachmentFeature = {
       IP_FAMILIES.flatMap((family) => {
         const ofFamily = rules.filter((rule) => rule.family === family);
         if (ofFamily.length === 0) return [];
+        if (!hasForward(ruleset, family)) return [];
         const missing = admissionChanges(family, readForward(ruleset, family), ofFamily);
-        if (missing.length === 0 || !hasForward(ruleset, family)) return [];
+        if (missing.length === 0) return [];
         return [`Chain FORWARD of the ${family} filter table does not admit the pod`];
       }),
     );
@@ -80,16 +76,12 @@ export function admit(ruleset: NftRuleset, rules: readonly AdmissionRule[]): boo
 }
 
 function admitFamily(ruleset: NftRuleset, family: IpFamily, rules: readonly AdmissionRule[]): boolean {
-  try {
-    return retried(isNotFound, () => {
-      const changes = admissionChanges(family, readForward(ruleset, family), rules);
-      if (changes.length > 0) ruleset.commit(changes);
-      return changes.length > 0;
-    });
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
+  return retried(isNotFound, () => {
+    if (!hasForward(ruleset, family)) return false;
+    const changes = admissionChanges(family, readForward(ruleset, family), rules);
+    if (changes.length > 0) ruleset.commit(changes);
+    return changes.length > 0;
+  });
 }
 
 /**
@@ -124,7 +116,7 @@ export function readForward(ruleset: NftReader, family: IpFamily): ForwardState 
 }
 
 function hasForward(ruleset: NftReader, family: IpFamily): boolean {
-  return ruleset.listChains(filterTable(family)).some(({ name }) => name === 'FORWARD');
+  return ruleset.getChain(forwardChain(family, 'FORWARD')) !== undefined;
 }
 
 /** A sentence for each thing that may drop the pod's packets and cannot be changed from here. */
@@ -138,21 +130,12 @@ function obstacles(ruleset: NftReader, ips: readonly { readonly address: Cidr }[
         `Chain "${name}" of the nftables table "inet ${table}" drops what it does not accept itself; have it accept the pods' addresses`,
     );
   const legacy = families
-    .filter((family) => namesOf(LEGACY_TABLES[family]).includes('filter'))
+    .filter(legacyForwardRefuses)
     .map(
       (family) =>
-        `Legacy iptables (${family}) has a filter table, which cannot be changed by netlink; if its FORWARD chain drops, have it accept the pods' addresses or use iptables-nft`,
+        `Chain FORWARD of legacy iptables (${family}) drops what it does not accept itself, and cannot be changed by netlink; have it accept the pods' addresses or use iptables-nft`,
     );
   return [...foreign, ...legacy];
-}
-
-function namesOf(path: string): string[] {
-  try {
-    return readFileSync(path, 'utf8').split('\n');
-  } catch {
-    // No legacy iptables in this kernel, or never used.
-    return [];
-  }
 }
 
 function rulesFor({ network }: AttachmentKey, config: NetworkConfig, ips: FeatureContext['ips']): AdmissionRule[] {

@@ -11,7 +11,6 @@ import {
   nftFamily,
   payload,
   sameExpressions,
-  type TableRef,
 } from '../../netlink/index.ts';
 
 /*
@@ -26,13 +25,8 @@ export const OUR_FORWARD = 'NODEPLANE-FORWARD';
 const JUMP_COMMENT = 'pods of nodeplane-cni';
 const LONGEST_COMMENT = 127;
 
-export function filterTable(family: IpFamily): TableRef {
-  return { kind: 'table', family: nftFamily(family), name: 'filter' };
-}
-
 export function forwardChain(family: IpFamily, name: 'FORWARD' | typeof OUR_FORWARD): ChainRef {
-  const { name: table, family: tableFamily } = filterTable(family);
-  return { kind: 'chain', family: tableFamily, table, name };
+  return { kind: 'chain', family: nftFamily(family), table: 'filter', name };
 }
 
 /** A rule of ours that accepts what comes from, or goes to, a subnet of pods. */
@@ -65,8 +59,8 @@ export interface ForwardState {
 }
 
 /**
- * The changes after which these rules of one family are in force; empty when they are. The kernel refuses them (ENOENT) when
- * there is no FORWARD chain.
+ * The changes after which these rules of one family are in force; empty when they are. For a family that has a FORWARD
+ * chain: where there is none, nothing is dropped there, and the kernel would refuse the jump (ENOENT).
  */
 export function admissionChanges(
   family: IpFamily,

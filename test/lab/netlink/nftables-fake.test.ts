@@ -116,6 +116,7 @@ function dump(nft: NftRuleset): readonly string[] {
     `table ${each.family} ${each.name}`,
     ...nft
       .listChains(each)
+      .flatMap(({ name }) => nft.getChain({ kind: 'chain', family: each.family, table: each.name, name }) ?? [])
       .map((one) => `chain ${one.name} ${JSON.stringify(one.base ?? {}, Object.keys(one.base ?? {}).sort())}`)
       .sort(),
     ...nft

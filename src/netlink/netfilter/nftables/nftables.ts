@@ -84,6 +84,11 @@ export class Nftables implements NftRuleset {
     return typeof of === 'object' ? chains.filter((chain) => chain.table === of.name) : chains;
   }
 
+  getChain(chain: ChainRef): NftChain | undefined {
+    const payload = this.#find(requests.chainRequest(chain));
+    return payload && decode.decodeChain(payload, chain.family);
+  }
+
   listRules(of: TableRef | ChainRef): NftRule[] {
     return this.#list(requests.ruleListing(of), decode.decodeRule);
   }
@@ -114,13 +119,8 @@ export class Nftables implements NftRuleset {
   }
 
   getElement(set: SetRef, key: Uint8Array): NftElement | undefined {
-    try {
-      const payload = this.#reads.query(requests.elementRequest(set, key));
-      return decode.decodeElementList(payload, set.family).elements[0];
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const payload = this.#find(requests.elementRequest(set, key));
+    return payload && decode.decodeElementList(payload, set.family).elements[0];
   }
 
   listCounters(of: TableRef): NftCounter[] {
@@ -133,6 +133,16 @@ export class Nftables implements NftRuleset {
     this.#later.close();
     this.#reads.close();
     this.#longReads.close();
+  }
+
+  /** The answer about one object; undefined when there is none. */
+  #find(request: NetlinkRequest): Uint8Array | undefined {
+    try {
+      return this.#reads.query(request);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
   }
 
   /** Of a table that is not there, the kernel lists nothing or says ENOENT, depending on what is listed. */

@@ -46,6 +46,15 @@ export function chainListing(of: TableRef | NftFamily | undefined): NetlinkReque
   return request('NFT_MSG_GETCHAIN', NFT_MSG_GETCHAIN, family, 'chains', NFTA_CHAIN, {});
 }
 
+/** Not a dump: the answer is the chain. */
+export function chainRequest(chain: ChainRef): NetlinkRequest {
+  const object = describeObject(chain);
+  return request('NFT_MSG_GETCHAIN', NFT_MSG_GETCHAIN, chain.family, object, NFTA_CHAIN, {
+    NFTA_CHAIN_TABLE: chain.table,
+    NFTA_CHAIN_NAME: chain.name,
+  });
+}
+
 export function ruleListing(of: TableRef | ChainRef): NetlinkRequest {
   const [table, chain] = of.kind === 'table' ? [of.name, undefined] : [of.table, of.name];
   return request('NFT_MSG_GETRULE', NFT_MSG_GETRULE, of.family, `rules of ${describeObject(of)}`, NFTA_RULE, {

@@ -38,6 +38,8 @@ export interface NftReader {
   listTables(family?: NftFamily): NftTable[];
   /** Chains, without their rules, of a family or of one table. */
   listChains(of?: TableRef | NftFamily): NftChain[];
+  /** One chain, without its rules; undefined when there is none. One request, however many chains its table has. */
+  getChain(chain: ChainRef): NftChain | undefined;
   /** Rules in their order, of one table or one chain. */
   listRules(of: TableRef | ChainRef): NftRule[];
   /** Sets and maps, without their elements, of a family or of one table. */
