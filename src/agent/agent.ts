@@ -190,7 +190,8 @@ export class Agent {
     const node = this.#store.node(this.#config.nodeName);
     if (!node) this.#logger.warn({ node: this.#config.nodeName }, 'There is no Node object of this name');
     this.#health.nodeChanged(node);
-    const { warnings, fatal } = checkFamilies(this.#config, this.#nodeFamilies(node));
+    const { advice, warnings, fatal } = checkFamilies(this.#config, this.#nodeFamilies(node));
+    for (const text of advice) this.#logger.info(text);
     for (const warning of warnings) this.#logger.warn(warning);
     if (fatal.length > 0) {
       this.#unusable(new NodeplaneError('ERR_CONFIG', `Cannot work with these settings: ${fatal.join('; ')}`));

@@ -14,13 +14,13 @@ function check(argv: string[], node: { primary?: 'IPv4' | 'IPv6'; dualStack?: bo
 }
 
 const PRIMARY = '--nodeport-addresses=primary';
-const NONE = { warnings: [], fatal: [] };
+const NONE = { advice: [], warnings: [], fatal: [] };
 
 describe('checkFamilies', () => {
   it('advises primary when NodePorts are open everywhere', () => {
     expect(check([])).toEqual({
-      warnings: [expect.stringMatching(/Consider --nodeport-addresses=primary$/)],
-      fatal: [],
+      ...NONE,
+      advice: [expect.stringMatching(/Consider --nodeport-addresses=primary$/)],
     });
     expect(check([PRIMARY])).toEqual(NONE);
   });
@@ -48,18 +48,18 @@ describe('checkFamilies', () => {
 
   it('finds pod addresses of the other family, which are fatal where nothing else tells local pods', () => {
     const cluster = [PRIMARY, '--cluster-cidr=fd00::/8'];
-    expect(check(cluster)).toEqual({ warnings: [expect.stringContaining('clusterCIDR has only IPv6')], fatal: [] });
+    expect(check(cluster)).toEqual({ ...NONE, warnings: [expect.stringContaining('clusterCIDR has only IPv6')] });
     expect(check(cluster, { dualStack: false })).toEqual({
-      warnings: [],
+      ...NONE,
       fatal: [expect.stringContaining('clusterCIDR has only IPv6')],
     });
     const pods = { podCidrs: ['fd00::/64'] };
     expect(check([PRIMARY], pods)).toEqual({
+      ...NONE,
       warnings: [expect.stringContaining('podCIDRs have only IPv6')],
-      fatal: [],
     });
     expect(check([PRIMARY, '--detect-local-mode=NodeCIDR'], pods)).toEqual({
-      warnings: [],
+      ...NONE,
       fatal: [expect.stringContaining('podCIDRs have only IPv6')],
     });
   });

@@ -13,6 +13,8 @@ export interface NodeFamilies {
 
 /** Settings that do not fit the node. Sentences to log. */
 export interface FamilyProblems {
+  /** Nothing is wrong: what many would rather have. */
+  readonly advice: readonly string[];
   /** The proxy runs all the same. */
   readonly warnings: readonly string[];
   /** It would do nothing useful: do not start. */
@@ -21,6 +23,7 @@ export interface FamilyProblems {
 
 /** Finds settings of an IP family that the node does not have, or that leave a family out. kube-proxy's list. */
 export function checkFamilies(config: KubeProxyConfig, node: NodeFamilies): FamilyProblems {
+  const advice: string[] = [];
   const warnings: string[] = [];
   const fatal: string[] = [];
   const { primary, dualStack } = node;
@@ -29,6 +32,11 @@ export function checkFamilies(config: KubeProxyConfig, node: NodeFamilies): Fami
   const onlyOther = (cidrs: readonly Cidr[]): boolean =>
     cidrs.length > 0 && cidrs.every((cidr) => cidr.address.family === other);
 
+  if (config.nodePortAddresses === 'all') {
+    advice.push(
+      'nodePortAddresses is not set: NodePorts are open on all local addresses. Consider --nodeport-addresses=primary',
+    );
+  }
   warnings.push(...nodePortWarnings(config, node, clusterCidrs));
   if (onlyOther(clusterCidrs)) {
     const text = `The cluster is ${primary}-primary but clusterCIDR has only ${other} addresses`;
@@ -47,17 +55,12 @@ export function checkFamilies(config: KubeProxyConfig, node: NodeFamilies): Fami
         warnings.push(`This node has only ${primary} but ${name} is an ${other} address`);
     }
   }
-  return { warnings, fatal };
+  return { advice, warnings, fatal };
 }
 
 function nodePortWarnings(config: KubeProxyConfig, node: NodeFamilies, clusterCidrs: readonly Cidr[]): string[] {
   const { nodePortAddresses, ipvs } = config;
-  if (nodePortAddresses === 'primary') return [];
-  if (nodePortAddresses === 'all') {
-    return [
-      'nodePortAddresses is not set: NodePorts are open on all local addresses. Consider --nodeport-addresses=primary',
-    ];
-  }
+  if (nodePortAddresses === 'primary' || nodePortAddresses === 'all') return [];
   const looksDualStack = [clusterCidrs, nodePortAddresses, ipvs.excludeCidrs, node.podCidrs].some(hasBothFamilies);
   const primaryCount = nodePortAddresses.filter((cidr) => cidr.address.family === node.primary).length;
   const everyLocal = (family: string): string => `NodePorts are open on all local ${family} addresses`;

@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createHost, type Host } from '../host.ts';
+import type { Agent } from '../lab.ts';
+import { createNamespace, removeAll } from '../namespace.ts';
+import { prepareNode } from '../node-state.ts';
+import { createServedNode, type ServedNode } from './served-node.ts';
+
+// The standard configuration by the agent, on nodes where others have been.
+
+let served: ServedNode;
+let agent: Agent;
+let outside: Host;
+
+beforeEach(async () => {
+  served = createServedNode();
+  outside = served.addClient('outside');
+  await outside.serve({ port: 9090 });
+});
+afterEach(removeAll);
+
+async function addPod(name: string): Promise<Host> {
+  const namespace = createNamespace(name);
+  const added = await served.call('ADD', namespace);
+  expect(added).toMatchObject({ status: 0, stderr: '' });
+  const ips = added.json!.ips!.map(({ address }) => address.replace(/\/.*/, ''));
+  return createHost({ name, namespace, ips });
+}
+
+const connects = async (pod: Host) => (await pod.connect({ ip: outside.ip(), port: 9090 }, { timeoutMs: 500 })).kind;
+const notable = () => agent.logs().filter(({ level }) => level !== 'info');
+
+it('lets pods through the FORWARD chain of a Docker that comes after them, and reports nothing', async () => {
+  const { namespace } = served.node;
+  prepareNode(namespace, 'kubelet-nft');
+  agent = await served.startAgent({ flags: ['--proxy-mode', 'nftables'] });
+  const pod = await addPod('early');
+  expect(namespace.run('nft', 'list', 'table', 'ip', 'filter')).not.toContain('FORWARD');
+  expect(await connects(pod)).toBe('answered');
+  prepareNode(namespace, 'docker-nft');
+  await expect.poll(() => namespace.run('iptables-nft', '-S')).toContain('-j NODEPLANE-FORWARD');
+  expect(await connects(pod)).toBe('answered');
+  const told = { msg: 'Pods are let through chain FORWARD now, which others made or changed' };
+  await expect.poll(() => agent.logs()).toContainEqual(expect.objectContaining(told));
+  // Docker is stopped, and what is left of it removed.
+  for (const program of ['iptables-nft', 'ip6tables-nft']) {
+    namespace.run(program, '-F');
+    namespace.run(program, '-P', 'FORWARD', 'ACCEPT');
+  }
+  await expect.poll(() => namespace.run('iptables-nft', '-S')).toContain('-j NODEPLANE-FORWARD');
+  expect(await connects(pod)).toBe('answered');
+  expect(notable()).toEqual([]);
+});
+
+it('says once that legacy iptables drops, however many pods come, and again when it does so again', async () => {
+  const { namespace } = served.node;
+  prepareNode(namespace, 'kubelet-legacy');
+  agent = await served.startAgent({ flags: ['--proxy-mode', 'nftables'] });
+  await addPod('undisturbed');
+  expect(notable()).toEqual([]);
+  const remarks = () => notable().map(({ remarks }) => String(remarks).split('\n').length);
+  prepareNode(namespace, 'docker-legacy');
+  for (const name of ['a', 'b', 'c']) await addPod(name);
+  await expect.poll(remarks).toEqual([2]);
+  expect(notable()[0]!.remarks).toMatch(/FORWARD of legacy iptables \(IPv4\) drops/);
+  for (const program of ['iptables-legacy', 'ip6tables-legacy']) namespace.run(program, '-P', 'FORWARD', 'ACCEPT');
+  await addPod('d');
+  namespace.run('iptables-legacy', '-P', 'FORWARD', 'DROP');
+  for (const name of ['e', 'f']) await addPod(name);
+  await expect.poll(remarks).toEqual([2, 1]);
+});
