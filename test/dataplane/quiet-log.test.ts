@@ -9,11 +9,13 @@ import { type Agent, createLab, type LabNode, removeAll } from '../lab/lab.ts';
 import { createNamespace, type TestNamespace } from '../lab/namespace.ts';
 import { prepareNode } from '../lab/node-state.ts';
 import { builtProgram } from '../lab/programs.ts';
+import { refusedChanges, type WatchedPrograms, watchPrograms } from '../lab/refusals.ts';
 import { describeMode } from './modes.ts';
 
 /*
  * What an operator reads of an agent's life in which nothing goes wrong: its first start on a fresh node, pods, a stop,
- * another start, an upgrade. Nothing of it is for them to act upon, so no line is above `info`.
+ * another start, an upgrade. Nothing of it is for them to act upon, so no line is above `info`. And what it asks of the kernel then
+ * is granted: a refusal that belongs to the normal way costs time, and hides those that do not.
  */
 
 const OWN_NETNS = `/proc/${process.ppid}/ns/net`;
@@ -25,6 +27,7 @@ class FreshNode {
   readonly manifests: string;
   readonly #folder: string;
   #version = builtProgram('nodeplane');
+  #watched: WatchedPrograms | undefined;
 
   constructor() {
     const lab = createLab();
@@ -39,7 +42,8 @@ class FreshNode {
   async start(flags: readonly string[], manifests?: string): Promise<Agent> {
     // A mount namespace of its own comes with `ip netns exec`.
     const binds = [`mount --bind ${this.#at('run')} /run`, `mount --bind ${this.#at('var-lib')} /var/lib`];
-    const script = `${binds.join(' && ')} && shift && exec ${this.#version} "$@"`;
+    const watch = this.#watched ? [`export NODEPLANE_NETLINK_DEBUG=1 PATH=${this.#watched.directory}:$PATH`] : [];
+    const script = [...binds, ...watch, 'shift', `exec ${this.#version} "$@"`].join(' && ');
     const agent = await this.node.startAgent({
       enter: ['ip', 'netns', 'exec', this.node.namespace.name, 'sh', '-c', script, 'sh'],
       flags: ['--cni', '--cni-bin-dir', this.#at('bin'), '--cni-conf-dir', this.#at('net.d'), ...flags],
@@ -47,6 +51,16 @@ class FreshNode {
     });
     await expect.poll(() => existsSync(this.#conflist)).toBe(true);
     return agent;
+  }
+
+  /** From now on it is seen what is refused: netlink is printed to the log, and programs that fail are noted. */
+  watchRefusals(): void {
+    this.#watched = watchPrograms(this.#folder);
+  }
+
+  /** What was refused since, of the agent and of the programs that it runs. */
+  refusals({ logFile }: Agent): unknown[] {
+    return [...refusedChanges(readFileSync(logFile, 'utf8')), ...this.#watched!.failed()];
   }
 
   /** From now on another version is started, which brings another plugin for the host. */
@@ -94,6 +108,11 @@ function objects({ podCidrs, ip }: LabNode): ApiObject[] {
   ];
 }
 
+function writeObjects({ node, manifests }: FreshNode): void {
+  const text = objects(node).map((object) => JSON.stringify(object));
+  writeFileSync(join(manifests, 'all.yaml'), text.join('\n---\n'));
+}
+
 /** Lines that somebody would have to look at; those without a level are not the logger's. */
 const notable = (agent: Agent) => agent.logs().filter(({ level }) => level !== 'info');
 
@@ -103,8 +122,7 @@ for (const mode of ['iptables, nft variant', 'iptables, legacy variant', 'nftabl
   describeMode(mode, (flags) => {
     it('says nothing above info from the first start to an upgrade, with manifests', async () => {
       const fresh = new FreshNode();
-      const text = objects(fresh.node).map((object) => JSON.stringify(object));
-      writeFileSync(join(fresh.manifests, 'all.yaml'), text.join('\n---\n'));
+      writeObjects(fresh);
       const [early, late] = [createNamespace('early'), createNamespace('late')];
 
       let agent = await fresh.start(flags, fresh.manifests);
@@ -125,6 +143,21 @@ for (const mode of ['iptables, nft variant', 'iptables, legacy variant', 'nftabl
       for (const pod of [early, late]) await fresh.call('DEL', pod);
       expect(await agent.stop()).toBe(0);
       expect(notable(agent)).toEqual([]);
+    });
+
+    it('asks for nothing that is refused, from the first start to a restart', async () => {
+      const fresh = new FreshNode();
+      writeObjects(fresh);
+      fresh.watchRefusals();
+      const pod = createNamespace('pod');
+      let agent = await fresh.start(flags, fresh.manifests);
+      await fresh.call('ADD', pod);
+      await agent.stop();
+      agent = await fresh.start(flags, fresh.manifests);
+      await fresh.call('DEL', pod);
+      await agent.stop();
+      expect(readFileSync(agent.logFile, 'utf8')).toContain('netlink < NLMSG_ERROR');
+      expect(fresh.refusals(agent)).toEqual([]);
     });
 
     it('says nothing above info at a first start with an API server', async () => {

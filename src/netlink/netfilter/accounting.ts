@@ -22,10 +22,12 @@ export interface Accounting {
  * @throws KernelError; `isUnsupported` or EINVAL on a kernel without nfnetlink_acct
  */
 export function ensureAccounting(netlink: Netlink, name: string): void {
+  // They outlive the agent, so all but the first start find them there.
+  if (getAccounting(netlink, name)) return;
   try {
     netlink.execute(accountingRequest('NFNL_MSG_ACCT_NEW', NFNL_MSG_ACCT_NEW, NLM_F_CREATE, name));
   } catch (error) {
-    // The kernel's word for "exists": https://elixir.bootlin.com/linux/v6.1/source/net/netfilter/nfnetlink_acct.c
+    // Made by somebody else meanwhile. The kernel's word for "exists": https://elixir.bootlin.com/linux/v6.1/source/net/netfilter/nfnetlink_acct.c
     if (!(error instanceof KernelError && error.errnoName === 'EBUSY')) throw error;
   }
 }

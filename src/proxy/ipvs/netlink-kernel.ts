@@ -113,8 +113,9 @@ class NetlinkKernel implements IpvsKernel {
   prepare(): void {
     const { route, sets } = this.#sockets;
     try {
-      route.execute(newDummy(DEVICE));
+      if (!getLink(route, { name: DEVICE })) route.execute(newDummy(DEVICE));
     } catch (error) {
+      // The other family was faster.
       if (!isExists(error)) throw error;
     }
     sets.prepare();
