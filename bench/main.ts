@@ -1,5 +1,5 @@
 import { removeAll } from '../test/lab/lab.ts';
-import { benchCni } from './cni.ts';
+import { benchCni, benchCniStandard } from './cni.ts';
 import { benchFirstPacket } from './first-packet.ts';
 import { benchIncremental } from './incremental.ts';
 import { benchIpam } from './ipam.ts';
@@ -30,6 +30,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'scale-nftables': { run: benchScaleNftables },
   memory: { run: benchMemory },
   cni: { run: benchCni },
+  // A part of it.
+  'cni-standard': { run: benchCniStandard, slow: true },
   ipam: { run: benchIpam },
 };
 
