@@ -214,12 +214,13 @@ function servers(
   health: ProxyHealth,
   metrics: ProxyMetrics,
 ): NamedServer[] {
-  const startedAt = clock.now();
+  const startedAt = clock.wallTime();
+  const began = clock.now();
   const server = (name: string, address: KubeProxyConfig['metricsBindAddress'], pages: Pages) =>
     new HttpServer({ name, address, pages, hardFail: config.bindAddressHardFail, clock, logger });
   const countAnswer = metrics.countHealthAnswer.bind(metrics);
   const { healthzBindAddress, metricsBindAddress, mode } = config;
-  const statusz = () => ({ startedAt, now: clock.now(), version, nodeVersion: process.version });
+  const statusz = () => ({ startedAt, upMs: clock.now() - began, version, nodeVersion: process.version });
   const pages = metricsPages({
     ...{ mode, registry, component: COMPONENT },
     configz: () => writeConfigz(config.effective, program),

@@ -3,25 +3,65 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Time as a dependency, so that tests decide when it passes. */
+/**
+ * Time as a dependency, so that tests decide when it passes. It has two meanings: how much has passed, which every
+ * decision is made by, and what the calendar says, which somebody may set back or forward at any moment.
+ */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /**
+   * Milliseconds since some moment, the same one for the life of this clock; never goes back. For durations: waits, ages,
+   * limits, figures.
+   */
   now(): number;
-  /** Calls `fn` once after `ms` milliseconds. */
-  setTimer(fn: () => void, ms: number): Timer;
+  /**
+   * Milliseconds since 1970 by the node's calendar clock. Only for what is printed, or compared with times that others
+   * wrote: files, objects of the API.
+   */
+  wallTime(): number;
+  /** Calls `fn` once after `ms` milliseconds, however many. What `fn` throws or rejects with is told, and ends nothing. */
+  setTimer(fn: () => unknown, ms: number): Timer;
 }
 
-/** The real clock. Its timers do not keep the process alive. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  setTimer(fn, ms) {
-    const handle = setTimeout(fn, ms);
-    handle.unref();
-    return { cancel: () => clearTimeout(handle) };
-  },
-};
+/** setTimeout takes a longer wait for none at all. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+
+/**
+ * Makes the real clock. Its timers do not keep the process alive.
+ *
+ * @param failed told what a timer's function threw or rejected with. Must not throw.
+ */
+export function createClock(failed: (error: unknown) => void): Clock {
+  const call = async (fn: () => unknown): Promise<void> => {
+    try {
+      await fn();
+    } catch (error) {
+      failed(error);
+    }
+  };
+  return {
+    now: () => performance.now(),
+    wallTime: () => Date.now(),
+    setTimer(fn, ms) {
+      let handle: NodeJS.Timeout;
+      const arm = (leftMs: number) => {
+        const waitMs = Math.min(leftMs, LONGEST_TIMEOUT_MS);
+        handle = setTimeout(() => (leftMs > waitMs ? arm(leftMs - waitMs) : void call(fn)), waitMs);
+        handle.unref();
+      };
+      arm(ms);
+      return { cancel: () => clearTimeout(handle) };
+    },
+  };
+}
+
+/** The real clock where nobody else listens: failures appear as warnings on stderr. */
+export const systemClock: Clock = createClock(warn);
 
 /** Seconds that have passed since `performance.now()` was `started`; for figures, not for decisions. */
 export function secondsSince(started: number): number {
   return (performance.now() - started) / 1000;
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error));
 }

@@ -58,7 +58,7 @@ export class FamilyProxy {
     const { clock, dataplane, nodeName, verifyIntervalMs } = options;
     this.#options = options;
     this.#family = dataplane.family;
-    this.#changes = new PendingChanges(clock.now());
+    this.#changes = new PendingChanges(clock.wallTime());
     this.#planner = new Planner({
       ...{ family: this.#family, nodeName, externalIps: options.externalIps ?? true },
       ...this.#lookAtNode(),
@@ -203,12 +203,12 @@ export class FamilyProxy {
   }
 
   #secondsSince(began: number): number {
-    return Math.max(0, this.#options.clock.now() - began) / 1000;
+    return (this.#options.clock.now() - began) / 1000;
   }
 
   #tell(body: ProxyEventBody): void {
     const { clock, dataplane, observers } = this.#options;
-    const event = { family: this.#family, mode: dataplane.mode, at: clock.now(), ...body };
+    const event = { family: this.#family, mode: dataplane.mode, at: clock.wallTime(), ...body };
     for (const observer of observers) {
       try {
         observer(event);

@@ -121,13 +121,13 @@ export class SyncRunner {
     return this.#remaining(this.#lastCheckEnd, patience);
   }
 
-  /** Bounded on both sides: the wall clock may be set back, which must not stretch the wait. */
   #remaining(since: number, intervalMs: number): number {
-    return Math.min(intervalMs, Math.max(0, since + intervalMs - this.#options.clock.now()));
+    return Math.max(0, since + intervalMs - this.#options.clock.now());
   }
 
   #begin(): void {
-    const overdue = this.#remaining(this.#lastFullEnd, this.#options.maxIntervalMs) === 0;
+    // A timer is exact to a millisecond.
+    const overdue = this.#remaining(this.#lastFullEnd, this.#options.maxIntervalMs) < 1;
     const full = this.#requested === 'full' || this.#failures > 0 || overdue;
     this.#requested = 'nothing';
     if (full) this.#checkRequested = false;

@@ -31,10 +31,10 @@ export function withFileLock<T>(path: string, fn: () => T, options: FileLockOpti
   const mode = options.create === false ? O_RDONLY : O_RDWR | O_CREAT;
   const fd = c.open(path, mode | O_CLOEXEC, 0o600);
   try {
-    const deadline = Date.now() + timeoutMs;
+    const deadline = performance.now() + timeoutMs;
     let pollMs = SHORTEST_POLL_MS;
     while (!tryLock(fd)) {
-      if (Date.now() >= deadline) {
+      if (performance.now() >= deadline) {
         throw new NodeplaneError(
           'ERR_LOCK_TIMEOUT',
           `Waited ${timeoutMs} ms for the lock "${path}", held by another process`,

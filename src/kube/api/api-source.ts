@@ -97,7 +97,7 @@ export class ApiSource implements ObjectSource {
     await this.#running;
   }
 
-  /** By resource, when the server last said something about it (milliseconds since the epoch); the never heard of are not in it. */
+  /** By resource, when the server last said something about it (by the clock's `now`); the never heard of are not in it. */
   lastActivity(): ReadonlyMap<string, number> {
     const result = new Map<string, number>();
     for (const { resource, lastActivity } of this.#reflectors()) {

@@ -68,7 +68,7 @@ export class Reflector {
     return this.#options.alternatives[this.#alternative]!;
   }
 
-  /** When the server last said something about the resource, in milliseconds since the epoch. */
+  /** When, by the clock's `now`, the server last said something about the resource. */
   get lastActivity(): number | undefined {
     return this.#lastActivity;
   }
