@@ -44,6 +44,8 @@ export type ProxyEvent = { readonly family: IpFamily; readonly mode: ProxyMode; 
   | { readonly kind: 'driftFound'; readonly drifts: readonly Drift[] }
   /** The kernel could not be read to look for drift; the next look is made as usual. */
   | { readonly kind: 'verifyFailed'; readonly error: unknown }
+  /** Work beside the syncs failed; what it would have found out stays as it was, and it is tried again in its time. */
+  | { readonly kind: 'workFailed'; readonly work: 'address listing' | 'flow cleaning'; readonly error: unknown }
 );
 
 /** Called synchronously, in order. One that throws harms neither the proxy nor other observers. */
