@@ -1,5 +1,5 @@
 import { isEnabled, type KubeProxyConfig } from '../config/index.ts';
-import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
+import { type Clock, type IpAddress, type IpFamily, inBackground } from '../core/index.ts';
 import type { EventRecorder, ObjectStore } from '../kube/index.ts';
 import { listAddresses, Netlink } from '../netlink/index.ts';
 import {
@@ -75,13 +75,14 @@ export function createFamily(options: FamilyOptions): Family {
         stands = true;
         const { nodePortAddresses, loopbackNodePorts } = proxy.plan.node;
         if (event.full && loopbackNodePorts) allowLoopback(logger);
-        void healthChecks.reconcile({ checks: proxy.healthChecks.values(), addresses: nodePortAddresses });
+        const wanted = { checks: proxy.healthChecks.values(), addresses: nodePortAddresses };
+        inBackground('health check ports', () => healthChecks.reconcile(wanted));
       },
     ],
     flows: {
       note: (delta) => cleaner.note(delta),
-      async clean({ node: { nodePortAddresses, loopbackNodePorts = false } }) {
-        const addresses = { nodePortAddresses, localAddresses: localAddresses(), localhost: loopbackNodePorts };
+      async clean({ node: { nodePortAddresses, loopbackNodePorts = false } }, localAddresses) {
+        const addresses = { nodePortAddresses, localAddresses, localhost: loopbackNodePorts };
         const cleaning = await cleaner.clean(nodePortAddressTest(addresses));
         if (cleaning) cleaned(cleaning);
       },

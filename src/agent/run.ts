@@ -3,6 +3,7 @@ import { type NodeplaneError, systemClock } from '../core/index.ts';
 import { enableRouteLocalnet } from '../proxy/iptables/index.ts';
 import { exec, returnFreedMemory } from '../sys/index.ts';
 import { Agent } from './agent.ts';
+import { BackgroundFailures } from './background-failures.ts';
 import { createLogger } from './logger.ts';
 import { prepareMode } from './modes/prepare.ts';
 import { setUpNode } from './node-setup.ts';
@@ -30,6 +31,8 @@ export interface AgentWork {
 export async function runAgent({ program, config, configFile, messages, version }: AgentWork): Promise<void> {
   returnFreedMemory();
   const logger = createLogger(config.logging.level);
+  const failures = new BackgroundFailures(logger);
+  failures.listen();
   const { nodeName: node, mode, manifests } = config;
   logger.info({ version, node, mode, ...(manifests !== '' && { manifests }) }, `${program} starts`);
   for (const { level, verbosity, text } of messages) if (verbosity <= config.logging.verbosity) logger[level](text);
@@ -43,7 +46,16 @@ export async function runAgent({ program, config, configFile, messages, version 
   });
   const prepared = await prepareMode(config, preflight(logger), exec, logger);
   setUpNode(config, logger);
-  const agent = await Agent.create({ program, config, prepared, version, logger, clock: systemClock, unusable });
+  const agent = await Agent.create({
+    program,
+    config,
+    prepared,
+    version,
+    logger,
+    clock: systemClock,
+    failures,
+    unusable,
+  });
   try {
     await agent.start();
     const reason = await ended;

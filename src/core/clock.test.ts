@@ -1,14 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createClock } from './clock.ts';
-
-const failures: unknown[] = [];
-const clock = createClock((error) => failures.push(error));
-
-beforeEach(() => {
-  failures.length = 0;
-});
+import { BackgroundFailure } from './background.ts';
+import { systemClock as clock } from './clock.ts';
 
 describe('the real clock', () => {
   beforeEach(() => {
@@ -47,12 +41,16 @@ describe('the real clock', () => {
   });
 
   it('tells what a timer threw or rejected with', async () => {
+    const told = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
     clock.setTimer(() => {
       throw new Error('thrown');
     }, 1);
     clock.setTimer(() => Promise.reject(new Error('rejected')), 2);
     await vi.advanceTimersByTimeAsync(3);
-    expect(failures).toEqual([new Error('thrown'), new Error('rejected')]);
+    expect(told.mock.calls).toEqual(
+      ['thrown', 'rejected'].map((what) => [new BackgroundFailure('timer', new Error(what))]),
+    );
+    told.mockRestore();
   });
 });
 

@@ -1,3 +1,5 @@
+import { inBackground } from './background.ts';
+
 /** A pending timer. */
 export interface Timer {
   cancel(): void;
@@ -25,43 +27,23 @@ export interface Clock {
 /** setTimeout takes a longer wait for none at all. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
-/**
- * Makes the real clock. Its timers do not keep the process alive.
- *
- * @param failed told what a timer's function threw or rejected with. Must not throw.
- */
-export function createClock(failed: (error: unknown) => void): Clock {
-  const call = async (fn: () => unknown): Promise<void> => {
-    try {
-      await fn();
-    } catch (error) {
-      failed(error);
-    }
-  };
-  return {
-    now: () => performance.now(),
-    wallTime: () => Date.now(),
-    setTimer(fn, ms) {
-      let handle: NodeJS.Timeout;
-      const arm = (leftMs: number) => {
-        const waitMs = Math.min(leftMs, LONGEST_TIMEOUT_MS);
-        handle = setTimeout(() => (leftMs > waitMs ? arm(leftMs - waitMs) : void call(fn)), waitMs);
-        handle.unref();
-      };
-      arm(ms);
-      return { cancel: () => clearTimeout(handle) };
-    },
-  };
-}
-
-/** The real clock where nobody else listens: failures appear as warnings on stderr. */
-export const systemClock: Clock = createClock(warn);
+/** The real clock. Its timers do not keep the process alive. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wallTime: () => Date.now(),
+  setTimer(fn, ms) {
+    let handle: NodeJS.Timeout;
+    const arm = (leftMs: number) => {
+      const waitMs = Math.min(leftMs, LONGEST_TIMEOUT_MS);
+      handle = setTimeout(() => (leftMs > waitMs ? arm(leftMs - waitMs) : inBackground('timer', fn)), waitMs);
+      handle.unref();
+    };
+    arm(ms);
+    return { cancel: () => clearTimeout(handle) };
+  },
+};
 
 /** Seconds that have passed since `performance.now()` was `started`; for figures, not for decisions. */
 export function secondsSince(started: number): number {
   return (performance.now() - started) / 1000;
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error));
 }

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { FakeDataplane } from '../../test/fakes/fake-dataplane.ts';
 import { FakeServiceStore, makeNode, makeService, makeSlice } from '../../test/fakes/service-objects.ts';
-import { parseCidr, parseIp } from '../core/index.ts';
+import { BackgroundFailure, parseCidr, parseIp } from '../core/index.ts';
 import type { Change } from './changes.ts';
 import type { ProxyEvent, ProxyObserver } from './events.ts';
 import { FamilyProxy, type FamilyProxyOptions } from './family-proxy.ts';
@@ -451,7 +451,7 @@ it('is not harmed by an observer that throws', async () => {
   bench.proxy.start();
   await bench.clock.advance(0);
   expect(bench.last('syncFinished').full).toBe(true);
-  expect(warning).toHaveBeenCalledWith(new Error('I am broken'));
+  expect(warning).toHaveBeenCalledWith(new BackgroundFailure('observer', new Error('I am broken')));
   warning.mockRestore();
 });
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
+import { type Clock, type IpAddress, type IpFamily, tellFailure } from '../core/index.ts';
 import type { Node } from '../kube/index.ts';
 import { type Change, PendingChanges } from './changes.ts';
 import type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
@@ -36,8 +36,6 @@ export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minInterval
    */
   readonly localAddresses: () => readonly IpAddress[];
   readonly observers: readonly ProxyObserver[];
-  /** Told what an observer threw. Must not throw. @default a warning of the process */
-  readonly observerFailed?: (error: unknown) => void;
   /** @default nobody looks after them */
   readonly flows?: FlowKeeper;
 }
@@ -239,18 +237,14 @@ export class FamilyProxy {
   }
 
   #tell(body: ProxyEventBody): void {
-    const { clock, dataplane, observers, observerFailed = warn } = this.#options;
+    const { clock, dataplane, observers } = this.#options;
     const event = { family: this.#family, mode: dataplane.mode, at: clock.wallTime(), ...body };
     for (const observer of observers) {
       try {
         observer(event);
       } catch (error) {
-        observerFailed(error);
+        tellFailure('observer', error);
       }
     }
   }
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error));
 }

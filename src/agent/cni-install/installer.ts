@@ -54,7 +54,8 @@ export class CniInstaller {
 
   /** Looks at once, because something changed that ADD needs. */
   look(): Promise<void> {
-    this.#running = this.#running.then(() => this.#round());
+    const round = () => this.#round();
+    this.#running = this.#running.then(round, round);
     return this.#running;
   }
 
@@ -75,7 +76,7 @@ export class CniInstaller {
       logger.warn({ reason: trouble }, 'The CNI configuration is not installed yet, or not looked after');
     }
     this.#lastTrouble = trouble;
-    this.#timer = clock.setTimer(() => void this.look(), trouble === '' ? INSTALLED_MS : WAITING_MS);
+    this.#timer = clock.setTimer(() => this.look(), trouble === '' ? INSTALLED_MS : WAITING_MS);
   }
 
   #installPlugin(): void {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, systemClock, type Timer } from '../../core/index.ts';
+import { type Clock, systemClock, tellFailure, type Timer } from '../../core/index.ts';
 import type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from '../source.ts';
 import type { Node } from '../types.ts';
 import type { ApiClient } from './api-client.ts';
@@ -85,7 +85,9 @@ export class ApiSource implements ObjectSource {
       this.#problemsChanged();
       this.#trySync();
     }, NODE_WAIT_MS);
-    this.#running = Promise.all(this.#reflectors().map((reflector) => reflector.run(this.#stopping.signal)));
+    const { signal } = this.#stopping;
+    const told = (error: unknown) => tellFailure('API reader', error);
+    this.#running = Promise.all(this.#reflectors().map((reflector) => reflector.run(signal).catch(told)));
   }
 
   /** Nothing is told after this. Resolves when all connections are closed. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Clock, errorText, systemClock } from '../../core/index.ts';
+import { type Clock, errorText, systemClock, tellFailure } from '../../core/index.ts';
 import { type ApiClient, ApiStatusError } from './api-client.ts';
 import { backOffMs, sleep } from './back-off.ts';
 import type { ApiObserver } from './observation.ts';
@@ -80,7 +80,9 @@ export class EventRecorder {
       this.#drop(event, 'too many events');
     } else {
       this.#accepted.set(key, now);
-      const written = this.#write(subject, event).finally(() => this.#writing.delete(written));
+      const written = this.#write(subject, event)
+        .catch((error) => tellFailure('Event', error))
+        .finally(() => this.#writing.delete(written));
       this.#writing.add(written);
     }
   }

@@ -22,7 +22,11 @@ export function exchange(server: URL, options: RequestOptions, body: unknown): E
   const request = transport.request(target);
   const answer = new Promise<IncomingMessage>((resolve, reject) => {
     request.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
-    request.on('response', resolve);
+    request.on('response', (response) => {
+      // Whoever reads it hears of it; while nobody does, an error must not end the process.
+      response.on('error', () => {});
+      resolve(response);
+    });
     // Stays in place after the answer: an error on a finished request must not end the process.
     request.on('error', reject);
   });
