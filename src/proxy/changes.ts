@@ -74,7 +74,8 @@ export class PendingChanges {
       if (change.kind !== 'slice') continue;
       // A deletion is not timed by the controller; what was remembered of the Service would count its delay wrongly.
       if (change.deleted) times.length = 0;
-      else if (change.triggerTime !== undefined && change.triggerTime > this.#startedAt) keepTime(times, change.triggerTime);
+      else if (change.triggerTime !== undefined && change.triggerTime > this.#startedAt)
+        keepTime(times, change.triggerTime);
     }
   }
 

@@ -361,7 +361,10 @@ describe('checks', () => {
   it.each<[string, () => Promise<void>]>([
     ['throw', fail],
     ['reject', async () => fail()],
-    ['reject late', () => new Promise<void>((_, reject) => bench.clock.setTimer(() => reject(new Error('No luck')), 5))],
+    [
+      'reject late',
+      () => new Promise<void>((_, reject) => bench.clock.setTimer(() => reject(new Error('No luck')), 5)),
+    ],
   ])('that %s are told, end nothing, and come again in their time', async (_, run) => {
     const told: unknown[] = [];
     bench = new Bench({ check: { intervalMs: EVERY, run, failed: (error) => told.push(error) } });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   apiEndpoints,
   apiNode,
@@ -432,6 +432,22 @@ describe('watches', () => {
     await has('Service demo/second');
     expect(lists()).toEqual([{ resource: 'services', streamed: true }]);
     expect(recorder.log()).toEqual(['added Service demo/second']);
+  });
+
+  it('go on after what takes an object in has failed', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    onTestFinished(() => warned.mockRestore());
+    const take = recorder.event.bind(recorder);
+    recorder.event = (event) => {
+      if (event.object.metadata.name === 'bad') throw new TypeError('no such field');
+      take(event);
+    };
+    server.apply(apiService('demo/bad'));
+    await eventually(() =>
+      expect(warned.mock.calls.flat().map(String)).toContain('BackgroundFailure: API reader: no such field'),
+    );
+    server.apply(apiService('demo/good'));
+    await has('Service demo/good');
   });
 
   it('leave an event without an object alone', async () => {

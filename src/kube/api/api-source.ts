@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, systemClock, tellFailure, type Timer } from '../../core/index.ts';
+import { type Clock, systemClock, type Timer, tellFailure } from '../../core/index.ts';
 import type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from '../source.ts';
 import type { Node } from '../types.ts';
 import type { ApiClient } from './api-client.ts';

@@ -1,4 +1,4 @@
-import { type Clock, errorText, NodeplaneError, tellFailure, type Timer } from '../../core/index.ts';
+import { type Clock, errorText, NodeplaneError, type Timer, tellFailure } from '../../core/index.ts';
 import type { ObjectEvent, SourceProblem } from '../source.ts';
 import { type ApiClient, ApiStatusError, isStatus } from './api-client.ts';
 import { backOffMs, sleep } from './back-off.ts';
