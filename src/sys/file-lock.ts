@@ -1,5 +1,6 @@
 import { KernelError, NodeplaneError } from '../core/index.ts';
 import { libc } from './libc.ts';
+import { sleepSync } from './sleep.ts';
 
 const O_RDONLY = 0;
 const O_RDWR = 2;
@@ -60,8 +61,4 @@ function tryLock(fd: number): boolean {
     if (error instanceof KernelError && error.errnoName === 'EAGAIN') return false;
     throw error;
   }
-}
-
-function sleepSync(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -22,11 +22,8 @@ export function exchange(server: URL, options: RequestOptions, body: unknown): E
   const request = transport.request(target);
   const answer = new Promise<IncomingMessage>((resolve, reject) => {
     request.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
-    request.on('response', (response) => {
-      // Whoever reads it hears of it; while nobody does, an error must not end the process.
-      response.on('error', () => {});
-      resolve(response);
-    });
+    // An error of an answer that nobody reads ends nothing: node's IncomingMessage keeps it to itself.
+    request.on('response', resolve);
     // Stays in place after the answer: an error on a finished request must not end the process.
     request.on('error', reject);
   });
