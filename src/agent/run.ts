@@ -1,6 +1,7 @@
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
 import { type NodeplaneError, systemClock } from '../core/index.ts';
-import { enableRouteLocalnet } from '../proxy/iptables/index.ts';
+import { detectVariant, enableRouteLocalnet, guardLoopback } from '../proxy/iptables/index.ts';
+import { iptablesTool } from '../proxy/rules/index.ts';
 import { exec, returnFreedMemory } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { BackgroundFailures } from './background-failures.ts';
@@ -71,6 +72,12 @@ export async function initialise(config: KubeProxyConfig): Promise<void> {
   const logger = createLogger(config.logging.level);
   const { mode, families } = await prepareMode(config, preflight(logger), exec, logger);
   setUpNode(config, logger);
-  // The container that writes the guarding rules may not be allowed to write this.
-  if (mode === 'iptables' && config.localhostNodePorts && families.includes('IPv4')) enableRouteLocalnet();
+  // The container that runs afterwards may not be allowed to write the switch, so the rules that go with it come here too.
+  if (mode === 'iptables' && config.localhostNodePorts && families.includes('IPv4')) await allowLoopback(config);
+}
+
+async function allowLoopback({ iptablesVariant }: KubeProxyConfig): Promise<void> {
+  const { variant } = await detectVariant('IPv4', exec, iptablesVariant === 'auto' ? undefined : iptablesVariant);
+  await guardLoopback(iptablesTool('IPv4', variant, exec));
+  enableRouteLocalnet();
 }
