@@ -8,10 +8,11 @@ import {
   type Program,
   writeConfigz,
 } from '../config/index.ts';
-import { type Clock, errorText, type IpFamily, NodeplaneError } from '../core/index.ts';
+import { type Clock, errorText, type IpFamily, inBackground, NodeplaneError } from '../core/index.ts';
 import { EventRecorder, type Node, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
 import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
 import { exec } from '../sys/index.ts';
+import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni-part.ts';
 import { registerComponentMetrics } from './component-metrics.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
@@ -47,6 +48,7 @@ export interface AgentOptions {
   readonly version: string;
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly failures: BackgroundFailures;
   /** Told when the objects show that the settings cannot work on this node. */
   readonly unusable: (error: NodeplaneError) => void;
 }
@@ -105,6 +107,7 @@ export class Agent {
       ...{ registry, features: config.featureGates },
       build: { version, kubernetesVersion: KUBERNETES_VERSION },
     });
+    options.failures.register(registry);
     const metrics = new ProxyMetrics(registry, mode);
     this.#health = new ProxyHealth({ clock, timeoutMs: 2 * config.syncPeriodMs });
     // Load balancers wait until the node is known and so are its Services.
@@ -112,6 +115,7 @@ export class Agent {
     const watchAges = () => [...source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
     const observers = [
       logProxyEvents(logger),
+      options.failures.observe,
       nodeplaneMetrics({ ...{ registry, version, mode }, ...(client && { watchAges }) }),
       metrics.observe,
       this.#health.observe,
@@ -127,7 +131,7 @@ export class Agent {
         createFamily({
           ...{ config, family, createDataplane, clock, logger, observers },
           ...{ store: this.#store, health: this.#health, recorder: this.#recorder, cleaned: countCleaning },
-          standing: () => void removeOtherModes({ ...removal, family }),
+          standing: () => inBackground('removal of other modes', () => removeOtherModes({ ...removal, family })),
         }),
       ]),
     );
@@ -152,8 +156,9 @@ export class Agent {
     this.#recorder?.record(node, { type: 'Normal', reason: 'Starting', action: 'StartKubeProxy', note: '' });
     const logProblems = logSourceProblems(this.#logger);
     await this.#source.source.start({
-      event: (event) => this.#apply(event),
-      synced: () => this.#synced(),
+      // What one object leads to must not keep the others from being taken in.
+      event: (event) => inBackground('object', () => this.#apply(event)),
+      synced: () => this.#begin(),
       problems: (problems: readonly SourceProblem[]) => {
         this.#problems.set(problems.length);
         logProblems(problems);
@@ -186,6 +191,16 @@ export class Agent {
     this.#cni?.nodeChanged();
   }
 
+  /** What keeps the syncs from beginning ends the agent, rather than leave it idle and healthy. */
+  #begin(): void {
+    try {
+      this.#synced();
+    } catch (cause) {
+      const message = `Cannot begin with the objects of this cluster: ${errorText(cause)}`;
+      this.#unusable(new NodeplaneError('ERR_CONFIG', message, { cause }));
+    }
+  }
+
   #synced(): void {
     const node = this.#store.node(this.#config.nodeName);
     if (!node) this.#logger.warn({ node: this.#config.nodeName }, 'There is no Node object of this name');
@@ -215,12 +230,13 @@ function servers(
   health: ProxyHealth,
   metrics: ProxyMetrics,
 ): NamedServer[] {
-  const startedAt = clock.now();
+  const startedAt = clock.wallTime();
+  const began = clock.now();
   const server = (name: string, address: KubeProxyConfig['metricsBindAddress'], pages: Pages) =>
     new HttpServer({ name, address, pages, hardFail: config.bindAddressHardFail, clock, logger });
   const countAnswer = metrics.countHealthAnswer.bind(metrics);
   const { healthzBindAddress, metricsBindAddress, mode } = config;
-  const statusz = () => ({ startedAt, now: clock.now(), version, nodeVersion: process.version });
+  const statusz = () => ({ startedAt, upMs: clock.now() - began, version, nodeVersion: process.version });
   const pages = metricsPages({
     ...{ mode, registry, component: COMPONENT },
     configz: () => writeConfigz(config.effective, program),

@@ -1,5 +1,6 @@
 import { errorText, type IpFamily, NodeplaneError } from '../core/index.ts';
 import type { ProxyMode } from '../proxy/index.ts';
+import { disableRouteLocalnet } from '../proxy/iptables/index.ts';
 import { exec } from '../sys/index.ts';
 import { type PlaceOptions, placesOf } from './modes/places.ts';
 
@@ -16,6 +17,12 @@ const MODES: readonly ProxyMode[] = ['iptables', 'nftables', 'ipvs'];
 export async function cleanup(options: Partial<PlaceOptions> = {}): Promise<string[]> {
   const done: string[] = [];
   const failed: string[] = [];
+  try {
+    // Before any rules go. Those that go with it stay, in case somebody else has it on.
+    if (disableRouteLocalnet()) done.push('net.ipv4.conf.all.route_localnet: off again');
+  } catch (error) {
+    failed.push(`net.ipv4.conf.all.route_localnet: ${errorText(error)}`);
+  }
   const places = MODES.flatMap((mode) => FAMILIES.flatMap((family) => placesOf(mode, family, { exec, ...options })));
   for (const { name, isUsable, clean } of places) {
     if (!(await isUsable())) {

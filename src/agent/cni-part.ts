@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
 import { dataDirectoryOf } from '../cni/index.ts';
 import type { CniSettings } from '../config/index.ts';
-import { type Cidr, type Clock, NodeplaneError, type Timer } from '../core/index.ts';
+import { type Cidr, type Clock, inBackground, NodeplaneError, type Timer } from '../core/index.ts';
 import { watchNftables } from '../netlink/index.ts';
 import { type Conflist, readConflist, standardConflist } from './cni-install/conflist.ts';
 import { CniInstaller } from './cni-install/installer.ts';
@@ -81,14 +81,13 @@ export class CniPart {
 
   /** Resolves when it serves and has installed what can be installed by now, or when that has to be tried again later. */
   async start(): Promise<void> {
-    this.#workers.start();
     this.#starting = this.#start();
     await this.#starting;
   }
 
   /** The node may have pod CIDRs now, or others. */
   nodeChanged(): void {
-    if (this.#serving) void this.#installer.look();
+    if (this.#serving) inBackground('CNI installation', () => this.#installer.look());
   }
 
   /** Ends what goes on, accepts nothing new. Plugin and configuration stay on the host. */
@@ -108,6 +107,7 @@ export class CniPart {
   async #start(): Promise<void> {
     const { settings, clock, logger } = this.#options;
     try {
+      this.#workers.start();
       this.#spool.create();
       // First the socket, then the spool: a plugin that finds no socket looks again after it has put its request there.
       await this.#server.listen();
@@ -119,7 +119,7 @@ export class CniPart {
       this.#collector.start();
     } catch (error) {
       logger.error({ err: error }, `The CNI server cannot start; trying again in ${RETRY_MS / 1000} s`);
-      this.#timer = clock.setTimer(() => void this.start(), RETRY_MS);
+      this.#timer = clock.setTimer(() => this.start(), RETRY_MS);
     }
   }
 
@@ -130,7 +130,7 @@ export class CniPart {
     } catch (error) {
       logger.error({ err: error }, 'The kept CNI requests cannot be looked through');
     }
-    this.#timer = clock.setTimer(() => void this.#settle(), SETTLE_MS);
+    this.#timer = clock.setTimer(() => this.#settle(), SETTLE_MS);
   }
 
   async #objection(conflist: Conflist): Promise<string | undefined> {

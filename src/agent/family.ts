@@ -1,5 +1,5 @@
 import { isEnabled, type KubeProxyConfig } from '../config/index.ts';
-import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
+import { type Clock, type IpAddress, type IpFamily, inBackground } from '../core/index.ts';
 import type { EventRecorder, ObjectStore } from '../kube/index.ts';
 import { listAddresses, Netlink } from '../netlink/index.ts';
 import {
@@ -10,12 +10,12 @@ import {
   type ProxyHealth,
   type ProxyObserver,
 } from '../proxy/index.ts';
-import { enableRouteLocalnet } from '../proxy/iptables/index.ts';
 import { FlowCleaner, type FlowCleaning } from './conntrack/flow-cleaner.ts';
 import { openFlowTable } from './conntrack/flow-table.ts';
 import { reportHealthCheckFailures } from './health-check-failures.ts';
 import { HealthCheckPorts } from './health-check-ports.ts';
 import type { Logger } from './logger.ts';
+import { loopbackSwitch } from './loopback-switch.ts';
 import type { DataplaneHooks } from './modes/prepared-mode.ts';
 
 /** kube-proxy's: a full sync is made after this long without one. */
@@ -69,19 +69,20 @@ export function createFamily(options: FamilyOptions): Family {
     localAddresses,
     observers: [
       ...observers,
+      loopbackSwitch(logger, () => proxy.plan.node.loopbackNodePorts === true),
       (event) => {
         if (event.family !== family || event.kind !== 'syncFinished') return;
         if (!stands) standing();
         stands = true;
-        const { nodePortAddresses, loopbackNodePorts } = proxy.plan.node;
-        if (event.full && loopbackNodePorts) allowLoopback(logger);
-        void healthChecks.reconcile({ checks: proxy.healthChecks.values(), addresses: nodePortAddresses });
+        const { nodePortAddresses } = proxy.plan.node;
+        const wanted = { checks: proxy.healthChecks.values(), addresses: nodePortAddresses };
+        inBackground('health check ports', () => healthChecks.reconcile(wanted));
       },
     ],
     flows: {
       note: (delta) => cleaner.note(delta),
-      async clean({ node: { nodePortAddresses, loopbackNodePorts = false } }) {
-        const addresses = { nodePortAddresses, localAddresses: localAddresses(), localhost: loopbackNodePorts };
+      async clean({ node: { nodePortAddresses, loopbackNodePorts = false } }, localAddresses) {
+        const addresses = { nodePortAddresses, localAddresses, localhost: loopbackNodePorts };
         const cleaning = await cleaner.clean(nodePortAddressTest(addresses));
         if (cleaning) cleaned(cleaning);
       },
@@ -111,18 +112,6 @@ function nodeSettings(config: KubeProxyConfig): NodeSettings {
     detectLocal: manifests !== '' && untold ? { mode: 'NodeCIDR' } : detectLocal,
     localhostNodePorts: mode === 'iptables' && localhostNodePorts,
   };
-}
-
-/** Only now that the rules that keep neighbours from 127.0.0.0/8 are in the kernel. */
-function allowLoopback(logger: Logger): void {
-  try {
-    if (enableRouteLocalnet()) logger.info('net.ipv4.conf.all.route_localnet is on now, for NodePorts at 127.0.0.1');
-  } catch (error) {
-    logger.warn(
-      { err: error },
-      'NodePorts do not answer at 127.0.0.1; --iptables-localhost-nodeports=false asks for none',
-    );
-  }
 }
 
 /** The addresses on this machine's interfaces; unlike os.networkInterfaces() also on those without a carrier. */

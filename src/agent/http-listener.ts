@@ -1,4 +1,5 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { tellFailure } from '../core/index.ts';
 
 /** What a page answers. `Content-Length` is added. */
 export interface HttpAnswer {
@@ -23,7 +24,7 @@ export interface HttpListenerOptions {
   readonly port: number;
   /** Whether `::` leaves IPv4 alone. */
   readonly ipv6Only: boolean;
-  /** Must not reject. */
+  /** What it throws or rejects with is told, and the connection cut. */
   readonly answer: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>;
 }
 
@@ -40,9 +41,14 @@ export function listenHttp({ host, port, ipv6Only, answer }: HttpListenerOptions
     const end = url.indexOf('?');
     const path = end < 0 ? url : url.slice(0, end);
     const query = new URLSearchParams(end < 0 ? '' : url.slice(end + 1));
-    const { status, headers: sent, body } = await answer({ method, path, query, headers });
-    response.writeHead(status, { ...sent, 'Content-Length': Buffer.byteLength(body) });
-    response.end(body);
+    try {
+      const { status, headers: sent, body } = await answer({ method, path, query, headers });
+      response.writeHead(status, { ...sent, 'Content-Length': Buffer.byteLength(body) });
+      response.end(body);
+    } catch (error) {
+      tellFailure('HTTP request', error);
+      response.destroy();
+    }
   });
   const close = () =>
     new Promise<void>((resolve) => {

@@ -51,7 +51,7 @@ export class HttpServer {
         { address: where, err: error },
         `${name} cannot listen on ${where}; trying again in ${RETRY_MS / 1000} s`,
       );
-      this.#retry = clock.setTimer(() => void this.start(), RETRY_MS);
+      this.#retry = clock.setTimer(() => this.start(), RETRY_MS);
     }
   }
 

@@ -41,6 +41,12 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
       case 'verifyFailed':
         logger.warn({ family, err: event.error }, 'The rules could not be compared with the kernel');
         break;
+      case 'workFailed':
+        logger.warn(
+          { family, work: event.work, err: event.error },
+          'Work beside the syncs failed; what was known stays in force',
+        );
+        break;
       default:
         logger.debug({ family, event: kind }, 'Proxy');
     }

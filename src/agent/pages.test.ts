@@ -17,7 +17,7 @@ function make(overrides: Partial<Parameters<typeof metricsPages>[0]> = {}) {
     flagz: () => ({ v: '2', 'cluster-cidr': '10.0.0.0/8' }),
     statusz: () => ({
       startedAt: Date.UTC(2026, 10, 6, 15, 1, 2),
-      now: Date.UTC(2026, 10, 7, 18, 5, 9),
+      upMs: Date.UTC(2026, 10, 7, 18, 5, 9) - Date.UTC(2026, 10, 6, 15, 1, 2),
       version: '1.36.2',
       nodeVersion: 'v20.1.0',
     }),

@@ -1,8 +1,10 @@
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
 import { type NodeplaneError, systemClock } from '../core/index.ts';
-import { enableRouteLocalnet } from '../proxy/iptables/index.ts';
+import { detectVariant, enableRouteLocalnet, guardLoopback } from '../proxy/iptables/index.ts';
+import { iptablesTool } from '../proxy/rules/index.ts';
 import { exec, returnFreedMemory } from '../sys/index.ts';
 import { Agent } from './agent.ts';
+import { BackgroundFailures } from './background-failures.ts';
 import { createLogger } from './logger.ts';
 import { prepareMode } from './modes/prepare.ts';
 import { setUpNode } from './node-setup.ts';
@@ -30,6 +32,8 @@ export interface AgentWork {
 export async function runAgent({ program, config, configFile, messages, version }: AgentWork): Promise<void> {
   returnFreedMemory();
   const logger = createLogger(config.logging.level);
+  const failures = new BackgroundFailures(logger);
+  failures.listen();
   const { nodeName: node, mode, manifests } = config;
   logger.info({ version, node, mode, ...(manifests !== '' && { manifests }) }, `${program} starts`);
   for (const { level, verbosity, text } of messages) if (verbosity <= config.logging.verbosity) logger[level](text);
@@ -43,7 +47,16 @@ export async function runAgent({ program, config, configFile, messages, version 
   });
   const prepared = await prepareMode(config, preflight(logger), exec, logger);
   setUpNode(config, logger);
-  const agent = await Agent.create({ program, config, prepared, version, logger, clock: systemClock, unusable });
+  const agent = await Agent.create({
+    program,
+    config,
+    prepared,
+    version,
+    logger,
+    clock: systemClock,
+    failures,
+    unusable,
+  });
   try {
     await agent.start();
     const reason = await ended;
@@ -59,6 +72,12 @@ export async function initialise(config: KubeProxyConfig): Promise<void> {
   const logger = createLogger(config.logging.level);
   const { mode, families } = await prepareMode(config, preflight(logger), exec, logger);
   setUpNode(config, logger);
-  // The container that writes the guarding rules may not be allowed to write this.
-  if (mode === 'iptables' && config.localhostNodePorts && families.includes('IPv4')) enableRouteLocalnet();
+  // The container that runs afterwards may not be allowed to write the switch, so the rules that go with it come here too.
+  if (mode === 'iptables' && config.localhostNodePorts && families.includes('IPv4')) await allowLoopback(config);
+}
+
+async function allowLoopback({ iptablesVariant }: KubeProxyConfig): Promise<void> {
+  const { variant } = await detectVariant('IPv4', exec, iptablesVariant === 'auto' ? undefined : iptablesVariant);
+  await guardLoopback(iptablesTool('IPv4', variant, exec));
+  enableRouteLocalnet();
 }

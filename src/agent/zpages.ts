@@ -7,9 +7,9 @@ import { type HttpAnswer, type HttpRequest, textAnswer } from './http-listener.t
 export interface StatuszFacts {
   /** As on the command line: `kube-proxy`. */
   readonly component: string;
-  /** Milliseconds since the epoch. */
+  /** Calendar time: milliseconds since the epoch. */
   readonly startedAt: number;
-  readonly now: number;
+  readonly upMs: number;
   /** Without a leading `v`. */
   readonly version: string;
   /** Of the runtime, as `process.version`. */
@@ -28,10 +28,10 @@ export function flagzPage(component: string, flags: Readonly<Record<string, stri
 }
 
 /** /statusz: what runs and since when. */
-export function statuszPage({ component, startedAt, now, version, nodeVersion, paths }: StatuszFacts): string {
+export function statuszPage({ component, startedAt, upMs, version, nodeVersion, paths }: StatuszFacts): string {
   const lines = [
     `Started: ${formatUnixDate(startedAt)}`,
-    `Up: ${formatUptime(now - startedAt)}`,
+    `Up: ${formatUptime(upMs)}`,
     `Node.js version: ${nodeVersion}`,
     `Binary version: ${version}`,
     `Paths: ${[...paths].sort().join(' ')}`,

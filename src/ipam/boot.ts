@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
+import { systemClock } from '../core/index.ts';
 
 /** A run of the kernel. Pods do not outlive it, files do. */
 export interface Boot {
@@ -17,7 +18,8 @@ export function currentBoot(): Boot {
   return {
     id: ownId,
     get startedMs() {
-      return Date.now() - uptime() * 1000;
+      // Calendar time on purpose: it is compared with the times of files.
+      return systemClock.wallTime() - uptime() * 1000;
     },
   };
 }

@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs';
+import { systemClock } from '../core/index.ts';
 import type { Boot } from './boot.ts';
 
 /** Who made an attachment, where and when: enough to tell whether it is being made at this moment, or cannot be there any more. */
@@ -26,7 +27,9 @@ let own: Pick<Maker, 'process' | 'pidns'> | undefined;
 /** This process now, in the network namespace of the calling thread. */
 export function thisMaker(boot: Boot): Maker {
   own ??= { process: `${process.pid}:${startTime(process.pid)}`, pidns: readlinkSync('/proc/self/ns/pid') };
-  return { ...own, bootId: boot.id, netns: readlinkSync('/proc/thread-self/ns/net'), begunMs: Date.now() };
+  const netns = readlinkSync('/proc/thread-self/ns/net');
+  // Calendar time on purpose: processes have no other clock in common that a file could tell.
+  return { ...own, bootId: boot.id, netns, begunMs: systemClock.wallTime() };
 }
 
 /** Whether a maker is still at work; of one that cannot be seen, whether it may be. */

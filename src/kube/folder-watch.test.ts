@@ -10,11 +10,12 @@ let watch: FolderWatch;
 let bursts: string[][];
 let now: number;
 /** The timer that is set, if any. */
-let timer: { readonly ms: number; readonly fn: () => void } | undefined;
+let timer: { readonly ms: number; readonly fn: () => unknown } | undefined;
 
 /** Stands still, and shows its timer: inotify's events come in real time, what follows from them does not. */
 const clock: Clock = {
   now: () => now,
+  wallTime: () => now,
   setTimer(fn, ms) {
     expect(timer).toBeUndefined();
     timer = { ms, fn };

@@ -28,7 +28,8 @@ const request = (object: string, flags = 0): NetlinkRequest => ({
 
 const talk = (answerer: Answerer) => {
   const fake = new FakeNetlink(answerer);
-  return { fake, netlink: new Netlink(fake) };
+  const sleeps: number[] = [];
+  return { fake, sleeps, netlink: new Netlink(fake, 1, (ms) => void sleeps.push(ms)) };
 };
 
 const code = (expected: string, message: string | RegExp = '') =>
@@ -208,7 +209,7 @@ describe('dump', () => {
 
   it.each(['a part', 'the end'])('reads again when %s is flagged as interrupted', (where) => {
     let readings = 0;
-    const { fake, netlink } = talk(([r]) => {
+    const { fake, netlink, sleeps } = talk(([r]) => {
       const interrupted = ++readings <= 5 ? NLM_F_DUMP_INTR : 0;
       const part = answer(r!, 16, Uint8Array.of(readings), PART | (where === 'a part' ? interrupted : 0));
       return [
@@ -218,6 +219,7 @@ describe('dump', () => {
     });
     expect(bytes(netlink.dump(request('all')))).toEqual([[6], [0]]);
     expect(fake.requestCount).toBe(6);
+    expect(sleeps).toEqual([1, 2, 4, 8, 16]);
   });
 
   it('gives up after five repetitions', () => {

@@ -1,4 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ByteWriter, type KernelError, NodeplaneError } from '../core/index.ts';
+import { sleepSync } from '../sys/index.ts';
 import { decodeAcknowledgement, refusal } from './acknowledgement.ts';
 import { debugBatchTransport } from './debug.ts';
 import { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
@@ -16,7 +18,11 @@ import {
   NLMSG_OVERRUN,
 } from './uapi/netlink.ts';
 
-const DUMP_RETRIES = 5;
+/**
+ * Waits before a listing that was interrupted is read again. What interrupted it comes in bursts, such as a node's start or
+ * a large change of addresses; together they keep others from the event loop for 31 ms at most.
+ */
+const DUMP_RETRY_WAITS_MS = [1, 2, 4, 8, 16];
 
 /** What became of changes and questions sent together. */
 export interface Exchange {
@@ -35,14 +41,24 @@ export interface Exchange {
 export class Netlink {
   readonly #transport: NetlinkTransport & Partial<Pick<BatchTransport, 'sendAsync'>>;
   readonly #frame = new ByteWriter(4096);
+  readonly #sleep: (ms: number) => void;
   #nextSequence: number;
   /** Sequence number of a dump whose end was not seen: the kernel refuses another one (EBUSY) until it is read. */
   #unfinishedDump: number | undefined;
 
-  /** Numbers the requests from `firstSequence` on, through 2^32 - 1 to 0. */
-  constructor(transport: NetlinkTransport & Partial<Pick<BatchTransport, 'sendAsync'>>, firstSequence = 1) {
+  /**
+   * Numbers the requests from `firstSequence` on, through 2^32 - 1 to 0.
+   *
+   * @param sleep holds up the thread before a listing is read again
+   */
+  constructor(
+    transport: NetlinkTransport & Partial<Pick<BatchTransport, 'sendAsync'>>,
+    firstSequence = 1,
+    sleep = sleepSync,
+  ) {
     this.#transport = transport;
     this.#nextSequence = firstSequence;
+    this.#sleep = sleep;
   }
 
   /** Opens a NETLINK_ROUTE socket in the namespace of the calling thread (`inNetns` for another); it stays bound to it. */
@@ -149,18 +165,18 @@ export class Netlink {
 
   /**
    * Lists objects (NLM_F_DUMP). A listing during which the objects changed (NLM_F_DUMP_INTR) may have lost some of
-   * them and is read again, up to five times.
+   * them and is read again, up to five times, after ever longer waits (31 ms in all).
    *
    * @returns the payloads of all parts, copies
    * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_DUMP_INTERRUPTED, ERR_NETLINK_SOCKET,
    *   ERR_NETLINK_DECODE
    */
   dump(request: NetlinkRequest): Uint8Array[] {
-    for (let attempt = 0; attempt <= DUMP_RETRIES; attempt++) {
+    for (let attempt = 0; ; attempt++) {
       const payloads = this.#dumpOnce(request);
       if (payloads) return payloads;
+      this.#sleep(this.#waitBeforeRetry(attempt, request));
     }
-    throw keptChanging(request);
   }
 
   /** Gives the socket back. Safe to call twice. */
@@ -174,14 +190,21 @@ export class Netlink {
    * @param pause resolves when the next datagram is to be read
    */
   async dumpAsync(request: NetlinkRequest, pause: () => Promise<void>): Promise<Uint8Array[]> {
-    for (let attempt = 0; attempt <= DUMP_RETRIES; attempt++) {
+    for (let attempt = 0; ; attempt++) {
       const payloads: Uint8Array[] = [];
       const parts = this.#parts(request, payloads);
       let part = parts.next();
       for (; !part.done; part = parts.next()) await pause();
       if (part.value) return payloads;
+      await delay(this.#waitBeforeRetry(attempt, request));
     }
-    throw keptChanging(request);
+  }
+
+  /** Throws when the listing was read often enough. */
+  #waitBeforeRetry(attempt: number, request: NetlinkRequest): number {
+    const ms = DUMP_RETRY_WAITS_MS[attempt];
+    if (ms === undefined) throw keptChanging(request);
+    return ms;
   }
 
   /** Undefined when the kernel flagged the listing as interrupted. */
@@ -274,7 +297,7 @@ function offsetOf(message: NetlinkMessage, first: number): number {
 function keptChanging({ operation, object }: NetlinkRequest): NodeplaneError {
   return new NodeplaneError(
     'ERR_NETLINK_DUMP_INTERRUPTED',
-    `${operation} ${object}: changed during each of ${DUMP_RETRIES + 1} readings; try again`,
+    `${operation} ${object}: changed during each of ${DUMP_RETRY_WAITS_MS.length + 1} readings; try again`,
     { facts: { operation, object } },
   );
 }

@@ -63,6 +63,33 @@ describe('PendingChanges', () => {
     expect(changes.take()).toEqual({ serviceNames: ['a/x', 'a/y'], triggerTimes: [START + 3, START + 2] });
   });
 
+  it('keeps the oldest times, so many and no more, while syncs fail for a day', () => {
+    const changes = new PendingChanges(START);
+    let most = 0;
+    for (let second = 1; second <= 86_400; second++) {
+      changes.add([`a/${second % 2_000}`], slice(START + second * 1000));
+      // What changes all the time while one sync does not end.
+      changes.add(['a/busy'], slice(START + second * 1000 + 1));
+      if (second % 30 > 0) continue;
+      const { triggerTimes } = changes.take();
+      most = Math.max(most, triggerTimes.length);
+      changes.giveBack(triggerTimes);
+    }
+    // The last are those of the half minute before.
+    expect(most).toBe(1_000 + 30 + 16);
+    const { triggerTimes } = changes.take();
+    expect(triggerTimes.slice(0, 3)).toEqual([START + 1000, START + 1001, START + 2000]);
+    expect(Math.max(...triggerTimes)).toBeLessThan(START + 3_600_000);
+  });
+
+  it('keeps the oldest times of a Service that changes without end', () => {
+    const changes = new PendingChanges(START);
+    const times = Array.from({ length: 100_000 }, (_, i) => START + 100_000 - i);
+    for (const time of times) changes.add(['a/x'], slice(time));
+    const { triggerTimes } = changes.take();
+    expect([...triggerTimes].sort()).toEqual(times.slice(-16).sort());
+  });
+
   it('takes times back after a failed sync and hands them over again', () => {
     const changes = new PendingChanges(START);
     changes.add(['a/x'], slice(START + 1));

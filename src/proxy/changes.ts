@@ -19,6 +19,13 @@ export interface TakenChanges {
   readonly triggerTimes: readonly number[];
 }
 
+/**
+ * How many trigger times are kept: of one Service until the next sync, and of all after a sync that failed. Each becomes an
+ * observation of the latency; of more than these, those that wait longest say enough.
+ */
+const MOST_TIMES_OF_A_SERVICE = 16;
+const MOST_UNFINISHED_TIMES = 1_000;
+
 /** Set by the endpoint-slice controller: when the first change that led to this version of the slice happened. */
 const TRIGGER_TIME_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
 
@@ -67,7 +74,8 @@ export class PendingChanges {
       if (change.kind !== 'slice') continue;
       // A deletion is not timed by the controller; what was remembered of the Service would count its delay wrongly.
       if (change.deleted) times.length = 0;
-      else if (change.triggerTime !== undefined && change.triggerTime > this.#startedAt) times.push(change.triggerTime);
+      else if (change.triggerTime !== undefined && change.triggerTime > this.#startedAt)
+        keepTime(times, change.triggerTime);
     }
   }
 
@@ -86,6 +94,19 @@ export class PendingChanges {
 
   /** Gives trigger times back after a failed sync: the waiting of those pods goes on. */
   giveBack(triggerTimes: readonly number[]): void {
-    this.#unfinished = triggerTimes;
+    this.#unfinished = oldest(triggerTimes);
   }
+}
+
+/** Adds a time; when there are too many, the latest of them goes. */
+function keepTime(times: number[], time: number): void {
+  times.push(time);
+  if (times.length <= MOST_TIMES_OF_A_SERVICE) return;
+  times.splice(times.indexOf(Math.max(...times)), 1);
+}
+
+/** As many as are kept while syncs fail. */
+function oldest(times: readonly number[]): readonly number[] {
+  if (times.length <= MOST_UNFINISHED_TIMES) return times;
+  return [...Float64Array.from(times).sort().subarray(0, MOST_UNFINISHED_TIMES)];
 }

@@ -2,7 +2,8 @@ import type { IpFamily } from '../core/index.ts';
 import type { Commit, Drift, LeftOutPort, ProxyMode } from './dataplane.ts';
 import type { NoLocalEndpoints } from './planner.ts';
 
-/** Everything the proxy lets others see; log, metrics and health live on it. Times are milliseconds since the epoch. */
+/** Everything the proxy lets others see; log, metrics and health live on it. `at` is calendar time, to be printed and compared with
+ * trigger times: milliseconds since the epoch. */
 export type ProxyEvent = { readonly family: IpFamily; readonly mode: ProxyMode; readonly at: number } & (
   | { readonly kind: 'started' }
   /** Objects changed; the counts are those waiting for the next sync. */
@@ -43,6 +44,8 @@ export type ProxyEvent = { readonly family: IpFamily; readonly mode: ProxyMode; 
   | { readonly kind: 'driftFound'; readonly drifts: readonly Drift[] }
   /** The kernel could not be read to look for drift; the next look is made as usual. */
   | { readonly kind: 'verifyFailed'; readonly error: unknown }
+  /** Work beside the syncs failed; what it would have found out stays as it was, and it is tried again in its time. */
+  | { readonly kind: 'workFailed'; readonly work: 'address listing' | 'flow cleaning'; readonly error: unknown }
 );
 
 /** Called synchronously, in order. One that throws harms neither the proxy nor other observers. */

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { FakeDataplane } from '../../test/fakes/fake-dataplane.ts';
 import { FakeServiceStore, makeNode, makeService, makeSlice } from '../../test/fakes/service-objects.ts';
-import { parseIp } from '../core/index.ts';
+import { BackgroundFailure, parseCidr, parseIp } from '../core/index.ts';
 import type { Change } from './changes.ts';
 import type { ProxyEvent, ProxyObserver } from './events.ts';
 import { FamilyProxy, type FamilyProxyOptions } from './family-proxy.ts';
@@ -378,6 +378,69 @@ it('stops after the sync in flight and leaves the kernel alone', async () => {
   expect([...bench.dataplane.kernel.keys()]).toEqual(['a/x:/TCP']);
 });
 
+describe('local addresses that cannot be listed', () => {
+  let fails: boolean;
+
+  beforeEach(() => {
+    fails = false;
+    const localAddresses = () => {
+      if (fails) throw new Error('EMFILE');
+      return bench.localAddresses;
+    };
+    const settings = {
+      detectLocal: { mode: 'NodeCIDR' },
+      masqueradeBit: 14,
+      masqueradeAll: false,
+      nodePortAddresses: [parseCidr('192.0.2.0/24')],
+    } as const;
+    bench = new Bench([], { localAddresses, settings, verifyIntervalMs: 30_000 });
+    bench.put('a/x', '10.0.0.1');
+  });
+
+  const addresses = () => bench.proxy.plan.node.nodePortAddresses;
+
+  it.each<[string, () => void]>([
+    ['a check', () => {}],
+    ['an event about the node', () => bench.proxy.nodeChanged()],
+    ['a full sync', () => bench.proxy.resync()],
+  ])('during %s end nothing and are told; the last known ones stay', async (_, happens) => {
+    await bench.settle();
+    fails = true;
+    happens();
+    await bench.clock.advance(60_000);
+    expect(bench.last('workFailed')).toMatchObject({ work: 'address listing', error: new Error('EMFILE') });
+    expect(bench.kinds).not.toContain('syncFailed');
+    expect(addresses()).toEqual([parseIp('192.0.2.1')]);
+    fails = false;
+    bench.localAddresses.push(parseIp('192.0.2.7'));
+    await bench.clock.advance(30_000);
+    expect(addresses()).toEqual(['192.0.2.1', '192.0.2.7'].map(parseIp));
+    expect(bench.dataplane.verifications).toBe(3);
+  });
+
+  it('before there are any let no sync succeed', async () => {
+    fails = true;
+    bench.proxy.start();
+    bench.proxy.nodeChanged();
+    await bench.clock.advance(500);
+    expect(bench.last('syncFailed')).toMatchObject({ stage: 'plan' });
+    expect(bench.dataplane.calls).toEqual([]);
+    fails = false;
+    await bench.clock.advance(5_000);
+    expect(bench.last('syncFinished').full).toBe(true);
+  });
+});
+
+it('takes a cleaning of flows that rejects for no failure of the sync, and tells it', async () => {
+  const clean = () => Promise.reject(new Error('No conntrack'));
+  bench = new Bench([], { flows: { note: () => {}, clean } });
+  bench.put('a/x', '10.0.0.1');
+  bench.proxy.start();
+  await bench.clock.advance(10_000);
+  expect(bench.kinds).toEqual(['started', 'queued', 'syncStarted', 'syncFinished', 'workFailed']);
+  expect(bench.last('workFailed')).toMatchObject({ work: 'flow cleaning', error: new Error('No conntrack') });
+});
+
 it('is not harmed by an observer that throws', async () => {
   const warning = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   bench = new Bench([
@@ -388,7 +451,7 @@ it('is not harmed by an observer that throws', async () => {
   bench.proxy.start();
   await bench.clock.advance(0);
   expect(bench.last('syncFinished').full).toBe(true);
-  expect(warning).toHaveBeenCalledWith(new Error('I am broken'));
+  expect(warning).toHaveBeenCalledWith(new BackgroundFailure('observer', new Error('I am broken')));
   warning.mockRestore();
 });
 

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
+import { type Clock, type IpAddress, type IpFamily, tellFailure } from '../core/index.ts';
 import type { Node } from '../kube/index.ts';
 import { type Change, PendingChanges } from './changes.ts';
 import type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 import type { ProxyEventBody, ProxyObserver } from './events.ts';
 import { makeNodePlan, type NodeSettings, zoneOf } from './node-plan.ts';
 import { Planner, type PlanUpdate } from './planner.ts';
-import { SyncRunner, type SyncRunnerOptions } from './runner.ts';
+import { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './runner.ts';
 import { sameNodePlan } from './same-plan.ts';
 import type { Plan, PlanDelta } from './service-plan.ts';
 import type { ServiceStore } from './service-store.ts';
@@ -15,8 +15,8 @@ import type { ServiceStore } from './service-store.ts';
 export interface FlowKeeper {
   /** What a sync is going to change; told before the commit, also of one that fails. */
   note(delta: PlanDelta): void;
-  /** After each successful commit, with the plan that is in the kernel now. Must not reject. */
-  clean(plan: Plan): Promise<void>;
+  /** After each successful commit, with the plan that is in the kernel now and the addresses on this machine's interfaces. */
+  clean(plan: Plan, localAddresses: readonly IpAddress[]): Promise<void>;
 }
 
 export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minIntervalMs' | 'maxIntervalMs' | 'retry'> {
@@ -30,7 +30,10 @@ export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minInterval
   readonly dataplane: Dataplane;
   /** How often the kernel is read back and compared with what was committed. @default never */
   readonly verifyIntervalMs?: number;
-  /** The addresses on this machine's interfaces, read anew when the node is looked at. */
+  /**
+   * Lists the addresses on this machine's interfaces, when the node is looked at. What it throws is told: the addresses it
+   * told last stay in force, and before there are any no sync succeeds.
+   */
   readonly localAddresses: () => readonly IpAddress[];
   readonly observers: readonly ProxyObserver[];
   /** @default nobody looks after them */
@@ -49,6 +52,8 @@ export class FamilyProxy {
   readonly #runner: SyncRunner;
   #started = false;
   #lastNode: Node | undefined;
+  /** Undefined until they could be listed for the first time. */
+  #lastAddresses: readonly IpAddress[] | undefined;
   /** What the current run is at, and since when: told if it fails. */
   #stage: 'plan' | 'commit' = 'plan';
   #runBegan = 0;
@@ -58,15 +63,16 @@ export class FamilyProxy {
     const { clock, dataplane, nodeName, verifyIntervalMs } = options;
     this.#options = options;
     this.#family = dataplane.family;
-    this.#changes = new PendingChanges(clock.now());
+    this.#changes = new PendingChanges(clock.wallTime());
     this.#planner = new Planner({
       ...{ family: this.#family, nodeName, externalIps: options.externalIps ?? true },
-      ...this.#lookAtNode(),
+      // The addresses come with the first sync, which is made in full.
+      ...this.#lookAtNode([]),
     });
     this.#runner = new SyncRunner({
       ...options,
       run: (full) => this.#run(full),
-      check: verifyIntervalMs === undefined ? undefined : { intervalMs: verifyIntervalMs, run: () => this.#verify() },
+      check: verifyIntervalMs === undefined ? undefined : this.#check(verifyIntervalMs),
       failed: (error, full, retryInMs) => {
         const seconds = this.#secondsSince(this.#runBegan);
         this.#tell({ kind: 'syncFailed', full, seconds, error, stage: this.#stage, retryInMs });
@@ -113,8 +119,9 @@ export class FamilyProxy {
 
   /** Looks at the Node object, the ServiceCIDRs and the local addresses again; a full sync follows if they matter. */
   nodeChanged(): void {
-    if (!this.#started) return;
-    const { node, zone } = this.#lookAtNode();
+    // Without any addresses the first sync has yet to succeed, and looks for itself.
+    if (!this.#started || !this.#lastAddresses) return;
+    const { node, zone } = this.#lookAtNode(this.#listAddresses());
     if (zone === this.#planner.zone && sameNodePlan(node, this.#planner.plan.node)) return;
     this.#tell({ kind: 'queued', reason: 'node' });
     this.#runner.requestFull();
@@ -150,29 +157,41 @@ export class FamilyProxy {
       const seconds = this.#secondsSince(this.#runBegan);
       const { noLocalEndpoints } = this.#planner;
       this.#tell({ kind: 'syncFinished', full, seconds, commit, deltaSize, triggerTimes, noLocalEndpoints });
-      await flows?.clean(this.#planner.plan);
     } catch (error) {
       this.#changes.giveBack(triggerTimes);
       throw error;
     }
+    await this.#cleanFlows();
+  }
+
+  async #cleanFlows(): Promise<void> {
+    try {
+      await this.#options.flows?.clean(this.#planner.plan, this.#listAddresses());
+    } catch (error) {
+      this.#tell({ kind: 'workFailed', work: 'flow cleaning', error });
+    }
+  }
+
+  #check(intervalMs: number): SyncCheck {
+    return {
+      intervalMs,
+      run: () => this.#verify(),
+      failed: (error) => this.#tell({ kind: 'verifyFailed', error }),
+    };
   }
 
   async #verify(): Promise<void> {
     // Local addresses come and go without an event; NodePorts follow them.
     this.nodeChanged();
-    try {
-      const drifts = await this.#options.dataplane.verify();
-      if (drifts.length === 0 || !this.#started) return;
-      this.#tell({ kind: 'driftFound', drifts });
-      this.#tell({ kind: 'queued', reason: 'drift' });
-      this.#runner.requestFull();
-    } catch (error) {
-      this.#tell({ kind: 'verifyFailed', error });
-    }
+    const drifts = await this.#options.dataplane.verify();
+    if (drifts.length === 0 || !this.#started) return;
+    this.#tell({ kind: 'driftFound', drifts });
+    this.#tell({ kind: 'queued', reason: 'drift' });
+    this.#runner.requestFull();
   }
 
   #planAll(): PlanUpdate {
-    const { node, zone } = this.#lookAtNode();
+    const { node, zone } = this.#lookAtNode(this.#listAddresses());
     this.#planner.setNode(node, zone);
     return this.#report(this.#planner.rebuild(this.#options.store));
   }
@@ -192,28 +211,39 @@ export class FamilyProxy {
     this.#tell({ kind: 'leftOut', ports });
   }
 
-  #lookAtNode(): { node: ReturnType<typeof makeNodePlan>; zone: string } {
-    const { store, nodeName, settings, localAddresses } = this.#options;
+  /** Those that were listed last, when they cannot be listed now. Throws when there are none yet. */
+  #listAddresses(): readonly IpAddress[] {
+    try {
+      this.#lastAddresses = this.#options.localAddresses();
+    } catch (error) {
+      if (!this.#lastAddresses) throw error;
+      this.#tell({ kind: 'workFailed', work: 'address listing', error });
+    }
+    return this.#lastAddresses;
+  }
+
+  #lookAtNode(localAddresses: readonly IpAddress[]): { node: ReturnType<typeof makeNodePlan>; zone: string } {
+    const { store, nodeName, settings } = this.#options;
     // A Node object that is deleted, to be registered again perhaps, takes nothing away from a node that runs.
     this.#lastNode = store.node(nodeName) ?? this.#lastNode;
     const node = this.#lastNode;
-    const objects = { node, localAddresses: localAddresses(), serviceCidrs: store.serviceCidrs() };
+    const objects = { node, localAddresses, serviceCidrs: store.serviceCidrs() };
     const plan = makeNodePlan({ family: this.#family, settings, ...objects });
     return { node: plan, zone: zoneOf(node) };
   }
 
   #secondsSince(began: number): number {
-    return Math.max(0, this.#options.clock.now() - began) / 1000;
+    return (this.#options.clock.now() - began) / 1000;
   }
 
   #tell(body: ProxyEventBody): void {
     const { clock, dataplane, observers } = this.#options;
-    const event = { family: this.#family, mode: dataplane.mode, at: clock.now(), ...body };
+    const event = { family: this.#family, mode: dataplane.mode, at: clock.wallTime(), ...body };
     for (const observer of observers) {
       try {
         observer(event);
       } catch (error) {
-        process.emitWarning(error instanceof Error ? error : String(error));
+        tellFailure('observer', error);
       }
     }
   }

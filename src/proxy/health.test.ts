@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 
 function tell(body: ProxyEventBody, family: IpFamily = 'IPv4'): void {
-  health.observe({ family, mode: 'iptables', at: clock.now(), ...body } as ProxyEvent);
+  health.observe({ family, mode: 'iptables', at: clock.wallTime(), ...body } as ProxyEvent);
 }
 
 const QUEUED: ProxyEventBody = { kind: 'queued', reason: 'change' };
@@ -160,4 +160,17 @@ describe('a node that shall get no traffic', () => {
     health.nodeChanged(makeNode('n1', { spec: { taints: [{ key: 'other' }] } }));
     expect(health.healthz().status).toBe(200);
   });
+});
+
+it.each([-86_400_000, 86_400_000])('does not judge by the calendar, moved by %i ms', async (byMs) => {
+  tell(QUEUED);
+  clock.setCalendar(byMs);
+  await clock.advance(TIMEOUT - 1);
+  expect(health.isHealthy()).toBe(true);
+  await clock.advance(1);
+  expect(health.isHealthy()).toBe(false);
+  tell(STARTED);
+  tell(FINISHED);
+  expect(health.isHealthy()).toBe(true);
+  expect(health.livez().body).toContain(new Date(clock.wallTime()).toISOString().slice(0, 19));
 });

@@ -17,11 +17,11 @@ export interface HealthAnswer {
 }
 
 interface FamilyHealth {
-  /** Milliseconds since the epoch: the start, then each successful sync. */
+  /** Calendar time, to be printed: the start, then each successful sync. */
   lastUpdated: number | undefined;
-  /** Since when a sync is wanted that no run has taken up yet. */
+  /** Since when, by the clock's `now`, a sync is wanted that no run has taken up yet. */
   queuedSince: number | undefined;
-  /** Since when the sync now running, or failed and to be retried, is wanted. */
+  /** Since when, likewise, the sync now running, or failed and to be retried, is wanted. */
   unfinishedSince: number | undefined;
 }
 
@@ -56,10 +56,10 @@ export class ProxyHealth {
         family.lastUpdated = event.at;
         break;
       case 'queued':
-        family.queuedSince ??= event.at;
+        family.queuedSince ??= this.#clock.now();
         break;
       case 'syncStarted':
-        family.unfinishedSince ??= family.queuedSince ?? event.at;
+        family.unfinishedSince ??= family.queuedSince ?? this.#clock.now();
         family.queuedSince = undefined;
         break;
       case 'syncFinished':
@@ -93,7 +93,7 @@ export class ProxyHealth {
   }
 
   #answer(good: boolean, eligibility: { readonly nodeEligible?: boolean }): HealthAnswer {
-    const now = this.#clock.now();
+    const now = this.#clock.wallTime();
     const updates = [...this.#families.values()].flatMap(({ lastUpdated }) => lastUpdated ?? []);
     const newest = updates.length > 0 ? Math.max(...updates) : undefined;
     const families = ([...this.#families.keys()] satisfies IpFamily[]).sort();

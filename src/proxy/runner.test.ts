@@ -216,25 +216,16 @@ describe('stop', () => {
   });
 });
 
-it('does not wait longer than the interval when the wall clock is set back', async () => {
-  let offset = 0;
-  const { clock } = bench;
-  const skewed = { now: () => clock.now() + offset, setTimer: clock.setTimer.bind(clock) };
-  const runs: boolean[] = [];
-  const runner = new SyncRunner({
-    clock: skewed,
-    minIntervalMs: MIN,
-    maxIntervalMs: MAX,
-    retry: { firstMs: 1_000, maxMs: 30_000 },
-    run: async (full) => void runs.push(full),
-    failed: fail,
-  });
-  runner.start();
-  await clock.advance(0);
-  offset = -1_000_000;
-  runner.request();
-  await clock.advance(MIN);
-  expect(runs).toEqual([true, false]);
+it.each([-1_000_000, 1_000_000])('neither waits nor hurries when the calendar is moved by %i ms', async (byMs) => {
+  bench = new Bench({ maxIntervalMs: 10_000 });
+  bench.runner.start();
+  await bench.clock.advance(0);
+  bench.clock.setCalendar(byMs);
+  bench.runner.request();
+  await bench.clock.advance(MIN - 1);
+  expect(bench.log).toEqual(['0F']);
+  await bench.clock.advance(10_000);
+  expect(bench.log).toEqual(['0F', '1000', '10000F']);
 });
 
 it('under any load: runs never overlap, keep their distance, and follow every request', async () => {
@@ -290,6 +281,7 @@ describe('checks', () => {
           checks.push(bench.clock.now());
           if (busyMs > 0) await new Promise<void>((done) => bench.clock.setTimer(done, busyMs));
         },
+        failed: fail,
       },
     });
     bench.runner.start();
@@ -359,9 +351,42 @@ describe('checks', () => {
   });
 
   it('that ask for a full run get it at once', async () => {
-    bench = new Bench({ check: { intervalMs: EVERY, run: async () => bench.runner.requestFull() } });
+    const run = async () => bench.runner.requestFull();
+    bench = new Bench({ check: { intervalMs: EVERY, run, failed: fail } });
     bench.runner.start();
     await bench.clock.advance(25_000);
     expect(bench.log).toEqual(['0F', '10000F', '20000F']);
   });
+
+  it.each<[string, () => Promise<void>]>([
+    ['throw', fail],
+    ['reject', async () => fail()],
+    [
+      'reject late',
+      () => new Promise<void>((_, reject) => bench.clock.setTimer(() => reject(new Error('No luck')), 5)),
+    ],
+  ])('that %s are told, end nothing, and come again in their time', async (_, run) => {
+    const told: unknown[] = [];
+    bench = new Bench({ check: { intervalMs: EVERY, run, failed: (error) => told.push(error) } });
+    bench.runner.start();
+    await bench.clock.advance(3 * EVERY + 50);
+    expect(told).toEqual(Array(3).fill(new Error('No luck')));
+    bench.runner.request();
+    await bench.clock.advance(0);
+    expect(bench.log).toEqual(['0F', '30050']);
+    await bench.runner.stop();
+  });
+});
+
+it('goes on when those it tells of failures throw', async () => {
+  bench = new Bench({ check: { intervalMs: 5_000, run: fail, failed: fail }, failed: fail });
+  bench.outcome = fail;
+  bench.runner.start();
+  await bench.clock.advance(2_000);
+  bench.outcome = () => {};
+  await bench.clock.advance(20_000);
+  bench.runner.request();
+  await bench.clock.advance(MIN);
+  expect(bench.runs.length).toBeGreaterThanOrEqual(4);
+  await bench.runner.stop();
 });

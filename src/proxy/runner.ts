@@ -29,8 +29,10 @@ export interface SyncRunnerOptions {
 export interface SyncCheck {
   /** Time from the end of one check, or of a full run, to the next check. */
   readonly intervalMs: number;
-  /** Must not fail. It may call `requestFull`. */
+  /** It may call `requestFull`. A rejection or a throw ends this check alone; the next one comes in its time. */
   readonly run: () => Promise<void>;
+  /** Told about each check that rejected or threw. Must not throw. */
+  readonly failed: (error: unknown) => void;
 }
 
 /**
@@ -121,13 +123,13 @@ export class SyncRunner {
     return this.#remaining(this.#lastCheckEnd, patience);
   }
 
-  /** Bounded on both sides: the wall clock may be set back, which must not stretch the wait. */
   #remaining(since: number, intervalMs: number): number {
-    return Math.min(intervalMs, Math.max(0, since + intervalMs - this.#options.clock.now()));
+    return Math.max(0, since + intervalMs - this.#options.clock.now());
   }
 
   #begin(): void {
-    const overdue = this.#remaining(this.#lastFullEnd, this.#options.maxIntervalMs) === 0;
+    // A timer is exact to a millisecond.
+    const overdue = this.#remaining(this.#lastFullEnd, this.#options.maxIntervalMs) < 1;
     const full = this.#requested === 'full' || this.#failures > 0 || overdue;
     this.#requested = 'nothing';
     if (full) this.#checkRequested = false;
@@ -138,18 +140,25 @@ export class SyncRunner {
     this.#occupy(this.#checkOnce());
   }
 
-  /** Nothing else begins until `work` has ended. */
+  /** Nothing else begins until `work` has ended, however it ends. */
   #occupy(work: Promise<void>): void {
-    this.#running = work.finally(() => {
+    const settled = work.catch(() => {});
+    this.#running = settled.finally(() => {
       this.#running = undefined;
       this.#schedule();
     });
   }
 
   async #checkOnce(): Promise<void> {
+    const { check, clock } = this.#options;
     this.#checkRequested = false;
-    await this.#options.check?.run();
-    this.#lastCheckEnd = this.#options.clock.now();
+    try {
+      await check?.run();
+    } catch (error) {
+      check?.failed(error);
+    } finally {
+      this.#lastCheckEnd = clock.now();
+    }
   }
 
   async #runOnce(full: boolean): Promise<void> {

@@ -38,11 +38,12 @@ export const exec: Exec = async (program, args, options = {}) => {
       timedOut = true;
       child.kill('SIGKILL');
     }, timeoutMs);
-    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
-    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+    // Without a free descriptor there are no streams, and `error` follows.
+    child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
+    child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
     // A program that exits before reading all its input breaks the pipe; its status says what happened.
-    child.stdin.on('error', () => {});
-    child.stdin.end(options.input);
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(options.input);
     child.on('error', (cause) => {
       clearTimeout(timer);
       reject(new NodeplaneError('ERR_EXEC', `Cannot run ${program}`, { facts: { program }, cause }));

@@ -1,5 +1,6 @@
 import { KernelError, NodeplaneError } from '../core/index.ts';
 import { libc } from './libc.ts';
+import { sleepSync } from './sleep.ts';
 
 const O_RDONLY = 0;
 const O_RDWR = 2;
@@ -31,10 +32,10 @@ export function withFileLock<T>(path: string, fn: () => T, options: FileLockOpti
   const mode = options.create === false ? O_RDONLY : O_RDWR | O_CREAT;
   const fd = c.open(path, mode | O_CLOEXEC, 0o600);
   try {
-    const deadline = Date.now() + timeoutMs;
+    const deadline = performance.now() + timeoutMs;
     let pollMs = SHORTEST_POLL_MS;
     while (!tryLock(fd)) {
-      if (Date.now() >= deadline) {
+      if (performance.now() >= deadline) {
         throw new NodeplaneError(
           'ERR_LOCK_TIMEOUT',
           `Waited ${timeoutMs} ms for the lock "${path}", held by another process`,
@@ -60,8 +61,4 @@ function tryLock(fd: number): boolean {
     if (error instanceof KernelError && error.errnoName === 'EAGAIN') return false;
     throw error;
   }
-}
-
-function sleepSync(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

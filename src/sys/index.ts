@@ -5,6 +5,7 @@ export { type FileLockOptions, withFileLock } from './file-lock.ts';
 export { legacyForwardRefuses } from './legacy-iptables.ts';
 export { type Libc, libc, type ReceivedMessage } from './libc.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
+export { sleepSync } from './sleep.ts';
 export { readSysctl, writeSysctl } from './sysctl.ts';
 export {
   descriptorOf,

@@ -2,23 +2,39 @@ import type { Clock, Timer } from '../../src/core/index.ts';
 
 interface Pending {
   readonly at: number;
-  readonly fn: () => void;
+  readonly fn: () => unknown;
 }
 
-/** A clock that stands still until `advance` is called; timers fire in the order of their times. */
+/**
+ * A clock that stands still until `advance` is called; timers fire in the order of their times. Its calendar begins at
+ * the same number and may be set back and forth.
+ */
 export class FakeClock implements Clock {
   #now: number;
+  #calendarOffset = 0;
+  readonly #failed: ((error: unknown) => void) | undefined;
   readonly #pending = new Set<Pending>();
 
-  constructor(startMs = 1_000_000) {
+  /** @param failed told what a timer's function throws or rejects with. @default the test fails */
+  constructor(startMs = 1_000_000, failed?: (error: unknown) => void) {
     this.#now = startMs;
+    this.#failed = failed;
   }
 
   now(): number {
     return this.#now;
   }
 
-  setTimer(fn: () => void, ms: number): Timer {
+  wallTime(): number {
+    return this.#now + this.#calendarOffset;
+  }
+
+  /** Sets the calendar forward, or back with a negative number; the time that passes is not touched. */
+  setCalendar(byMs: number): void {
+    this.#calendarOffset += byMs;
+  }
+
+  setTimer(fn: () => unknown, ms: number): Timer {
     const pending = { at: this.#now + ms, fn };
     this.#pending.add(pending);
     return { cancel: () => this.#pending.delete(pending) };
@@ -33,10 +49,23 @@ export class FakeClock implements Clock {
       if (!next) break;
       this.#pending.delete(next);
       this.#now = Math.max(this.#now, next.at);
-      next.fn();
+      this.#call(next.fn);
     }
     this.#now = end;
     await settle();
+  }
+
+  #call(fn: () => unknown): void {
+    const failed = this.#failed;
+    if (!failed) {
+      fn();
+      return;
+    }
+    try {
+      Promise.resolve(fn()).catch(failed);
+    } catch (error) {
+      failed(error);
+    }
   }
 }
 

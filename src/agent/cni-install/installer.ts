@@ -59,7 +59,8 @@ export class CniInstaller {
 
   /** Looks at once, because something changed that ADD needs. */
   look(): Promise<void> {
-    this.#running = this.#running.then(() => this.#round());
+    const round = () => this.#round();
+    this.#running = this.#running.then(round, round);
     return this.#running;
   }
 
@@ -83,7 +84,7 @@ export class CniInstaller {
       if (trouble !== this.#lastTrouble) logger.warn({ reason: trouble }, NOT_INSTALLED);
     }
     this.#lastTrouble = trouble;
-    this.#timer = clock.setTimer(() => void this.look(), trouble === '' ? INSTALLED_MS : WAITING_MS);
+    this.#timer = clock.setTimer(() => this.look(), trouble === '' ? INSTALLED_MS : WAITING_MS);
   }
 
   /** What an ordinary start waits for is no matter for people, unless it does not come. */

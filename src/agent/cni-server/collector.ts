@@ -42,7 +42,7 @@ export class Collector {
 
   /** Looks now, and every few minutes from then on. */
   start(): void {
-    if (this.#look()) this.#later(GRACE_MS, () => void this.#collect());
+    if (this.#look()) this.#later(GRACE_MS, () => this.#collect());
     else this.#later(BETWEEN_LOOKS_MS, () => this.start());
   }
 
@@ -53,7 +53,7 @@ export class Collector {
     await this.#thread?.terminate();
   }
 
-  #later(ms: number, fn: () => void): void {
+  #later(ms: number, fn: () => unknown): void {
     if (!this.#stopped) this.#timer = this.#options.clock.setTimer(fn, ms);
   }
 

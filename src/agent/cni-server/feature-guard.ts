@@ -63,7 +63,8 @@ export class FeatureGuard {
 
   /** Compares what is there with what the pods should have, and brings back what is missing. */
   check(): Promise<void> {
-    this.#checking = this.#checking.then(() => this.#check());
+    const check = () => this.#check();
+    this.#checking = this.#checking.then(check, check);
     return this.#checking;
   }
 
@@ -72,7 +73,7 @@ export class FeatureGuard {
     this.#next?.timer.cancel();
     const timer = this.#options.clock.setTimer(() => {
       this.#next = undefined;
-      void this.check();
+      return this.check();
     }, ms);
     this.#next = { timer, ms };
   }

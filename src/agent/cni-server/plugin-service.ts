@@ -101,7 +101,7 @@ export class PluginService {
    */
   async settle(): Promise<void> {
     const { spool, clock } = this.#options;
-    spool.sweep(clock.now());
+    spool.sweep(clock.wallTime());
     for (const kept of spool.list()) {
       const request = this.#open(kept);
       if (!request) continue;

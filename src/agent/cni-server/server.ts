@@ -2,7 +2,7 @@ import { chmodSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { CNI_ERROR } from '../../cni/index.ts';
-import { type Clock, NodeplaneError } from '../../core/index.ts';
+import { type Clock, inBackground, NodeplaneError } from '../../core/index.ts';
 import { descriptorOf, hasPeerLeft, libc, peerCredentials } from '../../sys/index.ts';
 import type { Logger } from '../logger.ts';
 import { type ReceivedRequest, readRequest } from './connection.ts';
@@ -46,7 +46,9 @@ export class CniServer {
       if (await isAnswered(path)) throw new Error('another process listens there');
       if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
       // Nothing may be read by node itself: it would lose the descriptor that comes with the first bytes.
-      const server = createServer({ pauseOnConnect: true }, (socket) => void this.#converse(socket));
+      const server = createServer({ pauseOnConnect: true }, (socket) => {
+        inBackground('CNI connection', () => this.#converse(socket));
+      });
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject);
         server.listen({ path, backlog: 1024 }, () => {

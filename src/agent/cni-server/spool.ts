@@ -50,7 +50,11 @@ export class Spool {
     rmSync(join(this.directory, name), { force: true });
   }
 
-  /** Removes what killed plugins left half-written. */
+  /**
+   * Removes what killed plugins left half-written.
+   *
+   * @param now calendar time, which the times of files are in
+   */
   sweep(now: number): void {
     for (const name of this.#entries().filter((entry) => TEMPORARY.test(entry))) {
       const stat = statSync(join(this.directory, name), { throwIfNoEntry: false });

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { type Clock, NodeplaneError, type Timer } from '../../core/index.ts';
+import { type Clock, inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
 import type { WorkerReply, WorkerRequest } from './worker.ts';
 
 export interface WorkerPoolOptions {
@@ -78,7 +78,14 @@ export class WorkerPool {
         this.#growLater(size);
         return;
       }
-      const thread = idle ?? this.#begin();
+      let thread: Thread;
+      try {
+        thread = idle ?? this.#begin();
+      } catch (cause) {
+        const reason = 'A thread for a CNI request cannot be begun';
+        this.#waiting.shift()!.reject(new NodeplaneError('ERR_CNI_REQUEST', reason, { cause }));
+        continue;
+      }
       thread.job = this.#waiting.shift()!;
       thread.worker.ref();
       thread.worker.postMessage(thread.job.request);
@@ -131,7 +138,7 @@ export class WorkerPool {
     const [first] = this.#threads;
     for (const thread of idle.filter((candidate) => candidate !== first)) {
       this.#threads.splice(this.#threads.indexOf(thread), 1);
-      void thread.worker.terminate();
+      inBackground('CNI thread', () => thread.worker.terminate());
     }
     this.#timer = clock.setTimer(() => this.#endIdle(), idleMs);
   }

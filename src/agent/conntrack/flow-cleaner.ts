@@ -64,7 +64,7 @@ export class FlowCleaner {
     const { family, table, clock } = this.#options;
     const began = clock.now();
     let deleted = 0;
-    const result = () => ({ family, deleted, seconds: Math.max(0, clock.now() - began) / 1000 });
+    const result = () => ({ family, deleted, seconds: (clock.now() - began) / 1000 });
     try {
       const stale = staleFlows(touched, isNodePortAddress);
       const flows: Flow[] = [];

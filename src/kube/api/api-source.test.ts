@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   apiEndpoints,
   apiNode,
@@ -434,6 +434,22 @@ describe('watches', () => {
     expect(recorder.log()).toEqual(['added Service demo/second']);
   });
 
+  it('go on after what takes an object in has failed', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    onTestFinished(() => warned.mockRestore());
+    const take = recorder.event.bind(recorder);
+    recorder.event = (event) => {
+      if (event.object.metadata.name === 'bad') throw new TypeError('no such field');
+      take(event);
+    };
+    server.apply(apiService('demo/bad'));
+    await eventually(() =>
+      expect(warned.mock.calls.flat().map(String)).toContain('BackgroundFailure: API reader: no such field'),
+    );
+    server.apply(apiService('demo/good'));
+    await has('Service demo/good');
+  });
+
   it('leave an event without an object alone', async () => {
     services().raw('{"type":"DELETED"}\n{"type":"ADDED","object":null}\n');
     server.apply(apiService('demo/second'));
@@ -453,7 +469,7 @@ describe('watches', () => {
   it('take their activity from every word of the server', async () => {
     const before = source!.lastActivity();
     expect([...before.keys()].sort()).toEqual(['endpointslices', 'nodes', 'servicecidrs', 'services']);
-    await eventually(() => expect(Date.now()).toBeGreaterThan(before.get('services')!));
+    await eventually(() => expect(performance.now()).toBeGreaterThan(before.get('services')!));
     services().bookmark();
     await eventually(() => expect(source!.lastActivity().get('services')).toBeGreaterThan(before.get('services')!));
   });

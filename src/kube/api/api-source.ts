@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, systemClock, type Timer } from '../../core/index.ts';
+import { type Clock, systemClock, type Timer, tellFailure } from '../../core/index.ts';
 import type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from '../source.ts';
 import type { Node } from '../types.ts';
 import type { ApiClient } from './api-client.ts';
@@ -85,7 +85,9 @@ export class ApiSource implements ObjectSource {
       this.#problemsChanged();
       this.#trySync();
     }, NODE_WAIT_MS);
-    this.#running = Promise.all(this.#reflectors().map((reflector) => reflector.run(this.#stopping.signal)));
+    const { signal } = this.#stopping;
+    const told = (error: unknown) => tellFailure('API reader', error);
+    this.#running = Promise.all(this.#reflectors().map((reflector) => reflector.run(signal).catch(told)));
   }
 
   /** Nothing is told after this. Resolves when all connections are closed. */
@@ -97,7 +99,7 @@ export class ApiSource implements ObjectSource {
     await this.#running;
   }
 
-  /** By resource, when the server last said something about it (milliseconds since the epoch); the never heard of are not in it. */
+  /** By resource, when the server last said something about it (by the clock's `now`); the never heard of are not in it. */
   lastActivity(): ReadonlyMap<string, number> {
     const result = new Map<string, number>();
     for (const { resource, lastActivity } of this.#reflectors()) {

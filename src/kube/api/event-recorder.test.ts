@@ -142,4 +142,21 @@ describe('EventRecorder', () => {
     await clock.advance(1);
     await draining;
   });
+
+  it.each([-86_400_000, 86_400_000])('keeps its limits when the calendar is moved by %i ms', async (byMs) => {
+    const burst = (name: string) => {
+      for (let i = 0; i < 5_000; i++) recorder.record({ ...NODE, name: `${name}-${i}` }, STARTING);
+    };
+    burst('before');
+    clock.setCalendar(byMs);
+    burst('after');
+    recorder.record({ ...NODE, name: 'before-0' }, STARTING);
+    await clock.advance(0);
+    expect(sent).toHaveLength(25);
+    expect(dropped.at(-1)).toMatch(/the same/);
+    await clock.advance(10_000);
+    burst('later');
+    await clock.advance(0);
+    expect(sent).toHaveLength(26);
+  });
 });

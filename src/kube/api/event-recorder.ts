@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Clock, errorText, systemClock } from '../../core/index.ts';
+import { type Clock, errorText, systemClock, tellFailure } from '../../core/index.ts';
 import { type ApiClient, ApiStatusError } from './api-client.ts';
 import { backOffMs, sleep } from './back-off.ts';
 import type { ApiObserver } from './observation.ts';
@@ -54,7 +54,7 @@ export class EventRecorder {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #stopping = new AbortController();
-  /** When an event was last accepted, oldest first. */
+  /** When, by the clock's `now`, an event was last accepted; the oldest first. */
   readonly #accepted = new Map<string, number>();
   readonly #writing = new Set<Promise<void>>();
   #tokens = BURST;
@@ -80,7 +80,9 @@ export class EventRecorder {
       this.#drop(event, 'too many events');
     } else {
       this.#accepted.set(key, now);
-      const written = this.#write(subject, event, now).finally(() => this.#writing.delete(written));
+      const written = this.#write(subject, event)
+        .catch((error) => tellFailure('Event', error))
+        .finally(() => this.#writing.delete(written));
       this.#writing.add(written);
     }
   }
@@ -97,12 +99,12 @@ export class EventRecorder {
     this.#stopping.abort();
   }
 
-  async #write(subject: EventSubject, event: RecordedEvent, at: number): Promise<void> {
+  async #write(subject: EventSubject, event: RecordedEvent): Promise<void> {
     const { signal } = this.#stopping;
     // Events about cluster-scoped objects are kept in the namespace "default".
     const namespace = subject.namespace || 'default';
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
-    const body = this.#body(subject, event, namespace, at);
+    const body = this.#body(subject, event, namespace);
     for (let failures = 0; !signal.aborted; failures++) {
       try {
         const response = await this.#options.client.send({ method: 'POST', path, body, signal });
@@ -121,7 +123,7 @@ export class EventRecorder {
     }
   }
 
-  #body(subject: EventSubject, { type, reason, action, note }: RecordedEvent, namespace: string, at: number): object {
+  #body(subject: EventSubject, { type, reason, action, note }: RecordedEvent, namespace: string): object {
     const { controller, nodeName } = this.#options;
     const { kind, name } = subject;
     return {
@@ -129,7 +131,7 @@ export class EventRecorder {
       kind: 'Event',
       metadata: { name: `${name}.${randomBytes(8).toString('hex')}`, namespace },
       // A time with microseconds.
-      eventTime: new Date(at).toISOString().replace('Z', '000Z'),
+      eventTime: new Date(this.#clock.wallTime()).toISOString().replace('Z', '000Z'),
       type,
       reason,
       action,

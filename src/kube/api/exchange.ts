@@ -22,6 +22,7 @@ export function exchange(server: URL, options: RequestOptions, body: unknown): E
   const request = transport.request(target);
   const answer = new Promise<IncomingMessage>((resolve, reject) => {
     request.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
+    // An error of an answer that nobody reads ends nothing: node's IncomingMessage keeps it to itself.
     request.on('response', resolve);
     // Stays in place after the answer: an error on a finished request must not end the process.
     request.on('error', reject);

@@ -1,4 +1,4 @@
-import { type Clock, NodeplaneError, type Timer } from '../../core/index.ts';
+import { type Clock, errorText, NodeplaneError, type Timer, tellFailure } from '../../core/index.ts';
 import type { ObjectEvent, SourceProblem } from '../source.ts';
 import { type ApiClient, ApiStatusError, isStatus } from './api-client.ts';
 import { backOffMs, sleep } from './back-off.ts';
@@ -68,7 +68,7 @@ export class Reflector {
     return this.#options.alternatives[this.#alternative]!;
   }
 
-  /** When the server last said something about the resource, in milliseconds since the epoch. */
+  /** When, by the clock's `now`, the server last said something about the resource. */
   get lastActivity(): number | undefined {
     return this.#lastActivity;
   }
@@ -83,7 +83,7 @@ export class Reflector {
     return this.#trouble ? [this.#trouble, ...this.#cache.problems()] : this.#cache.problems();
   }
 
-  /** Runs until the signal aborts. Rejects only if the sink throws. */
+  /** Runs until the signal aborts, whatever the server sends and the sink throws. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
@@ -91,8 +91,7 @@ export class Reflector {
         await this.#watch(signal);
       } catch (error) {
         if (signal.aborted) return;
-        if (!(error instanceof NodeplaneError)) throw error;
-        await sleep(this.#options.clock, this.#failed(error), signal);
+        await sleep(this.#options.clock, this.#failed(this.#asFailure(error)), signal);
       }
     }
   }
@@ -229,6 +228,14 @@ export class Reflector {
     if (!this.#trouble) return;
     this.#trouble = undefined;
     this.#sink.problemsChanged();
+  }
+
+  /** What is no failure of the conversation may have left an event half taken in: everything is listed again. */
+  #asFailure(error: unknown): NodeplaneError {
+    if (error instanceof NodeplaneError) return error;
+    tellFailure('API reader', error);
+    this.#version = undefined;
+    return this.#error(`could not be taken in: ${errorText(error)}`);
   }
 
   /** Decides how to go on, and returns after how long. */

@@ -37,7 +37,7 @@ export const SHARED_CHAIN = 'KUBE-FIREWALL';
  * rule and jumps are word for word the kubelet's and kube-proxy's. Nobody can tell whose they are, so they are added where
  * they are missing and never taken away, by a clean-up neither; without route_localnet they match nothing.
  */
-const LOOPBACK_GUARD: readonly Jump[] = [
+export const LOOPBACK_GUARD: readonly Jump[] = [
   {
     ...{ table: 'filter', chain: SHARED_CHAIN, to: 'DROP' },
     rule: formatRule({

@@ -2,4 +2,9 @@ export { type DetectedVariant, detectVariant, type IptablesVariant, isIptablesPr
 export { cleanupIptables } from './cleanup.ts';
 export { IptablesDataplane, type IptablesDataplaneOptions, type OtherVariant } from './dataplane.ts';
 export { COUNTERS } from './fixed-chains.ts';
-export { enableRouteLocalnet } from './route-localnet.ts';
+export {
+  disableRouteLocalnet,
+  enableRouteLocalnet,
+  guardLoopback,
+  lacksLoopbackGuard,
+} from './route-localnet.ts';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeIpvsKernel } from '../../../test/fakes/fake-ipvs-kernel.ts';
 import { randomChanges } from '../../../test/lab/iptables/random-plan.ts';
@@ -32,7 +32,8 @@ function keepingRules(): Exec {
 
 function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly string[] = []) {
   const kernel = new FakeIpvsKernel('IPv4', [NODE]);
-  const clock = new FakeClock();
+  const failures: unknown[] = [];
+  const clock = new FakeClock(undefined, (error) => failures.push(error));
   const exec = keepingRules();
   const make = () =>
     new IpvsDataplane({
@@ -44,7 +45,7 @@ function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly st
   const live = plan.ports as Map<string, ServicePortPlan>;
   let dataplane = make();
   return {
-    ...{ kernel, clock, plan },
+    ...{ kernel, clock, plan, failures },
     resync: () => dataplane.resync(plan),
     verify: () => dataplane.verify(),
     cleanup: () => dataplane.cleanup(),
@@ -239,6 +240,24 @@ describe('a Service that goes', () => {
     await clock.advance(2000);
     expect(kernel.dump()).toEqual({});
     expect(await verify()).toEqual([]);
+  });
+
+  it('is looked at again after a look that failed, which is told', async () => {
+    const { resync, remove, kernel, clock, failures } = setup([samplePort(web([A]))]);
+    await resync();
+    kernel.setConnections(VIP, A, 1);
+    await remove('shop/web:http/TCP');
+    const list = vi.spyOn(kernel, 'listDestinations').mockImplementation(() => {
+      throw new Error('EMFILE');
+    });
+    await clock.advance(1000);
+    expect(failures).toEqual([new Error('EMFILE')]);
+    list.mockRestore();
+    kernel.setConnections(VIP, A, 0);
+    await resync();
+    await clock.advance(2000);
+    expect(kernel.dump()).toEqual({});
+    expect(failures).toHaveLength(1);
   });
 
   it('is still known as ours after a restart', async () => {

@@ -240,11 +240,13 @@ export class IpvsDataplane implements Dataplane {
       try {
         // A sync that is under way has planned with what is there now.
         if (!this.busy && this.committed) this.lookAtDrained(this.committed);
-      } catch {
-        // The kernel cannot be asked now; what it refuses for good the next resync tells.
+      } catch (error) {
+        // What the kernel refuses for good the next resync tells.
         this.committed = undefined;
+        throw error;
+      } finally {
+        this.lookLater();
       }
-      this.lookLater();
     }, LOOK_INTERVAL_MS);
   }
 

@@ -14,7 +14,10 @@ function setup() {
       return { close: () => (listener = undefined) };
     },
     ...{ family: 'IPv4', table: 'nodeplane', clock, debounceMs: 50 },
-    generation: () => generation,
+    generation: () => {
+      if (Number.isNaN(generation)) throw new Error('EMFILE');
+      return generation;
+    },
     changed: () => told++,
   });
   const tell = (table: string, own: boolean, family: 'ip' | 'ip6' = 'ip') => {
@@ -91,5 +94,14 @@ describe('ForeignWatch', () => {
     expect(told()).toBe(1);
     watch.close();
     expect(isOpen()).toBe(false);
+  });
+
+  it('takes a kernel that cannot be asked for one that others changed', async () => {
+    const { clock, watch, lose, setGeneration, told } = setup();
+    watch.start(5);
+    setGeneration(Number.NaN);
+    lose();
+    await clock.advance(50);
+    expect(told()).toBe(1);
   });
 });

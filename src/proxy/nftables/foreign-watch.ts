@@ -74,7 +74,16 @@ export class ForeignWatch {
   }
 
   #compareGenerations(): void {
-    if (this.#ownGeneration !== undefined && this.#options.generation() !== this.#ownGeneration) this.#tell();
+    if (this.#ownGeneration !== undefined && this.#generation() !== this.#ownGeneration) this.#tell();
+  }
+
+  /** Undefined when the kernel cannot be asked: as good as another one. */
+  #generation(): number | undefined {
+    try {
+      return this.#options.generation();
+    } catch {
+      return undefined;
+    }
   }
 
   #tell(): void {

@@ -1,8 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, describe, expect, it } from 'vitest';
-import { enableRouteLocalnet, IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
-import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
+import {
+  disableRouteLocalnet,
+  enableRouteLocalnet,
+  guardLoopback,
+  IptablesDataplane,
+} from '../../../src/proxy/iptables/index.ts';
+import { type IptablesVariant, iptablesTool } from '../../../src/proxy/rules/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { execIn, saved, useOwnLockFile } from './fixtures.ts';
@@ -72,5 +77,48 @@ describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: NodePorts on loopback
     const after = await saved(exec, 'IPv4', variant);
     expect(after['filter KUBE-FIREWALL']).toEqual([GUARD, kubelets]);
     expect(after['filter INPUT']).toEqual(['-j KUBE-FIREWALL']);
+  });
+
+  it('open loopback to neighbours neither before the guard nor after it', async () => {
+    const node = createNamespace(`open-${variant}`);
+    const neighbour = createNamespace(`near-${variant}`);
+    node.run('ip', 'link', 'set', 'lo', 'up');
+    node.run('ip', 'link', 'add', 'veth0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', neighbour.name);
+    for (const [host, address, device] of [
+      [node, '10.1.0.1/24', 'veth0'],
+      [neighbour, '10.1.0.2/24', 'eth0'],
+    ] as const) {
+      host.run('ip', 'address', 'add', address, 'dev', device);
+      host.run('ip', 'link', 'set', device, 'up');
+    }
+    // What CVE-2020-8558 takes: a neighbour that sends to 127.0.0.1 over the wire.
+    neighbour.run('sh', '-c', 'echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet');
+    neighbour.run('ip', 'route', 'add', '127.0.0.1/32', 'via', '10.1.0.1', 'dev', 'eth0', 'src', '10.1.0.2');
+    const serve = `require('node:net').createServer((s) => s.end('secret')).listen(9000, '127.0.0.1', () => console.log('ready'))`;
+    const server = spawn('nsenter', [`--net=${node.path}`, process.execPath, '-e', serve]);
+    await once(server.stdout, 'data');
+    try {
+      const exec = execIn(node);
+      const attack = async () =>
+        (await execIn(neighbour)('timeout', ['1', 'bash', '-c', 'cat < /dev/tcp/127.0.0.1/9000'])).stdout;
+      const tool = iptablesTool('IPv4', variant, exec);
+      expect(await attack()).toBe('');
+      expect(inNetns(node.path, enableRouteLocalnet)).toBe(true);
+      expect(await attack()).toBe('secret');
+      await guardLoopback(tool);
+      expect(await attack()).toBe('');
+      const guarded = await saved(exec, 'IPv4', variant);
+      await guardLoopback(tool);
+      expect(await saved(exec, 'IPv4', variant)).toEqual(guarded);
+      node.run(`iptables-${variant}`, '-F');
+      expect(await attack()).toBe('secret');
+      expect(inNetns(node.path, disableRouteLocalnet)).toBe(true);
+      expect(await attack()).toBe('');
+      expect(inNetns(node.path, disableRouteLocalnet)).toBe(false);
+      node.run('sh', '-c', 'echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet');
+      expect(inNetns(node.path, disableRouteLocalnet)).toBe(false);
+    } finally {
+      server.kill('SIGKILL');
+    }
   });
 });

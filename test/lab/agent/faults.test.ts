@@ -1,0 +1,120 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type Agent, createLab, type LabNode, removeAll } from '../lab.ts';
+import { patient } from '../patience.ts';
+import { builtProgram } from '../programs.ts';
+
+const lab = createLab();
+const node: LabNode = lab.addNode({ name: 'node-1' });
+const manifests = join(lab.folder, 'manifests');
+const run = (program: string, ...args: string[]) => node.namespace.run(program, ...args);
+let agent: Agent | undefined;
+/** Lines in the log before this agent started: all write into one file. */
+let earlierLines: number;
+
+beforeAll(() => {
+  mkdirSync(manifests);
+  writeFileSync(
+    join(manifests, 'all.yaml'),
+    `apiVersion: v1
+kind: Node
+metadata: { name: node-1 }
+spec: { podCIDRs: [${node.podCidrs.join(', ')}] }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: web, namespace: demo }
+spec: { type: NodePort, clusterIP: 10.96.0.10, ports: [{ name: http, port: 80, nodePort: 30080 }] }
+`,
+  );
+});
+afterEach(async () => {
+  await agent?.stop();
+});
+afterAll(removeAll);
+
+const start = async (mode: string, ...flags: string[]) => {
+  earlierLines = agent?.logs().length ?? 0;
+  agent = await node.startAgent({ manifests, flags: ['--proxy-mode', mode, '--iptables-sync-period', '1s', ...flags] });
+  return agent;
+};
+const logged = (part: string) =>
+  agent!
+    .logs()
+    .slice(earlierLines)
+    .filter(({ msg }) => String(msg).includes(part));
+
+describe.each(['nftables', 'iptables'])('%s: an agent without descriptors', (mode) => {
+  it('goes on by the addresses it knows, says so, and looks again when it can', async () => {
+    const { pid, metrics } = await start(mode);
+    const limit = (files: string) => execFileSync('prlimit', ['--pid', String(pid), `--nofile=${files}`]);
+    const soft = () => /Max open files\s+(\d+)/.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))![1]!;
+    const before = soft();
+    // Those that are open stay; not one more can be opened.
+    limit('5:');
+    await expect
+      .poll(() => logged('Work beside the syncs failed').length, { timeout: patient(20_000) })
+      .toBeGreaterThan(1);
+    expect(logged('Work beside the syncs failed')[0]).toMatchObject({ work: 'address listing' });
+    limit(`${before}:`);
+    await expect
+      .poll(metrics, { timeout: patient(20_000) })
+      .toMatch(/nodeplane_background_failures_total\{work="address listing"\} [1-9]/);
+    expect(await metrics()).not.toContain('work="unknown"');
+    expect(await agent!.stop()).toBe(0);
+  });
+});
+
+describe('route_localnet', () => {
+  const value = () => run('cat', '/proc/sys/net/ipv4/conf/all/route_localnet').trim();
+  const guards = () => run('iptables-nft-save', '-t', 'filter').match(/block incoming localnet connections/g)?.length;
+  const program = (...args: string[]) =>
+    execFileSync('ip', ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...args], {
+      env: { ...process.env, XTABLES_LOCKFILE: join(lab.folder, 'xtables.lock') },
+      encoding: 'utf8',
+    });
+
+  it('is off while the rules that go with it are gone, and off for good when nobody looks after them', async () => {
+    run('sh', '-c', 'echo 0 > /proc/sys/net/ipv4/conf/all/route_localnet');
+    await start('iptables');
+    expect([value(), guards()]).toEqual(['2', 1]);
+    run('iptables-nft', '-F', 'KUBE-FIREWALL');
+    await expect.poll(() => logged('route_localnet is off again').length, { timeout: patient(20_000) }).toBe(1);
+    await expect.poll(() => [value(), guards()], { timeout: patient(20_000) }).toEqual(['2', 1]);
+    await agent!.stop();
+    expect([value(), guards()]).toEqual(['2', 1]);
+
+    await start('nftables');
+    await expect.poll(value, { timeout: patient(20_000) }).toBe('0');
+    await agent!.stop();
+
+    await start('iptables');
+    expect(value()).toBe('2');
+    await agent!.stop();
+    await start('iptables', '--iptables-localhost-nodeports=false');
+    await expect.poll(value, { timeout: patient(20_000) }).toBe('0');
+  });
+
+  it('comes after its rules with --init-only, and goes with a clean-up, which leaves what others set', async () => {
+    program('cleanup');
+    run('iptables-nft', '-F');
+    program(
+      'agent',
+      '--manifests',
+      manifests,
+      '--hostname-override',
+      'node-1',
+      '--proxy-mode',
+      'iptables',
+      '--init-only',
+    );
+    expect([value(), guards()]).toEqual(['2', 1]);
+    expect(program('cleanup')).toContain('route_localnet: off again');
+    expect([value(), guards()]).toEqual(['0', 1]);
+    run('sh', '-c', 'echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet');
+    program('cleanup');
+    expect(value()).toBe('1');
+  });
+});
