@@ -8,7 +8,7 @@ import {
   type Program,
   writeConfigz,
 } from '../config/index.ts';
-import { type Clock, errorText, type IpFamily, NodeplaneError } from '../core/index.ts';
+import { type Clock, errorText, type IpAddress, type IpFamily, NodeplaneError, tryParseIp } from '../core/index.ts';
 import { EventRecorder, type Node, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
 import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
 import { exec } from '../sys/index.ts';
@@ -127,6 +127,7 @@ export class Agent {
         createFamily({
           ...{ config, family, createDataplane, clock, logger, observers },
           ...{ store: this.#store, health: this.#health, recorder: this.#recorder, cleaned: countCleaning },
+          apiServer: () => client && addressOfServer(client.server),
           standing: () => void removeOtherModes({ ...removal, family }),
         }),
       ]),
@@ -178,6 +179,9 @@ export class Agent {
       if (change && touched.services.length > 0) proxy.touch(touched.services, change);
     }
     if (touched.node === this.#config.nodeName || touched.serviceCidrs) this.#nodeChanged();
+    else if (touched.node !== undefined) {
+      for (const { proxy } of this.#families.values()) proxy.addressesChanged();
+    }
   }
 
   #nodeChanged(): void {
@@ -206,6 +210,11 @@ export class Agent {
     const primary = nodeIp?.family ?? primaryFamilyOf(node);
     return { primary, dualStack: this.#families.size === 2, podCidrs: podCidrsOf(node) };
   }
+}
+
+/** Undefined: it is reached by a name. */
+function addressOfServer({ hostname }: URL): IpAddress | undefined {
+  return tryParseIp(hostname.replace(/^\[(.*)\]$/, '$1'));
 }
 
 function servers(

@@ -1,5 +1,5 @@
 import { isEnabled, type KubeProxyConfig } from '../config/index.ts';
-import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
+import { addressBits, type Clock, type IpAddress, type IpFamily } from '../core/index.ts';
 import type { EventRecorder, ObjectStore } from '../kube/index.ts';
 import { listAddresses, Netlink } from '../netlink/index.ts';
 import {
@@ -32,6 +32,8 @@ export interface FamilyOptions {
   readonly health: ProxyHealth;
   /** Undefined without an API server. */
   readonly recorder: EventRecorder | undefined;
+  /** Where the API server is, if it is reached by an address. */
+  readonly apiServer: () => IpAddress | undefined;
   readonly observers: readonly ProxyObserver[];
   /** Called once, when the first full sync has succeeded. */
   readonly standing: () => void;
@@ -67,6 +69,9 @@ export function createFamily(options: FamilyOptions): Family {
     store,
     dataplane,
     localAddresses,
+    ownAddresses,
+    apiServer: options.apiServer,
+    externalIpCidrs: config.externalIpCidrs,
     observers: [
       ...observers,
       (event) => {
@@ -127,9 +132,24 @@ function allowLoopback(logger: Logger): void {
 
 /** The addresses on this machine's interfaces; unlike os.networkInterfaces() also on those without a carrier. */
 function localAddresses(): IpAddress[] {
+  return interfaceAddresses().map(({ address }) => address);
+}
+
+/**
+ * Those that come with a network. An address alone (/32, /128) is put there for a Service by whoever delivers it: IPVS,
+ * kube-vip, keepalived, PureLB. Where it is the node's own after all, as on some clouds, the Node object names it.
+ */
+function ownAddresses(): IpAddress[] {
+  const inNetworks = interfaceAddresses().filter(
+    ({ address, prefixLength }) => prefixLength < addressBits(address.family),
+  );
+  return inNetworks.map(({ address }) => address);
+}
+
+function interfaceAddresses(): ReturnType<typeof listAddresses> {
   const netlink = Netlink.openRoute();
   try {
-    return listAddresses(netlink).map(({ address }) => address);
+    return listAddresses(netlink);
   } finally {
     netlink.close();
   }

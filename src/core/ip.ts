@@ -75,7 +75,29 @@ export function ipEquals(a: IpAddress, b: IpAddress): boolean {
 }
 
 export function isLoopback(ip: IpAddress): boolean {
-  return ip.family === 'IPv4' ? ip.bytes[0] === 127 : formatIp(ip) === '::1';
+  const { family, bytes } = ip;
+  return family === 'IPv4' ? bytes[0] === 127 : bytes[15] === 1 && bytes.subarray(0, 15).every((byte) => byte === 0);
+}
+
+/** What an address is if it cannot be that of one host others reach; see `specialRange`. */
+export type SpecialRange = 'unspecified' | 'loopback' | 'link-local' | 'multicast';
+
+/**
+ * The range of an address that leads to no single host, or to none but this one; undefined for ordinary addresses. The
+ * API server refuses these as endpoints and external IPs (ValidateEndpointIP in k8s.io/kubernetes/pkg/apis/core/validation;
+ * of multicast the link-local part only).
+ */
+export function specialRange(ip: IpAddress): SpecialRange | undefined {
+  const { family, bytes } = ip;
+  const [first, second] = bytes as unknown as [number, number];
+  if (bytes.every((byte) => byte === 0)) return 'unspecified';
+  if (isLoopback(ip)) return 'loopback';
+  if (family === 'IPv4') {
+    if (first === 169 && second === 254) return 'link-local';
+    return first >= 224 && first <= 239 ? 'multicast' : undefined;
+  }
+  if (first === 0xfe && (second & 0xc0) === 0x80) return 'link-local';
+  return first === 0xff ? 'multicast' : undefined;
 }
 
 /** `ip:port`, with IPv6 in brackets: the form kube-proxy sorts and hashes endpoints by. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock, IpAddress, IpFamily } from '../core/index.ts';
+import type { Cidr, Clock, IpAddress, IpFamily, Pause } from '../core/index.ts';
 import type { Node } from '../kube/index.ts';
+import { AddressRules, API_SERVER_SERVICE } from './address-rules.ts';
 import { type Change, PendingChanges } from './changes.ts';
 import type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 import type { ProxyEventBody, ProxyObserver } from './events.ts';
@@ -32,6 +33,17 @@ export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minInterval
   readonly verifyIntervalMs?: number;
   /** The addresses on this machine's interfaces, read anew when the node is looked at. */
   readonly localAddresses: () => readonly IpAddress[];
+  /**
+   * Those of `localAddresses` that are the node's own and may be no Service's; not what was put there to float from node to
+   * node. Read as often. @default all of them
+   */
+  readonly ownAddresses?: () => readonly IpAddress[];
+  /** Where the agent reaches the API server, when it is an address: it may be no Service's. @default none */
+  readonly apiServer?: () => IpAddress | undefined;
+  /** Where external IPs may be. @default everywhere but where no Service's address may be */
+  readonly externalIpCidrs?: readonly Cidr[];
+  /** See PlannerOptions. */
+  readonly pauses?: () => Pause;
   readonly observers: readonly ProxyObserver[];
   /** @default nobody looks after them */
   readonly flows?: FlowKeeper;
@@ -49,6 +61,10 @@ export class FamilyProxy {
   readonly #runner: SyncRunner;
   #started = false;
   #lastNode: Node | undefined;
+  #ownAddresses: readonly IpAddress[] = [];
+  #addressRules: AddressRules;
+  /** Something `#addressRules` is made of may have changed. */
+  #addressRulesOutdated = false;
   /** What the current run is at, and since when: told if it fails. */
   #stage: 'plan' | 'commit' = 'plan';
   #runBegan = 0;
@@ -59,9 +75,16 @@ export class FamilyProxy {
     this.#options = options;
     this.#family = dataplane.family;
     this.#changes = new PendingChanges(clock.now());
+    const { node, zone } = this.#lookAtNode();
+    this.#addressRules = this.#makeAddressRules();
     this.#planner = new Planner({
-      ...{ family: this.#family, nodeName, externalIps: options.externalIps ?? true },
-      ...this.#lookAtNode(),
+      family: this.#family,
+      nodeName,
+      externalIps: options.externalIps ?? true,
+      node,
+      zone,
+      addressRules: this.#addressRules,
+      ...(options.pauses && { pauses: options.pauses }),
     });
     this.#runner = new SyncRunner({
       ...options,
@@ -111,10 +134,19 @@ export class FamilyProxy {
     this.#runner.request();
   }
 
+  /** Says that the store has something new about Nodes or ServiceCIDRs: their addresses may be no Service's. */
+  addressesChanged(): void {
+    this.#addressRulesOutdated = true;
+    if (!this.#started) return;
+    this.#tell({ kind: 'queued', reason: 'node' });
+    this.#runner.request();
+  }
+
   /** Looks at the Node object, the ServiceCIDRs and the local addresses again; a full sync follows if they matter. */
   nodeChanged(): void {
     if (!this.#started) return;
     const { node, zone } = this.#lookAtNode();
+    if (!this.#makeAddressRules().equals(this.#addressRules)) this.addressesChanged();
     if (zone === this.#planner.zone && sameNodePlan(node, this.#planner.plan.node)) return;
     this.#tell({ kind: 'queued', reason: 'node' });
     this.#runner.requestFull();
@@ -138,7 +170,7 @@ export class FamilyProxy {
     const { serviceNames, triggerTimes } = this.#changes.take();
     try {
       this.#tell({ kind: 'syncStarted', full });
-      const { delta } = full ? this.#planAll() : this.#plan(serviceNames);
+      const { delta } = await (full ? this.#planAll() : this.#plan(serviceNames));
       const deltaSize = delta.upserted.length + delta.removed.length;
       this.#stage = 'commit';
       const { dataplane, flows } = this.#options;
@@ -148,8 +180,17 @@ export class FamilyProxy {
       else if (deltaSize > 0) commit = await dataplane.sync(this.#planner.plan, delta);
       if (commit) this.#reportLeftOut(commit.leftOut ?? []);
       const seconds = this.#secondsSince(this.#runBegan);
-      const { noLocalEndpoints } = this.#planner;
-      this.#tell({ kind: 'syncFinished', full, seconds, commit, deltaSize, triggerTimes, noLocalEndpoints });
+      const { noLocalEndpoints, restrictedServices } = this.#planner;
+      this.#tell({
+        kind: 'syncFinished',
+        full,
+        seconds,
+        commit,
+        deltaSize,
+        triggerTimes,
+        noLocalEndpoints,
+        restrictedServices,
+      });
       await flows?.clean(this.#planner.plan);
     } catch (error) {
       this.#changes.giveBack(triggerTimes);
@@ -171,14 +212,43 @@ export class FamilyProxy {
     }
   }
 
-  #planAll(): PlanUpdate {
+  async #planAll(): Promise<PlanUpdate> {
     const { node, zone } = this.#lookAtNode();
     this.#planner.setNode(node, zone);
-    return this.#report(this.#planner.rebuild(this.#options.store));
+    this.#renewAddressRules();
+    return this.#report(await this.#planner.rebuild(this.#options.store));
   }
 
-  #plan(serviceNames: readonly string[]): PlanUpdate {
-    return this.#report(this.#planner.update(serviceNames, this.#options.store));
+  async #plan(serviceNames: readonly string[]): Promise<PlanUpdate> {
+    const names = new Set(serviceNames);
+    const outdated = this.#addressRulesOutdated || names.has(API_SERVER_SERVICE);
+    if (outdated && this.#renewAddressRules()) {
+      for (const name of this.#planner.externalServiceNames()) names.add(name);
+    }
+    return this.#report(await this.#planner.update(names, this.#options.store));
+  }
+
+  /** @returns whether they refuse anything else now */
+  #renewAddressRules(): boolean {
+    this.#addressRulesOutdated = false;
+    const rules = this.#makeAddressRules();
+    if (rules.equals(this.#addressRules)) return false;
+    this.#addressRules = rules;
+    this.#planner.setAddressRules(rules);
+    return true;
+  }
+
+  #makeAddressRules(): AddressRules {
+    const { store, settings, apiServer, externalIpCidrs = [] } = this.#options;
+    return new AddressRules({
+      serviceCidrs: store.serviceCidrs(),
+      nodes: store.nodes(),
+      ownAddresses: settings.nodeIp ? [...this.#ownAddresses, settings.nodeIp] : this.#ownAddresses,
+      apiServer: apiServer?.(),
+      apiService: store.service(API_SERVER_SERVICE),
+      apiSlices: store.slices(API_SERVER_SERVICE),
+      externalIpCidrs,
+    });
   }
 
   #report(update: PlanUpdate): PlanUpdate {
@@ -193,7 +263,8 @@ export class FamilyProxy {
   }
 
   #lookAtNode(): { node: ReturnType<typeof makeNodePlan>; zone: string } {
-    const { store, nodeName, settings, localAddresses } = this.#options;
+    const { store, nodeName, settings, localAddresses, ownAddresses = localAddresses } = this.#options;
+    this.#ownAddresses = ownAddresses();
     // A Node object that is deleted, to be registered again perhaps, takes nothing away from a node that runs.
     this.#lastNode = store.node(nodeName) ?? this.#lastNode;
     const node = this.#lastNode;

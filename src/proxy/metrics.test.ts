@@ -34,6 +34,7 @@ const FINISHED = {
   deltaSize: 1,
   triggerTimes: [],
   noLocalEndpoints: { internal: 1, external: 2 },
+  restrictedServices: { taken: 3, refused: 0, limit: 0 },
 } as const satisfies ProxyEventBody;
 const FAILED = {
   kind: 'syncFailed',
