@@ -1,4 +1,12 @@
-import { type Cidr, cidrContains, formatCidr, formatIp, type IpAddress, specialRange, tryParseIp } from '../core/index.ts';
+import {
+  type Cidr,
+  cidrContains,
+  formatCidr,
+  formatIp,
+  type IpAddress,
+  specialRange,
+  tryParseIp,
+} from '../core/index.ts';
 import type { EndpointSlice, Node, Service, ServiceCIDR } from '../kube/index.ts';
 import { tryParseCidr } from './try-parse-cidr.ts';
 

@@ -10,7 +10,12 @@ export type DestinationKind = 'clusterIp' | 'loadBalancerVip' | 'externalIp' | '
  * Who goes first. The API server gives every ClusterIP and NodePort to one Service alone, a load-balancer VIP is given by a
  * controller, and an external IP is what anybody writes into a Service (CVE-2020-8554).
  */
-const RANK: Readonly<Record<DestinationKind, number>> = { clusterIp: 0, nodePort: 0, loadBalancerVip: 1, externalIp: 2 };
+const RANK: Readonly<Record<DestinationKind, number>> = {
+  clusterIp: 0,
+  nodePort: 0,
+  loadBalancerVip: 1,
+  externalIp: 2,
+};
 
 const KIND_IN_WORDS: Readonly<Record<DestinationKind, string>> = {
   clusterIp: 'the ClusterIP',
@@ -114,7 +119,10 @@ export class DestinationOwners {
       // No owner: the Service asks for it only now, and the change that says so is still to come.
       if (owner) {
         const { serviceName, kind } = owner;
-        findings.restrict('taken', `${what} is not served: ${destination} is ${KIND_IN_WORDS[kind]} of Service "${serviceName}"`);
+        findings.restrict(
+          'taken',
+          `${what} is not served: ${destination} is ${KIND_IN_WORDS[kind]} of Service "${serviceName}"`,
+        );
       }
       return false;
     };

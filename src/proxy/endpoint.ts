@@ -63,13 +63,13 @@ const NO_HINTS: readonly string[] = [];
 export function endpointsOf(slices: readonly EndpointSlice[], wanted: EndpointsWanted): ServiceEndpoints {
   const { family, nodeName, most = LIMITS.endpoints } = wanted;
   const findings = new Findings();
-  const found = new Map<string, Map<string, Endpoint>>();
+  const found = new Map<string, Endpoint[]>();
   let room = most;
   for (const { slice, ports } of usableSlices(slices, wanted, findings)) {
     const groups = ports.map(({ port, groupName }) => {
       let group = found.get(groupName);
       if (!group) {
-        group = new Map();
+        group = [];
         found.set(groupName, group);
       }
       return { port, group };
@@ -82,7 +82,7 @@ export function endpointsOf(slices: readonly EndpointSlice[], wanted: EndpointsW
       if (room < 0) break;
       const ip = addressOf(text, slice, family, findings);
       if (!ip) continue;
-      for (const { port, group } of groups) keepBetter(group, makeEndpoint(item, ip, port, nodeName));
+      for (const { port, group } of groups) group.push(makeEndpoint(item, ip, port, nodeName));
     }
     if (room < 0) {
       findings.restrict('limit', `The Service has more endpoints x ports than the ${most} that are used`);
@@ -90,13 +90,7 @@ export function endpointsOf(slices: readonly EndpointSlice[], wanted: EndpointsW
     }
   }
 
-  const groups = new Map<string, readonly Endpoint[]>();
-  for (const [name, endpoints] of found) {
-    groups.set(
-      name,
-      [...endpoints.values()].sort((a, b) => compareText(a.key, b.key)),
-    );
-  }
+  const groups = new Map([...found].map(([name, endpoints]) => [name, eachOnce(endpoints)]));
   return { groups, problems: findings.problems, restrictions: findings.restrictions };
 }
 
@@ -163,12 +157,13 @@ function addressOf(text: string, slice: EndpointSlice, family: IpFamily, finding
 
 function makeEndpoint(item: SliceEndpoint, ip: IpAddress, port: number, nodeName: string): Endpoint {
   const { conditions, hints } = item;
+  // One literal: what a spread adds costs twice the memory of the whole.
   return {
     ip,
     port,
     key: formatIpPort(ip, port),
     isLocal: item.nodeName === nodeName,
-    ...(!item.nodeName && { placeUnknown: true }),
+    placeUnknown: !item.nodeName,
     ready: conditions?.ready ?? true,
     serving: conditions?.serving ?? true,
     terminating: conditions?.terminating ?? false,
@@ -177,9 +172,15 @@ function makeEndpoint(item: SliceEndpoint, ip: IpAddress, port: number, nodeName
   };
 }
 
-function keepBetter(group: Map<string, Endpoint>, endpoint: Endpoint): void {
-  const present = group.get(endpoint.key);
-  if (!present || rank(endpoint) > rank(present)) group.set(endpoint.key, endpoint);
+/** Sorted by key; of those with the same key the best one, and of equally good ones the first. */
+function eachOnce(endpoints: Endpoint[]): readonly Endpoint[] {
+  const once: Endpoint[] = [];
+  for (const endpoint of endpoints.sort((a, b) => compareText(a.key, b.key))) {
+    const last = once.at(-1);
+    if (last?.key !== endpoint.key) once.push(endpoint);
+    else if (rank(endpoint) > rank(last)) once[once.length - 1] = endpoint;
+  }
+  return once;
 }
 
 function rank(endpoint: Endpoint): number {

@@ -142,7 +142,7 @@ describe('a change', () => {
     bench.proxy.touch(['many/s77'], slice());
     await bench.clock.advance(0);
     expect(bench.dataplane.calls.at(-1)).toMatchObject({ method: 'sync', upserted: ['many/s77:/TCP'] });
-    expect(bench.store.reads).toBe(3);
+    expect(bench.store.reads).toBe(2);
   });
 
   it('takes the time it takes', async () => {

@@ -7,7 +7,13 @@ import { LIMITS } from './limits.ts';
 import { type Place, type Selection, selectEndpoints, type Wanted } from './select.ts';
 import { type ServiceHealthCheck, serviceHealthCheck } from './service-health.ts';
 import type { ServicePortPlan, TrafficPolicy, Verdict } from './service-plan.ts';
-import { type Allowed, isExternallyAccessible, type ServicePort, servicePortsOf } from './service-port.ts';
+import {
+  type Allowed,
+  isExternallyAccessible,
+  type ServicePort,
+  type ServicePorts,
+  servicePortsOf,
+} from './service-port.ts';
 
 /** What planning a Service depends on besides its objects: the family, where we are, and what others have. */
 export interface PlanContext extends Place, Allowed {
@@ -44,9 +50,12 @@ export function planService(
   slices: readonly EndpointSlice[],
   context: PlanContext,
 ): ServicePlan {
-  if (!service) return NOTHING;
+  return service ? planPorts(servicePortsOf(service, context.family, context), slices, context) : NOTHING;
+}
+
+/** As `planService`, for a Service that has been read: what `servicePortsOf` made of it in the same context. */
+export function planPorts(asked: ServicePorts, slices: readonly EndpointSlice[], context: PlanContext): ServicePlan {
   const { family, nodeName, owners, endpointCap = Number.POSITIVE_INFINITY } = context;
-  const asked = servicePortsOf(service, family, context);
   if (asked.ports.length === 0) return { ports: [], problems: asked.problems, ...restrictionsOf(asked.restrictions) };
   const owned = owners?.keepOwned(asked.ports) ?? { ports: asked.ports, problems: [], restrictions: [] };
 

@@ -88,8 +88,7 @@ describe('update', () => {
     store.reads = 0;
     const { delta } = await planner.update(['many/s77'], store);
     expect(delta.upserted).toHaveLength(1);
-    // The Service twice, for what it asks for and for its plan, and its slices.
-    expect(store.reads).toBe(3);
+    expect(store.reads).toBe(2);
     expect(planner.plan.ports.size).toBe(10_000);
   });
 });

@@ -3,11 +3,11 @@ import type { AddressRules } from './address-rules.ts';
 import { claimsOf, createdAtOf, type DestinationClaim, DestinationOwners } from './destination-owners.ts';
 import { EndpointBudget } from './endpoint-budget.ts';
 import { RESTRICTIONS, type Restriction } from './findings.ts';
-import { type PlanContext, planService, type ServicePlan } from './plan.ts';
+import { type PlanContext, planPorts, planService, type ServicePlan } from './plan.ts';
 import { samePortPlan } from './same-plan.ts';
 import type { ServiceHealthCheck } from './service-health.ts';
 import type { NodePlan, Plan, PlanDelta, ServicePortPlan } from './service-plan.ts';
-import { servicePortsOf } from './service-port.ts';
+import { type ServicePorts, servicePortsOf } from './service-port.ts';
 import type { ServiceStore } from './service-store.ts';
 
 /** What is new for one Service: the problems it has now; empty when the earlier ones are mended. */
@@ -51,6 +51,15 @@ export interface PlannerOptions {
 interface PlannedService {
   readonly claims: readonly DestinationClaim[];
   readonly plan: ServicePlan;
+}
+
+/** What one update gathers: how things were before, and what it has read. */
+interface Update {
+  readonly store: ServiceStore;
+  readonly pause: Pause;
+  /** By Service name, until it is planned. */
+  readonly asked: Map<string, ServicePorts>;
+  readonly former: Former;
 }
 
 /** How things were before an update, of all that it planned; the difference to how they are then is what it brought. */
@@ -151,25 +160,26 @@ export class Planner {
    * @returns what differs from before for a dataplane; empty when the change did not matter to this family
    */
   async update(serviceNames: Iterable<string>, store: ServiceStore): Promise<PlanUpdate> {
-    const pause = this.#pauses();
     const former: Former = { ports: new Map(), problems: new Map() };
+    const work: Update = { store, pause: this.#pauses(), asked: new Map(), former };
     // First who has what, then what everybody does with it.
     const affected = new Set(serviceNames);
     for (const serviceName of [...affected]) {
-      this.#claim(serviceName, store, affected);
-      const pausing = pause();
+      this.#claim(serviceName, work, affected);
+      const pausing = work.pause();
       if (pausing) await pausing;
     }
-    await this.#planAll(affected, store, former, pause);
+    await this.#planEach(affected, work);
 
     const capBefore = this.#endpointCap;
     this.#endpointCap = this.#budget.cap;
     if (this.#endpointCap !== capBefore) {
       const least = Math.min(this.#endpointCap, capBefore);
-      const touched = [...this.#services].flatMap(([name, { plan }]) =>
-        (plan.endpointsWanted ?? 0) > least ? [name] : [],
+      const isTouched = ({ plan }: PlannedService) => (plan.endpointsWanted ?? 0) > least;
+      await this.#planEach(
+        [...this.#services].flatMap(([name, known]) => (isTouched(known) ? [name] : [])),
+        work,
       );
-      await this.#planAll(touched, store, former, pause);
     }
     return this.#differenceTo(former);
   }
@@ -180,14 +190,15 @@ export class Planner {
   }
 
   /** Enters what a Service asks for now. */
-  #claim(serviceName: string, store: ServiceStore, affected: Set<string>): void {
+  #claim(serviceName: string, { store, asked }: Update, affected: Set<string>): void {
     const before = this.#services.get(serviceName) ?? UNKNOWN;
     const service = store.service(serviceName);
     let claims: readonly DestinationClaim[] = [];
     try {
       if (service) {
-        const asked = servicePortsOf(service, this.#family, this.#context());
-        claims = claimsOf(asked, createdAtOf(service.metadata.creationTimestamp));
+        const ports = servicePortsOf(service, this.#family, this.#context());
+        asked.set(serviceName, ports);
+        claims = claimsOf(ports, createdAtOf(service.metadata.creationTimestamp));
       }
     } catch {
       // Planning will say so, and keep what there was.
@@ -197,17 +208,18 @@ export class Planner {
     this.#services.set(serviceName, { claims, plan: before.plan });
   }
 
-  async #planAll(names: Iterable<string>, store: ServiceStore, former: Former, pause: Pause): Promise<void> {
+  async #planEach(names: Iterable<string>, work: Update): Promise<void> {
     for (const serviceName of names) {
-      this.#planOne(serviceName, store, former);
-      const pausing = pause();
+      this.#planOne(serviceName, work);
+      const pausing = work.pause();
       if (pausing) await pausing;
     }
   }
 
-  #planOne(serviceName: string, store: ServiceStore, former: Former): void {
+  #planOne(serviceName: string, work: Update): void {
+    const { former } = work;
     const { claims, plan: before } = this.#services.get(serviceName) ?? UNKNOWN;
-    const after = this.#makePlan(serviceName, before, store);
+    const after = this.#makePlan(serviceName, before, work);
     this.#replace(before.ports, after.ports, former);
     this.#countRestrictions(before, -1);
     this.#countRestrictions(after, +1);
@@ -222,8 +234,11 @@ export class Planner {
     }
   }
 
-  #makePlan(serviceName: string, before: ServicePlan, store: ServiceStore): ServicePlan {
+  #makePlan(serviceName: string, before: ServicePlan, { store, asked }: Update): ServicePlan {
     try {
+      const ports = asked.get(serviceName);
+      asked.delete(serviceName);
+      if (ports) return planPorts(ports, store.slices(serviceName), this.#context());
       const service = store.service(serviceName);
       return planService(service, service ? store.slices(serviceName) : [], this.#context());
     } catch (error) {
@@ -258,7 +273,11 @@ export class Planner {
   }
 
   #differenceTo(former: Former): PlanUpdate {
-    const delta = { upserted: [] as ServicePortPlan[], removed: [] as ServicePortPlan[], replaced: [] as ServicePortPlan[] };
+    const delta = {
+      upserted: [] as ServicePortPlan[],
+      removed: [] as ServicePortPlan[],
+      replaced: [] as ServicePortPlan[],
+    };
     for (const [key, before] of former.ports) {
       const now = this.#ports.get(key);
       if (now && before && samePortPlan(before, now)) continue;
