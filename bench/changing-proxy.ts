@@ -36,7 +36,7 @@ export async function startProxy(services: number, dataplane: Dataplane): Promis
     },
     store,
     dataplane,
-    localAddresses: () => [],
+    localAddresses: () => ({ all: [], own: [] }),
     observers: [(event) => finished(event)],
   });
   const nextSync = () =>

@@ -8,7 +8,15 @@ import {
   type Program,
   writeConfigz,
 } from '../config/index.ts';
-import { type Clock, errorText, type IpFamily, inBackground, NodeplaneError } from '../core/index.ts';
+import {
+  type Clock,
+  errorText,
+  type IpAddress,
+  type IpFamily,
+  inBackground,
+  NodeplaneError,
+  tryParseIp,
+} from '../core/index.ts';
 import { EventRecorder, type Node, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
 import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
 import { exec } from '../sys/index.ts';
@@ -131,6 +139,7 @@ export class Agent {
         createFamily({
           ...{ config, family, createDataplane, clock, logger, observers },
           ...{ store: this.#store, health: this.#health, recorder: this.#recorder, cleaned: countCleaning },
+          apiServer: () => client && addressOfServer(client.server),
           standing: () => inBackground('removal of other modes', () => removeOtherModes({ ...removal, family })),
         }),
       ]),
@@ -183,6 +192,9 @@ export class Agent {
       if (change && touched.services.length > 0) proxy.touch(touched.services, change);
     }
     if (touched.node === this.#config.nodeName || touched.serviceCidrs) this.#nodeChanged();
+    else if (touched.node !== undefined) {
+      for (const { proxy } of this.#families.values()) proxy.addressesChanged();
+    }
   }
 
   #nodeChanged(): void {
@@ -222,6 +234,11 @@ export class Agent {
     const primary = nodeIp?.family ?? primaryFamilyOf(node);
     return { primary, dualStack: this.#families.size === 2, podCidrs: podCidrsOf(node) };
   }
+}
+
+/** Undefined: it is reached by a name. */
+function addressOfServer({ hostname }: URL): IpAddress | undefined {
+  return tryParseIp(hostname.replace(/^\[(.*)\]$/, '$1'));
 }
 
 function servers(

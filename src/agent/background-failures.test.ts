@@ -150,7 +150,8 @@ describe('work in the background', () => {
   });
 
   it('the record of an Event', async () => {
-    const client = { send: () => Promise.reject(new Error('away')), close() {} };
+    const server = new URL('https://192.0.2.1:6443');
+    const client = { server, send: () => Promise.reject(new Error('away')), close() {} };
     const recorder = new EventRecorder({
       client,
       controller: 'c',

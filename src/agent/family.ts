@@ -1,10 +1,11 @@
 import { isEnabled, type KubeProxyConfig } from '../config/index.ts';
-import { type Clock, type IpAddress, type IpFamily, inBackground } from '../core/index.ts';
+import { addressBits, type Clock, type IpAddress, type IpFamily, inBackground } from '../core/index.ts';
 import type { EventRecorder, ObjectStore } from '../kube/index.ts';
 import { listAddresses, Netlink } from '../netlink/index.ts';
 import {
   type Dataplane,
   FamilyProxy,
+  type LocalAddresses,
   type NodeSettings,
   nodePortAddressTest,
   type ProxyHealth,
@@ -32,6 +33,8 @@ export interface FamilyOptions {
   readonly health: ProxyHealth;
   /** Undefined without an API server. */
   readonly recorder: EventRecorder | undefined;
+  /** Where the API server is, if it is reached by an address. */
+  readonly apiServer: () => IpAddress | undefined;
   readonly observers: readonly ProxyObserver[];
   /** Called once, when the first full sync has succeeded. */
   readonly standing: () => void;
@@ -67,6 +70,8 @@ export function createFamily(options: FamilyOptions): Family {
     store,
     dataplane,
     localAddresses,
+    apiServer: options.apiServer,
+    externalIpCidrs: config.externalIpCidrs,
     observers: [
       ...observers,
       loopbackSwitch(logger, () => proxy.plan.node.loopbackNodePorts === true),
@@ -114,11 +119,18 @@ function nodeSettings(config: KubeProxyConfig): NodeSettings {
   };
 }
 
-/** The addresses on this machine's interfaces; unlike os.networkInterfaces() also on those without a carrier. */
-function localAddresses(): IpAddress[] {
+/**
+ * The addresses on this machine's interfaces; unlike os.networkInterfaces() also on those without a carrier.
+ *
+ * The node's own come with a network. An address alone (/32, /128) is put there for a Service by whoever delivers it: IPVS,
+ * kube-vip, keepalived, PureLB. Where it is the node's own after all, as on some clouds, the Node object names it.
+ */
+function localAddresses(): LocalAddresses {
   const netlink = Netlink.openRoute();
   try {
-    return listAddresses(netlink).map(({ address }) => address);
+    const listed = listAddresses(netlink);
+    const inNetworks = listed.filter(({ address, prefixLength }) => prefixLength < addressBits(address.family));
+    return { all: listed.map(({ address }) => address), own: inNetworks.map(({ address }) => address) };
   } finally {
     netlink.close();
   }

@@ -199,6 +199,7 @@ const EVENTS: readonly ProxyEvent[] = [
     deltaSize: 1,
     triggerTimes: [],
     noLocalEndpoints: { internal: 0, external: 0 },
+    restrictedServices: { taken: 0, refused: 0, limit: 0 },
   },
   {
     family: 'IPv6',
@@ -211,6 +212,7 @@ const EVENTS: readonly ProxyEvent[] = [
     deltaSize: 0,
     triggerTimes: [],
     noLocalEndpoints: { internal: 0, external: 0 },
+    restrictedServices: { taken: 0, refused: 0, limit: 0 },
   },
 ];
 

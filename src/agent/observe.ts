@@ -55,15 +55,19 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
 
 /** Puts what concerns a single Service where its owner looks: as Events on it. */
 export function recordProxyEvents(recorder: Pick<EventRecorder, 'record'>): ProxyObserver {
+  const record = (service: string, reason: string, note: string): void => {
+    const [, namespace = '', name = ''] = /^([^/]+)\/([^:]+)/.exec(service) ?? [];
+    const event = { type: 'Warning', reason, action: 'ProgramService', note } as const;
+    recorder.record({ kind: 'Service', namespace, name }, event);
+  };
   return (event) => {
-    if (event.kind !== 'leftOut') return;
-    for (const { name: servicePort, reason } of event.ports) {
-      const [, namespace = '', name = ''] = /^([^/]+)\/([^:]+)/.exec(servicePort) ?? [];
-      const note = `${servicePort} is not programmed in ${event.family}: ${reason}`;
-      recorder.record(
-        { kind: 'Service', namespace, name },
-        { type: 'Warning', reason: 'ServiceNotProgrammed', action: 'ProgramService', note },
-      );
+    const { family } = event;
+    if (event.kind === 'leftOut') {
+      for (const { name: servicePort, reason } of event.ports) {
+        record(servicePort, 'ServiceNotProgrammed', `${servicePort} is not programmed in ${family}: ${reason}`);
+      }
+    } else if (event.kind === 'serviceProblem' && event.problems.length > 0) {
+      record(event.serviceName, 'ServicePartlyUnusable', `In ${family}: ${event.problems.join('; ')}`);
     }
   };
 }

@@ -246,6 +246,11 @@ export const FLAGS = {
     'Show traffic metrics of each Service while there are no more Services than this (mode ipvs); 0: none',
     OWN,
   ),
+  'external-ip-cidrs': fieldFlag(
+    'nodeplane.externalIPCIDRs',
+    'Where external IPs of Services may be: CIDRs; those elsewhere are refused. If empty, everywhere. Never within the ranges of ClusterIPs, nor at an address of a node or of the API server',
+    OWN,
+  ),
   'log-level': fieldFlag(
     'nodeplane.logLevel',
     'debug, info, warn or error; if empty, info, or debug from -v 4 on',

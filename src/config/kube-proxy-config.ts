@@ -97,6 +97,8 @@ export interface KubeProxyConfig {
   readonly serviceProxyName: string;
   /** Most Services that may have traffic metrics of their own; 0: none have. */
   readonly serviceTrafficMetrics: number;
+  /** Where external IPs of Services may be; empty: everywhere. */
+  readonly externalIpCidrs: readonly Cidr[];
   /** Undefined: the agent has nothing to do with the pods' network. */
   readonly cni: CniSettings | undefined;
   /** The version to report; differs from kube-proxy's by a suffix at most. */

@@ -132,6 +132,7 @@ export const ALL_FIELDS = {
     serviceProxyName: plain(text),
     logLevel: plain(text),
     serviceTrafficMetrics: plain(uint32),
+    externalIPCIDRs: plain(textList),
     cni: {
       enabled: plain(boolean),
       binDir: defaulted(text, '/opt/cni/bin'),

@@ -141,17 +141,23 @@ function readConntrack(effective: Configuration, problems: Problems): KubeProxyC
   };
 }
 
-function readOwn(
-  effective: Configuration,
-  problems: Problems,
-): Pick<KubeProxyConfig, 'manifests' | 'iptablesVariant' | 'serviceProxyName' | 'serviceTrafficMetrics' | 'cni'> {
-  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics } = effective.nodeplane;
+type OwnSettings =
+  | 'manifests'
+  | 'iptablesVariant'
+  | 'serviceProxyName'
+  | 'serviceTrafficMetrics'
+  | 'externalIpCidrs'
+  | 'cni';
+
+function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyConfig, OwnSettings> {
+  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs } = effective.nodeplane;
   if (!LABEL_VALUE.test(serviceProxyName)) {
     problems.add('nodeplane.serviceProxyName', `"${serviceProxyName}" cannot be the value of a label`);
   }
   const variant = problems.oneOf('nodeplane.iptablesVariant', iptablesVariant, IPTABLES_VARIANTS);
   return {
     ...{ manifests, iptablesVariant: variant, serviceProxyName, serviceTrafficMetrics },
+    externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
     cni: readCni(effective, problems),
   };
 }

@@ -160,6 +160,7 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       serviceProxyName: '',
       logLevel: '',
       serviceTrafficMetrics: 0,
+      externalIPCIDRs: null,
       cni: {
         enabled: false,
         binDir: '/opt/cni/bin',

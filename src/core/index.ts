@@ -31,6 +31,9 @@ export {
   parseAddressWithPrefix,
   parseCidr,
   parseIp,
+  type SpecialRange,
+  specialRange,
   tryParseIp,
 } from './ip.ts';
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';
+export { type Pause, pauseEvery } from './pause.ts';

@@ -75,7 +75,34 @@ export function ipEquals(a: IpAddress, b: IpAddress): boolean {
 }
 
 export function isLoopback(ip: IpAddress): boolean {
-  return ip.family === 'IPv4' ? ip.bytes[0] === 127 : formatIp(ip) === '::1';
+  const { family, bytes } = ip;
+  return family === 'IPv4' ? bytes[0] === 127 : isLoopback6(bytes);
+}
+
+/** What an address is if it cannot be that of one host others reach; see `specialRange`. */
+export type SpecialRange = 'unspecified' | 'loopback' | 'link-local' | 'multicast';
+
+/**
+ * The range of an address that leads to no single host, or to none but this one; undefined for ordinary addresses. The
+ * API server refuses these as endpoints and external IPs (ValidateEndpointIP in k8s.io/kubernetes/pkg/apis/core/validation;
+ * of multicast the link-local part only).
+ */
+export function specialRange(ip: IpAddress): SpecialRange | undefined {
+  const { family, bytes } = ip;
+  const first = bytes[0]!;
+  const second = bytes[1]!;
+  if (first === 0 && bytes.every((byte) => byte === 0)) return 'unspecified';
+  if (isLoopback(ip)) return 'loopback';
+  if (family === 'IPv4') {
+    if (first === 169 && second === 254) return 'link-local';
+    return first >= 224 && first <= 239 ? 'multicast' : undefined;
+  }
+  if (first === 0xfe && (second & 0xc0) === 0x80) return 'link-local';
+  return first === 0xff ? 'multicast' : undefined;
+}
+
+function isLoopback6(bytes: Uint8Array): boolean {
+  return bytes[15] === 1 && bytes.every((byte, index) => byte === 0 || index === 15);
 }
 
 /** `ip:port`, with IPv6 in brackets: the form kube-proxy sorts and hashes endpoints by. */
@@ -123,19 +150,31 @@ export function cidrContains(cidr: Cidr, ip: IpAddress): boolean {
   return ipEquals(networkOf(ip, cidr.prefixLength), networkOf(cidr.address, cidr.prefixLength));
 }
 
+/** Character by character: it is asked for each of 100,000 endpoints. */
 function parseIpv4(text: string): Uint8Array | undefined {
-  const parts = text.split('.');
-  if (parts.length !== 4) return undefined;
   const bytes = new Uint8Array(4);
-  for (let i = 0; i < 4; i++) {
-    const part = parts[i]!;
-    if (!/^\d+$/.test(part)) return undefined;
-    const value = Number(part);
-    if (value > 255) return undefined;
-    bytes[i] = value;
+  let index = 0;
+  let value = -1;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === DOT) {
+      if (value < 0 || index === 3) return undefined;
+      bytes[index++] = value;
+      value = -1;
+    } else {
+      if (code < ZERO || code > NINE) return undefined;
+      value = Math.max(value, 0) * 10 + (code - ZERO);
+      if (value > 255) return undefined;
+    }
   }
+  if (value < 0 || index !== 3) return undefined;
+  bytes[3] = value;
   return bytes;
 }
+
+const DOT = 0x2e;
+const ZERO = 0x30;
+const NINE = 0x39;
 
 function parseIpv6(text: string): Uint8Array | undefined {
   let source = text;

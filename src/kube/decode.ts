@@ -28,17 +28,23 @@ export type Decoded =
   | { readonly object: KubeObject; readonly problems?: never }
   | { readonly object?: never; readonly problems: readonly FieldProblem[] };
 
-function metadata(namespace: MandatoryField<string>): Reader<ObjectMeta> {
+/** Nothing is asked of the field, and nothing kept. */
+const notRead: Reader<never> = () => undefined;
+
+function metadata(namespace: MandatoryField<string>, creationTimestamp: Reader<string> = notRead): Reader<ObjectMeta> {
   return record<ObjectMeta>({
     name: required(dnsSubdomain),
     namespace,
     labels: textMap,
     annotations: textMap,
+    creationTimestamp,
     deletionTimestamp: text,
   });
 }
 
-const namespaced = metadata(withFallback(dnsLabel, 'default'));
+const namespace = withFallback(dnsLabel, 'default');
+const namespaced = metadata(namespace);
+const ofService = metadata(namespace, text);
 // Whatever a manifest gives as the namespace of a cluster-scoped object means nothing.
 const clusterScoped = metadata(withFallback(() => '', ''));
 
@@ -49,7 +55,7 @@ type FieldsOf<K extends KubeKind> = Omit<Extract<KubeObject, { kind: K }>, 'kind
 
 const READERS: { readonly [K in KubeKind]: Reader<FieldsOf<K>> } = {
   Service: record<Omit<Service, 'kind'>>({
-    metadata: required(namespaced),
+    metadata: required(ofService),
     spec: required(serviceSpec),
     status: serviceStatus,
   }),

@@ -61,6 +61,10 @@ export class ObjectStore {
     return this.#nodes.get(name);
   }
 
+  nodes(): Iterable<Node> {
+    return this.#nodes.values();
+  }
+
   /** Sorted by name. */
   serviceCidrs(): readonly ServiceCIDR[] {
     return [...this.#serviceCidrs.values()].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));

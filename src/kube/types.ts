@@ -9,6 +9,8 @@ export interface ObjectMeta {
   readonly namespace: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  /** RFC 3339. Services only: the older of two keeps an address both want. */
+  readonly creationTimestamp?: string;
   readonly deletionTimestamp?: string;
 }
 

@@ -1,12 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { makeSlice } from '../../test/fakes/service-objects.ts';
-import { endpointsOf } from './endpoint.ts';
+import type { IpFamily } from '../core/index.ts';
+import type { Protocol } from '../kube/index.ts';
+import { type EndpointsWanted, endpointsOf } from './endpoint.ts';
 
 const NAME = 'shop/web';
 
+/** Ports of a Service by these names and protocols. */
+function wanting(groups: readonly string[] = ['/TCP'], family: IpFamily = 'IPv4'): EndpointsWanted {
+  const ports = groups.map((group) => {
+    const [portName = '', protocol] = group.split('/');
+    return { portName, protocol: protocol as Protocol };
+  });
+  return { family, nodeName: 'n1', ports };
+}
+
 function keysOf(slices: Parameters<typeof endpointsOf>[0], group = '/TCP'): string[] | undefined {
-  return endpointsOf(slices, 'IPv4', 'n1')
+  return endpointsOf(slices, wanting([group]))
     .groups.get(group)
     ?.map((endpoint) => endpoint.key);
 }
@@ -21,7 +32,7 @@ it('sorts by the characters of ip:port, not by number', () => {
 
 it('writes addresses in their canonical form, IPv6 in brackets', () => {
   const slice = makeSlice(NAME, ['FD00:0:0::5'], { addressType: 'IPv6' });
-  expect(endpointsOf([slice], 'IPv6', 'n1').groups.get('/TCP')?.[0]?.key).toBe('[fd00::5]:8080');
+  expect(endpointsOf([slice], wanting(['/TCP'], 'IPv6')).groups.get('/TCP')?.[0]?.key).toBe('[fd00::5]:8080');
 });
 
 it('groups by port name and protocol; the number may differ from slice to slice', () => {
@@ -45,7 +56,7 @@ it('uses the first address only, and passes over what has no address or no port'
   expect(
     keysOf([makeSlice(NAME, endpoints, { ports: [{ port: 8080 }, { name: 'x' }, { name: 'y', port: 0 }] })]),
   ).toEqual(['10.0.0.1:8080']);
-  expect(endpointsOf([makeSlice(NAME, endpoints, { ports: [{ name: 'x' }] })], 'IPv4', 'n1').groups.size).toBe(0);
+  expect(endpointsOf([makeSlice(NAME, endpoints, { ports: [{ name: 'x' }] })], wanting(['x/TCP'])).groups.size).toBe(0);
 });
 
 it('passes over slices of other address types and reports unreadable addresses', () => {
@@ -55,7 +66,7 @@ it('passes over slices of other address types and reports unreadable addresses',
     makeSlice(NAME, ['10.0.0.256', 'fd00::1', '10.0.0.1']),
   ];
   expect(keysOf(slices)).toEqual(['10.0.0.1:8080']);
-  expect(endpointsOf(slices, 'IPv4', 'n1').problems).toEqual([
+  expect(endpointsOf(slices, wanting()).problems).toEqual([
     'EndpointSlice "web-a" has "10.0.0.256", which is not an IPv4 address',
     'EndpointSlice "web-a" has "fd00::1", which is not an IPv4 address',
   ]);
@@ -74,8 +85,7 @@ it('reads conditions, hints and the node', () => {
         },
       ]),
     ],
-    'IPv4',
-    'n1',
+    wanting(),
   ).groups.get('/TCP')!;
   expect(plain).toMatchObject({
     isLocal: false,
@@ -105,8 +115,7 @@ describe('an address listed twice', () => {
   const winner = (...endpoints: ReturnType<typeof at>[]) =>
     endpointsOf(
       endpoints.map((endpoint, index) => makeSlice(NAME, [endpoint], { suffix: `s${index}` })),
-      'IPv4',
-      'n1',
+      wanting(),
     ).groups.get('/TCP');
 
   it('counts once, and what stays wins over what terminates, in either order', () => {
@@ -133,7 +142,7 @@ describe('an address listed twice', () => {
         );
         const by = turn % slices.length;
         const turned = [...slices.slice(by), ...slices.slice(0, by)].reverse();
-        expect(endpointsOf(turned, 'IPv4', 'n1')).toEqual(endpointsOf(slices, 'IPv4', 'n1'));
+        expect(endpointsOf(turned, wanting())).toEqual(endpointsOf(slices, wanting()));
       }),
     );
   });

@@ -1,5 +1,8 @@
 import { formatIpPort, type IpAddress, type IpFamily, tryParseIp } from '../core/index.ts';
 import type { EndpointSlice, Protocol, SliceEndpoint } from '../kube/index.ts';
+import { specialRefusal } from './address-rules.ts';
+import { Findings, type Restriction } from './findings.ts';
+import { LIMITS } from './limits.ts';
 
 /** One backend of a Service port, taken from an EndpointSlice. Immutable. */
 export interface Endpoint {
@@ -21,10 +24,22 @@ export interface Endpoint {
 }
 
 export interface ServiceEndpoints {
-  /** By `endpointGroup(portName, protocol)`: the endpoints, each once, sorted by key. */
+  /** By `endpointGroup(portName, protocol)` of the ports asked for: the endpoints, each once, sorted by key. */
   readonly groups: ReadonlyMap<string, readonly Endpoint[]>;
   /** What could not be used, in words that name the slice. */
   readonly problems: readonly string[];
+  readonly restrictions: ReadonlySet<Restriction>;
+}
+
+/** What is asked for. */
+export interface EndpointsWanted {
+  readonly family: IpFamily;
+  /** Our own node: its endpoints are local. */
+  readonly nodeName: string;
+  /** The ports of the Service; what slices say about others is nothing to it. */
+  readonly ports: readonly { readonly portName: string; readonly protocol: Protocol }[];
+  /** So many endpoints, over all ports, at most. @default LIMITS.endpoints */
+  readonly most?: number;
 }
 
 /** Service ports and endpoints meet by port name and protocol; numbers may differ from slice to slice. */
@@ -35,75 +50,120 @@ export function endpointGroup(portName: string, protocol: Protocol): string {
 const NO_HINTS: readonly string[] = [];
 
 /**
- * All endpoints of one Service in one family.
- *
- * @param slices the EndpointSlices of the Service, of any address type; other families' slices are passed over
- * @param nodeName our own node: its endpoints are local
+ * The endpoints of one Service in one family.
  *
  * An address that is listed twice for a port counts once: one that does not terminate wins over one that does, then a
  * ready one over one that is not, then the slice whose name sorts first. (kube-proxy leaves all but the first undefined.)
+ *
+ * With more than `most`, the slices count in the order of their names and the endpoints of a slice in their own order,
+ * each with all of its ports.
+ *
+ * @param slices the EndpointSlices of the Service, of any address type; other families' slices are passed over
  */
-export function endpointsOf(slices: readonly EndpointSlice[], family: IpFamily, nodeName: string): ServiceEndpoints {
-  const problems: string[] = [];
-  const found = new Map<string, Map<string, Endpoint>>();
-  const mine = slices.filter((slice) => slice.addressType === family);
-  if (mine.length > 1) mine.sort((a, b) => compareText(a.metadata.name, b.metadata.name));
-
-  for (const slice of mine) {
-    const ports = usablePorts(slice, found);
-    if (ports.length === 0) continue;
+export function endpointsOf(slices: readonly EndpointSlice[], wanted: EndpointsWanted): ServiceEndpoints {
+  const { family, nodeName, most = LIMITS.endpoints } = wanted;
+  const findings = new Findings();
+  const found = new Map<string, Endpoint[]>();
+  let room = most;
+  for (const { slice, ports } of usableSlices(slices, wanted, findings)) {
+    const groups = ports.map(({ port, groupName }) => {
+      let group = found.get(groupName);
+      if (!group) {
+        group = [];
+        found.set(groupName, group);
+      }
+      return { port, group };
+    });
     for (const item of slice.endpoints ?? []) {
       const text = item.addresses?.[0];
       if (!text) continue;
-      const ip = tryParseIp(text);
-      if (ip?.family !== family) {
-        problems.push(`EndpointSlice "${slice.metadata.name}" has "${text}", which is not an ${family} address`);
-        continue;
-      }
-      for (const { port, group } of ports) keepBetter(group, makeEndpoint(item, ip, port, nodeName));
+      // What cannot be used counts too: reading it takes as long.
+      room -= ports.length;
+      if (room < 0) break;
+      const ip = addressOf(text, slice, family, findings);
+      if (!ip) continue;
+      for (const { port, group } of groups) group.push(makeEndpoint(item, ip, port, nodeName));
+    }
+    if (room < 0) {
+      findings.restrict('limit', `The Service has more endpoints x ports than the ${most} that are used`);
+      break;
     }
   }
 
-  const groups = new Map<string, readonly Endpoint[]>();
-  for (const [name, endpoints] of found) {
-    groups.set(
-      name,
-      [...endpoints.values()].sort((a, b) => compareText(a.key, b.key)),
-    );
-  }
-  return { groups, problems };
+  const groups = new Map([...found].map(([name, endpoints]) => [name, eachOnce(endpoints)]));
+  return { groups, problems: findings.problems, restrictions: findings.restrictions };
 }
 
-/**
- * The ports of a slice with the group each one feeds. A missing name is the empty one and a missing protocol is TCP, as
- * the API server fills them in.
- */
-function usablePorts(
-  slice: EndpointSlice,
-  found: Map<string, Map<string, Endpoint>>,
-): { readonly port: number; readonly group: Map<string, Endpoint> }[] {
+/** How many endpoints there are to be used, over all ports, without looking at them: `most` or less. */
+export function countEndpoints(slices: readonly EndpointSlice[], wanted: EndpointsWanted): number {
+  const { most = LIMITS.endpoints } = wanted;
+  let count = 0;
+  for (const { slice, ports } of usableSlices(slices, wanted, new Findings())) {
+    count += (slice.endpoints?.length ?? 0) * ports.length;
+    if (count >= most) return most;
+  }
+  return count;
+}
+
+interface UsableSlice {
+  readonly slice: EndpointSlice;
+  readonly ports: readonly { readonly port: number; readonly groupName: string }[];
+}
+
+/** The slices of the family that say something about the ports of the Service, by name. */
+function* usableSlices(
+  slices: readonly EndpointSlice[],
+  { family, ports }: EndpointsWanted,
+  findings: Findings,
+): Generator<UsableSlice> {
+  const mine = slices.filter((slice) => slice.addressType === family);
+  if (mine.length > 1) mine.sort((a, b) => compareText(a.metadata.name, b.metadata.name));
+  const wanted = new Set(ports.map(({ portName, protocol }) => endpointGroup(portName, protocol)));
+  let room: number = LIMITS.slicePorts;
+  for (const slice of mine) {
+    room -= slice.ports?.length ?? 0;
+    if (room < 0) {
+      const text = `The EndpointSlices have more than ${LIMITS.slicePorts} ports; those from "${slice.metadata.name}" on are not used`;
+      findings.restrict('limit', text);
+      return;
+    }
+    const usable = usablePorts(slice, wanted);
+    if (usable.length > 0) yield { slice, ports: usable };
+  }
+}
+
+/** A missing name is the empty one and a missing protocol is TCP, as the API server fills them in. */
+function usablePorts(slice: EndpointSlice, wanted: ReadonlySet<string>): UsableSlice['ports'] {
   const usable = [];
   for (const { name, protocol, port } of slice.ports ?? []) {
-    if (!port) continue;
     const groupName = endpointGroup(name ?? '', protocol ?? 'TCP');
-    let group = found.get(groupName);
-    if (!group) {
-      group = new Map();
-      found.set(groupName, group);
-    }
-    usable.push({ port, group });
+    if (port && wanted.has(groupName)) usable.push({ port, groupName });
   }
   return usable;
 }
 
+/** An address that can be a pod's; as the API server refuses the others, and manifests and Endpoints must be no way around. */
+function addressOf(text: string, slice: EndpointSlice, family: IpFamily, findings: Findings): IpAddress | undefined {
+  const ip = tryParseIp(text);
+  if (ip?.family !== family) {
+    findings.push(`EndpointSlice "${slice.metadata.name}" has "${text}", which is not an ${family} address`);
+    return undefined;
+  }
+  const refusal = specialRefusal(ip);
+  if (refusal === undefined) return ip;
+  findings.restrict('refused', `EndpointSlice "${slice.metadata.name}" has "${text}", which ${refusal}`);
+  return undefined;
+}
+
 function makeEndpoint(item: SliceEndpoint, ip: IpAddress, port: number, nodeName: string): Endpoint {
   const { conditions, hints } = item;
+  // One literal: what a spread adds costs twice the memory of the whole.
   return {
     ip,
     port,
     key: formatIpPort(ip, port),
     isLocal: item.nodeName === nodeName,
-    ...(!item.nodeName && { placeUnknown: true }),
+    placeUnknown: !item.nodeName,
     ready: conditions?.ready ?? true,
     serving: conditions?.serving ?? true,
     terminating: conditions?.terminating ?? false,
@@ -112,9 +172,15 @@ function makeEndpoint(item: SliceEndpoint, ip: IpAddress, port: number, nodeName
   };
 }
 
-function keepBetter(group: Map<string, Endpoint>, endpoint: Endpoint): void {
-  const present = group.get(endpoint.key);
-  if (!present || rank(endpoint) > rank(present)) group.set(endpoint.key, endpoint);
+/** Sorted by key; of those with the same key the best one, and of equally good ones the first. */
+function eachOnce(endpoints: Endpoint[]): readonly Endpoint[] {
+  const once: Endpoint[] = [];
+  for (const endpoint of endpoints.sort((a, b) => compareText(a.key, b.key))) {
+    const last = once.at(-1);
+    if (last?.key !== endpoint.key) once.push(endpoint);
+    else if (rank(endpoint) > rank(last)) once[once.length - 1] = endpoint;
+  }
+  return once;
 }
 
 function rank(endpoint: Endpoint): number {

@@ -1,6 +1,6 @@
 import type { IpFamily } from '../core/index.ts';
 import type { Commit, Drift, LeftOutPort, ProxyMode } from './dataplane.ts';
-import type { NoLocalEndpoints } from './planner.ts';
+import type { NoLocalEndpoints, RestrictedServices } from './planner.ts';
 
 /** Everything the proxy lets others see; log, metrics and health live on it. `at` is calendar time, to be printed and compared with
  * trigger times: milliseconds since the epoch. */
@@ -26,6 +26,7 @@ export type ProxyEvent = { readonly family: IpFamily; readonly mode: ProxyMode; 
       /** When the changes happened that are now in the kernel. */
       readonly triggerTimes: readonly number[];
       readonly noLocalEndpoints: NoLocalEndpoints;
+      readonly restrictedServices: RestrictedServices;
     }
   | {
       readonly kind: 'syncFailed';

@@ -39,7 +39,8 @@ class Bench {
       },
       store: this.store,
       dataplane: this.dataplane,
-      localAddresses: () => this.localAddresses,
+      localAddresses: () => ({ all: this.localAddresses, own: this.localAddresses }),
+      pauses: () => () => undefined,
       observers: [...observers, (event) => this.events.push(event)],
       ...options,
     });
@@ -198,7 +199,7 @@ describe('the node', () => {
     });
 
   beforeEach(async () => {
-    bench.store.nodes.set('n1', node('192.0.2.1'));
+    bench.store.nodesByName.set('n1', node('192.0.2.1'));
     const zoned = (ip: string, zone: string) => ({ addresses: [ip], hints: { forZones: [{ name: zone }] } });
     bench.put('a/x');
     bench.store.slicesByService.set('a/x', [makeSlice('a/x', [zoned('10.0.0.1', 'a'), zoned('10.0.0.2', 'b')])]);
@@ -206,7 +207,7 @@ describe('the node', () => {
   });
 
   it('causes a full sync when its plan changes', async () => {
-    bench.store.nodes.set('n1', node('192.0.2.2'));
+    bench.store.nodesByName.set('n1', node('192.0.2.2'));
     bench.proxy.nodeChanged();
     await bench.clock.advance(0);
     expect(bench.dataplane.calls.map(({ method, node }) => [method, node.nodeIp])).toEqual([
@@ -216,14 +217,14 @@ describe('the node', () => {
   });
 
   it('causes a full sync when its zone changes, with other endpoints', async () => {
-    bench.store.nodes.set('n1', node('192.0.2.1', 'b'));
+    bench.store.nodesByName.set('n1', node('192.0.2.1', 'b'));
     bench.proxy.nodeChanged();
     await bench.clock.advance(0);
     expect(bench.dataplane.kernel.get('a/x:/TCP')!.clusterEndpoints.map(({ key }) => key)).toEqual(['10.0.0.2:8080']);
   });
 
   it('keeps what it was when its object is deleted', async () => {
-    bench.store.nodes.delete('n1');
+    bench.store.nodesByName.delete('n1');
     bench.proxy.nodeChanged();
     await bench.clock.advance(60_000);
     expect(bench.events).toEqual([]);
@@ -233,7 +234,7 @@ describe('the node', () => {
   });
 
   it('causes nothing when what changed does not matter', async () => {
-    bench.store.nodes.set('n1', makeNode('n1', { ...node('192.0.2.1'), spec: { taints: [{ key: 'any' }] } }));
+    bench.store.nodesByName.set('n1', makeNode('n1', { ...node('192.0.2.1'), spec: { taints: [{ key: 'any' }] } }));
     bench.proxy.nodeChanged();
     await bench.clock.advance(60_000);
     expect(bench.events).toEqual([]);
@@ -385,7 +386,7 @@ describe('local addresses that cannot be listed', () => {
     fails = false;
     const localAddresses = () => {
       if (fails) throw new Error('EMFILE');
-      return bench.localAddresses;
+      return { all: bench.localAddresses, own: bench.localAddresses };
     };
     const settings = {
       detectLocal: { mode: 'NodeCIDR' },
@@ -476,7 +477,7 @@ it('brings the kernel to the state of the objects through any sequence of change
       }
       await one.clock.advance(600_000);
       const fresh = new Planner({ family: 'IPv4', nodeName: 'n1', node: one.proxy.plan.node });
-      fresh.rebuild(one.store);
+      await fresh.rebuild(one.store);
       expect([...one.dataplane.kernel.keys()].sort()).toEqual([...fresh.plan.ports.keys()].sort());
       for (const [key, port] of fresh.plan.ports) expect(samePortPlan(port, one.dataplane.kernel.get(key)!)).toBe(true);
       const failures = one.events.flatMap((event) => (event.kind === 'syncFailed' ? [String(event.error)] : []));

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, type IpAddress, type IpFamily, tellFailure } from '../core/index.ts';
+import { type Cidr, type Clock, type IpAddress, type IpFamily, type Pause, tellFailure } from '../core/index.ts';
 import type { Node } from '../kube/index.ts';
+import { AddressRules, API_SERVER_SERVICE } from './address-rules.ts';
 import { type Change, PendingChanges } from './changes.ts';
 import type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 import type { ProxyEventBody, ProxyObserver } from './events.ts';
@@ -19,6 +20,13 @@ export interface FlowKeeper {
   clean(plan: Plan, localAddresses: readonly IpAddress[]): Promise<void>;
 }
 
+/** The addresses on this machine's interfaces. */
+export interface LocalAddresses {
+  readonly all: readonly IpAddress[];
+  /** The node's own, which may be no Service's: without those that were put there to float from node to node. */
+  readonly own: readonly IpAddress[];
+}
+
 export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minIntervalMs' | 'maxIntervalMs' | 'retry'> {
   readonly clock: Clock;
   readonly random?: () => number;
@@ -34,7 +42,13 @@ export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minInterval
    * Lists the addresses on this machine's interfaces, when the node is looked at. What it throws is told: the addresses it
    * told last stay in force, and before there are any no sync succeeds.
    */
-  readonly localAddresses: () => readonly IpAddress[];
+  readonly localAddresses: () => LocalAddresses;
+  /** Where the agent reaches the API server, when it is an address: it may be no Service's. @default none */
+  readonly apiServer?: () => IpAddress | undefined;
+  /** Where external IPs may be. @default everywhere but where no Service's address may be */
+  readonly externalIpCidrs?: readonly Cidr[];
+  /** See PlannerOptions. */
+  readonly pauses?: () => Pause;
   readonly observers: readonly ProxyObserver[];
   /** @default nobody looks after them */
   readonly flows?: FlowKeeper;
@@ -53,7 +67,10 @@ export class FamilyProxy {
   #started = false;
   #lastNode: Node | undefined;
   /** Undefined until they could be listed for the first time. */
-  #lastAddresses: readonly IpAddress[] | undefined;
+  #lastAddresses: LocalAddresses | undefined;
+  #addressRules: AddressRules;
+  /** Something `#addressRules` is made of may have changed. */
+  #addressRulesOutdated = false;
   /** What the current run is at, and since when: told if it fails. */
   #stage: 'plan' | 'commit' = 'plan';
   #runBegan = 0;
@@ -64,10 +81,17 @@ export class FamilyProxy {
     this.#options = options;
     this.#family = dataplane.family;
     this.#changes = new PendingChanges(clock.wallTime());
+    // The addresses come with the first sync, which is made in full.
+    const { node, zone } = this.#lookAtNode([]);
+    this.#addressRules = this.#makeAddressRules();
     this.#planner = new Planner({
-      ...{ family: this.#family, nodeName, externalIps: options.externalIps ?? true },
-      // The addresses come with the first sync, which is made in full.
-      ...this.#lookAtNode([]),
+      family: this.#family,
+      nodeName,
+      externalIps: options.externalIps ?? true,
+      node,
+      zone,
+      addressRules: this.#addressRules,
+      ...(options.pauses && { pauses: options.pauses }),
     });
     this.#runner = new SyncRunner({
       ...options,
@@ -117,11 +141,20 @@ export class FamilyProxy {
     this.#runner.request();
   }
 
+  /** Says that the store has something new about Nodes or ServiceCIDRs: their addresses may be no Service's. */
+  addressesChanged(): void {
+    this.#addressRulesOutdated = true;
+    if (!this.#started) return;
+    this.#tell({ kind: 'queued', reason: 'node' });
+    this.#runner.request();
+  }
+
   /** Looks at the Node object, the ServiceCIDRs and the local addresses again; a full sync follows if they matter. */
   nodeChanged(): void {
     // Without any addresses the first sync has yet to succeed, and looks for itself.
     if (!this.#started || !this.#lastAddresses) return;
-    const { node, zone } = this.#lookAtNode(this.#listAddresses());
+    const { node, zone } = this.#lookAtNode(this.#listAddresses().all);
+    if (!this.#makeAddressRules().equals(this.#addressRules)) this.addressesChanged();
     if (zone === this.#planner.zone && sameNodePlan(node, this.#planner.plan.node)) return;
     this.#tell({ kind: 'queued', reason: 'node' });
     this.#runner.requestFull();
@@ -145,7 +178,7 @@ export class FamilyProxy {
     const { serviceNames, triggerTimes } = this.#changes.take();
     try {
       this.#tell({ kind: 'syncStarted', full });
-      const { delta } = full ? this.#planAll() : this.#plan(serviceNames);
+      const { delta } = await (full ? this.#planAll() : this.#plan(serviceNames));
       const deltaSize = delta.upserted.length + delta.removed.length;
       this.#stage = 'commit';
       const { dataplane, flows } = this.#options;
@@ -155,8 +188,17 @@ export class FamilyProxy {
       else if (deltaSize > 0) commit = await dataplane.sync(this.#planner.plan, delta);
       if (commit) this.#reportLeftOut(commit.leftOut ?? []);
       const seconds = this.#secondsSince(this.#runBegan);
-      const { noLocalEndpoints } = this.#planner;
-      this.#tell({ kind: 'syncFinished', full, seconds, commit, deltaSize, triggerTimes, noLocalEndpoints });
+      const { noLocalEndpoints, restrictedServices } = this.#planner;
+      this.#tell({
+        kind: 'syncFinished',
+        full,
+        seconds,
+        commit,
+        deltaSize,
+        triggerTimes,
+        noLocalEndpoints,
+        restrictedServices,
+      });
     } catch (error) {
       this.#changes.giveBack(triggerTimes);
       throw error;
@@ -166,7 +208,7 @@ export class FamilyProxy {
 
   async #cleanFlows(): Promise<void> {
     try {
-      await this.#options.flows?.clean(this.#planner.plan, this.#listAddresses());
+      await this.#options.flows?.clean(this.#planner.plan, this.#listAddresses().all);
     } catch (error) {
       this.#tell({ kind: 'workFailed', work: 'flow cleaning', error });
     }
@@ -190,14 +232,44 @@ export class FamilyProxy {
     this.#runner.requestFull();
   }
 
-  #planAll(): PlanUpdate {
-    const { node, zone } = this.#lookAtNode(this.#listAddresses());
+  async #planAll(): Promise<PlanUpdate> {
+    const { node, zone } = this.#lookAtNode(this.#listAddresses().all);
     this.#planner.setNode(node, zone);
-    return this.#report(this.#planner.rebuild(this.#options.store));
+    this.#renewAddressRules();
+    return this.#report(await this.#planner.rebuild(this.#options.store));
   }
 
-  #plan(serviceNames: readonly string[]): PlanUpdate {
-    return this.#report(this.#planner.update(serviceNames, this.#options.store));
+  async #plan(serviceNames: readonly string[]): Promise<PlanUpdate> {
+    const names = new Set(serviceNames);
+    const outdated = this.#addressRulesOutdated || names.has(API_SERVER_SERVICE);
+    if (outdated && this.#renewAddressRules()) {
+      for (const name of this.#planner.externalServiceNames()) names.add(name);
+    }
+    return this.#report(await this.#planner.update(names, this.#options.store));
+  }
+
+  /** @returns whether they refuse anything else now */
+  #renewAddressRules(): boolean {
+    this.#addressRulesOutdated = false;
+    const rules = this.#makeAddressRules();
+    if (rules.equals(this.#addressRules)) return false;
+    this.#addressRules = rules;
+    this.#planner.setAddressRules(rules);
+    return true;
+  }
+
+  #makeAddressRules(): AddressRules {
+    const { store, settings, apiServer, externalIpCidrs = [] } = this.#options;
+    const own = this.#lastAddresses?.own ?? [];
+    return new AddressRules({
+      serviceCidrs: store.serviceCidrs(),
+      nodes: store.nodes(),
+      ownAddresses: settings.nodeIp ? [...own, settings.nodeIp] : own,
+      apiServer: apiServer?.(),
+      apiService: store.service(API_SERVER_SERVICE),
+      apiSlices: store.slices(API_SERVER_SERVICE),
+      externalIpCidrs,
+    });
   }
 
   #report(update: PlanUpdate): PlanUpdate {
@@ -212,7 +284,7 @@ export class FamilyProxy {
   }
 
   /** Those that were listed last, when they cannot be listed now. Throws when there are none yet. */
-  #listAddresses(): readonly IpAddress[] {
+  #listAddresses(): LocalAddresses {
     try {
       this.#lastAddresses = this.#options.localAddresses();
     } catch (error) {

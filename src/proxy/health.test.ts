@@ -30,6 +30,7 @@ const FINISHED: ProxyEventBody = {
   deltaSize: 0,
   triggerTimes: [],
   noLocalEndpoints: { internal: 0, external: 0 },
+  restrictedServices: { taken: 0, refused: 0, limit: 0 },
 };
 const FAILED: ProxyEventBody = {
   kind: 'syncFailed',

@@ -1,3 +1,4 @@
+export { AddressRules, type AddressRulesInput } from './address-rules.ts';
 export { type Change, changeOf } from './changes.ts';
 export {
   addTouched,
@@ -10,9 +11,9 @@ export {
   type TrackedFlow,
 } from './conntrack.ts';
 export type { Commit, Dataplane, Drift, LeftOutPort, ProxyMode } from './dataplane.ts';
-export { type Endpoint, endpointGroup, endpointsOf, type ServiceEndpoints } from './endpoint.ts';
+export { type Endpoint, type EndpointsWanted, endpointGroup, endpointsOf, type ServiceEndpoints } from './endpoint.ts';
 export type { ProxyEvent, ProxyObserver } from './events.ts';
-export { FamilyProxy, type FamilyProxyOptions, type FlowKeeper } from './family-proxy.ts';
+export { FamilyProxy, type FamilyProxyOptions, type FlowKeeper, type LocalAddresses } from './family-proxy.ts';
 export { type HealthAnswer, ProxyHealth, type ProxyHealthOptions } from './health.ts';
 export { ProxyMetrics } from './metrics.ts';
 export {

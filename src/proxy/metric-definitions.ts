@@ -150,6 +150,12 @@ export const METRICS = {
     help: 'Service ports that are not programmed because the kernel refuses them',
     labels: ['ip_family'],
   },
+  services_restricted: {
+    prefix: 'nodeplane',
+    type: 'gauge',
+    help: 'Services of which a part is not served: another Service has a destination (taken), an address may be no Service’s (refused), or there is too much of something (limit)',
+    labels: ['ip_family', 'reason'],
+  },
 } as const satisfies Readonly<Record<string, MetricDefinition>>;
 
 export type MetricName = keyof typeof METRICS;

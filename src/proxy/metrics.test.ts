@@ -34,6 +34,7 @@ const FINISHED = {
   deltaSize: 1,
   triggerTimes: [],
   noLocalEndpoints: { internal: 1, external: 2 },
+  restrictedServices: { taken: 3, refused: 0, limit: 0 },
 } as const satisfies ProxyEventBody;
 const FAILED = {
   kind: 'syncFailed',
@@ -76,6 +77,8 @@ const OURS = `
 # TYPE nodeplane_drift_repaired_total counter
 # HELP nodeplane_service_ports_left_out Service ports that are not programmed because the kernel refuses them
 # TYPE nodeplane_service_ports_left_out gauge
+# HELP nodeplane_services_restricted Services of which a part is not served: another Service has a destination (taken), an address may be no Service’s (refused), or there is too much of something (limit)
+# TYPE nodeplane_services_restricted gauge
 `;
 const FULL_AND_PARTIAL = `
 # HELP kubeproxy_sync_full_proxy_rules_duration_seconds [ALPHA] SyncProxyRules latency in seconds for full resyncs

@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, type LabelValues, type Registry } from 'prom
 import type { IpFamily } from '../core/index.ts';
 import type { ProxyMode } from './dataplane.ts';
 import type { ProxyEvent } from './events.ts';
+import { RESTRICTIONS } from './findings.ts';
 import { METRICS, type MetricDefinition, type MetricName, type NameOf } from './metric-definitions.ts';
 
 type SyncFinished = Extract<ProxyEvent, { kind: 'syncFinished' }>;
@@ -77,14 +78,17 @@ export class ProxyMetrics {
     );
   }
 
-  #observeSuccess({ family, mode, at, commit, triggerTimes, noLocalEndpoints }: SyncFinished): void {
+  #observeSuccess({ family, mode, at, commit, triggerTimes, ...event }: SyncFinished): void {
     const labels = { ip_family: family };
     for (const time of triggerTimes) {
       this.#time('network_programming_duration_seconds', Math.max(0, at - time) / 1000, labels);
     }
     for (const policy of ['internal', 'external'] as const) {
       const policyLabels = { ...labels, traffic_policy: policy };
-      this.#set('sync_proxy_rules_no_local_endpoints_total', noLocalEndpoints[policy], policyLabels);
+      this.#set('sync_proxy_rules_no_local_endpoints_total', event.noLocalEndpoints[policy], policyLabels);
+    }
+    for (const reason of RESTRICTIONS) {
+      this.#set('services_restricted', event.restrictedServices[reason], { ...labels, reason });
     }
     this.#set('sync_proxy_rules_last_timestamp_seconds', at / 1000, labels);
     if (mode !== 'iptables') return;

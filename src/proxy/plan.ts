@@ -1,16 +1,27 @@
 import type { IpFamily } from '../core/index.ts';
 import type { EndpointSlice, Service } from '../kube/index.ts';
-import { type Endpoint, endpointGroup, endpointsOf } from './endpoint.ts';
+import type { DestinationOwners } from './destination-owners.ts';
+import { countEndpoints, type Endpoint, endpointGroup, endpointsOf } from './endpoint.ts';
+import type { Restriction } from './findings.ts';
+import { LIMITS } from './limits.ts';
 import { type Place, type Selection, selectEndpoints, type Wanted } from './select.ts';
 import { type ServiceHealthCheck, serviceHealthCheck } from './service-health.ts';
 import type { ServicePortPlan, TrafficPolicy, Verdict } from './service-plan.ts';
-import { isExternallyAccessible, type ServicePort, servicePortsOf } from './service-port.ts';
+import {
+  type Allowed,
+  isExternallyAccessible,
+  type ServicePort,
+  type ServicePorts,
+  servicePortsOf,
+} from './service-port.ts';
 
-/** What planning a Service depends on besides its objects: the family and where we are. */
-export interface PlanContext extends Place {
+/** What planning a Service depends on besides its objects: the family, where we are, and what others have. */
+export interface PlanContext extends Place, Allowed {
   readonly family: IpFamily;
-  /** Whether external IPs are served (feature gate AllowServiceExternalIPs). @default true */
-  readonly externalIps?: boolean;
+  /** Who has which destination. @default every Service has what it asks for */
+  readonly owners?: DestinationOwners;
+  /** So many endpoints x ports at most, besides LIMITS. @default no further bound */
+  readonly endpointCap?: number;
 }
 
 /** A Service with its endpoints, ready for any dataplane. */
@@ -18,6 +29,10 @@ export interface ServicePlan {
   readonly ports: readonly ServicePortPlan[];
   /** What in the Service or its slices could not be used, in words. */
   readonly problems: readonly string[];
+  /** Why parts are not served. @default none are */
+  readonly restrictions?: ReadonlySet<Restriction>;
+  /** Endpoints x ports it would have without `endpointCap`. @default 0 */
+  readonly endpointsWanted?: number;
   /** What its load balancer asks this node; missing: nothing. */
   readonly healthCheck?: ServiceHealthCheck;
 }
@@ -35,18 +50,41 @@ export function planService(
   slices: readonly EndpointSlice[],
   context: PlanContext,
 ): ServicePlan {
-  if (!service) return NOTHING;
-  const { ports, problems } = servicePortsOf(service, context.family, { externalIps: context.externalIps ?? true });
-  if (ports.length === 0) return { ports: [], problems };
-  const endpoints = endpointsOf(slices, context.family, context.nodeName);
-  const healthCheck = serviceHealthCheck(ports, endpoints);
+  return service ? planPorts(servicePortsOf(service, context.family, context), slices, context) : NOTHING;
+}
+
+/** As `planService`, for a Service that has been read: what `servicePortsOf` made of it in the same context. */
+export function planPorts(asked: ServicePorts, slices: readonly EndpointSlice[], context: PlanContext): ServicePlan {
+  const { family, nodeName, owners, endpointCap = Number.POSITIVE_INFINITY } = context;
+  if (asked.ports.length === 0) return { ports: [], problems: asked.problems, ...restrictionsOf(asked.restrictions) };
+  const owned = owners?.keepOwned(asked.ports) ?? { ports: asked.ports, problems: [], restrictions: [] };
+
+  const wanted = { family, nodeName, ports: asked.ports, most: mostEndpoints(asked.ports) };
+  const endpointsWanted = countEndpoints(slices, wanted);
+  const endpoints = endpointsOf(slices, { ...wanted, most: Math.min(wanted.most, endpointCap) });
+  const healthCheck = serviceHealthCheck(asked.ports, endpoints);
   return {
-    ports: ports.map((port) =>
+    ports: owned.ports.map((port) =>
       planPort(port, endpoints.groups.get(endpointGroup(port.portName, port.protocol)) ?? [], context),
     ),
-    problems: [...problems, ...endpoints.problems],
+    problems: [...asked.problems, ...owned.problems, ...endpoints.problems],
+    ...restrictionsOf([...asked.restrictions, ...owned.restrictions, ...endpoints.restrictions]),
+    ...(endpointsWanted > 0 && { endpointsWanted }),
     ...(healthCheck && { healthCheck }),
   };
+}
+
+function restrictionsOf(restrictions: Iterable<Restriction>): Pick<ServicePlan, 'restrictions'> {
+  const all = new Set(restrictions);
+  return all.size > 0 ? { restrictions: all } : {};
+}
+
+/** Every destination of a port leads to all of its endpoints. */
+function mostEndpoints(ports: readonly ServicePort[]): number {
+  const destinations = Math.max(
+    ...ports.map(({ externalIps, loadBalancerVips }) => 2 + externalIps.length + loadBalancerVips.length),
+  );
+  return Math.min(LIMITS.endpoints, Math.floor(LIMITS.endpointElements / destinations));
 }
 
 /**

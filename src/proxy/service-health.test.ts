@@ -89,7 +89,7 @@ it('there is one in the families the Service has a ClusterIP of', () => {
 });
 
 describe('the planner', () => {
-  it('keeps the health checks of all Services, and forgets those that are gone', () => {
+  it('keeps the health checks of all Services, and forgets those that are gone', async () => {
     const store = new FakeServiceStore();
     const settings = { detectLocal: { mode: 'NodeCIDR' }, masqueradeBit: 14, masqueradeAll: false } as const;
     const node = makeNodePlan({
@@ -101,20 +101,20 @@ describe('the planner', () => {
     const planner = new Planner({ family: 'IPv4', nodeName: 'n1', node });
     store.services.set(NAME, makeService(NAME, SPEC));
     store.services.set('shop/other', makeService('shop/other'));
-    planner.rebuild(store);
+    await planner.rebuild(store);
     expect([...planner.healthChecks]).toEqual([[NAME, { serviceName: NAME, port: 30999, localEndpoints: 0 }]]);
 
     store.slicesByService.set(NAME, [makeSlice(NAME, [on('n1', '10.0.0.1')], { ports: PORTS })]);
-    planner.update([NAME], store);
+    await planner.update([NAME], store);
     expect(planner.healthChecks.get(NAME)?.localEndpoints).toBe(1);
 
     // A Service of a shape nobody foresaw keeps what it had.
     store.services.set(NAME, { ...makeService(NAME), spec: null } as never);
-    planner.update([NAME], store);
+    await planner.update([NAME], store);
     expect(planner.healthChecks.get(NAME)?.localEndpoints).toBe(1);
 
     store.services.delete(NAME);
-    planner.update([NAME], store);
+    await planner.update([NAME], store);
     expect([...planner.healthChecks]).toEqual([]);
   });
 });

@@ -1,5 +1,8 @@
 import { type Cidr, formatCidr, formatIp, type IpAddress, type IpFamily, tryParseIp } from '../core/index.ts';
 import { objectName, type Protocol, type Service, type ServicePortSpec } from '../kube/index.ts';
+import type { AddressRules } from './address-rules.ts';
+import { Findings, type Restriction } from './findings.ts';
+import { LIMITS } from './limits.ts';
 import type { ServicePortPlan } from './service-plan.ts';
 import { tryParseCidr } from './try-parse-cidr.ts';
 
@@ -30,6 +33,17 @@ export interface ServicePorts {
   readonly ports: readonly ServicePort[];
   /** What could not be used, in words that name the field; the rest of the Service is served all the same. */
   readonly problems: readonly string[];
+  readonly restrictions: ReadonlySet<Restriction>;
+  /** Load-balancer VIPs that are the Service's but not served, because nobody can tell who may use them. */
+  readonly withheldVips: readonly IpAddress[];
+}
+
+/** What Services may ask for. */
+export interface Allowed {
+  /** Whether external IPs are served at all (feature gate AllowServiceExternalIPs). @default true */
+  readonly externalIps?: boolean;
+  /** Which addresses are nobody's to ask for. @default none */
+  readonly addressRules?: AddressRules | undefined;
 }
 
 /** What the API server fills in for `sessionAffinity: ClientIP` without a timeout, and the largest it accepts. */
@@ -45,42 +59,34 @@ const PROTOCOLS: readonly string[] = ['TCP', 'UDP', 'SCTP'] satisfies Protocol[]
  * The ports of a Service in one family; none when the Service has no ClusterIP of the family (then its other addresses
  * of the family are ignored too, as kube-proxy does), is headless, or only a DNS alias. Never throws for bad values.
  *
- * @param allowed what Services may ask for; external IPs let anybody who may create Services take over traffic to any
- *   address (CVE-2020-8554)
+ * An address that is both external IP and load-balancer VIP counts as VIP, so that the source ranges hold for it.
+ *
+ * @param allowed external IPs let anybody who may create Services take over traffic to any address (CVE-2020-8554)
  */
-export function servicePortsOf(
-  service: Service,
-  family: IpFamily,
-  allowed: { readonly externalIps: boolean } = { externalIps: true },
-): ServicePorts {
-  const problems: string[] = [];
-  const clusterIp = clusterIpOf(service, family, problems);
-  if (!clusterIp) return { ports: [], problems };
+export function servicePortsOf(service: Service, family: IpFamily, allowed: Allowed = {}): ServicePorts {
+  const findings = new Findings();
+  const clusterIp = clusterIpOf(service, family, findings);
+  if (!clusterIp) return servicePorts([], findings);
 
   const { spec } = service;
   const serviceName = objectName(service);
-  const externalIps = addressesOf(
-    allowed.externalIps ? (spec.externalIPs ?? []) : [],
-    family,
-    'spec.externalIPs',
-    problems,
-  );
-  const { loadBalancerVips, sourceRanges } = loadBalancerOf(service, family, problems);
-  const affinitySeconds = affinityOf(service, problems);
-  const healthCheckNodePort = healthCheckNodePortOf(service, problems);
-  const ipvsScheduler = ipvsSchedulerOf(service, problems);
+  const portSpecs = firstOf(spec.ports ?? [], LIMITS.ports, 'spec.ports', findings);
+  const addresses = externalAddressesOf(service, clusterIp, portSpecs.length, allowed, findings);
+  const { externalIps, loadBalancerVips, sourceRanges } = addresses;
+  const affinitySeconds = affinityOf(service, findings);
+  const healthCheckNodePort = healthCheckNodePortOf(service, findings);
+  const ipvsScheduler = ipvsSchedulerOf(service, findings);
 
   const ports = new Map<string, ServicePort>();
-  for (const [index, portSpec] of (spec.ports ?? []).entries()) {
-    const port = readPort(portSpec, `spec.ports[${index}]`, problems);
+  for (const [index, portSpec] of portSpecs.entries()) {
+    const port = readPort(portSpec, `spec.ports[${index}]`, findings);
     if (!port) continue;
     const name = port.portName === '' ? serviceName : `${serviceName}:${port.portName}`;
     const key = `${serviceName}:${port.portName}/${port.protocol}`;
     if (ports.has(key)) {
-      problems.push(`spec.ports[${index}] has the name and protocol of an earlier port and is ignored`);
+      findings.push(`spec.ports[${index}] has the name and protocol of an earlier port and is ignored`);
       continue;
     }
-    const accessible = isExternallyAccessible({ nodePort: port.nodePort, externalIps, loadBalancerVips });
     ports.set(key, {
       key,
       serviceName,
@@ -94,11 +100,24 @@ export function servicePortsOf(
       healthCheckNodePort,
       ...(ipvsScheduler && { ipvsScheduler }),
       internalPolicy: spec.internalTrafficPolicy === 'Local' ? 'Local' : 'Cluster',
-      // A policy for external traffic says nothing on a port that has no external address.
-      externalPolicy: accessible && spec.externalTrafficPolicy === 'Local' ? 'Local' : 'Cluster',
+      externalPolicy: spec.externalTrafficPolicy === 'Local' ? 'Local' : 'Cluster',
     });
   }
-  return { ports: [...ports.values()], problems };
+  return servicePorts([...ports.values()].map(withPolicyInUse), findings, addresses.withheldVips);
+}
+
+/** A policy for external traffic says nothing on a port that has no external destination. */
+export function withPolicyInUse(port: ServicePort): ServicePort {
+  if (port.externalPolicy === 'Cluster' || isExternallyAccessible(port)) return port;
+  return { ...port, externalPolicy: 'Cluster' };
+}
+
+function servicePorts(
+  ports: readonly ServicePort[],
+  { problems, restrictions }: Findings,
+  withheldVips: readonly IpAddress[] = [],
+): ServicePorts {
+  return { ports, problems, restrictions, withheldVips };
 }
 
 /** Whether the port has any destination besides its ClusterIP. */
@@ -112,7 +131,7 @@ export function isExternallyAccessible(
  * The Service's ClusterIP of this family. The API server keeps `clusterIPs[i]` of the family `ipFamilies[i]` and
  * `clusterIPs[0]` equal to `clusterIP`; a manifest may give only some of these fields, so all of them are looked at.
  */
-function clusterIpOf(service: Service, family: IpFamily, problems: string[]): IpAddress | undefined {
+function clusterIpOf(service: Service, family: IpFamily, problems: Findings): IpAddress | undefined {
   const { spec } = service;
   const primary = spec.clusterIP ?? spec.clusterIPs?.[0] ?? '';
   if (primary === '' || primary === 'None' || spec.type === 'ExternalName') return undefined;
@@ -124,7 +143,7 @@ function clusterIpOf(service: Service, family: IpFamily, problems: string[]): Ip
 function readPort(
   spec: ServicePortSpec,
   field: string,
-  problems: string[],
+  problems: Findings,
 ): Pick<ServicePort, 'portName' | 'protocol' | 'port' | 'nodePort'> | undefined {
   const protocol = spec.protocol ?? 'TCP';
   if (!PROTOCOLS.includes(protocol)) {
@@ -143,25 +162,72 @@ function readPort(
   return { portName: spec.name ?? '', protocol, port: spec.port, nodePort };
 }
 
-/**
- * The virtual IPs a load balancer delivers to this node, and who may use them. The Service's type is not asked, as in
- * kube-proxy; entries with `ipMode: Proxy` are not for the node to handle.
- */
-function loadBalancerOf(
+type ExternalAddresses = Pick<ServicePort, 'externalIps' | 'loadBalancerVips' | 'sourceRanges'> &
+  Pick<ServicePorts, 'withheldVips'>;
+
+/** Everything outside the cluster that leads to a Service, as far as it is allowed. */
+function externalAddressesOf(
   service: Service,
-  family: IpFamily,
-  problems: string[],
-): Pick<ServicePort, 'loadBalancerVips' | 'sourceRanges'> {
+  clusterIp: IpAddress,
+  portCount: number,
+  { externalIps: allowExternalIps = true, addressRules }: Allowed,
+  findings: Findings,
+): ExternalAddresses {
+  const { family } = clusterIp;
+  const allowed = (
+    texts: readonly string[],
+    kind: 'externalIp' | 'loadBalancerVip',
+    field: string,
+    others: readonly IpAddress[],
+  ): IpAddress[] => {
+    const elsewhere = new Set(others.map(formatIp));
+    const first = firstOf(texts, LIMITS.addresses, field, findings);
+    return addressesOf(first, family, field, findings).filter((ip) => {
+      if (elsewhere.has(formatIp(ip))) return false;
+      const refusal = addressRules?.refusal(ip, kind);
+      if (refusal !== undefined) findings.restrict('refused', `${field} has ${formatIp(ip)}, which ${refusal}`);
+      return refusal === undefined;
+    });
+  };
+
+  const vips = allowed(vipTexts(service), 'loadBalancerVip', 'status.loadBalancer.ingress', [clusterIp]);
+  const externalTexts = allowExternalIps ? (service.spec.externalIPs ?? []) : [];
+  const externalIps = allowed(externalTexts, 'externalIp', 'spec.externalIPs', [clusterIp, ...vips]);
+
+  const most = Math.floor(LIMITS.destinations / Math.max(1, portCount)) - 1;
+  if (vips.length + externalIps.length > most) {
+    const text = `${portCount} ports at ${vips.length + externalIps.length} external addresses are too many; of these, the first ${most} are served`;
+    findings.restrict('limit', text);
+    vips.length = Math.min(vips.length, most);
+    externalIps.length = Math.min(externalIps.length, most - vips.length);
+  }
+  return { externalIps, ...restrictedVips(service, family, vips, portCount, findings) };
+}
+
+/**
+ * The virtual IPs a load balancer delivers to this node. The Service's type is not asked, as in kube-proxy; entries with
+ * `ipMode: Proxy` are not for the node to handle.
+ */
+function vipTexts({ status }: Service): string[] {
   const texts: string[] = [];
-  for (const entry of service.status?.loadBalancer?.ingress ?? []) {
+  for (const entry of status?.loadBalancer?.ingress ?? []) {
     if (entry.ip && (entry.ipMode ?? 'VIP') === 'VIP') texts.push(entry.ip);
   }
-  const loadBalancerVips = addressesOf(texts, family, 'status.loadBalancer.ingress', problems);
+  return texts;
+}
 
+/** Who may use the load-balancer VIPs. */
+function restrictedVips(
+  { spec }: Service,
+  family: IpFamily,
+  vips: readonly IpAddress[],
+  portCount: number,
+  problems: Findings,
+): Pick<ExternalAddresses, 'loadBalancerVips' | 'sourceRanges' | 'withheldVips'> {
   const field = 'spec.loadBalancerSourceRanges';
   const found = new Map<string, Cidr>();
   let unreadable = 0;
-  for (const text of service.spec.loadBalancerSourceRanges ?? []) {
+  for (const text of firstOf(spec.loadBalancerSourceRanges ?? [], LIMITS.sourceRanges, field, problems)) {
     const cidr = tryParseCidr(text.trim());
     if (cidr) found.set(formatCidr(cidr), cidr);
     else {
@@ -171,20 +237,31 @@ function loadBalancerOf(
   }
   const ranges = [...found.values()];
   const sourceRanges = ranges.filter((cidr) => cidr.address.family === family);
-  if (loadBalancerVips.length > 0 && ranges.length === 0 && unreadable > 0) {
+  const untold = (spec.loadBalancerSourceRanges?.length ?? 0) > LIMITS.sourceRanges && sourceRanges.length === 0;
+  if (vips.length > 0 && (untold || (ranges.length === 0 && unreadable > 0))) {
     // An empty list would mean "everybody", the opposite of what was asked for.
     problems.push(`${field} has no usable entry; the load-balancer addresses are not served`);
-    return { loadBalancerVips: [], sourceRanges: [] };
+    return { loadBalancerVips: [], sourceRanges: [], withheldVips: vips };
   }
-  if (loadBalancerVips.length > 0 && ranges.length > 0 && sourceRanges.length === 0) {
-    const vips = loadBalancerVips.map(formatIp).join(', ');
-    problems.push(`${field} has no ${family} entry, so everybody may use ${vips}; list ${family} ranges too`);
+  if (vips.length > 0 && ranges.length > 0 && sourceRanges.length === 0) {
+    const texts = vips.map(formatIp).join(', ');
+    problems.push(`${field} has no ${family} entry, so everybody may use ${texts}; list ${family} ranges too`);
   }
   const everybody = sourceRanges.some((cidr) => cidr.prefixLength === 0);
-  return { loadBalancerVips, sourceRanges: everybody ? [] : sourceRanges };
+  if (everybody) return { loadBalancerVips: vips, sourceRanges: [], withheldVips: [] };
+  // Never none: LIMITS.destinations bounds what is divided by.
+  const most = Math.floor(LIMITS.allowedSources / Math.max(1, vips.length * portCount));
+  return { loadBalancerVips: vips, sourceRanges: firstOf(sourceRanges, most, field, problems), withheldVips: [] };
 }
 
-function affinityOf({ spec }: Service, problems: string[]): number {
+/** As much of a list as a Service may have, in the order its author gave it. */
+function firstOf<T>(list: readonly T[], most: number, field: string, findings: Findings): readonly T[] {
+  if (list.length <= most) return list;
+  findings.restrict('limit', `${field} has ${list.length} entries, of which the first ${most} are used`);
+  return list.slice(0, most);
+}
+
+function affinityOf({ spec }: Service, problems: Findings): number {
   if (spec.sessionAffinity !== 'ClientIP') return 0;
   const seconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? DEFAULT_AFFINITY_SECONDS;
   if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_AFFINITY_SECONDS) return seconds;
@@ -194,7 +271,7 @@ function affinityOf({ spec }: Service, problems: string[]): number {
   return DEFAULT_AFFINITY_SECONDS;
 }
 
-function healthCheckNodePortOf({ spec }: Service, problems: string[]): number {
+function healthCheckNodePortOf({ spec }: Service, problems: Findings): number {
   if (spec.type !== 'LoadBalancer' || spec.externalTrafficPolicy !== 'Local') return 0;
   const port = spec.healthCheckNodePort ?? 0;
   if (isPortNumber(port)) return port;
@@ -203,7 +280,7 @@ function healthCheckNodePortOf({ spec }: Service, problems: string[]): number {
 }
 
 /** Whether there is such a scheduler only the kernel knows; here it only has to be a word with words of flags behind it. */
-function ipvsSchedulerOf({ metadata }: Service, problems: string[]): string | undefined {
+function ipvsSchedulerOf({ metadata }: Service, problems: Findings): string | undefined {
   const text = metadata.annotations?.[IPVS_SCHEDULER_ANNOTATION]?.trim() ?? '';
   if (text === '') return undefined;
   if (/^[a-z0-9]{1,15}(,[a-z-]+)*$/.test(text)) return text;
@@ -212,7 +289,7 @@ function ipvsSchedulerOf({ metadata }: Service, problems: string[]): string | un
 }
 
 /** The addresses of `family`, each once; blank strings are passed over, unreadable ones reported. */
-function addressesOf(texts: readonly string[], family: IpFamily, field: string, problems: string[]): IpAddress[] {
+function addressesOf(texts: readonly string[], family: IpFamily, field: string, problems: Findings): IpAddress[] {
   const addresses = new Map<string, IpAddress>();
   for (const text of texts) {
     if (text.trim() === '') continue;

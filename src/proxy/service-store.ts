@@ -8,6 +8,8 @@ export interface ServiceStore {
   slices(serviceName: string): readonly EndpointSlice[];
   serviceNames(): Iterable<string>;
   node(name: string): Node | undefined;
+  /** All that are known: with an API server this node alone. */
+  nodes(): Iterable<Node>;
   /** The few ranges ClusterIPs come from. */
   serviceCidrs(): readonly ServiceCIDR[];
 }

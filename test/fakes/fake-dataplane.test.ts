@@ -14,28 +14,28 @@ let store: FakeServiceStore;
 let planner: Planner;
 let dataplane: FakeDataplane;
 
-function put(name: string, endpoint: string): PlanDelta {
+async function put(name: string, endpoint: string): Promise<PlanDelta> {
   store.services.set(name, makeService(name));
   store.slicesByService.set(name, [makeSlice(name, [endpoint])]);
-  return planner.update([name], store).delta;
+  return (await planner.update([name], store)).delta;
 }
 
-function drop(name: string): PlanDelta {
+async function drop(name: string): Promise<PlanDelta> {
   store.services.delete(name);
-  return planner.update([name], store).delta;
+  return (await planner.update([name], store)).delta;
 }
 
 beforeEach(async () => {
   store = new FakeServiceStore();
   planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE });
   dataplane = new FakeDataplane();
-  put('a/x', '10.0.0.1');
+  await put('a/x', '10.0.0.1');
   await dataplane.resync(planner.plan);
 });
 
 it('follows honest deltas', async () => {
-  await dataplane.sync(planner.plan, put('a/y', '10.0.0.2'));
-  await dataplane.sync(planner.plan, drop('a/x'));
+  await dataplane.sync(planner.plan, await put('a/y', '10.0.0.2'));
+  await dataplane.sync(planner.plan, await drop('a/x'));
   expect([...dataplane.kernel.keys()]).toEqual(['a/y:/TCP']);
   expect(dataplane.calls.map(({ method, upserted, removed }) => [method, upserted, removed])).toEqual([
     ['resync', [], []],
@@ -49,10 +49,10 @@ describe('refuses', () => {
   const sync = (delta: PlanDelta) => dataplane.sync(planner.plan, delta);
 
   it('a delta that says too little', async () => {
-    put('a/y', '10.0.0.2');
+    await put('a/y', '10.0.0.2');
     await expect(sync(EMPTY)).rejects.toThrow('"a/y:/TCP" differs from the last commit');
-    drop('a/y');
-    drop('a/x');
+    await drop('a/y');
+    await drop('a/x');
     await expect(sync(EMPTY)).rejects.toThrow('"a/x:/TCP" is gone from the plan');
   });
 

@@ -12,14 +12,22 @@ import type { ServiceStore } from '../../src/proxy/index.ts';
 
 // Kubernetes objects in few words, for tests of the proxy.
 
-/** A Service `name` (`namespace/name`) with one unnamed TCP port 80, unless `spec` says otherwise. */
+/** A Service `name` (`namespace/name`) with a ClusterIP of its own and one unnamed TCP port 80, unless `spec` says otherwise. */
 export function makeService(name: string, spec: Partial<ServiceSpec> = {}, status?: Service['status']): Service {
   const service = {
     kind: 'Service',
     metadata: metadata(name),
-    spec: { clusterIP: '10.96.0.10', ports: [{ port: 80 }], ...spec },
+    spec: { clusterIP: clusterIpOf(name), ports: [{ port: 80 }], ...spec },
   } as const;
   return status ? { ...service, status } : service;
+}
+
+/** 10.96.0.10 for the names in most tests, else an address made of the name: two Services seldom have the same. */
+function clusterIpOf(name: string): string {
+  if (name === 'shop/web') return '10.96.0.10';
+  let hash = 0;
+  for (const char of name) hash = (hash * 31 + char.charCodeAt(0)) % 2 ** 24;
+  return `10.${hash >> 16}.${(hash >> 8) & 255}.${hash & 255}`;
 }
 
 export interface SliceOptions {
@@ -60,7 +68,7 @@ function metadata(name: string): ObjectMeta {
 export class FakeServiceStore implements ServiceStore {
   readonly services = new Map<string, Service>();
   readonly slicesByService = new Map<string, readonly EndpointSlice[]>();
-  readonly nodes = new Map<string, Node>();
+  readonly nodesByName = new Map<string, Node>();
   readonly cidrs: ServiceCIDR[] = [];
   /** Objects handed out, names in a listing included. */
   reads = 0;
@@ -82,7 +90,12 @@ export class FakeServiceStore implements ServiceStore {
 
   node(name: string): Node | undefined {
     this.reads++;
-    return this.nodes.get(name);
+    return this.nodesByName.get(name);
+  }
+
+  nodes(): Iterable<Node> {
+    this.reads += this.nodesByName.size;
+    return this.nodesByName.values();
   }
 
   serviceCidrs(): readonly ServiceCIDR[] {

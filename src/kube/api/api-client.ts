@@ -21,6 +21,8 @@ export interface ApiResponse {
 
 /** An authenticated way to the API server. */
 export interface ApiClient {
+  /** Where it is at the moment. */
+  readonly server: URL;
   /** Throws ApiStatusError when the server refuses, ERR_API when it cannot be reached or stays silent. */
   send(request: ApiRequest): Promise<ApiResponse>;
   /** Closes idle connections; requests under way go on until their signal aborts. */

@@ -90,6 +90,7 @@ describe('what is read', () => {
     expect(recorder.object('Service demo/annotated').metadata).toEqual({
       name: 'annotated',
       namespace: 'demo',
+      creationTimestamp: '2025-01-01T00:00:00Z',
       annotations: { own: 'kept' },
     });
     expect(recorder.violations).toEqual([]);

@@ -19,6 +19,7 @@ beforeEach(() => {
   refusals = [];
   dropped = [];
   const client: ApiClient = {
+    server: new URL('https://192.0.2.1:6443'),
     async send(request) {
       sent.push(request);
       const refusal = refusals.shift();

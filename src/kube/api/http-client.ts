@@ -47,6 +47,10 @@ class HttpApiClient implements ApiClient {
     this.#observe = options.observe ?? (() => {});
   }
 
+  get server(): URL {
+    return this.#access.server;
+  }
+
   async send(request: ApiRequest): Promise<ApiResponse> {
     try {
       return await this.#attempt(request);

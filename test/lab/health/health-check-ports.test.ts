@@ -51,7 +51,8 @@ function planned(family: IpFamily, port: number, local: number): ServiceHealthCh
   const address = (n: number) => (family === 'IPv4' ? `10.0.0.${n}` : `fd00::${n}`);
   const endpoints = Array.from({ length: local }, (_, i) => ({ addresses: [address(i + 1)], nodeName: 'n1' }));
   const slice = makeSlice(name, [...endpoints, { addresses: [address(99)], nodeName: 'n2' }], { addressType: family });
-  return serviceHealthCheck(servicePortsOf(service, family).ports, endpointsOf([slice], family, 'n1'))!;
+  const { ports: servicePorts } = servicePortsOf(service, family);
+  return serviceHealthCheck(servicePorts, endpointsOf([slice], { family, nodeName: 'n1', ports: servicePorts }))!;
 }
 
 async function serve(port: number, local: Readonly<Record<IpFamily, number>>): Promise<void> {

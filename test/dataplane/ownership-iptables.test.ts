@@ -1,0 +1,3 @@
+import { testOwnership } from './ownership.ts';
+
+testOwnership('iptables, nft variant');

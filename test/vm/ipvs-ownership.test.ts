@@ -1,0 +1,3 @@
+import { testOwnership } from '../dataplane/ownership.ts';
+
+testOwnership('ipvs');
