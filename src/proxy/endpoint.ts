@@ -9,8 +9,6 @@ export interface Endpoint {
   readonly key: string;
   /** Runs on this node. */
   readonly isLocal: boolean;
-  /** The slice does not say where it runs: it may be here. @default false */
-  readonly placeUnknown?: boolean;
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;
@@ -103,7 +101,6 @@ function makeEndpoint(item: SliceEndpoint, ip: IpAddress, port: number, nodeName
     port,
     key: formatIpPort(ip, port),
     isLocal: item.nodeName === nodeName,
-    ...(!item.nodeName && { placeUnknown: true }),
     ready: conditions?.ready ?? true,
     serving: conditions?.serving ?? true,
     terminating: conditions?.terminating ?? false,
