@@ -175,6 +175,14 @@ it('counts the ports that no local endpoint serves, each while it lasts', () => 
   expect(planner.noLocalEndpoints).toEqual({ internal: 0, external: 0 });
 });
 
+it('does not count a port under policy Local that nobody can reach from outside yet', () => {
+  // kube-proxy counts it. Nothing is dropped here: the load balancer has no address, and there is no NodePort.
+  const waiting = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', ports: [{ port: 80 }] } as const;
+  put('a/waiting', ['10.0.0.1'], waiting);
+  planner.rebuild(store);
+  expect(planner.noLocalEndpoints).toEqual({ internal: 0, external: 0 });
+});
+
 it('arrives at the plan of a fresh rebuild whatever came before, and its deltas add up', () => {
   const step = fc.record({
     name: fc.constantFrom('a/x', 'a/y', 'b/x'),
