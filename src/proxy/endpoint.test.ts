@@ -89,7 +89,6 @@ it('reads conditions, hints and the node', () => {
   ).groups.get('/TCP')!;
   expect(plain).toMatchObject({
     isLocal: false,
-    placeUnknown: true,
     ready: true,
     serving: true,
     terminating: false,

@@ -12,8 +12,6 @@ export interface Endpoint {
   readonly key: string;
   /** Runs on this node. */
   readonly isLocal: boolean;
-  /** The slice does not say where it runs: it may be here. @default false */
-  readonly placeUnknown?: boolean;
   readonly ready: boolean;
   readonly serving: boolean;
   readonly terminating: boolean;
@@ -163,7 +161,6 @@ function makeEndpoint(item: SliceEndpoint, ip: IpAddress, port: number, nodeName
     port,
     key: formatIpPort(ip, port),
     isLocal: item.nodeName === nodeName,
-    placeUnknown: !item.nodeName,
     ready: conditions?.ready ?? true,
     serving: conditions?.serving ?? true,
     terminating: conditions?.terminating ?? false,

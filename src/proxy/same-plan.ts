@@ -14,7 +14,6 @@ const sameEndpoint: Compare<Endpoint> = (a, b) =>
   a === b ||
   (a.key === b.key &&
     a.isLocal === b.isLocal &&
-    a.placeUnknown === b.placeUnknown &&
     a.ready === b.ready &&
     a.serving === b.serving &&
     a.terminating === b.terminating);

@@ -64,6 +64,15 @@ it('adds up the endpoints of the ports, each address once', () => {
   expect(plan.healthCheck?.localEndpoints).toBe(3);
 });
 
+it('does not count endpoints whose port no port of the Service asks for', () => {
+  // kube-proxy counts them and answers 200, while the NodePort refuses: there is nobody it could lead to.
+  const slice = makeSlice(NAME, [on('n1', '10.0.0.1')], { ports: [{ name: 'unknown', port: 8080 }] });
+  const spec = { ...SPEC, ports: [{ name: 'http', port: 80, nodePort: 30080 }] };
+  const plan = planService(makeService(NAME, spec), [slice], { family: 'IPv4', nodeName: 'n1', zone: '' });
+  expect(plan.healthCheck?.localEndpoints).toBe(0);
+  expect(plan.ports.map(({ externalVerdict }) => externalVerdict)).toEqual(['reject']);
+});
+
 it('never exceeds the number of endpoints and counts exactly the ready local ones', () => {
   const endpoint = fc.record({ last: fc.integer({ min: 1, max: 20 }), here: fc.boolean(), ready: fc.boolean() });
   fc.assert(

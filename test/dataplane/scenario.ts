@@ -1,4 +1,6 @@
 import type { Protocol, SliceEndpoint } from '../../src/kube/index.ts';
+import { HAIRPIN_SCENARIOS } from './hairpin-scenarios.ts';
+import { REFUSAL_SCENARIOS } from './refusal-scenarios.ts';
 
 // A scenario is data: one Service, its endpoints, and what happens to whoever connects. world.ts builds all scenarios of
 // a run into one lab; the test file checks them in every mode and family.
@@ -16,12 +18,16 @@ export type Expected =
   /** All connections of one client are answered by one and the same of these. */
   | { readonly byOneOf: readonly HostName[] }
   | 'refused'
+  /** Dropped on the sender's own node, which tells it (EPERM). */
+  | 'not permitted'
   | 'timeout';
 
 export interface Check {
   readonly from: HostName;
   readonly to: Destination;
   readonly expected: Expected;
+  /** So many connections, one after the other, and none waits for another try. Only with `refused`. @default 1 */
+  readonly inARow?: number;
   /** @default both */
   readonly family?: 'IPv4' | 'IPv6';
 }
@@ -246,4 +252,6 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
     checks: [{ from: 'client', to: 'clusterIP', expected: { by: ['web-2', 'far'], source: 'own' } }],
   },
+  ...REFUSAL_SCENARIOS,
+  ...HAIRPIN_SCENARIOS,
 ];

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IpFamily } from '../../src/core/index.ts';
 import type { Protocol } from '../../src/kube/index.ts';
 import { type Agent, type ConnectOptions, type Host, type Outcome, removeAll, type Target, tally } from '../lab/lab.ts';
+import { patient } from '../lab/patience.ts';
 import { describeMode, type ModeName, servesLoopback, testedProtocols } from './modes.ts';
 import { type Check, type HostName, SCENARIOS, type Scenario } from './scenario.ts';
-import { createWorld, FAMILIES, type World } from './world.ts';
+import { createWorld, FAMILIES, limitIcmpErrors, type World } from './world.ts';
 
 /** Connections made at once. */
 const ROUND = 16;
@@ -68,11 +69,26 @@ function titled<C extends Omit<CheckInput, 'family'>>(checks: readonly C[]): [st
   });
 }
 
-async function check(world: World, { scenario, protocol, from, to, expected, family }: CheckInput): Promise<void> {
+async function check(world: World, input: CheckInput): Promise<void> {
+  const { scenario, protocol, from, to, expected, inARow = 1, family } = input;
   const target = world.target(scenario, to, family, protocol);
   const client = world.hosts[from];
   // An SCTP client has to be bound to one of its addresses (traffic/sctp-socket.ts).
   const options = protocol === 'SCTP' ? { sourceIp: client.ip(family) } : {};
+  if (expected === 'not permitted') {
+    const outcome = await client.connect(target, { ...options, timeoutMs: 2000 });
+    expect(outcome).toMatchObject({ kind: 'timeout', errno: 'EPERM' });
+    return;
+  }
+  if (inARow > 1) {
+    limitIcmpErrors(world.node, true);
+    try {
+      await expectRefusals(client, target, inARow, options);
+    } finally {
+      limitIcmpErrors(world.node, false);
+    }
+    return;
+  }
   if (expected === 'timeout' || expected === 'refused') {
     const timeoutMs = expected === 'timeout' ? SILENCE_MS : 2000;
     const outcome = await client.connect(target, { ...options, timeoutMs });
@@ -93,6 +109,22 @@ async function check(world: World, { scenario, protocol, from, to, expected, fam
   expect(Object.keys(answers).sort()).toEqual([...expected.by].sort());
   if (expected.source === 'own') expect([...sources]).toEqual([client.ip(family)]);
   else for (const source of sources) expect(nodeAddresses(world, family)).toContain(source);
+}
+
+/**
+ * A refusal that is lost costs a second, until the SYN is sent again; one that comes takes a fraction of a millisecond. A busy
+ * machine may delay a few, never most of them.
+ */
+async function expectRefusals(client: Host, target: Target, count: number, options: ConnectOptions): Promise<void> {
+  const times: number[] = [];
+  while (times.length < count) {
+    const { kind, ms } = await client.connect(target, options);
+    expect(kind).toBe('refused');
+    expect(ms).toBeLessThan(patient(900));
+    times.push(ms);
+  }
+  times.sort((a, b) => a - b);
+  expect(times[Math.floor(count * 0.9)]).toBeLessThan(patient(20));
 }
 
 /** Connects in rounds until each of `names` has answered, or the rounds are over. */

@@ -39,16 +39,16 @@ export async function createWorld(scenarios: readonly Scenario[], protocols: rea
   for (const pod of [hosts['web-1'], hosts['web-2'], hosts.far]) {
     for (const protocol of protocols) await pod.serve({ port: TARGET_PORT, protocol });
   }
-  for (const client of [hosts.outside, hosts.stranger]) {
-    // What the outside world's routers would do: Service addresses lead to a node.
+  for (const client of [other, hosts.outside, hosts.stranger]) {
+    // What routers would do: Service addresses lead to a node. Nothing on node-2 knows them.
     for (const range of Object.values(SERVICE_RANGES).flatMap((ranges) => Object.values(ranges))) {
       addRoute(client, range, node);
     }
+    if (client === other) continue;
     // Answers of pods that saw the client's own address come from the pod's node; the way back must not matter.
     for (const cidr of node.podCidrs) addRoute(client, cidr, node);
   }
-  // The kernel sends one client no more than six ICMP errors at once and then one a second; all scenarios share clients.
-  node.namespace.run('sysctl', '-qw', 'net.ipv4.icmp_ratelimit=0', 'net.ipv6.icmp.ratelimit=0');
+  limitIcmpErrors(node, false);
   const manifests = join(lab.folder, 'manifests');
   mkdirSync(manifests);
   const addresses = (pod: HostName, family: IpFamily) => [hosts[pod].ip(family)];
@@ -71,6 +71,16 @@ export async function createWorld(scenarios: readonly Scenario[], protocols: rea
       return { ip: addressOf(destination, n, family), port: SERVICE_PORT, protocol };
     },
   };
+}
+
+/**
+ * Linux sends one client six ICMP errors at once and then one a second. Off where scenarios share clients and UDP is refused;
+ * on, as on every node, where the limit must not matter.
+ */
+export function limitIcmpErrors(node: LabNode, on: boolean): void {
+  const milliseconds = on ? 1000 : 0;
+  const settings = ['net.ipv4.icmp_ratelimit', 'net.ipv6.icmp.ratelimit'];
+  node.namespace.run('sysctl', '-qw', ...settings.map((name) => `${name}=${milliseconds}`));
 }
 
 const SERVICE_RANGES = {

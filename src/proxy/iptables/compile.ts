@@ -1,9 +1,8 @@
 import { addressBits, cidrContains, formatCidr, formatIp, type IpAddress, networkOf } from '../../core/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../index.ts';
-import { type Chain, formatRule, podMatch, type RuleParts, type TreeKey } from '../rules/index.ts';
+import { type Chain, formatRule, podMatch, type RuleParts, refuse, type TreeKey } from '../rules/index.ts';
 import { balanceRules, endpointChains } from './balance.ts';
-import { MASQUERADE } from './fixed-chains.ts';
-import { addressKey, addressPortKey, portKey, protocolName } from './key-spaces.ts';
+import { addressPortKey, portKey, protocolName } from './key-spaces.ts';
 import { type ServiceChainNames, serviceChainNames, type TREE_PREFIX } from './names.ts';
 
 /** The trees that lead packets to the chains of Services. */
@@ -105,13 +104,6 @@ function compileClaims(port: ServicePortPlan, names: ServiceChainNames): readonl
     const comment = `${port.name} health check node port`;
     claim('healthChecks', portKey('tcp', port.healthCheckNodePort), { ...parts, comment });
   }
-
-  // Only a pod of this node can reach itself through a Service of this node; one without a place may be.
-  for (const { ip, isLocal, placeUnknown } of [...port.clusterEndpoints, ...port.localEndpoints]) {
-    if (!isLocal && !placeUnknown) continue;
-    const parts = { source: hostMatch('-s', ip), destination: hostMatch('-d', ip) };
-    claim('hairpin', addressKey(ip), { ...parts, target: MASQUERADE });
-  }
   return [...claims.values()];
 }
 
@@ -192,8 +184,10 @@ function firewallRules(port: ServicePortPlan, node: NodePlan, names: ServiceChai
 /** Comment and target of a rule that refuses. */
 function refusal(port: ServicePortPlan, verdict: Verdict): Pick<RuleParts, 'comment' | 'target'> {
   if (verdict === 'drop') return { comment: `${port.name} has no local endpoints`, target: '-j DROP' };
-  const icmp = port.clusterIp.family === 'IPv4' ? 'icmp-port-unreachable' : 'icmp6-port-unreachable';
-  return { comment: `${port.name} has no endpoints`, target: `-j REJECT --reject-with ${icmp}` };
+  return {
+    comment: `${port.name} has no endpoints`,
+    target: refuse(port.clusterIp.family, protocolName(port.protocol)),
+  };
 }
 
 function hostMatch(flag: '-s' | '-d', ip: IpAddress): string {

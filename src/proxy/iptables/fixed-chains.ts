@@ -1,6 +1,6 @@
 import { addressBits, formatIp, type IpFamily, isLoopback } from '../../core/index.ts';
 import type { NodePlan } from '../index.ts';
-import { type ForeignRule, formatRule, type RuleParts, type Table } from '../rules/index.ts';
+import { type ForeignRule, formatRule, type RuleParts, returnUnlessSameAddress, type Table } from '../rules/index.ts';
 import type { TreeName } from './compile.ts';
 import { HAIRPIN_CHAIN } from './names.ts';
 
@@ -113,7 +113,7 @@ export function entryChains(options: FixedChainOptions): readonly EntryChain[] {
     entry('filter', 'KUBE-FORWARD', { after: forwardRules(mark, options) }),
     entry('nat', 'KUBE-SERVICES', { trees: ['serviceVips'], after: nodePortEntry(options) }),
     entry('nat', 'KUBE-NODEPORTS', { trees: ['nodePorts'] }),
-    entry('nat', HAIRPIN_CHAIN, { trees: ['hairpin'] }),
+    entry('nat', HAIRPIN_CHAIN, { after: hairpinRules(options) }),
     entry('nat', 'KUBE-MARK-MASQ', { after: [formatRule({ target: `-j MARK --set-xmark ${mark}/${mark}` })] }),
     entry('nat', 'KUBE-POSTROUTING', { after: postroutingRules(mark, options) }),
   ];
@@ -140,15 +140,29 @@ function postroutingRules(mark: string, { family, node, accounting }: FixedChain
   const rules: RuleParts[] = [
     // kube-proxy counts in one more rule for each NodePort; what was sent to loopback and translated is the same.
     ...(countsLoopback ? [{ match: `${fromLoopback} ${countMatch(COUNTERS.loopbackAccepted)}` }] : []),
-    // A pod that reached itself: it would answer itself directly, past the translation. A goto: what is no such packet
-    // is done here.
-    { match: `-m conntrack --ctstate DNAT -m mark ! --mark ${mark}/${mark}`, target: `-g ${HAIRPIN_CHAIN}` },
+    // A goto: what does not come from the address it goes to is done here.
+    {
+      // Others may redirect the node's own connections to loopback; no endpoint is there.
+      source: family === 'IPv4' ? '! -s 127.0.0.0/8' : '! -s ::1/128',
+      match: `-m conntrack --ctstate DNAT -m mark ! --mark ${mark}/${mark}`,
+      target: `-g ${HAIRPIN_CHAIN}`,
+    },
     { match: `-m mark ! --mark ${mark}/${mark}`, target: '-j RETURN' },
     // Cleared, so that a packet that passes here again (a tunnel's outer packet) is not masqueraded again.
     { target: `-j MARK --set-xmark ${mark}/0x0` },
     { comment: 'kubernetes service traffic requiring SNAT', target: MASQUERADE },
   ];
   return rules.map(formatRule);
+}
+
+/**
+ * Masquerades what a Service has led back to its sender: a pod that got its own packet as it was would answer itself directly,
+ * past the translation. It does not matter where the pod is: one of another node may come to itself by way of this one.
+ */
+function hairpinRules({ family }: FixedChainOptions): string[] {
+  return [...returnUnlessSameAddress(family), { comment: 'from an address to itself', target: MASQUERADE }].map(
+    formatRule,
+  );
 }
 
 function nodePortEntry({ family, node }: FixedChainOptions): string[] {

@@ -29,10 +29,6 @@ export function protocolName(protocol: ServicePortPlan['protocol']): ProtocolNam
   return PROTOCOL_NAMES[protocol];
 }
 
-export function addressKey(ip: IpAddress): TreeKey {
-  return { text: formatIp(ip), bits: ip.bytes };
-}
-
 export function portKey(protocol: ProtocolName, port: number): TreeKey {
   return { text: `${protocol} ${port}`, bits: new Uint8Array(portBytes(protocol, port)) };
 }

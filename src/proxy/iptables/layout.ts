@@ -38,7 +38,6 @@ export class Layout {
     this.trees = {
       serviceVips: addresses('serviceVips'),
       nodePorts: ports('nodePorts'),
-      hairpin: addresses('hairpin'),
       refusedVips: addresses('refusedVips'),
       refusedExternalVips: addresses('refusedExternalVips'),
       refusedNodePorts: ports('refusedNodePorts'),

@@ -58,7 +58,6 @@ export function endpointChainName(name: string, protocol: string, endpoint: stri
 export const TREE_PREFIX = {
   serviceVips: 'KUBE-SVC-',
   nodePorts: 'KUBE-EXT-',
-  hairpin: 'KUBE-SEP-',
   refusedVips: 'KUBE-VIP-',
   refusedExternalVips: 'KUBE-XIP-',
   refusedNodePorts: 'KUBE-XNP-',
@@ -70,7 +69,6 @@ export const TREE_PREFIX = {
 export const TREE_TABLE = {
   serviceVips: 'nat',
   nodePorts: 'nat',
-  hairpin: 'nat',
   refusedVips: 'filter',
   refusedExternalVips: 'filter',
   refusedNodePorts: 'filter',

@@ -31,10 +31,10 @@ const [HERE, FAR] = ['10.244.1.5:8080', '10.244.2.5:8080'];
 describe('a Service port becomes', () => {
   it.each<{ title: string; sample: Omit<SamplePort, 'name' | 'clusterIp'>; servers: object; members: string[] }>([
     {
-      title: 'one virtual server for its ClusterIP, and a hairpin for each endpoint here',
+      title: 'one virtual server for its ClusterIP',
       sample: { local: [HERE], remote: [FAR] },
       servers: { '10.96.0.1:80/TCP': `${HERE} ${FAR}` },
-      members: ['KUBE-CLUSTER-IP 10.96.0.1,tcp:80', 'KUBE-LOOP-BACK 10.244.1.5,tcp:8080,10.244.1.5'],
+      members: ['KUBE-CLUSTER-IP 10.96.0.1,tcp:80'],
     },
     {
       title: 'a refusal without endpoints, for every destination',
@@ -71,7 +71,6 @@ describe('a Service port becomes', () => {
         'KUBE-IPVS-MARK 203.0.113.1,tcp:80',
         'KUBE-LOAD-BALANCER 203.0.113.1,tcp:80',
         'KUBE-LOAD-BALANCER-LOCAL 203.0.113.1,tcp:80',
-        'KUBE-LOOP-BACK 10.244.1.5,tcp:8080,10.244.1.5',
       ],
     },
     {

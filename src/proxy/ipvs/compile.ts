@@ -2,7 +2,7 @@ import { cidrContains, IP_PROTOCOLS, type IpAddress, type IpProtocol } from '../
 import type { VirtualServerKey } from '../../netlink/index.ts';
 import type { Endpoint, ServicePortPlan } from '../index.ts';
 import { parseScheduler, type Server, type ServerEndpoint, serverKey } from './server.ts';
-import { type Element, elementKey, type SetElement, type SetName } from './sets.ts';
+import type { Element, SetElement, SetName } from './sets.ts';
 
 /** What compiling depends on besides the Service port. */
 export interface CompileContext {
@@ -93,7 +93,7 @@ export function compilePort(port: ServicePortPlan, context: CompileContext): Com
     claim(key, { server: server(key, port.localEndpoints), address: undefined, elements: [] });
   }
   const { name, serviceName } = port;
-  return { name, serviceName, claims, shared: [...sharedElements(port), ...hairpinElements(port)] };
+  return { name, serviceName, claims, shared: sharedElements(port) };
 }
 
 /** Whether traffic from outside has other endpoints than that of the node and its pods. */
@@ -176,20 +176,6 @@ function sharedElements(port: ServicePortPlan): SetElement[] {
   }
   if (port.healthCheckNodePort !== 0) add('KUBE-HEALTH-CHECK-NODE-PORT', port.healthCheckNodePort);
   return elements;
-}
-
-/** Only a pod of this node can reach itself through a Service of this node; one without a place may be. */
-function hairpinElements(port: ServicePortPlan): SetElement[] {
-  const elements = new Map<string, SetElement>();
-  for (const { ip, port: number, isLocal, placeUnknown } of [...port.clusterEndpoints, ...port.localEndpoints]) {
-    if (!isLocal && !placeUnknown) continue;
-    const made: SetElement = {
-      set: 'KUBE-LOOP-BACK',
-      element: { type: 'hash:ip,port,ip', address: ip, protocol: port.protocol, port: number, second: ip },
-    };
-    elements.set(elementKey(made), made);
-  }
-  return [...elements.values()];
 }
 
 function addressKey(protocol: IpProtocol, address: IpAddress, port: number): VirtualServerKey {

@@ -103,10 +103,13 @@ export function planRuleCleanup(saved: SavedTables): TableRestore[] {
 const IPVS_CHAINS: Readonly<Record<IpvsTable, readonly string[]>> = {
   filter: [
     ...['KUBE-FORWARD', 'KUBE-NODE-PORT', 'KUBE-PROXY-FIREWALL', 'KUBE-SOURCE-RANGES-FIREWALL'],
-    ...['KUBE-IPVS-FILTER', 'KUBE-IPVS-OUT-FILTER', 'KUBE-IPVS-DROP-OUTSIDE'],
+    ...['KUBE-IPVS-FILTER', 'KUBE-IPVS-OUT-FILTER', 'KUBE-IPVS-DROP-OUTSIDE', 'KUBE-IPVS-REFUSE'],
   ],
   mangle: ['KUBE-IPVS-OUTSIDE', 'KUBE-IPVS-OUT-FILTER', 'KUBE-SOURCE-RANGES-FIREWALL'],
-  nat: ['KUBE-SERVICES', 'KUBE-LOAD-BALANCER', 'KUBE-NODE-PORT', 'KUBE-POSTROUTING', 'KUBE-MARK-MASQ'],
+  nat: [
+    ...['KUBE-SERVICES', 'KUBE-LOAD-BALANCER', 'KUBE-NODE-PORT', 'KUBE-POSTROUTING', 'KUBE-MARK-MASQ'],
+    'KUBE-IPVS-HAIRPIN',
+  ],
 };
 
 /** Those a proxy in iptables mode has too. */

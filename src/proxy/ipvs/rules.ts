@@ -1,6 +1,13 @@
 import { addressBits, formatIp, type IpFamily, isLoopback } from '../../core/index.ts';
 import type { NodePlan } from '../index.ts';
-import { type ForeignRule, formatRule, podMatch, type RuleParts } from '../rules/index.ts';
+import {
+  type ForeignRule,
+  formatRule,
+  podMatch,
+  type RuleParts,
+  refuse,
+  returnUnlessSameAddress,
+} from '../rules/index.ts';
 import { kernelSetName, type SetName } from './sets.ts';
 
 /** The tables with rules of ours, in the order in which they are written: what refuses comes before what lets in. */
@@ -41,6 +48,7 @@ function jump(table: IpvsTable, chain: string, to: string, comment: string): Jum
   return { table, chain, rule: formatRule({ comment, target: `-j ${to}` }) };
 }
 
+const MASQUERADE = '-j MASQUERADE --random-fully';
 const NOT_NEW = '-m conntrack ! --ctstate NEW';
 const FROM_NODE = '-m addrtype --src-type LOCAL';
 const NOT_FROM_NODE = '-m addrtype ! --src-type LOCAL';
@@ -58,7 +66,7 @@ export function fixedRules(family: IpFamily, node: NodePlan): FixedRules {
     filter: {
       'KUBE-IPVS-FILTER': [
         { match: NOT_NEW, target: '-j RETURN' },
-        { match: set('KUBE-REJECT', 'dst,dst'), target: `-j REJECT --reject-with ${unreachable(family)}` },
+        { match: set('KUBE-REJECT', 'dst,dst'), target: '-j KUBE-IPVS-REFUSE' },
         { match: set('KUBE-DROP', 'dst,dst'), target: '-j DROP' },
         { match: set('KUBE-DROP-OUTSIDE', 'dst,dst'), target: '-j KUBE-IPVS-DROP-OUTSIDE' },
         { match: set('KUBE-LOAD-BALANCER', 'dst,dst'), target: '-j RETURN' },
@@ -67,8 +75,9 @@ export function fixedRules(family: IpFamily, node: NodePlan): FixedRules {
         { match: set('KUBE-EXTERNAL-IP-LOCAL', 'dst,dst'), target: '-j RETURN' },
         { match: set('KUBE-HEALTH-CHECK-NODE-PORT', 'dst'), target: '-j RETURN' },
         // What listens on the node must not be reachable at the addresses of Services.
-        { match: set('KUBE-IPVS-IPS', 'dst'), target: `-j REJECT --reject-with ${unreachable(family)}` },
+        { match: set('KUBE-IPVS-IPS', 'dst'), target: '-j KUBE-IPVS-REFUSE' },
       ],
+      'KUBE-IPVS-REFUSE': [{ protocol: 'tcp', target: refuse(family, 'tcp') }, { target: refuse(family, 'any') }],
       'KUBE-IPVS-DROP-OUTSIDE': [
         ...(pods ? [{ ...pods.fromPod, target: '-j RETURN' }] : []),
         { match: FROM_NODE, target: '-j RETURN' },
@@ -127,12 +136,18 @@ export function fixedRules(family: IpFamily, node: NodePlan): FixedRules {
       'KUBE-NODE-PORT': nodePortRules(set),
       'KUBE-MARK-MASQ': [{ target: `-j MARK --set-xmark ${mark}/${mark}` }],
       'KUBE-POSTROUTING': [
-        // A pod that reached itself: it would answer itself directly, past the translation.
-        { match: set('KUBE-LOOP-BACK', 'dst,dst,src'), target: '-j MASQUERADE' },
+        // A goto: what does not come from the address it goes to is done here.
+        { outInterface: '! -o lo', match: `-m mark ! --mark ${mark}/${mark}`, target: '-g KUBE-IPVS-HAIRPIN' },
         { match: `-m mark ! --mark ${mark}/${mark}`, target: '-j RETURN' },
         // Cleared, so that a packet that passes here again (a tunnel's outer packet) is not masqueraded again.
         { target: `-j MARK --set-xmark ${mark}/0x0` },
-        { comment: 'kubernetes service traffic requiring SNAT', target: '-j MASQUERADE --random-fully' },
+        { comment: 'kubernetes service traffic requiring SNAT', target: MASQUERADE },
+      ],
+      // A pod that got its own packet as it was would answer itself directly, past the translation. It does not matter where the
+      // pod is: one of another node may come to itself by way of this one.
+      'KUBE-IPVS-HAIRPIN': [
+        ...returnUnlessSameAddress(family),
+        { comment: 'from an address to itself', target: MASQUERADE },
       ],
     },
   };
@@ -144,10 +159,6 @@ export function fixedRules(family: IpFamily, node: NodePlan): FixedRules {
 }
 
 type SetMatch = (name: SetName, directions: string) => string;
-
-function unreachable(family: IpFamily): string {
-  return family === 'IPv4' ? 'icmp-port-unreachable' : 'icmp6-port-unreachable';
-}
 
 function sourceRanges(set: SetMatch): RuleParts[] {
   return [

@@ -16,7 +16,7 @@ export type SetType = 'hash:ip' | 'hash:ip,port' | 'hash:ip,port,ip' | 'hash:ip,
  * the rest, marked "ours", are what its mode has no need of: it neither rejects nor drops, and knows no way around policy Local.
  */
 export const SETS = {
-  /** Endpoints here, each with itself as client: who reaches itself must be masqueraded. */
+  /** kube-proxy's endpoints that may reach themselves. Empty: ours are found by rules, wherever they are (KUBE-IPVS-HAIRPIN). */
   'KUBE-LOOP-BACK': 'hash:ip,port,ip',
   'KUBE-CLUSTER-IP': 'hash:ip,port',
   'KUBE-EXTERNAL-IP': 'hash:ip,port',

@@ -5,7 +5,7 @@ import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../index.ts';
 import { stickyChain } from './balance.ts';
 import type { ChainBody } from './chain.ts';
 import { REJECT_CHAIN } from './fixed-chains.ts';
-import { keyText, ownPairKey, portKey, protocolField, vipKey } from './keys.ts';
+import { keyText, portKey, protocolField, vipKey } from './keys.ts';
 import { type BalanceKind, balanceChainName, type FixedSetName, SETS, type StickyNames, stickyNames } from './names.ts';
 import { fromPods, isLocalAddress, rule } from './rule.ts';
 import { type SetBody, stickySets } from './schema.ts';
@@ -79,7 +79,8 @@ export function compilePort(port: ServicePortPlan, node: NodePlan): CompiledPort
   const { chains, sets, groups } = sticky ? compileSticky(port, node, sticky) : NOTHING_OF_ITS_OWN;
   const claims = compileClaims(port, node, sticky);
   // Without spreading one into the other, which takes five times as long.
-  return { key: port.key, name: port.name, claims, shared: sharedKeys(port), chains, sets, groups };
+  const shared = [{ set: SETS.clusterIps, key: port.clusterIp.bytes }];
+  return { key: port.key, name: port.name, claims, shared, chains, sets, groups };
 }
 
 const NOTHING_OF_ITS_OWN: Pick<CompiledPort, 'chains' | 'sets' | 'groups'> = {
@@ -223,22 +224,6 @@ function gotoChain(chain: string, common = false): NftVerdict {
     if (common) verdicts.set(chain, verdict);
   }
   return verdict;
-}
-
-function sharedKeys(port: ServicePortPlan): CompiledPort['shared'] {
-  const shared: { set: FixedSetName; key: Uint8Array }[] = [{ set: SETS.clusterIps, key: port.clusterIp.bytes }];
-  const isHere = ({ isLocal, placeUnknown }: Endpoint) => isLocal || placeUnknown;
-  if (!port.clusterEndpoints.some(isHere) && !port.localEndpoints.some(isHere)) return shared;
-  const seen = new Set<string>();
-  // Only a pod of this node can reach itself through a Service of this node; one without a place may be.
-  for (const { ip } of [...port.clusterEndpoints, ...port.localEndpoints].filter(isHere)) {
-    const key = ownPairKey(ip);
-    const text = keyText(key);
-    if (seen.has(text)) continue;
-    seen.add(text);
-    shared.push({ set: SETS.hairpin, key });
-  }
-  return shared;
 }
 
 function compileSticky(

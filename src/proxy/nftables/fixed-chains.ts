@@ -1,7 +1,20 @@
-import { addressBits, type IpFamily, parseIp } from '../../core/index.ts';
-import { type BaseChain, drop, type Expression, jump, lookup, payload, setMarkBits } from '../../netlink/index.ts';
+import { addressBits, type Cidr, type IpFamily, parseIp } from '../../core/index.ts';
+import {
+  type BaseChain,
+  cmp,
+  drop,
+  type Expression,
+  goto,
+  jump,
+  lookup,
+  meta,
+  payload,
+  setMarkBits,
+} from '../../netlink/index.ts';
 import type { NodePlan } from '../index.ts';
 import type { ChainBody } from './chain.ts';
+import { HAIRPIN_CHAIN, returnUnlessSameAddress } from './hairpin.ts';
+import { protocolField } from './keys.ts';
 import { SETS } from './names.ts';
 import {
   addressIn,
@@ -46,7 +59,8 @@ export function fixedChains(family: IpFamily, node: NodePlan): ReadonlyMap<strin
       { rules: [rule(nodePortAddress(family, node), loadPort(), lookup(SETS.noEndpointNodePorts, { to: 'verdict' }))] },
     ],
     ['check-cluster-ips', { rules: clusterIpRules(family, node) }],
-    [REJECT_CHAIN, { rules: [rule(reject(family))] }],
+    [REJECT_CHAIN, { rules: rejectRules(family) }],
+    [HAIRPIN_CHAIN, { rules: hairpinRules(family) }],
   ]);
 }
 
@@ -82,11 +96,13 @@ function serviceRules(family: IpFamily, node: NodePlan): RuleBody[] {
 /** A packet to a NodePort of a loopback address would not survive the way to an endpoint. */
 function nodePortAddress(family: IpFamily, node: NodePlan): Expression[] {
   if (node.nodePortAddresses !== 'all') return [payload.daddr(family), lookup(SETS.nodePortIps)];
-  const loopback =
-    family === 'IPv4'
-      ? { address: parseIp('127.0.0.0'), prefixLength: 8 }
-      : { address: parseIp('::1'), prefixLength: addressBits('IPv6') };
-  return addressIn('daddr', loopback, '!=');
+  return addressIn('daddr', loopbackOf(family), '!=');
+}
+
+function loopbackOf(family: IpFamily): Cidr {
+  return family === 'IPv4'
+    ? { address: parseIp('127.0.0.0'), prefixLength: 8 }
+    : { address: parseIp('::1'), prefixLength: addressBits('IPv6') };
 }
 
 function sourceRule(family: IpFamily): RuleBody {
@@ -103,24 +119,37 @@ function sourceRule(family: IpFamily): RuleBody {
 
 function clusterIpRules(family: IpFamily, { serviceCidrs = [] }: NodePlan): RuleBody[] {
   return [
-    commented('no such port', rule(payload.daddr(family), lookup(SETS.clusterIps), reject(family))),
+    commented('no such port', rule(payload.daddr(family), lookup(SETS.clusterIps), goto(REJECT_CHAIN))),
     ...serviceCidrs.map((range) => commented('not allocated', rule(addressIn('daddr', range, '=='), drop))),
   ];
 }
 
+const MASQUERADE: Expression = { kind: 'masquerade', flags: ['random-fully'] };
+
 function masquerading(family: IpFamily, { masqueradeMark }: NodePlan): RuleBody[] {
-  const masquerade: Expression = { kind: 'masquerade', flags: ['random-fully'] };
-  const pair = [payload.saddr(family), payload.daddr(family, addressRegisters(family))];
   return [
     // Cleared, so that a packet that passes here again (a tunnel's outer packet) is not masqueraded again.
-    rule(isMarked(masqueradeMark), clearMarkBits(masqueradeMark), masquerade),
-    // A pod that reached itself: it would answer itself directly, past the translation.
-    rule(isDestinationTranslated(), pair, lookup(SETS.hairpin), masquerade),
+    rule(isMarked(masqueradeMark), clearMarkBits(masqueradeMark), MASQUERADE),
+    // Others may redirect the node's own connections to loopback; no endpoint is there.
+    rule(isDestinationTranslated(), addressIn('saddr', loopbackOf(family), '!='), goto(HAIRPIN_CHAIN)),
   ];
 }
 
-/** ICMP port unreachable. */
-function reject(family: IpFamily): Expression {
+/**
+ * Masquerades what a Service has led back to its sender: a pod that got its own packet as it was would answer itself directly,
+ * past the translation. It does not matter where the pod is: one of another node may come to itself by way of this one.
+ */
+function hairpinRules(family: IpFamily): RuleBody[] {
+  return [...returnUnlessSameAddress(family), commented('from an address to itself', rule(MASQUERADE))];
+}
+
+/**
+ * TCP is refused by a reset, because Linux sends one client six ICMP errors at once and then one a second (icmp_ratelimit): of many
+ * refused connections most would wait for their SYN to be repeated. Other protocols by ICMP port unreachable.
+ */
+export function rejectRules(family: IpFamily): RuleBody[] {
+  const isTcp = [meta('l4proto'), cmp.equal(protocolField('TCP').subarray(0, 1))];
   // ICMP_PORT_UNREACH, ICMPV6_PORT_UNREACH
-  return { kind: 'reject', type: 'icmp', code: family === 'IPv4' ? 3 : 4 };
+  const code = family === 'IPv4' ? 3 : 4;
+  return [rule(isTcp, { kind: 'reject', type: 'tcp-reset' }), rule({ kind: 'reject', type: 'icmp', code })];
 }

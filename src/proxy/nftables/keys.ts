@@ -64,11 +64,6 @@ export function endpointData({ ip: { bytes }, port }: Pick<Endpoint, 'ip' | 'por
   return data;
 }
 
-/** `ip saddr . ip daddr` of a packet from an address to itself. */
-export function ownPairKey({ bytes }: IpAddress): Buffer {
-  return Buffer.concat([bytes, bytes]);
-}
-
 /** `VIP . SOURCE`, the first and the last key of a range of sources. */
 export function sourceRangeKeys(vip: Uint8Array, first: Uint8Array, last: Uint8Array): { key: Buffer; keyEnd: Buffer } {
   return { key: Buffer.concat([vip, first]), keyEnd: Buffer.concat([vip, last]) };

@@ -21,7 +21,6 @@ export const SETS = {
   noEndpointNodePorts: 'no-endpoint-nodeports',
   restrictedVips: 'restricted-vips',
   allowedSources: 'allowed-sources',
-  hairpin: 'hairpin',
   clusterIps: 'cluster-ips',
   nodePortIps: 'nodeport-ips',
 } as const;

@@ -7,10 +7,10 @@ import {
   type NftRuleset,
   type NftSet,
   nftFamily,
-  payload,
   setMarkBits,
 } from '../../netlink/index.ts';
 import { stickyChain } from './balance.ts';
+import { rejectRules } from './fixed-chains.ts';
 import { SETS } from './names.ts';
 import { addressRegisters, anyOf, dnatByMap, isDestinationTranslated, isLocalAddress, isNew, loadVip } from './rule.ts';
 import { fixedSets, placeSet, type SetBody, stickySets } from './schema.ts';
@@ -90,7 +90,7 @@ function featuresOf(family: IpFamily): Feature[] {
   const maps = { endpoints: 'probe-endpoints', choices: 'probe-choices', affinity: 'probe-affinity' };
   const slot = addressRegisters(family) + 2;
   return [
-    { needs: 'maps with concatenated keys', sets: only(SETS.services, SETS.endpoints, SETS.hairpin) },
+    { needs: 'maps with concatenated keys', sets: only(SETS.services, SETS.endpoints) },
     { needs: 'sets of ranges with concatenated keys', sets: only(SETS.allowedSources) },
     { needs: 'nft_ct', rules: [isNew(), isDestinationTranslated()] },
     { needs: `nft_fib_${family.toLowerCase()}`, rules: [isLocalAddress('daddr')] },
@@ -106,7 +106,7 @@ function featuresOf(family: IpFamily): Feature[] {
       rules: [[...loadVip(family), anyOf(2, slot), ...dnatByMap(family, SETS.endpoints)]],
     },
     { needs: 'nft_masq', rules: [[{ kind: 'masquerade', flags: ['random-fully'] }]] },
-    { needs: 'nft_reject', rules: [[payload.daddr(family), { kind: 'reject', type: 'icmp', code: 3 }]] },
+    { needs: 'nft_reject', rules: rejectRules(family).map(({ expressions }) => expressions) },
     {
       needs: 'maps that rules write',
       sets: Object.fromEntries(stickySets(family, maps, { affinitySeconds: 1 })),

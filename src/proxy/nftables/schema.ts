@@ -44,7 +44,6 @@ export function fixedSets(family: IpFamily): Readonly<Record<FixedSetName, SetBo
       ...{ key: [...vip, address], flags: ['interval'] },
       comment: 'load-balancer IP . who may use it',
     },
-    [SETS.hairpin]: { key: [address, address], comment: 'endpoints on this node: may reach themselves' },
     [SETS.clusterIps]: { key: [address], comment: 'cluster IPs of all Services' },
     [SETS.nodePortIps]: { key: [address], comment: 'where NodePorts answer, unless everywhere' },
   };

@@ -10,7 +10,9 @@ export {
 export { type PodMatch, podMatch } from './local-detector.ts';
 export type { Key, KeySpace, RadixChanges } from './radix.ts';
 export { RadixTree } from './radix.ts';
+export { refuse } from './refuse.ts';
 export * from './restore.ts';
 export { formatRule, type RuleParts } from './rule.ts';
+export { returnUnlessSameAddress } from './same-address.ts';
 export { parseSave, type SavedChain, type SavedTable, targetOf } from './save.ts';
 export { type DetectedVariant, detectVariant } from './variant.ts';

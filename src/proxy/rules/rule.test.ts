@@ -11,11 +11,12 @@ describe('formatRule', () => {
         comment: 'a/b:c',
         protocol: 'tcp',
         inInterface: '-i eth0',
+        outInterface: '! -o lo',
         destination: '-d 10.0.0.1/32',
         source: '! -s 10.0.0.0/8',
       }),
     ).toBe(
-      '! -s 10.0.0.0/8 -d 10.0.0.1/32 -i eth0 -p tcp -m comment --comment "a/b:c" -m addrtype --dst-type LOCAL -m tcp --dport 80 -j DROP',
+      '! -s 10.0.0.0/8 -d 10.0.0.1/32 -i eth0 ! -o lo -p tcp -m comment --comment "a/b:c" -m addrtype --dst-type LOCAL -m tcp --dport 80 -j DROP',
     );
   });
 

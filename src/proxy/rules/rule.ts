@@ -9,6 +9,8 @@ export interface RuleParts {
   readonly destination?: string | undefined;
   /** `-i cni0` or `! -i cni0` */
   readonly inInterface?: string | undefined;
+  /** `-o lo` or `! -o lo` */
+  readonly outInterface?: string | undefined;
   /** `tcp`, `udp` or `sctp` */
   readonly protocol?: string | undefined;
   /** Free text; characters that could end the argument are replaced. */
@@ -26,11 +28,12 @@ const MAX_COMMENT = 255;
 
 /** The rule as iptables-save prints it, without `-A CHAIN`: `-d 10.96.0.10/32 -p tcp -m tcp --dport 80 -j ACCEPT`. */
 export function formatRule(parts: RuleParts): string {
-  const { source, destination, inInterface, protocol, comment, match, destinationPort, target } = parts;
+  const { source, destination, inInterface, outInterface, protocol, comment, match, destinationPort, target } = parts;
   const words: string[] = [];
   if (source) words.push(source);
   if (destination) words.push(destination);
   if (inInterface) words.push(inInterface);
+  if (outInterface) words.push(outInterface);
   if (protocol) words.push('-p', protocol);
   if (comment) words.push('-m comment --comment', quote(comment));
   if (match) words.push(match);

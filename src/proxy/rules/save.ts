@@ -1,3 +1,5 @@
+import { formatIp, parseIp } from '../../core/index.ts';
+
 /** A chain as iptables-save prints it. */
 export interface SavedChain {
   readonly builtIn: boolean;
@@ -25,11 +27,19 @@ export function parseSave(text: string): ReadonlyMap<string, SavedTable> {
     } else if (line.startsWith('-A ')) {
       const end = line.indexOf(' ', 3);
       const name = end < 0 ? line.slice(3) : line.slice(3, end);
-      // iptables 1.8 prints this option with two blanks behind it.
-      chains.get(name)?.rules.push(end < 0 ? '' : line.slice(end + 1).replace('--nfacct-name  ', '--nfacct-name '));
+      chains.get(name)?.rules.push(end < 0 ? '' : plainRule(line.slice(end + 1)));
     }
   }
   return tables;
+}
+
+/** The rule without what depends on the version of iptables and its C library. */
+function plainRule(rule: string): string {
+  // iptables 1.8 prints this option with two blanks behind it.
+  const plain = rule.replace('--nfacct-name  ', '--nfacct-name ');
+  if (!plain.includes(' ::')) return plain;
+  // glibc prints an IPv6 address that begins with 96 zero bits as if it ended in an IPv4 one, musl does not.
+  return plain.replace(/(?<=[ /])::\d+\.\d+\.\d+\.\d+/g, (address) => formatIp(parseIp(address)));
 }
 
 /** The chain a rule jumps or goes to (or its target, such as ACCEPT). */

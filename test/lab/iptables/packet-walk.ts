@@ -46,6 +46,8 @@ export function walkPacket(chains: ReadonlyMap<string, readonly string[]>, entry
         if (!rule.includes('statistic')) return 'DNAT';
       } else if (target === 'MARK') {
         masqueraded = true;
+      } else if (target === 'RETURN') {
+        return undefined;
       } else if (!chains.has(target)) {
         if (target === 'MASQUERADE') masqueraded = true;
         return target;
@@ -66,8 +68,8 @@ function matches(rule: string, packet: Packet): boolean {
   const text = rule.replace(/--comment ("[^"]*"|\S+)/, '--comment');
   const local = (ip: string) => packet.nodeAddresses?.includes(ip) ?? false;
   const known: [RegExp, (value: string) => boolean][] = [
-    [/(! )?-s (\S+)/, (value) => cidrContains(parseAddressWithPrefix(value), parseIp(packet.source))],
-    [/(! )?-d (\S+)/, (value) => cidrContains(parseAddressWithPrefix(value), parseIp(packet.destination))],
+    [/(! )?-s (\S+)/, (value) => inNetwork(value, packet.source)],
+    [/(! )?-d (\S+)/, (value) => inNetwork(value, packet.destination)],
     [/(! )?-i (\S+)/, (value) => packet.inInterface === value],
     [/(! )?-p (\S+)/, (value) => value === packet.protocol],
     [/(! )?--dport (\S+)/, (value) => inRange(value, packet.port)],
@@ -79,6 +81,14 @@ function matches(rule: string, packet: Packet): boolean {
     const found = pattern.exec(text);
     return !found || holds(found[2]!) !== (found[1] !== undefined);
   });
+}
+
+/** @param network `ADDRESS/LENGTH` or `ADDRESS/MASK`, whose bits need not be in a row */
+function inNetwork(network: string, address: string): boolean {
+  const [base, mask] = network.split('/');
+  if (/^\d+$/.test(mask!)) return cidrContains(parseAddressWithPrefix(network), parseIp(address));
+  const [wanted, looked, given] = [base!, mask!, address].map((text) => parseIp(text).bytes);
+  return wanted!.every((byte, index) => byte === (given![index]! & looked![index]!));
 }
 
 function inRange(range: string, port: number): boolean {

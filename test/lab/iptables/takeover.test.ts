@@ -147,9 +147,9 @@ it.each(['legacy', 'nft'] as IptablesVariant[])('%s: a kube-proxy can take over 
   const natChains = async () =>
     Object.keys(await saved(exec, 'IPv4', variant)).flatMap((name) => (name.startsWith('nat ') ? name.slice(4) : []));
   const before = await natChains();
-  // Trees over Service addresses, NodePorts and local endpoints are all there.
-  for (const tree of [/^KUBE-SVC-10\.96\./, /^KUBE-EXT-tcp-/, /^KUBE-SEP-10\.244\./]) {
-    expect(before.some((name) => tree.test(name))).toBe(true);
+  // Trees over Service addresses and NodePorts are there, and the search for pods that reach themselves.
+  for (const chain of [/^KUBE-SVC-10\.96\./, /^KUBE-EXT-tcp-/, /^KUBE-SEP-HAIRPIN$/]) {
+    expect(before.some((name) => chain.test(name))).toBe(true);
   }
   const result = await exec(`iptables-${variant}-restore`, ['--noflush'], { input: kubeProxyRestore(before) });
   expect(result).toMatchObject({ status: 0, stderr: '' });
