@@ -222,6 +222,16 @@ describe('dump', () => {
     expect(sleeps).toEqual([1, 2, 4, 8, 16]);
   });
 
+  it('of what changes all the time ends after three readings, with all that any of them told', () => {
+    let readings = 0;
+    const { fake, netlink, sleeps } = talk(([r]) => [
+      frame(answer(r!, 16, Uint8Array.of(++readings), PART), done(r!, 0, readings < 4 ? NLM_F_DUMP_INTR : 0)),
+    ]);
+    expect(bytes(netlink.dumpChanging(request('all')))).toEqual([[1], [2], [3]]);
+    expect([fake.requestCount, sleeps]).toEqual([3, [1, 2]]);
+    expect(bytes(netlink.dumpChanging(request('all')))).toEqual([[4]]);
+  });
+
   it('gives up after five repetitions', () => {
     const { fake, netlink } = talk(([r]) => [frame(done(r!, 0, NLM_F_DUMP_INTR))]);
     expect(() => netlink.dump(request('all'))).toThrow(code('ERR_NETLINK_DUMP_INTERRUPTED'));

@@ -173,10 +173,28 @@ export class Netlink {
    */
   dump(request: NetlinkRequest): Uint8Array[] {
     for (let attempt = 0; ; attempt++) {
-      const payloads = this.#dumpOnce(request);
-      if (payloads) return payloads;
+      const { payloads, whole } = this.#dumpOnce(request);
+      if (whole) return payloads;
       this.#sleep(this.#waitBeforeRetry(attempt, request));
     }
+  }
+
+  /**
+   * As `dump`, for objects that may change all the time, of which one that has just gone does no harm: when three readings
+   * were interrupted, everything any of them told. What was there all the while, each of them would have to have lost.
+   *
+   * @returns payloads, copies; those of one object may be there several times
+   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
+   */
+  dumpChanging(request: NetlinkRequest): Uint8Array[] {
+    const all: Uint8Array[] = [];
+    for (const waitMs of [...DUMP_RETRY_WAITS_MS.slice(0, 2), undefined]) {
+      const { payloads, whole } = this.#dumpOnce(request);
+      if (whole) return payloads;
+      all.push(...payloads);
+      if (waitMs !== undefined) this.#sleep(waitMs);
+    }
+    return all;
   }
 
   /** Gives the socket back. Safe to call twice. */
@@ -207,13 +225,13 @@ export class Netlink {
     return ms;
   }
 
-  /** Undefined when the kernel flagged the listing as interrupted. */
-  #dumpOnce(request: NetlinkRequest): Uint8Array[] | undefined {
+  /** What one reading told, and whether the kernel did not flag it as interrupted. */
+  #dumpOnce(request: NetlinkRequest): { readonly payloads: Uint8Array[]; readonly whole: boolean } {
     const payloads: Uint8Array[] = [];
     const parts = this.#parts(request, payloads);
     let part = parts.next();
     while (!part.done) part = parts.next();
-    return part.value ? payloads : undefined;
+    return { payloads, whole: part.value };
   }
 
   /** Reads a listing, stopping after each datagram but the last; returns whether it is whole. */

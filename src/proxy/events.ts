@@ -2,8 +2,10 @@ import type { IpFamily } from '../core/index.ts';
 import type { Commit, Drift, LeftOutPort, ProxyMode } from './dataplane.ts';
 import type { NoLocalEndpoints, RestrictedServices } from './planner.ts';
 
-/** Everything the proxy lets others see; log, metrics and health live on it. `at` is calendar time, to be printed and compared with
- * trigger times: milliseconds since the epoch. */
+/**
+ * Everything the proxy lets others see; log, metrics and health live on it. `at` is calendar time, to be printed and
+ * compared with trigger times: milliseconds since the epoch.
+ */
 export type ProxyEvent = { readonly family: IpFamily; readonly mode: ProxyMode; readonly at: number } & (
   | { readonly kind: 'started' }
   /** Objects changed; the counts are those waiting for the next sync. */

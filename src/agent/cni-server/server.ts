@@ -47,7 +47,11 @@ export class CniServer {
       if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
       // Nothing may be read by node itself: it would lose the descriptor that comes with the first bytes.
       const server = createServer({ pauseOnConnect: true }, (socket) => {
-        inBackground('CNI connection', () => this.#converse(socket));
+        const cut = (error: unknown) => {
+          socket.destroy();
+          throw error;
+        };
+        inBackground('CNI connection', () => this.#converse(socket).catch(cut));
       });
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject);

@@ -82,6 +82,8 @@ export class WorkerPool {
       try {
         thread = idle ?? this.#begin();
       } catch (cause) {
+        // Those that work will take it.
+        if (this.#threads.length > 0) return;
         const reason = 'A thread for a CNI request cannot be begun';
         this.#waiting.shift()!.reject(new NodeplaneError('ERR_CNI_REQUEST', reason, { cause }));
         continue;

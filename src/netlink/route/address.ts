@@ -120,12 +120,21 @@ export interface AddressFilter {
   readonly family?: IpFamily | undefined;
 }
 
-/** The addresses of the socket's namespace. Throws KernelError, ERR_NETLINK_DECODE. */
+/**
+ * The addresses of the socket's namespace, each once. While others come and go without a pause, one that has just gone may
+ * be among them. Throws KernelError, ERR_NETLINK_DECODE.
+ */
 export function listAddresses(netlink: Netlink, filter: AddressFilter = {}): InterfaceAddress[] {
-  return netlink
-    .dump(addressListing(filter))
+  const addresses = netlink
+    .dumpChanging(addressListing(filter))
     .filter((payload) => ipFamilyOf(ifaddrmsg.decode(payload).ifa_family) !== undefined)
     .map(decodeAddress);
+  return [...new Map(addresses.map((one) => [`${describeAddress(one)} ${formatPeer(one)}`, one])).values()];
+}
+
+/** An interface may have an address several times, towards different far ends. */
+function formatPeer({ peer }: InterfaceAddress): string {
+  return peer ? formatIp(peer) : '';
 }
 
 /** The request behind `listAddresses`. */
