@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { standardConflist } from '../src/agent/cni-install/conflist.ts';
+import { standardConflist } from '../src/agent/index.ts';
 import type { TestNamespace } from '../test/lab/namespace.ts';
 import { builtProgram } from '../test/lab/programs.ts';
 import type { PluginChain } from './plugin-runs.ts';

@@ -1,4 +1,5 @@
 export { cleanup } from './cleanup.ts';
+export { standardConflist } from './cni-install/conflist.ts';
 export { type UninstallOptions, uninstallCni } from './cni-install/uninstall.ts';
 export { FlowCleaner } from './conntrack/flow-cleaner.ts';
 export { openFlowTable } from './conntrack/flow-table.ts';

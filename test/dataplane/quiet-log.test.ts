@@ -100,9 +100,8 @@ class FreshNode {
 }
 
 function objects({ podCidrs, ip }: LabNode): ApiObject[] {
-  const node = apiNode('node-1', ip());
   return [
-    { ...node, spec: { ...(node.spec as object), podCIDR: podCidrs[0], podCIDRs: podCidrs } },
+    { ...apiNode('node-1', ip()), spec: { podCIDR: podCidrs[0], podCIDRs: podCidrs } },
     apiService('demo/web', SERVICE),
     apiSlice('demo/web', ['10.244.1.77']),
   ];
