@@ -6,6 +6,7 @@ import { dataDirectoryOf } from '../cni/index.ts';
 import type { CniSettings } from '../config/index.ts';
 import { type Cidr, type Clock, NodeplaneError, type Timer } from '../core/index.ts';
 import { watchNftables } from '../netlink/index.ts';
+import { checkOwnDirectory } from '../sys/index.ts';
 import { type Conflist, readConflist, standardConflist } from './cni-install/conflist.ts';
 import { CniInstaller } from './cni-install/installer.ts';
 import { Collector } from './cni-server/collector.ts';
@@ -13,8 +14,8 @@ import { FeatureGuard } from './cni-server/feature-guard.ts';
 import { completeConfig } from './cni-server/node-config.ts';
 import { PluginService } from './cni-server/plugin-service.ts';
 import { requestLog } from './cni-server/request-log.ts';
-import { CniServer } from './cni-server/server.ts';
-import { Spool } from './cni-server/spool.ts';
+import { CniServer, SOCKET_PURPOSE } from './cni-server/server.ts';
+import { SPOOL_PURPOSE, Spool } from './cni-server/spool.ts';
 import { WorkerPool } from './cni-server/worker-pool.ts';
 import type { Logger } from './logger.ts';
 
@@ -48,11 +49,18 @@ export class CniPart {
   #serving = false;
   #starting: Promise<void> = Promise.resolve();
 
-  /** @throws ERR_CONFIG when there is no plugin to install, or the list to install is none */
+  /**
+   * @throws ERR_CONFIG when there is no plugin to install, or the list to install is none; ERR_UNSAFE_PATH when others could
+   *   replace what a directory of the flags is to hold
+   */
   constructor(options: CniPartOptions) {
     const { settings, registry, clock, logger } = options;
     this.#options = options;
     const conflist = conflistOf(settings);
+    const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
+    checkOwnDirectory(dirname(settings.socket), SOCKET_PURPOSE);
+    checkOwnDirectory(settings.spoolDir, SPOOL_PURPOSE);
+    for (const dataDir of dataDirs) checkOwnDirectory(dataDir, 'address reservations (--cni-data-dir)');
     this.#spool = new Spool(settings.spoolDir);
     this.#workers = new WorkerPool({ file: besideAgent(WORKER_FILE), clock });
     this.#service = new PluginService({
@@ -68,7 +76,6 @@ export class CniPart {
       ...{ path: settings.socket, clock, logger },
       serve: (request, asker) => this.#service.serve(request, asker),
     });
-    const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
     this.#guard = new FeatureGuard({ dataDirs, clock, logger, watch: (listener) => watchNftables(listener) });
     this.#collector = new Collector({ dataDirs, file: besideAgent(WORKER_FILE), registry, clock, logger });
     this.#installer = new CniInstaller({

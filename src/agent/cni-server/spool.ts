@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeOwnDirectory } from '../../sys/index.ts';
 import { LARGEST_CONFIG, LARGEST_VARIABLES } from './protocol.ts';
 
 /** A request the plugin kept while no agent ran. */
@@ -9,6 +10,8 @@ export interface KeptRequest {
   readonly bytes: Uint8Array;
 }
 
+/** What the directory is for, in messages. */
+export const SPOOL_PURPOSE = 'kept DEL requests (--cni-spool-dir)';
 const NAME = /^[\d.]+-\d+\.request$/;
 const TEMPORARY = /^\..*\.tmp$/;
 /** Writing one takes milliseconds; what is older than this was left by a plugin that was killed. */
@@ -26,9 +29,13 @@ export class Spool {
     this.directory = directory;
   }
 
-  /** Makes the directory, for root alone: the plugin uses it and does not make it. */
+  /**
+   * Makes the directory, for root alone: the plugin uses it and does not make it.
+   *
+   * @throws ERR_UNSAFE_PATH when others could put requests into it
+   */
   create(): void {
-    mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+    makeOwnDirectory(this.directory, SPOOL_PURPOSE);
   }
 
   /** How many requests are kept. */
