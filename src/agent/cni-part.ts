@@ -77,7 +77,10 @@ export class CniPart {
       serve: (request, asker) => this.#service.serve(request, asker),
     });
     this.#guard = new FeatureGuard({ dataDirs, clock, logger, watch: (listener) => watchNftables(listener) });
-    this.#collector = new Collector({ dataDirs, file: besideAgent(WORKER_FILE), registry, clock, logger });
+    this.#collector = new Collector({
+      ...{ dataDirs, registry, clock, logger },
+      collect: (collect) => this.#workers.run({ collect }),
+    });
     this.#installer = new CniInstaller({
       ...{ binDir: settings.binDir, confDir: settings.confDir, clock, logger },
       plugin: readHostPlugin(),
@@ -107,7 +110,7 @@ export class CniPart {
     this.#server.close();
     await this.#service.stop();
     await this.#server.drain(DRAIN_MS);
-    await this.#collector.stop();
+    this.#collector.stop();
     await this.#guard.stop();
     await this.#workers.stop();
   }

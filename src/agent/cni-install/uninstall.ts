@@ -2,7 +2,7 @@ import { readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { loadRemoval, NODE_LOCK } from '../../cni/index.ts';
 import type { CniSettings } from '../../config/index.ts';
-import { errorText, NodeplaneError, tryParseIp } from '../../core/index.ts';
+import { errorText, NodeplaneError, parseJson, tryParseIp } from '../../core/index.ts';
 import { listLinks, Netlink, Nftables } from '../../netlink/index.ts';
 import { isAnswered } from '../cni-server/server.ts';
 import { Spool } from '../cni-server/spool.ts';
@@ -97,7 +97,7 @@ async function removeRules(): Promise<string[]> {
 
 function networkOf(conflist: Buffer | undefined): string {
   try {
-    const { name } = JSON.parse(conflist?.toString('utf8') ?? '') as { name?: unknown };
+    const { name } = parseJson(conflist?.toString('utf8') ?? '') as { name?: unknown };
     if (isNetworkName(name)) return name;
   } catch {
     // Gone or spoilt: what it was called without a user's list.
