@@ -13,7 +13,7 @@ import { Collector } from './cni-server/collector.ts';
 import { FeatureGuard } from './cni-server/feature-guard.ts';
 import { completeConfig } from './cni-server/node-config.ts';
 import { PluginService } from './cni-server/plugin-service.ts';
-import { requestLog } from './cni-server/request-log.ts';
+import { requestLog, setAsideCounter } from './cni-server/request-log.ts';
 import { CniServer, SOCKET_PURPOSE } from './cni-server/server.ts';
 import { SPOOL_PURPOSE, Spool } from './cni-server/spool.ts';
 import { WorkerPool } from './cni-server/worker-pool.ts';
@@ -47,6 +47,7 @@ export class CniPart {
   readonly #collector: Collector;
   #timer: Timer | undefined;
   #serving = false;
+  #stopped = false;
   #starting: Promise<void> = Promise.resolve();
 
   /**
@@ -70,6 +71,8 @@ export class CniPart {
         podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : options.podCidrs(),
         dataDir: settings.dataDir,
       }),
+      binDir: settings.binDir,
+      setAside: setAsideCounter(registry),
       served: requestLog({ registry, logger, kept: () => this.#spool.count() }),
     });
     this.#server = new CniServer({
@@ -103,6 +106,7 @@ export class CniPart {
 
   /** Ends what goes on, accepts nothing new. Plugin and configuration stay on the host. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     this.#timer?.cancel();
     await this.#starting;
     this.#timer?.cancel();
@@ -122,7 +126,8 @@ export class CniPart {
       // First the socket, then the spool: a plugin that finds no socket looks again after it has put its request there.
       await this.#server.listen();
       logger.info({ socket: settings.socket }, 'CNI server listens');
-      await this.#settle();
+      void this.#settle();
+      await this.#service.open;
       await this.#guard.start();
       this.#serving = true;
       await this.#installer.start();
@@ -140,7 +145,7 @@ export class CniPart {
     } catch (error) {
       logger.error({ err: error }, 'The kept CNI requests cannot be looked through');
     }
-    this.#timer = clock.setTimer(() => void this.#settle(), SETTLE_MS);
+    if (!this.#stopped) this.#timer = clock.setTimer(() => void this.#settle(), SETTLE_MS);
   }
 
   async #objection(conflist: Conflist): Promise<string | undefined> {
