@@ -46,5 +46,5 @@ function isDeeperThan(text: string, limit: number): boolean {
 }
 
 function beyond(why: string): NodeplaneError {
-  return new NodeplaneError('ERR_JSON', `Cannot read the JSON: ${why}`);
+  return new NodeplaneError('ERR_JSON', `The JSON is beyond its limits: ${why}`);
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { NodeplaneError } from '../core/index.ts';
 
@@ -13,7 +13,9 @@ const STICKY = 0o1000;
  * @throws ERR_UNSAFE_PATH as `checkOwnDirectory`; errors of node:fs
  */
 export function makeOwnDirectory(path: string, purpose: string): void {
+  const isThere = existsSync(path);
   checkOwnDirectory(path, purpose);
+  if (isThere) return;
   mkdirSync(path, { recursive: true, mode: 0o700 });
   // Somebody may have been faster in a directory like /tmp.
   checkOwnDirectory(path, purpose);
@@ -27,9 +29,11 @@ export function makeOwnDirectory(path: string, purpose: string): void {
  * @throws ERR_UNSAFE_PATH naming the directory, its owner and mode, and what to do
  */
 export function checkOwnDirectory(path: string, purpose: string): void {
-  const there = nearestExisting(resolve(path));
-  for (let at = realpathSync(there); ; at = dirname(at)) {
-    const isParent = there !== resolve(path) || at !== realpathSync(there);
+  const wanted = resolve(path);
+  const there = nearestExisting(wanted);
+  const start = realpathSync.native(there);
+  for (let at = start; ; at = dirname(at)) {
+    const isParent = there !== wanted || at !== start;
     const objection = objectionTo(at, isParent);
     if (objection) {
       throw new NodeplaneError(

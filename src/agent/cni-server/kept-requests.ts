@@ -3,7 +3,7 @@ import { errorText } from '../../core/index.ts';
 import type { Logger } from '../logger.ts';
 import type { PluginAnswer, PluginRequest } from './protocol.ts';
 import type { SetAsideReason } from './set-aside.ts';
-import type { Spool } from './spool.ts';
+import type { KeptRequest, Spool } from './spool.ts';
 
 /** A DEL that was kept while no agent ran. */
 export interface KeptDelete {
@@ -45,20 +45,14 @@ export class KeptRequests {
     this.#options = options;
   }
 
-  /** The oldest first; what is no DEL is set aside. */
+  /** The oldest first. What is no DEL is set aside; what cannot be read now counts as a try. */
   pending(): KeptDelete[] {
-    const { spool, logger } = this.#options;
-    try {
-      return spool.list().flatMap(({ name, content }) => {
-        if (content.kind === 'request') return [{ name, request: content.request }];
-        if (content.forGood) this.#setAside(name, 'unreadable', content.reason);
-        else this.#failed(name, content.reason);
-        return [];
-      });
-    } catch (error) {
-      logger.error({ err: error, directory: spool.directory }, 'The kept CNI requests cannot be looked through');
+    return this.#list().flatMap(({ name, content }) => {
+      if (content.kind === 'request') return [{ name, request: content.request }];
+      if (content.forGood) this.#setAside(name, 'unreadable', content.reason);
+      else this.#failed(name, content.reason);
       return [];
-    }
+    });
   }
 
   /** Does what one asks for, if it is still there. */
@@ -88,12 +82,24 @@ export class KeptRequests {
    * later either: it would take away the new one.
    */
   async settleBefore({ CNI_CONTAINERID: container, CNI_IFNAME: ifname }: PluginRequest['environment']): Promise<void> {
-    for (const kept of this.pending()) {
-      const { environment } = kept.request;
-      if (environment.CNI_CONTAINERID !== container || environment.CNI_IFNAME !== ifname) continue;
-      await this.settle(kept);
-      if (!this.#options.spool.has(kept.name)) continue;
-      this.#setAside(kept.name, 'superseded', 'The same container was attached again before this could be settled');
+    for (const { name, content } of this.#list()) {
+      if (content.kind !== 'request') continue;
+      const { request } = content;
+      const { CNI_CONTAINERID, CNI_IFNAME } = request.environment;
+      if (CNI_CONTAINERID !== container || CNI_IFNAME !== ifname) continue;
+      await this.settle({ name, request });
+      if (!this.#options.spool.has(name)) continue;
+      this.#setAside(name, 'superseded', 'The same container was attached again before this could be settled');
+    }
+  }
+
+  #list(): KeptRequest[] {
+    const { spool, logger } = this.#options;
+    try {
+      return spool.list();
+    } catch (error) {
+      logger.error({ err: error, directory: spool.directory }, 'The kept CNI requests cannot be looked through');
+      return [];
     }
   }
 

@@ -38,12 +38,12 @@ export class CniServer {
   /**
    * Listens. A socket that a killed agent left is replaced; one where somebody answers is not.
    *
-   * @throws ERR_CNI_SOCKET; ERR_UNSAFE_PATH when others could put another socket in its place
+   * @throws ERR_CNI_SOCKET, also when others could put another socket in its place
    */
   async listen(): Promise<void> {
     const { path } = this.#options;
-    makeOwnDirectory(dirname(path), SOCKET_PURPOSE);
     try {
+      makeOwnDirectory(dirname(path), SOCKET_PURPOSE);
       if (await isAnswered(path)) throw new Error('another process listens there');
       if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
       // Nothing may be read by node itself: it would lose the descriptor that comes with the first bytes.
