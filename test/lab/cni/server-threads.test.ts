@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { WorkerPool } from '../../../src/agent/cni-server/worker-pool.ts';
+import { WorkerPool } from '../../../src/agent/index.ts';
 import { systemClock } from '../../../src/core/index.ts';
 import { inNetns, withFileLock } from '../../../src/sys/index.ts';
 import { createFolder, createNamespace, removeAll } from '../namespace.ts';
