@@ -6,15 +6,16 @@ import { dataDirectoryOf } from '../cni/index.ts';
 import type { CniSettings } from '../config/index.ts';
 import { type Cidr, type Clock, inBackground, NodeplaneError, type Timer } from '../core/index.ts';
 import { watchNftables } from '../netlink/index.ts';
+import { checkOwnDirectory } from '../sys/index.ts';
 import { type Conflist, readConflist, standardConflist } from './cni-install/conflist.ts';
 import { CniInstaller } from './cni-install/installer.ts';
 import { Collector } from './cni-server/collector.ts';
 import { FeatureGuard } from './cni-server/feature-guard.ts';
 import { completeConfig } from './cni-server/node-config.ts';
 import { PluginService } from './cni-server/plugin-service.ts';
-import { requestLog } from './cni-server/request-log.ts';
-import { CniServer } from './cni-server/server.ts';
-import { Spool } from './cni-server/spool.ts';
+import { requestLog, setAsideCounter } from './cni-server/request-log.ts';
+import { CniServer, SOCKET_PURPOSE } from './cni-server/server.ts';
+import { SPOOL_PURPOSE, Spool } from './cni-server/spool.ts';
 import { WorkerPool } from './cni-server/worker-pool.ts';
 import type { Logger } from './logger.ts';
 
@@ -46,13 +47,21 @@ export class CniPart {
   readonly #collector: Collector;
   #timer: Timer | undefined;
   #serving = false;
+  #stopped = false;
   #starting: Promise<void> = Promise.resolve();
 
-  /** @throws ERR_CONFIG when there is no plugin to install, or the list to install is none */
+  /**
+   * @throws ERR_CONFIG when there is no plugin to install, or the list to install is none; ERR_UNSAFE_PATH when others could
+   *   replace what a directory of the flags is to hold
+   */
   constructor(options: CniPartOptions) {
     const { settings, registry, clock, logger } = options;
     this.#options = options;
     const conflist = conflistOf(settings);
+    const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
+    checkOwnDirectory(dirname(settings.socket), SOCKET_PURPOSE);
+    checkOwnDirectory(settings.spoolDir, SPOOL_PURPOSE);
+    for (const dataDir of dataDirs) checkOwnDirectory(dataDir, 'address reservations (--cni-data-dir)');
     this.#spool = new Spool(settings.spoolDir);
     this.#workers = new WorkerPool({ file: besideAgent(WORKER_FILE), clock });
     this.#service = new PluginService({
@@ -62,15 +71,19 @@ export class CniPart {
         podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : options.podCidrs(),
         dataDir: settings.dataDir,
       }),
+      binDir: settings.binDir,
+      setAside: setAsideCounter(registry),
       served: requestLog({ registry, logger, kept: () => this.#spool.count() }),
     });
     this.#server = new CniServer({
       ...{ path: settings.socket, clock, logger },
       serve: (request, asker) => this.#service.serve(request, asker),
     });
-    const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
     this.#guard = new FeatureGuard({ dataDirs, clock, logger, watch: (listener) => watchNftables(listener) });
-    this.#collector = new Collector({ dataDirs, file: besideAgent(WORKER_FILE), registry, clock, logger });
+    this.#collector = new Collector({
+      ...{ dataDirs, registry, clock, logger },
+      collect: (collect) => this.#workers.run({ collect }),
+    });
     this.#installer = new CniInstaller({
       ...{ binDir: settings.binDir, confDir: settings.confDir, clock, logger },
       plugin: readHostPlugin(),
@@ -92,6 +105,7 @@ export class CniPart {
 
   /** Ends what goes on, accepts nothing new. Plugin and configuration stay on the host. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     this.#timer?.cancel();
     await this.#starting;
     this.#timer?.cancel();
@@ -99,7 +113,7 @@ export class CniPart {
     this.#server.close();
     await this.#service.stop();
     await this.#server.drain(DRAIN_MS);
-    await this.#collector.stop();
+    this.#collector.stop();
     await this.#guard.stop();
     await this.#workers.stop();
   }
@@ -112,7 +126,8 @@ export class CniPart {
       // First the socket, then the spool: a plugin that finds no socket looks again after it has put its request there.
       await this.#server.listen();
       logger.info({ socket: settings.socket }, 'CNI server listens');
-      await this.#settle();
+      void this.#settle();
+      await this.#service.open;
       await this.#guard.start();
       this.#serving = true;
       await this.#installer.start();
@@ -130,7 +145,7 @@ export class CniPart {
     } catch (error) {
       logger.error({ err: error }, 'The kept CNI requests cannot be looked through');
     }
-    this.#timer = clock.setTimer(() => this.#settle(), SETTLE_MS);
+    if (!this.#stopped) this.#timer = clock.setTimer(() => this.#settle(), SETTLE_MS);
   }
 
   async #objection(conflist: Conflist): Promise<string | undefined> {

@@ -1,5 +1,6 @@
-import { readFileSync, writeSync } from 'node:fs';
+import { readSync, writeSync } from 'node:fs';
 import { keepConversations, main } from '../cni/index.ts';
+import { JSON_LIMITS } from '../core/index.ts';
 import { VERSION } from './version.ts';
 
 /**
@@ -16,11 +17,24 @@ export async function runCni(argv: readonly string[]): Promise<void> {
     argv,
     // As the caller wrote it, before symbolic links are followed.
     program: process.argv[1] ?? '',
-    stdin: () => readFileSync(0, 'utf8'),
+    stdin: readInput,
     stdout: (text) => writeAll(1, text),
     stderr: (text) => writeAll(2, text),
     version: VERSION,
   });
+}
+
+/** All of standard input, as far as a configuration goes. Throws when it is longer. */
+function readInput(): string {
+  const chunks: Buffer[] = [];
+  for (let length = 0; length <= JSON_LIMITS.length; ) {
+    const chunk = Buffer.allocUnsafe(1 << 16);
+    const read = readSync(0, chunk);
+    if (read === 0) return Buffer.concat(chunks).toString('utf8');
+    chunks.push(chunk.subarray(0, read));
+    length += read;
+  }
+  throw new Error(`It is longer than ${JSON_LIMITS.length} bytes`);
 }
 
 function writeAll(fd: number, text: string): void {

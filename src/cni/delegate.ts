@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseJson } from '../core/index.ts';
 import { exec } from '../sys/index.ts';
 import type { Environment } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
@@ -79,7 +80,7 @@ function failure(command: string, type: string, printed: unknown, text: string):
 
 function parseOrUndefined(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined;
   }

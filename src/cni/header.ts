@@ -1,4 +1,4 @@
-import { errorText } from '../core/index.ts';
+import { errorText, parseJson } from '../core/index.ts';
 import { isNetworkName, type NetworkName } from './environment.ts';
 import { CNI_ERROR, CniError } from './errors.ts';
 import { invalidConfig, isObject, type Json } from './json.ts';
@@ -21,7 +21,7 @@ export interface NetworkHeader {
 export function parseHeader(text: string): NetworkHeader {
   let raw: unknown;
   try {
-    raw = JSON.parse(text);
+    raw = parseJson(text);
   } catch (cause) {
     const found = text.trim() === '' ? 'standard input is empty' : errorText(cause);
     throw new CniError(CNI_ERROR.DECODING_FAILURE, `Cannot read the network configuration as JSON: ${found}`, {

@@ -14,5 +14,6 @@ export {
   withSubnets,
 } from './features/index.ts';
 export { main, type PluginProcess } from './main.ts';
+export { NODE_LOCK } from './node-lock.ts';
 export { type CniReply, type CniRequest, runCni } from './run-cni.ts';
 export { NEWEST_VERSION, SUPPORTED_VERSIONS } from './versions.ts';

@@ -13,6 +13,9 @@ export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Of a value in messages, in characters. */
+const LONGEST_SHOWN = 200;
+
 /** CNI error 7 with a sentence. */
 export function invalidConfig(message: string, cause?: unknown): CniError {
   return new CniError(CNI_ERROR.INVALID_NETWORK_CONFIG, message, { cause });
@@ -20,7 +23,9 @@ export function invalidConfig(message: string, cause?: unknown): CniError {
 
 /** CNI error 7 about the value of one key. */
 export function invalidKey(path: string, value: unknown, reason: string): CniError {
-  return invalidConfig(`Cannot use ${path} ${JSON.stringify(value)}: ${reason}`);
+  const text = JSON.stringify(value);
+  const shown = text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text;
+  return invalidConfig(`Cannot use ${path} ${shown}: ${reason}`);
 }
 
 /**

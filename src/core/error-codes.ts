@@ -6,10 +6,14 @@ export const ERROR_CODES = {
   ERR_ADDRESS_INVALID: 'Text that should be an IP address or CIDR is not one. Correct the value named in the message.',
   ERR_FFI_UNAVAILABLE:
     'The FFI library (koffi.node) could not be loaded. It must lie beside the program; build again with `npm run build` on this platform.',
+  ERR_JSON:
+    'A text is no JSON, or larger or deeper than anything that is meant to be there. The message names it and the limit.',
   ERR_SYSCALL: 'A system call failed. The message names the call, its object and the kernel’s reason.',
   ERR_NETNS: 'A network namespace could not be opened or entered. Check that the path exists and that you are root.',
   ERR_LOCK_TIMEOUT:
-    'A lock file is held by another process for too long. The message names the file; look for its holder.',
+    'A lock file is held by another process for too long. The message names the file and, where it can be seen, the holder.',
+  ERR_UNSAFE_PATH:
+    'A directory or lock file could be replaced or held by users other than root. The message names it, its owner or mode, and what to do.',
   ERR_EXEC: 'A program could not be run, failed, or took too long. The message holds its own error output.',
   ERR_NETLINK_ACK:
     'The kernel refused a netlink request. The message names request, object, errno and the kernel’s text.',

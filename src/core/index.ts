@@ -36,4 +36,5 @@ export {
   tryParseIp,
 } from './ip.ts';
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';
+export { JSON_LIMITS, parseJson } from './json.ts';
 export { type Pause, pauseEvery } from './pause.ts';

@@ -1,6 +1,15 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { formatIp, type IpAddress, isNotFound, tryParseIp } from '../core/index.ts';
+import { formatIp, type IpAddress, isNotFound, JSON_LIMITS, parseJson, tryParseIp } from '../core/index.ts';
 import { type Maker, makerKeys, parseMaker } from './maker.ts';
 import type { Owner } from './record.ts';
 
@@ -112,9 +121,11 @@ export class Journal {
 
   #load(path: string, name: string, complete: boolean): JournalEntry | undefined {
     // An ADD looks for what is not there, and an error takes longer than to look first.
-    if (!existsSync(path)) return undefined;
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (!stat?.isFile() || stat.size > JSON_LIMITS.length) return undefined;
     try {
-      const { containerId, ifname, addresses, features, note, ...rest } = JSON.parse(readFileSync(path, 'utf8'));
+      const content = parseJson(readFileSync(path, 'utf8')) as Readonly<Record<string, unknown>>;
+      const { containerId, ifname, addresses, features, note, ...rest } = content;
       const maker = parseMaker(rest);
       if (typeof containerId !== 'string' || typeof ifname !== 'string' || !maker) return undefined;
       if (!Array.isArray(addresses) || !Array.isArray(features)) return undefined;
@@ -124,7 +135,7 @@ export class Journal {
         owner: { containerId, ifname },
         addresses: parsed,
         features: features.map(String),
-        note: typeof note === 'object' && note ? note : undefined,
+        note: typeof note === 'object' && note ? (note as AttachmentNote) : undefined,
         maker,
         complete,
       };

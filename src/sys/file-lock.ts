@@ -1,13 +1,18 @@
+import { fchmodSync, fstatSync } from 'node:fs';
 import { KernelError, NodeplaneError } from '../core/index.ts';
 import { libc } from './libc.ts';
+import { describeLockHolder } from './lock-holder.ts';
+import { isTrusted } from './own-directory.ts';
 import { sleepSync } from './sleep.ts';
 
-const O_RDONLY = 0;
 const O_RDWR = 2;
 const O_CREAT = 0o100;
+const O_NOFOLLOW = 0o400000;
+const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
 const LOCK_EX = 2;
 const LOCK_NB = 4;
+const OPEN_TO_OTHERS = 0o077;
 /** Mostly the holder is gone at once; then it pays to look soon. */
 const SHORTEST_POLL_MS = 0.1;
 const LONGEST_POLL_MS = 5;
@@ -16,31 +21,35 @@ const LONGEST_POLL_MS = 5;
 export interface FileLockOptions {
   /** How long to wait for another holder. @default 10000 */
   readonly timeoutMs?: number;
-  /** False locks a file that must exist and may not be writable, such as a namespace's in /proc. @default true */
-  readonly create?: boolean;
 }
 
 /**
  * Runs the synchronous `fn` while holding flock(2) on `path`, which is created if missing (mode 0600) and stays.
  * The kernel releases the lock when the process ends, however it ends.
  *
- * @throws ERR_LOCK_TIMEOUT when another process holds it for longer than the timeout
+ * Whoever can open a file, for reading too, can lock it and keep all others waiting; so it must be root's or this user's,
+ * and others lose the right to open it if they had one.
+ *
+ * @throws ERR_LOCK_TIMEOUT naming the holder, when another holds it for longer than the timeout; ERR_UNSAFE_PATH when it is
+ *   another user's, or no regular file; KernelError when it cannot be opened
  */
 export function withFileLock<T>(path: string, fn: () => T, options: FileLockOptions = {}): T {
   const timeoutMs = options.timeoutMs ?? 10_000;
   const c = libc();
-  const mode = options.create === false ? O_RDONLY : O_RDWR | O_CREAT;
-  const fd = c.open(path, mode | O_CLOEXEC, 0o600);
+  // O_NONBLOCK: a fifo in its place must not keep us waiting.
+  const fd = c.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600);
   try {
+    closeToOthers(fd, path);
     const deadline = performance.now() + timeoutMs;
     let pollMs = SHORTEST_POLL_MS;
     while (!tryLock(fd)) {
       if (performance.now() >= deadline) {
+        const holder = describeLockHolder(fstatSync(fd));
         throw new NodeplaneError(
           'ERR_LOCK_TIMEOUT',
-          `Waited ${timeoutMs} ms for the lock "${path}", held by another process`,
+          `Waited ${timeoutMs} ms for the lock "${path}", held by ${holder}`,
           {
-            facts: { path, timeoutMs },
+            facts: { path, timeoutMs, holder },
           },
         );
       }
@@ -51,6 +60,25 @@ export function withFileLock<T>(path: string, fn: () => T, options: FileLockOpti
   } finally {
     c.close(fd);
   }
+}
+
+function closeToOthers(fd: number, path: string): void {
+  const stat = fstatSync(fd);
+  const objection = !stat.isFile()
+    ? 'it is no regular file'
+    : isTrusted(stat.uid)
+      ? undefined
+      : `it belongs to user ${stat.uid}, who could hold it for ever`;
+  if (objection) {
+    throw new NodeplaneError(
+      'ERR_UNSAFE_PATH',
+      `Cannot lock "${path}": ${objection}; remove it, and it is made again`,
+      {
+        facts: { path },
+      },
+    );
+  }
+  if ((stat.mode & OPEN_TO_OTHERS) !== 0) fchmodSync(fd, 0o600);
 }
 
 function tryLock(fd: number): boolean {

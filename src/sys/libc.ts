@@ -4,6 +4,7 @@ import { constants as osConstants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KernelError, NodeplaneError } from '../core/index.ts';
+import type { DescriptorLedger } from './descriptor-ledger.ts';
 
 /**
  * The C library, the only foreign code nodeplane calls, and this file the only place that knows the FFI.
@@ -68,6 +69,20 @@ interface KoffiFunction {
 }
 
 let loaded: Libc | undefined;
+let ledger: DescriptorLedger | undefined;
+
+/**
+ * From now on this thread notes each descriptor it opens here until it closes it, so that whoever ends the thread can close
+ * what is left: descriptors are the process's, and ending a thread closes none.
+ */
+export function noteDescriptorsIn(noted: DescriptorLedger): void {
+  ledger = noted;
+}
+
+function noted(fd: number): number {
+  ledger?.note(fd);
+  return fd;
+}
 
 /** The C library, loaded at first use. Throws ERR_FFI_UNAVAILABLE when the native file is missing or does not fit. */
 export function libc(): Libc {
@@ -122,7 +137,7 @@ function declare(koffi: Koffi): Libc {
   const setns = checked('int setns(int, int)');
   const flock = checked('int flock(int, int)');
   return {
-    socket: (domain, type, protocol) => socket(`domain ${domain} protocol ${protocol}`, domain, type, protocol),
+    socket: (domain, type, protocol) => noted(socket(`domain ${domain} protocol ${protocol}`, domain, type, protocol)),
     bind: (fd, address) => void bind(`fd ${fd}`, fd, address, address.length),
     getsockname(fd, address) {
       const length = new Uint8Array(Uint32Array.of(address.length).buffer);
@@ -148,7 +163,7 @@ function declare(koffi: Koffi): Libc {
       pollfd.writeInt16LE(events, 4);
       return poll(`fd ${fd}`, pollfd, 1, timeoutMs) === 0 ? 0 : pollfd.readInt16LE(6);
     },
-    eventfd: (initial, flags) => eventfd('', initial, flags),
+    eventfd: (initial, flags) => noted(eventfd('', initial, flags)),
     sendAsync: (fd, data, flags) => sendAsync(`fd ${fd}`, fd, data, data.length, flags),
     async pollAsync(fds, events, timeoutMs) {
       const pollfds = Buffer.alloc(8 * fds.length);
@@ -159,8 +174,12 @@ function declare(koffi: Koffi): Libc {
       await pollAsync(`${fds.length} descriptors`, pollfds, fds.length, timeoutMs);
       return fds.filter((_, i) => pollfds.readInt16LE(8 * i + 6) !== 0);
     },
-    open: (path, flags, mode) => open(path, path, flags, mode),
-    close: (fd) => void close(`fd ${fd}`, fd),
+    open: (path, flags, mode) => noted(open(path, path, flags, mode)),
+    close(fd) {
+      // First: whoever ends this thread in between must not close what has this number by then.
+      ledger?.forget(fd);
+      close(`fd ${fd}`, fd);
+    },
     setns: (fd, nstype) => void setns(`fd ${fd}`, fd, nstype),
     flock: (fd, operation) => void flock(`fd ${fd}`, fd, operation),
     mallopt(parameter, value) {

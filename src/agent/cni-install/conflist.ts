@@ -1,4 +1,4 @@
-import { NodeplaneError } from '../../core/index.ts';
+import { NodeplaneError, parseJson } from '../../core/index.ts';
 
 /** The plugin's name: of its file in the runtime's plugin directory, and in the `type` of configurations. */
 export const PLUGIN_NAME = 'nodeplane-cni';
@@ -52,7 +52,7 @@ export function readConflist(text: string, path: string): Conflist {
   const wrong = (why: string) => new NodeplaneError('ERR_CONFIG', `Cannot use "${path}" as CNI configuration: ${why}`);
   let list: Partial<typeof STANDARD>;
   try {
-    list = JSON.parse(text) as typeof list;
+    list = parseJson(text) as typeof list;
   } catch (cause) {
     throw wrong(`it is no JSON (${(cause as Error).message})`);
   }

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, errorText, type Timer } from '../../core/index.ts';
+import { type Clock, errorText, parseJson, type Timer } from '../../core/index.ts';
 import type { Logger } from '../logger.ts';
 import { CONFLIST_FILE, type Conflist, PLUGIN_NAME } from './conflist.ts';
 import { placeFile, readIfThere } from './host-file.ts';
@@ -127,7 +127,7 @@ export class CniInstaller {
 /** Formatting does not matter, and a file that is not touched does not make runtimes reload. */
 function isSameJson(there: Buffer | undefined, wanted: string): boolean {
   try {
-    return there !== undefined && isDeepStrictEqual(JSON.parse(there.toString('utf8')), JSON.parse(wanted));
+    return there !== undefined && isDeepStrictEqual(parseJson(there.toString('utf8')), parseJson(wanted));
   } catch {
     return false;
   }

@@ -1,8 +1,8 @@
 import { readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { loadRemoval } from '../../cni/index.ts';
+import { loadRemoval, NODE_LOCK } from '../../cni/index.ts';
 import type { CniSettings } from '../../config/index.ts';
-import { errorText, NodeplaneError, tryParseIp } from '../../core/index.ts';
+import { errorText, NodeplaneError, parseJson, tryParseIp } from '../../core/index.ts';
 import { listLinks, Netlink, Nftables } from '../../netlink/index.ts';
 import { isAnswered } from '../cni-server/server.ts';
 import { Spool } from '../cni-server/spool.ts';
@@ -72,7 +72,9 @@ function attachmentsLeft(network: string, { dataDir, spoolDir }: UninstallOption
 
 function removeState(network: string, { dataDir, spoolDir, socket }: UninstallOptions): string[] {
   const reservations = join(dataDir, network);
-  const there = [reservations, spoolDir, socket].filter((path) => entries(dirname(path)).includes(baseOf(path)));
+  const there = [reservations, spoolDir, socket, NODE_LOCK].filter((path) =>
+    entries(dirname(path)).includes(baseOf(path)),
+  );
   for (const path of there) rmSync(path, { recursive: true });
   // The directories around them, if they hold nothing else.
   const around = [dirname(spoolDir), dirname(dirname(spoolDir)), dirname(socket)];
@@ -95,7 +97,7 @@ async function removeRules(): Promise<string[]> {
 
 function networkOf(conflist: Buffer | undefined): string {
   try {
-    const { name } = JSON.parse(conflist?.toString('utf8') ?? '') as { name?: unknown };
+    const { name } = parseJson(conflist?.toString('utf8') ?? '') as { name?: unknown };
     if (isNetworkName(name)) return name;
   } catch {
     // Gone or spoilt: what it was called without a user's list.

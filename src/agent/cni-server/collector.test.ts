@@ -5,6 +5,8 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { parseIp } from '../../core/index.ts';
+import type { CollectReport } from './collect-node.ts';
 import { Collector } from './collector.ts';
 
 let folder: string;
@@ -13,12 +15,9 @@ let registry: Registry;
 let collector: Collector;
 let said: Record<string, unknown>[];
 
-/** Has the thread do this instead of collecting. */
-const threadDoes = (code: string) =>
-  writeFileSync(
-    join(folder, 'thread.cjs'),
-    `const { parentPort, workerData } = require('node:worker_threads');${code}`,
-  );
+/** What collecting comes to. */
+let collect: () => Promise<CollectReport>;
+
 /** An attachment of an earlier run of the kernel is certainly gone. */
 const leave = () => {
   const notes = join(folder, 'net', '.nodeplane');
@@ -26,11 +25,10 @@ const leave = () => {
   const note = { containerId: 'a', ifname: 'eth0', addresses: [], features: [], bootId: 'earlier', maker: '1:2' };
   writeFileSync(join(notes, 'veth1'), JSON.stringify(note));
 };
-const COLLECTED = `parentPort.postMessage({
-  collected: [{ network: 'net', containerId: 'a', ifname: 'eth0',
-    addresses: [{ family: 'IPv4', bytes: Uint8Array.of(10, 0, 0, 2) }] }],
+const COLLECTED: CollectReport = {
+  collected: [{ network: 'net', containerId: 'a', ifname: 'eth0', addresses: [parseIp('10.0.0.2')] }],
   failures: ['no'],
-});`;
+};
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'nodeplane-collector-'));
@@ -38,16 +36,15 @@ beforeEach(() => {
   registry = new Registry();
   said = [];
   const logger = pino({ base: null, timestamp: false }, { write: (line) => void said.push(JSON.parse(line)) });
-  const file = join(folder, 'thread.cjs');
-  collector = new Collector({ dataDirs: [folder], file, registry, clock, logger });
+  collector = new Collector({ dataDirs: [folder], collect: () => collect(), registry, clock, logger });
 });
-afterEach(async () => {
-  await collector.stop();
+afterEach(() => {
+  collector.stop();
   rmSync(folder, { recursive: true });
 });
 
 it('looks every few minutes, and collects what is still left a second later', async () => {
-  threadDoes(COLLECTED);
+  collect = () => Promise.resolve(COLLECTED);
   collector.start();
   await clock.advance(179_000);
   leave();
@@ -63,22 +60,29 @@ it('looks every few minutes, and collects what is still left a second later', as
 });
 
 it('tries again after a thread that ended', async () => {
-  threadDoes('throw new Error("thrown")');
+  collect = () => Promise.reject(new Error('thrown'));
   leave();
   collector.start();
   await clock.advance(1000);
   await expect.poll(() => said).toMatchObject([{ level: 50, err: { message: 'thrown' } }]);
-  threadDoes(COLLECTED);
+  collect = () => Promise.resolve(COLLECTED);
   await clock.advance(180_000);
   await clock.advance(1000);
   await expect.poll(() => said).toHaveLength(3);
 });
 
-it('ends its thread', async () => {
-  threadDoes('setInterval(() => {}, 1000)');
+it('says nothing of a thread that ends with the agent, and begins nothing any more', async () => {
+  let end = () => {};
+  collect = () =>
+    new Promise((_, reject) => {
+      end = () => reject(new Error('ended'));
+    });
   leave();
   collector.start();
   await clock.advance(1000);
-  await collector.stop();
+  collector.stop();
+  end();
+  collect = () => Promise.resolve(COLLECTED);
+  await clock.advance(400_000);
   expect(said).toEqual([]);
 });

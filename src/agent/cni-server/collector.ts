@@ -1,15 +1,13 @@
-import { Worker } from 'node:worker_threads';
 import { Counter, type Registry } from 'prom-client';
-import { type Clock, formatIp, NodeplaneError, type Timer } from '../../core/index.ts';
+import { type Clock, formatIp, type Timer } from '../../core/index.ts';
 import type { Logger } from '../logger.ts';
 import { type CollectReport, hasRemains } from './collect-node.ts';
-import type { CollectTask } from './worker.ts';
 
 export interface CollectorOptions {
   /** Directories of reservations. */
   readonly dataDirs: readonly string[];
-  /** The built program of the server's threads. */
-  readonly file: string;
+  /** Collects, in a thread: what it does waits for locks. */
+  readonly collect: (dataDirs: readonly string[]) => Promise<CollectReport>;
   readonly registry: Registry;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -22,13 +20,12 @@ const GRACE_MS = 1000;
 /**
  * Gives back what pods left that are gone without a DEL: the node was started anew, a runtime lost them, an ADD was killed.
  *
- * A look at the records costs little; only when something is found, a thread begins, because what follows waits for locks.
+ * A look at the records costs little; only when something is found, a thread is occupied.
  */
 export class Collector {
   readonly #options: CollectorOptions;
   readonly #addresses: Counter;
   #timer: Timer | undefined;
-  #thread: Worker | undefined;
   #stopped = false;
 
   constructor(options: CollectorOptions) {
@@ -46,11 +43,10 @@ export class Collector {
     else this.#later(BETWEEN_LOOKS_MS, () => this.start());
   }
 
-  /** Ends what goes on; the next agent finishes it. */
-  async stop(): Promise<void> {
+  /** Begins nothing any more. What goes on ends with its thread; the next agent finishes it. */
+  stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
-    await this.#thread?.terminate();
   }
 
   #later(ms: number, fn: () => unknown): void {
@@ -70,7 +66,7 @@ export class Collector {
   async #collect(): Promise<void> {
     const { logger } = this.#options;
     try {
-      const { collected, failures } = await this.#runThread();
+      const { collected, failures } = await this.#options.collect(this.#options.dataDirs);
       for (const { network, containerId: container, ifname, addresses } of collected) {
         this.#addresses.inc(addresses.length);
         const facts = { network, container, ifname, addresses: addresses.map(formatIp) };
@@ -81,19 +77,5 @@ export class Collector {
       if (!this.#stopped) logger.error({ err: error }, 'What is left of pods cannot be collected');
     }
     this.#later(BETWEEN_LOOKS_MS, () => this.start());
-  }
-
-  #runThread(): Promise<CollectReport> {
-    const { file, dataDirs } = this.#options;
-    const workerData: CollectTask = { collect: dataDirs };
-    const thread = new Worker(file, { workerData });
-    this.#thread = thread;
-    return new Promise<CollectReport>((resolve, reject) => {
-      thread.once('message', resolve);
-      thread.once('error', reject);
-      thread.once('exit', () => reject(new NodeplaneError('ERR_CNI_REQUEST', 'The thread that collects ended')));
-    }).finally(() => {
-      this.#thread = undefined;
-    });
   }
 }

@@ -1,4 +1,4 @@
-import { type Cidr, formatCidr } from '../../core/index.ts';
+import { type Cidr, formatCidr, parseJson } from '../../core/index.ts';
 
 /** What the agent knows of its node and a network's configuration need not say. */
 export interface NodeNetwork {
@@ -51,7 +51,7 @@ export function completeConfig(text: string, { podCidrs, dataDir }: NodeNetwork)
 
 function parseObject(text: string): Json | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

@@ -1,12 +1,14 @@
 import { CNI_ERROR, type CniReply, type Environment } from '../../cni/index.ts';
-import { type Clock, errorText } from '../../core/index.ts';
+import { type Clock, errorText, NodeplaneError } from '../../core/index.ts';
 import type { Logger } from '../logger.ts';
 import type { ReceivedRequest } from './connection.ts';
+import { KeptRequests } from './kept-requests.ts';
 import { type CompletedConfig, completeConfig, type NodeNetwork } from './node-config.ts';
-import { decodeKeptRequest, type PluginAnswer, type PluginRequest, refusal } from './protocol.ts';
+import { LARGEST_ANSWER, type PluginAnswer, type PluginRequest, refusal } from './protocol.ts';
 import type { ServedRequest } from './request-log.ts';
 import { RequestQueue, type Ticket } from './request-queue.ts';
-import type { KeptRequest, Spool } from './spool.ts';
+import type { SetAsideReason } from './set-aside.ts';
+import type { Spool } from './spool.ts';
 
 /** One run of the plugin: the request, with a descriptor that stays the caller's. */
 export interface PluginRun {
@@ -25,6 +27,10 @@ export interface PluginServiceOptions {
   readonly logger: Logger;
   /** Told about each request that was answered. */
   readonly served: (request: ServedRequest) => void;
+  /** Told about each kept request that will not be tried again. */
+  readonly setAside: (reason: SetAsideReason) => void;
+  /** Where the runtime has its plugins, for requests that come from no runtime. */
+  readonly binDir: string;
   /** How long a request may wait for others, in milliseconds. @default 45000, a little less than the plugin waits */
   readonly waitMs?: number;
   /** How many requests go on at once. @default 16 */
@@ -39,33 +45,35 @@ export interface Asker {
   hasLeft(): boolean;
 }
 
-/** Errors of a kept request that trying again does not heal. */
-const HOPELESS: ReadonlySet<number> = new Set([
-  CNI_ERROR.INCOMPATIBLE_VERSION,
-  CNI_ERROR.UNSUPPORTED_FIELD,
-  CNI_ERROR.INVALID_ENVIRONMENT,
-  CNI_ERROR.DECODING_FAILURE,
-  CNI_ERROR.INVALID_NETWORK_CONFIG,
-]);
 const NOT_KNOWN_YET = 'The pod CIDRs of this node are not known yet';
+/** How long ADDs wait for the kept DELs at most; hanging ones may take long. A little less than a request waits. */
+const LONGEST_SETTLING_MS = 30_000;
 
 /** Serves requests of the plugin: in order where they exclude each other, and with what the agent knows of its node. */
 export class PluginService {
   readonly #options: PluginServiceOptions;
   readonly #queue: RequestQueue;
+  readonly #kept: KeptRequests;
   #stopping = false;
   #stop: () => void = () => {};
   readonly #stopped = new Promise<void>((resolve) => {
     this.#stop = resolve;
   });
   #settled: () => void = () => {};
-  readonly #firstSettled = new Promise<void>((resolve) => {
+  /** Resolves when the kept DELs were looked through for the first time, or that took too long: ADDs are served then. */
+  readonly open = new Promise<void>((resolve) => {
     this.#settled = resolve;
   });
 
   constructor(options: PluginServiceOptions) {
     this.#options = options;
     this.#queue = new RequestQueue(options.concurrency ?? 16);
+    const { spool, logger, setAside } = options;
+    const run = async (request: PluginRequest) => {
+      const { config } = completeConfig(request.config, options.node());
+      return (await this.#run({ ...request, config })).answer;
+    };
+    this.#kept = new KeptRequests({ spool, logger, setAside, run });
   }
 
   /**
@@ -91,29 +99,30 @@ export class PluginService {
 
   /** Whether an ADD of this configuration would succeed as far as can be told: what STATUS answers. */
   async status(config: string): Promise<PluginAnswer> {
-    const environment = { CNI_COMMAND: 'STATUS', CNI_PATH: '/opt/cni/bin' };
+    const environment = { CNI_COMMAND: 'STATUS', CNI_PATH: this.#options.binDir };
     return (await this.#status({ environment, config })).answer;
   }
 
   /**
    * Does what was asked for while no agent ran. The first time it also opens the way for ADD, which must not overtake a DEL
-   * of an earlier container of the same ID. What fails and may be healed stays for the next time.
+   * of an earlier container of the same ID. What fails and may be healed stays for the next time; one does not keep another.
    */
   async settle(): Promise<void> {
     const { spool, clock } = this.#options;
-    spool.sweep(clock.wallTime());
-    for (const kept of spool.list()) {
-      const request = this.#open(kept);
-      if (!request) continue;
-      const ticket = this.#enter(request.environment, completeConfig(request.config, this.#options.node()));
-      await ticket.turn;
-      try {
-        await this.#settleOne(kept, request);
-      } finally {
-        ticket.leave();
+    const timer = clock.setTimer(this.#settled, LONGEST_SETTLING_MS);
+    try {
+      spool.sweep(clock.wallTime());
+      for (const kept of this.#kept.pending()) {
+        if (this.#stopping) return;
+        const { environment, config } = kept.request;
+        const ticket = this.#enter(environment, completeConfig(config, this.#options.node()));
+        await ticket.turn;
+        await this.#kept.settle(kept).finally(ticket.leave);
       }
+    } finally {
+      timer.cancel();
+      this.#settled();
     }
-    this.#settled();
   }
 
   /** Lets what goes on end; what waits is told to try again later. Resolves when nothing goes on. */
@@ -136,7 +145,7 @@ export class PluginService {
     const completed = completeConfig(request.config, this.#options.node());
     const ticket = this.#enter(request.environment, completed);
     try {
-      const turn = verb === 'DEL' ? ticket.turn : Promise.all([ticket.turn, this.#firstSettled]).then(() => {});
+      const turn = verb === 'DEL' ? ticket.turn : Promise.all([ticket.turn, this.open]).then(() => {});
       const outcome = await this.#wait(turn, asker);
       if (outcome === 'left') return undefined;
       if (outcome !== 'turn') return refused(CNI_ERROR.TRY_AGAIN_LATER, outcome);
@@ -172,16 +181,32 @@ export class PluginService {
     const { CNI_COMMAND: verb } = request.environment;
     if (verb !== 'ADD') return this.#run({ ...request, config });
     if (lacksRanges) return refused(CNI_ERROR.TRY_AGAIN_LATER, NOT_KNOWN_YET);
-    await this.#settleEarlier(request.environment);
-    const reply = await this.#run({ ...request, config });
+    // A DEL that was kept after the last look at the spool must not meet the container that has its ID now.
+    await this.#kept.settleBefore(request.environment);
+    let reply: Reply;
+    try {
+      reply = await this.#run({ ...request, config });
+    } catch (error) {
+      await this.#takeBack(request, config, 'it ended without a result');
+      throw error;
+    }
     if (reply.answer.exitCode !== 0 || !asker.hasLeft()) return reply;
     // The plugin was killed. Its runtime takes the ADD for failed and may never ask for a DEL.
-    const environment: Environment = { ...request.environment, CNI_COMMAND: 'DEL' };
-    const undone = await this.#run({ ...request, environment, config });
-    const { CNI_CONTAINERID: container, CNI_IFNAME: ifname } = environment;
-    const facts = { container, ifname, ...(undone.answer.exitCode !== 0 && { failed: undone.answer.stdout }) };
-    this.#options.logger.warn(facts, 'CNI ADD taken back: the plugin that asked for it is gone');
+    await this.#takeBack(request, config, 'the plugin that asked for it is gone');
     return undefined;
+  }
+
+  async #takeBack(request: ReceivedRequest, config: string, why: string): Promise<void> {
+    const environment: Environment = { ...request.environment, CNI_COMMAND: 'DEL' };
+    const { CNI_CONTAINERID: container, CNI_IFNAME: ifname } = environment;
+    let failed: string | undefined;
+    try {
+      const { answer } = await this.#run({ ...request, environment, config });
+      if (answer.exitCode !== 0) failed = answer.stdout;
+    } catch (error) {
+      failed = errorText(error);
+    }
+    this.#options.logger.warn({ container, ifname, ...(failed && { failed }) }, `CNI ADD taken back: ${why}`);
   }
 
   async #status(request: PluginRequest): Promise<Reply> {
@@ -192,6 +217,11 @@ export class PluginService {
 
   async #run({ environment, config, netns }: PluginRequest & { readonly netns?: number | undefined }): Promise<Reply> {
     const { exitCode, stdout, stderr } = await this.#options.run({ environment, stdin: config, netns });
+    const length = Buffer.byteLength(stdout);
+    if (length > LARGEST_ANSWER) {
+      const message = `The answer has ${length} bytes, more than the ${LARGEST_ANSWER} the plugin on the host takes`;
+      throw new NodeplaneError('ERR_CNI_REQUEST', message);
+    }
     return { answer: { exitCode, stdout }, remarks: stderr };
   }
 
@@ -203,46 +233,6 @@ export class PluginService {
       wholeNetwork,
       attachment: wholeNetwork ? undefined : attachmentOf({ container, ifname }),
     });
-  }
-
-  /** A DEL that was kept after the last look at the spool must not meet the container that has its ID now. */
-  async #settleEarlier({ CNI_CONTAINERID: container, CNI_IFNAME: ifname }: Environment): Promise<void> {
-    for (const kept of this.#options.spool.list()) {
-      const request = this.#open(kept);
-      const { environment } = request ?? {};
-      if (!request || environment?.CNI_CONTAINERID !== container || environment?.CNI_IFNAME !== ifname) continue;
-      await this.#settleOne(kept, request);
-    }
-  }
-
-  async #settleOne({ name }: KeptRequest, { environment, config: text }: PluginRequest): Promise<void> {
-    const { spool, logger, node } = this.#options;
-    const { CNI_CONTAINERID: container, CNI_IFNAME: ifname } = environment;
-    const { config } = completeConfig(text, node());
-    // Its path may name another pod's namespace by now. What is to be removed is found without it.
-    const { answer } = await this.#run({ environment: { ...environment, CNI_NETNS: '' }, config });
-    if (answer.exitCode === 0) {
-      spool.remove(name);
-      logger.info({ container, ifname }, 'CNI DEL settled that was asked for while no agent ran');
-      return;
-    }
-    const { code } = JSON.parse(answer.stdout) as { code: number };
-    if (HOPELESS.has(code)) spool.remove(name);
-    const fate = HOPELESS.has(code) ? 'given up' : 'kept for another try';
-    logger.error({ container, ifname, error: answer.stdout }, `CNI DEL from the time no agent ran failed; ${fate}`);
-  }
-
-  #open(kept: KeptRequest): PluginRequest | undefined {
-    const { spool, logger } = this.#options;
-    try {
-      const request = decodeKeptRequest(kept.bytes);
-      if (request.environment.CNI_COMMAND === 'DEL') return request;
-      logger.error({ file: kept.name }, 'A kept CNI request is no DEL; removed');
-    } catch (error) {
-      logger.error({ err: error, file: kept.name }, 'A kept CNI request cannot be read; removed');
-    }
-    spool.remove(kept.name);
-    return undefined;
   }
 }
 

@@ -3,6 +3,7 @@ import type { Environment } from '../../cni/index.ts';
 import type { Logger } from '../logger.ts';
 import type { PluginAnswer } from './protocol.ts';
 import { Remarks } from './remarks.ts';
+import type { SetAsideReason } from './set-aside.ts';
 
 /** A request that was answered. */
 export interface ServedRequest {
@@ -64,6 +65,17 @@ export function requestLog({ registry, logger, kept }: RequestLogOptions): (requ
     if (failure) logger.warn({ ...facts, ...failure }, `CNI ${verb} failed`);
     else logger[verb === 'ADD' || verb === 'DEL' || verb === 'GC' ? 'info' : 'debug'](facts, `CNI ${verb}`);
   };
+}
+
+/** Registers the metric of kept requests that will not be tried again; returns what counts one. */
+export function setAsideCounter(registry: Registry): (reason: SetAsideReason) => void {
+  const counter = new Counter({
+    name: 'nodeplane_cni_set_aside_requests_total',
+    help: 'Kept DEL requests that could not be settled and lie in the folder set-aside of the spool, by reason.',
+    labelNames: ['reason'],
+    registers: [registry],
+  });
+  return (reason) => counter.inc({ reason });
 }
 
 /** The pod as Kubernetes' runtimes name it in CNI_ARGS, `namespace/name`; undefined when they do not. */

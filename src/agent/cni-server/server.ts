@@ -1,16 +1,16 @@
-import { chmodSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
+import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { CNI_ERROR } from '../../cni/index.ts';
 import { type Clock, inBackground, NodeplaneError } from '../../core/index.ts';
-import { descriptorOf, hasPeerLeft, libc, peerCredentials } from '../../sys/index.ts';
+import { descriptorOf, hasPeerLeft, libc, makeOwnDirectory, peerCredentials } from '../../sys/index.ts';
 import type { Logger } from '../logger.ts';
 import { type ReceivedRequest, readRequest } from './connection.ts';
 import type { Asker } from './plugin-service.ts';
 import { encodeAnswer, type PluginAnswer, refusal } from './protocol.ts';
 
 export interface CniServerOptions {
-  /** Path of the unix socket. Its directory becomes root's alone. */
+  /** Path of the unix socket. Its directory is made for root alone if it is missing, and otherwise left as it is. */
   readonly path: string;
   /** Answers a request; undefined when nobody wants the answer. Must not reject. */
   readonly serve: (request: ReceivedRequest, asker: Asker) => Promise<PluginAnswer | undefined>;
@@ -21,6 +21,9 @@ export interface CniServerOptions {
   /** How long a request may take to arrive, and an answer to be taken. @default 10000 */
   readonly transferMs?: number;
 }
+
+/** What the directory of the socket is for, in messages. */
+export const SOCKET_PURPOSE = 'the socket of the CNI plugin (--cni-socket)';
 
 /** The socket the plugin on the host talks to. Only root gets an answer. */
 export class CniServer {
@@ -35,14 +38,12 @@ export class CniServer {
   /**
    * Listens. A socket that a killed agent left is replaced; one where somebody answers is not.
    *
-   * @throws ERR_CNI_SOCKET
+   * @throws ERR_CNI_SOCKET, also when others could put another socket in its place
    */
   async listen(): Promise<void> {
     const { path } = this.#options;
-    const directory = dirname(path);
     try {
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
-      chmodSync(directory, 0o700);
+      makeOwnDirectory(dirname(path), SOCKET_PURPOSE);
       if (await isAnswered(path)) throw new Error('another process listens there');
       if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
       // Nothing may be read by node itself: it would lose the descriptor that comes with the first bytes.

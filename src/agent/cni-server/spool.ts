@@ -1,14 +1,23 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { LARGEST_CONFIG, LARGEST_VARIABLES } from './protocol.ts';
+import { errorText, NodeplaneError } from '../../core/index.ts';
+import { makeOwnDirectory } from '../../sys/index.ts';
+import { decodeKeptRequest, LARGEST_CONFIG, LARGEST_VARIABLES, type PluginRequest } from './protocol.ts';
+import { SetAside } from './set-aside.ts';
 
 /** A request the plugin kept while no agent ran. */
 export interface KeptRequest {
   readonly name: string;
-  /** As it would have come over the socket. */
-  readonly bytes: Uint8Array;
+  readonly content: KeptContent;
 }
 
+/** The request as it would have come over the socket; or why it cannot be had, and whether it never will be. */
+export type KeptContent =
+  | { readonly kind: 'request'; readonly request: PluginRequest }
+  | { readonly kind: 'unreadable'; readonly reason: string; readonly forGood: boolean };
+
+/** What the directory is for, in messages. */
+export const SPOOL_PURPOSE = 'kept DEL requests (--cni-spool-dir)';
 const NAME = /^[\d.]+-\d+\.request$/;
 const TEMPORARY = /^\..*\.tmp$/;
 /** Writing one takes milliseconds; what is older than this was left by a plugin that was killed. */
@@ -21,14 +30,20 @@ const LARGEST = LARGEST_VARIABLES + LARGEST_CONFIG + 16;
  */
 export class Spool {
   readonly directory: string;
+  readonly #setAside: SetAside;
 
   constructor(directory: string) {
     this.directory = directory;
+    this.#setAside = new SetAside(directory);
   }
 
-  /** Makes the directory, for root alone: the plugin uses it and does not make it. */
+  /**
+   * Makes the directory, for root alone: the plugin uses it and does not make it.
+   *
+   * @throws ERR_UNSAFE_PATH when others could put requests into it
+   */
   create(): void {
-    mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+    makeOwnDirectory(this.directory, SPOOL_PURPOSE);
   }
 
   /** How many requests are kept. */
@@ -36,18 +51,32 @@ export class Spool {
     return this.#names().length;
   }
 
-  /** All kept requests, the oldest first. One that cannot be a request, because it is too large, is left out and stays. */
+  /** All kept requests, the oldest first. */
   list(): KeptRequest[] {
     return this.#names().flatMap((name) => {
-      const path = join(this.directory, name);
-      const stat = statSync(path, { throwIfNoEntry: false });
-      // The plugin itself takes a request back when it finds an agent after all.
-      return stat?.isFile() && stat.size <= LARGEST ? readIfThere(name, path) : [];
+      const content = this.#read(name);
+      return content === undefined ? [] : [{ name, content }];
     });
+  }
+
+  has(name: string): boolean {
+    return existsSync(join(this.directory, name));
   }
 
   remove(name: string): void {
     rmSync(join(this.directory, name), { force: true });
+  }
+
+  /**
+   * Moves a request that cannot be settled to the folder `set-aside`, for people to look at.
+   *
+   * @param reason a sentence
+   * @returns where it is now
+   * @throws errors of node:fs
+   */
+  setAside(name: string, reason: string): string {
+    this.#setAside.put(join(this.directory, name), name, reason);
+    return join(this.#setAside.directory, name);
   }
 
   /**
@@ -59,6 +88,24 @@ export class Spool {
     for (const name of this.#entries().filter((entry) => TEMPORARY.test(entry))) {
       const stat = statSync(join(this.directory, name), { throwIfNoEntry: false });
       if (stat && now - stat.mtimeMs > ABANDONED_MS) this.remove(name);
+    }
+  }
+
+  /** Undefined when it is there no more: the plugin itself takes a request back when it finds an agent after all. */
+  #read(name: string): KeptContent | undefined {
+    const path = join(this.directory, name);
+    try {
+      const stat = statSync(path, { throwIfNoEntry: false });
+      if (!stat) return undefined;
+      if (!stat.isFile()) return unreadable('It is no file');
+      if (stat.size > LARGEST) return unreadable(`It has ${stat.size} bytes, no request more than ${LARGEST}`);
+      const request = decodeKeptRequest(readFileSync(path));
+      const { CNI_COMMAND: verb } = request.environment;
+      return verb === 'DEL' ? { kind: 'request', request } : unreadable(`It is no DEL but ${JSON.stringify(verb)}`);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      // A disk that fails, or no descriptor left, may pass.
+      return unreadable(errorText(error), error instanceof NodeplaneError);
     }
   }
 
@@ -78,11 +125,6 @@ export class Spool {
   }
 }
 
-function readIfThere(name: string, path: string): KeptRequest[] {
-  try {
-    return [{ name, bytes: readFileSync(path) }];
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
+function unreadable(reason: string, forGood = true): KeptContent {
+  return { kind: 'unreadable', reason, forGood };
 }

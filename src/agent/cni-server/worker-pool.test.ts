@@ -1,19 +1,29 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { WorkerPool } from './worker-pool.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nodeplane-pool-'));
 const file = join(folder, 'worker.cjs');
+/** Whoever opens it waits in the kernel for somebody at the other end. */
+const fifo = join(folder, 'fifo');
+execFileSync('mkfifo', [fifo]);
 writeFileSync(
   file,
-  `const { parentPort, threadId } = require('node:worker_threads');
+  `const fs = require('node:fs');
+   const { parentPort, threadId } = require('node:worker_threads');
    parentPort.on('message', ({ stdin }) => {
      if (stdin === 'throw') throw new Error('thrown');
      if (stdin === 'hold') return;
      if (stdin === 'exit') process.exit(3);
+     if (stdin === 'spin') for (;;);
+     if (stdin === 'fifo') {
+       fs.appendFileSync(${JSON.stringify(join(folder, 'hanging'))}, '.');
+       fs.readFileSync(${JSON.stringify(fifo)});
+     }
      parentPort.postMessage({ exitCode: 0, stdout: String(threadId), stderr: '' });
    });`,
 );
@@ -61,4 +71,38 @@ it.each(['throw', 'exit'])('fails only the request that makes its thread %s', as
   await expect(run(what)).rejects.toMatchObject({ code: 'ERR_CNI_REQUEST' });
   for (const other of others) expect(await other).toMatch(/^\d+$/);
   expect(await run()).toMatch(/^\d+$/);
+});
+
+describe('a job that takes too long', () => {
+  const limitMs = 5000;
+  beforeEach(() => {
+    pool = new WorkerPool({ file, clock, size: 2, soon: 2, idleMs: 1000, limitMs });
+  });
+
+  it.each(['hold', 'spin'])('ends its thread, and another one takes its place: %s', async (what) => {
+    const late = [run(what), run(what)];
+    const next = run();
+    for (const job of late) job.catch(() => {});
+    await clock.advance(limitMs);
+    for (const job of late)
+      await expect(job).rejects.toThrow('The thread of a CNI request ended over it: it did not end within 5 s');
+    expect(await next).toMatch(/^\d+$/);
+  });
+
+  it('is given up when its thread hangs in the kernel; when all do, the next is refused at once', async () => {
+    const late = [run('fifo'), run('fifo')];
+    const outcomes = Promise.allSettled(late);
+    const next = run();
+    await expect.poll(() => readFileSync(join(folder, 'hanging'), 'utf8')).toBe('..');
+    await clock.advance(limitMs);
+    await clock.advance(1000);
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    // It had waited before they were given up.
+    expect(await next).toMatch(/^\d+$/);
+    await expect(run()).rejects.toThrow(/2 hang in system calls/);
+    // The other end lets them go.
+    const writer = openSync(fifo, 'w');
+    await expect.poll(() => run().catch(() => '')).toMatch(/^\d+$/);
+    closeSync(writer);
+  });
 });

@@ -2,24 +2,23 @@
 // other requests from being served.
 import { parentPort, workerData } from 'node:worker_threads';
 import { type CniReply, type CniRequest, keepConversations, runCni } from '../../cni/index.ts';
-import { collectNode } from './collect-node.ts';
+import { DescriptorLedger, noteDescriptorsIn } from '../../sys/index.ts';
+import { type CollectReport, collectNode } from './collect-node.ts';
+import type { ThreadStart } from './server-thread.ts';
 
-/** What the pool sends; descriptors are the process's, so that their numbers mean the same here. */
+/** A request of the plugin; descriptors are the process's, so that their numbers mean the same here. */
 export type WorkerRequest = Omit<CniRequest, 'stdin'> & { readonly stdin: string };
-export type WorkerReply = CniReply;
-/** What a thread is begun with that collects, once, in place of serving requests. */
+/** Directories of reservations to look through for what pods left that are gone. */
 export interface CollectTask {
   readonly collect: readonly string[];
 }
 
-const task = workerData as CollectTask | undefined;
-if (task?.collect) {
-  // What it throws ends the thread, and the collector hears of it.
-  void collectNode(task.collect).then((report) => parentPort?.postMessage(report));
-} else {
-  keepConversations();
-  parentPort?.on('message', async (request: WorkerRequest) => {
-    // A request that throws ends the thread, and the pool answers for it.
-    parentPort?.postMessage(await runCni(request));
-  });
-}
+export type WorkerTask = WorkerRequest | CollectTask;
+export type WorkerReply<T extends WorkerTask> = T extends CollectTask ? CollectReport : CniReply;
+
+noteDescriptorsIn(new DescriptorLedger((workerData as ThreadStart).ledger));
+keepConversations();
+parentPort?.on('message', async (task: WorkerTask) => {
+  // What throws ends the thread, and the pool answers for it.
+  parentPort?.postMessage('collect' in task ? await collectNode(task.collect) : await runCni(task));
+});

@@ -39,10 +39,7 @@ static size_t request_length = HEADER;
 
 extern char **environ;
 
-static const char *variable(const char *name) {
-    const char *value = getenv(name);
-    return value ? value : "";
-}
+static const char *variable(const char *name) { return getenv(name) ? getenv(name) : ""; }
 
 static void print_text(const char *text) {
     putchar('"');
@@ -84,9 +81,7 @@ static int write_all(int fd, const void *from, size_t length) {
     return 1;
 }
 
-static void put32(char *at, size_t value) {
-    for (int i = 0; i < 4; i++) at[i] = value >> (8 * i);
-}
+static void put32(char *at, size_t value) { for (int i = 0; i < 4; i++) at[i] = value >> (8 * i); }
 
 static void make_request(void) {
     for (char **entry = environ; *entry; entry++) {
@@ -117,7 +112,10 @@ static int connect_agent(const char *command) {
     struct timeval wait = {.tv_sec = strcmp(command, "ADD") ? 50 : 200}, soon = {.tv_sec = 10};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon);
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+    /* A signal ends the wait for a place in the queue of a unix socket, and leaves it as it was. */
+    int failed;
+    while ((failed = connect(fd, (struct sockaddr *)&address, sizeof address)) && errno == EINTR) {}
+    if (!failed) return fd;
     if (errno != ENOENT && errno != ECONNREFUSED) fail(TRY_AGAIN, "Cannot connect to the nodeplane agent", strerror(errno));
     close(fd);
     return -1;
@@ -147,13 +145,15 @@ static int ask(int fd, int netns) {
         memcpy(CMSG_DATA(&control.header), &netns, sizeof netns);
     }
     /* One that does not read it all may have answered all the same. */
-    ssize_t sent = sendmsg(fd, &message, 0);
+    ssize_t sent;
+    while ((sent = sendmsg(fd, &message, 0)) < 0 && errno == EINTR) {}
     if (sent >= 0) write_all(fd, request + sent, request_length - sent);
     unsigned char head[12];
     if (read_all(fd, (char *)head, sizeof head) == sizeof head) {
         size_t length = head[8] | head[9] << 8 | head[10] << 16 | (size_t)head[11] << 24;
-        if (memcmp(head, "NPCA\1\0", 6) || length > sizeof answer)
+        if (memcmp(head, "NPCA\1\0", 6))
             fail(TRY_AGAIN, "The nodeplane agent is of another version than this plugin", "it installs its own when it starts");
+        if (length > sizeof answer) fail(IO_FAILURE, "The answer of the nodeplane agent is longer than 1 MiB", "");
         if (read_all(fd, answer, length) == length) {
             int failed = head[6] || head[7];
             if (write_all(1, answer, length) || failed || !become_delete()) exit(failed);
@@ -174,10 +174,7 @@ static void keep(int spool, char name[80]) {
     request[6] = 0;
     int fd = openat(spool, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd >= 0 && write_all(fd, request, request_length) && fsync(fd) == 0 &&
-        renameat(spool, temporary, spool, name) == 0 && fsync(spool) == 0) {
-        close(fd);
-        return;
-    }
+        renameat(spool, temporary, spool, name) == 0 && fsync(spool) == 0) return (void)close(fd);
     int error = errno;
     if (fd >= 0) unlinkat(spool, temporary, 0);
     fail(TRY_AGAIN, "The nodeplane agent is not running, and this DEL cannot be kept for it", strerror(error));

@@ -47,6 +47,18 @@ describe('on a node without pods, ADD changes nothing and says why', () => {
     ['an interface name that is too long', () => ({ ifname: 'sixteen-bytes-xx' }), 4, /CNI_IFNAME/],
     ['an unknown command', () => ({ command: 'UPDATE' }), 4, /CNI_COMMAND "UPDATE"/],
     ['bad JSON', () => ({ config: '{"name": "net",' }), 6, /JSON/],
+    [
+      'JSON of 6,000 levels',
+      () => ({ config: `{"cniVersion":"1.1.0","name":"net","prevResult":${'['.repeat(6000)}${']'.repeat(6000)}}` }),
+      6,
+      /nested more than 64 deep/,
+    ],
+    [
+      'more than 1 MiB',
+      () => ({ config: ' '.repeat((1 << 20) + 1) }),
+      5,
+      /^Cannot read the network configuration from/,
+    ],
     ['no JSON', () => ({ config: '' }), 6, /standard input is empty/],
     ['an unsupported version', (n) => ({ config: n.config({ cniVersion: '2.0.0' }) }), 1, /incompatible CNI versions/],
     ['a network name that is a path', (n) => ({ config: n.config({ name: '../x' }) }), 7, /name "\.\.\/x"/],

@@ -71,7 +71,7 @@ export function createServedNode(): ServedNode {
     call: (command, pod, changes = {}) => callPlugin(node.namespace, request(command, pod, changes)),
     start: (command, pod, changes = {}) => startPlugin(node.namespace, request(command, pod, changes)),
     reservations: () => list(join(dataDir, 'nodeplane')).filter((name) => /^[0-9a-f]+[.:]/.test(name)),
-    kept: () => list(spoolDir),
+    kept: () => list(spoolDir).filter((name) => name !== 'set-aside'),
   };
 }
 

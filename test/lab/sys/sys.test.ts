@@ -1,12 +1,23 @@
-import { spawn } from 'node:child_process';
-import { readdirSync, readlinkSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isNotFound } from '../../../src/core/index.ts';
 import {
+  checkOwnDirectory,
   exec,
   inNetns,
   isOwnNetns,
+  makeOwnDirectory,
   netnsIdentity,
   openNetns,
   readSysctl,
@@ -81,7 +92,7 @@ describe('sysctl', () => {
 describe('withFileLock', () => {
   it('waits for another process, then gives up with its name', async () => {
     const lock = join(folder, 'lock');
-    const holder = spawn('flock', [lock, 'sleep', '30']);
+    const holder = spawn('flock', ['--no-fork', lock, 'sleep', '30']);
     try {
       await expect
         .poll(() => {
@@ -93,7 +104,9 @@ describe('withFileLock', () => {
           }
         })
         .toBe('ERR_LOCK_TIMEOUT');
-      expect(() => withFileLock(lock, () => 1, { timeoutMs: 30 })).toThrow(lock);
+      expect(() => withFileLock(lock, () => 1, { timeoutMs: 30 })).toThrow(
+        `Waited 30 ms for the lock "${lock}", held by process ${holder.pid} (sleep)`,
+      );
     } finally {
       holder.kill('SIGKILL');
     }
@@ -107,6 +120,73 @@ describe('withFileLock', () => {
       }),
     ).toThrow('body');
     expect(withFileLock(lock, () => 'again', { timeoutMs: 0 })).toBe('again');
+  });
+});
+
+describe('withFileLock, where others can write', () => {
+  it('takes the right to open it from others', () => {
+    const lock = join(folder, 'open');
+    writeFileSync(lock, '');
+    chmodSync(lock, 0o666);
+    expect(withFileLock(lock, () => statSync(lock).mode & 0o777)).toBe(0o600);
+  });
+
+  it('refuses a file of another user, a link and what is no file', () => {
+    const [foreign, link, fifo] = ['foreign', 'link', 'fifo'].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    writeFileSync(foreign, '');
+    chownSync(foreign, 65534, 65534);
+    symlinkSync(join(folder, 'target'), link);
+    execFileSync('mkfifo', [fifo]);
+    const lock = (path: string) => () => withFileLock(path, () => 1, { timeoutMs: 0 });
+    expect(lock(foreign)).toThrow(/foreign": it belongs to user 65534/);
+    expect(lock(link)).toThrow(expect.objectContaining({ errnoName: 'ELOOP' }));
+    expect(lock(fifo)).toThrow(/it is no regular file/);
+    expect(readdirSync(folder)).not.toContain('target');
+  });
+});
+
+describe('own directories', () => {
+  const make = (name: string, mode: number, owner = 0): string => {
+    const directory = join(folder, name);
+    mkdirSync(directory);
+    chmodSync(directory, mode);
+    chownSync(directory, owner, owner);
+    return directory;
+  };
+  const modeOf = (directory: string) => statSync(directory).mode & 0o7777;
+
+  it('are made for root alone, and left as they are when they are there', () => {
+    const shared = make('shared', 0o755);
+    makeOwnDirectory(shared, 'a test');
+    expect(modeOf(shared)).toBe(0o755);
+    makeOwnDirectory(join(shared, 'a/b'), 'a test');
+    expect(modeOf(join(shared, 'a/b'))).toBe(0o700);
+    expect(modeOf(shared)).toBe(0o755);
+  });
+
+  it.each([
+    ['writable by all', 0o777, 0, 'has mode 0777'],
+    ['writable by all and sticky', 0o1777, 0, 'has mode 1777'],
+    ['writable by a group', 0o770, 0, 'has mode 0770'],
+    ['of a user', 0o700, 65534, 'belongs to user 65534'],
+  ])('%s are refused', (_, mode, owner, reason) => {
+    const directory = make(`refused-${mode}-${owner}`, mode, owner);
+    expect(() => makeOwnDirectory(directory, 'a test')).toThrow(`"${directory}" ${reason}`);
+    expect(() => checkOwnDirectory(directory, 'a test')).toThrow(expect.objectContaining({ code: 'ERR_UNSAFE_PATH' }));
+    expect(modeOf(directory)).toBe(mode);
+  });
+
+  it('inside a directory that others could replace are refused and not made', () => {
+    const outer = make('outer', 0o700, 65534);
+    const link = join(folder, 'link-to-outer');
+    symlinkSync(outer, link);
+    for (const path of [join(outer, 'in'), join(link, 'in')])
+      expect(() => makeOwnDirectory(path, 'a test')).toThrow(`"${outer}" belongs to user 65534`);
+    expect(readdirSync(outer)).toEqual([]);
   });
 });
 
