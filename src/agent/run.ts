@@ -3,6 +3,7 @@ import { type NodeplaneError, systemClock } from '../core/index.ts';
 import { enableRouteLocalnet } from '../proxy/iptables/index.ts';
 import { exec, returnFreedMemory } from '../sys/index.ts';
 import { Agent } from './agent.ts';
+import type { Build } from './component-metrics.ts';
 import { createLogger } from './logger.ts';
 import { prepareMode } from './modes/prepare.ts';
 import { setUpNode } from './node-setup.ts';
@@ -16,8 +17,9 @@ export interface AgentWork {
   readonly configFile: LoadedFile | undefined;
   /** What reading the configuration had to say; `verbosity` is compared with the configured one. */
   readonly messages: readonly { readonly level: 'info' | 'warn'; readonly verbosity: number; readonly text: string }[];
-  /** Of nodeplane. */
-  readonly version: string;
+  /** Every flag with its value as text, for /flagz. */
+  readonly flags: Readonly<Record<string, string>>;
+  readonly build: Build;
 }
 
 /**
@@ -27,11 +29,11 @@ export interface AgentWork {
  * @throws ERR_CONFIG or ERR_IPTABLES when the machine, the manifest folder or the credentials cannot be used at all, and
  *   when the configuration file changed
  */
-export async function runAgent({ program, config, configFile, messages, version }: AgentWork): Promise<void> {
+export async function runAgent({ program, config, configFile, messages, flags, build }: AgentWork): Promise<void> {
   returnFreedMemory();
-  const logger = createLogger(config.logging.level);
+  const logger = createLogger(config.logging);
   const { nodeName: node, mode, manifests } = config;
-  logger.info({ version, node, mode, ...(manifests !== '' && { manifests }) }, `${program} starts`);
+  logger.info({ version: build.version, node, mode, ...(manifests !== '' && { manifests }) }, `${program} starts`);
   for (const { level, verbosity, text } of messages) if (verbosity <= config.logging.verbosity) logger[level](text);
 
   let unusable: (error: NodeplaneError) => void = () => {};
@@ -43,7 +45,7 @@ export async function runAgent({ program, config, configFile, messages, version 
   });
   const prepared = await prepareMode(config, preflight(logger), exec, logger);
   setUpNode(config, logger);
-  const agent = await Agent.create({ program, config, prepared, version, logger, clock: systemClock, unusable });
+  const agent = await Agent.create({ program, config, flags, prepared, build, logger, clock: systemClock, unusable });
   try {
     await agent.start();
     const reason = await ended;
@@ -56,7 +58,7 @@ export async function runAgent({ program, config, configFile, messages, version 
 
 /** `--init-only`: what needs privileges, so that the container that runs afterwards can do without them. */
 export async function initialise(config: KubeProxyConfig): Promise<void> {
-  const logger = createLogger(config.logging.level);
+  const logger = createLogger(config.logging);
   const { mode, families } = await prepareMode(config, preflight(logger), exec, logger);
   setUpNode(config, logger);
   // The container that writes the guarding rules may not be allowed to write this.
