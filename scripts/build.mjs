@@ -55,7 +55,11 @@ function commitFacts() {
   const { NODEPLANE_COMMIT: given = '', NODEPLANE_COMMIT_DATE: givenDate = '' } = process.env;
   if (given) return { commit: given, date: givenDate, tree: 'clean' };
   const git = (...args) => {
-    const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8', env: { ...process.env, TZ: 'UTC' } });
+    const { status, stdout } = spawnSync('git', args, {
+      cwd: root,
+      encoding: 'utf8',
+      env: { ...process.env, TZ: 'UTC' },
+    });
     return status === 0 ? stdout.trim() : undefined;
   };
   if (git('rev-parse', '--show-prefix') !== '') return { commit: '', date: '', tree: '' };

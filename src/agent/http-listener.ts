@@ -42,7 +42,11 @@ export function listenHttp({ host, port, ipv6Only, answer }: HttpListenerOptions
     const end = url.indexOf('?');
     const path = end < 0 ? url : url.slice(0, end);
     const query = new URLSearchParams(end < 0 ? '' : url.slice(end + 1));
-    const { status, headers: sent, body } = await answer({ method, path, query, headers, remoteAddress: socket.remoteAddress });
+    const {
+      status,
+      headers: sent,
+      body,
+    } = await answer({ method, path, query, headers, remoteAddress: socket.remoteAddress });
     response.writeHead(status, { ...sent, 'Content-Length': Buffer.byteLength(body) });
     response.end(body);
   });

@@ -36,7 +36,7 @@ describe('a line for people', () => {
       `${HEAD} Failed family=IPv4 err="Cannot run it: ENOENT: no such file" code=ERR_EXEC\n`,
     );
     const [first, ...stack] = logged({ err }, 'Failed', true).trimEnd().split('\n');
-    expect(first).toMatch(/^2026.* WARN  Failed err=/);
+    expect(first).toMatch(/^2026.* WARN {2}Failed err=/);
     expect(stack.length).toBeGreaterThan(0);
     for (const call of stack) expect(call).toMatch(/^ {4}at /);
   });

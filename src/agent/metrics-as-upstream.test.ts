@@ -158,7 +158,13 @@ beforeAll(async () => {
   const sync = new ProxyMetrics(registry, 'iptables');
   registerComponentMetrics({
     registry,
-    build: { version: '0.3.0', kubernetesVersion: 'v1.36.2', commit: 'abc', date: '2026-11-20T00:00:00Z', tree: 'clean' },
+    build: {
+      version: '0.3.0',
+      kubernetesVersion: 'v1.36.2',
+      commit: 'abc',
+      date: '2026-11-20T00:00:00Z',
+      tree: 'clean',
+    },
     features: new Map([
       ['WatchList', { stage: 'BETA', enabled: true }],
       ['AllAlpha', { stage: 'ALPHA', enabled: false }],

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { formatCidr } from '../core/index.ts';
-import { excludedCidrs, type ExcludedCidrsFlags } from './excluded-cidrs.ts';
+import { type ExcludedCidrsFlags, excludedCidrs } from './excluded-cidrs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nodeplane-excluded-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -148,7 +148,10 @@ export const FLAGS = {
     'configSyncPeriod',
     'Time after which all objects of the API server are gone through again',
   ),
-  v: fieldFlag('logging.verbosity', 'How much to log: from 1 on these flags, from 4 on the debug level too', { shorthand: 'v', besideFile: true }),
+  v: fieldFlag('logging.verbosity', 'How much to log: from 1 on these flags, from 4 on the debug level too', {
+    shorthand: 'v',
+    besideFile: true,
+  }),
   vmodule: fieldFlag('logging.vmodule', 'How much to log by source file, as pattern=number', FROM_FILE_TOO),
   'logging-format': fieldFlag('logging.format', 'Form of the log: text or json', FROM_FILE_TOO),
   'log-flush-frequency': fieldFlag(

@@ -132,7 +132,8 @@ it.each(FLAG_NAMES.filter((name) => withoutEffect.includes(flagNamed(name).path!
   '--%s says in the help and once at the start that it has no effect',
   (name: FlagName) => {
     const { path, type, bareValue } = flagNamed(name);
-    const value = VALUES[path!] ?? { duration: '7s', size: '3Ki', 'pattern=number,...': 'a=3' }[type.placeholder] ?? 'x';
+    const value =
+      VALUES[path!] ?? { duration: '7s', size: '3Ki', 'pattern=number,...': 'a=3' }[type.placeholder] ?? 'x';
     const reason = NO_EFFECT[path!]!;
     const flag = bareValue === undefined ? `--${name}=${value}` : `--${name}`;
     expect(warningsOf([flag, `--${ALPHA}`])).toEqual([`${path} (--${name}) has no effect: ${reason}`]);
@@ -145,7 +146,8 @@ it.each(FLAG_NAMES.filter((name) => withoutEffect.includes(flagNamed(name).path!
 );
 
 it('says so of fields of the file too, but not of a file that spells out the defaults', () => {
-  const file = 'clientConnection: {acceptContentTypes: a/b, contentType: application/json}\nwindowsRunAsService: true\n';
+  const file =
+    'clientConnection: {acceptContentTypes: a/b, contentType: application/json}\nwindowsRunAsService: true\n';
   expect(warningsOf([], file)).toEqual([
     'clientConnection.acceptContentTypes has no effect: the API server is asked for JSON',
     'clientConnection.contentType (--kube-api-content-type) has no effect: JSON is spoken with the API server',

@@ -50,7 +50,6 @@ export function effectWarnings(flags: GivenFlags, effective: Configuration): str
   const replaced = flags.config
     ? given.filter((name) => !flagNamed(name).besideFile && !flagNamed(name).ignored).map((name) => `--${name}`)
     : [];
-  const byFile =
-    replaced.length === 0 ? [] : [`The configuration file replaces these flags: ${replaced.join(', ')}`];
+  const byFile = replaced.length === 0 ? [] : [`The configuration file replaces these flags: ${replaced.join(', ')}`];
   return [...fields, ...ignored, ...byFile];
 }

@@ -1,6 +1,6 @@
 import { type FlagName, flagNamed } from './flags.ts';
-import { type GivenFlags, knownFlags } from './parse-flags.ts';
 import { NO_EFFECT } from './no-effect.ts';
+import { type GivenFlags, knownFlags } from './parse-flags.ts';
 import type { Program } from './program.ts';
 
 const PURPOSE: Readonly<Record<Program, string>> = {

@@ -219,7 +219,9 @@ describe('a failed sync', () => {
     tell({ ...FAILED, error: new NodeplaneError('ERR_NETLINK_ACK', 'no') }, { mode: 'ipvs' });
     expect(await failures()).toEqual([]);
     tell(FAILED, { mode: 'ipvs' });
-    expect(await failures()).toEqual(['kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family="IPv4"} 1']);
+    expect(await failures()).toEqual([
+      'kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family="IPv4"} 1',
+    ]);
   });
 
   it('is counted in every mode', async () => {

@@ -122,7 +122,10 @@ describe('a runtime', () => {
 it('names the keys that have no effect, and obeys the others', async () => {
   const node = createNode();
   const pod = createNamespace('pod');
-  const config = node.config({ colour: 'blue', backend: 'iptables', markMasqBit: 13, runtimeConfig: { x: 1 } }, { pool: 'a' });
+  const config = node.config(
+    { colour: 'blue', backend: 'iptables', markMasqBit: 13, runtimeConfig: { x: 1 } },
+    { pool: 'a' },
+  );
   const { status, stderr } = await callPlugin(node.namespace, { command: 'ADD', netns: pod, config });
   expect(status).toBe(0);
   expect(stderr.split('\n').filter(Boolean)).toEqual([
