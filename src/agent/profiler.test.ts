@@ -29,11 +29,11 @@ it('gives a profile of the processor after the time that was asked for, one at a
 });
 
 it('gives a profile of the heap, without what is in it', async () => {
-  const secret = 'what nobody is to see '.repeat(100_000).split(' ');
+  const secret = { token: 'what-nobody-is-to-see'.repeat(50_000) };
   const { status, body } = await get('/debug/pprof/heap');
   expect(status).toBe(200);
   expect(JSON.parse(body)).toMatchObject({ head: { children: expect.any(Array) } });
-  expect(body).not.toContain(secret[0] + ' nobody');
+  expect(body).not.toContain(secret.token.slice(0, 21));
 });
 
 it.each([['0'], ['-1'], ['61'], ['x'], ['NaN'], ['1e9']])('takes none of %s seconds', async (seconds) => {

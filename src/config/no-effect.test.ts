@@ -162,7 +162,7 @@ logging: {flushFrequency: 5000000000, vmodule: [], options: {json: {infoBufferSi
 
 it('says so of flags that kube-proxy takes for nothing, and of flags that a file replaces', () => {
   expect(warningsOf(['--boot-id-file=/x'])).toEqual([
-    '--boot-id-file has no effect: kube-proxy does nothing with it either',
+    'Flag --boot-id-file has no effect: kube-proxy does nothing with it either',
   ]);
   expect(warningsOf(['--proxy-mode=ipvs', '-v=2', '--hostname-override=n', '--masquerade-all'], '')).toEqual([
     'The configuration file replaces these flags: --proxy-mode, --masquerade-all',

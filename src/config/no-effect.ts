@@ -46,7 +46,7 @@ export function effectWarnings(flags: GivenFlags, effective: Configuration): str
   const given = FLAG_NAMES.filter((name) => flags[name] !== undefined);
   const ignored = given
     .filter((name) => flagNamed(name).ignored)
-    .map((name) => `--${name} has no effect: kube-proxy does nothing with it either`);
+    .map((name) => `Flag --${name} has no effect: kube-proxy does nothing with it either`);
   const replaced = flags.config
     ? given.filter((name) => !flagNamed(name).besideFile && !flagNamed(name).ignored).map((name) => `--${name}`)
     : [];
