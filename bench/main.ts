@@ -41,7 +41,9 @@ async function main(names: readonly string[]): Promise<void> {
   }
   const [load, processors] = [loadavg()[0]!, availableParallelism()];
   if (load > processors / 2) {
-    process.stderr.write(`The machine is busy (load ${load} on ${processors} processors): targets may be missed for that\n`);
+    process.stderr.write(
+      `The machine is busy (load ${load} on ${processors} processors): targets may be missed for that\n`,
+    );
   }
   for (const name of names) await BENCHMARKS[name]!.run();
 }

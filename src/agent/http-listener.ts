@@ -42,11 +42,8 @@ export function listenHttp({ host, port, ipv6Only, answer }: HttpListenerOptions
     const end = url.indexOf('?');
     const path = end < 0 ? url : url.slice(0, end);
     const query = new URLSearchParams(end < 0 ? '' : url.slice(end + 1));
-    const {
-      status,
-      headers: sent,
-      body,
-    } = await answer({ method, path, query, headers, remoteAddress: socket.remoteAddress });
+    const request = { method, path, query, headers, remoteAddress: socket.remoteAddress };
+    const { status, headers: sent, body } = await answer(request);
     response.writeHead(status, { ...sent, 'Content-Length': Buffer.byteLength(body) });
     response.end(body);
   });

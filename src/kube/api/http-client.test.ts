@@ -76,6 +76,12 @@ it('asks no more often than it may, and tells of long waits', async () => {
   await clock.advance(2000);
   await third;
   expect(server.count('list', 'nodes')).toBe(3);
+  // Further pages of a list belong to its first.
+  const signal = new AbortController().signal;
+  const page = await client
+    .send({ method: 'GET', path: '/api/v1/nodes', query: { continue: 'x' }, signal })
+    .catch(String);
+  expect(page).toContain('answered 4');
   expect(observed).toContainEqual({ kind: 'heldBack', method: 'GET', path: '/api/v1/nodes', seconds: 2 });
 });
 

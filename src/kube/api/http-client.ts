@@ -55,7 +55,6 @@ class HttpApiClient implements ApiClient {
   }
 
   async send(request: ApiRequest): Promise<ApiResponse> {
-    await this.#holdBack(request);
     try {
       return await this.#attempt(request);
     } catch (error) {
@@ -70,7 +69,9 @@ class HttpApiClient implements ApiClient {
     this.#agents.close();
   }
 
-  async #holdBack({ method, path, signal }: ApiRequest): Promise<void> {
+  async #holdBack({ method, path, query, signal }: ApiRequest): Promise<void> {
+    // The pages of a list come one after the other, and count as the one request that client-go makes of them.
+    if (query?.continue !== undefined) return;
     const asked = this.#clock.now();
     await this.#limit.wait(signal);
     const waitedMs = this.#clock.now() - asked;
@@ -87,6 +88,7 @@ class HttpApiClient implements ApiClient {
   }
 
   async #attempt(request: ApiRequest): Promise<ApiResponse> {
+    await this.#holdBack(request);
     const { method, path } = request;
     const { server } = this.#access;
     const attempt = `${method} ${server.origin}${path}`;
