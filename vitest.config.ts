@@ -18,7 +18,7 @@ const KERNEL = {
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['src/**/*.test.ts', 'test/fakes/**/*.test.ts', 'test/deploy/**/*.test.ts'] } },
+      { test: { name: 'unit', include: ['{src,bench,test/fakes,test/deploy}/**/*.test.ts'] } },
       { test: { name: 'lab', include: ['test/lab/**/*.test.ts', 'test/dataplane/**/*.test.ts'], ...KERNEL } },
       { test: { name: 'vm', include: ['test/vm/**/*.test.ts', 'test/dataplane/**/*.test.ts'], ...KERNEL } },
       { test: { name: 'optin', include: ['test/optin/**/*.test.ts'], ...KERNEL } },

@@ -43,12 +43,19 @@ export async function withApiCluster(services: number, work: (cluster: ApiCluste
   });
 }
 
-/** When syncs of IPv4 that wrote something ended, in milliseconds since the epoch. */
-export function syncTimes(agent: Agent, full: boolean): number[] {
+/** A sync, as the log tells it. */
+export interface LoggedSync {
+  /** Milliseconds since the epoch. */
+  readonly endedAt: number;
+  readonly kernelMs: number;
+}
+
+/** The syncs of IPv4 that wrote something. */
+export function syncs(agent: Agent, full: boolean): LoggedSync[] {
   return agent
     .logs()
     .filter((line) => line.msg === 'Synced' && line.family === 'IPv4' && line.full === full)
-    .map((line) => Date.parse(String(line.time)));
+    .map((line) => ({ endedAt: Date.parse(String(line.time)), kernelMs: Number(line.kernelSeconds) * 1000 }));
 }
 
 export function residentMiB(agent: Agent): number {

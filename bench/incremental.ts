@@ -1,7 +1,7 @@
 import { IptablesDataplane } from '../src/proxy/iptables/index.ts';
 import { recordingExec } from '../test/lab/iptables/fixtures.ts';
 import { ENDPOINTS, startProxy } from './changing-proxy.ts';
-import { median, report } from './report.ts';
+import { type Figure, inTurns, median, oursAtMost, ratioAtMost, report } from './report.ts';
 
 const MANY = 10_000;
 const FEW = 100;
@@ -33,20 +33,22 @@ export async function benchIncremental(): Promise<void> {
   await many.stop();
   await few.stop();
   const peerName = `at ${FEW} Services`;
-  const figure = (of: (values: readonly Measured[]) => number) => ({ ours: of(inMany), peer: of(inFew), peerName });
+  const times = inTurns(
+    inMany.map(({ ms }) => ms),
+    inFew.map(({ ms }) => ms),
+  );
+  const bytes = (which: string, of: (values: readonly number[]) => number): Figure => ({
+    what: `restore input, ${which}`,
+    unit: 'bytes',
+    ours: of(inMany.map((measured) => measured.bytes)),
+    peer: of(inFew.map((measured) => measured.bytes)),
+    peerName,
+    target: oursAtMost(4096),
+  });
   report(`incremental, ${MANY} x ${ENDPOINTS}, ${CHANGES} changes`, [
-    {
-      ...{ what: 'event to restore text, median', unit: 'ms', target: 'at most 2 ms and 1.5 x' },
-      ...figure((values) => median(values.map(({ ms }) => ms))),
-    },
-    {
-      ...{ what: 'restore input, median', unit: 'bytes', target: 'at most 4096 bytes' },
-      ...figure((values) => median(values.map(({ bytes }) => bytes))),
-    },
-    {
-      ...{ what: 'restore input, largest', unit: 'bytes', target: 'at most 4096 bytes' },
-      ...figure((values) => Math.max(...values.map(({ bytes }) => bytes))),
-    },
+    { what: 'event to restore text, median', unit: 'ms', ...times, peerName, target: ratioAtMost(1.5, 'goal 2 ms') },
+    bytes('median', median),
+    bytes('largest', (values) => Math.max(...values)),
   ]);
 }
 

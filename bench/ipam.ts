@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseIpamConfig, release, reserve } from '../src/ipam/index.ts';
 import { createFolder } from '../test/lab/namespace.ts';
-import { median, report } from './report.ts';
+import { type Figure, inTurns, ratioAtMost, report } from './report.ts';
 
 const ROUNDS = 200;
 const IPAM = parseIpamConfig({ ranges: [[{ subnet: '10.200.0.0/16' }]] });
@@ -16,15 +16,14 @@ const PART_IN_USE = 0.99;
 export async function benchIpam(): Promise<void> {
   const dataDir = createFolder('ipam').path;
   fill(join(dataDir, 'full'));
-  const [empty, full] = [measure(dataDir, 'empty'), measure(dataDir, 'full')];
+  const [empty, full] = measure(dataDir, ['empty', 'full']);
   const inUse = readdirSync(join(dataDir, 'full')).filter((name) => name.startsWith('10.')).length;
-  const figure = (verb: 'reserve' | 'release') => ({
+  const figure = (verb: 'reserve' | 'release'): Figure => ({
     what: `${verb} with ${inUse} addresses in use`,
     unit: 'ms',
-    ours: median(full[verb]),
-    peer: median(empty[verb]),
+    ...inTurns(full![verb], empty![verb]),
     peerName: 'with none in use',
-    target: 'at most 2 x',
+    target: ratioAtMost(2),
   });
   report('ipam', [figure('reserve'), figure('release')]);
 }
@@ -38,20 +37,26 @@ function fill(folder: string): void {
   }
 }
 
-/** Times in milliseconds. */
-function measure(dataDir: string, network: string): Record<'reserve' | 'release', number[]> {
-  const times = { reserve: [] as number[], release: [] as number[] };
-  const location = { dataDir, network };
-  const timed = (verb: keyof typeof times, fn: () => unknown) => {
+type Times = Record<'reserve' | 'release', number[]>;
+
+/** Of each network, times in milliseconds; the networks take turns. */
+function measure(dataDir: string, networks: readonly string[]): Times[] {
+  const sides = networks.map((network) => ({
+    location: { dataDir, network },
+    times: { reserve: [], release: [] } as Times,
+  }));
+  const timed = (into: number[], fn: () => unknown) => {
     const start = performance.now();
     fn();
-    times[verb].push(performance.now() - start);
+    into.push(performance.now() - start);
   };
   for (let i = 0; i < ROUNDS; i++) {
     const owner = { containerId: `pod-${i}`, ifname: 'eth0' };
     const name = `veth${i}`;
-    timed('reserve', () => reserve(location, { owner, name, rangeSets: IPAM.rangeSets }));
-    timed('release', () => release(location, owner, name));
+    for (const { location, times } of sides) {
+      timed(times.reserve, () => reserve(location, { owner, name, rangeSets: IPAM.rangeSets }));
+      timed(times.release, () => release(location, owner, name));
+    }
   }
-  return times;
+  return sides.map(({ times }) => times);
 }

@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from 'node:os';
 import { removeAll } from '../test/lab/lab.ts';
 import { benchCni, benchCniStandard } from './cni.ts';
 import { benchFirstPacket } from './first-packet.ts';
@@ -39,6 +40,12 @@ async function main(names: readonly string[]): Promise<void> {
   const unknown = names.find((name) => !Object.hasOwn(BENCHMARKS, name));
   if (unknown !== undefined) {
     throw new Error(`Cannot run benchmark "${unknown}": there are ${Object.keys(BENCHMARKS).join(', ')}`);
+  }
+  const [load, processors] = [loadavg()[0]!, availableParallelism()];
+  if (load > processors / 2) {
+    process.stderr.write(
+      `The machine is busy (load ${load} on ${processors} processors): targets may be missed for that\n`,
+    );
   }
   for (const name of names) await BENCHMARKS[name]!.run();
 }

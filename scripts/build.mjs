@@ -13,6 +13,9 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = mkdtempSync(join(root, 'dist.new-'));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
+/** What kubernetes_build_info tells. The commit's own date: the same commit gives the same files. */
+const buildFacts = { version, ...commitFacts() };
+
 /**
  * V8 lets a heap grow to several times what lives in it before it cleans up. With a small young generation and little
  * growth the agent takes 230 MiB at 10,000 Services x 10 endpoints and 289 MiB after 20,000 changes, in place of 263 and
@@ -37,11 +40,31 @@ async function bundle(entry, output, { executable = true, flags = '', ...options
     keepNames: false,
     legalComments: 'none',
     banner: { js: `${start}${MODULE_URL}` },
-    define: { 'import.meta.url': '__moduleUrl', __NODEPLANE_VERSION__: JSON.stringify(version) },
+    define: { 'import.meta.url': '__moduleUrl', __NODEPLANE_BUILD__: JSON.stringify(buildFacts) },
     logLevel: 'warning',
     ...options,
   });
   if (executable) chmodSync(join(dist, output), 0o755);
+}
+
+/**
+ * Of the commit that is built, or what the environment says of it, for a build in an image without .git; empty where nobody
+ * knows. A source folder inside of somebody else's repository has no commit.
+ */
+function commitFacts() {
+  const { NODEPLANE_COMMIT: given = '', NODEPLANE_COMMIT_DATE: givenDate = '' } = process.env;
+  if (given) return { commit: given, date: givenDate, tree: 'clean' };
+  const git = (...args) => {
+    const { status, stdout } = spawnSync('git', args, {
+      cwd: root,
+      encoding: 'utf8',
+      env: { ...process.env, TZ: 'UTC' },
+    });
+    return status === 0 ? stdout.trim() : undefined;
+  };
+  if (git('rev-parse', '--show-prefix') !== '') return { commit: '', date: '', tree: '' };
+  const [commit, date] = git('log', '-1', '--format=%H %cd', '--date=format-local:%Y-%m-%dT%H:%M:%SZ').split(' ');
+  return { commit, date, tree: git('status', '--porcelain', '--untracked-files=no') === '' ? 'clean' : 'dirty' };
 }
 
 /** Says of our modules that nothing happens when they are loaded, so that those nobody uses are left out. */

@@ -2,7 +2,6 @@ import { Gauge, Registry } from 'prom-client';
 import {
   checkFamilies,
   isEnabled,
-  KUBERNETES_VERSION,
   type KubeProxyConfig,
   type NodeFamilies,
   type Program,
@@ -22,7 +21,7 @@ import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from
 import { exec } from '../sys/index.ts';
 import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni-part.ts';
-import { registerComponentMetrics } from './component-metrics.ts';
+import { type Build, registerComponentMetrics } from './component-metrics.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family } from './family.ts';
 import { HttpServer, type Pages } from './http-server.ts';
@@ -33,6 +32,7 @@ import { nodeplaneMetrics } from './nodeplane-metrics.ts';
 import { type AgentSource, createSource } from './object-source.ts';
 import { logApiEvents, logProxyEvents, logSourceProblems, recordProxyEvents } from './observe.ts';
 import { healthPages, metricsPages } from './pages.ts';
+import { Profiler } from './profiler.ts';
 import { restClientObserver } from './rest-client-metrics.ts';
 
 /** The name kube-proxy goes by in Events and pages, which tools look for. */
@@ -51,9 +51,10 @@ interface NamedServer {
 export interface AgentOptions {
   readonly program: Program;
   readonly config: KubeProxyConfig;
+  /** Every flag with its value as text. */
+  readonly flags: Readonly<Record<string, string>>;
   readonly prepared: PreparedMode;
-  /** Of nodeplane. */
-  readonly version: string;
+  readonly build: Build;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly failures: BackgroundFailures;
@@ -71,6 +72,7 @@ export class Agent {
   readonly #health: ProxyHealth;
   readonly #families: ReadonlyMap<IpFamily, Family>;
   readonly #servers: readonly NamedServer[];
+  readonly #profiler: Profiler | undefined;
   readonly #problems: Gauge;
   /** Undefined: the pods' network is somebody else's. */
   readonly #cni: CniPart | undefined;
@@ -79,12 +81,12 @@ export class Agent {
 
   /** @throws ERR_CONFIG when the API server's credentials cannot be read */
   static async create(options: AgentOptions): Promise<Agent> {
-    const { config, clock, logger, version } = options;
+    const { config, clock, logger, build } = options;
     const registry = new Registry();
     const log = logApiEvents(logger);
     const count = restClientObserver(registry);
     const source = await createSource({
-      ...{ config, clock, logger, userAgent: `${COMPONENT}/nodeplane-${version}` },
+      ...{ config, clock, logger, userAgent: `${COMPONENT}/nodeplane-${build.version}` },
       observe(observation) {
         log(observation);
         if (observation.kind === 'request') {
@@ -97,7 +99,8 @@ export class Agent {
   }
 
   private constructor(options: AgentOptions, source: AgentSource, registry: Registry) {
-    const { config, prepared, version, logger, clock } = options;
+    const { config, prepared, build, logger, clock } = options;
+    const { version } = build;
     const { mode, nodeName } = config;
     this.#config = config;
     this.#logger = logger;
@@ -113,7 +116,7 @@ export class Agent {
     });
     registerComponentMetrics({
       ...{ registry, features: config.featureGates },
-      build: { version, kubernetesVersion: KUBERNETES_VERSION },
+      build: { ...build, kubernetesVersion: config.reportedVersion },
     });
     options.failures.register(registry);
     const metrics = new ProxyMetrics(registry, mode);
@@ -144,12 +147,14 @@ export class Agent {
         }),
       ]),
     );
-    this.#servers = servers(options, registry, this.#health, metrics);
+    this.#profiler = config.profiling ? new Profiler(clock) : undefined;
+    this.#servers = servers(options, registry, this.#health, metrics, this.#profiler);
     const podCidrs = () => podCidrsOf(this.#store.node(nodeName));
     this.#cni = config.cni && new CniPart({ settings: config.cni, registry, clock, logger, podCidrs });
   }
 
   async start(): Promise<void> {
+    await this.#profiler?.start();
     const node = { kind: 'Node', name: this.#config.nodeName, namespace: '' } as const;
     for (const { server, failure } of this.#servers) {
       try {
@@ -181,6 +186,7 @@ export class Agent {
     await this.#source.source.stop();
     for (const family of this.#families.values()) await family.stop();
     for (const { server } of this.#servers) await server.stop();
+    this.#profiler?.stop();
     this.#recorder?.stop();
     this.#source.client?.close();
   }
@@ -242,10 +248,11 @@ function addressOfServer({ hostname }: URL): IpAddress | undefined {
 }
 
 function servers(
-  { config, program, version, clock, logger }: AgentOptions,
+  { config, flags, program, build, clock, logger }: AgentOptions,
   registry: Registry,
   health: ProxyHealth,
   metrics: ProxyMetrics,
+  profiler: Profiler | undefined,
 ): NamedServer[] {
   const startedAt = clock.wallTime();
   const began = clock.now();
@@ -253,11 +260,18 @@ function servers(
     new HttpServer({ name, address, pages, hardFail: config.bindAddressHardFail, clock, logger });
   const countAnswer = metrics.countHealthAnswer.bind(metrics);
   const { healthzBindAddress, metricsBindAddress, mode } = config;
-  const statusz = () => ({ startedAt, upMs: clock.now() - began, version, nodeVersion: process.version });
+  const statusz = () => ({
+    startedAt,
+    upMs: clock.now() - began,
+    version: build.version,
+    nodeVersion: process.version,
+  });
   const pages = metricsPages({
     ...{ mode, registry, component: COMPONENT },
     configz: () => writeConfigz(config.effective, program),
+    ...(isEnabled(config.featureGates, 'ComponentFlagz') && { flagz: () => flags }),
     ...(isEnabled(config.featureGates, 'ComponentStatusz') && { statusz }),
+    ...(profiler && { profiles: profiler.pages }),
   });
   const metricsServer = {
     server: server('metrics server', metricsBindAddress, pages),

@@ -1,14 +1,21 @@
 import { Counter, collectDefaultMetrics, Gauge, type MetricObject, type Registry } from 'prom-client';
 
-/** Which build runs, in the words of Kubernetes. What is left out is an empty label. */
-export interface BuildFacts {
-  /** Our own version: `0.3.0`. */
+/** Which build of nodeplane runs. */
+export interface Build {
+  /** `0.3.0` */
   readonly version: string;
-  /** The release of kube-proxy we behave like: `v1.36.2`. */
+  /** Of git; empty: built outside of it. */
+  readonly commit: string;
+  /** When the commit was made, RFC 3339; empty like it. */
+  readonly date: string;
+  /** Whether what was built is that commit; empty like it. */
+  readonly tree: 'clean' | 'dirty' | '';
+}
+
+/** The same in the words of Kubernetes. What is empty is an empty label. */
+export interface BuildFacts extends Build {
+  /** The release of kube-proxy we behave like, with the suffix that --version asks for: `v1.36.2`. */
   readonly kubernetesVersion: string;
-  readonly commit?: string;
-  /** RFC 3339. */
-  readonly date?: string;
 }
 
 export interface ComponentMetricsOptions {
@@ -64,14 +71,14 @@ export function registerComponentMetrics({ registry, build, features }: Componen
  * The labels of kubernetes_build_info. The version begins with the Kubernetes release, because alerts on mixed versions
  * in a cluster compare its first two numbers over all components; what follows a plus sign is build metadata.
  */
-function buildLabels({ version, kubernetesVersion, commit = '', date = '' }: BuildFacts): Record<string, string> {
+function buildLabels({ version, kubernetesVersion, commit, date, tree }: BuildFacts): Record<string, string> {
   const [, major = '', minor = ''] = /^v(\d+)\.(\d+)/.exec(kubernetesVersion) ?? [];
   return {
     major,
     minor,
-    git_version: `${kubernetesVersion}+nodeplane.${version}`,
+    git_version: `${kubernetesVersion}${kubernetesVersion.includes('+') ? '.' : '+'}nodeplane.${version}`,
     git_commit: commit,
-    git_tree_state: '',
+    git_tree_state: tree,
     build_date: date,
     go_version: `node ${process.version}`,
     compiler: 'v8',

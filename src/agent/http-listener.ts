@@ -16,6 +16,8 @@ export interface HttpRequest {
   readonly query: URLSearchParams;
   /** Names in lower case. */
   readonly headers: IncomingHttpHeaders;
+  /** Of the client; missing once the connection is gone. */
+  readonly remoteAddress?: string | undefined;
 }
 
 export interface HttpListenerOptions {
@@ -37,12 +39,12 @@ export interface HttpListener {
 /** Listens; rejects with the system's error (EADDRINUSE, EADDRNOTAVAIL, ...) when that cannot be. */
 export function listenHttp({ host, port, ipv6Only, answer }: HttpListenerOptions): Promise<HttpListener> {
   const server = createServer(async (incoming, response) => {
-    const { method = 'GET', url = '/', headers } = incoming;
+    const { method = 'GET', url = '/', headers, socket } = incoming;
     const end = url.indexOf('?');
     const path = end < 0 ? url : url.slice(0, end);
     const query = new URLSearchParams(end < 0 ? '' : url.slice(end + 1));
     try {
-      const { status, headers: sent, body } = await answer({ method, path, query, headers });
+      const { status, headers: sent, body } = await answer({ method, path, query, headers, remoteAddress: socket.remoteAddress });
       response.writeHead(status, { ...sent, 'Content-Length': Buffer.byteLength(body) });
       response.end(body);
     } catch (error) {

@@ -2,6 +2,7 @@ export { cleanup } from './cleanup.ts';
 export { standardConflist } from './cni-install/conflist.ts';
 export { type UninstallOptions, uninstallCni } from './cni-install/uninstall.ts';
 export { WorkerPool } from './cni-server/worker-pool.ts';
+export type { Build } from './component-metrics.ts';
 export { FlowCleaner } from './conntrack/flow-cleaner.ts';
 export { openFlowTable } from './conntrack/flow-table.ts';
 export { applyConntrackSettings } from './conntrack/sysctls.ts';

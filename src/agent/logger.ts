@@ -1,18 +1,22 @@
 import { type Logger, type LoggerOptions, pino } from 'pino';
 import type { KubeProxyConfig } from '../config/index.ts';
+import { textLine } from './log-line.ts';
 
 export type { Logger };
 
 /**
- * The agent's log: one JSON object a line on stderr, written synchronously so that the last line before a crash is there.
- * Errors appear under `err` with code, facts and cause.
+ * The agent's log, on stderr, written synchronously so that the last line before a crash is there: lines for people, or one
+ * JSON object a line. Errors appear under `err` with code, facts and cause.
  */
-export function createLogger(level: KubeProxyConfig['logging']['level']): Logger {
+export function createLogger({ level, format }: Pick<KubeProxyConfig['logging'], 'level' | 'format'>): Logger {
   const options: LoggerOptions = {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
   };
-  return pino(options, pino.destination({ dest: 2, sync: true }));
+  const stderr = pino.destination({ dest: 2, sync: true });
+  if (format === 'json') return pino(options, stderr);
+  const withStacks = level === 'debug';
+  return pino(options, { write: (json: string) => void stderr.write(textLine(json, withStacks)) });
 }

@@ -158,7 +158,13 @@ beforeAll(async () => {
   const sync = new ProxyMetrics(registry, 'iptables');
   registerComponentMetrics({
     registry,
-    build: { version: '0.3.0', kubernetesVersion: 'v1.36.2', commit: 'abc', date: '2026-11-20T00:00:00Z' },
+    build: {
+      version: '0.3.0',
+      kubernetesVersion: 'v1.36.2',
+      commit: 'abc',
+      date: '2026-11-20T00:00:00Z',
+      tree: 'clean',
+    },
     features: new Map([
       ['WatchList', { stage: 'BETA', enabled: true }],
       ['AllAlpha', { stage: 'ALPHA', enabled: false }],
@@ -259,6 +265,7 @@ it('tells the build in labels that version checks understand', () => {
   expect(line).toContain('git_version="v1.36.2+nodeplane.0.3.0"');
   expect(line).toContain('major="1",minor="36"');
   expect(line).toContain('git_commit="abc"');
+  expect(line).toContain('git_tree_state="clean"');
   expect(line).toContain('build_date="2026-11-20T00:00:00Z"');
   expect(line).toMatch(/platform="linux\/\w+".*\} 1$/);
 });

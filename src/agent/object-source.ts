@@ -37,13 +37,14 @@ export async function createSource({ config, clock, logger, observe, userAgent }
     const source = new ManifestSource({ folder: config.manifests, clock, debug: (message) => logger.debug(message) });
     return { source, client: undefined, lastActivity: () => new Map() };
   }
-  const { kubeconfig, master } = config.apiServer;
+  const { kubeconfig, master, qps, burst } = config.apiServer;
   const client = await createApiClient({
     ...(kubeconfig !== '' && { kubeconfig }),
     ...(master !== '' && { master }),
     userAgent,
     clock,
     observe,
+    rate: { qps, burst },
   });
   const { nodeName, serviceProxyName } = config;
   const source = new ApiSource({

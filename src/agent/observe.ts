@@ -103,6 +103,11 @@ export function logApiEvents(logger: Logger): ApiObserver {
         logger.info(figures, 'Read from the API server');
         break;
       }
+      case 'heldBack': {
+        const { kind: _, ...request } = observation;
+        logger.info(request, 'A request to the API server waited for its turn (--kube-api-qps, --kube-api-burst)');
+        break;
+      }
       case 'eventDropped':
         logger.debug({ ...observation }, 'An Event was not recorded');
         break;

@@ -32,16 +32,18 @@ export interface MetricsPagesOptions {
   readonly flagz?: () => Readonly<Record<string, string>>;
   /** @default no page (feature gate ComponentStatusz) */
   readonly statusz?: () => Omit<StatuszFacts, 'component' | 'paths'>;
+  /** The pages of --profiling. @default none */
+  readonly profiles?: Pages;
   /** What /flagz and /statusz call us. */
   readonly component: string;
 }
 
 /**
- * The pages of the metrics server (port 10249), at kube-proxy's paths. Its /debug/pprof and /debug/flags are left out:
- * they are Go's profiler and log; Node.js has its own way (`--cpu-prof`, SIGUSR1 for the inspector).
+ * The pages of the metrics server (port 10249), at kube-proxy's paths. Its /debug/flags, which changes the verbosity of a Go
+ * program's log, is left out.
  */
 export function metricsPages(options: MetricsPagesOptions): Pages {
-  const { mode, registry, configz, flagz, statusz, component } = options;
+  const { mode, registry, configz, flagz, statusz, profiles, component } = options;
   const slis = new SliMetrics();
   const pages: Pages = {
     '/healthz': ({ query }) => {
@@ -57,6 +59,7 @@ export function metricsPages(options: MetricsPagesOptions): Pages {
     }),
     '/metrics/slis': slis.page,
     '/configz': () => ({ ...textAnswer(200, configz()), headers: JSON_HEADERS }),
+    ...profiles,
     ...(flagz && { '/flagz': (request) => negotiateText(request, () => flagzPage(component, flagz())) }),
     ...(statusz && {
       '/statusz': (request) =>

@@ -5,6 +5,7 @@ import { iptablesTool } from '../proxy/rules/index.ts';
 import { exec, returnFreedMemory } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { BackgroundFailures } from './background-failures.ts';
+import type { Build } from './component-metrics.ts';
 import { createLogger } from './logger.ts';
 import { prepareMode } from './modes/prepare.ts';
 import { setUpNode } from './node-setup.ts';
@@ -18,8 +19,9 @@ export interface AgentWork {
   readonly configFile: LoadedFile | undefined;
   /** What reading the configuration had to say; `verbosity` is compared with the configured one. */
   readonly messages: readonly { readonly level: 'info' | 'warn'; readonly verbosity: number; readonly text: string }[];
-  /** Of nodeplane. */
-  readonly version: string;
+  /** Every flag with its value as text, for /flagz. */
+  readonly flags: Readonly<Record<string, string>>;
+  readonly build: Build;
 }
 
 /**
@@ -29,13 +31,13 @@ export interface AgentWork {
  * @throws ERR_CONFIG or ERR_IPTABLES when the machine, the manifest folder or the credentials cannot be used at all, and
  *   when the configuration file changed
  */
-export async function runAgent({ program, config, configFile, messages, version }: AgentWork): Promise<void> {
+export async function runAgent({ program, config, configFile, messages, flags, build }: AgentWork): Promise<void> {
   returnFreedMemory();
-  const logger = createLogger(config.logging.level);
+  const logger = createLogger(config.logging);
   const failures = new BackgroundFailures(logger);
   failures.listen();
   const { nodeName: node, mode, manifests } = config;
-  logger.info({ version, node, mode, ...(manifests !== '' && { manifests }) }, `${program} starts`);
+  logger.info({ version: build.version, node, mode, ...(manifests !== '' && { manifests }) }, `${program} starts`);
   for (const { level, verbosity, text } of messages) if (verbosity <= config.logging.verbosity) logger[level](text);
 
   let unusable: (error: NodeplaneError) => void = () => {};
@@ -50,8 +52,9 @@ export async function runAgent({ program, config, configFile, messages, version 
   const agent = await Agent.create({
     program,
     config,
+    flags,
     prepared,
-    version,
+    build,
     logger,
     clock: systemClock,
     failures,
@@ -69,7 +72,7 @@ export async function runAgent({ program, config, configFile, messages, version 
 
 /** `--init-only`: what needs privileges, so that the container that runs afterwards can do without them. */
 export async function initialise(config: KubeProxyConfig): Promise<void> {
-  const logger = createLogger(config.logging.level);
+  const logger = createLogger(config.logging);
   const { mode, families } = await prepareMode(config, preflight(logger), exec, logger);
   setUpNode(config, logger);
   // The container that runs afterwards may not be allowed to write the switch, so the rules that go with it come here too.

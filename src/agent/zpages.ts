@@ -21,7 +21,7 @@ export interface StatuszFacts {
 const WARNING =
   'Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.';
 
-/** /flagz: every flag with the value in force, sorted by name. */
+/** /flagz: every flag as it was given or by default, sorted by name; /configz has what a file says. */
 export function flagzPage(component: string, flags: Readonly<Record<string, string>>): string {
   const names = Object.keys(flags).sort();
   return `\n${component} flags\n${WARNING}\n\n${names.map((name) => `${name}=${flags[name]}\n`).join('')}`;

@@ -1,7 +1,13 @@
 import type { Command } from 'commander';
 import { cleanup, type UninstallOptions, uninstallCni } from '../agent/index.ts';
+import { excludedCidrs } from './excluded-cidrs.ts';
 
-type Flags = { readonly cni?: boolean } & Record<keyof CniFlags, string> & { readonly force?: boolean };
+interface Flags extends CniFlags {
+  readonly cni?: boolean;
+  readonly force?: boolean;
+  readonly config?: string;
+  readonly ipvsExcludeCidrs?: string;
+}
 
 interface CniFlags {
   readonly cniBinDir: string;
@@ -23,11 +29,14 @@ export function addCleanupCommand(program: Command): void {
     .option('--cni-data-dir <path>', 'as given to the agent', '/var/lib/cni/networks')
     .option('--cni-socket <path>', 'as given to the agent', '/run/nodeplane/cni.sock')
     .option('--cni-spool-dir <path>', 'as given to the agent', '/var/lib/nodeplane/cni/spool')
+    .option('--ipvs-exclude-cidrs <list>', 'as given to the agent: virtual servers with these addresses are left alone')
+    .option('--config <path>', 'configuration file of the agent; read for ipvs.excludeCIDRs alone')
     .action(async (flags: Flags) => {
+      const excludeCidrs = excludedCidrs(flags);
       const print = (lines: readonly string[]) => process.stdout.write(lines.map((line) => `${line}\n`).join(''));
       // First, because it may be refused.
       if (flags.cni) print(await uninstallCni(uninstallOptions(flags)));
-      print(await cleanup());
+      print(await cleanup({ excludeCidrs }));
     });
 }
 

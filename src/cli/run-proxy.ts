@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { cleanup, initialise, runAgent } from '../agent/index.ts';
 import { type Program, readCommandLine } from '../config/index.ts';
-import { VERSION } from './version.ts';
+import { BUILD, VERSION } from './version.ts';
 
 /**
  * Does what a kube-proxy command line asks for, and sets the exit status: 0, or 1 after any error.
@@ -35,6 +35,6 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
       await initialise(outcome.config);
       return;
     case 'run':
-      await runAgent({ ...outcome, program, version: VERSION });
+      await runAgent({ ...outcome, program, build: BUILD });
   }
 }

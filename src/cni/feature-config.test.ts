@@ -24,7 +24,7 @@ describe('portMappings', () => {
       { hostPort: 53, containerPort: 5353, protocol: 'udp', hostIp: undefined },
       { hostPort: 9, containerPort: 9, protocol: 'tcp', hostIp: '::' },
     ]);
-    expect(settings).toEqual({ snat: true, masqAll: false, markMasqBit: 13 });
+    expect(settings).toEqual({ snat: true, masqAll: false });
   });
 
   it('without host port ask for nothing', () => {

@@ -30,8 +30,6 @@ export interface PortMappingSettings {
   readonly snat: boolean;
   /** Masquerade whoever uses a mapped port. */
   readonly masqAll: boolean;
-  /** The bit of the packet mark that asks for masquerade, 0 to 31. */
-  readonly markMasqBit: number;
 }
 
 /** The shape of one direction's traffic. */
@@ -83,7 +81,6 @@ export const FEATURE_KEYS = [
 
 const BANDWIDTH_KEYS = ['ingressRate', 'ingressBurst', 'egressRate', 'egressBurst'] as const;
 const MAPPING_KEYS = ['hostPort', 'containerPort', 'protocol', 'hostIP'] as const;
-const DEFAULT_MARK_BIT = 13;
 /** The kernel counts a burst in bytes, in 32 bits. Runtimes ask for the largest they can write, which may be more. */
 const LARGEST_BURST = (2 ** 32 - 1) * 8;
 
@@ -104,10 +101,11 @@ export function parseFeatures(raw: Json, runtimeConfig: Json): FeatureConfig {
 }
 
 function parsePortMappings(raw: Json, runtimeConfig: Json): PortMappingSettings | undefined {
+  // A packet mark is how the reference plugin asks itself for masquerading; here the rules know by themselves.
+  optionalInteger(raw, 'markMasqBit', { min: 0, max: 31 });
   const settings = {
     snat: optional(raw, 'snat', 'boolean') ?? true,
     masqAll: optional(raw, 'masqAll', 'boolean') ?? false,
-    markMasqBit: optionalInteger(raw, 'markMasqBit', { min: 0, max: 31 }) ?? DEFAULT_MARK_BIT,
   };
   const conditions = (['conditionsV4', 'conditionsV6'] as const).map((key) => [key, textsAt(raw, key)] as const);
   const mappings = listAt(runtimeConfig, 'portMappings', 'runtimeConfig.').flatMap(parsePortMapping);

@@ -8,7 +8,14 @@ import { CAPABILITIES } from './runtime-wishes.ts';
 /** Keys of the protocol itself. */
 const PROTOCOL_KEYS = ['cniVersion', 'name', 'type', 'capabilities', 'args', 'runtimeConfig', 'prevResult'];
 /** Of the reference plugins: choices that are not left here. */
-const WITHOUT_EFFECT = ['ipMasqBackend', 'backend', 'firewalldZone', 'iptablesAdminChainName', 'externalSetMarkChain'];
+const WITHOUT_EFFECT = [
+  'ipMasqBackend',
+  'backend',
+  'firewalldZone',
+  'iptablesAdminChainName',
+  'externalSetMarkChain',
+  'markMasqBit',
+];
 /** Capabilities that others are for, and that a runtime may pass to every plugin of a list. */
 const FOREIGN_CAPABILITIES = [
   'aliases',

@@ -189,7 +189,7 @@ describe('flags without a file', () => {
     ]);
     expect(config).toMatchObject({
       nodeName: 'node-1',
-      apiServer: { master: 'https://api', kubeconfig: '/k', qps: 2.5, burst: 10, resyncPeriodMs: 900_000 },
+      apiServer: { master: 'https://api', kubeconfig: '/k', qps: 2.5, burst: 10 },
       mode: 'iptables',
       masqueradeBit: 14,
       masqueradeAll: false,
@@ -202,7 +202,7 @@ describe('flags without a file', () => {
         tcpEstablishedTimeoutMs: 7_200_000,
         tcpCloseWaitTimeoutMs: 3_600_000,
       },
-      logging: { format: 'text', verbosity: 4, level: 'debug', flushFrequencyMs: 5000 },
+      logging: { format: 'text', verbosity: 4, level: 'debug' },
       ipvs: { scheduler: 'rr', excludeCidrs: [] },
       iptablesVariant: 'auto',
       manifests: '',
@@ -328,7 +328,8 @@ describe('a file', () => {
       apiServer: { kubeconfig: '/file', master: 'https://flag' },
       detectLocal: { mode: 'ClusterCIDR', cidrs: [] },
       conntrack: { min: 131072 },
-      logging: { verbosity: 3, format: 'json', flushFrequencyMs: 2000 },
+      logging: { verbosity: 3, format: 'json' },
+      effective: { logging: { flushFrequency: { ms: 2000 } } },
     });
     expect(config.healthzBindAddress).toBeDefined();
   });
@@ -337,7 +338,7 @@ describe('a file', () => {
     const { logging } = configOf(
       ['--vmodule=a=1'],
       'logging: {verbosity: 5, vmodule: [{filePattern: b, verbosity: 2}]}\n',
-    );
+    ).effective;
     expect(logging.verbosity).toBe(5);
     // Flag entries come first.
     expect(logging.vmodule).toEqual([
@@ -369,7 +370,7 @@ describe('a file', () => {
     ['mode: nftables\nnodePortAddresses: []', { nodePortAddresses: 'primary' }],
     [
       'clientConnection: {qps: 0, burst: 0, contentType: ""}\nconfigSyncPeriod: 0s',
-      { apiServer: { qps: 5, burst: 10, contentType: 'application/vnd.kubernetes.protobuf', resyncPeriodMs: 900_000 } },
+      { apiServer: { qps: 5, burst: 10 } },
     ],
     [
       'conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s}',

@@ -3,11 +3,12 @@ import { complete, nodeNameOf } from './complete.ts';
 import { type DecodedFile, decodeConfigFile } from './config-file.ts';
 import { FLAG_NAMES, flagNamed } from './flags.ts';
 import type { KubeProxyConfig } from './kube-proxy-config.ts';
+import { effectWarnings } from './no-effect.ts';
 import { type GivenFlags, type ParsedArguments, parseFlags } from './parse-flags.ts';
 import { type ConfigProblem, formatProblem } from './problems.ts';
 import { KUBERNETES_VERSION, type Program } from './program.ts';
 import type { Configuration } from './schema.ts';
-import { flagLog, helpText, usageText } from './usage.ts';
+import { flagLog, flagValues, helpText, usageText } from './usage.ts';
 import { validate } from './validate.ts';
 import { writeConfigYaml } from './write-config.ts';
 
@@ -43,6 +44,8 @@ interface Work {
   readonly action: 'run' | 'init-only' | 'cleanup';
   readonly config: KubeProxyConfig;
   readonly configFile: LoadedFile | undefined;
+  /** Every flag as it was given or by default, as text: what /flagz shows. */
+  readonly flags: Readonly<Record<string, string>>;
   readonly messages: readonly ConfigMessage[];
 }
 
@@ -101,7 +104,10 @@ function prepare(flags: GivenFlags, surroundings: Surroundings, messages: Config
   const decoded = configFile && decodeConfigFile(configFile.text, program);
   if (decoded) messages.push(...fileMessages(decoded));
   const effective = complete(flags, decoded?.given);
-  messages.push(...flagLog(flags, program).map((text) => ({ level: 'info', verbosity: 1, text }) as const));
+  messages.push(
+    ...effectWarnings(flags, effective).map((text) => ({ level: 'warn', verbosity: 0, text }) as const),
+    ...flagLog(flags, program).map((text) => ({ level: 'info', verbosity: 1, text }) as const),
+  );
 
   const action = actionOf(flags);
   const nodeName = nodeNameOf(effective.hostnameOverride || surroundings.hostname);
@@ -120,7 +126,7 @@ function prepare(flags: GivenFlags, surroundings: Surroundings, messages: Config
     return refusal(failure(program, problems.map(formatProblem)), messages);
 
   const { config } = checked;
-  if (action !== 'write-config') return { action, config, configFile, messages };
+  if (action !== 'write-config') return { action, config, configFile, flags: flagValues(flags, program), messages };
   return { action, config, messages, path: flags['write-config-to']!, text: writeConfigYaml(effective, program) };
 }
 

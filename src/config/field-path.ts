@@ -6,6 +6,12 @@ export function fieldAt<P extends FieldPath>(path: P): Field<ValueAt<P>> {
   return found as Field<ValueAt<P>>;
 }
 
+/** The value at a path. */
+export function valueAt<P extends FieldPath>(configuration: Configuration, path: P): ValueAt<P> {
+  const found = path.split('.').reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], configuration);
+  return found as ValueAt<P>;
+}
+
 /** A copy of the configuration with another value at one path. */
 export function withValue<P extends FieldPath>(
   configuration: Configuration,

@@ -51,7 +51,10 @@ export const FLAGS = {
     emptyIsUnset: true,
   }),
   'bind-address-hard-fail': fieldFlag('bindAddressHardFail', 'Exit if one of the two servers cannot listen'),
-  profiling: fieldFlag('enableProfiling', 'Serve profiles of the process on the metrics port'),
+  profiling: fieldFlag(
+    'enableProfiling',
+    'Serve profiles of the process on the metrics port, to clients on this machine: /debug/pprof/profile and /debug/pprof/heap',
+  ),
   'show-hidden-metrics-for-version': fieldFlag(
     'showHiddenMetricsForVersion',
     'Show the metrics that were hidden in this release; only the previous minor release can be named',
@@ -145,7 +148,10 @@ export const FLAGS = {
     'configSyncPeriod',
     'Time after which all objects of the API server are gone through again',
   ),
-  v: fieldFlag('logging.verbosity', 'How much to log', { shorthand: 'v', besideFile: true }),
+  v: fieldFlag('logging.verbosity', 'How much to log: from 1 on these flags, from 4 on the debug level too', {
+    shorthand: 'v',
+    besideFile: true,
+  }),
   vmodule: fieldFlag('logging.vmodule', 'How much to log by source file, as pattern=number', FROM_FILE_TOO),
   'logging-format': fieldFlag('logging.format', 'Form of the log: text or json', FROM_FILE_TOO),
   'log-flush-frequency': fieldFlag(

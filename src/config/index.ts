@@ -12,7 +12,6 @@ export { formatDuration, parseDuration } from './duration.ts';
 export { type FeatureGate, type FeatureGates, isEnabled } from './feature-gates.ts';
 export type { GateStage } from './known-gates.ts';
 export type { CniSettings, DetectLocal, KubeProxyConfig } from './kube-proxy-config.ts';
-export type { VerbosityPattern } from './list-types.ts';
 export { KUBERNETES_VERSION, type Program } from './program.ts';
 export type { Configuration } from './schema.ts';
 export { systemFiles } from './watched-files.ts';

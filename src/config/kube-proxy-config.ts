@@ -1,7 +1,6 @@
 import type { Cidr, IpAddress } from '../core/index.ts';
 import type { BindAddress } from './bind-address.ts';
 import type { FeatureGates } from './feature-gates.ts';
-import type { VerbosityPattern } from './list-types.ts';
 import type { Configuration } from './schema.ts';
 
 export const MODES = ['iptables', 'ipvs', 'nftables'] as const;
@@ -40,11 +39,10 @@ export interface KubeProxyConfig {
     readonly master: string;
     /** Empty together with `master`: the pod's own credentials. */
     readonly kubeconfig: string;
-    readonly acceptContentTypes: string;
-    readonly contentType: string;
+    /** Requests a second in the long run; negative: no limit. */
     readonly qps: number;
+    /** Requests at once. */
     readonly burst: number;
-    readonly resyncPeriodMs: number;
   };
   /** The node IP if it is not the Node object's; its family is the primary one then. */
   readonly nodeIp: IpAddress | undefined;
@@ -53,8 +51,6 @@ export interface KubeProxyConfig {
   readonly metricsBindAddress: BindAddress;
   readonly bindAddressHardFail: boolean;
   readonly profiling: boolean;
-  /** Empty, or the release whose hidden metrics are shown. */
-  readonly showHiddenMetricsForVersion: string;
   readonly featureGates: FeatureGates;
   readonly mode: (typeof MODES)[number];
   readonly masqueradeBit: number;
@@ -86,8 +82,6 @@ export interface KubeProxyConfig {
   readonly logging: {
     readonly format: (typeof LOG_FORMATS)[number];
     readonly verbosity: number;
-    readonly vmodule: readonly VerbosityPattern[];
-    readonly flushFrequencyMs: number;
     readonly level: (typeof LOG_LEVELS)[number];
   };
   /** Directory of manifests in place of an API server; empty: none. */

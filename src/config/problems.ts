@@ -43,7 +43,7 @@ export function formatProblem({ path, message }: ConfigProblem): string {
 }
 
 /** The flag that sets a field. The periods of nftables are set by the flags of iptables, the mark bit is not. */
-function flagFor(path: FieldPath): string | undefined {
+export function flagFor(path: FieldPath): string | undefined {
   const named = path === 'nftables.masqueradeBit' ? path : path.replace(/^nftables\./, 'iptables.');
   return FLAG_NAMES.find((name) => flagNamed(name).path === named);
 }

@@ -1,4 +1,5 @@
 import { type FlagName, flagNamed } from './flags.ts';
+import { NO_EFFECT } from './no-effect.ts';
 import { type GivenFlags, knownFlags } from './parse-flags.ts';
 import type { Program } from './program.ts';
 
@@ -29,19 +30,28 @@ export function usageText(program: Program): string {
 }
 
 function flagLines(name: FlagName, writings: readonly string[]): string {
-  const { shorthand, type, fallback, help, bareValue } = flagNamed(name);
+  const { shorthand, type, fallback, help, bareValue, path } = flagNamed(name);
   const names = [...(shorthand ? [`-${shorthand}`] : []), ...writings.map((written) => `--${written}`)];
   // What works without a value is shown without one.
   const value = bareValue === undefined ? ` ${type.placeholder}` : '';
   const shown = type.isZero(fallback) ? '' : ` (default ${type.toFlag(fallback)})`;
-  return `  ${names.join(', ')}${value}\n        ${help}${shown}\n`;
+  const unread = path && NO_EFFECT[path];
+  const effect = unread === undefined ? '' : `. No effect: ${unread}`;
+  return `  ${names.join(', ')}${value}\n        ${help}${effect}${shown}\n`;
 }
 
-/** What kube-proxy logs about its flags at verbosity 1: every one of them with its value, given or not. */
-export function flagLog(flags: GivenFlags, program: Program): string[] {
+/** Every flag by name with its value as text, given or not. */
+export function flagValues(flags: GivenFlags, program: Program): Readonly<Record<string, string>> {
   const names = [...new Set(knownFlags(program).values())].sort();
-  return names.map((name) => {
-    const { type, fallback } = flagNamed(name);
-    return `FLAG: --${name}=${JSON.stringify(type.toFlag(flags[name] ?? fallback))}`;
-  });
+  return Object.fromEntries(
+    names.map((name) => {
+      const { type, fallback } = flagNamed(name);
+      return [name, type.toFlag(flags[name] ?? fallback)];
+    }),
+  );
+}
+
+/** What kube-proxy logs about its flags at verbosity 1. */
+export function flagLog(flags: GivenFlags, program: Program): string[] {
+  return Object.entries(flagValues(flags, program)).map(([name, value]) => `FLAG: --${name}=${JSON.stringify(value)}`);
 }

@@ -13,7 +13,7 @@ export function readLogging(
   gates: FeatureGates,
   problems: Problems,
 ): KubeProxyConfig['logging'] {
-  const { options, verbosity, vmodule, flushFrequency } = effective.logging;
+  const { options, verbosity, vmodule } = effective.logging;
   const format = problems.oneOf('logging.format', effective.logging.format, LOG_FORMATS);
   if (vmodule.length > 0 && format !== 'text') problems.add('logging.vmodule', 'works with the format "text" only');
   if (!isEnabled(gates, 'LoggingAlphaOptions')) {
@@ -26,5 +26,5 @@ export function readLogging(
   }
   const byVerbosity = verbosity >= DEBUG_VERBOSITY ? 'debug' : 'info';
   const level = problems.oneOf('nodeplane.logLevel', effective.nodeplane.logLevel || byVerbosity, LOG_LEVELS);
-  return { format, verbosity, vmodule, flushFrequencyMs: flushFrequency.ms, level };
+  return { format, verbosity, level };
 }

@@ -47,6 +47,7 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
   const mode = problems.oneOf('mode', effective.mode, MODES);
   const featureGates = resolveFeatureGates(effective.featureGates, (message) => problems.add('featureGates', message));
   const detectLocal = readDetectLocal(effective, problems);
+  checkHiddenMetrics(effective.showHiddenMetricsForVersion, problems);
   return {
     nodeName: settings.nodeName,
     reportedVersion: settings.reportedVersion,
@@ -59,7 +60,6 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
     metricsBindAddress: readServerAddress('metricsBindAddress', effective.metricsBindAddress, problems),
     bindAddressHardFail: effective.bindAddressHardFail,
     profiling: effective.enableProfiling,
-    showHiddenMetricsForVersion: readHiddenMetrics(effective.showHiddenMetricsForVersion, problems),
     featureGates,
     mode,
     ...readModeSettings(effective, problems),
@@ -76,23 +76,18 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
 }
 
 function readApiServer(effective: Configuration, master: string, problems: Problems): KubeProxyConfig['apiServer'] {
-  const { burst, ...connection } = effective.clientConnection;
-  return {
-    ...connection,
-    master,
-    burst: problems.notNegative('clientConnection.burst', burst),
-    resyncPeriodMs: positive('configSyncPeriod', effective.configSyncPeriod, problems),
-  };
+  const { kubeconfig, qps, burst } = effective.clientConnection;
+  positive('configSyncPeriod', effective.configSyncPeriod, problems);
+  return { master, kubeconfig, qps, burst: problems.notNegative('clientConnection.burst', burst) };
 }
 
 /** Only the previous minor release is accepted, so that nobody forgets this setting for long. */
-function readHiddenMetrics(release: string, problems: Problems): string {
+function checkHiddenMetrics(release: string, problems: Problems): void {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(KUBERNETES_VERSION)!;
   const previous = `${major}.${Number(minor) - 1}`;
   if (release !== '' && release !== previous) {
     problems.add('showHiddenMetricsForVersion', `"${release}" is not the previous minor release, "${previous}"`);
   }
-  return release;
 }
 
 /** The settings that each mode has in a section of its own. */

@@ -132,6 +132,12 @@ export const METRICS = {
     help: 'Cumulative proxy livez HTTP status',
     labels: ['code'],
   },
+  sync_failures_total: {
+    prefix: 'nodeplane',
+    type: 'counter',
+    help: 'Syncs that failed; stage says whether the plan could not be made or the kernel not be brought in line with it',
+    labels: ['ip_family', 'stage'],
+  },
   drift_found_total: {
     prefix: 'nodeplane',
     type: 'counter',

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { IpFamily } from '../core/index.ts';
+import { type IpFamily, NodeplaneError } from '../core/index.ts';
 import type { ProxyMode } from './dataplane.ts';
 import type { ProxyEvent, ProxyEventBody } from './events.ts';
 import { ProxyMetrics } from './metrics.ts';
@@ -40,7 +40,7 @@ const FAILED = {
   kind: 'syncFailed',
   full: false,
   seconds: 0.02,
-  error: new Error('no'),
+  error: new NodeplaneError('ERR_IPTABLES', 'no'),
   stage: 'commit',
   retryInMs: 1_000,
 } as const satisfies ProxyEventBody;
@@ -71,6 +71,8 @@ const EVERYWHERE = `
 # TYPE kubeproxy_sync_proxy_rules_service_changes_total counter
 `;
 const OURS = `
+# HELP nodeplane_sync_failures_total Syncs that failed; stage says whether the plan could not be made or the kernel not be brought in line with it
+# TYPE nodeplane_sync_failures_total counter
 # HELP nodeplane_drift_found_total Differences found between the kernel and what was committed to it
 # TYPE nodeplane_drift_found_total counter
 # HELP nodeplane_drift_repaired_total Differences found that the full sync after it repaired
@@ -213,6 +215,26 @@ describe('a failed sync', () => {
   it('is not the failure of the kernel when there was no plan', async () => {
     tell({ ...FAILED, stage: 'plan' });
     expect(await failures()).toEqual([]);
+  });
+
+  it('in mode ipvs is the failure of iptables only where iptables failed', async () => {
+    make('ipvs');
+    tell({ ...FAILED, error: new NodeplaneError('ERR_NETLINK_ACK', 'no') }, { mode: 'ipvs' });
+    expect(await failures()).toEqual([]);
+    tell(FAILED, { mode: 'ipvs' });
+    expect(await failures()).toEqual([
+      'kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family="IPv4"} 1',
+    ]);
+  });
+
+  it('is counted in every mode', async () => {
+    make('ipvs');
+    tell({ ...FAILED, error: new Error('no') }, { mode: 'ipvs' });
+    tell({ ...FAILED, stage: 'plan' }, { mode: 'ipvs' });
+    expect((await registry.metrics()).match(/^nodeplane_sync_failures_total.*$/gm)).toEqual([
+      'nodeplane_sync_failures_total{ip_family="IPv4",stage="commit"} 1',
+      'nodeplane_sync_failures_total{ip_family="IPv4",stage="plan"} 1',
+    ]);
   });
 
   it('is counted for nftables under its own name', async () => {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type LabelValues, type Registry } from 'prom-client';
-import type { IpFamily } from '../core/index.ts';
+import { type IpFamily, NodeplaneError } from '../core/index.ts';
 import type { ProxyMode } from './dataplane.ts';
 import type { ProxyEvent } from './events.ts';
 import { RESTRICTIONS } from './findings.ts';
@@ -58,6 +58,7 @@ export class ProxyMetrics {
         break;
       case 'syncFailed':
         this.#observeDurations(event);
+        this.#count('sync_failures_total', { ...family, stage: event.stage });
         if (event.stage === 'commit') this.#observeCommitFailure(event);
         break;
     }
@@ -104,12 +105,14 @@ export class ProxyMetrics {
     if (repaired) this.#count('drift_repaired_total', { ip_family: family }, repaired);
   }
 
-  #observeCommitFailure({ family, mode, full }: SyncFailed): void {
+  #observeCommitFailure({ family, mode, full, error }: SyncFailed): void {
     const labels = { ip_family: family };
     if (mode === 'nftables') {
       this.#count('sync_proxy_rules_nftables_sync_failures_total', labels);
       return;
     }
+    // In mode ipvs most of a commit is netlink, for which kube-proxy has no metric.
+    if (!(error instanceof NodeplaneError && error.code === 'ERR_IPTABLES')) return;
     this.#count('sync_proxy_rules_iptables_restore_failures_total', labels);
     if (!full) this.#count('sync_proxy_rules_iptables_partial_restore_failures_total', labels);
   }

@@ -56,7 +56,7 @@ export async function startAgent(node: Host, folder: string, options: AgentOptio
   const args = [
     ...(program === 'nodeplane' ? ['agent'] : []),
     ...(manifests === undefined ? [] : ['--manifests', manifests]),
-    ...['--hostname-override', node.name, ...flags],
+    ...['--hostname-override', node.name, '--logging-format', 'json', ...flags],
   ];
   const [enter, ...rest] = options.enter ?? ['ip', 'netns', 'exec', node.namespace.name];
   const child = spawn(enter!, [...rest, builtProgram(program), ...args], {

@@ -28,7 +28,6 @@ function attachment(
     })),
     snat: true,
     masqAll: false,
-    markMasqBit: 13,
     ...settings,
   };
   return {

@@ -33,7 +33,6 @@ function attachment(n: number, { network = 'net', ipMasq = true, firewall = fals
           mappings: [{ hostPort: 8000 + n, containerPort: 80, protocol: 'tcp', hostIp: undefined }],
           snat: true,
           masqAll: false,
-          markMasqBit: 13,
         },
       },
     },

@@ -66,6 +66,25 @@ const ca = () => ({ 'certificate-authority-data': Buffer.from(server.ca).toStrin
 const codes = () => observed.map((o) => (o.kind === 'request' ? o.code : o.kind));
 const authorization = () => server.requests.at(-1)!.headers.authorization;
 
+it('asks no more often than it may, and tells of long waits', async () => {
+  server.writeKubeconfig(kubeconfig);
+  const clock = new FakeClock();
+  const client = await connect({ kubeconfig, clock, rate: { qps: 0.5, burst: 2 } });
+  await Promise.all([read(client), read(client)]);
+  const third = read(client);
+  expect(server.count('list', 'nodes')).toBe(2);
+  await clock.advance(2000);
+  await third;
+  expect(server.count('list', 'nodes')).toBe(3);
+  // Further pages of a list belong to its first.
+  const signal = new AbortController().signal;
+  const page = await client
+    .send({ method: 'GET', path: '/api/v1/nodes', query: { continue: 'x' }, signal })
+    .catch(String);
+  expect(page).toContain('answered 4');
+  expect(observed).toContainEqual({ kind: 'heldBack', method: 'GET', path: '/api/v1/nodes', seconds: 2 });
+});
+
 describe('credentials', () => {
   it('are a token file as kubeadm’s kube-proxy has it, read again for every request', async () => {
     write('token', 'first\n');

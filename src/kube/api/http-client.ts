@@ -7,6 +7,7 @@ import { exchange } from './exchange.ts';
 import type { ApiServerLocation, ServerAccess } from './kube-config.ts';
 import type { ApiObserver } from './observation.ts';
 import { QuietGuard } from './quiet-guard.ts';
+import { RateLimit } from './rate-limit.ts';
 import { readStatusError } from './status-error.ts';
 
 export interface ApiClientOptions extends ApiServerLocation {
@@ -16,10 +17,14 @@ export interface ApiClientOptions extends ApiServerLocation {
   readonly clock?: Clock;
   /** Told about every request. @default nobody */
   readonly observe?: ApiObserver;
+  /** How often the server may be asked. @default as often as one likes */
+  readonly rate?: { readonly qps: number; readonly burst: number };
 }
 
 /** An answer, or the next piece of it, comes within this time. */
 const QUIET_MS = 60_000;
+/** Requests that the rate holds back for longer are told of, as client-go does. */
+const LONG_WAIT_MS = 1000;
 
 /**
  * Makes a client from kubeconfig, master URL or service account. Rejects with ERR_CONFIG if these cannot be read; the
@@ -37,6 +42,7 @@ class HttpApiClient implements ApiClient {
   readonly #userAgent: string;
   readonly #clock: Clock;
   readonly #observe: ApiObserver;
+  readonly #limit: RateLimit;
   readonly #agents = new AgentPool();
 
   constructor(access: ServerAccess, reload: () => ServerAccess, options: ApiClientOptions) {
@@ -45,6 +51,7 @@ class HttpApiClient implements ApiClient {
     this.#userAgent = options.userAgent;
     this.#clock = options.clock ?? systemClock;
     this.#observe = options.observe ?? (() => {});
+    this.#limit = new RateLimit({ clock: this.#clock, ...(options.rate ?? { qps: 0, burst: 0 }) });
   }
 
   get server(): URL {
@@ -66,6 +73,15 @@ class HttpApiClient implements ApiClient {
     this.#agents.close();
   }
 
+  async #holdBack({ method, path, query, signal }: ApiRequest): Promise<void> {
+    // The pages of a list come one after the other, and count as the one request that client-go makes of them.
+    if (query?.continue !== undefined) return;
+    const asked = this.#clock.now();
+    await this.#limit.wait(signal);
+    const waitedMs = this.#clock.now() - asked;
+    if (waitedMs >= LONG_WAIT_MS) this.#observe({ kind: 'heldBack', method, path, seconds: waitedMs / 1000 });
+  }
+
   /** A file that cannot be read at this moment, because it is being replaced, leaves the old access in place. */
   #renewAccess(): void {
     try {
@@ -76,6 +92,7 @@ class HttpApiClient implements ApiClient {
   }
 
   async #attempt(request: ApiRequest): Promise<ApiResponse> {
+    await this.#holdBack(request);
     const { method, path } = request;
     const { server } = this.#access;
     const attempt = `${method} ${server.origin}${path}`;

@@ -12,6 +12,13 @@ export type ApiObservation =
       readonly watch: boolean;
     }
   | {
+      /** A request waited for its turn at the rate that --kube-api-qps and --kube-api-burst allow. */
+      readonly kind: 'heldBack';
+      readonly method: string;
+      readonly path: string;
+      readonly seconds: number;
+    }
+  | {
       /** All objects of a resource were read. */
       readonly kind: 'listed';
       readonly resource: string;

@@ -177,6 +177,11 @@ describe('nodeplane agent', () => {
       status: 1,
       stderr: expect.stringContaining('Cannot read the folder of manifests "/nodeplane/none"'),
     });
+    // What is to be left alone is not removed because it was written wrongly.
+    expect(run('cleanup', '--ipvs-exclude-cidrs', '10.96.0.0')).toEqual({
+      status: 1,
+      stderr: expect.stringContaining('10.96.0.0'),
+    });
   });
 });
 

@@ -122,12 +122,16 @@ describe('a runtime', () => {
 it('names the keys that have no effect, and obeys the others', async () => {
   const node = createNode();
   const pod = createNamespace('pod');
-  const config = node.config({ colour: 'blue', backend: 'iptables', runtimeConfig: { x: 1 } }, { pool: 'a' });
+  const config = node.config(
+    { colour: 'blue', backend: 'iptables', markMasqBit: 13, runtimeConfig: { x: 1 } },
+    { pool: 'a' },
+  );
   const { status, stderr } = await callPlugin(node.namespace, { command: 'ADD', netns: pod, config });
   expect(status).toBe(0);
   expect(stderr.split('\n').filter(Boolean)).toEqual([
     'nodeplane-cni: Key "colour" is not known and has no effect',
     'nodeplane-cni: Key "backend" has no effect: rules are made by nftables, over netlink',
+    'nodeplane-cni: Key "markMasqBit" has no effect: rules are made by nftables, over netlink',
     'nodeplane-cni: Key "ipam.pool" is not known and has no effect',
     'nodeplane-cni: Capability "x" is not known and has no effect',
   ]);
