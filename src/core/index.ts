@@ -7,6 +7,7 @@ export {
   type ErrorFacts,
   errorText,
   isExists,
+  isForeignLock,
   isNotFound,
   isUnsupported,
   KernelError,
