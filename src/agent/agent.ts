@@ -16,6 +16,8 @@ import { CniPart } from './cni-part.ts';
 import { registerComponentMetrics } from './component-metrics.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family } from './family.ts';
+import { registerConnectionMetrics } from './http-connections.ts';
+import { httpConnections } from './http-listener.ts';
 import { HttpServer, type Pages } from './http-server.ts';
 import type { Logger } from './logger.ts';
 import type { PreparedMode } from './modes/prepared-mode.ts';
@@ -249,6 +251,7 @@ function servers(
   metrics: ProxyMetrics,
 ): NamedServer[] {
   const startedAt = clock.now();
+  registerConnectionMetrics(registry, httpConnections);
   const server = (name: string, address: KubeProxyConfig['metricsBindAddress'], pages: Pages) =>
     new HttpServer({ name, address, pages, hardFail: config.bindAddressHardFail, clock, logger });
   const countAnswer = metrics.countHealthAnswer.bind(metrics);
