@@ -3,7 +3,7 @@ export { type Exec, type ExecOptions, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
 export { type FileLockOptions, withFileLock } from './file-lock.ts';
 export { type Libc, libc, type ReceivedMessage } from './libc.ts';
-export { type LockHolder, lockHoldersOf } from './lock-holder.ts';
+export { describeLockHolder, type LockHolder, lockHolder } from './lock-holder.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
 export { readSysctl, writeSysctl } from './sysctl.ts';
 export {

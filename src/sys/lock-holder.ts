@@ -1,45 +1,49 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, type Stats } from 'node:fs';
 
-/** A process that took a lock. */
+/** A process that holds a lock. */
 export interface LockHolder {
   readonly pid: number;
-  /** The name of its program (/proc/PID/comm); undefined when it has ended, and a process it started keeps the lock. */
+  /** What it calls itself (comm); undefined when it has just ended. */
   readonly program: string | undefined;
 }
 
 /**
- * Who holds flock(2) on a file, as /proc/locks tells (proc_locks(5)). Processes outside of our PID namespace are not
- * listed there.
+ * Who holds flock(2) or another lock on a file, by /proc/locks (proc_locks(5)): lines like
+ * `1: FLOCK  ADVISORY  WRITE 1234 00:1a:5678 0 EOF`, with `->` behind the number for those that wait. Undefined when nobody
+ * does, or only processes that cannot be seen from this pid namespace, which the kernel leaves out.
  *
- * @returns none when nobody holds it, or nobody whom we may see, or there is no such file
+ * @param file what fstat(2) says about the locked file
  */
-export function lockHoldersOf(path: string): LockHolder[] {
+export function lockHolder({ dev, ino }: Pick<Stats, 'dev' | 'ino'>): LockHolder | undefined {
+  const held = linesOf('/proc/locks').flatMap((line) => {
+    const [, pid, major, minor, inode] = /^\d+: \w+ +\S+ +\w+ +(\d+) +([0-9a-f]+):([0-9a-f]+):(\d+) /.exec(line) ?? [];
+    return inode === String(ino) ? [{ pid: Number(pid), device: `${major}:${minor}` }] : [];
+  });
+  // Layered file systems (overlayfs, btrfs) show files under another device than the one that is locked.
+  const holder = held.find(({ device }) => device === deviceOf(dev)) ?? held[0];
+  return holder && { pid: holder.pid, program: linesOf(`/proc/${holder.pid}/comm`)[0] };
+}
+
+/** The same in words: `process 1234 (flock)`. */
+export function describeLockHolder(file: Pick<Stats, 'dev' | 'ino'>): string {
+  const holder = lockHolder(file);
+  if (!holder) return 'a process that cannot be seen from here';
+  if (holder.pid === process.pid) return `another thread of this process (${holder.pid})`;
+  return holder.program ? `process ${holder.pid} (${holder.program})` : `process ${holder.pid}`;
+}
+
+/** As /proc/locks writes it: major and minor number in hexadecimal digits, at least two each. The number is glibc's dev_t. */
+function deviceOf(dev: number): string {
+  const number = BigInt(dev);
+  const major = ((number >> 8n) & 0xfffn) | ((number >> 32n) & ~0xfffn);
+  const minor = (number & 0xffn) | ((number >> 12n) & ~0xffn & 0xffffffffn);
+  return [major, minor].map((part) => part.toString(16).padStart(2, '0')).join(':');
+}
+
+function linesOf(path: string): string[] {
   try {
-    const { ino } = statSync(path);
-    return parseFlocks(readFileSync('/proc/locks', 'utf8'))
-      .filter((lock) => lock.inode === ino)
-      .map(({ pid }) => ({ pid, program: programOf(pid) }));
+    return readFileSync(path, 'utf8').split('\n');
   } catch {
     return [];
-  }
-}
-
-/**
- * The granted flocks of a /proc/locks. The device is left alone: on overlay and btrfs stat(2) names another one than the
- * lock's, and two locked files rarely share an inode number.
- */
-export function parseFlocks(text: string): { readonly pid: number; readonly inode: number }[] {
-  // `2: FLOCK  ADVISORY  WRITE 16134 fe:00:2154728 0 EOF`; somebody who waits has `->` after the number.
-  return [...text.matchAll(/^\d+: FLOCK +\S+ +\S+ +(\d+) +[0-9a-f]+:[0-9a-f]+:(\d+) /gm)].map(([, pid, inode]) => ({
-    pid: Number(pid),
-    inode: Number(inode),
-  }));
-}
-
-function programOf(pid: number): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
-  } catch {
-    return undefined;
   }
 }

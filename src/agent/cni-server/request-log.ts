@@ -56,8 +56,11 @@ export function requestLog({ registry, logger, kept }: RequestLogOptions): (requ
     durations.observe({ verb }, seconds);
     const facts = { verb, pod: podOf(environment), container, ifname, ms: Math.round(seconds * 1000) };
     if (remarks) logger.warn({ ...facts, remarks: remarks.trim() }, 'CNI request: the plugin remarks');
-    if (failure) logger.warn({ ...facts, ...failure }, `CNI ${verb} failed`);
-    else logger[verb === 'ADD' || verb === 'DEL' || verb === 'GC' ? 'info' : 'debug'](facts, `CNI ${verb}`);
+    if (failure) {
+      const { code, msg: error, details } = failure;
+      // Not as `msg`: that is the line's own, and JSON with two of them reads differently everywhere.
+      logger.warn({ ...facts, code, error, details }, `CNI ${verb} failed`);
+    } else logger[verb === 'ADD' || verb === 'DEL' || verb === 'GC' ? 'info' : 'debug'](facts, `CNI ${verb}`);
   };
 }
 

@@ -1,5 +1,6 @@
+import { statSync } from 'node:fs';
 import { errorText, type IpFamily, NodeplaneError } from '../../core/index.ts';
-import { type Exec, type ExecResult, type LockHolder, lockHoldersOf } from '../../sys/index.ts';
+import { type Exec, type ExecResult, lockHolder } from '../../sys/index.ts';
 import { failedLine, type RestoreText } from './restore.ts';
 import { parseSave, type SavedTable } from './save.ts';
 
@@ -110,18 +111,15 @@ function isLockBusy({ status, stderr }: ExecResult): boolean {
 
 function lockBusy(what: string): NodeplaneError {
   const path = process.env.XTABLES_LOCKFILE ?? '/run/xtables.lock';
-  const [holder] = lockHoldersOf(path);
-  const message = `${what} waited ${LOCK_WAIT_SECONDS} s for the lock "${path}", held by ${nameOf(holder)}; it is tried again`;
+  const file = statSync(path, { throwIfNoEntry: false });
+  const holder = file && lockHolder(file);
+  const who = holder
+    ? `process ${holder.pid} (${holder.program ?? 'which has ended, but not all it started'})`
+    : 'a process that cannot be seen from here';
+  const message = `${what} waited ${LOCK_WAIT_SECONDS} s for the lock "${path}", held by ${who}; it is tried again`;
   return new NodeplaneError('ERR_IPTABLES_LOCK', message, {
     facts: { path, holder: holder?.pid, holderProgram: holder?.program },
   });
-}
-
-function nameOf(holder: LockHolder | undefined): string {
-  if (!holder) return 'a process that is not to be seen from here';
-  const { pid, program } = holder;
-  if (program === undefined) return `a process that process ${pid}, which has ended, started`;
-  return `process ${pid} (${program})`;
 }
 
 function oneLine(stderr: string): string {
