@@ -8,6 +8,7 @@ import {
   ManifestSource,
   type ObjectSource,
 } from '../kube/index.ts';
+import { exec } from '../sys/index.ts';
 import type { Logger } from './logger.ts';
 
 /** Where the agent's objects come from, and the API server behind it if there is one. */
@@ -44,6 +45,7 @@ export async function createSource({ config, clock, logger, observe, userAgent }
     userAgent,
     clock,
     observe,
+    runProgram: exec,
   });
   const { nodeName, serviceProxyName } = config;
   const source = new ApiSource({
