@@ -125,7 +125,7 @@ export class Agent {
     ];
     const countCleaning = flowMetrics(registry, logger);
     const { excludeCidrs } = config.ipvs;
-    const removal = { mode, exec, logger, excludeCidrs, signal: this.#stopping.signal };
+    const removal = { mode, exec, clock, logger, excludeCidrs, signal: this.#stopping.signal };
     this.#makeFamilies = (prepared) => {
       const createDataplane = prepared.begin(registry);
       return new Map(

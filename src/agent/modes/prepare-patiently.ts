@@ -2,6 +2,7 @@ import { type Clock, errorText, isForeignLock } from '../../core/index.ts';
 import type { Exec } from '../../sys/index.ts';
 import type { Logger } from '../logger.ts';
 import type { PreparedMode } from './prepared-mode.ts';
+import { LONGEST_WAIT_FOR_LOCK_MS, sleep } from './wait.ts';
 
 /** How to look for the proxy's way into the kernel. */
 export interface PreparationOptions {
@@ -17,8 +18,6 @@ export interface PreparationOptions {
 }
 
 const FIRST_RETRY_MS = 1000;
-/** The programs have waited 5 s for the lock themselves. */
-const LONGEST_WAIT_FOR_LOCK_MS = 10_000;
 /** For what only people can mend; looking costs a dozen processes, or a trial of the kernel's tables. */
 const LONGEST_RETRY_MS = 60_000;
 
@@ -59,17 +58,4 @@ export async function preparePatiently(options: PreparationOptions): Promise<Pre
     }
   }
   return undefined;
-}
-
-/** Resolves after `ms` milliseconds, at once when `signal` aborts. */
-function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const finish = () => {
-      timer.cancel();
-      signal.removeEventListener('abort', finish);
-      resolve();
-    };
-    const timer = clock.setTimer(finish, ms);
-    signal.addEventListener('abort', finish);
-  });
 }
