@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer, type Server as HttpServer } from 'node:http';
 import { type AddressInfo, connect, Server, type Socket } from 'node:net';
+import { constants } from 'node:os';
 import { expect, it, onTestFinished } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { type HttpBounds, HttpConnections } from './http-connections.ts';
@@ -158,7 +159,9 @@ it('goes on listening after accept has failed, tells it once, and leaves time be
     else server.listen(0, '127.0.0.1');
   };
   const stop = await keepListening({ server, listen, clock, failed: ({ code }) => told.push(code) });
-  server.emit('error', Object.assign(new Error('accept'), { code: 'EMFILE' }));
+  // What libuv calls: node makes an `error` event of it.
+  const { _handle: handle } = server as unknown as { _handle: { onconnection(status: number): void } };
+  handle.onconnection(-constants.errno.EMFILE);
   expect([server.listening, listens]).toEqual([false, 1]);
   await clock.advance(1000);
   expect([server.listening, listens]).toEqual([false, 2]);
