@@ -116,7 +116,7 @@ function lockBusy(what: string): NodeplaneError {
   const who = holder
     ? `process ${holder.pid} (${holder.program ?? 'which has ended, but not all it started'})`
     : 'a process that cannot be seen from here';
-  const message = `${what} waited ${LOCK_WAIT_SECONDS} s for the lock "${path}", held by ${who}; it is tried again`;
+  const message = `${what} waited ${LOCK_WAIT_SECONDS} s for the xtables lock "${path}", held by ${who}; it is tried again`;
   return new NodeplaneError('ERR_IPTABLES_LOCK', message, {
     facts: { path, holder: holder?.pid, holderProgram: holder?.program },
   });
