@@ -24,6 +24,8 @@ import { CniPart } from './cni-part.ts';
 import { type Build, registerComponentMetrics } from './component-metrics.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family } from './family.ts';
+import { registerConnectionMetrics } from './http-connections.ts';
+import { httpConnections } from './http-listener.ts';
 import { HttpServer, type Pages } from './http-server.ts';
 import type { Logger } from './logger.ts';
 import type { PreparedMode } from './modes/prepared-mode.ts';
@@ -53,13 +55,10 @@ export interface AgentOptions {
   readonly config: KubeProxyConfig;
   /** Every flag with its value as text. */
   readonly flags: Readonly<Record<string, string>>;
-  readonly prepared: PreparedMode;
   readonly build: Build;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly failures: BackgroundFailures;
-  /** Told when the objects show that the settings cannot work on this node. */
-  readonly unusable: (error: NodeplaneError) => void;
 }
 
 /** The parts of a running agent and how they hang together. Policy lives in the parts. */
@@ -70,13 +69,17 @@ export class Agent {
   readonly #recorder: EventRecorder | undefined;
   readonly #store: ObjectStore;
   readonly #health: ProxyHealth;
-  readonly #families: ReadonlyMap<IpFamily, Family>;
+  /** Empty until the proxy's way into the kernel is known. */
+  #families: ReadonlyMap<IpFamily, Family> = new Map();
+  readonly #makeFamilies: (prepared: PreparedMode) => ReadonlyMap<IpFamily, Family>;
   readonly #servers: readonly NamedServer[];
   readonly #profiler: Profiler | undefined;
   readonly #problems: Gauge;
   /** Undefined: the pods' network is somebody else's. */
   readonly #cni: CniPart | undefined;
-  readonly #unusable: (error: NodeplaneError) => void;
+  /** Resolves when all objects were read once, or the agent stops. */
+  readonly #known: Promise<void>;
+  #objectsKnown: () => void = () => {};
   readonly #stopping = new AbortController();
 
   /** @throws ERR_CONFIG when the API server's credentials cannot be read */
@@ -99,12 +102,14 @@ export class Agent {
   }
 
   private constructor(options: AgentOptions, source: AgentSource, registry: Registry) {
-    const { config, prepared, build, logger, clock } = options;
+    const { config, build, logger, clock } = options;
     const { version } = build;
     const { mode, nodeName } = config;
+    this.#known = new Promise((resolve) => {
+      this.#objectsKnown = resolve;
+    });
     this.#config = config;
     this.#logger = logger;
-    this.#unusable = options.unusable;
     this.#source = source;
     const { client } = source;
     this.#recorder = client && new EventRecorder({ client, controller: COMPONENT, nodeName, clock });
@@ -123,6 +128,7 @@ export class Agent {
     this.#health = new ProxyHealth({ clock, timeoutMs: 2 * config.syncPeriodMs });
     // Load balancers wait until the node is known and so are its Services.
     this.#health.nodeChanged(undefined);
+    this.#health.setPrepared(false);
     const watchAges = () => [...source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
     const observers = [
       logProxyEvents(logger),
@@ -133,20 +139,22 @@ export class Agent {
       ...(this.#recorder ? [recordProxyEvents(this.#recorder)] : []),
     ];
     const countCleaning = flowMetrics(registry, logger);
-    const createDataplane = prepared.begin(registry);
     const { excludeCidrs } = config.ipvs;
-    const removal = { mode, exec, logger, excludeCidrs, signal: this.#stopping.signal };
-    this.#families = new Map(
-      prepared.families.map((family) => [
-        family,
-        createFamily({
-          ...{ config, family, createDataplane, clock, logger, observers },
-          ...{ store: this.#store, health: this.#health, recorder: this.#recorder, cleaned: countCleaning },
-          apiServer: () => client && addressOfServer(client.server),
-          standing: () => inBackground('removal of other modes', () => removeOtherModes({ ...removal, family })),
-        }),
-      ]),
-    );
+    const removal = { mode, exec, clock, logger, excludeCidrs, signal: this.#stopping.signal };
+    this.#makeFamilies = (prepared) => {
+      const createDataplane = prepared.begin(registry);
+      return new Map(
+        prepared.families.map((family) => [
+          family,
+          createFamily({
+            ...{ config, family, createDataplane, clock, logger, observers },
+            ...{ store: this.#store, health: this.#health, recorder: this.#recorder, cleaned: countCleaning },
+            apiServer: () => client && addressOfServer(client.server),
+            standing: () => inBackground('removal of other modes', () => removeOtherModes({ ...removal, family })),
+          }),
+        ]),
+      );
+    };
     this.#profiler = config.profiling ? new Profiler(clock) : undefined;
     this.#servers = servers(options, registry, this.#health, metrics, this.#profiler);
     const podCidrs = () => podCidrsOf(this.#store.node(nodeName));
@@ -172,7 +180,7 @@ export class Agent {
     await this.#source.source.start({
       // What one object leads to must not keep the others from being taken in.
       event: (event) => inBackground('object', () => this.#apply(event)),
-      synced: () => this.#begin(),
+      synced: () => this.#synced(),
       problems: (problems: readonly SourceProblem[]) => {
         this.#problems.set(problems.length);
         logProblems(problems);
@@ -180,8 +188,43 @@ export class Agent {
     });
   }
 
+  /**
+   * Waits until the objects are known, then looks whether the proxy can do its work on this node in the way that was found.
+   *
+   * @throws ERR_CONFIG when it cannot
+   */
+  async check(prepared: PreparedMode): Promise<void> {
+    await this.#known;
+    const node = this.#store.node(this.#config.nodeName);
+    const families = this.#nodeFamilies(node, prepared);
+    const { primary } = families;
+    const isPrimaryKnown = node !== undefined || this.#config.nodeIp !== undefined;
+    if (isPrimaryKnown && !prepared.families.includes(primary)) {
+      const reason = prepared.unserved.get(primary) ?? `this machine has no ${primary}`;
+      const message = `Cannot serve ${primary}, the family of the node’s first address: ${reason}`;
+      throw new NodeplaneError('ERR_CONFIG', message, { facts: { family: primary } });
+    }
+    const { fatal } = checkFamilies(this.#config, families);
+    if (fatal.length > 0) {
+      throw new NodeplaneError('ERR_CONFIG', `Cannot work with these settings: ${fatal.join('; ')}`);
+    }
+  }
+
+  /** Begins to write rules, in a way that passed `check`. */
+  serve(prepared: PreparedMode): void {
+    if (this.#stopping.signal.aborted) return;
+    const node = this.#store.node(this.#config.nodeName);
+    const { advice, warnings } = checkFamilies(this.#config, this.#nodeFamilies(node, prepared));
+    for (const text of advice) this.#logger.info(text);
+    for (const warning of warnings) this.#logger.warn(warning);
+    this.#families = this.#makeFamilies(prepared);
+    this.#health.setPrepared(true);
+    for (const { proxy } of this.#families.values()) proxy.start();
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.#objectsKnown();
     await this.#cni?.stop();
     await this.#source.source.stop();
     for (const family of this.#families.values()) await family.stop();
@@ -209,36 +252,19 @@ export class Agent {
     this.#cni?.nodeChanged();
   }
 
-  /** What keeps the syncs from beginning ends the agent, rather than leave it idle and healthy. */
-  #begin(): void {
-    try {
-      this.#synced();
-    } catch (cause) {
-      const message = `Cannot begin with the objects of this cluster: ${errorText(cause)}`;
-      this.#unusable(new NodeplaneError('ERR_CONFIG', message, { cause }));
-    }
-  }
-
   #synced(): void {
     const node = this.#store.node(this.#config.nodeName);
     if (!node) this.#logger.warn({ node: this.#config.nodeName }, 'There is no Node object of this name');
     this.#health.nodeChanged(node);
-    const { advice, warnings, fatal } = checkFamilies(this.#config, this.#nodeFamilies(node));
-    for (const text of advice) this.#logger.info(text);
-    for (const warning of warnings) this.#logger.warn(warning);
-    if (fatal.length > 0) {
-      this.#unusable(new NodeplaneError('ERR_CONFIG', `Cannot work with these settings: ${fatal.join('; ')}`));
-      return;
-    }
-    for (const { proxy } of this.#families.values()) proxy.start();
+    this.#objectsKnown();
     this.#cni?.nodeChanged();
   }
 
   /** The family of the node's first address is the primary one, unless --bind-address says otherwise. */
-  #nodeFamilies(node: Node | undefined): NodeFamilies {
+  #nodeFamilies(node: Node | undefined, { families }: PreparedMode): NodeFamilies {
     const { nodeIp } = this.#config;
     const primary = nodeIp?.family ?? primaryFamilyOf(node);
-    return { primary, dualStack: this.#families.size === 2, podCidrs: podCidrsOf(node) };
+    return { primary, dualStack: families.length === 2, podCidrs: podCidrsOf(node) };
   }
 }
 
@@ -256,6 +282,7 @@ function servers(
 ): NamedServer[] {
   const startedAt = clock.wallTime();
   const began = clock.now();
+  registerConnectionMetrics(registry, httpConnections);
   const server = (name: string, address: KubeProxyConfig['metricsBindAddress'], pages: Pages) =>
     new HttpServer({ name, address, pages, hardFail: config.bindAddressHardFail, clock, logger });
   const countAnswer = metrics.countHealthAnswer.bind(metrics);

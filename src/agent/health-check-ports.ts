@@ -82,22 +82,27 @@ export class HealthCheckPorts {
   async #open({ check, ip, key }: Place): Promise<void> {
     const host = formatIp(ip);
     const { serviceName, port } = check;
+    const tell = (reason: string, remedy: string, cause: unknown) => {
+      const message = `Listen for health checks of Service "${serviceName}" on ${formatIpPort(ip, port)}: ${reason}; ${remedy}`;
+      const facts = { service: serviceName, address: host, port };
+      this.#options.failed(check, new NodeplaneError('ERR_HEALTH_CHECK_PORT', message, { facts, cause }));
+    };
     try {
-      const listener = await listenHttp({ host, port, ipv6Only: true, answer: () => this.#answer(serviceName) });
+      const listener = await listenHttp({
+        host,
+        port,
+        ipv6Only: true,
+        answer: () => this.#answer(serviceName),
+        failed: (error) =>
+          tell(error.code ?? String(error), 'nobody is accepted, which is tried again every second', error),
+      });
       this.#listeners.set(key, listener);
       this.#failures.delete(key);
     } catch (error) {
       const reason = (error as NodeJS.ErrnoException).code ?? String(error);
       if (this.#failures.get(key) === reason) return;
       this.#failures.set(key, reason);
-      this.#options.failed(
-        check,
-        new NodeplaneError(
-          'ERR_HEALTH_CHECK_PORT',
-          `Listen for health checks of Service "${serviceName}" on ${formatIpPort(ip, port)}: ${reason}; free the port or address, the next sync tries again`,
-          { facts: { service: serviceName, address: host, port }, cause: error },
-        ),
-      );
+      tell(reason, 'free the port or address, the next sync tries again', error);
     }
   }
 

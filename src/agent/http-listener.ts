@@ -1,5 +1,7 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import { tellFailure } from '../core/index.ts';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type Clock, systemClock, tellFailure } from '../core/index.ts';
+import { HttpConnections } from './http-connections.ts';
+import { keepListening } from './keep-listening.ts';
 
 /** What a page answers. `Content-Length` is added. */
 export interface HttpAnswer {
@@ -28,7 +30,16 @@ export interface HttpListenerOptions {
   readonly ipv6Only: boolean;
   /** What it throws or rejects with is told, and the connection cut. */
   readonly answer: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>;
+  /** Told when nobody can be accepted for now, with the system's error. */
+  readonly failed: (error: NodeJS.ErrnoException) => void;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** @default those of the process */
+  readonly connections?: HttpConnections;
 }
+
+/** Of all servers together: descriptors are the process's. */
+export const httpConnections = new HttpConnections();
 
 /** A socket that answers HTTP. */
 export interface HttpListener {
@@ -37,34 +48,55 @@ export interface HttpListener {
 }
 
 /** Listens; rejects with the system's error (EADDRINUSE, EADDRNOTAVAIL, ...) when that cannot be. */
-export function listenHttp({ host, port, ipv6Only, answer }: HttpListenerOptions): Promise<HttpListener> {
-  const server = createServer(async (incoming, response) => {
-    const { method = 'GET', url = '/', headers, socket } = incoming;
-    const end = url.indexOf('?');
-    const path = end < 0 ? url : url.slice(0, end);
-    const query = new URLSearchParams(end < 0 ? '' : url.slice(end + 1));
-    try {
-      const { status, headers: sent, body } = await answer({ method, path, query, headers, remoteAddress: socket.remoteAddress });
-      response.writeHead(status, { ...sent, 'Content-Length': Buffer.byteLength(body) });
-      response.end(body);
-    } catch (error) {
-      tellFailure('HTTP request', error);
-      response.destroy();
-    }
-  });
-  const close = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      // Without this a client that keeps its connection open would keep us from ending.
-      server.closeAllConnections();
-    });
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host, port, ipv6Only }, () => {
-      server.off('error', reject);
-      resolve({ close });
-    });
-  });
+export async function listenHttp(options: HttpListenerOptions): Promise<HttpListener> {
+  const { host, port, ipv6Only, answer, failed, clock = systemClock, connections = httpConnections } = options;
+  const { headersMs, requestMs, answerMs, keepAliveMs, checkMs, headerBytes } = connections.bounds;
+  const server = createServer(
+    {
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
+      keepAliveTimeout: keepAliveMs,
+      connectionsCheckingInterval: checkMs,
+      maxHeaderSize: headerBytes,
+    },
+    async (incoming, response) => {
+      try {
+        await respond(incoming, response, answer);
+        const timer = clock.setTimer(() => response.destroy(), answerMs);
+        response.once('close', () => timer.cancel());
+      } catch (error) {
+        tellFailure('HTTP request', error);
+        response.destroy();
+      }
+    },
+  );
+  connections.watch(server);
+  const listen = () => void server.listen({ host, port, ipv6Only });
+  const stop = await keepListening({ server, listen, clock, failed });
+  return {
+    close: () =>
+      new Promise((resolve) => {
+        if (server.listening) server.once('close', () => resolve());
+        else resolve();
+        stop();
+        // Without this a client that keeps its connection open would keep us from ending.
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function respond(
+  { method = 'GET', url = '/', headers, socket }: IncomingMessage,
+  response: ServerResponse,
+  answer: HttpListenerOptions['answer'],
+): Promise<void> {
+  const end = url.indexOf('?');
+  const path = end < 0 ? url : url.slice(0, end);
+  const query = new URLSearchParams(end < 0 ? '' : url.slice(end + 1));
+  const request = { method, path, query, headers, remoteAddress: socket.remoteAddress };
+  const { status, headers: sent, body } = await answer(request);
+  response.writeHead(status, { ...sent, 'Content-Length': Buffer.byteLength(body) });
+  response.end(body);
 }
 
 /** An answer in plain text, with the headers Go's servers send. */

@@ -74,7 +74,15 @@ export class HttpServer {
   }
 
   #listenOn(host: string, port: number): Promise<HttpListener> {
-    return listenHttp({ host, port, ipv6Only: false, answer: (request) => this.#answer(request) });
+    const { name, clock, logger } = this.#options;
+    return listenHttp({
+      host,
+      port,
+      ipv6Only: false,
+      answer: (request) => this.#answer(request),
+      failed: (error) => logger.error({ err: error }, `${name} cannot accept anybody for now`),
+      clock,
+    });
   }
 
   async #answer(request: HttpRequest): Promise<HttpAnswer> {

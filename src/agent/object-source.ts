@@ -8,6 +8,7 @@ import {
   ManifestSource,
   type ObjectSource,
 } from '../kube/index.ts';
+import { exec } from '../sys/index.ts';
 import type { Logger } from './logger.ts';
 
 /** Where the agent's objects come from, and the API server behind it if there is one. */
@@ -45,6 +46,7 @@ export async function createSource({ config, clock, logger, observe, userAgent }
     clock,
     observe,
     rate: { qps, burst },
+    runProgram: exec,
   });
   const { nodeName, serviceProxyName } = config;
   const source = new ApiSource({

@@ -108,6 +108,13 @@ export function logApiEvents(logger: Logger): ApiObserver {
         logger.info(request, 'A request to the API server waited for its turn (--kube-api-qps, --kube-api-burst)');
         break;
       }
+      case 'credentialPlugin': {
+        const { state, command, seconds } = observation;
+        if (state === 'running') {
+          logger.warn({ command, seconds }, 'The credential plugin of the kubeconfig has not answered yet');
+        } else logger.debug({ command, seconds, state }, 'The credential plugin of the kubeconfig has ended');
+        break;
+      }
       case 'eventDropped':
         logger.debug({ ...observation }, 'An Event was not recorded');
         break;

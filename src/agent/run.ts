@@ -1,13 +1,14 @@
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
-import { type NodeplaneError, systemClock } from '../core/index.ts';
+import { systemClock } from '../core/index.ts';
 import { detectVariant, enableRouteLocalnet, guardLoopback } from '../proxy/iptables/index.ts';
 import { iptablesTool } from '../proxy/rules/index.ts';
-import { exec, returnFreedMemory } from '../sys/index.ts';
+import { type Exec, exec, returnFreedMemory } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { BackgroundFailures } from './background-failures.ts';
 import type { Build } from './component-metrics.ts';
 import { createLogger } from './logger.ts';
 import { prepareMode } from './modes/prepare.ts';
+import { preparePatiently } from './modes/prepare-patiently.ts';
 import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
 
@@ -28,8 +29,8 @@ export interface AgentWork {
  * Runs the agent until SIGTERM or SIGINT. The rules stay in the kernel then: connections go on while the agent is
  * restarted or upgraded.
  *
- * @throws ERR_CONFIG or ERR_IPTABLES when the machine, the manifest folder or the credentials cannot be used at all, and
- *   when the configuration file changed
+ * @throws ERR_CONFIG, ERR_IPTABLES, ERR_NFTABLES or ERR_IPVS when the machine, the manifest folder or the credentials cannot be
+ *   used at all, and ERR_CONFIG when the configuration file changed. With --cni the proxy alone waits for what it needs.
  */
 export async function runAgent({ program, config, configFile, messages, flags, build }: AgentWork): Promise<void> {
   returnFreedMemory();
@@ -40,32 +41,34 @@ export async function runAgent({ program, config, configFile, messages, flags, b
   logger.info({ version: build.version, node, mode, ...(manifests !== '' && { manifests }) }, `${program} starts`);
   for (const { level, verbosity, text } of messages) if (verbosity <= config.logging.verbosity) logger[level](text);
 
-  let unusable: (error: NodeplaneError) => void = () => {};
-  const ended = new Promise<NodeJS.Signals | NodeplaneError>((resolve) => {
+  let unusable: (error: Error) => void = () => {};
+  const ended = new Promise<NodeJS.Signals | Error>((resolve) => {
     unusable = resolve;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
     if (configFile)
       new ConfigWatch({ file: configFile, files: systemFiles, clock: systemClock, ended: resolve }).start();
   });
-  const prepared = await prepareMode(config, preflight(logger), exec, logger);
+  const families = preflight(logger);
   setUpNode(config, logger);
-  const agent = await Agent.create({
-    program,
-    config,
-    flags,
-    prepared,
-    build,
-    logger,
-    clock: systemClock,
-    failures,
-    unusable,
-  });
+  const agent = await Agent.create({ program, config, flags, build, logger, clock: systemClock, failures });
+  const stopping = new AbortController();
+  const options = { exec, clock: systemClock, logger, signal: stopping.signal };
+  const attempt = async (cancellable: Exec) => {
+    const prepared = await prepareMode(config, families, cancellable, logger);
+    await agent.check(prepared);
+    return prepared;
+  };
   try {
+    // The pods' network waits for nothing that the proxy needs, and does not end with it.
+    preparePatiently({ ...options, attempt, failureIsFatal: !config.cni })
+      .then((prepared) => prepared && agent.serve(prepared))
+      .catch(unusable);
     await agent.start();
     const reason = await ended;
     if (reason instanceof Error) throw reason;
     logger.info({ signal: reason }, `${program} stops; the rules stay in place`);
   } finally {
+    stopping.abort();
     await agent.stop();
   }
 }
@@ -73,10 +76,20 @@ export async function runAgent({ program, config, configFile, messages, flags, b
 /** `--init-only`: what needs privileges, so that the container that runs afterwards can do without them. */
 export async function initialise(config: KubeProxyConfig): Promise<void> {
   const logger = createLogger(config.logging);
-  const { mode, families } = await prepareMode(config, preflight(logger), exec, logger);
+  const machine = preflight(logger);
+  const prepared = await preparePatiently({
+    attempt: (cancellable) => prepareMode(config, machine, cancellable, logger),
+    failureIsFatal: true,
+    exec,
+    clock: systemClock,
+    logger,
+    signal: new AbortController().signal,
+  });
   setUpNode(config, logger);
   // The container that runs afterwards may not be allowed to write the switch, so the rules that go with it come here too.
-  if (mode === 'iptables' && config.localhostNodePorts && families.includes('IPv4')) await allowLoopback(config);
+  if (config.mode === 'iptables' && config.localhostNodePorts && prepared?.families.includes('IPv4')) {
+    await allowLoopback(config);
+  }
 }
 
 async function allowLoopback({ iptablesVariant }: KubeProxyConfig): Promise<void> {

@@ -113,6 +113,11 @@ export function isUnsupported(error: unknown): boolean {
   return hasErrno(error, ['EOPNOTSUPP', 'ENOTSUP', 'EPROTONOSUPPORT', 'EAFNOSUPPORT', 'ESOCKTNOSUPPORT', 'ENOSYS']);
 }
 
+/** A lock of another process is in the way: nothing of ours is at fault, and it will be free again. */
+export function isForeignLock(error: unknown): boolean {
+  return error instanceof NodeplaneError && error.code === 'ERR_IPTABLES_LOCK';
+}
+
 /** The message of anything thrown, causes included, on one line. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

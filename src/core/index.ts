@@ -8,6 +8,7 @@ export {
   type ErrorFacts,
   errorText,
   isExists,
+  isForeignLock,
   isNotFound,
   isUnsupported,
   KernelError,

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { makeNode } from '../../test/fakes/service-objects.ts';
-import type { IpFamily } from '../core/index.ts';
+import { type IpFamily, NodeplaneError } from '../core/index.ts';
 import type { ProxyEvent, ProxyEventBody } from './events.ts';
 import { ProxyHealth } from './health.ts';
 
@@ -174,4 +174,32 @@ it.each([-86_400_000, 86_400_000])('does not judge by the calendar, moved by %i 
   tell(FINISHED);
   expect(health.isHealthy()).toBe(true);
   expect(health.livez().body).toContain(new Date(clock.wallTime()).toISOString().slice(0, 19));
+});
+
+describe('what a restart does not cure', () => {
+  const held = new NodeplaneError('ERR_IPTABLES_LOCK', 'held');
+
+  it('a lock of another process leaves /livez green and makes /healthz red in time', async () => {
+    health.nodeChanged(makeNode('n1'));
+    tell(QUEUED);
+    tell(STARTED);
+    tell({ ...FAILED, error: held } as ProxyEventBody);
+    expect([health.livez().status, health.healthz().status]).toEqual([200, 200]);
+    await clock.advance(TIMEOUT);
+    expect([health.livez().status, health.healthz().status]).toEqual([200, 503]);
+    tell(STARTED);
+    tell(FAILED);
+    expect(health.livez().status).toBe(503);
+    tell(FINISHED);
+    expect([health.livez().status, health.healthz().status]).toEqual([200, 200]);
+  });
+
+  it('a way into the kernel that is still looked for keeps load balancers away', () => {
+    health.nodeChanged(makeNode('n1'));
+    health.setPrepared(false);
+    expect([health.livez().status, health.healthz().status, health.isHealthy()]).toEqual([200, 503, false]);
+    expect(JSON.parse(health.healthz().body)).toMatchObject({ nodeEligible: true, healthy: false });
+    health.setPrepared(true);
+    expect(health.healthz().status).toBe(200);
+  });
 });

@@ -1,4 +1,4 @@
-import type { Clock, IpFamily } from '../core/index.ts';
+import { type Clock, type IpFamily, isForeignLock } from '../core/index.ts';
 import type { Node } from '../kube/index.ts';
 import type { ProxyEvent } from './events.ts';
 
@@ -23,6 +23,8 @@ interface FamilyHealth {
   queuedSince: number | undefined;
   /** Since when, likewise, the sync now running, or failed and to be retried, is wanted. */
   unfinishedSince: number | undefined;
+  /** The last sync failed because another process holds a lock: what a restart of ours does not change. */
+  heldUp: boolean;
 }
 
 /** The autoscaler's sign that the node will go: load balancers shall stop sending to it. */
@@ -42,6 +44,7 @@ export class ProxyHealth {
   readonly #timeoutMs: number;
   readonly #families = new Map<IpFamily, FamilyHealth>();
   #nodeEligible = true;
+  #prepared = true;
 
   constructor({ clock, timeoutMs }: ProxyHealthOptions) {
     this.#clock = clock;
@@ -65,9 +68,21 @@ export class ProxyHealth {
       case 'syncFinished':
         family.lastUpdated = event.at;
         family.unfinishedSince = undefined;
+        family.heldUp = false;
+        break;
+      case 'syncFailed':
+        family.heldUp = isForeignLock(event.error);
         break;
     }
   };
+
+  /**
+   * Says whether the way into the kernel was found; until told, it was. While it was not, load balancers are to send
+   * elsewhere; the kubelet has nothing to restart, because looking for it goes on.
+   */
+  setPrepared(prepared: boolean): void {
+    this.#prepared = prepared;
+  }
 
   /** Takes in our Node object; undefined: it does not exist, and load balancers should not send to it. */
   nodeChanged(node: Node | undefined): void {
@@ -77,22 +92,24 @@ export class ProxyHealth {
       !node.spec?.taints?.some((taint) => taint.key === LEAVING_TAINT);
   }
 
-  /** Whether all families keep up, whatever the node's own fate. */
+  /** Whether the proxy can work and all families keep up, whatever the node's own fate. */
   isHealthy(): boolean {
-    return [...this.#families.values()].every((family) => this.#keepsUp(family));
+    return this.#prepared && [...this.#families.values()].every((family) => this.#keepsUp(family));
   }
 
   /** For load balancers: 200 if the proxy is healthy and the node is to receive traffic. */
   healthz(): HealthAnswer {
-    return this.#answer(this.isHealthy() && this.#nodeEligible, { nodeEligible: this.#nodeEligible });
+    const healthy = this.isHealthy();
+    return this.#answer(healthy && this.#nodeEligible, healthy, { nodeEligible: this.#nodeEligible });
   }
 
-  /** For the kubelet: 200 if the proxy is healthy. */
+  /** For the kubelet: 200 if the proxy is healthy, or what keeps it from working is not cured by a restart. */
   livez(): HealthAnswer {
-    return this.#answer(this.isHealthy(), {});
+    const lives = [...this.#families.values()].every((family) => family.heldUp || this.#keepsUp(family));
+    return this.#answer(lives, lives, {});
   }
 
-  #answer(good: boolean, eligibility: { readonly nodeEligible?: boolean }): HealthAnswer {
+  #answer(good: boolean, healthy: boolean, eligibility: { readonly nodeEligible?: boolean }): HealthAnswer {
     const now = this.#clock.wallTime();
     const updates = [...this.#families.values()].flatMap(({ lastUpdated }) => lastUpdated ?? []);
     const newest = updates.length > 0 ? Math.max(...updates) : undefined;
@@ -108,7 +125,7 @@ export class ProxyHealth {
       lastUpdated: formatTime(good ? now : newest),
       currentTime: formatTime(now),
       ...eligibility,
-      healthy: this.isHealthy(),
+      healthy,
       ...(families.length > 0 ? { status } : {}),
     });
     return { status: good ? 200 : 503, headers: HEADERS, body };
@@ -122,7 +139,7 @@ export class ProxyHealth {
   #family(name: IpFamily): FamilyHealth {
     let family = this.#families.get(name);
     if (!family) {
-      family = { lastUpdated: undefined, queuedSince: undefined, unfinishedSince: undefined };
+      family = { lastUpdated: undefined, queuedSince: undefined, unfinishedSince: undefined, heldUp: false };
       this.#families.set(name, family);
     }
     return family;

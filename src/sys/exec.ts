@@ -1,11 +1,17 @@
+import type { ChildProcess } from 'node:child_process';
+import { constants } from 'node:os';
 import { NodeplaneError } from '../core/index.ts';
 
 /** What to give a program. */
 export interface ExecOptions {
   /** Written to its standard input, which is then closed. */
   readonly input?: string | Buffer;
-  /** Killed (SIGKILL) after this long. @default 60000 */
+  /** It is killed (SIGKILL), with all it has started, after this long. @default 60000 */
   readonly timeoutMs?: number;
+  /** It is killed when it prints more than this many bytes, to both of its streams together. @default 256 MiB */
+  readonly outputLimit?: number;
+  /** Kills it when aborted. @default never */
+  readonly signal?: AbortSignal;
   /** Added to the environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -20,43 +26,73 @@ export interface ExecResult {
 /** Runs programs; injected so that tests can stand in for iptables. */
 export type Exec = (program: string, args: readonly string[], options?: ExecOptions) => Promise<ExecResult>;
 
+/** The most any program of ours prints is `iptables-save`, some 300 bytes a rule: this is room for 800,000 rules. */
+const OUTPUT_LIMIT = 256 * 1024 * 1024;
+
 /**
- * Runs a program to its end. A non-zero status is a result, not an error.
+ * Runs a program to its end, in a process group of its own. A non-zero status is a result, not an error. What a program
+ * leaves running in its group counts as part of it as long as it holds the output open.
  *
- * @throws ERR_EXEC when it cannot be started or exceeds its time
+ * @throws ERR_EXEC when it cannot be started, exceeds its time or its output, or is cancelled; at once, whatever holds its
+ *   streams open. Nothing of its process group is left then.
  */
 export const exec: Exec = async (program, args, options = {}) => {
   // Loaded when it is needed: the CNI plugin runs no programs, and starts 5 ms earlier without it.
   const { spawn } = await import('node:child_process');
+  const { timeoutMs = 60_000, outputLimit = OUTPUT_LIMIT, signal } = options;
+  const command = [program, ...args].join(' ');
   return new Promise((resolve, reject) => {
-    const timeoutMs = options.timeoutMs ?? 60_000;
-    const child = spawn(program, args, { env: { ...process.env, ...options.env }, stdio: 'pipe' });
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
-    let timedOut = false;
-    const timer = setTimeout(() => {
-      timedOut = true;
-      child.kill('SIGKILL');
-    }, timeoutMs);
+    let printed = 0;
+    let child: ChildProcess;
+    const collect = (chunks: Buffer[]) => (chunk: Buffer) => {
+      printed += chunk.length;
+      if (printed > outputLimit) giveUp(`printed more than ${outputLimit} bytes and was killed`);
+      else chunks.push(chunk);
+    };
+    const onAbort = () => giveUp('was cancelled');
+    const timer = setTimeout(() => giveUp(`did not end within ${timeoutMs} ms and was killed`), timeoutMs);
+    const finish = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const cannotRun = (cause: unknown) => {
+      finish();
+      reject(new NodeplaneError('ERR_EXEC', `Cannot run ${program}`, { facts: { program }, cause }));
+    };
+    const giveUp = (how: string) => {
+      finish();
+      killGroup(child);
+      // Somebody who left the group may still hold the other ends.
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+      child.unref();
+      reject(new NodeplaneError('ERR_EXEC', `${command} ${how}`, { facts: { program, timeoutMs } }));
+    };
+
+    if (signal?.aborted) {
+      finish();
+      reject(new NodeplaneError('ERR_EXEC', `${command} was cancelled`, { facts: { program } }));
+      return;
+    }
+    try {
+      child = spawn(program, args, { env: { ...process.env, ...options.env }, stdio: 'pipe', detached: true });
+    } catch (error) {
+      cannotRun(error);
+      return;
+    }
+    child.on('error', cannotRun);
+    signal?.addEventListener('abort', onAbort);
     // Without a free descriptor there are no streams, and `error` follows.
-    child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
-    child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
+    child.stdout?.on('data', collect(stdout));
+    child.stderr?.on('data', collect(stderr));
     // A program that exits before reading all its input breaks the pipe; its status says what happened.
     child.stdin?.on('error', () => {});
     child.stdin?.end(options.input);
-    child.on('error', (cause) => {
-      clearTimeout(timer);
-      reject(new NodeplaneError('ERR_EXEC', `Cannot run ${program}`, { facts: { program }, cause }));
-    });
-    child.on('close', (code, signal) => {
-      clearTimeout(timer);
-      if (timedOut) {
-        const message = `${program} ${args.join(' ')} did not end within ${timeoutMs} ms and was killed`;
-        reject(new NodeplaneError('ERR_EXEC', message, { facts: { program, timeoutMs } }));
-        return;
-      }
+    child.on('close', (code, endedBy) => {
+      finish();
       resolve({
-        status: code ?? 128 + signalNumber(signal),
+        status: code ?? 128 + constants.signals[endedBy ?? 'SIGKILL'],
         stdout: Buffer.concat(stdout).toString('utf8'),
         stderr: Buffer.concat(stderr).toString('utf8'),
       });
@@ -64,6 +100,12 @@ export const exec: Exec = async (program, args, options = {}) => {
   });
 };
 
-function signalNumber(signal: NodeJS.Signals | null): number {
-  return signal === 'SIGKILL' ? 9 : signal === 'SIGTERM' ? 15 : 0;
+/** The kernel gives no new process the number of a group that still has members, so this meets nobody else's. */
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of it has ended, or belongs to somebody else by now (a set-user-ID program).
+  }
 }

@@ -16,6 +16,8 @@ export interface AgentOptions {
   readonly flags?: readonly string[];
   /** Lets it live on when this process ends. @default false */
   readonly detached?: boolean;
+  /** What to wait for: `live` is what the kubelet asks for, before anything was synced. @default synced */
+  readonly until?: 'live' | 'synced';
   /** The beginning of a command line that runs it where it belongs. @default `ip netns exec <the node>` */
   readonly enter?: readonly string[];
 }
@@ -71,7 +73,7 @@ export async function startAgent(node: Host, folder: string, options: AgentOptio
   });
   const end = (signal: NodeJS.Signals) => endProcess(child, ended, signal, logFile);
   try {
-    await ready(node, ended, logFile);
+    await ready(node, ended, logFile, options.until ?? 'synced');
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
@@ -88,7 +90,7 @@ export async function startAgent(node: Host, folder: string, options: AgentOptio
   };
 }
 
-async function ready(node: Host, ended: Promise<number>, logFile: string): Promise<void> {
+async function ready(node: Host, ended: Promise<number>, logFile: string, until: 'live' | 'synced'): Promise<void> {
   let status: number | undefined;
   void ended.then((code) => {
     status = code;
@@ -99,6 +101,7 @@ async function ready(node: Host, ended: Promise<number>, logFile: string): Promi
     if (status !== undefined) throw new Error(`The agent ended with status ${status} at its start:\n${tail(logFile)}`);
     try {
       const health = await node.httpGet(HEALTH_URL);
+      if (until === 'live' && health.status === 200) return;
       const synced = FIRST_SYNC.exec((await node.httpGet(METRICS_URL)).body);
       if (health.status === 200 && Number(synced?.[1]) > 0) return;
       last = `${HEALTH_URL} answered ${health.status}, last sync at ${synced?.[1] ?? 'no time'}`;

@@ -62,8 +62,11 @@ export function requestLog({ registry, logger, kept }: RequestLogOptions): (requ
     const facts = { verb, pod: podOf(environment), container, ifname, ms: Math.round(seconds * 1000) };
     const fresh = said.fresh({ verb, config, failed: failure !== undefined, remarks });
     if (fresh !== '') logger.warn({ ...facts, remarks: fresh }, 'CNI request: the plugin remarks');
-    if (failure) logger.warn({ ...facts, ...failure }, `CNI ${verb} failed`);
-    else logger[verb === 'ADD' || verb === 'DEL' || verb === 'GC' ? 'info' : 'debug'](facts, `CNI ${verb}`);
+    if (failure) {
+      const { code, msg: error, details } = failure;
+      // Not as `msg`: that is the line's own, and JSON with two of them reads differently everywhere.
+      logger.warn({ ...facts, code, error, details }, `CNI ${verb} failed`);
+    } else logger[verb === 'ADD' || verb === 'DEL' || verb === 'GC' ? 'info' : 'debug'](facts, `CNI ${verb}`);
   };
 }
 

@@ -1,9 +1,10 @@
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { CNI_ERROR } from '../../cni/index.ts';
 import { type Clock, inBackground, NodeplaneError } from '../../core/index.ts';
 import { descriptorOf, hasPeerLeft, libc, makeOwnDirectory, peerCredentials } from '../../sys/index.ts';
+import { keepListening } from '../keep-listening.ts';
 import type { Logger } from '../logger.ts';
 import { type ReceivedRequest, readRequest } from './connection.ts';
 import type { Asker } from './plugin-service.ts';
@@ -29,7 +30,7 @@ export const SOCKET_PURPOSE = 'the socket of the CNI plugin (--cni-socket)';
 export class CniServer {
   readonly #options: CniServerOptions;
   readonly #connections = new Set<Socket>();
-  #server: Server | undefined;
+  #stopListening: () => void = () => {};
 
   constructor(options: CniServerOptions) {
     this.#options = options;
@@ -47,6 +48,7 @@ export class CniServer {
       if (await isAnswered(path)) throw new Error('another process listens there');
       if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
       // Nothing may be read by node itself: it would lose the descriptor that comes with the first bytes.
+      const { clock, logger } = this.#options;
       const server = createServer({ pauseOnConnect: true }, (socket) => {
         const cut = (error: unknown) => {
           socket.destroy();
@@ -54,15 +56,12 @@ export class CniServer {
         };
         inBackground('CNI connection', () => this.#converse(socket).catch(cut));
       });
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', reject);
-        server.listen({ path, backlog: 1024 }, () => {
-          server.off('error', reject);
-          resolve();
-        });
+      this.#stopListening = await keepListening({
+        server,
+        listen: () => void server.listen({ path, backlog: 1024 }),
+        clock,
+        failed: (error) => logger.error({ err: error }, 'The CNI server cannot accept anybody for now'),
       });
-      server.on('error', (error) => this.#options.logger.error({ err: error }, 'The CNI server failed to accept'));
-      this.#server = server;
       chmodSync(path, 0o600);
     } catch (cause) {
       throw new NodeplaneError('ERR_CNI_SOCKET', `The CNI server cannot listen on "${path}"`, {
@@ -74,7 +73,7 @@ export class CniServer {
 
   /** Accepts nobody any more. */
   close(): void {
-    this.#server?.close();
+    this.#stopListening();
   }
 
   /** Resolves when all answers were taken; connections that take longer than `graceMs` are cut. */

@@ -1,8 +1,8 @@
 import type { Registry } from 'prom-client';
 import type { KubeProxyConfig } from '../../config/index.ts';
-import { type IpFamily, NodeplaneError } from '../../core/index.ts';
+import { errorText, type IpFamily, isForeignLock, NodeplaneError } from '../../core/index.ts';
 import { IptablesDataplane, type OtherVariant } from '../../proxy/iptables/index.ts';
-import { type DetectedVariant, detectVariant, isIptablesPresent, programName } from '../../proxy/rules/index.ts';
+import { type DetectedVariant, detectVariant, whyIptablesMissing } from '../../proxy/rules/index.ts';
 import type { Exec } from '../../sys/index.ts';
 import { setUpAccounting } from '../accounting.ts';
 import type { Logger } from '../logger.ts';
@@ -13,7 +13,7 @@ import type { PreparedMode } from './prepared-mode.ts';
  * Finds the variant of iptables in use, for each family.
  *
  * @param families those the machine has
- * @throws ERR_IPTABLES when none of them has a working iptables
+ * @throws ERR_IPTABLES when none of them has a working iptables; ERR_IPTABLES_LOCK
  */
 export async function prepareIptables(
   config: Pick<KubeProxyConfig, 'iptablesVariant'>,
@@ -21,10 +21,11 @@ export async function prepareIptables(
   exec: Exec,
   logger: Logger,
 ): Promise<PreparedMode> {
-  const variants = await usableVariants(config.iptablesVariant, families, exec, logger);
+  const { variants, unserved } = await usableVariants(config.iptablesVariant, families, exec);
   return {
     mode: 'iptables',
     families: [...variants.keys()],
+    unserved,
     begin(registry: Registry) {
       const accounting = setUpAccounting(registry, logger);
       const dropInvalid = !isConntrackLiberal();
@@ -39,42 +40,52 @@ export async function prepareIptables(
   };
 }
 
+/** What looking for iptables found. */
+export interface UsableVariants {
+  readonly variants: ReadonlyMap<IpFamily, DetectedVariant>;
+  /** Why there is none for a family. */
+  readonly unserved: ReadonlyMap<IpFamily, string>;
+}
+
 /**
  * The variant of iptables in use, for each family that has one.
  *
- * @throws ERR_IPTABLES when none has
+ * @throws ERR_IPTABLES when none has; ERR_IPTABLES_LOCK when that cannot be told before somebody gives up the lock
  */
 export async function usableVariants(
   wanted: KubeProxyConfig['iptablesVariant'],
   families: readonly IpFamily[],
   exec: Exec,
-  logger: Logger,
-): Promise<Map<IpFamily, DetectedVariant>> {
-  const usable = new Map<IpFamily, DetectedVariant>();
+): Promise<UsableVariants> {
+  const variants = new Map<IpFamily, DetectedVariant>();
+  const unserved = new Map<IpFamily, string>();
   let failure: unknown;
   for (const family of families) {
     try {
-      usable.set(family, await usableVariant(family, exec, wanted));
+      variants.set(family, await usableVariant(family, exec, wanted));
     } catch (error) {
+      // It says nothing about what works here.
+      if (isForeignLock(error)) throw error;
       failure ??= error;
-      logger.warn({ err: error }, `${family} is not served: its iptables does not work here`);
+      unserved.set(family, errorText(error));
     }
   }
-  if (usable.size === 0) throw failure;
-  return usable;
+  if (variants.size === 0) throw failure;
+  return { variants, unserved };
 }
 
-/** @throws ERR_IPTABLES when there is no program, or the kernel has no NAT for it */
+/** @throws ERR_IPTABLES when there is no program, or the kernel has no NAT for it; ERR_IPTABLES_LOCK */
 async function usableVariant(
   family: IpFamily,
   exec: Exec,
   wanted: KubeProxyConfig['iptablesVariant'],
 ): Promise<DetectedVariant> {
   const detected = await detectVariant(family, exec, wanted === 'auto' ? undefined : wanted);
-  if (await isIptablesPresent(family, detected.variant, exec)) return detected;
-  const program = programName(family, detected.variant);
-  const message = `Cannot use ${program}: it lists no chain POSTROUTING in table nat; the kernel may lack NAT for ${family}`;
-  throw new NodeplaneError('ERR_IPTABLES', message, { facts: { family, variant: detected.variant } });
+  const { variant } = detected;
+  const missing = await whyIptablesMissing(family, variant, exec);
+  if (missing === undefined) return detected;
+  const message = `Cannot use iptables-${variant} for ${family}: ${missing}`;
+  throw new NodeplaneError('ERR_IPTABLES', message, { facts: { family, variant } });
 }
 
 function tellOtherVariant(family: IpFamily, logger: Logger): OtherVariant {

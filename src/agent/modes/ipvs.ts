@@ -11,7 +11,7 @@ import type { PreparedMode } from './prepared-mode.ts';
  * Finds what IPVS mode needs: virtual servers, the scheduler, dummy devices, ipsets, and iptables for its few rules.
  *
  * @param families those the machine has
- * @throws ERR_IPVS naming what is missing; ERR_IPTABLES when no family has a working iptables
+ * @throws ERR_IPVS naming what is missing; ERR_IPTABLES when no family has a working iptables; ERR_IPTABLES_LOCK
  */
 export async function prepareIpvsMode(
   config: KubeProxyConfig,
@@ -21,10 +21,11 @@ export async function prepareIpvsMode(
 ): Promise<PreparedMode> {
   const { scheduler, excludeCidrs } = config.ipvs;
   await checkIpvs({ scheduler, exec });
-  const variants = await usableVariants(config.iptablesVariant, families, exec, logger);
+  const { variants, unserved } = await usableVariants(config.iptablesVariant, families, exec);
   return {
     mode: 'ipvs',
     families: [...variants.keys()],
+    unserved,
     begin(registry) {
       const written = prepareIpvs(config.ipvs);
       if (written.length > 0) logger.info({ written }, 'IPVS set up');

@@ -1,7 +1,6 @@
 import { type IpFamily, NodeplaneError } from '../../core/index.ts';
 import { Nftables, watchNftables } from '../../netlink/index.ts';
 import { checkNftables, NftablesDataplane } from '../../proxy/nftables/index.ts';
-import type { Logger } from '../logger.ts';
 import type { PreparedMode } from './prepared-mode.ts';
 
 /**
@@ -10,17 +9,21 @@ import type { PreparedMode } from './prepared-mode.ts';
  * @param families those the machine has
  * @throws ERR_NFTABLES when none of them can be served
  */
-export function prepareNftables(families: readonly IpFamily[], logger: Logger): PreparedMode {
+export function prepareNftables(families: readonly IpFamily[]): PreparedMode {
   const open = () => Nftables.open();
-  const missing = new Map(families.map((family) => [family, checkNftables(open, family)] as const));
-  const usable = families.filter((family) => missing.get(family) === undefined);
-  if (usable.length === 0) {
-    throw new NodeplaneError('ERR_NFTABLES', `Cannot run in mode nftables: ${missing.get(families[0]!)}`);
+  const unserved = new Map<IpFamily, string>();
+  for (const family of families) {
+    const missing = checkNftables(open, family);
+    if (missing !== undefined) unserved.set(family, missing);
   }
-  for (const [family, reason] of missing) if (reason !== undefined) logger.warn({ reason }, `${family} is not served`);
+  const usable = families.filter((family) => !unserved.has(family));
+  if (usable.length === 0) {
+    throw new NodeplaneError('ERR_NFTABLES', `Cannot run in mode nftables: ${unserved.get(families[0]!)}`);
+  }
   return {
     mode: 'nftables',
     families: usable,
+    unserved,
     begin: () => (family, hooks) =>
       new NftablesDataplane({ family, open, watch: watchNftables, onForeignChange: hooks.changedByOthers }),
   };

@@ -11,7 +11,8 @@ import type { PreparedMode } from './prepared-mode.ts';
  * Looks whether the mode asked for can be used here.
  *
  * @param families those the machine has
- * @throws ERR_IPTABLES, ERR_NFTABLES, ERR_IPVS with one sentence about what is missing; rather than doing something else than asked for
+ * @throws ERR_IPTABLES, ERR_NFTABLES, ERR_IPVS with one sentence about what is missing; rather than doing something else than asked for;
+ *   ERR_IPTABLES_LOCK when that cannot be told now
  */
 export async function prepareMode(
   config: KubeProxyConfig,
@@ -23,7 +24,7 @@ export async function prepareMode(
     case 'iptables':
       return prepareIptables(config, families, exec, logger);
     case 'nftables':
-      return prepareNftables(families, logger);
+      return prepareNftables(families);
     case 'ipvs':
       return prepareIpvsMode(config, families, exec, logger);
   }

@@ -7,6 +7,8 @@ export interface PreparedMode {
   readonly mode: ProxyMode;
   /** Those that can be served; at least one. */
   readonly families: readonly IpFamily[];
+  /** Why a family of this machine cannot be served. */
+  readonly unserved: ReadonlyMap<IpFamily, string>;
   /** Sets up what the families share, with the metrics only this mode has, and returns the maker of their dataplanes. */
   begin(registry: Registry): (family: IpFamily, hooks: DataplaneHooks) => Dataplane;
 }

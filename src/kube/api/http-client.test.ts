@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { apiNode, FakeApiServer } from '../../../test/fakes/api-server/index.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { exec } from '../../sys/index.ts';
 import type { ApiClient } from './api-client.ts';
 import { type ApiClientOptions, createApiClient } from './http-client.ts';
 import type { ApiObservation } from './observation.ts';
@@ -33,7 +34,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 async function connect(options: Partial<ApiClientOptions> = { kubeconfig }): Promise<ApiClient> {
   const observe = (observation: ApiObservation) => observed.push(observation);
-  const client = await createApiClient({ userAgent: 'kube-proxy/v0', observe, ...options });
+  const client = await createApiClient({ userAgent: 'kube-proxy/v0', observe, runProgram: exec, ...options });
   clients.push(client);
   return client;
 }
@@ -63,7 +64,8 @@ function writeConfig(cluster: object, user: object): void {
 }
 
 const ca = () => ({ 'certificate-authority-data': Buffer.from(server.ca).toString('base64') });
-const codes = () => observed.map((o) => (o.kind === 'request' ? o.code : o.kind));
+const codes = () =>
+  observed.filter((o) => o.kind !== 'credentialPlugin').map((o) => (o.kind === 'request' ? o.code : o.kind));
 const authorization = () => server.requests.at(-1)!.headers.authorization;
 
 it('asks no more often than it may, and tells of long waits', async () => {
@@ -125,6 +127,91 @@ echo '{"kind":"ExecCredential","status":{"token":"'"$(cat ${folder}/plugin-token
     server.misbehave.tokens = new Set(['third']);
     await expect(read(client)).rejects.toMatchObject({ code: 'ERR_API', status: 401 });
     expect(codes().slice(3)).toEqual([401, 401]);
+  });
+
+  describe('of a plugin', () => {
+    const runs = () => readFileSync(join(folder, 'runs'), 'utf8').split('\n').length - 1;
+
+    /** A kubeconfig whose plugin is this script; each run leaves a line with its number of process. */
+    function plugin(script: string, further: object = {}): void {
+      write('runs', '');
+      chmodSync(write('plugin', `#!/bin/sh\necho $$ >> ${folder}/runs\n${script}\n`), 0o755);
+      writeConfig(ca(), {
+        exec: { apiVersion: 'client.authentication.k8s.io/v1', command: './plugin', args: ['--verbose'], ...further },
+      });
+    }
+
+    /** The real thing, in less time. */
+    const impatient: typeof exec = (program, args, options) => exec(program, args, { ...options, timeoutMs: 2000 });
+
+    it('that hangs come to an end, with its name; all requests wait for one run', { timeout: 30_000 }, async () => {
+      plugin('sleep 1000 & sleep 1000');
+      const client = await connect({ kubeconfig, runProgram: impatient });
+      const outcomes = await Promise.allSettled([read(client), read(client), read(client)]);
+      for (const outcome of outcomes) {
+        expect(outcome).toMatchObject({
+          reason: { code: 'ERR_API', message: expect.stringContaining(`${folder}/plugin`) },
+        });
+        expect(outcome).toMatchObject({ reason: { message: expect.stringMatching(/did not end within 2000 ms/) } });
+      }
+      expect(runs()).toBe(1);
+      expect(observed.map((o) => o.kind === 'credentialPlugin' && o.state)).toEqual(['failed']);
+    });
+
+    it('that hangs are told after 5 s, keep no request that is given up, and end with the client', {
+      timeout: 30_000,
+    }, async () => {
+      plugin('exec sleep 1000');
+      const clock = new FakeClock();
+      const client = await connect({ kubeconfig, clock });
+      const controller = new AbortController();
+      const reading = read(client, '/api/v1/nodes', controller.signal);
+      reading.catch(() => {});
+      await vi.waitFor(() => expect(runs()).toBe(1), 20_000);
+      await clock.advance(5000);
+      expect(observed).toMatchObject([{ kind: 'credentialPlugin', state: 'running', command: join(folder, 'plugin') }]);
+      controller.abort();
+      await expect(reading).rejects.toThrow('stopped');
+      const pid = readFileSync(join(folder, 'runs'), 'utf8').trim();
+      expect(existsSync(`/proc/${pid}`)).toBe(true);
+      client.close();
+      await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), 20_000);
+    });
+
+    it.each([
+      ['garbage', 'echo "{ garbage"', 'what it printed, 10 characters, is no JSON'],
+      ['10 MB', 'yes | head -c 10000000', 'printed more than 1048576 bytes and was killed'],
+      ['a failure', 'echo not logged in >&2; exit 3', 'it ended with status 3: "not logged in"'],
+      ['nothing to use', `echo '{"status":{}}'`, 'neither token nor clientCertificateData'],
+      ['half a certificate', `echo '{"status":{"clientCertificateData":"x"}}'`, 'only one of clientCertificateData'],
+      ['no time', `echo '{"status":{"token":"s3cret","expirationTimestamp":"soon"}}'`, '"soon" is no time'],
+      ['another version', `echo '{"apiVersion":"v9","status":{"token":"s3cret"}}'`, 'it answered in v9'],
+    ])('that gives %s are refused with the reason, and without what is secret', async (_, script, reason) => {
+      plugin(script);
+      const client = await connect();
+      const failure = await read(client).catch((error: Error) => error);
+      expect(failure).toMatchObject({ code: 'ERR_API', message: expect.stringContaining(reason) });
+      expect(String(failure)).not.toContain('s3cret');
+    });
+
+    it('are kept until they expire', async () => {
+      const clock = new FakeClock(Date.parse('2026-11-22T00:00:00Z'));
+      plugin(`echo '{"status":{"token":"good","expirationTimestamp":"2026-11-22T01:00:00Z"}}'`);
+      server.misbehave.tokens = new Set(['good']);
+      const client = await connect({ kubeconfig, clock });
+      for (let i = 0; i < 3; i++) await read(client);
+      expect(runs()).toBe(1);
+      await clock.advance(3_600_000);
+      await read(client);
+      expect(runs()).toBe(2);
+    });
+
+    it('that want to ask a person, or of providers that are gone, are refused at the start', async () => {
+      plugin('', { interactiveMode: 'Always' });
+      await expect(connect()).rejects.toMatchObject({ code: 'ERR_CONFIG' });
+      writeConfig(ca(), { 'auth-provider': { name: 'gcp', config: { 'cmd-path': '/bin/sleep', 'cmd-args': '1000' } } });
+      await expect(connect()).rejects.toMatchObject({ code: 'ERR_CONFIG' });
+    });
   });
 
   it('are renewed even if the kubeconfig is unreadable for a moment', async () => {

@@ -4,6 +4,7 @@ import { type Clock, errorText, NodeplaneError, systemClock } from '../../core/i
 import { AgentPool } from './agent-pool.ts';
 import { type ApiClient, type ApiRequest, type ApiResponse, ApiStatusError } from './api-client.ts';
 import { exchange } from './exchange.ts';
+import { ExecCredential, type RunProgram } from './exec-credential.ts';
 import type { ApiServerLocation, ServerAccess } from './kube-config.ts';
 import type { ApiObserver } from './observation.ts';
 import { QuietGuard } from './quiet-guard.ts';
@@ -19,6 +20,8 @@ export interface ApiClientOptions extends ApiServerLocation {
   readonly observe?: ApiObserver;
   /** How often the server may be asked. @default as often as one likes */
   readonly rate?: { readonly qps: number; readonly burst: number };
+  /** Runs the credential plugin of a kubeconfig. @default a kubeconfig with one is refused */
+  readonly runProgram?: RunProgram;
 }
 
 /** An answer, or the next piece of it, comes within this time. */
@@ -32,8 +35,17 @@ const LONG_WAIT_MS = 1000;
  */
 export async function createApiClient(options: ApiClientOptions): Promise<ApiClient> {
   const { loadServerAccess } = await import('./kube-config.ts');
-  const load = () => loadServerAccess(options);
-  return new HttpApiClient(load(), load, options);
+  const closing = new AbortController();
+  const { runProgram: run, clock = systemClock, observe = () => {} } = options;
+  const load = () =>
+    loadServerAccess(options, (plugin) => {
+      if (run) return new ExecCredential({ plugin, run, clock, observe, signal: closing.signal });
+      throw new NodeplaneError(
+        'ERR_CONFIG',
+        `Cannot run the credential plugin "${plugin.command}" of the kubeconfig here`,
+      );
+    });
+  return new HttpApiClient(load(), load, closing, options);
 }
 
 class HttpApiClient implements ApiClient {
@@ -44,8 +56,10 @@ class HttpApiClient implements ApiClient {
   readonly #observe: ApiObserver;
   readonly #limit: RateLimit;
   readonly #agents = new AgentPool();
+  readonly #closing: AbortController;
 
-  constructor(access: ServerAccess, reload: () => ServerAccess, options: ApiClientOptions) {
+  constructor(access: ServerAccess, reload: () => ServerAccess, closing: AbortController, options: ApiClientOptions) {
+    this.#closing = closing;
     this.#access = access;
     this.#reload = reload;
     this.#userAgent = options.userAgent;
@@ -70,6 +84,7 @@ class HttpApiClient implements ApiClient {
   }
 
   close(): void {
+    this.#closing.abort();
     this.#agents.close();
   }
 
@@ -138,7 +153,7 @@ class HttpApiClient implements ApiClient {
     const { server } = this.#access;
     let credentials: RequestOptions;
     try {
-      credentials = await this.#access.requestOptions();
+      credentials = await this.#access.requestOptions(request.signal);
     } catch (error) {
       throw failure(`${attempt}: reading the credentials`, error);
     }

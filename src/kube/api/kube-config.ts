@@ -6,10 +6,11 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 import { NodeplaneError } from '../../core/index.ts';
 import { isMapping } from '../field-reader.ts';
+import { type CredentialPlugin, type ExecCredential, readPlugin } from './exec-credential.ts';
 
 // The only file that imports @kubernetes/client-node, and itself imported only when an API server is to be used: the
-// package costs 60 ms of start and 25 MB of memory. It reads kubeconfigs and runs exec plugins; requests are made by
-// http-client.ts.
+// package costs 60 ms of start and 25 MB of memory. It reads kubeconfigs; requests are made by http-client.ts. Programs are
+// run by exec-credential.ts: the package would wait for them without end.
 
 export interface ApiServerLocation {
   /** Path of a kubeconfig file (--kubeconfig). */
@@ -22,15 +23,18 @@ export interface ApiServerLocation {
   readonly serviceAccountFolder?: string;
 }
 
+/** Makes what runs the credential plugin of a kubeconfig. */
+export type MakeExecCredential = (plugin: CredentialPlugin) => Pick<ExecCredential, 'get'>;
+
 /** Where the API server is and how to prove who we are. */
 export interface ServerAccess {
   readonly server: URL;
   /**
    * TLS material, headers and basic authentication for one request; an agent only if the kubeconfig names a proxy.
-   * Files are read and plugins asked each time, so that renewed certificates and tokens are picked up. Rejects with
-   * the error of the file or plugin.
+   * Files are read each time and plugins asked when what they said has expired, so that renewed certificates and tokens are
+   * picked up. Rejects with the error of the file or plugin, also when `signal` aborts.
    */
-  requestOptions(): Promise<RequestOptions>;
+  requestOptions(signal: AbortSignal): Promise<RequestOptions>;
 }
 
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -39,29 +43,34 @@ const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
  * Reads the configuration anew: from the kubeconfig, with `master` alone without any authentication, else from the
  * pod's service account, as client-go's BuildConfigFromFlags does. Throws ERR_CONFIG.
  */
-export function loadServerAccess(location: ApiServerLocation): ServerAccess {
+export function loadServerAccess(location: ApiServerLocation, execCredential: MakeExecCredential): ServerAccess {
   const { kubeconfig, master } = location;
-  if (kubeconfig) return fromKubeconfig(kubeconfig, master);
-  if (master) return access(configFor({ server: withScheme(master) }), undefined, '--master');
+  if (kubeconfig) return fromKubeconfig(kubeconfig, master, execCredential);
+  if (master) return access(configFor({ server: withScheme(master) }), {}, '--master');
   return fromServiceAccount(location);
 }
 
-function fromKubeconfig(path: string, master: string | undefined): ServerAccess {
+function fromKubeconfig(path: string, master: string | undefined, execCredential: MakeExecCredential): ServerAccess {
   const config = new KubeConfig();
   let tokenFile: string | undefined;
+  let plugin: CredentialPlugin | undefined;
   try {
     const text = readFileSync(path, 'utf8');
     config.loadFromString(text);
     config.makePathsAbsolute(dirname(path));
     tokenFile = tokenFileOf(text, config.getContextObject(config.currentContext)?.user, dirname(path));
+    const user = config.getCurrentUser();
+    if (user?.exec) plugin = completePlugin(readPlugin(user.exec), path);
+    refuseForeignPrograms(user?.authProvider);
   } catch (error) {
     throw new NodeplaneError('ERR_CONFIG', `Cannot read the kubeconfig "${path}"`, { cause: error });
   }
   if (master) {
     config.clusters = config.clusters.map((cluster) => ({ ...cluster, server: withScheme(master) }));
   }
-  config.users = config.users.map((user) => (user.exec ? { ...user, exec: completePlugin(user.exec, path) } : user));
-  return access(config, tokenFile, `the kubeconfig "${path}"`);
+  config.users = config.users.map(({ exec: _, ...user }) => user);
+  const credential = plugin && execCredential(plugin);
+  return access(config, { tokenFile, credential }, `the kubeconfig "${path}"`);
 }
 
 /**
@@ -77,16 +86,24 @@ function tokenFileOf(kubeconfig: string, userName: string | undefined, folder: s
   return isAbsolute(file) ? file : join(folder, file);
 }
 
-/** What an exec plugin may rely on (client.authentication.k8s.io) and KubeConfig leaves out. */
-function completePlugin(exec: Record<string, unknown>, kubeconfig: string): Record<string, unknown> {
-  const { command, apiVersion, env } = exec;
+/** What an exec plugin may rely on (client.authentication.k8s.io). */
+function completePlugin(plugin: CredentialPlugin, kubeconfig: string): CredentialPlugin {
+  const { apiVersion, command, env } = plugin;
   const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec: { interactive: false } });
-  const isRelative = typeof command === 'string' && command.includes('/') && !isAbsolute(command);
+  const isRelative = command.includes('/') && !isAbsolute(command);
   return {
-    ...exec,
+    ...plugin,
     command: isRelative ? join(dirname(kubeconfig), command) : command,
-    env: [...(Array.isArray(env) ? env : []), { name: 'KUBERNETES_EXEC_INFO', value: info }],
+    env: { ...env, KUBERNETES_EXEC_INFO: info },
   };
+}
+
+/** Those that run a program, as long as it likes and with everything else waiting; Kubernetes 1.26 has taken them away. */
+function refuseForeignPrograms(authProvider: unknown): void {
+  const name = isMapping(authProvider) ? authProvider.name : undefined;
+  if (name === 'gcp' || name === 'azure' || name === 'exec') {
+    throw new Error(`auth-provider "${name}" is gone since Kubernetes 1.26; use an exec plugin`);
+  }
 }
 
 function fromServiceAccount({ env = process.env, serviceAccountFolder }: ApiServerLocation): ServerAccess {
@@ -99,7 +116,8 @@ function fromServiceAccount({ env = process.env, serviceAccountFolder }: ApiServ
   }
   const folder = serviceAccountFolder ?? SERVICE_ACCOUNT_FOLDER;
   const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
-  return access(configFor({ server, caFile: join(folder, 'ca.crt') }), join(folder, 'token'), 'the pod’s environment');
+  const config = configFor({ server, caFile: join(folder, 'ca.crt') });
+  return access(config, { tokenFile: join(folder, 'token') }, 'the pod’s environment');
 }
 
 function configFor(cluster: { readonly server: string; readonly caFile?: string }): KubeConfig {
@@ -108,7 +126,13 @@ function configFor(cluster: { readonly server: string; readonly caFile?: string 
   return config;
 }
 
-function access(config: KubeConfig, tokenFile: string | undefined, source: string): ServerAccess {
+/** What KubeConfig leaves out of a user. */
+interface FurtherCredentials {
+  readonly tokenFile?: string | undefined;
+  readonly credential?: Pick<ExecCredential, 'get'> | undefined;
+}
+
+function access(config: KubeConfig, { tokenFile, credential }: FurtherCredentials, source: string): ServerAccess {
   const cluster = config.getCurrentCluster();
   if (!cluster) {
     throw new NodeplaneError('ERR_CONFIG', `Cannot use ${source}: its current context names no cluster`);
@@ -120,10 +144,15 @@ function access(config: KubeConfig, tokenFile: string | undefined, source: strin
   }
   return {
     server,
-    async requestOptions() {
+    async requestOptions(signal) {
       const options: RequestOptions = {};
       await config.applyToHTTPSOptions(options);
       const { agent, headers = {}, ...rest } = options;
+      if (credential) {
+        const { token, cert, key } = await credential.get(signal);
+        if (token !== undefined) Object.assign(headers, { Authorization: `Bearer ${token}` });
+        if (cert !== undefined) Object.assign(rest, { cert, key });
+      }
       if (tokenFile !== undefined) {
         Object.assign(headers, { Authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}` });
       }

@@ -38,6 +38,13 @@ export type ApiObservation =
       /** Whether everything will be listed again. */
       readonly relist: boolean;
     }
+  | {
+      /** A credential plugin of the kubeconfig runs for long (told once), or has ended. */
+      readonly kind: 'credentialPlugin';
+      readonly state: 'running' | 'answered' | 'failed';
+      readonly command: string;
+      readonly seconds: number;
+    }
   | { readonly kind: 'eventDropped'; readonly reason: string; readonly cause: string };
 
 export type ApiObserver = (observation: ApiObservation) => void;

@@ -4,8 +4,8 @@ export {
   type IptablesTool,
   type IptablesVariant,
   iptablesTool,
-  isIptablesPresent,
   programName,
+  whyIptablesMissing,
 } from './iptables-tool.ts';
 export { type PodMatch, podMatch } from './local-detector.ts';
 export type { Key, KeySpace, RadixChanges } from './radix.ts';

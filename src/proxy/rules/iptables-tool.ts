@@ -1,5 +1,6 @@
-import { type IpFamily, NodeplaneError } from '../../core/index.ts';
-import type { Exec } from '../../sys/index.ts';
+import { statSync } from 'node:fs';
+import { errorText, type IpFamily, NodeplaneError } from '../../core/index.ts';
+import { type Exec, type ExecResult, lockHolder } from '../../sys/index.ts';
 import { failedLine, type RestoreText } from './restore.ts';
 import { parseSave, type SavedTable } from './save.ts';
 
@@ -10,8 +11,15 @@ export type IptablesVariant = 'legacy' | 'nft';
 const RESTORE_TIMEOUT_MS = 600_000;
 /** How long the programs wait for the xtables lock, as kube-proxy has them do. */
 const LOCK_WAIT_SECONDS = '5';
+/** What the programs end with when that was too short, and for other reasons too: iptables' RESOURCE_PROBLEM. */
+const RESOURCE_PROBLEM = 4;
 
-/** The iptables programs of one family and variant. */
+/**
+ * The iptables programs of one family and variant.
+ *
+ * Every function throws ERR_IPTABLES_LOCK when somebody holds the xtables lock. Only the legacy variant has it: two writers
+ * through nf_tables are kept apart by the kernel, and iptables-nft itself begins again when the other one was faster.
+ */
 export interface IptablesTool {
   readonly variant: IptablesVariant;
   /**
@@ -45,15 +53,27 @@ export function iptablesTool(family: IpFamily, variant: IptablesVariant, exec: E
   };
 }
 
-/** Whether this machine's programs and kernel do NAT for a family: kube-proxy's own test. */
-export async function isIptablesPresent(family: IpFamily, variant: IptablesVariant, exec: Exec): Promise<boolean> {
+/**
+ * Looks whether this machine's programs and kernel do NAT for a family: kube-proxy's own test.
+ *
+ * @returns what is missing, in the program's own words; undefined when nothing is
+ * @throws ERR_IPTABLES_LOCK when it cannot be told now
+ */
+export async function whyIptablesMissing(
+  family: IpFamily,
+  variant: IptablesVariant,
+  exec: Exec,
+): Promise<string | undefined> {
+  const program = programName(family, variant);
+  let result: ExecResult;
   try {
-    const args = ['-w', LOCK_WAIT_SECONDS, '-S', 'POSTROUTING', '-t', 'nat'];
-    const result = await exec(programName(family, variant), args);
-    return result.status === 0;
-  } catch {
-    return false;
+    result = await exec(program, ['-w', LOCK_WAIT_SECONDS, '-S', 'POSTROUTING', '-t', 'nat']);
+  } catch (error) {
+    return errorText(error);
   }
+  if (result.status === 0) return undefined;
+  if (isLockBusy(result)) throw lockBusy(program);
+  return `${program} -S POSTROUTING -t nat ended with status ${result.status}: "${oneLine(result.stderr)}"`;
 }
 
 /** `iptables-legacy-restore`, `ip6tables-nft-save`, `ip6tables-nft`, `iptables`. */
@@ -70,13 +90,10 @@ async function run(exec: Exec, program: string, args: readonly string[], input?:
   }
 }
 
-function failure(
-  what: string,
-  result: { readonly status: number; readonly stderr: string },
-  restore?: RestoreText,
-): NodeplaneError {
+function failure(what: string, result: ExecResult, restore?: RestoreText): NodeplaneError {
+  if (isLockBusy(result)) return lockBusy(what);
   const origin = restore && failedLine(result.stderr, restore);
-  const said = result.stderr.trim().replace(/\s*\n\s*/g, '; ');
+  const said = oneLine(result.stderr);
   const at = origin ? ` at "${origin.line}" of table ${origin.table}` : '';
   const owner = origin?.owner ? `, which belongs to ${origin.owner}` : '';
   return new NodeplaneError('ERR_IPTABLES', `${what} failed with status ${result.status}${at}${owner}: "${said}"`, {
@@ -85,4 +102,26 @@ function failure(
       ...{ table: origin?.table, chain: origin?.chain, rule: origin?.line, owner: origin?.owner },
     },
   });
+}
+
+/** iptables/xshared.c: `Another app is currently holding the xtables lock. Stopped waiting after 5s.` */
+function isLockBusy({ status, stderr }: ExecResult): boolean {
+  return status === RESOURCE_PROBLEM && stderr.includes('holding the xtables lock');
+}
+
+function lockBusy(what: string): NodeplaneError {
+  const path = process.env.XTABLES_LOCKFILE ?? '/run/xtables.lock';
+  const file = statSync(path, { throwIfNoEntry: false });
+  const holder = file && lockHolder(file);
+  const who = holder
+    ? `process ${holder.pid} (${holder.program ?? 'which has ended, but not all it started'})`
+    : 'a process that cannot be seen from here';
+  const message = `${what} waited ${LOCK_WAIT_SECONDS} s for the xtables lock "${path}", held by ${who}; it is tried again`;
+  return new NodeplaneError('ERR_IPTABLES_LOCK', message, {
+    facts: { path, holder: holder?.pid, holderProgram: holder?.program },
+  });
+}
+
+function oneLine(stderr: string): string {
+  return stderr.trim().replace(/\s*\n\s*/g, '; ');
 }

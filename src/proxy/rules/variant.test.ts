@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NodeplaneError } from '../../core/index.ts';
 import type { Exec } from '../../sys/index.ts';
-import { isIptablesPresent } from './iptables-tool.ts';
+import { iptablesTool, whyIptablesMissing } from './iptables-tool.ts';
 import { detectVariant } from './variant.ts';
 
 /** Programs by command line; the output when there is one, an exit status when it is a number. */
@@ -52,14 +52,25 @@ describe('detectVariant', () => {
   });
 });
 
-describe('isIptablesPresent', () => {
+describe('whyIptablesMissing', () => {
+  const command = 'ip6tables-legacy -w 5 -S POSTROUTING -t nat';
+
   it.each([
-    ['', true],
-    [3, false],
-    [undefined, false],
-  ])('answers %j with %s', async (answer, present) => {
-    const command = 'ip6tables-legacy -w 5 -S POSTROUTING -t nat';
+    ['', undefined],
+    [3, 'ip6tables-legacy -S POSTROUTING -t nat ended with status 3: "broken"'],
+    [4, 'ip6tables-legacy -S POSTROUTING -t nat ended with status 4: "broken"'],
+    [undefined, 'Cannot run ip6tables-legacy'],
+  ])('answers %j with %s', async (answer, missing) => {
     const exec = machine(answer === undefined ? {} : { [command]: answer });
-    expect(await isIptablesPresent('IPv6', 'legacy', exec)).toBe(present);
+    expect(await whyIptablesMissing('IPv6', 'legacy', exec)).toBe(missing);
   });
+});
+
+it('tells a lock that somebody holds from whatever else may fail', async () => {
+  const stderr = `Can't lock /run/xtables.lock: Resource temporarily unavailable
+Another app is currently holding the xtables lock. Stopped waiting after 5s.\n`;
+  const exec: Exec = async () => ({ status: 4, stdout: '', stderr });
+  const busy = { code: 'ERR_IPTABLES_LOCK', message: expect.stringMatching(/waited 5 s for the xtables lock .*held by/) };
+  await expect(whyIptablesMissing('IPv4', 'legacy', exec)).rejects.toMatchObject(busy);
+  await expect(iptablesTool('IPv4', 'legacy', exec).save('nat')).rejects.toMatchObject(busy);
 });

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { enterNetns } from '../../../src/sys/index.ts';
 import {
   type ApiObject,
@@ -95,6 +95,22 @@ it('follows the objects of the API server with no more permissions than deploy/ 
   api.apply(slice(web, spare));
   await expect.poll(whoAnswers).toMatch(/^web|spare$/);
   expect(agent!.logs().filter(({ level }) => level === 'error')).toEqual([]);
+});
+
+it('a credential plugin that hangs is told by name, and ends with the agent, which SIGTERM ends at once', async () => {
+  const plugin = join(lab.folder, 'plugin');
+  writeFileSync(plugin, `#!/bin/sh\necho $$ > ${plugin}.pid\nexec sleep 1000\n`);
+  chmodSync(plugin, 0o755);
+  const hanging = join(lab.folder, 'hanging');
+  const config = parse(readFileSync(kubeconfig, 'utf8'));
+  config.users[0].user = { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: plugin } };
+  writeFileSync(hanging, stringify(config));
+  agent = await node.startAgent({ program: 'kube-proxy', until: 'live', flags: ['--kubeconfig', hanging] });
+  const told = () => agent!.logs().filter(({ command }) => command === plugin);
+  await expect.poll(told).toMatchObject([{ level: 'warn', msg: expect.stringContaining('has not answered yet') }]);
+  const pid = readFileSync(`${plugin}.pid`, 'utf8').trim();
+  expect(await agent.stop()).toBe(0);
+  await expect.poll(() => existsSync(`/proc/${pid}`)).toBe(false);
 });
 
 it(

@@ -75,7 +75,7 @@ describe.each([
     expect(told).toEqual([]);
     broken = theirs;
     await dataplane.resync(plan);
-    expect(told).toEqual([`failed ${theirs}`, expect.objectContaining({ code: 'ERR_IPTABLES' })]);
+    expect(told).toEqual([`failed ${theirs}`, expect.objectContaining({ code: 'ERR_IPTABLES_LOCK' })]);
     broken = undefined;
     await dataplane.resync(plan);
     expect(told.at(-1)).toBe(`cleaned ${theirs}`);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
-import { detectVariant, type IptablesVariant, isIptablesPresent } from '../../../src/proxy/rules/index.ts';
+import { detectVariant, type IptablesVariant, whyIptablesMissing } from '../../../src/proxy/rules/index.ts';
 import type { Exec } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { execIn, recordingExec, saved, useOwnLockFile } from './fixtures.ts';
@@ -69,7 +69,7 @@ describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: on a node where a kub
     expect(await detectVariant('IPv4', exec)).toMatchObject({ variant, reason: 'a service proxy’s chains are there' });
     const other = variant === 'nft' ? 'legacy' : 'nft';
     expect(await detectVariant('IPv4', exec, other)).toMatchObject({ variant: other, otherHoldsServices: true });
-    expect(await isIptablesPresent('IPv4', variant, exec)).toBe(true);
+    expect(await whyIptablesMissing('IPv4', variant, exec)).toBeUndefined();
   });
 
   it('inserts only the jumps that are missing, in front', async () => {

@@ -1,15 +1,17 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { buildSync } from 'esbuild';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isNotFound } from '../../../src/core/index.ts';
 import {
@@ -203,4 +205,58 @@ describe('exec', () => {
     await expect(exec('nodeplane-no-such-program', [])).rejects.toMatchObject({ code: 'ERR_EXEC' });
     await expect(exec('sleep', ['30'], { timeoutMs: 50 })).rejects.toThrow('did not end within 50 ms');
   });
+
+  it('ends in time although a grandchild holds the output, and leaves no grandchild', async () => {
+    const marker = `${1000 + (process.pid % 1000)}.75`;
+    // The second one outlives the shell, which has exited by itself when the time is up.
+    for (const script of [`sleep ${marker} & wait`, `sleep ${marker} & exit 0`]) {
+      const started = performance.now();
+      await expect(exec('sh', ['-c', script], { timeoutMs: 300 })).rejects.toMatchObject({ code: 'ERR_EXEC' });
+      expect(performance.now() - started).toBeLessThan(20_000);
+      await expect.poll(() => processesWith(marker)).toEqual([]);
+    }
+  });
+
+  it('ends in time although a process that left the group holds the output', async () => {
+    const file = join(folder, 'left.pid');
+    const script = `setsid sh -c 'echo $$ > ${file}; exec sleep 1000' & wait`;
+    await expect(exec('sh', ['-c', script], { timeoutMs: 2000 })).rejects.toThrow('did not end within 2000 ms');
+    process.kill(Number(readFileSync(file, 'utf8')), 'SIGKILL');
+  });
+
+  it('kills what prints without end, and what is cancelled', async () => {
+    await expect(exec('yes', [], { outputLimit: 1_000_000 })).rejects.toThrow('printed more than 1000000 bytes');
+    const controller = new AbortController();
+    const cancelled = exec('sleep', ['1000'], { signal: controller.signal });
+    controller.abort();
+    await expect(cancelled).rejects.toThrow('sleep 1000 was cancelled');
+    await expect(exec('sleep', ['1000'], { signal: controller.signal })).rejects.toThrow('was cancelled');
+  });
+
+  it('fails by a rejection alone when there is no descriptor left', () => {
+    const source = `
+      import { openSync } from 'node:fs';
+      import { exec } from './src/sys/exec.ts';
+      await import('node:child_process');
+      try { for (;;) openSync('/dev/null'); } catch {}
+      const outcome = await exec('true', []).catch(({ code, cause }) => code + ' ' + cause.code);
+      process.stdout.write(String(outcome));`;
+    const file = join(folder, 'no-descriptor.mjs');
+    const stdin = { contents: source, resolveDir: process.cwd() };
+    buildSync({ stdin, bundle: true, platform: 'node', format: 'esm', outfile: file });
+    const { stdout, stderr } = spawnSync('prlimit', ['--nofile=64', process.execPath, file], { encoding: 'utf8' });
+    expect({ stdout, stderr }).toEqual({ stdout: 'ERR_EXEC EMFILE', stderr: '' });
+  });
 });
+
+/** The processes that have `argument` in their command line. */
+function processesWith(argument: string): string[] {
+  const commandLine = (pid: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    } catch {
+      return [];
+    }
+  };
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && commandLine(name).includes(argument));
+}
