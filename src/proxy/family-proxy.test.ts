@@ -143,7 +143,7 @@ describe('a change', () => {
     await bench.clock.advance(0);
     expect(bench.dataplane.calls.at(-1)).toMatchObject({ method: 'sync', upserted: ['many/s77:/TCP'] });
     expect(bench.store.reads).toBe(2);
-  });
+  }, 30_000);
 
   it('takes the time it takes', async () => {
     const release = bench.dataplane.hold();
