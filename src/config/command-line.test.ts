@@ -460,6 +460,10 @@ describe('our own settings', () => {
 
   it('leave the pods’ network alone unless it is asked for', () => {
     expect(configOf(['--cni-bin-dir=/b'], '', own).cni).toBeUndefined();
+    expect(configOf(['--external-ip-cidrs=203.0.113.0/24,2001:db8::/64'], '', own).externalIpCidrs).toEqual(
+      ['203.0.113.0/24', '2001:db8::/64'].map(parseCidr),
+    );
+    expect(configOf([], '', own).externalIpCidrs).toEqual([]);
     expect(configOf(['--cni', '--cni-pod-cidrs=10.1.0.0/24,fd00::/64', '--cni-socket=/s'], '', own).cni).toEqual({
       ...{ binDir: '/opt/cni/bin', confDir: '/etc/cni/net.d', conflist: '', dataDir: '/var/lib/cni/networks' },
       ...{ socket: '/s', spoolDir: '/var/lib/nodeplane/cni/spool' },

@@ -8,6 +8,7 @@ import {
   tryParseIp,
 } from '../core/index.ts';
 import type { EndpointSlice, Node, Service, ServiceCIDR } from '../kube/index.ts';
+import { LIMITS } from './limits.ts';
 import { tryParseCidr } from './try-parse-cidr.ts';
 
 /** The Service the API server makes for itself. */
@@ -101,8 +102,7 @@ function ownersOf({ nodes, ownAddresses, apiServer, apiService, apiSlices }: Add
   if (apiServer) owners.set(formatIp(apiServer), ofApiServer);
   const { clusterIP, clusterIPs = [] } = apiService?.spec ?? {};
   for (const text of [clusterIP, ...clusterIPs]) enter(text, ofApiServer);
-  for (const { endpoints = [] } of apiSlices) {
-    for (const { addresses = [] } of endpoints) for (const text of addresses) enter(text, ofApiServer);
-  }
+  const listed = apiSlices.flatMap(({ endpoints = [] }) => endpoints.slice(0, LIMITS.apiServers));
+  for (const { addresses = [] } of listed.slice(0, LIMITS.apiServers)) enter(addresses[0], ofApiServer);
   return owners;
 }

@@ -143,7 +143,7 @@ describe('a change', () => {
     await bench.clock.advance(0);
     expect(bench.dataplane.calls.at(-1)).toMatchObject({ method: 'sync', upserted: ['many/s77:/TCP'] });
     expect(bench.store.reads).toBe(2);
-  });
+  }, 30_000);
 
   it('takes the time it takes', async () => {
     const release = bench.dataplane.hold();
@@ -274,6 +274,68 @@ it('serves external IPs only where that is allowed', async () => {
     await bench.settle();
     expect(bench.dataplane.kernel.get('a/x:/TCP')!.externalIps).toHaveLength(served);
   }
+});
+
+describe('addresses that may be no Service’s', () => {
+  const externalIps = () => bench.dataplane.kernel.get('a/x:/TCP')!.externalIps.length;
+  const start = async (options: Partial<FamilyProxyOptions> = {}, ips = ['198.51.100.7']) => {
+    bench = new Bench([], options);
+    bench.put('a/x', '10.0.0.1');
+    bench.store.services.set('a/x', makeService('a/x', { externalIPs: ips }));
+    bench.put('a/y', '10.0.0.2');
+    await bench.settle();
+  };
+
+  it('are those of the API server, as it writes them down: no more Services are planned again than have such', async () => {
+    await start();
+    expect(externalIps()).toBe(1);
+    bench.store.slicesByService.set('default/kubernetes', [makeSlice('default/kubernetes', ['198.51.100.7'])]);
+    bench.proxy.touch(['default/kubernetes'], slice());
+    await bench.clock.advance(5_000);
+    expect(externalIps()).toBe(0);
+    expect(bench.dataplane.calls).toEqual([expect.objectContaining({ method: 'sync', upserted: ['a/x:/TCP'] })]);
+    expect(bench.last('serviceProblem').problems).toEqual([
+      "spec.externalIPs has 198.51.100.7, which is the API server's address",
+    ]);
+    expect(bench.last('syncFinished').restrictedServices).toEqual({ taken: 0, refused: 1, limit: 0 });
+  });
+
+  it('are those of any Node that is known, and no longer when it has gone', async () => {
+    await start();
+    const addresses = [{ type: 'ExternalIP', address: '198.51.100.7' }];
+    bench.store.nodesByName.set('n2', makeNode('n2', { status: { addresses } }));
+    bench.proxy.addressesChanged();
+    await bench.clock.advance(5_000);
+    expect(externalIps()).toBe(0);
+    bench.store.nodesByName.delete('n2');
+    bench.proxy.addressesChanged();
+    await bench.clock.advance(5_000);
+    expect(externalIps()).toBe(1);
+    expect(bench.dataplane.calls.map(({ method }) => method)).toEqual(['sync', 'sync']);
+  });
+
+  it('are those this node has at the moment', async () => {
+    const own: ReturnType<typeof parseIp>[] = [];
+    await start({ ownAddresses: () => own });
+    own.push(parseIp('198.51.100.7'));
+    bench.proxy.nodeChanged();
+    await bench.clock.advance(5_000);
+    expect(externalIps()).toBe(0);
+  });
+
+  it('are where the agent reaches the API server, and what is not on the list of allowed ones', async () => {
+    await start({ apiServer: () => parseIp('198.51.100.7') });
+    expect(externalIps()).toBe(0);
+    await start({ externalIpCidrs: [parseCidr('203.0.113.0/24')] }, ['198.51.100.7', '203.0.113.7']);
+    expect(externalIps()).toBe(1);
+  });
+
+  it('cost nothing to look at when nothing has changed', async () => {
+    await start();
+    bench.proxy.nodeChanged();
+    await bench.clock.advance(5_000);
+    expect(bench.events).toEqual([]);
+  });
 });
 
 it('makes a full sync once in the longest interval without being asked', async () => {

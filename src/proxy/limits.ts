@@ -28,6 +28,8 @@ export const LIMITS = {
   slicePorts: 200_000,
   /** Endpoints x ports of all Services: three for each pod of the largest cluster Kubernetes is tested with (150,000). */
   endpointsOfNode: 450_000,
+  /** Addresses of the API server that are believed: whoever may write slices in `default` could list anybody's. */
+  apiServers: 32,
   /** Texts about one Service: somebody should be able to read them. */
   problems: 20,
 } as const;

@@ -93,7 +93,7 @@ describe('update', () => {
     expect(delta.upserted).toHaveLength(1);
     expect(store.reads).toBe(2);
     expect(planner.plan.ports.size).toBe(10_000);
-  });
+  }, 30_000);
 });
 
 describe('rebuild', () => {

@@ -121,6 +121,28 @@ describe('a change', () => {
   });
 });
 
+it('hands a destination from one Service to another in one sync, whichever is named first', async () => {
+  const one = { name: 'a/one', clusterIp: '10.96.0.1', remote: [A] };
+  const other = { name: 'b/other', clusterIp: '10.96.0.2', remote: [B] };
+  const taken = { externalIps: ['203.0.113.1'], nodePort: 30_080 };
+  const ends = [
+    [one, { ...other, ...taken }],
+    [{ ...one, ...taken }, other],
+  ];
+  for (const reversed of [false, true]) {
+    const { kernel, clock, resync, upsert } = setup(ends[0]!.map(samplePort));
+    await resync();
+    for (const ports of [ends[1]!, ends[0]!]) {
+      await upsert(...(reversed ? ports.toReversed() : ports));
+      // What is drained goes: a fresh kernel knows nothing of it.
+      await clock.advance(20 * MINUTE);
+      const fresh = setup(ports.map(samplePort));
+      await fresh.resync();
+      expect(kernel.dump()).toEqual(fresh.kernel.dump());
+    }
+  }
+});
+
 describe('a full sync', () => {
   it('changes nothing where nothing differs', async () => {
     const { resync, kernel } = setup([...completePlan('IPv4').ports.values()]);

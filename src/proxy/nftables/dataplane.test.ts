@@ -55,6 +55,29 @@ describe.each(['IPv4', 'IPv6'] as const)('%s', (family) => {
   });
 });
 
+it('hands a destination from one Service to another in one transaction, whichever is named first', async () => {
+  const one = { name: 'a/one', clusterIp: '10.96.0.1', remote: ['10.1.1.1:80'] };
+  const other = { name: 'b/other', clusterIp: '10.96.0.2', remote: ['10.1.1.2:80'] };
+  const taken = { externalIps: ['203.0.113.1'], nodePort: 30_080 };
+  const ends = [
+    [one, { ...other, ...taken }],
+    [{ ...one, ...taken }, other],
+  ].map((samples) => samples.map(samplePort));
+  for (const reversed of [false, true]) {
+    const { nft, dataplane, plan, upsert } = setup(ends[0]!);
+    await dataplane.resync(plan);
+    for (const ports of [ends[1]!, ends[0]!]) {
+      const before = nft.commits.length;
+      await upsert(...(reversed ? ports.toReversed() : ports));
+      expect(nft.commits.length - before).toBe(1);
+      const fresh = setup(ports);
+      await fresh.dataplane.resync(fresh.plan);
+      const [ours, theirs] = [snapshot(nft, 'IPv4'), snapshot(fresh.nft, 'IPv4')];
+      expect({ ...ours, ...theirs }).toEqual(ours);
+    }
+  }
+});
+
 describe('verify', () => {
   it('reads nothing while nobody has changed the ruleset', async () => {
     const { nft, dataplane, plan, upsert } = setup([]);
