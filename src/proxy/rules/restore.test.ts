@@ -78,6 +78,13 @@ describe('writeRestore', () => {
 });
 
 describe('parseSave', () => {
+  it('reads IPv6 addresses alike, however the C library prints those that could be IPv4', () => {
+    const rules = (rule: string) => parseSave(`*nat\n:X - [0:0]\n-A X ${rule}\nCOMMIT\n`).get('nat')!.get('X')!.rules;
+    const musl = '-s ::8000:0/::8000:0 ! -d ::8000:0/::8000:0 -j RETURN';
+    expect(rules('-s ::128.0.0.0/::128.0.0.0 ! -d ::128.0.0.0/::128.0.0.0 -j RETURN')).toEqual([musl]);
+    expect(rules(musl)).toEqual([musl]);
+  });
+
   it('reads tables, chains and rules', () => {
     const tables = parseSave(
       '# remark\n*nat\n:INPUT ACCEPT [1:2]\n:X - [0:0]\n[5:6] -A ignored\n-A X -j Y\n-A X\n-A INPUT -s 1.1.1.1/32 -j X\nCOMMIT\n*filter\nCOMMIT\n',

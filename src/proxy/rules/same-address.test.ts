@@ -33,8 +33,8 @@ describe.each([
     let met = 0;
     for (let n = 0; n < 256; n++) {
       const [source, destination] = [n, (n * 37 + 11) & 255].map((last) => {
-        const bytes = Uint8Array.from(parseIp(addresses[0]).bytes);
-        bytes[bytes.length - 1] = last!;
+        const bytes = Uint8Array.from(parseIp(addresses[0]!).bytes);
+        bytes[bytes.length - 1] = last;
         return formatIp(ipFromBytes(bytes));
       });
       met += walk(source!, destination!).met / 256;
