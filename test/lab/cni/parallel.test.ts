@@ -30,7 +30,10 @@ it('touches what pods share only while no other process of the node does', async
     command: '',
     config: '',
     program: 'bash',
-    args: ['-c', 'exec 9</proc/self/ns/net; flock 9; echo "{}" >&2; exec sleep 60'],
+    args: [
+      '-c',
+      'umask 077; mkdir -p /run/nodeplane; exec 9>>/run/nodeplane/node.lock; flock 9; echo "{}" >&2; exec sleep 60',
+    ],
   });
   await new Promise((resolve) => holder.child.stderr!.once('data', resolve));
   const adding = node.add(pod);
