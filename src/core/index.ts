@@ -33,3 +33,4 @@ export {
   tryParseIp,
 } from './ip.ts';
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';
+export { yielder } from './yielding.ts';
