@@ -1,6 +1,7 @@
 import { removeAll } from '../test/lab/lab.ts';
 import { benchCni } from './cni.ts';
 import { benchFirstPacket } from './first-packet.ts';
+import { benchHostile } from './hostile/index.ts';
 import { benchIncremental } from './incremental.ts';
 import { benchIpam } from './ipam.ts';
 import { benchIptables, benchIptablesNft5000 } from './iptables.ts';
@@ -29,6 +30,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   scale: { run: benchScale },
   'scale-nftables': { run: benchScaleNftables },
   memory: { run: benchMemory },
+  hostile: { run: benchHostile },
   cni: { run: benchCni },
   ipam: { run: benchIpam },
 };
