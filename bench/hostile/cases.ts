@@ -1,5 +1,5 @@
-import { SERVICE_NAME_LABEL } from '../../src/kube/index.ts';
 import type { IpFamily } from '../../src/core/index.ts';
+import { SERVICE_NAME_LABEL } from '../../src/kube/index.ts';
 
 /** An object in the API's own form, without its version. */
 export interface ApiJson {
@@ -27,7 +27,11 @@ export const CASES: readonly HostileCase[] = [
   {
     name: '10,000 ports, an external IP and a VIP each',
     objects: (family) => [
-      service(family, { ports: ports(10_000), externalIPs: [address(family, 1, 1)] }, { vips: [address(family, 2, 1)] }),
+      service(
+        family,
+        { ports: ports(10_000), externalIPs: [address(family, 1, 1)] },
+        { vips: [address(family, 2, 1)] },
+      ),
       slice(family, { ports: ports(10_000) }),
     ],
   },
@@ -81,10 +85,7 @@ export const CASES: readonly HostileCase[] = [
   },
   {
     name: '1,000 endpoints x 1,500 ports the Service has not',
-    objects: (family) => [
-      service(family),
-      slice(family, { addresses: addresses(family, 1000), ports: ports(1500) }),
-    ],
+    objects: (family) => [service(family), slice(family, { addresses: addresses(family, 1000), ports: ports(1500) })],
   },
   {
     name: '1,000 endpoints x 100 ports',

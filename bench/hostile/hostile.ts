@@ -5,7 +5,7 @@ import type { IpFamily } from '../../src/core/index.ts';
 import { useOwnLockFile } from '../../test/lab/iptables/fixtures.ts';
 import { CASES, type HostileCase } from './cases.ts';
 import { type LongestBlock, LoopMeter, memoryMiB } from './loop-meter.ts';
-import { startNode, type SubjectMode } from './subject.ts';
+import { type SubjectMode, startNode } from './subject.ts';
 
 /** What no single object may exceed. */
 const MAX_BLOCK_MS = 50;
@@ -52,7 +52,9 @@ async function measureAll(): Promise<void> {
         const { block, keptMiB, seconds } = await best(each, mode, family);
         const ok = block.ms <= MAX_BLOCK_MS && keptMiB <= MAX_KEPT_MIB;
         if (!ok) missed++;
-        row.push(`${ok ? ' ' : '!'}${block.ms.toFixed(0)} ms ${block.during}, ${keptMiB.toFixed(0)} MiB, ${seconds.toFixed(1)} s`);
+        row.push(
+          `${ok ? ' ' : '!'}${block.ms.toFixed(0)} ms ${block.during}, ${keptMiB.toFixed(0)} MiB, ${seconds.toFixed(1)} s`,
+        );
         results.push({ case: each.name, mode, family, ...block, keptMiB, seconds });
       }
       rows.push(row);

@@ -1,4 +1,4 @@
-import { parseCidr, type IpFamily, parseIp, systemClock } from '../../src/core/index.ts';
+import { type IpFamily, parseCidr, parseIp, systemClock } from '../../src/core/index.ts';
 import { ApiSource, ObjectStore } from '../../src/kube/index.ts';
 import {
   addTouched,
@@ -12,11 +12,11 @@ import {
 } from '../../src/proxy/index.ts';
 import { IptablesDataplane } from '../../src/proxy/iptables/index.ts';
 import { IpvsDataplane, type IpvsKernel, openIpvsKernel } from '../../src/proxy/ipvs/index.ts';
+import { type Exec, inNetns } from '../../src/sys/index.ts';
 import { FakeIpvsKernel } from '../../test/fakes/fake-ipvs-kernel.ts';
 import { execIn } from '../../test/lab/iptables/fixtures.ts';
 import { createNamespace, type TestNamespace } from '../../test/lab/namespace.ts';
 import { dataplaneIn } from '../../test/lab/nftables/fixtures.ts';
-import { type Exec, inNetns } from '../../src/sys/index.ts';
 import type { LoopMeter } from './loop-meter.ts';
 import { WatchedApi } from './watched-api.ts';
 
@@ -90,7 +90,8 @@ export async function startNode(mode: SubjectMode, family: IpFamily, meter: Loop
     },
     synced: () => {},
     problems: (problems) => {
-      for (const { message } of problems.slice(0, 1)) if (!message.includes('node')) process.stderr.write(`${message}\n`);
+      for (const { message } of problems.slice(0, 1))
+        if (!message.includes('node')) process.stderr.write(`${message}\n`);
     },
   });
   const first = nextSync();

@@ -33,4 +33,5 @@ export {
   tryParseIp,
 } from './ip.ts';
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';
-export { yielder } from './yielding.ts';
+export { compareText, insertSorted, type Order, removeSorted } from './sorted.ts';
+export { atOnce, inSlices, type Steps, yielder } from './yielding.ts';

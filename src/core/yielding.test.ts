@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { yielder } from './yielding.ts';
+import { atOnce, inSlices, type Steps, yielder } from './yielding.ts';
 
 describe('yielder', () => {
   it('asks for no wait while the slice lasts', () => {
@@ -35,5 +35,45 @@ describe('yielder', () => {
     const deadline = performance.now() + 5000;
     while (!fired && performance.now() < deadline) await rest();
     expect(fired).toBe(true);
+  });
+});
+
+describe('steps', () => {
+  function* count(to: number, seen: number[]) {
+    for (let n = 0; n < to; n++) {
+      seen.push(n);
+      yield;
+    }
+    return seen.length;
+  }
+
+  it('are done at once', () => {
+    const seen: number[] = [];
+    expect(atOnce(count(3, seen))).toBe(3);
+    expect(seen).toEqual([0, 1, 2]);
+  });
+
+  it('are done in slices, and others have their turn after each', async () => {
+    const seen: number[] = [];
+    let turns = 0;
+    let going = true;
+    const turn = () => {
+      turns++;
+      if (going) setImmediate(turn);
+    };
+    setImmediate(turn);
+    expect(await inSlices(count(5, seen), yielder(0))).toBe(5);
+    going = false;
+    expect(seen).toEqual([0, 1, 2, 3, 4]);
+    expect(turns).toBeGreaterThanOrEqual(4);
+  });
+
+  it('throw what they throw', async () => {
+    // biome-ignore lint/correctness/useYield: work that ends before its first pause
+    function* failing(): Steps<void> {
+      throw new Error('refused');
+    }
+    await expect(inSlices(failing())).rejects.toThrow('refused');
+    expect(() => atOnce(failing())).toThrow('refused');
   });
 });

@@ -29,3 +29,28 @@ export function yielder(sliceMs = 10, now: () => number = () => performance.now(
     });
   };
 }
+
+/** Work that may be interrupted wherever it yields: the same code runs at once, or in slices where it may be long. */
+export type Steps<T> = Generator<undefined, T>;
+
+/** Does all of it now. */
+export function atOnce<T>(steps: Steps<T>): T {
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
+/**
+ * Does it in slices, between which the event loop runs.
+ *
+ * @param rest of `yielder`, for several pieces of work to share their slices. @default slices of its own
+ */
+export async function inSlices<T>(steps: Steps<T>, rest = yielder()): Promise<T> {
+  let step = steps.next();
+  while (!step.done) {
+    const wait = rest();
+    if (wait) await wait;
+    step = steps.next();
+  }
+  return step.value;
+}

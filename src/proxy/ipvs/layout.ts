@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress } from '../../core/index.ts';
+import { compareText, formatIp, type IpAddress, insertSorted, removeSorted } from '../../core/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { type Binding, type Claim, type CompileContext, type CompiledPort, compilePort } from './compile.ts';
 import { Marks } from './marks.ts';
@@ -52,7 +52,8 @@ export class Layout {
   readonly #context: CompileContext;
   readonly #marks: Marks;
   readonly #ports = new Map<string, CompiledPort>();
-  readonly #claims = new Map<string, Map<string, Claim>>();
+  /** By `serverKey`; who has it comes first. */
+  readonly #claims = new Map<string, Claimant[]>();
   readonly #servers = new Map<string, Server>();
   readonly #elements = new Map<string, WantedBy<SetElement>>();
   readonly #addresses = new Map<string, WantedBy<WantedAddress>>();
@@ -109,14 +110,14 @@ export class Layout {
 
   /** What is new first, what is old after: something that stays is never without an owner. */
   #replace(owner: string, before: CompiledPort | undefined, after: CompiledPort | undefined): void {
-    const winnersBefore = new Map<string, [string, Claim] | undefined>();
+    const winnersBefore = new Map<string, Claimant | undefined>();
     const keys = new Set([...(after?.claims.keys() ?? []), ...(before?.claims.keys() ?? [])]);
     for (const key of keys) {
-      winnersBefore.set(key, winner(this.#claims.get(key)));
+      winnersBefore.set(key, this.#claims.get(key)?.[0]);
       this.#setClaim(key, owner, after?.claims.get(key));
     }
-    const changes = [...winnersBefore].map(([key, old]) => ({ key, old, new: winner(this.#claims.get(key)) }));
-    for (const change of changes) if (change.new) this.#enter(change.key, ...change.new);
+    const changes = [...winnersBefore].map(([key, old]) => ({ key, old, new: this.#claims.get(key)?.[0] }));
+    for (const change of changes) if (change.new) this.#enter(change.key, change.new);
     for (const element of after?.shared ?? []) this.#wantElement(sharedOwner(owner), element);
     for (const change of changes) if (change.old) this.#leave(change.key, change.old, change.new);
     const kept = new Set(after?.shared.map(elementKey));
@@ -128,15 +129,15 @@ export class Layout {
   #setClaim(key: string, owner: string, claim: Claim | undefined): void {
     let claimants = this.#claims.get(key);
     if (!claimants) {
-      claimants = new Map();
+      claimants = [];
       this.#claims.set(key, claimants);
     }
-    if (claim) claimants.set(owner, claim);
-    else claimants.delete(owner);
-    if (claimants.size === 0) this.#claims.delete(key);
+    if (claim) insertSorted(claimants, { owner, claim }, byOwner);
+    else removeSorted<Pick<Claimant, 'owner'>>(claimants, { owner }, byOwner);
+    if (claimants.length === 0) this.#claims.delete(key);
   }
 
-  #enter(key: string, owner: string, claim: Claim): void {
+  #enter(key: string, { owner, claim }: Claimant): void {
     this.#touched.servers.add(key);
     if (claim.server) this.#servers.set(key, claim.server);
     else this.#servers.delete(key);
@@ -149,14 +150,14 @@ export class Layout {
     want(this.#addresses, text, tag, { ip, binding });
   }
 
-  #leave(key: string, [owner, claim]: [string, Claim], now: [string, Claim] | undefined): void {
+  #leave(key: string, { owner, claim }: Claimant, now: Claimant | undefined): void {
     this.#touched.servers.add(key);
     if (!now) this.#servers.delete(key);
     const tag = `${owner} ${key}`;
-    const sameOwner = now?.[0] === owner;
-    const kept = new Set(sameOwner ? now[1].elements.map(elementKey) : []);
+    const sameOwner = now?.owner === owner;
+    const kept = new Set(sameOwner ? now.claim.elements.map(elementKey) : []);
     for (const element of claim.elements) if (!kept.has(elementKey(element))) this.#unwantElement(tag, element);
-    if (!claim.address || (sameOwner && now[1].address)) return;
+    if (!claim.address || (sameOwner && now.claim.address)) return;
     const text = formatIp(claim.address.ip);
     this.#touched.addresses.add(text);
     unwant(this.#addresses, text, tag);
@@ -207,9 +208,12 @@ function unwant<T>(all: Map<string, WantedBy<T>>, key: string, tag: string): voi
   if (present.owners.size === 0) all.delete(key);
 }
 
-/** The claim of the Service port that sorts first, so that the outcome does not depend on who came first. */
-function winner(claims: ReadonlyMap<string, Claim> | undefined): [string, Claim] | undefined {
-  let first: [string, Claim] | undefined;
-  for (const [owner, claim] of claims ?? []) if (first === undefined || owner < first[0]) first = [owner, claim];
-  return first;
+/** The Service port that sorts first has the claim, so that the outcome does not depend on who came first. */
+interface Claimant {
+  readonly owner: string;
+  readonly claim: Claim;
+}
+
+function byOwner(a: Pick<Claimant, 'owner'>, b: Pick<Claimant, 'owner'>): number {
+  return compareText(a.owner, b.owner);
 }

@@ -90,10 +90,12 @@ const NOTHING_OF_ITS_OWN: Pick<CompiledPort, 'chains' | 'sets' | 'groups'> = {
 
 function compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyNames | undefined): Claim[] {
   const claims: Claim[] = [];
+  const ids = new Set<string>();
   const add = (kind: keyof typeof KINDS, what: string, key: Uint8Array, parts: ClaimParts) => {
     const id = `${kind} ${keyText(key)}`;
     // Of two claims for one destination the first counts: an external IP that is a load-balancer VIP too, say.
-    if (claims.some((claim) => claim.id === id)) return;
+    if (ids.has(id)) return;
+    ids.add(id);
     const { entries, groups } = claimElements(kind, key, parts);
     const refuses = parts.target === undefined;
     claims.push({ owner: port.key, id, refuses, entries, groups, comment: commentOf(port, what) });

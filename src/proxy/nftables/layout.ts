@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import { compareText, type IpFamily, insertSorted, removeSorted, type Steps } from '../../core/index.ts';
 import type { NodePlan, ServicePortPlan } from '../index.ts';
 import { balanceChain } from './balance.ts';
 import type { ChainBody } from './chain.ts';
@@ -25,6 +25,7 @@ export interface Wanted {
 
 /** A place Services want: an address and port, or a NodePort. */
 interface Destination {
+  /** Who has it comes first. */
   readonly claims: Claim[];
   /** Whose elements are in the maps now. */
   placed: Claim | undefined;
@@ -90,19 +91,19 @@ export class Layout {
   }
 
   /** What the changes since the last call, or since `place`, do to the table. */
-  takeEdits(): Edits {
+  *takeEdits(): Steps<Edits> {
     const edits = emptyEdits();
-    this.settle(edits, undefined);
+    yield* this.settle(edits, undefined);
     return edits;
   }
 
   /** As `takeEdits` when the whole table is going to be compared anyway, keeping to what the kernel has where there is a choice. */
-  place(hints?: SlotHints): void {
-    this.settle(undefined, hints);
+  place(hints?: SlotHints): Steps<void> {
+    return this.settle(undefined, hints);
   }
 
   /** Everything that is placed. */
-  wanted(): Wanted {
+  *wanted(): Steps<Wanted> {
     const sets = new Map<string, SetBody>(Object.entries(fixedSets(this.family)));
     const chains = new Map([...fixedChains(this.family, this.node), ...this.balanceChains]);
     const elements = new Map<string, ElementList>();
@@ -122,6 +123,7 @@ export class Layout {
     for (const { placed, groups } of this.destinations.values()) {
       for (const entry of placed?.entries ?? []) listOf(entry.set).add(entryElement(entry, placed!));
       for (const group of groups) listOf(group.set).add(group);
+      yield;
     }
     for (const { set, key, placed } of this.shared.values()) if (placed) listOf(set).add({ key });
     for (const { compiled, groups } of this.own.values()) {
@@ -129,14 +131,17 @@ export class Layout {
       for (const [name, body] of compiled.chains) chains.set(name, body);
       for (const group of groups) listOf(group.set).add(group);
       for (const [name, values] of validValues(compiled)) affinities.set(name, values);
+      yield;
     }
     return { sets, chains, elements, affinities };
   }
 
   private replace(key: string, after: CompiledPort | undefined): void {
     const before = this.ports.get(key);
-    for (const claim of before?.claims ?? []) this.destination(claim.id, (claims) => withoutOwner(claims, key));
-    for (const claim of after?.claims ?? []) this.destination(claim.id, (claims) => claims.push(claim));
+    for (const claim of before?.claims ?? [])
+      this.destination(claim.id, (claims) => removeSorted(claims, claim, byPrecedence));
+    for (const claim of after?.claims ?? [])
+      this.destination(claim.id, (claims) => insertSorted(claims, claim, byPrecedence));
     for (const { set, key: element } of before?.shared ?? []) this.share(set, element, -1);
     for (const { set, key: element } of after?.shared ?? []) this.share(set, element, 1);
     if (after) this.ports.set(key, after);
@@ -165,8 +170,11 @@ export class Layout {
     this.touchedShared.add(element);
   }
 
-  private settle(edits: Edits | undefined, hints: SlotHints | undefined): void {
-    for (const id of this.touchedDestinations) this.settleDestination(id, edits, hints);
+  private *settle(edits: Edits | undefined, hints: SlotHints | undefined): Steps<void> {
+    for (const id of this.touchedDestinations) {
+      this.settleDestination(id, edits, hints);
+      yield;
+    }
     this.touchedDestinations.clear();
     for (const element of this.touchedShared) {
       const wanted = element.wantedBy > 0;
@@ -178,14 +186,17 @@ export class Layout {
       if (edits) pushElement(wanted ? edits.addElements : edits.removeElements, set, { key });
     }
     this.touchedShared.clear();
-    for (const key of this.touchedPorts) this.settleOwn(key, edits, hints);
+    for (const key of this.touchedPorts) {
+      this.settleOwn(key, edits, hints);
+      yield;
+    }
     this.touchedPorts.clear();
   }
 
   private settleDestination(id: string, edits: Edits | undefined, hints: SlotHints | undefined): void {
     const destination = this.destinations.get(id)!;
     const { placed: before } = destination;
-    const after = winner(destination.claims);
+    const after = destination.claims[0];
     destination.placed = after;
     if (!after) this.destinations.delete(id);
     this.ensureBalanceChains(after?.entries ?? [], edits);
@@ -244,19 +255,9 @@ function countRules(port: CompiledPort | undefined): number {
   return count;
 }
 
-function withoutOwner(claims: Claim[], owner: string): void {
-  const index = claims.findIndex((claim) => claim.owner === owner);
-  if (index >= 0) claims.splice(index, 1);
-}
-
 /** A port that has endpoints before one that has none, then the one that sorts first: no matter who came first. */
-function winner(claims: readonly Claim[]): Claim | undefined {
-  let best = claims[0];
-  for (const claim of claims) {
-    const better = claim.refuses === best!.refuses ? claim.owner < best!.owner : !claim.refuses;
-    if (better) best = claim;
-  }
-  return best;
+function byPrecedence(a: Claim, b: Claim): number {
+  return Number(a.refuses) - Number(b.refuses) || compareText(a.owner, b.owner);
 }
 
 function hasOwn(port: CompiledPort | undefined): port is CompiledPort {
