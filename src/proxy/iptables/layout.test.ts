@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Packet, type Walk, walkPacket } from '../../../test/lab/iptables/packet-walk.ts';
 import { randomChanges } from '../../../test/lab/iptables/random-plan.ts';
 import { completePlan, sampleNode, samplePort } from '../../../test/lab/iptables/sample-plan.ts';
-import { formatIp, type IpFamily } from '../../core/index.ts';
+import { atOnce, formatIp, type IpFamily } from '../../core/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan } from '../index.ts';
 import { applyDiff, emptyChainSet, TABLES, type Table } from '../rules/index.ts';
 import { protocolName } from './key-spaces.ts';
@@ -14,7 +14,7 @@ function follow(family: IpFamily, node: NodePlan) {
   const layout = new Layout({ family, node, dropInvalid: true, accounting: false });
   const chains = emptyChainSet();
   const settle = () => {
-    const changes = planChanges(chains, layout.takeEdits());
+    const changes = planChanges(chains, atOnce(layout.takeEdits()));
     for (const change of changes) applyDiff(chains[change.table], change);
     return changes;
   };

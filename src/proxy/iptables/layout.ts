@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import type { IpFamily, Steps } from '../../core/index.ts';
 import type { NodePlan, ServicePortPlan } from '../index.ts';
 import { type Chain, type ChainEdits, ClaimedTree, emptyEdits, type Table } from '../rules/index.ts';
 import { type CompiledPort, compilePort, type TreeName } from './compile.ts';
@@ -68,12 +68,12 @@ export class Layout {
   }
 
   /** The chains that may have changed since the last call; the first call names all there are. */
-  takeEdits(): ChainEdits {
+  *takeEdits(): Steps<ChainEdits> {
     const { edits } = this;
     for (const entry of this.entries) {
       let rootChanged = !this.entriesWritten;
       for (const name of entry.trees) {
-        const { root, chains } = this.trees[name].takeChanges();
+        const { root, chains } = yield* this.trees[name].changes();
         const owner = `the tree below ${entry.name}`;
         for (const [chain, rules] of chains) edits[entry.table].set(chain, rules && { rules, owner });
         if (!root) continue;

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { atOnce } from '../../core/index.ts';
 import { ClaimedTree } from './claims.ts';
 
 const key = (text: string) => ({ text, bits: Uint8Array.from(text, Number) });
@@ -7,23 +8,23 @@ const tree = () => new ClaimedTree({ match: () => '', chainName: () => 'unused' 
 it('gives a key to the claimant that sorts first, and to the next when it leaves', () => {
   const claimed = tree();
   claimed.claim('b', key('01'), 'rule of b');
-  expect(claimed.takeChanges().root).toEqual(['rule of b']);
+  expect(atOnce(claimed.changes()).root).toEqual(['rule of b']);
   claimed.claim('c', key('01'), 'rule of c');
-  expect(claimed.takeChanges().root).toBeUndefined();
+  expect(atOnce(claimed.changes()).root).toBeUndefined();
   claimed.claim('a', key('01'), 'rule of a');
-  expect(claimed.takeChanges().root).toEqual(['rule of a']);
+  expect(atOnce(claimed.changes()).root).toEqual(['rule of a']);
   claimed.release('b', key('01'));
   claimed.release('a', key('01'));
-  expect(claimed.takeChanges().root).toEqual(['rule of c']);
+  expect(atOnce(claimed.changes()).root).toEqual(['rule of c']);
   claimed.release('c', key('01'));
-  expect(claimed.takeChanges().root).toEqual([]);
+  expect(atOnce(claimed.changes()).root).toEqual([]);
 });
 
 it('changes nothing while claimants want the same rule, or for a release nobody asked for', () => {
   const claimed = tree();
   for (const owner of ['b', 'a', 'c']) claimed.claim(owner, key('01'), 'same');
-  expect(claimed.takeChanges().root).toEqual(['same']);
+  expect(atOnce(claimed.changes()).root).toEqual(['same']);
   claimed.release('a', key('01'));
   claimed.release('x', key('22'));
-  expect(claimed.takeChanges().root).toBeUndefined();
+  expect(atOnce(claimed.changes()).root).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-import { compareText, insertSorted, removeSorted } from '../../core/index.ts';
+import { compareText, insertSorted, removeSorted, type Steps } from '../../core/index.ts';
 import { type Key, type KeySpace, type RadixChanges, RadixTree } from './radix.ts';
 
 /** A key of a tree: its bits, and a text that is unique among the tree's keys. */
@@ -43,8 +43,9 @@ export class ClaimedTree {
     this.settle(key, before, claimants[0]?.rule);
   }
 
-  takeChanges(): RadixChanges {
-    return this.tree.takeChanges();
+  /** See `RadixTree.changes`. */
+  changes(): Steps<RadixChanges> {
+    return this.tree.changes();
   }
 
   private settle(key: TreeKey, before: string | undefined, after: string | undefined): void {
