@@ -56,7 +56,7 @@ export class LoopMeter {
   }
 }
 
-const schedstat = openSync('/proc/self/task/' + process.pid + '/schedstat', 'r');
+const schedstat = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r');
 const buffer = Buffer.alloc(64);
 
 /** Milliseconds this thread has worked, in JavaScript and in the kernel: what else runs on the machine does not count. */

@@ -1,5 +1,5 @@
 import type { IpFamily } from '../core/index.ts';
-import type { EndpointSlice, ObjectEvent } from '../kube/index.ts';
+import { type EndpointSlice, type ObjectEvent, TRIGGER_TIME_ANNOTATION } from '../kube/index.ts';
 
 /** What made Services dirty. */
 export type Change =
@@ -18,9 +18,6 @@ export interface TakenChanges {
   /** When what is now to be written into the kernel happened, in milliseconds since the epoch; several per Service. */
   readonly triggerTimes: readonly number[];
 }
-
-/** Set by the endpoint-slice controller: when the first change that led to this version of the slice happened. */
-const TRIGGER_TIME_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
 
 /** What an object event means to the proxier of one family; undefined when it does not concern it. */
 export function changeOf({ type, object }: ObjectEvent, family: IpFamily): Change | undefined {

@@ -41,5 +41,5 @@ export class FakeClock implements Clock {
 }
 
 async function settle(): Promise<void> {
-  for (let i = 0; i < 10; i++) await Promise.resolve();
+  for (let i = 0; i < 20; i++) await Promise.resolve();
 }

@@ -68,7 +68,10 @@ function applyWeb(): void {
 describe('what is read', () => {
   it('tells every object in the shape of types.ts, without what we do not read', async () => {
     applyWeb();
-    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{}', own: 'kept' };
+    const annotations = {
+      'kubectl.kubernetes.io/last-applied-configuration': '{}',
+      'nodeplane.io/ipvs-scheduler': 'sh',
+    };
     server.apply(apiService('demo/annotated', { annotations }));
     await start();
     await synced();
@@ -90,7 +93,7 @@ describe('what is read', () => {
     expect(recorder.object('Service demo/annotated').metadata).toEqual({
       name: 'annotated',
       namespace: 'demo',
-      annotations: { own: 'kept' },
+      annotations: { 'nodeplane.io/ipvs-scheduler': 'sh' },
     });
     expect(recorder.violations).toEqual([]);
   });

@@ -86,7 +86,7 @@ export class IpvsDataplane implements Dataplane {
   }
 
   async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
-    await this.looking;
+    if (this.looking) await this.looking;
     const { committed } = this;
     // What is the same for all Services changed: all of them may have to change.
     if (!committed?.node || !sameNodePlan(committed.node, plan.node)) return this.resync(plan);
@@ -112,7 +112,7 @@ export class IpvsDataplane implements Dataplane {
   }
 
   async resync(plan: Plan): Promise<Commit> {
-    await this.looking;
+    if (this.looking) await this.looking;
     this.refused.clear();
     return this.alone(() => this.makeEqual(plan));
   }
@@ -130,7 +130,7 @@ export class IpvsDataplane implements Dataplane {
     const { committed, kernel } = this;
     if (!committed?.node) return [];
     const rules = await ruleDrift(this.tool, fixedRules(this.family, committed.node));
-    await this.looking;
+    if (this.looking) await this.looking;
     // What is drained meanwhile would look like drift.
     return this.alone(async () => {
       const wrong = kernel.wrong().map((object): Drift => ({ object, difference: 'missing' }));
@@ -156,7 +156,7 @@ export class IpvsDataplane implements Dataplane {
   async retire(): Promise<void> {
     this.committed = undefined;
     await removeRules(this.tool);
-    await this.looking;
+    if (this.looking) await this.looking;
     const state = await inSlices(readState(this.kernel, this.ownership));
     const layout = new Layout({ ...{ nodePortAddresses: [], nodeIp: undefined }, scheduler: 'rr', masqueradeMark: 0 });
     const retiring: Committed = { node: undefined, layout, state, nodePortAddresses: [], rules: 0 };
@@ -267,6 +267,7 @@ export class IpvsDataplane implements Dataplane {
     if (this.draining.size === 0 || this.timer || this.looking || this.closed) return;
     this.timer = this.clock.setTimer(() => {
       this.timer = undefined;
+      if (this.looking) return;
       this.looking = this.look().finally(() => {
         this.looking = undefined;
         this.lookLater();
