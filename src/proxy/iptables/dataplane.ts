@@ -96,7 +96,7 @@ export class IptablesDataplane implements Dataplane {
     for (const port of delta.removed) committed.layout.remove(port.key);
     const rest = yielder();
     for (const port of delta.upserted) {
-      committed.layout.upsert(port);
+      await inSlices(committed.layout.upsert(port), rest);
       await rest();
     }
     const edits = await inSlices(committed.layout.takeEdits(), rest);
@@ -150,7 +150,7 @@ export class IptablesDataplane implements Dataplane {
     const layout = new Layout({ family, node: plan.node, dropInvalid, accounting });
     const rest = yielder();
     for (const port of plan.ports.values()) {
-      if (!this.refused.has(port.key)) layout.upsert(port);
+      if (!this.refused.has(port.key)) await inSlices(layout.upsert(port), rest);
       await rest();
     }
     const jumps = wantedJumps(this.family, plan.node);

@@ -101,7 +101,7 @@ export class IpvsDataplane implements Dataplane {
     for (const port of delta.removed) layout.remove(port.key);
     const rest = yielder();
     for (const port of delta.upserted) {
-      this.layOut(layout, port);
+      await this.layOut(layout, port, rest);
       await rest();
     }
     const total = await inSlices(this.applyTouched(committed, layout.takeTouched()), rest);
@@ -195,7 +195,7 @@ export class IpvsDataplane implements Dataplane {
       masqueradeMark: plan.node.masqueradeMark,
     });
     for (const port of plan.ports.values()) {
-      if (!this.refused.has(port.key)) this.layOut(layout, port);
+      if (!this.refused.has(port.key)) await this.layOut(layout, port, rest);
       await rest();
     }
     layout.takeTouched();
@@ -217,9 +217,9 @@ export class IpvsDataplane implements Dataplane {
   }
 
   /** A Service port that cannot be laid out is left out. */
-  private layOut(layout: Layout, port: ServicePortPlan): void {
+  private async layOut(layout: Layout, port: ServicePortPlan, rest: ReturnType<typeof yielder>): Promise<void> {
     try {
-      layout.upsert(port);
+      await inSlices(layout.upsert(port), rest);
     } catch (error) {
       if (!(error instanceof NodeplaneError)) throw error;
       this.refused.set(port.key, { key: port.key, name: port.name, reason: error.message });

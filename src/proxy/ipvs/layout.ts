@@ -1,4 +1,12 @@
-import { compareText, formatIp, type IpAddress, insertSorted, removeSorted } from '../../core/index.ts';
+import {
+  atOnce,
+  compareText,
+  formatIp,
+  type IpAddress,
+  insertSorted,
+  removeSorted,
+  type Steps,
+} from '../../core/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { type Binding, type Claim, type CompileContext, type CompiledPort, compilePort } from './compile.ts';
 import { Marks } from './marks.ts';
@@ -85,10 +93,10 @@ export class Layout {
   }
 
   /** Throws ERR_DATAPLANE for a Service port that cannot be laid out; nothing has changed then. */
-  upsert(port: ServicePortPlan): void {
+  *upsert(port: ServicePortPlan): Steps<void> {
     const before = this.#ports.get(port.key);
-    const after = compilePort(port, this.#context);
-    this.#replace(port.key, before, after);
+    const after = yield* compilePort(port, this.#context);
+    yield* this.#replace(port.key, before, after);
     this.#ports.set(port.key, after);
   }
 
@@ -96,7 +104,7 @@ export class Layout {
   remove(key: string): void {
     const before = this.#ports.get(key);
     if (!before) return;
-    this.#replace(key, before, undefined);
+    atOnce(this.#replace(key, before, undefined));
     this.#ports.delete(key);
     this.#marks.release(key);
   }
@@ -109,7 +117,7 @@ export class Layout {
   }
 
   /** What is new first, what is old after: something that stays is never without an owner. */
-  #replace(owner: string, before: CompiledPort | undefined, after: CompiledPort | undefined): void {
+  *#replace(owner: string, before: CompiledPort | undefined, after: CompiledPort | undefined): Steps<void> {
     const winnersBefore = new Map<string, Claimant | undefined>();
     const keys = new Set([...(after?.claims.keys() ?? []), ...(before?.claims.keys() ?? [])]);
     for (const key of keys) {
@@ -117,9 +125,12 @@ export class Layout {
       this.#setClaim(key, owner, after?.claims.get(key));
     }
     const changes = [...winnersBefore].map(([key, old]) => ({ key, old, new: this.#claims.get(key)?.[0] }));
-    for (const change of changes) if (change.new) this.#enter(change.key, change.new);
-    for (const element of after?.shared ?? []) this.#wantElement(sharedOwner(owner), element);
-    for (const change of changes) if (change.old) this.#leave(change.key, change.old, change.new);
+    for (const change of changes) if (change.new) yield* this.#enter(change.key, change.new);
+    for (const element of after?.shared ?? []) {
+      this.#wantElement(sharedOwner(owner), element);
+      yield;
+    }
+    for (const change of changes) if (change.old) yield* this.#leave(change.key, change.old, change.new);
     const kept = new Set(after?.shared.map(elementKey));
     for (const element of before?.shared ?? []) {
       if (!kept.has(elementKey(element))) this.#unwantElement(sharedOwner(owner), element);
@@ -137,12 +148,15 @@ export class Layout {
     if (claimants.length === 0) this.#claims.delete(key);
   }
 
-  #enter(key: string, { owner, claim }: Claimant): void {
+  *#enter(key: string, { owner, claim }: Claimant): Steps<void> {
     this.#touched.servers.add(key);
     if (claim.server) this.#servers.set(key, claim.server);
     else this.#servers.delete(key);
     const tag = `${owner} ${key}`;
-    for (const element of claim.elements) this.#wantElement(tag, element);
+    for (const element of claim.elements) {
+      this.#wantElement(tag, element);
+      yield;
+    }
     if (!claim.address) return;
     const { ip, binding } = claim.address;
     const text = formatIp(ip);
@@ -150,13 +164,16 @@ export class Layout {
     want(this.#addresses, text, tag, { ip, binding });
   }
 
-  #leave(key: string, { owner, claim }: Claimant, now: Claimant | undefined): void {
+  *#leave(key: string, { owner, claim }: Claimant, now: Claimant | undefined): Steps<void> {
     this.#touched.servers.add(key);
     if (!now) this.#servers.delete(key);
     const tag = `${owner} ${key}`;
     const sameOwner = now?.owner === owner;
     const kept = new Set(sameOwner ? now.claim.elements.map(elementKey) : []);
-    for (const element of claim.elements) if (!kept.has(elementKey(element))) this.#unwantElement(tag, element);
+    for (const element of claim.elements) {
+      if (!kept.has(elementKey(element))) this.#unwantElement(tag, element);
+      yield;
+    }
     if (!claim.address || (sameOwner && now.claim.address)) return;
     const text = formatIp(claim.address.ip);
     this.#touched.addresses.add(text);

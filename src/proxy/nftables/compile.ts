@@ -1,4 +1,4 @@
-import type { Cidr, IpAddress } from '../../core/index.ts';
+import type { Cidr, IpAddress, Steps } from '../../core/index.ts';
 import type { Verdict as NftVerdict } from '../../netlink/index.ts';
 import { goto, setMarkBits } from '../../netlink/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../index.ts';
@@ -74,12 +74,13 @@ function commentOf({ name }: ServicePortPlan, what = ''): string {
 const DROP: NftVerdict = { kind: 'drop' };
 
 /** Compiles one Service port. Pure; the result depends on nothing but the two plans. */
-export function compilePort(port: ServicePortPlan, node: NodePlan): CompiledPort {
+export function* compilePort(port: ServicePortPlan, node: NodePlan): Steps<CompiledPort> {
   const sticky = port.affinitySeconds > 0 ? stickyNames(port) : undefined;
   const { chains, sets, groups } = sticky ? compileSticky(port, node, sticky) : NOTHING_OF_ITS_OWN;
-  const claims = compileClaims(port, node, sticky);
+  const claims = yield* compileClaims(port, node, sticky);
+  const shared = yield* sharedKeys(port);
   // Without spreading one into the other, which takes five times as long.
-  return { key: port.key, name: port.name, claims, shared: sharedKeys(port), chains, sets, groups };
+  return { key: port.key, name: port.name, claims, shared, chains, sets, groups };
 }
 
 const NOTHING_OF_ITS_OWN: Pick<CompiledPort, 'chains' | 'sets' | 'groups'> = {
@@ -88,7 +89,7 @@ const NOTHING_OF_ITS_OWN: Pick<CompiledPort, 'chains' | 'sets' | 'groups'> = {
   groups: [],
 };
 
-function compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyNames | undefined): Claim[] {
+function* compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyNames | undefined): Steps<Claim[]> {
   const claims: Claim[] = [];
   const ids = new Set<string>();
   const add = (kind: keyof typeof KINDS, what: string, key: Uint8Array, parts: ClaimParts) => {
@@ -111,10 +112,14 @@ function compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyName
     ...(port.hasAnyEndpoints && { target: externalTarget(port, sticky) }),
     ...(port.externalVerdict !== 'forward' && { refusal: port.externalVerdict }),
   };
-  for (const ip of port.externalIps) add('vip', 'external IP', vip(ip), external);
+  for (const ip of port.externalIps) {
+    add('vip', 'external IP', vip(ip), external);
+    yield;
+  }
   const sources = port.hasAnyEndpoints && port.sourceRanges.length > 0 ? allowedSources(port, node) : undefined;
   for (const ip of port.loadBalancerVips) {
     add('vip', 'loadbalancer IP', vip(ip), sources ? { ...external, sources } : external);
+    yield;
   }
   if (port.nodePort !== 0) add('nodePort', 'node port', portKey(protocol, port.nodePort), external);
   return claims;
@@ -227,13 +232,14 @@ function gotoChain(chain: string, common = false): NftVerdict {
   return verdict;
 }
 
-function sharedKeys(port: ServicePortPlan): CompiledPort['shared'] {
+function* sharedKeys(port: ServicePortPlan): Steps<CompiledPort['shared']> {
   const shared: { set: FixedSetName; key: Uint8Array }[] = [{ set: SETS.clusterIps, key: port.clusterIp.bytes }];
   const isHere = ({ isLocal, placeUnknown }: Endpoint) => isLocal || placeUnknown;
   if (!port.clusterEndpoints.some(isHere) && !port.localEndpoints.some(isHere)) return shared;
   const seen = new Set<string>();
   // Only a pod of this node can reach itself through a Service of this node; one without a place may be.
   for (const { ip } of [...port.clusterEndpoints, ...port.localEndpoints].filter(isHere)) {
+    yield;
     const key = ownPairKey(ip);
     const text = keyText(key);
     if (seen.has(text)) continue;

@@ -103,7 +103,7 @@ export class NftablesDataplane implements Dataplane {
     for (const port of delta.removed) layout.remove(port.key);
     const rest = yielder();
     for (const port of delta.upserted) {
-      layout.upsert(port);
+      await inSlices(layout.upsert(port), rest);
       await rest();
     }
     const edits = await inSlices(layout.takeEdits(), rest);
@@ -204,7 +204,7 @@ export class NftablesDataplane implements Dataplane {
       const layout = new Layout(this.family, plan.node);
       const rest = yielder();
       for (const port of plan.ports.values()) {
-        if (!without.has(port.key)) layout.upsert(port);
+        if (!without.has(port.key)) await inSlices(layout.upsert(port), rest);
         await rest();
       }
       const readStarted = performance.now();

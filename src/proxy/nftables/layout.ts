@@ -1,4 +1,4 @@
-import { compareText, type IpFamily, insertSorted, removeSorted, type Steps } from '../../core/index.ts';
+import { atOnce, compareText, type IpFamily, insertSorted, removeSorted, type Steps } from '../../core/index.ts';
 import type { NodePlan, ServicePortPlan } from '../index.ts';
 import { balanceChain } from './balance.ts';
 import type { ChainBody } from './chain.ts';
@@ -81,13 +81,14 @@ export class Layout {
     return this.ports;
   }
 
-  upsert(port: ServicePortPlan): void {
-    this.replace(port.key, compilePort(port, this.node));
+  /** With places for a pause: a port may have thousands of endpoints and addresses. */
+  *upsert(port: ServicePortPlan): Steps<void> {
+    yield* this.replace(port.key, yield* compilePort(port, this.node));
   }
 
   /** @param key of the port; nothing happens when it is not there */
   remove(key: string): void {
-    if (this.ports.has(key)) this.replace(key, undefined);
+    if (this.ports.has(key)) atOnce(this.replace(key, undefined));
   }
 
   /** What the changes since the last call, or since `place`, do to the table. */
@@ -130,20 +131,26 @@ export class Layout {
       for (const [name, body] of compiled.sets) sets.set(name, body);
       for (const [name, body] of compiled.chains) chains.set(name, body);
       for (const group of groups) listOf(group.set).add(group);
-      for (const [name, values] of validValues(compiled)) affinities.set(name, values);
+      for (const [name, values] of yield* validValues(compiled)) affinities.set(name, values);
       yield;
     }
     return { sets, chains, elements, affinities };
   }
 
-  private replace(key: string, after: CompiledPort | undefined): void {
+  private *replace(key: string, after: CompiledPort | undefined): Steps<void> {
     const before = this.ports.get(key);
     for (const claim of before?.claims ?? [])
       this.destination(claim.id, (claims) => removeSorted(claims, claim, byPrecedence));
     for (const claim of after?.claims ?? [])
       this.destination(claim.id, (claims) => insertSorted(claims, claim, byPrecedence));
-    for (const { set, key: element } of before?.shared ?? []) this.share(set, element, -1);
-    for (const { set, key: element } of after?.shared ?? []) this.share(set, element, 1);
+    for (const { set, key: element } of before?.shared ?? []) {
+      this.share(set, element, -1);
+      yield;
+    }
+    for (const { set, key: element } of after?.shared ?? []) {
+      this.share(set, element, 1);
+      yield;
+    }
     if (after) this.ports.set(key, after);
     else this.ports.delete(key);
     if (hasOwn(before) || hasOwn(after)) this.touchedPorts.add(key);
@@ -187,7 +194,7 @@ export class Layout {
     }
     this.touchedShared.clear();
     for (const key of this.touchedPorts) {
-      this.settleOwn(key, edits, hints);
+      yield* this.settleOwn(key, edits, hints);
       yield;
     }
     this.touchedPorts.clear();
@@ -228,11 +235,11 @@ export class Layout {
     edits?.writeChains.push({ name, body, exists: false });
   }
 
-  private settleOwn(key: string, edits: Edits | undefined, hints: SlotHints | undefined): void {
+  private *settleOwn(key: string, edits: Edits | undefined, hints: SlotHints | undefined): Steps<void> {
     const before = this.own.get(key);
     const wanted = this.ports.get(key);
     const after = hasOwn(wanted) ? wanted : undefined;
-    const made = changeOwn(before?.compiled, after, edits);
+    const made = yield* changeOwn(before?.compiled, after, edits);
     // Elements of a set that goes or is made anew need not be removed one by one.
     const kept = (before?.groups ?? []).filter(({ set }) => after?.sets.has(set) && !made.has(set));
     const groups = placeGroups(kept, after?.groups ?? [], edits, hints);
