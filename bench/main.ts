@@ -30,7 +30,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   scale: { run: benchScale },
   'scale-nftables': { run: benchScaleNftables },
   memory: { run: benchMemory },
-  hostile: { run: benchHostile },
+  hostile: { run: benchHostile, slow: true },
   cni: { run: benchCni },
   ipam: { run: benchIpam },
 };

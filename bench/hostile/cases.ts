@@ -12,6 +12,8 @@ export interface ApiJson {
 export interface HostileCase {
   readonly name: string;
   objects(family: IpFamily): ApiJson[];
+  /** Not one object that does harm but as many as a large cluster has: the bound of memory does not hold. @default false */
+  readonly wholeCluster?: boolean;
   /** One of the objects with a small difference. @default the first with one more label */
   change?(objects: readonly ApiJson[]): ApiJson;
 }
@@ -122,6 +124,15 @@ export const CASES: readonly HostileCase[] = [
       Array.from({ length: 5000 }, (_, n) => [
         service(family, { externalIPs: [address(family, 1, 1)] }, { name: `claimant-${n}`, clusterIp: 16 + n }),
         slice(family, { name: `claimant-${n}` }),
+      ]).flat(),
+  },
+  {
+    name: '10,000 Services of ten endpoints',
+    wholeCluster: true,
+    objects: (family) =>
+      Array.from({ length: 10_000 }, (_, n) => [
+        service(family, {}, { name: `service-${n}`, clusterIp: 16 + n }),
+        slice(family, { name: `service-${n}`, addresses: addresses(family, 10, n * 10) }),
       ]).flat(),
   },
   {

@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { IpFamily } from '../../src/core/index.ts';
 import { useOwnLockFile } from '../../test/lab/iptables/fixtures.ts';
+import { type Figure, report } from '../report.ts';
 import { CASES, type HostileCase } from './cases.ts';
 import { type LongestBlock, LoopMeter, memoryMiB } from './loop-meter.ts';
 import { type SubjectMode, startNode } from './subject.ts';
@@ -40,34 +41,32 @@ export async function benchHostile(): Promise<void> {
 }
 
 async function measureAll(): Promise<void> {
-  setFlagsFromString('--expose-gc');
-  const only = process.env.HOSTILE ?? '';
-  const rows: string[][] = [];
-  const results: unknown[] = [];
   let missed = 0;
-  for (const each of CASES.filter(({ name }) => name.includes(only))) {
-    for (const family of FAMILIES.slice(0, Number(process.env.FAM ?? 2))) {
-      const row = [`${each.name}, ${family}`];
-      for (const mode of MODES.filter((each) => (process.env.MODE ?? each).includes(each))) {
-        const { block, keptMiB, seconds } = await best(each, mode, family);
-        const ok = block.ms <= MAX_BLOCK_MS && keptMiB <= MAX_KEPT_MIB;
-        if (!ok) missed++;
-        row.push(
-          `${ok ? ' ' : '!'}${block.ms.toFixed(0)} ms ${block.during}, ${keptMiB.toFixed(0)} MiB, ${seconds.toFixed(1)} s`,
-        );
-        results.push({ case: each.name, mode, family, ...block, keptMiB, seconds });
-      }
-      rows.push(row);
-      process.stderr.write(`${row.join(' | ')}\n`);
+  setFlagsFromString('--expose-gc');
+  for (const mode of MODES) {
+    for (const family of FAMILIES) {
+      const figures: Figure[] = [];
+      for (const each of CASES) figures.push(...figuresOf(each, await best(each, mode, family)));
+      report(`hostile objects, ${mode}, ${family}`, figures);
+      missed += figures.filter(({ ours, peer, target }) => target !== undefined && ours > peer).length;
     }
   }
-  process.stdout.write(`${JSON.stringify({ benchmark: 'hostile', results })}\n`);
   if (missed > 0) throw new Error(`${missed} targets were missed`);
+}
+
+function figuresOf({ name, wholeCluster = false }: HostileCase, { block, keptMiB, seconds }: Measured): Figure[] {
+  const bound = { peerName: 'the bound', target: 'at most 1 x' };
+  const memory = { what: `${name}: memory kept`, unit: 'MiB', ours: Math.max(0, keptMiB), peer: MAX_KEPT_MIB };
+  const what = `${name}, ${seconds.toFixed(1)} s in all: longest block, in ${block.during}`;
+  return [
+    { what, unit: 'ms', ours: block.ms, peer: MAX_BLOCK_MS, ...bound },
+    wholeCluster ? { ...memory, peerName: 'the bound of one object' } : { ...memory, ...bound },
+  ];
 }
 
 async function best(each: HostileCase, mode: SubjectMode, family: IpFamily): Promise<Measured> {
   let result: Measured | undefined;
-  for (let round = 0; round < (process.env.ROUNDS ? Number(process.env.ROUNDS) : ROUNDS); round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     const measured = await measure(each, mode, family);
     if (!result || measured.block.ms < result.block.ms) result = measured;
     if (result.block.ms <= MAX_BLOCK_MS && result.keptMiB <= MAX_KEPT_MIB) break;
