@@ -39,6 +39,7 @@ export async function readKernelState(nft: NftReader, family: IpFamily, name: st
   const kubeProxy = tables.includes(KUBE_PROXY_TABLE);
   if (!tables.includes(name)) return { table: undefined, kubeProxy, generation };
   const ref = { kind: 'table', family: nftFamily(family), name } as const;
+  const rest = yielder();
   const rules = new Map<string, NftRule[]>();
   for (const rule of await nft.listRulesAsync(ref)) {
     const list = rules.get(rule.chain);
@@ -49,10 +50,10 @@ export async function readKernelState(nft: NftReader, family: IpFamily, name: st
   const elements = new Map<string, NftElement[]>();
   for (const set of sets.values()) {
     if (!isAnonymous(set)) elements.set(set.name, await nft.listElementsAsync(set));
+    await rest();
   }
   const chains = new Map((await nft.listChainsAsync(ref)).map((chain) => [chain.name, chain]));
   const indexes = new Map<string, ElementIndex>();
-  const rest = yielder();
   for (const [name, list] of elements) {
     indexes.set(name, new ElementIndex(list));
     await rest();
