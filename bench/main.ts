@@ -2,6 +2,7 @@ import { availableParallelism, loadavg } from 'node:os';
 import { removeAll } from '../test/lab/lab.ts';
 import { benchCni, benchCniStandard } from './cni.ts';
 import { benchFirstPacket } from './first-packet.ts';
+import { benchHostile } from './hostile/index.ts';
 import { benchIncremental } from './incremental.ts';
 import { benchIpam } from './ipam.ts';
 import { benchIptables, benchIptablesNft5000 } from './iptables.ts';
@@ -30,6 +31,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   scale: { run: benchScale },
   'scale-nftables': { run: benchScaleNftables },
   memory: { run: benchMemory },
+  hostile: { run: benchHostile, slow: true },
   cni: { run: benchCni },
   // A part of it.
   'cni-standard': { run: benchCniStandard, slow: true },

@@ -67,7 +67,13 @@ describe('work in the background', () => {
     await new Promise((resolve) => probe.once('listening', resolve));
     const { port } = probe.address() as AddressInfo;
     await new Promise((resolve) => probe.close(resolve));
-    const server = await listenHttp({ host: '127.0.0.1', port, ipv6Only: false, answer: () => answer(), failed: () => {} });
+    const server = await listenHttp({
+      host: '127.0.0.1',
+      port,
+      ipv6Only: false,
+      answer: () => answer(),
+      failed: () => {},
+    });
     onTestFinished(() => server.close());
     expect(await get(port)).toBeUndefined();
     answer = () => ({ status: 200, headers: { bad: 'new\nline' }, body: '' });

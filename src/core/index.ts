@@ -38,4 +38,5 @@ export {
 } from './ip.ts';
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';
 export { JSON_LIMITS, parseJson } from './json.ts';
-export { type Pause, pauseEvery } from './pause.ts';
+export { compareText, insertSorted, type Order, removeSorted } from './sorted.ts';
+export { atOnce, inSlices, type Rest, type Steps, yielder } from './yielding.ts';

@@ -11,7 +11,7 @@ const SERVICE = {
     uid: '8f4c',
     creationTimestamp: null,
     labels: { app: 'web', 'service.kubernetes.io/service-proxy-name': '' },
-    annotations: { note: 'x' },
+    annotations: { note: 'x', 'nodeplane.io/ipvs-scheduler': 'sh' },
   },
   spec: {
     type: 'LoadBalancer',
@@ -67,8 +67,8 @@ describe('valid objects', () => {
         metadata: {
           name: 'web',
           namespace: 'demo',
-          labels: { app: 'web', 'service.kubernetes.io/service-proxy-name': '' },
-          annotations: { note: 'x' },
+          labels: { 'service.kubernetes.io/service-proxy-name': '' },
+          annotations: { 'nodeplane.io/ipvs-scheduler': 'sh' },
         },
         spec: {
           type: 'LoadBalancer',
@@ -142,10 +142,16 @@ describe('valid objects', () => {
     });
   });
 
-  it('keeps a label named "__proto__" as a label', () => {
-    const value = JSON.parse('{"metadata": {"name": "a", "labels": {"__proto__": "x"}}, "spec": {}}');
-    const labels = decodeObject('Service', value).object?.metadata.labels ?? {};
-    expect(Object.entries(labels)).toEqual([['__proto__', 'x']]);
+  it('keeps the labels and annotations that are read, of however many', () => {
+    const labels = JSON.parse('{"__proto__": "x", "kubernetes.io/service-name": "web"}');
+    const annotations = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`k${n}`, 'v']));
+    const value = { metadata: { name: 'a', labels, annotations }, spec: {} };
+    expect(decodeObject('Service', value).object?.metadata).toEqual({
+      name: 'a',
+      namespace: 'default',
+      labels: { 'kubernetes.io/service-name': 'web' },
+      annotations: {},
+    });
   });
 });
 

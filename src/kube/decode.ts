@@ -12,6 +12,7 @@ import {
   textMap,
   withFallback,
 } from './field-reader.ts';
+import { KNOWN_ANNOTATIONS, KNOWN_LABELS } from './known-names.ts';
 import type { KubeKind, KubeObject, Node, ObjectMeta, Service, ServiceCIDR } from './types.ts';
 import { cidr, cidrOrEmpty, dnsLabel, dnsSubdomain } from './value-readers.ts';
 
@@ -35,8 +36,8 @@ function metadata(namespace: MandatoryField<string>, creationTimestamp: Reader<s
   return record<ObjectMeta>({
     name: required(dnsSubdomain),
     namespace,
-    labels: textMap,
-    annotations: textMap,
+    labels: textMap(KNOWN_LABELS),
+    annotations: textMap(KNOWN_ANNOTATIONS),
     creationTimestamp,
     deletionTimestamp: text,
   });

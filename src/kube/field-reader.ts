@@ -90,13 +90,22 @@ export function listOf<T>(element: Reader<T>): Reader<readonly T[]> {
   };
 }
 
-/** A mapping from any key to text, as labels and annotations are. */
-export const textMap: Reader<Readonly<Record<string, string>>> = (value, report) => {
-  if (!isMapping(value)) return report.expected('a mapping', value);
-  const entries = Object.entries(value).map(([key, item]) => [key, report.within(key, () => text(item, report))]);
-  // fromEntries defines own properties, so that even a key "__proto__" is just a key.
-  return Object.fromEntries(entries);
-};
+/**
+ * A mapping from any key to text, as labels and annotations are. All of it is checked, and the `known` keys are kept: there
+ * may be a hundred thousand others.
+ */
+export function textMap(known: ReadonlySet<string>): Reader<Readonly<Record<string, string>>> {
+  return (value, report) => {
+    if (!isMapping(value)) return report.expected('a mapping', value);
+    const kept: Record<string, string> = {};
+    for (const key in value) {
+      const item = value[key];
+      if (typeof item !== 'string') report.within(key, () => text(item, report));
+      else if (known.has(key)) kept[key] = item;
+    }
+    return kept;
+  };
+}
 
 export const text: Reader<string> = (value, report) => {
   if (typeof value === 'string') return value;

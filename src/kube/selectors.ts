@@ -1,13 +1,8 @@
-import { type KubeObject, SERVICE_NAME_LABEL } from './types.ts';
+import { HEADLESS_LABEL, SERVICE_NAME_LABEL, SERVICE_PROXY_NAME_LABEL } from './known-names.ts';
+import type { KubeObject } from './types.ts';
 
 // Which objects are the proxy's business: the label and field selectors of kube-proxy's watches. An API server applies them
 // itself; an object that stops matching then arrives as a deletion, and one that starts to match as an addition.
-
-/** Names the proxy that serves this Service; without it, the one that has no name of its own does. */
-export const SERVICE_PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
-
-/** Present with any value: the slice belongs to a headless Service. */
-export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 
 /** The value of `spec.clusterIP` that makes a Service headless. */
 export const HEADLESS_CLUSTER_IP = 'None';

@@ -7,7 +7,9 @@ export interface ObjectMeta {
   readonly name: string;
   /** Empty string for cluster-scoped objects (Node, ServiceCIDR). */
   readonly namespace: string;
+  /** Those of known-names.ts. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** Those of known-names.ts. */
   readonly annotations?: Readonly<Record<string, string>>;
   /** RFC 3339. Services only: the older of two keeps an address both want. */
   readonly creationTimestamp?: string;
@@ -104,9 +106,6 @@ export function objectName(object: { readonly metadata: ObjectMeta }): string {
   const { namespace, name } = object.metadata;
   return namespace === '' ? name : `${namespace}/${name}`;
 }
-
-/** The label that ties an EndpointSlice to its Service. */
-export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 
 /** `Service demo/web`: names an object among those of all kinds, and in messages. */
 export function objectKey(object: KubeObject): string {

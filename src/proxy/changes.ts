@@ -1,5 +1,5 @@
 import type { IpFamily } from '../core/index.ts';
-import type { EndpointSlice, ObjectEvent } from '../kube/index.ts';
+import { type EndpointSlice, type ObjectEvent, TRIGGER_TIME_ANNOTATION } from '../kube/index.ts';
 
 /** What made Services dirty. */
 export type Change =
@@ -25,9 +25,6 @@ export interface TakenChanges {
  */
 const MOST_TIMES_OF_A_SERVICE = 16;
 const MOST_UNFINISHED_TIMES = 1_000;
-
-/** Set by the endpoint-slice controller: when the first change that led to this version of the slice happened. */
-const TRIGGER_TIME_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
 
 /** What an object event means to the proxier of one family; undefined when it does not concern it. */
 export function changeOf({ type, object }: ObjectEvent, family: IpFamily): Change | undefined {

@@ -227,3 +227,16 @@ it('never gives up a flow to an address that no touched Service has or had', () 
     }),
   );
 });
+
+// What goes over all endpoints for each address needs gigabytes and minutes.
+it('compares the flows of a Service with 10,000 external IPs and 5,000 endpoints', { timeout: 30_000 }, () => {
+  const ip = (net: number, n: number) => `${net}.0.${n >> 8}.${n & 255}`;
+  const externalIps = Array.from({ length: 10_000 }, (_, n) => parseIp(ip(100, n)));
+  const serving = Array.from({ length: 5000 }, (_, n) => `${ip(10, n)}:53`);
+  const touched: TouchedPorts = new Map();
+  addTouched(touched, { upserted: [port({ externalIps, serving })], removed: [] });
+  const { destinations, isStale } = staleFlows(touched, onNode);
+  expect(destinations).toHaveLength(10_003);
+  expect(isStale(flow(`${ip(100, 9999)}:53`, `${ip(10, 4999)}:53`))).toBe(false);
+  expect(isStale(flow(`${ip(100, 9999)}:53`, `${ip(10, 5000)}:53`))).toBe(true);
+});

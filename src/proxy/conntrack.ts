@@ -1,4 +1,4 @@
-import { formatIpPort, IP_PROTOCOLS, type IpAddress, ipEquals, isLoopback } from '../core/index.ts';
+import { formatIp, formatIpPort, IP_PROTOCOLS, type IpAddress, isLoopback } from '../core/index.ts';
 import type { Protocol } from '../kube/index.ts';
 import type { NodePlan, PlanDelta, ServicePortPlan } from './service-plan.ts';
 
@@ -81,7 +81,8 @@ export function staleFlows(touched: TouchedPorts, isNodePortAddress: (ip: IpAddr
         (isNodePortAddress(ip) ? known.get(keyOf({ protocol, port })) : undefined);
       if (!found) return false;
       const answering = formatIpPort(reply.source, reply.sourcePort);
-      return found.serving ? !found.serving.has(answering) : found.former.has(answering);
+      const answers = (endpoints: ReadonlySet<string>) => endpoints.has(answering);
+      return found.serving ? !found.serving.some(answers) : found.former.some(answers);
     },
   };
 }
@@ -98,23 +99,27 @@ export interface NodePortAddressInput extends Pick<NodePlan, 'nodePortAddresses'
 export function nodePortAddressTest(input: NodePortAddressInput): (ip: IpAddress) => boolean {
   const { nodePortAddresses, localAddresses, localhost = false } = input;
   const addresses = nodePortAddresses === 'all' ? localAddresses : nodePortAddresses;
-  return (ip) =>
-    isLoopback(ip) ? localhost && ip.family === 'IPv4' : addresses.some((address) => ipEquals(address, ip));
+  const texts = new Set(addresses.map(formatIp));
+  return (ip) => (isLoopback(ip) ? localhost && ip.family === 'IPv4' : texts.has(formatIp(ip)));
 }
 
 interface Destination {
   readonly protocol: number;
   readonly port: number;
   readonly ip?: IpAddress;
-  /** `ip:port` of the endpoints that may answer; undefined when no touched port has this destination any more. */
-  serving?: Set<string>;
-  /** `ip:port` of the endpoints of earlier plans. */
-  readonly former: Set<string>;
+  /**
+   * `ip:port` of the endpoints that may answer, by plan; undefined when no touched port has this destination any more. All
+   * destinations of a plan share one set: a Service may have a thousand of either.
+   */
+  serving?: ReadonlySet<string>[];
+  /** The same of earlier plans. */
+  readonly former: ReadonlySet<string>[];
 }
 
 function enterAll(known: Map<string, Destination>, plan: ServicePortPlan, as: 'serving' | 'former'): void {
   const protocol = IP_PROTOCOLS[plan.protocol];
   const endpoints = plan.servingEndpoints ?? [...plan.clusterEndpoints, ...plan.localEndpoints];
+  const answering = new Set(endpoints.map((endpoint) => endpoint.key));
   const addresses = [plan.clusterIp, ...plan.externalIps, ...plan.loadBalancerVips];
   const destinations: Pick<Destination, 'protocol' | 'port' | 'ip'>[] = addresses.map((ip) => ({
     protocol,
@@ -124,11 +129,11 @@ function enterAll(known: Map<string, Destination>, plan: ServicePortPlan, as: 's
   if (plan.nodePort !== 0) destinations.push({ protocol, port: plan.nodePort });
   for (const destination of destinations) {
     const key = keyOf(destination);
-    const entry: Destination = known.get(key) ?? { ...destination, former: new Set() };
+    const entry: Destination = known.get(key) ?? { ...destination, former: [] };
     known.set(key, entry);
-    if (as === 'serving') entry.serving ??= new Set();
-    const set = as === 'serving' ? entry.serving : entry.former;
-    for (const endpoint of endpoints) set?.add(endpoint.key);
+    if (as === 'former') entry.former.push(answering);
+    else if (entry.serving) entry.serving.push(answering);
+    else entry.serving = [answering];
   }
 }
 

@@ -1,4 +1,4 @@
-import { formatIp, formatIpPort, type IpAddress } from '../core/index.ts';
+import { formatIp, formatIpPort, type IpAddress, insertSorted, removeSorted } from '../core/index.ts';
 import type { Protocol } from '../kube/index.ts';
 import { Findings, type Restriction } from './findings.ts';
 import { type ServicePort, type ServicePorts, withPolicyInUse } from './service-port.ts';
@@ -152,7 +152,7 @@ export class DestinationOwners {
   #add(claim: DestinationClaim): void {
     const claims = this.#claims.get(claim.destination);
     if (claims === undefined) this.#claims.set(claim.destination, claim);
-    else if (Array.isArray(claims)) claims.splice(positionOf(claim, claims), 0, claim);
+    else if (Array.isArray(claims)) insertSorted(claims, claim, compareClaims);
     else this.#claims.set(claim.destination, [claims, claim].sort(compareClaims));
   }
 
@@ -162,21 +162,9 @@ export class DestinationOwners {
       this.#claims.delete(claim.destination);
       return;
     }
-    claims.splice(positionOf(claim, claims), 1);
+    removeSorted(claims, claim, compareClaims);
     if (claims.length === 1) this.#claims.set(claim.destination, claims[0]!);
   }
-}
-
-/** Where a claim stands, or would stand, among the others. */
-function positionOf(claim: DestinationClaim, claims: readonly DestinationClaim[]): number {
-  let low = 0;
-  let high = claims.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (compareClaims(claims[middle]!, claim) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function sameClaim(a: DestinationClaim, b: DestinationClaim): boolean {

@@ -316,7 +316,7 @@ describe('addresses that may be no Service’s', () => {
 
   it('are those this node has at the moment', async () => {
     const own: ReturnType<typeof parseIp>[] = [];
-    await start({ ownAddresses: () => own });
+    await start({ localAddresses: () => ({ all: own, own }) });
     own.push(parseIp('198.51.100.7'));
     bench.proxy.nodeChanged();
     await bench.clock.advance(5_000);

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Cidr, type Clock, type IpAddress, type IpFamily, type Pause, tellFailure } from '../core/index.ts';
+import { type Cidr, type Clock, type IpAddress, type IpFamily, type Rest, tellFailure } from '../core/index.ts';
 import type { Node } from '../kube/index.ts';
 import { AddressRules, API_SERVER_SERVICE } from './address-rules.ts';
 import { type Change, PendingChanges } from './changes.ts';
@@ -48,7 +48,7 @@ export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minInterval
   /** Where external IPs may be. @default everywhere but where no Service's address may be */
   readonly externalIpCidrs?: readonly Cidr[];
   /** See PlannerOptions. */
-  readonly pauses?: () => Pause;
+  readonly pauses?: () => Rest;
   readonly observers: readonly ProxyObserver[];
   /** @default nobody looks after them */
   readonly flows?: FlowKeeper;

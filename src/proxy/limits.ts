@@ -13,7 +13,7 @@ export const LIMITS = {
   /** loadBalancerSourceRanges: those of a large country are some thousands. */
   sourceRanges: 8000,
   /** Source ranges x VIPs x ports: mode nftables has an element for each. */
-  allowedSources: 50_000,
+  allowedSources: 8_000,
   /**
    * Endpoints x ports. Kubernetes is tested with 5,000 endpoints a Service, which three ports make 15,000. So many are
    * planned within 50 ms and take less than 10 MiB.

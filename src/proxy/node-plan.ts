@@ -9,7 +9,7 @@ import {
   parseIp,
   tryParseIp,
 } from '../core/index.ts';
-import type { Node, ServiceCIDR } from '../kube/index.ts';
+import { type Node, type ServiceCIDR, ZONE_LABEL } from '../kube/index.ts';
 import type { LocalDetector, NodePlan } from './service-plan.ts';
 import { tryParseCidr } from './try-parse-cidr.ts';
 
@@ -82,7 +82,7 @@ function allowsLoopback({ nodePortAddresses }: NodeSettings): boolean {
 
 /** The node's zone: label `topology.kubernetes.io/zone`; empty when it has none. */
 export function zoneOf(node: Node | undefined): string {
-  return node?.metadata.labels?.['topology.kubernetes.io/zone'] ?? '';
+  return node?.metadata.labels?.[ZONE_LABEL] ?? '';
 }
 
 /** Each range once, in their order; what cannot be read is left out. */

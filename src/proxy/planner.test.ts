@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeServiceStore, makeService, makeSlice } from '../../test/fakes/service-objects.ts';
-import { formatIp, formatIpPort, parseIp, pauseEvery } from '../core/index.ts';
+import { formatIp, formatIpPort, parseIp, yielder } from '../core/index.ts';
 import { AddressRules } from './address-rules.ts';
 import { LIMITS } from './limits.ts';
 import { makeNodePlan } from './node-plan.ts';
@@ -431,7 +431,7 @@ describe('hostile objects', () => {
     for (const n of numbers(300)) put(`a/s${n}`, ips(200));
     let others = 0;
     const timer = setInterval(() => others++, 1);
-    planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE, pauses: () => pauseEvery(1) });
+    planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE, pauses: () => yielder(1) });
     await planner.rebuild(store);
     clearInterval(timer);
     expect(others).toBeGreaterThan(2);

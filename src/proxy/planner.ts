@@ -1,4 +1,4 @@
-import { errorText, type IpFamily, type Pause, pauseEvery } from '../core/index.ts';
+import { errorText, type IpFamily, type Rest, yielder } from '../core/index.ts';
 import type { AddressRules } from './address-rules.ts';
 import { claimsOf, createdAtOf, type DestinationClaim, DestinationOwners } from './destination-owners.ts';
 import { EndpointBudget } from './endpoint-budget.ts';
@@ -44,7 +44,7 @@ export interface PlannerOptions {
   /** Endpoints x ports of all Services together. @default LIMITS.endpointsOfNode */
   readonly endpointsOfNode?: number;
   /** Makes what is asked between two Services of one update. @default the event loop is given back every 10 ms */
-  readonly pauses?: () => Pause;
+  readonly pauses?: () => Rest;
 }
 
 /** What is known of a Service: what it asks for, and its plan with what it got. */
@@ -56,7 +56,7 @@ interface PlannedService {
 /** What one update gathers: how things were before, and what it has read. */
 interface Update {
   readonly store: ServiceStore;
-  readonly pause: Pause;
+  readonly pause: Rest;
   /** By Service name, until it is planned. */
   readonly asked: Map<string, ServicePorts>;
   readonly former: Former;
@@ -81,7 +81,7 @@ export class Planner {
   readonly #family: IpFamily;
   readonly #nodeName: string;
   readonly #externalIps: boolean;
-  readonly #pauses: () => Pause;
+  readonly #pauses: () => Rest;
   readonly #ports = new Map<string, ServicePortPlan>();
   readonly #services = new Map<string, PlannedService>();
   readonly #healthChecks = new Map<string, ServiceHealthCheck>();
@@ -99,7 +99,7 @@ export class Planner {
     this.#family = family;
     this.#nodeName = nodeName;
     this.#externalIps = externalIps;
-    this.#pauses = options.pauses ?? (() => pauseEvery(SLICE_MS));
+    this.#pauses = options.pauses ?? (() => yielder(SLICE_MS));
     this.#addressRules = addressRules;
     this.#budget = new EndpointBudget(endpointsOfNode);
     this.#endpointCap = this.#budget.cap;

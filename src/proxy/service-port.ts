@@ -1,5 +1,11 @@
 import { type Cidr, formatCidr, formatIp, type IpAddress, type IpFamily, tryParseIp } from '../core/index.ts';
-import { objectName, type Protocol, type Service, type ServicePortSpec } from '../kube/index.ts';
+import {
+  IPVS_SCHEDULER_ANNOTATION,
+  objectName,
+  type Protocol,
+  type Service,
+  type ServicePortSpec,
+} from '../kube/index.ts';
 import type { AddressRules } from './address-rules.ts';
 import { Findings, type Restriction } from './findings.ts';
 import { LIMITS } from './limits.ts';
@@ -49,9 +55,6 @@ export interface Allowed {
 /** What the API server fills in for `sessionAffinity: ClientIP` without a timeout, and the largest it accepts. */
 const DEFAULT_AFFINITY_SECONDS = 10_800;
 const MAX_AFFINITY_SECONDS = 86_400;
-
-/** Annotation of a Service: how mode ipvs balances it. */
-const IPVS_SCHEDULER_ANNOTATION = 'nodeplane.io/ipvs-scheduler';
 
 const PROTOCOLS: readonly string[] = ['TCP', 'UDP', 'SCTP'] satisfies Protocol[];
 

@@ -125,6 +125,21 @@ export class FakeNftables implements NftRuleset {
     return [...elements.values()];
   }
 
+  async listChainsAsync(of: TableRef): Promise<NftChain[]> {
+    await Promise.resolve();
+    return this.listChains(of);
+  }
+
+  async listRulesAsync(of: TableRef): Promise<NftRule[]> {
+    await Promise.resolve();
+    return this.listRules(of);
+  }
+
+  async listSetsAsync(of: TableRef): Promise<NftSet[]> {
+    await Promise.resolve();
+    return this.listSets(of);
+  }
+
   async listElementsAsync(set: SetRef): Promise<NftElement[]> {
     await Promise.resolve();
     return this.listElements(set);

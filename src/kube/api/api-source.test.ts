@@ -68,7 +68,10 @@ function applyWeb(): void {
 describe('what is read', () => {
   it('tells every object in the shape of types.ts, without what we do not read', async () => {
     applyWeb();
-    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{}', own: 'kept' };
+    const annotations = {
+      'kubectl.kubernetes.io/last-applied-configuration': '{}',
+      'nodeplane.io/ipvs-scheduler': 'sh',
+    };
     server.apply(apiService('demo/annotated', { annotations }));
     await start();
     await synced();
@@ -91,7 +94,7 @@ describe('what is read', () => {
       name: 'annotated',
       namespace: 'demo',
       creationTimestamp: '2025-01-01T00:00:00Z',
-      annotations: { own: 'kept' },
+      annotations: { 'nodeplane.io/ipvs-scheduler': 'sh' },
     });
     expect(recorder.violations).toEqual([]);
   });

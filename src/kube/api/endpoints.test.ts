@@ -15,7 +15,7 @@ describe('Endpoints', () => {
     const metadata = (suffix: string) => ({
       name: `web-${suffix}`,
       namespace: 'demo',
-      labels: { app: 'web', 'kubernetes.io/service-name': 'web' },
+      labels: { 'kubernetes.io/service-name': 'web' },
     });
     const ports = [{ name: 'http', port: 8080, protocol: 'TCP' }];
     const ready = { ready: true, serving: true, terminating: false };

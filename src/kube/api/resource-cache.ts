@@ -131,16 +131,14 @@ export class ResourceCache {
   }
 }
 
-/** From what was told of an object of the API to what is to be told; both are short lists. */
+/** From what was told of an object of the API to what is to be told. Endpoints become as many objects as they have subsets. */
 function difference(old: readonly KubeObject[], now: readonly KubeObject[]): readonly ObjectEvent[] {
   const events: ObjectEvent[] = [];
-  for (const object of old) {
-    const key = objectKey(object);
-    if (!now.some((other) => objectKey(other) === key)) events.push({ type: 'deleted', object });
-  }
+  const present = new Set(now.map(objectKey));
+  for (const object of old) if (!present.has(objectKey(object))) events.push({ type: 'deleted', object });
+  const known = new Map(old.map((object) => [objectKey(object), object]));
   for (const object of now) {
-    const key = objectKey(object);
-    const before = old.find((other) => objectKey(other) === key);
+    const before = known.get(objectKey(object));
     if (!before) events.push({ type: 'added', object });
     else if (!isDeepStrictEqual(before, object)) events.push({ type: 'updated', object });
   }

@@ -1,10 +1,11 @@
 import { API_VERSIONS, decodeObject } from '../decode.ts';
 import { type FieldProblem, isMapping } from '../field-reader.ts';
-import { HEADLESS_CLUSTER_IP, HEADLESS_LABEL, SERVICE_PROXY_NAME_LABEL } from '../selectors.ts';
-import type { EndpointSlice, KubeKind, KubeObject, Node, Service, ServiceCIDR } from '../types.ts';
+import { HEADLESS_LABEL, SERVICE_PROXY_NAME_LABEL } from '../known-names.ts';
+import { HEADLESS_CLUSTER_IP } from '../selectors.ts';
+import type { EndpointSlice, KubeKind, KubeObject } from '../types.ts';
 import { slicesOfEndpoints } from './endpoints.ts';
 import type { SharedValues } from './shared-values.ts';
-import { slimNode, slimService, slimServiceCidr, slimSlice } from './slim.ts';
+import { slimSlice } from './slim.ts';
 
 /** What an object of the API is to us: usually one object, or everything that is wrong with it. */
 export type Projected =
@@ -40,7 +41,7 @@ export function servicesResource(proxyName: string | undefined): Resource {
       labelSelector: proxyName === undefined ? `!${label}` : `${label}=${proxyName}`,
       fieldSelector: `spec.clusterIP!=${HEADLESS_CLUSTER_IP}`,
     },
-    project: (value) => projectWith('Service', value, (object) => slimService(object as Service)),
+    project: (value) => projectAs('Service', value),
   };
 }
 
@@ -49,8 +50,10 @@ export const SLICES: Resource = {
   kind: 'EndpointSlice',
   path: `/apis/${API_VERSIONS.EndpointSlice}/endpointslices`,
   query: { labelSelector: `!${HEADLESS_LABEL}` },
-  project: (value, shared) =>
-    projectWith('EndpointSlice', value, (object) => slimSlice(object as EndpointSlice, shared)),
+  project(value, shared) {
+    const { object, problems } = decodeObject('EndpointSlice', value);
+    return problems ? { problems } : { objects: [slimSlice(object as EndpointSlice, shared)] };
+  },
 };
 
 /** Instead of EndpointSlices, from servers that do not have them. */
@@ -77,7 +80,7 @@ export function nodeResource(nodeName: string): Resource {
     kind: 'Node',
     path: '/api/v1/nodes',
     query: { fieldSelector: `metadata.name=${nodeName}` },
-    project: (value) => projectWith('Node', value, (object) => slimNode(object as Node)),
+    project: (value) => projectAs('Node', value),
   };
 }
 
@@ -88,12 +91,12 @@ export const SERVICE_CIDRS: Resource = {
   path: `/apis/${API_VERSIONS.ServiceCIDR}/servicecidrs`,
   query: {},
   optional: true,
-  project: (value) => projectWith('ServiceCIDR', value, (object) => slimServiceCidr(object as ServiceCIDR)),
+  project: (value) => projectAs('ServiceCIDR', value),
 };
 
-function projectWith(kind: KubeKind, value: unknown, slim: (object: KubeObject) => KubeObject): Projected {
+function projectAs(kind: KubeKind, value: unknown): Projected {
   const { object, problems } = decodeObject(kind, value);
-  return problems ? { problems } : { objects: [slim(object)] };
+  return problems ? { problems } : { objects: [object] };
 }
 
 /** The name of an object of the API (`namespace/name`) and its version; undefined when it cannot be told from others. */

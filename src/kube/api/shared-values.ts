@@ -1,5 +1,10 @@
 /** Some clusters have 5,000 nodes; beyond this the values change too much to be worth holding. */
 const CAPACITY = 20_000;
+/**
+ * In characters of JSON. What is longer is seldom the same twice, and somebody may write thousands of a megabyte each, which
+ * would be held after their objects are gone.
+ */
+const LONGEST = 1000;
 
 /**
  * Gives equal values the same memory: the node name and the conditions of 50,000 endpoints are a few distinct values.
@@ -9,12 +14,13 @@ export class SharedValues {
   readonly #values = new Map<string, unknown>();
 
   text(value: string): string {
-    return this.#share(value, value);
+    return value.length > LONGEST ? value : this.#share(value, value);
   }
 
   /** For plain JSON data that nobody changes. */
   value<T extends object>(value: T): T {
-    return this.#share(JSON.stringify(value), value);
+    const key = JSON.stringify(value);
+    return key.length > LONGEST ? value : this.#share(key, value);
   }
 
   #share<T>(key: string, value: T): T {

@@ -1,52 +1,53 @@
+import type { Steps } from '../../core/index.ts';
 import type { Endpoint, ServicePortPlan } from '../index.ts';
 import { type Chain, formatRule } from '../rules/index.ts';
 import { type ProtocolName, protocolName } from './key-spaces.ts';
 import { endpointChainName } from './names.ts';
 
 /** The rules that pick one of `endpoints`: the body of a KUBE-SVC-… or KUBE-SVL-… chain. */
-export function balanceRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): string[] {
+export function balanceRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): Steps<string[]> {
   return port.affinitySeconds > 0 ? stickyRules(port, endpoints) : plainRules(port, endpoints);
 }
 
 /** Without affinity an endpoint is one rule. The first says whom the chain belongs to, once. */
-function plainRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): string[] {
-  return endpoints.map((endpoint, index) =>
-    formatRule({
+function* plainRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): Steps<string[]> {
+  const rules: string[] = [];
+  for (const [index, endpoint] of endpoints.entries()) {
+    const rule = formatRule({
       protocol: protocolName(port.protocol),
       comment: index === 0 ? port.name : undefined,
       match: chance(endpoints.length - index),
       target: destinationOf(endpoint),
-    }),
-  );
+    });
+    rules.push(rule);
+    yield;
+  }
+  return rules;
 }
 
 /** With ClientIP affinity: first the endpoint that remembers this client, else a random one that then remembers it. */
-function stickyRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): string[] {
+function* stickyRules(port: ServicePortPlan, endpoints: readonly Endpoint[]): Steps<string[]> {
   const protocol = protocolName(port.protocol);
-  const chains = endpoints.map((endpoint) => endpointChainName(port.name, protocol, endpoint.key));
-  const remembered = endpoints.map((endpoint, index) =>
-    formatRule({
-      comment: `${port.name} -> ${endpoint.key}`,
-      match: recent(port, `--rcheck --seconds ${port.affinitySeconds} --reap`, chains[index]!),
-      target: `-j ${chains[index]}`,
-    }),
-  );
-  const chosen = endpoints.map((endpoint, index) =>
-    formatRule({
-      comment: `${port.name} -> ${endpoint.key}`,
-      match: chance(endpoints.length - index),
-      target: `-j ${chains[index]}`,
-    }),
-  );
+  const remembered: string[] = [];
+  const chosen: string[] = [];
+  for (const [index, endpoint] of endpoints.entries()) {
+    const chain = endpointChainName(port.name, protocol, endpoint.key);
+    const comment = `${port.name} -> ${endpoint.key}`;
+    const target = `-j ${chain}`;
+    const known = recent(port, `--rcheck --seconds ${port.affinitySeconds} --reap`, chain);
+    remembered.push(formatRule({ comment, match: known, target }));
+    chosen.push(formatRule({ comment, match: chance(endpoints.length - index), target }));
+    yield;
+  }
   return [...remembered, ...chosen];
 }
 
 /** The KUBE-SEP-… chains a port with affinity needs; none without. */
-export function endpointChains(
+export function* endpointChains(
   port: ServicePortPlan,
   endpoints: Iterable<Endpoint>,
   owner: string,
-): ReadonlyMap<string, Chain> {
+): Steps<ReadonlyMap<string, Chain>> {
   const chains = new Map<string, Chain>();
   if (port.affinitySeconds === 0) return chains;
   const protocol: ProtocolName = protocolName(port.protocol);
@@ -59,6 +60,7 @@ export function endpointChains(
       target: destinationOf(endpoint),
     });
     chains.set(name, { rules: [rule], owner });
+    yield;
   }
   return chains;
 }

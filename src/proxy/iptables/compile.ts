@@ -1,4 +1,12 @@
-import { addressBits, cidrContains, formatCidr, formatIp, type IpAddress, networkOf } from '../../core/index.ts';
+import {
+  addressBits,
+  cidrContains,
+  formatCidr,
+  formatIp,
+  type IpAddress,
+  networkOf,
+  type Steps,
+} from '../../core/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../index.ts';
 import { type Chain, formatRule, podMatch, type RuleParts, refuse, type TreeKey } from '../rules/index.ts';
 import { balanceRules, endpointChains } from './balance.ts';
@@ -26,32 +34,37 @@ export interface CompiledPort {
 }
 
 /** Compiles one Service port. Pure; the result depends on nothing but the two plans. */
-export function compilePort(port: ServicePortPlan, node: NodePlan): CompiledPort {
+export function* compilePort(port: ServicePortPlan, node: NodePlan): Steps<CompiledPort> {
   const names = serviceChainNames(port.name, protocolName(port.protocol));
-  return { name: port.name, chains: compileChains(port, node, names), claims: compileClaims(port, names) };
+  const chains = yield* compileChains(port, node, names);
+  return { name: port.name, chains, claims: yield* compileClaims(port, names) };
 }
 
-function compileChains(port: ServicePortPlan, node: NodePlan, names: ServiceChainNames): ReadonlyMap<string, Chain> {
+function* compileChains(
+  port: ServicePortPlan,
+  node: NodePlan,
+  names: ServiceChainNames,
+): Steps<ReadonlyMap<string, Chain>> {
   const chains = new Map<string, Chain>();
   const owner = `Service port "${port.name}"`;
   const { clusterEndpoints, localEndpoints } = port;
   const internal = internalChain(port, names);
-  const balance = (name: string, endpoints: readonly Endpoint[]) => {
+  const balance = function* (name: string, endpoints: readonly Endpoint[]): Steps<void> {
     if (endpoints.length === 0) return;
     const masquerade = name === internal ? masqueradeInternal(port, node) : [];
-    chains.set(name, { rules: [...masquerade, ...balanceRules(port, endpoints)], owner });
+    chains.set(name, { rules: [...masquerade, ...(yield* balanceRules(port, endpoints))], owner });
   };
   if (hasExternalChain(port)) chains.set(names.external, { rules: externalRules(port, node, names), owner });
-  if (hasFirewallChain(port)) chains.set(names.firewall, { rules: firewallRules(port, node, names), owner });
-  balance(names.cluster, clusterEndpoints);
-  balance(names.local, localEndpoints);
-  for (const [name, chain] of endpointChains(port, [...clusterEndpoints, ...localEndpoints], owner)) {
+  if (hasFirewallChain(port)) chains.set(names.firewall, { rules: yield* firewallRules(port, node, names), owner });
+  yield* balance(names.cluster, clusterEndpoints);
+  yield* balance(names.local, localEndpoints);
+  for (const [name, chain] of yield* endpointChains(port, [...clusterEndpoints, ...localEndpoints], owner)) {
     chains.set(name, chain);
   }
   return chains;
 }
 
-function compileClaims(port: ServicePortPlan, names: ServiceChainNames): readonly Claim[] {
+function* compileClaims(port: ServicePortPlan, names: ServiceChainNames): Steps<readonly Claim[]> {
   const claims = new Map<string, Claim>();
   // Of two claims for one key the first counts: an external IP that is a load-balancer VIP too, say.
   const claim = (tree: TreeName, key: TreeKey, parts: RuleParts) => {
@@ -72,10 +85,12 @@ function compileClaims(port: ServicePortPlan, names: ServiceChainNames): readonl
   }
 
   for (const ip of port.externalIps) {
+    yield;
     const comment = `${port.name} external IP`;
     if (external) claim('serviceVips', keyOf(ip), { ...to(ip), comment, target: `-j ${names.external}` });
   }
   for (const ip of port.loadBalancerVips) {
+    yield;
     const entry = hasFirewallChain(port) ? names.firewall : names.external;
     const comment = `${port.name} loadbalancer IP`;
     if (external) claim('serviceVips', keyOf(ip), { ...to(ip), comment, target: `-j ${entry}` });
@@ -85,6 +100,7 @@ function compileClaims(port: ServicePortPlan, names: ServiceChainNames): readonl
   }
   if (port.externalVerdict !== 'forward') {
     for (const ip of [...port.externalIps, ...port.loadBalancerVips]) {
+      yield;
       claim('refusedExternalVips', keyOf(ip), { ...to(ip), ...refusal(port, port.externalVerdict) });
     }
   }
@@ -163,13 +179,15 @@ function externalRules(port: ServicePortPlan, node: NodePlan, names: ServiceChai
   return rules;
 }
 
-function firewallRules(port: ServicePortPlan, node: NodePlan, names: ServiceChainNames): string[] {
+function* firewallRules(port: ServicePortPlan, node: NodePlan, names: ServiceChainNames): Steps<string[]> {
   const target = `-j ${names.external}`;
-  const rules = port.sourceRanges.map(({ address, prefixLength }) => {
+  const rules: string[] = [];
+  for (const { address, prefixLength } of port.sourceRanges) {
+    yield;
     const range = formatCidr({ address: networkOf(address, prefixLength), prefixLength });
     const source = prefixLength === 0 ? undefined : `-s ${range}`;
-    return formatRule({ source, comment: `${port.name} loadbalancer IP`, target });
-  });
+    rules.push(formatRule({ source, comment: `${port.name} loadbalancer IP`, target }));
+  }
   // A node that holds the VIP as an address of its own uses it as source when it connects to it.
   const { nodeIp } = node;
   if (nodeIp && port.sourceRanges.some((range) => cidrContains(range, nodeIp))) {

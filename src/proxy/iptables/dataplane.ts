@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type IpFamily, secondsSince } from '../../core/index.ts';
+import { type IpFamily, inSlices, secondsSince, yielder } from '../../core/index.ts';
 import { type Exec, exec as runProgram } from '../../sys/index.ts';
 import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta } from '../index.ts';
 import {
@@ -94,9 +94,14 @@ export class IptablesDataplane implements Dataplane {
     this.committed = undefined;
     for (const port of [...delta.removed, ...delta.upserted]) this.refused.delete(port.key);
     for (const port of delta.removed) committed.layout.remove(port.key);
-    for (const port of delta.upserted) committed.layout.upsert(port);
+    const rest = yielder();
+    for (const port of delta.upserted) {
+      await inSlices(committed.layout.upsert(port), rest);
+      await rest();
+    }
+    const edits = await inSlices(committed.layout.takeEdits(), rest);
     try {
-      return await this.commit(planChanges(committed.chains, committed.layout.takeEdits()), committed);
+      return await this.commit(planChanges(committed.chains, edits), committed);
     } catch (error) {
       const suspects = delta.upserted.map(({ key }) => key);
       await this.leaveOut(error, committed.layout, suspects, 1);
@@ -143,11 +148,16 @@ export class IptablesDataplane implements Dataplane {
     let reading = this.readKernel();
     const { family, dropInvalid, accounting } = this;
     const layout = new Layout({ family, node: plan.node, dropInvalid, accounting });
-    for (const port of plan.ports.values()) if (!this.refused.has(port.key)) layout.upsert(port);
+    const rest = yielder();
+    for (const port of plan.ports.values()) {
+      if (!this.refused.has(port.key)) await inSlices(layout.upsert(port), rest);
+      await rest();
+    }
     const jumps = wantedJumps(this.family, plan.node);
     const next = { node: plan.node, layout, chains: emptyChainSet(), totals: { filter: 0, nat: 0 } };
     for (let attempt = 1; ; attempt++) {
-      for (const { table, ...diff } of planChanges(next.chains, layout.takeEdits())) {
+      const edits = await inSlices(layout.takeEdits(), rest);
+      for (const { table, ...diff } of planChanges(next.chains, edits)) {
         next.totals[table] += applyDiff(next.chains[table], diff);
       }
       const started = performance.now();

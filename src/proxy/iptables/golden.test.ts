@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { completePlan } from '../../../test/lab/iptables/sample-plan.ts';
+import { atOnce } from '../../core/index.ts';
 import type { Plan } from '../index.ts';
 import { emptyChainSet } from '../rules/index.ts';
 import { JUMPS } from './fixed-chains.ts';
@@ -15,8 +16,8 @@ const FOLDER = join(dirname(fileURLToPath(import.meta.url)), '../../../test/gold
 
 function rulesetOf(plan: Plan): string {
   const layout = new Layout({ family: plan.family, node: plan.node, dropInvalid: true, accounting: false });
-  for (const port of plan.ports.values()) layout.upsert(port);
-  const changes = planChanges(emptyChainSet(), layout.takeEdits());
+  for (const port of plan.ports.values()) atOnce(layout.upsert(port));
+  const changes = planChanges(emptyChainSet(), atOnce(layout.takeEdits()));
   const tables = changes.map(({ table, write }) => {
     const chains = [...write].sort(([a], [b]) => (a < b ? -1 : 1));
     const rules = chains.flatMap(([name, chain]) => ['', ...chain.rules.map((rule) => `-A ${name} ${rule}`)]);

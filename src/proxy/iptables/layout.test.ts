@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Packet, type Walk, walkPacket } from '../../../test/lab/iptables/packet-walk.ts';
 import { randomChanges } from '../../../test/lab/iptables/random-plan.ts';
 import { completePlan, sampleNode, samplePort } from '../../../test/lab/iptables/sample-plan.ts';
-import { formatIp, type IpFamily } from '../../core/index.ts';
+import { atOnce, formatIp, type IpFamily } from '../../core/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan } from '../index.ts';
 import { applyDiff, emptyChainSet, TABLES, type Table } from '../rules/index.ts';
 import { protocolName } from './key-spaces.ts';
@@ -14,7 +14,7 @@ function follow(family: IpFamily, node: NodePlan) {
   const layout = new Layout({ family, node, dropInvalid: true, accounting: false });
   const chains = emptyChainSet();
   const settle = () => {
-    const changes = planChanges(chains, layout.takeEdits());
+    const changes = planChanges(chains, atOnce(layout.takeEdits()));
     for (const change of changes) applyDiff(chains[change.table], change);
     return changes;
   };
@@ -25,7 +25,7 @@ function follow(family: IpFamily, node: NodePlan) {
 
 function rulesetOf(family: IpFamily, node: NodePlan, ports: Iterable<ServicePortPlan>) {
   const result = follow(family, node);
-  for (const port of ports) result.layout.upsert(port);
+  for (const port of ports) atOnce(result.layout.upsert(port));
   result.settle();
   return result;
 }
@@ -42,7 +42,7 @@ describe('Layout', () => {
     const ports = new Map<string, ServicePortPlan>();
     for (const { upserted, removed } of randomChanges(family, 600, ports)) {
       for (const port of removed) incremental.layout.remove(port.key);
-      for (const port of upserted) incremental.layout.upsert(port);
+      for (const port of upserted) atOnce(incremental.layout.upsert(port));
       incremental.settle();
     }
     const fresh = rulesetOf(family, node, [...ports.values()].reverse());
@@ -58,7 +58,7 @@ describe('Layout', () => {
     const ports = new Map<string, ServicePortPlan>();
     for (const { upserted, removed } of randomChanges('IPv4', 300, ports, 11)) {
       for (const port of removed) layout.remove(port.key);
-      for (const port of upserted) layout.upsert(port);
+      for (const port of upserted) atOnce(layout.upsert(port));
       settle();
       for (const table of TABLES) {
         const rules = [...chains[table].values()].flatMap((chain) => chain.rules);
@@ -78,12 +78,12 @@ describe('Layout', () => {
     for (const _ of randomChanges('IPv4', 600, ports));
     const { layout, settle } = rulesetOf('IPv4', sampleNode(), ports.values());
     const added = samplePort({ name: 'x/new', clusterIp: '10.96.7.7', remote: ['10.244.2.1:80'] });
-    layout.upsert(added);
+    atOnce(layout.upsert(added));
     const written = settle().map(({ write, remove }) => [...write.keys(), ...remove]);
     expect(written[0]).toEqual([]);
     expect(written[1]!.length).toBeGreaterThan(1);
     expect(written[1]!.length).toBeLessThan(8);
-    layout.upsert(added);
+    atOnce(layout.upsert(added));
     expect(settle().every(({ write, remove }) => write.size + remove.length === 0)).toBe(true);
   });
 });

@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import { atOnce, type IpFamily, type Steps } from '../../core/index.ts';
 import type { NodePlan, ServicePortPlan } from '../index.ts';
 import { type Chain, type ChainEdits, ClaimedTree, emptyEdits, type Table } from '../rules/index.ts';
 import { type CompiledPort, compilePort, type TreeName } from './compile.ts';
@@ -51,10 +51,11 @@ export class Layout {
     return this.ports;
   }
 
-  upsert(port: ServicePortPlan): void {
+  /** With places for a pause: a port may have thousands of endpoints and addresses. */
+  *upsert(port: ServicePortPlan): Steps<void> {
     const before = this.ports.get(port.key);
-    const after = compilePort(port, this.node);
-    this.replace(port.key, before, after);
+    const after = yield* compilePort(port, this.node);
+    yield* this.replace(port.key, before, after);
     this.ports.set(port.key, after);
   }
 
@@ -62,17 +63,17 @@ export class Layout {
   remove(key: string): void {
     const before = this.ports.get(key);
     if (!before) return;
-    this.replace(key, before, undefined);
+    atOnce(this.replace(key, before, undefined));
     this.ports.delete(key);
   }
 
   /** The chains that may have changed since the last call; the first call names all there are. */
-  takeEdits(): ChainEdits {
+  *takeEdits(): Steps<ChainEdits> {
     const { edits } = this;
     for (const entry of this.entries) {
       let rootChanged = !this.entriesWritten;
       for (const name of entry.trees) {
-        const { root, chains } = this.trees[name].takeChanges();
+        const { root, chains } = yield* this.trees[name].changes();
         const owner = `the tree below ${entry.name}`;
         for (const [chain, rules] of chains) edits[entry.table].set(chain, rules && { rules, owner });
         if (!root) continue;
@@ -91,17 +92,19 @@ export class Layout {
     return { rules: [...dispatch, ...entry.after], owner: `the entry chain ${entry.name}` };
   }
 
-  private replace(key: string, before: CompiledPort | undefined, after: CompiledPort | undefined): void {
+  private *replace(key: string, before: CompiledPort | undefined, after: CompiledPort | undefined): Steps<void> {
     const table: Table = 'nat';
     for (const name of before?.chains.keys() ?? []) this.edits[table].set(name, undefined);
     for (const [name, chain] of after?.chains ?? []) this.edits[table].set(name, chain);
     // Claims first, releases after: a key that stays never leaves its tree.
     const kept = new Set<string>();
     for (const claim of after?.claims ?? []) {
+      yield;
       this.trees[claim.tree].claim(key, claim.key, claim.rule);
       kept.add(`${claim.tree} ${claim.key.text}`);
     }
     for (const claim of before?.claims ?? []) {
+      yield;
       if (!kept.has(`${claim.tree} ${claim.key.text}`)) this.trees[claim.tree].release(key, claim.key);
     }
   }

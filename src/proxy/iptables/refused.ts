@@ -64,7 +64,7 @@ export async function refusedByTrial(tool: IptablesTool, suspects: CompiledPorts
 async function tryOut(tool: IptablesTool, ports: readonly CompiledPort[]): Promise<string | undefined> {
   const rules: Record<Table, string[]> = { filter: [], nat: [] };
   for (const { chains, claims } of ports) {
-    for (const chain of chains.values()) rules.nat.push(...chain.rules);
+    for (const chain of chains.values()) for (const rule of chain.rules) rules.nat.push(rule);
     for (const claim of claims) rules[TREE_TABLE[claim.tree]].push(claim.rule);
   }
   try {

@@ -1,4 +1,4 @@
-import type { KernelError } from '../../core/index.ts';
+import type { KernelError, Steps } from '../../core/index.ts';
 import type { Changes } from './diff.ts';
 import type { Draining } from './drain.ts';
 import type { IpvsKernel } from './kernel.ts';
@@ -43,14 +43,18 @@ export interface ApplyTo {
   readonly now: number;
 }
 
-/** Makes changes in the kernel. Throws ERR_NETLINK_SOCKET. */
-export function applyChanges({ kernel, state, draining, made, now }: ApplyTo, changes: Changes): Applied {
+/** Operations between two pauses: some milliseconds in the kernel. */
+const AT_ONCE = 500;
+
+/** Makes changes in the kernel, with places for a pause. Throws ERR_NETLINK_SOCKET. */
+export function* applyChanges({ kernel, state, draining, made, now }: ApplyTo, changes: Changes): Steps<Applied> {
   const written = nothingWritten();
   const refused = new Map<string, KernelError>();
   let stale: KernelError | undefined;
   let failed: KernelError | undefined;
   let milliseconds = 0;
-  for (const operations of changes.steps) {
+  for (const operations of changes.steps.flatMap(inChunks)) {
+    yield;
     const started = performance.now();
     const outcomes = kernel.apply(operations);
     milliseconds += performance.now() - started;
@@ -79,6 +83,12 @@ export function applyChanges({ kernel, state, draining, made, now }: ApplyTo, ch
   }
   for (const [server, retired] of changes.retired) draining.setRetired(server, retired);
   return { written, kernelSeconds: milliseconds / 1000, refused, stale, failed };
+}
+
+function inChunks(operations: readonly Operation[]): (readonly Operation[])[] {
+  const chunks: (readonly Operation[])[] = [];
+  for (let at = 0; at < operations.length; at += AT_ONCE) chunks.push(operations.slice(at, at + AT_ONCE));
+  return chunks;
 }
 
 const WRITTEN_AS: Readonly<Record<Operation['kind'], keyof Written>> = {

@@ -1,4 +1,4 @@
-import type { Cidr } from '../../core/index.ts';
+import { type Cidr, inSlices } from '../../core/index.ts';
 import type { IptablesTool } from '../rules/index.ts';
 import type { IpvsKernel } from './kernel.ts';
 import type { Operation } from './operations.ts';
@@ -27,7 +27,7 @@ export async function cleanupIpvs(options: IpvsCleanupOptions): Promise<void> {
   const { tool, kernel, excludeCidrs = [], made = new Set() } = options;
   await removeRules(tool);
   if (!kernel) return;
-  const state = readState(kernel, { excludeCidrs, made });
+  const state = await inSlices(readState(kernel, { excludeCidrs, made }));
   const operations = [...state.servers.values()].map(
     ({ virtual }): Operation => ({ kind: 'deleteServer', key: virtual.key, owners: [] }),
   );

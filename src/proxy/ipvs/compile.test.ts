@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { completePlan, type SamplePort, samplePort } from '../../../test/lab/iptables/sample-plan.ts';
-import { parseIp } from '../../core/index.ts';
+import { atOnce, parseIp } from '../../core/index.ts';
 import { compilePort } from './compile.ts';
 import { Layout } from './layout.ts';
 import { isOwnMark, Marks } from './marks.ts';
@@ -17,7 +17,9 @@ const context = {
 
 /** What a port becomes: `virtual server -> endpoints` or `refused`, and all members of sets. */
 function compiled(sample: Omit<SamplePort, 'name' | 'clusterIp'>) {
-  const { claims, shared } = compilePort(samplePort({ name: 'a/b', clusterIp: '10.96.0.1', ...sample }), context);
+  const { claims, shared } = atOnce(
+    compilePort(samplePort({ name: 'a/b', clusterIp: '10.96.0.1', ...sample }), context),
+  );
   const servers = [...claims].map(([key, { server }]) => [
     key,
     server ? [...server.endpoints.keys()].join(' ') : 'refused',
@@ -115,7 +117,7 @@ describe('a Service port becomes', () => {
     const port = samplePort({
       ...{ name: 'a/b', clusterIp: '10.96.0.1', remote: [FAR], affinitySeconds: 600, ipvsScheduler: 'mh,mh-fallback' },
     });
-    const [claim] = compilePort(port, context).claims.values();
+    const [claim] = atOnce(compilePort(port, context)).claims.values();
     expect(claim!.server!.virtual).toMatchObject({ scheduler: 'mh', flags: 0x18, persistenceSeconds: 600 });
   });
 });
@@ -171,7 +173,7 @@ describe('a layout', () => {
   it('is empty again when every port is removed, whatever was shared', () => {
     const layout = make();
     const ports = [...completePlan('IPv4').ports.values()];
-    for (const port of ports) layout.upsert(port);
+    for (const port of ports) atOnce(layout.upsert(port));
     expect(layout.servers.size).toBeGreaterThan(30);
     for (const port of ports) layout.remove(port.key);
     expect([layout.servers.size, layout.elements.size, layout.addresses.size, layout.ports.size]).toEqual([0, 0, 0, 0]);
@@ -180,8 +182,8 @@ describe('a layout', () => {
   it('gives an address and port that two Services want to the first by name, whoever came first', () => {
     const layout = make();
     const claim = (name: string, remote: string) => samplePort({ name, clusterIp: '10.96.0.1', remote: [remote] });
-    layout.upsert(claim('b/late', FAR));
-    layout.upsert(claim('a/early', HERE));
+    atOnce(layout.upsert(claim('b/late', FAR)));
+    atOnce(layout.upsert(claim('a/early', HERE)));
     expect(layout.servers.get('10.96.0.1:80/TCP')!.owner).toBe('a/early/TCP');
     layout.remove('a/early/TCP');
     expect(layout.servers.get('10.96.0.1:80/TCP')!.owner).toBe('b/late/TCP');

@@ -1,4 +1,4 @@
-import { cidrContains, IP_PROTOCOLS, type IpAddress, type IpProtocol } from '../../core/index.ts';
+import { cidrContains, IP_PROTOCOLS, type IpAddress, type IpProtocol, type Steps } from '../../core/index.ts';
 import type { VirtualServerKey } from '../../netlink/index.ts';
 import type { Endpoint, ServicePortPlan } from '../index.ts';
 import { parseScheduler, type Server, type ServerEndpoint, serverKey } from './server.ts';
@@ -46,7 +46,7 @@ export interface CompiledPort {
 }
 
 /** Compiles one Service port. Pure, but for the mark it may take. Throws ERR_DATAPLANE when there is none left. */
-export function compilePort(port: ServicePortPlan, context: CompileContext): CompiledPort {
+export function* compilePort(port: ServicePortPlan, context: CompileContext): Steps<CompiledPort> {
   const claims = new Map<string, Claim>();
   const claim = (key: VirtualServerKey, made: Claim) => {
     const text = serverKey(key);
@@ -69,9 +69,10 @@ export function compilePort(port: ServicePortPlan, context: CompileContext): Com
     elements: [targetElement(INTERNAL_SET[port.internalVerdict], port.protocol, port.clusterIp, port.port)],
   });
 
-  const external = externalDestinations(port, context);
+  const external = yield* externalDestinations(port, context);
   const mark = hasOwnOutside(port) && external.length > 0 ? context.mark(port.key) : undefined;
   for (const { ip, number, binding, elements } of external) {
+    yield;
     const key = addressKey(port.protocol, ip, number);
     const target = (set: SetName, extra: { mark?: number } = {}) =>
       targetElement(set, port.protocol, ip, number, extra);
@@ -120,11 +121,12 @@ interface ExternalDestination {
 }
 
 /** External IPs, load-balancer VIPs, and the NodePort at each of the node's addresses. */
-function externalDestinations(port: ServicePortPlan, context: CompileContext): ExternalDestination[] {
+function* externalDestinations(port: ServicePortPlan, context: CompileContext): Steps<ExternalDestination[]> {
   const { protocol } = port;
   const local = port.externalPolicy === 'Local';
   const destinations: ExternalDestination[] = [];
   for (const ip of port.loadBalancerVips) {
+    yield;
     const target = (set: SetName) => targetElement(set, protocol, ip, port.port);
     const elements = [
       target('KUBE-LOAD-BALANCER'),

@@ -4,11 +4,14 @@ import {
   formatIp,
   type IpAddress,
   type IpFamily,
+  inSlices,
   isLoopback,
   NodeplaneError,
+  type Steps,
   secondsSince,
   systemClock,
   type Timer,
+  yielder,
 } from '../../core/index.ts';
 import { exec as runProgram } from '../../sys/index.ts';
 import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta, ServicePortPlan } from '../index.ts';
@@ -59,8 +62,12 @@ export class IpvsDataplane implements Dataplane {
   /** When what is being drained is looked at. */
   private timer: Timer | undefined;
   private closed = false;
-  /** While a resync awaits iptables, nothing else may change the kernel. */
+  /** While a sync is under way, nothing else may change the kernel. */
   private busy = false;
+  /** A look at what is being drained that is under way: a sync waits for its end. */
+  private looking: Promise<void> | undefined;
+  /** The layout of the last sync that succeeded. */
+  private served: Layout | undefined;
   /** Undefined before the first resync and after a failure: the kernel may hold the old or the new state. */
   private committed: Committed | undefined;
   /** Ports the kernel refuses, by key: not programmed until they change or everything is tried again. */
@@ -79,16 +86,25 @@ export class IpvsDataplane implements Dataplane {
   }
 
   async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
+    if (this.looking) await this.looking;
     const { committed } = this;
     // What is the same for all Services changed: all of them may have to change.
     if (!committed?.node || !sameNodePlan(committed.node, plan.node)) return this.resync(plan);
+    return this.alone(() => this.syncWith(committed, plan, delta));
+  }
+
+  private async syncWith(committed: Committed, plan: Plan, delta: PlanDelta): Promise<Commit> {
     // Should anything throw from here on, the layout is ahead of the kernel.
     this.committed = undefined;
     const { layout } = committed;
     for (const port of [...delta.removed, ...delta.upserted]) this.refused.delete(port.key);
     for (const port of delta.removed) layout.remove(port.key);
-    for (const port of delta.upserted) this.layOut(layout, port);
-    const total = this.applyTouched(committed, layout.takeTouched());
+    const rest = yielder();
+    for (const port of delta.upserted) {
+      await this.layOut(layout, port, rest);
+      await rest();
+    }
+    const total = await inSlices(this.applyTouched(committed, layout.takeTouched()), rest);
     // Somebody changed what is ours: it has to be read anew.
     if (!total) return this.makeEqual(plan);
     this.committed = committed;
@@ -96,19 +112,32 @@ export class IpvsDataplane implements Dataplane {
   }
 
   async resync(plan: Plan): Promise<Commit> {
+    if (this.looking) await this.looking;
     this.refused.clear();
-    return this.makeEqual(plan);
+    return this.alone(() => this.makeEqual(plan));
+  }
+
+  private async alone<T>(work: () => Promise<T>): Promise<T> {
+    this.busy = true;
+    try {
+      return await work();
+    } finally {
+      this.busy = false;
+    }
   }
 
   async verify(): Promise<readonly Drift[]> {
     const { committed, kernel } = this;
     if (!committed?.node) return [];
     const rules = await ruleDrift(this.tool, fixedRules(this.family, committed.node));
-    // Read without a pause: what is drained meanwhile is no drift.
-    const wrong = kernel.wrong().map((object): Drift => ({ object, difference: 'missing' }));
-    const found = readState(kernel, this.ownership);
-    const addresses = nodePortAddressesOf(committed.node, found);
-    return [...rules, ...wrong, ...findDrift(committed, found, addresses)];
+    if (this.looking) await this.looking;
+    // What is drained meanwhile would look like drift.
+    return this.alone(async () => {
+      const wrong = kernel.wrong().map((object): Drift => ({ object, difference: 'missing' }));
+      const found = await inSlices(readState(kernel, this.ownership));
+      const addresses = nodePortAddressesOf(committed.node!, found);
+      return [...rules, ...wrong, ...findDrift(committed, found, addresses)];
+    });
   }
 
   async cleanup(): Promise<void> {
@@ -127,10 +156,11 @@ export class IpvsDataplane implements Dataplane {
   async retire(): Promise<void> {
     this.committed = undefined;
     await removeRules(this.tool);
-    const state = readState(this.kernel, this.ownership);
+    if (this.looking) await this.looking;
+    const state = await inSlices(readState(this.kernel, this.ownership));
     const layout = new Layout({ ...{ nodePortAddresses: [], nodeIp: undefined }, scheduler: 'rr', masqueradeMark: 0 });
     const retiring: Committed = { node: undefined, layout, state, nodePortAddresses: [], rules: 0 };
-    if (!this.applyTouched(retiring, everything(layout, state))) return this.retire();
+    if (!(await inSlices(this.applyTouched(retiring, everything(layout, state))))) return this.retire();
     this.committed = retiring;
     while (this.draining.size > 0 && !this.closed) {
       await new Promise<void>((resolve) => this.clock.setTimer(resolve, LOOK_INTERVAL_MS));
@@ -140,7 +170,7 @@ export class IpvsDataplane implements Dataplane {
 
   /** What each Service has carried, by its name; nothing before the first sync. Throws KernelError. */
   traffic(): ReadonlyMap<string, ServiceTraffic> {
-    return this.committed ? readTraffic(this.kernel, this.committed.layout) : new Map();
+    return this.served ? readTraffic(this.kernel, this.served) : new Map();
   }
 
   /** Ends what goes on between the syncs; the kernel stays as it is. What is being drained then stays until the next start. */
@@ -152,44 +182,44 @@ export class IpvsDataplane implements Dataplane {
 
   private async makeEqual(plan: Plan): Promise<Commit> {
     this.committed = undefined;
-    this.busy = true;
-    try {
-      const started = performance.now();
-      this.kernel.prepare();
-      const state = readState(this.kernel, this.ownership);
-      const readSeconds = secondsSince(started);
-      const nodePortAddresses = nodePortAddressesOf(plan.node, state);
-      const layout = new Layout({
-        nodePortAddresses,
-        nodeIp: plan.node.nodeIp,
-        scheduler: this.scheduler,
-        masqueradeMark: plan.node.masqueradeMark,
-      });
-      for (const port of plan.ports.values()) if (!this.refused.has(port.key)) this.layOut(layout, port);
-      layout.takeTouched();
-      const rules = fixedRules(this.family, plan.node);
-      const next: Committed = { node: plan.node, layout, state, nodePortAddresses, rules: rules.count };
-      const total = this.applyTouched(next, everything(layout, state));
-      if (!total) {
-        const message =
-          'The virtual servers changed while they were brought in line with the plan; the next sync tries again';
-        throw new NodeplaneError('ERR_DATAPLANE', message);
-      }
-      const restoring = performance.now();
-      // They lead packets to what stands by now.
-      const written = await restoreRules(this.tool, rules);
-      const kernelSeconds = readSeconds + total.kernelSeconds + secondsSince(restoring);
-      this.committed = next;
-      return this.commitOf(next, { ...total, kernelSeconds }, written);
-    } finally {
-      this.busy = false;
+    const started = performance.now();
+    this.kernel.prepare();
+    const rest = yielder();
+    const state = await inSlices(readState(this.kernel, this.ownership), rest);
+    const readSeconds = secondsSince(started);
+    const nodePortAddresses = nodePortAddressesOf(plan.node, state);
+    const layout = new Layout({
+      nodePortAddresses,
+      nodeIp: plan.node.nodeIp,
+      scheduler: this.scheduler,
+      masqueradeMark: plan.node.masqueradeMark,
+    });
+    for (const port of plan.ports.values()) {
+      if (!this.refused.has(port.key)) await this.layOut(layout, port, rest);
+      await rest();
     }
+    layout.takeTouched();
+    const rules = fixedRules(this.family, plan.node);
+    const next: Committed = { node: plan.node, layout, state, nodePortAddresses, rules: rules.count };
+    const total = await inSlices(this.applyTouched(next, everything(layout, state)), rest);
+    if (!total) {
+      const message =
+        'The virtual servers changed while they were brought in line with the plan; the next sync tries again';
+      throw new NodeplaneError('ERR_DATAPLANE', message);
+    }
+    const restoring = performance.now();
+    // They lead packets to what stands by now.
+    const written = await restoreRules(this.tool, rules);
+    const kernelSeconds = readSeconds + total.kernelSeconds + secondsSince(restoring);
+    this.committed = next;
+    this.served = layout;
+    return this.commitOf(next, { ...total, kernelSeconds }, written);
   }
 
   /** A Service port that cannot be laid out is left out. */
-  private layOut(layout: Layout, port: ServicePortPlan): void {
+  private async layOut(layout: Layout, port: ServicePortPlan, rest: ReturnType<typeof yielder>): Promise<void> {
     try {
-      layout.upsert(port);
+      await inSlices(layout.upsert(port), rest);
     } catch (error) {
       if (!(error instanceof NodeplaneError)) throw error;
       this.refused.set(port.key, { key: port.key, name: port.name, reason: error.message });
@@ -209,18 +239,18 @@ export class IpvsDataplane implements Dataplane {
    * @returns undefined when the kernel is not as we thought
    * @throws KernelError when something is refused that no Service port is to blame for
    */
-  private applyTouched({ layout, state }: Committed, first: Touched): Done | undefined {
+  private *applyTouched({ layout, state }: Committed, first: Touched): Steps<Done | undefined> {
     const { kernel, draining, made } = this;
     const done: Done = { written: nothingWritten(), kernelSeconds: 0 };
     let touched = first;
     for (;;) {
-      const changes = planChanges(layout, state, draining, touched);
+      const changes = yield* planChanges(layout, state, draining, touched);
       for (const [key, reason] of changes.conflicts) this.leaveOut(layout, key, reason);
       if (changes.conflicts.size > 0) {
         touched = union(touched, layout.takeTouched());
         continue;
       }
-      const applied = applyChanges({ kernel, state, draining, made, now: this.clock.now() }, changes);
+      const applied = yield* applyChanges({ kernel, state, draining, made, now: this.clock.now() }, changes);
       for (const kind of WRITTEN_KINDS) done.written[kind] += applied.written[kind];
       done.kernelSeconds += applied.kernelSeconds;
       this.lookLater();
@@ -234,27 +264,40 @@ export class IpvsDataplane implements Dataplane {
 
   /** Has what is being drained looked at in a while. */
   private lookLater(): void {
-    if (this.draining.size === 0 || this.timer || this.closed) return;
+    if (this.draining.size === 0 || this.timer || this.looking || this.closed) return;
     this.timer = this.clock.setTimer(() => {
       this.timer = undefined;
-      try {
-        // A sync that is under way has planned with what is there now.
-        if (!this.busy && this.committed) this.lookAtDrained(this.committed);
-      } catch (error) {
-        // What the kernel refuses for good the next resync tells.
-        this.committed = undefined;
-        throw error;
-      } finally {
-        this.lookLater();
-      }
+      if (this.looking) return;
+      const look = this.look();
+      this.looking = look
+        .catch(() => {})
+        .finally(() => {
+          this.looking = undefined;
+          this.lookLater();
+        });
+      return look;
     }, LOOK_INTERVAL_MS);
   }
 
-  private lookAtDrained(committed: Committed): void {
+  private async look(): Promise<void> {
+    const { committed } = this;
+    // A sync that is under way has planned with what is there now.
+    if (this.busy || !committed) return;
+    try {
+      await inSlices(this.lookAtDrained(committed));
+    } catch (error) {
+      // What the kernel refuses for good the next resync tells.
+      this.committed = undefined;
+      throw error;
+    }
+  }
+
+  private *lookAtDrained(committed: Committed): Steps<void> {
     const { kernel, draining, gracePeriodMs } = this;
     const now = this.clock.now();
     const touched = nothingTouched();
     for (const [server, entry] of [...draining.servers]) {
+      yield;
       if (!committed.state.servers.has(server)) {
         // Somebody else removed it, and a full sync has noticed.
         draining.forget(server);
@@ -265,12 +308,12 @@ export class IpvsDataplane implements Dataplane {
       const ended = [...remove.map(({ endpoint }) => endpoint), ...gone].map((each) => [server, each] as const);
       const changes: Changes = { ...NO_CHANGES, steps, revived: ended };
       for (const endpoint of gone) committed.state.forgetDestination(entry.key, endpoint);
-      applyChanges({ kernel, state: committed.state, draining, made: this.made, now }, changes);
+      yield* applyChanges({ kernel, state: committed.state, draining, made: this.made, now }, changes);
       if (!entry.retired) continue;
       touched.servers.add(server);
       if (entry.key.kind === 'address') touched.addresses.add(formatIp(entry.key.address));
     }
-    this.applyTouched(committed, touched);
+    yield* this.applyTouched(committed, touched);
   }
 
   private commitOf({ state, rules }: Committed, { written, kernelSeconds }: Done, rulesWritten: number): Commit {

@@ -1,4 +1,4 @@
-import { formatIp, formatIpPort, ipProtocolName } from '../../core/index.ts';
+import { formatIp, formatIpPort, ipProtocolName, type Steps } from '../../core/index.ts';
 import type { Destination, VirtualServerKey } from '../../netlink/index.ts';
 import { boundElement, ledgerElement } from './compile.ts';
 import type { Draining } from './drain.ts';
@@ -46,11 +46,20 @@ export function everything(layout: Layout, state: KernelState): Touched {
  *
  * @param draining what is being drained already
  */
-export function planChanges(layout: Layout, state: KernelState, draining: Draining, touched: Touched): Changes {
+export function* planChanges(layout: Layout, state: KernelState, draining: Draining, touched: Touched): Steps<Changes> {
   const plan = new Planning(layout, state, draining);
-  for (const key of touched.servers) plan.server(key);
-  for (const text of touched.addresses) plan.address(text);
-  for (const key of touched.elements) plan.element(key);
+  for (const key of touched.servers) {
+    plan.server(key);
+    yield;
+  }
+  for (const text of touched.addresses) {
+    plan.address(text);
+    yield;
+  }
+  for (const key of touched.elements) {
+    plan.element(key);
+    yield;
+  }
   return plan.changes();
 }
 

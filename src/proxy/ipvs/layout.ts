@@ -1,4 +1,12 @@
-import { formatIp, type IpAddress } from '../../core/index.ts';
+import {
+  atOnce,
+  compareText,
+  formatIp,
+  type IpAddress,
+  insertSorted,
+  removeSorted,
+  type Steps,
+} from '../../core/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { type Binding, type Claim, type CompileContext, type CompiledPort, compilePort } from './compile.ts';
 import { Marks } from './marks.ts';
@@ -52,7 +60,8 @@ export class Layout {
   readonly #context: CompileContext;
   readonly #marks: Marks;
   readonly #ports = new Map<string, CompiledPort>();
-  readonly #claims = new Map<string, Map<string, Claim>>();
+  /** By `serverKey`; who has it comes first. */
+  readonly #claims = new Map<string, Claimant[]>();
   readonly #servers = new Map<string, Server>();
   readonly #elements = new Map<string, WantedBy<SetElement>>();
   readonly #addresses = new Map<string, WantedBy<WantedAddress>>();
@@ -84,10 +93,10 @@ export class Layout {
   }
 
   /** Throws ERR_DATAPLANE for a Service port that cannot be laid out; nothing has changed then. */
-  upsert(port: ServicePortPlan): void {
+  *upsert(port: ServicePortPlan): Steps<void> {
     const before = this.#ports.get(port.key);
-    const after = compilePort(port, this.#context);
-    this.#replace(port.key, before, after);
+    const after = yield* compilePort(port, this.#context);
+    yield* this.#replace(port.key, before, after);
     this.#ports.set(port.key, after);
   }
 
@@ -95,7 +104,7 @@ export class Layout {
   remove(key: string): void {
     const before = this.#ports.get(key);
     if (!before) return;
-    this.#replace(key, before, undefined);
+    atOnce(this.#replace(key, before, undefined));
     this.#ports.delete(key);
     this.#marks.release(key);
   }
@@ -108,17 +117,20 @@ export class Layout {
   }
 
   /** What is new first, what is old after: something that stays is never without an owner. */
-  #replace(owner: string, before: CompiledPort | undefined, after: CompiledPort | undefined): void {
-    const winnersBefore = new Map<string, [string, Claim] | undefined>();
+  *#replace(owner: string, before: CompiledPort | undefined, after: CompiledPort | undefined): Steps<void> {
+    const winnersBefore = new Map<string, Claimant | undefined>();
     const keys = new Set([...(after?.claims.keys() ?? []), ...(before?.claims.keys() ?? [])]);
     for (const key of keys) {
-      winnersBefore.set(key, winner(this.#claims.get(key)));
+      winnersBefore.set(key, this.#claims.get(key)?.[0]);
       this.#setClaim(key, owner, after?.claims.get(key));
     }
-    const changes = [...winnersBefore].map(([key, old]) => ({ key, old, new: winner(this.#claims.get(key)) }));
-    for (const change of changes) if (change.new) this.#enter(change.key, ...change.new);
-    for (const element of after?.shared ?? []) this.#wantElement(sharedOwner(owner), element);
-    for (const change of changes) if (change.old) this.#leave(change.key, change.old, change.new);
+    const changes = [...winnersBefore].map(([key, old]) => ({ key, old, new: this.#claims.get(key)?.[0] }));
+    for (const change of changes) if (change.new) yield* this.#enter(change.key, change.new);
+    for (const element of after?.shared ?? []) {
+      this.#wantElement(sharedOwner(owner), element);
+      yield;
+    }
+    for (const change of changes) if (change.old) yield* this.#leave(change.key, change.old, change.new);
     const kept = new Set(after?.shared.map(elementKey));
     for (const element of before?.shared ?? []) {
       if (!kept.has(elementKey(element))) this.#unwantElement(sharedOwner(owner), element);
@@ -128,20 +140,23 @@ export class Layout {
   #setClaim(key: string, owner: string, claim: Claim | undefined): void {
     let claimants = this.#claims.get(key);
     if (!claimants) {
-      claimants = new Map();
+      claimants = [];
       this.#claims.set(key, claimants);
     }
-    if (claim) claimants.set(owner, claim);
-    else claimants.delete(owner);
-    if (claimants.size === 0) this.#claims.delete(key);
+    if (claim) insertSorted(claimants, { owner, claim }, byOwner);
+    else removeSorted<Pick<Claimant, 'owner'>>(claimants, { owner }, byOwner);
+    if (claimants.length === 0) this.#claims.delete(key);
   }
 
-  #enter(key: string, owner: string, claim: Claim): void {
+  *#enter(key: string, { owner, claim }: Claimant): Steps<void> {
     this.#touched.servers.add(key);
     if (claim.server) this.#servers.set(key, claim.server);
     else this.#servers.delete(key);
     const tag = `${owner} ${key}`;
-    for (const element of claim.elements) this.#wantElement(tag, element);
+    for (const element of claim.elements) {
+      this.#wantElement(tag, element);
+      yield;
+    }
     if (!claim.address) return;
     const { ip, binding } = claim.address;
     const text = formatIp(ip);
@@ -149,14 +164,17 @@ export class Layout {
     want(this.#addresses, text, tag, { ip, binding });
   }
 
-  #leave(key: string, [owner, claim]: [string, Claim], now: [string, Claim] | undefined): void {
+  *#leave(key: string, { owner, claim }: Claimant, now: Claimant | undefined): Steps<void> {
     this.#touched.servers.add(key);
     if (!now) this.#servers.delete(key);
     const tag = `${owner} ${key}`;
-    const sameOwner = now?.[0] === owner;
-    const kept = new Set(sameOwner ? now[1].elements.map(elementKey) : []);
-    for (const element of claim.elements) if (!kept.has(elementKey(element))) this.#unwantElement(tag, element);
-    if (!claim.address || (sameOwner && now[1].address)) return;
+    const sameOwner = now?.owner === owner;
+    const kept = new Set(sameOwner ? now.claim.elements.map(elementKey) : []);
+    for (const element of claim.elements) {
+      if (!kept.has(elementKey(element))) this.#unwantElement(tag, element);
+      yield;
+    }
+    if (!claim.address || (sameOwner && now.claim.address)) return;
     const text = formatIp(claim.address.ip);
     this.#touched.addresses.add(text);
     unwant(this.#addresses, text, tag);
@@ -207,9 +225,12 @@ function unwant<T>(all: Map<string, WantedBy<T>>, key: string, tag: string): voi
   if (present.owners.size === 0) all.delete(key);
 }
 
-/** The claim of the Service port that sorts first, so that the outcome does not depend on who came first. */
-function winner(claims: ReadonlyMap<string, Claim> | undefined): [string, Claim] | undefined {
-  let first: [string, Claim] | undefined;
-  for (const [owner, claim] of claims ?? []) if (first === undefined || owner < first[0]) first = [owner, claim];
-  return first;
+/** The Service port that sorts first has the claim, so that the outcome does not depend on who came first. */
+interface Claimant {
+  readonly owner: string;
+  readonly claim: Claim;
+}
+
+function byOwner(a: Pick<Claimant, 'owner'>, b: Pick<Claimant, 'owner'>): number {
+  return compareText(a.owner, b.owner);
 }

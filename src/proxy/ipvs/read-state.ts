@@ -1,4 +1,4 @@
-import { type Cidr, cidrContains, formatIp, formatIpPort, ipProtocolName } from '../../core/index.ts';
+import { type Cidr, cidrContains, formatIp, formatIpPort, ipProtocolName, type Steps } from '../../core/index.ts';
 import type { VirtualServerKey } from '../../netlink/index.ts';
 import type { IpvsKernel } from './kernel.ts';
 import { isOwnMark } from './marks.ts';
@@ -22,9 +22,11 @@ export interface Ownership {
  * - a kube-proxy was here before us (nothing is in KUBE-IPVS-SERVERS) and its sets have it.
  * All others are foreign: they are never touched.
  *
+ * A place for a pause comes after each virtual server: each has a listing of its own.
+ *
  * @throws KernelError, ERR_NETLINK_DECODE
  */
-export function readState(kernel: IpvsKernel, ownership: Ownership): MutableState {
+export function* readState(kernel: IpvsKernel, ownership: Ownership): Steps<MutableState> {
   const state = new MutableState();
   for (const element of kernel.listElements()) state.elements.set(elementKey(element), element);
   const { bound, elsewhere } = kernel.listAddresses();
@@ -36,6 +38,7 @@ export function readState(kernel: IpvsKernel, ownership: Ownership): MutableStat
   }
   const takeover = ![...state.elements.keys()].some((key) => key.startsWith('KUBE-IPVS-SERVERS '));
   for (const { statistics: _, ...virtual } of kernel.listServers()) {
+    yield;
     const key = serverKey(virtual.key);
     if (!isOurs(key, virtual.key, state, ownership, takeover)) {
       state.foreign.add(key);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sampleNode } from '../../../test/lab/iptables/sample-plan.ts';
-import { parseCidr, parseIp } from '../../core/index.ts';
+import { atOnce, parseCidr, parseIp } from '../../core/index.ts';
 import { parseSave, type TableRestore, writeRestore } from '../rules/index.ts';
 import { fixedRules } from './rules.ts';
 import { planRuleCleanup, planTakeover } from './rules-state.ts';
@@ -10,15 +10,17 @@ const rules = fixedRules('IPv4', node);
 
 const BUILT_IN = [':INPUT', ':FORWARD', ':OUTPUT', ':PREROUTING', ':POSTROUTING'].map((name) => `${name} ACCEPT [0:0]`);
 const save = (tables: Record<string, readonly string[]>) =>
-  parseSave(
-    Object.entries(tables)
-      .flatMap(([table, lines]) => [`*${table}`, ...BUILT_IN, ...lines])
-      .join('\n'),
+  atOnce(
+    parseSave(
+      Object.entries(tables)
+        .flatMap(([table, lines]) => [`*${table}`, ...BUILT_IN, ...lines])
+        .join('\n'),
+    ),
   );
 /** What iptables-save prints once `tables` were restored into empty tables. */
 const restored = (tables: readonly TableRestore[]) => {
   const lines = writeRestore(tables).text.replace(/^-I /gm, '-A ');
-  return parseSave(lines.replace(/^(\*.*)$/gm, (line) => [line, ...BUILT_IN].join('\n')));
+  return atOnce(parseSave(lines.replace(/^(\*.*)$/gm, (line) => [line, ...BUILT_IN].join('\n'))));
 };
 
 describe('the rules of a node', () => {

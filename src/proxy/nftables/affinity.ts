@@ -20,20 +20,21 @@ export function staleClients(clients: readonly NftElement[], values: ReadonlySet
  * @param affinities maps that exist, with the values that are right in them (`keyText`)
  * @returns how many clients were forgotten
  */
-export function forgetClients(
+export async function forgetClients(
   nft: NftRuleset,
   { family, table }: TablePlace,
   affinities: ReadonlyMap<string, ReadonlySet<string>>,
-): number {
+): Promise<number> {
   let forgotten = 0;
   for (const [name, values] of affinities) {
     const set = { kind: 'set', family: nftFamily(family), table, name } as const;
     for (let attempt = 1; ; attempt++) {
-      const elements = staleClients(nft.listElements(set), values).map(({ key }) => ({ key }));
+      // There may be 262,144, and who they are is up to the clients: the event loop runs meanwhile.
+      const elements = staleClients(await nft.listElementsAsync(set), values).map(({ key }) => ({ key }));
       if (elements.length === 0) break;
       try {
         const object = { kind: 'elements', family: set.family, table, set: name, elements } as const;
-        nft.commit([{ operation: 'delete', object }]);
+        await nft.commitAsync([{ operation: 'delete', object }]);
         forgotten += elements.length;
         break;
       } catch (error) {

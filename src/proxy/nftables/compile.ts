@@ -1,4 +1,4 @@
-import type { Cidr, IpAddress } from '../../core/index.ts';
+import type { Cidr, IpAddress, Steps } from '../../core/index.ts';
 import type { Verdict as NftVerdict } from '../../netlink/index.ts';
 import { goto, setMarkBits } from '../../netlink/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../index.ts';
@@ -74,10 +74,10 @@ function commentOf({ name }: ServicePortPlan, what = ''): string {
 const DROP: NftVerdict = { kind: 'drop' };
 
 /** Compiles one Service port. Pure; the result depends on nothing but the two plans. */
-export function compilePort(port: ServicePortPlan, node: NodePlan): CompiledPort {
+export function* compilePort(port: ServicePortPlan, node: NodePlan): Steps<CompiledPort> {
   const sticky = port.affinitySeconds > 0 ? stickyNames(port) : undefined;
   const { chains, sets, groups } = sticky ? compileSticky(port, node, sticky) : NOTHING_OF_ITS_OWN;
-  const claims = compileClaims(port, node, sticky);
+  const claims = yield* compileClaims(port, node, sticky);
   // Without spreading one into the other, which takes five times as long.
   const shared = [{ set: SETS.clusterIps, key: port.clusterIp.bytes }];
   return { key: port.key, name: port.name, claims, shared, chains, sets, groups };
@@ -89,12 +89,14 @@ const NOTHING_OF_ITS_OWN: Pick<CompiledPort, 'chains' | 'sets' | 'groups'> = {
   groups: [],
 };
 
-function compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyNames | undefined): Claim[] {
+function* compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyNames | undefined): Steps<Claim[]> {
   const claims: Claim[] = [];
+  const ids = new Set<string>();
   const add = (kind: keyof typeof KINDS, what: string, key: Uint8Array, parts: ClaimParts) => {
     const id = `${kind} ${keyText(key)}`;
     // Of two claims for one destination the first counts: an external IP that is a load-balancer VIP too, say.
-    if (claims.some((claim) => claim.id === id)) return;
+    if (ids.has(id)) return;
+    ids.add(id);
     const { entries, groups } = claimElements(kind, key, parts);
     const refuses = parts.target === undefined;
     claims.push({ owner: port.key, id, refuses, entries, groups, comment: commentOf(port, what) });
@@ -110,10 +112,14 @@ function compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyName
     ...(port.hasAnyEndpoints && { target: externalTarget(port, sticky) }),
     ...(port.externalVerdict !== 'forward' && { refusal: port.externalVerdict }),
   };
-  for (const ip of port.externalIps) add('vip', 'external IP', vip(ip), external);
+  for (const ip of port.externalIps) {
+    add('vip', 'external IP', vip(ip), external);
+    yield;
+  }
   const sources = port.hasAnyEndpoints && port.sourceRanges.length > 0 ? allowedSources(port, node) : undefined;
   for (const ip of port.loadBalancerVips) {
     add('vip', 'loadbalancer IP', vip(ip), sources ? { ...external, sources } : external);
+    yield;
   }
   if (port.nodePort !== 0) add('nodePort', 'node port', portKey(protocol, port.nodePort), external);
   return claims;

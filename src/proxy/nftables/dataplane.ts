@@ -1,8 +1,17 @@
-import { type Clock, errorText, type IpFamily, secondsSince, systemClock } from '../../core/index.ts';
+import {
+  type Clock,
+  errorText,
+  type IpFamily,
+  inSlices,
+  secondsSince,
+  systemClock,
+  yielder,
+} from '../../core/index.ts';
 import {
   type CommitReport,
   isStaleGeneration,
   type NftChange,
+  type NftElement,
   type NftRuleset,
   nftFamily,
 } from '../../netlink/index.ts';
@@ -92,10 +101,14 @@ export class NftablesDataplane implements Dataplane {
     const { layout } = committed;
     for (const port of [...delta.removed, ...delta.upserted]) this.#refused.delete(port.key);
     for (const port of delta.removed) layout.remove(port.key);
-    for (const port of delta.upserted) layout.upsert(port);
-    const edits = layout.takeEdits();
+    const rest = yielder();
+    for (const port of delta.upserted) {
+      await inSlices(layout.upsert(port), rest);
+      await rest();
+    }
+    const edits = await inSlices(layout.takeEdits(), rest);
     try {
-      this.#seedRecreated(edits);
+      await this.#seedRecreated(edits);
       return await this.#apply(toChanges(this.#place, edits), edits, committed);
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -119,7 +132,9 @@ export class NftablesDataplane implements Dataplane {
     const { table } = this.#place;
     const kernel = await readKernelState(this.#nft, this.family, table);
     if (!kernel.table) return [{ object: `table ${table}`, difference: 'missing' }];
-    const drift = findDrift(committed.layout.wanted(), kernel.table, table);
+    const rest = yielder();
+    const wanted = await inSlices(committed.layout.wanted(), rest);
+    const drift = await inSlices(findDrift(wanted, kernel.table, table), rest);
     if (drift.length === 0) this.#rightGeneration = kernel.generation;
     return drift;
   }
@@ -187,13 +202,17 @@ export class NftablesDataplane implements Dataplane {
     this.#rightGeneration = undefined;
     for (let stale = 0; ; stale++) {
       const layout = new Layout(this.family, plan.node);
-      for (const port of plan.ports.values()) if (!without.has(port.key)) layout.upsert(port);
+      const rest = yielder();
+      for (const port of plan.ports.values()) {
+        if (!without.has(port.key)) await inSlices(layout.upsert(port), rest);
+        await rest();
+      }
       const readStarted = performance.now();
       const kernel = await readKernelState(this.#nft, this.family, this.#place.table);
       const readSeconds = secondsSince(readStarted);
-      layout.place(kernel.table && slotHints(kernel.table));
+      await inSlices(layout.place(kernel.table && slotHints(kernel.table)), rest);
       for (const name of kernel.table?.chains.keys() ?? []) layout.keepBalanceChain(name);
-      const { changes, edits } = this.#planResync(layout, kernel);
+      const { changes, edits } = await this.#planResync(layout, kernel, rest);
       const expectGeneration = stale < STALE_ATTEMPTS ? kernel.generation : undefined;
       try {
         const commit = await this.#apply(changes, edits, { node: plan.node, layout }, expectGeneration);
@@ -206,9 +225,13 @@ export class NftablesDataplane implements Dataplane {
     }
   }
 
-  #planResync(layout: Layout, kernel: KernelState): { changes: readonly NftChange[]; edits: Edits } {
-    const wanted = layout.wanted();
-    const reconciled = kernel.table && reconcile(wanted, kernel.table);
+  async #planResync(
+    layout: Layout,
+    kernel: KernelState,
+    rest: ReturnType<typeof yielder>,
+  ): Promise<{ changes: readonly NftChange[]; edits: Edits }> {
+    const wanted = await inSlices(layout.wanted(), rest);
+    const reconciled = kernel.table && (await inSlices(reconcile(wanted, kernel.table), rest));
     const edits = reconciled ?? createAll(wanted);
     const table = { kind: 'table', family: nftFamily(this.family), name: this.#place.table } as const;
     const create = { operation: 'create', object: { ...table, comment: 'Services, by nodeplane' } } as const;
@@ -223,13 +246,14 @@ export class NftablesDataplane implements Dataplane {
   }
 
   /** An affinity map that is made anew, with another timeout, takes its clients along. */
-  #seedRecreated(edits: Edits): void {
+  async #seedRecreated(edits: Edits): Promise<void> {
     const names = [...edits.removeSets].filter((name) => edits.affinities.has(name));
     if (names.length === 0) return;
     const table = { kind: 'table', family: nftFamily(this.family), name: this.#place.table } as const;
     const sets = new Map(this.#nft.listSets(table).map((set) => [set.name, set]));
     const present = names.filter((name) => sets.has(name));
-    const elements = new Map(present.map((name) => [name, this.#nft.listElements(sets.get(name)!)]));
+    const elements = new Map<string, readonly NftElement[]>();
+    for (const name of present) elements.set(name, await this.#nft.listElementsAsync(sets.get(name)!));
     seed(edits, { sets, elements }, edits.affinities, present);
   }
 
@@ -249,7 +273,7 @@ export class NftablesDataplane implements Dataplane {
       report = large ? await nft.commitAsync(changes, { expectGeneration }) : nft.commit(changes, { expectGeneration });
       this.#watch?.committed(report.generation);
     }
-    const forgotten = forgetClients(nft, this.#place, edits.affinities);
+    const forgotten = await forgetClients(nft, this.#place, edits.affinities);
     this.#committed = next;
     this.#rightGeneration = forgotten > 0 ? undefined : rightAfter(expectGeneration ?? this.#rightGeneration, report);
     this.#watch?.start(forgotten > 0 ? nft.generation() : (report?.generation ?? expectGeneration));

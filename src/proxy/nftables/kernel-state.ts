@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import { type IpFamily, yielder } from '../../core/index.ts';
 import {
   type NftChain,
   type NftElement,
@@ -39,19 +39,25 @@ export async function readKernelState(nft: NftReader, family: IpFamily, name: st
   const kubeProxy = tables.includes(KUBE_PROXY_TABLE);
   if (!tables.includes(name)) return { table: undefined, kubeProxy, generation };
   const ref = { kind: 'table', family: nftFamily(family), name } as const;
+  const rest = yielder();
   const rules = new Map<string, NftRule[]>();
-  for (const rule of nft.listRules(ref)) {
+  for (const rule of await nft.listRulesAsync(ref)) {
     const list = rules.get(rule.chain);
     if (list) list.push(rule);
     else rules.set(rule.chain, [rule]);
   }
-  const sets = new Map(nft.listSets(ref).map((set) => [set.name, set]));
+  const sets = new Map((await nft.listSetsAsync(ref)).map((set) => [set.name, set]));
   const elements = new Map<string, NftElement[]>();
   for (const set of sets.values()) {
     if (!isAnonymous(set)) elements.set(set.name, await nft.listElementsAsync(set));
+    await rest();
   }
-  const chains = new Map(nft.listChains(ref).map((chain) => [chain.name, chain]));
-  const indexes = new Map([...elements].map(([name, list]) => [name, new ElementIndex(list)]));
+  const chains = new Map((await nft.listChainsAsync(ref)).map((chain) => [chain.name, chain]));
+  const indexes = new Map<string, ElementIndex>();
+  for (const [name, list] of elements) {
+    indexes.set(name, new ElementIndex(list));
+    await rest();
+  }
   return { table: { sets, chains, rules, elements, indexes }, kubeProxy, generation };
 }
 

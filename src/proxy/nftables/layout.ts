@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import { atOnce, compareText, type IpFamily, insertSorted, removeSorted, type Steps } from '../../core/index.ts';
 import type { NodePlan, ServicePortPlan } from '../index.ts';
 import { balanceChain } from './balance.ts';
 import type { ChainBody } from './chain.ts';
@@ -25,6 +25,7 @@ export interface Wanted {
 
 /** A place Services want: an address and port, or a NodePort. */
 interface Destination {
+  /** Who has it comes first. */
   readonly claims: Claim[];
   /** Whose elements are in the maps now. */
   placed: Claim | undefined;
@@ -80,29 +81,30 @@ export class Layout {
     return this.ports;
   }
 
-  upsert(port: ServicePortPlan): void {
-    this.replace(port.key, compilePort(port, this.node));
+  /** With places for a pause: a port may have thousands of endpoints and addresses. */
+  *upsert(port: ServicePortPlan): Steps<void> {
+    yield* this.replace(port.key, yield* compilePort(port, this.node));
   }
 
   /** @param key of the port; nothing happens when it is not there */
   remove(key: string): void {
-    if (this.ports.has(key)) this.replace(key, undefined);
+    if (this.ports.has(key)) atOnce(this.replace(key, undefined));
   }
 
   /** What the changes since the last call, or since `place`, do to the table. */
-  takeEdits(): Edits {
+  *takeEdits(): Steps<Edits> {
     const edits = emptyEdits();
-    this.settle(edits, undefined);
+    yield* this.settle(edits, undefined);
     return edits;
   }
 
   /** As `takeEdits` when the whole table is going to be compared anyway, keeping to what the kernel has where there is a choice. */
-  place(hints?: SlotHints): void {
-    this.settle(undefined, hints);
+  place(hints?: SlotHints): Steps<void> {
+    return this.settle(undefined, hints);
   }
 
   /** Everything that is placed. */
-  wanted(): Wanted {
+  *wanted(): Steps<Wanted> {
     const sets = new Map<string, SetBody>(Object.entries(fixedSets(this.family)));
     const chains = new Map([...fixedChains(this.family, this.node), ...this.balanceChains]);
     const elements = new Map<string, ElementList>();
@@ -122,23 +124,33 @@ export class Layout {
     for (const { placed, groups } of this.destinations.values()) {
       for (const entry of placed?.entries ?? []) listOf(entry.set).add(entryElement(entry, placed!));
       for (const group of groups) listOf(group.set).add(group);
+      yield;
     }
     for (const { set, key, placed } of this.shared.values()) if (placed) listOf(set).add({ key });
     for (const { compiled, groups } of this.own.values()) {
       for (const [name, body] of compiled.sets) sets.set(name, body);
       for (const [name, body] of compiled.chains) chains.set(name, body);
       for (const group of groups) listOf(group.set).add(group);
-      for (const [name, values] of validValues(compiled)) affinities.set(name, values);
+      for (const [name, values] of yield* validValues(compiled)) affinities.set(name, values);
+      yield;
     }
     return { sets, chains, elements, affinities };
   }
 
-  private replace(key: string, after: CompiledPort | undefined): void {
+  private *replace(key: string, after: CompiledPort | undefined): Steps<void> {
     const before = this.ports.get(key);
-    for (const claim of before?.claims ?? []) this.destination(claim.id, (claims) => withoutOwner(claims, key));
-    for (const claim of after?.claims ?? []) this.destination(claim.id, (claims) => claims.push(claim));
-    for (const { set, key: element } of before?.shared ?? []) this.share(set, element, -1);
-    for (const { set, key: element } of after?.shared ?? []) this.share(set, element, 1);
+    for (const claim of before?.claims ?? [])
+      this.destination(claim.id, (claims) => removeSorted(claims, claim, byPrecedence));
+    for (const claim of after?.claims ?? [])
+      this.destination(claim.id, (claims) => insertSorted(claims, claim, byPrecedence));
+    for (const { set, key: element } of before?.shared ?? []) {
+      this.share(set, element, -1);
+      yield;
+    }
+    for (const { set, key: element } of after?.shared ?? []) {
+      this.share(set, element, 1);
+      yield;
+    }
     if (after) this.ports.set(key, after);
     else this.ports.delete(key);
     if (hasOwn(before) || hasOwn(after)) this.touchedPorts.add(key);
@@ -165,8 +177,11 @@ export class Layout {
     this.touchedShared.add(element);
   }
 
-  private settle(edits: Edits | undefined, hints: SlotHints | undefined): void {
-    for (const id of this.touchedDestinations) this.settleDestination(id, edits, hints);
+  private *settle(edits: Edits | undefined, hints: SlotHints | undefined): Steps<void> {
+    for (const id of this.touchedDestinations) {
+      this.settleDestination(id, edits, hints);
+      yield;
+    }
     this.touchedDestinations.clear();
     for (const element of this.touchedShared) {
       const wanted = element.wantedBy > 0;
@@ -178,14 +193,17 @@ export class Layout {
       if (edits) pushElement(wanted ? edits.addElements : edits.removeElements, set, { key });
     }
     this.touchedShared.clear();
-    for (const key of this.touchedPorts) this.settleOwn(key, edits, hints);
+    for (const key of this.touchedPorts) {
+      yield* this.settleOwn(key, edits, hints);
+      yield;
+    }
     this.touchedPorts.clear();
   }
 
   private settleDestination(id: string, edits: Edits | undefined, hints: SlotHints | undefined): void {
     const destination = this.destinations.get(id)!;
     const { placed: before } = destination;
-    const after = winner(destination.claims);
+    const after = destination.claims[0];
     destination.placed = after;
     if (!after) this.destinations.delete(id);
     this.ensureBalanceChains(after?.entries ?? [], edits);
@@ -217,11 +235,11 @@ export class Layout {
     edits?.writeChains.push({ name, body, exists: false });
   }
 
-  private settleOwn(key: string, edits: Edits | undefined, hints: SlotHints | undefined): void {
+  private *settleOwn(key: string, edits: Edits | undefined, hints: SlotHints | undefined): Steps<void> {
     const before = this.own.get(key);
     const wanted = this.ports.get(key);
     const after = hasOwn(wanted) ? wanted : undefined;
-    const made = changeOwn(before?.compiled, after, edits);
+    const made = yield* changeOwn(before?.compiled, after, edits);
     // Elements of a set that goes or is made anew need not be removed one by one.
     const kept = (before?.groups ?? []).filter(({ set }) => after?.sets.has(set) && !made.has(set));
     const groups = placeGroups(kept, after?.groups ?? [], edits, hints);
@@ -244,19 +262,9 @@ function countRules(port: CompiledPort | undefined): number {
   return count;
 }
 
-function withoutOwner(claims: Claim[], owner: string): void {
-  const index = claims.findIndex((claim) => claim.owner === owner);
-  if (index >= 0) claims.splice(index, 1);
-}
-
 /** A port that has endpoints before one that has none, then the one that sorts first: no matter who came first. */
-function winner(claims: readonly Claim[]): Claim | undefined {
-  let best = claims[0];
-  for (const claim of claims) {
-    const better = claim.refuses === best!.refuses ? claim.owner < best!.owner : !claim.refuses;
-    if (better) best = claim;
-  }
-  return best;
+function byPrecedence(a: Claim, b: Claim): number {
+  return Number(a.refuses) - Number(b.refuses) || compareText(a.owner, b.owner);
 }
 
 function hasOwn(port: CompiledPort | undefined): port is CompiledPort {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Steps } from '../../core/index.ts';
 import type { CompiledPort } from './compile.ts';
 import type { Edits } from './edits.ts';
 import { endpointData, keyText } from './keys.ts';
@@ -12,11 +13,11 @@ import { isAffinity } from './schema.ts';
  * @param edits undefined: nobody needs to know
  * @returns the sets that are made, or made anew
  */
-export function changeOwn(
+export function* changeOwn(
   before: CompiledPort | undefined,
   after: CompiledPort | undefined,
   edits: Edits | undefined,
-): Set<string> {
+): Steps<Set<string>> {
   const made = new Set<string>();
   for (const [name, body] of after?.sets ?? []) {
     const old = before?.sets.get(name);
@@ -36,7 +37,7 @@ export function changeOwn(
   }
   for (const name of before?.chains.keys() ?? []) if (!after?.chains.has(name)) edits.removeChains.push(name);
   if (!before || !after) return made;
-  for (const [name, values] of validValues(after)) {
+  for (const [name, values] of yield* validValues(after)) {
     const gone = before.groups.some(({ affinity, endpoints }) => {
       return affinity === name && endpoints.some((endpoint) => !values.has(keyText(endpointData(endpoint))));
     });
@@ -46,11 +47,16 @@ export function changeOwn(
 }
 
 /** The affinity maps of a port, with the values that are right in them (`keyText`). */
-export function validValues({ groups, sets }: CompiledPort): Map<string, ReadonlySet<string>> {
+export function* validValues({ groups, sets }: CompiledPort): Steps<Map<string, ReadonlySet<string>>> {
   const values = new Map<string, ReadonlySet<string>>();
   for (const { affinity, endpoints } of groups) {
     if (affinity === undefined || !isAffinity(sets.get(affinity)!)) continue;
-    values.set(affinity, new Set(endpoints.map((endpoint) => keyText(endpointData(endpoint)))));
+    const texts = new Set<string>();
+    for (const endpoint of endpoints) {
+      texts.add(keyText(endpointData(endpoint)));
+      yield;
+    }
+    values.set(affinity, texts);
   }
   return values;
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Steps } from '../../core/index.ts';
 import type { NftChain, NftElement, NftSet } from '../../netlink/index.ts';
 import type { Drift } from '../index.ts';
 import { staleClients } from './affinity.ts';
@@ -26,7 +27,7 @@ export function createAll({ sets, chains, elements }: Wanted): Edits {
  *
  * @returns undefined when the table has another shape (made by another version, say) and is better made anew
  */
-export function reconcile(wanted: Wanted, kernel: KernelTable): Edits | undefined {
+export function* reconcile(wanted: Wanted, kernel: KernelTable): Steps<Edits | undefined> {
   const edits = emptyEdits();
   for (const [name, body] of wanted.sets) {
     const present = kernel.sets.get(name);
@@ -46,13 +47,14 @@ export function reconcile(wanted: Wanted, kernel: KernelTable): Edits | undefine
     if (present && !sameHook(present, body)) return undefined;
     if (present && sameRules(kernel.rules.get(name) ?? [], body.rules) && !usesNewSet(body)) continue;
     edits.writeChains.push({ name, body, exists: present !== undefined });
+    yield;
   }
   for (const name of kernel.chains.keys()) if (!wanted.chains.has(name)) edits.removeChains.push(name);
   for (const [name, body] of wanted.sets) {
     if (isAffinity(body)) continue;
     const present = kernel.elements.get(name) ?? [];
     const index = kernel.indexes.get(name) ?? new ElementIndex(present);
-    compareElements(name, wanted.elements.get(name) ?? [], present, index, edits);
+    yield* compareElements(name, wanted.elements.get(name) ?? [], present, index, edits);
   }
   const fixed = new Set<string>(Object.values(SETS));
   const endpointsLeft = [...edits.removeElements.keys()].some((set) => !fixed.has(set));
@@ -65,15 +67,16 @@ export function reconcile(wanted: Wanted, kernel: KernelTable): Edits | undefine
   return edits;
 }
 
-function compareElements(
+function* compareElements(
   set: string,
   wanted: Iterable<NftElement>,
   present: readonly NftElement[],
   index: ElementIndex,
   edits: Edits,
-): void {
+): Steps<void> {
   const seen = new Uint8Array(present.length);
   for (const element of wanted) {
+    yield;
     const at = index.find(element);
     const found = present[at];
     if (found) seen[at] = 1;
@@ -116,8 +119,8 @@ function sameHook({ base: present }: NftChain, { base }: ChainBody): boolean {
 }
 
 /** Says where the kernel's table differs from what was committed. */
-export function findDrift(wanted: Wanted, kernel: KernelTable, table: string): Drift[] {
-  const edits = reconcile(wanted, kernel);
+export function* findDrift(wanted: Wanted, kernel: KernelTable, table: string): Steps<Drift[]> {
+  const edits = yield* reconcile(wanted, kernel);
   if (!edits) return [{ object: `table ${table}`, difference: 'changed' }];
   const drift: Drift[] = [];
   for (const name of new Set([...edits.addSets.keys(), ...edits.removeSets])) {

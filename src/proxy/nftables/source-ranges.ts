@@ -1,10 +1,10 @@
-import { addressBits, type Cidr, cidrContains, networkOf } from '../../core/index.ts';
+import { addressBits, type Cidr, cidrContains, compareIp, networkOf } from '../../core/index.ts';
 import type { NodePlan, ServicePortPlan } from '../index.ts';
 import { sourceRangeKeys } from './keys.ts';
 
 /**
- * The ranges whose members may use the load-balancer IPs, none within another: the kernel refuses overlaps. A node that
- * holds the IP as an address of its own uses it as source when it connects to it.
+ * The ranges whose members may use the load-balancer IPs, in ascending order, none within another: the kernel refuses
+ * overlaps. A node that holds the IP as an address of its own uses it as source when it connects to it.
  */
 export function allowedSources({ sourceRanges, loadBalancerVips }: ServicePortPlan, { nodeIp }: NodePlan): Cidr[] {
   const ranges = sourceRanges.map(({ address, prefixLength }) => ({
@@ -12,16 +12,24 @@ export function allowedSources({ sourceRanges, loadBalancerVips }: ServicePortPl
     prefixLength,
   }));
   if (nodeIp && ranges.some((range) => cidrContains(range, nodeIp))) {
-    ranges.push(...loadBalancerVips.map((address) => ({ address, prefixLength: addressBits(address.family) })));
+    for (const address of loadBalancerVips) ranges.push({ address, prefixLength: addressBits(address.family) });
   }
-  return ranges.filter(
-    (range, index) =>
-      !ranges.some((other, at) => {
-        if (at === index || other.address.family !== range.address.family) return false;
-        if (other.prefixLength === range.prefixLength && at > index) return false;
-        return other.prefixLength <= range.prefixLength && cidrContains(other, range.address);
-      }),
-  );
+  return withoutNested(ranges);
+}
+
+/**
+ * Of blocks, two of which have no address in common unless one is within the other, those within no other, each once.
+ * Sorted by first address, and of two with the same the larger first, a block that holds another comes before it, and
+ * between the two is nothing but what it holds.
+ */
+function withoutNested(ranges: Cidr[]): Cidr[] {
+  ranges.sort((a, b) => compareIp(a.address, b.address) || a.prefixLength - b.prefixLength);
+  const kept: Cidr[] = [];
+  for (const range of ranges) {
+    const last = kept.at(-1);
+    if (!last || !cidrContains(last, range.address)) kept.push(range);
+  }
+  return kept;
 }
 
 /** The first and the last key of a range of sources that may use an address. */

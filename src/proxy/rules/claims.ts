@@ -1,3 +1,4 @@
+import { compareText, insertSorted, removeSorted, type Steps } from '../../core/index.ts';
 import { type Key, type KeySpace, type RadixChanges, RadixTree } from './radix.ts';
 
 /** A key of a tree: its bits, and a text that is unique among the tree's keys. */
@@ -13,7 +14,8 @@ export interface TreeKey {
  */
 export class ClaimedTree {
   private readonly tree: RadixTree;
-  private readonly claims = new Map<string, Map<string, string>>();
+  /** By the text of the key; who has it comes first. */
+  private readonly claims = new Map<string, Claimant[]>();
 
   constructor(space: KeySpace) {
     this.tree = new RadixTree(space);
@@ -23,26 +25,27 @@ export class ClaimedTree {
   claim(owner: string, key: TreeKey, rule: string): void {
     let claimants = this.claims.get(key.text);
     if (!claimants) {
-      claimants = new Map();
+      claimants = [];
       this.claims.set(key.text, claimants);
     }
-    const before = winner(claimants);
-    claimants.set(owner, rule);
-    this.settle(key, before, winner(claimants));
+    const before = claimants[0]?.rule;
+    insertSorted(claimants, { owner, rule }, byOwner);
+    this.settle(key, before, claimants[0]?.rule);
   }
 
   /** Takes a claim back; nothing happens when there is none. */
   release(owner: string, key: TreeKey): void {
     const claimants = this.claims.get(key.text);
     if (!claimants) return;
-    const before = winner(claimants);
-    claimants.delete(owner);
-    if (claimants.size === 0) this.claims.delete(key.text);
-    this.settle(key, before, winner(claimants));
+    const before = claimants[0]?.rule;
+    removeSorted(claimants, { owner, rule: '' }, byOwner);
+    if (claimants.length === 0) this.claims.delete(key.text);
+    this.settle(key, before, claimants[0]?.rule);
   }
 
-  takeChanges(): RadixChanges {
-    return this.tree.takeChanges();
+  /** See `RadixTree.changes`. */
+  changes(): Steps<RadixChanges> {
+    return this.tree.changes();
   }
 
   private settle(key: TreeKey, before: string | undefined, after: string | undefined): void {
@@ -52,8 +55,11 @@ export class ClaimedTree {
   }
 }
 
-function winner(claimants: ReadonlyMap<string, string>): string | undefined {
-  let first: string | undefined;
-  for (const owner of claimants.keys()) if (first === undefined || owner < first) first = owner;
-  return first === undefined ? undefined : claimants.get(first);
+interface Claimant {
+  readonly owner: string;
+  readonly rule: string;
+}
+
+function byOwner(a: Claimant, b: Claimant): number {
+  return compareText(a.owner, b.owner);
 }

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { errorText, type IpFamily, NodeplaneError } from '../../core/index.ts';
+import { errorText, type IpFamily, inSlices, NodeplaneError } from '../../core/index.ts';
 import { type Exec, type ExecResult, lockHolder } from '../../sys/index.ts';
 import { failedLine, type RestoreText } from './restore.ts';
 import { parseSave, type SavedTable } from './save.ts';
@@ -38,7 +38,7 @@ export function iptablesTool(family: IpFamily, variant: IptablesVariant, exec: E
     const program = programName(family, variant, 'save');
     const result = await run(exec, program, args);
     if (result.status !== 0) throw failure(`${program} ${args.join(' ')}`.trim(), result);
-    return parseSave(result.stdout);
+    return inSlices(parseSave(result.stdout));
   };
   return {
     variant,

@@ -1,3 +1,5 @@
+import { atOnce, type Steps } from '../../core/index.ts';
+
 // A set of rules, each for one key (an address, a port, both), laid out as a tree of chains so that a packet meets few
 // of them. What chains there are depends on the set alone, never on the order in which it came about: a restart, a
 // full resync and a thousand small changes all end in the same chains.
@@ -110,31 +112,36 @@ export class RadixTree {
 
   /** What `put` and `remove` changed since the last call; the first call gives the whole tree. */
   takeChanges(): RadixChanges {
+    return atOnce(this.changes());
+  }
+
+  /** As `takeChanges`, with a place for a pause after each chain; nothing may be put or removed meanwhile. */
+  *changes(): Steps<RadixChanges> {
     const chains = new Map<string, readonly string[] | undefined>();
     if (!this.changed) return { root: undefined, chains };
     this.changed = false;
     /** Chains that rules written anew led to before, and those they lead to now. */
     const before = [...this.rootExits];
     const now = new Set<Branch>();
-    const settle = (exits: readonly Branch[]) => {
-      for (const chain of exits) {
-        now.add(chain);
-        if (chain.exits && !chain.changed) continue;
-        before.push(...(chain.exits ?? []));
-        const written = this.write(chain, '-g');
-        chains.set(this.nameOf(chain), written.rules);
-        chain.exits = written.exits;
-        chain.changed = false;
-        settle(written.exits);
-      }
-    };
     const root = this.top ? this.write(this.top, '-j') : { rules: [], exits: [] };
     this.rootExits = root.exits;
-    settle(root.exits);
+    // Grows on the way: a chain that is written anew may lead to others.
+    const reached = [...root.exits];
+    for (const chain of reached) {
+      now.add(chain);
+      if (chain.exits && !chain.changed) continue;
+      for (const exit of chain.exits ?? []) before.push(exit);
+      const written = this.write(chain, '-g');
+      chains.set(this.nameOf(chain), written.rules);
+      chain.exits = written.exits;
+      chain.changed = false;
+      for (const exit of written.exits) reached.push(exit);
+      yield;
+    }
     // Grows on the way: below a chain that is no more there may be others.
     for (const chain of before) {
       if (now.has(chain) || !chain.exits) continue;
-      before.push(...chain.exits);
+      for (const exit of chain.exits) before.push(exit);
       chain.exits = undefined;
       const name = this.nameOf(chain);
       // Removed and put again, a branch is another object of the same name.

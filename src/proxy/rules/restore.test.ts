@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { atOnce } from '../../core/index.ts';
 import { applyDiff, type Chain, countRules, diffChains } from './chain-set.ts';
 import { failedLine, writeRestore } from './restore.ts';
 import { parseSave, targetOf } from './save.ts';
@@ -79,15 +80,20 @@ describe('writeRestore', () => {
 
 describe('parseSave', () => {
   it('reads IPv6 addresses alike, however the C library prints those that could be IPv4', () => {
-    const rules = (rule: string) => parseSave(`*nat\n:X - [0:0]\n-A X ${rule}\nCOMMIT\n`).get('nat')!.get('X')!.rules;
+    const rules = (rule: string) =>
+      atOnce(parseSave(`*nat\n:X - [0:0]\n-A X ${rule}\nCOMMIT\n`))
+        .get('nat')!
+        .get('X')!.rules;
     const musl = '-s ::8000:0/::8000:0 ! -d ::8000:0/::8000:0 -j RETURN';
     expect(rules('-s ::128.0.0.0/::128.0.0.0 ! -d ::128.0.0.0/::128.0.0.0 -j RETURN')).toEqual([musl]);
     expect(rules(musl)).toEqual([musl]);
   });
 
   it('reads tables, chains and rules', () => {
-    const tables = parseSave(
-      '# remark\n*nat\n:INPUT ACCEPT [1:2]\n:X - [0:0]\n[5:6] -A ignored\n-A X -j Y\n-A X\n-A INPUT -s 1.1.1.1/32 -j X\nCOMMIT\n*filter\nCOMMIT\n',
+    const tables = atOnce(
+      parseSave(
+        '# remark\n*nat\n:INPUT ACCEPT [1:2]\n:X - [0:0]\n[5:6] -A ignored\n-A X -j Y\n-A X\n-A INPUT -s 1.1.1.1/32 -j X\nCOMMIT\n*filter\nCOMMIT\n',
+      ),
     );
     expect([...tables.keys()]).toEqual(['nat', 'filter']);
     expect(tables.get('nat')!.get('X')).toEqual({ builtIn: false, rules: ['-j Y', ''] });

@@ -1,4 +1,4 @@
-import { formatIp, parseIp } from '../../core/index.ts';
+import { formatIp, parseIp, type Steps } from '../../core/index.ts';
 
 /** A chain as iptables-save prints it. */
 export interface SavedChain {
@@ -14,10 +14,15 @@ export type SavedTable = ReadonlyMap<string, SavedChain>;
  * Reads the output of iptables-save (man 8 iptables-save): table name -> chains. Counters, comments and whatever else
  * it may print are passed over.
  */
-export function parseSave(text: string): ReadonlyMap<string, SavedTable> {
+export function* parseSave(text: string): Steps<ReadonlyMap<string, SavedTable>> {
   const tables = new Map<string, SavedTable>();
   let chains = new Map<string, { builtIn: boolean; rules: string[] }>();
-  for (const line of text.split('\n')) {
+  // Line by line, not split: a hundred thousand lines at once would keep the event loop waiting.
+  for (let start = 0, newline = 0; start <= text.length; start = newline + 1) {
+    newline = text.indexOf('\n', start);
+    if (newline < 0) newline = text.length;
+    const line = text.slice(start, newline);
+    yield;
     if (line.startsWith('*')) {
       chains = new Map();
       tables.set(line.slice(1).trim(), chains);

@@ -70,7 +70,10 @@ it('tells a lock that somebody holds from whatever else may fail', async () => {
   const stderr = `Can't lock /run/xtables.lock: Resource temporarily unavailable
 Another app is currently holding the xtables lock. Stopped waiting after 5s.\n`;
   const exec: Exec = async () => ({ status: 4, stdout: '', stderr });
-  const busy = { code: 'ERR_IPTABLES_LOCK', message: expect.stringMatching(/waited 5 s for the xtables lock .*held by/) };
+  const busy = {
+    code: 'ERR_IPTABLES_LOCK',
+    message: expect.stringMatching(/waited 5 s for the xtables lock .*held by/),
+  };
   await expect(whyIptablesMissing('IPv4', 'legacy', exec)).rejects.toMatchObject(busy);
   await expect(iptablesTool('IPv4', 'legacy', exec).save('nat')).rejects.toMatchObject(busy);
 });

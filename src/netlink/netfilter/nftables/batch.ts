@@ -1,4 +1,4 @@
-import { readU16 } from '../../../core/index.ts';
+import { atOnce, readU16, type Steps } from '../../../core/index.ts';
 import { AttributeWriter } from '../../attribute.ts';
 import {
   NLA_HDRLEN,
@@ -90,6 +90,11 @@ export class BatchEncoder {
    * @throws ERR_ENCODE for what does not fit its field
    */
   encode(changes: readonly NftChange[], firstSequence: number, expectGeneration?: number): Batch {
+    return atOnce(this.encodeInSteps(changes, firstSequence, expectGeneration));
+  }
+
+  /** As `encode`, with a place for a pause after each message. */
+  *encodeInSteps(changes: readonly NftChange[], firstSequence: number, expectGeneration?: number): Steps<Batch> {
     const { bytes } = this.#writer;
     bytes.clear();
     this.#origins = [];
@@ -97,7 +102,7 @@ export class BatchEncoder {
     const begin = this.#header(NFNL_MSG_BATCH_BEGIN, NLM_F_REQUEST, NO_FAMILY, NFNL_SUBSYS_NFTABLES);
     NFNL_BATCH_ATTRIBUTES.encode(this.#writer, { NFNL_BATCH_GENID: expectGeneration });
     this.#end(begin);
-    for (const [index, change] of changes.entries()) this.#change(change, index);
+    for (const [index, change] of changes.entries()) yield* this.#change(change, index);
     const last = this.#origins.at(-1);
     if (last) this.#addFlag(last.start, NLM_F_ACK);
     if (expectGeneration === undefined && this.#origins[0]) this.#addFlag(this.#origins[0].start, NLM_F_ECHO);
@@ -105,41 +110,41 @@ export class BatchEncoder {
     return { bytes: bytes.written(), messages: this.#origins.length + 2, origins: this.#origins };
   }
 
-  #change({ operation, object }: NftChange, index: number): void {
+  *#change({ operation, object }: NftChange, index: number): Steps<void> {
     switch (operation) {
       case 'add':
       case 'create': {
         const exclusive = operation === 'create' && object.kind !== 'rule' ? NLM_F_EXCL : 0;
         const flags = NLM_F_CREATE | exclusive | (object.kind === 'rule' ? NLM_F_APPEND : 0);
-        this.#put(object, index, flags, 'new');
+        yield* this.#put(object, index, flags, 'new');
         break;
       }
       case 'insert':
-        this.#put(object, index, NLM_F_CREATE, 'new');
+        yield* this.#put(object, index, NLM_F_CREATE, 'new');
         break;
       case 'replace':
-        this.#put(object, index, NLM_F_REPLACE, 'new');
+        yield* this.#put(object, index, NLM_F_REPLACE, 'new');
         break;
       case 'flush':
         this.#flush(object, index);
         break;
       case 'delete':
-        this.#put(object, index, 0, 'delete');
+        yield* this.#put(object, index, 0, 'delete');
         break;
       case 'destroy':
         // What the kernel can add without knowing more than the name can be destroyed by kernels that have no word for it.
         if (object.kind === 'table' || object.kind === 'chain') {
-          this.#put(object, index, NLM_F_CREATE, 'new', true);
-          this.#put(object, index, 0, 'delete');
+          yield* this.#put(object, index, NLM_F_CREATE, 'new', true);
+          yield* this.#put(object, index, 0, 'delete');
         } else {
-          this.#put(object, index, 0, 'destroy');
+          yield* this.#put(object, index, 0, 'destroy');
         }
     }
   }
 
-  #put(object: NftRef | NftSet, index: number, flags: number, verb: Verb, reference = verb !== 'new'): void {
+  *#put(object: NftRef | NftSet, index: number, flags: number, verb: Verb, reference = verb !== 'new'): Steps<void> {
     if (object.kind === 'elements') {
-      this.#elements(object, index, flags, verb);
+      yield* this.#elements(object, index, flags, verb);
       return;
     }
     const start = this.#begin(MESSAGES[object.kind][verb], flags, object.family, index);
@@ -151,9 +156,10 @@ export class BatchEncoder {
     else if (verb !== 'new') encode.encodeSetReference(writer, object);
     else encode.encodeSet(writer, object as NftSet, (object as NftSet).id ?? OWN_SET_IDS + index);
     this.#end(start);
+    yield;
   }
 
-  #elements(object: NftElements, index: number, flags: number, verb: Verb): void {
+  *#elements(object: NftElements, index: number, flags: number, verb: Verb): Steps<void> {
     const { elements } = object;
     for (let first = 0; first < elements.length; ) {
       const start = this.#begin(MESSAGES.elements[verb], flags, object.family, index, first);
@@ -166,6 +172,7 @@ export class BatchEncoder {
       });
       this.#end(start);
       first = next;
+      yield;
     }
   }
 

@@ -1,3 +1,4 @@
+import { inSlices } from '../../../core/index.ts';
 import type { BatchTransport } from '../../transport.ts';
 import { type Batch, BatchEncoder } from './batch.ts';
 import { makeRoomFor, readAnswers } from './commit.ts';
@@ -22,16 +23,25 @@ export class Committer {
   /** See `NftWriter.commit`. */
   commit(changes: readonly NftChange[], options: CommitOptions = {}): CommitReport {
     if (changes.length === 0) return NOTHING;
-    const prepared = this.#prepare(changes, options);
+    const began = performance.now();
+    const first = this.#nextSequence;
+    const batch = this.#encoder.encode(changes, first, options.expectGeneration);
+    const prepared = this.#prepare(batch, first, began, options);
     const started = performance.now();
     this.#transport.send(prepared.batch.bytes);
     return this.#finish(changes, prepared, performance.now() - started);
   }
 
-  /** As `commit`, with the event loop running while the kernel works. Must not be called again before it is done. */
+  /**
+   * As `commit`, with the event loop running while the transaction is written down, in between, and while the kernel works.
+   * Must not be called again before it is done.
+   */
   async commitAsync(changes: readonly NftChange[], options: CommitOptions = {}): Promise<CommitReport> {
     if (changes.length === 0) return NOTHING;
-    const prepared = this.#prepare(changes, options);
+    const began = performance.now();
+    const first = this.#nextSequence;
+    const batch = await inSlices(this.#encoder.encodeInSteps(changes, first, options.expectGeneration));
+    const prepared = this.#prepare(batch, first, began, options);
     const started = performance.now();
     await this.#transport.sendAsync(prepared.batch.bytes);
     return this.#finish(changes, prepared, performance.now() - started);
@@ -43,13 +53,10 @@ export class Committer {
     this.#transport.close();
   }
 
-  #prepare(changes: readonly NftChange[], { expectGeneration }: CommitOptions): Prepared {
-    const started = performance.now();
-    const first = this.#nextSequence;
-    const batch = this.#encoder.encode(changes, first, expectGeneration);
+  #prepare(batch: Batch, first: number, began: number, { expectGeneration }: CommitOptions): Prepared {
     this.#nextSequence = (first + batch.messages) >>> 0;
     makeRoomFor(this.#transport, batch);
-    return { batch, first, expectGeneration, encodeMs: performance.now() - started };
+    return { batch, first, expectGeneration, encodeMs: performance.now() - began };
   }
 
   #finish(

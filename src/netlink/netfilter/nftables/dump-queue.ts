@@ -1,4 +1,5 @@
 import { setImmediate as eventLoop } from 'node:timers/promises';
+import { yielder } from '../../../core/index.ts';
 import type { NetlinkRequest } from '../../message.ts';
 import type { Netlink } from '../../netlink.ts';
 import { NFTA_SET_ELEM_LIST } from '../../uapi/nf-tables.ts';
@@ -21,17 +22,35 @@ export class DumpQueue {
 
   /** The elements in answer to a listing of elements. */
   listElements(request: NetlinkRequest): Promise<NftElement[]> {
-    const list = () => this.#list(request);
-    const listed = this.#last.then(list, list);
-    this.#last = listed.catch(() => undefined);
-    return listed;
+    return this.#enqueue(() => this.#listElements(request));
+  }
+
+  /** What `decode` makes of each message in answer to a listing, without what it makes nothing of. */
+  list<T>(request: NetlinkRequest, decode: (payload: Uint8Array) => T | undefined): Promise<T[]> {
+    return this.#enqueue(async () => {
+      const objects: T[] = [];
+      const rest = yielder();
+      for (const payload of await this.#netlink.dumpAsync(request, eventLoop)) {
+        const object = decode(payload);
+        if (object !== undefined) objects.push(object);
+        const wait = rest();
+        if (wait) await wait;
+      }
+      return objects;
+    });
   }
 
   close(): void {
     this.#netlink.close();
   }
 
-  async #list(request: NetlinkRequest): Promise<NftElement[]> {
+  #enqueue<T>(list: () => Promise<T>): Promise<T> {
+    const listed = this.#last.then(list, list);
+    this.#last = listed.catch(() => undefined);
+    return listed;
+  }
+
+  async #listElements(request: NetlinkRequest): Promise<NftElement[]> {
     const payloads = await this.#netlink.dumpAsync(request, eventLoop);
     const elements: NftElement[] = [];
     for (const [index, payload] of payloads.entries()) {

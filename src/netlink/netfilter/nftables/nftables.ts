@@ -97,6 +97,21 @@ export class Nftables implements NftRuleset {
     return this.#list(requests.setListing(of), decode.decodeSet);
   }
 
+  listChainsAsync(of: TableRef): Promise<NftChain[]> {
+    return this.#listAsync(requests.chainListing(of), (payload, family) => {
+      const chain = decode.decodeChain(payload, family);
+      return chain?.table === of.name ? chain : undefined;
+    });
+  }
+
+  listRulesAsync(of: TableRef): Promise<NftRule[]> {
+    return this.#listAsync(requests.ruleListing(of), decode.decodeRule);
+  }
+
+  listSetsAsync(of: TableRef): Promise<NftSet[]> {
+    return this.#listAsync(requests.setListing(of), decode.decodeSet);
+  }
+
   listElements(set: SetRef): NftElement[] {
     const request = requests.elementListing(set);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -153,6 +168,28 @@ export class Nftables implements NftRuleset {
       if (isNotFound(error) && request.operation !== 'NFT_MSG_GETSETELEM') return [];
       throw error;
     }
+  }
+
+  /** As `#list`, with the event loop running in between. */
+  async #listAsync<T>(
+    request: NetlinkRequest,
+    decodeObject: (payload: Uint8Array, family: NftFamily) => T | undefined,
+  ): Promise<T[]> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const before = this.generation();
+      try {
+        const objects = await this.#longReads.list(request, (payload) => {
+          const family = decode.decodeFamily(payload);
+          return family && decodeObject(payload, family);
+        });
+        if (this.generation() === before) return objects;
+      } catch (error) {
+        if (isNotFound(error)) return [];
+        throw error;
+      }
+      await setTimeout(PAUSE_MS * attempt);
+    }
+    throw keptChanging(request);
   }
 
   /** All objects of one generation; those the model has no place for are left out. */

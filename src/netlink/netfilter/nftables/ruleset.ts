@@ -44,6 +44,10 @@ export interface NftReader {
   listRules(of: TableRef | ChainRef): NftRule[];
   /** Sets and maps, without their elements, of a family or of one table. */
   listSets(of?: TableRef | NftFamily): NftSet[];
+  /** These three as those above, letting the event loop run between the parts of a long listing. */
+  listChainsAsync(of: TableRef): Promise<NftChain[]>;
+  listRulesAsync(of: TableRef): Promise<NftRule[]>;
+  listSetsAsync(of: TableRef): Promise<NftSet[]>;
   listElements(set: SetRef): NftElement[];
   /** As `listElements`, letting the event loop run between the parts of a long listing. */
   listElementsAsync(set: SetRef): Promise<NftElement[]>;

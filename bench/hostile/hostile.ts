@@ -1,0 +1,107 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { IpFamily } from '../../src/core/index.ts';
+import { useOwnLockFile } from '../../test/lab/iptables/fixtures.ts';
+import { type Figure, ratioAtMost, report } from '../report.ts';
+import { CASES, type HostileCase } from './cases.ts';
+import { type LongestBlock, LoopMeter, memoryMiB } from './loop-meter.ts';
+import { type SubjectMode, startNode } from './subject.ts';
+
+/** What no single object may exceed. */
+const MAX_BLOCK_MS = 50;
+const MAX_KEPT_MIB = 64;
+/** The best of so many rounds counts: what else runs on the machine only ever adds. */
+const ROUNDS = 3;
+const MODES: readonly SubjectMode[] = ['nftables', 'iptables', 'ipvs'];
+const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
+
+/** What one case cost one mode. */
+interface Measured {
+  readonly block: LongestBlock;
+  /** How much memory the objects keep, their plan and what was compiled of them included. */
+  readonly keptMiB: number;
+  /** From the first byte of the objects to their last sync after they are gone. */
+  readonly seconds: number;
+}
+
+/**
+ * What objects somebody may create to do harm cost: how long the event loop stood still, in all that becomes of them (read,
+ * planned, synced, changed, synced in full, verified, removed), and how much memory they take.
+ */
+export async function benchHostile(): Promise<void> {
+  useOwnLockFile();
+  // The agent's timers do not keep a process alive.
+  const alive = setInterval(() => {}, 1000);
+  try {
+    await measureAll();
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+async function measureAll(): Promise<void> {
+  setFlagsFromString('--expose-gc');
+  for (const mode of MODES) {
+    for (const family of FAMILIES) {
+      const figures: Figure[] = [];
+      for (const each of CASES) figures.push(...figuresOf(each, await best(each, mode, family)));
+      report(`hostile objects, ${mode}, ${family}`, figures);
+    }
+  }
+}
+
+function figuresOf({ name, wholeCluster = false }: HostileCase, { block, keptMiB, seconds }: Measured): Figure[] {
+  const bound = { peerName: 'the bound', target: ratioAtMost(1) };
+  const memory = { what: `${name}: memory kept`, unit: 'MiB', ours: Math.max(0, keptMiB), peer: MAX_KEPT_MIB };
+  const what = `${name}, ${seconds.toFixed(1)} s in all: longest block, in ${block.during}`;
+  return [
+    { what, unit: 'ms', ours: block.ms, peer: MAX_BLOCK_MS, ...bound },
+    wholeCluster ? { ...memory, peerName: 'the bound of one object' } : { ...memory, ...bound },
+  ];
+}
+
+async function best(each: HostileCase, mode: SubjectMode, family: IpFamily): Promise<Measured> {
+  let result: Measured | undefined;
+  for (let round = 0; round < ROUNDS; round++) {
+    const measured = await measure(each, mode, family);
+    if (!result || measured.block.ms < result.block.ms) result = measured;
+    if (result.block.ms <= MAX_BLOCK_MS && result.keptMiB <= MAX_KEPT_MIB) break;
+  }
+  return result!;
+}
+
+async function measure(each: HostileCase, mode: SubjectMode, family: IpFamily): Promise<Measured> {
+  const meter = new LoopMeter();
+  const node = await startNode(mode, family, meter);
+  try {
+    const objects = each.objects(family);
+    const added = node.api.encode('ADDED', objects);
+    const first = objects[0]!;
+    const changed = each.change?.(objects) ?? { ...first, metadata: { ...first.metadata, labels: { more: 'x' } } };
+    const modified = node.api.encode('MODIFIED', [changed]);
+    const deleted = node.api.encode('DELETED', objects);
+    const before = await settledMemory();
+    meter.start();
+    const started = performance.now();
+    await node.afterSync(added);
+    const keptMiB = (await settledMemory()) - before;
+    await node.afterSync(modified);
+    await node.resync();
+    await node.verify();
+    await node.afterSync(deleted);
+    await turn();
+    const { longest } = meter.stop();
+    return { block: longest, keptMiB, seconds: (performance.now() - started) / 1000 };
+  } finally {
+    await node.stop();
+  }
+}
+
+/** What lives, once everything else has been collected. */
+async function settledMemory(): Promise<number> {
+  const collect: () => void = runInNewContext('gc');
+  await turn();
+  collect();
+  return memoryMiB();
+}

@@ -1,0 +1,1 @@
+export { benchHostile } from './hostile.ts';

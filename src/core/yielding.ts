@@ -1,0 +1,59 @@
+/** Asked between two steps of long work: a promise to be awaited when it is time to let others run, undefined before. */
+export type Rest = () => Promise<void> | undefined;
+
+/**
+ * Cuts long work on the event loop into slices, so that probes, timers and sockets are served in between. Call the function
+ * it returns after each step, a Service port, say:
+ *
+ *     const rest = yielder();
+ *     for (const port of ports) {
+ *       compile(port);
+ *       await rest();
+ *     }
+ *
+ * Nothing is waited for until the slice is used up. In a loop of very small steps `const wait = rest(); if (wait) await wait;`
+ * saves the microtask that `await undefined` costs.
+ *
+ * @param sliceMs milliseconds of work between two turns of the event loop
+ * @param now a monotonic clock in milliseconds
+ * @returns a promise to be awaited when the slice is over, which begins the next one; undefined while there is time
+ */
+export function yielder(sliceMs = 10, now: () => number = () => performance.now()): Rest {
+  let began = now();
+  return () => {
+    if (now() - began < sliceMs) return undefined;
+    // Not a timer, which waits at least a millisecond, nor a microtask, which lets nothing else run. Timers and sockets
+    // have their turn between two immediates.
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        began = now();
+        resolve();
+      });
+    });
+  };
+}
+
+/** Work that may be interrupted wherever it yields: the same code runs at once, or in slices where it may be long. */
+export type Steps<T> = Generator<undefined, T>;
+
+/** Does all of it now. */
+export function atOnce<T>(steps: Steps<T>): T {
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
+/**
+ * Does it in slices, between which the event loop runs.
+ *
+ * @param rest of `yielder`, for several pieces of work to share their slices. @default slices of its own
+ */
+export async function inSlices<T>(steps: Steps<T>, rest = yielder()): Promise<T> {
+  let step = steps.next();
+  while (!step.done) {
+    const wait = rest();
+    if (wait) await wait;
+    step = steps.next();
+  }
+  return step.value;
+}

@@ -1,0 +1,25 @@
+// Labels and annotations something here reads. All others are dropped when an object is decoded: somebody may write a
+// megabyte of them. What is to be read has to be named here.
+
+/** The label that ties an EndpointSlice to its Service. */
+export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
+/** Names the proxy that serves this Service; without it, the one that has no name of its own does. */
+export const SERVICE_PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
+/** Present with any value: the slice belongs to a headless Service. */
+export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
+/** Of a Node: the zone it is in. */
+export const ZONE_LABEL = 'topology.kubernetes.io/zone';
+
+/** Of a Service: how mode ipvs balances it. */
+export const IPVS_SCHEDULER_ANNOTATION = 'nodeplane.io/ipvs-scheduler';
+/** Set by the endpoint-slice controller: when the first change that led to this version of the slice happened. */
+export const TRIGGER_TIME_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
+
+export const KNOWN_LABELS: ReadonlySet<string> = new Set([
+  SERVICE_NAME_LABEL,
+  SERVICE_PROXY_NAME_LABEL,
+  HEADLESS_LABEL,
+  ZONE_LABEL,
+]);
+
+export const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([IPVS_SCHEDULER_ANNOTATION, TRIGGER_TIME_ANNOTATION]);
