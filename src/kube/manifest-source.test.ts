@@ -195,14 +195,14 @@ describe('after the start', () => {
     listener.take();
     write('a.yaml', '');
     write('b.yaml', '');
-    await clock.advance(A_LOOK_MS);
+    await clock.advance(A_LOOK_MS, 'held');
     expect(listener.take()).toEqual([]);
     write('a.yaml', service('x', 81));
-    await clock.advance(499);
+    await clock.advance(499, 'held');
     expect(listener.take()).toEqual([]);
-    await clock.advance(1);
+    await clock.advance(1, 'held');
     expect(listener.take()).toEqual(['deleted y:80', 'updated x:81']);
-    await clock.advance(A_LOOK_MS);
+    await clock.advance(A_LOOK_MS, 'held');
     expect(listener.take()).toEqual([]);
   });
 

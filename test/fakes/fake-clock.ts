@@ -40,11 +40,15 @@ export class FakeClock implements Clock {
     return { cancel: () => this.#pending.delete(pending) };
   }
 
-  /** Moves time on by `ms`, firing what falls due, and lets promises settle after each timer. */
-  async advance(ms: number): Promise<void> {
+  /**
+   * Moves time on by `ms`, firing what falls due, and lets promises settle after each timer.
+   *
+   * @param outside `held`: nothing of the real world, such as inotify, is heard meanwhile. @default heard
+   */
+  async advance(ms: number, outside: 'heard' | 'held' = 'heard'): Promise<void> {
     const end = this.#now + ms;
     for (;;) {
-      await settle();
+      await settle(outside);
       const next = [...this.#pending].filter((p) => p.at <= end).sort((a, b) => a.at - b.at)[0];
       if (!next) break;
       this.#pending.delete(next);
@@ -52,7 +56,7 @@ export class FakeClock implements Clock {
       this.#call(next.fn);
     }
     this.#now = end;
-    await settle();
+    await settle(outside);
   }
 
   #call(fn: () => unknown): void {
@@ -70,8 +74,9 @@ export class FakeClock implements Clock {
 }
 
 /** Work that gives the event loop back when it takes long, as on a busy machine, goes on after a turn of it. */
-async function settle(): Promise<void> {
+async function settle(outside: 'heard' | 'held'): Promise<void> {
   for (let i = 0; i < 10; i++) await Promise.resolve();
+  if (outside === 'held') return;
   await new Promise((resolve) => setImmediate(resolve));
   for (let i = 0; i < 10; i++) await Promise.resolve();
 }
