@@ -13,14 +13,14 @@ import { benchNftables } from './nftables.ts';
 import { benchScale, benchScaleNftables } from './scale.ts';
 
 interface Benchmark {
-  /** With the words after `NAME:`, separated by commas. */
+  /** With the words after `NAME:`, separated by slashes. */
   readonly run: (words?: readonly string[]) => Promise<void>;
   /** Takes minutes: it runs only when it is named. @default false */
   readonly slow?: boolean;
 }
 
 /**
- * `npm run bench` runs all but the slow ones, `npm run bench -- NAME …` some; `hostile:ipvs,source ranges` a part of one.
+ * `npm run bench` runs all but the slow ones, `npm run bench -- NAME …` some; `hostile:ipvs/source ranges` a part of one.
  */
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   iptables: { run: benchIptables },
@@ -55,7 +55,7 @@ async function main(names: readonly string[]): Promise<void> {
       `The machine is busy (load ${load} on ${processors} processors): targets may be missed for that\n`,
     );
   }
-  for (const { name, words } of wanted) await BENCHMARKS[name]!.run(words?.split(','));
+  for (const { name, words } of wanted) await BENCHMARKS[name]!.run(words?.split('/'));
 }
 
 const named = process.argv.slice(2);
