@@ -13,12 +13,15 @@ import { benchNftables } from './nftables.ts';
 import { benchScale, benchScaleNftables } from './scale.ts';
 
 interface Benchmark {
-  readonly run: () => Promise<void>;
+  /** With the words after `NAME:`, separated by slashes. */
+  readonly run: (words?: readonly string[]) => Promise<void>;
   /** Takes minutes: it runs only when it is named. @default false */
   readonly slow?: boolean;
 }
 
-/** `npm run bench` runs all but the slow ones, `npm run bench -- NAME …` some. */
+/**
+ * `npm run bench` runs all but the slow ones, `npm run bench -- NAME …` some; `hostile:ipvs/source ranges` a part of one.
+ */
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   iptables: { run: benchIptables },
   'iptables-nft-5000': { run: benchIptablesNft5000, slow: true },
@@ -39,7 +42,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
 };
 
 async function main(names: readonly string[]): Promise<void> {
-  const unknown = names.find((name) => !Object.hasOwn(BENCHMARKS, name));
+  const wanted = names
+    .map((text) => /^([^:]*)(?::(.*))?$/.exec(text)!)
+    .map(([, name, words]) => ({ name: name!, words }));
+  const unknown = wanted.find(({ name }) => !Object.hasOwn(BENCHMARKS, name))?.name;
   if (unknown !== undefined) {
     throw new Error(`Cannot run benchmark "${unknown}": there are ${Object.keys(BENCHMARKS).join(', ')}`);
   }
@@ -49,7 +55,7 @@ async function main(names: readonly string[]): Promise<void> {
       `The machine is busy (load ${load} on ${processors} processors): targets may be missed for that\n`,
     );
   }
-  for (const name of names) await BENCHMARKS[name]!.run();
+  for (const { name, words } of wanted) await BENCHMARKS[name]!.run(words?.split('/'));
 }
 
 const named = process.argv.slice(2);

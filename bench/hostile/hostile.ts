@@ -28,24 +28,32 @@ interface Measured {
 /**
  * What objects somebody may create to do harm cost: how long the event loop stood still, in all that becomes of them (read,
  * planned, synced, changed, synced in full, verified, removed), and how much memory they take.
+ *
+ * @param only measure these modes, families and cases (by a part of their name), each kind named or all of it: `ipvs`,
+ *   `IPv6`, `source ranges`
  */
-export async function benchHostile(): Promise<void> {
+export async function benchHostile(only: readonly string[] = []): Promise<void> {
   useOwnLockFile();
   // The agent's timers do not keep a process alive.
   const alive = setInterval(() => {}, 1000);
   try {
-    await measureAll();
+    await measureAll(only);
   } finally {
     clearInterval(alive);
   }
 }
 
-async function measureAll(): Promise<void> {
+async function measureAll(only: readonly string[]): Promise<void> {
   setFlagsFromString('--expose-gc');
-  for (const mode of MODES) {
-    for (const family of FAMILIES) {
+  const modes = MODES.filter((mode) => only.includes(mode));
+  const families = FAMILIES.filter((family) => only.includes(family));
+  const names = only.filter((text) => ![...modes, ...families].some((known) => known === text));
+  const cases = CASES.filter(({ name }) => names.length === 0 || names.some((part) => name.includes(part)));
+  if (cases.length === 0) throw new Error(`Cannot measure ${names.join(', ')}: no mode, family or case is called so`);
+  for (const mode of modes.length > 0 ? modes : MODES) {
+    for (const family of families.length > 0 ? families : FAMILIES) {
       const figures: Figure[] = [];
-      for (const each of CASES) figures.push(...figuresOf(each, await best(each, mode, family)));
+      for (const each of cases) figures.push(...figuresOf(each, await best(each, mode, family)));
       report(`hostile objects, ${mode}, ${family}`, figures);
     }
   }

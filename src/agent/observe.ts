@@ -26,8 +26,11 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
         break;
       }
       case 'leftOut': {
-        for (const { name: servicePort, reason } of event.ports) {
-          logger.error({ family, servicePort, reason }, 'The kernel refuses a Service port; all others are programmed');
+        for (const { name: servicePort, reason } of event.ports.slice(0, 20)) {
+          logger.error(
+            { family, servicePort, reason, count: event.ports.length },
+            'The kernel refuses a Service port; all others are programmed',
+          );
         }
         if (event.ports.length === 0) logger.info({ family }, 'No Service port is refused any more');
         break;

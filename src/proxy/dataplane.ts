@@ -40,6 +40,8 @@ export interface LeftOutPort {
   readonly name: string;
   /** What was said about it. */
   readonly reason: string;
+  /** It is only suspected: there was no time to try it by itself. A full sync soon goes on with that. @default false */
+  readonly untried?: boolean;
 }
 
 /** One difference between what was committed and what the kernel holds. */

@@ -397,6 +397,19 @@ describe('verification', () => {
     expect(bench.kinds).not.toContain('verifyFailed');
   });
 
+  it('goes on, by a full sync, with Service ports that are left out without having been tried', async () => {
+    const suspect = { key: 'a/x:/TCP', name: 'a/x', reason: 'Not tried', untried: true };
+    bench.dataplane.leftOut = [suspect];
+    bench.proxy.resync();
+    await bench.clock.advance(5_000);
+    bench.events.length = 0;
+    bench.dataplane.leftOut = [];
+    await bench.clock.advance(30_000);
+    expect(bench.kinds).toEqual(['queued', 'syncStarted', 'leftOut', 'syncFinished']);
+    await bench.clock.advance(30_000);
+    expect(bench.kinds).toHaveLength(4);
+  });
+
   it('that fails is reported and made again', async () => {
     bench.dataplane.failNext(new Error('No lock'));
     await bench.clock.advance(60_000);

@@ -225,6 +225,11 @@ export class FamilyProxy {
   async #verify(): Promise<void> {
     // Local addresses come and go without an event; NodePorts follow them.
     this.nodeChanged();
+    if (this.#leftOut.some(({ untried }) => untried)) {
+      this.#tell({ kind: 'queued', reason: 'request' });
+      this.#runner.requestFull();
+      return;
+    }
     const drifts = await this.#options.dataplane.verify();
     if (drifts.length === 0 || !this.#started) return;
     this.#tell({ kind: 'driftFound', drifts });

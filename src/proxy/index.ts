@@ -15,6 +15,7 @@ export { type Endpoint, type EndpointsWanted, endpointGroup, endpointsOf, type S
 export type { ProxyEvent, ProxyObserver } from './events.ts';
 export { FamilyProxy, type FamilyProxyOptions, type FlowKeeper, type LocalAddresses } from './family-proxy.ts';
 export { type HealthAnswer, ProxyHealth, type ProxyHealthOptions } from './health.ts';
+export { findRefused } from './left-out.ts';
 export { ProxyMetrics } from './metrics.ts';
 export {
   type LocalDetection,

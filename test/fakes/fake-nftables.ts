@@ -166,13 +166,14 @@ export class FakeNftables implements NftRuleset {
     );
   }
 
-  #commit(changes: readonly NftChange[], { expectGeneration }: CommitOptions, own: boolean): CommitReport {
+  #commit(changes: readonly NftChange[], { expectGeneration, checkOnly }: CommitOptions, own: boolean): CommitReport {
     const report = { messages: 0, bytes: 0, encodeSeconds: 0, kernelSeconds: 0 };
     if (changes.length === 0) return { ...report, generation: undefined };
     if (expectGeneration !== undefined && expectGeneration !== this.#generation) {
       throw new NftCommitError(changes, [refusal(ERESTART)]);
     }
     const state = copyState(this.#state);
+    const refusals: NftRefusal[] = [];
     for (const [index, change] of changes.entries()) {
       try {
         const errno = this.refuse(change);
@@ -180,11 +181,13 @@ export class FakeNftables implements NftRuleset {
         applyChange(state, change);
         for (const table of state.values()) checkLoops(table);
       } catch (error) {
-        if (error instanceof Refused)
-          throw new NftCommitError(changes, [refusal(error.errno, index, error.elementIndex)]);
-        throw error;
+        if (!(error instanceof Refused)) throw error;
+        // As the kernel does: it goes on, and later refusals may follow from this one.
+        refusals.push(refusal(error.errno, index, error.elementIndex));
       }
     }
+    if (refusals.length > 0) throw new NftCommitError(changes, refusals);
+    if (checkOnly) return { ...report, generation: undefined, messages: changes.length + 1 };
     this.#state = state;
     this.#generation++;
     this.#tell([

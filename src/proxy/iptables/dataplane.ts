@@ -52,6 +52,10 @@ export interface OtherVariant {
 /** Restores that may fail in one sync: all but the last of them may name a Service port to leave out, the last tries all. */
 const MAX_ATTEMPTS = 9;
 
+/** Service ports to leave out, by key. */
+type LeftOut = ReadonlyMap<string, LeftOutPort>;
+const NOTHING_LEFT_OUT: LeftOut = new Map();
+
 /** What is known to be in the kernel, and the layout it was made from. */
 interface Committed {
   readonly node: NodePlan;
@@ -104,15 +108,16 @@ export class IptablesDataplane implements Dataplane {
       return await this.commit(planChanges(committed.chains, edits), committed);
     } catch (error) {
       const suspects = delta.upserted.map(({ key }) => key);
-      await this.leaveOut(error, committed.layout, suspects, 1);
+      await this.leaveOut(error, committed.layout, suspects, 1, NOTHING_LEFT_OUT);
       // One table may have taken its part before the other failed: what the kernel holds has to be read.
       return this.makeEqual(plan, suspects);
     }
   }
 
   async resync(plan: Plan): Promise<Commit> {
+    const before = new Map(this.refused);
     this.refused.clear();
-    const commit = await this.makeEqual(plan, [...plan.ports.keys()]);
+    const commit = await this.makeEqual(plan, [...plan.ports.keys()], before);
     await this.cleanOtherVariant();
     return commit;
   }
@@ -141,8 +146,15 @@ export class IptablesDataplane implements Dataplane {
     }
   }
 
-  /** @param suspects ports that may be refused; those known to be are left out from the start */
-  private async makeEqual(plan: Plan, suspects: readonly string[]): Promise<Commit> {
+  /**
+   * @param suspects ports that may be refused; those known to be are left out from the start
+   * @param before what was left out until now, by key
+   */
+  private async makeEqual(
+    plan: Plan,
+    suspects: readonly string[],
+    before: LeftOut = NOTHING_LEFT_OUT,
+  ): Promise<Commit> {
     this.committed = undefined;
     // The programs read the kernel while we compile.
     let reading = this.readKernel();
@@ -167,7 +179,7 @@ export class IptablesDataplane implements Dataplane {
         const commit = await this.commit(planTakeover(next.chains, jumps, kernel), next);
         return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
       } catch (error) {
-        await this.leaveOut(error, layout, suspects, attempt);
+        await this.leaveOut(error, layout, suspects, attempt, before);
         reading = this.readKernel();
       }
     }
@@ -181,20 +193,25 @@ export class IptablesDataplane implements Dataplane {
   }
 
   /** Takes the ports that `error` is about out of `layout`; throws it when it is about none, or there is no end to them. */
-  private async leaveOut(error: unknown, layout: Layout, suspects: readonly string[], attempt: number): Promise<void> {
+  private async leaveOut(
+    error: unknown,
+    layout: Layout,
+    suspects: readonly string[],
+    attempt: number,
+    before: LeftOut,
+  ): Promise<void> {
     if (attempt > MAX_ATTEMPTS) throw error;
-    let refused = attempt < MAX_ATTEMPTS ? refusedByName(error, layout.compiled) : new Map<string, string>();
+    let refused: LeftOut = attempt < MAX_ATTEMPTS ? refusedByName(error, layout.compiled) : NOTHING_LEFT_OUT;
     if (refused.size === 0 && isRefusal(error)) {
       const tried = suspects.flatMap((key) => {
         const port = layout.compiled.get(key);
         return port ? [[key, port] as const] : [];
       });
-      refused = await refusedByTrial(this.tool, new Map(tried));
+      refused = await refusedByTrial(this.tool, new Map(tried), before);
     }
     if (refused.size === 0) throw error;
-    for (const [key, reason] of refused) {
-      const name = layout.compiled.get(key)?.name ?? key;
-      this.refused.set(key, { key, name, reason });
+    for (const [key, port] of refused) {
+      this.refused.set(key, port);
       layout.remove(key);
     }
   }

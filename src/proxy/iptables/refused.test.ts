@@ -96,6 +96,19 @@ describe('a Service port iptables refuses', () => {
   });
 });
 
+it('leaves out what it has no time to try when very many are refused, and goes on with it at the next full sync', async () => {
+  const bad = Array.from({ length: 100 }, (_, n) => port(n + 100, '10.244.9.9:80'));
+  const { dataplane, plan, restores } = setup([...many(20), ...bad], { byCommit: '10.244.9.9' });
+  let { leftOut } = await dataplane.resync(plan);
+  expect(leftOut!.some(({ untried }) => untried)).toBe(true);
+  expect(restores.length).toBeLessThan(110);
+  for (let round = 0; leftOut!.some(({ untried }) => untried) && round < 10; round++) {
+    ({ leftOut } = await dataplane.resync(plan));
+  }
+  expect(leftOut).toHaveLength(100);
+  expect(restores.at(-1)).toContain('"shop/web-20"');
+}, 60_000);
+
 describe('a failure that is nobody’s', () => {
   it.each([
     ['a lock', { status: 4, stderr: 'Another app is currently holding the xtables lock' }, 'for the xtables lock'],

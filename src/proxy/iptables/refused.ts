@@ -1,4 +1,5 @@
 import { NodeplaneError } from '../../core/index.ts';
+import { findRefused, type LeftOutPort } from '../index.ts';
 import { type IptablesTool, TABLES, type Table, writeRestore } from '../rules/index.ts';
 import type { CompiledPort } from './compile.ts';
 import { PROBE_CHAIN, TREE_TABLE } from './names.ts';
@@ -9,55 +10,47 @@ import { PROBE_CHAIN, TREE_TABLE } from './names.ts';
 /** Service ports by key. */
 export type CompiledPorts = ReadonlyMap<string, CompiledPort>;
 
-/** Enough to find three culprits among ten thousand ports. */
-const MAX_PROBES = 96;
-
 /** The ports a failed restore complains about by name of a line, and what it says; none when the line is nobody's. */
-export function refusedByName(error: unknown, ports: CompiledPorts): Map<string, string> {
-  const refused = new Map<string, string>();
+export function refusedByName(error: unknown, ports: CompiledPorts): Map<string, LeftOutPort> {
+  const refused = new Map<string, LeftOutPort>();
   if (!isRefusal(error)) return refused;
   const { chain, rule } = error.facts;
   if (typeof chain !== 'string') return refused;
   // A rule in a tree belongs to who claimed it; several may want the same one.
   const text = String(rule).replace(`-A ${chain} `, '');
-  for (const [key, { chains, claims }] of ports) {
-    if (chains.has(chain) || claims.some((claim) => claim.rule === text)) refused.set(key, error.message);
+  for (const [key, { name, chains, claims }] of ports) {
+    if (chains.has(chain) || claims.some((claim) => claim.rule === text)) {
+      refused.set(key, { key, name, reason: error.message });
+    }
   }
   return refused;
 }
 
 /**
- * Finds the ports whose rules are refused by trying them out: half of them, then half of that. For when the error names
- * no rule. The rules are written to a chain that no packet enters, so nothing is without its rules meanwhile.
+ * Finds the ports whose rules are refused by trying them out, for when the error names no rule. The rules are written to a
+ * chain that no packet enters, so nothing is without its rules meanwhile.
  *
- * @returns the ports and what was said about each; not all of them when there are many
+ * @param before what was left out until now, by key
+ * @returns the ports to leave out, by key; see `findRefused`
  * @throws ERR_IPTABLES when iptables does not work at all (its lock is held, say)
  */
-export async function refusedByTrial(tool: IptablesTool, suspects: CompiledPorts): Promise<Map<string, string>> {
-  const refused = new Map<string, string>();
-  let probes = 0;
-  const search = async (group: readonly (readonly [string, CompiledPort])[]): Promise<void> => {
-    if (group.length === 0 || probes++ >= MAX_PROBES) return;
-    const reason = await tryOut(
-      tool,
-      group.map(([, port]) => port),
-    );
-    if (reason === undefined) return;
-    if (group.length === 1) {
-      refused.set(group[0]![0], reason);
-      return;
-    }
-    const middle = group.length >> 1;
-    await search(group.slice(0, middle));
-    await search(group.slice(middle));
-  };
+export async function refusedByTrial(
+  tool: IptablesTool,
+  suspects: CompiledPorts,
+  before: ReadonlyMap<string, LeftOutPort>,
+): Promise<ReadonlyMap<string, LeftOutPort>> {
+  const get = (key: string) => suspects.get(key)!;
   try {
-    await search([...suspects]);
+    return await findRefused(
+      [...suspects.keys()],
+      before,
+      (key) => get(key).name,
+      (group) => tryOut(tool, group.map(get)),
+    );
   } finally {
     const remove = [PROBE_CHAIN];
     await tool.restore(writeRestore(TABLES.map((table) => ({ ...probeOf(table, []), write: new Map(), remove }))));
   }
-  return refused;
 }
 
 /** What is said against these ports' rules; undefined when they are accepted. */

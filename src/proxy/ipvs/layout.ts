@@ -131,8 +131,9 @@ export class Layout {
       yield;
     }
     for (const change of changes) if (change.old) yield* this.#leave(change.key, change.old, change.new);
-    const kept = new Set(after?.shared.map(elementKey));
+    const kept = yield* keysOf(after?.shared ?? []);
     for (const element of before?.shared ?? []) {
+      yield;
       if (!kept.has(elementKey(element))) this.#unwantElement(sharedOwner(owner), element);
     }
   }
@@ -169,7 +170,7 @@ export class Layout {
     if (!now) this.#servers.delete(key);
     const tag = `${owner} ${key}`;
     const sameOwner = now?.owner === owner;
-    const kept = new Set(sameOwner ? now.claim.elements.map(elementKey) : []);
+    const kept = yield* keysOf(sameOwner ? now.claim.elements : []);
     for (const element of claim.elements) {
       if (!kept.has(elementKey(element))) this.#unwantElement(tag, element);
       yield;
@@ -197,6 +198,16 @@ export class Layout {
 interface WantedBy<T> {
   value: T;
   readonly owners: Set<string>;
+}
+
+/** With places for a pause: there may be thousands. */
+function* keysOf(elements: readonly SetElement[]): Steps<Set<string>> {
+  const keys = new Set<string>();
+  for (const element of elements) {
+    keys.add(elementKey(element));
+    yield;
+  }
+  return keys;
 }
 
 function sharedOwner(owner: string): string {

@@ -16,10 +16,11 @@ import {
   nftFamily,
 } from '../../netlink/index.ts';
 import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta } from '../index.ts';
-import { sameNodePlan } from '../index.ts';
+import { findRefused, sameNodePlan } from '../index.ts';
 import { forgetClients, keptClients } from './affinity.ts';
 import { type TablePlace, toChanges } from './changes.ts';
 import { cleanupNftables } from './cleanup.ts';
+import type { CompiledPort } from './compile.ts';
 import { countElements, type Edits } from './edits.ts';
 import { ForeignWatch, type WatchNftables } from './foreign-watch.ts';
 import { type KernelState, type KernelTable, readKernelState, slotHints } from './kernel-state.ts';
@@ -50,8 +51,13 @@ export interface NftablesDataplaneOptions {
 const LARGE_COMMIT = 1000;
 /** How often a resync starts again because the ruleset changed while it read. */
 const STALE_ATTEMPTS = 4;
-/** Commits that may be refused in one sync while it finds out who is to blame. */
-const MAX_PROBES = 96;
+/** Commits in one sync that may be refused with a port to blame: each is read, compiled and written anew. */
+const MAX_BLAMES = 12;
+
+/** Service ports to leave out, by key. */
+type LeftOut = ReadonlyMap<string, LeftOutPort>;
+const NOTHING_LEFT_OUT: LeftOut = new Map();
+const NOBODY: ReadonlyMap<CompiledPort, string> = new Map();
 
 /** What is known to be in the kernel. */
 interface Committed {
@@ -121,8 +127,9 @@ export class NftablesDataplane implements Dataplane {
   }
 
   async resync(plan: Plan): Promise<Commit> {
+    const before = new Map(this.#refused);
     this.#refused.clear();
-    return this.#makeEqual(plan, [...plan.ports.keys()]);
+    return this.#makeEqual(plan, [...plan.ports.keys()], before);
   }
 
   async verify(): Promise<readonly Drift[]> {
@@ -150,61 +157,67 @@ export class NftablesDataplane implements Dataplane {
     return this.#ruleset;
   }
 
-  /** @param suspects ports that may be refused; those known to be are left out from the start */
-  async #makeEqual(plan: Plan, suspects: readonly string[]): Promise<Commit> {
+  /**
+   * What the kernel holds stays in force until all but the ports it refuses is committed at once.
+   *
+   * @param suspects ports that may be refused; those known to be are left out from the start
+   * @param before what was left out until now, by key
+   */
+  async #makeEqual(plan: Plan, suspects: readonly string[], before: LeftOut = NOTHING_LEFT_OUT): Promise<Commit> {
     this.#committed = undefined;
-    for (;;) {
-      const attempt = await this.#attempt(plan, this.#refused);
+    let tried = false;
+    for (let refusals = 1; ; refusals++) {
+      const attempt = await this.#attempt(plan);
       if ('commit' in attempt) return attempt.commit;
       const { error, changes, layout } = attempt;
       const known = suspects.flatMap((key) => layout.compiled.get(key) ?? []);
-      const blamed = blamedPorts(error, changes, known);
-      if (blamed.length === 0) return this.#leaveOutByTrial(plan, suspects, error);
-      for (const { key, name } of blamed) this.#refused.set(key, { key, name, reason: errorText(error) });
+      const blamed = refusals <= MAX_BLAMES && !tried ? blamedPorts(error, changes, known) : NOBODY;
+      for (const [{ key, name }, reason] of blamed) this.#refused.set(key, { key, name, reason });
+      if (blamed.size > 0) continue;
+      if (tried) throw error;
+      tried = true;
+      const left = suspects.filter((key) => plan.ports.has(key) && !this.#refused.has(key));
+      const found = await this.#findByTrial(plan, left, before);
+      if (found.size === 0) throw error;
+      for (const port of found.values()) this.#refused.set(port.key, port);
     }
   }
 
-  /**
-   * Finds the ports that are refused by leaving out all suspects, then letting them in by halves. What is accepted stays.
-   *
-   * @throws the error when it has nothing to do with the suspects
-   */
-  async #leaveOutByTrial(plan: Plan, suspects: readonly string[], error: unknown): Promise<Commit> {
-    const left = new Set([...suspects, ...this.#refused.keys()]);
-    let probes = 0;
-    let last: Attempt = await this.#attempt(plan, left);
-    if (!('commit' in last)) throw error;
-    let { commit } = last;
-    const search = async (group: readonly string[]): Promise<void> => {
-      if (group.length === 0) return;
-      if (probes++ >= MAX_PROBES) throw error;
-      for (const key of group) left.delete(key);
-      last = await this.#attempt(plan, left);
-      if ('commit' in last) {
-        commit = last.commit;
-        return;
+  /** The suspects that are refused in a table of their own, which the kernel is asked about and never makes. */
+  async #findByTrial(plan: Plan, suspects: readonly string[], before: LeftOut): Promise<LeftOut> {
+    const place = { family: this.family, table: `${this.#place.table}-trial` };
+    const table = { kind: 'table', family: nftFamily(place.family), name: place.table } as const;
+    const rest = yielder();
+    const refuses = async (group: readonly string[]): Promise<string | undefined> => {
+      const layout = new Layout(this.family, plan.node);
+      for (const key of group) {
+        await inSlices(layout.upsert(plan.ports.get(key)!), rest);
+        await rest();
       }
-      for (const key of group) left.add(key);
-      if (group.length === 1) {
-        const key = group[0]!;
-        this.#refused.set(key, { key, name: plan.ports.get(key)?.name ?? key, reason: errorText(last.error) });
-        return;
+      await inSlices(layout.place(), rest);
+      const edits = createAll(await inSlices(layout.wanted(), rest));
+      const changes: NftChange[] = [{ operation: 'create', object: table }, ...toChanges(place, edits)];
+      try {
+        await this.#nft.commitAsync(changes, { checkOnly: true });
+        return undefined;
+      } catch (error) {
+        if (isRefusal(error)) return errorText(error);
+        throw error;
       }
-      await search(group.slice(0, group.length >> 1));
-      await search(group.slice(group.length >> 1));
     };
-    await search(suspects.filter((key) => !this.#refused.has(key)));
-    return { ...commit, leftOut: this.#leftOut() };
+    // What is refused without any port is no port's fault.
+    if ((await refuses([])) !== undefined) return NOTHING_LEFT_OUT;
+    return findRefused(suspects, before, (key) => plan.ports.get(key)!.name, refuses);
   }
 
-  /** Makes the kernel equal to the plan without some ports. What the kernel refuses is returned, all else thrown. */
-  async #attempt(plan: Plan, without: { has(key: string): boolean }): Promise<Attempt> {
+  /** Makes the kernel equal to the plan without the ports it refuses. What the kernel refuses is returned, all else thrown. */
+  async #attempt(plan: Plan): Promise<Attempt> {
     this.#rightGeneration = undefined;
     for (let stale = 0; ; stale++) {
       const layout = new Layout(this.family, plan.node);
       const rest = yielder();
       for (const port of plan.ports.values()) {
-        if (!without.has(port.key)) await inSlices(layout.upsert(port), rest);
+        if (!this.#refused.has(port.key)) await inSlices(layout.upsert(port), rest);
         await rest();
       }
       const readStarted = performance.now();

@@ -30,6 +30,7 @@ export function createAll({ sets, chains, elements }: Wanted): Edits {
 export function* reconcile(wanted: Wanted, kernel: KernelTable): Steps<Edits | undefined> {
   const edits = emptyEdits();
   for (const [name, body] of wanted.sets) {
+    yield;
     const present = kernel.sets.get(name);
     if (present && sameSet(present, body)) continue;
     // Only the sets of Service ports come and go.
@@ -43,11 +44,11 @@ export function* reconcile(wanted: Wanted, kernel: KernelTable): Steps<Edits | u
   const usesNewSet = ({ rules }: ChainBody) =>
     rules.some(({ expressions }) => expressions.some((part) => 'set' in part && edits.removeSets.has(part.set)));
   for (const [name, body] of wanted.chains) {
+    yield;
     const present = kernel.chains.get(name);
     if (present && !sameHook(present, body)) return undefined;
     if (present && sameRules(kernel.rules.get(name) ?? [], body.rules) && !usesNewSet(body)) continue;
     edits.writeChains.push({ name, body, exists: present !== undefined });
-    yield;
   }
   for (const name of kernel.chains.keys()) if (!wanted.chains.has(name)) edits.removeChains.push(name);
   for (const [name, body] of wanted.sets) {
@@ -59,6 +60,7 @@ export function* reconcile(wanted: Wanted, kernel: KernelTable): Steps<Edits | u
   const fixed = new Set<string>(Object.values(SETS));
   const endpointsLeft = [...edits.removeElements.keys()].some((set) => !fixed.has(set));
   for (const [name, values] of wanted.affinities) {
+    yield;
     const clients = kernel.elements.get(name) ?? [];
     if (endpointsLeft || edits.addSets.has(name) || staleClients(clients, values).length > 0) {
       edits.affinities.set(name, values);

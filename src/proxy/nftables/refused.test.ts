@@ -80,6 +80,54 @@ describe('a Service port the kernel refuses', () => {
   });
 });
 
+describe('many Service ports the kernel refuses', () => {
+  const bad = (from: number, count: number) => Array.from({ length: count }, (_, n) => from + n);
+  const several = (count: number) => Array.from({ length: count }, (_, n) => port(n + 1));
+
+  it('never leave the kernel with fewer of the others than before', async () => {
+    const { nft, dataplane, plan, clusterIps } = setup(many(60));
+    const culprits = [3, 17, 18, 40, 59];
+    nft.refuse = (change) => (about(...culprits)(change) ? EINVAL : undefined);
+    for (const n of culprits) plan.ports.delete(`shop/web-${n}/TCP`);
+    await dataplane.resync(plan);
+    for (const n of culprits) plan.ports.set(`shop/web-${n}/TCP`, port(n));
+    const held: number[] = [];
+    const commitAsync = nft.commitAsync.bind(nft);
+    nft.commitAsync = async (...args) => {
+      const report = await commitAsync(...args);
+      held.push(clusterIps().length);
+      return report;
+    };
+    const before = nft.generation();
+    const { leftOut } = await dataplane.resync(plan);
+    expect(leftOut).toHaveLength(culprits.length);
+    expect(Math.min(...held)).toBe(55);
+    // All that is tried is only asked about: what was right already stays, and nothing else is made.
+    expect(nft.generation()).toBe(before);
+  });
+
+  it('do not fail the sync when there are more than can be tried: the rest is told, and tried next time', async () => {
+    const { nft, dataplane, plan, clusterIps } = setup(several(250));
+    nft.refuse = (change) => (about(...bad(50, 200))(change) ? EINVAL : undefined);
+    const { leftOut } = await dataplane.resync(plan);
+    const suspected = leftOut!.filter(({ untried }) => untried).length;
+    expect(suspected).toBeGreaterThan(0);
+    expect(nft.commits.length).toBeLessThan(102);
+    expect(clusterIps().length).toBeGreaterThan(40);
+    const next = await dataplane.resync(plan);
+    expect(next.leftOut!.filter(({ untried }) => untried).length).toBeLessThan(suspected);
+    nft.refuse = () => undefined;
+    expect((await dataplane.resync(plan)).leftOut).toEqual([]);
+  }, 60_000);
+
+  it('are all blamed at once when the kernel names them', async () => {
+    const { nft, dataplane, plan } = setup(several(20).map((each) => ({ ...each, affinitySeconds: 60 })));
+    nft.refuse = ({ object }) => (object.kind === 'set' && object.name.startsWith('affinity-') ? EINVAL : undefined);
+    expect((await dataplane.resync(plan)).leftOut).toHaveLength(20);
+    expect(nft.commits.length).toBe(2);
+  });
+});
+
 describe('a failure that is nobody’s', () => {
   it.each([
     ['the kernel has no memory', () => ENOMEM],

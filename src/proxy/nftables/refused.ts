@@ -1,4 +1,5 @@
-import { NodeplaneError } from '../../core/index.ts';
+import { constants } from 'node:os';
+import { errorText, NodeplaneError } from '../../core/index.ts';
 import { isStaleGeneration, type NftChange, NftCommitError } from '../../netlink/index.ts';
 import type { CompiledPort } from './compile.ts';
 
@@ -8,6 +9,9 @@ import type { CompiledPort } from './compile.ts';
 /** Errors that say nothing about what was asked. */
 const NOBODYS_FAULT: ReadonlySet<string> = new Set(['EPERM', 'ENOMEM', 'ENOBUFS', 'EINTR', 'EAGAIN']);
 
+/** Refusals of one transaction that are looked at: each is held against all suspects. */
+const MAX_REFUSALS = 200;
+
 /** Whether the kernel, or the encoder, objected to something in the transaction. */
 export function isRefusal(error: unknown): error is NodeplaneError {
   if (error instanceof NftCommitError && NOBODYS_FAULT.has(error.errnoName)) return false;
@@ -15,15 +19,27 @@ export function isRefusal(error: unknown): error is NodeplaneError {
   return error instanceof NftCommitError || (error instanceof NodeplaneError && error.code === 'ERR_ENCODE');
 }
 
-/** The ports of which the error names an object; none when it names none of theirs. */
+/**
+ * All ports of which the error names an object, and what it says about each. None when its first refusal names none of
+ * theirs: the kernel goes on after a refusal, and those of the ports may follow from that one.
+ */
 export function blamedPorts(
   error: unknown,
   changes: readonly NftChange[],
-  suspects: Iterable<CompiledPort>,
-): CompiledPort[] {
-  if (!(error instanceof NftCommitError)) return [];
-  const isOwner = ownerTest(changes[error.changeIndex ?? -1], error.elementIndex);
-  return isOwner ? [...suspects].filter(isOwner) : [];
+  suspects: readonly CompiledPort[],
+): Map<CompiledPort, string> {
+  const blamed = new Map<CompiledPort, string>();
+  if (!(error instanceof NftCommitError)) return blamed;
+  for (const refusal of error.refusals.slice(0, MAX_REFUSALS)) {
+    const isOwner = ownerTest(changes[refusal.changeIndex ?? -1], refusal.elementIndex);
+    const owners = isOwner ? suspects.filter(isOwner) : [];
+    if (owners.length === 0 && blamed.size === 0) return blamed;
+    // Something that is missing may be so because it was refused before: that has been blamed.
+    if (blamed.size > 0 && refusal.errno === constants.errno.ENOENT) continue;
+    const reason = errorText(new NftCommitError(changes, [refusal]));
+    for (const port of owners) if (!blamed.has(port)) blamed.set(port, reason);
+  }
+  return blamed;
 }
 
 function ownerTest(

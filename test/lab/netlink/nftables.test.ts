@@ -355,6 +355,33 @@ describe('a transaction', () => {
     expect(nft.listElements(set('s4'))).toHaveLength(1);
   });
 
+  it('is only asked about: nothing is made, and what would be refused is named', async () => {
+    const [before, generation] = [listing(), nft.generation()];
+    const changes = [
+      add({ kind: 'table', family: 'ip', name: 'other' }),
+      add({
+        ...{ kind: 'chain', family: 'ip', table: 'other', name: 'base' },
+        base: { type: 'nat', hook: 'prerouting', priority: -100 },
+      }),
+      chain('a'),
+      chain('b'),
+      add({ kind: 'rule', ...T, chain: 'in', expressions: [jump('a')] }),
+      add({ kind: 'rule', ...T, chain: 'a', expressions: [jump('b')] }),
+    ];
+    expect(nft.commit(changes, { checkOnly: true }).generation).toBeUndefined();
+    expect((await nft.commitAsync(changes, { checkOnly: true })).generation).toBeUndefined();
+    const missing = add({ kind: 'rule', ...T, chain: 'a', expressions: [jump('missing')] });
+    const error = await nft.commitAsync([...changes, missing], { checkOnly: true }).catch((reason) => reason);
+    expect(error).toMatchObject({ errnoName: 'ENOENT', changeIndex: 6 });
+    // A loop, which the kernel finds only when it looks at the whole table.
+    const loop = add({ kind: 'rule', ...T, chain: 'b', expressions: [jump('a')] });
+    const looped = await nft.commitAsync([...changes, loop], { checkOnly: true }).catch((reason) => reason);
+    expect(looped).toBeInstanceOf(NftCommitError);
+    expect(listing()).toBe(before);
+    expect(nft.generation()).toBe(generation);
+    expect(nft.commit(changes).generation).toBe(generation + 1);
+  });
+
   it('tells what is still in use and what exists', () => {
     nft.commit([chain('a'), add({ kind: 'rule', ...T, chain: 'in', expressions: [jump('a')] })]);
     expect(isBusy(refused([{ operation: 'delete', object: { kind: 'chain', ...T, name: 'a' } }]))).toBe(true);

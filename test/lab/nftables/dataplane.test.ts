@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import type { CommitReport, NftRuleset } from '../../../src/netlink/index.ts';
+import { type CommitReport, type NftChange, NftCommitError, type NftRuleset } from '../../../src/netlink/index.ts';
 import type { ServicePortPlan } from '../../../src/proxy/index.ts';
 import { checkNftables, cleanupNftables } from '../../../src/proxy/nftables/index.ts';
 import { completePlan, samplePort } from '../iptables/sample-plan.ts';
@@ -36,6 +36,43 @@ const wide = (family: string, endpoints: number, more: object = {}) =>
 describe.each(FAMILIES)('%s', (family) => {
   it('has all that it needs here', () => {
     expect(checkNftables(() => openIn(createNamespace('check')), family)).toBeUndefined();
+  });
+
+  it('finds a Service the kernel refuses without naming it, and makes nothing for that', async () => {
+    const { namespace, plan, ports } = setup(family);
+    const bad = wide(family, 3);
+    const clusterIp = family === 'IPv4' ? '0a601401' : 'fd000096000000000000000000200001';
+    const isBad = (key: Uint8Array) => Buffer.from(key).toString('hex').startsWith(clusterIp);
+    const refuse = (changes: readonly NftChange[]) => {
+      const about = ({ object }: NftChange) =>
+        object.kind === 'elements' && object.elements.some(({ key }) => isBad(key));
+      const nobody = { errno: 22, extAck: undefined, changeIndex: undefined, elementIndex: undefined };
+      if (changes.some(about)) throw new NftCommitError(changes, [nobody]);
+    };
+    let checked = 0;
+    const open = (): NftRuleset => {
+      const nft = openIn(namespace);
+      const commit = nft.commit.bind(nft);
+      const commitAsync = nft.commitAsync.bind(nft);
+      nft.commit = (changes, options) => {
+        refuse(changes);
+        return commit(changes, options);
+      };
+      nft.commitAsync = async (changes, options) => {
+        refuse(changes);
+        if (options?.checkOnly) checked++;
+        return commitAsync(changes, options);
+      };
+      return nft;
+    };
+    const dataplane = dataplaneIn(namespace, family, { open });
+    await dataplane.resync(plan);
+    const before = namespace.run('nft', 'list', 'ruleset');
+    ports.set(bad.key, bad);
+    expect((await dataplane.resync(plan)).leftOut!.map(({ key }) => key)).toContain(bad.key);
+    expect(checked).toBeGreaterThan(2);
+    expect(namespace.run('nft', 'list', 'ruleset')).toBe(before);
+    expect(await dataplane.verify()).toEqual([]);
   });
 
   it('writes at most eight messages for one endpoint, and none for no change', async () => {

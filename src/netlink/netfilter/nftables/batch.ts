@@ -42,7 +42,7 @@ import {
   nfnlType,
 } from '../../uapi/nfnetlink.ts';
 import { ElementPacker } from './element-encode.ts';
-import type { NftChange, NftElements, NftFamily, NftRef, NftSet, SetRef } from './model.ts';
+import type { CommitOptions, NftChange, NftElements, NftFamily, NftRef, NftSet, SetRef } from './model.ts';
 import { FAMILIES } from './names.ts';
 import * as encode from './object-encode.ts';
 
@@ -56,7 +56,7 @@ const NLMSG_FLAGS = 6;
 export interface Batch {
   /** Valid until the encoder's next batch. */
   readonly bytes: Uint8Array;
-  /** How many messages, begin and end included. */
+  /** How many messages, begin and end included, when it has an end. */
   readonly messages: number;
   /** What message `firstSequence + 1 + index` is about; the begin has `firstSequence`, the end the last number. */
   readonly origins: readonly MessageOrigin[];
@@ -87,14 +87,19 @@ export class BatchEncoder {
    * expected one, the new one is known.
    *
    * @param firstSequence the number of the begin; the messages after it count on
+   * @param options with `checkOnly` there is no end
    * @throws ERR_ENCODE for what does not fit its field
    */
-  encode(changes: readonly NftChange[], firstSequence: number, expectGeneration?: number): Batch {
-    return atOnce(this.encodeInSteps(changes, firstSequence, expectGeneration));
+  encode(changes: readonly NftChange[], firstSequence: number, options: CommitOptions = {}): Batch {
+    return atOnce(this.encodeInSteps(changes, firstSequence, options));
   }
 
   /** As `encode`, with a place for a pause after each message. */
-  *encodeInSteps(changes: readonly NftChange[], firstSequence: number, expectGeneration?: number): Steps<Batch> {
+  *encodeInSteps(
+    changes: readonly NftChange[],
+    firstSequence: number,
+    { expectGeneration, checkOnly = false }: CommitOptions = {},
+  ): Steps<Batch> {
     const { bytes } = this.#writer;
     bytes.clear();
     this.#origins = [];
@@ -106,8 +111,9 @@ export class BatchEncoder {
     const last = this.#origins.at(-1);
     if (last) this.#addFlag(last.start, NLM_F_ACK);
     if (expectGeneration === undefined && this.#origins[0]) this.#addFlag(this.#origins[0].start, NLM_F_ECHO);
-    this.#end(this.#header(NFNL_MSG_BATCH_END, NLM_F_REQUEST, NO_FAMILY, NFNL_SUBSYS_NFTABLES));
-    return { bytes: bytes.written(), messages: this.#origins.length + 2, origins: this.#origins };
+    if (!checkOnly) this.#end(this.#header(NFNL_MSG_BATCH_END, NLM_F_REQUEST, NO_FAMILY, NFNL_SUBSYS_NFTABLES));
+    const messages = this.#origins.length + (checkOnly ? 1 : 2);
+    return { bytes: bytes.written(), messages, origins: this.#origins };
   }
 
   *#change({ operation, object }: NftChange, index: number): Steps<void> {

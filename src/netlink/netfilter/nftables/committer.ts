@@ -25,7 +25,7 @@ export class Committer {
     if (changes.length === 0) return NOTHING;
     const began = performance.now();
     const first = this.#nextSequence;
-    const batch = this.#encoder.encode(changes, first, options.expectGeneration);
+    const batch = this.#encoder.encode(changes, first, options);
     const prepared = this.#prepare(batch, first, began, options);
     const started = performance.now();
     this.#transport.send(prepared.batch.bytes);
@@ -40,7 +40,7 @@ export class Committer {
     if (changes.length === 0) return NOTHING;
     const began = performance.now();
     const first = this.#nextSequence;
-    const batch = await inSlices(this.#encoder.encodeInSteps(changes, first, options.expectGeneration));
+    const batch = await inSlices(this.#encoder.encodeInSteps(changes, first, options));
     const prepared = this.#prepare(batch, first, began, options);
     const started = performance.now();
     await this.#transport.sendAsync(prepared.batch.bytes);
@@ -53,9 +53,11 @@ export class Committer {
     this.#transport.close();
   }
 
-  #prepare(batch: Batch, first: number, began: number, { expectGeneration }: CommitOptions): Prepared {
+  #prepare(batch: Batch, first: number, began: number, options: CommitOptions): Prepared {
     this.#nextSequence = (first + batch.messages) >>> 0;
     makeRoomFor(this.#transport, batch);
+    // What is only checked makes no generation.
+    const expectGeneration = options.checkOnly ? undefined : options.expectGeneration;
     return { batch, first, expectGeneration, encodeMs: performance.now() - began };
   }
 

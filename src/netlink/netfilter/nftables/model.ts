@@ -205,4 +205,9 @@ export interface CommitReport {
 export interface CommitOptions {
   /** Refuse everything (`isStaleGeneration`) unless the ruleset is still of this generation. @default any */
   readonly expectGeneration?: number | undefined;
+  /**
+   * Only ask whether the kernel would make the changes, as `nft --check` does: it looks at all of them, and makes none,
+   * because the batch lacks its end (`NFNL_ABORT_VALIDATE` in net/netfilter/nfnetlink.c). @default false
+   */
+  readonly checkOnly?: boolean | undefined;
 }

@@ -207,7 +207,7 @@ it('writes the objects of a table of family bridge as nft does', () => {
 
 it('begins with the expected generation, and asks the last change alone for an acknowledgement', () => {
   const table = add({ kind: 'table', family: 'ip6', name: 't' });
-  const { bytes, messages } = new BatchEncoder().encode([table, table], 7, 0x01020304);
+  const { bytes, messages } = new BatchEncoder().encode([table, table], 7, { expectGeneration: 0x01020304 });
   const [begin, first, last, end] = [...readMessages(bytes)];
   expect(messages).toBe(4);
   expect(begin).toMatchObject({ type: 16, flags: 1, sequence: 7 });
@@ -215,4 +215,14 @@ it('begins with the expected generation, and asks the last change alone for an a
   expect(first).toMatchObject({ flags: 0x401, sequence: 8 });
   expect(last).toMatchObject({ flags: 0x405, sequence: 9 });
   expect(end).toMatchObject({ type: 17, flags: 1, sequence: 10 });
+});
+
+it('has no end when it is only to be checked', () => {
+  const table = add({ kind: 'table', family: 'ip6', name: 't' });
+  const { bytes, messages } = new BatchEncoder().encode([table], 7, { checkOnly: true });
+  expect([...readMessages(bytes)].map(({ type, flags }) => [type, flags])).toEqual([
+    [16, 1],
+    [expect.any(Number), 0x40d],
+  ]);
+  expect(messages).toBe(2);
 });
