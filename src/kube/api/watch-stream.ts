@@ -1,4 +1,4 @@
-import { NodeplaneError } from '../../core/index.ts';
+import { NodeplaneError, yielder } from '../../core/index.ts';
 import { isMapping } from '../field-reader.ts';
 import { lines } from './lines.ts';
 
@@ -21,9 +21,20 @@ export class GarbageError extends NodeplaneError {
   }
 }
 
-/** Reads the events of a watch. Ends when the server ends it; throws ERR_API when it breaks, GarbageError for nonsense. */
-export async function* watchEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent> {
-  for await (const line of lines(body)) yield parseEvent(line);
+/**
+ * Reads the events of a watch. Ends when the server ends it; throws ERR_API when it breaks, GarbageError for nonsense.
+ *
+ * The event loop is given back between them: what a busy server sends at once (a streaming list, say) comes in pieces that
+ * are there already, and reading what is there lets nothing else run.
+ *
+ * @param rest asked after each event, which by then has been dealt with. @default the event loop is given back every 10 ms
+ */
+export async function* watchEvents(body: AsyncIterable<Uint8Array>, rest = yielder()): AsyncGenerator<WatchEvent> {
+  for await (const line of lines(body)) {
+    yield parseEvent(line);
+    const wait = rest();
+    if (wait) await wait;
+  }
 }
 
 function parseEvent(line: string): WatchEvent {
