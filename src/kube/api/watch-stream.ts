@@ -1,6 +1,7 @@
 import { NodeplaneError, yielder } from '../../core/index.ts';
 import { isMapping } from '../field-reader.ts';
 import { lines } from './lines.ts';
+import { withoutUnread } from './unread-members.ts';
 
 /** metadata.annotations of the bookmark that ends the initial events of a streaming list (KEP-3157). */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
@@ -27,13 +28,16 @@ export class GarbageError extends NodeplaneError {
  * The event loop is given back between them: what a busy server sends at once (a streaming list, say) comes in pieces that
  * are there already, and reading what is there lets nothing else run.
  *
- * @param rest asked after each event, which by then has been dealt with. @default the event loop is given back every 10 ms
+ * @param rest asked before each step of an event, the last of which is what the reader of events does with it. @default the event loop is given back every 10 ms
  */
 export async function* watchEvents(body: AsyncIterable<Uint8Array>, rest = yielder()): AsyncGenerator<WatchEvent> {
   for await (const line of lines(body)) {
-    yield parseEvent(line);
-    const wait = rest();
-    if (wait) await wait;
+    const read = withoutUnread(line);
+    await rest();
+    const event = parseEvent(read);
+    await rest();
+    yield event;
+    await rest();
   }
 }
 
