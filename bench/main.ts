@@ -13,12 +13,13 @@ import { benchNftables } from './nftables.ts';
 import { benchScale, benchScaleNftables } from './scale.ts';
 
 interface Benchmark {
-  readonly run: () => Promise<void>;
+  /** @param only what the names of its cases must hold, for benchmarks that have cases with names */
+  readonly run: (only?: string) => Promise<void>;
   /** Takes minutes: it runs only when it is named. @default false */
   readonly slow?: boolean;
 }
 
-/** `npm run bench` runs all but the slow ones, `npm run bench -- NAME …` some. */
+/** `npm run bench` runs all but the slow ones, `npm run bench -- NAME …` some, `… -- 'hostile:nftables IPv4'` a part of one. */
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   iptables: { run: benchIptables },
   'iptables-nft-5000': { run: benchIptablesNft5000, slow: true },
@@ -39,7 +40,11 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
 };
 
 async function main(names: readonly string[]): Promise<void> {
-  const unknown = names.find((name) => !Object.hasOwn(BENCHMARKS, name));
+  const parts = names.map((name): [string, string | undefined] => {
+    const colon = name.indexOf(':');
+    return colon < 0 ? [name, undefined] : [name.slice(0, colon), name.slice(colon + 1)];
+  });
+  const unknown = parts.map(([name]) => name).find((name) => !Object.hasOwn(BENCHMARKS, name));
   if (unknown !== undefined) {
     throw new Error(`Cannot run benchmark "${unknown}": there are ${Object.keys(BENCHMARKS).join(', ')}`);
   }
@@ -49,7 +54,7 @@ async function main(names: readonly string[]): Promise<void> {
       `The machine is busy (load ${load} on ${processors} processors): targets may be missed for that\n`,
     );
   }
-  for (const name of names) await BENCHMARKS[name]!.run();
+  for (const [name, only] of parts) await BENCHMARKS[name]!.run(only);
 }
 
 const named = process.argv.slice(2);
