@@ -113,14 +113,11 @@ export function listOf<T>(element: Reader<T>): Reader<readonly T[]> {
 export function textMap(known: ReadonlySet<string>): Reader<Readonly<Record<string, string>>> {
   return (value, report) => {
     if (!isMapping(value)) return report.expected('a mapping', value);
-    // All values at once: to look up each key of such a mapping takes five times as long.
-    if (!Object.values(value).every((item) => typeof item === 'string')) {
-      for (const [key, item] of Object.entries(value)) report.within(key, () => text(item, report));
-    }
     const kept: Record<string, string> = {};
-    for (const key of known) {
-      const item = Object.hasOwn(value, key) ? value[key] : undefined;
-      if (typeof item === 'string') kept[key] = item;
+    for (const key in value) {
+      const item = value[key];
+      if (typeof item !== 'string') report.within(key, () => text(item, report));
+      else if (known.has(key)) kept[key] = item;
     }
     return kept;
   };

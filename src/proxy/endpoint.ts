@@ -60,8 +60,8 @@ const ITEMS_A_STEP = 10;
  * An address that is listed twice for a port counts once: one that does not terminate wins over one that does, then a
  * ready one over one that is not, then the slice whose name sorts first. (kube-proxy leaves all but the first undefined.)
  *
- * With more than `most` or `cap`, the slices count in the order of their names and the endpoints of a slice in their own order,
- * each with all of its ports.
+ * With more than `most` or `cap`, the slices count in the order of their names and the endpoints of a slice in their own
+ * order, each with all of its ports.
  *
  * @param slices the EndpointSlices of the Service, of any address type; other families' slices are passed over
  */
