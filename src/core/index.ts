@@ -34,6 +34,7 @@ export {
   parseIp,
   type SpecialRange,
   specialRange,
+  tryParseCidr,
   tryParseIp,
 } from './ip.ts';
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';

@@ -112,22 +112,36 @@ export function formatIpPort(ip: IpAddress, port: number): string {
 
 /** Parses `address/prefix` and clears the host bits, as kube-proxy does. Throws ERR_ADDRESS_INVALID. */
 export function parseCidr(text: string): Cidr {
-  const { address, prefixLength } = parseAddressWithPrefix(text);
-  return { address: networkOf(address, prefixLength), prefixLength };
+  return networkOfCidr(parseAddressWithPrefix(text));
+}
+
+/** As `parseCidr`; undefined for anything else. An error, with its stack, would cost as much as a hundred addresses. */
+export function tryParseCidr(text: string): Cidr | undefined {
+  const cidr = tryParseAddressWithPrefix(text);
+  return cidr && networkOfCidr(cidr);
 }
 
 /** Parses `address/prefix` and keeps the host bits, as an interface address is written. Throws ERR_ADDRESS_INVALID. */
 export function parseAddressWithPrefix(text: string): Cidr {
-  const slash = text.indexOf('/');
-  const address = slash < 0 ? undefined : tryParseIp(text.slice(0, slash));
-  const prefixText = text.slice(slash + 1);
-  const prefixLength = /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : Number.NaN;
-  if (!address || !(prefixLength <= addressBits(address.family))) {
+  const cidr = tryParseAddressWithPrefix(text);
+  if (!cidr) {
     throw new NodeplaneError('ERR_ADDRESS_INVALID', `Cannot read "${text}" as a CIDR: expected address/prefix-length`, {
       facts: { text },
     });
   }
-  return { address, prefixLength };
+  return cidr;
+}
+
+function tryParseAddressWithPrefix(text: string): Cidr | undefined {
+  const slash = text.indexOf('/');
+  const address = slash < 0 ? undefined : tryParseIp(text.slice(0, slash));
+  const prefixText = text.slice(slash + 1);
+  const prefixLength = /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : Number.NaN;
+  return address && prefixLength <= addressBits(address.family) ? { address, prefixLength } : undefined;
+}
+
+function networkOfCidr({ address, prefixLength }: Cidr): Cidr {
+  return { address: networkOf(address, prefixLength), prefixLength };
 }
 
 export function formatCidr(cidr: Cidr): string {
@@ -176,63 +190,87 @@ const DOT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
 
+/** As `parseIpv4`, and for the same reason: in one pass, without a text or a list for each group. */
 function parseIpv6(text: string): Uint8Array | undefined {
-  let source = text;
-  const lastColon = source.lastIndexOf(':');
-  if (source.indexOf('.', lastColon) > 0) {
-    // The last 32 bits may be written as an IPv4 address.
-    const v4 = parseIpv4(source.slice(lastColon + 1));
-    if (!v4) return undefined;
-    const high = ((v4[0]! << 8) | v4[1]!).toString(16);
-    const low = ((v4[2]! << 8) | v4[3]!).toString(16);
-    source = `${source.slice(0, lastColon + 1)}${high}:${low}`;
-  }
-  const halves = source.split('::');
-  if (halves.length > 2) return undefined;
-  const left = parseGroups(halves[0]!);
-  const right = halves.length === 2 ? parseGroups(halves[1]!) : [];
-  if (!left || !right) return undefined;
-  const missing = 8 - left.length - right.length;
-  if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined;
-  const groups = [...left, ...new Array<number>(missing).fill(0), ...right];
   const bytes = new Uint8Array(16);
-  for (let i = 0; i < 8; i++) {
-    bytes[i * 2] = groups[i]! >> 8;
-    bytes[i * 2 + 1] = groups[i]! & 0xff;
+  let length = 0;
+  /** Where the zeros of "::" belong. */
+  let gap = -1;
+  let at = 0;
+  if (text.startsWith('::')) {
+    gap = 0;
+    at = 2;
   }
+  while (at < text.length) {
+    if (length > 14) return undefined;
+    let value = 0;
+    let end = at;
+    for (let digit = hexDigit(text, end); digit >= 0; digit = hexDigit(text, ++end)) value = (value << 4) | digit;
+    if (text.charCodeAt(end) === DOT) {
+      // The last 32 bits may be written as an IPv4 address.
+      const v4 = length <= 12 ? parseIpv4(text.slice(at)) : undefined;
+      if (!v4) return undefined;
+      bytes.set(v4, length);
+      length += 4;
+      break;
+    }
+    if (end === at || end - at > 4) return undefined;
+    bytes[length++] = value >> 8;
+    bytes[length++] = value & 0xff;
+    if (end === text.length) break;
+    if (text.charCodeAt(end) !== COLON || end + 1 === text.length) return undefined;
+    at = end + 1;
+    if (text.charCodeAt(at) === COLON) {
+      if (gap >= 0) return undefined;
+      gap = length;
+      at++;
+    }
+  }
+  if (gap < 0) return length === 16 ? bytes : undefined;
+  if (length > 14) return undefined;
+  bytes.copyWithin(16 - (length - gap), gap, length);
+  bytes.fill(0, gap, 16 - (length - gap));
   return bytes;
 }
 
-function parseGroups(text: string): number[] | undefined {
-  if (text === '') return [];
-  const groups: number[] = [];
-  for (const group of text.split(':')) {
-    if (!/^[0-9a-fA-F]{1,4}$/.test(group)) return undefined;
-    groups.push(Number.parseInt(group, 16));
-  }
-  return groups;
+const COLON = 0x3a;
+
+/** The value of a hexadecimal digit; -1: there is none. */
+function hexDigit(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  if (code >= ZERO && code <= NINE) return code - ZERO;
+  const lower = code | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
 function isV4Mapped(bytes: Uint8Array): boolean {
-  return bytes.subarray(0, 10).every((b) => b === 0) && bytes[10] === 0xff && bytes[11] === 0xff;
+  if (bytes[10] !== 0xff || bytes[11] !== 0xff) return false;
+  for (let i = 0; i < 10; i++) if (bytes[i] !== 0) return false;
+  return true;
 }
 
 function formatIpv6(bytes: Uint8Array): string {
-  const groups: number[] = [];
-  for (let i = 0; i < 16; i += 2) groups.push((bytes[i]! << 8) | bytes[i + 1]!);
+  const group = (index: number): number => (bytes[index * 2]! << 8) | bytes[index * 2 + 1]!;
   // RFC 5952 section 4.2: the longest run of two or more zero groups becomes "::", the first one on a tie.
   let bestStart = -1;
   let bestLength = 1;
   for (let i = 0; i < 8; ) {
     let length = 0;
-    while (i + length < 8 && groups[i + length] === 0) length++;
+    while (i + length < 8 && group(i + length) === 0) length++;
     if (length > bestLength) {
       bestStart = i;
       bestLength = length;
     }
     i += length + 1;
   }
-  const hex = (part: number[]): string => part.map((g) => g.toString(16)).join(':');
-  if (bestStart < 0) return hex(groups);
-  return `${hex(groups.slice(0, bestStart))}::${hex(groups.slice(bestStart + bestLength))}`;
+  let text = '';
+  for (let i = 0; i < 8; i++) {
+    if (i === bestStart) {
+      text += '::';
+      i += bestLength - 1;
+    } else {
+      text += i === 0 || text.endsWith(':') ? group(i).toString(16) : `:${group(i).toString(16)}`;
+    }
+  }
+  return text;
 }

@@ -1,5 +1,5 @@
 import { type FieldReport, integer, listOf, oneOf, type Reader, record, required, text } from './field-reader.ts';
-import type { LoadBalancerIngress, Service, ServicePortSpec, ServiceSpec } from './types.ts';
+import type { LoadBalancerIngress, Protocol, Service, ServicePortSpec, ServiceSpec } from './types.ts';
 import {
   addressOrEmpty,
   clusterIp,
@@ -29,23 +29,16 @@ const servicePorts: Reader<readonly ServicePortSpec[]> = (value, report) => {
 
 function checkPortsDistinct(ports: readonly ServicePortSpec[], report: FieldReport): void {
   const names = new Set<string>();
-  const numbers = new Set<string>();
-  ports.forEach((port, index) => {
-    const name = port.name ?? '';
-    const number = `${port.port}/${port.protocol ?? 'TCP'}`;
-    report.within(index, () => {
-      if (name === '' && ports.length > 1) {
-        report.within('name', () => report.problem('Required when a Service has more than one port'));
-      } else if (names.has(name)) {
-        report.within('name', () => report.problem(`Another port of this Service is already named "${name}"`));
-      }
-      if (numbers.has(number)) {
-        report.within('port', () => report.problem(`Another port of this Service is already ${number}`));
-      }
-    });
+  const numbers: Readonly<Record<Protocol, Set<number>>> = { TCP: new Set(), UDP: new Set(), SCTP: new Set() };
+  for (const [index, { name = '', port, protocol = 'TCP' }] of ports.entries()) {
+    const problem = (field: string, message: string): void =>
+      report.within(index, () => report.within(field, () => void report.problem(message)));
+    if (name === '' && ports.length > 1) problem('name', 'Required when a Service has more than one port');
+    else if (names.has(name)) problem('name', `Another port of this Service is already named "${name}"`);
+    if (numbers[protocol].has(port)) problem('port', `Another port of this Service is already ${port}/${protocol}`);
     names.add(name);
-    numbers.add(number);
-  });
+    numbers[protocol].add(port);
+  }
 }
 
 // externalIPs and loadBalancerSourceRanges stay unchecked text: kube-proxy skips what it cannot read there, and so do we

@@ -23,6 +23,15 @@ export class FieldReport {
     return result;
   }
 
+  /** As `within`, for what is read ten thousand times: the caller says `leave` afterwards. */
+  enter(key: string | number): void {
+    this.#path.push(key);
+  }
+
+  leave(): void {
+    this.#path.pop();
+  }
+
   problem(message: string): undefined {
     this.problems.push({ path: [...this.#path], message });
     return undefined;
@@ -68,8 +77,9 @@ export function record<T extends object>(fields: Fields<T>): Reader<T> {
     if (!isMapping(value)) return report.expected('a mapping', value);
     const result: Record<string, unknown> = {};
     for (const [key, field] of entries) {
-      const given = value[key];
-      const read = report.within(key, () => readField(field, given, report));
+      report.enter(key);
+      const read = readField(field, value[key], report);
+      report.leave();
       if (read !== undefined) result[key] = read;
     }
     return result as T;
@@ -86,7 +96,13 @@ function readField(field: Reader<unknown> | MandatoryField<unknown>, given: unkn
 export function listOf<T>(element: Reader<T>): Reader<readonly T[]> {
   return (value, report) => {
     if (!Array.isArray(value)) return report.expected('a list', value);
-    return value.map((item, index) => report.within(index, () => element(item, report)) as T);
+    const result: T[] = [];
+    for (let index = 0; index < value.length; index++) {
+      report.enter(index);
+      result.push(element(value[index], report) as T);
+      report.leave();
+    }
+    return result;
   };
 }
 

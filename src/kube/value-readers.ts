@@ -1,4 +1,4 @@
-import { type IpFamily, NodeplaneError, parseCidr, tryParseIp } from '../core/index.ts';
+import { type IpFamily, tryParseCidr, tryParseIp } from '../core/index.ts';
 import { integer, oneOf, type Reader, textThat } from './field-reader.ts';
 import type { Protocol } from './types.ts';
 
@@ -54,11 +54,5 @@ function isDnsLabel(value: string): boolean {
 }
 
 function isCidr(value: string): boolean {
-  try {
-    parseCidr(value);
-    return true;
-  } catch (error) {
-    if (error instanceof NodeplaneError) return false;
-    throw error;
-  }
+  return tryParseCidr(value) !== undefined;
 }

@@ -5,11 +5,11 @@ import {
   formatIp,
   type IpAddress,
   specialRange,
+  tryParseCidr,
   tryParseIp,
 } from '../core/index.ts';
 import type { EndpointSlice, Node, Service, ServiceCIDR } from '../kube/index.ts';
 import { LIMITS } from './limits.ts';
-import { tryParseCidr } from './try-parse-cidr.ts';
 
 /** The Service the API server makes for itself. */
 export const API_SERVER_SERVICE = 'default/kubernetes';

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { makeSlice } from '../../test/fakes/service-objects.ts';
 import type { IpFamily } from '../core/index.ts';
+import { atOnce } from '../core/index.ts';
 import type { Protocol } from '../kube/index.ts';
 import { type EndpointsWanted, endpointsOf } from './endpoint.ts';
 
@@ -17,7 +18,7 @@ function wanting(groups: readonly string[] = ['/TCP'], family: IpFamily = 'IPv4'
 }
 
 function keysOf(slices: Parameters<typeof endpointsOf>[0], group = '/TCP'): string[] | undefined {
-  return endpointsOf(slices, wanting([group]))
+  return atOnce(endpointsOf(slices, wanting([group])))
     .groups.get(group)
     ?.map((endpoint) => endpoint.key);
 }
@@ -32,7 +33,7 @@ it('sorts by the characters of ip:port, not by number', () => {
 
 it('writes addresses in their canonical form, IPv6 in brackets', () => {
   const slice = makeSlice(NAME, ['FD00:0:0::5'], { addressType: 'IPv6' });
-  expect(endpointsOf([slice], wanting(['/TCP'], 'IPv6')).groups.get('/TCP')?.[0]?.key).toBe('[fd00::5]:8080');
+  expect(atOnce(endpointsOf([slice], wanting(['/TCP'], 'IPv6'))).groups.get('/TCP')?.[0]?.key).toBe('[fd00::5]:8080');
 });
 
 it('groups by port name and protocol; the number may differ from slice to slice', () => {
@@ -56,7 +57,9 @@ it('uses the first address only, and passes over what has no address or no port'
   expect(
     keysOf([makeSlice(NAME, endpoints, { ports: [{ port: 8080 }, { name: 'x' }, { name: 'y', port: 0 }] })]),
   ).toEqual(['10.0.0.1:8080']);
-  expect(endpointsOf([makeSlice(NAME, endpoints, { ports: [{ name: 'x' }] })], wanting(['x/TCP'])).groups.size).toBe(0);
+  expect(
+    atOnce(endpointsOf([makeSlice(NAME, endpoints, { ports: [{ name: 'x' }] })], wanting(['x/TCP']))).groups.size,
+  ).toBe(0);
 });
 
 it('passes over slices of other address types and reports unreadable addresses', () => {
@@ -66,26 +69,28 @@ it('passes over slices of other address types and reports unreadable addresses',
     makeSlice(NAME, ['10.0.0.256', 'fd00::1', '10.0.0.1']),
   ];
   expect(keysOf(slices)).toEqual(['10.0.0.1:8080']);
-  expect(endpointsOf(slices, wanting()).problems).toEqual([
+  expect(atOnce(endpointsOf(slices, wanting())).problems).toEqual([
     'EndpointSlice "web-a" has "10.0.0.256", which is not an IPv4 address',
     'EndpointSlice "web-a" has "fd00::1", which is not an IPv4 address',
   ]);
 });
 
 it('reads conditions, hints and the node', () => {
-  const [plain, full] = endpointsOf(
-    [
-      makeSlice(NAME, [
-        '10.0.0.1',
-        {
-          addresses: ['10.0.0.2'],
-          nodeName: 'n1',
-          conditions: { ready: false, serving: false, terminating: true },
-          hints: { forZones: [{ name: 'a' }, { name: 'b' }], forNodes: [{ name: 'n1' }] },
-        },
-      ]),
-    ],
-    wanting(),
+  const [plain, full] = atOnce(
+    endpointsOf(
+      [
+        makeSlice(NAME, [
+          '10.0.0.1',
+          {
+            addresses: ['10.0.0.2'],
+            nodeName: 'n1',
+            conditions: { ready: false, serving: false, terminating: true },
+            hints: { forZones: [{ name: 'a' }, { name: 'b' }], forNodes: [{ name: 'n1' }] },
+          },
+        ]),
+      ],
+      wanting(),
+    ),
   ).groups.get('/TCP')!;
   expect(plain).toMatchObject({
     isLocal: false,
@@ -112,9 +117,11 @@ describe('an address listed twice', () => {
     conditions: { ready, serving: true, terminating },
   });
   const winner = (...endpoints: ReturnType<typeof at>[]) =>
-    endpointsOf(
-      endpoints.map((endpoint, index) => makeSlice(NAME, [endpoint], { suffix: `s${index}` })),
-      wanting(),
+    atOnce(
+      endpointsOf(
+        endpoints.map((endpoint, index) => makeSlice(NAME, [endpoint], { suffix: `s${index}` })),
+        wanting(),
+      ),
     ).groups.get('/TCP');
 
   it('counts once, and what stays wins over what terminates, in either order', () => {
@@ -141,7 +148,7 @@ describe('an address listed twice', () => {
         );
         const by = turn % slices.length;
         const turned = [...slices.slice(by), ...slices.slice(0, by)].reverse();
-        expect(endpointsOf(turned, wanting())).toEqual(endpointsOf(slices, wanting()));
+        expect(atOnce(endpointsOf(turned, wanting()))).toEqual(atOnce(endpointsOf(slices, wanting())));
       }),
     );
   });

@@ -1,4 +1,4 @@
-import { formatIpPort, type IpAddress, type IpFamily, tryParseIp } from '../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, type Steps, tryParseIp } from '../core/index.ts';
 import type { EndpointSlice, Protocol, SliceEndpoint } from '../kube/index.ts';
 import { specialRefusal } from './address-rules.ts';
 import { Findings, type Restriction } from './findings.ts';
@@ -27,6 +27,8 @@ export interface ServiceEndpoints {
   /** What could not be used, in words that name the slice. */
   readonly problems: readonly string[];
   readonly restrictions: ReadonlySet<Restriction>;
+  /** How many there are to be used without `cap`, over all ports, usable or not: `most` or less. */
+  readonly count: number;
 }
 
 /** What is asked for. */
@@ -38,6 +40,8 @@ export interface EndpointsWanted {
   readonly ports: readonly { readonly portName: string; readonly protocol: Protocol }[];
   /** So many endpoints, over all ports, at most. @default LIMITS.endpoints */
   readonly most?: number;
+  /** And so many besides, because all Services share what there is. @default no further bound */
+  readonly cap?: number;
 }
 
 /** Service ports and endpoints meet by port name and protocol; numbers may differ from slice to slice. */
@@ -47,23 +51,29 @@ export function endpointGroup(portName: string, protocol: Protocol): string {
 
 const NO_HINTS: readonly string[] = [];
 
+/** Each of up to LIMITS.ports endpoints. */
+const ITEMS_A_STEP = 10;
+
 /**
  * The endpoints of one Service in one family.
  *
  * An address that is listed twice for a port counts once: one that does not terminate wins over one that does, then a
  * ready one over one that is not, then the slice whose name sorts first. (kube-proxy leaves all but the first undefined.)
  *
- * With more than `most`, the slices count in the order of their names and the endpoints of a slice in their own order,
- * each with all of its ports.
+ * With more than `most` or `cap`, the slices count in the order of their names and the endpoints of a slice in their own
+ * order, each with all of its ports.
  *
  * @param slices the EndpointSlices of the Service, of any address type; other families' slices are passed over
  */
-export function endpointsOf(slices: readonly EndpointSlice[], wanted: EndpointsWanted): ServiceEndpoints {
-  const { family, nodeName, most = LIMITS.endpoints } = wanted;
+export function* endpointsOf(slices: readonly EndpointSlice[], wanted: EndpointsWanted): Steps<ServiceEndpoints> {
+  const { family, nodeName, most = LIMITS.endpoints, cap = most } = wanted;
   const findings = new Findings();
   const found = new Map<string, Endpoint[]>();
-  let room = most;
-  for (const { slice, ports } of usableSlices(slices, wanted, findings)) {
+  const used = Math.min(most, cap);
+  let room = used;
+  let taken = 0;
+  const usable = yield* usableSlices(slices, wanted, findings);
+  for (const { slice, ports } of usable) {
     const groups = ports.map(({ port, groupName }) => {
       let group = found.get(groupName);
       if (!group) {
@@ -80,27 +90,27 @@ export function endpointsOf(slices: readonly EndpointSlice[], wanted: EndpointsW
       if (room < 0) break;
       const ip = addressOf(text, slice, family, findings);
       if (!ip) continue;
-      for (const { port, group } of groups) group.push(makeEndpoint(item, ip, port, nodeName));
+      addEndpoints(item, ip, groups, nodeName);
+      if (++taken % ITEMS_A_STEP === 0) yield;
     }
+    yield;
     if (room < 0) {
-      findings.restrict('limit', `The Service has more endpoints x ports than the ${most} that are used`);
+      findings.restrict('limit', `The Service has more endpoints x ports than the ${used} that are used`);
       break;
     }
   }
 
-  const groups = new Map([...found].map(([name, endpoints]) => [name, eachOnce(endpoints)]));
-  return { groups, problems: findings.problems, restrictions: findings.restrictions };
+  const groups = new Map<string, readonly Endpoint[]>();
+  for (const [name, endpoints] of found) {
+    groups.set(name, eachOnce(endpoints));
+    yield;
+  }
+  const { problems, restrictions } = findings;
+  return { groups, problems, restrictions, count: Math.min(most, countOf(usable)) };
 }
 
-/** How many endpoints there are to be used, over all ports, without looking at them: `most` or less. */
-export function countEndpoints(slices: readonly EndpointSlice[], wanted: EndpointsWanted): number {
-  const { most = LIMITS.endpoints } = wanted;
-  let count = 0;
-  for (const { slice, ports } of usableSlices(slices, wanted, new Findings())) {
-    count += (slice.endpoints?.length ?? 0) * ports.length;
-    if (count >= most) return most;
-  }
-  return count;
+function countOf(slices: readonly UsableSlice[]): number {
+  return slices.reduce((count, { slice, ports }) => count + (slice.endpoints?.length ?? 0) * ports.length, 0);
 }
 
 interface UsableSlice {
@@ -113,7 +123,8 @@ function* usableSlices(
   slices: readonly EndpointSlice[],
   { family, ports }: EndpointsWanted,
   findings: Findings,
-): Generator<UsableSlice> {
+): Steps<readonly UsableSlice[]> {
+  const result: UsableSlice[] = [];
   const mine = slices.filter((slice) => slice.addressType === family);
   if (mine.length > 1) mine.sort((a, b) => compareText(a.metadata.name, b.metadata.name));
   const wanted = new Set(ports.map(({ portName, protocol }) => endpointGroup(portName, protocol)));
@@ -123,11 +134,13 @@ function* usableSlices(
     if (room < 0) {
       const text = `The EndpointSlices have more than ${LIMITS.slicePorts} ports; those from "${slice.metadata.name}" on are not used`;
       findings.restrict('limit', text);
-      return;
+      break;
     }
     const usable = usablePorts(slice, wanted);
-    if (usable.length > 0) yield { slice, ports: usable };
+    if (usable.length > 0) result.push({ slice, ports: usable });
+    yield;
   }
+  return result;
 }
 
 /** A missing name is the empty one and a missing protocol is TCP, as the API server fills them in. */
@@ -153,20 +166,26 @@ function addressOf(text: string, slice: EndpointSlice, family: IpFamily, finding
   return undefined;
 }
 
-function makeEndpoint(item: SliceEndpoint, ip: IpAddress, port: number, nodeName: string): Endpoint {
-  const { conditions, hints } = item;
-  // One literal: what a spread adds costs twice the memory of the whole.
-  return {
-    ip,
-    port,
-    key: formatIpPort(ip, port),
-    isLocal: item.nodeName === nodeName,
-    ready: conditions?.ready ?? true,
-    serving: conditions?.serving ?? true,
-    terminating: conditions?.terminating ?? false,
-    zoneHints: hints?.forZones?.map((zone) => zone.name) ?? NO_HINTS,
-    nodeHints: hints?.forNodes?.map((node) => node.name) ?? NO_HINTS,
-  };
+/** What an item of a slice is to each of its ports. What the ports share is made once. */
+function addEndpoints(
+  { conditions, hints, nodeName }: SliceEndpoint,
+  ip: IpAddress,
+  groups: readonly { readonly port: number; readonly group: Endpoint[] }[],
+  ownNodeName: string,
+): void {
+  // As `formatIpPort`, which would write the address anew for each port.
+  const host = ip.family === 'IPv4' ? formatIp(ip) : `[${formatIp(ip)}]`;
+  const isLocal = nodeName === ownNodeName;
+  const ready = conditions?.ready ?? true;
+  const serving = conditions?.serving ?? true;
+  const terminating = conditions?.terminating ?? false;
+  const zoneHints = hints?.forZones?.map((zone) => zone.name) ?? NO_HINTS;
+  const nodeHints = hints?.forNodes?.map((node) => node.name) ?? NO_HINTS;
+  for (const { port, group } of groups) {
+    const key = `${host}:${port}`;
+    // One literal: what a spread adds costs twice the memory of the whole.
+    group.push({ ip, port, key, isLocal, ready, serving, terminating, zoneHints, nodeHints });
+  }
 }
 
 /** Sorted by key; of those with the same key the best one, and of equally good ones the first. */

@@ -7,11 +7,11 @@ import {
   type IpFamily,
   isLoopback,
   parseIp,
+  tryParseCidr,
   tryParseIp,
 } from '../core/index.ts';
 import { type Node, type ServiceCIDR, ZONE_LABEL } from '../kube/index.ts';
 import type { LocalDetector, NodePlan } from './service-plan.ts';
-import { tryParseCidr } from './try-parse-cidr.ts';
 
 const LOOPBACK = parseIp('127.0.0.0');
 

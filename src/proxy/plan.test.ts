@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { makeService, makeSlice } from '../../test/fakes/service-objects.ts';
+import { atOnce } from '../core/index.ts';
 import type { ServiceSpec, SliceEndpoint } from '../kube/index.ts';
 import { planService } from './plan.ts';
 
@@ -62,7 +63,7 @@ describe('verdicts', () => {
       'forward',
     ],
   ])('with %s', (_, spec, endpoints, internal, external) => {
-    const { ports } = planService(makeService(NAME, spec), [makeSlice(NAME, endpoints)], CONTEXT);
+    const { ports } = atOnce(planService(makeService(NAME, spec), [makeSlice(NAME, endpoints)], CONTEXT));
     expect(ports).toEqual([expect.objectContaining({ internalVerdict: internal, externalVerdict: external })]);
   });
 });
@@ -85,7 +86,7 @@ describe('endpoint sets', () => {
       ['10.0.0.1:8080'],
     ],
   ])('of %s', (_, spec, cluster, local) => {
-    const { ports } = planService(makeService(NAME, spec), [makeSlice(NAME, endpoints)], CONTEXT);
+    const { ports } = atOnce(planService(makeService(NAME, spec), [makeSlice(NAME, endpoints)], CONTEXT));
     expect(ports[0]!.clusterEndpoints.map(({ key }) => key)).toEqual(cluster);
     expect(ports[0]!.localEndpoints.map(({ key }) => key)).toEqual(local);
   });
@@ -98,7 +99,7 @@ describe('endpoint sets', () => {
       ],
     });
     const slice = makeSlice(NAME, ['10.0.0.1'], { ports: [{ name: 'dns', protocol: 'UDP', port: 5353 }] });
-    const { ports } = planService(service, [slice], CONTEXT);
+    const { ports } = atOnce(planService(service, [slice], CONTEXT));
     expect(ports.map((port) => [port.key, port.clusterEndpoints.map(({ key }) => key)])).toEqual([
       ['shop/web:dns/UDP', ['10.0.0.1:5353']],
       ['shop/web:dns-tcp/TCP', []],
@@ -108,17 +109,17 @@ describe('endpoint sets', () => {
 
 it('collects the problems of the Service and of its slices', () => {
   const service = makeService(NAME, { externalIPs: ['nonsense'] });
-  expect(planService(service, [makeSlice(NAME, ['rubbish'])], CONTEXT).problems).toEqual([
+  expect(atOnce(planService(service, [makeSlice(NAME, ['rubbish'])], CONTEXT)).problems).toEqual([
     'spec.externalIPs has "nonsense", which is not an IP address',
     'EndpointSlice "web-a" has "rubbish", which is not an IPv4 address',
   ]);
 });
 
 it('makes nothing of slices alone', () => {
-  expect(planService(undefined, [makeSlice(NAME, ['10.0.0.1'])], CONTEXT)).toEqual({ ports: [], problems: [] });
+  expect(atOnce(planService(undefined, [makeSlice(NAME, ['10.0.0.1'])], CONTEXT))).toEqual({ ports: [], problems: [] });
 });
 
 it('plans nothing that is not in the contract: the port name stays inside', () => {
-  const { ports } = planService(makeService(NAME), [], CONTEXT);
+  const { ports } = atOnce(planService(makeService(NAME), [], CONTEXT));
   expect(Object.keys(ports[0]!)).not.toContain('portName');
 });

@@ -1,7 +1,7 @@
-import type { IpFamily } from '../core/index.ts';
+import type { IpFamily, Steps } from '../core/index.ts';
 import type { EndpointSlice, Service } from '../kube/index.ts';
 import type { DestinationOwners } from './destination-owners.ts';
-import { countEndpoints, type Endpoint, endpointGroup, endpointsOf } from './endpoint.ts';
+import { type Endpoint, endpointGroup, endpointsOf } from './endpoint.ts';
 import type { Restriction } from './findings.ts';
 import { LIMITS } from './limits.ts';
 import { type Place, type Selection, selectEndpoints, type Wanted } from './select.ts';
@@ -40,36 +40,44 @@ export interface ServicePlan {
 const NOTHING: ServicePlan = { ports: [], problems: [] };
 
 /**
- * Plans one Service in one family. Pure: same objects, same plan.
+ * Plans one Service in one family. Pure: same objects, same plan. In steps, because one Service may have 20,000 endpoints.
  *
  * @param service undefined when it does not exist (any more): its slices alone mean nothing
  * @param slices its EndpointSlices of all address types
  */
-export function planService(
+export function* planService(
   service: Service | undefined,
   slices: readonly EndpointSlice[],
   context: PlanContext,
-): ServicePlan {
-  return service ? planPorts(servicePortsOf(service, context.family, context), slices, context) : NOTHING;
+): Steps<ServicePlan> {
+  return service ? yield* planPorts(servicePortsOf(service, context.family, context), slices, context) : NOTHING;
 }
 
 /** As `planService`, for a Service that has been read: what `servicePortsOf` made of it in the same context. */
-export function planPorts(asked: ServicePorts, slices: readonly EndpointSlice[], context: PlanContext): ServicePlan {
-  const { family, nodeName, owners, endpointCap = Number.POSITIVE_INFINITY } = context;
+export function* planPorts(
+  asked: ServicePorts,
+  slices: readonly EndpointSlice[],
+  context: PlanContext,
+): Steps<ServicePlan> {
+  const { family, nodeName, owners, endpointCap: cap } = context;
   if (asked.ports.length === 0) return { ports: [], problems: asked.problems, ...restrictionsOf(asked.restrictions) };
   const owned = owners?.keepOwned(asked.ports) ?? { ports: asked.ports, problems: [], restrictions: [] };
 
-  const wanted = { family, nodeName, ports: asked.ports, most: mostEndpoints(asked.ports) };
-  const endpointsWanted = countEndpoints(slices, wanted);
-  const endpoints = endpointsOf(slices, { ...wanted, most: Math.min(wanted.most, endpointCap) });
+  yield;
+  const most = mostEndpoints(asked.ports);
+  const endpoints = yield* endpointsOf(slices, { family, nodeName, ports: asked.ports, most, cap: cap ?? most });
+  yield;
   const healthCheck = serviceHealthCheck(asked.ports, endpoints);
+  const ports: ServicePortPlan[] = [];
+  for (const port of owned.ports) {
+    ports.push(planPort(port, endpoints.groups.get(endpointGroup(port.portName, port.protocol)) ?? [], context));
+    yield;
+  }
   return {
-    ports: owned.ports.map((port) =>
-      planPort(port, endpoints.groups.get(endpointGroup(port.portName, port.protocol)) ?? [], context),
-    ),
+    ports,
     problems: [...asked.problems, ...owned.problems, ...endpoints.problems],
     ...restrictionsOf([...asked.restrictions, ...owned.restrictions, ...endpoints.restrictions]),
-    ...(endpointsWanted > 0 && { endpointsWanted }),
+    ...(endpoints.count > 0 && { endpointsWanted: endpoints.count }),
     ...(healthCheck && { healthCheck }),
   };
 }

@@ -436,6 +436,18 @@ describe('hostile objects', () => {
     clearInterval(timer);
     expect(others).toBeGreaterThan(2);
   });
+
+  it('gives it back within one Service, and plans that as it was at the beginning', async () => {
+    put('a/x', ips(2000));
+    let pauses = 0;
+    const rest = async () => {
+      if (++pauses === 100) put('a/x', ['10.9.9.9']);
+    };
+    planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE, pauses: () => rest });
+    await planner.rebuild(store);
+    expect(pauses).toBeGreaterThan(150);
+    expect([...planner.plan.ports.values()][0]?.clusterEndpoints).toHaveLength(2000);
+  });
 });
 
 it('arrives at the plan of a fresh rebuild whatever came before, and its deltas add up', async () => {

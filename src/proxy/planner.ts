@@ -1,4 +1,4 @@
-import { errorText, type IpFamily, type Rest, yielder } from '../core/index.ts';
+import { errorText, type IpFamily, inSlices, type Rest, type Steps, yielder } from '../core/index.ts';
 import type { AddressRules } from './address-rules.ts';
 import { claimsOf, createdAtOf, type DestinationClaim, DestinationOwners } from './destination-owners.ts';
 import { EndpointBudget } from './endpoint-budget.ts';
@@ -43,7 +43,7 @@ export interface PlannerOptions {
   readonly addressRules?: AddressRules;
   /** Endpoints x ports of all Services together. @default LIMITS.endpointsOfNode */
   readonly endpointsOfNode?: number;
-  /** Makes what is asked between two Services of one update. @default the event loop is given back every 10 ms */
+  /** Makes what is asked between the steps of one update. @default the event loop is given back every 10 ms */
   readonly pauses?: () => Rest;
 }
 
@@ -181,7 +181,7 @@ export class Planner {
         work,
       );
     }
-    return this.#differenceTo(former);
+    return inSlices(this.#differenceTo(former), work.pause);
   }
 
   /** Plans every Service again, and drops those that are gone. */
@@ -210,16 +210,16 @@ export class Planner {
 
   async #planEach(names: Iterable<string>, work: Update): Promise<void> {
     for (const serviceName of names) {
-      this.#planOne(serviceName, work);
+      await this.#planOne(serviceName, work);
       const pausing = work.pause();
       if (pausing) await pausing;
     }
   }
 
-  #planOne(serviceName: string, work: Update): void {
+  async #planOne(serviceName: string, work: Update): Promise<void> {
     const { former } = work;
     const { claims, plan: before } = this.#services.get(serviceName) ?? UNKNOWN;
-    const after = this.#makePlan(serviceName, before, work);
+    const after = await this.#makePlan(serviceName, before, work);
     this.#replace(before.ports, after.ports, former);
     this.#countRestrictions(before, -1);
     this.#countRestrictions(after, +1);
@@ -234,13 +234,15 @@ export class Planner {
     }
   }
 
-  #makePlan(serviceName: string, before: ServicePlan, { store, asked }: Update): ServicePlan {
+  async #makePlan(serviceName: string, before: ServicePlan, { store, asked, pause }: Update): Promise<ServicePlan> {
     try {
       const ports = asked.get(serviceName);
       asked.delete(serviceName);
-      if (ports) return planPorts(ports, store.slices(serviceName), this.#context());
+      // The objects of the store are never changed, only replaced: this Service is planned as it is now.
+      if (ports) return await inSlices(planPorts(ports, store.slices(serviceName), this.#context()), pause);
       const service = store.service(serviceName);
-      return planService(service, service ? store.slices(serviceName) : [], this.#context());
+      const slices = service ? store.slices(serviceName) : [];
+      return await inSlices(planService(service, slices, this.#context()), pause);
     } catch (error) {
       return { ...before, problems: [`The Service cannot be planned: ${errorText(error)}`] };
     }
@@ -272,13 +274,14 @@ export class Planner {
     }
   }
 
-  #differenceTo(former: Former): PlanUpdate {
+  *#differenceTo(former: Former): Steps<PlanUpdate> {
     const delta = {
       upserted: [] as ServicePortPlan[],
       removed: [] as ServicePortPlan[],
       replaced: [] as ServicePortPlan[],
     };
     for (const [key, before] of former.ports) {
+      yield;
       const now = this.#ports.get(key);
       if (now && before && samePortPlan(before, now)) continue;
       if (now) delta.upserted.push(now);

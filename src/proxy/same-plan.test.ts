@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { makeService, makeSlice } from '../../test/fakes/service-objects.ts';
-import { parseCidr, parseIp } from '../core/index.ts';
+import { atOnce, parseCidr, parseIp } from '../core/index.ts';
 import { planService } from './plan.ts';
 import { sameNodePlan, samePortPlan } from './same-plan.ts';
 import type { NodePlan, ServicePortPlan } from './service-plan.ts';
@@ -11,11 +11,13 @@ function makePort(): ServicePortPlan {
     { externalIPs: ['192.0.2.1'] },
     { loadBalancer: { ingress: [{ ip: '192.0.2.2' }] } },
   );
-  const { ports } = planService(service, [makeSlice('a/x', ['10.0.0.1', '10.0.0.2'])], {
-    family: 'IPv4',
-    nodeName: 'n1',
-    zone: '',
-  });
+  const { ports } = atOnce(
+    planService(service, [makeSlice('a/x', ['10.0.0.1', '10.0.0.2'])], {
+      family: 'IPv4',
+      nodeName: 'n1',
+      zone: '',
+    }),
+  );
   return ports[0]!;
 }
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FakeServiceStore, makeService, makeSlice } from '../../test/fakes/service-objects.ts';
 import type { IpFamily } from '../core/index.ts';
+import { atOnce } from '../core/index.ts';
 import type { ServiceSpec, SliceEndpoint } from '../kube/index.ts';
 import { makeNodePlan } from './node-plan.ts';
 import { planService } from './plan.ts';
@@ -31,7 +32,7 @@ const on = (nodeName: string, address: string, conditions: SliceEndpoint['condit
 
 function check(spec: Partial<ServiceSpec>, endpoints: SliceEndpoint[], family: IpFamily = 'IPv4') {
   const slice = makeSlice(NAME, endpoints, { ports: PORTS, addressType: family });
-  return planService(makeService(NAME, spec), [slice], { family, nodeName: 'n1', zone: 'z1' }).healthCheck;
+  return atOnce(planService(makeService(NAME, spec), [slice], { family, nodeName: 'n1', zone: 'z1' })).healthCheck;
 }
 
 it.each<[string, SliceEndpoint[], number]>([
@@ -60,7 +61,7 @@ it('adds up the endpoints of the ports, each address once', () => {
     makeSlice(NAME, [on('n1', '10.0.0.2'), on('n1', '10.0.0.3')], { ports: [PORTS[1]!], suffix: 'b' }),
     makeSlice(NAME, [on('n1', '10.0.0.4')], { ports: [{ name: 'unknown', port: 1 }], suffix: 'c' }),
   ];
-  const plan = planService(makeService(NAME, SPEC), slices, { family: 'IPv4', nodeName: 'n1', zone: '' });
+  const plan = atOnce(planService(makeService(NAME, SPEC), slices, { family: 'IPv4', nodeName: 'n1', zone: '' }));
   expect(plan.healthCheck?.localEndpoints).toBe(3);
 });
 
@@ -68,7 +69,7 @@ it('does not count endpoints whose port no port of the Service asks for', () => 
   // kube-proxy counts them and answers 200, while the NodePort refuses: there is nobody it could lead to.
   const slice = makeSlice(NAME, [on('n1', '10.0.0.1')], { ports: [{ name: 'unknown', port: 8080 }] });
   const spec = { ...SPEC, ports: [{ name: 'http', port: 80, nodePort: 30080 }] };
-  const plan = planService(makeService(NAME, spec), [slice], { family: 'IPv4', nodeName: 'n1', zone: '' });
+  const plan = atOnce(planService(makeService(NAME, spec), [slice], { family: 'IPv4', nodeName: 'n1', zone: '' }));
   expect(plan.healthCheck?.localEndpoints).toBe(0);
   expect(plan.ports.map(({ externalVerdict }) => externalVerdict)).toEqual(['reject']);
 });

@@ -1,4 +1,12 @@
-import { type Cidr, formatCidr, formatIp, type IpAddress, type IpFamily, tryParseIp } from '../core/index.ts';
+import {
+  type Cidr,
+  formatCidr,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  tryParseCidr,
+  tryParseIp,
+} from '../core/index.ts';
 import {
   IPVS_SCHEDULER_ANNOTATION,
   objectName,
@@ -10,7 +18,6 @@ import type { AddressRules } from './address-rules.ts';
 import { Findings, type Restriction } from './findings.ts';
 import { LIMITS } from './limits.ts';
 import type { ServicePortPlan } from './service-plan.ts';
-import { tryParseCidr } from './try-parse-cidr.ts';
 
 /** One port of a Service as one family sees it: everything the plan says before endpoints are known. */
 export type ServicePort = Pick<

@@ -1,4 +1,4 @@
-import { type Clock, errorText, NodeplaneError, type Timer, tellFailure } from '../../core/index.ts';
+import { type Clock, errorText, NodeplaneError, type Timer, tellFailure, yielder } from '../../core/index.ts';
 import type { ObjectEvent, SourceProblem } from '../source.ts';
 import { type ApiClient, ApiStatusError, isStatus } from './api-client.ts';
 import { backOffMs, sleep } from './back-off.ts';
@@ -101,8 +101,13 @@ export class Reflector {
     const startList = () => this.#cache.startList();
     startList();
     let version: string | undefined;
+    const rest = yielder();
     for await (const page of listPages(this.#options.client, this.resource, signal, startList)) {
-      for (const item of page.items) this.#tell(this.#cache.put(item));
+      for (const item of page.items) {
+        this.#tell(this.#cache.put(item));
+        const wait = rest();
+        if (wait) await wait;
+      }
       version = page.version;
       this.#heard();
     }

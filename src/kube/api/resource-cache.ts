@@ -1,8 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type FieldProblem, formatFieldPath } from '../field-reader.ts';
 import type { ObjectEvent, SourceProblem } from '../source.ts';
 import { type KubeObject, objectKey } from '../types.ts';
 import { identityOf, type Resource } from './resource.ts';
+import { sameJson } from './same-json.ts';
 import { SharedValues } from './shared-values.ts';
 
 /** What is known of one object of the API. */
@@ -140,7 +140,7 @@ function difference(old: readonly KubeObject[], now: readonly KubeObject[]): rea
   for (const object of now) {
     const before = known.get(objectKey(object));
     if (!before) events.push({ type: 'added', object });
-    else if (!isDeepStrictEqual(before, object)) events.push({ type: 'updated', object });
+    else if (!sameJson(before, object)) events.push({ type: 'updated', object });
   }
   return events;
 }

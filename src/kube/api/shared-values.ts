@@ -19,6 +19,8 @@ export class SharedValues {
 
   /** For plain JSON data that nobody changes. */
   value<T extends object>(value: T): T {
+    // Every item takes two characters and a comma, at least: a list of 20,000 ports need not be written to be too long.
+    if (Array.isArray(value) && value.length > LONGEST / 3) return value;
     const key = JSON.stringify(value);
     return key.length > LONGEST ? value : this.#share(key, value);
   }

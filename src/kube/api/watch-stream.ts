@@ -1,6 +1,7 @@
-import { NodeplaneError } from '../../core/index.ts';
+import { NodeplaneError, yielder } from '../../core/index.ts';
 import { isMapping } from '../field-reader.ts';
 import { lines } from './lines.ts';
+import { withoutUnread } from './unread-members.ts';
 
 /** metadata.annotations of the bookmark that ends the initial events of a streaming list (KEP-3157). */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
@@ -21,9 +22,23 @@ export class GarbageError extends NodeplaneError {
   }
 }
 
-/** Reads the events of a watch. Ends when the server ends it; throws ERR_API when it breaks, GarbageError for nonsense. */
-export async function* watchEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<WatchEvent> {
-  for await (const line of lines(body)) yield parseEvent(line);
+/**
+ * Reads the events of a watch. Ends when the server ends it; throws ERR_API when it breaks, GarbageError for nonsense.
+ *
+ * The event loop is given back between them: what a busy server sends at once (a streaming list, say) comes in pieces that
+ * are there already, and reading what is there lets nothing else run.
+ *
+ * @param rest asked before each step of an event, the last of which is what the reader of events does with it. @default the event loop is given back every 10 ms
+ */
+export async function* watchEvents(body: AsyncIterable<Uint8Array>, rest = yielder()): AsyncGenerator<WatchEvent> {
+  for await (const line of lines(body)) {
+    const read = withoutUnread(line);
+    await rest();
+    const event = parseEvent(read);
+    await rest();
+    yield event;
+    await rest();
+  }
 }
 
 function parseEvent(line: string): WatchEvent {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { HealthCheckPorts } from '../../../src/agent/index.ts';
-import { type IpFamily, parseIp } from '../../../src/core/index.ts';
+import { atOnce, type IpFamily, parseIp } from '../../../src/core/index.ts';
 import { endpointsOf, type ServiceHealthCheck, serviceHealthCheck, servicePortsOf } from '../../../src/proxy/index.ts';
 import { enterNetns } from '../../../src/sys/index.ts';
 import { makeService, makeSlice } from '../../fakes/service-objects.ts';
@@ -52,7 +52,10 @@ function planned(family: IpFamily, port: number, local: number): ServiceHealthCh
   const endpoints = Array.from({ length: local }, (_, i) => ({ addresses: [address(i + 1)], nodeName: 'n1' }));
   const slice = makeSlice(name, [...endpoints, { addresses: [address(99)], nodeName: 'n2' }], { addressType: family });
   const { ports: servicePorts } = servicePortsOf(service, family);
-  return serviceHealthCheck(servicePorts, endpointsOf([slice], { family, nodeName: 'n1', ports: servicePorts }))!;
+  return serviceHealthCheck(
+    servicePorts,
+    atOnce(endpointsOf([slice], { family, nodeName: 'n1', ports: servicePorts })),
+  )!;
 }
 
 async function serve(port: number, local: Readonly<Record<IpFamily, number>>): Promise<void> {
