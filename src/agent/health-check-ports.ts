@@ -19,7 +19,9 @@ const OTHER_DESCRIPTORS = 512;
 /** Half of the descriptors that may be used (`Max open files` in proc(5)), for there are two families. */
 function shareOfDescriptors(): number {
   const soft = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
-  return soft === undefined ? Number.POSITIVE_INFINITY : Math.max(16, Math.floor((Number(soft) - OTHER_DESCRIPTORS) / 2));
+  return soft === undefined
+    ? Number.POSITIVE_INFINITY
+    : Math.max(16, Math.floor((Number(soft) - OTHER_DESCRIPTORS) / 2));
 }
 
 /** Which health checks to answer, and where. */
@@ -122,7 +124,12 @@ export class HealthCheckPorts {
         ipv6Only: true,
         answer: () => this.#answer(serviceName),
         failed: (error) =>
-          this.#tell(place, error.code ?? String(error), 'nobody is accepted, which is tried again every second', error),
+          this.#tell(
+            place,
+            error.code ?? String(error),
+            'nobody is accepted, which is tried again every second',
+            error,
+          ),
       });
       this.#listeners.set(key, listener);
       this.#failures.delete(key);
