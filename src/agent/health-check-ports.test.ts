@@ -151,3 +151,21 @@ it('closes although a client keeps its connection open', async () => {
   await closed;
   expect(await ask(port)).toBeUndefined();
 });
+
+it('opens no more ports than the process has descriptors for, says so once, and makes use of the room that comes', async () => {
+  ports = new HealthCheckPorts({
+    family: 'IPv4',
+    isHealthy: () => true,
+    failed: (check, error) => failures.push({ check, error }),
+    mostPorts: 1,
+  });
+  const [first, second] = [check(await freePort(), 1, 'shop/a'), check(await freePort(), 1, 'shop/b')];
+  await want(first, second);
+  await want(first, second);
+  expect([await ask(first.port), await ask(second.port)]).toEqual(['200 shop/a 1', undefined]);
+  expect(failures.map(({ error }) => error.message)).toEqual([
+    expect.stringContaining('1 are open, more would leave no descriptors for the rules; raise the limit of open files'),
+  ]);
+  await want(second);
+  expect(await ask(second.port)).toBe('200 shop/b 1');
+});

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { formatIp, formatIpPort, type IpAddress, type IpFamily, NodeplaneError, parseIp } from '../core/index.ts';
 import type { ServiceHealthCheck } from '../proxy/index.ts';
 import { type HttpAnswer, type HttpListener, listenHttp } from './http-listener.ts';
@@ -8,6 +9,19 @@ export interface HealthCheckPortsOptions {
   readonly isHealthy: () => boolean;
   /** A port could not be opened: ERR_HEALTH_CHECK_PORT. Told once until the reason changes or it was open in between. */
   readonly failed: (check: ServiceHealthCheck, error: NodeplaneError) => void;
+  /** How many sockets to open at most. @default this family's share of the process's descriptors */
+  readonly mostPorts?: number;
+}
+
+/** Descriptors that are left to everything else: connections to our ports, rules, watches, pods. */
+const OTHER_DESCRIPTORS = 512;
+
+/** Half of the descriptors that may be used (`Max open files` in proc(5)), for there are two families. */
+function shareOfDescriptors(): number {
+  const soft = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+  return soft === undefined
+    ? Number.POSITIVE_INFINITY
+    : Math.max(16, Math.floor((Number(soft) - OTHER_DESCRIPTORS) / 2));
 }
 
 /** Which health checks to answer, and where. */
@@ -40,9 +54,11 @@ export class HealthCheckPorts {
   #checks: ReadonlyMap<string, ServiceHealthCheck> = new Map();
   #places: ReadonlyMap<string, Place> = new Map();
   #work: Promise<void> = Promise.resolve();
+  readonly #mostPorts: number;
 
   constructor(options: HealthCheckPortsOptions) {
     this.#options = options;
+    this.#mostPorts = options.mostPorts ?? shareOfDescriptors();
   }
 
   /** Makes the open ports those wanted; resolves when that is done. What cannot be opened is tried again next time. */
@@ -76,17 +92,31 @@ export class HealthCheckPorts {
     await Promise.all(superfluous.map(([, listener]) => listener.close()));
     for (const key of this.#failures.keys()) if (!places.has(key)) this.#failures.delete(key);
     const missing = [...places.values()].filter(({ key }) => !this.#listeners.has(key));
-    await Promise.all(missing.map((place) => this.#open(place)));
+    const room = Math.max(0, this.#mostPorts - this.#listeners.size);
+    for (const place of missing.slice(room)) {
+      const reason = `${this.#mostPorts} are open, more would leave no descriptors for the rules`;
+      this.#tellOnce(place, reason, 'raise the limit of open files', undefined);
+    }
+    await Promise.all(missing.slice(0, room).map((place) => this.#open(place)));
   }
 
-  async #open({ check, ip, key }: Place): Promise<void> {
+  #tell({ check, ip }: Place, reason: string, remedy: string, cause: unknown): void {
+    const { serviceName, port } = check;
+    const message = `Listen for health checks of Service "${serviceName}" on ${formatIpPort(ip, port)}: ${reason}; ${remedy}`;
+    const facts = { service: serviceName, address: formatIp(ip), port };
+    this.#options.failed(check, new NodeplaneError('ERR_HEALTH_CHECK_PORT', message, { facts, cause }));
+  }
+
+  #tellOnce(place: Place, reason: string, remedy: string, cause: unknown): void {
+    if (this.#failures.get(place.key) === reason) return;
+    this.#failures.set(place.key, reason);
+    this.#tell(place, reason, remedy, cause);
+  }
+
+  async #open(place: Place): Promise<void> {
+    const { check, ip, key } = place;
     const host = formatIp(ip);
     const { serviceName, port } = check;
-    const tell = (reason: string, remedy: string, cause: unknown) => {
-      const message = `Listen for health checks of Service "${serviceName}" on ${formatIpPort(ip, port)}: ${reason}; ${remedy}`;
-      const facts = { service: serviceName, address: host, port };
-      this.#options.failed(check, new NodeplaneError('ERR_HEALTH_CHECK_PORT', message, { facts, cause }));
-    };
     try {
       const listener = await listenHttp({
         host,
@@ -94,15 +124,18 @@ export class HealthCheckPorts {
         ipv6Only: true,
         answer: () => this.#answer(serviceName),
         failed: (error) =>
-          tell(error.code ?? String(error), 'nobody is accepted, which is tried again every second', error),
+          this.#tell(
+            place,
+            error.code ?? String(error),
+            'nobody is accepted, which is tried again every second',
+            error,
+          ),
       });
       this.#listeners.set(key, listener);
       this.#failures.delete(key);
     } catch (error) {
       const reason = (error as NodeJS.ErrnoException).code ?? String(error);
-      if (this.#failures.get(key) === reason) return;
-      this.#failures.set(key, reason);
-      tell(reason, 'free the port or address, the next sync tries again', error);
+      this.#tellOnce(place, reason, 'free the port or address, the next sync tries again', error);
     }
   }
 

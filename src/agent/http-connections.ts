@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { formatIp, networkOf, tryParseIp } from '../core/index.ts';
@@ -12,6 +12,11 @@ export const HTTP_BOUNDS = {
   connections: 128,
   /** Of one client: an IPv4 address, or the /64 an IPv6 client can choose its addresses from. A prober needs one or two. */
   connectionsOfClient: 16,
+  /**
+   * Requests on a connection that wait for their answers. Neither probers nor scrapers send one before they have the answer
+   * before; who does has all of them made and kept in memory, two thousand out of one packet's 64 KiB.
+   */
+  requestsWaiting: 4,
   /** From the connection, or the answer before, until all headers are there: they fit into one packet. */
   headersMs: 5000,
   /** Until the whole request is there. Nobody here reads a body. */
@@ -59,12 +64,22 @@ export class HttpConnections {
   /** Counts the connections of a server. */
   watch(server: Server): void {
     server.on('connection', (socket) => this.#admit(socket));
-    server.on('request', ({ socket }, response) => {
-      const connection = this.#connections.get(socket);
-      if (!connection) return;
-      connection.answers++;
-      response.once('close', () => connection.answers--);
-    });
+  }
+
+  /**
+   * Counts a request. False when it must not be answered: its connection had to go, or goes now because too many of its
+   * requests wait. The parser hands over what else it has read from such a connection, so each request is to be asked for.
+   */
+  admitRequest({ socket }: IncomingMessage, response: ServerResponse): boolean {
+    const connection = this.#connections.get(socket);
+    if (!connection) return false;
+    if (connection.answers >= this.bounds.requestsWaiting) {
+      this.#evict(connection);
+      return false;
+    }
+    connection.answers++;
+    response.once('close', () => connection.answers--);
+    return true;
   }
 
   #admit(socket: Socket): void {
@@ -81,11 +96,14 @@ export class HttpConnections {
   #evictFrom(connections: ReadonlySet<Connection>): void {
     const [oldest] = connections;
     const victim = [...connections].find(({ answers }) => answers === 0) ?? oldest;
-    if (!victim) return;
+    if (victim) this.#evict(victim);
+  }
+
+  #evict(connection: Connection): void {
     this.evicted++;
     // `close` comes later; the descriptor is free at once.
-    this.#forget(victim);
-    victim.socket.destroy();
+    this.#forget(connection);
+    connection.socket.destroy();
   }
 
   /** The connections of the client with the most; with one each, all of them. */
@@ -119,7 +137,7 @@ export function registerConnectionMetrics(registry: Registry, connections: HttpC
   });
   new Counter({
     name: 'nodeplane_http_connections_evicted_total',
-    help: 'Connections to these ports that were closed to make room for others.',
+    help: 'Connections to these ports that were closed to make room for others, or for too many requests at once.',
     registers: [registry],
     collect() {
       this.reset();

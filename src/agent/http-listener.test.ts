@@ -120,6 +120,22 @@ it('ends who sends headers without end, a body without end, nothing, or headers 
   await expect.poll(() => server.connections.size, SOON).toBe(0);
 });
 
+it('cuts who sends requests without waiting for answers, and makes no more than a few of them', async () => {
+  let made = 0;
+  const server = await serve({ requestsWaiting: 4 }, () => {
+    made++;
+    return textAnswer(200, 'x'.repeat(10_000));
+  });
+  const [greedy, other] = [await open(server, 1), await open(server, 2)];
+  greedy.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(20_000));
+  await ended(greedy);
+  await expect.poll(() => server.connections.size, SOON).toBe(1);
+  expect(made).toBeLessThan(10);
+  expect(server.connections.evicted).toBe(1);
+  // One after the other is what a connection is kept open for.
+  for (let i = 0; i < 10; i++) expect(await ask(other)).toBe('HTTP/1.1 200 OK');
+});
+
 it('ends who does not take its answer', async () => {
   const server = await serve({ answerMs: 200 }, () => textAnswer(200, 'x'.repeat(50_000_000)));
   const socket = await open(server, 1);

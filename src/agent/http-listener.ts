@@ -60,6 +60,7 @@ export async function listenHttp(options: HttpListenerOptions): Promise<HttpList
       maxHeaderSize: headerBytes,
     },
     async (incoming, response) => {
+      if (!connections.admitRequest(incoming, response)) return;
       try {
         await respond(incoming, response, answer);
         const timer = clock.setTimer(() => response.destroy(), answerMs);

@@ -26,7 +26,7 @@ export interface AgentWork {
 }
 
 /**
- * Runs the agent until SIGTERM or SIGINT. The rules stay in the kernel then: connections go on while the agent is
+ * Runs the agent until SIGTERM, SIGINT or SIGHUP. The rules stay in the kernel then: connections go on while the agent is
  * restarted or upgraded.
  *
  * @throws ERR_CONFIG, ERR_IPTABLES, ERR_NFTABLES or ERR_IPVS when the machine, the manifest folder or the credentials cannot be
@@ -44,10 +44,15 @@ export async function runAgent({ program, config, configFile, messages, flags, b
   let unusable: (error: Error) => void = () => {};
   const ended = new Promise<NodeJS.Signals | Error>((resolve) => {
     unusable = resolve;
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve(signal));
     if (configFile)
       new ConfigWatch({ file: configFile, files: systemFiles, clock: systemClock, ended: resolve }).start();
   });
+  // Without listeners SIGUSR2 would kill, and SIGUSR1 let any process of the node debug this one: node's inspector asks for
+  // no password.
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) {
+    process.on(signal, () => logger.info({ signal }, `${program} does nothing at this signal`));
+  }
   const families = preflight(logger);
   setUpNode(config, logger);
   const agent = await Agent.create({ program, config, flags, build, logger, clock: systemClock, failures });

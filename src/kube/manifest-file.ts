@@ -4,6 +4,9 @@ import { parseJson, parseYaml } from './manifest-parse.ts';
 import type { SourceProblem } from './source.ts';
 import { type KubeKind, type KubeObject, objectKey } from './types.ts';
 
+/** Objects defined twice that are named. A line is looked up for each, through the whole document. */
+const MOST_DOUBLES = 20;
+
 /** An object and where it stands. */
 export interface ManifestObject {
   readonly object: KubeObject;
@@ -43,6 +46,7 @@ export function readManifest(fileName: string, source: string): Manifest {
   const problems: SourceProblem[] = [];
   const ignored: string[] = [];
   const firsts = new Map<string, ManifestObject>();
+  let doubles = 0;
 
   // Some editors put a byte order mark in front, which JSON.parse refuses.
   const text = source.replace(/^\uFEFF/, '');
@@ -66,6 +70,8 @@ export function readManifest(fileName: string, source: string): Manifest {
         const first = firsts.get(key);
         const found = { object: result.object, line: () => line() };
         if (first) {
+          doubles++;
+          if (doubles > MOST_DOUBLES) continue;
           const message = `Already defined in line ${first.line()} of this file; remove one of the two`;
           problems.push({ where: `${fileName}:${line()}`, object: key, message });
         } else {
@@ -74,6 +80,12 @@ export function readManifest(fileName: string, source: string): Manifest {
         }
       }
     }
+  }
+  if (doubles > MOST_DOUBLES) {
+    problems.push({
+      where: fileName,
+      message: `${doubles - MOST_DOUBLES} more objects are defined twice in this file`,
+    });
   }
   return { objects, problems, ignored };
 }

@@ -12,6 +12,9 @@ const MANIFEST_NAME = /^[^.].*\.(yaml|yml|json)$/;
  */
 const EMPTY_FILE_GRACE_MS = 500;
 
+/** Bytes of a file that is read: 50,000 Services as JSON have half of that. All of it is in memory, twice, while it is read. */
+const LARGEST_FILE = 64n * 1024n * 1024n;
+
 export interface FolderChanges {
   /** New contents by file name; undefined: the file is gone. */
   readonly files: ReadonlyMap<string, Manifest | undefined>;
@@ -83,7 +86,9 @@ export class ManifestFolder {
     const options = { bigint: true, throwIfNoEntry: false } as const;
     const stats = statSync(path, options);
     if (!stats && lstatSync(path, options)) throw new Error('it is a symbolic link to nothing');
-    return stats?.isFile() ? stats : undefined;
+    if (!stats?.isFile()) return undefined;
+    if (stats.size > LARGEST_FILE) throw new Error(`it has ${stats.size} bytes, at most ${LARGEST_FILE} are read`);
+    return stats;
   }
 
   #graceLeft(before: KnownFile | undefined): number {

@@ -11,6 +11,10 @@ import {
 } from 'yaml';
 import { errorText } from '../core/index.ts';
 import type { FieldPath } from './field-reader.ts';
+import { faultOfDocument } from './yaml-document.ts';
+
+/** Characters of YAML that are read: seconds of work, and some hundred MB of memory meanwhile. JSON costs a hundredth. */
+export const LONGEST_YAML = 4 * 1024 * 1024;
 
 /** One document of a manifest file as plain data. */
 export interface ManifestDocument {
@@ -28,6 +32,8 @@ const OPTIONS = {
   prettyErrors: false,
   /** Reads `<<: *anchor`, which kubectl accepts though it is not part of YAML 1.2. */
   merge: true,
+  /** That is looked for by `faultOfDocument`. */
+  uniqueKeys: false,
   logLevel: 'error',
 } as const;
 
@@ -39,6 +45,10 @@ export function parseYaml(source: string): ParsedManifest {
   const lines = new LineCounter();
   const documents: ManifestDocument[] = [];
   const errors: { line: number; message: string }[] = [];
+  if (source.length > LONGEST_YAML) {
+    const message = `it has ${source.length} characters of YAML, at most ${LONGEST_YAML} are read; split it, or write JSON`;
+    return { documents, errors: [{ line: 1, message }] };
+  }
   try {
     for (const document of parseAllDocuments(source, { ...OPTIONS, lineCounter: lines })) {
       // Only the first error: the following ones are mostly its consequences.
@@ -61,6 +71,11 @@ function readDocument(
 ): void {
   const lineOf = (path: FieldPath) => lineOfField(document, path, lines);
   try {
+    const fault = faultOfDocument(document);
+    if (fault) {
+      errors.push({ line: lines.linePos(fault.offset).line, message: fault.message });
+      return;
+    }
     // Without a limit on aliases: generated files share repeated parts that way, thousands of times. Aliases become
     // references, not copies, and decoding follows them only as deep as the objects' own fields go.
     documents.push({ value: document.toJS({ maxAliasCount: -1 }), lineOf });
@@ -78,7 +93,8 @@ export function parseJson(source: string): ParsedManifest {
   let value: unknown;
   try {
     value = JSON.parse(source);
-  } catch {
+  } catch (error) {
+    if (source.length > LONGEST_YAML) return { documents: [], errors: [{ line: 1, message: errorText(error) }] };
     return parseYaml(source);
   }
   let located: ManifestDocument | undefined;

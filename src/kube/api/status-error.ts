@@ -4,6 +4,8 @@ import { ApiStatusError } from './api-client.ts';
 
 /** Of a refusal's body only so much is read; the rest is of no interest. */
 const LONGEST_REFUSAL = 64 * 1024;
+/** Whatever answers may ask for a day; an API server that is overloaded asks for seconds. */
+const LONGEST_RETRY_AFTER_S = 60;
 /** A longer text (a proxy's HTML page) is cut in messages. */
 const LONGEST_TEXT = 300;
 
@@ -31,7 +33,7 @@ export function statusErrorOf(attempt: string, object: unknown): ApiStatusError 
   const seconds = isMapping(details) ? details.retryAfterSeconds : undefined;
   const status = typeof code === 'number' ? code : 500;
   const text = typeof message === 'string' ? message : String(reason ?? 'an error without a message');
-  return new ApiStatusError(attempt, status, text, typeof seconds === 'number' ? seconds * 1000 : undefined);
+  return new ApiStatusError(attempt, status, text, typeof seconds === 'number' ? waitMs(seconds) : undefined);
 }
 
 function messageOf(text: string): string {
@@ -48,5 +50,9 @@ function messageOf(text: string): string {
 /** The number of seconds; API servers do not send the form with a date. */
 function retryAfterMs(header: string | undefined): number | undefined {
   const seconds = Number(header);
-  return header !== undefined && Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+  return header !== undefined && Number.isFinite(seconds) && seconds >= 0 ? waitMs(seconds) : undefined;
+}
+
+function waitMs(seconds: number): number {
+  return Math.min(seconds, LONGEST_RETRY_AFTER_S) * 1000;
 }

@@ -67,6 +67,20 @@ describe.each(['nftables', 'iptables'])('%s: an agent without descriptors', (mod
   });
 });
 
+describe('signals', () => {
+  it('neither kill the agent nor open it to debuggers; SIGHUP ends it as SIGTERM does', async () => {
+    const { pid, ended } = await start('nftables');
+    for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGPIPE'] as const) process.kill(pid, signal);
+    await expect.poll(() => logged('does nothing at this signal').length, { timeout: patient(20_000) }).toBe(2);
+    // The inspector listens at 127.0.0.1:9229.
+    expect(run('ss', '-Hltn')).not.toContain(':9229');
+    expect(readFileSync(agent!.logFile, 'utf8')).not.toContain('Debugger listening');
+    process.kill(pid, 'SIGHUP');
+    expect(await ended).toBe(0);
+    expect(logged('stops; the rules stay in place')).toMatchObject([{ signal: 'SIGHUP' }]);
+  });
+});
+
 describe('route_localnet', () => {
   const value = () => run('cat', '/proc/sys/net/ipv4/conf/all/route_localnet').trim();
   const guards = () => run('iptables-nft-save', '-t', 'filter').match(/block incoming localnet connections/g)?.length;
