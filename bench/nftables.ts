@@ -1,5 +1,5 @@
 import { formatIp } from '../src/core/index.ts';
-import type { CommitReport } from '../src/netlink/index.ts';
+import type { CommitReport } from '../src/netlink/nftables/index.ts';
 import type { ServicePortPlan } from '../src/proxy/index.ts';
 import type { NftablesDataplane } from '../src/proxy/nftables/index.ts';
 import { execIn } from '../test/lab/iptables/fixtures.ts';

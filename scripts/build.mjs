@@ -93,7 +93,7 @@ async function buildAll() {
     bundlePluginCode(),
     bundle('demo/main.ts', 'nodeplane-demo'),
     bundle('bench/main.ts', 'nodeplane-bench'),
-    bundle('src/agent/cni-server/worker.ts', 'cni-worker.js', { executable: false }),
+    bundle('src/agent/cni/threads/worker.ts', 'cni-worker.js', { executable: false }),
     bundle('test/lab/netns-worker.ts', 'netns-worker.js', { executable: false }),
   ]);
   writeFileSync(join(dist, 'package.json'), '{ "type": "commonjs" }\n');

@@ -6,7 +6,9 @@ const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.ur
 /** `path/of.test.ts`, and with `: "…"` behind it the title of a test in it. */
 const NAMED_TEST = /`((?:src|test)\/[\w/.-]+\.ts)`(?:: "([^"]+)")?/g;
 
-const named = [...read('docs/security.md').matchAll(NAMED_TEST)].map(([, file, title]) => [file!, title ?? ''] as const);
+const named = [...read('docs/security.md').matchAll(NAMED_TEST)].map(
+  ([, file, title]) => [file!, title ?? ''] as const,
+);
 
 it('docs/security.md names tests', () => expect(named.length).toBeGreaterThan(40));
 

@@ -20,22 +20,22 @@ import { EventRecorder, type Node, type ObjectEvent, ObjectStore, type SourcePro
 import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
 import { exec } from '../sys/index.ts';
 import type { BackgroundFailures } from './background-failures.ts';
-import { CniPart } from './cni-part.ts';
-import { type Build, registerComponentMetrics } from './component-metrics.ts';
-import { flowMetrics } from './conntrack/flow-metrics.ts';
-import { createFamily, type Family } from './family.ts';
-import { registerConnectionMetrics } from './http-connections.ts';
-import { httpConnections } from './http-listener.ts';
-import { HttpServer, type Pages } from './http-server.ts';
+import { CniPart } from './cni/cni-part.ts';
+import { registerConnectionMetrics } from './http/http-connections.ts';
+import { httpConnections } from './http/http-listener.ts';
+import { HttpServer, type Pages } from './http/http-server.ts';
+import { healthPages, metricsPages } from './http/pages.ts';
+import { Profiler } from './http/profiler.ts';
 import type { Logger } from './logger.ts';
-import type { PreparedMode } from './modes/prepared-mode.ts';
-import { removeOtherModes } from './modes/remove-others.ts';
-import { nodeplaneMetrics } from './nodeplane-metrics.ts';
-import { type AgentSource, createSource } from './object-source.ts';
-import { logApiEvents, logProxyEvents, logSourceProblems, recordProxyEvents } from './observe.ts';
-import { healthPages, metricsPages } from './pages.ts';
-import { Profiler } from './profiler.ts';
-import { restClientObserver } from './rest-client-metrics.ts';
+import { type Build, registerComponentMetrics } from './metrics/component-metrics.ts';
+import { nodeplaneMetrics } from './metrics/nodeplane-metrics.ts';
+import { logApiEvents, logProxyEvents, logSourceProblems, recordProxyEvents } from './metrics/observe.ts';
+import { restClientObserver } from './metrics/rest-client-metrics.ts';
+import { flowMetrics } from './services/conntrack/flow-metrics.ts';
+import { createFamily, type Family } from './services/family.ts';
+import type { PreparedMode } from './services/modes/prepared-mode.ts';
+import { removeOtherModes } from './services/modes/remove-others.ts';
+import { type AgentSource, createSource } from './services/object-source.ts';
 
 /** The name kube-proxy goes by in Events and pages, which tools look for. */
 const COMPONENT = 'kube-proxy';

@@ -12,11 +12,11 @@ import { inBackground, systemClock, tellFailure } from '../core/index.ts';
 import { EventRecorder } from '../kube/index.ts';
 import { libc, watchReadable } from '../sys/index.ts';
 import { BackgroundFailures, type ProcessEvents } from './background-failures.ts';
-import { standardConflist } from './cni-install/conflist.ts';
-import { CniInstaller } from './cni-install/installer.ts';
-import { CniServer } from './cni-server/server.ts';
-import { WorkerPool } from './cni-server/worker-pool.ts';
-import { listenHttp } from './http-listener.ts';
+import { standardConflist } from './cni/install/conflist.ts';
+import { CniInstaller } from './cni/install/installer.ts';
+import { CniServer } from './cni/server/server.ts';
+import { WorkerPool } from './cni/threads/worker-pool.ts';
+import { listenHttp } from './http/http-listener.ts';
 
 const broken = (): never => {
   throw new Error('broken');

@@ -2,7 +2,7 @@ import { errorText, type IpFamily, NodeplaneError } from '../core/index.ts';
 import type { ProxyMode } from '../proxy/index.ts';
 import { disableRouteLocalnet } from '../proxy/iptables/index.ts';
 import { exec } from '../sys/index.ts';
-import { type PlaceOptions, placesOf } from './modes/places.ts';
+import { type PlaceOptions, placesOf } from './services/modes/places.ts';
 
 const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 const MODES: readonly ProxyMode[] = ['iptables', 'nftables', 'ipvs'];

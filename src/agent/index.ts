@@ -1,10 +1,10 @@
 export { cleanup } from './cleanup.ts';
-export { standardConflist } from './cni-install/conflist.ts';
-export { type UninstallOptions, uninstallCni } from './cni-install/uninstall.ts';
-export { WorkerPool } from './cni-server/worker-pool.ts';
-export type { Build } from './component-metrics.ts';
-export { FlowCleaner } from './conntrack/flow-cleaner.ts';
-export { openFlowTable } from './conntrack/flow-table.ts';
-export { applyConntrackSettings } from './conntrack/sysctls.ts';
-export { HealthCheckPorts } from './health-check-ports.ts';
+export { standardConflist } from './cni/install/conflist.ts';
+export { type UninstallOptions, uninstallCni } from './cni/install/uninstall.ts';
+export { WorkerPool } from './cni/threads/worker-pool.ts';
+export type { Build } from './metrics/component-metrics.ts';
 export { type AgentWork, initialise, runAgent } from './run.ts';
+export { FlowCleaner } from './services/conntrack/flow-cleaner.ts';
+export { openFlowTable } from './services/conntrack/flow-table.ts';
+export { applyConntrackSettings } from './services/conntrack/sysctls.ts';
+export { HealthCheckPorts } from './services/health-check-ports.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { KubeProxyConfig } from '../config/index.ts';
-import { applyConntrackSettings } from './conntrack/sysctls.ts';
 import type { Logger } from './logger.ts';
+import { applyConntrackSettings } from './services/conntrack/sysctls.ts';
 
 /** What kube-proxy sets on the node at its start: the limits of connection tracking, and who dies last without memory. */
 export function setUpNode(config: KubeProxyConfig, logger: Logger): void {

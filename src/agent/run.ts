@@ -5,12 +5,12 @@ import { iptablesTool } from '../proxy/rules/index.ts';
 import { type Exec, exec, returnFreedMemory } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { BackgroundFailures } from './background-failures.ts';
-import type { Build } from './component-metrics.ts';
 import { createLogger } from './logger.ts';
-import { prepareMode } from './modes/prepare.ts';
-import { preparePatiently } from './modes/prepare-patiently.ts';
+import type { Build } from './metrics/component-metrics.ts';
 import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
+import { prepareMode } from './services/modes/prepare.ts';
+import { preparePatiently } from './services/modes/prepare-patiently.ts';
 
 /** What to run, as the command line says. */
 export interface AgentWork {

@@ -1,10 +1,4 @@
-export { type AttachmentKey, attachmentKey } from './attachment-key.ts';
-export { wantedBy } from './attachment-note.ts';
-export { collectVanished, linkFinder } from './collect-vanished.ts';
-export { dataDirectoryOf } from './config.ts';
-export { keepConversations } from './conversations.ts';
-export type { ContainerId, Environment, InterfaceName, NetworkName } from './environment.ts';
-export { CNI_ERROR, type CniErrorCode } from './errors.ts';
+export { dataDirectoryOf } from './config/config.ts';
 export {
   loadReassertion,
   loadRemoval,
@@ -13,7 +7,13 @@ export {
   type WantedAttachment,
   withSubnets,
 } from './features/index.ts';
+export { keepConversations } from './link/conversations.ts';
+export { NODE_LOCK } from './link/node-lock.ts';
 export { main, type PluginProcess } from './main.ts';
-export { NODE_LOCK } from './node-lock.ts';
+export { type AttachmentKey, attachmentKey } from './protocol/attachment-key.ts';
+export type { ContainerId, Environment, InterfaceName, NetworkName } from './protocol/environment.ts';
+export { CNI_ERROR, type CniErrorCode } from './protocol/errors.ts';
+export { NEWEST_VERSION, SUPPORTED_VERSIONS } from './protocol/versions.ts';
 export { type CniReply, type CniRequest, runCni } from './run-cni.ts';
-export { NEWEST_VERSION, SUPPORTED_VERSIONS } from './versions.ts';
+export { wantedBy } from './verbs/attachment-note.ts';
+export { collectVanished, linkFinder } from './verbs/reclaim.ts';

@@ -1,6 +1,6 @@
-import type { Environment } from './environment.ts';
+import type { Environment } from './protocol/environment.ts';
+import { SUPPORTED_VERSIONS } from './protocol/versions.ts';
 import { runCni } from './run-cni.ts';
-import { SUPPORTED_VERSIONS } from './versions.ts';
 
 /** Everything the stand-alone plugin sees of the world besides the kernel. */
 export interface PluginProcess {

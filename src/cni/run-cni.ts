@@ -1,9 +1,9 @@
 import { errorText } from '../core/index.ts';
-import { COMMANDS } from './commands.ts';
-import { type Environment, requireVariables } from './environment.ts';
-import { CNI_ERROR, CniError, errorJson, toCniError } from './errors.ts';
-import { parseHeader } from './header.ts';
-import { atLeast, NEWEST_VERSION, SUPPORTED_VERSIONS } from './versions.ts';
+import { type Environment, requireVariables } from './protocol/environment.ts';
+import { CNI_ERROR, CniError, errorJson, toCniError } from './protocol/errors.ts';
+import { parseHeader } from './protocol/header.ts';
+import { atLeast, NEWEST_VERSION, SUPPORTED_VERSIONS } from './protocol/versions.ts';
+import { COMMANDS } from './verbs/commands.ts';
 
 /** One request of the CNI protocol, wherever it comes from. */
 export interface CniRequest {

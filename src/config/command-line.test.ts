@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatCidr, formatIp, parseCidr } from '../core/index.ts';
-import { formatBindAddress } from './bind-address.ts';
 import { readCommandLine, type Surroundings } from './command-line.ts';
-import { FLAG_NAMES, flagNamed } from './flags.ts';
-import type { KubeProxyConfig } from './kube-proxy-config.ts';
+import type { KubeProxyConfig } from './file/kube-proxy-config.ts';
+import { FLAG_NAMES, flagNamed } from './flags/flags.ts';
+import { formatBindAddress } from './values/bind-address.ts';
 
 const HEAD = 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n';
 

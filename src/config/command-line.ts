@@ -1,16 +1,16 @@
 import { errorText, NodeplaneError } from '../core/index.ts';
+import { effectWarnings } from './check/no-effect.ts';
+import { type ConfigProblem, formatProblem } from './check/problems.ts';
+import { validate } from './check/validate.ts';
 import { complete, nodeNameOf } from './complete.ts';
-import { type DecodedFile, decodeConfigFile } from './config-file.ts';
-import { FLAG_NAMES, flagNamed } from './flags.ts';
-import type { KubeProxyConfig } from './kube-proxy-config.ts';
-import { effectWarnings } from './no-effect.ts';
-import { type GivenFlags, type ParsedArguments, parseFlags } from './parse-flags.ts';
-import { type ConfigProblem, formatProblem } from './problems.ts';
+import { type DecodedFile, decodeConfigFile } from './file/config-file.ts';
+import type { KubeProxyConfig } from './file/kube-proxy-config.ts';
+import type { Configuration } from './file/schema.ts';
+import { writeConfigYaml } from './file/write-config.ts';
+import { FLAG_NAMES, flagNamed } from './flags/flags.ts';
+import { type GivenFlags, type ParsedArguments, parseFlags } from './flags/parse-flags.ts';
+import { flagLog, flagValues, helpText, usageText } from './flags/usage.ts';
 import { KUBERNETES_VERSION, type Program } from './program.ts';
-import type { Configuration } from './schema.ts';
-import { flagLog, flagValues, helpText, usageText } from './usage.ts';
-import { validate } from './validate.ts';
-import { writeConfigYaml } from './write-config.ts';
 
 /** What the command line is read with, so that it is a function of nothing else. */
 export interface Surroundings {

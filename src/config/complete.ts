@@ -1,11 +1,11 @@
-import { appendPort } from './bind-address.ts';
-import type { GivenFields } from './config-file.ts';
-import { HEALTHZ_PORT, METRICS_PORT, withDefaults } from './defaults.ts';
-import { withValue } from './field-path.ts';
-import { FLAG_NAMES, FLAGS, flagNamed } from './flags.ts';
-import { foldModes } from './fold-modes.ts';
-import type { GivenFlags } from './parse-flags.ts';
-import type { Configuration } from './schema.ts';
+import type { GivenFields } from './file/config-file.ts';
+import { HEALTHZ_PORT, METRICS_PORT, withDefaults } from './file/defaults.ts';
+import { withValue } from './file/field-path.ts';
+import { foldModes } from './file/fold-modes.ts';
+import type { Configuration } from './file/schema.ts';
+import { FLAG_NAMES, FLAGS, flagNamed } from './flags/flags.ts';
+import type { GivenFlags } from './flags/parse-flags.ts';
+import { appendPort } from './values/bind-address.ts';
 
 /**
  * The configuration in effect: defaults, then the flags or the file, then what depends on the mode and the platform.

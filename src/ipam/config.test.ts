@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatCidr, formatIp } from '../core/index.ts';
 import { parseIpamConfig } from './config.ts';
-import { formatRangeSet } from './range.ts';
+import { formatRangeSet } from './ranges/range.ts';
 
 describe('parseIpamConfig', () => {
   it('reads the present form', () => {

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { addressBits, type Cidr, type IpAddress, NodeplaneError, parseCidr, tryParseIp } from '../core/index.ts';
-import { type IpSpan, spanOfCidr } from './ip-number.ts';
-import { parseRangeSets, type RangeSet, type RangeText } from './range.ts';
+import { type IpSpan, spanOfCidr } from './ranges/ip-number.ts';
+import { parseRangeSets, type RangeSet, type RangeText } from './ranges/range.ts';
 
 /** host-local's default, so that a node's reservations survive a change of the plugin. */
 export const DEFAULT_DATA_DIR = '/var/lib/cni/networks';

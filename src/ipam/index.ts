@@ -1,5 +1,3 @@
-export { checkAvailable, collectGone, collectInvalid, hasGone, isUnderWay } from './collect.ts';
-export { type Collected, formatCollected } from './collected.ts';
 export {
   DEFAULT_DATA_DIR,
   IPAM_KEYS,
@@ -9,12 +7,14 @@ export {
   parseDataDir,
   parseIpamConfig,
 } from './config.ts';
-export type { AttachmentNote, JournalEntry } from './journal.ts';
-export { journalEntries, journaledNetworks } from './network-journals.ts';
-export type { PlannedReservation } from './plan.ts';
-export type { AddressRange, RangeSet } from './range.ts';
-export type { Owner } from './record.ts';
+export type { PlannedReservation } from './ranges/plan.ts';
+export type { AddressRange, RangeSet } from './ranges/range.ts';
 export { type DnsSettings, parseResolvConf, readResolvConf } from './resolv-conf.ts';
+export { checkAvailable, collectGone, collectInvalid, hasGone, isUnderWay } from './store/collect.ts';
+export { type Collected, formatCollected } from './store/collected.ts';
+export type { AttachmentNote, JournalEntry } from './store/journal.ts';
+export { journalEntries, journaledNetworks } from './store/network-journals.ts';
+export type { Owner } from './store/record.ts';
 export {
   addressesHeld,
   completeAttachment,
@@ -24,4 +24,4 @@ export {
   release,
   reserve,
   type StoreLocation,
-} from './store.ts';
+} from './store/store.ts';

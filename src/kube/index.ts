@@ -1,6 +1,7 @@
 export * from './api/index.ts';
-export { API_VERSIONS, type Decoded, decodeObject } from './decode.ts';
-export { type FieldPath, type FieldProblem, formatFieldPath } from './field-reader.ts';
+export { ManifestSource, type ManifestSourceOptions } from './manifests/manifest-source.ts';
+export { API_VERSIONS, type Decoded, decodeObject } from './objects/decode.ts';
+export { type FieldPath, type FieldProblem, formatFieldPath } from './objects/field-reader.ts';
 export {
   HEADLESS_LABEL,
   IPVS_SCHEDULER_ANNOTATION,
@@ -8,9 +9,8 @@ export {
   SERVICE_PROXY_NAME_LABEL,
   TRIGGER_TIME_ANNOTATION,
   ZONE_LABEL,
-} from './known-names.ts';
-export { ManifestSource, type ManifestSourceOptions } from './manifest-source.ts';
-export { HEADLESS_CLUSTER_IP, isSelected, serviceOfSlice } from './selectors.ts';
+} from './objects/known-names.ts';
+export { HEADLESS_CLUSTER_IP, isSelected, serviceOfSlice } from './objects/selectors.ts';
+export * from './objects/types.ts';
 export type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from './source.ts';
 export { ObjectStore, type Touched } from './store.ts';
-export * from './types.ts';

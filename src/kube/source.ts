@@ -1,4 +1,4 @@
-import type { KubeObject } from './types.ts';
+import type { KubeObject } from './objects/types.ts';
 
 /** One object came, changed or went. `deleted` carries the last known state. */
 export interface ObjectEvent {

@@ -1,10 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { HEADLESS_LABEL, SERVICE_NAME_LABEL, SERVICE_PROXY_NAME_LABEL } from './known-names.ts';
-import { isSelected, serviceOfSlice } from './selectors.ts';
+import { HEADLESS_LABEL, SERVICE_NAME_LABEL, SERVICE_PROXY_NAME_LABEL } from './objects/known-names.ts';
+import { isSelected, serviceOfSlice } from './objects/selectors.ts';
+import {
+  type EndpointSlice,
+  type KubeObject,
+  objectKey,
+  objectName,
+  type Service,
+  type ServiceCIDR,
+} from './objects/types.ts';
 import type { ObjectEvent } from './source.ts';
 import { ObjectStore, type Touched } from './store.ts';
-import { type EndpointSlice, type KubeObject, objectKey, objectName, type Service, type ServiceCIDR } from './types.ts';
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -1,6 +1,13 @@
-import { isSelected, serviceOfSlice } from './selectors.ts';
+import { isSelected, serviceOfSlice } from './objects/selectors.ts';
+import {
+  type EndpointSlice,
+  type KubeObject,
+  type Node,
+  objectName,
+  type Service,
+  type ServiceCIDR,
+} from './objects/types.ts';
 import type { ObjectEvent } from './source.ts';
-import { type EndpointSlice, type KubeObject, type Node, objectName, type Service, type ServiceCIDR } from './types.ts';
 
 /** What an event may have changed for the proxy. */
 export interface Touched {

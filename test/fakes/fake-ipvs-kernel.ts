@@ -1,5 +1,5 @@
 import { formatIp, formatIpPort, type IpAddress, type IpFamily, KernelError, parseIp } from '../../src/core/index.ts';
-import type { ListedDestination, ListedVirtualServer, VirtualServerKey } from '../../src/netlink/index.ts';
+import type { ListedDestination, ListedVirtualServer, VirtualServerKey } from '../../src/netlink/ipvs/index.ts';
 import {
   elementKey,
   elementText,

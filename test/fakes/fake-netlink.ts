@@ -1,15 +1,6 @@
 import { ByteWriter, NodeplaneError } from '../../src/core/index.ts';
-import {
-  appendMessage,
-  type NetlinkMessage,
-  type NetlinkTransport,
-  NLM_F_ACK_TLVS,
-  NLM_F_CAPPED,
-  NLM_F_MULTI,
-  NLMSG_DONE,
-  NLMSG_ERROR,
-  readMessages,
-} from '../../src/netlink/index.ts';
+import { appendMessage, type NetlinkMessage, type NetlinkTransport, readMessages } from '../../src/netlink/index.ts';
+import { NLM_F_ACK_TLVS, NLM_F_CAPPED, NLM_F_MULTI, NLMSG_DONE, NLMSG_ERROR } from '../../src/netlink/uapi/index.ts';
 
 /** What the kernel would say to the requests of one datagram: each element is one datagram of answers. */
 export type Answerer = (requests: readonly NetlinkMessage[]) => readonly Uint8Array[];

@@ -15,7 +15,7 @@ import {
   type RuleRef,
   type SetRef,
   typeLength,
-} from '../../src/netlink/index.ts';
+} from '../../src/netlink/nftables/index.ts';
 import {
   allRules,
   chainOf,

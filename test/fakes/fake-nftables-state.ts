@@ -7,7 +7,7 @@ import type {
   NftRule,
   NftSet,
   NftTable,
-} from '../../src/netlink/index.ts';
+} from '../../src/netlink/nftables/index.ts';
 
 /** What a table holds. Objects are never changed, only replaced, so that a copy of the maps is a copy of the state. */
 export interface TableState {

@@ -17,7 +17,7 @@ import {
   type NftTable,
   type SetRef,
   type TableRef,
-} from '../../src/netlink/index.ts';
+} from '../../src/netlink/nftables/index.ts';
 import { applyChange, checkLoops, Refused } from './fake-nftables-apply.ts';
 import { allRules, copyState, type RulesetState, type TableState, tableKey } from './fake-nftables-state.ts';
 

@@ -1,5 +1,6 @@
 import { ByteWriter } from '../../src/core/index.ts';
-import { appendMessage, type NetlinkRequest, NLM_F_ACK, NLM_F_REQUEST, NLMSG_HDRLEN } from '../../src/netlink/index.ts';
+import { appendMessage, type NetlinkRequest } from '../../src/netlink/index.ts';
+import { NLM_F_ACK, NLM_F_REQUEST, NLMSG_HDRLEN } from '../../src/netlink/uapi/index.ts';
 
 /** A request as the bytes a program sends for it, with sequence number and port ID 0, as hex. */
 export function wireHex(request: NetlinkRequest): string {

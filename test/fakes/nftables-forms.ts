@@ -18,7 +18,7 @@ import {
   payload,
   returnToCaller,
   setMarkBits,
-} from '../../src/netlink/index.ts';
+} from '../../src/netlink/nftables/index.ts';
 
 /** What the rules below need in the tables `ip t` and `bridge t`. */
 export const FORMS_SETUP = `

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type IpFamily, parseIp } from '../../src/core/index.ts';
+import { Netlink, resolveFamily } from '../../src/netlink/index.ts';
 import {
   decodeDestination,
   decodeVirtualServer,
@@ -9,20 +10,20 @@ import {
   destinationListing,
   getIpvsInfo,
   getIpvsTimeouts,
-  IP_VS_SVC_F_SCHED_MH_FALLBACK,
-  IP_VS_SVC_F_SCHED_MH_PORT,
-  IPVS_GENL_NAME,
-  NETLINK_GENERIC,
-  Netlink,
   newDestination,
   newVirtualServer,
-  resolveFamily,
   setDestination,
   setIpvsTimeouts,
   setVirtualServer,
   type VirtualServer,
   virtualServerListing,
-} from '../../src/netlink/index.ts';
+} from '../../src/netlink/ipvs/index.ts';
+import {
+  IP_VS_SVC_F_SCHED_MH_FALLBACK,
+  IP_VS_SVC_F_SCHED_MH_PORT,
+  IPVS_GENL_NAME,
+  NETLINK_GENERIC,
+} from '../../src/netlink/uapi/index.ts';
 import type { Plan, ServicePortPlan } from '../../src/proxy/index.ts';
 import { checkIpvs, IpvsDataplane, prepareIpvs } from '../../src/proxy/ipvs/index.ts';
 import { exec, inNetns, readSysctl } from '../../src/sys/index.ts';

@@ -1,22 +1,22 @@
+import type { Netlink } from '../../netlink/index.ts';
 import {
   getLink,
   type Link,
   listIngressFilters,
   listLinks,
   listQdiscs,
-  type Netlink,
   newIfb,
   newIngressQdisc,
   redirectIngress,
   setLink,
   setTokenBucket,
-} from '../../netlink/index.ts';
+} from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
-import type { AttachmentKey } from '../attachment-key.ts';
-import { CNI_ERROR, CniError } from '../errors.ts';
-import type { TrafficShape } from '../feature-config.ts';
-import { deleteIfPresent } from '../host-link.ts';
-import type { ResultInterface } from '../result.ts';
+import type { TrafficShape } from '../config/feature-config.ts';
+import { deleteIfPresent } from '../link/host-link.ts';
+import type { AttachmentKey } from '../protocol/attachment-key.ts';
+import { CNI_ERROR, CniError } from '../protocol/errors.ts';
+import type { ResultInterface } from '../protocol/result.ts';
 import type { AttachmentFeature } from './feature.ts';
 import { isSameBucket, tokenBucketFor } from './token-bucket.ts';
 

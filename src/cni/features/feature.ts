@@ -1,11 +1,12 @@
 import type { IpAddress } from '../../core/index.ts';
-import type { Link, Netlink } from '../../netlink/index.ts';
-import type { AttachmentKey } from '../attachment-key.ts';
-import type { NetworkConfig } from '../config.ts';
-import type { NetworkName } from '../environment.ts';
-import type { PodNamespace } from '../pod-namespace.ts';
-import type { ResultInterface, ResultIp } from '../result.ts';
-import type { UndoStack } from '../undo.ts';
+import type { Netlink } from '../../netlink/index.ts';
+import type { Link } from '../../netlink/route/index.ts';
+import type { NetworkConfig } from '../config/config.ts';
+import type { PodNamespace } from '../link/pod-namespace.ts';
+import type { UndoStack } from '../link/undo.ts';
+import type { AttachmentKey } from '../protocol/attachment-key.ts';
+import type { NetworkName } from '../protocol/environment.ts';
+import type { ResultInterface, ResultIp } from '../protocol/result.ts';
 
 /**
  * Something a network gives its pods beyond the interface and its addresses: masquerade, mapped ports, a limited

@@ -1,10 +1,12 @@
 import { type Cidr, type IpFamily, isNotFound } from '../../core/index.ts';
-import { listLinks, type Netlink, type NftReader, type NftRuleset } from '../../netlink/index.ts';
+import type { Netlink } from '../../netlink/index.ts';
+import type { NftReader, NftRuleset } from '../../netlink/nftables/index.ts';
+import { listLinks } from '../../netlink/route/index.ts';
 import { failpoint, legacyForwardRefuses } from '../../sys/index.ts';
-import type { AttachmentKey } from '../attachment-key.ts';
-import type { NetworkConfig } from '../config.ts';
-import { withRuleset } from '../conversations.ts';
-import { withNodeLock } from '../node-lock.ts';
+import type { NetworkConfig } from '../config/config.ts';
+import { withRuleset } from '../link/conversations.ts';
+import { withNodeLock } from '../link/node-lock.ts';
+import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { AttachmentFeature, FeatureContext } from './feature.ts';
 import {
   type AdmissionRule,
@@ -14,9 +16,9 @@ import {
   forwardChain,
   OUR_FORWARD,
   withdrawalChanges,
-} from './forward-rules.ts';
-import { retried } from './pod-ruleset.ts';
-import { IP_FAMILIES } from './pod-table.ts';
+} from './tables/forward-rules.ts';
+import { retried } from './tables/pod-ruleset.ts';
+import { IP_FAMILIES } from './tables/pod-table.ts';
 import { withSubnets } from './wanted-attachment.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { elementFeature } from './element-feature.ts';
-import { INGRESS_CHAIN, POD_LAYOUT } from './pod-chains.ts';
-import { ingressElements } from './pod-elements.ts';
-import { podSets } from './pod-table.ts';
+import { elementFeature } from './tables/element-feature.ts';
+import { INGRESS_CHAIN, POD_LAYOUT } from './tables/pod-chains.ts';
+import { ingressElements } from './tables/pod-elements.ts';
+import { podSets } from './tables/pod-table.ts';
 
 /**
  * ingressPolicy: what pods of other bridges send to a pod (`same-bridge`), or of its own, too (`isolated`), is dropped where

@@ -1,6 +1,6 @@
-import { formatMac } from '../mac.ts';
-import { elementFeature } from './element-feature.ts';
-import { FRAME_LAYOUT, macElements } from './frame-table.ts';
+import { formatMac } from '../protocol/mac.ts';
+import { elementFeature } from './tables/element-feature.ts';
+import { FRAME_LAYOUT, macElements } from './tables/frame-table.ts';
 
 /**
  * macspoofchk: frames of a pod whose source MAC is not the one that ADD gave it are dropped where they enter the bridge, as

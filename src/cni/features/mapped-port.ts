@@ -1,8 +1,8 @@
 import type { Cidr, IpAddress, IpFamily } from '../../core/index.ts';
-import { CNI_ERROR, CniError } from '../errors.ts';
-import type { PortMapping } from '../feature-config.ts';
-import { invalidConfig } from '../json.ts';
-import { LOOPBACK } from './pod-chains.ts';
+import type { PortMapping } from '../config/feature-config.ts';
+import { CNI_ERROR, CniError } from '../protocol/errors.ts';
+import { invalidConfig } from '../protocol/json.ts';
+import { LOOPBACK } from './tables/pod-chains.ts';
 import type { AddressedAttachment } from './wanted-attachment.ts';
 
 /** A port of the node that leads to a port of the pod, in one family. */

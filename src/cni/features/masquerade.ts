@@ -1,15 +1,15 @@
 import type { IpAddress } from '../../core/index.ts';
 import { isNotFound } from '../../core/index.ts';
-import type { NftElement, NftElements, NftReader } from '../../netlink/index.ts';
+import type { NftElement, NftElements, NftReader } from '../../netlink/nftables/index.ts';
 import { failpoint } from '../../sys/index.ts';
-import { withRuleset } from '../conversations.ts';
+import { withRuleset } from '../link/conversations.ts';
 import type { AttachmentFeature } from './feature.ts';
-import { describeOwner, isOwnedBy, isStale } from './owner-comment.ts';
-import { masqueradeChain, POD_LAYOUT } from './pod-chains.ts';
-import { masqueradeElements } from './pod-elements.ts';
-import { deletePodElements, deletions, elementsIn, hasTable, presentOf, retried } from './pod-ruleset.ts';
-import { POD_TABLE, podSet, podSets } from './pod-table.ts';
-import { tableRepairs } from './table-repair.ts';
+import { describeOwner, isOwnedBy, isStale } from './tables/owner-comment.ts';
+import { masqueradeChain, POD_LAYOUT } from './tables/pod-chains.ts';
+import { masqueradeElements } from './tables/pod-elements.ts';
+import { deletePodElements, deletions, elementsIn, hasTable, presentOf, retried } from './tables/pod-ruleset.ts';
+import { POD_TABLE, podSet, podSets } from './tables/pod-table.ts';
+import { tableRepairs } from './tables/table-repair.ts';
 import { withSubnets } from './wanted-attachment.ts';
 
 const SETS = podSets(['masquerade']);

@@ -1,19 +1,28 @@
 import { isExists, isNotFound, sameBytes } from '../../core/index.ts';
-import { getLink, type Netlink, type NftElement, type NftElements, type NftRuleset } from '../../netlink/index.ts';
+import type { Netlink } from '../../netlink/index.ts';
+import type { NftElement, NftElements, NftRuleset } from '../../netlink/nftables/index.ts';
+import { getLink } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
-import type { AttachmentKey } from '../attachment-key.ts';
-import { withRuleset } from '../conversations.ts';
-import { CNI_ERROR, CniError } from '../errors.ts';
-import { writeSysctlIfPresent } from '../sysctls.ts';
+import { withRuleset } from '../link/conversations.ts';
+import { writeSysctlIfPresent } from '../link/sysctls.ts';
+import type { AttachmentKey } from '../protocol/attachment-key.ts';
+import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import type { AttachmentFeature } from './feature.ts';
 import { endFlowsToPod, endOlderFlows } from './mapped-flows.ts';
 import { mappedPorts } from './mapped-port.ts';
-import { describeOwner, isOwnedBy, isStale, linkOf } from './owner-comment.ts';
-import { POD_LAYOUT } from './pod-chains.ts';
-import { describePortKey, mappedPortOf, portElements } from './pod-elements.ts';
-import { deletePodElements, deletions, hasTable, listPodElements, retried, selectElements } from './pod-ruleset.ts';
-import { POD_TABLE, podSets } from './pod-table.ts';
-import { tableRepairs } from './table-repair.ts';
+import { describeOwner, isOwnedBy, isStale, linkOf } from './tables/owner-comment.ts';
+import { POD_LAYOUT } from './tables/pod-chains.ts';
+import { describePortKey, mappedPortOf, portElements } from './tables/pod-elements.ts';
+import {
+  deletePodElements,
+  deletions,
+  hasTable,
+  listPodElements,
+  retried,
+  selectElements,
+} from './tables/pod-ruleset.ts';
+import { POD_TABLE, podSets } from './tables/pod-table.ts';
+import { tableRepairs } from './tables/table-repair.ts';
 import { withSubnets } from './wanted-attachment.ts';
 
 /** In the order in which they are emptied: first no new connection, then no masquerade. */

@@ -5,16 +5,16 @@ import {
   type NftElement,
   type NftElements,
   type NftRuleset,
-} from '../../netlink/index.ts';
+} from '../../netlink/nftables/index.ts';
 import { admit } from './firewall.ts';
-import { type AdmissionRule, admissionRules } from './forward-rules.ts';
-import { FRAME_LAYOUT, macElements } from './frame-table.ts';
-import { describeOwner, linkOf } from './owner-comment.ts';
-import { INGRESS_CHAIN, masqueradeChainNamed, POD_LAYOUT } from './pod-chains.ts';
-import { ingressElements, masqueradeElements, portElements } from './pod-elements.ts';
-import { listPodElements, retried } from './pod-ruleset.ts';
-import { podSets } from './pod-table.ts';
-import { type ChainWithRules, type TableLayout, tableRepairs } from './table-repair.ts';
+import { type AdmissionRule, admissionRules } from './tables/forward-rules.ts';
+import { FRAME_LAYOUT, macElements } from './tables/frame-table.ts';
+import { describeOwner, linkOf } from './tables/owner-comment.ts';
+import { INGRESS_CHAIN, masqueradeChainNamed, POD_LAYOUT } from './tables/pod-chains.ts';
+import { ingressElements, masqueradeElements, portElements } from './tables/pod-elements.ts';
+import { listPodElements, retried } from './tables/pod-ruleset.ts';
+import { podSets } from './tables/pod-table.ts';
+import { type ChainWithRules, type TableLayout, tableRepairs } from './tables/table-repair.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
 const LAYOUTS: readonly TableLayout[] = [POD_LAYOUT, FRAME_LAYOUT];

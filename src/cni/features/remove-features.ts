@@ -1,9 +1,9 @@
-import type { NftRuleset } from '../../netlink/index.ts';
+import type { NftRuleset } from '../../netlink/nftables/index.ts';
 import { readForward } from './firewall.ts';
-import { removalChanges } from './forward-rules.ts';
-import { FRAME_TABLE } from './frame-table.ts';
-import { hasTable } from './pod-ruleset.ts';
-import { IP_FAMILIES, POD_TABLE } from './pod-table.ts';
+import { removalChanges } from './tables/forward-rules.ts';
+import { FRAME_TABLE } from './tables/frame-table.ts';
+import { hasTable } from './tables/pod-ruleset.ts';
+import { IP_FAMILIES, POD_TABLE } from './tables/pod-table.ts';
 
 /**
  * Removes all that the features of any network have in nftables: for the uninstallation, when no pod is left.

@@ -1,5 +1,5 @@
-import type { TokenBucket } from '../../netlink/index.ts';
-import type { TrafficShape } from '../feature-config.ts';
+import type { TokenBucket } from '../../netlink/route/index.ts';
+import type { TrafficShape } from '../config/feature-config.ts';
 
 /** How long a byte may wait, as in the reference bandwidth plugin. */
 const LATENCY_SECONDS = 0.025;

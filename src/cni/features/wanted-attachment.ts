@@ -1,8 +1,8 @@
 import { type Cidr, cidrContains } from '../../core/index.ts';
-import type { AttachmentKey } from '../attachment-key.ts';
-import type { BridgeConfig } from '../bridge-config.ts';
-import type { NetworkConfig } from '../config.ts';
-import type { ResultIp } from '../result.ts';
+import type { BridgeConfig } from '../config/bridge-config.ts';
+import type { NetworkConfig } from '../config/config.ts';
+import type { AttachmentKey } from '../protocol/attachment-key.ts';
+import type { ResultIp } from '../protocol/result.ts';
 
 /** An attachment as far as what concerns its addresses in nftables depends on it. */
 export interface AddressedAttachment {

@@ -12,10 +12,10 @@ import {
   ObjectRecorder,
 } from '../../../test/fakes/api-server/index.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import type { ApiClient } from './api-client.ts';
 import { ApiSource, type ApiSourceOptions } from './api-source.ts';
-import { createApiClient } from './http-client.ts';
-import type { ApiObservation } from './observation.ts';
+import type { ApiClient } from './client/api-client.ts';
+import { createApiClient } from './client/http-client.ts';
+import type { ApiObservation } from './client/observation.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nodeplane-api-source-'));
 let server: FakeApiServer;

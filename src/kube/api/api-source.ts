@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, systemClock, type Timer, tellFailure } from '../../core/index.ts';
+import type { Node } from '../objects/types.ts';
 import type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from '../source.ts';
-import type { Node } from '../types.ts';
-import type { ApiClient } from './api-client.ts';
-import type { ApiObserver } from './observation.ts';
-import { Reflector } from './reflector.ts';
-import { ENDPOINTS, nodeResource, type Resource, SERVICE_CIDRS, SLICES, servicesResource } from './resource.ts';
+import type { ApiClient } from './client/api-client.ts';
+import type { ApiObserver } from './client/observation.ts';
+import { Reflector } from './watch/reflector.ts';
+import { ENDPOINTS, nodeResource, type Resource, SERVICE_CIDRS, SLICES, servicesResource } from './watch/resource.ts';
 
 /** As kube-proxy waits for its Node to exist and to have an address. */
 const NODE_WAIT_MS = 30_000;

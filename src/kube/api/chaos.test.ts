@@ -6,8 +6,8 @@ import { expect, it, vi } from 'vitest';
 import { apiNode, apiService, apiSlice, FakeApiServer, ObjectRecorder } from '../../../test/fakes/api-server/index.ts';
 import { type Clock, systemClock } from '../../core/index.ts';
 import { ApiSource } from './api-source.ts';
-import { createApiClient } from './http-client.ts';
-import type { ApiObservation } from './observation.ts';
+import { createApiClient } from './client/http-client.ts';
+import type { ApiObservation } from './client/observation.ts';
 
 const STABLE = 700;
 const ROUNDS = 60;

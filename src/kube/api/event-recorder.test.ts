@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import { type ApiClient, type ApiRequest, ApiStatusError } from './api-client.ts';
+import { type ApiClient, type ApiRequest, ApiStatusError } from './client/api-client.ts';
 import { EventRecorder } from './event-recorder.ts';
 
 const NODE = { kind: 'Node', name: 'node-1', namespace: '' } as const;

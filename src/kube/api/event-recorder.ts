@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, errorText, systemClock, tellFailure } from '../../core/index.ts';
-import { type ApiClient, ApiStatusError } from './api-client.ts';
-import { backOffMs, sleep } from './back-off.ts';
-import type { ApiObserver } from './observation.ts';
+import { type ApiClient, ApiStatusError } from './client/api-client.ts';
+import { backOffMs, sleep } from './client/back-off.ts';
+import type { ApiObserver } from './client/observation.ts';
 
 /** Equal events within this time are one (the API's own span for a series of events). */
 const REPEAT_MS = 6 * 60_000;

@@ -7,6 +7,7 @@ import {
   isLoopback,
   networkOf,
 } from '../../core/index.ts';
+import { checkPrefixLength, decodeIp, familyNumber, ipFamilyOf } from '../address-family.ts';
 import type { Attribute } from '../attribute.ts';
 import { encodeBody } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
@@ -22,7 +23,6 @@ import {
   RTM_GETADDR,
   RTM_NEWADDR,
 } from '../uapi/rtnetlink.ts';
-import { checkPrefixLength, decodeIp, familyNumber, ipFamilyOf } from './family.ts';
 
 /** An address of an interface as the kernel describes it. */
 export interface InterfaceAddress {

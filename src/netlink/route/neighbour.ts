@@ -1,4 +1,5 @@
 import { formatIp, type IpAddress, type IpFamily, NodeplaneError } from '../../core/index.ts';
+import { decodeIp, familyNumber, ipFamilyOf } from '../address-family.ts';
 import type { Attribute } from '../attribute.ts';
 import { encodeBody } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
@@ -7,7 +8,6 @@ import type { Netlink } from '../netlink.ts';
 import { NDA, NTF_PROXY, NTF_SELF, NUD_PERMANENT, ndmsg } from '../uapi/neighbour.ts';
 import { NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE } from '../uapi/netlink.ts';
 import { AF_BRIDGE, AF_UNSPEC, RTM_DELNEIGH, RTM_GETNEIGH, RTM_NEWNEIGH } from '../uapi/rtnetlink.ts';
-import { decodeIp, familyNumber, ipFamilyOf } from './family.ts';
 
 /** Whose table an entry is in: ARP, neighbour discovery, or the forwarding database (FDB) of a bridge or VXLAN device. */
 export type NeighbourFamily = IpFamily | 'bridge';

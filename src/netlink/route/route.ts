@@ -8,6 +8,7 @@ import {
   isNotFound,
   NodeplaneError,
 } from '../../core/index.ts';
+import { checkPrefixLength, decodeIp, familyNumber, ipFamilyOf } from '../address-family.ts';
 import type { Attribute } from '../attribute.ts';
 import { encodeBody } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
@@ -33,7 +34,6 @@ import {
   RTPROT_STATIC,
   rtmsg,
 } from '../uapi/rtnetlink.ts';
-import { checkPrefixLength, decodeIp, familyNumber, ipFamilyOf } from './family.ts';
 
 /** A route as the kernel describes it. */
 export interface Route {

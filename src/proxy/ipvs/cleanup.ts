@@ -1,9 +1,9 @@
 import { type Cidr, inSlices } from '../../core/index.ts';
 import type { IptablesTool } from '../rules/index.ts';
-import type { IpvsKernel } from './kernel.ts';
-import type { Operation } from './operations.ts';
-import { readState } from './read-state.ts';
-import { removeRules } from './rules-state.ts';
+import type { Operation } from './diff/operations.ts';
+import type { IpvsKernel } from './kernel/kernel.ts';
+import { readState } from './kernel/read-state.ts';
+import { removeRules } from './kernel/rules-state.ts';
 
 export interface IpvsCleanupOptions {
   /** Of the family and variant to clean up. */

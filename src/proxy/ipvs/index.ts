@@ -1,11 +1,11 @@
 export { cleanupIpvs, type IpvsCleanupOptions } from './cleanup.ts';
+export { serverKey } from './compile/server.ts';
+export { elementKey, elementText, type SetElement } from './compile/sets.ts';
 export { IpvsDataplane } from './dataplane.ts';
-export type { IpvsKernel } from './kernel.ts';
-export { DEVICE as IPVS_DEVICE, openIpvsKernel } from './netlink-kernel.ts';
-export type { Operation } from './operations.ts';
+export type { Operation } from './diff/operations.ts';
+export type { IpvsKernel } from './kernel/kernel.ts';
+export { DEVICE as IPVS_DEVICE, openIpvsKernel } from './kernel/netlink-kernel.ts';
 export type { IpvsDataplaneOptions } from './options.ts';
 export { checkIpvs, type IpvsRequirements } from './preflight.ts';
-export { serverKey } from './server.ts';
-export { elementKey, elementText, type SetElement } from './sets.ts';
 export { type IpvsSettings, prepareIpvs } from './settings.ts';
 export type { ServiceTraffic } from './traffic.ts';

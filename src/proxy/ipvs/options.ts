@@ -1,7 +1,7 @@
 import type { Cidr, Clock, IpFamily } from '../../core/index.ts';
 import type { Exec } from '../../sys/index.ts';
 import type { IptablesVariant } from '../rules/index.ts';
-import type { IpvsKernel } from './kernel.ts';
+import type { IpvsKernel } from './kernel/kernel.ts';
 
 /** How to make an IpvsDataplane. */
 export interface IpvsDataplaneOptions {

@@ -1,19 +1,16 @@
 import { errorText, isExists, isNotFound, KernelError, NodeplaneError } from '../../core/index.ts';
+import { Netlink, resolveFamily } from '../../netlink/index.ts';
 import {
-  deleteLink,
   deleteVirtualServer,
-  IPVS_GENL_NAME,
   type IpvsFamily,
-  NETLINK_GENERIC,
-  Netlink,
-  newDummy,
   newVirtualServer,
-  resolveFamily,
   type VirtualServerKey,
-} from '../../netlink/index.ts';
+} from '../../netlink/ipvs/index.ts';
+import { deleteLink, newDummy } from '../../netlink/route/index.ts';
+import { IPVS_GENL_NAME, NETLINK_GENERIC } from '../../netlink/uapi/index.ts';
 import type { Exec } from '../../sys/index.ts';
-import { parseScheduler } from './server.ts';
-import { missingSetTypes } from './set-table.ts';
+import { parseScheduler } from './compile/server.ts';
+import { missingSetTypes } from './kernel/set-table.ts';
 
 /** What IPVS mode is going to use. */
 export interface IpvsRequirements {

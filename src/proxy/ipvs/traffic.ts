@@ -1,7 +1,7 @@
-import type { IpvsStatistics } from '../../netlink/index.ts';
-import type { IpvsKernel } from './kernel.ts';
-import type { Layout } from './layout.ts';
-import { serverKey } from './server.ts';
+import type { IpvsStatistics } from '../../netlink/ipvs/index.ts';
+import { serverKey } from './compile/server.ts';
+import type { Layout } from './diff/layout.ts';
+import type { IpvsKernel } from './kernel/kernel.ts';
 
 /** What one Service has carried since its virtual servers were made: 64-bit counters. */
 export type ServiceTraffic = IpvsStatistics;

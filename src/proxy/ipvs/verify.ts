@@ -1,8 +1,8 @@
 import { formatIp, type IpAddress } from '../../core/index.ts';
 import type { Drift } from '../index.ts';
-import { sameVirtualServer } from './server.ts';
-import { sameElement } from './sets.ts';
-import type { KernelState } from './state.ts';
+import { sameVirtualServer } from './compile/server.ts';
+import { sameElement } from './compile/sets.ts';
+import type { KernelState } from './diff/state.ts';
 
 /** What was committed, to compare with. */
 export interface CommittedState {

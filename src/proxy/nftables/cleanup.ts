@@ -1,6 +1,6 @@
 import type { IpFamily } from '../../core/index.ts';
-import { type NftRuleset, nftFamily } from '../../netlink/index.ts';
-import { KUBE_PROXY_TABLE, TABLE_NAME } from './names.ts';
+import { type NftRuleset, nftFamily } from '../../netlink/nftables/index.ts';
+import { KUBE_PROXY_TABLE, TABLE_NAME } from './compile/names.ts';
 
 /**
  * Removes our table and a kube-proxy's of one family, in one transaction.

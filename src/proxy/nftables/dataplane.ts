@@ -14,21 +14,21 @@ import {
   type NftElement,
   type NftRuleset,
   nftFamily,
-} from '../../netlink/index.ts';
+} from '../../netlink/nftables/index.ts';
 import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta } from '../index.ts';
 import { findRefused, sameNodePlan } from '../index.ts';
-import { forgetClients, keptClients } from './affinity.ts';
-import { type TablePlace, toChanges } from './changes.ts';
 import { cleanupNftables } from './cleanup.ts';
-import type { CompiledPort } from './compile.ts';
-import { countElements, type Edits } from './edits.ts';
+import type { CompiledPort } from './compile/compile.ts';
+import { KUBE_PROXY_TABLE, TABLE_NAME } from './compile/names.ts';
+import { isAffinity } from './compile/schema.ts';
+import { forgetClients, keptClients } from './diff/affinity.ts';
+import { type TablePlace, toChanges } from './diff/changes.ts';
+import { countElements, type Edits } from './diff/edits.ts';
+import { type KernelState, type KernelTable, readKernelState, slotHints } from './diff/kernel-state.ts';
+import { Layout } from './diff/layout.ts';
+import { createAll, findDrift, reconcile } from './diff/reconcile.ts';
 import { ForeignWatch, type WatchNftables } from './foreign-watch.ts';
-import { type KernelState, type KernelTable, readKernelState, slotHints } from './kernel-state.ts';
-import { Layout } from './layout.ts';
-import { KUBE_PROXY_TABLE, TABLE_NAME } from './names.ts';
-import { createAll, findDrift, reconcile } from './reconcile.ts';
 import { blamedPorts, isRefusal } from './refused.ts';
-import { isAffinity } from './schema.ts';
 
 /** How to make an NftablesDataplane. */
 export interface NftablesDataplaneOptions {

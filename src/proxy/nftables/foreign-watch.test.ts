@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import type { NftEvent } from '../../netlink/index.ts';
+import type { NftEvent } from '../../netlink/nftables/index.ts';
 import { ForeignWatch } from './foreign-watch.ts';
 
 function setup() {

@@ -1,5 +1,5 @@
 import type { Clock, IpFamily, Timer } from '../../core/index.ts';
-import { type NftEvent, nftFamily } from '../../netlink/index.ts';
+import { type NftEvent, nftFamily } from '../../netlink/nftables/index.ts';
 
 /** Opens the kernel's stream of changes; `close` ends it. */
 export type WatchNftables = (listener: (event: NftEvent) => void) => { close(): void };

@@ -2,7 +2,7 @@ import { release } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { FakeNftables, type Refuse } from '../../../test/fakes/fake-nftables.ts';
 import { NodeplaneError } from '../../core/index.ts';
-import type { NftChange } from '../../netlink/index.ts';
+import type { NftChange } from '../../netlink/nftables/index.ts';
 import { checkNftables } from './preflight.ts';
 
 const EPERM = 1;

@@ -8,12 +8,20 @@ import {
   type NftSet,
   nftFamily,
   setMarkBits,
-} from '../../netlink/index.ts';
-import { stickyChain } from './balance.ts';
-import { rejectRules } from './fixed-chains.ts';
-import { SETS } from './names.ts';
-import { addressRegisters, anyOf, dnatByMap, isDestinationTranslated, isLocalAddress, isNew, loadVip } from './rule.ts';
-import { fixedSets, placeSet, type SetBody, stickySets } from './schema.ts';
+} from '../../netlink/nftables/index.ts';
+import { stickyChain } from './compile/balance.ts';
+import { rejectRules } from './compile/fixed-chains.ts';
+import { SETS } from './compile/names.ts';
+import {
+  addressRegisters,
+  anyOf,
+  dnatByMap,
+  isDestinationTranslated,
+  isLocalAddress,
+  isNew,
+  loadVip,
+} from './compile/rule.ts';
+import { fixedSets, placeSet, type SetBody, stickySets } from './compile/schema.ts';
 
 /** What a rule of ours may need of the kernel, by the names of its modules and options. */
 interface Feature {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FakeNftables } from '../../../test/fakes/fake-nftables.ts';
 import { sampleNode, samplePlan, samplePort } from '../../../test/lab/iptables/sample-plan.ts';
-import type { NftChange } from '../../netlink/index.ts';
+import type { NftChange } from '../../netlink/nftables/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { NftablesDataplane } from './dataplane.ts';
 

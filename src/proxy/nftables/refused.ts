@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { errorText, NodeplaneError } from '../../core/index.ts';
-import { isStaleGeneration, type NftChange, NftCommitError } from '../../netlink/index.ts';
-import type { CompiledPort } from './compile.ts';
+import { isStaleGeneration, type NftChange, NftCommitError } from '../../netlink/nftables/index.ts';
+import type { CompiledPort } from './compile/compile.ts';
 
 // Which Service port is to blame when the kernel refuses a transaction: one bad Service must not keep the others from
 // being programmed.

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadReassertion, loadRemoval } from '../../../src/cni/index.ts';
-import { Nftables } from '../../../src/netlink/index.ts';
+import { Nftables } from '../../../src/netlink/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { removeAll } from '../namespace.ts';
 import { createFeatureWorld, type FeaturePod, type FeatureWorld, linesOf, mapping } from './feature-world.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type IpFamily, isNotFound, parseIp } from '../../../src/core/index.ts';
-import { deleteFlows, flowDeletion, flowListing, listFlows, type Netlink } from '../../../src/netlink/index.ts';
+import { deleteFlows, flowDeletion, flowListing, listFlows } from '../../../src/netlink/conntrack/index.ts';
+import type { Netlink } from '../../../src/netlink/index.ts';
 import { createHost, type Host } from '../host.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { flowText, openNetfilter } from './flows.ts';

@@ -1,5 +1,7 @@
 import { formatIp, type IpFamily } from '../../../src/core/index.ts';
-import { type Flow, listFlows, NETLINK_NETFILTER, Netlink } from '../../../src/netlink/index.ts';
+import { type Flow, listFlows } from '../../../src/netlink/conntrack/index.ts';
+import { Netlink } from '../../../src/netlink/index.ts';
+import { NETLINK_NETFILTER } from '../../../src/netlink/uapi/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import type { TestNamespace } from '../namespace.ts';
 

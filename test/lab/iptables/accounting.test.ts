@@ -1,5 +1,7 @@
 import { afterAll, expect, it } from 'vitest';
-import { ensureAccounting, getAccounting, NETLINK_NETFILTER, Netlink } from '../../../src/netlink/index.ts';
+import { ensureAccounting, getAccounting } from '../../../src/netlink/conntrack/index.ts';
+import { Netlink } from '../../../src/netlink/index.ts';
+import { NETLINK_NETFILTER } from '../../../src/netlink/uapi/index.ts';
 import { COUNTERS, IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
 import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';

@@ -1,19 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { formatIp, isExists, isNotFound, parseAddressWithPrefix } from '../../../src/core/index.ts';
+import type { Netlink } from '../../../src/netlink/index.ts';
 import {
   type AddressSpec,
   deleteAddress,
   getLink,
-  IFA_F_NODAD,
-  IFA_F_NOPREFIXROUTE,
-  IFA_F_PERMANENT,
-  IFA_F_TENTATIVE,
   listAddresses,
-  type Netlink,
   newAddress,
   newBridge,
   setLink,
-} from '../../../src/netlink/index.ts';
+} from '../../../src/netlink/route/index.ts';
+import { IFA_F_NODAD, IFA_F_NOPREFIXROUTE, IFA_F_PERMANENT, IFA_F_TENTATIVE } from '../../../src/netlink/uapi/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { mac, openIn, witness } from './witness.ts';
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { isNotFound, type KernelError, parseIp } from '../../../src/core/index.ts';
+import { Netlink } from '../../../src/netlink/index.ts';
 import {
   addMember,
   addMembers,
@@ -11,13 +12,12 @@ import {
   type IpSet,
   listIpSets,
   listMembers,
-  NETLINK_NETFILTER,
-  Netlink,
   newIpSet,
   renameIpSet,
   type SetMember,
   swapIpSets,
-} from '../../../src/netlink/index.ts';
+} from '../../../src/netlink/ipset/index.ts';
+import { NETLINK_NETFILTER } from '../../../src/netlink/uapi/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 

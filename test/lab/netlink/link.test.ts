@@ -1,15 +1,15 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { isExists, isNotFound, KernelError } from '../../../src/core/index.ts';
+import type { Netlink } from '../../../src/netlink/index.ts';
 import {
   deleteLink,
   getLink,
   listLinks,
-  type Netlink,
   newBridge,
   newVeth,
   setBridgePort,
   setLink,
-} from '../../../src/netlink/index.ts';
+} from '../../../src/netlink/route/index.ts';
 import { openNetns } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { mac, openIn, witness } from './witness.ts';

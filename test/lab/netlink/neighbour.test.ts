@@ -1,18 +1,8 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { isExists, isNotFound, parseIp } from '../../../src/core/index.ts';
-import {
-  deleteNeighbour,
-  getLink,
-  listNeighbours,
-  type Netlink,
-  NTF_MASTER,
-  NTF_PROXY,
-  NTF_SELF,
-  NUD_NOARP,
-  NUD_PERMANENT,
-  newBridge,
-  newNeighbour,
-} from '../../../src/netlink/index.ts';
+import type { Netlink } from '../../../src/netlink/index.ts';
+import { deleteNeighbour, getLink, listNeighbours, newBridge, newNeighbour } from '../../../src/netlink/route/index.ts';
+import { NTF_MASTER, NTF_PROXY, NTF_SELF, NUD_NOARP, NUD_PERMANENT } from '../../../src/netlink/uapi/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { mac, openIn, witness } from './witness.ts';
 

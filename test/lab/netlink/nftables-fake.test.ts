@@ -16,7 +16,7 @@ import {
   type NftRuleset,
   type NftSet,
   payload,
-} from '../../../src/netlink/index.ts';
+} from '../../../src/netlink/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { FakeNftables } from '../../fakes/fake-nftables.ts';
 import { createNamespace, removeAll } from '../namespace.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Nftables, type NftChange, type NftEvent, watchNftables } from '../../../src/netlink/index.ts';
+import { Nftables, type NftChange, type NftEvent, watchNftables } from '../../../src/netlink/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 

@@ -20,7 +20,7 @@ import {
   payload,
   random,
   setMarkBits,
-} from '../../../src/netlink/index.ts';
+} from '../../../src/netlink/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { FORMS_SETUP, RULE_FORMS } from '../../fakes/nftables-forms.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';

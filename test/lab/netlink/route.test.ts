@@ -7,20 +7,17 @@ import {
   parseCidr,
   parseIp,
 } from '../../../src/core/index.ts';
+import type { Netlink } from '../../../src/netlink/index.ts';
 import {
   deleteRoute,
   getLink,
   listRoutes,
-  type Netlink,
   newAddress,
   newBridge,
   newRoute,
-  RT_SCOPE_LINK,
-  RT_TABLE_MAIN,
-  RTN_BLACKHOLE,
-  RTPROT_STATIC,
   setLink,
-} from '../../../src/netlink/index.ts';
+} from '../../../src/netlink/route/index.ts';
+import { RT_SCOPE_LINK, RT_TABLE_MAIN, RTN_BLACKHOLE, RTPROT_STATIC } from '../../../src/netlink/uapi/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { mac, openIn, witness } from './witness.ts';
 

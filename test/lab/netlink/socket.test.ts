@@ -1,15 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseIp } from '../../../src/core/index.ts';
-import {
-  getLink,
-  listAddresses,
-  listLinks,
-  Netlink,
-  type NetlinkRequest,
-  newAddress,
-  RTM_GETLINK,
-} from '../../../src/netlink/index.ts';
+import { Netlink, type NetlinkRequest } from '../../../src/netlink/index.ts';
+import { getLink, listAddresses, listLinks, newAddress } from '../../../src/netlink/route/index.ts';
+import { RTM_GETLINK } from '../../../src/netlink/uapi/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { openIn } from './witness.ts';

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isExists } from '../../../src/core/index.ts';
+import type { Netlink } from '../../../src/netlink/index.ts';
 import {
   deleteLink,
   getLink,
   listIngressFilters,
   listQdiscs,
-  type Netlink,
   newIfb,
   newIngressQdisc,
   redirectIngress,
   setTokenBucket,
-} from '../../../src/netlink/index.ts';
+} from '../../../src/netlink/route/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { openIn } from './witness.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseIp } from '../../../src/core/index.ts';
-import type { NftElement, NftRuleset } from '../../../src/netlink/index.ts';
+import type { NftElement, NftRuleset } from '../../../src/netlink/nftables/index.ts';
 import type { Plan, ServicePortPlan } from '../../../src/proxy/index.ts';
 import type { NftablesDataplane } from '../../../src/proxy/nftables/index.ts';
 import { sampleNode, samplePlan, samplePort } from '../iptables/sample-plan.ts';

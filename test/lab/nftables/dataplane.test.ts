@@ -1,5 +1,10 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { type CommitReport, type NftChange, NftCommitError, type NftRuleset } from '../../../src/netlink/index.ts';
+import {
+  type CommitReport,
+  type NftChange,
+  NftCommitError,
+  type NftRuleset,
+} from '../../../src/netlink/nftables/index.ts';
 import type { ServicePortPlan } from '../../../src/proxy/index.ts';
 import { checkNftables, cleanupNftables } from '../../../src/proxy/nftables/index.ts';
 import { completePlan, samplePort } from '../iptables/sample-plan.ts';

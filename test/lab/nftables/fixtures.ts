@@ -6,7 +6,7 @@ import {
   type NftEvent,
   type NftRuleset,
   watchNftables,
-} from '../../../src/netlink/index.ts';
+} from '../../../src/netlink/nftables/index.ts';
 import { NftablesDataplane, type NftablesDataplaneOptions, TABLE_NAME } from '../../../src/proxy/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import type { Pod } from '../lab.ts';

@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Registry } from 'prom-client';
+import { dataDirectoryOf } from '../../cni/index.ts';
+import type { CniSettings } from '../../config/index.ts';
+import { type Cidr, type Clock, inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
+import { watchNftables } from '../../netlink/nftables/index.ts';
+import { checkOwnDirectory } from '../../sys/index.ts';
+import type { Logger } from '../logger.ts';
+import { Collector } from './guard/collector.ts';
+import { FeatureGuard } from './guard/feature-guard.ts';
+import { type Conflist, readConflist, standardConflist } from './install/conflist.ts';
+import { CniInstaller } from './install/installer.ts';
+import { SPOOL_PURPOSE, Spool } from './kept/spool.ts';
+import { completeConfig } from './server/node-config.ts';
+import { PluginService } from './server/plugin-service.ts';
+import { requestLog, setAsideCounter } from './server/request-log.ts';
+import { CniServer, SOCKET_PURPOSE } from './server/server.ts';
+import { WorkerPool } from './threads/worker-pool.ts';
+
+export interface CniPartOptions {
+  readonly settings: CniSettings;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The podCIDRs of the Node object, as known now. */
+  readonly podCidrs: () => readonly Cidr[];
+}
+
+/** What the build calls the plugin for the host and the program of the server's threads; they lie beside the agent. */
+const HOST_PLUGIN_FILE = 'nodeplane-cni-shim';
+const WORKER_FILE = 'cni-worker.js';
+const RETRY_MS = 5000;
+const SETTLE_MS = 60_000;
+const DRAIN_MS = 10_000;
+
+/** The agent's part in the pods' network: serves the runtime's plugin, and installs it. */
+export class CniPart {
+  readonly #options: CniPartOptions;
+  readonly #workers: WorkerPool;
+  readonly #service: PluginService;
+  readonly #server: CniServer;
+  readonly #spool: Spool;
+  readonly #installer: CniInstaller;
+  readonly #guard: FeatureGuard;
+  readonly #collector: Collector;
+  #timer: Timer | undefined;
+  #serving = false;
+  #stopped = false;
+  #starting: Promise<void> = Promise.resolve();
+
+  /**
+   * @throws ERR_CONFIG when there is no plugin to install, or the list to install is none; ERR_UNSAFE_PATH when others could
+   *   replace what a directory of the flags is to hold
+   */
+  constructor(options: CniPartOptions) {
+    const { settings, registry, clock, logger } = options;
+    this.#options = options;
+    const conflist = conflistOf(settings);
+    const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
+    checkOwnDirectory(dirname(settings.socket), SOCKET_PURPOSE);
+    checkOwnDirectory(settings.spoolDir, SPOOL_PURPOSE);
+    for (const dataDir of dataDirs) checkOwnDirectory(dataDir, 'address reservations (--cni-data-dir)');
+    this.#spool = new Spool(settings.spoolDir);
+    this.#workers = new WorkerPool({ file: besideAgent(WORKER_FILE), clock });
+    this.#service = new PluginService({
+      ...{ spool: this.#spool, clock, logger },
+      run: (request) => this.#workers.run(request),
+      node: () => ({
+        podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : options.podCidrs(),
+        dataDir: settings.dataDir,
+      }),
+      binDir: settings.binDir,
+      setAside: setAsideCounter(registry),
+      served: requestLog({ registry, logger, kept: () => this.#spool.count() }),
+    });
+    this.#server = new CniServer({
+      ...{ path: settings.socket, clock, logger },
+      serve: (request, asker) => this.#service.serve(request, asker),
+    });
+    this.#guard = new FeatureGuard({ dataDirs, clock, logger, watch: (listener) => watchNftables(listener) });
+    this.#collector = new Collector({
+      ...{ dataDirs, registry, clock, logger },
+      collect: (collect) => this.#workers.run({ collect }),
+    });
+    this.#installer = new CniInstaller({
+      ...{ binDir: settings.binDir, confDir: settings.confDir, clock, logger },
+      plugin: readHostPlugin(),
+      conflist,
+      objection: () => this.#objection(conflist),
+    });
+  }
+
+  /** Resolves when it serves and has installed what can be installed by now, or when that has to be tried again later. */
+  async start(): Promise<void> {
+    this.#starting = this.#start();
+    await this.#starting;
+  }
+
+  /** The node may have pod CIDRs now, or others. */
+  nodeChanged(): void {
+    if (this.#serving) inBackground('CNI installation', () => this.#installer.look());
+  }
+
+  /** Ends what goes on, accepts nothing new. Plugin and configuration stay on the host. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#starting;
+    this.#timer?.cancel();
+    await this.#installer.stop();
+    this.#server.close();
+    await this.#service.stop();
+    await this.#server.drain(DRAIN_MS);
+    this.#collector.stop();
+    await this.#guard.stop();
+    await this.#workers.stop();
+  }
+
+  async #start(): Promise<void> {
+    const { settings, clock, logger } = this.#options;
+    try {
+      this.#workers.start();
+      this.#spool.create();
+      // First the socket, then the spool: a plugin that finds no socket looks again after it has put its request there.
+      await this.#server.listen();
+      logger.info({ socket: settings.socket }, 'CNI server listens');
+      void this.#settle();
+      await this.#service.open;
+      await this.#guard.start();
+      this.#serving = true;
+      await this.#installer.start();
+      this.#collector.start();
+    } catch (error) {
+      logger.error({ err: error }, `The CNI server cannot start; trying again in ${RETRY_MS / 1000} s`);
+      this.#timer = clock.setTimer(() => this.start(), RETRY_MS);
+    }
+  }
+
+  async #settle(): Promise<void> {
+    const { clock, logger } = this.#options;
+    try {
+      await this.#service.settle();
+    } catch (error) {
+      logger.error({ err: error }, 'The kept CNI requests cannot be looked through');
+    }
+    if (!this.#stopped) this.#timer = clock.setTimer(() => this.#settle(), SETTLE_MS);
+  }
+
+  async #objection(conflist: Conflist): Promise<string | undefined> {
+    const { exitCode, stdout } = await this.#service.status(conflist.statusConfig);
+    if (exitCode === 0) return undefined;
+    const { msg, details } = JSON.parse(stdout) as { msg: string; details?: string };
+    return details ? `${msg}: ${details}` : msg;
+  }
+}
+
+function conflistOf({ conflist }: CniSettings): Conflist {
+  if (conflist === '') return standardConflist();
+  let text: string;
+  try {
+    text = readFileSync(conflist, 'utf8');
+  } catch (cause) {
+    throw new NodeplaneError('ERR_CONFIG', `Cannot read the CNI configuration "${conflist}"`, { cause });
+  }
+  return readConflist(text, conflist);
+}
+
+/** Where the installed network's reservations are: its configuration may name a directory of its own. */
+function dataDirOf({ statusConfig }: Conflist, { dataDir }: CniSettings): string {
+  return dataDirectoryOf(completeConfig(statusConfig, { podCidrs: [], dataDir }).config);
+}
+
+function readHostPlugin(): Buffer {
+  const path = besideAgent(HOST_PLUGIN_FILE);
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    const message = `Cannot serve CNI: there is no plugin for the host at "${path}"; build it on a machine with a C compiler`;
+    throw new NodeplaneError('ERR_CONFIG', message, { facts: { path }, cause });
+  }
+}
+
+function besideAgent(name: string): string {
+  return join(dirname(fileURLToPath(import.meta.url)), name);
+}

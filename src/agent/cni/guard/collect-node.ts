@@ -1,0 +1,53 @@
+import { collectVanished, linkFinder } from '../../../cni/index.ts';
+import { errorText } from '../../../core/index.ts';
+import { type Collected, hasGone, journaledNetworks } from '../../../ipam/index.ts';
+import { Netlink } from '../../../netlink/index.ts';
+
+/** What a collection did on this node. */
+export interface CollectReport {
+  readonly collected: readonly (Collected & { readonly network: string })[];
+  /** Sentences about what could not be collected. */
+  readonly failures: readonly string[];
+}
+
+/**
+ * Whether `collectNode` would find something in directories of reservations. Changes nothing and waits for nobody.
+ *
+ * @throws ERR_IPAM_STORE; errors of netlink
+ */
+export function hasRemains(dataDirs: readonly string[]): boolean {
+  const host = Netlink.openRoute();
+  try {
+    return locationsIn(dataDirs).some((location) => hasGone(location, linkFinder(host)));
+  } finally {
+    host.close();
+  }
+}
+
+/**
+ * Takes away what pods of all networks left that are gone without a DEL (`collectVanished`). A network that cannot be
+ * collected does not keep the others from it.
+ */
+export async function collectNode(dataDirs: readonly string[]): Promise<CollectReport> {
+  const collected: (Collected & { readonly network: string })[] = [];
+  const failures: string[] = [];
+  const host = Netlink.openRoute();
+  try {
+    for (const location of locationsIn(dataDirs)) {
+      const { network } = location;
+      try {
+        const gone = await collectVanished(location, host, (message) => void failures.push(message));
+        collected.push(...gone.map((one) => ({ ...one, network })));
+      } catch (error) {
+        failures.push(`Cannot collect what pods of network "${network}" left: ${errorText(error)}`);
+      }
+    }
+  } finally {
+    host.close();
+  }
+  return { collected, failures };
+}
+
+function locationsIn(dataDirs: readonly string[]): { readonly dataDir: string; readonly network: string }[] {
+  return dataDirs.flatMap((dataDir) => journaledNetworks(dataDir).map((network) => ({ dataDir, network })));
+}

@@ -1,0 +1,88 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { parseIp } from '../../../core/index.ts';
+import type { CollectReport } from './collect-node.ts';
+import { Collector } from './collector.ts';
+
+let folder: string;
+let clock: FakeClock;
+let registry: Registry;
+let collector: Collector;
+let said: Record<string, unknown>[];
+
+/** What collecting comes to. */
+let collect: () => Promise<CollectReport>;
+
+/** An attachment of an earlier run of the kernel is certainly gone. */
+const leave = () => {
+  const notes = join(folder, 'net', '.nodeplane');
+  mkdirSync(notes, { recursive: true });
+  const note = { containerId: 'a', ifname: 'eth0', addresses: [], features: [], bootId: 'earlier', maker: '1:2' };
+  writeFileSync(join(notes, 'veth1'), JSON.stringify(note));
+};
+const COLLECTED: CollectReport = {
+  collected: [{ network: 'net', containerId: 'a', ifname: 'eth0', addresses: [parseIp('10.0.0.2')] }],
+  failures: ['no'],
+};
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'nodeplane-collector-'));
+  clock = new FakeClock();
+  registry = new Registry();
+  said = [];
+  const logger = pino({ base: null, timestamp: false }, { write: (line) => void said.push(JSON.parse(line)) });
+  collector = new Collector({ dataDirs: [folder], collect: () => collect(), registry, clock, logger });
+});
+afterEach(() => {
+  collector.stop();
+  rmSync(folder, { recursive: true });
+});
+
+it('looks every few minutes, and collects what is still left a second later', async () => {
+  collect = () => Promise.resolve(COLLECTED);
+  collector.start();
+  await clock.advance(179_000);
+  leave();
+  await clock.advance(1000);
+  await clock.advance(999);
+  expect(said).toEqual([]);
+  await clock.advance(1);
+  await expect.poll(() => said).toHaveLength(2);
+  const facts = { network: 'net', container: 'a', ifname: 'eth0', addresses: ['10.0.0.2'] };
+  expect(said[0]).toMatchObject({ level: 30, ...facts });
+  expect(said[1]).toMatchObject({ level: 40, failure: 'no' });
+  expect(await registry.metrics()).toContain('nodeplane_cni_collected_addresses_total 1');
+});
+
+it('tries again after a thread that ended', async () => {
+  collect = () => Promise.reject(new Error('thrown'));
+  leave();
+  collector.start();
+  await clock.advance(1000);
+  await expect.poll(() => said).toMatchObject([{ level: 50, err: { message: 'thrown' } }]);
+  collect = () => Promise.resolve(COLLECTED);
+  await clock.advance(180_000);
+  await clock.advance(1000);
+  await expect.poll(() => said).toHaveLength(3);
+});
+
+it('says nothing of a thread that ends with the agent, and begins nothing any more', async () => {
+  let end = () => {};
+  collect = () =>
+    new Promise((_, reject) => {
+      end = () => reject(new Error('ended'));
+    });
+  leave();
+  collector.start();
+  await clock.advance(1000);
+  collector.stop();
+  end();
+  collect = () => Promise.resolve(COLLECTED);
+  await clock.advance(400_000);
+  expect(said).toEqual([]);
+});

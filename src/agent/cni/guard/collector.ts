@@ -1,0 +1,81 @@
+import { Counter, type Registry } from 'prom-client';
+import { type Clock, formatIp, type Timer } from '../../../core/index.ts';
+import type { Logger } from '../../logger.ts';
+import { type CollectReport, hasRemains } from './collect-node.ts';
+
+export interface CollectorOptions {
+  /** Directories of reservations. */
+  readonly dataDirs: readonly string[];
+  /** Collects, in a thread: what it does waits for locks. */
+  readonly collect: (dataDirs: readonly string[]) => Promise<CollectReport>;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const BETWEEN_LOOKS_MS = 180_000;
+/** A DEL deletes the link first and its records last: what is gone for so long is not just being detached. */
+const GRACE_MS = 1000;
+
+/**
+ * Gives back what pods left that are gone without a DEL: the node was started anew, a runtime lost them, an ADD was killed.
+ *
+ * A look at the records costs little; only when something is found, a thread is occupied.
+ */
+export class Collector {
+  readonly #options: CollectorOptions;
+  readonly #addresses: Counter;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(options: CollectorOptions) {
+    this.#options = options;
+    this.#addresses = new Counter({
+      name: 'nodeplane_cni_collected_addresses_total',
+      help: 'Pod addresses given back without a DEL, because the pod was gone.',
+      registers: [options.registry],
+    });
+  }
+
+  /** Looks now, and every few minutes from then on. */
+  start(): void {
+    if (this.#look()) this.#later(GRACE_MS, () => this.#collect());
+    else this.#later(BETWEEN_LOOKS_MS, () => this.start());
+  }
+
+  /** Begins nothing any more. What goes on ends with its thread; the next agent finishes it. */
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  #later(ms: number, fn: () => unknown): void {
+    if (!this.#stopped) this.#timer = this.#options.clock.setTimer(fn, ms);
+  }
+
+  #look(): boolean {
+    const { dataDirs, logger } = this.#options;
+    try {
+      return hasRemains(dataDirs);
+    } catch (error) {
+      logger.error({ err: error }, 'What is left of pods cannot be looked for');
+      return false;
+    }
+  }
+
+  async #collect(): Promise<void> {
+    const { logger } = this.#options;
+    try {
+      const { collected, failures } = await this.#options.collect(this.#options.dataDirs);
+      for (const { network, containerId: container, ifname, addresses } of collected) {
+        this.#addresses.inc(addresses.length);
+        const facts = { network, container, ifname, addresses: addresses.map(formatIp) };
+        logger.info(facts, 'CNI: given back what was left of a pod that is gone');
+      }
+      for (const failure of failures) logger.warn({ failure }, 'CNI: something is left of a pod that is gone');
+    } catch (error) {
+      if (!this.#stopped) logger.error({ err: error }, 'What is left of pods cannot be collected');
+    }
+    this.#later(BETWEEN_LOOKS_MS, () => this.start());
+  }
+}

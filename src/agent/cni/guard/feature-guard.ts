@@ -1,0 +1,111 @@
+import { loadReassertion } from '../../../cni/index.ts';
+import type { Clock, Timer } from '../../../core/index.ts';
+import { isUnderWay, journalEntries } from '../../../ipam/index.ts';
+import { Netlink } from '../../../netlink/index.ts';
+import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
+import { listLinks } from '../../../netlink/route/index.ts';
+import type { Logger } from '../../logger.ts';
+import { NotedFeatures } from './noted-features.ts';
+
+export interface FeatureGuardOptions {
+  /** Directories of reservations, with the notes about attachments. */
+  readonly dataDirs: readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Tells what changes in nf_tables of this node, by whomever. */
+  readonly watch: (listener: (event: NftEvent) => void) => { close(): void };
+}
+
+/** A reload of a firewall is several transactions; what it leaves is looked at when it is done. */
+const QUIET_MS = 100;
+/** How long an ADD in the middle of its work is left alone before it is looked at again. */
+const UNDER_WAY_MS = 1000;
+
+/**
+ * Brings back the rules of pods when others flush nf_tables, as a reload of firewalld or `nft flush ruleset` does, also
+ * when that happened while no agent ran.
+ *
+ * What the pods should have is noted by each ADD, whichever process it ran in, until the DEL. An attachment whose link is
+ * gone is being detached, or vanished; nothing comes back for it.
+ */
+export class FeatureGuard {
+  readonly #options: FeatureGuardOptions;
+  #noted: NotedFeatures | undefined;
+  #nftables: Nftables | undefined;
+  #watch: { close(): void } | undefined;
+  #next: { readonly timer: Timer; readonly ms: number } | undefined;
+  #checking: Promise<void> = Promise.resolve();
+
+  constructor(options: FeatureGuardOptions) {
+    this.#options = options;
+  }
+
+  /** Looks for what is missing, and begins to watch. On a kernel without nf_tables there is nothing to guard. */
+  async start(): Promise<void> {
+    const { watch, logger } = this.#options;
+    try {
+      this.#nftables = Nftables.open();
+      this.#watch = watch((event) => {
+        if (event.kind === 'overrun' || (event.kind === 'generation' && !event.own)) this.#schedule(QUIET_MS);
+      });
+    } catch (error) {
+      logger.debug({ err: error }, 'nf_tables cannot be watched: flushed rules of pods come back with the next pod');
+      return;
+    }
+    await this.check();
+  }
+
+  async stop(): Promise<void> {
+    this.#watch?.close();
+    this.#next?.timer.cancel();
+    await this.#checking;
+    this.#nftables?.close();
+    this.#nftables = undefined;
+  }
+
+  /** Compares what is there with what the pods should have, and brings back what is missing. */
+  check(): Promise<void> {
+    const check = () => this.#check();
+    this.#checking = this.#checking.then(check, check);
+    return this.#checking;
+  }
+
+  #schedule(ms: number): void {
+    if (this.#next && this.#next.ms <= ms) return;
+    this.#next?.timer.cancel();
+    const timer = this.#options.clock.setTimer(() => {
+      this.#next = undefined;
+      return this.check();
+    }, ms);
+    this.#next = { timer, ms };
+  }
+
+  async #check(): Promise<void> {
+    const { dataDirs, logger } = this.#options;
+    if (!this.#nftables) return;
+    try {
+      const { featuresOf, reassertFeatures } = await loadReassertion();
+      this.#noted ??= new NotedFeatures(featuresOf);
+      const entries = dataDirs.flatMap(journalEntries);
+      const repair = reassertFeatures(this.#nftables, this.#noted.of(entries, linkNames()));
+      if (repair.structureRepaired || repair.elementsAdded > 0) {
+        logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
+      } else if (repair.admissionRepaired) {
+        logger.info('Pods are let through chain FORWARD now, which others made or changed');
+      }
+      // What it has made so far may have been flushed, and cannot be told from what it has yet to make.
+      if (entries.some((entry) => entry.note && isUnderWay(entry))) this.#schedule(UNDER_WAY_MS);
+    } catch (error) {
+      logger.error({ err: error }, 'The rules of pods cannot be looked after');
+    }
+  }
+}
+
+function linkNames(): Set<string> {
+  const host = Netlink.openRoute();
+  try {
+    return new Set(listLinks(host).map(({ name }) => name));
+  } finally {
+    host.close();
+  }
+}

@@ -1,0 +1,70 @@
+import { NodeplaneError, parseJson } from '../../../core/index.ts';
+
+/** The plugin's name: of its file in the runtime's plugin directory, and in the `type` of configurations. */
+export const PLUGIN_NAME = 'nodeplane-cni';
+/** Sorts before what others install, because runtimes take the first file. */
+export const CONFLIST_FILE = '10-nodeplane.conflist';
+
+/** A network configuration list to install. */
+export interface Conflist {
+  /** The network's name. */
+  readonly network: string;
+  readonly text: string;
+  /** What the plugin would be given on standard input for STATUS. */
+  readonly statusConfig: string;
+}
+
+/**
+ * The list for a node whose user gave none. It holds nothing of the node, so that it stays as it is when the node's pod
+ * CIDRs change: the agent adds what it knows. `cniVersion` is for runtimes that do not know `cniVersions` (before CNI 1.1).
+ */
+const STANDARD = {
+  cniVersion: '0.4.0',
+  cniVersions: ['0.4.0', '1.0.0', '1.1.0'],
+  name: 'nodeplane',
+  plugins: [
+    {
+      type: PLUGIN_NAME,
+      ipam: { type: 'nodeplane' },
+      ipMasq: true,
+      firewall: true,
+      capabilities: { portMappings: true, bandwidth: true, dns: true, ips: true, mac: true, ipRanges: true },
+    },
+  ],
+};
+
+export function standardConflist(): Conflist {
+  return readConflist(JSON.stringify(STANDARD, undefined, 2), 'standard list');
+}
+
+/** Whether this can be the name of a network: it becomes the name of a folder. */
+export function isNetworkName(name: unknown): name is string {
+  return typeof name === 'string' && /^[a-zA-Z0-9][\w.-]*$/.test(name);
+}
+
+/**
+ * Checks a list that a user wrote, as far as it matters that the runtime can use it and calls us.
+ *
+ * @param path where it came from, for messages
+ * @throws ERR_CONFIG
+ */
+export function readConflist(text: string, path: string): Conflist {
+  const wrong = (why: string) => new NodeplaneError('ERR_CONFIG', `Cannot use "${path}" as CNI configuration: ${why}`);
+  let list: Partial<typeof STANDARD>;
+  try {
+    list = parseJson(text) as typeof list;
+  } catch (cause) {
+    throw wrong(`it is no JSON (${(cause as Error).message})`);
+  }
+  const { name, cniVersion, plugins } = list ?? {};
+  if (!isNetworkName(name)) throw wrong('"name" is no name for a network');
+  if (typeof cniVersion !== 'string') throw wrong('"cniVersion" is missing');
+  const own = Array.isArray(plugins) ? plugins.find((plugin) => plugin?.type === PLUGIN_NAME) : undefined;
+  if (!own) throw wrong(`none of its plugins has the type "${PLUGIN_NAME}"`);
+  // The runtime only asks plugins of 1.1 and newer lists for their status; we want to know it in any case.
+  return {
+    network: name,
+    text: `${text.trim()}\n`,
+    statusConfig: JSON.stringify({ ...own, name, cniVersion: '1.1.0' }),
+  };
+}

@@ -1,0 +1,75 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { CONFLIST_FILE, standardConflist } from './conflist.ts';
+import { CniInstaller } from './installer.ts';
+
+const UNKNOWN = 'The pod CIDRs of this node are not known yet';
+const [INFO, WARN] = [30, 40];
+const SECOND = 1000;
+
+let folder: string;
+let clock: FakeClock;
+let objection: string | undefined;
+let lines: { level: number; reason?: string }[];
+let installer: CniInstaller;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'nodeplane-installer-'));
+  clock = new FakeClock();
+  objection = UNKNOWN;
+  lines = [];
+  const log = new Writable({
+    write(chunk, _, done) {
+      lines.push(JSON.parse(String(chunk)));
+      done();
+    },
+  });
+  installer = new CniInstaller({
+    ...{ binDir: join(folder, 'bin'), confDir: join(folder, 'net.d'), plugin: Buffer.from('plugin'), clock },
+    ...{ conflist: standardConflist(), objection: async () => objection, logger: pino(log) },
+  });
+});
+afterEach(async () => {
+  await installer.stop();
+  rmSync(folder, { recursive: true });
+});
+
+const conflist = () => join(folder, 'net.d', CONFLIST_FILE);
+const levels = () => lines.filter(({ reason }) => reason?.includes(UNKNOWN)).map(({ level }) => level);
+
+describe('what keeps the configuration from being installed', () => {
+  it('is no matter for people while a start may last', async () => {
+    await installer.start();
+    await clock.advance(10 * SECOND);
+    expect(levels()).toEqual([INFO]);
+    expect(existsSync(conflist())).toBe(false);
+    objection = undefined;
+    await clock.advance(2 * SECOND);
+    expect(JSON.parse(readFileSync(conflist(), 'utf8')).name).toBe('nodeplane');
+    expect(lines.every(({ level }) => level === INFO)).toBe(true);
+  });
+
+  it('is warned of once when it lasts longer, and again after it was gone', async () => {
+    await installer.start();
+    await clock.advance(300 * SECOND);
+    expect(levels()).toEqual([INFO, WARN]);
+    objection = undefined;
+    await clock.advance(100 * SECOND);
+    objection = UNKNOWN;
+    await clock.advance(300 * SECOND);
+    expect(levels()).toEqual([INFO, WARN, INFO, WARN]);
+  });
+
+  it('is warned of at once, and once, when it is the host', async () => {
+    objection = undefined;
+    writeFileSync(join(folder, 'bin'), 'a file in the place of the directory');
+    await installer.start();
+    await clock.advance(10 * SECOND);
+    expect(lines.filter(({ level }) => level === WARN)).toHaveLength(1);
+  });
+});

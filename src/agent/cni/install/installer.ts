@@ -1,0 +1,144 @@
+import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { type Clock, errorText, parseJson, type Timer } from '../../../core/index.ts';
+import type { Logger } from '../../logger.ts';
+import { CONFLIST_FILE, type Conflist, PLUGIN_NAME } from './conflist.ts';
+import { placeFile, readIfThere } from './host-file.ts';
+
+export interface InstallerOptions {
+  /** Where the runtime looks for plugins. */
+  readonly binDir: string;
+  /** Where it looks for configurations. */
+  readonly confDir: string;
+  /** The plugin for the host. */
+  readonly plugin: Uint8Array;
+  readonly conflist: Conflist;
+  /** Why an ADD would fail now; undefined when it would succeed. */
+  readonly objection: () => Promise<string | undefined>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const WAITING_MS = 1000;
+const INSTALLED_MS = 60_000;
+/** How long a start may take that needs nobody: the node's pod CIDRs come with the objects of the API server. */
+const ORDINARY_WAIT_MS = 30_000;
+const NOT_INSTALLED = 'The CNI configuration is not installed yet, or not looked after';
+/** Older runtimes bring no loopback of their own. Another package's is left alone. */
+const LOOPBACK = 'loopback';
+
+/**
+ * Puts plugin and configuration on the host, the configuration last: from then on the runtime makes pods. Both are looked
+ * at again now and then, because upgrades of the runtime or other installers replace them. Nothing is removed here, also
+ * not at the end: without configuration the runtime could not remove its pods either.
+ */
+export class CniInstaller {
+  readonly #options: InstallerOptions;
+  #timer: Timer | undefined;
+  #stopped = false;
+  #running: Promise<void> = Promise.resolve();
+  #lastTrouble = '';
+  /** Since when an ADD would fail, and whether people were warned of it. */
+  #waiting: { readonly since: number; warned: boolean } | undefined;
+
+  constructor(options: InstallerOptions) {
+    this.#options = options;
+  }
+
+  /** Installs what can be installed by now, and goes on doing so. Does not reject. */
+  start(): Promise<void> {
+    return this.look();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#running;
+    this.#timer?.cancel();
+  }
+
+  /** Looks at once, because something changed that ADD needs. */
+  look(): Promise<void> {
+    const round = () => this.#round();
+    this.#running = this.#running.then(round, round);
+    return this.#running;
+  }
+
+  async #round(): Promise<void> {
+    const { clock, logger } = this.#options;
+    if (this.#stopped) return;
+    this.#timer?.cancel();
+    let trouble = '';
+    try {
+      this.#installPlugin();
+      const objection = await this.#options.objection();
+      if (objection === undefined) {
+        this.#waiting = undefined;
+        this.#installConflist();
+      } else {
+        trouble = `An ADD would fail: ${objection}`;
+        this.#waitFor(trouble);
+      }
+    } catch (error) {
+      trouble = errorText(error);
+      if (trouble !== this.#lastTrouble) logger.warn({ reason: trouble }, NOT_INSTALLED);
+    }
+    this.#lastTrouble = trouble;
+    this.#timer = clock.setTimer(() => this.look(), trouble === '' ? INSTALLED_MS : WAITING_MS);
+  }
+
+  /** What an ordinary start waits for is no matter for people, unless it does not come. */
+  #waitFor(reason: string): void {
+    const { clock, logger } = this.#options;
+    this.#waiting ??= { since: clock.now(), warned: false };
+    const isLate = clock.now() - this.#waiting.since >= ORDINARY_WAIT_MS;
+    if (reason === this.#lastTrouble && (!isLate || this.#waiting.warned)) return;
+    logger[isLate ? 'warn' : 'info']({ reason }, NOT_INSTALLED);
+    this.#waiting.warned = isLate;
+  }
+
+  #installPlugin(): void {
+    const { binDir, plugin, logger } = this.#options;
+    mkdirSync(binDir, { recursive: true, mode: 0o755 });
+    for (const name of [PLUGIN_NAME, LOOPBACK]) {
+      const path = join(binDir, name);
+      const there = readIfThere(path);
+      if (there?.equals(plugin) || (there && name === LOOPBACK)) continue;
+      placeFile(path, plugin, 0o755);
+      logger.info({ path }, 'CNI plugin installed');
+    }
+  }
+
+  #installConflist(): void {
+    const { confDir, conflist, logger } = this.#options;
+    mkdirSync(confDir, { recursive: true, mode: 0o755 });
+    const path = join(confDir, CONFLIST_FILE);
+    if (isSameJson(readIfThere(path), conflist.text)) return;
+    placeFile(path, Buffer.from(conflist.text), 0o644);
+    wakeWatchers(confDir);
+    logger.info({ path }, 'CNI configuration installed: the runtime can make pods');
+    const earlier = readdirSync(confDir).filter((name) => /\.(conf|conflist|json)$/.test(name) && name < CONFLIST_FILE);
+    if (earlier.length > 0) {
+      logger.warn({ confDir, earlier }, 'The runtime takes another CNI configuration: its name sorts before ours');
+    }
+  }
+}
+
+/** Formatting does not matter, and a file that is not touched does not make runtimes reload. */
+function isSameJson(there: Buffer | undefined, wanted: string): boolean {
+  try {
+    return there !== undefined && isDeepStrictEqual(parseJson(there.toString('utf8')), parseJson(wanted));
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * containerd ignores that files appear; the rename in the same directory tells it, but before the new name is there. The
+ * removal of a file tells it once more, when all is in place.
+ */
+function wakeWatchers(directory: string): void {
+  const path = join(directory, `.${CONFLIST_FILE}.${process.pid}.wake.tmp`);
+  closeSync(openSync(path, 'w', 0o600));
+  rmSync(path);
+}

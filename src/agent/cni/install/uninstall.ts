@@ -1,0 +1,132 @@
+import { readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { loadRemoval, NODE_LOCK } from '../../../cni/index.ts';
+import type { CniSettings } from '../../../config/index.ts';
+import { errorText, NodeplaneError, parseJson, tryParseIp } from '../../../core/index.ts';
+import { Netlink } from '../../../netlink/index.ts';
+import { Nftables } from '../../../netlink/nftables/index.ts';
+import { listLinks } from '../../../netlink/route/index.ts';
+import { Spool } from '../kept/spool.ts';
+import { isAnswered } from '../server/server.ts';
+import { CONFLIST_FILE, isNetworkName, PLUGIN_NAME, standardConflist } from './conflist.ts';
+import { readIfThere, removeFile } from './host-file.ts';
+
+export interface UninstallOptions extends Pick<CniSettings, 'binDir' | 'confDir' | 'dataDir' | 'socket' | 'spoolDir'> {
+  /** Go on although pods are attached: they keep their network, and their runtime can no longer remove them. */
+  readonly force: boolean;
+}
+
+const OWN_DIRECTORY = /\/nodeplane(\/cni)?$/;
+
+/**
+ * Removes what the agent installed for the container runtime: the configuration first, so that no new pod comes, then the
+ * plugin, then the state if no pod is left.
+ *
+ * @returns one sentence for each thing removed or left
+ * @throws ERR_CNI_INSTALL when an agent runs, when pods are attached and `force` is not set, or a file cannot be removed
+ */
+export async function uninstallCni(options: UninstallOptions): Promise<string[]> {
+  const { binDir, confDir, socket } = options;
+  if (await isAnswered(socket)) {
+    throw refusal(`an agent serves "${socket}" and would install it again; end it first`);
+  }
+  const conflist = join(confDir, CONFLIST_FILE);
+  const network = networkOf(readIfThere(conflist));
+  const left = attachmentsLeft(network, options);
+  if (left.length > 0 && !options.force) {
+    throw refusal(
+      `pods are still attached (${left.join(', ')}); drain the node with an agent running, or give --force`,
+    );
+  }
+  const done: string[] = [];
+  const remove = (path: string) => void (removeFile(path) && done.push(`${path}: removed`));
+  remove(conflist);
+  const plugin = join(binDir, PLUGIN_NAME);
+  const loopback = join(binDir, 'loopback');
+  // Only if it is a copy of ours.
+  const content = readIfThere(plugin);
+  if (content && readIfThere(loopback)?.equals(content)) remove(loopback);
+  remove(plugin);
+  if (left.length > 0) done.push(`State left in place, because pods are attached (${left.join(', ')})`);
+  else done.push(...removeState(network, options), ...(await removeRules()));
+  return done;
+}
+
+/** What shows that the network has pods here, in words. */
+function attachmentsLeft(network: string, { dataDir, spoolDir }: UninstallOptions): string[] {
+  const reservations = entries(join(dataDir, network)).filter((name) => tryParseIp(name) !== undefined).length;
+  const kept = new Spool(spoolDir).count();
+  const host = Netlink.openRoute();
+  try {
+    const links = listLinks(host).filter(
+      ({ kind, alias }) => kind === 'veth' && alias.startsWith(`${network}/`),
+    ).length;
+    return [
+      ...(links > 0 ? [`links: ${links}`] : []),
+      ...(reservations > 0 ? [`reserved addresses: ${reservations}`] : []),
+      // Only an agent can settle them.
+      ...(kept > 0 ? [`kept DEL requests: ${kept}`] : []),
+    ];
+  } finally {
+    host.close();
+  }
+}
+
+function removeState(network: string, { dataDir, spoolDir, socket }: UninstallOptions): string[] {
+  const reservations = join(dataDir, network);
+  const there = [reservations, spoolDir, socket, NODE_LOCK].filter((path) =>
+    entries(dirname(path)).includes(baseOf(path)),
+  );
+  for (const path of there) rmSync(path, { recursive: true });
+  // The directories around them, if they hold nothing else.
+  const around = [dirname(spoolDir), dirname(dirname(spoolDir)), dirname(socket)];
+  for (const directory of around.filter((path) => OWN_DIRECTORY.test(path))) removeIfEmpty(directory);
+  return there.map((path) => `${path}: removed`);
+}
+
+async function removeRules(): Promise<string[]> {
+  const { removeFeatures } = await loadRemoval();
+  const nftables = Nftables.open();
+  try {
+    return removeFeatures(nftables);
+  } catch (error) {
+    // A kernel without nf_tables never had any.
+    return [`Rules of pods in nftables: not looked at (${errorText(error)})`];
+  } finally {
+    nftables.close();
+  }
+}
+
+function networkOf(conflist: Buffer | undefined): string {
+  try {
+    const { name } = parseJson(conflist?.toString('utf8') ?? '') as { name?: unknown };
+    if (isNetworkName(name)) return name;
+  } catch {
+    // Gone or spoilt: what it was called without a user's list.
+  }
+  return standardConflist().network;
+}
+
+function entries(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+function baseOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function removeIfEmpty(directory: string): void {
+  try {
+    rmdirSync(directory);
+  } catch {
+    // Something else is in it, or it is not there.
+  }
+}
+
+function refusal(why: string): NodeplaneError {
+  return new NodeplaneError('ERR_CNI_INSTALL', `Cannot remove the CNI plugin: ${why}`);
+}

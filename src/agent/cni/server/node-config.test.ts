@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import { parseCidr } from '../../../core/index.ts';
+import { completeConfig } from './node-config.ts';
+
+const node = { podCidrs: ['10.244.3.0/24', 'fd00:3::/64'].map(parseCidr), dataDir: '/data' };
+const unknown = { ...node, podCidrs: [] };
+const complete = (config: object, of = node) => {
+  const { config: text, ...rest } = completeConfig(JSON.stringify(config), of);
+  return { ...rest, config: JSON.parse(text) };
+};
+
+it('adds a range set for each pod CIDR, and the directory', () => {
+  expect(complete({ name: 'n', mtu: 9, ipam: { type: 'nodeplane', routes: [] } })).toEqual({
+    network: 'n',
+    lacksRanges: false,
+    config: {
+      name: 'n',
+      mtu: 9,
+      ipam: {
+        type: 'nodeplane',
+        routes: [],
+        dataDir: '/data',
+        ranges: [[{ subnet: '10.244.3.0/24' }], [{ subnet: 'fd00:3::/64' }]],
+      },
+    },
+  });
+});
+
+it('leaves what the configuration says', () => {
+  const own = { name: 'n', ipam: { type: 'nodeplane', ranges: [[{ subnet: '10.1.0.0/16' }]], dataDir: '/own' } };
+  expect(complete(own, unknown)).toEqual({ network: 'n', lacksRanges: false, config: own });
+  const old = { name: 'n', ipam: { type: 'nodeplane', subnet: '10.1.0.0/16', dataDir: '/own' } };
+  expect(complete(old, unknown).config).toEqual(old);
+});
+
+it('adds only the directory where the addresses are not the agent’s to give', () => {
+  for (const ipam of [{ type: 'host-local' }, { type: 'dhcp' }, {}, undefined]) {
+    expect(complete({ name: 'n', ipam }).config).toEqual({ name: 'n', ipam, dataDir: '/data' });
+  }
+  const own = { name: 'n', dataDir: '/own' };
+  expect(complete(own)).toEqual({ network: 'n', lacksRanges: false, config: own });
+});
+
+it('says when the ranges are not known', () => {
+  expect(complete({ name: 'n', ipam: { type: 'nodeplane' } }, unknown).lacksRanges).toBe(true);
+});
+
+it.each(['', '{', '[]', 'null', '7', '{"name":7}', '{"ipam":[]}', '{"ipam":null}'])('passes on %j', (text) => {
+  expect(completeConfig(text, unknown)).toEqual({ network: '', config: text, lacksRanges: false });
+});

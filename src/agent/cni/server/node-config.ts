@@ -1,0 +1,63 @@
+import { type Cidr, formatCidr, parseJson } from '../../../core/index.ts';
+
+/** What the agent knows of its node and a network's configuration need not say. */
+export interface NodeNetwork {
+  /** In the order of the Node object; empty while they are not known. */
+  readonly podCidrs: readonly Cidr[];
+  /** Directory of address reservations. */
+  readonly dataDir: string;
+}
+
+/** A network configuration as the plugin shall see it. */
+export interface CompletedConfig {
+  /** Its name, checked by nobody so far; '' when it has none. */
+  readonly network: string;
+  readonly config: string;
+  /** Whether its addresses come from the node's pod CIDRs, and those are not known. */
+  readonly lacksRanges: boolean;
+}
+
+/** The IPAM type whose ranges come from the agent if the configuration has none. */
+const IPAM_TYPE = 'nodeplane';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Adds the node's pod CIDRs and the directory of reservations to a configuration that leaves them open, so that the file
+ * on the host is the same on all nodes and survives a change of the CIDRs. What has no name stays as it is: the plugin has
+ * the words for it.
+ */
+export function completeConfig(text: string, { podCidrs, dataDir }: NodeNetwork): CompletedConfig {
+  const raw = parseObject(text);
+  const network = typeof raw?.name === 'string' ? raw.name : '';
+  if (!raw || network === '') return { network, config: text, lacksRanges: false };
+  const { ipam } = raw;
+  if (!isObject(ipam) || ipam.type !== IPAM_TYPE) {
+    // Where to note attachments whose addresses are not ours to reserve.
+    return { network, config: JSON.stringify({ dataDir, ...raw }), lacksRanges: false };
+  }
+  const needsRanges = ipam.ranges === undefined && ipam.subnet === undefined;
+  const completed = {
+    dataDir,
+    ...ipam,
+    ...(needsRanges && { ranges: podCidrs.map((cidr) => [{ subnet: formatCidr(cidr) }]) }),
+  };
+  return {
+    network,
+    config: JSON.stringify({ ...raw, ipam: completed }),
+    lacksRanges: needsRanges && podCidrs.length === 0,
+  };
+}
+
+function parseObject(text: string): Json | undefined {
+  try {
+    const value: unknown = parseJson(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

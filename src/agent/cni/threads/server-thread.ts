@@ -1,0 +1,126 @@
+import { Worker } from 'node:worker_threads';
+import { type Clock, inBackground, NodeplaneError, type Timer } from '../../../core/index.ts';
+import { DescriptorLedger, libc } from '../../../sys/index.ts';
+
+/** What a thread of the server is begun with. */
+export interface ThreadStart {
+  /** Where it notes the descriptors it has open. */
+  readonly ledger: SharedArrayBuffer;
+}
+
+/** A thread needs little: a request is some kilobytes of objects. */
+const LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 };
+/** A thread that is ended stops at once, unless it is inside a system call. */
+const ENDING_MS = 1000;
+
+interface Job {
+  readonly resolve: (reply: never) => void;
+  readonly reject: (error: Error) => void;
+  readonly limit: Timer;
+}
+
+/**
+ * A thread that does one job at a time, each within a limit. Ending a thread closes nothing it had open: sockets, and files
+ * whose locks would be held for as long as the process lives. So it is closed here, however the thread ends.
+ */
+export class ServerThread {
+  readonly #clock: Clock;
+  readonly #worker: Worker;
+  readonly #ledger = new DescriptorLedger();
+  readonly #onFree: () => void;
+  readonly #onEnd: () => void;
+  #job: Job | undefined;
+  #cause: unknown;
+  #overLimit = '';
+  #exited = false;
+
+  /**
+   * @param file the built program of the thread
+   * @param events `free` is called when a job is done and the next may begin; `end` when the thread is no more or was
+   *   given up: then it is stuck in a system call, and nothing of its program runs any more;
+   *   it is called again when that ends
+   */
+  constructor(file: string, clock: Clock, events: { readonly free: () => void; readonly end: () => void }) {
+    this.#clock = clock;
+    this.#onFree = events.free;
+    this.#onEnd = events.end;
+    const workerData: ThreadStart = { ledger: this.#ledger.memory };
+    this.#worker = new Worker(file, { resourceLimits: LIMITS, workerData });
+    // An idle thread is no reason to stay.
+    this.#worker.unref();
+    this.#worker.on('message', (reply) => {
+      const job = this.#takeJob();
+      if (!job) return;
+      this.#worker.unref();
+      job.resolve(reply as never);
+      this.#onFree();
+    });
+    this.#worker.on('error', (error) => {
+      this.#cause = error;
+    });
+    this.#worker.on('exit', () => {
+      this.#exited = true;
+      this.#close();
+    });
+  }
+
+  get isBusy(): boolean {
+    return this.#job !== undefined;
+  }
+
+  /** Whether it runs still, or hangs in a system call. */
+  get isAlive(): boolean {
+    return !this.#exited;
+  }
+
+  /**
+   * Does one job. The thread ends over one that throws, and over one that takes too long.
+   *
+   * @throws ERR_CNI_REQUEST when the thread ended over it
+   */
+  run<Reply>(request: unknown, limitMs: number): Promise<Reply> {
+    return new Promise<Reply>((resolve, reject) => {
+      const limit = this.#clock.setTimer(() => {
+        this.#overLimit = `: it did not end within ${limitMs / 1000} s`;
+        inBackground('CNI thread', () => this.end());
+      }, limitMs);
+      this.#job = { resolve: resolve as Job['resolve'], reject, limit };
+      this.#worker.ref();
+      this.#worker.postMessage(request);
+    });
+  }
+
+  /** Ends it, also in the middle of a job; one that hangs in a system call is given up after a second. */
+  async end(): Promise<void> {
+    let timer: Timer | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = this.#clock.setTimer(resolve, ENDING_MS);
+    });
+    await Promise.race([this.#worker.terminate(), late]);
+    timer?.cancel();
+    this.#close();
+  }
+
+  /** Gives back what it had open and answers for its job; what there is no more of the second time. */
+  #close(): void {
+    for (const fd of this.#ledger.take()) closeQuietly(fd);
+    const message = `The thread of a CNI request ended over it${this.#overLimit}`;
+    this.#takeJob()?.reject(new NodeplaneError('ERR_CNI_REQUEST', message, { cause: this.#cause }));
+    this.#onEnd();
+  }
+
+  #takeJob(): Job | undefined {
+    const job = this.#job;
+    this.#job = undefined;
+    job?.limit.cancel();
+    return job;
+  }
+}
+
+function closeQuietly(fd: number): void {
+  try {
+    libc().close(fd);
+  } catch {
+    // It was just about to be closed, or not quite open.
+  }
+}

@@ -1,0 +1,72 @@
+import type { Registry } from 'prom-client';
+import type { ProxyHealth, ProxyMode } from '../../proxy/index.ts';
+import { SliMetrics } from '../metrics/sli-metrics.ts';
+import { type HttpAnswer, textAnswer } from './http-listener.ts';
+import type { Pages } from './http-server.ts';
+import { flagzPage, negotiateText, type StatuszFacts, statuszPage } from './zpages.ts';
+
+/** What the health server's pages are made of. */
+export interface HealthPagesOptions {
+  readonly health: Pick<ProxyHealth, 'healthz' | 'livez'>;
+  /** Called for each answer (`ProxyMetrics.countHealthAnswer`). */
+  readonly countAnswer: (path: 'healthz' | 'livez', status: number) => void;
+}
+
+/** The pages of the health server (port 10256): /healthz for load balancers, /livez for the kubelet. */
+export function healthPages({ health, countAnswer }: HealthPagesOptions): Pages {
+  const page = (path: 'healthz' | 'livez') => (): HttpAnswer => {
+    const answer = health[path]();
+    countAnswer(path, answer.status);
+    return answer;
+  };
+  return { '/healthz': page('healthz'), '/livez': page('livez') };
+}
+
+/** What the metrics server's pages are made of; functions are asked for each request. */
+export interface MetricsPagesOptions {
+  readonly mode: ProxyMode;
+  readonly registry: Registry;
+  /** The effective configuration as one JSON object under its API group (`writeConfigz`). */
+  readonly configz: () => string;
+  /** All flags with their values as text. @default no page (feature gate ComponentFlagz) */
+  readonly flagz?: () => Readonly<Record<string, string>>;
+  /** @default no page (feature gate ComponentStatusz) */
+  readonly statusz?: () => Omit<StatuszFacts, 'component' | 'paths'>;
+  /** The pages of --profiling. @default none */
+  readonly profiles?: Pages;
+  /** What /flagz and /statusz call us. */
+  readonly component: string;
+}
+
+/**
+ * The pages of the metrics server (port 10249), at kube-proxy's paths. Its /debug/flags, which changes the verbosity of a Go
+ * program's log, is left out.
+ */
+export function metricsPages(options: MetricsPagesOptions): Pages {
+  const { mode, registry, configz, flagz, statusz, profiles, component } = options;
+  const slis = new SliMetrics();
+  const pages: Pages = {
+    '/healthz': ({ query }) => {
+      slis.succeeded('ping');
+      return textAnswer(200, query.has('verbose') ? '[+]ping ok\nhealthz check passed\n' : 'ok');
+    },
+    '/healthz/ping': () => textAnswer(200, 'ok'),
+    '/proxyMode': () => textAnswer(200, mode),
+    '/metrics': async () => ({
+      status: 200,
+      headers: { 'Content-Type': registry.contentType },
+      body: await registry.metrics(),
+    }),
+    '/metrics/slis': slis.page,
+    '/configz': () => ({ ...textAnswer(200, configz()), headers: JSON_HEADERS }),
+    ...profiles,
+    ...(flagz && { '/flagz': (request) => negotiateText(request, () => flagzPage(component, flagz())) }),
+    ...(statusz && {
+      '/statusz': (request) =>
+        negotiateText(request, () => statuszPage({ ...statusz(), component, paths: Object.keys(pages) })),
+    }),
+  };
+  return pages;
+}
+
+const JSON_HEADERS = { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' };

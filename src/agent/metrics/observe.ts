@@ -1,0 +1,128 @@
+import type { ApiObserver, EventRecorder, SourceProblem } from '../../kube/index.ts';
+import type { ProxyObserver } from '../../proxy/index.ts';
+import type { Logger } from '../logger.ts';
+
+/** Writes what the proxy does into the log: one line for what an operator wants to see, the rest at debug level. */
+export function logProxyEvents(logger: Logger): ProxyObserver {
+  return (event) => {
+    const { kind, family } = event;
+    switch (kind) {
+      case 'syncFinished': {
+        const { full, seconds, commit, deltaSize } = event;
+        const figures = { family, full, seconds, kernelSeconds: commit?.kernelSeconds ?? 0, servicePorts: deltaSize };
+        if (full || deltaSize > 0) logger.info({ ...figures, rules: commit?.objects }, 'Synced');
+        else logger.debug(figures, 'Synced, nothing to write');
+        break;
+      }
+      case 'syncFailed': {
+        const { error, stage, retryInMs, full } = event;
+        logger.error({ family, full, stage, retryInMs, err: error }, 'Sync failed; the rules before it stay in force');
+        break;
+      }
+      case 'serviceProblem': {
+        const { serviceName: service, problems } = event;
+        if (problems.length > 0) logger.warn({ family, service, problems }, 'Parts of a Service cannot be used');
+        else logger.info({ family, service }, 'The Service is in order again');
+        break;
+      }
+      case 'leftOut': {
+        for (const { name: servicePort, reason } of event.ports.slice(0, 20)) {
+          logger.error(
+            { family, servicePort, reason, count: event.ports.length },
+            'The kernel refuses a Service port; all others are programmed',
+          );
+        }
+        if (event.ports.length === 0) logger.info({ family }, 'No Service port is refused any more');
+        break;
+      }
+      case 'driftFound':
+        logger.warn(
+          { family, drifts: event.drifts.slice(0, 20), count: event.drifts.length },
+          'Somebody changed our rules; repairing',
+        );
+        break;
+      case 'verifyFailed':
+        logger.warn({ family, err: event.error }, 'The rules could not be compared with the kernel');
+        break;
+      case 'workFailed':
+        logger.warn(
+          { family, work: event.work, err: event.error },
+          'Work beside the syncs failed; what was known stays in force',
+        );
+        break;
+      default:
+        logger.debug({ family, event: kind }, 'Proxy');
+    }
+  };
+}
+
+/** Puts what concerns a single Service where its owner looks: as Events on it. */
+export function recordProxyEvents(recorder: Pick<EventRecorder, 'record'>): ProxyObserver {
+  const record = (service: string, reason: string, note: string): void => {
+    const [, namespace = '', name = ''] = /^([^/]+)\/([^:]+)/.exec(service) ?? [];
+    const event = { type: 'Warning', reason, action: 'ProgramService', note } as const;
+    recorder.record({ kind: 'Service', namespace, name }, event);
+  };
+  return (event) => {
+    const { family } = event;
+    if (event.kind === 'leftOut') {
+      for (const { name: servicePort, reason } of event.ports) {
+        record(servicePort, 'ServiceNotProgrammed', `${servicePort} is not programmed in ${family}: ${reason}`);
+      }
+    } else if (event.kind === 'serviceProblem' && event.problems.length > 0) {
+      record(event.serviceName, 'ServicePartlyUnusable', `In ${family}: ${event.problems.join('; ')}`);
+    }
+  };
+}
+
+/** Tells new problems of the source once, and when they are mended. */
+export function logSourceProblems(logger: Logger): (problems: readonly SourceProblem[]) => void {
+  let known = new Set<string>();
+  return (problems) => {
+    const now = new Set<string>();
+    for (const problem of problems) {
+      const identity = JSON.stringify(problem);
+      now.add(identity);
+      if (!known.has(identity)) {
+        logger.error({ ...problem }, 'An object cannot be read; its last good state stays in force');
+      }
+    }
+    if (known.size > 0 && now.size === 0) logger.info('All objects are in order again');
+    known = now;
+  };
+}
+
+/** Writes the conversation with the API server into the log: failures for everybody, the rest at debug level. */
+export function logApiEvents(logger: Logger): ApiObserver {
+  return (observation) => {
+    switch (observation.kind) {
+      case 'failed': {
+        const { resource, error, retryInMs, relist } = observation;
+        logger.warn({ resource, retryInMs, relist, err: error }, 'The API server could not be read; trying again');
+        break;
+      }
+      case 'listed': {
+        const { kind: _, ...figures } = observation;
+        logger.info(figures, 'Read from the API server');
+        break;
+      }
+      case 'heldBack': {
+        const { kind: _, ...request } = observation;
+        logger.info(request, 'A request to the API server waited for its turn (--kube-api-qps, --kube-api-burst)');
+        break;
+      }
+      case 'credentialPlugin': {
+        const { state, command, seconds } = observation;
+        if (state === 'running') {
+          logger.warn({ command, seconds }, 'The credential plugin of the kubeconfig has not answered yet');
+        } else logger.debug({ command, seconds, state }, 'The credential plugin of the kubeconfig has ended');
+        break;
+      }
+      case 'eventDropped':
+        logger.debug({ ...observation }, 'An Event was not recorded');
+        break;
+      default:
+        logger.debug({ ...observation }, 'API server');
+    }
+  };
+}

@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { samplePort } from '../../../../test/lab/iptables/sample-plan.ts';
+import { type IpAddress, parseIp } from '../../../core/index.ts';
+import type { Protocol } from '../../../kube/index.ts';
+import type { Flow, FlowListing } from '../../../netlink/conntrack/index.ts';
+import { FlowCleaner } from './flow-cleaner.ts';
+import type { FlowTable } from './flow-table.ts';
+
+/** A flow table in memory that notes what it is asked. */
+class FakeFlowTable implements FlowTable {
+  readonly listings: FlowListing[] = [];
+  readonly deletions: number[] = [];
+  flows: Flow[];
+  failure: Error | undefined;
+
+  constructor(flows: readonly Flow[] = []) {
+    this.flows = [...flows];
+  }
+
+  list(listing: FlowListing): readonly Flow[] {
+    this.listings.push(listing);
+    if (this.failure) throw this.failure;
+    const { destination, protocol, filter } = listing;
+    return this.flows.filter(
+      ({ original: { destination: ip, destinationPort: port }, protocol: number }) =>
+        number === (protocol ?? destination?.protocol) &&
+        (!destination || (destination.port === port && (!destination.ip || same(destination.ip, ip)))) &&
+        (!filter || filter(number, port)),
+    );
+  }
+
+  delete(flows: readonly Flow[]): void {
+    this.deletions.push(flows.length);
+    this.flows = this.flows.filter((flow) => !flows.includes(flow));
+  }
+
+  close(): void {}
+}
+
+const same = (a: IpAddress, b: IpAddress) => Buffer.compare(a.bytes, b.bytes) === 0;
+
+function flow(to: string, by: string, protocol = 17): Flow {
+  const [destination, destinationPort] = to.split(':');
+  const [source, sourcePort] = by.split(':');
+  const client = parseIp('10.244.1.9');
+  return {
+    family: 'IPv4',
+    protocol,
+    original: {
+      ...{ source: client, sourcePort: 4000 },
+      ...{ destination: parseIp(destination!), destinationPort: Number(destinationPort) },
+    },
+    reply: {
+      ...{ source: parseIp(source!), sourcePort: Number(sourcePort) },
+      ...{ destination: client, destinationPort: 4000 },
+    },
+    id: 1,
+    zone: 0,
+    tuple: new Uint8Array(),
+  };
+}
+
+const service = (n: number, remote: readonly string[], protocol: Protocol = 'UDP') =>
+  samplePort({ name: `test/s${n}:main`, protocol, clusterIp: `10.96.0.${n}`, port: 80, remote });
+const nowhere = () => false;
+
+function setUp(flows: readonly Flow[] = [], protocols?: readonly Protocol[]) {
+  const table = new FakeFlowTable(flows);
+  return { table, cleaner: new FlowCleaner({ family: 'IPv4', protocols, table, clock: new FakeClock() }) };
+}
+
+describe('FlowCleaner', () => {
+  it('asks the kernel nothing when no UDP or SCTP port was touched', async () => {
+    const { table, cleaner } = setUp();
+    cleaner.note({ upserted: [service(1, [], 'TCP')], removed: [] });
+    expect(await cleaner.clean(nowhere)).toBeUndefined();
+    expect(table.listings).toEqual([]);
+  });
+
+  it('asks for the protocols it was given alone', async () => {
+    const { table, cleaner } = setUp([], ['UDP']);
+    cleaner.note({ upserted: [service(1, [], 'SCTP')], removed: [] });
+    expect(await cleaner.clean(nowhere)).toBeUndefined();
+    expect(table.listings).toEqual([]);
+  });
+
+  it('deletes what is stale, once', async () => {
+    const stale = flow('10.96.0.1:80', '10.0.0.2:80');
+    const others = [flow('10.96.0.1:80', '10.0.0.1:80'), flow('10.96.0.2:80', '10.0.0.2:80')];
+    const { table, cleaner } = setUp([stale, ...others]);
+    cleaner.note({ upserted: [service(1, ['10.0.0.1:80'])], removed: [] });
+    expect(await cleaner.clean(nowhere)).toEqual({ family: 'IPv4', deleted: 1, seconds: 0 });
+    expect(table.flows).toEqual(others);
+    expect(table.listings).toEqual([
+      { family: 'IPv4', destination: expect.objectContaining({ protocol: 17, port: 80, ip: parseIp('10.96.0.1') }) },
+    ]);
+    expect(await cleaner.clean(nowhere)).toBeUndefined();
+  });
+
+  it('reads each protocol once when many Services were touched', async () => {
+    const stale = [flow('10.96.0.3:80', '10.0.0.2:80'), flow('10.96.0.7:80', '10.0.0.2:80', 132)];
+    const fresh = [flow('10.96.0.4:80', '10.0.0.4:80'), flow('10.96.0.3:81', '10.0.0.2:80')];
+    const { table, cleaner } = setUp([...stale, ...fresh]);
+    const udp = [1, 2, 3, 4, 5].map((n) => service(n, [`10.0.0.${n}:80`]));
+    cleaner.note({ upserted: [...udp, service(7, [], 'SCTP')], removed: [] });
+    expect(await cleaner.clean(nowhere)).toMatchObject({ deleted: 2 });
+    expect(table.listings.map(({ protocol }) => protocol)).toEqual([17, 132]);
+    expect(table.flows).toEqual(fresh);
+  });
+
+  it('judges and deletes in groups, between which others get their turn', async () => {
+    const { table, cleaner } = setUp(Array.from({ length: 20_000 }, () => flow('10.96.0.1:80', '10.0.0.2:80')));
+    cleaner.note({ upserted: [service(1, [])], removed: [] });
+    // The turns others got before the first deletion, and from then on.
+    const turns = [0, 0];
+    const count = () => {
+      turns[table.deletions.length > 0 ? 1 : 0]!++;
+      if (table.flows.length > 0) setImmediate(count);
+    };
+    setImmediate(count);
+    expect(await cleaner.clean(nowhere)).toMatchObject({ deleted: 20_000 });
+    expect(table.deletions).toEqual([...Array<number>(78).fill(256), 32]);
+    expect(turns[0]).toBeGreaterThanOrEqual(4);
+    expect(turns[1]).toBeGreaterThanOrEqual(70);
+  });
+
+  it('reports a failure and looks at the same Services next time, as they are then', async () => {
+    const { table, cleaner } = setUp([flow('10.96.0.1:80', '10.0.0.1:80'), flow('10.96.0.2:80', '10.0.0.1:80')]);
+    table.failure = new Error('busy');
+    cleaner.note({ upserted: [service(2, ['10.0.0.2:80'])], removed: [service(1, ['10.0.0.1:80'])] });
+    expect(await cleaner.clean(nowhere)).toMatchObject({ deleted: 0, error: table.failure });
+    table.failure = undefined;
+    cleaner.note({ upserted: [service(2, ['10.0.0.1:80'])], removed: [] });
+    expect(await cleaner.clean(nowhere)).toEqual({ family: 'IPv4', deleted: 1, seconds: 0 });
+    expect(table.flows).toEqual([flow('10.96.0.2:80', '10.0.0.1:80')]);
+  });
+
+  it('keeps what was noted while a cleaning failed', async () => {
+    const { table, cleaner } = setUp([flow('10.96.0.1:80', '10.0.0.1:80')]);
+    table.failure = new Error('busy');
+    cleaner.note({ upserted: [service(1, ['10.0.0.2:80'])], removed: [] });
+    const cleaning = cleaner.clean(nowhere);
+    cleaner.note({ upserted: [service(1, ['10.0.0.1:80'])], removed: [] });
+    await cleaning;
+    table.failure = undefined;
+    expect(await cleaner.clean(nowhere)).toMatchObject({ deleted: 0 });
+    expect(table.flows).toHaveLength(1);
+  });
+});

@@ -1,0 +1,158 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus, constants as osConstants } from 'node:os';
+import { describeErrno, errorText, KernelError } from '../../../core/index.ts';
+import { readSysctl, writeSysctl } from '../../../sys/index.ts';
+
+/** How large the table of tracked flows is and how long they live; what is undefined, 0 or false is left as it is. */
+export interface ConntrackSettings {
+  /** Flows for each CPU. 0 leaves the size alone, `min` as well. */
+  readonly maxPerCore?: number | undefined;
+  /** At least as many flows altogether. */
+  readonly min?: number | undefined;
+  readonly tcpEstablishedTimeoutMs?: number | undefined;
+  readonly tcpCloseWaitTimeoutMs?: number | undefined;
+  readonly udpTimeoutMs?: number | undefined;
+  readonly udpStreamTimeoutMs?: number | undefined;
+  /** Let TCP packets outside the window pass. */
+  readonly tcpBeLiberal?: boolean | undefined;
+  /** Also make a table smaller that somebody made larger. @default false */
+  readonly mayLowerMax?: boolean | undefined;
+}
+
+/** The kernel's side, by name below net/netfilter; a fake in tests. All throw KernelError. */
+export interface ConntrackKernel {
+  read(name: string): string;
+  write(name: string, value: number): void;
+  readHashSize(): number;
+  writeHashSize(value: number): void;
+}
+
+/** What was changed, and what could not be: sentences for the log. */
+export interface ConntrackOutcome {
+  /** `nf_conntrack_max=524288` */
+  readonly written: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/** kube-proxy's ceiling for what follows from the number of CPUs. */
+const MAX_FROM_CPUS = 1_048_576;
+/** How many flows share a bucket of the hash table when it is full. */
+const FLOWS_PER_BUCKET = 4;
+
+/** The number of flows wanted; undefined to leave it alone. Unlike kube-proxy's, the ceiling never undercuts `min`. */
+export function wantedMax({ maxPerCore = 0, min = 0 }: ConntrackSettings, cpuCount: number): number | undefined {
+  return maxPerCore > 0 ? Math.max(min, Math.min(maxPerCore * cpuCount, MAX_FROM_CPUS)) : undefined;
+}
+
+/** The settings other than the size, by sysctl name: whole seconds, at least one. */
+export function wantedSysctls(settings: ConntrackSettings): ReadonlyMap<string, number> {
+  const timeouts: Readonly<Record<string, number | undefined>> = {
+    nf_conntrack_tcp_timeout_established: settings.tcpEstablishedTimeoutMs,
+    nf_conntrack_tcp_timeout_close_wait: settings.tcpCloseWaitTimeoutMs,
+    nf_conntrack_udp_timeout: settings.udpTimeoutMs,
+    nf_conntrack_udp_timeout_stream: settings.udpStreamTimeoutMs,
+  };
+  const wanted = new Map<string, number>();
+  for (const [name, milliseconds = 0] of Object.entries(timeouts)) {
+    if (milliseconds > 0) wanted.set(name, Math.max(1, Math.floor(milliseconds / 1000)));
+  }
+  if (settings.tcpBeLiberal) wanted.set('nf_conntrack_tcp_be_liberal', 1);
+  return wanted;
+}
+
+/**
+ * Brings the kernel's settings in line, each one only if it differs.
+ *
+ * What cannot be set is a warning that says what to do, because Services work without it: kube-proxy exits instead,
+ * again and again on a node where nf_conntrack is loaded only by its own first rule. A table that is larger than asked
+ * for stays so (see `mayLowerMax`): whoever enlarged it had a reason.
+ *
+ * @param cpuCount CPUs of the machine, not of a container's share of it
+ */
+export function applyConntrackSettings(
+  settings: ConntrackSettings,
+  kernel: ConntrackKernel = realKernel,
+  cpuCount: number = cpus().length,
+): ConntrackOutcome {
+  const written: string[] = [];
+  const refused: Refused[] = [];
+  const attempt = (setting: string, change: () => boolean): void => {
+    try {
+      if (change()) written.push(setting);
+    } catch (error) {
+      refused.push({ setting, error });
+    }
+  };
+  const set = (name: string, value: number, differs: (present: number) => boolean) =>
+    attempt(`${name}=${value}`, () => {
+      if (!differs(Number(kernel.read(name)))) return false;
+      kernel.write(name, value);
+      return true;
+    });
+
+  const max = wantedMax(settings, cpuCount);
+  if (max !== undefined) {
+    set('nf_conntrack_max', max, (present) => (settings.mayLowerMax ? present !== max : present < max));
+    const buckets = Math.floor(max / FLOWS_PER_BUCKET);
+    attempt(`hashsize=${buckets}`, () => {
+      if (kernel.readHashSize() >= buckets) return false;
+      kernel.writeHashSize(buckets);
+      return true;
+    });
+  }
+  for (const [name, value] of wantedSysctls(settings)) set(name, value, (present) => present !== value);
+  return { written, warnings: warningsOf(refused) };
+}
+
+const HASH_SIZE = '/sys/module/nf_conntrack/parameters/hashsize';
+
+const realKernel: ConntrackKernel = {
+  read: (name) => readSysctl(`net/netfilter/${name}`),
+  write: (name, value) => void writeSysctl(`net/netfilter/${name}`, value),
+  readHashSize: () => Number(onHashSize('read', () => readFileSync(HASH_SIZE, 'utf8'))),
+  writeHashSize: (value) => onHashSize('write', () => writeFileSync(HASH_SIZE, String(value))),
+};
+
+function onHashSize<T>(operation: string, access: () => T): T {
+  try {
+    return access();
+  } catch (cause) {
+    const errno = -((cause as NodeJS.ErrnoException).errno ?? -osConstants.errno.EIO);
+    throw new KernelError('ERR_SYSCALL', { operation, object: HASH_SIZE, errno, cause });
+  }
+}
+
+interface Refused {
+  readonly setting: string;
+  readonly error: unknown;
+}
+
+const READ_ONLY =
+  'this process may not write them: run it privileged in the host’s network namespace, or set them on the host';
+
+/** What to do, by errno. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  ENOENT: 'nf_conntrack is not loaded: run "modprobe nf_conntrack" on the host and restart',
+  EROFS: READ_ONLY,
+  EACCES: READ_ONLY,
+  EPERM: READ_ONLY,
+  // libuv’s name of EOPNOTSUPP, which the kernel gives for the hash size outside the initial network namespace.
+  ENOTSUP: READ_ONLY,
+};
+
+/** One sentence for each reason, however many settings it concerns. */
+function warningsOf(refused: readonly Refused[]): string[] {
+  const settings = new Map<string, string[]>();
+  for (const { setting, error } of refused) {
+    const reason = reasonOf(error);
+    settings.set(reason, [...(settings.get(reason) ?? []), `"${setting}"`]);
+  }
+  return [...settings].map(([reason, names]) => `Cannot set ${names.join(', ')}: ${reason}`);
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof KernelError)) return errorText(error);
+  const { name, text } = describeErrno(error.errno);
+  const remedy = REMEDIES[name];
+  return `${text} (${name})${remedy ? `; ${remedy}` : ''}`;
+}

@@ -1,0 +1,138 @@
+import { isEnabled, type KubeProxyConfig } from '../../config/index.ts';
+import { addressBits, type Clock, type IpAddress, type IpFamily, inBackground } from '../../core/index.ts';
+import type { EventRecorder, ObjectStore } from '../../kube/index.ts';
+import { Netlink } from '../../netlink/index.ts';
+import { listAddresses } from '../../netlink/route/index.ts';
+import {
+  type Dataplane,
+  FamilyProxy,
+  type LocalAddresses,
+  type NodeSettings,
+  nodePortAddressTest,
+  type ProxyHealth,
+  type ProxyObserver,
+} from '../../proxy/index.ts';
+import type { Logger } from '../logger.ts';
+import { FlowCleaner, type FlowCleaning } from './conntrack/flow-cleaner.ts';
+import { openFlowTable } from './conntrack/flow-table.ts';
+import { reportHealthCheckFailures } from './health-check-failures.ts';
+import { HealthCheckPorts } from './health-check-ports.ts';
+import { loopbackSwitch } from './loopback-switch.ts';
+import type { DataplaneHooks } from './modes/prepared-mode.ts';
+
+/** kube-proxy's: a full sync is made after this long without one. */
+const MAX_SYNC_INTERVAL_MS = 3_600_000;
+const FIRST_RETRY_MS = 1000;
+
+export interface FamilyOptions {
+  readonly config: KubeProxyConfig;
+  readonly family: IpFamily;
+  readonly createDataplane: (family: IpFamily, hooks: DataplaneHooks) => Dataplane;
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly health: ProxyHealth;
+  /** Undefined without an API server. */
+  readonly recorder: EventRecorder | undefined;
+  /** Where the API server is, if it is reached by an address. */
+  readonly apiServer: () => IpAddress | undefined;
+  readonly observers: readonly ProxyObserver[];
+  /** Called once, when the first full sync has succeeded. */
+  readonly standing: () => void;
+  /** Told about each cleaning of tracked flows. */
+  readonly cleaned: (cleaning: FlowCleaning) => void;
+}
+
+/** One family at work: its proxy, and what goes along with its syncs. */
+export interface Family {
+  readonly proxy: FamilyProxy;
+  stop(): Promise<void>;
+}
+
+export function createFamily(options: FamilyOptions): Family {
+  const { config, family, store, clock, logger, health, recorder, observers, standing, cleaned } = options;
+  const { syncPeriodMs, minSyncPeriodMs, nodeName } = config;
+  let stands = false;
+  const table = openFlowTable();
+  // IPVS lets associations of SCTP finish (proxy/ipvs/drain.ts), and their source may be translated by conntrack.
+  const protocols = config.mode === 'ipvs' ? (['UDP'] as const) : undefined;
+  const cleaner = new FlowCleaner({ family, protocols, table, clock });
+  const healthChecks = new HealthCheckPorts({
+    family,
+    isHealthy: () => health.isHealthy(),
+    failed: reportHealthCheckFailures(logger, recorder),
+  });
+  const dataplane = options.createDataplane(family, { changedByOthers: () => proxy.verify() });
+  const proxy: FamilyProxy = new FamilyProxy({
+    clock,
+    nodeName,
+    settings: nodeSettings(config),
+    externalIps: isEnabled(config.featureGates, 'AllowServiceExternalIPs'),
+    store,
+    dataplane,
+    localAddresses,
+    apiServer: options.apiServer,
+    externalIpCidrs: config.externalIpCidrs,
+    observers: [
+      ...observers,
+      loopbackSwitch(logger, () => proxy.plan.node.loopbackNodePorts === true),
+      (event) => {
+        if (event.family !== family || event.kind !== 'syncFinished') return;
+        if (!stands) standing();
+        stands = true;
+        const { nodePortAddresses } = proxy.plan.node;
+        const wanted = { checks: proxy.healthChecks.values(), addresses: nodePortAddresses };
+        inBackground('health check ports', () => healthChecks.reconcile(wanted));
+      },
+    ],
+    flows: {
+      note: (delta) => cleaner.note(delta),
+      async clean({ node: { nodePortAddresses, loopbackNodePorts = false } }, localAddresses) {
+        const addresses = { nodePortAddresses, localAddresses, localhost: loopbackNodePorts };
+        const cleaning = await cleaner.clean(nodePortAddressTest(addresses));
+        if (cleaning) cleaned(cleaning);
+      },
+    },
+    minIntervalMs: minSyncPeriodMs,
+    maxIntervalMs: MAX_SYNC_INTERVAL_MS,
+    verifyIntervalMs: syncPeriodMs,
+    retry: { firstMs: FIRST_RETRY_MS, maxMs: syncPeriodMs },
+  });
+  return {
+    proxy,
+    async stop() {
+      await proxy.stop();
+      dataplane.close?.();
+      await healthChecks.close();
+      table.close();
+    },
+  };
+}
+
+/** Without a cluster there is no cluster CIDR to be told: the Node's manifest says what is a pod. */
+function nodeSettings(config: KubeProxyConfig): NodeSettings {
+  const { detectLocal, manifests, mode, localhostNodePorts } = config;
+  const untold = detectLocal.mode === 'ClusterCIDR' && detectLocal.cidrs.length === 0;
+  return {
+    ...config,
+    detectLocal: manifests !== '' && untold ? { mode: 'NodeCIDR' } : detectLocal,
+    localhostNodePorts: mode === 'iptables' && localhostNodePorts,
+  };
+}
+
+/**
+ * The addresses on this machine's interfaces; unlike os.networkInterfaces() also on those without a carrier.
+ *
+ * The node's own come with a network. An address alone (/32, /128) is put there for a Service by whoever delivers it: IPVS,
+ * kube-vip, keepalived, PureLB. Where it is the node's own after all, as on some clouds, the Node object names it.
+ */
+function localAddresses(): LocalAddresses {
+  const netlink = Netlink.openRoute();
+  try {
+    const listed = listAddresses(netlink);
+    const inNetworks = listed.filter(({ address, prefixLength }) => prefixLength < addressBits(address.family));
+    return { all: listed.map(({ address }) => address), own: inNetworks.map(({ address }) => address) };
+  } finally {
+    netlink.close();
+  }
+}

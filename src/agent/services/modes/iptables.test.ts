@@ -1,0 +1,28 @@
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import type { Exec } from '../../../sys/index.ts';
+import { prepareIptables } from './iptables.ts';
+
+const logger = pino({ level: 'silent' });
+
+/** Programs that exist and save nothing; those in `failing` end with status 1. */
+function programs(failing: RegExp): Exec {
+  return async (program, args) => {
+    const status = failing.test([program, ...args].join(' ')) ? 1 : 0;
+    return { status, stdout: program.includes('save') ? '' : `${program} v1.8.9 (nf_tables)`, stderr: '' };
+  };
+}
+
+const prepare = (failing: RegExp, iptablesVariant: 'auto' | 'legacy' = 'auto') =>
+  prepareIptables({ iptablesVariant }, ['IPv4', 'IPv6'], programs(failing), logger);
+
+it('serves the families whose iptables does NAT', async () => {
+  expect((await prepare(/^$/)).families).toEqual(['IPv4', 'IPv6']);
+  expect((await prepare(/^ip6tables-nft .*-t nat/)).families).toEqual(['IPv4']);
+  expect((await prepare(/^iptables/)).families).toEqual(['IPv6']);
+});
+
+it('refuses a machine where none does, and a variant that is not there', async () => {
+  await expect(prepare(/./)).rejects.toMatchObject({ code: 'ERR_IPTABLES' });
+  await expect(prepare(/legacy/, 'legacy')).rejects.toThrow(/iptables variant "legacy"/);
+});

@@ -1,0 +1,149 @@
+import { isExists, isNotFound } from '../../core/index.ts';
+import type { Netlink, NetlinkRequest } from '../../netlink/index.ts';
+import {
+  deleteAddress,
+  deleteLink,
+  getLink,
+  type InterfaceAddress,
+  type Link,
+  listAddresses,
+  listLinks,
+  newAddress,
+  newBridge,
+  setBridge,
+  setLink,
+} from '../../netlink/route/index.ts';
+import { withNodeLock } from '../link/node-lock.ts';
+import { writeSysctlIfPresent } from '../link/sysctls.ts';
+import type { UndoStack } from '../link/undo.ts';
+import type { InterfaceName } from '../protocol/environment.ts';
+import { CNI_ERROR, CniError } from '../protocol/errors.ts';
+import { type AddressPlan, type BridgePlan, type BridgeWish, planBridge } from './bridge-plan.ts';
+
+/** A bridge and how to make it if it is missing. */
+export interface BridgeSettings extends BridgeWish {
+  /** For a new bridge only. */
+  readonly mac: Uint8Array;
+  /** For a new bridge only. */
+  readonly mtu: number | undefined;
+}
+
+/** Reads what `planBridge` compares with. */
+export function readBridge(
+  netlink: Netlink,
+  name: string,
+): { readonly link: Link | undefined; readonly addresses: readonly InterfaceAddress[] } {
+  const link = getLink(netlink, { name });
+  return { link, addresses: link ? listAddresses(netlink, { index: link.index }) : [] };
+}
+
+/**
+ * Makes the bridge and its addresses be as needed. Call it with the node's lock held.
+ *
+ * A new bridge, or an address given to one, is taken back by `undo` unless another pod was attached meanwhile: that pod
+ * relies on it.
+ */
+export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: UndoStack): Link {
+  const { name } = settings;
+  const state = readBridge(netlink, name);
+  const plan = planBridge(state, settings);
+  const link = state.link ?? createBridge(netlink, settings, undo);
+  const { index } = link;
+  const changesAddresses = plan.add.length + plan.remove.length > 0;
+  if (state.link && (changesAddresses || plan.setUp || plan.setPromiscuous || plan.setVlanFiltering))
+    undo.add(`change bridge ${name}`, revertIfUnshared(netlink, link, plan));
+  netlink.execute(
+    ...addressRequests(link, plan),
+    // A bridge that took its MAC from a port would change it with the next port, and pods would lose their gateway.
+    ...(state.link && changesAddresses ? [setLink(index, { mac: link.address })] : []),
+    // An MTU given when a bridge is made yields to that of its ports; set afterwards it stays.
+    ...(!state.link && settings.mtu !== undefined ? [setLink(index, { mtu: settings.mtu })] : []),
+    ...(plan.setVlanFiltering ? [setBridge(index, { vlanFiltering: true })] : []),
+    ...(plan.setPromiscuous ? [setLink(index, { promiscuous: true })] : []),
+    ...(plan.setUp ? [setLink(index, { up: true })] : []),
+  );
+  return link;
+}
+
+/** The requests by which a link gets the addresses planned; lets it have IPv6 ones. */
+export function addressRequests(
+  { index, name }: Pick<Link, 'index' | 'name'>,
+  { remove, add }: AddressPlan,
+): NetlinkRequest[] {
+  if (add.some(({ address }) => address.family === 'IPv6')) {
+    writeSysctlIfPresent(`net/ipv6/conf/${name}/disable_ipv6`, 0);
+    writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_ra`, 0);
+  }
+  return [
+    ...remove.map((cidr) => deleteAddress({ index, ...cidr })),
+    ...add.map((cidr) => newAddress({ index, ...cidr })),
+  ];
+}
+
+function createBridge(netlink: Netlink, { name, mac, vlanFiltering }: BridgeSettings, undo: UndoStack): Link {
+  undo.add(`make bridge ${name}`, () => removeUnusedBridge(netlink, name));
+  netlink.execute(newBridge({ name, mac, vlanFiltering }));
+  const link = getLink(netlink, { name });
+  if (!link) throw new CniError(CNI_ERROR.BRIDGE_UNUSABLE, `Bridge "${name}" vanished while it was set up; try again`);
+  switchOn(netlink, link);
+  return link;
+}
+
+/** Switches a new link on that is to carry gateways. */
+export function switchOn(netlink: Netlink, { index, name }: Pick<Link, 'index' | 'name'>): void {
+  writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_ra`, 0);
+  // Looking for duplicates of its link-local address would take the first two seconds, in which the node, having no
+  // usable address of that link, cannot ask for the MACs of pods that others send to.
+  writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_dad`, 0);
+  netlink.execute(setLink(index, { up: true }));
+}
+
+/** Takes a plan's changes back, unless a pod was attached to the bridge since now. */
+function revertIfUnshared(netlink: Netlink, { index }: Link, plan: BridgePlan): () => void {
+  return unlessShared(netlink, index, () => {
+    revertAddresses(netlink, index, plan);
+    if (plan.setVlanFiltering) netlink.execute(setBridge(index, { vlanFiltering: false }));
+    if (plan.setPromiscuous) netlink.execute(setLink(index, { promiscuous: false }));
+    if (plan.setUp) netlink.execute(setLink(index, { up: false }));
+  });
+}
+
+/** Has `revert` run, under the node's lock, unless a pod was attached to the bridge since now. */
+export function unlessShared(netlink: Netlink, bridge: number, revert: () => void): () => void {
+  const portsBefore = portsOf(netlink, bridge);
+  return () =>
+    withNodeLock(() => {
+      if (![...portsOf(netlink, bridge)].some((port) => !portsBefore.has(port))) revert();
+    });
+}
+
+export function revertAddresses(netlink: Netlink, index: number, { remove, add }: AddressPlan): void {
+  for (const cidr of add) executeUnlessDone(netlink, deleteAddress({ index, ...cidr }));
+  for (const cidr of remove) executeUnlessDone(netlink, newAddress({ index, ...cidr }));
+}
+
+/** Of several changes in one go some may have failed, and are as they were. */
+function executeUnlessDone(netlink: Netlink, request: NetlinkRequest): void {
+  try {
+    netlink.execute(request);
+  } catch (error) {
+    if (!isNotFound(error) && !isExists(error)) throw error;
+  }
+}
+
+function removeUnusedBridge(netlink: Netlink, name: InterfaceName): void {
+  withNodeLock(() => {
+    const link = getLink(netlink, { name });
+    if (link?.kind === 'bridge' && portsOf(netlink, link.index).size === 0) {
+      netlink.execute(deleteLink({ index: link.index }));
+    }
+  });
+}
+
+function portsOf(netlink: Netlink, index: number): Set<number> {
+  return new Set(
+    listLinks(netlink)
+      .filter(({ master }) => master === index)
+      .map((link) => link.index),
+  );
+}

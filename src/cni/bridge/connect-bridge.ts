@@ -1,0 +1,79 @@
+import { hostname } from 'node:os';
+import type { IpAddress } from '../../core/index.ts';
+import type { Netlink, NetlinkRequest } from '../../netlink/index.ts';
+import { deleteNeighbour } from '../../netlink/route/index.ts';
+import { failpoint } from '../../sys/index.ts';
+import { filtersVlans, gatewayLinkName } from '../config/bridge-config.ts';
+import type { NetworkConfig } from '../config/config.ts';
+import { type Addressing, configuredGateways } from '../link/addressing.ts';
+import type { Attaching } from '../link/attaching.ts';
+import { createVeth, deleteHostLink } from '../link/host-link.ts';
+import { withNodeLock } from '../link/node-lock.ts';
+import { macOfAddress, macOfText } from '../protocol/mac.ts';
+import type { Connection } from '../verbs/attach.ts';
+import { ensureBridge, readBridge } from './bridge.ts';
+import { planBridge } from './bridge-plan.ts';
+import { ensureVlanGateway, isGatewayApart, planVlanGateway } from './vlan-gateway.ts';
+
+/** Gateways are not the bridge's own then. */
+const NO_GATEWAYS = { gateways: [], configured: [] };
+
+/** Returns the addresses of the node on the network, none of which may be handed out. Throws CniError 106. */
+export function checkBridge(host: Netlink, config: NetworkConfig): IpAddress[] {
+  const state = readBridge(host, config.bridge.name);
+  const gateways = { configured: configuredGateways(config), gateways: [] };
+  if (config.bridge.vlan === 0) {
+    planBridge(state, { ...wishOf(config), ...gateways });
+    return state.addresses.map(({ address }) => address);
+  }
+  planBridge(state, { ...wishOf(config), ...NO_GATEWAYS });
+  const ofGateway = readBridge(host, gatewayLinkName(config.bridge));
+  planVlanGateway(ofGateway, state.link, { ...config.bridge, ...gateways });
+  return [...state.addresses, ...ofGateway.addresses].map(({ address }) => address);
+}
+
+/** Makes the veth pair, and the bridge before it if this is the first pod; the pod's end is left down. */
+export function connectToBridge(attaching: Attaching, addressing: Addressing, podMac: Uint8Array): Connection {
+  const { config, key, pod, host, undo } = attaching;
+  const { bridgeAddresses } = addressing;
+  const gateways = {
+    gateways: bridgeAddresses,
+    configured: [...configuredGateways(config), ...bridgeAddresses],
+  };
+  const isApart = isGatewayApart(config, bridgeAddresses);
+  const settings = {
+    ...wishOf(config),
+    ...(isApart ? NO_GATEWAYS : gateways),
+    mac: bridgeMac(config, addressing),
+    mtu: config.mtu,
+  };
+  const connection = withNodeLock(() => {
+    const link = ensureBridge(host, settings, undo);
+    const gateway = isApart ? ensureVlanGateway(host, link, { ...config.bridge, ...gateways }, undo) : link;
+    failpoint('bridge');
+    undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
+    const { hostLink, bridge = link } = createVeth(host, key, pod, {
+      ...{ mtu: config.mtu, podMac, bridge: { index: link.index, config: config.bridge } },
+      deletions: forgottenNeighbours(gateway.index, addressing),
+    });
+    failpoint('veth');
+    return { hostLink, bridge, gateway: isApart ? gateway : bridge };
+  });
+  failpoint('host-link');
+  return connection;
+}
+
+function wishOf({ bridge }: NetworkConfig) {
+  const { name, forceAddress, promiscMode } = bridge;
+  return { name, forceAddress, promiscuous: promiscMode, vlanFiltering: filtersVlans(bridge) };
+}
+
+/** What the node knows about an earlier pod with this address may be wrong: a runtime can choose MACs. */
+function forgottenNeighbours(index: number, { ips, bridgeAddresses }: Addressing): NetlinkRequest[] {
+  return bridgeAddresses.length === 0 ? [] : ips.map(({ address: { address: ip } }) => deleteNeighbour({ index, ip }));
+}
+
+function bridgeMac({ bridge }: NetworkConfig, { bridgeAddresses: [gateway] }: Addressing): Uint8Array {
+  // Without an address the bridge may be joined to those of other nodes: theirs must differ.
+  return gateway ? macOfAddress(gateway.address) : macOfText(`${hostname()}/${bridge.name}`);
+}

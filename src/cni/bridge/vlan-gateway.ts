@@ -1,0 +1,82 @@
+import type { Cidr } from '../../core/index.ts';
+import type { Netlink } from '../../netlink/index.ts';
+import { deleteLink, getLink, type Link, newOwnBridgeVlan, newVlan, setLink } from '../../netlink/route/index.ts';
+import { type BridgeConfig, gatewayLinkName } from '../config/bridge-config.ts';
+import type { NetworkConfig } from '../config/config.ts';
+import type { UndoStack } from '../link/undo.ts';
+import { CNI_ERROR, CniError } from '../protocol/errors.ts';
+import { addressRequests, readBridge, revertAddresses, switchOn, unlessShared } from './bridge.ts';
+import { type AddressPlan, type BridgeState, type GatewayWish, planAddresses } from './bridge-plan.ts';
+
+/** The gateways of a VLAN of a bridge. */
+export interface VlanGatewayWish extends GatewayWish, Pick<BridgeConfig, 'name' | 'vlan'> {}
+
+/** Whether the gateways' addresses, if there are any, are not the bridge's own. */
+export function isGatewayApart({ bridge }: Pick<NetworkConfig, 'bridge'>, gateways: readonly Cidr[]): boolean {
+  return bridge.vlan > 0 && gateways.length > 0;
+}
+
+/**
+ * Makes the link `<bridge>.<vlan>` and its addresses be as needed: pods of a VLAN cannot reach the bridge's own addresses,
+ * which are in another one. Call it with the node's lock held.
+ *
+ * It is a VLAN link above the bridge, and goes with it. The reference plugin makes a veth pair of the same name, whose other
+ * end is a port of the bridge; one that is there is used.
+ *
+ * @throws CniError 106 when there is something else of that name, or an address is in the way
+ */
+export function ensureVlanGateway(netlink: Netlink, bridge: Link, wish: VlanGatewayWish, undo: UndoStack): Link {
+  const state = readBridge(netlink, gatewayLinkName(wish));
+  const plan = planVlanGateway(state, bridge, wish);
+  const link = state.link ?? createVlanLink(netlink, bridge, wish, undo);
+  if (state.link && plan.add.length + plan.remove.length > 0) {
+    const revert = () => revertAddresses(netlink, link.index, plan);
+    undo.add(`change addresses of ${link.name}`, unlessShared(netlink, bridge.index, revert));
+  }
+  netlink.execute(
+    ...addressRequests(link, plan),
+    ...(link.kind === 'vlan' ? [newOwnBridgeVlan(bridge.index, wish.vlan)] : []),
+    ...(state.link && !state.link.up ? [setLink(link.index, { up: true })] : []),
+  );
+  return link;
+}
+
+/**
+ * Compares the link of that name and its addresses with what is needed.
+ *
+ * @param bridge undefined when it is not there yet
+ * @throws CniError 106 when it is something else, or an address is in the way and may not be replaced
+ */
+export function planVlanGateway(
+  { link, addresses }: Pick<BridgeState, 'addresses'> & { readonly link: Link | undefined },
+  bridge: Link | undefined,
+  wish: VlanGatewayWish,
+): AddressPlan {
+  const name = gatewayLinkName(wish);
+  const isOurs = link?.kind === 'vlan' && link.peerIndex === bridge?.index && link.vlanId === wish.vlan;
+  if (link && !isOurs && link.kind !== 'veth') {
+    throw new CniError(
+      CNI_ERROR.BRIDGE_UNUSABLE,
+      `Link "${name}" exists and is not VLAN ${wish.vlan} of the bridge "${wish.name}"; remove it or choose another bridge by the key "bridge"`,
+    );
+  }
+  return planAddresses('Link', name, addresses, wish);
+}
+
+function createVlanLink(netlink: Netlink, bridge: Link, wish: VlanGatewayWish, undo: UndoStack): Link {
+  const name = gatewayLinkName(wish);
+  const remove = () => {
+    const made = getLink(netlink, { name });
+    if (made?.kind === 'vlan') netlink.execute(deleteLink({ index: made.index }));
+  };
+  undo.add(`make the gateway ${name}`, unlessShared(netlink, bridge.index, remove));
+  netlink.execute(
+    // A bridge that took its MAC from a port would change it with the next port, and this link would follow.
+    setLink(bridge.index, { mac: bridge.address }),
+    newVlan({ name, link: bridge.index, id: wish.vlan }),
+  );
+  const link = getLink(netlink, { name });
+  if (!link) throw new CniError(CNI_ERROR.BRIDGE_UNUSABLE, `Link "${name}" vanished while it was set up; try again`);
+  switchOn(netlink, link);
+  return link;
+}

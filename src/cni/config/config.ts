@@ -1,0 +1,231 @@
+import {
+  type DnsSettings,
+  type IpamConfig,
+  parseDataDir,
+  parseIpamConfig,
+  type StoreLocation,
+} from '../../ipam/index.ts';
+import { isInterfaceName, type NetworkName } from '../protocol/environment.ts';
+import { CNI_ERROR, CniError } from '../protocol/errors.ts';
+import { type NetworkHeader, parseHeader } from '../protocol/header.ts';
+import {
+  invalidConfig,
+  invalidKey,
+  isObject,
+  type Json,
+  optional,
+  optionalObject,
+  optionalWord,
+  textsAt,
+} from '../protocol/json.ts';
+import { atLeast, type CniVersion } from '../protocol/versions.ts';
+import { type BridgeConfig, gatewayLinkName, parseBridgeConfig } from './bridge-config.ts';
+import { parseCniArgs } from './cni-args.ts';
+import { type FeatureConfig, parseFeatures } from './feature-config.ts';
+import { parseWishes, runtimeConfigOf } from './runtime-config.ts';
+
+/** Who manages the addresses of a network. */
+export type AddressManagement =
+  /** Pods get an interface without address. */
+  | { readonly kind: 'none' }
+  /** This plugin, with host-local's configuration and directory. */
+  | { readonly kind: 'native'; readonly config: IpamConfig }
+  /** Another plugin of CNI_PATH. */
+  | { readonly kind: 'delegate'; readonly type: string };
+
+/** A network configuration for ADD and CHECK. */
+export interface NetworkConfig {
+  readonly cniVersion: CniVersion;
+  readonly name: NetworkName;
+  /** `bridge`: pods are ports of one. `routed`: each has a route of its own on the node, and shares no link with others. */
+  readonly mode: 'bridge' | 'routed';
+  /** Of no use in mode `routed`. */
+  readonly bridge: BridgeConfig;
+  /** Undefined: what the kernel gives (1500). */
+  readonly mtu: number | undefined;
+  /** The bridge carries the gateways' addresses and the node forwards. */
+  readonly isGateway: boolean;
+  readonly isDefaultGateway: boolean;
+  /** IPv6 addresses are not used before it is certain that nobody else has them. */
+  readonly enabledad: boolean;
+  /** The pod's end stays down. */
+  readonly disableContainerInterface: boolean;
+  /** What the runtime asks the pod's interface to have; undefined for a MAC of our choice. */
+  readonly mac: Uint8Array | undefined;
+  readonly ipam: AddressManagement;
+  /** Empty: what the address management says. */
+  readonly dns: DnsSettings;
+  readonly features: FeatureConfig;
+}
+
+/** Keys of the configuration that this file reads. */
+export const NETWORK_KEYS = [
+  'mode',
+  'mtu',
+  'isGateway',
+  'isDefaultGateway',
+  'enabledad',
+  'disableContainerInterface',
+  'ipam',
+  'dns',
+  'dataDir',
+] as const;
+
+const NATIVE_IPAM_TYPES = ['host-local', 'nodeplane'];
+/** A file's name. */
+const PLUGIN_TYPE = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
+/** RFC 8200: no IPv6 link may have less. */
+const SMALLEST_IPV6_MTU = 1280;
+const SMALLEST_MTU = 68;
+const LARGEST_MTU = 65535;
+
+/**
+ * Parses the configuration of an ADD or CHECK, with what the runtime adds to it.
+ *
+ * @param cniArgs CNI_ARGS
+ * @throws CniError 4 or 7, or ERR_IPAM_CONFIG
+ */
+export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cniArgs?: string): NetworkConfig {
+  optional(raw, 'type', 'string');
+  optionalObject(raw, 'capabilities');
+  const isDefaultGateway = optional(raw, 'isDefaultGateway', 'boolean');
+  const mode = optionalWord(raw, 'mode', ['bridge', 'routed']) ?? 'bridge';
+  // As in the reference plugin, asking for the default gateway asks for the gateway. A routed pod knows nobody else.
+  const isGateway = isDefaultGateway === true || mode === 'routed' || (optional(raw, 'isGateway', 'boolean') ?? true);
+  const runtimeConfig = runtimeConfigOf(raw);
+  const wishes = parseWishes(raw, runtimeConfig, parseCniArgs(cniArgs));
+  const ipam = parseIpam(raw, wishes);
+  parseDataDir(raw.dataDir, 'dataDir');
+  refuseUntellable(cniVersion, ipam);
+  const disableContainerInterface = optional(raw, 'disableContainerInterface', 'boolean') ?? false;
+  if (disableContainerInterface && ipam.kind !== 'none') {
+    throw invalidKey('disableContainerInterface', true, 'an interface that stays down can have no "ipam"');
+  }
+  const bridge = parseBridgeConfig(raw);
+  const gatewayName = gatewayLinkName(bridge);
+  if (mode === 'bridge' && isGateway && !isInterfaceName(gatewayName)) {
+    throw invalidKey('bridge', bridge.name, `with "vlan" the gateway is "${gatewayName}", which is no interface name`);
+  }
+  const features = parseFeatures(raw, runtimeConfig);
+  if (mode === 'routed' && ipam.kind === 'delegate' && features.ipMasq) {
+    // It hands out single addresses, so what pods send to each other would be masqueraded, too.
+    const message = `Key "ipMasq" has the unsupported value true in mode "routed" with the IPAM plugin "${ipam.type}", use host-local`;
+    throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, message);
+  }
+  const policy = features.firewall?.ingressPolicy;
+  if (mode === 'routed' && policy === 'same-bridge') {
+    const message =
+      'Key "ingressPolicy" has the unsupported value "same-bridge" in mode "routed", where no pods share a bridge, use "isolated"';
+    throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, message);
+  }
+  const dns = parseDns(raw);
+  return {
+    cniVersion,
+    name,
+    mode,
+    // What ports of one bridge send each other the node does not forward.
+    bridge: policy === 'isolated' ? { ...bridge, portIsolation: true } : bridge,
+    mtu: parseMtu(optional(raw, 'mtu', 'number'), ipam),
+    isGateway,
+    isDefaultGateway: isDefaultGateway ?? isGateway,
+    enabledad: optional(raw, 'enabledad', 'boolean') ?? false,
+    disableContainerInterface,
+    mac: wishes.mac,
+    ipam,
+    dns: Object.keys(wishes.dns).length > 0 ? wishes.dns : dns,
+    features,
+  };
+}
+
+/**
+ * Where the reservations and notes of a network are. A DEL must find them with whatever the configuration has become
+ * meanwhile: absent or unusable details give the default.
+ */
+export function storeLocation({ name: network, raw }: NetworkHeader): StoreLocation {
+  const { type, dataDir = isNative(type) ? undefined : raw.dataDir }: Json = isObject(raw.ipam) ? raw.ipam : {};
+  try {
+    return { dataDir: parseDataDir(dataDir), network };
+  } catch {
+    return { dataDir: parseDataDir(undefined), network };
+  }
+}
+
+/**
+ * The directory that holds those of all networks whose configuration says the same about it.
+ *
+ * @param text a configuration as it would be on stdin
+ * @throws CniError 1, 6 or 7 when it is none
+ */
+export function dataDirectoryOf(text: string): string {
+  return storeLocation(parseHeader(text)).dataDir;
+}
+
+/**
+ * The plugin that manages a network's addresses in place of this one; undefined when that is this one. For DEL, CHECK, GC
+ * and STATUS: a type that is no plugin's name gives undefined too.
+ */
+export function delegateOf({ raw }: NetworkHeader): string | undefined {
+  const type = isObject(raw.ipam) ? raw.ipam.type : undefined;
+  if (typeof type !== 'string' || isNative(type) || !PLUGIN_TYPE.test(type)) return undefined;
+  return type;
+}
+
+function isNative(ipamType: unknown): boolean {
+  return NATIVE_IPAM_TYPES.some((type) => type === ipamType);
+}
+
+function parseIpam(raw: Json, wishes: ReturnType<typeof parseWishes>): AddressManagement {
+  const ipam = optionalObject(raw, 'ipam');
+  if (!ipam || Object.keys(ipam).length === 0) {
+    if (wishes.ips.length > 0) throw invalidConfig('Cannot give the addresses asked for: the network has no "ipam"');
+    return { kind: 'none' };
+  }
+  const type = optional(ipam, 'type', 'string', 'ipam.') ?? '';
+  if (type === '') {
+    throw invalidConfig(`Cannot use ipam: key "type" is missing, give "${NATIVE_IPAM_TYPES.join('" or "')}"`);
+  }
+  if (!PLUGIN_TYPE.test(type)) throw invalidKey('ipam.type', type, 'it must be the name of a plugin, not a path');
+  if (!isNative(type)) return { kind: 'delegate', type };
+  return { kind: 'native', config: parseIpamConfig(ipam, { ranges: wishes.ipRanges, ips: wishes.ips }) };
+}
+
+/** Results before 0.3 have room for one address of a family; the reference plugins refuse to hand out more, too. */
+function refuseUntellable(cniVersion: CniVersion, ipam: AddressManagement): void {
+  if (ipam.kind !== 'native' || atLeast(cniVersion, '0.3.0')) return;
+  const families = ipam.config.rangeSets.map(([range]) => range.family);
+  if (new Set(families).size === families.length) return;
+  throw invalidConfig(
+    `Cannot use ipam.ranges: version ${cniVersion} of CNI has one address of a family, the sets give two; use "cniVersion": "0.3.0" or newer`,
+  );
+}
+
+/** 0 means "not set", as for the reference plugin. */
+function parseMtu(mtu: number | undefined, ipam: AddressManagement): number | undefined {
+  if (mtu === undefined || mtu === 0) return undefined;
+  const hasIpv6 = ipam.kind === 'native' && ipam.config.rangeSets.some(([range]) => range.family === 'IPv6');
+  const smallest = hasIpv6 ? SMALLEST_IPV6_MTU : SMALLEST_MTU;
+  if (!Number.isInteger(mtu) || mtu < smallest || mtu > LARGEST_MTU) {
+    const why = hasIpv6 ? ', because the network has IPv6 addresses' : '';
+    throw invalidConfig(
+      `Cannot use mtu ${mtu}: it must be a whole number from ${smallest}${why} to ${LARGEST_MTU}, or 0`,
+    );
+  }
+  return mtu;
+}
+
+function parseDns(raw: Json): DnsSettings {
+  const value = optionalObject(raw, 'dns');
+  if (!value) return {};
+  const [nameservers, search, options] = [
+    textsAt(value, 'nameservers', 'dns.'),
+    textsAt(value, 'search', 'dns.'),
+    textsAt(value, 'options', 'dns.'),
+  ];
+  const domain = optional(value, 'domain', 'string', 'dns.');
+  return {
+    ...(nameservers.length > 0 && { nameservers }),
+    ...(domain && { domain }),
+    ...(search.length > 0 && { search }),
+    ...(options.length > 0 && { options }),
+  };
+}

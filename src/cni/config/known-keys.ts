@@ -1,0 +1,51 @@
+import { IPAM_KEYS } from '../../ipam/index.ts';
+import { isObject, type Json } from '../protocol/json.ts';
+import { BRIDGE_KEYS } from './bridge-config.ts';
+import { NETWORK_KEYS, type NetworkConfig } from './config.ts';
+import { FEATURE_KEYS } from './feature-config.ts';
+import { CAPABILITIES } from './runtime-config.ts';
+
+/** Keys of the protocol itself. */
+const PROTOCOL_KEYS = ['cniVersion', 'name', 'type', 'capabilities', 'args', 'runtimeConfig', 'prevResult'];
+/** Of the reference plugins: choices that are not left here. */
+const WITHOUT_EFFECT = [
+  'ipMasqBackend',
+  'backend',
+  'firewalldZone',
+  'iptablesAdminChainName',
+  'externalSetMarkChain',
+  'markMasqBit',
+];
+/** Capabilities that others are for, and that a runtime may pass to every plugin of a list. */
+const FOREIGN_CAPABILITIES = [
+  'aliases',
+  'cgroupPath',
+  'deviceID',
+  'infinibandGUID',
+  'io.kubernetes.cri.pod-annotations',
+];
+
+/**
+ * Reports keys that ask for something this plugin does not do. The specification forbids to refuse them: the plugin may
+ * be older than the configuration.
+ */
+export function reportUnknownKeys(raw: Json, { mode, ipam }: NetworkConfig, report: (message: string) => void): void {
+  const known: readonly string[] = [...PROTOCOL_KEYS, ...NETWORK_KEYS, ...BRIDGE_KEYS, ...FEATURE_KEYS];
+  for (const key of Object.keys(raw)) {
+    if (WITHOUT_EFFECT.includes(key)) report(`Key "${key}" has no effect: rules are made by nftables, over netlink`);
+    else if (!known.includes(key) && !key.startsWith('cni.dev/')) report(`Key "${key}" is not known and has no effect`);
+    else if (mode === 'routed' && (BRIDGE_KEYS as readonly string[]).includes(key)) {
+      report(`Key "${key}" has no effect in mode "routed", which has no bridge`);
+    }
+  }
+  if (ipam.kind === 'native' && isObject(raw.ipam)) {
+    for (const key of Object.keys(raw.ipam)) {
+      if (!(IPAM_KEYS as readonly string[]).includes(key)) report(`Key "ipam.${key}" is not known and has no effect`);
+    }
+  }
+  if (!isObject(raw.runtimeConfig)) return;
+  const served = [...CAPABILITIES, ...FOREIGN_CAPABILITIES].map((key) => key.toLowerCase());
+  for (const key of Object.keys(raw.runtimeConfig)) {
+    if (!served.includes(key.toLowerCase())) report(`Capability "${key}" is not known and has no effect`);
+  }
+}

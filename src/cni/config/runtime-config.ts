@@ -1,0 +1,88 @@
+import { type IpAddress, tryParseIp } from '../../core/index.ts';
+import type { DnsSettings } from '../../ipam/index.ts';
+import { invalidKey, type Json, optional, optionalObject, textsAt, withKeysOf } from '../protocol/json.ts';
+import { parseMac } from '../protocol/mac.ts';
+import type { CniArgs } from './cni-args.ts';
+
+/** What a runtime asks for one attachment, from all the places where it may say so. */
+export interface RuntimeWishes {
+  /** Addresses to hand out in place of free ones. */
+  readonly ips: readonly IpAddress[];
+  readonly mac: Uint8Array | undefined;
+  /** Name servers of this pod; empty for none. */
+  readonly dns: DnsSettings;
+  /** host-local's `ranges`, put before those of the network; unparsed. */
+  readonly ipRanges: unknown;
+}
+
+/** Capabilities served, in their canonical spelling. */
+export const CAPABILITIES = ['portMappings', 'bandwidth', 'ips', 'mac', 'dns', 'ipRanges'] as const;
+
+/** `runtimeConfig` with keys in canonical spelling; empty when absent. Throws CniError 7. */
+export function runtimeConfigOf(raw: Json): Json {
+  return withKeysOf(optionalObject(raw, 'runtimeConfig') ?? {}, CAPABILITIES);
+}
+
+/**
+ * Gathers the wishes. A later place beats an earlier one: CNI_ARGS, `args.cni`, `runtimeConfig`. Addresses are all taken,
+ * as by the reference host-local.
+ *
+ * @throws CniError 7
+ */
+export function parseWishes(raw: Json, runtimeConfig: Json, args: CniArgs): RuntimeWishes {
+  const ofArgs = optionalObject(optionalObject(raw, 'args') ?? {}, 'cni', 'args.') ?? {};
+  const ips = [
+    ...args.ips.map((text) => parseIpWish(text, 'CNI_ARGS IP')),
+    ...textsAt(ofArgs, 'ips', 'args.cni.').map((text) => parseIpWish(text, 'args.cni.ips')),
+    ...textsAt(runtimeConfig, 'ips', 'runtimeConfig.').map((text) => parseIpWish(text, 'runtimeConfig.ips')),
+  ];
+  const macs = [
+    ['runtimeConfig.mac', optional(runtimeConfig, 'mac', 'string', 'runtimeConfig.')],
+    ['args.cni.mac', optional(ofArgs, 'mac', 'string', 'args.cni.')],
+    ['CNI_ARGS MAC', args.mac],
+  ] as const;
+  const mac = macs.find(([, text]) => text);
+  return {
+    ips,
+    mac: mac && parseMacWish(mac[1]!, mac[0]),
+    dns: parseDnsWish(runtimeConfig),
+    ipRanges: runtimeConfig.ipRanges,
+  };
+}
+
+/** A prefix length behind the address is allowed and means nothing: the subnet's counts. */
+function parseIpWish(text: string, path: string): IpAddress {
+  const ip = tryParseIp(text.replace(/\/\d{1,3}$/, ''));
+  if (!ip) throw invalidKey(path, text, 'it is no IP address');
+  return ip;
+}
+
+function parseMacWish(text: string, path: string): Uint8Array {
+  const mac = parseMac(text);
+  if (!mac) throw invalidKey(path, text, 'it is no MAC address, such as "0a:58:0a:f4:01:02"');
+  // The lowest bit of the first byte marks group addresses, which no interface can have; nor can it have none.
+  if ((mac[0]! & 1) !== 0 || mac.every((byte) => byte === 0)) {
+    throw invalidKey(path, text, 'it is no address of a single interface');
+  }
+  return mac;
+}
+
+/** The capability names its keys differently than the `dns` object of configurations and results. */
+function parseDnsWish(runtimeConfig: Json): DnsSettings {
+  const path = 'runtimeConfig.dns.';
+  const raw = withKeysOf(optionalObject(runtimeConfig, 'dns', 'runtimeConfig.') ?? {}, [
+    'servers',
+    'searches',
+    'options',
+  ]);
+  const [nameservers, search, options] = [
+    textsAt(raw, 'servers', path),
+    textsAt(raw, 'searches', path),
+    textsAt(raw, 'options', path),
+  ];
+  return {
+    ...(nameservers.length > 0 && { nameservers }),
+    ...(search.length > 0 && { search }),
+    ...(options.length > 0 && { options }),
+  };
+}

@@ -1,0 +1,187 @@
+import { type Cidr, formatCidr, type IpFamily, networkOf, parseCidr } from '../../../core/index.ts';
+import {
+  type BaseChain,
+  cmp,
+  ct,
+  drop,
+  type Expression,
+  fib,
+  hostOrder32,
+  interfaceName,
+  jump,
+  lookup,
+  meta,
+  type NftChain,
+  nftFamily,
+  payload,
+  returnToCaller,
+} from '../../../netlink/nftables/index.ts';
+import { RTN_LOCAL } from '../../../netlink/uapi/index.ts';
+import { IP_FAMILIES, POD_SETS, POD_TABLE, type PodSetKind, podSet } from './pod-table.ts';
+import type { ChainWithRules, TableLayout } from './table-repair.ts';
+
+/*
+ * Priorities. When several tables would translate a packet, the one with the lowest priority decides and the kernel skips
+ * the others. A Service is for one address, a host port as a rule for all addresses of the node; so ours come one step
+ * behind the place (-100 and 100) of kube-proxy, in whatever mode, and of this program's own dataplanes.
+ */
+const AFTER_DSTNAT = -99;
+const AFTER_SRCNAT = 101;
+const RAW = -300;
+const FILTER = 0;
+
+/** How many registers the name of a link takes. */
+const IFNAME_WORDS = 4;
+
+/** IPS_DST_NAT of <linux/netfilter/nf_conntrack_common.h>. */
+const IPS_DST_NAT = 1 << 5;
+/** <linux/netfilter.h>. */
+const NFPROTO: Record<IpFamily, number> = { IPv4: 2, IPv6: 10 };
+const MULTICAST: Record<IpFamily, Cidr> = { IPv4: parseCidr('224.0.0.0/4'), IPv6: parseCidr('ff00::/8') };
+export const LOOPBACK: Record<IpFamily, Cidr> = { IPv4: parseCidr('127.0.0.0/8'), IPv6: parseCidr('::1/128') };
+
+const masquerade: Expression = { kind: 'masquerade', flags: ['random-fully'] };
+/** `fib daddr type local` */
+const isToThisNode: readonly Expression[] = [fib('type', ['daddr']), cmp.equal(hostOrder32(RTN_LOCAL))];
+
+const CHAINS: readonly ChainWithRules[] = [
+  {
+    chain: podChain('host-ports'),
+    rules: [
+      // What is sent to ::1 cannot leave the node; it is for the node's own programs.
+      [...isTo(LOOPBACK.IPv6), returnToCaller],
+      ...IP_FAMILIES.flatMap((family) => [
+        translate(family, 'address-ports', [payload.daddr(family), meta('l4proto', words(family))]),
+        translate(family, 'ports', [meta('l4proto')]),
+      ]),
+    ],
+  },
+  {
+    chain: podChain('prerouting', { type: 'nat', hook: 'prerouting', priority: AFTER_DSTNAT }),
+    rules: [[...isToThisNode, jump('host-ports')]],
+  },
+  {
+    chain: podChain('output', { type: 'nat', hook: 'output', priority: AFTER_DSTNAT }),
+    rules: [[...isToThisNode, jump('host-ports')]],
+  },
+  {
+    chain: podChain('postrouting', { type: 'nat', hook: 'postrouting', priority: AFTER_SRCNAT }),
+    rules: IP_FAMILIES.flatMap((family) => [
+      [...isHairpin(family), masquerade],
+      [...isTo(MULTICAST[family]), returnToCaller],
+      [...isFamily(family), payload.saddr(family), lookup(podSet('masquerade', family).name, { to: 'verdict' })],
+    ]),
+  },
+  {
+    // For host ports on 127.0.0.1 the links to pods must route that address (route_localnet). It has no business on any
+    // wire, and a pod could reach by it what the node's programs offer to the node alone.
+    chain: podChain('localnet', { type: 'filter', hook: 'prerouting', priority: RAW }),
+    rules: [[meta('iifname'), cmp.notEqual(interfaceName('lo')), ...isTo(LOOPBACK.IPv4), drop]],
+  },
+];
+
+/** What is always there. */
+export const POD_LAYOUT: TableLayout = { table: POD_TABLE, sets: POD_SETS, chains: CHAINS };
+
+/** Drops what pods with an ingress policy send to each other, as far as that of the receiver refuses it. */
+export const INGRESS_CHAIN: ChainWithRules = {
+  chain: podChain('ingress-policy', { type: 'filter', hook: 'forward', priority: FILTER }),
+  rules: IP_FAMILIES.flatMap((family) => {
+    const isFrom = isOf('ingress-policy', family, 'iifname', payload.saddr);
+    return [
+      [...isFamily(family), ...isFrom, ...isOf('ingress-isolated', family, 'oifname', payload.daddr), drop],
+      // To a pod of the bridge that it comes from.
+      [...isFamily(family), ...isOf('ingress-policy', family, 'iifname', payload.daddr), returnToCaller],
+      [...isFamily(family), ...isFrom, ...isOf('ingress-policy', family, 'oifname', payload.daddr), drop],
+    ];
+  }),
+};
+
+/** The chain for pods of one subnet: what they send is masqueraded when it leaves the subnet. */
+export function masqueradeChain(subnet: Cidr): ChainWithRules {
+  return {
+    chain: podChain(masqueradeChainName(subnet)),
+    rules: [[...isTo(subnet), returnToCaller], [masquerade]],
+  };
+}
+
+/** The chain of a name that `masqueradeChainName` made; undefined for other names. */
+export function masqueradeChainNamed(name: string): ChainWithRules | undefined {
+  const [, subnet] = /^masquerade-([0-9a-f.-]+\/\d+)$/.exec(name) ?? [];
+  return subnet === undefined ? undefined : masqueradeChain(parseCidr(subnet.replaceAll('-', ':')));
+}
+
+/** `masquerade-10.244.1.0/24`. Host bits of the subnet do not matter. */
+export function masqueradeChainName({ address, prefixLength }: Cidr): string {
+  const subnet = formatCidr({ address: networkOf(address, prefixLength), prefixLength });
+  // Names of nft have no colons.
+  return `masquerade-${subnet.replaceAll(':', '-')}`;
+}
+
+function podChain(name: string, base?: BaseChain): NftChain {
+  return { kind: 'chain', family: POD_TABLE.family, table: POD_TABLE.name, name, ...(base && { base }) };
+}
+
+/** How many registers an address takes. */
+function words(family: IpFamily): number {
+  return family === 'IPv4' ? 1 : 4;
+}
+
+/** `meta nfproto FAMILY` */
+function isFamily(family: IpFamily): Expression[] {
+  return [meta('nfproto'), cmp.equal(Uint8Array.of(NFPROTO[family]))];
+}
+
+/** `LINK . ADDRESS @SET` */
+function isOf(
+  set: PodSetKind,
+  family: IpFamily,
+  link: 'iifname' | 'oifname',
+  address: typeof payload.saddr,
+): Expression[] {
+  return [meta(link), address(family, IFNAME_WORDS), lookup(podSet(set, family).name)];
+}
+
+/** `ip daddr BLOCK` */
+function isTo({ address, prefixLength }: Cidr): Expression[] {
+  const { family, bytes } = address;
+  const mask = networkOf({ family, bytes: new Uint8Array(bytes.length).fill(0xff) }, prefixLength).bytes;
+  const xor = new Uint8Array(bytes.length);
+  return [
+    ...isFamily(family),
+    payload.daddr(family),
+    { kind: 'bitwise', from: 0, to: 0, mask, xor },
+    cmp.equal(networkOf(address, prefixLength).bytes),
+  ];
+}
+
+/**
+ * `dnat to KEY . th dport map @SET`
+ *
+ * @param key loads of what comes before the port, into consecutive registers from 0 on
+ */
+function translate(family: IpFamily, set: PodSetKind, key: readonly Expression[]): Expression[] {
+  const portAt = set === 'ports' ? 1 : words(family) + 1;
+  return [
+    ...isFamily(family),
+    ...key,
+    payload.dport(portAt),
+    lookup(podSet(set, family).name, { to: 0 }),
+    { kind: 'nat', type: 'dnat', family: nftFamily(family), address: 0, port: words(family) },
+  ];
+}
+
+/** `ct status dnat meta l4proto . ct original proto-dst . ip daddr . ip saddr @hairpin` */
+function isHairpin(family: IpFamily): Expression[] {
+  return [
+    ...isFamily(family),
+    ct('status'),
+    { kind: 'bitwise', from: 0, to: 0, mask: hostOrder32(IPS_DST_NAT), xor: hostOrder32(0) },
+    cmp.notEqual(hostOrder32(0)),
+    meta('l4proto'),
+    ct('proto-dst', 1, 'original'),
+    payload.daddr(family, 2),
+    payload.saddr(family, 2 + words(family)),
+    lookup(podSet('hairpin', family).name),
+  ];
+}

@@ -1,0 +1,62 @@
+import {
+  type Expression,
+  type NftChain,
+  type NftChange,
+  type NftReader,
+  type NftSet,
+  sameExpressions,
+  type TableRef,
+} from '../../../netlink/nftables/index.ts';
+
+/** A chain with its rules. */
+export interface ChainWithRules {
+  readonly chain: NftChain;
+  readonly rules: readonly (readonly Expression[])[];
+}
+
+/** What a table of ours holds besides the elements of its sets. */
+export interface TableLayout {
+  readonly table: TableRef;
+  readonly sets: readonly NftSet[];
+  readonly chains: readonly ChainWithRules[];
+}
+
+/**
+ * What to change so that the table is there, with its sets, and each chain has exactly its rules; empty when all is as it
+ * should be. Others may have flushed chains, or the whole ruleset, at any time; elements are not looked at here.
+ *
+ * @param more chains besides those that are always there
+ */
+export function tableRepairs(
+  ruleset: NftReader,
+  layout: TableLayout,
+  more: readonly ChainWithRules[] = [],
+): NftChange[] {
+  const rulesOf = new Map<string, (readonly Expression[])[]>();
+  for (const { chain, expressions } of ruleset.listRules(layout.table)) {
+    const rules = rulesOf.get(chain) ?? [];
+    rules.push(expressions);
+    rulesOf.set(chain, rules);
+  }
+  const chains = [...layout.chains, ...more];
+  const broken = chains.filter(({ chain, rules }) => !sameRules(rulesOf.get(chain.name) ?? [], rules));
+  if (broken.length === 0) return [];
+  return [
+    { operation: 'add', object: layout.table },
+    ...layout.sets.map((object): NftChange => ({ operation: 'add', object })),
+    ...broken.map(({ chain }): NftChange => ({ operation: 'add', object: chain })),
+    ...broken.flatMap(({ chain, rules }): NftChange[] => {
+      const { family, table, name } = chain;
+      return [
+        { operation: 'flush', object: { kind: 'chain', family, table, name } },
+        ...rules.map((expressions): NftChange => {
+          return { operation: 'add', object: { kind: 'rule', family, table, chain: name, expressions } };
+        }),
+      ];
+    }),
+  ];
+}
+
+function sameRules(found: readonly (readonly Expression[])[], wanted: ChainWithRules['rules']): boolean {
+  return found.length === wanted.length && wanted.every((rule, i) => sameExpressions(rule, found[i]!));
+}

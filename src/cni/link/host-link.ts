@@ -1,0 +1,202 @@
+import { isExists, isNotFound, NodeplaneError } from '../../core/index.ts';
+import { Netlink, type NetlinkRequest } from '../../netlink/index.ts';
+import {
+  answeredLink,
+  deleteBridgeVlan,
+  deleteLink,
+  getLink,
+  type Link,
+  linkQuery,
+  newBridgeVlan,
+  newVeth,
+  setBridgePort,
+  setLink,
+} from '../../netlink/route/index.ts';
+import { IF_OPER_UP } from '../../netlink/uapi/index.ts';
+import { type BridgeConfig, filtersVlans } from '../config/bridge-config.ts';
+import type { AttachmentKey } from '../protocol/attachment-key.ts';
+import { CNI_ERROR, CniError } from '../protocol/errors.ts';
+import { macOfText } from '../protocol/mac.ts';
+import type { PodNamespace } from './pod-namespace.ts';
+import { writeSysctlIfPresent } from './sysctls.ts';
+
+const LONGEST_CARRIER_WAIT_MS = 2000;
+const DEFAULT_VLAN = 1;
+/** The thread that deletes a link has the kernel's lock in some tens of microseconds. */
+const EAGER_LOOKS = 20;
+
+/** The veth pair to make. */
+export interface VethSettings {
+  readonly mtu: number | undefined;
+  readonly podMac: Uint8Array;
+  /** What the host's end becomes a port of; undefined for nothing. */
+  readonly bridge?: { readonly index: number; readonly config: BridgeConfig } | undefined;
+  /** Of what may be there. */
+  readonly deletions?: readonly NetlinkRequest[];
+}
+
+/** What was made, as the kernel described it right afterwards. */
+export interface Veth {
+  /** Its peer index is the pod's end. */
+  readonly hostLink: Link;
+  /** Its MTU may have followed that of the new port. */
+  readonly bridge: Link | undefined;
+}
+
+/**
+ * Checks that the attachment has no veth pair yet, in whatever namespace its other end lies.
+ *
+ * @throws ERR_IPAM_DUPLICATE; CniError 104 when the link belongs to somebody else
+ */
+export function checkNotAttached(netlink: Netlink, { hostName, alias }: AttachmentKey): void {
+  const link = getLink(netlink, { name: hostName });
+  if (!link) return;
+  if (isOf(link, alias)) {
+    throw new NodeplaneError(
+      'ERR_IPAM_DUPLICATE',
+      `Attachment "${alias}" exists already, perhaps in another network namespace; send DEL first`,
+      { facts: { hostName } },
+    );
+  }
+  throw new CniError(
+    CNI_ERROR.INTERFACE_EXISTS,
+    `Attachment "${alias}" needs the link "${hostName}", which belongs to "${link.alias}"`,
+  );
+}
+
+/**
+ * Makes the veth pair: the pod's end is born in the pod's namespace, the host's as a port of the bridge. What the kernel
+ * does not take in the message that makes a link comes behind it in the same datagram, so that no crash leaves a link that
+ * says nothing of whose it is.
+ *
+ * Two things make the kernel wait, with the lock that all changes of links need, until no processor uses what it takes
+ * away; both are avoided. It makes queues for every processor and then takes all but one away, unless it is told their
+ * number. And it takes a link that is asked for out of service while it is on and has no carrier: so the host's end is asked
+ * for first and switched on then.
+ *
+ * @throws CniError 104 when a link of one of the names is there, 105 when the new one vanished; KernelError
+ */
+export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespace, settings: VethSettings): Veth {
+  const { bridge, mtu, podMac, deletions = [] } = settings;
+  const { ifname } = key.owner;
+  const name = key.hostName;
+  const changes = [
+    newVeth({
+      ...{ name, mac: macOfText(key.alias), mtu, master: bridge?.index, queues: 1 },
+      peer: { name: ifname, mac: podMac, mtu, netnsFd: pod.fd },
+    }),
+    ...(bridge ? portFlags(name, bridge.config) : []),
+    setLink({ name }, { alias: key.alias }),
+  ];
+  const questions = [{ name }, ...(bridge ? [{ index: bridge.index }] : [])].map(linkQuery);
+  const { refusals, answers } = netlink.exchange([...changes, ...deletions], questions);
+  const refusal = refusals.find((error, i) => error && (i < changes.length || !isNotFound(error)));
+  if (refusal && isExists(refusal)) {
+    throw new CniError(CNI_ERROR.INTERFACE_EXISTS, `Interface "${ifname}" was made by somebody else meanwhile`, {
+      cause: refusal,
+    });
+  }
+  if (refusal) throw refusal;
+  const [hostLink, bridgeNow] = answers.map(answeredLink);
+  if (!hostLink) throw new CniError(CNI_ERROR.KERNEL_REFUSED, `Link "${name}" vanished while it was set up; try again`);
+  writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_ra`, 0);
+  if (bridge) setPortVlans(netlink, hostLink, bridge.config);
+  netlink.execute(setLink(hostLink.index, { up: true }));
+  return { hostLink, bridge: bridgeNow };
+}
+
+function portFlags(name: string, { hairpinMode, portIsolation }: BridgeConfig): NetlinkRequest[] {
+  if (!hairpinMode && !portIsolation) return [];
+  return [setBridgePort({ name }, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined })];
+}
+
+function setPortVlans(netlink: Netlink, { index }: Link, bridge: BridgeConfig): void {
+  if (!filtersVlans(bridge)) return;
+  const { vlan, vlanTrunk, preserveDefaultVlan } = bridge;
+  // The one that the kernel puts every new port into, unless the bridge was told otherwise.
+  const byDefault = preserveDefaultVlan ? [] : [deleteBridgeVlan({ index, first: DEFAULT_VLAN, last: DEFAULT_VLAN })];
+  const refusal = netlink.attempt(byDefault).find((error) => error && !isNotFound(error));
+  if (refusal) throw refusal;
+  netlink.execute(
+    ...(vlan > 0 ? [newBridgeVlan({ index, first: vlan, last: vlan, pvid: true, untagged: true })] : []),
+    ...vlanTrunk.map((span) => newBridgeVlan({ index, ...span, pvid: false, untagged: false })),
+  );
+}
+
+/**
+ * Waits until the bridge forwards for the port, so that the pod's first packet is not lost. The kernel reports the carrier
+ * from a work queue, as a rule before we can ask.
+ *
+ * @throws CniError 105 after two seconds
+ */
+export function waitForCarrier(netlink: Netlink, { index, name }: Link): void {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let waitedMs = 0; getLink(netlink, { index })?.operState !== IF_OPER_UP; waitedMs++) {
+    if (waitedMs >= LONGEST_CARRIER_WAIT_MS) {
+      throw new CniError(
+        CNI_ERROR.KERNEL_REFUSED,
+        `Link "${name}" got no carrier within ${LONGEST_CARRIER_WAIT_MS} ms`,
+      );
+    }
+    Atomics.wait(pause, 0, 0, 1);
+  }
+}
+
+/** The host's end of an attachment's veth pair, if it is there and this attachment's. */
+export function findHostLink(netlink: Netlink, { hostName, alias }: AttachmentKey): Link | undefined {
+  const link = getLink(netlink, { name: hostName });
+  return link && isOf(link, alias) ? link : undefined;
+}
+
+/** Deletes the veth pair by its host's end, if it is this attachment's. True if there was one. */
+export async function deleteHostLink(netlink: Netlink, key: AttachmentKey): Promise<boolean> {
+  const link = findHostLink(netlink, key);
+  if (!link) return false;
+  await deletePromptly(netlink, link.index);
+  return true;
+}
+
+/**
+ * Deletes a link of the node; resolves when it is gone, and with it whatever made it answer: the other end, addresses,
+ * routes, the place in the bridge.
+ *
+ * That takes the kernel less than a millisecond. Then it gives its lock back, and waits 10 to 40 ms until it can free the
+ * memory before it answers the request. So another thread waits for that, and this one asks for the link, which takes the
+ * same lock, until it is not there.
+ */
+async function deletePromptly(netlink: Netlink, index: number): Promise<void> {
+  const other = Netlink.openRoute();
+  let answered = false;
+  const deletion = other.executeAsync(deleteLink({ index })).finally(() => {
+    answered = true;
+    other.close();
+  });
+  const refusal = deletion.catch((error: unknown) => {
+    if (!isNotFound(error)) throw error;
+  });
+  await Promise.race([refusal, untilGone(netlink, index, () => answered)]);
+}
+
+async function untilGone(netlink: Netlink, index: number, isAnswered: () => boolean): Promise<void> {
+  for (let asked = 0; getLink(netlink, { index }) && !isAnswered(); asked++) {
+    await new Promise<void>((resolve) => {
+      // All threads may be busy with other links.
+      if (asked < EAGER_LOOKS) setImmediate(resolve);
+      else setTimeout(resolve, 1);
+    });
+  }
+}
+
+/** Without alias it was made by an ADD that died before it came to that; the name alone is proof enough then. */
+function isOf(link: Link, alias: string): boolean {
+  return link.kind === 'veth' && (link.alias === alias || link.alias === '');
+}
+
+/** The link may vanish by itself at any time, with the pod's namespace. */
+export function deleteIfPresent(netlink: Netlink, index: number): void {
+  try {
+    netlink.execute(deleteLink({ index }));
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}

@@ -1,0 +1,48 @@
+import { addressBits } from '../../core/index.ts';
+import { newAddress, newNeighbour, newRoute } from '../../netlink/route/index.ts';
+import { failpoint } from '../../sys/index.ts';
+import { type Addressing, ROUTED_GATEWAY } from '../link/addressing.ts';
+import type { Attaching } from '../link/attaching.ts';
+import { createVeth, deleteHostLink } from '../link/host-link.ts';
+import { withNodeLock } from '../link/node-lock.ts';
+import { writeSysctlIfPresent } from '../link/sysctls.ts';
+import type { Connection } from '../verbs/attach.ts';
+
+/**
+ * Makes the veth pair and the node's routes to the pod; the pod's end is left down.
+ *
+ * The pod sends everything to 169.254.1.1 and fe80::1, which are the host's end of its own link: the IPv4 one is answered
+ * for by proxy ARP, the IPv6 one is an address of the link. Neither side has to ask for the other's MAC, because both are
+ * entered for good; whoever asks all the same gets an answer.
+ */
+export function connectRouted(attaching: Attaching, { ips, families }: Addressing, podMac: Uint8Array): Connection {
+  const { config, key, pod, host, undo } = attaching;
+  undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
+  const { hostLink } = withNodeLock(() => createVeth(host, key, pod, { mtu: config.mtu, podMac }));
+  failpoint('veth');
+  const { index, name } = hostLink;
+  if (families.has('IPv4')) {
+    writeSysctlIfPresent(`net/ipv4/conf/${name}/proxy_arp`, 1);
+    // Else the answer is held back for up to 0.8 seconds.
+    writeSysctlIfPresent(`net/ipv4/neigh/${name}/proxy_delay`, 0);
+    writeSysctlIfPresent(`net/ipv4/conf/${name}/forwarding`, 1);
+  }
+  if (families.has('IPv6')) {
+    writeSysctlIfPresent(`net/ipv6/conf/${name}/proxy_ndp`, 1);
+    writeSysctlIfPresent(`net/ipv6/conf/${name}/forwarding`, 1);
+    host.execute(newAddress({ index, address: ROUTED_GATEWAY.IPv6, prefixLength: 64, replace: true }));
+  }
+  host.execute(
+    ...ips.flatMap(({ address: { address } }) => [
+      // A route that is there already leads to a pod that is gone, or the address would not have been free.
+      newRoute({
+        destination: { address, prefixLength: addressBits(address.family) },
+        outInterface: index,
+        replace: true,
+      }),
+      newNeighbour({ index, ip: address, lladdr: podMac, replace: true }),
+    ]),
+  );
+  failpoint('host-link');
+  return { hostLink, bridge: undefined, gateway: undefined };
+}

@@ -1,0 +1,115 @@
+import { completeAttachment } from '../../ipam/index.ts';
+import type { Link } from '../../netlink/route/index.ts';
+import { failpoint } from '../../sys/index.ts';
+import { checkBridge, connectToBridge } from '../bridge/connect-bridge.ts';
+import { type NetworkConfig, storeLocation } from '../config/config.ts';
+import { FEATURES } from '../features/index.ts';
+import { type Addressing, addressingOf, withSubnets } from '../link/addressing.ts';
+import type { Attaching } from '../link/attaching.ts';
+import { withHost } from '../link/conversations.ts';
+import { checkNotAttached, waitForCarrier } from '../link/host-link.ts';
+import { checkInterfaceAbsent, configurePodLink } from '../link/pod-link.ts';
+import { openPodNamespace } from '../link/pod-namespace.ts';
+import { enableForwarding } from '../link/sysctls.ts';
+import { UndoStack } from '../link/undo.ts';
+import { attachmentKey } from '../protocol/attachment-key.ts';
+import type { AttachmentEnvironment } from '../protocol/environment.ts';
+import { podMac } from '../protocol/mac.ts';
+import { appendResult, previousResult } from '../protocol/previous-result.ts';
+import type { CniResult, ResultInterface } from '../protocol/result.ts';
+import { connectRouted } from '../routed/connect-routed.ts';
+import { assignAddresses } from './assign.ts';
+import type { CommandInput } from './commands.ts';
+
+/** What an attachment is connected to, on the host. */
+export interface Connection {
+  readonly hostLink: Link;
+  /** Undefined in mode `routed`. */
+  readonly bridge: Link | undefined;
+  /** The link with the gateways' addresses: the bridge, or the one of the VLAN; undefined in mode `routed`. */
+  readonly gateway: Link | undefined;
+}
+
+/**
+ * ADD: gives a pod an interface, addresses, and what else its network asks for.
+ *
+ * What can be refused is checked before anything changes. A step that fails takes the steps before it back.
+ *
+ * @param input `report` is told what could not be taken back
+ * @throws CniError; NodeplaneError of the layers below
+ */
+export async function attach(
+  config: NetworkConfig,
+  environment: AttachmentEnvironment,
+  { header, env, report }: CommandInput,
+): Promise<CniResult> {
+  failpoint('start');
+  const previous = previousResult(header, environment.ifname);
+  const pod = openPodNamespace(environment);
+  try {
+    return await withHost(async (host) => {
+      const key = attachmentKey(config.name, environment);
+      const attaching = { config, header, env, key, pod, host, undo: new UndoStack(), report };
+      return appendResult(previous, await attachPod(attaching));
+    });
+  } finally {
+    pod.close();
+  }
+}
+
+async function attachPod(attaching: Attaching): Promise<CniResult> {
+  const { config, key, pod, host, undo, report } = attaching;
+  const loopback = checkInterfaceAbsent(pod, key.owner.ifname);
+  checkNotAttached(host, key);
+  const excluded = config.mode === 'bridge' ? checkBridge(host, config) : [];
+  try {
+    const addressing = addressingOf(config, await assignAddresses(attaching, excluded));
+    const mac = podMac(config.mac, key, addressing.ips);
+    const connect = config.mode === 'bridge' ? connectToBridge : connectRouted;
+    const connection = connect(attaching, addressing, mac);
+    const { hostLink, bridge, gateway } = connection;
+    const routes = configurePodLink(attaching, loopback, hostLink, addressing);
+    failpoint('pod-link');
+    if (!config.disableContainerInterface) waitForCarrier(host, hostLink);
+    const extra = await setUpFeatures(attaching, connection, addressing, mac);
+    failpoint('features');
+    // After all that can be taken back, because it is the node's and not this pod's.
+    if (config.isGateway) enableForwarding(addressing.families);
+    completeAttachment(storeLocation(attaching.header), key.hostName);
+    failpoint('complete');
+    const interfaces = [
+      ...(bridge ? [describeLink(bridge)] : []),
+      describeLink(hostLink),
+      { name: key.owner.ifname, mac, mtu: hostLink.mtu, sandbox: pod.path },
+    ];
+    return {
+      interfaces: [...interfaces, ...(gateway && gateway !== bridge ? [describeLink(gateway)] : []), ...extra],
+      ips: addressing.ips.map((ip) => ({ ...ip, interface: interfaces.length - 1 })),
+      routes,
+      dns: addressing.dns,
+    };
+  } catch (error) {
+    await undo.run(report);
+    throw error;
+  }
+}
+
+async function setUpFeatures(
+  attaching: Attaching,
+  connection: Connection,
+  { ips }: Addressing,
+  mac: Uint8Array,
+): Promise<ResultInterface[]> {
+  const made: ResultInterface[] = [];
+  const context = { ...attaching, ...connection, mac, ips: withSubnets(attaching.config, ips) };
+  for (const entry of FEATURES) {
+    if (!entry.wanted(attaching.config)) continue;
+    const feature = await entry.load();
+    made.push(...feature.setUp(context));
+  }
+  return made;
+}
+
+function describeLink({ name, address, mtu }: Link): ResultInterface {
+  return { name, mac: address, mtu };
+}

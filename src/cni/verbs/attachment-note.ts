@@ -1,0 +1,55 @@
+import { formatCidr, parseAddressWithPrefix } from '../../core/index.ts';
+import type { AttachmentNote, JournalEntry } from '../../ipam/index.ts';
+import { BRIDGE_KEYS, parseBridgeConfig } from '../config/bridge-config.ts';
+import { FEATURE_KEYS, parseFeatures } from '../config/feature-config.ts';
+import { runtimeConfigOf } from '../config/runtime-config.ts';
+import { FEATURES, type WantedAttachment, withSubnets } from '../features/index.ts';
+import { addressingOf } from '../link/addressing.ts';
+import type { Attaching } from '../link/attaching.ts';
+import { keyOfEntry } from '../protocol/attachment-key.ts';
+import { optional, optionalWord, textsAt } from '../protocol/json.ts';
+import { formatMac, parseMac, podMac } from '../protocol/mac.ts';
+import type { ResultIp } from '../protocol/result.ts';
+
+/** Keys of the configuration on which the features of an attachment depend, besides those of the runtime. */
+const KEYS = ['mode', ...BRIDGE_KEYS, ...FEATURE_KEYS] as const;
+
+/**
+ * What to note about an attachment so that its rules can be brought back when its configuration is not at hand: the keys of
+ * the configuration as they came, because their parser outlives the form of the rules, with addresses and MAC of the pod.
+ *
+ * @param ips what the address management gives the pod
+ * @returns undefined when the attachment has no features
+ */
+export function attachmentNote(
+  { config, header: { raw }, key }: Pick<Attaching, 'config' | 'header' | 'key'>,
+  ips: readonly Pick<ResultIp, 'address' | 'gateway'>[],
+): AttachmentNote | undefined {
+  if (!FEATURES.some((feature) => feature.wanted(config))) return undefined;
+  const addressing = addressingOf(config, { ips, routes: [], dns: {} });
+  return {
+    ...Object.fromEntries(KEYS.map((name) => [name, raw[name]])),
+    runtimeConfig: { portMappings: runtimeConfigOf(raw).portMappings },
+    ips: withSubnets(config, addressing.ips).map(({ address }) => formatCidr(address)),
+    mac: formatMac(podMac(config.mac, key, addressing.ips)),
+  };
+}
+
+/** The attachment that a journal entry tells of; undefined when its note is missing or not understood. */
+export function wantedBy(network: string, entry: Pick<JournalEntry, 'owner' | 'note'>): WantedAttachment | undefined {
+  const { note } = entry;
+  if (!note) return undefined;
+  try {
+    const mac = parseMac(optional(note, 'mac', 'string') ?? '');
+    if (!mac) return undefined;
+    const config = {
+      mode: optionalWord(note, 'mode', ['bridge', 'routed']) ?? 'bridge',
+      bridge: parseBridgeConfig(note),
+      features: parseFeatures(note, runtimeConfigOf(note)),
+    };
+    const ips = textsAt(note, 'ips').map((text) => ({ address: parseAddressWithPrefix(text) }));
+    return { key: keyOfEntry(network, entry), config, ips, mac };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,76 @@
+import { addressesHeld, journalEntry, release, type StoreLocation } from '../../ipam/index.ts';
+import type { Netlink } from '../../netlink/index.ts';
+import { getLink } from '../../netlink/route/index.ts';
+import { failpoint } from '../../sys/index.ts';
+import { delegateOf, storeLocation } from '../config/config.ts';
+import { withHost } from '../link/conversations.ts';
+import { deleteHostLink, deleteIfPresent } from '../link/host-link.ts';
+import { openPodNamespace, type PodNamespace } from '../link/pod-namespace.ts';
+import { type AttachmentKey, attachmentKey } from '../protocol/attachment-key.ts';
+import type { AttachmentEnvironment, Environment, InterfaceName } from '../protocol/environment.ts';
+import { CNI_ERROR, CniError } from '../protocol/errors.ts';
+import type { NetworkHeader } from '../protocol/header.ts';
+import { loadForTearDown, tearDown } from './tear-down.ts';
+
+/**
+ * DEL: removes the interface, then what the features made for it, then gives its addresses back; in this order, so that an
+ * address is not handed out while somebody still answers to it. Whatever is gone already is fine.
+ *
+ * The link is found by its host's end, whose name follows from the attachment: neither the pod's namespace nor the result
+ * of the ADD is needed. A link that the reference plugin made, before the node was switched, is found in the pod.
+ *
+ * @param report told what was left alone
+ * @throws CniError code 8 when CNI_NETNS is our own namespace; otherwise only what trying again may heal
+ */
+export async function detach(
+  header: NetworkHeader,
+  environment: AttachmentEnvironment,
+  env: Environment,
+  report: (message: string) => void,
+): Promise<void> {
+  const key = attachmentKey(header.name, environment);
+  const location = storeLocation(header);
+  const pod = openIfThere(environment);
+  try {
+    await withHost(async (host) => {
+      if (!(await deleteHostLink(host, key)) && pod) deletePodLink(pod, environment.ifname, report);
+      failpoint('link-gone');
+      await tearDownFeatures(key, location, host, report);
+      failpoint('features-gone');
+    });
+  } finally {
+    pod?.close();
+  }
+  const delegate = delegateOf(header);
+  if (delegate !== undefined) await (await import('./delegate.ts')).deleteByDelegate(delegate, header, env);
+  release(location, key.owner, key.hostName);
+}
+
+/** Those that the attachment's journal entry names; all of them when it has none. */
+async function tearDownFeatures(
+  key: AttachmentKey,
+  location: StoreLocation,
+  host: Netlink,
+  report: (message: string) => void,
+): Promise<void> {
+  const features = await loadForTearDown(journalEntry(location, key.hostName)?.features);
+  if (features.length === 0) return;
+  tearDown(features, { key, host, addresses: addressesHeld(location, key.owner, key.hostName), report });
+}
+
+function openIfThere(environment: AttachmentEnvironment): PodNamespace | undefined {
+  if (environment.netns === '' && environment.netnsFd === undefined) return undefined;
+  try {
+    return openPodNamespace(environment);
+  } catch (error) {
+    if (error instanceof CniError && error.cniCode === CNI_ERROR.INVALID_ENVIRONMENT) return undefined;
+    throw error;
+  }
+}
+
+function deletePodLink(pod: PodNamespace, ifname: InterfaceName, report: (message: string) => void): void {
+  const link = getLink(pod.netlink, { name: ifname });
+  if (!link) return;
+  if (link.kind === 'veth') deleteIfPresent(pod.netlink, link.index);
+  else report(`Left "${ifname}" in "${pod.path}" alone: it is no veth, so no bridge plugin made it`);
+}

@@ -1,0 +1,109 @@
+import { collectInvalid, formatCollected, isUnderWay, journalEntry, type StoreLocation } from '../../ipam/index.ts';
+import { Netlink } from '../../netlink/index.ts';
+import { listLinks } from '../../netlink/route/index.ts';
+import { delegateOf, storeLocation } from '../config/config.ts';
+import { FEATURES } from '../features/index.ts';
+import { deleteIfPresent } from '../link/host-link.ts';
+import { type AttachmentKey, attachmentKey } from '../protocol/attachment-key.ts';
+import {
+  type ContainerId,
+  type Environment,
+  type InterfaceName,
+  isIdentifier,
+  isInterfaceName,
+} from '../protocol/environment.ts';
+import { CNI_ERROR, CniError } from '../protocol/errors.ts';
+import type { NetworkHeader } from '../protocol/header.ts';
+import { invalidConfig, invalidKey, isObject } from '../protocol/json.ts';
+
+const VALID_ATTACHMENTS = 'cni.dev/valid-attachments';
+/** Of drafts of the specification; runtimes write both. */
+const LEGACY_VALID_ATTACHMENTS = 'cni.dev/attachments';
+
+/**
+ * GC: deletes what belongs to attachments of the network that the runtime does not name: links, what features made, and
+ * addresses, in this order. An ADD that is under way in another process is left alone.
+ *
+ * @param report told what was deleted
+ * @throws CniError 7 when the runtime does not say what is valid
+ */
+export async function collectGarbage(
+  header: NetworkHeader,
+  env: Environment,
+  report: (message: string) => void,
+): Promise<void> {
+  const valid = parseValid(header);
+  const location = storeLocation(header);
+  const host = Netlink.openRoute();
+  try {
+    deleteInvalidLinks(host, header, valid, location, report);
+    for (const entry of FEATURES) {
+      (await entry.load()).collect({ network: header.name, valid, host, report });
+    }
+  } finally {
+    host.close();
+  }
+  await collectByDelegate(header, env, report);
+  const owners = new Set(valid.map(({ owner }) => `${owner.containerId} ${owner.ifname}`));
+  const containers = new Set<string>(valid.map(({ owner }) => owner.containerId));
+  const isValid = (containerId: string, ifname: string | undefined) =>
+    ifname === undefined ? containers.has(containerId) : owners.has(`${containerId} ${ifname}`);
+  for (const collected of collectInvalid(location, isValid)) report(`Gave back ${formatCollected(collected)}`);
+}
+
+function parseValid({ name, raw }: NetworkHeader): AttachmentKey[] {
+  const key = VALID_ATTACHMENTS in raw ? VALID_ATTACHMENTS : LEGACY_VALID_ATTACHMENTS;
+  // Nothing said and "none are valid" would look alike, and the second deletes everything.
+  if (!(key in raw)) throw invalidConfig(`Cannot collect garbage: key "${VALID_ATTACHMENTS}" is missing`);
+  const list = raw[key] ?? [];
+  if (!Array.isArray(list)) throw invalidKey(key, list, 'it must be a list');
+  return list.map((item: unknown, i) => {
+    const { containerID, ifname } = isObject(item) ? item : {};
+    if (typeof containerID !== 'string' || !isIdentifier(containerID)) {
+      throw invalidKey(`${key}[${i}]`, item, '"containerID" is no container ID');
+    }
+    if (typeof ifname !== 'string' || !isInterfaceName(ifname)) {
+      throw invalidKey(`${key}[${i}]`, item, '"ifname" is no name of an interface');
+    }
+    return attachmentKey(name, { containerId: containerID as ContainerId, ifname: ifname as InterfaceName });
+  });
+}
+
+function deleteInvalidLinks(
+  host: Netlink,
+  { name: network }: NetworkHeader,
+  valid: readonly AttachmentKey[],
+  location: StoreLocation,
+  report: (message: string) => void,
+): void {
+  const validNames = new Set<string>(valid.map(({ hostName }) => hostName));
+  for (const { index, name, alias, kind } of listLinks(host)) {
+    if (kind !== 'veth' || !alias.startsWith(`${network}/`) || validNames.has(name)) continue;
+    const entry = journalEntry(location, name);
+    if (entry && isUnderWay(entry)) continue;
+    deleteIfPresent(host, index);
+    report(`Deleted link "${name}" of "${alias}"`);
+  }
+}
+
+/** A plugin older than GC does not know the verb or the version, and has nothing to say. */
+async function collectByDelegate(
+  header: NetworkHeader,
+  env: Environment,
+  report: (message: string) => void,
+): Promise<void> {
+  const delegate = delegateOf(header);
+  if (delegate === undefined) return;
+  const { askDelegate } = await import('./delegate.ts');
+  try {
+    await askDelegate('GC', delegate, header, env);
+  } catch (error) {
+    if (!(error instanceof CniError && isTooOld(error))) throw error;
+    report(`IPAM plugin "${delegate}" collects no garbage: ${error.message}`);
+  }
+}
+
+/** Whether a plugin answered that it does not know a verb, or the version that has it. */
+export function isTooOld({ cniCode }: CniError): boolean {
+  return cniCode === CNI_ERROR.INVALID_ENVIRONMENT || cniCode === CNI_ERROR.INCOMPATIBLE_VERSION;
+}

@@ -1,0 +1,41 @@
+import { errorText } from '../../core/index.ts';
+import { type Collected, collectGone, type JournalEntry, type StoreLocation } from '../../ipam/index.ts';
+import type { Netlink } from '../../netlink/index.ts';
+import { getLink } from '../../netlink/route/index.ts';
+import { deleteIfPresent, findHostLink } from '../link/host-link.ts';
+import { keyOfEntry } from '../protocol/attachment-key.ts';
+import { loadForTearDown, tearDown } from './tear-down.ts';
+
+/**
+ * Takes away what pods of a network left that are gone without a DEL: the link of a killed ADD, what features made, then
+ * addresses. Addresses that another plugin manages are left alone.
+ *
+ * @param report told what could not be removed and stays for another try
+ * @throws ERR_IPAM_STORE, ERR_LOCK_TIMEOUT
+ */
+export async function collectVanished(
+  location: StoreLocation,
+  host: Netlink,
+  report: (message: string) => void,
+): Promise<Collected[]> {
+  const features = await loadForTearDown(undefined);
+  const remove = (entry: JournalEntry): boolean => {
+    const key = keyOfEntry(location.network, entry);
+    try {
+      const link = findHostLink(host, key);
+      if (link) deleteIfPresent(host, link.index);
+      const noted = features.filter(({ name }) => entry.features.includes(name));
+      tearDown(noted, { key, host, addresses: entry.addresses, report });
+      return true;
+    } catch (error) {
+      report(`Cannot remove what is left of "${key.alias}": ${errorText(error)}`);
+      return false;
+    }
+  };
+  return collectGone(location, { hasLink: linkFinder(host), remove });
+}
+
+/** Whether the node has a link, by its name. */
+export function linkFinder(host: Netlink): (name: string) => boolean {
+  return (name) => getLink(host, { name }) !== undefined;
+}

@@ -1,0 +1,73 @@
+import { errorText } from '../../core/index.ts';
+import { checkAvailable } from '../../ipam/index.ts';
+import { Netlink } from '../../netlink/index.ts';
+import { listLinks } from '../../netlink/route/index.ts';
+import { checkBridge } from '../bridge/connect-bridge.ts';
+import { type NetworkConfig, parseNetworkConfig } from '../config/config.ts';
+import { reportUnknownKeys } from '../config/known-keys.ts';
+import type { Environment } from '../protocol/environment.ts';
+import { CNI_ERROR, CniError, toCniError } from '../protocol/errors.ts';
+import type { NetworkHeader } from '../protocol/header.ts';
+import { isTooOld } from './gc.ts';
+import { linkFinder } from './reclaim.ts';
+
+/**
+ * STATUS: succeeds if an ADD would. Changes nothing.
+ *
+ * @param report told about keys of the configuration that have no effect
+ * @throws CniError 51 when pods have lost their bridge; 50 when an ADD would fail; 7 when the configuration cannot be used
+ */
+export async function checkStatus(
+  header: NetworkHeader,
+  env: Environment,
+  report: (message: string) => void,
+): Promise<void> {
+  const config = parseNetworkConfig(header, undefined);
+  reportUnknownKeys(header.raw, config, report);
+  try {
+    checkNode(config);
+  } catch (error) {
+    if (error instanceof CniError && error.cniCode === CNI_ERROR.LIMITED_CONNECTIVITY) throw error;
+    const { message, details } = toCniError(error);
+    throw new CniError(CNI_ERROR.PLUGIN_NOT_AVAILABLE, message, { details, cause: error });
+  }
+  if (config.ipam.kind === 'delegate') await checkDelegate(config.ipam.type, header, env);
+}
+
+function checkNode(config: NetworkConfig): void {
+  const { mode, name, bridge, ipam } = config;
+  const host = Netlink.openRoute();
+  try {
+    const links = listLinks(host);
+    if (mode === 'bridge') {
+      const master = links.find((link) => link.name === bridge.name)?.index ?? 0;
+      const lost = links.filter(
+        (link) => link.alias.startsWith(`${name}/`) && (master === 0 || link.master !== master),
+      );
+      if (lost.length > 0) {
+        throw new CniError(
+          CNI_ERROR.LIMITED_CONNECTIVITY,
+          `${lost.length} pods of network "${name}" are not connected to the bridge "${bridge.name}", the first is ${lost[0]!.alias}`,
+        );
+      }
+    }
+    const excluded = mode === 'bridge' ? checkBridge(host, config) : [];
+    if (ipam.kind !== 'native') return;
+    const { dataDir, rangeSets, exclude } = ipam.config;
+    checkAvailable({ dataDir, network: name }, { rangeSets, exclude, excluded }, linkFinder(host));
+  } finally {
+    host.close();
+  }
+}
+
+async function checkDelegate(type: string, header: NetworkHeader, env: Environment): Promise<void> {
+  const { askDelegate } = await import('./delegate.ts');
+  try {
+    await askDelegate('STATUS', type, header, env);
+  } catch (error) {
+    // A plugin older than STATUS has nothing to say.
+    if (error instanceof CniError && isTooOld(error)) return;
+    if (error instanceof CniError) throw error;
+    throw new CniError(CNI_ERROR.PLUGIN_NOT_AVAILABLE, errorText(error), { cause: error });
+  }
+}

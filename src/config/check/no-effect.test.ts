@@ -1,0 +1,171 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { readCommandLine } from '../command-line.ts';
+import { ALL_FIELDS, type FieldPath, isField, type Section } from '../file/schema.ts';
+import { FLAG_NAMES, type FlagName, flagNamed } from '../flags/flags.ts';
+import { NO_EFFECT } from './no-effect.ts';
+
+/** Of a field or flag, who acts on it (a file below src/) and under which name it is found there. */
+type Reader = readonly [file: string, name: string];
+
+const VALIDATE = 'config/check/validate.ts';
+const AGENT = 'agent/agent.ts';
+const FAMILY = 'agent/services/family.ts';
+const SYSCTLS = 'agent/services/conntrack/sysctls.ts';
+const CNI_PART = 'agent/cni/cni-part.ts';
+
+/**
+ * Who reads what has an effect. A field or flag that is neither here nor in NO_EFFECT fails: an option that is accepted has an
+ * effect, or says at the start that it has none.
+ */
+const READERS: Readonly<Record<string, Reader>> = {
+  featureGates: [AGENT, "isEnabled(config.featureGates, 'ComponentFlagz')"],
+  'clientConnection.kubeconfig': ['agent/services/object-source.ts', 'kubeconfig'],
+  'clientConnection.qps': ['agent/services/object-source.ts', 'qps'],
+  'clientConnection.burst': ['agent/services/object-source.ts', 'burst'],
+  'logging.format': ['agent/logger.ts', 'format'],
+  'logging.verbosity': ['agent/run.ts', 'config.logging.verbosity'],
+  'nodeplane.externalIPCIDRs': [VALIDATE, 'externalIPCIDRs'],
+  hostnameOverride: ['config/command-line.ts', 'effective.hostnameOverride'],
+  bindAddress: [AGENT, 'nodeIp'],
+  healthzBindAddress: [AGENT, 'healthzBindAddress'],
+  metricsBindAddress: [AGENT, 'metricsBindAddress'],
+  bindAddressHardFail: [AGENT, 'config.bindAddressHardFail'],
+  enableProfiling: [AGENT, 'config.profiling'],
+  mode: ['agent/services/modes/prepare.ts', 'mode'],
+  'iptables.masqueradeBit': [VALIDATE, 'effective[masquerading]'],
+  'iptables.masqueradeAll': [VALIDATE, 'effective[masquerading]'],
+  'iptables.localhostNodePorts': [FAMILY, 'localhostNodePorts'],
+  'iptables.syncPeriod': [VALIDATE, 'effective[periods]'],
+  'iptables.minSyncPeriod': [VALIDATE, 'effective[periods]'],
+  'ipvs.syncPeriod': [VALIDATE, 'effective[periods]'],
+  'ipvs.minSyncPeriod': [VALIDATE, 'effective[periods]'],
+  'ipvs.scheduler': ['agent/services/modes/ipvs.ts', 'scheduler'],
+  'ipvs.excludeCIDRs': ['agent/services/modes/ipvs.ts', 'excludeCidrs'],
+  'ipvs.strictARP': ['proxy/ipvs/settings.ts', 'settings.strictArp'],
+  'ipvs.tcpTimeout': ['proxy/ipvs/settings.ts', 'tcpTimeoutMs'],
+  'ipvs.tcpFinTimeout': ['proxy/ipvs/settings.ts', 'tcpFinTimeoutMs'],
+  'ipvs.udpTimeout': ['proxy/ipvs/settings.ts', 'udpTimeoutMs'],
+  'nftables.masqueradeBit': [VALIDATE, 'effective[masquerading]'],
+  'nftables.masqueradeAll': [VALIDATE, 'effective[masquerading]'],
+  'nftables.syncPeriod': [VALIDATE, 'effective[periods]'],
+  'nftables.minSyncPeriod': [VALIDATE, 'effective[periods]'],
+  detectLocalMode: ['proxy/plan/node-plan.ts', 'detectLocal'],
+  'detectLocal.bridgeInterface': ['proxy/plan/node-plan.ts', 'bridgeInterface'],
+  'detectLocal.interfaceNamePrefix': ['proxy/plan/node-plan.ts', 'interfaceNamePrefix'],
+  clusterCIDR: ['proxy/plan/node-plan.ts', 'detection.cidrs'],
+  nodePortAddresses: ['proxy/plan/node-plan.ts', 'nodePortAddresses'],
+  oomScoreAdj: ['agent/node-setup.ts', 'config.oomScoreAdj'],
+  'conntrack.maxPerCore': [SYSCTLS, 'maxPerCore'],
+  'conntrack.min': [SYSCTLS, '.min'],
+  'conntrack.tcpEstablishedTimeout': [SYSCTLS, 'tcpEstablishedTimeoutMs'],
+  'conntrack.tcpCloseWaitTimeout': [SYSCTLS, 'tcpCloseWaitTimeoutMs'],
+  'conntrack.tcpBeLiberal': [SYSCTLS, 'tcpBeLiberal'],
+  'conntrack.udpTimeout': [SYSCTLS, 'udpTimeoutMs'],
+  'conntrack.udpStreamTimeout': [SYSCTLS, 'udpStreamTimeoutMs'],
+  'nodeplane.manifests': ['agent/services/object-source.ts', 'config.manifests'],
+  'nodeplane.iptablesVariant': ['agent/services/modes/iptables.ts', 'iptablesVariant'],
+  'nodeplane.serviceProxyName': ['agent/services/object-source.ts', 'serviceProxyName'],
+  'nodeplane.logLevel': ['agent/logger.ts', 'level'],
+  'nodeplane.serviceTrafficMetrics': ['agent/services/modes/ipvs.ts', 'serviceTrafficMetrics'],
+  'nodeplane.cni.enabled': [AGENT, 'config.cni'],
+  'nodeplane.cni.binDir': [CNI_PART, 'binDir'],
+  'nodeplane.cni.confDir': [CNI_PART, 'confDir'],
+  'nodeplane.cni.conflist': [CNI_PART, 'conflist'],
+  'nodeplane.cni.podCIDRs': [CNI_PART, 'podCidrs'],
+  'nodeplane.cni.dataDir': [CNI_PART, 'dataDir'],
+  'nodeplane.cni.socket': [CNI_PART, 'socket'],
+  'nodeplane.cni.spoolDir': [CNI_PART, 'spoolDir'],
+
+  '--config': ['config/command-line.ts', 'flags.config'],
+  '--write-config-to': ['config/command-line.ts', "flags['write-config-to']"],
+  '--cleanup': ['config/command-line.ts', 'flags.cleanup'],
+  '--init-only': ['config/command-line.ts', "flags['init-only']"],
+  '--master': ['agent/services/object-source.ts', 'master'],
+  '--healthz-port': ['config/complete.ts', "ports['healthz-port']"],
+  '--metrics-port': ['config/complete.ts', "ports['metrics-port']"],
+  '--version': [AGENT, 'config.reportedVersion'],
+  '--help': ['config/command-line.ts', 'flags.help'],
+};
+
+function paths(section: Section, prefix = ''): string[] {
+  return Object.entries(section).flatMap(([name, entry]) =>
+    isField(entry) ? [`${prefix}${name}`] : paths(entry, `${prefix}${name}.`),
+  );
+}
+
+const FIELDS = paths(ALL_FIELDS);
+const PROCESS_FLAGS = FLAG_NAMES.filter((name) => flagNamed(name).path === undefined);
+
+it.each(FIELDS)('%s has a reader, or is known to have none', (path) => {
+  expect([path in READERS, path in NO_EFFECT].filter(Boolean)).toHaveLength(1);
+});
+
+it.each(PROCESS_FLAGS)('--%s has a reader, or is known to have none', (name) => {
+  expect([`--${name}` in READERS, flagNamed(name).ignored].filter(Boolean)).toHaveLength(1);
+});
+
+it.each(Object.entries(READERS))('%s is read where the list says', (_option, [file, name]) => {
+  expect(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8').includes(name)).toBe(true);
+});
+
+it('lists nothing that is gone', () => {
+  const known = new Set([...FIELDS, ...PROCESS_FLAGS.map((name) => `--${name}`)]);
+  expect([...Object.keys(READERS), ...Object.keys(NO_EFFECT)].filter((path) => !known.has(path))).toEqual([]);
+});
+
+function warningsOf(argv: string[], file?: string): string[] {
+  const outcome = readCommandLine(file === undefined ? argv : ['--config=/c', ...argv], {
+    program: 'nodeplane agent',
+    version: '1',
+    hostname: 'node',
+    readFile: () => `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n${file}`,
+  });
+  if (outcome.action === 'refuse') throw new Error(outcome.output.stderr);
+  return outcome.messages.flatMap(({ level, text }) => (level === 'warn' ? [text] : []));
+}
+
+const withoutEffect = Object.keys(NO_EFFECT) as FieldPath[];
+const VALUES: Readonly<Partial<Record<FieldPath, string>>> = { showHiddenMetricsForVersion: '1.35' };
+const ALPHA = 'feature-gates=LoggingAlphaOptions=true';
+
+it.each(FLAG_NAMES.filter((name) => withoutEffect.includes(flagNamed(name).path!)))(
+  '--%s says in the help and once at the start that it has no effect',
+  (name: FlagName) => {
+    const { path, type, bareValue } = flagNamed(name);
+    const value =
+      VALUES[path!] ?? { duration: '7s', size: '3Ki', 'pattern=number,...': 'a=3' }[type.placeholder] ?? 'x';
+    const reason = NO_EFFECT[path!]!;
+    const flag = bareValue === undefined ? `--${name}=${value}` : `--${name}`;
+    expect(warningsOf([flag, `--${ALPHA}`])).toEqual([`${path} (--${name}) has no effect: ${reason}`]);
+
+    const help = readCommandLine(['--help'], { program: 'kube-proxy', version: '', hostname: '', readFile: () => '' });
+    if (help.action !== 'help') throw new Error(help.action);
+    const [, described] = new RegExp(`^  --${name}\\b.*\n(.*)$`, 'm').exec(help.output.stdout)!;
+    expect(described).toContain(`. No effect: ${reason}`);
+  },
+);
+
+it('says so of fields of the file too, but not of a file that spells out the defaults', () => {
+  const file =
+    'clientConnection: {acceptContentTypes: a/b, contentType: application/json}\nwindowsRunAsService: true\n';
+  expect(warningsOf([], file)).toEqual([
+    'clientConnection.acceptContentTypes has no effect: the API server is asked for JSON',
+    'clientConnection.contentType (--kube-api-content-type) has no effect: JSON is spoken with the API server',
+    'windowsRunAsService has no effect: it is for kube-proxy on Windows',
+  ]);
+  const defaults = `clientConnection: {contentType: application/vnd.kubernetes.protobuf, acceptContentTypes: ""}
+configSyncPeriod: 0s
+logging: {flushFrequency: 5000000000, vmodule: [], options: {json: {infoBufferSize: "0"}}}
+`;
+  expect(warningsOf([], defaults)).toEqual([]);
+});
+
+it('says so of flags that kube-proxy takes for nothing, and of flags that a file replaces', () => {
+  expect(warningsOf(['--boot-id-file=/x'])).toEqual([
+    'Flag --boot-id-file has no effect: kube-proxy does nothing with it either',
+  ]);
+  expect(warningsOf(['--proxy-mode=ipvs', '-v=2', '--hostname-override=n', '--masquerade-all'], '')).toEqual([
+    'The configuration file replaces these flags: --proxy-mode, --masquerade-all',
+  ]);
+});

@@ -1,0 +1,49 @@
+import type { FieldPath } from '../file/schema.ts';
+import { FLAG_NAMES, flagNamed } from '../flags/flags.ts';
+
+/** One setting that cannot be used. */
+export interface ConfigProblem {
+  readonly path: FieldPath;
+  /** What was found and what is accepted; the path is not repeated. */
+  readonly message: string;
+}
+
+/**
+ * Collects what is wrong, so that the user can correct everything at once. The checks return the value all the same: what they
+ * return is only looked at when nothing was found.
+ */
+export class Problems {
+  readonly found: ConfigProblem[] = [];
+
+  add(path: FieldPath, message: string): void {
+    this.found.push({ path, message });
+  }
+
+  inRange(path: FieldPath, value: number, min: number, max: number): number {
+    if (!(value >= min && value <= max)) this.add(path, `${value} is not within ${min} and ${max}`);
+    return value;
+  }
+
+  notNegative(path: FieldPath, value: number): number {
+    if (!(value >= 0)) this.add(path, 'must not be negative');
+    return value;
+  }
+
+  oneOf<const C extends string>(path: FieldPath, value: string, choices: readonly C[]): C {
+    if (!choices.includes(value as C))
+      this.add(path, `"${value}" is none of ${choices.map((c) => `"${c}"`).join(', ')}`);
+    return value as C;
+  }
+}
+
+/** `iptables.masqueradeBit (--iptables-masquerade-bit): 32 is not within 0 and 31` */
+export function formatProblem({ path, message }: ConfigProblem): string {
+  const flag = flagFor(path);
+  return `${path}${flag ? ` (--${flag})` : ''}: ${message}`;
+}
+
+/** The flag that sets a field. The periods of nftables are set by the flags of iptables, the mark bit is not. */
+export function flagFor(path: FieldPath): string | undefined {
+  const named = path === 'nftables.masqueradeBit' ? path : path.replace(/^nftables\./, 'iptables.');
+  return FLAG_NAMES.find((name) => flagNamed(name).path === named);
+}

@@ -1,0 +1,84 @@
+import { type Cidr, type IpAddress, NodeplaneError, parseCidr, tryParseIp } from '../../core/index.ts';
+import type { DetectLocal, KubeProxyConfig } from '../file/kube-proxy-config.ts';
+import type { Configuration, FieldPath } from '../file/schema.ts';
+import { type BindAddress, isUnspecified, parseBindAddress } from '../values/bind-address.ts';
+import type { Problems } from './problems.ts';
+
+/** The node IP that `bindAddress` stands for; undefined if it leaves it to the Node object. */
+export function readNodeIp(text: string, problems: Problems): IpAddress | undefined {
+  const ip = tryParseIp(text);
+  if (!ip) problems.add('bindAddress', `"${text}" is not an IP address`);
+  return ip && !isUnspecified(ip) ? ip : undefined;
+}
+
+/** Where a server listens. The empty address is for the caller to judge: it means off, and not every server can be off. */
+export function readServerAddress(
+  path: 'healthzBindAddress' | 'metricsBindAddress',
+  text: string,
+  problems: Problems,
+): BindAddress {
+  const address = parseBindAddress(text);
+  if (!address) problems.add(path, `"${text}" is not IP:port with a port from 1 to 65535`);
+  return address as BindAddress;
+}
+
+/** All addresses, the Node object's, or those of the given blocks. */
+export function readNodePortAddresses(
+  list: readonly string[] | null,
+  problems: Problems,
+): KubeProxyConfig['nodePortAddresses'] {
+  if (!list?.length) return 'all';
+  if (list.length === 1 && list[0] === 'primary') return 'primary';
+  if (list.includes('primary')) {
+    problems.add('nodePortAddresses', '"primary" stands for itself and cannot be mixed with CIDRs');
+  }
+  return readCidrs(
+    'nodePortAddresses',
+    list.filter((item) => item !== 'primary'),
+    problems,
+  );
+}
+
+/** How local traffic is told, with the setting that the mode needs. */
+export function readDetectLocal(effective: Configuration, problems: Problems): DetectLocal {
+  const { bridgeInterface, interfaceNamePrefix } = effective.detectLocal;
+  const mode = problems.oneOf('detectLocalMode', effective.detectLocalMode, [
+    'ClusterCIDR',
+    'NodeCIDR',
+    'BridgeInterface',
+    'InterfaceNamePrefix',
+  ]);
+  switch (mode) {
+    case 'NodeCIDR':
+      return { mode };
+    case 'BridgeInterface':
+      if (bridgeInterface === '') problems.add('detectLocal.bridgeInterface', `is needed by the mode ${mode}`);
+      return { mode, bridgeInterface };
+    case 'InterfaceNamePrefix':
+      if (interfaceNamePrefix === '') problems.add('detectLocal.interfaceNamePrefix', `is needed by the mode ${mode}`);
+      return { mode, interfaceNamePrefix };
+    default:
+      return { mode, cidrs: readClusterCidrs(effective.clusterCIDR, problems) };
+  }
+}
+
+/** One block, or one of each family, separated by a comma; none at all if nobody gave any. */
+function readClusterCidrs(text: string, problems: Problems): Cidr[] {
+  if (text === '') return [];
+  const cidrs = readCidrs('clusterCIDR', text.split(','), problems);
+  const families = new Set(cidrs.map((cidr) => cidr.address.family));
+  if (cidrs.length > families.size) problems.add('clusterCIDR', `"${text}" has more than one CIDR of a family`);
+  return cidrs;
+}
+
+export function readCidrs(path: FieldPath, texts: readonly string[], problems: Problems): Cidr[] {
+  return texts.flatMap((text) => {
+    try {
+      return [parseCidr(text)];
+    } catch (error) {
+      if (!(error instanceof NodeplaneError)) throw error;
+      problems.add(path, `"${text}" is not a CIDR such as 10.244.0.0/16`);
+      return [];
+    }
+  });
+}

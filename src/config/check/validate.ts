@@ -1,0 +1,177 @@
+import { isAbsolute } from 'node:path';
+import { sectionsOf } from '../file/fold-modes.ts';
+import { type CniSettings, IPTABLES_VARIANTS, type KubeProxyConfig, MODES } from '../file/kube-proxy-config.ts';
+import type { Configuration, FieldPath } from '../file/schema.ts';
+import { KUBERNETES_VERSION } from '../program.ts';
+import { resolveFeatureGates } from '../values/feature-gates.ts';
+import { type ConfigProblem, Problems } from './problems.ts';
+import {
+  readCidrs,
+  readDetectLocal,
+  readNodeIp,
+  readNodePortAddresses,
+  readServerAddress,
+} from './validate-addresses.ts';
+import { readLogging } from './validate-logging.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Label values of Kubernetes; the empty one stands for "no such label" here. */
+const LABEL_VALUE = /^([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?$/;
+
+/** struct sockaddr_un has room for 108 bytes with the final NUL. */
+const LONGEST_SOCKET_PATH = 107;
+
+/** What runs the process and is no part of the file. */
+export interface ProcessSettings {
+  readonly nodeName: string;
+  readonly master: string;
+  readonly reportedVersion: string;
+}
+
+/**
+ * Checks the configuration in effect and turns its texts into values.
+ *
+ * @returns the configuration, or everything that is wrong with it
+ */
+export function validate(
+  effective: Configuration,
+  settings: ProcessSettings,
+): { readonly config: KubeProxyConfig } | { readonly problems: readonly ConfigProblem[] } {
+  const problems = new Problems();
+  const config = readConfiguration(effective, settings, problems);
+  return problems.found.length > 0 ? { problems: problems.found } : { config };
+}
+
+function readConfiguration(effective: Configuration, settings: ProcessSettings, problems: Problems): KubeProxyConfig {
+  const mode = problems.oneOf('mode', effective.mode, MODES);
+  const featureGates = resolveFeatureGates(effective.featureGates, (message) => problems.add('featureGates', message));
+  const detectLocal = readDetectLocal(effective, problems);
+  checkHiddenMetrics(effective.showHiddenMetricsForVersion, problems);
+  return {
+    nodeName: settings.nodeName,
+    reportedVersion: settings.reportedVersion,
+    apiServer: readApiServer(effective, settings.master, problems),
+    nodeIp: readNodeIp(effective.bindAddress, problems),
+    healthzBindAddress:
+      effective.healthzBindAddress === ''
+        ? undefined
+        : readServerAddress('healthzBindAddress', effective.healthzBindAddress, problems),
+    metricsBindAddress: readServerAddress('metricsBindAddress', effective.metricsBindAddress, problems),
+    bindAddressHardFail: effective.bindAddressHardFail,
+    profiling: effective.enableProfiling,
+    featureGates,
+    mode,
+    ...readModeSettings(effective, problems),
+    localhostNodePorts: effective.iptables.localhostNodePorts,
+    ipvs: readIpvs(effective, problems),
+    detectLocal,
+    nodePortAddresses: readNodePortAddresses(effective.nodePortAddresses, problems),
+    oomScoreAdj: problems.inRange('oomScoreAdj', effective.oomScoreAdj, -1000, 1000),
+    conntrack: readConntrack(effective, problems),
+    logging: readLogging(effective, featureGates, problems),
+    ...readOwn(effective, problems),
+    effective,
+  };
+}
+
+function readApiServer(effective: Configuration, master: string, problems: Problems): KubeProxyConfig['apiServer'] {
+  const { kubeconfig, qps, burst } = effective.clientConnection;
+  positive('configSyncPeriod', effective.configSyncPeriod, problems);
+  return { master, kubeconfig, qps, burst: problems.notNegative('clientConnection.burst', burst) };
+}
+
+/** Only the previous minor release is accepted, so that nobody forgets this setting for long. */
+function checkHiddenMetrics(release: string, problems: Problems): void {
+  const [, major, minor] = /^v(\d+)\.(\d+)/.exec(KUBERNETES_VERSION)!;
+  const previous = `${major}.${Number(minor) - 1}`;
+  if (release !== '' && release !== previous) {
+    problems.add('showHiddenMetricsForVersion', `"${release}" is not the previous minor release, "${previous}"`);
+  }
+}
+
+/** The settings that each mode has in a section of its own. */
+function readModeSettings(
+  effective: Configuration,
+  problems: Problems,
+): Pick<KubeProxyConfig, 'masqueradeBit' | 'masqueradeAll' | 'syncPeriodMs' | 'minSyncPeriodMs'> {
+  const { periods, masquerading } = sectionsOf(effective.mode);
+  const { syncPeriod, minSyncPeriod } = effective[periods];
+  positive(`${periods}.syncPeriod`, syncPeriod, problems);
+  problems.notNegative(`${periods}.minSyncPeriod`, minSyncPeriod);
+  if (minSyncPeriod > syncPeriod) problems.add(`${periods}.minSyncPeriod`, 'must not exceed syncPeriod');
+  // A sync is due after an hour at the latest. kube-proxy takes a longer minimum and crashes.
+  if (minSyncPeriod > HOUR_MS) problems.add(`${periods}.minSyncPeriod`, 'must not exceed 1h');
+  problems.inRange('iptables.masqueradeBit', effective.iptables.masqueradeBit, 0, 31);
+  const { masqueradeBit, masqueradeAll } = effective[masquerading];
+  if (masquerading === 'nftables') problems.inRange('nftables.masqueradeBit', masqueradeBit, 0, 31);
+  return { masqueradeBit, masqueradeAll, syncPeriodMs: syncPeriod, minSyncPeriodMs: minSyncPeriod };
+}
+
+/** Nothing here is checked in the other modes, in which it has no effect. */
+function readIpvs(effective: Configuration, allProblems: Problems): KubeProxyConfig['ipvs'] {
+  const problems = effective.mode === 'ipvs' ? allProblems : new Problems();
+  const { scheduler, strictARP, tcpTimeout, tcpFinTimeout, udpTimeout, excludeCIDRs } = effective.ipvs;
+  return {
+    scheduler: scheduler || 'rr',
+    strictArp: strictARP,
+    tcpTimeoutMs: problems.notNegative('ipvs.tcpTimeout', tcpTimeout),
+    tcpFinTimeoutMs: problems.notNegative('ipvs.tcpFinTimeout', tcpFinTimeout),
+    udpTimeoutMs: problems.notNegative('ipvs.udpTimeout', udpTimeout),
+    excludeCidrs: readCidrs('ipvs.excludeCIDRs', excludeCIDRs ?? [], problems),
+  };
+}
+
+function readConntrack(effective: Configuration, problems: Problems): KubeProxyConfig['conntrack'] {
+  const { tcpBeLiberal, ...limits } = effective.conntrack;
+  const limit = (name: keyof typeof limits): number => problems.notNegative(`conntrack.${name}`, limits[name]);
+  return {
+    maxPerCore: limit('maxPerCore'),
+    min: limit('min'),
+    tcpEstablishedTimeoutMs: limit('tcpEstablishedTimeout'),
+    tcpCloseWaitTimeoutMs: limit('tcpCloseWaitTimeout'),
+    tcpBeLiberal,
+    udpTimeoutMs: limit('udpTimeout'),
+    udpStreamTimeoutMs: limit('udpStreamTimeout'),
+  };
+}
+
+type OwnSettings =
+  | 'manifests'
+  | 'iptablesVariant'
+  | 'serviceProxyName'
+  | 'serviceTrafficMetrics'
+  | 'externalIpCidrs'
+  | 'cni';
+
+function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyConfig, OwnSettings> {
+  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs } = effective.nodeplane;
+  if (!LABEL_VALUE.test(serviceProxyName)) {
+    problems.add('nodeplane.serviceProxyName', `"${serviceProxyName}" cannot be the value of a label`);
+  }
+  const variant = problems.oneOf('nodeplane.iptablesVariant', iptablesVariant, IPTABLES_VARIANTS);
+  return {
+    ...{ manifests, iptablesVariant: variant, serviceProxyName, serviceTrafficMetrics },
+    externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
+    cni: readCni(effective, problems),
+  };
+}
+
+function readCni({ nodeplane }: Configuration, problems: Problems): CniSettings | undefined {
+  const { enabled, podCIDRs, ...paths } = nodeplane.cni;
+  if (!enabled) return undefined;
+  const podCidrs = readCidrs('nodeplane.cni.podCIDRs', podCIDRs ?? [], problems);
+  for (const name of ['binDir', 'confDir', 'dataDir', 'socket', 'spoolDir', 'conflist'] as const) {
+    const path = paths[name];
+    if (path !== '' && !isAbsolute(path)) problems.add(`nodeplane.cni.${name}`, `"${path}" is no absolute path`);
+  }
+  if (Buffer.byteLength(paths.socket) > LONGEST_SOCKET_PATH) {
+    problems.add('nodeplane.cni.socket', `"${paths.socket}" is longer than ${LONGEST_SOCKET_PATH} bytes`);
+  }
+  return { ...paths, podCidrs };
+}
+
+function positive(path: FieldPath, value: number, problems: Problems): number {
+  if (!(value > 0)) problems.add(path, 'must be greater than 0');
+  return value;
+}

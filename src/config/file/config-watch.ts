@@ -1,0 +1,120 @@
+import { type Clock, errorText, NodeplaneError, type Timer } from '../../core/index.ts';
+import type { LoadedFile } from '../command-line.ts';
+
+/** How long after a change the file is read, and read again: a content that stays the same so long is no half-written one. */
+const SETTLE_MS = 100;
+
+/** The file system, as the watch sees it. */
+export interface WatchedFiles {
+  readFile(path: string): string;
+  /** The folders in which a change can mean another content of the file: its own, and those of the links on the way to it. */
+  foldersOf(path: string): readonly string[];
+  /** Calls `changed` at every change in a folder, and `failed` when it can no longer tell. Throws if it cannot watch at all. */
+  watch(folder: string, changed: () => void, failed: (cause: unknown) => void): { close(): void };
+}
+
+export interface ConfigWatchOptions {
+  /** The file with the content that is in force. */
+  readonly file: LoadedFile;
+  readonly files: WatchedFiles;
+  readonly clock: Clock;
+  /** Called once, when the process should end with this error so that its supervisor starts it anew. */
+  readonly ended: (reason: NodeplaneError) => void;
+}
+
+/**
+ * Notices when the configuration file has another content than the one in force. As in kube-proxy, the process then exits
+ * and is started again with the new one.
+ *
+ * kube-proxy watches the file itself for writes and renames. It misses the update of a mounted ConfigMap, where the kubelet
+ * puts a new folder under the link `..data`, and takes a write of the same content for a change. Here the folders are watched
+ * and the contents compared. A file that is gone is no change, as in kube-proxy: there is nothing to start again with.
+ */
+export class ConfigWatch {
+  readonly #options: ConfigWatchOptions;
+  #watchers: { close(): void }[] = [];
+  #timer: Timer | undefined;
+  /** The content at the last look, if the file was there. */
+  #seen: string | undefined;
+  #over = false;
+
+  constructor(options: ConfigWatchOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#watchFolders();
+    // It may have changed between the time it was loaded and now.
+    this.#noticed();
+  }
+
+  close(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+    this.#closeWatchers();
+  }
+
+  #watchFolders(): void {
+    const { file, files } = this.#options;
+    this.#closeWatchers();
+    try {
+      for (const folder of files.foldersOf(file.path)) {
+        this.#watchers.push(
+          files.watch(
+            folder,
+            () => this.#noticed(),
+            (cause) => this.#failed(cause),
+          ),
+        );
+      }
+    } catch (cause) {
+      this.#failed(cause);
+    }
+  }
+
+  #closeWatchers(): void {
+    for (const watcher of this.#watchers) watcher.close();
+    this.#watchers = [];
+  }
+
+  #noticed(): void {
+    if (this.#over || this.#timer) return;
+    this.#timer = this.#options.clock.setTimer(() => this.#compare(), SETTLE_MS);
+  }
+
+  #compare(): void {
+    const { file, files } = this.#options;
+    this.#timer = undefined;
+    // The links may lead elsewhere now. Watched again before the file is read, so that no change falls in between.
+    this.#watchFolders();
+    const now = readIfThere(files, file.path);
+    const settled = now === this.#seen;
+    this.#seen = now;
+    if (now === undefined || now === file.text) return;
+    if (!settled) {
+      this.#noticed();
+      return;
+    }
+    const text = `content of the proxy server's configuration file was updated: "${file.path}"`;
+    this.#end(new NodeplaneError('ERR_CONFIG', text));
+  }
+
+  #failed(cause: unknown): void {
+    const { path } = this.#options.file;
+    this.#end(new NodeplaneError('ERR_CONFIG', `Cannot watch the configuration file "${path}": ${errorText(cause)}`));
+  }
+
+  #end(reason: NodeplaneError): void {
+    if (this.#over) return;
+    this.close();
+    this.#options.ended(reason);
+  }
+}
+
+function readIfThere(files: WatchedFiles, path: string): string | undefined {
+  try {
+    return files.readFile(path);
+  } catch {
+    return undefined;
+  }
+}

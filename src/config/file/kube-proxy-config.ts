@@ -1,0 +1,102 @@
+import type { Cidr, IpAddress } from '../../core/index.ts';
+import type { BindAddress } from '../values/bind-address.ts';
+import type { FeatureGates } from '../values/feature-gates.ts';
+import type { Configuration } from './schema.ts';
+
+export const MODES = ['iptables', 'ipvs', 'nftables'] as const;
+export const IPTABLES_VARIANTS = ['auto', 'legacy', 'nft'] as const;
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+export const LOG_FORMATS = ['text', 'json'] as const;
+
+/** How the traffic of this node's pods is told from other traffic. */
+export type DetectLocal =
+  /** By source address; no CIDRs: nothing counts as local. */
+  | { readonly mode: 'ClusterCIDR'; readonly cidrs: readonly Cidr[] }
+  /** By the Node object's podCIDRs. */
+  | { readonly mode: 'NodeCIDR' }
+  | { readonly mode: 'BridgeInterface'; readonly bridgeInterface: string }
+  | { readonly mode: 'InterfaceNamePrefix'; readonly interfaceNamePrefix: string };
+
+/** How the agent serves the container runtime. Paths are absolute. */
+export interface CniSettings {
+  readonly binDir: string;
+  readonly confDir: string;
+  /** File with the configuration list to install; empty: our own. */
+  readonly conflist: string;
+  /** Empty: those of the Node object. */
+  readonly podCidrs: readonly Cidr[];
+  readonly dataDir: string;
+  readonly socket: string;
+  readonly spoolDir: string;
+}
+
+/** What the proxy runs with: parsed, complete, checked. Durations in milliseconds; a conntrack or IPVS timeout of 0 is left alone. */
+export interface KubeProxyConfig {
+  /** The Node object of this machine. Empty only where no Node is needed: with `--cleanup` and `--write-config-to`. */
+  readonly nodeName: string;
+  readonly apiServer: {
+    /** Beats the address in the kubeconfig; empty: not given. */
+    readonly master: string;
+    /** Empty together with `master`: the pod's own credentials. */
+    readonly kubeconfig: string;
+    /** Requests a second in the long run; negative: no limit. */
+    readonly qps: number;
+    /** Requests at once. */
+    readonly burst: number;
+  };
+  /** The node IP if it is not the Node object's; its family is the primary one then. */
+  readonly nodeIp: IpAddress | undefined;
+  /** Undefined: no health server. */
+  readonly healthzBindAddress: BindAddress | undefined;
+  readonly metricsBindAddress: BindAddress;
+  readonly bindAddressHardFail: boolean;
+  readonly profiling: boolean;
+  readonly featureGates: FeatureGates;
+  readonly mode: (typeof MODES)[number];
+  readonly masqueradeBit: number;
+  readonly masqueradeAll: boolean;
+  readonly syncPeriodMs: number;
+  readonly minSyncPeriodMs: number;
+  /** Of iptables mode, IPv4 only. */
+  readonly localhostNodePorts: boolean;
+  readonly ipvs: {
+    readonly scheduler: string;
+    readonly excludeCidrs: readonly Cidr[];
+    readonly strictArp: boolean;
+    readonly tcpTimeoutMs: number;
+    readonly tcpFinTimeoutMs: number;
+    readonly udpTimeoutMs: number;
+  };
+  readonly detectLocal: DetectLocal;
+  readonly nodePortAddresses: 'all' | 'primary' | readonly Cidr[];
+  readonly oomScoreAdj: number;
+  readonly conntrack: {
+    readonly maxPerCore: number;
+    readonly min: number;
+    readonly tcpEstablishedTimeoutMs: number;
+    readonly tcpCloseWaitTimeoutMs: number;
+    readonly tcpBeLiberal: boolean;
+    readonly udpTimeoutMs: number;
+    readonly udpStreamTimeoutMs: number;
+  };
+  readonly logging: {
+    readonly format: (typeof LOG_FORMATS)[number];
+    readonly verbosity: number;
+    readonly level: (typeof LOG_LEVELS)[number];
+  };
+  /** Directory of manifests in place of an API server; empty: none. */
+  readonly manifests: string;
+  readonly iptablesVariant: (typeof IPTABLES_VARIANTS)[number];
+  /** The value of the label service.kubernetes.io/service-proxy-name to serve; empty: Services without that label. */
+  readonly serviceProxyName: string;
+  /** Most Services that may have traffic metrics of their own; 0: none have. */
+  readonly serviceTrafficMetrics: number;
+  /** Where external IPs of Services may be; empty: everywhere. */
+  readonly externalIpCidrs: readonly Cidr[];
+  /** Undefined: the agent has nothing to do with the pods' network. */
+  readonly cni: CniSettings | undefined;
+  /** The version to report; differs from kube-proxy's by a suffix at most. */
+  readonly reportedVersion: string;
+  /** The same in the shape of the file: for /configz and `--write-config-to`. */
+  readonly effective: Configuration;
+}

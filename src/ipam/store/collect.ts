@@ -1,0 +1,167 @@
+import { formatIp, NodeplaneError } from '../../core/index.ts';
+import { withFileLock } from '../../sys/index.ts';
+import { AddressSet } from '../ranges/allocator.ts';
+import { planReservations } from '../ranges/plan.ts';
+import { currentBoot } from './boot.ts';
+import { type Collected, forgetEntry, forgetFile } from './collected.ts';
+import { Journal, type JournalEntry } from './journal.ts';
+import { DirectoryLookup } from './lookup.ts';
+import { isAtWork, type Maker, thisMaker } from './maker.ts';
+import { forgetEarlierBoots } from './reboot.ts';
+import { directoryAt, guarded, type ReservationRequest, type StoreLocation } from './store.ts';
+
+/** What is asked about attachments that may be gone, and done about those that are. */
+export interface Remains {
+  /** Whether there is a link of this name in the thread's network namespace. */
+  readonly hasLink: (name: string) => boolean;
+  /** Removes what an attachment left in the kernel. False when that failed: then its records stay for another try. */
+  readonly remove: (entry: JournalEntry) => boolean;
+}
+
+/**
+ * Whether an attachment is being made at this moment, by a process that still runs.
+ *
+ * @param here this process now
+ */
+export function isUnderWay({ complete, maker }: JournalEntry, here?: Maker): boolean {
+  return !complete && isAtWork(maker, here ?? thisMaker(currentBoot()));
+}
+
+/**
+ * Whether an attachment is certainly no more: made before the last boot, left half-made by a killed ADD, or without its
+ * link, which vanished with the pod's namespace. Of one in another network namespace the link cannot be seen.
+ *
+ * @param here this process now
+ */
+export function isGone(entry: JournalEntry, here: Maker, hasLink: Remains['hasLink']): boolean {
+  const { name, complete, maker } = entry;
+  if (maker.bootId !== here.bootId) return true;
+  if (maker.netns !== undefined && maker.netns !== here.netns) return false;
+  return complete ? !hasLink(name) : !isUnderWay(entry, here);
+}
+
+/** Whether `collectGone` would find something, without waiting for anybody. */
+export function hasGone(location: StoreLocation, hasLink: Remains['hasLink']): boolean {
+  const boot = (location.boot ?? currentBoot)();
+  const journal = new Journal(directoryAt(location).path);
+  return wasBootedSince(journal, boot.id) || goneIn(location, journal, hasLink).length > 0;
+}
+
+/**
+ * Gives back the addresses of attachments that this plugin made and that are gone, after what they left in the kernel was
+ * removed. The lock is held for one at a time: no ADD of the same attachment comes in between, and others wait for little.
+ * What was reserved before the last boot goes too, whoever reserved it.
+ *
+ * @throws ERR_IPAM_STORE, ERR_LOCK_TIMEOUT
+ */
+export function collectGone(location: StoreLocation, { hasLink, remove }: Remains): Collected[] {
+  // Listed before links are looked for: an attachment that was complete had its link by then.
+  const gone = goneIn(location, new Journal(directoryAt(location).path), hasLink);
+  const collected = gone.flatMap(({ name }) =>
+    locked(location, (directory, journal) => {
+      const entry = journal.read(name);
+      const stays = !entry || !isGone(entry, makerHere(location), hasLink) || !remove(entry);
+      // Not synced, for the same reason as a DEL.
+      return stays ? [] : [forgetEntry(directory, journal, entry)];
+    }),
+  );
+  const ofEarlierBoots = locked(location, (directory, journal) =>
+    forgetEarlierBoots(directory, journal, (location.boot ?? currentBoot)()),
+  );
+  return [...collected, ...ofEarlierBoots];
+}
+
+/**
+ * Gives back all addresses of the network but those of valid owners and of attachments under way. Files that name nobody
+ * were left by a full disk or a crash, and go too; files with a content of another kind stay.
+ *
+ * @param isValid undefined `ifname` stands for a record of the format before host-local 0.8, which names none
+ * @throws ERR_IPAM_STORE, ERR_LOCK_TIMEOUT
+ */
+export function collectInvalid(
+  location: StoreLocation,
+  isValid: (containerId: string, ifname: string | undefined) => boolean,
+): Collected[] {
+  return locked(location, (directory, journal) => {
+    forgetEarlierBoots(directory, journal, (location.boot ?? currentBoot)());
+    const underWay = new Set<string>();
+    const here = makerHere(location);
+    for (const entry of journal.list()) {
+      const { containerId, ifname } = entry.owner;
+      if (isUnderWay(entry, here)) for (const address of entry.addresses) underWay.add(formatIp(address));
+      else if (!isValid(containerId, ifname)) journal.remove(entry.name);
+    }
+    const collected = directory.list().flatMap((file) => {
+      const [containerId = '', ifname, ...rest] = file.content.trim().split('\r\n');
+      const isRecord = rest.length === 0 && /^\S*$/.test(containerId);
+      if (!isRecord || underWay.has(file.fileName) || (containerId && isValid(containerId, ifname))) return [];
+      return tryTo(() => forgetFile(directory, file)) ?? [];
+    });
+    if (collected.length > 0) directory.sync();
+    return collected;
+  });
+}
+
+/**
+ * Checks, without changing anything, whether an ADD could reserve: the directory can be written, and each range set has a
+ * free address, or one that can be given back.
+ *
+ * @throws ERR_IPAM_STORE, ERR_IPAM_EXHAUSTED
+ */
+export function checkAvailable(
+  location: StoreLocation,
+  { rangeSets, exclude, excluded = [] }: Pick<ReservationRequest, 'rangeSets' | 'exclude' | 'excluded'>,
+  hasLink: Remains['hasLink'],
+): void {
+  const directory = directoryAt(location);
+  if (!directory.isWritable()) {
+    throw new NodeplaneError('ERR_IPAM_STORE', `Cannot reserve an address in "${directory.path}": it is not writable`, {
+      facts: { path: directory.path },
+    });
+  }
+  const journal = new Journal(directory.path);
+  const taken = new DirectoryLookup(directory, journal, new AddressSet(excluded));
+  const lastReserved = rangeSets.map((_, set) => directory.lastReserved(set));
+  guarded('read', directory, () => {
+    try {
+      planReservations(rangeSets, { held: [], lastReserved, taken, ...(exclude && { exclude }) });
+    } catch (error) {
+      if (!hasGone(location, hasLink)) throw error;
+    }
+  });
+}
+
+function makerHere({ boot = currentBoot }: StoreLocation): Maker {
+  return thisMaker(boot());
+}
+
+function goneIn(location: StoreLocation, journal: Journal, hasLink: Remains['hasLink']): JournalEntry[] {
+  const entries = journal.list();
+  const here = makerHere(location);
+  return entries.filter((entry) => isGone(entry, here, hasLink));
+}
+
+function wasBootedSince(journal: Journal, bootId: string): boolean {
+  const last = journal.lastBootId();
+  return last !== undefined && last !== bootId;
+}
+
+function locked<T>(
+  location: StoreLocation,
+  fn: (directory: ReturnType<typeof directoryAt>, journal: Journal) => T[],
+): T[] {
+  const directory = directoryAt(location);
+  if (!directory.exists()) return [];
+  return guarded('collect reservations in', directory, () =>
+    withFileLock(directory.lockPath, () => fn(directory, new Journal(directory.path))),
+  );
+}
+
+/** What cannot be read as a file, a directory for example, cannot be removed as one. */
+function tryTo<T>(fn: () => T): T | undefined {
+  try {
+    return fn();
+  } catch {
+    return undefined;
+  }
+}

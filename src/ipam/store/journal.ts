@@ -1,0 +1,155 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { formatIp, type IpAddress, isNotFound, JSON_LIMITS, parseJson, tryParseIp } from '../../core/index.ts';
+import { type Maker, makerKeys, parseMaker } from './maker.ts';
+import type { Owner } from './record.ts';
+
+/** An object of JSON that only whoever attaches understands. */
+export type AttachmentNote = Readonly<Record<string, unknown>>;
+
+/** What is noted about one attachment beyond what host-local's layout has room for. */
+export interface JournalEntry {
+  /** What the entry is found by; the name of the attachment's link on the host. */
+  readonly name: string;
+  readonly owner: Owner;
+  /** Reserved for it; some may never have been, when its ADD was killed. */
+  readonly addresses: readonly IpAddress[];
+  /** Names of the features set up for it. */
+  readonly features: readonly string[];
+  /** What its maker wants to be found besides; undefined when there is nothing, as in entries of earlier versions. */
+  readonly note: AttachmentNote | undefined;
+  readonly maker: Maker;
+  /** False while its ADD is under way, and for good when that was killed. */
+  readonly complete: boolean;
+}
+
+const FOLDER = '.nodeplane';
+const UNDER_WAY = '.adding';
+const BOOT_ID = 'boot-id';
+
+/**
+ * Notes about the attachments of one network, in a folder inside its directory of reservations, where host-local does not
+ * mind it. An entry is there before anything of its attachment is, and goes last.
+ *
+ * Entries are not synced: after a loss of power no attachment is left for the notes to describe. The note of the kernel's
+ * run is, because from it the next run knows that reservations are of an earlier one. A file that cannot be read counts as
+ * none.
+ */
+export class Journal {
+  readonly path: string;
+
+  constructor(networkDirectory: string) {
+    this.path = join(networkDirectory, FOLDER);
+  }
+
+  /** Notes an attachment that is about to be made. */
+  begin(entry: Omit<JournalEntry, 'complete'>): void {
+    const { name, owner, addresses, features, note, maker } = entry;
+    mkdirSync(this.path, { recursive: true, mode: 0o755 });
+    const content = { ...owner, addresses: addresses.map(formatIp), features, note, ...makerKeys(maker) };
+    // Under a name of its own first: a half-written file under this one would say that there is no entry.
+    const temporary = join(this.path, `${name}.tmp`);
+    writeFileSync(temporary, JSON.stringify(content), { mode: 0o600 });
+    renameSync(temporary, this.#underWay(name));
+    removeIfThere(this.#complete(name));
+  }
+
+  /** Notes that the attachment stands. */
+  complete(name: string): void {
+    renameSync(this.#underWay(name), this.#complete(name));
+  }
+
+  read(name: string): JournalEntry | undefined {
+    return this.#load(this.#complete(name), name, true) ?? this.#load(this.#underWay(name), name, false);
+  }
+
+  remove(name: string): void {
+    for (const path of [this.#complete(name), this.#underWay(name), join(this.path, `${name}.tmp`)])
+      removeIfThere(path);
+  }
+
+  list(): JournalEntry[] {
+    const names = new Set<string>();
+    for (const file of this.#files()) {
+      if (file !== BOOT_ID && !file.endsWith('.tmp'))
+        names.add(file.endsWith(UNDER_WAY) ? file.slice(0, -UNDER_WAY.length) : file);
+    }
+    // One that was completed between two looks of `read` is there at the next.
+    return [...names].flatMap((name) => this.read(name) ?? this.read(name) ?? []);
+  }
+
+  /** The kernel's run in which this network was last used; undefined when that is not known. */
+  lastBootId(): string | undefined {
+    try {
+      return readFileSync(join(this.path, BOOT_ID), 'utf8').trim() || undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  noteBootId(id: string): void {
+    mkdirSync(this.path, { recursive: true, mode: 0o755 });
+    const temporary = join(this.path, `${BOOT_ID}.tmp`);
+    writeFileSync(temporary, id, { mode: 0o600, flush: true });
+    renameSync(temporary, join(this.path, BOOT_ID));
+  }
+
+  #files(): string[] {
+    try {
+      return readdirSync(this.path);
+    } catch {
+      return [];
+    }
+  }
+
+  #complete(name: string): string {
+    return join(this.path, name);
+  }
+
+  #underWay(name: string): string {
+    return join(this.path, `${name}${UNDER_WAY}`);
+  }
+
+  #load(path: string, name: string, complete: boolean): JournalEntry | undefined {
+    // An ADD looks for what is not there, and an error takes longer than to look first.
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (!stat?.isFile() || stat.size > JSON_LIMITS.length) return undefined;
+    try {
+      const content = parseJson(readFileSync(path, 'utf8')) as Readonly<Record<string, unknown>>;
+      const { containerId, ifname, addresses, features, note, ...rest } = content;
+      const maker = parseMaker(rest);
+      if (typeof containerId !== 'string' || typeof ifname !== 'string' || !maker) return undefined;
+      if (!Array.isArray(addresses) || !Array.isArray(features)) return undefined;
+      const parsed = addresses.flatMap((text) => (typeof text === 'string' ? (tryParseIp(text) ?? []) : []));
+      return {
+        name,
+        owner: { containerId, ifname },
+        addresses: parsed,
+        features: features.map(String),
+        note: typeof note === 'object' && note ? (note as AttachmentNote) : undefined,
+        maker,
+        complete,
+      };
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** rmSync with `force` looks at the path twice before it does anything; most of what is asked for is not there. */
+function removeIfThere(path: string): void {
+  try {
+    if (existsSync(path)) unlinkSync(path);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}

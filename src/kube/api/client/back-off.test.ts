@@ -1,0 +1,40 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { backOffMs, sleep } from './back-off.ts';
+
+describe('backOffMs', () => {
+  it('doubles up to 15 s', () => {
+    const waits = [0, 1, 2, 3, 4, 5, 6, 7, 2_000].map((failures) => backOffMs(failures, () => 0));
+    expect(waits).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000]);
+  });
+
+  it('is shortened by up to half at random', () => {
+    const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    fc.assert(
+      fc.property(fc.nat(20), share, (failures, random) => {
+        const longest = backOffMs(failures, () => 0);
+        const wait = backOffMs(failures, () => random);
+        expect(wait).toBeGreaterThanOrEqual(longest / 2);
+        expect(wait).toBeLessThanOrEqual(longest);
+      }),
+    );
+    expect(backOffMs(3, () => 0.5)).toBe(1_500);
+  });
+});
+
+describe('sleep', () => {
+  it('ends with the time or with the signal', async () => {
+    const clock = new FakeClock();
+    const stop = new AbortController();
+    const woken: string[] = [];
+    void sleep(clock, 100, stop.signal).then(() => woken.push('time'));
+    void sleep(clock, 1_000, stop.signal).then(() => woken.push('signal'));
+    await clock.advance(100);
+    expect(woken).toEqual(['time']);
+    stop.abort();
+    await clock.advance(0);
+    expect(woken).toEqual(['time', 'signal']);
+    await sleep(clock, 1_000, stop.signal);
+  });
+});

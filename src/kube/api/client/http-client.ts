@@ -1,0 +1,193 @@
+import type { IncomingMessage } from 'node:http';
+import type { RequestOptions } from 'node:https';
+import { type Clock, errorText, NodeplaneError, systemClock } from '../../../core/index.ts';
+import { AgentPool } from './agent-pool.ts';
+import { type ApiClient, type ApiRequest, type ApiResponse, ApiStatusError } from './api-client.ts';
+import { exchange } from './exchange.ts';
+import { ExecCredential, type RunProgram } from './exec-credential.ts';
+import type { ApiServerLocation, ServerAccess } from './kube-config.ts';
+import type { ApiObserver } from './observation.ts';
+import { QuietGuard } from './quiet-guard.ts';
+import { RateLimit } from './rate-limit.ts';
+import { readStatusError } from './status-error.ts';
+
+export interface ApiClientOptions extends ApiServerLocation {
+  /** The User-Agent header, `kube-proxy/v1.2.3` say. */
+  readonly userAgent: string;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** Told about every request. @default nobody */
+  readonly observe?: ApiObserver;
+  /** How often the server may be asked. @default as often as one likes */
+  readonly rate?: { readonly qps: number; readonly burst: number };
+  /** Runs the credential plugin of a kubeconfig. @default a kubeconfig with one is refused */
+  readonly runProgram?: RunProgram;
+}
+
+/** An answer, or the next piece of it, comes within this time. */
+const QUIET_MS = 60_000;
+/** Requests that the rate holds back for longer are told of, as client-go does. */
+const LONG_WAIT_MS = 1000;
+
+/**
+ * Makes a client from kubeconfig, master URL or service account. Rejects with ERR_CONFIG if these cannot be read; the
+ * server itself is not contacted.
+ */
+export async function createApiClient(options: ApiClientOptions): Promise<ApiClient> {
+  const { loadServerAccess } = await import('./kube-config.ts');
+  const closing = new AbortController();
+  const { runProgram: run, clock = systemClock, observe = () => {} } = options;
+  const load = () =>
+    loadServerAccess(options, (plugin) => {
+      if (run) return new ExecCredential({ plugin, run, clock, observe, signal: closing.signal });
+      throw new NodeplaneError(
+        'ERR_CONFIG',
+        `Cannot run the credential plugin "${plugin.command}" of the kubeconfig here`,
+      );
+    });
+  return new HttpApiClient(load(), load, closing, options);
+}
+
+class HttpApiClient implements ApiClient {
+  #access: ServerAccess;
+  readonly #reload: () => ServerAccess;
+  readonly #userAgent: string;
+  readonly #clock: Clock;
+  readonly #observe: ApiObserver;
+  readonly #limit: RateLimit;
+  readonly #agents = new AgentPool();
+  readonly #closing: AbortController;
+
+  constructor(access: ServerAccess, reload: () => ServerAccess, closing: AbortController, options: ApiClientOptions) {
+    this.#closing = closing;
+    this.#access = access;
+    this.#reload = reload;
+    this.#userAgent = options.userAgent;
+    this.#clock = options.clock ?? systemClock;
+    this.#observe = options.observe ?? (() => {});
+    this.#limit = new RateLimit({ clock: this.#clock, ...(options.rate ?? { qps: 0, burst: 0 }) });
+  }
+
+  get server(): URL {
+    return this.#access.server;
+  }
+
+  async send(request: ApiRequest): Promise<ApiResponse> {
+    try {
+      return await this.#attempt(request);
+    } catch (error) {
+      if (!(error instanceof ApiStatusError) || error.status !== 401) throw error;
+      // The token expired earlier than it said, or was revoked: whatever was remembered of it is forgotten.
+      this.#renewAccess();
+      return await this.#attempt(request);
+    }
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#agents.close();
+  }
+
+  async #holdBack({ method, path, query, signal }: ApiRequest): Promise<void> {
+    // The pages of a list come one after the other, and count as the one request that client-go makes of them.
+    if (query?.continue !== undefined) return;
+    const asked = this.#clock.now();
+    await this.#limit.wait(signal);
+    const waitedMs = this.#clock.now() - asked;
+    if (waitedMs >= LONG_WAIT_MS) this.#observe({ kind: 'heldBack', method, path, seconds: waitedMs / 1000 });
+  }
+
+  /** A file that cannot be read at this moment, because it is being replaced, leaves the old access in place. */
+  #renewAccess(): void {
+    try {
+      this.#access = this.#reload();
+    } catch (error) {
+      if (!(error instanceof NodeplaneError)) throw error;
+    }
+  }
+
+  async #attempt(request: ApiRequest): Promise<ApiResponse> {
+    await this.#holdBack(request);
+    const { method, path } = request;
+    const { server } = this.#access;
+    const attempt = `${method} ${server.origin}${path}`;
+    const options = await this.#optionsFor(request, attempt);
+    const started = this.#clock.now();
+    const requestEnded = (code: number | '<error>') => {
+      const seconds = (this.#clock.now() - started) / 1000;
+      const watch = request.query?.watch === 'true';
+      this.#observe({ kind: 'request', method, host: server.host, code, seconds, watch });
+    };
+
+    // What is to be destroyed when it takes too long: first the request, then the response.
+    let cut: (error: Error) => void = () => {};
+    const guard = new QuietGuard(this.#clock, QUIET_MS, (limitMs) => cut(new Error(`no byte for ${limitMs / 1000} s`)));
+    const onAbort = () => cut(new Error('stopped'));
+    request.signal.addEventListener('abort', onAbort);
+    const finish = () => {
+      guard.stop();
+      request.signal.removeEventListener('abort', onAbort);
+    };
+
+    try {
+      const { answer, destroy } = exchange(server, options, request.body);
+      cut = destroy;
+      if (request.signal.aborted) onAbort();
+      const response = await answer;
+      cut = (error) => response.destroy(error);
+      guard.heard();
+      const status = response.statusCode ?? 0;
+      requestEnded(status);
+      const body = readBody(response, attempt, guard, finish);
+      if (status < 200 || status > 299) throw await readStatusError(attempt, status, response.headers, body);
+      return { status, body, setQuietLimit: (ms) => guard.setLimit(ms) };
+    } catch (error) {
+      finish();
+      if (error instanceof NodeplaneError) throw error;
+      requestEnded('<error>');
+      throw failure(attempt, error);
+    }
+  }
+
+  async #optionsFor(request: ApiRequest, attempt: string): Promise<RequestOptions> {
+    const { server } = this.#access;
+    let credentials: RequestOptions;
+    try {
+      credentials = await this.#access.requestOptions(request.signal);
+    } catch (error) {
+      throw failure(`${attempt}: reading the credentials`, error);
+    }
+    const query = new URLSearchParams(request.query).toString();
+    // A server behind a gateway may have a path of its own.
+    const root = server.pathname.replace(/\/$/, '');
+    return {
+      ...credentials,
+      agent: credentials.agent ?? this.#agents.agentFor(server, credentials),
+      method: request.method,
+      path: `${root}${request.path}${query === '' ? '' : `?${query}`}`,
+      headers: { ...credentials.headers, 'User-Agent': this.#userAgent, Accept: 'application/json' },
+    };
+  }
+}
+
+async function* readBody(
+  response: IncomingMessage,
+  attempt: string,
+  guard: QuietGuard,
+  finish: () => void,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of response) {
+      guard.heard();
+      yield chunk as Uint8Array;
+    }
+  } catch (error) {
+    throw failure(`${attempt}: reading the answer`, error);
+  } finally {
+    finish();
+  }
+}
+
+function failure(attempt: string, error: unknown): NodeplaneError {
+  return new NodeplaneError('ERR_API', `${attempt} failed: ${errorText(error)}`, { cause: error });
+}

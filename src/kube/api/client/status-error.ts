@@ -1,0 +1,58 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isMapping } from '../../objects/field-reader.ts';
+import { ApiStatusError } from './api-client.ts';
+
+/** Of a refusal's body only so much is read; the rest is of no interest. */
+const LONGEST_REFUSAL = 64 * 1024;
+/** Whatever answers may ask for a day; an API server that is overloaded asks for seconds. */
+const LONGEST_RETRY_AFTER_S = 60;
+/** A longer text (a proxy's HTML page) is cut in messages. */
+const LONGEST_TEXT = 300;
+
+/** Makes an error of an answer that is not 2xx. Throws ERR_API if the connection breaks. */
+export async function readStatusError(
+  attempt: string,
+  status: number,
+  headers: IncomingHttpHeaders,
+  body: AsyncIterable<Uint8Array>,
+): Promise<ApiStatusError> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > LONGEST_REFUSAL) break;
+  }
+  const text = Buffer.concat(chunks).toString('utf8').trim();
+  return new ApiStatusError(attempt, status, messageOf(text), retryAfterMs(headers['retry-after']));
+}
+
+/** Makes an error of the `Status` object of an ERROR event. */
+export function statusErrorOf(attempt: string, object: unknown): ApiStatusError {
+  const { code, message, reason, details } = isMapping(object) ? object : {};
+  const seconds = isMapping(details) ? details.retryAfterSeconds : undefined;
+  const status = typeof code === 'number' ? code : 500;
+  const text = typeof message === 'string' ? message : String(reason ?? 'an error without a message');
+  return new ApiStatusError(attempt, status, text, typeof seconds === 'number' ? waitMs(seconds) : undefined);
+}
+
+function messageOf(text: string): string {
+  try {
+    const status: unknown = JSON.parse(text);
+    if (isMapping(status) && typeof status.message === 'string') return status.message;
+  } catch {
+    // Not from the API server itself, but from something in between.
+  }
+  const line = text.replace(/\s+/g, ' ');
+  return line.length > LONGEST_TEXT ? `${line.slice(0, LONGEST_TEXT)}…` : line;
+}
+
+/** The number of seconds; API servers do not send the form with a date. */
+function retryAfterMs(header: string | undefined): number | undefined {
+  const seconds = Number(header);
+  return header !== undefined && Number.isFinite(seconds) && seconds >= 0 ? waitMs(seconds) : undefined;
+}
+
+function waitMs(seconds: number): number {
+  return Math.min(seconds, LONGEST_RETRY_AFTER_S) * 1000;
+}

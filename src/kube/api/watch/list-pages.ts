@@ -1,0 +1,79 @@
+import { errorText, NodeplaneError } from '../../../core/index.ts';
+import { isMapping } from '../../objects/field-reader.ts';
+import { type ApiClient, isStatus } from '../client/api-client.ts';
+import type { Resource } from './resource.ts';
+
+/** As client-go: a page of slices with ten endpoints each is about 2 MB. */
+const PAGE_SIZE = 500;
+
+export interface ListPage {
+  readonly items: readonly unknown[];
+  /** metadata.resourceVersion: of the whole list, the same on every page. */
+  readonly version: string;
+}
+
+/**
+ * Lists a resource page by page. No resourceVersion is asked for, so that the server answers with its latest state and
+ * never with what its cache held some time ago: an old state would take away what already exists.
+ *
+ * When the later pages are no longer available (410: the snapshot was compacted meanwhile) the whole list is read anew
+ * without paging, so that a busy cluster cannot keep it from ever coming to an end; `onRestart` is called before.
+ */
+export async function* listPages(
+  client: ApiClient,
+  resource: Resource,
+  signal: AbortSignal,
+  onRestart: () => void,
+): AsyncGenerator<ListPage> {
+  let paging: Readonly<Record<string, string>> = { limit: String(PAGE_SIZE) };
+  for (;;) {
+    let page: Page;
+    try {
+      page = await readPage(client, resource, paging, signal);
+    } catch (error) {
+      if (!isStatus(error, 410) || paging.continue === undefined) throw error;
+      onRestart();
+      paging = {};
+      continue;
+    }
+    yield page;
+    if (page.continue === '') return;
+    paging = { ...paging, continue: page.continue };
+  }
+}
+
+interface Page extends ListPage {
+  /** The token for the next page; empty: this was the last one. */
+  readonly continue: string;
+}
+
+async function readPage(
+  client: ApiClient,
+  { path, query }: Resource,
+  paging: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Page> {
+  const { body } = await client.send({ method: 'GET', path, query: { ...query, ...paging }, signal });
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  const list = parseList(path, Buffer.concat(chunks).toString('utf8'));
+  const { items, metadata } = isMapping(list) ? list : {};
+  const { resourceVersion, continue: next } = isMapping(metadata) ? metadata : {};
+  // An empty list may come as null.
+  if (typeof resourceVersion !== 'string' || !(Array.isArray(items) || items === null)) {
+    throw unreadable(path, 'expected a list with "items" and "metadata.resourceVersion"');
+  }
+  return { items: items ?? [], version: resourceVersion, continue: typeof next === 'string' ? next : '' };
+}
+
+function parseList(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw unreadable(path, errorText(error));
+  }
+}
+
+function unreadable(path: string, reason: string): NodeplaneError {
+  return new NodeplaneError('ERR_API', `Cannot read the API server's list of ${path}: ${reason}`);
+}

@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { ManifestFolder } from './manifest-folder.ts';
+
+let path: string;
+
+beforeEach(() => {
+  path = mkdtempSync(join(tmpdir(), 'nodeplane-manifests-'));
+});
+
+afterEach(() => rmSync(path, { recursive: true, force: true }));
+
+function changed(folder: ManifestFolder, ...suspects: string[]): string[] {
+  return [...folder.changes(new Set(suspects)).files.keys()];
+}
+
+it('reads again only what changed or is suspected to have changed', () => {
+  for (const name of ['a.yaml', 'b.yaml', 'c.yaml']) writeFileSync(join(path, name), '# nothing');
+  const folder = new ManifestFolder(path, new FakeClock());
+  expect(changed(folder)).toEqual(['a.yaml', 'b.yaml', 'c.yaml']);
+  expect(changed(folder)).toEqual([]);
+  expect(changed(folder, 'b.yaml', 'other.yaml')).toEqual(['b.yaml']);
+  writeFileSync(join(path, 'c.yaml'), '# longer than before');
+  rmSync(join(path, 'a.yaml'));
+  expect(changed(folder)).toEqual(['c.yaml', 'a.yaml']);
+  expect(changed(folder)).toEqual([]);
+});

@@ -1,0 +1,117 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Clock, errorText, NodeplaneError, systemClock, type Timer } from '../../core/index.ts';
+import type { ObjectHandler, ObjectSource, SourceProblem } from '../source.ts';
+import { FolderWatch } from './folder-watch.ts';
+import type { Manifest } from './manifest-file.ts';
+import { ManifestFolder } from './manifest-folder.ts';
+import { ManifestState } from './manifest-state.ts';
+
+/** Between looks that no event asked for; they catch what inotify does not tell (targets of symbolic links, say). */
+const POLL_MS = 10_000;
+/** The same while the folder is away or cannot be watched. */
+const POLL_WITHOUT_WATCH_MS = 1_000;
+
+export interface ManifestSourceOptions {
+  /** The folder of manifests. Its subfolders are not read. */
+  readonly folder: string;
+  /** @default the system's clock */
+  readonly clock?: Clock;
+  /** Told about objects of kinds that are not read. @default nobody */
+  readonly debug?: (message: string) => void;
+}
+
+/**
+ * Kubernetes objects from a folder of YAML and JSON files, which is followed with inotify.
+ *
+ * Every file takes force as a whole: while it does not parse, holds an object of the wrong shape, or defines an
+ * object that another file defines already, its last good content stays in force and `problems` says why.
+ */
+export class ManifestSource implements ObjectSource {
+  readonly #folderPath: string;
+  readonly #clock: Clock;
+  readonly #debug: (message: string) => void;
+  readonly #folder: ManifestFolder;
+  readonly #watch: FolderWatch;
+  readonly #state = new ManifestState();
+  #handler: ObjectHandler | undefined;
+  #toldProblems: readonly SourceProblem[] = [];
+  #timer: Timer | undefined;
+
+  constructor(options: ManifestSourceOptions) {
+    this.#folderPath = options.folder;
+    this.#clock = options.clock ?? systemClock;
+    this.#debug = options.debug ?? (() => {});
+    this.#folder = new ManifestFolder(options.folder, this.#clock);
+    this.#watch = new FolderWatch(options.folder, this.#clock, (names) => this.#round(names));
+  }
+
+  /** Tells everything the folder holds, then follows it. Rejects with ERR_CONFIG if the folder cannot be read. */
+  async start(handler: ObjectHandler): Promise<void> {
+    this.#handler = handler;
+    let look: Look;
+    try {
+      look = this.#look(new Set());
+    } catch (error) {
+      await this.stop();
+      throw new NodeplaneError('ERR_CONFIG', `Cannot read the folder of manifests "${this.#folderPath}"`, {
+        facts: { folder: this.#folderPath },
+        cause: error,
+      });
+    }
+    this.#tell(look);
+    this.#handler?.synced();
+  }
+
+  /** Nothing is told after this. */
+  async stop(): Promise<void> {
+    this.#handler = undefined;
+    this.#watch.close();
+    this.#timer?.cancel();
+  }
+
+  /** Every look after the first: that the folder is away is now a problem, not an error. */
+  #round(suspects: ReadonlySet<string>): void {
+    let look: Look;
+    try {
+      look = this.#look(suspects);
+    } catch (error) {
+      const message = `The folder of manifests cannot be read, its last state stays in force: ${errorText(error)}`;
+      look = { files: new Map(), folderProblem: message, nextLookMs: POLL_WITHOUT_WATCH_MS };
+    }
+    this.#tell(look);
+  }
+
+  /** Throws the system's error if the folder cannot be listed. */
+  #look(suspects: ReadonlySet<string>): Look {
+    // Watching comes first: a change after the look must find the watch in place.
+    const watchFailure = this.#watch.refresh();
+    const { files, recheckMs = POLL_MS } = this.#folder.changes(suspects);
+    if (watchFailure === undefined) return { files, folderProblem: undefined, nextLookMs: recheckMs };
+    const folderProblem = `Changes cannot be watched, so the folder is read every second instead: ${watchFailure}`;
+    return { files, folderProblem, nextLookMs: Math.min(recheckMs, POLL_WITHOUT_WATCH_MS) };
+  }
+
+  #tell({ files, folderProblem, nextLookMs }: Look): void {
+    this.#timer?.cancel();
+    this.#timer = this.#clock.setTimer(() => this.#round(new Set()), nextLookMs);
+    for (const [name, manifest] of files) {
+      for (const object of manifest?.ignored ?? []) this.#debug(`${name}: ${object} is of a kind that is not read`);
+    }
+    const events = files.size > 0 ? this.#state.update(files) : [];
+    // The handler may stop the source at any call.
+    for (const event of events) this.#handler?.event(event);
+    const problems = [...this.#state.problems()];
+    if (folderProblem !== undefined) problems.unshift({ where: this.#folderPath, message: folderProblem });
+    if (isDeepStrictEqual(problems, this.#toldProblems)) return;
+    this.#toldProblems = problems;
+    this.#handler?.problems(problems);
+  }
+}
+
+/** What one look at the folder found. */
+interface Look {
+  readonly files: ReadonlyMap<string, Manifest | undefined>;
+  /** What is wrong with the folder as a whole. */
+  readonly folderProblem: string | undefined;
+  readonly nextLookMs: number;
+}

@@ -1,0 +1,171 @@
+import { type IpAddress, ipFromBytes } from '../../core/index.ts';
+import { AttributeWriter, readAttributes } from '../attribute.ts';
+import { type AttributeValues, encodeNest } from '../attribute-set.ts';
+import { decodeError } from '../decode-error.ts';
+import type { NetlinkRequest } from '../message.ts';
+import type { Netlink } from '../netlink.ts';
+import { IPSET_ATTR_DATA, IPSET_ATTRIBUTES, IPSET_MEMBER } from '../uapi/ip-set.ts';
+import { NLA_F_NESTED } from '../uapi/netlink.ts';
+import { nfgenmsg } from '../uapi/nfnetlink.ts';
+import { ipsetRequest } from './ipset-request.ts';
+
+type MemberOperation = 'IPSET_CMD_ADD' | 'IPSET_CMD_DEL';
+
+/** A message with so many bytes of members gets no further one: an attribute holds 64 KiB, a member is below 512 bytes. */
+const ENOUGH_BYTES = 32 * 1024;
+
+/** A member of a set: what its type asks for. */
+export interface SetMember {
+  readonly address?: IpAddress | undefined;
+  /** IPPROTO_*. */
+  readonly protocol?: number | undefined;
+  readonly port?: number | undefined;
+  /** The second address of `hash:ip,port,ip`, or the network of `hash:ip,port,net`. */
+  readonly second?: IpAddress | undefined;
+  /** Of that network. The kernel takes none for a single address and refuses 0. */
+  readonly secondPrefixLength?: number | undefined;
+  /** Seconds it has left; 0: it stays. Only in sets made with timeouts. */
+  readonly timeoutSeconds?: number | undefined;
+  /** At most 255 bytes. Only in sets made with comments. */
+  readonly comment?: string | undefined;
+  /** Replaces the whole mark of packets that a rule with `--map-mark` finds here. */
+  readonly mark?: number | undefined;
+}
+
+/** Adds a member; one that is there already gets the new mark. ENOENT without the set; refused when it is full. */
+export function addMember(set: string, member: SetMember): NetlinkRequest {
+  return memberRequest('IPSET_CMD_ADD', set, member);
+}
+
+/** Removes a member; none there is no error. ENOENT without the set. */
+export function deleteMember(set: string, member: SetMember): NetlinkRequest {
+  return memberRequest('IPSET_CMD_DEL', set, keyOf(member));
+}
+
+/**
+ * Adds many members with few messages; those that are there already get the new mark, timeout and comment.
+ *
+ * The kernel takes the members of a message one after the other and stops at one it refuses: those before it are in the
+ * set then, those after it are not. `addMember`, tried for each, tells which it was.
+ */
+export function addMembers(set: string, members: readonly SetMember[]): NetlinkRequest[] {
+  return memberRequests('IPSET_CMD_ADD', set, members);
+}
+
+/** Removes many members with few messages, see `addMembers`; one that is not there is no error. */
+export function deleteMembers(set: string, members: readonly SetMember[]): NetlinkRequest[] {
+  return memberRequests('IPSET_CMD_DEL', set, members.map(keyOf));
+}
+
+/** The members of one set. Throws KernelError, ENOENT (`isNotFound`) when there is none; ERR_NETLINK_DECODE. */
+export function listMembers(netlink: Netlink, set: string): SetMember[] {
+  return netlink.dump(memberListing(set)).flatMap(decodeMembers);
+}
+
+/** The request behind `listMembers`. */
+export function memberListing(set: string): NetlinkRequest {
+  return ipsetRequest('IPSET_CMD_LIST', `members of "${set}"`, { IPSET_ATTR_SETNAME: set });
+}
+
+/** The members in one part of a listing. Exported for tests. */
+export function decodeMembers(payload: Uint8Array): SetMember[] {
+  nfgenmsg.decode(payload);
+  const { IPSET_ATTR_ADT } = IPSET_ATTRIBUTES.decode(payload, nfgenmsg.size);
+  const members: SetMember[] = [];
+  for (const { type, value } of readAttributes(IPSET_ATTR_ADT ?? new Uint8Array(), 0, 'IPSET_ATTR_ADT')) {
+    if (type === IPSET_ATTR_DATA) members.push(decodeMember(value));
+  }
+  return members;
+}
+
+function decodeMember(value: Uint8Array): SetMember {
+  const member = IPSET_MEMBER.decode(value);
+  return {
+    address: decodeAddress(member.IPSET_ATTR_IP, 'IPSET_ATTR_IP'),
+    protocol: member.IPSET_ATTR_PROTO,
+    port: member.IPSET_ATTR_PORT,
+    second: decodeAddress(member.IPSET_ATTR_IP2, 'IPSET_ATTR_IP2'),
+    secondPrefixLength: member.IPSET_ATTR_CIDR2,
+    timeoutSeconds: member.IPSET_ATTR_TIMEOUT,
+    comment: member.IPSET_ATTR_COMMENT,
+    mark: decodeMark(member.IPSET_ATTR_SKBMARK),
+  };
+}
+
+function memberRequest(operation: MemberOperation, set: string, member: SetMember): NetlinkRequest {
+  const data = encodeNest(IPSET_MEMBER, memberAttributes(member));
+  return ipsetRequest(operation, `member of "${set}"`, { IPSET_ATTR_SETNAME: set, IPSET_ATTR_DATA: data });
+}
+
+function memberRequests(operation: MemberOperation, set: string, members: readonly SetMember[]): NetlinkRequest[] {
+  const requests: NetlinkRequest[] = [];
+  let at = 0;
+  while (at < members.length) {
+    const writer = new AttributeWriter();
+    const first = at;
+    while (at < members.length && writer.bytes.length < ENOUGH_BYTES) {
+      const start = writer.nest(IPSET_ATTR_DATA | NLA_F_NESTED);
+      IPSET_MEMBER.encode(writer, { ...memberAttributes(members[at]!), IPSET_ATTR_LINENO: ++at });
+      writer.end(start, 'IPSET_ATTR_DATA');
+    }
+    requests.push(
+      ipsetRequest(operation, `members ${first + 1} to ${at} of "${set}"`, {
+        IPSET_ATTR_SETNAME: set,
+        // The kernel insists on it, and writes there which member it refused.
+        IPSET_ATTR_LINENO: 0,
+        IPSET_ATTR_ADT: writer.bytes.written(),
+      }),
+    );
+  }
+  return requests;
+}
+
+/** What tells one member from another. */
+function keyOf(member: SetMember): SetMember {
+  return { ...member, mark: undefined, timeoutSeconds: undefined, comment: undefined };
+}
+
+function memberAttributes(member: SetMember): AttributeValues<(typeof IPSET_MEMBER)['declarations']> {
+  return {
+    IPSET_ATTR_IP: member.address && encodeAddress(member.address),
+    IPSET_ATTR_PORT: member.port,
+    IPSET_ATTR_PROTO: member.protocol,
+    IPSET_ATTR_IP2: member.second && encodeAddress(member.second),
+    IPSET_ATTR_CIDR2: member.secondPrefixLength,
+    IPSET_ATTR_TIMEOUT: member.timeoutSeconds,
+    IPSET_ATTR_COMMENT: member.comment,
+    IPSET_ATTR_SKBMARK: member.mark === undefined ? undefined : encodeMark(member.mark),
+  };
+}
+
+function encodeAddress({ family, bytes }: IpAddress) {
+  return family === 'IPv4' ? { IPSET_ATTR_IPADDR_IPV4: bytes } : { IPSET_ATTR_IPADDR_IPV6: bytes };
+}
+
+function decodeAddress(
+  value: { IPSET_ATTR_IPADDR_IPV4?: Uint8Array; IPSET_ATTR_IPADDR_IPV6?: Uint8Array } | undefined,
+  name: string,
+): IpAddress | undefined {
+  if (!value) return undefined;
+  const { IPSET_ATTR_IPADDR_IPV4: v4, IPSET_ATTR_IPADDR_IPV6: v6 } = value;
+  if (v4?.length === 4) return ipFromBytes(v4);
+  if (v6?.length === 16) return ipFromBytes(v6);
+  throw decodeError(name, 'it is neither an IPv4 nor an IPv6 address');
+}
+
+/** The mark, and that all its bits count. */
+function encodeMark(mark: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, mark);
+  view.setUint32(4, 0xffff_ffff);
+  return bytes;
+}
+
+/** The kernel leaves out, or shows as 0 of no bits, what a member does not have. */
+function decodeMark(value: Uint8Array | undefined): number | undefined {
+  if (!value) return undefined;
+  if (value.length !== 8) throw decodeError('IPSET_ATTR_SKBMARK', `it has ${value.length} bytes, expected 8`);
+  const view = new DataView(value.buffer, value.byteOffset, 8);
+  return view.getUint32(4) === 0 ? undefined : view.getUint32(0);
+}

@@ -1,0 +1,28 @@
+export {
+  type Destination,
+  decodeDestination,
+  deleteDestination,
+  destinationListing,
+  type ListedDestination,
+  newDestination,
+  setDestination,
+} from './destination.ts';
+export {
+  getIpvsInfo,
+  getIpvsTimeouts,
+  type IpvsInfo,
+  type IpvsTimeouts,
+  setIpvsTimeouts,
+} from './ipvs-config.ts';
+export type { IpvsFamily } from './ipvs-request.ts';
+export type { IpvsStatistics } from './statistics.ts';
+export {
+  decodeVirtualServer,
+  deleteVirtualServer,
+  type ListedVirtualServer,
+  newVirtualServer,
+  setVirtualServer,
+  type VirtualServer,
+  type VirtualServerKey,
+  virtualServerListing,
+} from './virtual-server.ts';

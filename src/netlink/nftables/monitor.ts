@@ -1,0 +1,93 @@
+import { type NetlinkMessage, readMessages } from '../message.ts';
+import { openSocket, type SocketOptions } from '../socket.ts';
+import type { BatchTransport } from '../transport.ts';
+import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
+import * as uapi from '../uapi/nf-tables.ts';
+import { nfnlType } from '../uapi/nfnetlink.ts';
+import type { NftEvent } from './monitor-event.ts';
+import type { NftFamily } from './object/model.ts';
+import * as decode from './object/object-decode.ts';
+import { isOwnPort } from './own-ports.ts';
+
+/** Datagrams read before others of the event loop get their turn. */
+const DATAGRAMS_AT_ONCE = 64;
+
+type Told = Extract<NftEvent, { kind: 'new' | 'deleted' }>;
+type ObjectDecoder = (payload: Uint8Array, family: NftFamily) => Told['object'] | undefined;
+
+const OBJECTS = new Map<number, readonly [Told['kind'], ObjectDecoder]>([
+  [uapi.NFT_MSG_NEWTABLE, ['new', decode.decodeTable]],
+  [uapi.NFT_MSG_DELTABLE, ['deleted', decode.decodeTable]],
+  [uapi.NFT_MSG_NEWCHAIN, ['new', decode.decodeChain]],
+  [uapi.NFT_MSG_DELCHAIN, ['deleted', decode.decodeChain]],
+  [uapi.NFT_MSG_NEWRULE, ['new', decode.decodeRule]],
+  [uapi.NFT_MSG_DELRULE, ['deleted', decode.decodeRule]],
+  [uapi.NFT_MSG_NEWSET, ['new', decode.decodeSet]],
+  [uapi.NFT_MSG_DELSET, ['deleted', decode.decodeSet]],
+  [uapi.NFT_MSG_NEWSETELEM, ['new', decode.decodeElementList]],
+  [uapi.NFT_MSG_DELSETELEM, ['deleted', decode.decodeElementList]],
+  [uapi.NFT_MSG_NEWOBJ, ['new', decode.decodeCounter]],
+  [uapi.NFT_MSG_DELOBJ, ['deleted', decode.decodeCounter]],
+]);
+
+/**
+ * Tells everything that changes in nf_tables of the calling thread's namespace (`inNetns` for another), by whomever, from
+ * now on until `close`. While nothing changes nothing runs, and reading never holds up the event loop.
+ *
+ * While a monitor is open, the kernel writes a message for every element of every transaction: whoever is about to add
+ * 100,000 may want to close it first, and to compare generations afterwards.
+ *
+ * @throws ERR_NETLINK_SOCKET
+ */
+export function watchNftables(
+  listener: (event: NftEvent) => void,
+  options: Pick<SocketOptions, 'bufferBytes'> = {},
+): { close(): void } {
+  const socket = openSocket(NETLINK_NETFILTER, { ...options, group: uapi.NFNLGRP_NFTABLES });
+  let open = true;
+  const stop = socket.onReadable(() => {
+    for (let i = 0; open && i < DATAGRAMS_AT_ONCE; i++) {
+      const events = nextEvents(socket);
+      if (!events) return;
+      for (const event of events) if (open) listener(event);
+    }
+  });
+  return {
+    close() {
+      if (!open) return;
+      open = false;
+      stop();
+      socket.close();
+    },
+  };
+}
+
+/** Undefined when nothing waits. */
+function nextEvents(socket: BatchTransport): NftEvent[] | undefined {
+  try {
+    const received = socket.receiveWaiting();
+    if (received === undefined) return undefined;
+    if (received === 'overrun') return [{ kind: 'overrun' }];
+    // A copy, because events are views into it and may be kept.
+    return decodeEvents(Uint8Array.from(received));
+  } catch {
+    // What this program cannot read is as good as lost.
+    return [{ kind: 'overrun' }];
+  }
+}
+
+/** The events in a datagram of the multicast group; those the model has no place for are left out. Throws ERR_NETLINK_DECODE. */
+export function decodeEvents(datagram: Uint8Array): NftEvent[] {
+  return [...readMessages(datagram)].flatMap((message) => decodeEvent(message) ?? []);
+}
+
+function decodeEvent({ type, portId, payload }: NetlinkMessage): NftEvent | undefined {
+  if (type === nfnlType(uapi.NFNL_SUBSYS_NFTABLES, uapi.NFT_MSG_NEWGEN)) {
+    return { kind: 'generation', ...decode.decodeGeneration(payload), own: isOwnPort(portId) };
+  }
+  if (type >> 8 !== uapi.NFNL_SUBSYS_NFTABLES) return undefined;
+  const known = OBJECTS.get(type & 0xff);
+  const family = known && decode.decodeFamily(payload);
+  const object = family && known[1](payload, family);
+  return object && { kind: known[0], object };
+}

@@ -1,0 +1,217 @@
+import { setTimeout } from 'node:timers/promises';
+import { isNotFound, NodeplaneError } from '../../core/index.ts';
+import { debugBatchTransport } from '../debug.ts';
+import type { NetlinkRequest } from '../message.ts';
+import { Netlink } from '../netlink.ts';
+import { openSocket } from '../socket.ts';
+import type { BatchTransport } from '../transport.ts';
+import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
+import { Committer } from './committer.ts';
+import { DumpQueue } from './dump-queue.ts';
+import { hasDuplicates } from './duplicates.ts';
+import type {
+  ChainRef,
+  CommitOptions,
+  CommitReport,
+  NftChain,
+  NftChange,
+  NftCounter,
+  NftElement,
+  NftFamily,
+  NftRule,
+  NftSet,
+  NftTable,
+  SetRef,
+  TableRef,
+} from './object/model.ts';
+import * as decode from './object/object-decode.ts';
+import * as requests from './requests.ts';
+import type { NftRuleset } from './ruleset.ts';
+
+const ATTEMPTS = 6;
+const PAUSE_MS = 20;
+
+/** nf_tables of one network namespace, over netlink. */
+export class Nftables implements NftRuleset {
+  readonly #now: Committer;
+  /** Commits and listings that wait have sockets of their own, so that others may go on meanwhile. */
+  readonly #later: Committer;
+  readonly #reads: Netlink;
+  readonly #longReads: DumpQueue;
+  #lastCommit: Promise<unknown> = Promise.resolve();
+
+  private constructor(open: () => BatchTransport) {
+    this.#now = new Committer(open());
+    this.#later = new Committer(open());
+    this.#reads = new Netlink(open());
+    this.#longReads = new DumpQueue(new Netlink(open()));
+  }
+
+  /**
+   * Opens nf_tables in the namespace of the calling thread (`inNetns` for another); it stays bound to it.
+   *
+   * @throws ERR_NETLINK_SOCKET when the kernel has no nfnetlink
+   */
+  static open(): Nftables {
+    const debug = process.env.NODEPLANE_NETLINK_DEBUG === '1';
+    return new Nftables(() => {
+      const socket = openSocket(NETLINK_NETFILTER);
+      return debug ? debugBatchTransport(socket, NETLINK_NETFILTER) : socket;
+    });
+  }
+
+  commit(changes: readonly NftChange[], options?: CommitOptions): CommitReport {
+    return this.#now.commit(changes, options);
+  }
+
+  commitAsync(changes: readonly NftChange[], options?: CommitOptions): Promise<CommitReport> {
+    const commit = () => this.#later.commitAsync(changes, options);
+    const report = this.#lastCommit.then(commit, commit);
+    this.#lastCommit = report.catch(() => undefined);
+    return report;
+  }
+
+  generation(): number {
+    return decode.decodeGeneration(this.#reads.query(requests.generationRequest())).generation;
+  }
+
+  listTables(family?: NftFamily): NftTable[] {
+    return this.#list(requests.tableListing(family), decode.decodeTable);
+  }
+
+  listChains(of?: TableRef | NftFamily): NftChain[] {
+    const chains = this.#list(requests.chainListing(of), decode.decodeChain);
+    return typeof of === 'object' ? chains.filter((chain) => chain.table === of.name) : chains;
+  }
+
+  getChain(chain: ChainRef): NftChain | undefined {
+    const payload = this.#find(requests.chainRequest(chain));
+    return payload && decode.decodeChain(payload, chain.family);
+  }
+
+  listRules(of: TableRef | ChainRef): NftRule[] {
+    return this.#list(requests.ruleListing(of), decode.decodeRule);
+  }
+
+  listSets(of?: TableRef | NftFamily): NftSet[] {
+    return this.#list(requests.setListing(of), decode.decodeSet);
+  }
+
+  listChainsAsync(of: TableRef): Promise<NftChain[]> {
+    return this.#listAsync(requests.chainListing(of), (payload, family) => {
+      const chain = decode.decodeChain(payload, family);
+      return chain?.table === of.name ? chain : undefined;
+    });
+  }
+
+  listRulesAsync(of: TableRef): Promise<NftRule[]> {
+    return this.#listAsync(requests.ruleListing(of), decode.decodeRule);
+  }
+
+  listSetsAsync(of: TableRef): Promise<NftSet[]> {
+    return this.#listAsync(requests.setListing(of), decode.decodeSet);
+  }
+
+  listElements(set: SetRef): NftElement[] {
+    const request = requests.elementListing(set);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const elements = this.#list(request, decode.decodeElementList).flatMap((part) => part.elements);
+      if (!hasDuplicates(elements)) return elements;
+    }
+    throw keptChanging(request);
+  }
+
+  async listElementsAsync(set: SetRef): Promise<NftElement[]> {
+    const request = requests.elementListing(set);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const before = this.generation();
+      const elements = await this.#longReads.listElements(request);
+      if (this.generation() === before && !hasDuplicates(elements)) return elements;
+      // A table that moves its elements is done in no time.
+      await setTimeout(PAUSE_MS * attempt);
+    }
+    throw keptChanging(request);
+  }
+
+  getElement(set: SetRef, key: Uint8Array): NftElement | undefined {
+    const payload = this.#find(requests.elementRequest(set, key));
+    return payload && decode.decodeElementList(payload, set.family).elements[0];
+  }
+
+  listCounters(of: TableRef): NftCounter[] {
+    return this.#list(requests.counterListing(of), decode.decodeCounter);
+  }
+
+  /** Gives the sockets back. A commit or listing that is under way ends with an error. */
+  close(): void {
+    this.#now.close();
+    this.#later.close();
+    this.#reads.close();
+    this.#longReads.close();
+  }
+
+  /** The answer about one object; undefined when there is none. */
+  #find(request: NetlinkRequest): Uint8Array | undefined {
+    try {
+      return this.#reads.query(request);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Of a table that is not there, the kernel lists nothing or says ENOENT, depending on what is listed. */
+  #dump(request: NetlinkRequest): Uint8Array[] {
+    try {
+      return this.#reads.dump(request);
+    } catch (error) {
+      if (isNotFound(error) && request.operation !== 'NFT_MSG_GETSETELEM') return [];
+      throw error;
+    }
+  }
+
+  /** As `#list`, with the event loop running in between. */
+  async #listAsync<T>(
+    request: NetlinkRequest,
+    decodeObject: (payload: Uint8Array, family: NftFamily) => T | undefined,
+  ): Promise<T[]> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const before = this.generation();
+      try {
+        const objects = await this.#longReads.list(request, (payload) => {
+          const family = decode.decodeFamily(payload);
+          return family && decodeObject(payload, family);
+        });
+        if (this.generation() === before) return objects;
+      } catch (error) {
+        if (isNotFound(error)) return [];
+        throw error;
+      }
+      await setTimeout(PAUSE_MS * attempt);
+    }
+    throw keptChanging(request);
+  }
+
+  /** All objects of one generation; those the model has no place for are left out. */
+  #list<T>(request: NetlinkRequest, decodeObject: (payload: Uint8Array, family: NftFamily) => T | undefined): T[] {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const before = this.generation();
+      const payloads = this.#dump(request);
+      if (this.generation() !== before) continue;
+      return payloads.flatMap((payload) => {
+        const family = decode.decodeFamily(payload);
+        const object = family && decodeObject(payload, family);
+        return object === undefined ? [] : [object];
+      });
+    }
+    throw keptChanging(request);
+  }
+}
+
+function keptChanging({ operation, object }: NetlinkRequest): NodeplaneError {
+  return new NodeplaneError(
+    'ERR_NETLINK_DUMP_INTERRUPTED',
+    `${operation} ${object}: it changed during each of ${ATTEMPTS} readings; try again`,
+    { facts: { operation, object } },
+  );
+}

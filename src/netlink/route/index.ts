@@ -1,0 +1,51 @@
+export {
+  type AddressFilter,
+  type AddressSpec,
+  deleteAddress,
+  type InterfaceAddress,
+  listAddresses,
+  newAddress,
+} from './address.ts';
+export {
+  type BridgeVlan,
+  deleteBridgeVlan,
+  listBridgeVlans,
+  newBridgeVlan,
+  newOwnBridgeVlan,
+} from './bridge-vlan.ts';
+export { newDummy } from './dummy.ts';
+export {
+  answeredLink,
+  type BridgePort,
+  getLink,
+  getLinks,
+  type Link,
+  type LinkSelector,
+  linkQuery,
+  listLinks,
+} from './link.ts';
+export {
+  type BridgeSpec,
+  deleteLink,
+  type LinkChange,
+  newBridge,
+  newVeth,
+  setBridge,
+  setBridgePort,
+  setLink,
+  type VethSpec,
+} from './link-change.ts';
+export {
+  deleteNeighbour,
+  listNeighbours,
+  type Neighbour,
+  type NeighbourFamily,
+  type NeighbourFilter,
+  type NeighbourSpec,
+  newNeighbour,
+} from './neighbour.ts';
+export { deleteRoute, listRoutes, newRoute, type Route, type RouteFilter, type RouteSpec } from './route.ts';
+export { type IngressFilter, listIngressFilters, redirectIngress } from './tc-filter.ts';
+export { type IfbSpec, newIfb } from './tc-ifb.ts';
+export { listQdiscs, newIngressQdisc, type Qdisc, setTokenBucket, type TokenBucket } from './tc-qdisc.ts';
+export { newVlan, type VlanSpec } from './vlan.ts';

@@ -1,0 +1,155 @@
+import { addressBits, type Cidr, type IpFamily, parseIp } from '../../../core/index.ts';
+import {
+  type BaseChain,
+  cmp,
+  drop,
+  type Expression,
+  goto,
+  jump,
+  lookup,
+  meta,
+  payload,
+  setMarkBits,
+} from '../../../netlink/nftables/index.ts';
+import type { NodePlan } from '../../index.ts';
+import type { ChainBody } from './chain.ts';
+import { HAIRPIN_CHAIN, returnUnlessSameAddress } from './hairpin.ts';
+import { protocolField } from './keys.ts';
+import { SETS } from './names.ts';
+import {
+  addressIn,
+  addressRegisters,
+  clearMarkBits,
+  commented,
+  fromPods,
+  isDestinationTranslated,
+  isLocalAddress,
+  isMarked,
+  isNew,
+  loadPort,
+  loadVip,
+  type RuleBody,
+  rule,
+} from './rule.ts';
+
+/** linux/netfilter_ipv4.h: NF_IP_PRI_NAT_DST, NF_IP_PRI_NAT_SRC. */
+const DSTNAT = -100;
+const SRCNAT = 100;
+
+/** The chains that do not depend on Services, but only on the node. */
+export function fixedChains(family: IpFamily, node: NodePlan): ReadonlyMap<string, ChainBody> {
+  const check = (...chains: string[]) => chains.map((chain) => rule(isNew(), jump(chain)));
+  return new Map<string, ChainBody>([
+    // Before translation, where the address the client asked for is still in the packet.
+    ['filter-prerouting', { base: base('filter', 'prerouting', DSTNAT - 10), rules: check('check-sources') }],
+    ['filter-output-pre-dnat', { base: base('filter', 'output', DSTNAT - 10), rules: check('check-sources') }],
+    ['nat-prerouting', { base: base('nat', 'prerouting', DSTNAT), rules: [rule(jump('services'))] }],
+    ['nat-output', { base: base('nat', 'output', DSTNAT), rules: [rule(jump('services'))] }],
+    // What still has the address of a Service has not been translated. Refused here because a packet cannot be answered
+    // in prerouting on every kernel.
+    ['filter-input', { base: base('filter', 'input', 0), rules: check('check-nodeports', 'check-services') }],
+    ['filter-forward', { base: base('filter', 'forward', 0), rules: check('check-services', 'check-cluster-ips') }],
+    ['filter-output', { base: base('filter', 'output', 0), rules: check('check-services', 'check-cluster-ips') }],
+    ['nat-postrouting', { base: base('nat', 'postrouting', SRCNAT), rules: masquerading(family, node) }],
+    ['services', { rules: serviceRules(family, node) }],
+    ['check-sources', { rules: [sourceRule(family)] }],
+    ['check-services', { rules: [rule(loadVip(family), lookup(SETS.noEndpointServices, { to: 'verdict' }))] }],
+    [
+      'check-nodeports',
+      { rules: [rule(nodePortAddress(family, node), loadPort(), lookup(SETS.noEndpointNodePorts, { to: 'verdict' }))] },
+    ],
+    ['check-cluster-ips', { rules: clusterIpRules(family, node) }],
+    [REJECT_CHAIN, { rules: rejectRules(family) }],
+    [HAIRPIN_CHAIN, { rules: hairpinRules(family) }],
+  ]);
+}
+
+/** Where elements of verdict maps send what is to be refused: `reject` itself cannot be a value. */
+export const REJECT_CHAIN = 'reject-packet';
+
+function base(type: BaseChain['type'], hook: BaseChain['hook'], priority: number): BaseChain {
+  return { type, hook, priority, policy: 'accept' };
+}
+
+function serviceRules(family: IpFamily, node: NodePlan): RuleBody[] {
+  const toClusterIp = [payload.daddr(family), lookup(SETS.clusterIps)];
+  const mark = setMarkBits(node.masqueradeMark);
+  const outside = fromPods(node.localDetector, '!=');
+  // Answers must come back through this node, so what does not come from a pod of it gets this node's address.
+  const masquerade = node.masqueradeAll
+    ? [commented('masquerade all traffic to cluster IPs', rule(toClusterIp, mark))]
+    : outside
+      ? [commented('masquerade traffic to cluster IPs that is not from pods', rule(outside, toClusterIp, mark))]
+      : [];
+  return [
+    ...masquerade,
+    rule(loadVip(family), lookup(SETS.services, { to: 'verdict' })),
+    rule(
+      ...(node.nodePortAddresses === 'all' ? [isLocalAddress('daddr')] : []),
+      nodePortAddress(family, node),
+      loadPort(),
+      lookup(SETS.nodePorts, { to: 'verdict' }),
+    ),
+  ];
+}
+
+/** A packet to a NodePort of a loopback address would not survive the way to an endpoint. */
+function nodePortAddress(family: IpFamily, node: NodePlan): Expression[] {
+  if (node.nodePortAddresses !== 'all') return [payload.daddr(family), lookup(SETS.nodePortIps)];
+  return addressIn('daddr', loopbackOf(family), '!=');
+}
+
+function loopbackOf(family: IpFamily): Cidr {
+  return family === 'IPv4'
+    ? { address: parseIp('127.0.0.0'), prefixLength: 8 }
+    : { address: parseIp('::1'), prefixLength: addressBits('IPv6') };
+}
+
+function sourceRule(family: IpFamily): RuleBody {
+  const source = addressRegisters(family) + 2;
+  return rule(
+    loadVip(family),
+    lookup(SETS.restrictedVips),
+    loadVip(family),
+    payload.saddr(family, source),
+    lookup(SETS.allowedSources, { invert: true }),
+    drop,
+  );
+}
+
+function clusterIpRules(family: IpFamily, { serviceCidrs = [] }: NodePlan): RuleBody[] {
+  return [
+    commented('no such port', rule(payload.daddr(family), lookup(SETS.clusterIps), goto(REJECT_CHAIN))),
+    ...serviceCidrs.map((range) => commented('not allocated', rule(addressIn('daddr', range, '=='), drop))),
+  ];
+}
+
+const MASQUERADE: Expression = { kind: 'masquerade', flags: ['random-fully'] };
+
+function masquerading(family: IpFamily, { masqueradeMark }: NodePlan): RuleBody[] {
+  return [
+    // Cleared, so that a packet that passes here again (a tunnel's outer packet) is not masqueraded again.
+    rule(isMarked(masqueradeMark), clearMarkBits(masqueradeMark), MASQUERADE),
+    // Others may redirect the node's own connections to loopback; no endpoint is there.
+    rule(isDestinationTranslated(), addressIn('saddr', loopbackOf(family), '!='), goto(HAIRPIN_CHAIN)),
+  ];
+}
+
+/**
+ * Masquerades what a Service has led back to its sender: a pod that got its own packet as it was would answer itself directly,
+ * past the translation. It does not matter where the pod is: one of another node may come to itself by way of this one.
+ */
+function hairpinRules(family: IpFamily): RuleBody[] {
+  return [...returnUnlessSameAddress(family), commented('from an address to itself', rule(MASQUERADE))];
+}
+
+/**
+ * TCP is refused by a reset, because Linux sends one client six ICMP errors at once and then one a second (icmp_ratelimit): of many
+ * refused connections most would wait for their SYN to be repeated. Other protocols by ICMP port unreachable.
+ */
+export function rejectRules(family: IpFamily): RuleBody[] {
+  const isTcp = [meta('l4proto'), cmp.equal(protocolField('TCP').subarray(0, 1))];
+  // ICMP_PORT_UNREACH, ICMPV6_PORT_UNREACH
+  const code = family === 'IPv4' ? 3 : 4;
+  return [rule(isTcp, { kind: 'reject', type: 'tcp-reset' }), rule({ kind: 'reject', type: 'icmp', code })];
+}

@@ -1,0 +1,172 @@
+import type { ProxyMode } from '../sync/index.ts';
+
+/** One metric, as data. */
+export interface MetricDefinition {
+  /** @default kubeproxy */
+  readonly prefix?: 'nodeplane';
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Upper bounds of a histogram, in seconds. */
+  readonly buckets?: readonly number[];
+  /** The modes that have it; missing: all. */
+  readonly modes?: readonly ProxyMode[];
+}
+
+/** 1 ms doubling to 16.384 s. */
+const SYNC_BUCKETS = Array.from({ length: 15 }, (_, i) => 2 ** i / 1000);
+
+/** Half a second at most is the aim; five minutes is hopeless. */
+const NETWORK_PROGRAMMING_BUCKETS = [
+  0.25,
+  0.5,
+  ...Array.from({ length: 59 }, (_, i) => i + 1),
+  ...Array.from({ length: 12 }, (_, i) => 60 + 5 * i),
+  ...Array.from({ length: 7 }, (_, i) => 120 + 30 * i),
+];
+
+/**
+ * kube-proxy's sync metrics by name without the prefix `kubeproxy_`: names, types, labels, buckets and help are those of
+ * Kubernetes 1.36, so that existing dashboards and alerts go on working. What kube-proxy has no metric for follows under
+ * our own prefix.
+ */
+export const METRICS = {
+  sync_proxy_rules_duration_seconds: {
+    type: 'histogram',
+    help: 'SyncProxyRules latency in seconds',
+    labels: ['ip_family'],
+    buckets: SYNC_BUCKETS,
+  },
+  sync_full_proxy_rules_duration_seconds: {
+    type: 'histogram',
+    help: 'SyncProxyRules latency in seconds for full resyncs',
+    labels: ['ip_family'],
+    buckets: SYNC_BUCKETS,
+    modes: ['iptables', 'nftables'],
+  },
+  sync_partial_proxy_rules_duration_seconds: {
+    type: 'histogram',
+    help: 'SyncProxyRules latency in seconds for partial resyncs',
+    labels: ['ip_family'],
+    buckets: SYNC_BUCKETS,
+    modes: ['iptables', 'nftables'],
+  },
+  sync_proxy_rules_last_timestamp_seconds: {
+    type: 'gauge',
+    help: 'The last time proxy rules were successfully synced',
+    labels: ['ip_family'],
+  },
+  sync_proxy_rules_last_queued_timestamp_seconds: {
+    type: 'gauge',
+    help: 'The last time a sync of proxy rules was queued',
+    labels: ['ip_family'],
+  },
+  network_programming_duration_seconds: {
+    type: 'histogram',
+    help: 'In Cluster Network Programming Latency in seconds',
+    labels: ['ip_family'],
+    buckets: NETWORK_PROGRAMMING_BUCKETS,
+  },
+  sync_proxy_rules_endpoint_changes_pending: {
+    type: 'gauge',
+    help: 'Pending proxy rules Endpoint changes',
+    labels: [],
+  },
+  sync_proxy_rules_endpoint_changes_total: {
+    type: 'counter',
+    help: 'Cumulative proxy rules Endpoint changes',
+    labels: [],
+  },
+  sync_proxy_rules_service_changes_pending: {
+    type: 'gauge',
+    help: 'Pending proxy rules Service changes',
+    labels: [],
+  },
+  sync_proxy_rules_service_changes_total: {
+    type: 'counter',
+    help: 'Cumulative proxy rules Service changes',
+    labels: [],
+  },
+  sync_proxy_rules_no_local_endpoints_total: {
+    type: 'gauge',
+    help: 'Number of services with a Local traffic policy and no endpoints',
+    labels: ['traffic_policy', 'ip_family'],
+  },
+  sync_proxy_rules_iptables_total: {
+    type: 'gauge',
+    help: 'Total number of iptables rules owned by kube-proxy',
+    labels: ['table', 'ip_family'],
+    modes: ['iptables'],
+  },
+  sync_proxy_rules_iptables_last: {
+    type: 'gauge',
+    help: 'Number of iptables rules written by kube-proxy in last sync',
+    labels: ['table', 'ip_family'],
+    modes: ['iptables'],
+  },
+  sync_proxy_rules_iptables_restore_failures_total: {
+    type: 'counter',
+    help: 'Cumulative proxy iptables restore failures',
+    labels: ['ip_family'],
+    modes: ['iptables', 'ipvs'],
+  },
+  sync_proxy_rules_iptables_partial_restore_failures_total: {
+    type: 'counter',
+    help: 'Cumulative proxy iptables partial restore failures',
+    labels: ['ip_family'],
+    modes: ['iptables'],
+  },
+  sync_proxy_rules_nftables_sync_failures_total: {
+    type: 'counter',
+    help: 'Cumulative proxy nftables sync failures',
+    labels: ['ip_family'],
+    modes: ['nftables'],
+  },
+  proxy_healthz_total: {
+    type: 'counter',
+    help: 'Cumulative proxy healthz HTTP status',
+    labels: ['code'],
+  },
+  proxy_livez_total: {
+    type: 'counter',
+    help: 'Cumulative proxy livez HTTP status',
+    labels: ['code'],
+  },
+  sync_failures_total: {
+    prefix: 'nodeplane',
+    type: 'counter',
+    help: 'Syncs that failed; stage says whether the plan could not be made or the kernel not be brought in line with it',
+    labels: ['ip_family', 'stage'],
+  },
+  drift_found_total: {
+    prefix: 'nodeplane',
+    type: 'counter',
+    help: 'Differences found between the kernel and what was committed to it',
+    labels: ['ip_family'],
+  },
+  drift_repaired_total: {
+    prefix: 'nodeplane',
+    type: 'counter',
+    help: 'Differences found that the full sync after it repaired',
+    labels: ['ip_family'],
+  },
+  service_ports_left_out: {
+    prefix: 'nodeplane',
+    type: 'gauge',
+    help: 'Service ports that are not programmed because the kernel refuses them',
+    labels: ['ip_family'],
+  },
+  services_restricted: {
+    prefix: 'nodeplane',
+    type: 'gauge',
+    help: 'Services of which a part is not served: another Service has a destination (taken), an address may be no Service’s (refused), or there is too much of something (limit)',
+    labels: ['ip_family', 'reason'],
+  },
+} as const satisfies Readonly<Record<string, MetricDefinition>>;
+
+export type MetricName = keyof typeof METRICS;
+
+/** The names of the metrics of one type. */
+export type NameOf<Type extends MetricDefinition['type']> = {
+  [Name in MetricName]: (typeof METRICS)[Name]['type'] extends Type ? Name : never;
+}[MetricName];

@@ -1,0 +1,108 @@
+import {
+  type Cidr,
+  cidrContains,
+  formatCidr,
+  formatIp,
+  type IpAddress,
+  specialRange,
+  tryParseCidr,
+  tryParseIp,
+} from '../../../core/index.ts';
+import type { EndpointSlice, Node, Service, ServiceCIDR } from '../../../kube/index.ts';
+import { LIMITS } from './limits.ts';
+
+/** The Service the API server makes for itself. */
+export const API_SERVER_SERVICE = 'default/kubernetes';
+
+/** What the rules are made of: everything this node knows about addresses that belong to somebody. */
+export interface AddressRulesInput {
+  readonly serviceCidrs: readonly ServiceCIDR[];
+  /** All Nodes that are known, this one included. */
+  readonly nodes: Iterable<Node>;
+  /** Addresses of this node, as its interfaces and its settings have them. */
+  readonly ownAddresses: readonly IpAddress[];
+  /** Where the agent itself reaches the API server; undefined: by a name, or there is none. */
+  readonly apiServer: IpAddress | undefined;
+  /** The Service `default/kubernetes` and its slices, as far as they are known. */
+  readonly apiService: Service | undefined;
+  readonly apiSlices: readonly EndpointSlice[];
+  /** Where external IPs may be; empty: everywhere else. */
+  readonly externalIpCidrs: readonly Cidr[];
+}
+
+/**
+ * Which addresses no Service may have as external IP or load-balancer VIP: whoever may create Services, or write their
+ * status, would take over traffic to them (CVE-2020-8554). Immutable.
+ */
+export class AddressRules {
+  readonly #serviceCidrs: readonly Cidr[];
+  readonly #externalIpCidrs: readonly Cidr[];
+  /** Whose an address is, by its text. */
+  readonly #owners: ReadonlyMap<string, string>;
+
+  constructor(input: AddressRulesInput) {
+    this.#serviceCidrs = input.serviceCidrs
+      .flatMap(({ spec }) => spec?.cidrs ?? [])
+      .flatMap((text) => tryParseCidr(text) ?? []);
+    this.#externalIpCidrs = input.externalIpCidrs;
+    this.#owners = ownersOf(input);
+  }
+
+  /**
+   * Why the address is refused, as the end of a sentence that begins with the address; undefined: it is not.
+   *
+   * @param kind load-balancer VIPs are not bound to the list of allowed external IPs: who writes the status of Services is
+   *   trusted to choose
+   */
+  refusal(ip: IpAddress, kind: 'externalIp' | 'loadBalancerVip'): string | undefined {
+    const special = specialRefusal(ip);
+    if (special !== undefined) return special;
+    const owner = this.#owners.get(formatIp(ip));
+    if (owner !== undefined) return `is ${owner}`;
+    const cidr = this.#serviceCidrs.find((range) => cidrContains(range, ip));
+    if (cidr) return `is within the range of ClusterIPs ${formatCidr(cidr)}`;
+    if (kind === 'loadBalancerVip' || this.#externalIpCidrs.length === 0) return undefined;
+    if (this.#externalIpCidrs.some((range) => cidrContains(range, ip))) return undefined;
+    return 'is not within --external-ip-cidrs';
+  }
+
+  /** Whether the other one refuses the same, in the same words. */
+  equals(other: AddressRules): boolean {
+    return this.#signature() === other.#signature();
+  }
+
+  #signature(): string {
+    const cidrs = [...this.#serviceCidrs, ...this.#externalIpCidrs].map(formatCidr);
+    const owners = [...this.#owners].sort(([a], [b]) => (a < b ? -1 : 1));
+    return JSON.stringify([this.#serviceCidrs.length, cidrs, owners]);
+  }
+}
+
+/** Why an address can be nobody's that others reach, as the end of a sentence; undefined: it can. */
+export function specialRefusal(ip: IpAddress): string | undefined {
+  const range = specialRange(ip);
+  if (range === undefined) return undefined;
+  return range === 'unspecified' ? 'is no address of a host' : `is a ${range} address`;
+}
+
+/** Of several reasons the last one entered is told: the API server's are the gravest. */
+function ownersOf({ nodes, ownAddresses, apiServer, apiService, apiSlices }: AddressRulesInput): Map<string, string> {
+  const owners = new Map<string, string>();
+  const enter = (text: string | undefined, owner: string): void => {
+    const ip = text === undefined ? undefined : tryParseIp(text);
+    if (ip) owners.set(formatIp(ip), owner);
+  };
+  for (const { metadata, status } of nodes) {
+    for (const { type, address } of status?.addresses ?? []) {
+      if (type === 'InternalIP' || type === 'ExternalIP') enter(address, `an address of the node "${metadata.name}"`);
+    }
+  }
+  for (const ip of ownAddresses) owners.set(formatIp(ip), 'an address of this node');
+  const ofApiServer = "the API server's address";
+  if (apiServer) owners.set(formatIp(apiServer), ofApiServer);
+  const { clusterIP, clusterIPs = [] } = apiService?.spec ?? {};
+  for (const text of [clusterIP, ...clusterIPs]) enter(text, ofApiServer);
+  const listed = apiSlices.flatMap(({ endpoints = [] }) => endpoints.slice(0, LIMITS.apiServers));
+  for (const { addresses = [] } of listed.slice(0, LIMITS.apiServers)) enter(addresses[0], ofApiServer);
+  return owners;
+}

@@ -1,0 +1,142 @@
+import { formatIp, formatIpPort, IP_PROTOCOLS, type IpAddress, isLoopback } from '../../core/index.ts';
+import type { Protocol } from '../../kube/index.ts';
+import type { NodePlan, PlanDelta, ServicePortPlan } from '../plan/index.ts';
+
+// NAT rules see only the first packet of a flow; conntrack remembers where it went. A UDP client that goes on sending
+// from one port would be led to an endpoint that is gone for ever, so such flows are forgotten when endpoints change.
+// TCP ends by itself and is left alone, as in kube-proxy.
+
+/** The protocols whose flows are looked after. */
+const LOOKED_AFTER: readonly Protocol[] = ['UDP', 'SCTP'];
+
+/** A Service port whose flows have to be looked at. */
+export interface TouchedPort {
+  /** As it is now; undefined: there is none any more. */
+  readonly current: ServicePortPlan | undefined;
+  /** As it was: at the last cleaning and just before it became what it is. */
+  readonly earlier: readonly ServicePortPlan[];
+}
+
+/** By key of the port. Only ports of protocols that are looked after are in it. */
+export type TouchedPorts = Map<string, TouchedPort>;
+
+/** Remembers what a delta touches of `protocols`; several deltas add up until their flows have been cleaned. */
+export function addTouched(
+  touched: TouchedPorts,
+  { upserted, removed, replaced = [] }: PlanDelta,
+  protocols = LOOKED_AFTER,
+): void {
+  const enter = (plan: ServicePortPlan, change: (known: TouchedPort | undefined) => TouchedPort): void => {
+    if (protocols.includes(plan.protocol)) touched.set(plan.key, change(touched.get(plan.key)));
+  };
+  for (const plan of [...replaced, ...removed]) {
+    enter(plan, (known) => {
+      const first = known?.earlier[0];
+      return { current: undefined, earlier: first ? [first, plan] : [plan] };
+    });
+  }
+  for (const plan of upserted) enter(plan, (known) => ({ current: plan, earlier: known?.earlier ?? [] }));
+}
+
+/** What of a tracked flow decides. */
+export interface TrackedFlow {
+  /** IPPROTO_*. */
+  readonly protocol: number;
+  readonly original: { readonly destination: IpAddress; readonly destinationPort: number };
+  readonly reply: { readonly source: IpAddress; readonly sourcePort: number };
+}
+
+/** Where stale flows may have gone and how to tell them. */
+export interface StaleFlows {
+  /** Without `ip`: a NodePort. */
+  readonly destinations: readonly { readonly protocol: number; readonly port: number; readonly ip?: IpAddress }[];
+  isStale(flow: TrackedFlow): boolean;
+}
+
+/**
+ * Which flows the touched ports have made stale.
+ *
+ * A flow to an address and port that a touched Service has *now* is stale unless a serving endpoint of it answers: its
+ * endpoint is gone or has another port, or there was none when the flow began and it never was translated. Without any
+ * serving endpoint all of them are, so that clients hear the refusal.
+ *
+ * A flow to one the Service had *before* is stale only if one of the endpoints of that time answers: the address may
+ * belong to somebody else by now, whose flows are none of our business.
+ *
+ * @param isNodePortAddress whether an address answers on NodePorts; a flow through this node to the same port number of
+ *   another host is no Service traffic
+ */
+export function staleFlows(touched: TouchedPorts, isNodePortAddress: (ip: IpAddress) => boolean): StaleFlows {
+  const known = new Map<string, Destination>();
+  for (const { current, earlier } of touched.values()) {
+    if (current) enterAll(known, current, 'serving');
+    for (const plan of earlier) enterAll(known, plan, 'former');
+  }
+  return {
+    destinations: [...known.values()],
+    isStale({ protocol, original, reply }) {
+      const { destination: ip, destinationPort: port } = original;
+      const found =
+        known.get(keyOf({ protocol, ip, port })) ??
+        (isNodePortAddress(ip) ? known.get(keyOf({ protocol, port })) : undefined);
+      if (!found) return false;
+      const answering = formatIpPort(reply.source, reply.sourcePort);
+      const answers = (endpoints: ReadonlySet<string>) => endpoints.has(answering);
+      return found.serving ? !found.serving.some(answers) : found.former.some(answers);
+    },
+  };
+}
+
+/** What decides whether an address answers on NodePorts. */
+export interface NodePortAddressInput extends Pick<NodePlan, 'nodePortAddresses'> {
+  /** The addresses on this machine's interfaces. */
+  readonly localAddresses: readonly IpAddress[];
+  /** Whether 127.0.0.0/8 answers on NodePorts. @default false */
+  readonly localhost?: boolean;
+}
+
+/** Tells the addresses that answer on NodePorts. */
+export function nodePortAddressTest(input: NodePortAddressInput): (ip: IpAddress) => boolean {
+  const { nodePortAddresses, localAddresses, localhost = false } = input;
+  const addresses = nodePortAddresses === 'all' ? localAddresses : nodePortAddresses;
+  const texts = new Set(addresses.map(formatIp));
+  return (ip) => (isLoopback(ip) ? localhost && ip.family === 'IPv4' : texts.has(formatIp(ip)));
+}
+
+interface Destination {
+  readonly protocol: number;
+  readonly port: number;
+  readonly ip?: IpAddress;
+  /**
+   * `ip:port` of the endpoints that may answer, by plan; undefined when no touched port has this destination any more. All
+   * destinations of a plan share one set: a Service may have a thousand of either.
+   */
+  serving?: ReadonlySet<string>[];
+  /** The same of earlier plans. */
+  readonly former: ReadonlySet<string>[];
+}
+
+function enterAll(known: Map<string, Destination>, plan: ServicePortPlan, as: 'serving' | 'former'): void {
+  const protocol = IP_PROTOCOLS[plan.protocol];
+  const endpoints = plan.servingEndpoints ?? [...plan.clusterEndpoints, ...plan.localEndpoints];
+  const answering = new Set(endpoints.map((endpoint) => endpoint.key));
+  const addresses = [plan.clusterIp, ...plan.externalIps, ...plan.loadBalancerVips];
+  const destinations: Pick<Destination, 'protocol' | 'port' | 'ip'>[] = addresses.map((ip) => ({
+    protocol,
+    port: plan.port,
+    ip,
+  }));
+  if (plan.nodePort !== 0) destinations.push({ protocol, port: plan.nodePort });
+  for (const destination of destinations) {
+    const key = keyOf(destination);
+    const entry: Destination = known.get(key) ?? { ...destination, former: [] };
+    known.set(key, entry);
+    if (as === 'former') entry.former.push(answering);
+    else if (entry.serving) entry.serving.push(answering);
+    else entry.serving = [answering];
+  }
+}
+
+function keyOf({ protocol, ip, port }: { protocol: number; ip?: IpAddress; port: number }): string {
+  return `${protocol}/${ip ? formatIpPort(ip, port) : port}`;
+}

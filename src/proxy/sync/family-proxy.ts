@@ -1,0 +1,332 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Cidr, type Clock, type IpAddress, type IpFamily, type Rest, tellFailure } from '../../core/index.ts';
+import type { Node } from '../../kube/index.ts';
+import type { Plan, PlanDelta, ServiceStore } from '../plan/index.ts';
+import {
+  AddressRules,
+  API_SERVER_SERVICE,
+  makeNodePlan,
+  type NodeSettings,
+  Planner,
+  type PlanUpdate,
+  sameNodePlan,
+  zoneOf,
+} from '../plan/index.ts';
+import { type Change, PendingChanges } from './changes.ts';
+import type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
+import type { ProxyEventBody, ProxyObserver } from './events.ts';
+import { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './runner.ts';
+
+/** Looks after connections the kernel remembers, which new rules alone do not redirect. */
+export interface FlowKeeper {
+  /** What a sync is going to change; told before the commit, also of one that fails. */
+  note(delta: PlanDelta): void;
+  /** After each successful commit, with the plan that is in the kernel now and the addresses on this machine's interfaces. */
+  clean(plan: Plan, localAddresses: readonly IpAddress[]): Promise<void>;
+}
+
+/** The addresses on this machine's interfaces. */
+export interface LocalAddresses {
+  readonly all: readonly IpAddress[];
+  /** The node's own, which may be no Service's: without those that were put there to float from node to node. */
+  readonly own: readonly IpAddress[];
+}
+
+export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minIntervalMs' | 'maxIntervalMs' | 'retry'> {
+  readonly clock: Clock;
+  readonly random?: () => number;
+  readonly nodeName: string;
+  readonly settings: NodeSettings;
+  /** Whether external IPs are served (feature gate AllowServiceExternalIPs). @default true */
+  readonly externalIps?: boolean;
+  readonly store: ServiceStore;
+  readonly dataplane: Dataplane;
+  /** How often the kernel is read back and compared with what was committed. @default never */
+  readonly verifyIntervalMs?: number;
+  /**
+   * Lists the addresses on this machine's interfaces, when the node is looked at. What it throws is told: the addresses it
+   * told last stay in force, and before there are any no sync succeeds.
+   */
+  readonly localAddresses: () => LocalAddresses;
+  /** Where the agent reaches the API server, when it is an address: it may be no Service's. @default none */
+  readonly apiServer?: () => IpAddress | undefined;
+  /** Where external IPs may be. @default everywhere but where no Service's address may be */
+  readonly externalIpCidrs?: readonly Cidr[];
+  /** See PlannerOptions. */
+  readonly pauses?: () => Rest;
+  readonly observers: readonly ProxyObserver[];
+  /** @default nobody looks after them */
+  readonly flows?: FlowKeeper;
+}
+
+/**
+ * One family put together: objects change -> the Services concerned are planned again -> the difference goes to the
+ * dataplane, at the pace of the runner. Nothing is written before `start`.
+ */
+export class FamilyProxy {
+  readonly #options: FamilyProxyOptions;
+  readonly #family: IpFamily;
+  readonly #changes: PendingChanges;
+  readonly #planner: Planner;
+  readonly #runner: SyncRunner;
+  #started = false;
+  #lastNode: Node | undefined;
+  /** Undefined until they could be listed for the first time. */
+  #lastAddresses: LocalAddresses | undefined;
+  #addressRules: AddressRules;
+  /** Something `#addressRules` is made of may have changed. */
+  #addressRulesOutdated = false;
+  /** What the current run is at, and since when: told if it fails. */
+  #stage: 'plan' | 'commit' = 'plan';
+  #runBegan = 0;
+  #leftOut: readonly LeftOutPort[] = [];
+
+  constructor(options: FamilyProxyOptions) {
+    const { clock, dataplane, nodeName, verifyIntervalMs } = options;
+    this.#options = options;
+    this.#family = dataplane.family;
+    this.#changes = new PendingChanges(clock.wallTime());
+    // The addresses come with the first sync, which is made in full.
+    const { node, zone } = this.#lookAtNode([]);
+    this.#addressRules = this.#makeAddressRules();
+    this.#planner = new Planner({
+      family: this.#family,
+      nodeName,
+      externalIps: options.externalIps ?? true,
+      node,
+      zone,
+      addressRules: this.#addressRules,
+      ...(options.pauses && { pauses: options.pauses }),
+    });
+    this.#runner = new SyncRunner({
+      ...options,
+      run: (full) => this.#run(full),
+      check: verifyIntervalMs === undefined ? undefined : this.#check(verifyIntervalMs),
+      failed: (error, full, retryInMs) => {
+        const seconds = this.#secondsSince(this.#runBegan);
+        this.#tell({ kind: 'syncFailed', full, seconds, error, stage: this.#stage, retryInMs });
+      },
+    });
+  }
+
+  /** The plan as it is now, synced or not. */
+  get plan(): Planner['plan'] {
+    return this.#planner.plan;
+  }
+
+  /** What load balancers ask this node, by Service name, as planned now; take it over after a successful sync. */
+  get healthChecks(): Planner['healthChecks'] {
+    return this.#planner.healthChecks;
+  }
+
+  /** Begins to sync. Call it when the store holds everything: what is not in it then is removed from the kernel. */
+  start(): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#tell({ kind: 'started' });
+    this.#tell({ kind: 'queued', reason: 'start' });
+    this.#runner.start();
+  }
+
+  /** Waits for the sync in flight and makes no more; the kernel stays as it is. */
+  async stop(): Promise<void> {
+    this.#started = false;
+    await this.#runner.stop();
+  }
+
+  /**
+   * Says that the store has something new about these Services (two when a slice moved from one to another).
+   * The change itself comes from `changeOf`.
+   */
+  touch(serviceNames: Iterable<string>, change: Change): void {
+    this.#changes.add(serviceNames, change);
+    this.#tell({ kind: 'changed', object: change.kind, pending: this.#changes.counts });
+    if (!this.#started) return;
+    this.#tell({ kind: 'queued', reason: 'change' });
+    this.#runner.request();
+  }
+
+  /** Says that the store has something new about Nodes or ServiceCIDRs: their addresses may be no Service's. */
+  addressesChanged(): void {
+    this.#addressRulesOutdated = true;
+    if (!this.#started) return;
+    this.#tell({ kind: 'queued', reason: 'node' });
+    this.#runner.request();
+  }
+
+  /** Looks at the Node object, the ServiceCIDRs and the local addresses again; a full sync follows if they matter. */
+  nodeChanged(): void {
+    // Without any addresses the first sync has yet to succeed, and looks for itself.
+    if (!this.#started || !this.#lastAddresses) return;
+    const { node, zone } = this.#lookAtNode(this.#listAddresses().all);
+    if (!this.#makeAddressRules().equals(this.#addressRules)) this.addressesChanged();
+    if (zone === this.#planner.zone && sameNodePlan(node, this.#planner.plan.node)) return;
+    this.#tell({ kind: 'queued', reason: 'node' });
+    this.#runner.requestFull();
+  }
+
+  /** Has the kernel compared with what was committed now; a full sync follows if it differs. */
+  verify(): void {
+    if (this.#started) this.#runner.requestCheck();
+  }
+
+  /** Asks for a full sync, for example because the kernel was found to differ from the plan. */
+  resync(): void {
+    if (!this.#started) return;
+    this.#tell({ kind: 'queued', reason: 'request' });
+    this.#runner.requestFull();
+  }
+
+  async #run(full: boolean): Promise<void> {
+    this.#stage = 'plan';
+    this.#runBegan = this.#options.clock.now();
+    const { serviceNames, triggerTimes } = this.#changes.take();
+    try {
+      this.#tell({ kind: 'syncStarted', full });
+      const { delta } = await (full ? this.#planAll() : this.#plan(serviceNames));
+      const deltaSize = delta.upserted.length + delta.removed.length;
+      this.#stage = 'commit';
+      const { dataplane, flows } = this.#options;
+      flows?.note(delta);
+      let commit: Commit | undefined;
+      if (full) commit = await dataplane.resync(this.#planner.plan);
+      else if (deltaSize > 0) commit = await dataplane.sync(this.#planner.plan, delta);
+      if (commit) this.#reportLeftOut(commit.leftOut ?? []);
+      const seconds = this.#secondsSince(this.#runBegan);
+      const { noLocalEndpoints, restrictedServices } = this.#planner;
+      this.#tell({
+        kind: 'syncFinished',
+        full,
+        seconds,
+        commit,
+        deltaSize,
+        triggerTimes,
+        noLocalEndpoints,
+        restrictedServices,
+      });
+    } catch (error) {
+      this.#changes.giveBack(triggerTimes);
+      throw error;
+    }
+    await this.#cleanFlows();
+  }
+
+  async #cleanFlows(): Promise<void> {
+    try {
+      await this.#options.flows?.clean(this.#planner.plan, this.#listAddresses().all);
+    } catch (error) {
+      this.#tell({ kind: 'workFailed', work: 'flow cleaning', error });
+    }
+  }
+
+  #check(intervalMs: number): SyncCheck {
+    return {
+      intervalMs,
+      run: () => this.#verify(),
+      failed: (error) => this.#tell({ kind: 'verifyFailed', error }),
+    };
+  }
+
+  async #verify(): Promise<void> {
+    // Local addresses come and go without an event; NodePorts follow them.
+    this.nodeChanged();
+    if (this.#leftOut.some(({ untried }) => untried)) {
+      this.#tell({ kind: 'queued', reason: 'request' });
+      this.#runner.requestFull();
+      return;
+    }
+    const drifts = await this.#options.dataplane.verify();
+    if (drifts.length === 0 || !this.#started) return;
+    this.#tell({ kind: 'driftFound', drifts });
+    this.#tell({ kind: 'queued', reason: 'drift' });
+    this.#runner.requestFull();
+  }
+
+  async #planAll(): Promise<PlanUpdate> {
+    const { node, zone } = this.#lookAtNode(this.#listAddresses().all);
+    this.#planner.setNode(node, zone);
+    this.#renewAddressRules();
+    return this.#report(await this.#planner.rebuild(this.#options.store));
+  }
+
+  async #plan(serviceNames: readonly string[]): Promise<PlanUpdate> {
+    const names = new Set(serviceNames);
+    const outdated = this.#addressRulesOutdated || names.has(API_SERVER_SERVICE);
+    if (outdated && this.#renewAddressRules()) {
+      for (const name of this.#planner.externalServiceNames()) names.add(name);
+    }
+    return this.#report(await this.#planner.update(names, this.#options.store));
+  }
+
+  /** @returns whether they refuse anything else now */
+  #renewAddressRules(): boolean {
+    this.#addressRulesOutdated = false;
+    const rules = this.#makeAddressRules();
+    if (rules.equals(this.#addressRules)) return false;
+    this.#addressRules = rules;
+    this.#planner.setAddressRules(rules);
+    return true;
+  }
+
+  #makeAddressRules(): AddressRules {
+    const { store, settings, apiServer, externalIpCidrs = [] } = this.#options;
+    const own = this.#lastAddresses?.own ?? [];
+    return new AddressRules({
+      serviceCidrs: store.serviceCidrs(),
+      nodes: store.nodes(),
+      ownAddresses: settings.nodeIp ? [...own, settings.nodeIp] : own,
+      apiServer: apiServer?.(),
+      apiService: store.service(API_SERVER_SERVICE),
+      apiSlices: store.slices(API_SERVER_SERVICE),
+      externalIpCidrs,
+    });
+  }
+
+  #report(update: PlanUpdate): PlanUpdate {
+    for (const problem of update.problems) this.#tell({ kind: 'serviceProblem', ...problem });
+    return update;
+  }
+
+  #reportLeftOut(ports: readonly LeftOutPort[]): void {
+    if (isDeepStrictEqual(ports, this.#leftOut)) return;
+    this.#leftOut = ports;
+    this.#tell({ kind: 'leftOut', ports });
+  }
+
+  /** Those that were listed last, when they cannot be listed now. Throws when there are none yet. */
+  #listAddresses(): LocalAddresses {
+    try {
+      this.#lastAddresses = this.#options.localAddresses();
+    } catch (error) {
+      if (!this.#lastAddresses) throw error;
+      this.#tell({ kind: 'workFailed', work: 'address listing', error });
+    }
+    return this.#lastAddresses;
+  }
+
+  #lookAtNode(localAddresses: readonly IpAddress[]): { node: ReturnType<typeof makeNodePlan>; zone: string } {
+    const { store, nodeName, settings } = this.#options;
+    // A Node object that is deleted, to be registered again perhaps, takes nothing away from a node that runs.
+    this.#lastNode = store.node(nodeName) ?? this.#lastNode;
+    const node = this.#lastNode;
+    const objects = { node, localAddresses, serviceCidrs: store.serviceCidrs() };
+    const plan = makeNodePlan({ family: this.#family, settings, ...objects });
+    return { node: plan, zone: zoneOf(node) };
+  }
+
+  #secondsSince(began: number): number {
+    return (this.#options.clock.now() - began) / 1000;
+  }
+
+  #tell(body: ProxyEventBody): void {
+    const { clock, dataplane, observers } = this.#options;
+    const event = { family: this.#family, mode: dataplane.mode, at: clock.wallTime(), ...body };
+    for (const observer of observers) {
+      try {
+        observer(event);
+      } catch (error) {
+        tellFailure('observer', error);
+      }
+    }
+  }
+}
