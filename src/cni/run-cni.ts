@@ -2,6 +2,7 @@ import { errorText } from '../core/index.ts';
 import { type Environment, requireVariables } from './protocol/environment.ts';
 import { CNI_ERROR, CniError, errorJson, toCniError } from './protocol/errors.ts';
 import { parseHeader } from './protocol/header.ts';
+import { resultObject } from './protocol/result.ts';
 import { atLeast, NEWEST_VERSION, SUPPORTED_VERSIONS } from './protocol/versions.ts';
 import { COMMANDS } from './verbs/commands.ts';
 
@@ -41,7 +42,7 @@ export async function runCni({ environment, stdin, netns, asLoopback }: CniReque
     return { exitCode: 0, stdout: toJson(versions), stderr: '' };
   }
   let stderr = '';
-  const report = (message: string) => {
+  const warn = (message: string) => {
     stderr += `nodeplane-cni: ${message}\n`;
   };
   // Errors found before the configuration is understood are reported in the newest version's form; all forms are alike.
@@ -57,8 +58,8 @@ export async function runCni({ environment, stdin, netns, asLoopback }: CniReque
       });
     }
     const serve = asLoopback || header.type === 'loopback' ? runLoopback : run;
-    const result = await serve({ env: environment, netns, header, report });
-    return { exitCode: 0, stdout: result ? toJson(result) : '', stderr };
+    const result = await serve({ env: environment, netns, header, warn });
+    return { exitCode: 0, stdout: result ? toJson(resultObject(result, header.cniVersion)) : '', stderr };
   } catch (error) {
     return { exitCode: 1, stdout: errorJson(toCniError(error), cniVersion), stderr };
   }

@@ -4,7 +4,8 @@ import type { Protocol } from '../../src/kube/index.ts';
 import { type Agent, type ConnectOptions, type Host, type Outcome, removeAll, type Target, tally } from '../lab/lab.ts';
 import { patient } from '../lab/patience.ts';
 import { describeMode, type ModeName, servesLoopback, testedProtocols } from './modes.ts';
-import { type Check, type HostName, SCENARIOS, type Scenario } from './scenario.ts';
+import type { Check, HostName, Scenario } from './scenario.ts';
+import { SCENARIOS } from './scenarios.ts';
 import { createWorld, FAMILIES, limitIcmpErrors, type World } from './world.ts';
 
 /** Connections made at once. */

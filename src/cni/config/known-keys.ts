@@ -29,23 +29,23 @@ const FOREIGN_CAPABILITIES = [
  * Reports keys that ask for something this plugin does not do. The specification forbids to refuse them: the plugin may
  * be older than the configuration.
  */
-export function reportUnknownKeys(raw: Json, { mode, ipam }: NetworkConfig, report: (message: string) => void): void {
+export function warnOfUnknownKeys(raw: Json, { mode, ipam }: NetworkConfig, warn: (message: string) => void): void {
   const known: readonly string[] = [...PROTOCOL_KEYS, ...NETWORK_KEYS, ...BRIDGE_KEYS, ...FEATURE_KEYS];
   for (const key of Object.keys(raw)) {
-    if (WITHOUT_EFFECT.includes(key)) report(`Key "${key}" has no effect: rules are made by nftables, over netlink`);
-    else if (!known.includes(key) && !key.startsWith('cni.dev/')) report(`Key "${key}" is not known and has no effect`);
+    if (WITHOUT_EFFECT.includes(key)) warn(`Key "${key}" has no effect: rules are made by nftables, over netlink`);
+    else if (!known.includes(key) && !key.startsWith('cni.dev/')) warn(`Key "${key}" is not known and has no effect`);
     else if (mode === 'routed' && (BRIDGE_KEYS as readonly string[]).includes(key)) {
-      report(`Key "${key}" has no effect in mode "routed", which has no bridge`);
+      warn(`Key "${key}" has no effect in mode "routed", which has no bridge`);
     }
   }
   if (ipam.kind === 'native' && isObject(raw.ipam)) {
     for (const key of Object.keys(raw.ipam)) {
-      if (!(IPAM_KEYS as readonly string[]).includes(key)) report(`Key "ipam.${key}" is not known and has no effect`);
+      if (!(IPAM_KEYS as readonly string[]).includes(key)) warn(`Key "ipam.${key}" is not known and has no effect`);
     }
   }
   if (!isObject(raw.runtimeConfig)) return;
   const served = [...CAPABILITIES, ...FOREIGN_CAPABILITIES].map((key) => key.toLowerCase());
   for (const key of Object.keys(raw.runtimeConfig)) {
-    if (!served.includes(key.toLowerCase())) report(`Capability "${key}" is not known and has no effect`);
+    if (!served.includes(key.toLowerCase())) warn(`Capability "${key}" is not known and has no effect`);
   }
 }

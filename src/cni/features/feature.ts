@@ -55,7 +55,7 @@ export interface FeatureEntry {
   load(): Promise<AttachmentFeature>;
 }
 
-/** What ADD and CHECK tell a feature. `undo` and `report` are of no use to CHECK. */
+/** What ADD and CHECK tell a feature. `undo` and `warn` are of no use to CHECK. */
 export interface FeatureContext {
   /** Network, container ID and interface, and the names on the host that follow from them. */
   readonly key: AttachmentKey;
@@ -74,7 +74,7 @@ export interface FeatureContext {
   readonly ips: readonly ResultIp[];
   readonly undo: UndoStack;
   /** Tells people something that is no error. */
-  readonly report: (message: string) => void;
+  readonly warn: (message: string) => void;
 }
 
 /** What DEL tells a feature. */
@@ -84,7 +84,7 @@ export interface TearDownContext {
   readonly host: Netlink;
   /** Addresses the attachment still holds by its records; empty when it has none, or another plugin manages them. */
   readonly addresses: readonly IpAddress[];
-  readonly report: (message: string) => void;
+  readonly warn: (message: string) => void;
 }
 
 /** What GC tells a feature. */
@@ -95,5 +95,5 @@ export interface CollectContext {
   readonly valid: readonly AttachmentKey[];
   /** As in `FeatureContext`. */
   readonly host: Netlink;
-  readonly report: (message: string) => void;
+  readonly warn: (message: string) => void;
 }

@@ -34,12 +34,12 @@ import { withSubnets } from './wanted-attachment.ts';
 export const firewall: AttachmentFeature = {
   name: 'firewall',
 
-  setUp({ key, config, host, ips, undo, report }) {
+  setUp({ key, config, host, ips, undo, warn }) {
     undo.add('admit pods through the firewall', () => withdraw(host, key.network, key));
     withNodeLock(() =>
       withRuleset((ruleset) => {
         admit(ruleset, rulesFor(key, config, ips));
-        for (const obstacle of obstacles(ruleset, ips)) report(obstacle);
+        for (const obstacle of obstacles(ruleset, ips)) warn(obstacle);
       }),
     );
     failpoint('firewall');

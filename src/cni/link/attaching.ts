@@ -1,4 +1,5 @@
 import type { Netlink } from '../../netlink/index.ts';
+import type { Link } from '../../netlink/route/index.ts';
 import type { NetworkConfig } from '../config/config.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { Environment } from '../protocol/environment.ts';
@@ -17,5 +18,14 @@ export interface Attaching {
   /** A conversation about the namespace the plugin runs in. */
   readonly host: Netlink;
   readonly undo: UndoStack;
-  readonly report: (message: string) => void;
+  readonly warn: (message: string) => void;
+}
+
+/** What an attachment is connected to, on the host. */
+export interface Connection {
+  readonly hostLink: Link;
+  /** Undefined in mode `routed`. */
+  readonly bridge: Link | undefined;
+  /** The link with the gateways' addresses: the bridge, or the one of the VLAN; undefined in mode `routed`. */
+  readonly gateway: Link | undefined;
 }

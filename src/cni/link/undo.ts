@@ -12,14 +12,14 @@ export class UndoStack {
   /**
    * Takes all steps back, the last one first. One that fails does not keep the others from being taken back.
    *
-   * @param report told about every failure, in words
+   * @param warn takes every failure, in words
    */
-  async run(report: (message: string) => void): Promise<void> {
+  async run(warn: (message: string) => void): Promise<void> {
     for (let step = this.#steps.pop(); step; step = this.#steps.pop()) {
       try {
         await step.undo();
       } catch (error) {
-        report(`Cannot undo "${step.what}": ${errorText(error)}`);
+        warn(`Cannot undo "${step.what}": ${errorText(error)}`);
       }
     }
   }

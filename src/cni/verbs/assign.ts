@@ -63,7 +63,7 @@ async function assignNatively(
   ipam: IpamConfig,
   excluded: readonly IpAddress[],
 ): Promise<AssignedAddresses> {
-  const { header, key, undo, host, report } = attaching;
+  const { header, key, undo, host, warn } = attaching;
   const dns = ipam.resolvConf ? readResolvConf(ipam.resolvConf) : {};
   const location = storeLocation(header);
   const { rangeSets, exclude, requested } = ipam;
@@ -79,8 +79,8 @@ async function assignNatively(
   } catch (error) {
     if (!(error instanceof NodeplaneError) || error.code !== 'ERR_IPAM_EXHAUSTED') throw error;
     const { collectVanished } = await import('./reclaim.ts');
-    const collected = await collectVanished(location, host, report);
-    for (const gone of collected) report(`Gave back ${formatCollected(gone)}`);
+    const collected = await collectVanished(location, host, warn);
+    for (const gone of collected) warn(`Gave back ${formatCollected(gone)}`);
     if (collected.length === 0) throw error;
     reservations = tryReserve();
   }

@@ -2,10 +2,11 @@ import { completeAttachment } from '../../ipam/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { checkBridge, connectToBridge } from '../bridge/connect-bridge.ts';
-import { type NetworkConfig, storeLocation } from '../config/config.ts';
+import { parseNetworkConfig, storeLocation } from '../config/config.ts';
+import { warnOfUnknownKeys } from '../config/known-keys.ts';
 import { FEATURES } from '../features/index.ts';
 import { type Addressing, addressingOf, withSubnets } from '../link/addressing.ts';
-import type { Attaching } from '../link/attaching.ts';
+import type { Attaching, Connection } from '../link/attaching.ts';
 import { withHost } from '../link/conversations.ts';
 import { checkNotAttached, waitForCarrier } from '../link/host-link.ts';
 import { checkInterfaceAbsent, configurePodLink } from '../link/pod-link.ts';
@@ -13,43 +14,33 @@ import { openPodNamespace } from '../link/pod-namespace.ts';
 import { enableForwarding } from '../link/sysctls.ts';
 import { UndoStack } from '../link/undo.ts';
 import { attachmentKey } from '../protocol/attachment-key.ts';
-import type { AttachmentEnvironment } from '../protocol/environment.ts';
+import { readAttachment } from '../protocol/environment.ts';
 import { podMac } from '../protocol/mac.ts';
 import { appendResult, previousResult } from '../protocol/previous-result.ts';
 import type { CniResult, ResultInterface } from '../protocol/result.ts';
 import { connectRouted } from '../routed/connect-routed.ts';
 import { assignAddresses } from './assign.ts';
-import type { CommandInput } from './commands.ts';
-
-/** What an attachment is connected to, on the host. */
-export interface Connection {
-  readonly hostLink: Link;
-  /** Undefined in mode `routed`. */
-  readonly bridge: Link | undefined;
-  /** The link with the gateways' addresses: the bridge, or the one of the VLAN; undefined in mode `routed`. */
-  readonly gateway: Link | undefined;
-}
+import type { VerbRequest } from './request.ts';
 
 /**
  * ADD: gives a pod an interface, addresses, and what else its network asks for.
  *
  * What can be refused is checked before anything changes. A step that fails takes the steps before it back.
  *
- * @param input `report` is told what could not be taken back
  * @throws CniError; NodeplaneError of the layers below
  */
-export async function attach(
-  config: NetworkConfig,
-  environment: AttachmentEnvironment,
-  { header, env, report }: CommandInput,
-): Promise<CniResult> {
+export async function attach(request: VerbRequest): Promise<CniResult> {
+  const { header, env, netns, warn } = request;
+  const environment = readAttachment(env, netns);
+  const config = parseNetworkConfig(header, env.CNI_ARGS);
+  warnOfUnknownKeys(header.raw, config, warn);
   failpoint('start');
   const previous = previousResult(header, environment.ifname);
   const pod = openPodNamespace(environment);
   try {
     return await withHost(async (host) => {
       const key = attachmentKey(config.name, environment);
-      const attaching = { config, header, env, key, pod, host, undo: new UndoStack(), report };
+      const attaching = { config, header, env, key, pod, host, undo: new UndoStack(), warn };
       return appendResult(previous, await attachPod(attaching));
     });
   } finally {
@@ -58,7 +49,7 @@ export async function attach(
 }
 
 async function attachPod(attaching: Attaching): Promise<CniResult> {
-  const { config, key, pod, host, undo, report } = attaching;
+  const { config, key, pod, host, undo, warn } = attaching;
   const loopback = checkInterfaceAbsent(pod, key.owner.ifname);
   checkNotAttached(host, key);
   const excluded = config.mode === 'bridge' ? checkBridge(host, config) : [];
@@ -89,7 +80,7 @@ async function attachPod(attaching: Attaching): Promise<CniResult> {
       dns: addressing.dns,
     };
   } catch (error) {
-    await undo.run(report);
+    await undo.run(warn);
     throw error;
   }
 }

@@ -6,19 +6,19 @@ import { IFA_F_DADFAILED, RT_TABLE_MAIN } from '../../netlink/uapi/index.ts';
 import { readSysctl } from '../../sys/index.ts';
 import { isGatewayApart } from '../bridge/vlan-gateway.ts';
 import { filtersVlans, gatewayLinkName } from '../config/bridge-config.ts';
-import type { NetworkConfig } from '../config/config.ts';
+import { type NetworkConfig, parseNetworkConfig } from '../config/config.ts';
 import { FEATURES } from '../features/index.ts';
 import { addressingOf, ROUTED_GATEWAY, withSubnets } from '../link/addressing.ts';
 import { openPodNamespace, type PodNamespace } from '../link/pod-namespace.ts';
 import { UndoStack } from '../link/undo.ts';
 import { type AttachmentKey, attachmentKey } from '../protocol/attachment-key.ts';
-import type { AttachmentEnvironment, Environment } from '../protocol/environment.ts';
+import { readAttachment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
-import type { NetworkHeader } from '../protocol/header.ts';
 import { invalidConfig } from '../protocol/json.ts';
 import { formatMac } from '../protocol/mac.ts';
 import { parseResult } from '../protocol/parse-result.ts';
 import type { CniResult, ResultIp } from '../protocol/result.ts';
+import type { VerbRequest } from './request.ts';
 
 /** What the parts of a CHECK share. */
 interface Checking {
@@ -39,13 +39,9 @@ interface Checking {
  *
  * @throws CniError 108 with all that differs; 7 without `prevResult`; 4 and 8 for the namespace
  */
-export async function check(
-  config: NetworkConfig,
-  header: NetworkHeader,
-  environment: AttachmentEnvironment,
-  env: Environment,
-  report: (message: string) => void,
-): Promise<void> {
+export async function check({ header, env, netns, warn }: VerbRequest): Promise<undefined> {
+  const config = parseNetworkConfig(header, env.CNI_ARGS);
+  const environment = readAttachment(env, netns);
   if (!header.raw.prevResult) throw invalidConfig('Cannot check an attachment: key "prevResult" is missing');
   const previous = parseResult(header.raw.prevResult, header.cniVersion, 'prevResult');
   const key = attachmentKey(config.name, environment);
@@ -67,7 +63,7 @@ export async function check(
           gateway,
           mac,
           undo: new UndoStack(),
-          report,
+          warn,
         };
         for (const entry of FEATURES) {
           if (entry.wanted(config)) differences.push(...(await entry.load()).check(context));

@@ -7,9 +7,9 @@ import { withHost } from '../link/conversations.ts';
 import { deleteHostLink, deleteIfPresent } from '../link/host-link.ts';
 import { openPodNamespace, type PodNamespace } from '../link/pod-namespace.ts';
 import { type AttachmentKey, attachmentKey } from '../protocol/attachment-key.ts';
-import type { AttachmentEnvironment, Environment, InterfaceName } from '../protocol/environment.ts';
+import { type AttachmentEnvironment, type InterfaceName, readAttachment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
-import type { NetworkHeader } from '../protocol/header.ts';
+import type { VerbRequest } from './request.ts';
 import { loadForTearDown, tearDown } from './tear-down.ts';
 
 /**
@@ -19,23 +19,18 @@ import { loadForTearDown, tearDown } from './tear-down.ts';
  * The link is found by its host's end, whose name follows from the attachment: neither the pod's namespace nor the result
  * of the ADD is needed. A link that the reference plugin made, before the node was switched, is found in the pod.
  *
- * @param report told what was left alone
  * @throws CniError code 8 when CNI_NETNS is our own namespace; otherwise only what trying again may heal
  */
-export async function detach(
-  header: NetworkHeader,
-  environment: AttachmentEnvironment,
-  env: Environment,
-  report: (message: string) => void,
-): Promise<void> {
+export async function detach({ header, env, netns, warn }: VerbRequest): Promise<undefined> {
+  const environment = readAttachment(env, netns);
   const key = attachmentKey(header.name, environment);
   const location = storeLocation(header);
   const pod = openIfThere(environment);
   try {
     await withHost(async (host) => {
-      if (!(await deleteHostLink(host, key)) && pod) deletePodLink(pod, environment.ifname, report);
+      if (!(await deleteHostLink(host, key)) && pod) deletePodLink(pod, environment.ifname, warn);
       failpoint('link-gone');
-      await tearDownFeatures(key, location, host, report);
+      await tearDownFeatures(key, location, host, warn);
       failpoint('features-gone');
     });
   } finally {
@@ -51,11 +46,11 @@ async function tearDownFeatures(
   key: AttachmentKey,
   location: StoreLocation,
   host: Netlink,
-  report: (message: string) => void,
+  warn: (message: string) => void,
 ): Promise<void> {
   const features = await loadForTearDown(journalEntry(location, key.hostName)?.features);
   if (features.length === 0) return;
-  tearDown(features, { key, host, addresses: addressesHeld(location, key.owner, key.hostName), report });
+  tearDown(features, { key, host, addresses: addressesHeld(location, key.owner, key.hostName), warn });
 }
 
 function openIfThere(environment: AttachmentEnvironment): PodNamespace | undefined {
@@ -68,9 +63,9 @@ function openIfThere(environment: AttachmentEnvironment): PodNamespace | undefin
   }
 }
 
-function deletePodLink(pod: PodNamespace, ifname: InterfaceName, report: (message: string) => void): void {
+function deletePodLink(pod: PodNamespace, ifname: InterfaceName, warn: (message: string) => void): void {
   const link = getLink(pod.netlink, { name: ifname });
   if (!link) return;
   if (link.kind === 'veth') deleteIfPresent(pod.netlink, link.index);
-  else report(`Left "${ifname}" in "${pod.path}" alone: it is no veth, so no bridge plugin made it`);
+  else warn(`Left "${ifname}" in "${pod.path}" alone: it is no veth, so no bridge plugin made it`);
 }

@@ -15,6 +15,7 @@ import {
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import type { NetworkHeader } from '../protocol/header.ts';
 import { invalidConfig, invalidKey, isObject } from '../protocol/json.ts';
+import type { VerbRequest } from './request.ts';
 
 const VALID_ATTACHMENTS = 'cni.dev/valid-attachments';
 /** Of drafts of the specification; runtimes write both. */
@@ -24,31 +25,26 @@ const LEGACY_VALID_ATTACHMENTS = 'cni.dev/attachments';
  * GC: deletes what belongs to attachments of the network that the runtime does not name: links, what features made, and
  * addresses, in this order. An ADD that is under way in another process is left alone.
  *
- * @param report told what was deleted
  * @throws CniError 7 when the runtime does not say what is valid
  */
-export async function collectGarbage(
-  header: NetworkHeader,
-  env: Environment,
-  report: (message: string) => void,
-): Promise<void> {
+export async function collectGarbage({ header, env, warn }: VerbRequest): Promise<undefined> {
   const valid = parseValid(header);
   const location = storeLocation(header);
   const host = Netlink.openRoute();
   try {
-    deleteInvalidLinks(host, header, valid, location, report);
+    deleteInvalidLinks(host, header, valid, location, warn);
     for (const entry of FEATURES) {
-      (await entry.load()).collect({ network: header.name, valid, host, report });
+      (await entry.load()).collect({ network: header.name, valid, host, warn });
     }
   } finally {
     host.close();
   }
-  await collectByDelegate(header, env, report);
+  await collectByDelegate(header, env, warn);
   const owners = new Set(valid.map(({ owner }) => `${owner.containerId} ${owner.ifname}`));
   const containers = new Set<string>(valid.map(({ owner }) => owner.containerId));
   const isValid = (containerId: string, ifname: string | undefined) =>
     ifname === undefined ? containers.has(containerId) : owners.has(`${containerId} ${ifname}`);
-  for (const collected of collectInvalid(location, isValid)) report(`Gave back ${formatCollected(collected)}`);
+  for (const collected of collectInvalid(location, isValid)) warn(`Gave back ${formatCollected(collected)}`);
 }
 
 function parseValid({ name, raw }: NetworkHeader): AttachmentKey[] {
@@ -74,7 +70,7 @@ function deleteInvalidLinks(
   { name: network }: NetworkHeader,
   valid: readonly AttachmentKey[],
   location: StoreLocation,
-  report: (message: string) => void,
+  warn: (message: string) => void,
 ): void {
   const validNames = new Set<string>(valid.map(({ hostName }) => hostName));
   for (const { index, name, alias, kind } of listLinks(host)) {
@@ -82,7 +78,7 @@ function deleteInvalidLinks(
     const entry = journalEntry(location, name);
     if (entry && isUnderWay(entry)) continue;
     deleteIfPresent(host, index);
-    report(`Deleted link "${name}" of "${alias}"`);
+    warn(`Deleted link "${name}" of "${alias}"`);
   }
 }
 
@@ -90,7 +86,7 @@ function deleteInvalidLinks(
 async function collectByDelegate(
   header: NetworkHeader,
   env: Environment,
-  report: (message: string) => void,
+  warn: (message: string) => void,
 ): Promise<void> {
   const delegate = delegateOf(header);
   if (delegate === undefined) return;
@@ -99,7 +95,7 @@ async function collectByDelegate(
     await askDelegate('GC', delegate, header, env);
   } catch (error) {
     if (!(error instanceof CniError && isTooOld(error))) throw error;
-    report(`IPAM plugin "${delegate}" collects no garbage: ${error.message}`);
+    warn(`IPAM plugin "${delegate}" collects no garbage: ${error.message}`);
   }
 }
 

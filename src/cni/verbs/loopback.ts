@@ -3,27 +3,26 @@ import { openPodNamespace, type PodNamespace } from '../link/pod-namespace.ts';
 import { readAttachment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { parseResult } from '../protocol/parse-result.ts';
-import { type CniResult, resultObject } from '../protocol/result.ts';
-import type { CommandInput } from './commands.ts';
+import type { CniResult } from '../protocol/result.ts';
+import type { VerbRequest } from './request.ts';
 
 /**
  * ADD of the plugin type `loopback`: switches the pod's loopback on, whatever CNI_IFNAME says.
  *
- * @returns the result object: the loopback with its addresses, or the result of the plugins before
+ * @returns the loopback with its addresses, or the result of the plugins before
  */
-export async function addLoopback({ env, netns, header }: CommandInput): Promise<object> {
+export async function addLoopback({ env, netns, header }: VerbRequest): Promise<CniResult> {
   const { prevResult } = header.raw;
   const previous = prevResult ? parseResult(prevResult, header.cniVersion, 'prevResult') : undefined;
-  const result = inPod(env, netns, (pod) => {
+  return inPod(env, netns, (pod) => {
     const lo = loopbackOf(pod);
     if (!lo.up) pod.netlink.execute(setLink(lo.index, { up: true }));
     return previous ?? describe(pod, lo);
   });
-  return resultObject(result, header.cniVersion);
 }
 
 /** DEL: switches it off; a namespace that is gone is fine. */
-export async function deleteLoopback({ env, netns }: CommandInput): Promise<undefined> {
+export async function deleteLoopback({ env, netns }: VerbRequest): Promise<undefined> {
   if (!env.CNI_NETNS && netns === undefined) return;
   try {
     inPod(env, netns, (pod) => {
@@ -36,14 +35,14 @@ export async function deleteLoopback({ env, netns }: CommandInput): Promise<unde
 }
 
 /** CHECK: it is on. */
-export async function checkLoopback({ env, netns }: CommandInput): Promise<undefined> {
+export async function checkLoopback({ env, netns }: VerbRequest): Promise<undefined> {
   inPod(env, netns, (pod) => {
     if (loopbackOf(pod).up) return;
     throw new CniError(CNI_ERROR.CHECK_FAILED, `The loopback in "${pod.path}" is down`);
   });
 }
 
-function inPod<T>(env: CommandInput['env'], netns: number | undefined, fn: (pod: PodNamespace) => T): T {
+function inPod<T>(env: VerbRequest['env'], netns: number | undefined, fn: (pod: PodNamespace) => T): T {
   const pod = openPodNamespace(readAttachment(env, netns));
   try {
     return fn(pod);

@@ -10,13 +10,13 @@ import { loadForTearDown, tearDown } from './tear-down.ts';
  * Takes away what pods of a network left that are gone without a DEL: the link of a killed ADD, what features made, then
  * addresses. Addresses that another plugin manages are left alone.
  *
- * @param report told what could not be removed and stays for another try
+ * @param warn takes what could not be removed and stays for another try
  * @throws ERR_IPAM_STORE, ERR_LOCK_TIMEOUT
  */
 export async function collectVanished(
   location: StoreLocation,
   host: Netlink,
-  report: (message: string) => void,
+  warn: (message: string) => void,
 ): Promise<Collected[]> {
   const features = await loadForTearDown(undefined);
   const remove = (entry: JournalEntry): boolean => {
@@ -25,10 +25,10 @@ export async function collectVanished(
       const link = findHostLink(host, key);
       if (link) deleteIfPresent(host, link.index);
       const noted = features.filter(({ name }) => entry.features.includes(name));
-      tearDown(noted, { key, host, addresses: entry.addresses, report });
+      tearDown(noted, { key, host, addresses: entry.addresses, warn });
       return true;
     } catch (error) {
-      report(`Cannot remove what is left of "${key.alias}": ${errorText(error)}`);
+      warn(`Cannot remove what is left of "${key.alias}": ${errorText(error)}`);
       return false;
     }
   };

@@ -4,26 +4,22 @@ import { Netlink } from '../../netlink/index.ts';
 import { listLinks } from '../../netlink/route/index.ts';
 import { checkBridge } from '../bridge/connect-bridge.ts';
 import { type NetworkConfig, parseNetworkConfig } from '../config/config.ts';
-import { reportUnknownKeys } from '../config/known-keys.ts';
+import { warnOfUnknownKeys } from '../config/known-keys.ts';
 import type { Environment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError, toCniError } from '../protocol/errors.ts';
 import type { NetworkHeader } from '../protocol/header.ts';
 import { isTooOld } from './gc.ts';
 import { linkFinder } from './reclaim.ts';
+import type { VerbRequest } from './request.ts';
 
 /**
  * STATUS: succeeds if an ADD would. Changes nothing.
  *
- * @param report told about keys of the configuration that have no effect
  * @throws CniError 51 when pods have lost their bridge; 50 when an ADD would fail; 7 when the configuration cannot be used
  */
-export async function checkStatus(
-  header: NetworkHeader,
-  env: Environment,
-  report: (message: string) => void,
-): Promise<void> {
+export async function checkStatus({ header, env, warn }: VerbRequest): Promise<undefined> {
   const config = parseNetworkConfig(header, undefined);
-  reportUnknownKeys(header.raw, config, report);
+  warnOfUnknownKeys(header.raw, config, warn);
   try {
     checkNode(config);
   } catch (error) {

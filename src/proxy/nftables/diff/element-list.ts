@@ -1,5 +1,5 @@
 import type { NftElement, NftElements } from '../../../netlink/nftables/index.ts';
-import { addGroupElements, type PlacedGroup } from './groups.ts';
+import { addGroupElements, type PlacedGroup } from './placed-group.ts';
 
 /** Elements made at once: about as many as one message holds. */
 const CHUNK = 1000;

@@ -1,15 +1,10 @@
 import { sameBytes } from '../../../core/index.ts';
-import type { NftElement } from '../../../netlink/nftables/index.ts';
 import type { Endpoint } from '../../index.ts';
 import type { Group } from '../compile/compile.ts';
-import { endpointData, indexedKey, keyText } from '../compile/keys.ts';
+import { indexedKey, keyText } from '../compile/keys.ts';
 import { assignSlots } from '../compile/slots.ts';
 import { type Edits, pushElement } from './edits.ts';
-
-/** A group with its endpoints in their slots. */
-export interface PlacedGroup extends Pick<Group, 'set' | 'prefix' | 'lead'> {
-  readonly slots: readonly Endpoint[];
-}
+import { type PlacedGroup, slotValue } from './placed-group.ts';
 
 /** The values in the first `count` slots of a group in the kernel; undefined where there is nothing. */
 export type SlotHints = (
@@ -45,18 +40,6 @@ export function placeGroups(
     if (!placed.some(({ set }) => set === group.set)) changeSlots(group, group.slots, [], edits);
   }
   return placed;
-}
-
-/** Puts the elements of a placed group behind `elements`. */
-export function addGroupElements({ prefix, slots, lead }: PlacedGroup, elements: NftElement[]): void {
-  for (let slot = 0; slot < slots.length; slot++) {
-    elements.push({ key: indexedKey(prefix, slot), data: slotValue(slots[slot]!, lead) });
-  }
-}
-
-function slotValue(endpoint: Endpoint, lead: Uint8Array | undefined): Uint8Array {
-  const data = endpointData(endpoint);
-  return lead ? Buffer.concat([lead, data]) : data;
 }
 
 function keepSlots(before: readonly Endpoint[], wanted: readonly Endpoint[]): readonly Endpoint[] {

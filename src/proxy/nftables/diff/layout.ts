@@ -10,8 +10,9 @@ import { fixedSets, type SetBody } from '../compile/schema.ts';
 import { type Edits, emptyEdits, pushElement } from './edits.ts';
 import { ElementList } from './element-list.ts';
 import { changeEntries, entryElement } from './entry-edits.ts';
-import { type PlacedGroup, placeGroups, type SlotHints } from './groups.ts';
+import { placeGroups, type SlotHints } from './groups.ts';
 import { changeOwn, validValues } from './own-edits.ts';
+import type { PlacedGroup } from './placed-group.ts';
 
 /** Everything that has to be in our table. */
 export interface Wanted {
