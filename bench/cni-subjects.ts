@@ -101,8 +101,14 @@ function subject(
   const call = (verb: 'ADD' | 'DEL', { program, config }: Plugin, pod: TestNamespace, hostPort: number) => ({
     program,
     env: {
-      ...{ PATH: process.env.PATH, XTABLES_LOCKFILE: process.env.XTABLES_LOCKFILE },
-      ...{ CNI_COMMAND: verb, CNI_CONTAINERID: pod.name, CNI_NETNS: pod.path, CNI_IFNAME: 'eth0', CNI_PATH: REFERENCE },
+      PATH: process.env.PATH,
+      XTABLES_LOCKFILE: process.env.XTABLES_LOCKFILE,
+
+      CNI_COMMAND: verb,
+      CNI_CONTAINERID: pod.name,
+      CNI_NETNS: pod.path,
+      CNI_IFNAME: 'eth0',
+      CNI_PATH: REFERENCE,
       ...env,
     },
     config: config(hostPort),

@@ -37,20 +37,31 @@ const CROWD = 40;
 const CROWD_TURNS = 5;
 const LANES = 8;
 const STANDARD: Series = {
-  ...{ label: 'standard list, node as a kubelet leaves it', ipMasq: true, hostPort: false, standard: true },
-  ...{ state: 'kubelet-nft', targets: { add: ratioAtMost(0.3), del: ratioAtMost(0.3), parallel: ratioAtMost(0.5) } },
+  label: 'standard list, node as a kubelet leaves it',
+  ipMasq: true,
+  hostPort: false,
+  standard: true,
+
+  state: 'kubelet-nft',
+  targets: { add: ratioAtMost(0.3), del: ratioAtMost(0.3), parallel: ratioAtMost(0.5) },
 };
 const SERIES: readonly Series[] = [
   {
-    ...{ label: 'plain', ipMasq: false, hostPort: false },
+    label: 'plain',
+    ipMasq: false,
+    hostPort: false,
     targets: { add: ratioAtMost(0.6), del: ratioAtMost(0.3), parallel: ratioAtMost(0.5) },
   },
   {
-    ...{ label: 'ipMasq', ipMasq: true, hostPort: false },
+    label: 'ipMasq',
+    ipMasq: true,
+    hostPort: false,
     targets: { add: ratioAtMost(0.6, HOLDS_THE_LINE), del: ratioAtMost(0.3), alone: ratioAtMost(1) },
   },
   {
-    ...{ label: 'ipMasq, hostPort', ipMasq: true, hostPort: true },
+    label: 'ipMasq, hostPort',
+    ipMasq: true,
+    hostPort: true,
     targets: { add: ratioAtMost(0.3), del: ratioAtMost(0.3), parallel: ratioAtMost(0.5) },
   },
   STANDARD,
@@ -104,7 +115,10 @@ async function benchSeries(
   flags.push('--cni-spool-dir', at('spool'), '--log-level', 'warn', '--proxy-mode', 'nftables');
   const agent = await nodes[1]!.startAgent({ manifests: at('manifests'), flags });
   const place = (number: number): SubjectPlace => ({
-    ...{ number: 100 + 10 * index + number, dataDir: at('data'), wanted: series, node: nodes[number]!.namespace },
+    number: 100 + 10 * index + number,
+    dataDir: at('data'),
+    wanted: series,
+    node: nodes[number]!.namespace,
   });
   const subjects = [
     referencePlugins(place(0)),

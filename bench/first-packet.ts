@@ -37,12 +37,22 @@ export async function benchFirstPacket(): Promise<void> {
   const peerName = 'upstream’s layout, computed';
   report(`first-packet-rules, ${services} x ${ENDPOINTS}, ${met.length} connects`, [
     {
-      ...{ what: what('mean'), unit: '', ours: mean, target: oursAtMost(24) },
-      ...{ peer: 1 + services / 2 + 1 + ENDPOINTS / 2 + 2 + 2, peerName },
+      what: what('mean'),
+      unit: '',
+      ours: mean,
+      target: oursAtMost(24),
+
+      peer: 1 + services / 2 + 1 + ENDPOINTS / 2 + 2 + 2,
+      peerName,
     },
     {
-      ...{ what: what('worst'), unit: '', ours: worst, target: oursAtMost(48) },
-      ...{ peer: 1 + services + 1 + ENDPOINTS + 2 + 2, peerName },
+      what: what('worst'),
+      unit: '',
+      ours: worst,
+      target: oursAtMost(48),
+
+      peer: 1 + services + 1 + ENDPOINTS + 2 + 2,
+      peerName,
     },
   ]);
 }

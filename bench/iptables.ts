@@ -66,21 +66,31 @@ async function measure(variant: IptablesVariant, services: number, turns: number
   return [
     { what: 'full load', unit: 'ms', ...inTurns(ours.load, theirs.load), peerName, target: targets.load },
     {
-      ...{ what: 'one endpoint changed', unit: 'ms', ...inTurns(ours.change, theirs.change) },
-      ...{ peerName, target: targets.change },
+      what: 'one endpoint changed',
+      unit: 'ms',
+      ...inTurns(ours.change, theirs.change),
+
+      peerName,
+      target: targets.change,
     },
     {
-      ...{ what: 'its restore input', unit: 'bytes', ours: own!.changeBytes, peer: peer!.changeBytes },
-      ...{ peerName, target: oursAtMost(4096) },
+      what: 'its restore input',
+      unit: 'bytes',
+      ours: own!.changeBytes,
+      peer: peer!.changeBytes,
+
+      peerName,
+      target: oursAtMost(4096),
     },
     {
-      ...{
-        what: 'rules a first packet meets, computed',
-        unit: '',
-        ours: await rulesMet(variant, ports, own!.namespace),
-      },
+      what: 'rules a first packet meets, computed',
+      unit: '',
+      ours: await rulesMet(variant, ports, own!.namespace),
       // Upstream: half of KUBE-SERVICES, the rule for masquerading, half of the endpoints, two rules of an endpoint.
-      ...{ peer: services / 2 + 1 + ENDPOINTS / 2 + 2, peerName, target: oursAtMost(24, HOLDS_THE_LINE) },
+
+      peer: services / 2 + 1 + ENDPOINTS / 2 + 2,
+      peerName,
+      target: oursAtMost(24, HOLDS_THE_LINE),
     },
   ];
 }

@@ -44,16 +44,28 @@ export async function benchIpvs(): Promise<void> {
   const single = took.requests.map((seconds) => seconds + byProgram);
   report(`ipvs, ${MANY} x ${ENDPOINTS}`, [
     {
-      ...{ what: 'full load', unit: 's', ...inTurns(took.ours, single) },
-      ...{ peerName: 'one request per object, members by ipset', target: ratioAtMost(0.2) },
+      what: 'full load',
+      unit: 's',
+      ...inTurns(took.ours, single),
+
+      peerName: 'one request per object, members by ipset',
+      target: ratioAtMost(0.2),
     },
     {
-      ...{ what: 'full load, netlink alone', unit: 's', ...inTurns(took.ours, took.requests) },
-      ...{ peerName: 'one netlink request per object', target: ratioAtMost(1, HOLDS_THE_LINE) },
+      what: 'full load, netlink alone',
+      unit: 's',
+      ...inTurns(took.ours, took.requests),
+
+      peerName: 'one netlink request per object',
+      target: ratioAtMost(1, HOLDS_THE_LINE),
     },
     {
-      ...{ what: 'one changed endpoint, median', unit: 'ms', ...inTurns(took.many, took.few) },
-      ...{ peerName: `at ${FEW} Services`, target: ratioAtMost(1.4) },
+      what: 'one changed endpoint, median',
+      unit: 'ms',
+      ...inTurns(took.many, took.few),
+
+      peerName: `at ${FEW} Services`,
+      target: ratioAtMost(1.4),
     },
   ]);
 }

@@ -35,7 +35,12 @@ export function benchMemory(): Promise<void> {
       peerName: string,
       target: Target,
     ): Figure => ({
-      ...{ what, unit: 'MiB', ours, peer, peerName, target },
+      what,
+      unit: 'MiB',
+      ours,
+      peer,
+      peerName,
+      target,
     });
     const [half, all] = [CHANGES_PER_HALF, 2 * CHANGES_PER_HALF];
     const afterChanges = (changes: number) => `resident after ${changes} changes`;

@@ -70,11 +70,18 @@ async function fullSync(): Promise<Figure[]> {
   const what = 'full sync, plan in memory';
   return [
     {
-      ...{ what, unit: 'ms', ...inTurns(took, kernel), target: ratioAtMost(2) },
+      what,
+      unit: 'ms',
+      ...inTurns(took, kernel),
+      target: ratioAtMost(2),
       peerName: 'the kernel alone, same batch',
     },
     {
-      ...{ what, unit: 'ms', ours: median(took), peer: load, target: ratioAtMost(0.1, HOLDS_THE_LINE) },
+      what,
+      unit: 'ms',
+      ours: median(took),
+      peer: load,
+      target: ratioAtMost(0.1, HOLDS_THE_LINE),
       peerName: 'upstream’s layout by nft -f',
     },
   ];
@@ -90,8 +97,13 @@ async function restart(): Promise<Figure> {
   const { objects } = await again.dataplane.resync(plan);
   const written = (of: typeof objects) => Object.values(of).reduce((sum, count) => sum + count.written, 0);
   return {
-    ...{ what: 'restart, all right: objects written', unit: '', ours: written(objects), target: oursAtMost(50) },
-    ...{ peer: written(all), peerName: 'the first full sync' },
+    what: 'restart, all right: objects written',
+    unit: '',
+    ours: written(objects),
+    target: oursAtMost(50),
+
+    peer: written(all),
+    peerName: 'the first full sync',
   };
 }
 
@@ -124,8 +136,13 @@ async function changes(): Promise<Figure[]> {
     { ...figure(50), target: ratioAtMost(1.3, 'goal 2 ms') },
     figure(99),
     {
-      ...{ what: 'netlink messages, most', unit: '', ours: largest(many.messages), peer: largest(few.messages) },
-      ...{ peerName, target: oursAtMost(8) },
+      what: 'netlink messages, most',
+      unit: '',
+      ours: largest(many.messages),
+      peer: largest(few.messages),
+
+      peerName,
+      target: oursAtMost(8),
     },
   ];
 }

@@ -2,7 +2,11 @@ import { expect, it } from 'vitest';
 import { type Figure, inTurns, isMissed, oursAtMost, ratioAtLeast, ratioAtMost } from './report.ts';
 
 const figure = (overrides: Partial<Figure>): Figure => ({
-  ...{ what: 'something', unit: 'ms', ours: 10, peer: 10, peerName: 'somebody' },
+  what: 'something',
+  unit: 'ms',
+  ours: 10,
+  peer: 10,
+  peerName: 'somebody',
   ...overrides,
 });
 

@@ -38,11 +38,17 @@ export function benchScale(): Promise<void> {
     const peer = { peer: restore, peerName: 'restore of upstream’s layout' };
     report(`scale, ${services} x ${ENDPOINTS}, ${VARIANT}`, [
       {
-        ...{ what: 'start to first sync', unit: 'ms', ours: measured.firstSync, ...peer },
+        what: 'start to first sync',
+        unit: 'ms',
+        ours: measured.firstSync,
+        ...peer,
         target: ratioAtMost(3, HOLDS_THE_LINE),
       },
       {
-        ...{ what: 'one Service changed', unit: 'ms', ours: median(measured.change), ...peer },
+        what: 'one Service changed',
+        unit: 'ms',
+        ours: median(measured.change),
+        ...peer,
         target: ratioAtMost(0.5, HOLDS_THE_LINE),
       },
       residentMemory(measured, 200),
@@ -59,7 +65,11 @@ export function benchScaleNftables(): Promise<void> {
     const peerName = 'the kernel’s part of it';
     report(`scale, ${services} x ${ENDPOINTS}, nftables`, [
       {
-        ...{ what: 'start to first sync', unit: 'ms', ours: firstSync, peer: firstSyncKernel, peerName },
+        what: 'start to first sync',
+        unit: 'ms',
+        ours: firstSync,
+        peer: firstSyncKernel,
+        peerName,
         target: ratioAtMost(20, HOLDS_THE_LINE),
       },
       { what: 'one Service changed', unit: 'ms', ...inTurns(change, changeKernel), peerName },
@@ -70,7 +80,11 @@ export function benchScaleNftables(): Promise<void> {
 
 function residentMemory({ resident }: Measured, atMost: number): Figure {
   return {
-    ...{ what: 'resident memory', unit: 'MiB', ours: resident, peer: undefined, peerName: '' },
+    what: 'resident memory',
+    unit: 'MiB',
+    ours: resident,
+    peer: undefined,
+    peerName: '',
     target: oursAtMost(atMost, HOLDS_THE_LINE),
   };
 }

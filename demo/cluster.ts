@@ -63,7 +63,11 @@ export async function buildCluster(screen: Screen, options: { readonly keep: boo
   screen.doing('Starting the agent');
   const start = (flags: readonly string[]) => node.startAgent({ manifests, flags, detached: options.keep });
   const cluster: Cluster = {
-    ...{ node, webPods, client, outside, manifests },
+    node,
+    webPods,
+    client,
+    outside,
+    manifests,
     agent: await start([]),
     async restartAgent(flags) {
       await cluster.agent.stop();

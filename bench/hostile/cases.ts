@@ -170,8 +170,13 @@ function service(family: IpFamily, spec: Readonly<Record<string, unknown>> = {},
     kind: 'Service',
     metadata: { name, namespace, annotations, labels },
     spec: {
-      ...{ type: 'LoadBalancer', clusterIP: ip, clusterIPs: [ip], ipFamilies: [family] },
-      ...{ ports: [{ name: 'http', protocol: 'TCP', port: 80 }], allocateLoadBalancerNodePorts: false },
+      type: 'LoadBalancer',
+      clusterIP: ip,
+      clusterIPs: [ip],
+      ipFamilies: [family],
+
+      ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
+      allocateLoadBalancerNodePorts: false,
       ...rest,
     },
     status: { loadBalancer: { ingress: (vips as readonly string[]).map((each) => ({ ip: each })) } },
@@ -193,7 +198,9 @@ function slice(family: IpFamily, parts: SliceParts = {}): ApiJson {
     metadata: { name: `${name}-${suffix}`, namespace, labels: { [SERVICE_NAME_LABEL]: name } },
     addressType: family,
     endpoints: (parts.addresses ?? [address(family, 3, 1)]).map((each, n) => ({
-      ...{ addresses: [each], conditions: { ready: true }, nodeName: n % 2 === 0 ? 'node-1' : 'node-2' },
+      addresses: [each],
+      conditions: { ready: true },
+      nodeName: n % 2 === 0 ? 'node-1' : 'node-2',
     })),
     ports: slicePorts,
   };

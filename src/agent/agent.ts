@@ -89,7 +89,10 @@ export class Agent {
     const log = logApiEvents(logger);
     const count = restClientObserver(registry);
     const source = await createSource({
-      ...{ config, clock, logger, userAgent: `${COMPONENT}/nodeplane-${build.version}` },
+      config,
+      clock,
+      logger,
+      userAgent: `${COMPONENT}/nodeplane-${build.version}`,
       observe(observation) {
         log(observation);
         if (observation.kind === 'request') {
@@ -120,7 +123,8 @@ export class Agent {
       registers: [registry],
     });
     registerComponentMetrics({
-      ...{ registry, features: config.featureGates },
+      registry,
+      features: config.featureGates,
       build: { ...build, kubernetesVersion: config.reportedVersion },
     });
     options.failures.register(registry);
@@ -133,7 +137,12 @@ export class Agent {
     const observers = [
       logProxyEvents(logger),
       options.failures.observe,
-      nodeplaneMetrics({ ...{ registry, version, mode }, ...(client && { watchAges }) }),
+      nodeplaneMetrics({
+        registry,
+        version,
+        mode,
+        ...(client && { watchAges }),
+      }),
       metrics.observe,
       this.#health.observe,
       ...(this.#recorder ? [recordProxyEvents(this.#recorder)] : []),
@@ -147,8 +156,17 @@ export class Agent {
         prepared.families.map((family) => [
           family,
           createFamily({
-            ...{ config, family, createDataplane, clock, logger, observers },
-            ...{ store: this.#store, health: this.#health, recorder: this.#recorder, cleaned: countCleaning },
+            config,
+            family,
+            createDataplane,
+            clock,
+            logger,
+            observers,
+
+            store: this.#store,
+            health: this.#health,
+            recorder: this.#recorder,
+            cleaned: countCleaning,
             apiServer: () => client && addressOfServer(client.server),
             standing: () => inBackground('removal of other modes', () => removeOtherModes({ ...removal, family })),
           }),
@@ -294,7 +312,9 @@ function servers(
     nodeVersion: process.version,
   });
   const pages = metricsPages({
-    ...{ mode, registry, component: COMPONENT },
+    mode,
+    registry,
+    component: COMPONENT,
     configz: () => writeConfigz(config.effective, program),
     ...(isEnabled(config.featureGates, 'ComponentFlagz') && { flagz: () => flags }),
     ...(isEnabled(config.featureGates, 'ComponentStatusz') && { statusz }),

@@ -465,8 +465,13 @@ describe('our own settings', () => {
     );
     expect(configOf([], '', own).externalIpCidrs).toEqual([]);
     expect(configOf(['--cni', '--cni-pod-cidrs=10.1.0.0/24,fd00::/64', '--cni-socket=/s'], '', own).cni).toEqual({
-      ...{ binDir: '/opt/cni/bin', confDir: '/etc/cni/net.d', conflist: '', dataDir: '/var/lib/cni/networks' },
-      ...{ socket: '/s', spoolDir: '/var/lib/nodeplane/cni/spool' },
+      binDir: '/opt/cni/bin',
+      confDir: '/etc/cni/net.d',
+      conflist: '',
+      dataDir: '/var/lib/cni/networks',
+
+      socket: '/s',
+      spoolDir: '/var/lib/nodeplane/cni/spool',
       podCidrs: [parseCidr('10.1.0.0/24'), parseCidr('fd00::/64')],
     });
     const wrong = read(['--cni', '--cni-bin-dir=b', '--cni-pod-cidrs=x', `--cni-socket=/${'s'.repeat(107)}`], '', own);

@@ -35,7 +35,10 @@ export function checkCached({ enclosure, cniBinDir }: CniRuntime, { sandboxId }:
   for (const { capabilities = {}, ...plugin } of plugins as (ConfList['plugins'][number] & Capabilities)[]) {
     const passed = Object.entries(cached.capabilityArgs).filter(([key]) => capabilities[key]);
     const config = {
-      ...{ ...plugin, name, cniVersion, prevResult: cached.result },
+      ...plugin,
+      name,
+      cniVersion,
+      prevResult: cached.result,
       ...(passed.length > 0 && { runtimeConfig: Object.fromEntries(passed) }),
     };
     try {

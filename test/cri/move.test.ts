@@ -17,7 +17,11 @@ const REFERENCE: ConfList = {
   name: 'nodeplane',
   plugins: [
     {
-      ...{ type: 'bridge', bridge: 'cni0', isDefaultGateway: true, ipMasq: true, hairpinMode: true },
+      type: 'bridge',
+      bridge: 'cni0',
+      isDefaultGateway: true,
+      ipMasq: true,
+      hairpinMode: true,
       ipam: { type: 'host-local', ranges: node.podCidrs.map((subnet) => [{ subnet }]) },
     },
     { type: 'portmap', capabilities: { portMappings: true } },

@@ -27,7 +27,10 @@ const ROUTED = {
   name: 'nodeplane',
   plugins: [
     {
-      ...{ type: 'nodeplane-cni', mode: 'routed', ipam: { type: 'nodeplane' }, ipMasq: true },
+      type: 'nodeplane-cni',
+      mode: 'routed',
+      ipam: { type: 'nodeplane' },
+      ipMasq: true,
       capabilities: { portMappings: true },
     },
   ],

@@ -80,7 +80,10 @@ class FreshNode {
   /** A call of the runtime, which succeeds. */
   async call(command: string, pod: TestNamespace): Promise<void> {
     const outcome = await callPlugin(this.node.namespace, {
-      ...{ command, netns: pod, containerId: pod.name, config: installedConfig(this.#conflist) },
+      command,
+      netns: pod,
+      containerId: pod.name,
+      config: installedConfig(this.#conflist),
       program: join(this.#at('bin'), 'nodeplane-cni'),
       env: {
         NODEPLANE_CNI_SOCKET: this.#at('run/nodeplane/cni.sock'),

@@ -65,7 +65,9 @@ export class CniPart {
     this.#spool = new Spool(settings.spoolDir);
     this.#workers = new WorkerPool({ file: besideAgent(WORKER_FILE), clock });
     this.#service = new PluginService({
-      ...{ spool: this.#spool, clock, logger },
+      spool: this.#spool,
+      clock,
+      logger,
       run: (request) => this.#workers.run(request),
       node: () => ({
         podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : options.podCidrs(),
@@ -76,16 +78,24 @@ export class CniPart {
       served: requestLog({ registry, logger, kept: () => this.#spool.count() }),
     });
     this.#server = new CniServer({
-      ...{ path: settings.socket, clock, logger },
+      path: settings.socket,
+      clock,
+      logger,
       serve: (request, asker) => this.#service.serve(request, asker),
     });
     this.#guard = new FeatureGuard({ dataDirs, clock, logger, watch: (listener) => watchNftables(listener) });
     this.#collector = new Collector({
-      ...{ dataDirs, registry, clock, logger },
+      dataDirs,
+      registry,
+      clock,
+      logger,
       collect: (collect) => this.#workers.run({ collect }),
     });
     this.#installer = new CniInstaller({
-      ...{ binDir: settings.binDir, confDir: settings.confDir, clock, logger },
+      binDir: settings.binDir,
+      confDir: settings.confDir,
+      clock,
+      logger,
       plugin: readHostPlugin(),
       conflist,
       objection: () => this.#objection(conflist),

@@ -36,7 +36,9 @@ export function setUpAccounting(registry: Registry, logger: Logger): boolean {
 function show(registry: Registry, metric: { readonly name: string; readonly help: string; readonly counter: string }) {
   const { name, help, counter } = metric;
   new Counter({
-    ...{ name, help, registers: [registry] },
+    name,
+    help,
+    registers: [registry],
     collect() {
       this.reset();
       const accounting = withNetfilter((netlink) => getAccounting(netlink, counter));

@@ -52,7 +52,9 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
     failpoint('bridge');
     undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
     const { hostLink, bridge = link } = createVeth(host, key, pod, {
-      ...{ mtu: config.mtu, podMac, bridge: { index: link.index, config: config.bridge } },
+      mtu: config.mtu,
+      podMac,
+      bridge: { index: link.index, config: config.bridge },
       deletions: forgottenNeighbours(gateway.index, addressing),
     });
     failpoint('veth');

@@ -82,7 +82,11 @@ export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespa
   const name = key.hostName;
   const changes = [
     newVeth({
-      ...{ name, mac: macOfText(key.alias), mtu, master: bridge?.index, queues: 1 },
+      name,
+      mac: macOfText(key.alias),
+      mtu,
+      master: bridge?.index,
+      queues: 1,
       peer: { name: ifname, mac: podMac, mtu, netnsFd: pod.fd },
     }),
     ...(bridge ? portFlags(name, bridge.config) : []),

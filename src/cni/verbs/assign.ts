@@ -69,7 +69,11 @@ async function assignNatively(
   const { rangeSets, exclude, requested } = ipam;
   const request = {
     ...recordOf(attaching),
-    ...{ rangeSets, excluded, exclude, requested },
+
+    rangeSets,
+    excluded,
+    exclude,
+    requested,
     note: (reservations: readonly PlannedReservation[]) => attachmentNote(attaching, reservations.map(ipOf)),
   };
   const tryReserve = () => reserve(location, request);

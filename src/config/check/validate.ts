@@ -151,7 +151,10 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
   }
   const variant = problems.oneOf('nodeplane.iptablesVariant', iptablesVariant, IPTABLES_VARIANTS);
   return {
-    ...{ manifests, iptablesVariant: variant, serviceProxyName, serviceTrafficMetrics },
+    manifests,
+    iptablesVariant: variant,
+    serviceProxyName,
+    serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
     cni: readCni(effective, problems),
   };

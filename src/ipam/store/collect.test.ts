@@ -48,8 +48,14 @@ const collectInWords = (hasLink: (name: string) => boolean, remove = (_: Journal
 describe('isGone', () => {
   const here = thisMaker(NOW);
   const entry: JournalEntry = {
-    ...{ name: 'veth1', owner: { containerId: 'a', ifname: 'eth0' }, addresses: [], features: [], note: undefined },
-    ...{ maker: here, complete: true },
+    name: 'veth1',
+    owner: { containerId: 'a', ifname: 'eth0' },
+    addresses: [],
+    features: [],
+    note: undefined,
+
+    maker: here,
+    complete: true,
   };
   const killed = { ...here, process: `${process.pid}:1` };
   it.each<[string, Partial<JournalEntry>, boolean, boolean]>([

@@ -46,8 +46,12 @@ describe('the bytes of ipset 7.17 (strace -e write=all)', () => {
       'add NET 10.0.0.1,sctp:9,192.0.2.0/24',
       strictly(
         addMember('NET', {
-          ...{ address: parseIp('10.0.0.1'), protocol: SCTP, port: 9 },
-          ...{ second: parseIp('192.0.2.0'), secondPrefixLength: 24 },
+          address: parseIp('10.0.0.1'),
+          protocol: SCTP,
+          port: 9,
+
+          second: parseIp('192.0.2.0'),
+          secondPrefixLength: 24,
         }),
       ),
       '600000000906050219bf006b00000000020000000500010007000000080002004e4554003c0007800c000180080001400a000001' +
@@ -146,8 +150,14 @@ describe('a listing', () => {
   it('tells addresses, ports, protocol, mark, comment and the time that is left', () => {
     expect(decodeMembers(capturedPayload(LISTED))).toEqual([
       {
-        ...{ address: parseIp('fd00::1'), protocol: UDP, port: 53, second: parseIp('fd00::2') },
-        ...{ timeoutSeconds: 56, comment: 'a b', mark: 0x4000 },
+        address: parseIp('fd00::1'),
+        protocol: UDP,
+        port: 53,
+        second: parseIp('fd00::2'),
+
+        timeoutSeconds: 56,
+        comment: 'a b',
+        mark: 0x4000,
       },
     ]);
   });
@@ -155,8 +165,12 @@ describe('a listing', () => {
   it('tells networks', () => {
     expect(decodeMembers(capturedPayload(LISTED_NET))).toEqual([
       {
-        ...{ address: parseIp('10.0.0.1'), protocol: SCTP, port: 9 },
-        ...{ second: parseIp('192.0.2.0'), secondPrefixLength: 24 },
+        address: parseIp('10.0.0.1'),
+        protocol: SCTP,
+        port: 9,
+
+        second: parseIp('192.0.2.0'),
+        secondPrefixLength: 24,
       },
     ]);
   });

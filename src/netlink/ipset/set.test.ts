@@ -29,8 +29,15 @@ describe('the bytes of ipset 7.17 (strace -e write=all)', () => {
 
   it('make a set with timeouts, marks and comments: ipset create KUBE6 hash:ip,port,ip family inet6 timeout 600 …', () => {
     const set: IpSet = {
-      ...{ name: 'KUBE6', type: 'hash:ip,port,ip', family: 'IPv6', maxElements: undefined, ports: undefined },
-      ...{ marks: true, comments: true, timeoutSeconds: 600 },
+      name: 'KUBE6',
+      type: 'hash:ip,port,ip',
+      family: 'IPv6',
+      maxElements: undefined,
+      ports: undefined,
+
+      marks: true,
+      comments: true,
+      timeoutSeconds: 600,
     };
     // The capture has counters too (0x08 of the flags).
     expect(wireHex(newIpSet(set, 5))).toBe(
@@ -45,8 +52,13 @@ describe('the bytes of ipset 7.17 (strace -e write=all)', () => {
 
   it('make a set of ports: ipset create KUBE-NODE-PORT-TCP bitmap:port range 0-65535', () => {
     const set: IpSet = {
-      ...{ name: 'KUBE-NODE-PORT-TCP', type: 'bitmap:port', family: undefined, maxElements: undefined },
-      ...{ ports: [0, 65535], marks: false },
+      name: 'KUBE-NODE-PORT-TCP',
+      type: 'bitmap:port',
+      family: undefined,
+      maxElements: undefined,
+
+      ports: [0, 65535],
+      marks: false,
     };
     expect(wireHex(newIpSet(set, 3))).toBe(
       capturedAsVersion6(
@@ -92,15 +104,29 @@ const TYPE =
 describe('what the kernel answers', () => {
   it('is a set of addresses and ports', () => {
     expect(decodeIpSet(capturedPayload(LISTED_HASH))).toEqual({
-      ...{ name: 'KUBE6', type: 'hash:ip,port,ip', family: 'IPv6', maxElements: 65536, ports: undefined },
-      ...{ marks: true, comments: true, timeoutSeconds: 600 },
+      name: 'KUBE6',
+      type: 'hash:ip,port,ip',
+      family: 'IPv6',
+      maxElements: 65536,
+      ports: undefined,
+
+      marks: true,
+      comments: true,
+      timeoutSeconds: 600,
     });
   });
 
   it('is a set of ports', () => {
     expect(decodeIpSet(capturedPayload(LISTED_BITMAP))).toEqual({
-      ...{ name: 'KUBE-NODE-PORT-TCP', type: 'bitmap:port', family: undefined, maxElements: undefined },
-      ...{ ports: [0, 65535], marks: false, comments: false, timeoutSeconds: undefined },
+      name: 'KUBE-NODE-PORT-TCP',
+      type: 'bitmap:port',
+      family: undefined,
+      maxElements: undefined,
+
+      ports: [0, 65535],
+      marks: false,
+      comments: false,
+      timeoutSeconds: undefined,
     });
   });
 

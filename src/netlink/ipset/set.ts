@@ -106,7 +106,8 @@ export function decodeIpSet(payload: Uint8Array): IpSet {
   const shape = IPSET_SHAPE.decode(data ?? new Uint8Array());
   const { IPSET_ATTR_PORT: first, IPSET_ATTR_PORT_TO: last, IPSET_ATTR_CADT_FLAGS: flags = 0 } = shape;
   return {
-    ...{ name, type },
+    name,
+    type,
     family: ipFamilyOf(attributes.IPSET_ATTR_FAMILY ?? AF_UNSPEC),
     maxElements: shape.IPSET_ATTR_MAXELEM,
     ports: first === undefined || last === undefined ? undefined : [first, last],

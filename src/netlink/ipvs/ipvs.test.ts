@@ -30,15 +30,24 @@ const IPVS = 32;
 
 const web: VirtualServer = {
   key: { kind: 'address', protocol: 6, address: parseIp('10.96.0.1'), port: 80 },
-  ...{ scheduler: 'rr', flags: 0, persistenceSeconds: 0 },
+
+  scheduler: 'rr',
+  flags: 0,
+  persistenceSeconds: 0,
 };
 const sticky: VirtualServer = {
   key: { kind: 'address', protocol: 6, address: parseIp('fd00::1'), port: 443 },
-  ...{ scheduler: 'mh', flags: IP_VS_SVC_F_SCHED_MH_PORT, persistenceSeconds: 600 },
+
+  scheduler: 'mh',
+  flags: IP_VS_SVC_F_SCHED_MH_PORT,
+  persistenceSeconds: 600,
 };
 const marked: VirtualServer = {
   key: { kind: 'mark', family: 'IPv4', mark: 0x6e67_0001 },
-  ...{ scheduler: 'rr', flags: 0, persistenceSeconds: 0 },
+
+  scheduler: 'rr',
+  flags: 0,
+  persistenceSeconds: 0,
 };
 const endpoint = { address: parseIp('10.244.1.5'), port: 8080 };
 
@@ -128,8 +137,12 @@ describe('destinations', () => {
 
   it('are read back as the kernel lists them', () => {
     expect(decodeDestination(LISTED_DESTINATION, 'IPv4')).toEqual({
-      ...{ ...endpoint, weight: 0 },
-      ...{ activeConnections: 0, inactiveConnections: 0, persistentConnections: 0 },
+      ...endpoint,
+      weight: 0,
+
+      activeConnections: 0,
+      inactiveConnections: 0,
+      persistentConnections: 0,
     });
   });
 

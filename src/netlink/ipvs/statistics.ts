@@ -11,7 +11,11 @@ export interface IpvsStatistics {
 }
 
 export const NO_STATISTICS: IpvsStatistics = {
-  ...{ connections: 0n, packetsIn: 0n, packetsOut: 0n, bytesIn: 0n, bytesOut: 0n },
+  connections: 0n,
+  packetsIn: 0n,
+  packetsOut: 0n,
+  bytesIn: 0n,
+  bytesOut: 0n,
 };
 
 /** Decodes the value of IPVS_SVC_ATTR_STATS64 (Linux 4.1) or IPVS_DEST_ATTR_STATS64. Throws ERR_NETLINK_DECODE. */

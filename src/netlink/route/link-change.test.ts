@@ -47,7 +47,11 @@ describe('requests that make links', () => {
       '4c000100000000000000000000000000000000000a0001000200000000030000080004007805000008001c0004000000' +
       '08001f00010000000800200001000000090003006574683100000000';
     const request = newVeth({
-      ...{ name: 'veth1a2c', mac: mac(2), mtu: 1400, master: 2, queues: 1 },
+      name: 'veth1a2c',
+      mac: mac(2),
+      mtu: 1400,
+      master: 2,
+      queues: 1,
       peer: { name: 'eth1', mac: mac(3), mtu: 1400, netnsFd: 4 },
     });
     expect(wireHex(request)).toBe(capturedHex(captured));

@@ -69,34 +69,34 @@ interface Committed {
 export class IptablesDataplane implements Dataplane {
   readonly mode = 'iptables';
   readonly family: IpFamily;
-  private readonly tool: IptablesTool;
-  private readonly otherTool: IptablesTool;
-  private readonly dropInvalid: boolean;
-  private readonly accounting: boolean;
+  readonly #tool: IptablesTool;
+  readonly #otherTool: IptablesTool;
+  readonly #dropInvalid: boolean;
+  readonly #accounting: boolean;
   /** Undefined when there is nothing to clean up in it, or no longer. */
-  private otherVariant: OtherVariant | undefined;
+  #otherVariant: OtherVariant | undefined;
   /** Undefined before the first resync and after a failure: the kernel may hold the old or the new state. */
-  private committed: Committed | undefined;
+  #committed: Committed | undefined;
   /** Ports iptables refuses, by key: not programmed until they change or everything is tried again. */
-  private readonly refused = new Map<string, LeftOutPort>();
+  readonly #refused = new Map<string, LeftOutPort>();
 
   constructor(options: IptablesDataplaneOptions) {
     const { family, variant, exec = runProgram, dropInvalid = true, accounting = false, otherVariant } = options;
     this.family = family;
-    this.dropInvalid = dropInvalid;
-    this.accounting = accounting;
-    this.otherVariant = otherVariant;
-    this.tool = iptablesTool(family, variant, exec);
-    this.otherTool = iptablesTool(family, variant === 'nft' ? 'legacy' : 'nft', exec);
+    this.#dropInvalid = dropInvalid;
+    this.#accounting = accounting;
+    this.#otherVariant = otherVariant;
+    this.#tool = iptablesTool(family, variant, exec);
+    this.#otherTool = iptablesTool(family, variant === 'nft' ? 'legacy' : 'nft', exec);
   }
 
   async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
-    const { committed } = this;
+    const committed = this.#committed;
     // What is the same for all Services changed: all their chains may have.
     if (!committed || !isDeepStrictEqual(committed.node, plan.node)) return this.resync(plan);
     // Should anything throw from here on, the layout is ahead of the kernel.
-    this.committed = undefined;
-    for (const port of [...delta.removed, ...delta.upserted]) this.refused.delete(port.key);
+    this.#committed = undefined;
+    for (const port of [...delta.removed, ...delta.upserted]) this.#refused.delete(port.key);
     for (const port of delta.removed) committed.layout.remove(port.key);
     const rest = yielder();
     for (const port of delta.upserted) {
@@ -105,41 +105,42 @@ export class IptablesDataplane implements Dataplane {
     }
     const edits = await inSlices(committed.layout.takeEdits(), rest);
     try {
-      return await this.commit(planChanges(committed.chains, edits), committed);
+      return await this.#commit(planChanges(committed.chains, edits), committed);
     } catch (error) {
       const suspects = delta.upserted.map(({ key }) => key);
-      await this.leaveOut(error, committed.layout, suspects, 1, NOTHING_LEFT_OUT);
+      await this.#leaveOut(error, committed.layout, suspects, 1, NOTHING_LEFT_OUT);
       // One table may have taken its part before the other failed: what the kernel holds has to be read.
-      return this.makeEqual(plan, suspects);
+      return this.#makeEqual(plan, suspects);
     }
   }
 
   async resync(plan: Plan): Promise<Commit> {
-    const before = new Map(this.refused);
-    this.refused.clear();
-    const commit = await this.makeEqual(plan, [...plan.ports.keys()], before);
-    await this.cleanOtherVariant();
+    const before = new Map(this.#refused);
+    this.#refused.clear();
+    const commit = await this.#makeEqual(plan, [...plan.ports.keys()], before);
+    await this.#cleanOtherVariant();
     return commit;
   }
 
   async verify(): Promise<readonly Drift[]> {
-    const { committed } = this;
+    const committed = this.#committed;
     if (!committed) return [];
     const jumps = wantedJumps(this.family, committed.node);
-    return findDrift(committed.chains, jumps, await readKernelState(this.tool));
+    return findDrift(committed.chains, jumps, await readKernelState(this.#tool));
   }
 
   async cleanup(): Promise<void> {
-    this.committed = undefined;
-    await cleanupIptables(this.tool);
+    this.#committed = undefined;
+    await cleanupIptables(this.#tool);
   }
 
-  private async cleanOtherVariant(): Promise<void> {
-    const { otherVariant, otherTool } = this;
+  async #cleanOtherVariant(): Promise<void> {
+    const otherVariant = this.#otherVariant;
+    const otherTool = this.#otherTool;
     if (!otherVariant) return;
     try {
       await cleanupIptables(otherTool);
-      this.otherVariant = undefined;
+      this.#otherVariant = undefined;
       otherVariant.cleaned(otherTool.variant);
     } catch (error) {
       otherVariant.failed(otherTool.variant, error);
@@ -150,19 +151,17 @@ export class IptablesDataplane implements Dataplane {
    * @param suspects ports that may be refused; those known to be are left out from the start
    * @param before what was left out until now, by key
    */
-  private async makeEqual(
-    plan: Plan,
-    suspects: readonly string[],
-    before: LeftOut = NOTHING_LEFT_OUT,
-  ): Promise<Commit> {
-    this.committed = undefined;
+  async #makeEqual(plan: Plan, suspects: readonly string[], before: LeftOut = NOTHING_LEFT_OUT): Promise<Commit> {
+    this.#committed = undefined;
     // The programs read the kernel while we compile.
-    let reading = this.readKernel();
-    const { family, dropInvalid, accounting } = this;
+    let reading = this.#readKernel();
+    const family = this.family;
+    const dropInvalid = this.#dropInvalid;
+    const accounting = this.#accounting;
     const layout = new Layout({ family, node: plan.node, dropInvalid, accounting });
     const rest = yielder();
     for (const port of plan.ports.values()) {
-      if (!this.refused.has(port.key)) await inSlices(layout.upsert(port), rest);
+      if (!this.#refused.has(port.key)) await inSlices(layout.upsert(port), rest);
       await rest();
     }
     const jumps = wantedJumps(this.family, plan.node);
@@ -176,24 +175,24 @@ export class IptablesDataplane implements Dataplane {
       const kernel = await reading;
       const readSeconds = secondsSince(started);
       try {
-        const commit = await this.commit(planTakeover(next.chains, jumps, kernel), next);
+        const commit = await this.#commit(planTakeover(next.chains, jumps, kernel), next);
         return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
       } catch (error) {
-        await this.leaveOut(error, layout, suspects, attempt, before);
-        reading = this.readKernel();
+        await this.#leaveOut(error, layout, suspects, attempt, before);
+        reading = this.#readKernel();
       }
     }
   }
 
   /** A failure is told to who awaits it, not to the process, should nobody come to it. */
-  private readKernel(): Promise<KernelState> {
-    const reading = readKernelState(this.tool);
+  #readKernel(): Promise<KernelState> {
+    const reading = readKernelState(this.#tool);
     reading.catch(() => {});
     return reading;
   }
 
   /** Takes the ports that `error` is about out of `layout`; throws it when it is about none, or there is no end to them. */
-  private async leaveOut(
+  async #leaveOut(
     error: unknown,
     layout: Layout,
     suspects: readonly string[],
@@ -207,23 +206,23 @@ export class IptablesDataplane implements Dataplane {
         const port = layout.compiled.get(key);
         return port ? [[key, port] as const] : [];
       });
-      refused = await refusedByTrial(this.tool, new Map(tried), before);
+      refused = await refusedByTrial(this.#tool, new Map(tried), before);
     }
     if (refused.size === 0) throw error;
     for (const [key, port] of refused) {
-      this.refused.set(key, port);
+      this.#refused.set(key, port);
       layout.remove(key);
     }
   }
 
   /** Brings `changes` into the kernel in one restore, none when there is nothing to do; `next` is committed then. */
-  private async commit(changes: readonly TableChanges[], next: Committed): Promise<Commit> {
+  async #commit(changes: readonly TableChanges[], next: Committed): Promise<Commit> {
     const needed = changes.filter((change) => !isEmptyDiff(change) || change.insert.length > 0);
     let kernelSeconds = 0;
     if (needed.length > 0) {
       const restore = writeRestore(needed);
       const started = performance.now();
-      await this.tool.restore(restore);
+      await this.#tool.restore(restore);
       kernelSeconds = secondsSince(started);
     }
     const written = { filter: 0, nat: 0 };
@@ -231,9 +230,9 @@ export class IptablesDataplane implements Dataplane {
       next.totals[change.table] += applyDiff(next.chains[change.table], change);
       written[change.table] = countRules(change.write);
     }
-    this.committed = next;
+    this.#committed = next;
     const counts = (table: Table) => ({ total: next.totals[table], written: written[table] });
-    const leftOut = [...this.refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+    const leftOut = [...this.#refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
     return { kernelSeconds, objects: { filter: counts('filter'), nat: counts('nat') }, leftOut };
   }
 }

@@ -39,7 +39,9 @@ export const SHARED_CHAIN = 'KUBE-FIREWALL';
  */
 export const LOOPBACK_GUARD: readonly Jump[] = [
   {
-    ...{ table: 'filter', chain: SHARED_CHAIN, to: 'DROP' },
+    table: 'filter',
+    chain: SHARED_CHAIN,
+    to: 'DROP',
     rule: formatRule({
       source: '! -s 127.0.0.0/8',
       destination: '-d 127.0.0.0/8',
@@ -101,7 +103,10 @@ export interface EntryChain {
 /** The chains packets enter by. */
 export function entryChains(options: FixedChainOptions): readonly EntryChain[] {
   const entry = (table: Table, name: string, parts: Partial<EntryChain>): EntryChain => ({
-    ...{ table, name, trees: [], after: [] },
+    table,
+    name,
+    trees: [],
+    after: [],
     ...parts,
   });
   const mark = `0x${options.node.masqueradeMark.toString(16)}`;

@@ -46,7 +46,10 @@ describe('addressSpace', () => {
         const [ours, theirs] = [a, b].map(({ ip, protocol, port }) => addressPortKey(ip, protocol, port).bits);
         const rule = `${space.match(ours!, length)} -j ACCEPT`;
         const { verdict } = walkPacket(new Map([['X', [rule]]]), 'X', {
-          ...{ source: formatIp(b.ip), destination: formatIp(b.ip), protocol: b.protocol, port: b.port },
+          source: formatIp(b.ip),
+          destination: formatIp(b.ip),
+          protocol: b.protocol,
+          port: b.port,
         });
         const same = prefixOf(ours!, length) === prefixOf(theirs!, length);
         expect(verdict).toBe(same ? 'ACCEPT' : undefined);

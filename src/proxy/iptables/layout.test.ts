@@ -96,13 +96,21 @@ describe('a first packet', () => {
   const nodeAddresses = [NODE_IP];
   const nat = (source: string, destination: string, port: ServicePortPlan, number: number) =>
     walk('nat', 'KUBE-SERVICES', {
-      ...{ source, destination, nodeAddresses },
-      ...{ protocol: protocolName(port.protocol), port: number },
+      source,
+      destination,
+      nodeAddresses,
+
+      protocol: protocolName(port.protocol),
+      port: number,
     });
   const filter = (entry: string, destination: string, port: ServicePortPlan, number: number) =>
     walk('filter', entry, {
-      ...{ source: STRANGER, destination, nodeAddresses },
-      ...{ protocol: protocolName(port.protocol), port: number },
+      source: STRANGER,
+      destination,
+      nodeAddresses,
+
+      protocol: protocolName(port.protocol),
+      port: number,
     }).verdict;
   const VERDICT = { forward: undefined, reject: 'REJECT', drop: 'DROP' } as const;
 
@@ -157,8 +165,12 @@ describe('a first packet', () => {
 
   it('to a load-balancer address passes only from the source ranges', () => {
     const restricted = samplePort({
-      ...{ name: 'lb/restricted', clusterIp: '10.96.99.1', loadBalancerVips: ['203.0.113.200'] },
-      ...{ sourceRanges: ['198.18.0.0/15', '192.168.0.0/24'], remote: ['10.244.2.1:80'] },
+      name: 'lb/restricted',
+      clusterIp: '10.96.99.1',
+      loadBalancerVips: ['203.0.113.200'],
+
+      sourceRanges: ['198.18.0.0/15', '192.168.0.0/24'],
+      remote: ['10.244.2.1:80'],
     });
     const ruleset = rulesetOf('IPv4', node, [restricted]);
     const to = { destination: '203.0.113.200', protocol: 'tcp', port: 80, nodeAddresses } as const;

@@ -37,7 +37,11 @@ function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly st
   const exec = keepingRules();
   const make = () =>
     new IpvsDataplane({
-      ...{ family: 'IPv4', variant: 'nft', exec, kernel, clock },
+      family: 'IPv4',
+      variant: 'nft',
+      exec,
+      kernel,
+      clock,
       excludeCidrs: excludeCidrs.map(parseCidr),
     });
   const node = sampleNode({ nodeIp: parseIp(NODE) });
@@ -45,7 +49,10 @@ function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly st
   const live = plan.ports as Map<string, ServicePortPlan>;
   let dataplane = make();
   return {
-    ...{ kernel, clock, plan, failures },
+    kernel,
+    clock,
+    plan,
+    failures,
     resync: () => dataplane.resync(plan),
     verify: () => dataplane.verify(),
     cleanup: () => dataplane.cleanup(),
@@ -73,7 +80,9 @@ function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly st
 }
 
 const web = (remote: string[], more: Partial<SamplePort> = {}): SamplePort => ({
-  ...{ name: 'shop/web:http', clusterIp: '10.96.0.1', remote },
+  name: 'shop/web:http',
+  clusterIp: '10.96.0.1',
+  remote,
   ...more,
 });
 const VIP = '10.96.0.1:80/TCP';

@@ -50,100 +50,101 @@ interface Committed {
 export class IpvsDataplane implements Dataplane {
   readonly mode = 'ipvs';
   readonly family: IpFamily;
-  private readonly clock: Clock;
-  private readonly scheduler: string;
-  private readonly gracePeriodMs: number;
-  private readonly tool: IptablesTool;
-  private readonly kernel: IpvsKernel;
-  private readonly ownership: Ownership;
+  readonly #clock: Clock;
+  readonly #scheduler: string;
+  readonly #gracePeriodMs: number;
+  readonly #tool: IptablesTool;
+  readonly #kernel: IpvsKernel;
+  readonly #ownership: Ownership;
   /** Keys of the virtual servers this process made, whatever becomes of the sets that say so too. */
-  private readonly made = new Set<string>();
-  private readonly draining = new Draining();
+  readonly #made = new Set<string>();
+  readonly #draining = new Draining();
   /** When what is being drained is looked at. */
-  private timer: Timer | undefined;
-  private closed = false;
+  #timer: Timer | undefined;
+  #closed = false;
   /** While a sync is under way, nothing else may change the kernel. */
-  private busy = false;
+  #busy = false;
   /** A look at what is being drained that is under way: a sync waits for its end. */
-  private looking: Promise<void> | undefined;
+  #looking: Promise<void> | undefined;
   /** The layout of the last sync that succeeded. */
-  private served: Layout | undefined;
+  #served: Layout | undefined;
   /** Undefined before the first resync and after a failure: the kernel may hold the old or the new state. */
-  private committed: Committed | undefined;
+  #committed: Committed | undefined;
   /** Ports the kernel refuses, by key: not programmed until they change or everything is tried again. */
-  private readonly refused = new Map<string, LeftOutPort>();
+  readonly #refused = new Map<string, LeftOutPort>();
 
   /** Opens netlink sockets in the network namespace of the calling thread. Throws as `openIpvsKernel`. */
   constructor(options: IpvsDataplaneOptions) {
     const { family, variant, exec = runProgram, clock = systemClock, gracePeriodMs = GRACE_PERIOD_MS } = options;
     this.family = family;
-    this.clock = clock;
-    this.scheduler = options.scheduler || 'rr';
-    this.gracePeriodMs = gracePeriodMs;
-    this.tool = iptablesTool(family, variant, exec);
-    this.kernel = options.kernel ?? openIpvsKernel(family);
-    this.ownership = { excludeCidrs: options.excludeCidrs ?? [], made: this.made };
+    this.#clock = clock;
+    this.#scheduler = options.scheduler || 'rr';
+    this.#gracePeriodMs = gracePeriodMs;
+    this.#tool = iptablesTool(family, variant, exec);
+    this.#kernel = options.kernel ?? openIpvsKernel(family);
+    this.#ownership = { excludeCidrs: options.excludeCidrs ?? [], made: this.#made };
   }
 
   async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
-    if (this.looking) await this.looking;
-    const { committed } = this;
+    if (this.#looking) await this.#looking;
+    const committed = this.#committed;
     // What is the same for all Services changed: all of them may have to change.
     if (!committed?.node || !sameNodePlan(committed.node, plan.node)) return this.resync(plan);
-    return this.alone(() => this.syncWith(committed, plan, delta));
+    return this.#alone(() => this.#syncWith(committed, plan, delta));
   }
 
-  private async syncWith(committed: Committed, plan: Plan, delta: PlanDelta): Promise<Commit> {
+  async #syncWith(committed: Committed, plan: Plan, delta: PlanDelta): Promise<Commit> {
     // Should anything throw from here on, the layout is ahead of the kernel.
-    this.committed = undefined;
+    this.#committed = undefined;
     const { layout } = committed;
-    for (const port of [...delta.removed, ...delta.upserted]) this.refused.delete(port.key);
+    for (const port of [...delta.removed, ...delta.upserted]) this.#refused.delete(port.key);
     for (const port of delta.removed) layout.remove(port.key);
     const rest = yielder();
     for (const port of delta.upserted) {
-      await this.layOut(layout, port, rest);
+      await this.#layOut(layout, port, rest);
       await rest();
     }
-    const total = await inSlices(this.applyTouched(committed, layout.takeTouched()), rest);
+    const total = await inSlices(this.#applyTouched(committed, layout.takeTouched()), rest);
     // Somebody changed what is ours: it has to be read anew.
-    if (!total) return this.makeEqual(plan);
-    this.committed = committed;
-    return this.commitOf(committed, total, 0);
+    if (!total) return this.#makeEqual(plan);
+    this.#committed = committed;
+    return this.#commitOf(committed, total, 0);
   }
 
   async resync(plan: Plan): Promise<Commit> {
-    if (this.looking) await this.looking;
-    this.refused.clear();
-    return this.alone(() => this.makeEqual(plan));
+    if (this.#looking) await this.#looking;
+    this.#refused.clear();
+    return this.#alone(() => this.#makeEqual(plan));
   }
 
-  private async alone<T>(work: () => Promise<T>): Promise<T> {
-    this.busy = true;
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    this.#busy = true;
     try {
       return await work();
     } finally {
-      this.busy = false;
+      this.#busy = false;
     }
   }
 
   async verify(): Promise<readonly Drift[]> {
-    const { committed, kernel } = this;
+    const committed = this.#committed;
+    const kernel = this.#kernel;
     if (!committed?.node) return [];
-    const rules = await ruleDrift(this.tool, fixedRules(this.family, committed.node));
-    if (this.looking) await this.looking;
+    const rules = await ruleDrift(this.#tool, fixedRules(this.family, committed.node));
+    if (this.#looking) await this.#looking;
     // What is drained meanwhile would look like drift.
-    return this.alone(async () => {
+    return this.#alone(async () => {
       const wrong = kernel.wrong().map((object): Drift => ({ object, difference: 'missing' }));
-      const found = await inSlices(readState(kernel, this.ownership));
+      const found = await inSlices(readState(kernel, this.#ownership));
       const addresses = nodePortAddressesOf(committed.node!, found);
       return [...rules, ...wrong, ...findDrift(committed, found, addresses)];
     });
   }
 
   async cleanup(): Promise<void> {
-    this.committed = undefined;
-    this.timer?.cancel();
-    await cleanupIpvs({ tool: this.tool, kernel: this.kernel, ...this.ownership });
+    this.#committed = undefined;
+    this.#timer?.cancel();
+    await cleanupIpvs({ tool: this.#tool, kernel: this.#kernel, ...this.#ownership });
   }
 
   /**
@@ -154,54 +155,59 @@ export class IpvsDataplane implements Dataplane {
    * @throws ERR_IPTABLES; KernelError for what the kernel refuses
    */
   async retire(): Promise<void> {
-    this.committed = undefined;
-    await removeRules(this.tool);
-    if (this.looking) await this.looking;
-    const state = await inSlices(readState(this.kernel, this.ownership));
-    const layout = new Layout({ ...{ nodePortAddresses: [], nodeIp: undefined }, scheduler: 'rr', masqueradeMark: 0 });
+    this.#committed = undefined;
+    await removeRules(this.#tool);
+    if (this.#looking) await this.#looking;
+    const state = await inSlices(readState(this.#kernel, this.#ownership));
+    const layout = new Layout({
+      nodePortAddresses: [],
+      nodeIp: undefined,
+      scheduler: 'rr',
+      masqueradeMark: 0,
+    });
     const retiring: Committed = { node: undefined, layout, state, nodePortAddresses: [], rules: 0 };
-    if (!(await inSlices(this.applyTouched(retiring, everything(layout, state))))) return this.retire();
-    this.committed = retiring;
-    while (this.draining.size > 0 && !this.closed) {
-      await new Promise<void>((resolve) => this.clock.setTimer(resolve, LOOK_INTERVAL_MS));
+    if (!(await inSlices(this.#applyTouched(retiring, everything(layout, state))))) return this.retire();
+    this.#committed = retiring;
+    while (this.#draining.size > 0 && !this.#closed) {
+      await new Promise<void>((resolve) => this.#clock.setTimer(resolve, LOOK_INTERVAL_MS));
     }
-    if (!this.closed) this.kernel.removeAll();
+    if (!this.#closed) this.#kernel.removeAll();
   }
 
   /** What each Service has carried, by its name; nothing before the first sync. Throws KernelError. */
   traffic(): ReadonlyMap<string, ServiceTraffic> {
-    return this.served ? readTraffic(this.kernel, this.served) : new Map();
+    return this.#served ? readTraffic(this.#kernel, this.#served) : new Map();
   }
 
   /** Ends what goes on between the syncs; the kernel stays as it is. What is being drained then stays until the next start. */
   close(): void {
-    this.timer?.cancel();
-    this.closed = true;
-    this.kernel.close();
+    this.#timer?.cancel();
+    this.#closed = true;
+    this.#kernel.close();
   }
 
-  private async makeEqual(plan: Plan): Promise<Commit> {
-    this.committed = undefined;
+  async #makeEqual(plan: Plan): Promise<Commit> {
+    this.#committed = undefined;
     const started = performance.now();
-    this.kernel.prepare();
+    this.#kernel.prepare();
     const rest = yielder();
-    const state = await inSlices(readState(this.kernel, this.ownership), rest);
+    const state = await inSlices(readState(this.#kernel, this.#ownership), rest);
     const readSeconds = secondsSince(started);
     const nodePortAddresses = nodePortAddressesOf(plan.node, state);
     const layout = new Layout({
       nodePortAddresses,
       nodeIp: plan.node.nodeIp,
-      scheduler: this.scheduler,
+      scheduler: this.#scheduler,
       masqueradeMark: plan.node.masqueradeMark,
     });
     for (const port of plan.ports.values()) {
-      if (!this.refused.has(port.key)) await this.layOut(layout, port, rest);
+      if (!this.#refused.has(port.key)) await this.#layOut(layout, port, rest);
       await rest();
     }
     layout.takeTouched();
     const rules = fixedRules(this.family, plan.node);
     const next: Committed = { node: plan.node, layout, state, nodePortAddresses, rules: rules.count };
-    const total = await inSlices(this.applyTouched(next, everything(layout, state)), rest);
+    const total = await inSlices(this.#applyTouched(next, everything(layout, state)), rest);
     if (!total) {
       const message =
         'The virtual servers changed while they were brought in line with the plan; the next sync tries again';
@@ -209,26 +215,26 @@ export class IpvsDataplane implements Dataplane {
     }
     const restoring = performance.now();
     // They lead packets to what stands by now.
-    const written = await restoreRules(this.tool, rules);
+    const written = await restoreRules(this.#tool, rules);
     const kernelSeconds = readSeconds + total.kernelSeconds + secondsSince(restoring);
-    this.committed = next;
-    this.served = layout;
-    return this.commitOf(next, { ...total, kernelSeconds }, written);
+    this.#committed = next;
+    this.#served = layout;
+    return this.#commitOf(next, { ...total, kernelSeconds }, written);
   }
 
   /** A Service port that cannot be laid out is left out. */
-  private async layOut(layout: Layout, port: ServicePortPlan, rest: ReturnType<typeof yielder>): Promise<void> {
+  async #layOut(layout: Layout, port: ServicePortPlan, rest: ReturnType<typeof yielder>): Promise<void> {
     try {
       await inSlices(layout.upsert(port), rest);
     } catch (error) {
       if (!(error instanceof NodeplaneError)) throw error;
-      this.refused.set(port.key, { key: port.key, name: port.name, reason: error.message });
+      this.#refused.set(port.key, { key: port.key, name: port.name, reason: error.message });
       layout.remove(port.key);
     }
   }
 
-  private leaveOut(layout: Layout, key: string, reason: string): void {
-    this.refused.set(key, { key, name: layout.ports.get(key)?.name ?? key, reason });
+  #leaveOut(layout: Layout, key: string, reason: string): void {
+    this.#refused.set(key, { key, name: layout.ports.get(key)?.name ?? key, reason });
     layout.remove(key);
   }
 
@@ -239,62 +245,66 @@ export class IpvsDataplane implements Dataplane {
    * @returns undefined when the kernel is not as we thought
    * @throws KernelError when something is refused that no Service port is to blame for
    */
-  private *applyTouched({ layout, state }: Committed, first: Touched): Steps<Done | undefined> {
-    const { kernel, draining, made } = this;
+  *#applyTouched({ layout, state }: Committed, first: Touched): Steps<Done | undefined> {
+    const kernel = this.#kernel;
+    const draining = this.#draining;
+    const made = this.#made;
     const done: Done = { written: nothingWritten(), kernelSeconds: 0 };
     let touched = first;
     for (;;) {
       const changes = yield* planChanges(layout, state, draining, touched);
-      for (const [key, reason] of changes.conflicts) this.leaveOut(layout, key, reason);
+      for (const [key, reason] of changes.conflicts) this.#leaveOut(layout, key, reason);
       if (changes.conflicts.size > 0) {
         touched = union(touched, layout.takeTouched());
         continue;
       }
-      const applied = yield* applyChanges({ kernel, state, draining, made, now: this.clock.now() }, changes);
+      const applied = yield* applyChanges({ kernel, state, draining, made, now: this.#clock.now() }, changes);
       for (const kind of WRITTEN_KINDS) done.written[kind] += applied.written[kind];
       done.kernelSeconds += applied.kernelSeconds;
-      this.lookLater();
+      this.#lookLater();
       if (applied.stale) return undefined;
       if (applied.failed) throw applied.failed;
       if (applied.refused.size === 0) return done;
-      for (const [key, { message }] of applied.refused) this.leaveOut(layout, key, message);
+      for (const [key, { message }] of applied.refused) this.#leaveOut(layout, key, message);
       touched = layout.takeTouched();
     }
   }
 
   /** Has what is being drained looked at in a while. */
-  private lookLater(): void {
-    if (this.draining.size === 0 || this.timer || this.looking || this.closed) return;
-    this.timer = this.clock.setTimer(() => {
-      this.timer = undefined;
-      if (this.looking) return;
-      const look = this.look();
-      this.looking = look
+  #lookLater(): void {
+    if (this.#draining.size === 0 || this.#timer || this.#looking || this.#closed) return;
+    this.#timer = this.#clock.setTimer(() => {
+      this.#timer = undefined;
+      if (this.#looking) return;
+      const look = this.#look();
+      this.#looking = look
         .catch(() => {})
         .finally(() => {
-          this.looking = undefined;
-          this.lookLater();
+          this.#looking = undefined;
+          this.#lookLater();
         });
       return look;
     }, LOOK_INTERVAL_MS);
   }
 
-  private async look(): Promise<void> {
-    const { committed } = this;
+  async #look(): Promise<void> {
+    const committed = this.#committed;
     // A sync that is under way has planned with what is there now.
-    if (this.busy || !committed) return;
+    if (this.#busy || !committed) return;
     try {
-      await inSlices(this.lookAtDrained(committed));
+      await inSlices(this.#lookAtDrained(committed));
     } catch (error) {
       // What the kernel refuses for good the next resync tells.
-      this.committed = undefined;
+      this.#committed = undefined;
       throw error;
     }
   }
 
-  private *lookAtDrained(committed: Committed): Steps<void> {
-    const { kernel, draining, gracePeriodMs } = this;
-    const now = this.clock.now();
+  *#lookAtDrained(committed: Committed): Steps<void> {
+    const kernel = this.#kernel;
+    const draining = this.#draining;
+    const gracePeriodMs = this.#gracePeriodMs;
+    const now = this.#clock.now();
     const touched = nothingTouched();
     for (const [server, entry] of [...draining.servers]) {
       yield;
@@ -308,16 +318,16 @@ export class IpvsDataplane implements Dataplane {
       const ended = [...remove.map(({ endpoint }) => endpoint), ...gone].map((each) => [server, each] as const);
       const changes: Changes = { ...NO_CHANGES, steps, revived: ended };
       for (const endpoint of gone) committed.state.forgetDestination(entry.key, endpoint);
-      yield* applyChanges({ kernel, state: committed.state, draining, made: this.made, now }, changes);
+      yield* applyChanges({ kernel, state: committed.state, draining, made: this.#made, now }, changes);
       if (!entry.retired) continue;
       touched.servers.add(server);
       if (entry.key.kind === 'address') touched.addresses.add(formatIp(entry.key.address));
     }
-    yield* this.applyTouched(committed, touched);
+    yield* this.#applyTouched(committed, touched);
   }
 
-  private commitOf({ state, rules }: Committed, { written, kernelSeconds }: Done, rulesWritten: number): Commit {
-    const leftOut = [...this.refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  #commitOf({ state, rules }: Committed, { written, kernelSeconds }: Done, rulesWritten: number): Commit {
+    const leftOut = [...this.#refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
     const objects = {
       servers: { total: state.servers.size, written: written.servers },
       destinations: { total: state.destinationCount, written: written.destinations },

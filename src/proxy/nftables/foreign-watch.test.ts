@@ -13,7 +13,11 @@ function setup() {
       listener = given;
       return { close: () => (listener = undefined) };
     },
-    ...{ family: 'IPv4', table: 'nodeplane', clock, debounceMs: 50 },
+
+    family: 'IPv4',
+    table: 'nodeplane',
+    clock,
+    debounceMs: 50,
     generation: () => {
       if (Number.isNaN(generation)) throw new Error('EMFILE');
       return generation;
@@ -25,7 +29,9 @@ function setup() {
     listener?.({ kind: 'generation', generation, processId: 1, processName: 'nft', own });
   };
   return {
-    ...{ clock, watch, tell },
+    clock,
+    watch,
+    tell,
     lose: () => listener?.({ kind: 'overrun' }),
     isOpen: () => listener !== undefined,
     setGeneration: (value: number) => (generation = value),

@@ -139,7 +139,10 @@ it('has the ServiceCIDRs of its family, each once, whatever object they are in',
   const serviceCidr = (...cidrs: string[]) =>
     ({ kind: 'ServiceCIDR', metadata: { name: cidrs[0]!, namespace: '' }, spec: { cidrs } }) as const;
   const plan = makeNodePlan({
-    ...{ family: 'IPv4', node: undefined, settings: DEFAULTS, localAddresses: LOCAL },
+    family: 'IPv4',
+    node: undefined,
+    settings: DEFAULTS,
+    localAddresses: LOCAL,
     serviceCidrs: [
       serviceCidr('10.112.0.0/16', 'fd00::/112'),
       serviceCidr('10.96.0.0/16'),

@@ -13,45 +13,45 @@ export interface TreeKey {
  * that the outcome does not depend on who came first.
  */
 export class ClaimedTree {
-  private readonly tree: RadixTree;
+  readonly #tree: RadixTree;
   /** By the text of the key; who has it comes first. */
-  private readonly claims = new Map<string, Claimant[]>();
+  readonly #claims = new Map<string, Claimant[]>();
 
   constructor(space: KeySpace) {
-    this.tree = new RadixTree(space);
+    this.#tree = new RadixTree(space);
   }
 
   /** Sets the rule `owner` wants for a key; one rule an owner and key. */
   claim(owner: string, key: TreeKey, rule: string): void {
-    let claimants = this.claims.get(key.text);
+    let claimants = this.#claims.get(key.text);
     if (!claimants) {
       claimants = [];
-      this.claims.set(key.text, claimants);
+      this.#claims.set(key.text, claimants);
     }
     const before = claimants[0]?.rule;
     insertSorted(claimants, { owner, rule }, byOwner);
-    this.settle(key, before, claimants[0]?.rule);
+    this.#settle(key, before, claimants[0]?.rule);
   }
 
   /** Takes a claim back; nothing happens when there is none. */
   release(owner: string, key: TreeKey): void {
-    const claimants = this.claims.get(key.text);
+    const claimants = this.#claims.get(key.text);
     if (!claimants) return;
     const before = claimants[0]?.rule;
     removeSorted(claimants, { owner, rule: '' }, byOwner);
-    if (claimants.length === 0) this.claims.delete(key.text);
-    this.settle(key, before, claimants[0]?.rule);
+    if (claimants.length === 0) this.#claims.delete(key.text);
+    this.#settle(key, before, claimants[0]?.rule);
   }
 
   /** See `RadixTree.changes`. */
   changes(): Steps<RadixChanges> {
-    return this.tree.changes();
+    return this.#tree.changes();
   }
 
-  private settle(key: TreeKey, before: string | undefined, after: string | undefined): void {
+  #settle(key: TreeKey, before: string | undefined, after: string | undefined): void {
     if (after === before) return;
-    if (after === undefined) this.tree.remove(key.bits);
-    else this.tree.put(key.bits, after);
+    if (after === undefined) this.#tree.remove(key.bits);
+    else this.#tree.put(key.bits, after);
   }
 }
 

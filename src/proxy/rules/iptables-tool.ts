@@ -98,8 +98,13 @@ function failure(what: string, result: ExecResult, restore?: RestoreText): Nodep
   const owner = origin?.owner ? `, which belongs to ${origin.owner}` : '';
   return new NodeplaneError('ERR_IPTABLES', `${what} failed with status ${result.status}${at}${owner}: "${said}"`, {
     facts: {
-      ...{ status: result.status, stderr: result.stderr },
-      ...{ table: origin?.table, chain: origin?.chain, rule: origin?.line, owner: origin?.owner },
+      status: result.status,
+      stderr: result.stderr,
+
+      table: origin?.table,
+      chain: origin?.chain,
+      rule: origin?.line,
+      owner: origin?.owner,
     },
   });
 }

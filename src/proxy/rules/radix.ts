@@ -66,48 +66,48 @@ type Node = Leaf | Branch;
 
 /** The tree. `put` and `remove` cost a walk down one path; `takeChanges` writes the chains on it. */
 export class RadixTree {
-  private top: Node | undefined;
-  private changed = false;
+  #top: Node | undefined;
+  #changed = false;
   /** Where the root's jumps led when it was written last. */
-  private rootExits: readonly Branch[] = [];
+  #rootExits: readonly Branch[] = [];
   /** Nodes looked at so far: lets tests see what an update costs. */
   visited = 0;
 
-  private readonly space: KeySpace;
+  readonly #space: KeySpace;
 
   constructor(space: KeySpace) {
-    this.space = space;
+    this.#space = space;
   }
 
   get size(): number {
-    return this.top ? countOf(this.top) : 0;
+    return this.#top ? countOf(this.#top) : 0;
   }
 
   /** Sets the rule of a key. */
   put(key: Key, rule: string): void {
-    const path = this.pathTo(key);
-    const node = this.below(path.at(-1), key);
+    const path = this.#pathTo(key);
+    const node = this.#below(path.at(-1), key);
     const common = node ? commonLength(node.key, key) : 0;
     const found = node && !isBranch(node) && common === key.length * 8;
-    this.change(path, found ? 0 : 1);
+    this.#change(path, found ? 0 : 1);
     if (found) {
       node.rule = rule;
       return;
     }
     const added: Leaf = { key, rule };
-    this.attach(path.at(-1), key, node ? fork(added, node, common) : added);
+    this.#attach(path.at(-1), key, node ? fork(added, node, common) : added);
   }
 
   /** Removes a key; nothing happens when it is not there. */
   remove(key: Key): void {
-    const path = this.pathTo(key);
-    const node = this.below(path.at(-1), key);
+    const path = this.#pathTo(key);
+    const node = this.#below(path.at(-1), key);
     if (!node || isBranch(node) || commonLength(node.key, key) < key.length * 8) return;
-    this.change(path, -1);
+    this.#change(path, -1);
     // The branch above it forks no longer: its other child takes its place.
     const end = path.at(-1);
-    if (end) this.attach(path.at(-2), key, end.children[bitAt(key, end.length) ? 0 : 1]);
-    else this.top = undefined;
+    if (end) this.#attach(path.at(-2), key, end.children[bitAt(key, end.length) ? 0 : 1]);
+    else this.#top = undefined;
   }
 
   /** What `put` and `remove` changed since the last call; the first call gives the whole tree. */
@@ -118,21 +118,21 @@ export class RadixTree {
   /** As `takeChanges`, with a place for a pause after each chain; nothing may be put or removed meanwhile. */
   *changes(): Steps<RadixChanges> {
     const chains = new Map<string, readonly string[] | undefined>();
-    if (!this.changed) return { root: undefined, chains };
-    this.changed = false;
+    if (!this.#changed) return { root: undefined, chains };
+    this.#changed = false;
     /** Chains that rules written anew led to before, and those they lead to now. */
-    const before = [...this.rootExits];
+    const before = [...this.#rootExits];
     const now = new Set<Branch>();
-    const root = this.top ? this.write(this.top, '-j') : { rules: [], exits: [] };
-    this.rootExits = root.exits;
+    const root = this.#top ? this.#write(this.#top, '-j') : { rules: [], exits: [] };
+    this.#rootExits = root.exits;
     // Grows on the way: a chain that is written anew may lead to others.
     const reached = [...root.exits];
     for (const chain of reached) {
       now.add(chain);
       if (chain.exits && !chain.changed) continue;
       for (const exit of chain.exits ?? []) before.push(exit);
-      const written = this.write(chain, '-g');
-      chains.set(this.nameOf(chain), written.rules);
+      const written = this.#write(chain, '-g');
+      chains.set(this.#nameOf(chain), written.rules);
       chain.exits = written.exits;
       chain.changed = false;
       for (const exit of written.exits) reached.push(exit);
@@ -143,7 +143,7 @@ export class RadixTree {
       if (now.has(chain) || !chain.exits) continue;
       for (const exit of chain.exits) before.push(exit);
       chain.exits = undefined;
-      const name = this.nameOf(chain);
+      const name = this.#nameOf(chain);
       // Removed and put again, a branch is another object of the same name.
       if (!chains.has(name)) chains.set(name, undefined);
     }
@@ -155,7 +155,7 @@ export class RadixTree {
    *
    * @param descend `-j` for the root: what matches no key must come back and meet the rules behind the tree
    */
-  private write(top: Node, descend: '-g' | '-j'): { readonly rules: readonly string[]; readonly exits: Branch[] } {
+  #write(top: Node, descend: '-g' | '-j'): { readonly rules: readonly string[]; readonly exits: Branch[] } {
     const exits: Branch[] = [];
     const keys: string[] = [];
     const walk = (node: Node, ownClass: number, continues: boolean) => {
@@ -176,39 +176,39 @@ export class RadixTree {
     walk(top, isRoot ? Number.POSITIVE_INFINITY : classOf(top), !isRoot);
     const gotos = exits.map((branch) =>
       // Joined, not added up, as `formatRule` does.
-      [this.space.match(branch.key, branch.length), descend, this.nameOf(branch)].join(' '),
+      [this.#space.match(branch.key, branch.length), descend, this.#nameOf(branch)].join(' '),
     );
     return { rules: [...gotos, ...keys], exits };
   }
 
-  private nameOf({ key, length }: Branch): string {
-    return this.space.chainName(key, length);
+  #nameOf({ key, length }: Branch): string {
+    return this.#space.chainName(key, length);
   }
 
   /** The branches from the top towards a key, as far as their prefixes are the key's. */
-  private pathTo(key: Key): Branch[] {
+  #pathTo(key: Key): Branch[] {
     const path: Branch[] = [];
-    let node = this.top;
+    let node = this.#top;
     while (node && isBranch(node) && commonLength(node.key, key) >= node.length) {
       this.visited++;
       path.push(node);
-      node = this.below(node, key);
+      node = this.#below(node, key);
     }
     return path;
   }
 
   /** Where `key` leads from a branch, or from above the top. */
-  private below(branch: Branch | undefined, key: Key): Node | undefined {
-    return branch ? branch.children[bitAt(key, branch.length)] : this.top;
+  #below(branch: Branch | undefined, key: Key): Node | undefined {
+    return branch ? branch.children[bitAt(key, branch.length)] : this.#top;
   }
 
-  private attach(parent: Branch | undefined, key: Key, node: Node): void {
+  #attach(parent: Branch | undefined, key: Key, node: Node): void {
     if (parent) parent.children[bitAt(key, parent.length)] = node;
-    else this.top = node;
+    else this.#top = node;
   }
 
-  private change(path: readonly Branch[], added: number): void {
-    this.changed = true;
+  #change(path: readonly Branch[], added: number): void {
+    this.#changed = true;
     for (const branch of path) {
       branch.count += added;
       branch.changed = true;

@@ -209,7 +209,12 @@ it('never gives up a flow to an address that no touched Service has or had', () 
       const plans = samples.map(({ ip, port: number, endpoint }, n) => ({
         gone: samples[n]!.gone,
         plan: port({
-          ...{ key: `s${n}`, clusterIp: parseIp(ip), port: number, nodePort: 0, externalIps: [], loadBalancerVips: [] },
+          key: `s${n}`,
+          clusterIp: parseIp(ip),
+          port: number,
+          nodePort: 0,
+          externalIps: [],
+          loadBalancerVips: [],
           cluster: [`10.0.0.${endpoint}:53`],
         }),
       }));

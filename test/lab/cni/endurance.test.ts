@@ -45,7 +45,9 @@ function call(command: 'ADD' | 'DEL', { namespace, containerId }: Pod) {
   const port = 20_000 + Number(containerId.slice(1));
   const config = {
     ...installedConfig(served.conflist),
-    ...{ ipMasq: true, firewall: true },
+
+    ipMasq: true,
+    firewall: true,
     runtimeConfig: {
       portMappings: [{ hostPort: port, containerPort: 80, protocol: 'tcp' }],
       bandwidth: { egressRate: 1e9, egressBurst: 1e6 },
@@ -96,7 +98,12 @@ function belongings() {
 function expectOnlyLive(): void {
   const [count, addresses] = [live.length, live.flatMap((pod) => pod.addresses)];
   expect(belongings()).toEqual({
-    ...{ veths: count, ifbs: count, inPods: count, notes: count, temporaries: [], kept: [] },
+    veths: count,
+    ifbs: count,
+    inPods: count,
+    notes: count,
+    temporaries: [],
+    kept: [],
     owners: live.map(({ containerId }) => containerId).sort(),
     admitted: count > 0,
     reservations: addresses.sort(),

@@ -15,7 +15,8 @@ const PODS = {
   firewall: { firewall: true },
   guarded: { ingressPolicy: 'same-bridge', macspoofchk: true },
   standard: {
-    ...{ ipMasq: true, firewall: true },
+    ipMasq: true,
+    firewall: true,
     runtimeConfig: { portMappings: portMappings(8081), bandwidth: BANDWIDTH },
   },
 } as const;

@@ -58,13 +58,24 @@ export function createServedNode(): ServedNode {
   flags.push('--cni-spool-dir', spoolDir, '--cni-data-dir', dataDir);
   const conflist = join(confDir, '10-nodeplane.conflist');
   const request = (command: string, pod: TestNamespace | undefined, changes: Partial<PluginCall>): PluginCall => ({
-    ...{ command, config: installedConfig(conflist), program: hostPlugin(binDir) },
+    command,
+    config: installedConfig(conflist),
+    program: hostPlugin(binDir),
     ...(pod && { netns: pod, containerId: pod.name }),
     ...changes,
     env: { NODEPLANE_CNI_SOCKET: socket, NODEPLANE_CNI_SPOOL: spoolDir, ...changes.env },
   });
   return {
-    ...{ node, folder, binDir, confDir, conflist, socket, spoolDir, dataDir, flags, setPodCidrs },
+    node,
+    folder,
+    binDir,
+    confDir,
+    conflist,
+    socket,
+    spoolDir,
+    dataDir,
+    flags,
+    setPodCidrs,
     addClient: (name) => lab.addClient(name),
     startAgent: (options = {}) =>
       node.startAgent({ manifests, ...options, flags: [...flags, ...(options.flags ?? [])] }),

@@ -134,7 +134,11 @@ const crooked = fc
   .map(({ verb, id, ifname, netns, args, name, change }) =>
     request(
       {
-        ...{ CNI_COMMAND: verb, CNI_CONTAINERID: id, CNI_IFNAME: ifname, CNI_NETNS: netns, CNI_ARGS: args },
+        CNI_COMMAND: verb,
+        CNI_CONTAINERID: id,
+        CNI_IFNAME: ifname,
+        CNI_NETNS: netns,
+        CNI_ARGS: args,
         CNI_PATH: '/nowhere',
       },
       JSON.stringify({ ...installedConfig(served.conflist), name, ...change }),

@@ -108,7 +108,10 @@ describe('the plugin on the host, with an agent', () => {
     expect(wrong.json).toMatchObject({ code: 1 });
     const oldest = await call('ADD', pod, { program, env, config: { ...config, cniVersion: '0.2.0' } });
     expect(oldest.json).toEqual({
-      ...{ cniVersion: '0.2.0', ip4: { ip: '127.0.0.1/8' }, ip6: { ip: '::1/128' }, dns: {} },
+      cniVersion: '0.2.0',
+      ip4: { ip: '127.0.0.1/8' },
+      ip6: { ip: '::1/128' },
+      dns: {},
     });
   });
 

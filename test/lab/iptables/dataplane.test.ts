@@ -27,7 +27,8 @@ function setup(variant: IptablesVariant) {
 /** A Service with this many endpoints. */
 const wide = (endpoints: number) =>
   samplePort({
-    ...{ name: 'shop/wide:http', clusterIp: '10.96.20.1' },
+    name: 'shop/wide:http',
+    clusterIp: '10.96.20.1',
     remote: Array.from({ length: endpoints }, (_, n) => `10.244.3.${n}:8080`),
   });
 

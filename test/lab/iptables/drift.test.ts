@@ -35,8 +35,15 @@ describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: while the proxy runs'
       if (n % 5 > 0) store.slicesByService.set(name, [makeSlice(name, [`10.244.1.${n}`, `10.244.2.${n}`])]);
     }
     proxy = new FamilyProxy({
-      ...{ clock: systemClock, nodeName: 'n1', store, localAddresses: () => ({ all: [], own: [] }) },
-      ...{ minIntervalMs: 0, maxIntervalMs: 3_600_000, verifyIntervalMs: 100, retry: { firstMs: 100, maxMs: 1_000 } },
+      clock: systemClock,
+      nodeName: 'n1',
+      store,
+      localAddresses: () => ({ all: [], own: [] }),
+
+      minIntervalMs: 0,
+      maxIntervalMs: 3_600_000,
+      verifyIntervalMs: 100,
+      retry: { firstMs: 100, maxMs: 1_000 },
       settings: {
         detectLocal: { mode: 'NodeCIDR' },
         masqueradeBit: 14,

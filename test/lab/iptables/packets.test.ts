@@ -26,7 +26,10 @@ describe.each(['legacy', 'nft'] as IptablesVariant[])('%s', (variant) => {
     // Many Services and NodePorts: trees of several levels. Each has its own port behind it.
     const ports = Array.from({ length: 400 }, (_, n) =>
       samplePort({
-        ...{ name: `many/service-${n}`, clusterIp: `10.96.${n % 7}.${n % 256}`, port: 1000 + n, nodePort: 30000 + n },
+        name: `many/service-${n}`,
+        clusterIp: `10.96.${n % 7}.${n % 256}`,
+        port: 1000 + n,
+        nodePort: 30000 + n,
         ...(n % 100 === 50 ? {} : { local: [`${NODE_IP}:${20000 + n}`] }),
       }),
     );

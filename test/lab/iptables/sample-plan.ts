@@ -116,12 +116,26 @@ export function completePlan(family: IpFamily, overrides: Partial<NodePlan> = {}
     samplePort({ name: 'shop/empty', clusterIp: vip(2), nodePort: 30002, externalIps: [outer(2)] }),
     samplePort({ name: 'shop/np', clusterIp: vip(3), nodePort: 30003, local: [pod(20)], remote: [far(20)] }),
     samplePort({
-      ...{ name: 'shop/lb', clusterIp: vip(4), port: 443, nodePort: 30443, remote: [far(30)] },
-      ...{ loadBalancerVips: [outer(44)], sourceRanges: ranges, externalIps: [outer(45)] },
+      name: 'shop/lb',
+      clusterIp: vip(4),
+      port: 443,
+      nodePort: 30443,
+      remote: [far(30)],
+
+      loadBalancerVips: [outer(44)],
+      sourceRanges: ranges,
+      externalIps: [outer(45)],
     }),
     samplePort({
-      ...{ name: 'shop/lb-local', clusterIp: vip(5), nodePort: 30005, loadBalancerVips: [outer(55)], ...local },
-      ...{ healthCheckNodePort: 30999, local: [pod(40)], remote: [far(40)] },
+      name: 'shop/lb-local',
+      clusterIp: vip(5),
+      nodePort: 30005,
+      loadBalancerVips: [outer(55)],
+      ...local,
+
+      healthCheckNodePort: 30999,
+      local: [pod(40)],
+      remote: [far(40)],
     }),
     samplePort({
       name: 'shop/lb-far',
@@ -134,8 +148,14 @@ export function completePlan(family: IpFamily, overrides: Partial<NodePlan> = {}
     samplePort({ name: 'shop/int', clusterIp: vip(7), internalPolicy: 'Local', local: [pod(60)], remote: [far(60)] }),
     samplePort({ name: 'shop/int-far', clusterIp: vip(8), internalPolicy: 'Local', remote: [far(70)] }),
     samplePort({
-      ...{ name: 'shop/sticky', clusterIp: vip(9), affinitySeconds: 600, nodePort: 30009, ...local },
-      ...{ local: [pod(80)], remote: [far(80)] },
+      name: 'shop/sticky',
+      clusterIp: vip(9),
+      affinitySeconds: 600,
+      nodePort: 30009,
+      ...local,
+
+      local: [pod(80)],
+      remote: [far(80)],
     }),
     // Many ports at one address, and refused ones too: the trees go on below the address.
     ...Array.from({ length: 12 }, (_, n) =>

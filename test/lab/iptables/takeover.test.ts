@@ -13,8 +13,12 @@ afterAll(removeAll);
 const KUBE_PROXY = readFileSync(new URL('../../golden/iptables/kube-proxy.save', import.meta.url), 'utf8');
 
 const web = samplePort({
-  ...{ name: 'shop/web:http', clusterIp: '10.96.0.50', nodePort: 30080 },
-  ...{ local: ['10.244.1.5:8080'], remote: ['10.244.2.9:8080'] },
+  name: 'shop/web:http',
+  clusterIp: '10.96.0.50',
+  nodePort: 30080,
+
+  local: ['10.244.1.5:8080'],
+  remote: ['10.244.2.9:8080'],
 });
 const plan = samplePlan('IPv4', sampleNode(), [web]);
 
@@ -139,7 +143,9 @@ it.each(['legacy', 'nft'] as IptablesVariant[])('%s: a kube-proxy can take over 
   const exec = execIn(namespace);
   const ports = Array.from({ length: 60 }, (_, n) =>
     samplePort({
-      ...{ name: `shop/web-${n}:http`, clusterIp: `10.96.${n}.${n}`, nodePort: 30_000 + n },
+      name: `shop/web-${n}:http`,
+      clusterIp: `10.96.${n}.${n}`,
+      nodePort: 30_000 + n,
       local: Array.from({ length: 6 }, (_, pod) => `10.244.1.${(n + pod * 40) % 250}:8080`),
     }),
   );

@@ -50,7 +50,10 @@ function make(given: Partial<IpSet> & Pick<IpSet, 'name' | 'type'>): IpSet {
 /** What the ipset program says. */
 const shown = (...args: string[]) => namespace.run('ipset', ...args);
 const net = (address: string, second: string, secondPrefixLength?: number): SetMember => ({
-  ...{ address: parseIp(address), protocol: TCP, port: 80, second: parseIp(second) },
+  address: parseIp(address),
+  protocol: TCP,
+  port: 80,
+  second: parseIp(second),
   ...(secondPrefixLength !== undefined && { secondPrefixLength }),
 });
 
@@ -94,8 +97,15 @@ describe('a set', () => {
     shown('add', 'X', '10.0.0.1,udp:53', 'timeout', '0');
     expect(listIpSets(netlink)).toEqual([
       {
-        ...{ name: 'X', type: 'hash:ip,port', family: 'IPv4', maxElements: 65536, ports: undefined },
-        ...{ marks: false, comments: false, timeoutSeconds: 300 },
+        name: 'X',
+        type: 'hash:ip,port',
+        family: 'IPv4',
+        maxElements: 65536,
+        ports: undefined,
+
+        marks: false,
+        comments: false,
+        timeoutSeconds: 300,
       },
     ]);
     expect(listMembers(netlink, 'X')).toEqual([

@@ -360,7 +360,10 @@ describe('a transaction', () => {
     const changes = [
       add({ kind: 'table', family: 'ip', name: 'other' }),
       add({
-        ...{ kind: 'chain', family: 'ip', table: 'other', name: 'base' },
+        kind: 'chain',
+        family: 'ip',
+        table: 'other',
+        name: 'base',
         base: { type: 'nat', hook: 'prerouting', priority: -100 },
       }),
       chain('a'),

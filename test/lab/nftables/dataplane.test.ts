@@ -31,7 +31,8 @@ function setup(family: (typeof FAMILIES)[number]) {
 /** A Service with this many endpoints. */
 const wide = (family: string, endpoints: number, more: object = {}) =>
   samplePort({
-    ...{ name: 'shop/wide:http', clusterIp: family === 'IPv4' ? '10.96.20.1' : 'fd00:96::20:1' },
+    name: 'shop/wide:http',
+    clusterIp: family === 'IPv4' ? '10.96.20.1' : 'fd00:96::20:1',
     remote: Array.from({ length: endpoints }, (_, n) =>
       family === 'IPv4' ? `10.244.3.${n}:8080` : `[fd00:10:244:3::${n.toString(16)}]:8080`,
     ),

@@ -37,7 +37,8 @@ describe('the listing of a plan with everything', () => {
     [
       'masquerade-all-bridge',
       completePlan('IPv4', {
-        ...{ masqueradeAll: true, localDetector: { kind: 'bridge', interfaceName: 'cni0' } },
+        masqueradeAll: true,
+        localDetector: { kind: 'bridge', interfaceName: 'cni0' },
         nodePortAddresses: [completePlan('IPv4').node.nodeIp!],
       }),
     ],

@@ -6,8 +6,16 @@ const { featuresOf } = await loadReassertion();
 const NOTE = { ipMasq: true, firewall: true, ips: ['10.244.1.2/24'], mac: '0a:58:0a:f4:01:02' };
 const maker = { bootId: 'x', process: '1:2', pidns: undefined, netns: undefined, begunMs: 0 };
 const entry = (name: string, change: Partial<NetworkEntry> = {}): NetworkEntry => ({
-  ...{ network: 'net', name, owner: { containerId: name, ifname: 'eth0' }, addresses: [], features: ['masquerade'] },
-  ...{ note: NOTE, maker, complete: true, ...change },
+  network: 'net',
+  name,
+  owner: { containerId: name, ifname: 'eth0' },
+  addresses: [],
+  features: ['masquerade'],
+
+  note: NOTE,
+  maker,
+  complete: true,
+  ...change,
 });
 const commentsOf = ({ elements }: ReturnType<typeof featuresOf>) =>
   elements.flatMap((set) => set.elements.map(({ comment }) => comment?.split(' ')[1]));

@@ -6,7 +6,9 @@ it('has a list of its own that old and new runtimes can use, and that names noth
   expect(network).toBe('nodeplane');
   expect(JSON.parse(text)).toMatchObject({ cniVersion: '0.4.0', cniVersions: ['0.4.0', '1.0.0', '1.1.0'] });
   expect(JSON.parse(statusConfig)).toMatchObject({
-    ...{ name: 'nodeplane', cniVersion: '1.1.0', type: 'nodeplane-cni' },
+    name: 'nodeplane',
+    cniVersion: '1.1.0',
+    type: 'nodeplane-cni',
     ipam: { type: 'nodeplane' },
   });
 });
@@ -16,7 +18,10 @@ it('takes a list with other plugins beside ours as it is', () => {
   const conflist = readConflist(text, '/c');
   expect(conflist).toMatchObject({ network: 'n', text: `${text}\n` });
   expect(JSON.parse(conflist.statusConfig)).toEqual({
-    ...{ name: 'n', cniVersion: '1.1.0', type: 'nodeplane-cni', mtu: 9000 },
+    name: 'n',
+    cniVersion: '1.1.0',
+    type: 'nodeplane-cni',
+    mtu: 9000,
   });
 });
 

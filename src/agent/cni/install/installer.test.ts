@@ -30,8 +30,14 @@ beforeEach(() => {
     },
   });
   installer = new CniInstaller({
-    ...{ binDir: join(folder, 'bin'), confDir: join(folder, 'net.d'), plugin: Buffer.from('plugin'), clock },
-    ...{ conflist: standardConflist(), objection: async () => objection, logger: pino(log) },
+    binDir: join(folder, 'bin'),
+    confDir: join(folder, 'net.d'),
+    plugin: Buffer.from('plugin'),
+    clock,
+
+    conflist: standardConflist(),
+    objection: async () => objection,
+    logger: pino(log),
   });
 });
 afterEach(async () => {

@@ -31,7 +31,11 @@ beforeEach(() => {
   served = [];
   setAside = [];
   service = new PluginService({
-    ...{ clock, logger: pino({ level: 'silent' }), spool: new Spool(folder), waitMs: 1000, concurrency: 4 },
+    clock,
+    logger: pino({ level: 'silent' }),
+    spool: new Spool(folder),
+    waitMs: 1000,
+    concurrency: 4,
     node: () => ({ podCidrs, dataDir: '/data' }),
     served: (request) => served.push(request),
     setAside: (reason) => setAside.push(reason),
@@ -92,7 +96,9 @@ describe('the service', () => {
     await begun();
     expect(runs[0]).toMatchObject({ netns: 9 });
     expect(JSON.parse(runs[0]!.stdin).ipam).toEqual({
-      ...{ type: 'nodeplane', dataDir: '/data', ranges: [[{ subnet: '10.1.0.0/24' }]] },
+      type: 'nodeplane',
+      dataDir: '/data',
+      ranges: [[{ subnet: '10.1.0.0/24' }]],
     });
     podCidrs = [];
     const [adding, asking, removing] = [ask('ADD', 'b'), ask('STATUS', 'b'), ask('DEL', 'b')];
@@ -196,8 +202,13 @@ describe('the service', () => {
     await service.settle();
     const environment = { CNI_COMMAND: 'STATUS' };
     const broken = new PluginService({
-      ...{ clock, logger: pino({ level: 'silent' }), spool: new Spool(folder), served: () => {} },
-      ...{ setAside: () => {}, binDir: '/plugins' },
+      clock,
+      logger: pino({ level: 'silent' }),
+      spool: new Spool(folder),
+      served: () => {},
+
+      setAside: () => {},
+      binDir: '/plugins',
       node: () => ({ podCidrs, dataDir: '/data' }),
       run: () => Promise.reject(new Error('broken')),
     });
@@ -282,8 +293,14 @@ describe('one kept DEL that cannot be settled', () => {
 
   it('because it hangs keeps ADDs waiting for 30 seconds, and then no more', async () => {
     service = new PluginService({
-      ...{ clock, logger: pino({ level: 'silent' }), spool: new Spool(folder), served: () => {} },
-      ...{ setAside: () => {}, binDir: '/plugins', node: () => ({ podCidrs, dataDir: '/data' }) },
+      clock,
+      logger: pino({ level: 'silent' }),
+      spool: new Spool(folder),
+      served: () => {},
+
+      setAside: () => {},
+      binDir: '/plugins',
+      node: () => ({ podCidrs, dataDir: '/data' }),
       run: (run) => new Promise(() => runs.push({ ...run, end: () => {}, fail: () => {} })),
     });
     keep('1', kept('hanging'));

@@ -78,6 +78,9 @@ describe('a request', () => {
 it('an answer is status, length and text', () => {
   expect(encodeAnswer({ exitCode: 1, stdout: 'ü' }).toString('hex')).toBe('4e5043410100010002000000c3bc');
   expect(JSON.parse(refusal(11, 'later', 'why').stdout)).toEqual({
-    ...{ cniVersion: '1.1.0', code: 11, msg: 'later', details: 'why' },
+    cniVersion: '1.1.0',
+    code: 11,
+    msg: 'later',
+    details: 'why',
   });
 });

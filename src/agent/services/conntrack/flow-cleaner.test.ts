@@ -48,12 +48,18 @@ function flow(to: string, by: string, protocol = 17): Flow {
     family: 'IPv4',
     protocol,
     original: {
-      ...{ source: client, sourcePort: 4000 },
-      ...{ destination: parseIp(destination!), destinationPort: Number(destinationPort) },
+      source: client,
+      sourcePort: 4000,
+
+      destination: parseIp(destination!),
+      destinationPort: Number(destinationPort),
     },
     reply: {
-      ...{ source: parseIp(source!), sourcePort: Number(sourcePort) },
-      ...{ destination: client, destinationPort: 4000 },
+      source: parseIp(source!),
+      sourcePort: Number(sourcePort),
+
+      destination: client,
+      destinationPort: 4000,
     },
     id: 1,
     zone: 0,

@@ -53,8 +53,11 @@ it('wantedSysctls: what is 0 or missing is left alone, times are whole seconds',
 describe('applyConntrackSettings', () => {
   it('writes what differs and nothing else', () => {
     const { kernel, values } = fakeKernel({
-      ...{ nf_conntrack_max: 65_536, hashsize: 16_384 },
-      ...{ nf_conntrack_udp_timeout: 30, nf_conntrack_tcp_be_liberal: 0 },
+      nf_conntrack_max: 65_536,
+      hashsize: 16_384,
+
+      nf_conntrack_udp_timeout: 30,
+      nf_conntrack_tcp_be_liberal: 0,
     });
     const settings = { maxPerCore: 65_536, udpTimeoutMs: 30_000, tcpBeLiberal: true };
     expect(applyConntrackSettings(settings, kernel, 2)).toEqual({
@@ -62,8 +65,11 @@ describe('applyConntrackSettings', () => {
       warnings: [],
     });
     expect(values).toEqual({
-      ...{ nf_conntrack_max: 131_072, hashsize: 32_768 },
-      ...{ nf_conntrack_udp_timeout: 30, nf_conntrack_tcp_be_liberal: 1 },
+      nf_conntrack_max: 131_072,
+      hashsize: 32_768,
+
+      nf_conntrack_udp_timeout: 30,
+      nf_conntrack_tcp_be_liberal: 1,
     });
     expect(applyConntrackSettings(settings, kernel, 2)).toEqual({ written: [], warnings: [] });
   });

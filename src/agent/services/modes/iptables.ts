@@ -32,7 +32,11 @@ export async function prepareIptables(
       return (family) => {
         const { variant, otherHoldsServices } = variants.get(family)!;
         return new IptablesDataplane({
-          ...{ family, variant, exec, dropInvalid, accounting },
+          family,
+          variant,
+          exec,
+          dropInvalid,
+          accounting,
           ...(otherHoldsServices && { otherVariant: tellOtherVariant(family, logger) }),
         });
       };

@@ -115,7 +115,11 @@ describe('a Service port becomes', () => {
 
   it('virtual servers with its persistence and the scheduler it asks for', () => {
     const port = samplePort({
-      ...{ name: 'a/b', clusterIp: '10.96.0.1', remote: [FAR], affinitySeconds: 600, ipvsScheduler: 'mh,mh-fallback' },
+      name: 'a/b',
+      clusterIp: '10.96.0.1',
+      remote: [FAR],
+      affinitySeconds: 600,
+      ipvsScheduler: 'mh,mh-fallback',
     });
     const [claim] = atOnce(compilePort(port, context)).claims.values();
     expect(claim!.server!.virtual).toMatchObject({ scheduler: 'mh', flags: 0x18, persistenceSeconds: 600 });

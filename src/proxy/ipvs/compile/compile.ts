@@ -154,13 +154,21 @@ function sourceElements(port: ServicePortPlan, ip: IpAddress, { nodeIp }: Compil
   const elements: SetElement[] = port.sourceRanges.map(({ address, prefixLength }) => ({
     set: 'KUBE-LOAD-BALANCER-SOURCE-CIDR',
     element: {
-      ...{ type: 'hash:ip,port,net', address: ip, protocol: port.protocol, port: port.port },
-      ...{ network: address, prefixLength },
+      type: 'hash:ip,port,net',
+      address: ip,
+      protocol: port.protocol,
+      port: port.port,
+
+      network: address,
+      prefixLength,
     },
   }));
   if (nodeIp && port.sourceRanges.some((range) => cidrContains(range, nodeIp))) {
     const element: Element = {
-      ...{ type: 'hash:ip,port,ip', address: ip, protocol: port.protocol, port: port.port },
+      type: 'hash:ip,port,ip',
+      address: ip,
+      protocol: port.protocol,
+      port: port.port,
       second: ip,
     };
     elements.push({ set: 'KUBE-LOAD-BALANCER-SOURCE-IP', element });

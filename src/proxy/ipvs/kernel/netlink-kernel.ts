@@ -55,8 +55,11 @@ export function openIpvsKernel(family: IpFamily): IpvsKernel {
     const generic = keep(Netlink.open(NETLINK_GENERIC));
     const ipvs = resolveFamily(generic, IPVS_GENL_NAME);
     return new NetlinkKernel(family, {
-      ...{ generic, ipvs },
-      ...{ route: keep(Netlink.openRoute()), sets: keep(new SetTable(family)) },
+      generic,
+      ipvs,
+
+      route: keep(Netlink.openRoute()),
+      sets: keep(new SetTable(family)),
     });
   } catch (error) {
     for (const socket of opened) socket.close();

@@ -116,8 +116,13 @@ export class SetTable {
     const type = SETS[set];
     const bitmap = type === 'bitmap:port';
     return {
-      ...{ name, type, family: bitmap ? undefined : this.#family, maxElements: bitmap ? undefined : MAX_ELEMENTS },
-      ...{ ports: bitmap ? PORTS : undefined, marks: set === MARK_SET },
+      name,
+      type,
+      family: bitmap ? undefined : this.#family,
+      maxElements: bitmap ? undefined : MAX_ELEMENTS,
+
+      ports: bitmap ? PORTS : undefined,
+      marks: set === MARK_SET,
     };
   }
 

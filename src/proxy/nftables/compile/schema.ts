@@ -27,7 +27,8 @@ export function fixedSets(family: IpFamily): Readonly<Record<FixedSetName, SetBo
   const verdict = 'verdict';
   return {
     [SETS.services]: {
-      ...{ key: vip, data: verdict },
+      key: vip,
+      data: verdict,
       comment: 'Cluster IPs, external IPs, load-balancer IPs: how many endpoints',
     },
     [SETS.nodePorts]: { key: port, data: verdict, comment: 'NodePorts: how many endpoints' },
@@ -41,7 +42,8 @@ export function fixedSets(family: IpFamily): Readonly<Record<FixedSetName, SetBo
     [SETS.noEndpointNodePorts]: { key: port, data: verdict, comment: 'refused for lack of endpoints' },
     [SETS.restrictedVips]: { key: vip, comment: 'load-balancer IPs with source ranges' },
     [SETS.allowedSources]: {
-      ...{ key: [...vip, address], flags: ['interval'] },
+      key: [...vip, address],
+      flags: ['interval'],
       comment: 'load-balancer IP . who may use it',
     },
     [SETS.clusterIps]: { key: [address], comment: 'cluster IPs of all Services' },
@@ -62,8 +64,12 @@ export function stickySets(
     [
       names.affinity,
       {
-        ...{ key: [address], data: endpoint, flags: ['timeout', 'dynamic'] },
-        ...{ size: AFFINITY_SIZE, timeoutMs: affinitySeconds * 1000 },
+        key: [address],
+        data: endpoint,
+        flags: ['timeout', 'dynamic'],
+
+        size: AFFINITY_SIZE,
+        timeoutMs: affinitySeconds * 1000,
       },
     ],
   ];

@@ -52,62 +52,62 @@ interface Own {
  * change, not on how many Services there are. Nothing here touches the kernel.
  */
 export class Layout {
-  private readonly family: IpFamily;
-  private readonly node: NodePlan;
-  private readonly ports = new Map<string, CompiledPort>();
-  private readonly destinations = new Map<string, Destination>();
-  private readonly shared = new Map<string, SharedElement>();
-  private readonly own = new Map<string, Own>();
+  readonly #family: IpFamily;
+  readonly #node: NodePlan;
+  readonly #ports = new Map<string, CompiledPort>();
+  readonly #destinations = new Map<string, Destination>();
+  readonly #shared = new Map<string, SharedElement>();
+  readonly #own = new Map<string, Own>();
   /** Of the chains that balance, those that are there. They stay when nobody needs them for the moment. */
-  private readonly balanceChains = new Map<string, ChainBody>();
-  private readonly touchedDestinations = new Set<string>();
-  private readonly touchedShared = new Set<SharedElement>();
-  private readonly touchedPorts = new Set<string>();
-  private readonly counts = { elements: 0, rules: 0 };
+  readonly #balanceChains = new Map<string, ChainBody>();
+  readonly #touchedDestinations = new Set<string>();
+  readonly #touchedShared = new Set<SharedElement>();
+  readonly #touchedPorts = new Set<string>();
+  readonly #counts = { elements: 0, rules: 0 };
 
   constructor(family: IpFamily, node: NodePlan) {
-    this.family = family;
-    this.node = node;
-    for (const { rules } of fixedChains(family, node).values()) this.counts.rules += rules.length;
-    if (node.nodePortAddresses !== 'all') this.counts.elements += node.nodePortAddresses.length;
+    this.#family = family;
+    this.#node = node;
+    for (const { rules } of fixedChains(family, node).values()) this.#counts.rules += rules.length;
+    if (node.nodePortAddresses !== 'all') this.#counts.elements += node.nodePortAddresses.length;
   }
 
   /** How many elements and rules are placed. */
   get totals(): { readonly elements: number; readonly rules: number } {
-    return { ...this.counts };
+    return { ...this.#counts };
   }
 
   /** What each Service port was compiled to, by its key. */
   get compiled(): ReadonlyMap<string, CompiledPort> {
-    return this.ports;
+    return this.#ports;
   }
 
   /** With places for a pause: a port may have thousands of endpoints and addresses. */
   *upsert(port: ServicePortPlan): Steps<void> {
-    yield* this.replace(port.key, yield* compilePort(port, this.node));
+    yield* this.#replace(port.key, yield* compilePort(port, this.#node));
   }
 
   /** @param key of the port; nothing happens when it is not there */
   remove(key: string): void {
-    if (this.ports.has(key)) atOnce(this.replace(key, undefined));
+    if (this.#ports.has(key)) atOnce(this.#replace(key, undefined));
   }
 
   /** What the changes since the last call, or since `place`, do to the table. */
   *takeEdits(): Steps<Edits> {
     const edits = emptyEdits();
-    yield* this.settle(edits, undefined);
+    yield* this.#settle(edits, undefined);
     return edits;
   }
 
   /** As `takeEdits` when the whole table is going to be compared anyway, keeping to what the kernel has where there is a choice. */
   place(hints?: SlotHints): Steps<void> {
-    return this.settle(undefined, hints);
+    return this.#settle(undefined, hints);
   }
 
   /** Everything that is placed. */
   *wanted(): Steps<Wanted> {
-    const sets = new Map<string, SetBody>(Object.entries(fixedSets(this.family)));
-    const chains = new Map([...fixedChains(this.family, this.node), ...this.balanceChains]);
+    const sets = new Map<string, SetBody>(Object.entries(fixedSets(this.#family)));
+    const chains = new Map([...fixedChains(this.#family, this.#node), ...this.#balanceChains]);
     const elements = new Map<string, ElementList>();
     const affinities = new Map<string, ReadonlySet<string>>();
     const listOf = (set: string): ElementList => {
@@ -118,17 +118,17 @@ export class Layout {
       }
       return list;
     };
-    const { nodePortAddresses } = this.node;
+    const { nodePortAddresses } = this.#node;
     if (nodePortAddresses !== 'all') {
       for (const { bytes } of nodePortAddresses) listOf(SETS.nodePortIps).add({ key: bytes });
     }
-    for (const { placed, groups } of this.destinations.values()) {
+    for (const { placed, groups } of this.#destinations.values()) {
       for (const entry of placed?.entries ?? []) listOf(entry.set).add(entryElement(entry, placed!));
       for (const group of groups) listOf(group.set).add(group);
       yield;
     }
-    for (const { set, key, placed } of this.shared.values()) if (placed) listOf(set).add({ key });
-    for (const { compiled, groups } of this.own.values()) {
+    for (const { set, key, placed } of this.#shared.values()) if (placed) listOf(set).add({ key });
+    for (const { compiled, groups } of this.#own.values()) {
       for (const [name, body] of compiled.sets) sets.set(name, body);
       for (const [name, body] of compiled.chains) chains.set(name, body);
       for (const group of groups) listOf(group.set).add(group);
@@ -138,116 +138,116 @@ export class Layout {
     return { sets, chains, elements, affinities };
   }
 
-  private *replace(key: string, after: CompiledPort | undefined): Steps<void> {
-    const before = this.ports.get(key);
+  *#replace(key: string, after: CompiledPort | undefined): Steps<void> {
+    const before = this.#ports.get(key);
     for (const claim of before?.claims ?? [])
-      this.destination(claim.id, (claims) => removeSorted(claims, claim, byPrecedence));
+      this.#destination(claim.id, (claims) => removeSorted(claims, claim, byPrecedence));
     for (const claim of after?.claims ?? [])
-      this.destination(claim.id, (claims) => insertSorted(claims, claim, byPrecedence));
+      this.#destination(claim.id, (claims) => insertSorted(claims, claim, byPrecedence));
     for (const { set, key: element } of before?.shared ?? []) {
-      this.share(set, element, -1);
+      this.#share(set, element, -1);
       yield;
     }
     for (const { set, key: element } of after?.shared ?? []) {
-      this.share(set, element, 1);
+      this.#share(set, element, 1);
       yield;
     }
-    if (after) this.ports.set(key, after);
-    else this.ports.delete(key);
-    if (hasOwn(before) || hasOwn(after)) this.touchedPorts.add(key);
+    if (after) this.#ports.set(key, after);
+    else this.#ports.delete(key);
+    if (hasOwn(before) || hasOwn(after)) this.#touchedPorts.add(key);
   }
 
-  private destination(id: string, change: (claims: Claim[]) => void): void {
-    let destination = this.destinations.get(id);
+  #destination(id: string, change: (claims: Claim[]) => void): void {
+    let destination = this.#destinations.get(id);
     if (!destination) {
       destination = { claims: [], placed: undefined, groups: NO_GROUPS };
-      this.destinations.set(id, destination);
+      this.#destinations.set(id, destination);
     }
     change(destination.claims);
-    this.touchedDestinations.add(id);
+    this.#touchedDestinations.add(id);
   }
 
-  private share(set: string, key: Uint8Array, change: number): void {
+  #share(set: string, key: Uint8Array, change: number): void {
     const id = `${set} ${keyText(key)}`;
-    let element = this.shared.get(id);
+    let element = this.#shared.get(id);
     if (!element) {
       element = { set, key, wantedBy: 0, placed: false };
-      this.shared.set(id, element);
+      this.#shared.set(id, element);
     }
     element.wantedBy += change;
-    this.touchedShared.add(element);
+    this.#touchedShared.add(element);
   }
 
-  private *settle(edits: Edits | undefined, hints: SlotHints | undefined): Steps<void> {
-    for (const id of this.touchedDestinations) {
-      this.settleDestination(id, edits, hints);
+  *#settle(edits: Edits | undefined, hints: SlotHints | undefined): Steps<void> {
+    for (const id of this.#touchedDestinations) {
+      this.#settleDestination(id, edits, hints);
       yield;
     }
-    this.touchedDestinations.clear();
-    for (const element of this.touchedShared) {
+    this.#touchedDestinations.clear();
+    for (const element of this.#touchedShared) {
       const wanted = element.wantedBy > 0;
-      if (!wanted) this.shared.delete(`${element.set} ${keyText(element.key)}`);
+      if (!wanted) this.#shared.delete(`${element.set} ${keyText(element.key)}`);
       if (wanted === element.placed) continue;
       element.placed = wanted;
-      this.counts.elements += wanted ? 1 : -1;
+      this.#counts.elements += wanted ? 1 : -1;
       const { set, key } = element;
       if (edits) pushElement(wanted ? edits.addElements : edits.removeElements, set, { key });
     }
-    this.touchedShared.clear();
-    for (const key of this.touchedPorts) {
-      yield* this.settleOwn(key, edits, hints);
+    this.#touchedShared.clear();
+    for (const key of this.#touchedPorts) {
+      yield* this.#settleOwn(key, edits, hints);
       yield;
     }
-    this.touchedPorts.clear();
+    this.#touchedPorts.clear();
   }
 
-  private settleDestination(id: string, edits: Edits | undefined, hints: SlotHints | undefined): void {
-    const destination = this.destinations.get(id)!;
+  #settleDestination(id: string, edits: Edits | undefined, hints: SlotHints | undefined): void {
+    const destination = this.#destinations.get(id)!;
     const { placed: before } = destination;
     const after = destination.claims[0];
     destination.placed = after;
-    if (!after) this.destinations.delete(id);
-    this.ensureBalanceChains(after?.entries ?? [], edits);
+    if (!after) this.#destinations.delete(id);
+    this.#ensureBalanceChains(after?.entries ?? [], edits);
     if (edits) changeEntries(before, after, edits);
     const former = destination.groups;
     destination.groups = placeGroups(former, after?.groups ?? [], edits, hints);
-    this.counts.elements += (after?.entries.length ?? 0) - (before?.entries.length ?? 0);
-    this.counts.elements += countSlots(destination.groups) - countSlots(former);
+    this.#counts.elements += (after?.entries.length ?? 0) - (before?.entries.length ?? 0);
+    this.#counts.elements += countSlots(destination.groups) - countSlots(former);
   }
 
   /** Keeps a chain that balances and is there already, should nobody need it either. */
   keepBalanceChain(name: string): void {
-    this.ensureBalanceChain(name, undefined);
+    this.#ensureBalanceChain(name, undefined);
   }
 
-  private ensureBalanceChains(entries: readonly Entry[], edits: Edits | undefined): void {
+  #ensureBalanceChains(entries: readonly Entry[], edits: Edits | undefined): void {
     for (const { verdict } of entries) {
-      if (verdict?.kind === 'goto') this.ensureBalanceChain(verdict.chain, edits);
+      if (verdict?.kind === 'goto') this.#ensureBalanceChain(verdict.chain, edits);
     }
   }
 
-  private ensureBalanceChain(name: string, edits: Edits | undefined): void {
-    if (this.balanceChains.has(name)) return;
+  #ensureBalanceChain(name: string, edits: Edits | undefined): void {
+    if (this.#balanceChains.has(name)) return;
     const parsed = parseBalanceChainName(name);
     if (!parsed) return;
-    const body = balanceChain(this.family, this.node, parsed.kind, parsed.slots);
-    this.balanceChains.set(name, body);
-    this.counts.rules += body.rules.length;
+    const body = balanceChain(this.#family, this.#node, parsed.kind, parsed.slots);
+    this.#balanceChains.set(name, body);
+    this.#counts.rules += body.rules.length;
     edits?.writeChains.push({ name, body, exists: false });
   }
 
-  private *settleOwn(key: string, edits: Edits | undefined, hints: SlotHints | undefined): Steps<void> {
-    const before = this.own.get(key);
-    const wanted = this.ports.get(key);
+  *#settleOwn(key: string, edits: Edits | undefined, hints: SlotHints | undefined): Steps<void> {
+    const before = this.#own.get(key);
+    const wanted = this.#ports.get(key);
     const after = hasOwn(wanted) ? wanted : undefined;
     const made = yield* changeOwn(before?.compiled, after, edits);
     // Elements of a set that goes or is made anew need not be removed one by one.
     const kept = (before?.groups ?? []).filter(({ set }) => after?.sets.has(set) && !made.has(set));
     const groups = placeGroups(kept, after?.groups ?? [], edits, hints);
-    this.counts.elements += countSlots(groups) - countSlots(before?.groups ?? []);
-    this.counts.rules += countRules(after) - countRules(before?.compiled);
-    if (after) this.own.set(key, { compiled: after, groups });
-    else this.own.delete(key);
+    this.#counts.elements += countSlots(groups) - countSlots(before?.groups ?? []);
+    this.#counts.rules += countRules(after) - countRules(before?.compiled);
+    if (after) this.#own.set(key, { compiled: after, groups });
+    else this.#own.delete(key);
   }
 }
 
