@@ -1,18 +1,30 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
-const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
+const at = (path: string) => new URL(`../${path}`, import.meta.url);
+const read = (path: string) => readFileSync(at(path), 'utf8');
 
-/** `path/of.test.ts`, and with `: "…"` behind it the title of a test in it. */
-const NAMED_TEST = /`((?:src|test)\/[\w/.-]+\.ts)`(?:: "([^"]+)")?/g;
+describe('docs/security.md', () => {
+  /** `path/of.test.ts`, and with `: "…"` behind it the title of a test in it. */
+  const namedTest = /`((?:src|test)\/[\w/.-]+\.ts)`(?:: "([^"]+)")?/g;
+  const named = [...read('docs/security.md').matchAll(namedTest)].map(
+    ([, file, title]) => [file!, title ?? ''] as const,
+  );
 
-const named = [...read('docs/security.md').matchAll(NAMED_TEST)].map(
-  ([, file, title]) => [file!, title ?? ''] as const,
-);
+  it('names tests', () => expect(named.length).toBeGreaterThan(40));
 
-it('docs/security.md names tests', () => expect(named.length).toBeGreaterThan(40));
+  it.each(named)('%s is there, with: %s', (file, title) => {
+    expect(existsSync(at(file))).toBe(true);
+    expect(read(file)).toContain(title);
+  });
+});
 
-it.each(named)('%s is there, with: %s', (file, title) => {
-  expect(existsSync(new URL(`../${file}`, import.meta.url))).toBe(true);
-  expect(read(file)).toContain(title);
+describe('docs/architecture.md', () => {
+  const answers = [...read('docs/architecture.md').matchAll(/^\| ([^|]+) \| `(src\/[\w/.-]+)` \|$/gm)];
+
+  it('answers questions', () => expect(answers.length).toBeGreaterThanOrEqual(20));
+
+  it.each(answers.map(([, question, file]) => [question!, file!]))('says where %s is: %s', (_, file) => {
+    expect(existsSync(at(file))).toBe(true);
+  });
 });
