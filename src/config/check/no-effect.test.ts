@@ -106,7 +106,7 @@ it.each(PROCESS_FLAGS)('--%s has a reader, or is known to have none', (name) => 
 });
 
 it.each(Object.entries(READERS))('%s is read where the list says', (_option, [file, name]) => {
-  expect(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8').includes(name)).toBe(true);
+  expect(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8').includes(name)).toBe(true);
 });
 
 it('lists nothing that is gone', () => {
