@@ -19,6 +19,14 @@ describe('docs/security.md', () => {
   });
 });
 
+describe('docs/contributing.md', () => {
+  const paths = [...read('docs/contributing.md').matchAll(/`((?:src|test|deploy|docs)\/[\w/.-]+\w\/?)`/g)].map(
+    ([, path]) => path!,
+  );
+
+  it.each(paths)('names %s, which is there', (path) => expect(existsSync(at(path))).toBe(true));
+});
+
 describe('docs/architecture.md', () => {
   const answers = [...read('docs/architecture.md').matchAll(/^\| ([^|]+) \| `(src\/[\w/.-]+)` \|$/gm)];
 
