@@ -6,6 +6,9 @@ import type { Resource } from './resource.ts';
 /** As client-go: a page of slices with ten endpoints each is about 2 MB. */
 const PAGE_SIZE = 500;
 
+/** The longest text V8 makes: a page of 500 objects of the size etcd holds may come near it. */
+const LARGEST_PAGE = 512 * 1024 * 1024 - 32;
+
 export interface ListPage {
   readonly items: readonly unknown[];
   /** metadata.resourceVersion: of the whole list, the same on every page. */
@@ -18,18 +21,22 @@ export interface ListPage {
  *
  * When the later pages are no longer available (410: the snapshot was compacted meanwhile) the whole list is read anew
  * without paging, so that a busy cluster cannot keep it from ever coming to an end; `onRestart` is called before.
+ *
+ * @param largest bytes of one page, at most
+ * @throws ERR_API for an answer that is no list, or larger; ApiStatusError
  */
 export async function* listPages(
   client: ApiClient,
   resource: Resource,
   signal: AbortSignal,
   onRestart: () => void,
+  largest = LARGEST_PAGE,
 ): AsyncGenerator<ListPage> {
   let paging: Readonly<Record<string, string>> = { limit: String(PAGE_SIZE) };
   for (;;) {
     let page: Page;
     try {
-      page = await readPage(client, resource, paging, signal);
+      page = await readPage(client, resource, paging, signal, largest);
     } catch (error) {
       if (!isStatus(error, 410) || paging.continue === undefined) throw error;
       onRestart();
@@ -52,10 +59,16 @@ async function readPage(
   { path, query }: Resource,
   paging: Readonly<Record<string, string>>,
   signal: AbortSignal,
+  largest: number,
 ): Promise<Page> {
   const { body } = await client.send({ method: 'GET', path, query: { ...query, ...paging }, signal });
   const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > largest) throw unreadable(path, `an answer is longer than ${largest} bytes`);
+    chunks.push(chunk);
+  }
   const list = parseList(path, Buffer.concat(chunks).toString('utf8'));
   const { items, metadata } = isMapping(list) ? list : {};
   const { resourceVersion, continue: next } = isMapping(metadata) ? metadata : {};
