@@ -82,7 +82,10 @@ async function measure(each: HostileCase, mode: SubjectMode, family: IpFamily): 
     const objects = each.objects(family);
     const added = node.api.encode('ADDED', objects);
     const first = objects[0]!;
-    const changed = each.change?.(objects) ?? { ...first, metadata: { ...first.metadata, labels: { more: 'x' } } };
+    const changed = each.change?.(objects) ?? {
+      ...first,
+      spec: { ...(first.spec as object), internalTrafficPolicy: 'Local' },
+    };
     const modified = node.api.encode('MODIFIED', [changed]);
     const deleted = node.api.encode('DELETED', objects);
     const before = await settledMemory();

@@ -24,18 +24,24 @@ const QUESTIONS: Readonly<Record<number, readonly number[]>> = {
 /** RTM_DELNEIGH of <linux/rtnetlink.h>. */
 const RTM_DELNEIGH = 29;
 const ENOENT = 2;
+/** NFNL_MSG_BATCH_BEGIN of <linux/netfilter/nfnetlink.h>. */
+const NFNL_MSG_BATCH_BEGIN = 16;
+const ERESTART = 85;
 
 /**
  * The changes that the kernel refused, in what a program printed that ran with NODEPLANE_NETLINK_DEBUG=1 (on standard
  * error). A question that is answered by an error (RTM_GETLINK: there is none of that name) is no change, and costs nothing;
  * a refused transaction of nf_tables is taken back by the kernel, which waits for all of its readers (RCU) then. Nor does
- * the removal of a neighbour that is not there count, which goes along with other changes and costs as little.
+ * the removal of a neighbour that is not there count, which goes along with other changes and costs as little, nor a transaction
+ * that came after another program's, and is turned away at its beginning (ERESTART), before anything is done.
  */
 export function refusedChanges(output: string): RefusedChange[] {
   return [...output.matchAll(/^netlink < NLMSG_ERROR flags \S+ seq \d+ ([0-9a-f]+)$/gm)]
     .map(([, hex]) => Buffer.from(hex!, 'hex'))
     .map((payload) => ({ errno: -payload.readInt32LE(0), type: payload.readUInt16LE(8) }))
-    .filter(({ errno, type }) => errno !== 0 && !isQuestion(type) && !(type === RTM_DELNEIGH && errno === ENOENT));
+    .filter(({ errno, type }) => errno !== 0 && !isQuestion(type))
+    .filter(({ errno, type }) => !(type === RTM_DELNEIGH && errno === ENOENT))
+    .filter(({ errno, type }) => !(type === NFNL_MSG_BATCH_BEGIN && errno === ERESTART));
 }
 
 /** In rtnetlink the last two bits of a type tell NEW, DEL, GET and SET. The subsystems of nfnetlink number theirs. */

@@ -3,6 +3,7 @@ import {
   errorText,
   type IpFamily,
   inSlices,
+  type Rest,
   secondsSince,
   systemClock,
   yielder,
@@ -28,6 +29,7 @@ import { type KernelState, type KernelTable, readKernelState, slotHints } from '
 import { Layout } from './diff/layout.ts';
 import { createAll, findDrift, reconcile } from './diff/reconcile.ts';
 import { ForeignWatch, type WatchNftables } from './foreign-watch.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 import { blamedPorts, isRefusal } from './refused.ts';
 
 /** How to make an NftablesDataplane. */
@@ -220,28 +222,34 @@ export class NftablesDataplane implements Dataplane {
         if (!this.#refused.has(port.key)) await inSlices(layout.upsert(port), rest);
         await rest();
       }
-      const readStarted = performance.now();
-      const kernel = await readKernelState(this.#nft, this.family, this.#place.table);
-      const readSeconds = secondsSince(readStarted);
-      await inSlices(layout.place(kernel.table && slotHints(kernel.table)), rest);
-      for (const name of kernel.table?.chains.keys() ?? []) layout.keepBalanceChain(name);
-      const { changes, edits } = await this.#planResync(layout, kernel, rest);
-      const expectGeneration = stale < STALE_ATTEMPTS ? kernel.generation : undefined;
-      try {
-        const commit = await this.#apply(changes, edits, { node: plan.node, layout }, expectGeneration);
-        return { commit: { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds } };
-      } catch (error) {
-        if (isStaleGeneration(error)) continue;
-        if (isRefusal(error)) return { error, changes, layout };
-        throw error;
-      }
+      const attempt = await oneAtATime(() => this.#bringInLine(plan, layout, rest, stale < STALE_ATTEMPTS));
+      if (attempt !== 'stale') return attempt;
+    }
+  }
+
+  /** @param exact whether it is `stale` when anybody changed the ruleset after it was read */
+  async #bringInLine(plan: Plan, layout: Layout, rest: Rest, exact: boolean): Promise<Attempt | 'stale'> {
+    const readStarted = performance.now();
+    const kernel = await readKernelState(this.#nft, this.family, this.#place.table);
+    const readSeconds = secondsSince(readStarted);
+    await inSlices(layout.place(kernel.table && slotHints(kernel.table)), rest);
+    for (const name of kernel.table?.chains.keys() ?? []) layout.keepBalanceChain(name);
+    const { changes, edits } = await this.#planResync(layout, kernel, rest);
+    try {
+      const expectGeneration = exact ? kernel.generation : undefined;
+      const commit = await this.#apply(changes, edits, { node: plan.node, layout }, expectGeneration);
+      return { commit: { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds } };
+    } catch (error) {
+      if (isStaleGeneration(error)) return 'stale';
+      if (isRefusal(error)) return { error, changes, layout };
+      throw error;
     }
   }
 
   async #planResync(
     layout: Layout,
     kernel: KernelState,
-    rest: ReturnType<typeof yielder>,
+    rest: Rest,
   ): Promise<{ changes: readonly NftChange[]; edits: Edits }> {
     const wanted = await inSlices(layout.wanted(), rest);
     const reconciled = kernel.table && (await inSlices(reconcile(wanted, kernel.table), rest));
