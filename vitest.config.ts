@@ -20,7 +20,15 @@ export default defineConfig({
     projects: [
       { test: { name: 'unit', include: ['{src,bench,test/fakes,test/deploy}/**/*.test.ts'] } },
       { test: { name: 'lab', include: ['test/lab/**/*.test.ts', 'test/dataplane/**/*.test.ts'], ...KERNEL } },
-      { test: { name: 'vm', include: ['test/vm/**/*.test.ts', 'test/dataplane/**/*.test.ts'], ...KERNEL } },
+      {
+        test: {
+          name: 'vm',
+          include: ['test/vm/**/*.test.ts', 'test/dataplane/**/*.test.ts'],
+          // Nothing in these needs the other kernel, and emulated processors are slow.
+          exclude: ['test/dataplane/ownership-*.test.ts'],
+          ...KERNEL,
+        },
+      },
       { test: { name: 'optin', include: ['test/optin/**/*.test.ts'], ...KERNEL } },
       { test: { name: 'cri', include: ['test/cri/**/*.test.ts'], ...KERNEL, testTimeout: 180_000 * PATIENCE } },
     ],

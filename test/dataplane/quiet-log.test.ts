@@ -120,7 +120,12 @@ const notable = (agent: Agent) => agent.logs().filter(({ level }) => level !== '
 
 afterEach(removeAll);
 
-for (const mode of ['iptables, nft variant', 'iptables, legacy variant', 'nftables', 'ipvs'] as const) {
+/** In the VM, which is slow, only what no other machine may be able to run. */
+const MODES = (['iptables, nft variant', 'iptables, legacy variant', 'nftables', 'ipvs'] as const).filter(
+  (mode) => mode === 'ipvs' || process.env.NODEPLANE_VM === undefined,
+);
+
+for (const mode of MODES) {
   describeMode(mode, (flags) => {
     it('says nothing above info from the first start to an upgrade, with manifests', async () => {
       const fresh = new FreshNode();
