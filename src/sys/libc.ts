@@ -133,7 +133,8 @@ function declare(koffi: Koffi): Libc {
   const sendAsync = checkedAsync('intptr_t send(int, const void *, size_t, int)');
   const pollAsync = checkedAsync('int poll(void *, unsigned long, int)');
   const open = checked('int open(const char *, int, uint32_t)');
-  const close = checked('int close(int)');
+  // Linux has closed it also when a signal interrupted the call (close(2)); a second call would close somebody else's.
+  const close = lib.func('int close(int)');
   const setns = checked('int setns(int, int)');
   const flock = checked('int flock(int, int)');
   return {
@@ -176,9 +177,10 @@ function declare(koffi: Koffi): Libc {
     },
     open: (path, flags, mode) => noted(open(path, path, flags, mode)),
     close(fd) {
-      // First: whoever ends this thread in between must not close what has this number by then.
-      ledger?.forget(fd);
-      close(`fd ${fd}`, fd);
+      if (ledger && !ledger.forget(fd)) return;
+      if (close(fd) === -1 && koffi.errno() !== osConstants.errno.EINTR) {
+        throw new KernelError('ERR_SYSCALL', { operation: 'close', object: `fd ${fd}`, errno: koffi.errno() });
+      }
     },
     setns: (fd, nstype) => void setns(`fd ${fd}`, fd, nstype),
     flock: (fd, operation) => void flock(`fd ${fd}`, fd, operation),

@@ -4,10 +4,13 @@ import type { Logger } from '../../logger.ts';
 import { type PlaceOptions, placesOf } from './places.ts';
 import { onceUnlocked } from './wait.ts';
 
-/** The modes whose state is in the way of each mode. Modes iptables and ipvs share chains, and rewrite each other's. */
+/**
+ * The modes whose state is in the way of each mode. Modes iptables and ipvs share chains, and rewrite each other's. IPVS comes
+ * last: it is not waited for, and would remove the same rules as iptables at the same time.
+ */
 const OTHERS: Readonly<Record<ProxyMode, readonly ProxyMode[]>> = {
   iptables: ['nftables', 'ipvs'],
-  nftables: ['ipvs', 'iptables'],
+  nftables: ['iptables', 'ipvs'],
   ipvs: ['nftables'],
 };
 
