@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { cleanup, type UninstallOptions, uninstallCni } from '../agent/index.ts';
+import { NODE_PATHS } from '../core/index.ts';
 import { excludedCidrs } from './excluded-cidrs.ts';
 
 interface Flags extends CniFlags {
@@ -24,11 +25,11 @@ export function addCleanupCommand(program: Command): void {
     .description('remove every rule of nodeplane and of kube-proxy from this machine, and nothing else')
     .option('--cni', 'remove the CNI plugin and its configuration too; refused while pods are attached')
     .option('--force', 'with --cni: although pods are attached; their runtime cannot remove them afterwards')
-    .option('--cni-bin-dir <path>', 'as given to the agent', '/opt/cni/bin')
-    .option('--cni-conf-dir <path>', 'as given to the agent', '/etc/cni/net.d')
-    .option('--cni-data-dir <path>', 'as given to the agent', '/var/lib/cni/networks')
-    .option('--cni-socket <path>', 'as given to the agent', '/run/nodeplane/cni.sock')
-    .option('--cni-spool-dir <path>', 'as given to the agent', '/var/lib/nodeplane/cni/spool')
+    .option('--cni-bin-dir <path>', 'as given to the agent', NODE_PATHS.cniBinDir)
+    .option('--cni-conf-dir <path>', 'as given to the agent', NODE_PATHS.cniConfDir)
+    .option('--cni-data-dir <path>', 'as given to the agent', NODE_PATHS.cniDataDir)
+    .option('--cni-socket <path>', 'as given to the agent', NODE_PATHS.cniSocket)
+    .option('--cni-spool-dir <path>', 'as given to the agent', NODE_PATHS.cniSpoolDir)
     .option('--ipvs-exclude-cidrs <list>', 'as given to the agent: virtual servers with these addresses are left alone')
     .option('--config <path>', 'configuration file of the agent; read for ipvs.excludeCIDRs alone')
     .action(async (flags: Flags) => {

@@ -8,7 +8,6 @@ export {
   withSubnets,
 } from './features/index.ts';
 export { keepConversations } from './link/conversations.ts';
-export { NODE_LOCK } from './link/node-lock.ts';
 export { main, type PluginProcess } from './main.ts';
 export { type AttachmentKey, attachmentKey } from './protocol/attachment-key.ts';
 export type { ContainerId, Environment, InterfaceName, NetworkName } from './protocol/environment.ts';

@@ -39,5 +39,6 @@ export {
 } from './ip.ts';
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';
 export { JSON_LIMITS, parseJson } from './json.ts';
+export { NODE_PATHS } from './node-paths.ts';
 export { compareText, insertSorted, type Order, removeSorted } from './sorted.ts';
 export { atOnce, inSlices, type Rest, type Steps, yielder } from './yielding.ts';

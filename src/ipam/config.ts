@@ -1,10 +1,15 @@
 import { isAbsolute } from 'node:path';
-import { addressBits, type Cidr, type IpAddress, NodeplaneError, parseCidr, tryParseIp } from '../core/index.ts';
+import {
+  addressBits,
+  type Cidr,
+  type IpAddress,
+  NODE_PATHS,
+  NodeplaneError,
+  parseCidr,
+  tryParseIp,
+} from '../core/index.ts';
 import { type IpSpan, spanOfCidr } from './ranges/ip-number.ts';
 import { parseRangeSets, type RangeSet, type RangeText } from './ranges/range.ts';
-
-/** host-local's default, so that a node's reservations survive a change of the plugin. */
-export const DEFAULT_DATA_DIR = '/var/lib/cni/networks';
 
 /** A route for the pod. */
 export interface IpamRoute {
@@ -107,7 +112,7 @@ function parseExclusion(value: unknown, path: string): IpSpan {
 
 /** The directory that a key names, as a rule `ipam.dataDir`; the default when it is absent or empty. */
 export function parseDataDir(value: unknown, path = 'ipam.dataDir'): string {
-  const dataDir = optionalText(value, path) ?? DEFAULT_DATA_DIR;
+  const dataDir = optionalText(value, path) ?? NODE_PATHS.cniDataDir;
   if (!isAbsolute(dataDir)) throw invalid(path, dataDir, 'it must be an absolute path');
   return dataDir;
 }

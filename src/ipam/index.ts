@@ -1,5 +1,4 @@
 export {
-  DEFAULT_DATA_DIR,
   IPAM_KEYS,
   type IpamConfig,
   type IpamRoute,

@@ -1,3 +1,4 @@
+import { NODE_PATHS } from '../../core/index.ts';
 import { gateMap, textList, verbosityPatterns } from '../values/list-types.ts';
 import { flushFrequency, quantity } from '../values/logging-types.ts';
 import { boolean, duration, float, int32, text, uint32 } from '../values/scalar-types.ts';
@@ -135,13 +136,13 @@ export const ALL_FIELDS = {
     externalIPCIDRs: plain(textList),
     cni: {
       enabled: plain(boolean),
-      binDir: defaulted(text, '/opt/cni/bin'),
-      confDir: defaulted(text, '/etc/cni/net.d'),
+      binDir: defaulted(text, NODE_PATHS.cniBinDir),
+      confDir: defaulted(text, NODE_PATHS.cniConfDir),
       conflist: plain(text),
       podCIDRs: plain(textList),
-      dataDir: defaulted(text, '/var/lib/cni/networks'),
-      socket: defaulted(text, '/run/nodeplane/cni.sock'),
-      spoolDir: defaulted(text, '/var/lib/nodeplane/cni/spool'),
+      dataDir: defaulted(text, NODE_PATHS.cniDataDir),
+      socket: defaulted(text, NODE_PATHS.cniSocket),
+      spoolDir: defaulted(text, NODE_PATHS.cniSpoolDir),
     },
   },
 } as const satisfies Section;

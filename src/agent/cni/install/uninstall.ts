@@ -1,8 +1,8 @@
 import { readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { loadRemoval, NODE_LOCK } from '../../../cni/index.ts';
+import { loadRemoval } from '../../../cni/index.ts';
 import type { CniSettings } from '../../../config/index.ts';
-import { errorText, NodeplaneError, parseJson, tryParseIp } from '../../../core/index.ts';
+import { errorText, NODE_PATHS, NodeplaneError, parseJson, tryParseIp } from '../../../core/index.ts';
 import { Netlink } from '../../../netlink/index.ts';
 import { Nftables } from '../../../netlink/nftables/index.ts';
 import { listLinks } from '../../../netlink/route/index.ts';
@@ -74,7 +74,7 @@ function attachmentsLeft(network: string, { dataDir, spoolDir }: UninstallOption
 
 function removeState(network: string, { dataDir, spoolDir, socket }: UninstallOptions): string[] {
   const reservations = join(dataDir, network);
-  const there = [reservations, spoolDir, socket, NODE_LOCK].filter((path) =>
+  const there = [reservations, spoolDir, socket, NODE_PATHS.nodeLock].filter((path) =>
     entries(dirname(path)).includes(baseOf(path)),
   );
   for (const path of there) rmSync(path, { recursive: true });
