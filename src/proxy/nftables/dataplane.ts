@@ -51,6 +51,11 @@ export interface NftablesDataplaneOptions {
 
 /** Transactions with more elements go to the kernel beside the event loop: about 3 us an element. */
 const LARGE_COMMIT = 1000;
+/**
+ * So do transactions with new rules, when the maps hold more: the kernel then follows every jump of the table, also those
+ * in verdict maps (nft_table_validate), about 2 us an element.
+ */
+const LARGE_TABLE = 5000;
 /** How often a resync starts again because the ruleset changed while it read. */
 const STALE_ATTEMPTS = 4;
 /** Commits in one sync that may be refused with a port to blame: each is read, compiled and written anew. */
@@ -289,7 +294,8 @@ export class NftablesDataplane implements Dataplane {
     const elements = countElements(edits);
     let report: CommitReport | undefined;
     if (changes.length > 0) {
-      const large = elements > LARGE_COMMIT;
+      const isValidated = edits.writeChains.length > 0 && next.layout.totals.elements > LARGE_TABLE;
+      const large = elements > LARGE_COMMIT || isValidated;
       if (large) this.#watch?.pause();
       report = large ? await nft.commitAsync(changes, { expectGeneration }) : nft.commit(changes, { expectGeneration });
       this.#watch?.committed(report.generation);
