@@ -1,0 +1,138 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { type Journey, UnreliableApi } from '../../../test/fakes/api-server/index.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { Clock } from '../../core/index.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
+
+// Several keepers of one Lease behind a bad network, each with a clock of its own: another zero, another speed, another
+// calendar. All is decided by one seed.
+
+const NAMES = ['a', 'b', 'c', 'd'] as const;
+/** Renew deadline and duration are 10 and 15: speeds from 0.85 to 1.15 differ by less than that. */
+const SPEEDS = { slowest: 0.85, fastest: 1.15 } as const;
+
+interface Run {
+  readonly acquired: number;
+  readonly lost: number;
+  /** The moments at which two held the lease. */
+  readonly overlaps: readonly string[];
+  /** Who held it at the end, after the network had been well for a while. */
+  readonly last: readonly string[];
+}
+
+/** mulberry32: numbers from 0 to 1 (exclusive). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function skewed(clock: FakeClock, random: () => number): Clock {
+  const zero = random() * 1e9;
+  const speed = SPEEDS.slowest + random() * (SPEEDS.fastest - SPEEDS.slowest);
+  // A calendar that is years off, and may stand still.
+  const calendarZero = random() * 1e12;
+  const calendarSpeed = random() < 0.3 ? 0 : speed;
+  return {
+    now: () => zero + clock.now() * speed,
+    wallTime: () => Math.floor(calendarZero + clock.now() * calendarSpeed),
+    setTimer: (fn, ms) => clock.setTimer(fn, ms / speed),
+  };
+}
+
+/** Bad in spells: at times nearly all goes well, at times nearly nothing. */
+function badNetwork(clock: FakeClock, random: () => number, isWell: () => boolean): () => Journey {
+  const delay = () => (random() < 0.8 ? random() * 400 : random() * 12_000);
+  return () => {
+    if (isWell()) return { arrivals: [random() * 100], answerMs: random() * 100 };
+    const isSpell = Math.floor(clock.now() / 20_000) % 3 === 0;
+    const trouble = isSpell ? 0.7 : 0.1;
+    const copies = random() < trouble / 2 ? 0 : random() < trouble ? 2 : 1;
+    return {
+      arrivals: Array.from({ length: copies }, delay),
+      answerMs: random() < trouble / 2 ? undefined : delay() / 4,
+    };
+  };
+}
+
+async function run(seed: number): Promise<Run> {
+  const random = randomFrom(seed);
+  const clock = new FakeClock(1_000_000);
+  let isWell = false;
+  const api = new UnreliableApi(
+    clock,
+    badNetwork(clock, random, () => isWell),
+  );
+  const counts = { acquired: 0, lost: 0 };
+  const overlaps: string[] = [];
+  const living = new Map<string, LeaseKeeper>();
+  let generation = 0;
+  const look = (after: string) => {
+    const holders = [...living].filter(([, { isHeld }]) => isHeld).map(([name]) => name);
+    if (holders.length > 1) overlaps.push(`${clock.now()} ms, after ${after}: ${holders.join(' and ')}`);
+    return holders;
+  };
+  const begin = (name: string) => {
+    const keeper = new LeaseKeeper({
+      client: api,
+      namespace: 'kube-system',
+      name: 'agent',
+      identity: `${name}-${generation++}`,
+      clock: skewed(clock, random),
+      random,
+    });
+    living.set(name, keeper);
+    keeper.start({
+      acquired: () => {
+        counts.acquired++;
+        look(`${name} acquired`);
+      },
+      lost: () => counts.lost++,
+      failed: () => {},
+    });
+  };
+  for (const name of NAMES) begin(name);
+  const ending: Promise<void>[] = [];
+  for (let second = 0; second < 300; second++) {
+    await clock.advance(1000);
+    look('a second');
+    if (random() < 0.98) continue;
+    // One stops, and gives the lease back as far as the network lets it; its successor begins in the meantime.
+    const name = NAMES[Math.floor(random() * NAMES.length)]!;
+    ending.push(living.get(name)!.stop());
+    begin(name);
+  }
+  isWell = true;
+  for (let second = 0; second < 90; second++) {
+    await clock.advance(1000);
+    look('a second');
+  }
+  const last = look('the end');
+  for (const keeper of living.values()) ending.push(keeper.stop());
+  await clock.advance(20_000);
+  await Promise.all(ending);
+  return { ...counts, overlaps, last };
+}
+
+it('at most one holds the lease at any moment, and somebody does when all is well', { timeout: 60_000 }, async () => {
+  let acquired = 0;
+  let lost = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.integer(), async (seed) => {
+      const outcome = await run(seed);
+      expect(outcome.overlaps).toEqual([]);
+      expect(outcome.last).toHaveLength(1);
+      acquired += outcome.acquired;
+      lost += outcome.lost;
+    }),
+    { numRuns: 30 },
+  );
+  // The network was bad enough for the rules to matter.
+  expect(acquired).toBeGreaterThan(100);
+  expect(lost).toBeGreaterThan(50);
+});
