@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ApiObject, FakeApiServer } from '../../../test/fakes/api-server/index.ts';
+import { type ApiObject, FakeApiServer, UnreliableApi } from '../../../test/fakes/api-server/index.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { ApiClient } from '../api/client/api-client.ts';
 import { createApiClient } from '../api/client/http-client.ts';
@@ -212,6 +212,21 @@ describe('a lease', () => {
     expect(told).toHaveLength(3);
     expect(keeper.isHeld).toBe(true);
     expect(told.filter((text) => !text.includes('failed'))).toEqual(['a acquired']);
+  });
+
+  it('is held from when the write was sent, not from when its answer came', async () => {
+    // Done at once, answered after four seconds; the renewals do not arrive.
+    const slow = new UnreliableApi(clock, ({ method }) => ({
+      arrivals: method === 'PUT' ? [] : [0],
+      answerMs: method === 'POST' ? 4000 : 0,
+    }));
+    const keeper = keep('a', { client: slow });
+    await clock.advance(4000);
+    expect(told).toEqual(['a acquired']);
+    await clock.advance(5999);
+    expect(keeper.isHeld).toBe(true);
+    await clock.advance(1);
+    expect(keeper.isHeld).toBe(false);
   });
 
   it('is not tried for before the time that an overloaded server asks to wait', async () => {
