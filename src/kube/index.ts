@@ -1,4 +1,5 @@
 export * from './api/index.ts';
+export { type LeaseHandler, LeaseKeeper, type LeaseKeeperOptions } from './leases/lease-keeper.ts';
 export { ManifestSource, type ManifestSourceOptions } from './manifests/manifest-source.ts';
 export { API_VERSIONS, type Decoded, decodeObject } from './objects/decode.ts';
 export { type FieldPath, type FieldProblem, formatFieldPath } from './objects/field-reader.ts';

@@ -11,6 +11,7 @@ export interface ApiObjectMeta {
   readonly namespace?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly uid?: string;
   readonly resourceVersion?: string;
   readonly [field: string]: unknown;
 }
@@ -24,6 +25,8 @@ export interface ApiResource {
   readonly version: string;
   readonly kind: string;
   readonly namespaced: boolean;
+  /** A PUT has to name the version it replaces. @default it may leave it out, and replaces any */
+  readonly strictUpdates?: boolean;
 }
 
 export const RESOURCES: readonly ApiResource[] = [
@@ -33,6 +36,14 @@ export const RESOURCES: readonly ApiResource[] = [
   { name: 'endpointslices', group: 'discovery.k8s.io', version: 'v1', kind: 'EndpointSlice', namespaced: true },
   { name: 'servicecidrs', group: 'networking.k8s.io', version: 'v1', kind: 'ServiceCIDR', namespaced: false },
   { name: 'events', group: 'events.k8s.io', version: 'v1', kind: 'Event', namespaced: true },
+  {
+    name: 'leases',
+    group: 'coordination.k8s.io',
+    version: 'v1',
+    kind: 'Lease',
+    namespaced: true,
+    strictUpdates: true,
+  },
 ];
 
 export function apiVersionOf({ group, version }: ApiResource): string {

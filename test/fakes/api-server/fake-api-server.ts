@@ -3,13 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ApiObject, apiVersionOf, keyOf, resourceOfKind } from './api-object.ts';
+import { type ApiObject, type ApiResource, apiVersionOf, keyOf, resourceOfKind } from './api-object.ts';
 import { type Certificate, makeCertificate } from './certificate.ts';
 import { behaveWell, type Misbehaviour } from './misbehaviour.ts';
 import { ObjectHistory } from './object-history.ts';
+import { type Content, ObjectRequests, type Outcome } from './object-requests.ts';
 import { type ApiCall, isAllowed, parseCall, type RequestRecord } from './request.ts';
 import { fieldSelector, labelSelector, type Selector } from './selector.ts';
-import { statusObject } from './status.ts';
+import { Refusal, statusObject } from './status.ts';
 import { Watch } from './watch.ts';
 
 export interface FakeApiServerOptions {
@@ -20,11 +21,12 @@ export interface FakeApiServerOptions {
 }
 
 /**
- * A small Kubernetes API server: real list, watch and create requests over TLS, objects in memory. Tests change its
- * objects, have it misbehave, and see what was asked of it.
+ * A small Kubernetes API server: real requests over TLS to list, watch, read and write, objects in memory (`ObjectRequests`
+ * says what it leaves out of writing). Tests change its objects, have it misbehave, and see what was asked of it.
  */
 export class FakeApiServer {
   readonly history = new ObjectHistory();
+  readonly #objectRequests = new ObjectRequests(this.history);
   readonly misbehave: Misbehaviour = behaveWell();
   /** Every request answered so far, oldest first. */
   readonly requests: RequestRecord[] = [];
@@ -160,17 +162,15 @@ export class FakeApiServer {
     if (!call) return refuse(404, 'the server could not find the requested resource');
     if (!isAllowed(call, this.misbehave)) {
       const { verb, resource } = call;
-      return refuse(403, `User "test" cannot ${verb} resource "${resource.name}" in API group "${resource.group}"`);
+      return refuse(403, forbiddenText(verb, resource));
     }
     switch (call.verb) {
-      case 'create':
-        return this.#create(call, await readAll(request), response, record);
-      case 'get':
-        return this.#get(call, response, record, refuse);
       case 'list':
         return this.#list(call, response, record, refuse);
       case 'watch':
         return this.#watch(call, response, record, refuse);
+      default:
+        return this.#answerForObject(call, request, response, record);
     }
   }
 
@@ -179,21 +179,35 @@ export class FakeApiServer {
     return tokens === undefined || tokens.has(authorization?.replace(/^Bearer /, '') ?? '');
   }
 
-  async #create(call: ApiCall, body: string, response: ServerResponse, record: () => void): Promise<void> {
-    const object = JSON.parse(body) as ApiObject;
-    const metadata = { ...object.metadata, ...(call.namespace !== undefined && { namespace: call.namespace }) };
-    const stored = this.history.put({ ...object, metadata });
-    response.statusCode = 201;
+  async #answerForObject(
+    call: ApiCall,
+    request: IncomingMessage,
+    response: ServerResponse,
+    record: () => void,
+  ): Promise<void> {
+    const content = { type: request.headers['content-type'], text: await readAll(request) };
+    const { code, body } = this.#outcomeOf(call, content);
+    response.statusCode = code;
     record();
-    await this.#send(response, JSON.stringify(stored));
+    if (this.misbehave.lostAnswers > 0) {
+      this.misbehave.lostAnswers--;
+      response.destroy();
+      return;
+    }
+    await this.#send(response, JSON.stringify(body));
   }
 
-  async #get(call: ApiCall, response: ServerResponse, record: () => void, refuse: Refuse): Promise<void> {
-    const key = call.namespace === undefined ? `${call.name}` : `${call.namespace}/${call.name}`;
-    const object = this.history.get(call.resource, key);
-    if (!object) return refuse(404, `${call.resource.name} "${call.name}" not found`);
-    record();
-    await this.#send(response, JSON.stringify(object));
+  #outcomeOf(call: ApiCall, content: Content): Outcome {
+    const { resource } = call;
+    try {
+      if (this.#objectRequests.isCreatingApply(call) && !isAllowed({ verb: 'create', resource }, this.misbehave)) {
+        throw new Refusal(403, forbiddenText('create', resource));
+      }
+      return this.#objectRequests.answer(call, content);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return { code: error.code, body: statusObject(error.code, error.message, error.reason) };
+    }
   }
 
   async #list(call: ApiCall, response: ServerResponse, record: () => void, refuse: Refuse): Promise<void> {
@@ -264,6 +278,10 @@ export class FakeApiServer {
     }
     response.end(slow ? undefined : body);
   }
+}
+
+function forbiddenText(verb: ApiCall['verb'], { name, group }: ApiResource): string {
+  return `User "test" cannot ${verb} resource "${name}" in API group "${group}"`;
 }
 
 type Refuse = (code: number, message: string) => Promise<void>;

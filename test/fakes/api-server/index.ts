@@ -4,4 +4,5 @@ export type { Answer, Misbehaviour, PolicyRule } from './misbehaviour.ts';
 export { ObjectRecorder } from './object-recorder.ts';
 export type { RequestRecord } from './request.ts';
 export * from './sample-objects.ts';
+export { type Journey, UnreliableApi } from './unreliable-api.ts';
 export type { Watch } from './watch.ts';

@@ -18,6 +18,8 @@ export interface Misbehaviour {
   slow: { readonly bytes: number; readonly pauseMs: number } | undefined;
   /** Requests are received and never answered. */
   stallAnswers: boolean;
+  /** So many of the next requests about one object are done, and their answers are lost with the connection. */
+  lostAnswers: number;
   /** Open watches send nothing any more, and do not end either. */
   stallWatches: boolean;
   /** Every watch is cut this long after its start, with a half line at the end. */
@@ -51,6 +53,7 @@ export function behaveWell(): Misbehaviour {
     expireContinueTokens: false,
     slow: undefined,
     stallAnswers: false,
+    lostAnswers: 0,
     stallWatches: false,
     cutWatchesAfterMs: undefined,
     answers: [],

@@ -3,7 +3,7 @@ import type { Misbehaviour } from './misbehaviour.ts';
 
 /** A request as the server understands it. */
 export interface ApiCall {
-  readonly verb: 'list' | 'watch' | 'get' | 'create';
+  readonly verb: 'list' | 'watch' | 'get' | 'create' | 'update' | 'patch' | 'delete';
   readonly resource: ApiResource;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
@@ -29,16 +29,27 @@ export function parseCall(method: string, url: string, { missingGroups }: Misbeh
   const version = rest.shift();
   if (group === undefined || missingGroups.has(group)) return undefined;
   const namespace = rest[0] === 'namespaces' && rest.length > 2 ? rest.splice(0, 2)[1] : undefined;
-  const [resourceName, name] = rest;
+  const [resourceName, name, ...subresource] = rest;
+  if (subresource.length > 0) return undefined;
   const resource = RESOURCES.find((candidate) => {
     return candidate.name === resourceName && candidate.group === group && candidate.version === version;
   });
   if (!resource) return undefined;
-  const read = name !== undefined ? 'get' : query.get('watch') === 'true' ? 'watch' : 'list';
-  return { verb: method === 'POST' ? 'create' : read, resource, namespace, name, query };
+  const verb = verbOf(method, name, query);
+  return verb && { verb, resource, namespace, name, query };
 }
 
-export function isAllowed({ verb, resource }: ApiCall, { rules }: Misbehaviour): boolean {
+/** Undefined: this cannot be done with a collection, or with an object. */
+function verbOf(method: string, name: string | undefined, query: URLSearchParams): ApiCall['verb'] | undefined {
+  if (name === undefined) {
+    if (method === 'POST') return 'create';
+    if (method === 'GET') return query.get('watch') === 'true' ? 'watch' : 'list';
+    return undefined;
+  }
+  return { GET: 'get', PUT: 'update', PATCH: 'patch', DELETE: 'delete' }[method] as ApiCall['verb'] | undefined;
+}
+
+export function isAllowed({ verb, resource }: Pick<ApiCall, 'verb' | 'resource'>, { rules }: Misbehaviour): boolean {
   if (!rules) return true;
   return rules.some(({ apiGroups, resources, verbs }) => {
     return includes(apiGroups, resource.group) && includes(resources, resource.name) && includes(verbs, verb);

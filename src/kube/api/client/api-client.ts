@@ -1,12 +1,14 @@
-import { NodeplaneError } from '../../../core/index.ts';
+import { type ErrorFacts, NodeplaneError } from '../../../core/index.ts';
 
 export interface ApiRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** From the root of the server: `/api/v1/services`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** The media type of `body`; of a PATCH it says which kind of patch it is. @default application/json */
+  readonly bodyType?: string;
   readonly signal: AbortSignal;
 }
 
@@ -29,19 +31,55 @@ export interface ApiClient {
   close(): void;
 }
 
+export interface RefusalDetails {
+  /** How long the server asks to wait, from Retry-After. */
+  readonly retryAfterMs?: number | undefined;
+  /** The reason of the `Status` object, CamelCase: `AlreadyExists`. @default none */
+  readonly reason?: string | undefined;
+  /** Facts besides status and retryAfterMs. @default none */
+  readonly facts?: ErrorFacts;
+}
+
 /** A refusal of the API server: the `Status` object it answered with, or just the HTTP status. */
 export class ApiStatusError extends NodeplaneError {
   readonly status: number;
   /** How long the server asks to wait, from Retry-After. */
   readonly retryAfterMs: number | undefined;
+  // Read by getters: what is an own property of an error is printed in logs, where the message says it already.
+  readonly #attempt: string;
+  readonly #text: string;
+  readonly #reason: string | undefined;
 
-  constructor(attempt: string, status: number, text: string, retryAfterMs?: number) {
+  /**
+   * @param attempt what was tried, the start of the message
+   * @param text the server's own words, possibly empty
+   */
+  constructor(attempt: string, status: number, text: string, details: RefusalDetails = {}) {
+    const { retryAfterMs, reason, facts } = details;
     super('ERR_API', `${attempt}: the API server answered ${status}${text === '' ? '' : `: ${text}`}`, {
-      facts: { status, retryAfterMs },
+      facts: { status, retryAfterMs, ...facts },
     });
     this.name = 'ApiStatusError';
     this.status = status;
     this.retryAfterMs = retryAfterMs;
+    this.#attempt = attempt;
+    this.#text = text;
+    this.#reason = reason;
+  }
+
+  /** What was tried. */
+  get attempt(): string {
+    return this.#attempt;
+  }
+
+  /** The server's own words. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** The reason of the `Status` object; undefined when there was none. */
+  get reason(): string | undefined {
+    return this.#reason;
   }
 }
 

@@ -11,11 +11,11 @@ export interface Exchange {
   destroy(error: Error): void;
 }
 
-/** Sends one HTTP request; `body` goes as JSON. */
-export function exchange(server: URL, options: RequestOptions, body: unknown): Exchange {
+/** Sends one HTTP request; `body` goes as JSON, called `bodyType`. */
+export function exchange(server: URL, options: RequestOptions, body: unknown, bodyType = 'application/json'): Exchange {
   const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
   const headers = payload
-    ? { ...options.headers, 'Content-Type': 'application/json', 'Content-Length': payload.length }
+    ? { ...options.headers, 'Content-Type': bodyType, 'Content-Length': payload.length }
     : options.headers;
   const transport = server.protocol === 'https:' ? https : http;
   const target = { host: hostOf(server), port: server.port, ...options, headers };

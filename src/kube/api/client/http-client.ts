@@ -130,7 +130,7 @@ class HttpApiClient implements ApiClient {
     };
 
     try {
-      const { answer, destroy } = exchange(server, options, request.body);
+      const { answer, destroy } = exchange(server, options, request.body, request.bodyType);
       cut = destroy;
       if (request.signal.aborted) onAbort();
       const response = await answer;

@@ -24,7 +24,8 @@ export async function readStatusError(
     if (length > LONGEST_REFUSAL) break;
   }
   const text = Buffer.concat(chunks).toString('utf8').trim();
-  return new ApiStatusError(attempt, status, messageOf(text), retryAfterMs(headers['retry-after']));
+  const { message, reason } = readRefusal(text);
+  return new ApiStatusError(attempt, status, message, { retryAfterMs: retryAfterMs(headers['retry-after']), reason });
 }
 
 /** Makes an error of the `Status` object of an ERROR event. */
@@ -33,18 +34,23 @@ export function statusErrorOf(attempt: string, object: unknown): ApiStatusError 
   const seconds = isMapping(details) ? details.retryAfterSeconds : undefined;
   const status = typeof code === 'number' ? code : 500;
   const text = typeof message === 'string' ? message : String(reason ?? 'an error without a message');
-  return new ApiStatusError(attempt, status, text, typeof seconds === 'number' ? waitMs(seconds) : undefined);
+  return new ApiStatusError(attempt, status, text, {
+    retryAfterMs: typeof seconds === 'number' ? waitMs(seconds) : undefined,
+    reason: typeof reason === 'string' ? reason : undefined,
+  });
 }
 
-function messageOf(text: string): string {
+function readRefusal(text: string): { readonly message: string; readonly reason: string | undefined } {
   try {
     const status: unknown = JSON.parse(text);
-    if (isMapping(status) && typeof status.message === 'string') return status.message;
+    if (isMapping(status) && typeof status.message === 'string') {
+      return { message: status.message, reason: typeof status.reason === 'string' ? status.reason : undefined };
+    }
   } catch {
     // Not from the API server itself, but from something in between.
   }
   const line = text.replace(/\s+/g, ' ');
-  return line.length > LONGEST_TEXT ? `${line.slice(0, LONGEST_TEXT)}…` : line;
+  return { message: line.length > LONGEST_TEXT ? `${line.slice(0, LONGEST_TEXT)}…` : line, reason: undefined };
 }
 
 /** The number of seconds; API servers do not send the form with a date. */
