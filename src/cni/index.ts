@@ -5,7 +5,6 @@ export {
   type PodFeatures,
   type Reassertion,
   type WantedAttachment,
-  withSubnets,
 } from './features/index.ts';
 export { keepConversations } from './link/conversations.ts';
 export { NODE_LOCK } from './link/node-lock.ts';

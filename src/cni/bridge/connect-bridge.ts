@@ -4,13 +4,14 @@ import type { Netlink, NetlinkRequest } from '../../netlink/index.ts';
 import { deleteNeighbour } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { filtersVlans, gatewayLinkName } from '../config/bridge-config.ts';
-import type { NetworkConfig } from '../config/config.ts';
-import { type Addressing, configuredGateways } from '../link/addressing.ts';
+import type { NetworkConfig } from '../config/network-config.ts';
+import type { Addressing } from '../link/addressing.ts';
 import type { Attaching, Connection } from '../link/attaching.ts';
 import { createVeth, deleteHostLink } from '../link/host-link.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import { macOfAddress, macOfText } from '../protocol/mac.ts';
 import { ensureBridge, readBridge } from './bridge.ts';
+import { configuredGateways } from './bridge-addressing.ts';
 import { planBridge } from './bridge-plan.ts';
 import { ensureVlanGateway, isGatewayApart, planVlanGateway } from './vlan-gateway.ts';
 

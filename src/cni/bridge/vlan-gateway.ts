@@ -2,7 +2,7 @@ import type { Cidr } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
 import { deleteLink, getLink, type Link, newOwnBridgeVlan, newVlan, setLink } from '../../netlink/route/index.ts';
 import { type BridgeConfig, gatewayLinkName } from '../config/bridge-config.ts';
-import type { NetworkConfig } from '../config/config.ts';
+import type { NetworkConfig } from '../config/network-config.ts';
 import type { UndoStack } from '../link/undo.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { addressRequests, readBridge, revertAddresses, switchOn, unlessShared } from './bridge.ts';

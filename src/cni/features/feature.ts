@@ -1,12 +1,12 @@
 import type { IpAddress } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
-import type { NetworkConfig } from '../config/config.ts';
 import type { PodNamespace } from '../link/pod-namespace.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { NetworkName } from '../protocol/environment.ts';
-import type { ResultInterface, ResultIp } from '../protocol/result.ts';
+import type { ResultInterface } from '../protocol/result.ts';
+import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
 
 /**
  * Something a network gives its pods beyond the interface and its addresses: masquerade, mapped ports, a limited
@@ -36,8 +36,8 @@ export interface AttachmentFeature {
   check(context: FeatureContext): readonly string[];
   /**
    * Called by DEL whatever the configuration says now, after the link is gone and before the addresses are given back: for
-   * the features that the record of the attachment names, for all of them when there is no record. Removes what `setUp` made for the attachment; nothing there is fine. It should cost one request to the
-   * kernel when there is nothing.
+   * the features that the record of the attachment names, for all of them when there is no record. Removes what `setUp`
+   * made for the attachment; nothing there is fine. It should cost one request to the kernel when there is nothing.
    *
    * @throws only what trying again may heal
    */
@@ -50,30 +50,23 @@ export interface AttachmentFeature {
 export interface FeatureEntry {
   /** As in `AttachmentFeature`. */
   readonly name: string;
-  /** Whether a network's configuration, with what the runtime adds to it, asks for this feature. */
-  wanted(config: NetworkConfig): boolean;
+  /** Whether an attachment is to have this feature. */
+  wanted(attachment: FeatureChoice): boolean;
   load(): Promise<AttachmentFeature>;
 }
 
 /** What ADD and CHECK tell a feature. `undo` and `warn` are of no use to CHECK. */
-export interface FeatureContext {
-  /** Network, container ID and interface, and the names on the host that follow from them. */
-  readonly key: AttachmentKey;
-  readonly config: NetworkConfig;
+export interface FeatureContext extends WantedAttachment {
   /** A NETLINK_ROUTE conversation about the node. Other protocols: `Netlink.open`, in the calling thread's namespace. */
   readonly host: Netlink;
   /** The pod's namespace: its descriptor, a conversation, and a way to run a function inside. */
   readonly pod: PodNamespace;
   /** The host's end of the veth pair; its `peerIndex` is the pod's end. */
   readonly hostLink: Link;
-  /** The link through which the node reaches pods of a bridge: the bridge, or that of the VLAN; undefined in mode `routed`. */
+  /** The link through which the node reaches pods of a bridge: the bridge, or that of the VLAN; undefined without one. */
   readonly gateway: Link | undefined;
-  /** The MAC that ADD gave the pod's end. */
-  readonly mac: Uint8Array;
-  /** The pod's addresses with the prefix of their subnet, and their gateways. */
-  readonly ips: readonly ResultIp[];
   readonly undo: UndoStack;
-  /** Tells people something that is no error. */
+  /** Takes warnings for people, also when the verb succeeds. */
   readonly warn: (message: string) => void;
 }
 

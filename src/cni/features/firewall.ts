@@ -3,7 +3,6 @@ import type { Netlink } from '../../netlink/index.ts';
 import type { NftReader, NftRuleset } from '../../netlink/nftables/index.ts';
 import { listLinks } from '../../netlink/route/index.ts';
 import { failpoint, legacyForwardRefuses } from '../../sys/index.ts';
-import type { NetworkConfig } from '../config/config.ts';
 import { withRuleset } from '../link/conversations.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
@@ -19,7 +18,6 @@ import {
 } from './tables/forward-rules.ts';
 import { retried } from './tables/pod-ruleset.ts';
 import { IP_FAMILIES } from './tables/pod-table.ts';
-import { withSubnets } from './wanted-attachment.ts';
 
 /**
  * Passage for pods through a FORWARD chain that drops what nobody admits, as Docker makes it.
@@ -34,11 +32,11 @@ import { withSubnets } from './wanted-attachment.ts';
 export const firewall: AttachmentFeature = {
   name: 'firewall',
 
-  setUp({ key, config, host, ips, undo, warn }) {
+  setUp({ key, host, ips, undo, warn }) {
     undo.add('admit pods through the firewall', () => withdraw(host, key.network, key));
     withNodeLock(() =>
       withRuleset((ruleset) => {
-        admit(ruleset, rulesFor(key, config, ips));
+        admit(ruleset, rulesFor(key, ips));
         for (const obstacle of obstacles(ruleset, ips)) warn(obstacle);
       }),
     );
@@ -46,8 +44,8 @@ export const firewall: AttachmentFeature = {
     return [];
   },
 
-  check({ key, config, ips }) {
-    const rules = rulesFor(key, config, ips);
+  check({ key, ips }) {
+    const rules = rulesFor(key, ips);
     return withRuleset((ruleset) =>
       IP_FAMILIES.flatMap((family) => {
         const ofFamily = rules.filter((rule) => rule.family === family);
@@ -140,9 +138,9 @@ function obstacles(ruleset: NftReader, ips: readonly { readonly address: Cidr }[
   return [...foreign, ...legacy];
 }
 
-function rulesFor({ network }: AttachmentKey, config: NetworkConfig, ips: FeatureContext['ips']): AdmissionRule[] {
+function rulesFor({ network }: AttachmentKey, ips: FeatureContext['ips']): AdmissionRule[] {
   return admissionRules(
     network,
-    withSubnets(config, ips).map(({ address }) => address),
+    ips.map(({ address }) => address),
   );
 }

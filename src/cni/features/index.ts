@@ -25,7 +25,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
   {
     name: 'macspoofchk',
-    wanted: ({ mode, bridge }) => mode === 'bridge' && bridge.macspoofchk,
+    wanted: ({ reach }) => reach.checksMac,
     load: async () => (await import('./mac-spoof-check.ts')).macSpoofCheck,
   },
   {
@@ -61,4 +61,4 @@ export type {
   TearDownContext,
 } from './feature.ts';
 export type { PodFeatures, Reassertion } from './reassert.ts';
-export { type WantedAttachment, withSubnets } from './wanted-attachment.ts';
+export type { WantedAttachment } from './wanted-attachment.ts';

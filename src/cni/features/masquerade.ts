@@ -10,7 +10,6 @@ import { masqueradeElements } from './tables/pod-elements.ts';
 import { deletePodElements, deletions, elementsIn, hasTable, presentOf, retried } from './tables/pod-ruleset.ts';
 import { POD_TABLE, podSet, podSets } from './tables/pod-table.ts';
 import { tableRepairs } from './tables/table-repair.ts';
-import { withSubnets } from './wanted-attachment.ts';
 
 const SETS = podSets(['masquerade']);
 
@@ -21,10 +20,9 @@ const SETS = podSets(['masquerade']);
 export const masquerade: AttachmentFeature = {
   name: 'masquerade',
 
-  setUp({ key, config, ips: ownIps, undo }) {
-    const ips = withSubnets(config, ownIps);
+  setUp({ key, ips, undo }) {
     if (ips.length === 0) return [];
-    const wanted = masqueradeElements({ key, config, ips });
+    const wanted = masqueradeElements({ key, ips });
     undo.add('masquerade', () =>
       withRuleset((ruleset) => void deletePodElements(ruleset, SETS, (comment) => isOwnedBy(comment, key))),
     );
@@ -47,11 +45,10 @@ export const masquerade: AttachmentFeature = {
     return [];
   },
 
-  check({ key, config, ips: ownIps }) {
-    const ips = withSubnets(config, ownIps);
+  check({ key, ips }) {
     return withRuleset((ruleset) => {
       const chains = ips.map(({ address }) => masqueradeChain(address));
-      const problems = masqueradeElements({ key, config, ips }).flatMap((set) => {
+      const problems = masqueradeElements({ key, ips }).flatMap((set) => {
         const [found] = presentOf(ruleset, set);
         if (!found)
           return [`Set "${set.set}" does not have the pod's address, so what the pod sends is not masqueraded`];

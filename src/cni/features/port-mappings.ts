@@ -23,7 +23,6 @@ import {
 } from './tables/pod-ruleset.ts';
 import { POD_TABLE, podSets } from './tables/pod-table.ts';
 import { tableRepairs } from './tables/table-repair.ts';
-import { withSubnets } from './wanted-attachment.ts';
 
 /** In the order in which they are emptied: first no new connection, then no masquerade. */
 const SETS = podSets(['ports', 'address-ports', 'hairpin']);
@@ -37,13 +36,13 @@ const SETS = podSets(['ports', 'address-ports', 'hairpin']);
 export const portMappings: AttachmentFeature = {
   name: 'portmappings',
 
-  setUp({ key, config, ips, host, hostLink, gateway, undo }) {
-    const settings = config.features.portMappings!;
-    const attachment = { key, config, ips: withSubnets(config, ips) };
-    const ports = mappedPorts(attachment);
+  setUp(context) {
+    const { key, features, host, hostLink, gateway, undo } = context;
+    const settings = features.portMappings!;
+    const ports = mappedPorts(context);
     if (ports.length === 0) return [];
     undo.add('map ports', () => withRuleset((ruleset) => removePorts(ruleset, key)));
-    withRuleset((ruleset) => addPorts(ruleset, host, key, portElements(attachment)));
+    withRuleset((ruleset) => addPorts(ruleset, host, key, portElements(context)));
     failpoint('ports');
     if (settings.snat && ports.some(({ family }) => family === 'IPv4')) {
       // Lets packets from 127.0.0.1 out to the pods. Of a gateway it stays, because other pods may rely on it.
@@ -53,10 +52,11 @@ export const portMappings: AttachmentFeature = {
     return [];
   },
 
-  check({ key, config, ips }) {
+  check(context) {
+    const { key } = context;
     return withRuleset((ruleset) => {
       const present = listPodElements(ruleset, SETS);
-      const problems = portElements({ key, config, ips: withSubnets(config, ips) }).flatMap((wanted) =>
+      const problems = portElements(context).flatMap((wanted) =>
         wanted.elements.flatMap((element) => {
           const found = findElement(present, wanted, element);
           if (found && isOwnedBy(found.comment, key) && sameBytes(found.data, element.data)) return [];

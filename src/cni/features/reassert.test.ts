@@ -22,18 +22,15 @@ function attachment(n: number, { network = 'net', ipMasq = true, firewall = fals
       containerId: `c${n}` as ContainerId,
       ifname: 'eth0' as InterfaceName,
     }),
-    config: {
-      mode: 'bridge',
-      bridge: { name: 'cni0' as InterfaceName, vlan: 0, macspoofchk: true },
-      features: {
-        ipMasq,
-        bandwidth: undefined,
-        firewall: firewall ? { ingressPolicy: 'open' } : undefined,
-        portMappings: {
-          mappings: [{ hostPort: 8000 + n, containerPort: 80, protocol: 'tcp', hostIp: undefined }],
-          snat: true,
-          masqAll: false,
-        },
+    reach: { link: 'cni0', isShared: true, checksMac: true },
+    features: {
+      ipMasq,
+      bandwidth: undefined,
+      firewall: firewall ? { ingressPolicy: 'open' } : undefined,
+      portMappings: {
+        mappings: [{ hostPort: 8000 + n, containerPort: 80, protocol: 'tcp', hostIp: undefined }],
+        snat: true,
+        masqAll: false,
       },
     },
     mac: Uint8Array.of(2, 0, 0, 0, 0, n),
@@ -133,12 +130,8 @@ describe('reassertFeatures', () => {
 
   it('leaves a port to whoever has it by now, and says so', () => {
     const ruleset = withAttachments(1);
-    const { config, ...wanted } = attachment(0);
-    const rival = {
-      ...wanted,
-      config: { ...config, bridge: { name: 'cni0' as InterfaceName, vlan: 0, macspoofchk: false } },
-      key: attachment(7).key,
-    };
+    const wanted = attachment(0);
+    const rival = { ...wanted, reach: { ...wanted.reach, checksMac: false }, key: attachment(7).key };
     const { conflicts, elementsAdded } = reassertFeatures(ruleset, featuresOf([rival]));
     expect(elementsAdded).toBe(0);
     expect(conflicts).toContain(

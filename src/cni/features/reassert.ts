@@ -43,13 +43,13 @@ export interface Reassertion {
 export function featuresOf(attachments: readonly WantedAttachment[]): PodFeatures {
   return {
     elements: attachments.flatMap((attachment) => [
-      ...(attachment.config.features.ipMasq ? masqueradeElements(attachment) : []),
+      ...(attachment.features.ipMasq ? masqueradeElements(attachment) : []),
       ...portElements(attachment),
-      ...macElements(attachment),
+      ...(attachment.reach.checksMac ? macElements(attachment) : []),
       ...ingressElements(attachment),
     ]),
     admissions: attachments
-      .filter(({ config }) => config.features.firewall)
+      .filter(({ features }) => features.firewall)
       .flatMap(({ key, ips }) =>
         admissionRules(
           key.network,
