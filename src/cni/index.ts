@@ -1,8 +1,9 @@
 export { dataDirectoryOf } from './config/config.ts';
 export {
+  type DesiredRules,
+  joinRules,
   loadReassertion,
   loadRemoval,
-  type PodFeatures,
   type Reassertion,
   type WantedAttachment,
 } from './features/index.ts';

@@ -31,6 +31,9 @@ import { isSameBucket, tokenBucketFor } from './token-bucket.ts';
 export const bandwidth: AttachmentFeature = {
   name: 'bandwidth',
 
+  // All of it are links and queueing disciplines.
+  wantedIn: () => ({}),
+
   setUp({ key, features, host, hostLink, undo }) {
     const { ingress, egress } = features.bandwidth!;
     if (ingress) host.execute(setTokenBucket(hostLink.index, tokenBucketFor(ingress, hostLink.mtu)));

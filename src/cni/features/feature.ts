@@ -1,11 +1,14 @@
 import type { IpAddress } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
+import type { NftElements, NftRuleset } from '../../netlink/nftables/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import type { PodNamespace } from '../link/pod-namespace.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { NetworkName } from '../protocol/environment.ts';
 import type { ResultInterface } from '../protocol/result.ts';
+import type { AdmissionRule } from './tables/forward-rules.ts';
+import type { ChainWithRules, TableLayout } from './tables/table-repair.ts';
 import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
 
 /**
@@ -19,6 +22,15 @@ import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
 export interface AttachmentFeature {
   /** For messages and failpoints: one word, lower case. */
   readonly name: string;
+  /** The table of ours whose sets its elements are in; undefined when it has none. */
+  readonly layout?: TableLayout;
+  /**
+   * What an attachment that has this feature wants in nf_tables, as data: ADD makes it, CHECK compares with it, and the
+   * agent brings it back after others flushed the ruleset. Empty for a feature of other kernel objects. Pure.
+   *
+   * @throws CniError for what cannot be done, as ADD would
+   */
+  wantedIn(attachment: WantedAttachment): Partial<DesiredRules>;
   /**
    * Called by ADD when the interface stands: up, with addresses and routes, the bridge or the host's routes complete.
    * Puts the way back of each step on `undo` before it takes the step. What an earlier attempt of the same attachment
@@ -44,6 +56,22 @@ export interface AttachmentFeature {
   tearDown(context: TearDownContext): void;
   /** Called by GC: removes what belongs to attachments of the network that are not among the valid ones. */
   collect(context: CollectContext): void;
+  /**
+   * Called by the uninstallation, when no pod is left: removes what the feature keeps outside of its table.
+   *
+   * @returns a sentence for each thing removed
+   */
+  uninstall?(ruleset: NftRuleset): string[];
+}
+
+/** The desired state of attachments in nf_tables. */
+export interface DesiredRules {
+  /** Elements of sets of our tables, each with the comment that names its attachment. */
+  readonly elements: readonly NftElements[];
+  /** Chains that these need besides those that are always there. */
+  readonly chains: readonly ChainWithRules[];
+  /** Rules in the chain FORWARD of iptables-nft. */
+  readonly admissions: readonly AdmissionRule[];
 }
 
 /** A feature that is known but not loaded: its code, and what that imports, costs nothing until it is wanted. */

@@ -35,6 +35,9 @@ const SETS = podSets(['ports', 'address-ports', 'hairpin']);
  */
 export const portMappings: AttachmentFeature = {
   name: 'portmappings',
+  layout: POD_LAYOUT,
+
+  wantedIn: (attachment) => ({ elements: portElements(attachment) }),
 
   setUp(context) {
     const { key, features, host, hostLink, gateway, undo } = context;

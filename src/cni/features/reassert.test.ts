@@ -5,13 +5,15 @@ import { isNotFound, KernelError, parseAddressWithPrefix } from '../../core/inde
 import { expressionKey, type NftChange, type NftElements } from '../../netlink/nftables/index.ts';
 import { attachmentKey } from '../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../protocol/environment.ts';
-import { featuresOf, type PodFeatures, reassertFeatures } from './reassert.ts';
+import { type DesiredRules, loadReassertion } from './index.ts';
 import { forwardChain, OUR_FORWARD } from './tables/forward-rules.ts';
 import { FRAME_LAYOUT, FRAME_TABLE } from './tables/frame-table.ts';
 import { isStale } from './tables/owner-comment.ts';
 import { deletePodElements, hasTable, listPodElements, retried } from './tables/pod-ruleset.ts';
 import { POD_SETS, POD_TABLE, podSet } from './tables/pod-table.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
+
+const { featuresOf, reassertFeatures } = await loadReassertion();
 
 const SETS = [...POD_SETS, ...FRAME_LAYOUT.sets];
 
@@ -40,7 +42,7 @@ function attachment(n: number, { network = 'net', ipMasq = true, firewall = fals
   };
 }
 
-function wanted(count: number): PodFeatures {
+function wanted(count: number): DesiredRules {
   return featuresOf(Array.from({ length: count }, (_, n) => attachment(n)));
 }
 
@@ -85,8 +87,12 @@ describe('reassertFeatures', () => {
 
   it('makes once what is named twice', () => {
     const ruleset = new FakeNftables();
-    const { elements, admissions } = featuresOf([attachment(0, { firewall: true })]);
-    const named = { elements: [...elements, ...elements], admissions: [...admissions, ...admissions] };
+    const { elements, chains, admissions } = featuresOf([attachment(0, { firewall: true })]);
+    const named = {
+      elements: [...elements, ...elements],
+      chains: [...chains, ...chains],
+      admissions: [...admissions, ...admissions],
+    };
     expect(reassertFeatures(ruleset, named).elementsAdded).toBe(elements.flatMap((set) => set.elements).length);
   });
 

@@ -35,7 +35,7 @@ export function masqueradeElements({ key, ips }: Pick<WantedAttachment, 'key' | 
   });
 }
 
-/** The elements by which ports of the node lead to the pod. Throws CniError as `mappedPorts`. */
+/** The elements by which ports of the node lead to the pod; none without mappings. Throws CniError as `mappedPorts`. */
 export function portElements(attachment: WantedAttachment): NftElements[] {
   const settings = attachment.features.portMappings;
   if (!settings) return [];
