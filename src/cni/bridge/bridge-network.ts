@@ -1,35 +1,12 @@
 import { listLinks } from '../../netlink/route/index.ts';
-import { gatewayLinkName } from '../config/bridge-config.ts';
 import type { PodNetwork } from '../link/pod-network.ts';
-import { isInterfaceName } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
-import { invalidKey } from '../protocol/json.ts';
 import { bridgeAddressing } from './bridge-addressing.ts';
 import { checkBridge, connectToBridge } from './connect-bridge.ts';
 
 /** Mode `bridge`: pods are ports of a bridge, which is also their gateway unless the configuration says otherwise. */
 export const bridgeNetwork: PodNetwork = {
-  config: {
-    isAlwaysGateway: false,
-    unusedKeys: [],
-    whyUnused: '',
-
-    checkBridge(bridge, isGateway) {
-      const gatewayName = gatewayLinkName(bridge);
-      if (!isGateway || isInterfaceName(gatewayName)) return;
-      throw invalidKey(
-        'bridge',
-        bridge.name,
-        `with "vlan" the gateway is "${gatewayName}", which is no interface name`,
-      );
-    },
-
-    checkFeatures: () => undefined,
-  },
-
   addressing: bridgeAddressing,
-
-  reach: (bridge) => ({ link: gatewayLinkName(bridge), isShared: true, checksMac: bridge.macspoofchk }),
 
   checkNode: checkBridge,
 

@@ -1,5 +1,5 @@
 import { type DnsSettings, parseDataDir, parseIpamConfig, type StoreLocation } from '../../ipam/index.ts';
-import { NETWORK_MODES, podNetwork } from '../pod-networks.ts';
+import { modeRules } from '../pod-networks.ts';
 import { type NetworkHeader, parseHeader } from '../protocol/header.ts';
 import {
   invalidConfig,
@@ -15,7 +15,7 @@ import { atLeast, type CniVersion } from '../protocol/versions.ts';
 import { parseBridgeConfig } from './bridge-config.ts';
 import { parseCniArgs } from './cni-args.ts';
 import { parseFeatures } from './feature-config.ts';
-import type { AddressManagement, NetworkConfig } from './network-config.ts';
+import { type AddressManagement, NETWORK_MODES, type NetworkConfig } from './network-config.ts';
 import { parseWishes, runtimeConfigOf } from './runtime-config.ts';
 
 /** Keys of the configuration that this file reads. */
@@ -50,10 +50,10 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   optionalObject(raw, 'capabilities');
   const isDefaultGateway = optional(raw, 'isDefaultGateway', 'boolean');
   const mode = optionalWord(raw, 'mode', NETWORK_MODES) ?? 'bridge';
-  const network = podNetwork(mode);
+  const rules = modeRules(mode);
   // As in the reference plugin, asking for the default gateway asks for the gateway.
   const isGateway =
-    isDefaultGateway === true || network.config.isAlwaysGateway || (optional(raw, 'isGateway', 'boolean') ?? true);
+    isDefaultGateway === true || rules.isAlwaysGateway || (optional(raw, 'isGateway', 'boolean') ?? true);
   const runtimeConfig = runtimeConfigOf(raw);
   const wishes = parseWishes(raw, runtimeConfig, parseCniArgs(cniArgs));
   const ipam = parseIpam(raw, wishes);
@@ -64,9 +64,9 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
     throw invalidKey('disableContainerInterface', true, 'an interface that stays down can have no "ipam"');
   }
   const bridge = parseBridgeConfig(raw);
-  network.config.checkBridge(bridge, isGateway);
+  rules.checkBridge(bridge, isGateway);
   const features = parseFeatures(raw, runtimeConfig);
-  network.config.checkFeatures(features, ipam);
+  rules.checkFeatures(features, ipam);
   const dns = parseDns(raw);
   return {
     cniVersion,

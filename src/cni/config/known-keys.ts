@@ -1,5 +1,5 @@
 import { IPAM_KEYS } from '../../ipam/index.ts';
-import { podNetwork } from '../pod-networks.ts';
+import { modeRules } from '../pod-networks.ts';
 import { isObject, type Json } from '../protocol/json.ts';
 import { BRIDGE_KEYS } from './bridge-config.ts';
 import { NETWORK_KEYS } from './config.ts';
@@ -33,7 +33,7 @@ const FOREIGN_CAPABILITIES = [
  */
 export function warnOfUnknownKeys(raw: Json, { mode, ipam }: NetworkConfig, warn: (message: string) => void): void {
   const known: readonly string[] = [...PROTOCOL_KEYS, ...NETWORK_KEYS, ...BRIDGE_KEYS, ...FEATURE_KEYS];
-  const { unusedKeys, whyUnused } = podNetwork(mode).config;
+  const { unusedKeys, whyUnused } = modeRules(mode);
   for (const key of Object.keys(raw)) {
     if (WITHOUT_EFFECT.includes(key)) warn(`Key "${key}" has no effect: rules are made by nftables, over netlink`);
     else if (!known.includes(key) && !key.startsWith('cni.dev/')) warn(`Key "${key}" is not known and has no effect`);

@@ -8,7 +8,8 @@ import type { FeatureConfig } from './feature-config.ts';
  * The kinds of networks, as key `mode` names them. `bridge`: pods are ports of one. `routed`: each has a route of its own on
  * the node, and shares no link with others.
  */
-export type NetworkMode = 'bridge' | 'routed';
+export const NETWORK_MODES = ['bridge', 'routed'] as const;
+export type NetworkMode = (typeof NETWORK_MODES)[number];
 
 /** Who manages the addresses of a network. */
 export type AddressManagement =

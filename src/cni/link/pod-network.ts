@@ -15,11 +15,7 @@ import type { Checking } from './checking.ts';
  * checked. What pods are given beyond that, by whatever network, are features.
  */
 export interface PodNetwork {
-  readonly config: ModeConfig;
   readonly addressing: ModeAddressing;
-
-  /** What rules about a pod depend on, by the keys about bridges. */
-  reach(bridge: ReachSettings, key: AttachmentKey): PodReach;
 
   /**
    * Looks whether pods can be connected. Called before an ADD changes anything, and by STATUS.
@@ -53,8 +49,8 @@ export interface PodNetwork {
   checkPods(host: Netlink, config: NetworkConfig): void;
 }
 
-/** What a mode makes of a network's configuration. */
-export interface ModeConfig {
+/** What a mode makes of the configuration of its networks. Pure. */
+export interface ModeRules {
   /** The node is the pods' gateway whatever the configuration says. */
   readonly isAlwaysGateway: boolean;
   /** Keys that are known and have no effect in this mode. */
@@ -65,6 +61,8 @@ export interface ModeConfig {
   checkBridge(bridge: BridgeConfig, isGateway: boolean): void;
   /** @throws CniError 2 for features that this mode does not have */
   checkFeatures(features: FeatureConfig, ipam: AddressManagement): void;
+  /** What rules about a pod depend on. */
+  reach(bridge: ReachSettings, key: AttachmentKey): PodReach;
 }
 
 /** How pods of a mode are addressed. */

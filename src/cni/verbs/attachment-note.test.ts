@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { parseAddressWithPrefix } from '../../core/index.ts';
 import { parseNetworkConfig } from '../config/config.ts';
-import { podNetwork } from '../pod-networks.ts';
+import { modeRules, podNetwork } from '../pod-networks.ts';
 import { attachmentKey } from '../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../protocol/environment.ts';
 import { parseHeader } from '../protocol/header.ts';
@@ -32,7 +32,8 @@ it.each([
 ])('tells in mode %s what ADD knew of %j', (mode, wishes) => {
   const { config, note } = noted({ mode, ...wishes, ipam: { type: 'host-local', ranges: RANGES } });
   const wanted = wantedBy('net', { owner, note });
-  const { reach, addressing } = podNetwork(config.mode);
+  const { reach } = modeRules(config.mode);
+  const { addressing } = podNetwork(config.mode);
   expect(wanted).toMatchObject({ key, features: config.features, reach: reach(config.bridge, key) });
   expect(wanted?.reach.checksMac).toBe(config.bridge.macspoofchk);
   const ips = [

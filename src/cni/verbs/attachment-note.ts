@@ -2,11 +2,12 @@ import { formatCidr, parseAddressWithPrefix } from '../../core/index.ts';
 import type { AttachmentNote, JournalEntry } from '../../ipam/index.ts';
 import { BRIDGE_KEYS, parseBridgeConfig } from '../config/bridge-config.ts';
 import { FEATURE_KEYS, parseFeatures } from '../config/feature-config.ts';
+import { NETWORK_MODES } from '../config/network-config.ts';
 import { runtimeConfigOf } from '../config/runtime-config.ts';
 import type { WantedAttachment } from '../features/index.ts';
 import type { PodIp } from '../link/addressing.ts';
 import type { Attaching } from '../link/attaching.ts';
-import { NETWORK_MODES, podNetwork } from '../pod-networks.ts';
+import { modeRules, podNetwork } from '../pod-networks.ts';
 import { keyOfEntry } from '../protocol/attachment-key.ts';
 import { optional, optionalWord, textsAt } from '../protocol/json.ts';
 import { formatMac, parseMac, podMac } from '../protocol/mac.ts';
@@ -46,7 +47,7 @@ export function wantedBy(network: string, entry: Pick<JournalEntry, 'owner' | 'n
     const mac = parseMac(optional(note, 'mac', 'string') ?? '');
     if (!mac) return undefined;
     const key = keyOfEntry(network, entry);
-    const { reach } = podNetwork(optionalWord(note, 'mode', NETWORK_MODES) ?? 'bridge');
+    const { reach } = modeRules(optionalWord(note, 'mode', NETWORK_MODES) ?? 'bridge');
     return {
       key,
       reach: reach(parseBridgeConfig(note), key),

@@ -1,12 +1,12 @@
 import type { NetworkConfig } from '../config/network-config.ts';
 import { FEATURES, type FeatureEntry, type WantedAttachment } from '../features/index.ts';
 import type { SubnetAddress } from '../link/pod-network.ts';
-import { podNetwork } from '../pod-networks.ts';
+import { modeRules, podNetwork } from '../pod-networks.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 
 /** The features of an attachment, in the order of ADD. */
 export function wantedFeatures({ mode, bridge, features }: NetworkConfig, key: AttachmentKey): FeatureEntry[] {
-  const reach = podNetwork(mode).reach(bridge, key);
+  const reach = modeRules(mode).reach(bridge, key);
   return FEATURES.filter((feature) => feature.wanted({ features, reach }));
 }
 
@@ -22,12 +22,11 @@ export function wantedAttachment(
   ips: readonly SubnetAddress[],
   mac: Uint8Array,
 ): WantedAttachment {
-  const { reach, addressing } = podNetwork(config.mode);
   return {
     key,
     features: config.features,
-    reach: reach(config.bridge, key),
-    ips: addressing.withSubnets(config, ips),
+    reach: modeRules(config.mode).reach(config.bridge, key),
+    ips: podNetwork(config.mode).addressing.withSubnets(config, ips),
     mac,
   };
 }

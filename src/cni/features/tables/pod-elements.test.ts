@@ -3,7 +3,7 @@ import { parseAddressWithPrefix, parseIp } from '../../../core/index.ts';
 import type { NftElements } from '../../../netlink/nftables/index.ts';
 import type { FirewallSettings, PortMapping, PortMappingSettings } from '../../config/feature-config.ts';
 import type { NetworkMode } from '../../config/network-config.ts';
-import { podNetwork } from '../../pod-networks.ts';
+import { modeRules } from '../../pod-networks.ts';
 import { attachmentKey } from '../../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../../protocol/environment.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
@@ -36,7 +36,7 @@ function attachment(
   };
   return {
     key,
-    reach: podNetwork(mode).reach(bridge, key),
+    reach: modeRules(mode).reach(bridge, key),
     features: { ipMasq: true, portMappings, bandwidth: undefined, firewall: undefined },
     mac: new Uint8Array(6),
     ips: ['10.244.1.7/24', 'fd00:1::7/64'].map((text) => ({ address: parseAddressWithPrefix(text) })),
