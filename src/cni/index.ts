@@ -16,4 +16,4 @@ export { CNI_ERROR, type CniErrorCode } from './protocol/errors.ts';
 export { NEWEST_VERSION, SUPPORTED_VERSIONS } from './protocol/versions.ts';
 export { type CniReply, type CniRequest, runCni } from './run-cni.ts';
 export { wantedBy } from './verbs/attachment-note.ts';
-export { collectVanished, linkFinder } from './verbs/reclaim.ts';
+export { linkFinder, reclaim } from './verbs/reclaim.ts';

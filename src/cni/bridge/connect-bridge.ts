@@ -23,10 +23,10 @@ export function checkBridge(host: Netlink, config: NetworkConfig): IpAddress[] {
   const state = readBridge(host, config.bridge.name);
   const gateways = { configured: configuredGateways(config), gateways: [] };
   if (config.bridge.vlan === 0) {
-    planBridge(state, { ...wishOf(config), ...gateways });
+    planBridge(state, { ...desiredBridge(config), ...gateways });
     return state.addresses.map(({ address }) => address);
   }
-  planBridge(state, { ...wishOf(config), ...NO_GATEWAYS });
+  planBridge(state, { ...desiredBridge(config), ...NO_GATEWAYS });
   const ofGateway = readBridge(host, gatewayLinkName(config.bridge));
   planVlanGateway(ofGateway, state.link, { ...config.bridge, ...gateways });
   return [...state.addresses, ...ofGateway.addresses].map(({ address }) => address);
@@ -42,7 +42,7 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
   };
   const isApart = isGatewayApart(config, bridgeAddresses);
   const settings = {
-    ...wishOf(config),
+    ...desiredBridge(config),
     ...(isApart ? NO_GATEWAYS : gateways),
     mac: bridgeMac(config, addressing),
     mtu: config.mtu,
@@ -65,7 +65,7 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
   return connection;
 }
 
-function wishOf({ bridge }: NetworkConfig) {
+function desiredBridge({ bridge }: NetworkConfig) {
   const { name, forceAddress, promiscMode } = bridge;
   return { name, forceAddress, promiscuous: promiscMode, vlanFiltering: filtersVlans(bridge) };
 }

@@ -16,7 +16,7 @@ import { parseBridgeConfig } from './bridge-config.ts';
 import { parseCniArgs } from './cni-args.ts';
 import { parseFeatures } from './feature-config.ts';
 import { type AddressManagement, NETWORK_MODES, type NetworkConfig } from './network-config.ts';
-import { parseWishes, runtimeConfigOf } from './runtime-config.ts';
+import { parseRuntimeConfig, type RuntimeConfig, runtimeConfigOf } from './runtime-config.ts';
 
 /** Keys of the configuration that this file reads. */
 export const NETWORK_KEYS = [
@@ -54,9 +54,9 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   // As in the reference plugin, asking for the default gateway asks for the gateway.
   const isGateway =
     isDefaultGateway === true || rules.isAlwaysGateway || (optional(raw, 'isGateway', 'boolean') ?? true);
-  const runtimeConfig = runtimeConfigOf(raw);
-  const wishes = parseWishes(raw, runtimeConfig, parseCniArgs(cniArgs));
-  const ipam = parseIpam(raw, wishes);
+  const rawRuntimeConfig = runtimeConfigOf(raw);
+  const runtimeConfig = parseRuntimeConfig(raw, rawRuntimeConfig, parseCniArgs(cniArgs));
+  const ipam = parseIpam(raw, runtimeConfig);
   parseDataDir(raw.dataDir, 'dataDir');
   refuseUntellable(cniVersion, ipam);
   const disableContainerInterface = optional(raw, 'disableContainerInterface', 'boolean') ?? false;
@@ -65,7 +65,7 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   }
   const bridge = parseBridgeConfig(raw);
   rules.checkBridge(bridge, isGateway);
-  const features = parseFeatures(raw, runtimeConfig);
+  const features = parseFeatures(raw, rawRuntimeConfig);
   rules.checkFeatures(features, ipam);
   const dns = parseDns(raw);
   return {
@@ -79,9 +79,9 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
     isDefaultGateway: isDefaultGateway ?? isGateway,
     enabledad: optional(raw, 'enabledad', 'boolean') ?? false,
     disableContainerInterface,
-    mac: wishes.mac,
+    mac: runtimeConfig.mac,
     ipam,
-    dns: Object.keys(wishes.dns).length > 0 ? wishes.dns : dns,
+    dns: Object.keys(runtimeConfig.dns).length > 0 ? runtimeConfig.dns : dns,
     features,
   };
 }
@@ -123,10 +123,11 @@ function isNative(ipamType: unknown): boolean {
   return NATIVE_IPAM_TYPES.some((type) => type === ipamType);
 }
 
-function parseIpam(raw: Json, wishes: ReturnType<typeof parseWishes>): AddressManagement {
+function parseIpam(raw: Json, runtimeConfig: RuntimeConfig): AddressManagement {
   const ipam = optionalObject(raw, 'ipam');
   if (!ipam || Object.keys(ipam).length === 0) {
-    if (wishes.ips.length > 0) throw invalidConfig('Cannot give the addresses asked for: the network has no "ipam"');
+    if (runtimeConfig.ips.length > 0)
+      throw invalidConfig('Cannot give the addresses asked for: the network has no "ipam"');
     return { kind: 'none' };
   }
   const type = optional(ipam, 'type', 'string', 'ipam.') ?? '';
@@ -135,7 +136,7 @@ function parseIpam(raw: Json, wishes: ReturnType<typeof parseWishes>): AddressMa
   }
   if (!PLUGIN_TYPE.test(type)) throw invalidKey('ipam.type', type, 'it must be the name of a plugin, not a path');
   if (!isNative(type)) return { kind: 'delegate', type };
-  return { kind: 'native', config: parseIpamConfig(ipam, { ranges: wishes.ipRanges, ips: wishes.ips }) };
+  return { kind: 'native', config: parseIpamConfig(ipam, { ranges: runtimeConfig.ipRanges, ips: runtimeConfig.ips }) };
 }
 
 /** Results before 0.3 have room for one address of a family; the reference plugins refuse to hand out more, too. */

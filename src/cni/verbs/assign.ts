@@ -80,8 +80,8 @@ async function assignNatively(
     reservations = tryReserve();
   } catch (error) {
     if (!(error instanceof NodeplaneError) || error.code !== 'ERR_IPAM_EXHAUSTED') throw error;
-    const { collectVanished } = await import('./reclaim.ts');
-    const collected = await collectVanished(location, host, warn);
+    const { reclaim } = await import('./reclaim.ts');
+    const collected = await reclaim(location, host, warn);
     for (const gone of collected) warn(`Gave back ${formatCollected(gone)}`);
     if (collected.length === 0) throw error;
     reservations = tryReserve();

@@ -29,8 +29,8 @@ it.each([
   ['bridge', { ipMasq: true, firewall: true, snat: false, runtimeConfig: PORTS }],
   ['bridge', { macspoofchk: true, runtimeConfig: { mac: 'c2:11:22:33:44:55' } }],
   ['routed', { ipMasq: true, masqAll: true, runtimeConfig: { PortMappings: PORTS.portMappings } }],
-])('tells in mode %s what ADD knew of %j', (mode, wishes) => {
-  const { config, note } = noted({ mode, ...wishes, ipam: { type: 'host-local', ranges: RANGES } });
+])('tells in mode %s what ADD knew of %j', (mode, settings) => {
+  const { config, note } = noted({ mode, ...settings, ipam: { type: 'host-local', ranges: RANGES } });
   const wanted = wantedBy('net', { owner, note });
   const { reach } = modeRules(config.mode);
   const { addressing } = podNetwork(config.mode);
