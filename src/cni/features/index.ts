@@ -10,7 +10,7 @@ export const FEATURES: readonly FeatureEntry[] = [
     // The first, because it is the one that others can be in the way of.
     name: 'portmappings',
     wanted: ({ features }) => features.portMappings !== undefined,
-    load: async () => (await import('./port-mappings.ts')).portMappings,
+    load: async () => (await import('./ports/port-mappings.ts')).portMappings,
   },
   {
     name: 'masquerade',

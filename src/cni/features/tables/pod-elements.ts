@@ -9,7 +9,7 @@ import {
 } from '../../../core/index.ts';
 import { interfaceName, type NftElement, type NftElements, networkOrder16 } from '../../../netlink/nftables/index.ts';
 import type { PortMappingSettings } from '../../config/feature-config.ts';
-import { type MappedPort, mappedPorts } from '../mapped-port.ts';
+import { type MappedPort, mappedPorts } from '../ports/mapped-port.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
 import { ownerComment } from './owner-comment.ts';
 import { LOOPBACK, masqueradeChainName } from './pod-chains.ts';

@@ -1,18 +1,16 @@
-import { isExists, isNotFound, sameBytes } from '../../core/index.ts';
-import type { Netlink } from '../../netlink/index.ts';
-import type { NftElement, NftElements, NftRuleset } from '../../netlink/nftables/index.ts';
-import { getLink } from '../../netlink/route/index.ts';
-import { failpoint } from '../../sys/index.ts';
-import { withRuleset } from '../link/conversations.ts';
-import { writeSysctlIfPresent } from '../link/sysctls.ts';
-import type { AttachmentKey } from '../protocol/attachment-key.ts';
-import { CNI_ERROR, CniError } from '../protocol/errors.ts';
-import type { AttachmentFeature } from './feature.ts';
-import { endFlowsToPod, endOlderFlows } from './mapped-flows.ts';
-import { mappedPorts } from './mapped-port.ts';
-import { describeOwner, isOwnedBy, isStale, linkOf } from './tables/owner-comment.ts';
-import { POD_LAYOUT } from './tables/pod-chains.ts';
-import { describePortKey, mappedPortOf, portElements } from './tables/pod-elements.ts';
+import { isExists, isNotFound, sameBytes } from '../../../core/index.ts';
+import type { Netlink } from '../../../netlink/index.ts';
+import type { NftElement, NftElements, NftRuleset } from '../../../netlink/nftables/index.ts';
+import { getLink } from '../../../netlink/route/index.ts';
+import { failpoint } from '../../../sys/index.ts';
+import { withRuleset } from '../../link/conversations.ts';
+import { writeSysctlIfPresent } from '../../link/sysctls.ts';
+import type { AttachmentKey } from '../../protocol/attachment-key.ts';
+import { CNI_ERROR, CniError } from '../../protocol/errors.ts';
+import type { AttachmentFeature } from '../feature.ts';
+import { describeOwner, isOwnedBy, isStale, linkOf } from '../tables/owner-comment.ts';
+import { POD_LAYOUT } from '../tables/pod-chains.ts';
+import { describePortKey, mappedPortOf, portElements } from '../tables/pod-elements.ts';
 import {
   deletePodElements,
   deletions,
@@ -20,9 +18,11 @@ import {
   listPodElements,
   retried,
   selectElements,
-} from './tables/pod-ruleset.ts';
-import { POD_TABLE, podSets } from './tables/pod-table.ts';
-import { tableRepairs } from './tables/table-repair.ts';
+} from '../tables/pod-ruleset.ts';
+import { POD_TABLE, podSets } from '../tables/pod-table.ts';
+import { tableRepairs } from '../tables/table-repair.ts';
+import { endFlowsToPod, endOlderFlows } from './mapped-flows.ts';
+import { mappedPorts } from './mapped-port.ts';
 
 /** In the order in which they are emptied: first no new connection, then no masquerade. */
 const SETS = podSets(['ports', 'address-ports', 'hairpin']);
