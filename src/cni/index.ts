@@ -1,11 +1,11 @@
 export { dataDirectoryOf } from './config/config.ts';
 export {
+  type DesiredRules,
+  joinRules,
   loadReassertion,
   loadRemoval,
-  type PodFeatures,
   type Reassertion,
   type WantedAttachment,
-  withSubnets,
 } from './features/index.ts';
 export { keepConversations } from './link/conversations.ts';
 export { main, type PluginProcess } from './main.ts';
@@ -15,4 +15,4 @@ export { CNI_ERROR, type CniErrorCode } from './protocol/errors.ts';
 export { NEWEST_VERSION, SUPPORTED_VERSIONS } from './protocol/versions.ts';
 export { type CniReply, type CniRequest, runCni } from './run-cni.ts';
 export { wantedBy } from './verbs/attachment-note.ts';
-export { collectVanished, linkFinder } from './verbs/reclaim.ts';
+export { linkFinder, reclaim } from './verbs/reclaim.ts';

@@ -8,8 +8,8 @@ import { type Cidr, type Clock, inBackground, NodeplaneError, type Timer } from 
 import { watchNftables } from '../../netlink/nftables/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
 import type { Logger } from '../logger.ts';
-import { Collector } from './guard/collector.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
+import { Reclaimer } from './guard/reclaimer.ts';
 import { type Conflist, readConflist, standardConflist } from './install/conflist.ts';
 import { CniInstaller } from './install/installer.ts';
 import { SPOOL_PURPOSE, Spool } from './kept/spool.ts';
@@ -44,7 +44,7 @@ export class CniPart {
   readonly #spool: Spool;
   readonly #installer: CniInstaller;
   readonly #guard: FeatureGuard;
-  readonly #collector: Collector;
+  readonly #reclaimer: Reclaimer;
   #timer: Timer | undefined;
   #serving = false;
   #stopped = false;
@@ -81,15 +81,15 @@ export class CniPart {
       path: settings.socket,
       clock,
       logger,
-      serve: (request, asker) => this.#service.serve(request, asker),
+      serve: (request, client) => this.#service.serve(request, client),
     });
     this.#guard = new FeatureGuard({ dataDirs, clock, logger, watch: (listener) => watchNftables(listener) });
-    this.#collector = new Collector({
+    this.#reclaimer = new Reclaimer({
       dataDirs,
       registry,
       clock,
       logger,
-      collect: (collect) => this.#workers.run({ collect }),
+      reclaim: (reclaim) => this.#workers.run({ reclaim }),
     });
     this.#installer = new CniInstaller({
       binDir: settings.binDir,
@@ -123,7 +123,7 @@ export class CniPart {
     this.#server.close();
     await this.#service.stop();
     await this.#server.drain(DRAIN_MS);
-    this.#collector.stop();
+    this.#reclaimer.stop();
     await this.#guard.stop();
     await this.#workers.stop();
   }
@@ -141,7 +141,7 @@ export class CniPart {
       await this.#guard.start();
       this.#serving = true;
       await this.#installer.start();
-      this.#collector.start();
+      this.#reclaimer.start();
     } catch (error) {
       logger.error({ err: error }, `The CNI server cannot start; trying again in ${RETRY_MS / 1000} s`);
       this.#timer = clock.setTimer(() => this.start(), RETRY_MS);

@@ -12,7 +12,7 @@ export interface BridgeState {
 }
 
 /** What a pod needs of the link with the gateways' addresses. */
-export interface GatewayWish {
+export interface DesiredGateways {
   /** Gateways it must carry, with the prefix of their subnet. */
   readonly gateways: readonly Cidr[];
   /** Gateways of all ranges of the network: other pods may need them. */
@@ -22,7 +22,7 @@ export interface GatewayWish {
 }
 
 /** What a pod needs of the bridge. */
-export interface BridgeWish extends GatewayWish {
+export interface DesiredBridge extends DesiredGateways {
   readonly name: InterfaceName;
   /** Take in every frame. False leaves it as it is: others may want it. */
   readonly promiscuous: boolean;
@@ -49,8 +49,8 @@ export interface BridgePlan extends AddressPlan {
  *
  * @throws CniError 106 when the link is no bridge, or an address is in the way and may not be replaced
  */
-export function planBridge({ link, addresses }: BridgeState, wish: BridgeWish): BridgePlan {
-  const { name } = wish;
+export function planBridge({ link, addresses }: BridgeState, desired: DesiredBridge): BridgePlan {
+  const { name } = desired;
   if (link && link.kind !== 'bridge') {
     throw new CniError(
       CNI_ERROR.BRIDGE_UNUSABLE,
@@ -60,9 +60,9 @@ export function planBridge({ link, addresses }: BridgeState, wish: BridgeWish): 
   return {
     create: !link,
     setUp: link !== undefined && !link.up,
-    setPromiscuous: wish.promiscuous && ((link?.flags ?? 0) & IFF_PROMISC) === 0,
-    setVlanFiltering: wish.vlanFiltering && link !== undefined && !link.vlanFiltering,
-    ...planAddresses('Bridge', name, addresses, wish),
+    setPromiscuous: desired.promiscuous && ((link?.flags ?? 0) & IFF_PROMISC) === 0,
+    setVlanFiltering: desired.vlanFiltering && link !== undefined && !link.vlanFiltering,
+    ...planAddresses('Bridge', name, addresses, desired),
   };
 }
 
@@ -79,7 +79,7 @@ export function planAddresses(
   what: 'Bridge' | 'Link',
   name: string,
   addresses: BridgeState['addresses'],
-  { gateways, configured, forceAddress }: GatewayWish,
+  { gateways, configured, forceAddress }: DesiredGateways,
 ): AddressPlan {
   const present = addresses.map(({ address, prefixLength }) => ({ address, prefixLength }));
   const inTheWay = present.flatMap((found) => {

@@ -18,10 +18,10 @@ import { writeSysctlIfPresent } from '../link/sysctls.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { InterfaceName } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
-import { type AddressPlan, type BridgePlan, type BridgeWish, planBridge } from './bridge-plan.ts';
+import { type AddressPlan, type BridgePlan, type DesiredBridge, planBridge } from './bridge-plan.ts';
 
 /** A bridge and how to make it if it is missing. */
-export interface BridgeSettings extends BridgeWish {
+export interface BridgeSettings extends DesiredBridge {
   /** For a new bridge only. */
   readonly mac: Uint8Array;
   /** For a new bridge only. */

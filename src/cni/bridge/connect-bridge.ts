@@ -4,13 +4,14 @@ import type { Netlink, NetlinkRequest } from '../../netlink/index.ts';
 import { deleteNeighbour } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { filtersVlans, gatewayLinkName } from '../config/bridge-config.ts';
-import type { NetworkConfig } from '../config/config.ts';
-import { type Addressing, configuredGateways } from '../link/addressing.ts';
+import type { NetworkConfig } from '../config/network-config.ts';
+import type { Addressing } from '../link/addressing.ts';
 import type { Attaching, Connection } from '../link/attaching.ts';
 import { createVeth, deleteHostLink } from '../link/host-link.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import { macOfAddress, macOfText } from '../protocol/mac.ts';
 import { ensureBridge, readBridge } from './bridge.ts';
+import { configuredGateways } from './bridge-addressing.ts';
 import { planBridge } from './bridge-plan.ts';
 import { ensureVlanGateway, isGatewayApart, planVlanGateway } from './vlan-gateway.ts';
 
@@ -22,10 +23,10 @@ export function checkBridge(host: Netlink, config: NetworkConfig): IpAddress[] {
   const state = readBridge(host, config.bridge.name);
   const gateways = { configured: configuredGateways(config), gateways: [] };
   if (config.bridge.vlan === 0) {
-    planBridge(state, { ...wishOf(config), ...gateways });
+    planBridge(state, { ...desiredBridge(config), ...gateways });
     return state.addresses.map(({ address }) => address);
   }
-  planBridge(state, { ...wishOf(config), ...NO_GATEWAYS });
+  planBridge(state, { ...desiredBridge(config), ...NO_GATEWAYS });
   const ofGateway = readBridge(host, gatewayLinkName(config.bridge));
   planVlanGateway(ofGateway, state.link, { ...config.bridge, ...gateways });
   return [...state.addresses, ...ofGateway.addresses].map(({ address }) => address);
@@ -41,7 +42,7 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
   };
   const isApart = isGatewayApart(config, bridgeAddresses);
   const settings = {
-    ...wishOf(config),
+    ...desiredBridge(config),
     ...(isApart ? NO_GATEWAYS : gateways),
     mac: bridgeMac(config, addressing),
     mtu: config.mtu,
@@ -64,7 +65,7 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
   return connection;
 }
 
-function wishOf({ bridge }: NetworkConfig) {
+function desiredBridge({ bridge }: NetworkConfig) {
   const { name, forceAddress, promiscMode } = bridge;
   return { name, forceAddress, promiscuous: promiscMode, vlanFiltering: filtersVlans(bridge) };
 }

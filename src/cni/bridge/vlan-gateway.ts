@@ -2,14 +2,14 @@ import type { Cidr } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
 import { deleteLink, getLink, type Link, newOwnBridgeVlan, newVlan, setLink } from '../../netlink/route/index.ts';
 import { type BridgeConfig, gatewayLinkName } from '../config/bridge-config.ts';
-import type { NetworkConfig } from '../config/config.ts';
+import type { NetworkConfig } from '../config/network-config.ts';
 import type { UndoStack } from '../link/undo.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { addressRequests, readBridge, revertAddresses, switchOn, unlessShared } from './bridge.ts';
-import { type AddressPlan, type BridgeState, type GatewayWish, planAddresses } from './bridge-plan.ts';
+import { type AddressPlan, type BridgeState, type DesiredGateways, planAddresses } from './bridge-plan.ts';
 
 /** The gateways of a VLAN of a bridge. */
-export interface VlanGatewayWish extends GatewayWish, Pick<BridgeConfig, 'name' | 'vlan'> {}
+export interface DesiredVlanGateway extends DesiredGateways, Pick<BridgeConfig, 'name' | 'vlan'> {}
 
 /** Whether the gateways' addresses, if there are any, are not the bridge's own. */
 export function isGatewayApart({ bridge }: Pick<NetworkConfig, 'bridge'>, gateways: readonly Cidr[]): boolean {
@@ -25,17 +25,17 @@ export function isGatewayApart({ bridge }: Pick<NetworkConfig, 'bridge'>, gatewa
  *
  * @throws CniError 106 when there is something else of that name, or an address is in the way
  */
-export function ensureVlanGateway(netlink: Netlink, bridge: Link, wish: VlanGatewayWish, undo: UndoStack): Link {
-  const state = readBridge(netlink, gatewayLinkName(wish));
-  const plan = planVlanGateway(state, bridge, wish);
-  const link = state.link ?? createVlanLink(netlink, bridge, wish, undo);
+export function ensureVlanGateway(netlink: Netlink, bridge: Link, desired: DesiredVlanGateway, undo: UndoStack): Link {
+  const state = readBridge(netlink, gatewayLinkName(desired));
+  const plan = planVlanGateway(state, bridge, desired);
+  const link = state.link ?? createVlanLink(netlink, bridge, desired, undo);
   if (state.link && plan.add.length + plan.remove.length > 0) {
     const revert = () => revertAddresses(netlink, link.index, plan);
     undo.add(`change addresses of ${link.name}`, unlessShared(netlink, bridge.index, revert));
   }
   netlink.execute(
     ...addressRequests(link, plan),
-    ...(link.kind === 'vlan' ? [newOwnBridgeVlan(bridge.index, wish.vlan)] : []),
+    ...(link.kind === 'vlan' ? [newOwnBridgeVlan(bridge.index, desired.vlan)] : []),
     ...(state.link && !state.link.up ? [setLink(link.index, { up: true })] : []),
   );
   return link;
@@ -50,21 +50,21 @@ export function ensureVlanGateway(netlink: Netlink, bridge: Link, wish: VlanGate
 export function planVlanGateway(
   { link, addresses }: Pick<BridgeState, 'addresses'> & { readonly link: Link | undefined },
   bridge: Link | undefined,
-  wish: VlanGatewayWish,
+  desired: DesiredVlanGateway,
 ): AddressPlan {
-  const name = gatewayLinkName(wish);
-  const isOurs = link?.kind === 'vlan' && link.peerIndex === bridge?.index && link.vlanId === wish.vlan;
+  const name = gatewayLinkName(desired);
+  const isOurs = link?.kind === 'vlan' && link.peerIndex === bridge?.index && link.vlanId === desired.vlan;
   if (link && !isOurs && link.kind !== 'veth') {
     throw new CniError(
       CNI_ERROR.BRIDGE_UNUSABLE,
-      `Link "${name}" exists and is not VLAN ${wish.vlan} of the bridge "${wish.name}"; remove it or choose another bridge by the key "bridge"`,
+      `Link "${name}" exists and is not VLAN ${desired.vlan} of the bridge "${desired.name}"; remove it or choose another bridge by the key "bridge"`,
     );
   }
-  return planAddresses('Link', name, addresses, wish);
+  return planAddresses('Link', name, addresses, desired);
 }
 
-function createVlanLink(netlink: Netlink, bridge: Link, wish: VlanGatewayWish, undo: UndoStack): Link {
-  const name = gatewayLinkName(wish);
+function createVlanLink(netlink: Netlink, bridge: Link, desired: DesiredVlanGateway, undo: UndoStack): Link {
+  const name = gatewayLinkName(desired);
   const remove = () => {
     const made = getLink(netlink, { name });
     if (made?.kind === 'vlan') netlink.execute(deleteLink({ index: made.index }));
@@ -73,7 +73,7 @@ function createVlanLink(netlink: Netlink, bridge: Link, wish: VlanGatewayWish, u
   netlink.execute(
     // A bridge that took its MAC from a port would change it with the next port, and this link would follow.
     setLink(bridge.index, { mac: bridge.address }),
-    newVlan({ name, link: bridge.index, id: wish.vlan }),
+    newVlan({ name, link: bridge.index, id: desired.vlan }),
   );
   const link = getLink(netlink, { name });
   if (!link) throw new CniError(CNI_ERROR.BRIDGE_UNUSABLE, `Link "${name}" vanished while it was set up; try again`);

@@ -186,26 +186,26 @@ it('joins the VLANs of a trunk', () => {
 });
 
 describe('what a runtime asks for', () => {
-  const wishes = (change: object, cniArgs?: string) =>
+  const parsed = (change: object, cniArgs?: string) =>
     parseNetworkConfig(header({ ipam: { ...IPAM, ranges: [[{ subnet: '10.0.0.0/24' }]] }, ...change }), cniArgs);
 
   it('is read from three places, the later ones beating the earlier ones', () => {
     const args = { cni: { ips: ['10.0.0.6'], mac: '0a:00:00:00:00:02' } };
     const cniArgs = 'IgnoreUnknown=1;K8S_POD_NAME=x;IP=10.0.0.5,10.0.0.8;MAC=0a:00:00:00:00:01';
-    const config = wishes({ args, runtimeConfig: { IPs: ['10.0.0.7/24'] } }, cniArgs);
+    const config = parsed({ args, runtimeConfig: { IPs: ['10.0.0.7/24'] } }, cniArgs);
     expect(config.ipam).toMatchObject({ kind: 'native' });
     const { ipam } = config;
     if (ipam.kind !== 'native') throw new Error('not native');
     expect(ipam.config.requested.map(formatIp)).toEqual(['10.0.0.5', '10.0.0.8', '10.0.0.6', '10.0.0.7']);
     expect(formatMac(config.mac!)).toBe('0a:00:00:00:00:02');
-    expect(formatMac(wishes({ args, runtimeConfig: { mac: '0A-00-00-00-00-03' } }, cniArgs).mac!)).toBe(
+    expect(formatMac(parsed({ args, runtimeConfig: { mac: '0A-00-00-00-00-03' } }, cniArgs).mac!)).toBe(
       '0a:00:00:00:00:03',
     );
-    expect(formatMac(wishes({}, cniArgs).mac!)).toBe('0a:00:00:00:00:01');
+    expect(formatMac(parsed({}, cniArgs).mac!)).toBe('0a:00:00:00:00:01');
   });
 
   it('may be ranges, which come before those of the network', () => {
-    const { ipam } = wishes({ runtimeConfig: { IpRanges: [[{ subnet: '10.7.0.0/24' }], [{ subnet: 'fd00::/64' }]] } });
+    const { ipam } = parsed({ runtimeConfig: { IpRanges: [[{ subnet: '10.7.0.0/24' }], [{ subnet: 'fd00::/64' }]] } });
     if (ipam.kind !== 'native') throw new Error('not native');
     expect(ipam.config.rangeSets.map(([range]) => formatCidr(range.subnet))).toEqual([
       '10.7.0.0/24',
@@ -216,11 +216,11 @@ describe('what a runtime asks for', () => {
 
   it('may be name servers, which beat those of the network', () => {
     const dns = { nameservers: ['10.0.0.10'] };
-    expect(wishes({ dns, runtimeConfig: { dns: { Servers: ['1.1.1.1'], searches: ['a'] } } }).dns).toEqual({
+    expect(parsed({ dns, runtimeConfig: { dns: { Servers: ['1.1.1.1'], searches: ['a'] } } }).dns).toEqual({
       nameservers: ['1.1.1.1'],
       search: ['a'],
     });
-    expect(wishes({ dns, runtimeConfig: { dns: {} } }).dns).toEqual(dns);
+    expect(parsed({ dns, runtimeConfig: { dns: {} } }).dns).toEqual(dns);
   });
 });
 

@@ -1,12 +1,5 @@
-import {
-  type DnsSettings,
-  type IpamConfig,
-  parseDataDir,
-  parseIpamConfig,
-  type StoreLocation,
-} from '../../ipam/index.ts';
-import { isInterfaceName, type NetworkName } from '../protocol/environment.ts';
-import { CNI_ERROR, CniError } from '../protocol/errors.ts';
+import { type DnsSettings, parseDataDir, parseIpamConfig, type StoreLocation } from '../../ipam/index.ts';
+import { modeRules } from '../pod-networks.ts';
 import { type NetworkHeader, parseHeader } from '../protocol/header.ts';
 import {
   invalidConfig,
@@ -19,44 +12,11 @@ import {
   textsAt,
 } from '../protocol/json.ts';
 import { atLeast, type CniVersion } from '../protocol/versions.ts';
-import { type BridgeConfig, gatewayLinkName, parseBridgeConfig } from './bridge-config.ts';
+import { parseBridgeConfig } from './bridge-config.ts';
 import { parseCniArgs } from './cni-args.ts';
-import { type FeatureConfig, parseFeatures } from './feature-config.ts';
-import { parseWishes, runtimeConfigOf } from './runtime-config.ts';
-
-/** Who manages the addresses of a network. */
-export type AddressManagement =
-  /** Pods get an interface without address. */
-  | { readonly kind: 'none' }
-  /** This plugin, with host-local's configuration and directory. */
-  | { readonly kind: 'native'; readonly config: IpamConfig }
-  /** Another plugin of CNI_PATH. */
-  | { readonly kind: 'delegate'; readonly type: string };
-
-/** A network configuration for ADD and CHECK. */
-export interface NetworkConfig {
-  readonly cniVersion: CniVersion;
-  readonly name: NetworkName;
-  /** `bridge`: pods are ports of one. `routed`: each has a route of its own on the node, and shares no link with others. */
-  readonly mode: 'bridge' | 'routed';
-  /** Of no use in mode `routed`. */
-  readonly bridge: BridgeConfig;
-  /** Undefined: what the kernel gives (1500). */
-  readonly mtu: number | undefined;
-  /** The bridge carries the gateways' addresses and the node forwards. */
-  readonly isGateway: boolean;
-  readonly isDefaultGateway: boolean;
-  /** IPv6 addresses are not used before it is certain that nobody else has them. */
-  readonly enabledad: boolean;
-  /** The pod's end stays down. */
-  readonly disableContainerInterface: boolean;
-  /** What the runtime asks the pod's interface to have; undefined for a MAC of our choice. */
-  readonly mac: Uint8Array | undefined;
-  readonly ipam: AddressManagement;
-  /** Empty: what the address management says. */
-  readonly dns: DnsSettings;
-  readonly features: FeatureConfig;
-}
+import { parseFeatures } from './feature-config.ts';
+import { type AddressManagement, NETWORK_MODES, type NetworkConfig } from './network-config.ts';
+import { parseRuntimeConfig, type RuntimeConfig, runtimeConfigOf } from './runtime-config.ts';
 
 /** Keys of the configuration that this file reads. */
 export const NETWORK_KEYS = [
@@ -89,12 +49,14 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   optional(raw, 'type', 'string');
   optionalObject(raw, 'capabilities');
   const isDefaultGateway = optional(raw, 'isDefaultGateway', 'boolean');
-  const mode = optionalWord(raw, 'mode', ['bridge', 'routed']) ?? 'bridge';
-  // As in the reference plugin, asking for the default gateway asks for the gateway. A routed pod knows nobody else.
-  const isGateway = isDefaultGateway === true || mode === 'routed' || (optional(raw, 'isGateway', 'boolean') ?? true);
-  const runtimeConfig = runtimeConfigOf(raw);
-  const wishes = parseWishes(raw, runtimeConfig, parseCniArgs(cniArgs));
-  const ipam = parseIpam(raw, wishes);
+  const mode = optionalWord(raw, 'mode', NETWORK_MODES) ?? 'bridge';
+  const rules = modeRules(mode);
+  // As in the reference plugin, asking for the default gateway asks for the gateway.
+  const isGateway =
+    isDefaultGateway === true || rules.isAlwaysGateway || (optional(raw, 'isGateway', 'boolean') ?? true);
+  const rawRuntimeConfig = runtimeConfigOf(raw);
+  const runtimeConfig = parseRuntimeConfig(raw, rawRuntimeConfig, parseCniArgs(cniArgs));
+  const ipam = parseIpam(raw, runtimeConfig);
   parseDataDir(raw.dataDir, 'dataDir');
   refuseUntellable(cniVersion, ipam);
   const disableContainerInterface = optional(raw, 'disableContainerInterface', 'boolean') ?? false;
@@ -102,37 +64,24 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
     throw invalidKey('disableContainerInterface', true, 'an interface that stays down can have no "ipam"');
   }
   const bridge = parseBridgeConfig(raw);
-  const gatewayName = gatewayLinkName(bridge);
-  if (mode === 'bridge' && isGateway && !isInterfaceName(gatewayName)) {
-    throw invalidKey('bridge', bridge.name, `with "vlan" the gateway is "${gatewayName}", which is no interface name`);
-  }
-  const features = parseFeatures(raw, runtimeConfig);
-  if (mode === 'routed' && ipam.kind === 'delegate' && features.ipMasq) {
-    // It hands out single addresses, so what pods send to each other would be masqueraded, too.
-    const message = `Key "ipMasq" has the unsupported value true in mode "routed" with the IPAM plugin "${ipam.type}", use host-local`;
-    throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, message);
-  }
-  const policy = features.firewall?.ingressPolicy;
-  if (mode === 'routed' && policy === 'same-bridge') {
-    const message =
-      'Key "ingressPolicy" has the unsupported value "same-bridge" in mode "routed", where no pods share a bridge, use "isolated"';
-    throw new CniError(CNI_ERROR.UNSUPPORTED_FIELD, message);
-  }
+  rules.checkBridge(bridge, isGateway);
+  const features = parseFeatures(raw, rawRuntimeConfig);
+  rules.checkFeatures(features, ipam);
   const dns = parseDns(raw);
   return {
     cniVersion,
     name,
     mode,
     // What ports of one bridge send each other the node does not forward.
-    bridge: policy === 'isolated' ? { ...bridge, portIsolation: true } : bridge,
+    bridge: features.firewall?.ingressPolicy === 'isolated' ? { ...bridge, portIsolation: true } : bridge,
     mtu: parseMtu(optional(raw, 'mtu', 'number'), ipam),
     isGateway,
     isDefaultGateway: isDefaultGateway ?? isGateway,
     enabledad: optional(raw, 'enabledad', 'boolean') ?? false,
     disableContainerInterface,
-    mac: wishes.mac,
+    mac: runtimeConfig.mac,
     ipam,
-    dns: Object.keys(wishes.dns).length > 0 ? wishes.dns : dns,
+    dns: Object.keys(runtimeConfig.dns).length > 0 ? runtimeConfig.dns : dns,
     features,
   };
 }
@@ -174,10 +123,11 @@ function isNative(ipamType: unknown): boolean {
   return NATIVE_IPAM_TYPES.some((type) => type === ipamType);
 }
 
-function parseIpam(raw: Json, wishes: ReturnType<typeof parseWishes>): AddressManagement {
+function parseIpam(raw: Json, runtimeConfig: RuntimeConfig): AddressManagement {
   const ipam = optionalObject(raw, 'ipam');
   if (!ipam || Object.keys(ipam).length === 0) {
-    if (wishes.ips.length > 0) throw invalidConfig('Cannot give the addresses asked for: the network has no "ipam"');
+    if (runtimeConfig.ips.length > 0)
+      throw invalidConfig('Cannot give the addresses asked for: the network has no "ipam"');
     return { kind: 'none' };
   }
   const type = optional(ipam, 'type', 'string', 'ipam.') ?? '';
@@ -186,7 +136,7 @@ function parseIpam(raw: Json, wishes: ReturnType<typeof parseWishes>): AddressMa
   }
   if (!PLUGIN_TYPE.test(type)) throw invalidKey('ipam.type', type, 'it must be the name of a plugin, not a path');
   if (!isNative(type)) return { kind: 'delegate', type };
-  return { kind: 'native', config: parseIpamConfig(ipam, { ranges: wishes.ipRanges, ips: wishes.ips }) };
+  return { kind: 'native', config: parseIpamConfig(ipam, { ranges: runtimeConfig.ipRanges, ips: runtimeConfig.ips }) };
 }
 
 /** Results before 0.3 have room for one address of a family; the reference plugins refuse to hand out more, too. */

@@ -1,8 +1,10 @@
 import { IPAM_KEYS } from '../../ipam/index.ts';
+import { modeRules } from '../pod-networks.ts';
 import { isObject, type Json } from '../protocol/json.ts';
 import { BRIDGE_KEYS } from './bridge-config.ts';
-import { NETWORK_KEYS, type NetworkConfig } from './config.ts';
+import { NETWORK_KEYS } from './config.ts';
 import { FEATURE_KEYS } from './feature-config.ts';
+import type { NetworkConfig } from './network-config.ts';
 import { CAPABILITIES } from './runtime-config.ts';
 
 /** Keys of the protocol itself. */
@@ -31,12 +33,11 @@ const FOREIGN_CAPABILITIES = [
  */
 export function warnOfUnknownKeys(raw: Json, { mode, ipam }: NetworkConfig, warn: (message: string) => void): void {
   const known: readonly string[] = [...PROTOCOL_KEYS, ...NETWORK_KEYS, ...BRIDGE_KEYS, ...FEATURE_KEYS];
+  const { unusedKeys, whyUnused } = modeRules(mode);
   for (const key of Object.keys(raw)) {
     if (WITHOUT_EFFECT.includes(key)) warn(`Key "${key}" has no effect: rules are made by nftables, over netlink`);
     else if (!known.includes(key) && !key.startsWith('cni.dev/')) warn(`Key "${key}" is not known and has no effect`);
-    else if (mode === 'routed' && (BRIDGE_KEYS as readonly string[]).includes(key)) {
-      warn(`Key "${key}" has no effect in mode "routed", which has no bridge`);
-    }
+    else if (unusedKeys.includes(key)) warn(`Key "${key}" has no effect in mode "${mode}", ${whyUnused}`);
   }
   if (ipam.kind === 'native' && isObject(raw.ipam)) {
     for (const key of Object.keys(raw.ipam)) {

@@ -5,7 +5,7 @@ import { parseMac } from '../protocol/mac.ts';
 import type { CniArgs } from './cni-args.ts';
 
 /** What a runtime asks for one attachment, from all the places where it may say so. */
-export interface RuntimeWishes {
+export interface RuntimeConfig {
   /** Addresses to hand out in place of free ones. */
   readonly ips: readonly IpAddress[];
   readonly mac: Uint8Array | undefined;
@@ -24,17 +24,17 @@ export function runtimeConfigOf(raw: Json): Json {
 }
 
 /**
- * Gathers the wishes. A later place beats an earlier one: CNI_ARGS, `args.cni`, `runtimeConfig`. Addresses are all taken,
- * as by the reference host-local.
+ * Gathers what the runtime asks for. A later place beats an earlier one: CNI_ARGS, `args.cni`, `runtimeConfig`. Addresses are
+ * all taken, as by the reference host-local.
  *
  * @throws CniError 7
  */
-export function parseWishes(raw: Json, runtimeConfig: Json, args: CniArgs): RuntimeWishes {
+export function parseRuntimeConfig(raw: Json, runtimeConfig: Json, args: CniArgs): RuntimeConfig {
   const ofArgs = optionalObject(optionalObject(raw, 'args') ?? {}, 'cni', 'args.') ?? {};
   const ips = [
-    ...args.ips.map((text) => parseIpWish(text, 'CNI_ARGS IP')),
-    ...textsAt(ofArgs, 'ips', 'args.cni.').map((text) => parseIpWish(text, 'args.cni.ips')),
-    ...textsAt(runtimeConfig, 'ips', 'runtimeConfig.').map((text) => parseIpWish(text, 'runtimeConfig.ips')),
+    ...args.ips.map((text) => parseRequestedIp(text, 'CNI_ARGS IP')),
+    ...textsAt(ofArgs, 'ips', 'args.cni.').map((text) => parseRequestedIp(text, 'args.cni.ips')),
+    ...textsAt(runtimeConfig, 'ips', 'runtimeConfig.').map((text) => parseRequestedIp(text, 'runtimeConfig.ips')),
   ];
   const macs = [
     ['runtimeConfig.mac', optional(runtimeConfig, 'mac', 'string', 'runtimeConfig.')],
@@ -44,20 +44,20 @@ export function parseWishes(raw: Json, runtimeConfig: Json, args: CniArgs): Runt
   const mac = macs.find(([, text]) => text);
   return {
     ips,
-    mac: mac && parseMacWish(mac[1]!, mac[0]),
-    dns: parseDnsWish(runtimeConfig),
+    mac: mac && parseRequestedMac(mac[1]!, mac[0]),
+    dns: parseRuntimeDns(runtimeConfig),
     ipRanges: runtimeConfig.ipRanges,
   };
 }
 
 /** A prefix length behind the address is allowed and means nothing: the subnet's counts. */
-function parseIpWish(text: string, path: string): IpAddress {
+function parseRequestedIp(text: string, path: string): IpAddress {
   const ip = tryParseIp(text.replace(/\/\d{1,3}$/, ''));
   if (!ip) throw invalidKey(path, text, 'it is no IP address');
   return ip;
 }
 
-function parseMacWish(text: string, path: string): Uint8Array {
+function parseRequestedMac(text: string, path: string): Uint8Array {
   const mac = parseMac(text);
   if (!mac) throw invalidKey(path, text, 'it is no MAC address, such as "0a:58:0a:f4:01:02"');
   // The lowest bit of the first byte marks group addresses, which no interface can have; nor can it have none.
@@ -68,7 +68,7 @@ function parseMacWish(text: string, path: string): Uint8Array {
 }
 
 /** The capability names its keys differently than the `dns` object of configurations and results. */
-function parseDnsWish(runtimeConfig: Json): DnsSettings {
+function parseRuntimeDns(runtimeConfig: Json): DnsSettings {
   const path = 'runtimeConfig.dns.';
   const raw = withKeysOf(optionalObject(runtimeConfig, 'dns', 'runtimeConfig.') ?? {}, [
     'servers',

@@ -31,8 +31,11 @@ import { isSameBucket, tokenBucketFor } from './token-bucket.ts';
 export const bandwidth: AttachmentFeature = {
   name: 'bandwidth',
 
-  setUp({ key, config, host, hostLink, undo }) {
-    const { ingress, egress } = config.features.bandwidth!;
+  // All of it are links and queueing disciplines.
+  wantedIn: () => ({}),
+
+  setUp({ key, features, host, hostLink, undo }) {
+    const { ingress, egress } = features.bandwidth!;
     if (ingress) host.execute(setTokenBucket(hostLink.index, tokenBucketFor(ingress, hostLink.mtu)));
     if (!egress) return [];
     deleteIfb(host, key);
@@ -40,8 +43,8 @@ export const bandwidth: AttachmentFeature = {
     return [shapeEgress(host, key, hostLink, egress)];
   },
 
-  check({ key, config, host, hostLink }) {
-    const { ingress, egress } = config.features.bandwidth!;
+  check({ key, features, host, hostLink }) {
+    const { ingress, egress } = features.bandwidth!;
     const problems: string[] = [];
     const expectBucket = (link: Link, shape: TrafficShape, what: string) => {
       const wanted = tokenBucketFor(shape, hostLink.mtu);

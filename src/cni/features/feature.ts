@@ -1,12 +1,15 @@
 import type { IpAddress } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
+import type { NftElements, NftRuleset } from '../../netlink/nftables/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
-import type { NetworkConfig } from '../config/config.ts';
 import type { PodNamespace } from '../link/pod-namespace.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { NetworkName } from '../protocol/environment.ts';
-import type { ResultInterface, ResultIp } from '../protocol/result.ts';
+import type { ResultInterface } from '../protocol/result.ts';
+import type { AdmissionRule } from './tables/forward-rules.ts';
+import type { ChainWithRules, TableLayout } from './tables/table-repair.ts';
+import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
 
 /**
  * Something a network gives its pods beyond the interface and its addresses: masquerade, mapped ports, a limited
@@ -19,6 +22,15 @@ import type { ResultInterface, ResultIp } from '../protocol/result.ts';
 export interface AttachmentFeature {
   /** For messages and failpoints: one word, lower case. */
   readonly name: string;
+  /** The table of ours whose sets its elements are in; undefined when it has none. */
+  readonly layout?: TableLayout;
+  /**
+   * What an attachment that has this feature wants in nf_tables, as data: ADD makes it, CHECK compares with it, and the
+   * agent brings it back after others flushed the ruleset. Empty for a feature of other kernel objects. Pure.
+   *
+   * @throws CniError for what cannot be done, as ADD would
+   */
+  wantedIn(attachment: WantedAttachment): Partial<DesiredRules>;
   /**
    * Called by ADD when the interface stands: up, with addresses and routes, the bridge or the host's routes complete.
    * Puts the way back of each step on `undo` before it takes the step. What an earlier attempt of the same attachment
@@ -36,44 +48,53 @@ export interface AttachmentFeature {
   check(context: FeatureContext): readonly string[];
   /**
    * Called by DEL whatever the configuration says now, after the link is gone and before the addresses are given back: for
-   * the features that the record of the attachment names, for all of them when there is no record. Removes what `setUp` made for the attachment; nothing there is fine. It should cost one request to the
-   * kernel when there is nothing.
+   * the features that the record of the attachment names, for all of them when there is no record. Removes what `setUp`
+   * made for the attachment; nothing there is fine. It should cost one request to the kernel when there is nothing.
    *
    * @throws only what trying again may heal
    */
   tearDown(context: TearDownContext): void;
   /** Called by GC: removes what belongs to attachments of the network that are not among the valid ones. */
   collect(context: CollectContext): void;
+  /**
+   * Called by the uninstallation, when no pod is left: removes what the feature keeps outside of its table.
+   *
+   * @returns a sentence for each thing removed
+   */
+  uninstall?(ruleset: NftRuleset): string[];
+}
+
+/** The desired state of attachments in nf_tables. */
+export interface DesiredRules {
+  /** Elements of sets of our tables, each with the comment that names its attachment. */
+  readonly elements: readonly NftElements[];
+  /** Chains that these need besides those that are always there. */
+  readonly chains: readonly ChainWithRules[];
+  /** Rules in the chain FORWARD of iptables-nft. */
+  readonly admissions: readonly AdmissionRule[];
 }
 
 /** A feature that is known but not loaded: its code, and what that imports, costs nothing until it is wanted. */
 export interface FeatureEntry {
   /** As in `AttachmentFeature`. */
   readonly name: string;
-  /** Whether a network's configuration, with what the runtime adds to it, asks for this feature. */
-  wanted(config: NetworkConfig): boolean;
+  /** Whether an attachment is to have this feature. */
+  wanted(attachment: FeatureChoice): boolean;
   load(): Promise<AttachmentFeature>;
 }
 
 /** What ADD and CHECK tell a feature. `undo` and `warn` are of no use to CHECK. */
-export interface FeatureContext {
-  /** Network, container ID and interface, and the names on the host that follow from them. */
-  readonly key: AttachmentKey;
-  readonly config: NetworkConfig;
+export interface FeatureContext extends WantedAttachment {
   /** A NETLINK_ROUTE conversation about the node. Other protocols: `Netlink.open`, in the calling thread's namespace. */
   readonly host: Netlink;
   /** The pod's namespace: its descriptor, a conversation, and a way to run a function inside. */
   readonly pod: PodNamespace;
   /** The host's end of the veth pair; its `peerIndex` is the pod's end. */
   readonly hostLink: Link;
-  /** The link through which the node reaches pods of a bridge: the bridge, or that of the VLAN; undefined in mode `routed`. */
+  /** The link through which the node reaches pods of a bridge: the bridge, or that of the VLAN; undefined without one. */
   readonly gateway: Link | undefined;
-  /** The MAC that ADD gave the pod's end. */
-  readonly mac: Uint8Array;
-  /** The pod's addresses with the prefix of their subnet, and their gateways. */
-  readonly ips: readonly ResultIp[];
   readonly undo: UndoStack;
-  /** Tells people something that is no error. */
+  /** Takes warnings for people, also when the verb succeeds. */
   readonly warn: (message: string) => void;
 }
 

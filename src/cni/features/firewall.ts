@@ -1,25 +1,26 @@
-import { type Cidr, type IpFamily, isNotFound } from '../../core/index.ts';
+import type { Cidr } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
-import type { NftReader, NftRuleset } from '../../netlink/nftables/index.ts';
+import type { NftReader } from '../../netlink/nftables/index.ts';
 import { listLinks } from '../../netlink/route/index.ts';
 import { failpoint, legacyForwardRefuses } from '../../sys/index.ts';
-import type { NetworkConfig } from '../config/config.ts';
 import { withRuleset } from '../link/conversations.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
-import type { AttachmentFeature, FeatureContext } from './feature.ts';
-import {
-  type AdmissionRule,
-  admissionChanges,
-  admissionRules,
-  type ForwardState,
-  forwardChain,
-  OUR_FORWARD,
-  withdrawalChanges,
-} from './tables/forward-rules.ts';
-import { retried } from './tables/pod-ruleset.ts';
+import type { AttachmentFeature, DesiredRules } from './feature.ts';
+import { admit, familiesNotAdmitted, withdraw, withdrawAll } from './tables/forward-chain.ts';
+import { admissionRules } from './tables/forward-rules.ts';
 import { IP_FAMILIES } from './tables/pod-table.ts';
-import { withSubnets } from './wanted-attachment.ts';
+import type { WantedAttachment } from './wanted-attachment.ts';
+
+/** The rules that admit what the pod's subnets send and receive. */
+function wantedIn({ key, ips }: WantedAttachment): Pick<DesiredRules, 'admissions'> {
+  return {
+    admissions: admissionRules(
+      key.network,
+      ips.map(({ address }) => address),
+    ),
+  };
+}
 
 /**
  * Passage for pods through a FORWARD chain that drops what nobody admits, as Docker makes it.
@@ -34,11 +35,14 @@ import { withSubnets } from './wanted-attachment.ts';
 export const firewall: AttachmentFeature = {
   name: 'firewall',
 
-  setUp({ key, config, host, ips, undo, warn }) {
-    undo.add('admit pods through the firewall', () => withdraw(host, key.network, key));
+  wantedIn,
+
+  setUp(context) {
+    const { key, host, ips, undo, warn } = context;
+    undo.add('admit pods through the firewall', () => withdrawIfUnused(host, key.network, key));
     withNodeLock(() =>
       withRuleset((ruleset) => {
-        admit(ruleset, rulesFor(key, config, ips));
+        admit(ruleset, wantedIn(context).admissions);
         for (const obstacle of obstacles(ruleset, ips)) warn(obstacle);
       }),
     );
@@ -46,45 +50,24 @@ export const firewall: AttachmentFeature = {
     return [];
   },
 
-  check({ key, config, ips }) {
-    const rules = rulesFor(key, config, ips);
-    return withRuleset((ruleset) =>
-      IP_FAMILIES.flatMap((family) => {
-        const ofFamily = rules.filter((rule) => rule.family === family);
-        if (ofFamily.length === 0) return [];
-        if (!hasForward(ruleset, family)) return [];
-        const missing = admissionChanges(family, readForward(ruleset, family), ofFamily);
-        if (missing.length === 0) return [];
-        return [`Chain FORWARD of the ${family} filter table does not admit the pod`];
-      }),
+  check(context) {
+    const { admissions } = wantedIn(context);
+    return withRuleset((ruleset) => familiesNotAdmitted(ruleset, admissions)).map(
+      (family) => `Chain FORWARD of the ${family} filter table does not admit the pod`,
     );
   },
 
   tearDown({ key, host }) {
-    withdraw(host, key.network, key);
+    withdrawIfUnused(host, key.network, key);
   },
 
   collect({ network, host }) {
-    withdraw(host, network);
+    withdrawIfUnused(host, network);
   },
+
+  uninstall: (ruleset) =>
+    withdrawAll(ruleset).map((family) => `Rules in chain FORWARD of the ${family} filter table: removed`),
 };
-
-/** Puts rules in force, of families that have a FORWARD chain in nf_tables. True if something was missing. */
-export function admit(ruleset: NftRuleset, rules: readonly AdmissionRule[]): boolean {
-  return IP_FAMILIES.map((family) => {
-    const ofFamily = rules.filter((rule) => rule.family === family);
-    return ofFamily.length > 0 && admitFamily(ruleset, family, ofFamily);
-  }).includes(true);
-}
-
-function admitFamily(ruleset: NftRuleset, family: IpFamily, rules: readonly AdmissionRule[]): boolean {
-  return retried(isNotFound, () => {
-    if (!hasForward(ruleset, family)) return false;
-    const changes = admissionChanges(family, readForward(ruleset, family), rules);
-    if (changes.length > 0) ruleset.commit(changes);
-    return changes.length > 0;
-  });
-}
 
 /**
  * Takes the rules of a network away once no pod of it is left. Under the node's lock, which ADD holds while it looks for
@@ -92,33 +75,14 @@ function admitFamily(ruleset: NftRuleset, family: IpFamily, rules: readonly Admi
  *
  * @param leaving an attachment that does not count any more, although its link may still be there
  */
-function withdraw(host: Netlink, network: string, leaving?: AttachmentKey): void {
+function withdrawIfUnused(host: Netlink, network: string, leaving?: AttachmentKey): void {
   withNodeLock(() => {
     const isUsed = listLinks(host).some(
       ({ kind, name, alias }) => kind === 'veth' && alias.startsWith(`${network}/`) && name !== leaving?.hostName,
     );
     if (isUsed) return;
-    withRuleset((ruleset) => {
-      for (const family of IP_FAMILIES) {
-        retried(isNotFound, () => {
-          const changes = withdrawalChanges(family, readForward(ruleset, family), network);
-          if (changes.length > 0) ruleset.commit(changes);
-        });
-      }
-    });
+    withRuleset((ruleset) => withdraw(ruleset, network));
   });
-}
-
-/** The rules of ours and of FORWARD. Reads two chains alone: the tables of iptables-nft may hold a proxy's chains by the thousand. */
-export function readForward(ruleset: NftReader, family: IpFamily): ForwardState {
-  const [forward, ours] = (['FORWARD', OUR_FORWARD] as const).map((name) =>
-    ruleset.listRules(forwardChain(family, name)),
-  );
-  return { forward: forward!, ours: ours! };
-}
-
-function hasForward(ruleset: NftReader, family: IpFamily): boolean {
-  return ruleset.getChain(forwardChain(family, 'FORWARD')) !== undefined;
 }
 
 /** A sentence for each thing that may drop the pod's packets and cannot be changed from here. */
@@ -138,11 +102,4 @@ function obstacles(ruleset: NftReader, ips: readonly { readonly address: Cidr }[
         `Chain FORWARD of legacy iptables (${family}) drops what it does not accept itself, and cannot be changed by netlink; have it accept the pods' addresses or use iptables-nft`,
     );
   return [...foreign, ...legacy];
-}
-
-function rulesFor({ network }: AttachmentKey, config: NetworkConfig, ips: FeatureContext['ips']): AdmissionRule[] {
-  return admissionRules(
-    network,
-    withSubnets(config, ips).map(({ address }) => address),
-  );
 }

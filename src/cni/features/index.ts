@@ -1,4 +1,8 @@
-import type { FeatureEntry } from './feature.ts';
+import type { NftRuleset } from '../../netlink/nftables/index.ts';
+import type { AttachmentFeature, DesiredRules, FeatureEntry } from './feature.ts';
+import type { Reassertion } from './reassert.ts';
+import type { TableLayout } from './tables/table-repair.ts';
+import type { WantedAttachment } from './wanted-attachment.ts';
 
 /** All features, in the order in which ADD sets them up; DEL takes them down in the reverse order. */
 export const FEATURES: readonly FeatureEntry[] = [
@@ -6,7 +10,7 @@ export const FEATURES: readonly FeatureEntry[] = [
     // The first, because it is the one that others can be in the way of.
     name: 'portmappings',
     wanted: ({ features }) => features.portMappings !== undefined,
-    load: async () => (await import('./port-mappings.ts')).portMappings,
+    load: async () => (await import('./ports/port-mappings.ts')).portMappings,
   },
   {
     name: 'masquerade',
@@ -25,7 +29,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
   {
     name: 'macspoofchk',
-    wanted: ({ mode, bridge }) => mode === 'bridge' && bridge.macspoofchk,
+    wanted: ({ reach }) => reach.checksMac,
     load: async () => (await import('./mac-spoof-check.ts')).macSpoofCheck,
   },
   {
@@ -41,24 +45,43 @@ export const FEATURES: readonly FeatureEntry[] = [
   },
 ];
 
-/** What to bring back after somebody flushed nftables (reassert.ts), loaded when it is asked for. */
+/** What brings back the rules of attachments after somebody flushed nftables; loaded when it is asked for. */
 export async function loadReassertion() {
-  const { featuresOf, reassertFeatures } = await import('./reassert.ts');
-  return { featuresOf, reassertFeatures };
+  const { desiredRules, reassertRules } = await import('./reassert.ts');
+  const features = await loadAll();
+  const layouts = layoutsOf(features);
+  return {
+    /** What attachments want in nf_tables by all their features. Throws CniError as their ADD would. */
+    featuresOf: (attachments: readonly WantedAttachment[]) => desiredRules(features, attachments),
+    /** Brings back what is missing of it. */
+    reassertFeatures: (ruleset: NftRuleset, rules: DesiredRules): Reassertion => reassertRules(ruleset, layouts, rules),
+  };
 }
 
-/** What an uninstallation has to take away (remove-features.ts), loaded when it is asked for. */
+/** What an uninstallation has to take away, loaded when it is asked for. */
 export async function loadRemoval() {
-  const { removeFeatures } = await import('./remove-features.ts');
-  return { removeFeatures };
+  const { removeRules } = await import('./remove-rules.ts');
+  const features = await loadAll();
+  return { removeFeatures: (ruleset: NftRuleset) => removeRules(ruleset, layoutsOf(features), features) };
+}
+
+async function loadAll() {
+  return Promise.all(FEATURES.map(async ({ wanted, load }) => ({ ...(await load()), wanted })));
+}
+
+/** The tables of features, each once. */
+function layoutsOf(features: readonly AttachmentFeature[]): TableLayout[] {
+  return [...new Set(features.flatMap(({ layout }) => layout ?? []))];
 }
 
 export type {
   AttachmentFeature,
   CollectContext,
+  DesiredRules,
   FeatureContext,
   FeatureEntry,
   TearDownContext,
 } from './feature.ts';
-export type { PodFeatures, Reassertion } from './reassert.ts';
-export { type WantedAttachment, withSubnets } from './wanted-attachment.ts';
+export { joinRules } from './join-rules.ts';
+export type { Reassertion } from './reassert.ts';
+export type { WantedAttachment } from './wanted-attachment.ts';

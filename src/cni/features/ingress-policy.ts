@@ -14,5 +14,5 @@ export const ingressPolicy = elementFeature({
   chains: [INGRESS_CHAIN],
   sets: podSets(['ingress-policy', 'ingress-isolated']),
   elements: ingressElements,
-  whenMissing: ({ config }) => `The ingress policy "${config.features.firewall?.ingressPolicy}" is not in force`,
+  whenMissing: ({ features }) => `The ingress policy "${features.firewall?.ingressPolicy}" is not in force`,
 });

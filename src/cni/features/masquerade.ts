@@ -3,16 +3,23 @@ import { isNotFound } from '../../core/index.ts';
 import type { NftElement, NftElements, NftReader } from '../../netlink/nftables/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { withRuleset } from '../link/conversations.ts';
-import type { AttachmentFeature } from './feature.ts';
+import type { AttachmentFeature, DesiredRules } from './feature.ts';
 import { describeOwner, isOwnedBy, isStale } from './tables/owner-comment.ts';
 import { masqueradeChain, POD_LAYOUT } from './tables/pod-chains.ts';
 import { masqueradeElements } from './tables/pod-elements.ts';
 import { deletePodElements, deletions, elementsIn, hasTable, presentOf, retried } from './tables/pod-ruleset.ts';
 import { POD_TABLE, podSet, podSets } from './tables/pod-table.ts';
 import { tableRepairs } from './tables/table-repair.ts';
-import { withSubnets } from './wanted-attachment.ts';
+import type { WantedAttachment } from './wanted-attachment.ts';
 
 const SETS = podSets(['masquerade']);
+
+function wantedIn(attachment: WantedAttachment): Pick<DesiredRules, 'elements' | 'chains'> {
+  return {
+    elements: masqueradeElements(attachment),
+    chains: attachment.ips.map(({ address }) => masqueradeChain(address)),
+  };
+}
 
 /**
  * ipMasq: what a pod sends out of its subnet carries the node's address, multicast excepted; as with the reference bridge
@@ -20,26 +27,25 @@ const SETS = podSets(['masquerade']);
  */
 export const masquerade: AttachmentFeature = {
   name: 'masquerade',
+  layout: POD_LAYOUT,
 
-  setUp({ key, config, ips: ownIps, undo }) {
-    const ips = withSubnets(config, ownIps);
+  wantedIn,
+
+  setUp(context) {
+    const { key, ips, undo } = context;
     if (ips.length === 0) return [];
-    const wanted = masqueradeElements({ key, config, ips });
+    const { elements, chains } = wantedIn(context);
     undo.add('masquerade', () =>
       withRuleset((ruleset) => void deletePodElements(ruleset, SETS, (comment) => isOwnedBy(comment, key))),
     );
     withRuleset((ruleset) =>
       retried(isNotFound, () => {
         // Whoever had the address before is gone; an element with its comment would go with its DEL or a GC.
-        const left = wanted.flatMap((set) => presentOf(ruleset, set));
+        const left = elements.flatMap((set) => presentOf(ruleset, set));
         ruleset.commit([
-          ...tableRepairs(
-            ruleset,
-            POD_LAYOUT,
-            ips.map(({ address }) => masqueradeChain(address)),
-          ),
+          ...tableRepairs(ruleset, POD_LAYOUT, chains),
           ...deletions(left),
-          ...wanted.map((object) => ({ operation: 'add', object }) as const),
+          ...elements.map((object) => ({ operation: 'add', object }) as const),
         ]);
       }),
     );
@@ -47,11 +53,11 @@ export const masquerade: AttachmentFeature = {
     return [];
   },
 
-  check({ key, config, ips: ownIps }) {
-    const ips = withSubnets(config, ownIps);
+  check(context) {
+    const { key, ips } = context;
+    const { elements: wanted, chains } = wantedIn(context);
     return withRuleset((ruleset) => {
-      const chains = ips.map(({ address }) => masqueradeChain(address));
-      const problems = masqueradeElements({ key, config, ips }).flatMap((set) => {
+      const problems = wanted.flatMap((set) => {
         const [found] = presentOf(ruleset, set);
         if (!found)
           return [`Set "${set.set}" does not have the pod's address, so what the pod sends is not masqueraded`];

@@ -5,13 +5,15 @@ import { isNotFound, KernelError, parseAddressWithPrefix } from '../../core/inde
 import { expressionKey, type NftChange, type NftElements } from '../../netlink/nftables/index.ts';
 import { attachmentKey } from '../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../protocol/environment.ts';
-import { featuresOf, type PodFeatures, reassertFeatures } from './reassert.ts';
+import { type DesiredRules, loadReassertion } from './index.ts';
 import { forwardChain, OUR_FORWARD } from './tables/forward-rules.ts';
 import { FRAME_LAYOUT, FRAME_TABLE } from './tables/frame-table.ts';
 import { isStale } from './tables/owner-comment.ts';
 import { deletePodElements, hasTable, listPodElements, retried } from './tables/pod-ruleset.ts';
 import { POD_SETS, POD_TABLE, podSet } from './tables/pod-table.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
+
+const { featuresOf, reassertFeatures } = await loadReassertion();
 
 const SETS = [...POD_SETS, ...FRAME_LAYOUT.sets];
 
@@ -22,18 +24,15 @@ function attachment(n: number, { network = 'net', ipMasq = true, firewall = fals
       containerId: `c${n}` as ContainerId,
       ifname: 'eth0' as InterfaceName,
     }),
-    config: {
-      mode: 'bridge',
-      bridge: { name: 'cni0' as InterfaceName, vlan: 0, macspoofchk: true },
-      features: {
-        ipMasq,
-        bandwidth: undefined,
-        firewall: firewall ? { ingressPolicy: 'open' } : undefined,
-        portMappings: {
-          mappings: [{ hostPort: 8000 + n, containerPort: 80, protocol: 'tcp', hostIp: undefined }],
-          snat: true,
-          masqAll: false,
-        },
+    reach: { link: 'cni0', isShared: true, checksMac: true },
+    features: {
+      ipMasq,
+      bandwidth: undefined,
+      firewall: firewall ? { ingressPolicy: 'open' } : undefined,
+      portMappings: {
+        mappings: [{ hostPort: 8000 + n, containerPort: 80, protocol: 'tcp', hostIp: undefined }],
+        snat: true,
+        masqAll: false,
       },
     },
     mac: Uint8Array.of(2, 0, 0, 0, 0, n),
@@ -43,7 +42,7 @@ function attachment(n: number, { network = 'net', ipMasq = true, firewall = fals
   };
 }
 
-function wanted(count: number): PodFeatures {
+function wanted(count: number): DesiredRules {
   return featuresOf(Array.from({ length: count }, (_, n) => attachment(n)));
 }
 
@@ -88,8 +87,12 @@ describe('reassertFeatures', () => {
 
   it('makes once what is named twice', () => {
     const ruleset = new FakeNftables();
-    const { elements, admissions } = featuresOf([attachment(0, { firewall: true })]);
-    const named = { elements: [...elements, ...elements], admissions: [...admissions, ...admissions] };
+    const { elements, chains, admissions } = featuresOf([attachment(0, { firewall: true })]);
+    const named = {
+      elements: [...elements, ...elements],
+      chains: [...chains, ...chains],
+      admissions: [...admissions, ...admissions],
+    };
     expect(reassertFeatures(ruleset, named).elementsAdded).toBe(elements.flatMap((set) => set.elements).length);
   });
 
@@ -133,12 +136,8 @@ describe('reassertFeatures', () => {
 
   it('leaves a port to whoever has it by now, and says so', () => {
     const ruleset = withAttachments(1);
-    const { config, ...wanted } = attachment(0);
-    const rival = {
-      ...wanted,
-      config: { ...config, bridge: { name: 'cni0' as InterfaceName, vlan: 0, macspoofchk: false } },
-      key: attachment(7).key,
-    };
+    const wanted = attachment(0);
+    const rival = { ...wanted, reach: { ...wanted.reach, checksMac: false }, key: attachment(7).key };
     const { conflicts, elementsAdded } = reassertFeatures(ruleset, featuresOf([rival]));
     expect(elementsAdded).toBe(0);
     expect(conflicts).toContain(

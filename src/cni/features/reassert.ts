@@ -4,27 +4,22 @@ import {
   type NftChange,
   type NftElement,
   type NftElements,
+  type NftFamily,
   type NftRuleset,
 } from '../../netlink/nftables/index.ts';
-import { admit } from './firewall.ts';
-import { type AdmissionRule, admissionRules } from './tables/forward-rules.ts';
-import { FRAME_LAYOUT, macElements } from './tables/frame-table.ts';
+import type { AttachmentFeature, DesiredRules } from './feature.ts';
+import { joinRules } from './join-rules.ts';
+import { admit } from './tables/forward-chain.ts';
+import type { AdmissionRule } from './tables/forward-rules.ts';
 import { describeOwner, linkOf } from './tables/owner-comment.ts';
-import { INGRESS_CHAIN, masqueradeChainNamed, POD_LAYOUT } from './tables/pod-chains.ts';
-import { ingressElements, masqueradeElements, portElements } from './tables/pod-elements.ts';
 import { listPodElements, retried } from './tables/pod-ruleset.ts';
-import { podSets } from './tables/pod-table.ts';
 import { type ChainWithRules, type TableLayout, tableRepairs } from './tables/table-repair.ts';
-import type { WantedAttachment } from './wanted-attachment.ts';
+import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
 
-const LAYOUTS: readonly TableLayout[] = [POD_LAYOUT, FRAME_LAYOUT];
-const INGRESS_SETS = podSets(['ingress-policy']).map(({ name }) => name);
-const ALL_SETS = LAYOUTS.flatMap(({ sets }) => sets);
-
-/** What the features of attachments need in nftables. */
-export interface PodFeatures {
-  readonly elements: readonly NftElements[];
-  readonly admissions: readonly AdmissionRule[];
+/** A feature with the question who has it. */
+export interface LoadedFeature extends AttachmentFeature {
+  /** As in `FeatureEntry`. */
+  wanted(attachment: FeatureChoice): boolean;
 }
 
 /** What a repair found and did. */
@@ -39,47 +34,47 @@ export interface Reassertion {
   readonly conflicts: readonly string[];
 }
 
-/** What attachments need, by their configuration. Throws CniError as their ADD would. */
-export function featuresOf(attachments: readonly WantedAttachment[]): PodFeatures {
-  return {
-    elements: attachments.flatMap((attachment) => [
-      ...(attachment.config.features.ipMasq ? masqueradeElements(attachment) : []),
-      ...portElements(attachment),
-      ...macElements(attachment),
-      ...ingressElements(attachment),
-    ]),
-    admissions: attachments
-      .filter(({ config }) => config.features.firewall)
-      .flatMap(({ key, ips }) =>
-        admissionRules(
-          key.network,
-          ips.map(({ address }) => address),
-        ),
-      ),
-  };
+/** What attachments want in nf_tables by all their features. Throws CniError as their ADD would. */
+export function desiredRules(
+  features: readonly LoadedFeature[],
+  attachments: readonly WantedAttachment[],
+): DesiredRules {
+  return joinRules(
+    attachments.flatMap((attachment) =>
+      features.filter((feature) => feature.wanted(attachment)).map((feature) => feature.wantedIn(attachment)),
+    ),
+  );
 }
 
 /**
- * Brings back what is missing of these features, after somebody flushed the ruleset or parts of it; nothing is written when
- * all is there. What is named twice counts once. What belongs to other attachments is left alone. Each ADD does the same for itself.
+ * Brings back what is missing of these rules, after somebody flushed the ruleset or parts of it; nothing is written when all
+ * is there. What is named twice counts once. What belongs to other attachments is left alone. Each ADD does the same for
+ * itself.
  *
+ * @param layouts the tables of all features
  * @throws NftCommitError; errors of the layers below
  */
-export function reassertFeatures(ruleset: NftRuleset, { elements, admissions }: PodFeatures): Reassertion {
-  const admissionRepaired = admit(ruleset, distinct(admissions));
+export function reassertRules(
+  ruleset: NftRuleset,
+  layouts: readonly TableLayout[],
+  { elements, chains, admissions }: DesiredRules,
+): Reassertion {
+  const sets = layouts.flatMap((layout) => layout.sets);
+  const admissionRepaired = admit(ruleset, distinctRules(admissions));
   const wanted = [...new Map(elements.flatMap(oneByOne).map((set) => [identityOf(set), set])).values()];
   const repaired = retried(
     (error) => isExists(error) || isNotFound(error),
     () => {
       const present = new Map(
-        listPodElements(ruleset, ALL_SETS)
+        listPodElements(ruleset, sets)
           .flatMap(oneByOne)
           .map((set) => [identityOf(set), set.elements[0].comment]),
       );
       const missing = wanted.filter((set) => !present.has(identityOf(set)));
-      const structure = LAYOUTS.flatMap((layout) => {
-        const inTable = wanted.filter(({ family }) => family === layout.table.family);
-        return inTable.length > 0 ? tableRepairs(ruleset, layout, chainsFor(inTable)) : [];
+      const structure = layouts.flatMap((layout) => {
+        if (!wanted.some((set) => isIn(layout, set))) return [];
+        const more = distinctChains(chains.filter(({ chain }) => isIn(layout, chain)));
+        return tableRepairs(ruleset, layout, more);
       });
       const changes: NftChange[] = [
         ...structure,
@@ -103,14 +98,15 @@ function oneByOne({ elements, ...set }: NftElements): OneElement[] {
   return elements.map((element) => ({ ...set, elements: [element] }));
 }
 
-/** The chains that elements lead to, or that look them up, besides those that are always there. */
-function chainsFor(sets: readonly OneElement[]): ChainWithRules[] {
-  const names = sets.flatMap(({ elements: [{ verdict }] }) => (verdict && 'chain' in verdict ? [verdict.chain] : []));
-  const ofIngress = sets.some(({ set }) => INGRESS_SETS.includes(set)) ? [INGRESS_CHAIN] : [];
-  return [...[...new Set(names)].flatMap((name) => masqueradeChainNamed(name) ?? []), ...ofIngress];
+function isIn({ table }: TableLayout, object: { readonly family: NftFamily; readonly table: string }): boolean {
+  return object.family === table.family && object.table === table.name;
 }
 
-function distinct(rules: readonly AdmissionRule[]): AdmissionRule[] {
+function distinctChains(chains: readonly ChainWithRules[]): ChainWithRules[] {
+  return [...new Map(chains.map((chain) => [chain.chain.name, chain])).values()];
+}
+
+function distinctRules(rules: readonly AdmissionRule[]): AdmissionRule[] {
   const textOf = ({ family, comment, expressions }: AdmissionRule) =>
     JSON.stringify([family, comment, expressions.map(expressionKey)]);
   return [...new Map(rules.map((rule) => [textOf(rule), rule])).values()];

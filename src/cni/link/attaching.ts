@@ -1,6 +1,6 @@
 import type { Netlink } from '../../netlink/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
-import type { NetworkConfig } from '../config/config.ts';
+import type { NetworkConfig } from '../config/network-config.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { Environment } from '../protocol/environment.ts';
 import type { NetworkHeader } from '../protocol/header.ts';

@@ -13,7 +13,7 @@ import { IFA_F_DADFAILED, IFA_F_TENTATIVE } from '../../netlink/uapi/index.ts';
 import type { InterfaceName } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import type { ResultRoute } from '../protocol/result.ts';
-import { type Addressing, ROUTED_GATEWAY } from './addressing.ts';
+import type { Addressing } from './addressing.ts';
 import type { Attaching } from './attaching.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import { writeSysctlIfPresent } from './sysctls.ts';
@@ -50,7 +50,7 @@ export function configurePodLink(
   { config, key, pod, undo }: Attaching,
   loopback: Link | undefined,
   hostLink: Link,
-  { ips, routes, families }: Addressing,
+  { ips, routes, families, peerGateways }: Addressing,
 ): ResultRoute[] {
   const { ifname } = key.owner;
   const index = hostLink.peerIndex;
@@ -76,11 +76,7 @@ export function configurePodLink(
     requests.push(setLink(loopback.index, { up: true }));
   }
   if (!config.disableContainerInterface) requests.push(setLink(index, { up: true }));
-  if (config.mode === 'routed') {
-    for (const family of families) {
-      requests.push(newNeighbour({ index, ip: ROUTED_GATEWAY[family], lladdr: hostLink.address }));
-    }
-  }
+  for (const ip of peerGateways) requests.push(newNeighbour({ index, ip, lladdr: hostLink.address }));
   const routeRequests = routes.map(({ destination, gateway, ...rest }) =>
     newRoute({ destination, gateway, outInterface: index, ...rest }),
   );

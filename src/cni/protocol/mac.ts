@@ -4,11 +4,11 @@ import { fingerprint } from './fingerprint.ts';
 
 /** The MAC of a pod's interface: the one asked for, else one that follows from its first address, IPv4 before IPv6. */
 export function podMac(
-  wished: Uint8Array | undefined,
+  requested: Uint8Array | undefined,
   { alias }: Pick<AttachmentKey, 'alias'>,
   ips: readonly { readonly address: Cidr }[],
 ): Uint8Array {
-  if (wished) return wished;
+  if (requested) return requested;
   const main = ips.find(({ address }) => address.address.family === 'IPv4') ?? ips[0];
   return main ? macOfAddress(main.address.address) : macOfText(`${alias}/pod`);
 }

@@ -1,11 +1,12 @@
 import { addressBits } from '../../core/index.ts';
 import { newAddress, newNeighbour, newRoute } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
-import { type Addressing, ROUTED_GATEWAY } from '../link/addressing.ts';
+import type { Addressing } from '../link/addressing.ts';
 import type { Attaching, Connection } from '../link/attaching.ts';
 import { createVeth, deleteHostLink } from '../link/host-link.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import { writeSysctlIfPresent } from '../link/sysctls.ts';
+import { ROUTED_GATEWAY } from './routed-addressing.ts';
 
 /**
  * Makes the veth pair and the node's routes to the pod; the pod's end is left down.

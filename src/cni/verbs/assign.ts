@@ -11,11 +11,11 @@ import {
 } from '../../ipam/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { storeLocation } from '../config/config.ts';
-import { FEATURES } from '../features/index.ts';
 import type { AssignedAddresses } from '../link/addressing.ts';
 import type { Attaching } from '../link/attaching.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { attachmentNote } from './attachment-note.ts';
+import { wantedFeatures } from './wanted-features.ts';
 
 const NO_ADDRESSES: AssignedAddresses = { ips: [], routes: [], dns: {} };
 
@@ -47,8 +47,7 @@ async function assignByDelegate({ env, header, undo }: Attaching, type: string):
 
 /** What is known of every attachment, whoever manages its addresses. */
 function recordOf({ config, key }: Attaching) {
-  const features = FEATURES.filter((feature) => feature.wanted(config)).map(({ name }) => name);
-  return { owner: key.owner, name: key.hostName, features };
+  return { owner: key.owner, name: key.hostName, features: wantedFeatures(config, key).map(({ name }) => name) };
 }
 
 function noteUnreserved(attaching: Attaching, { ips }: AssignedAddresses): void {
@@ -69,7 +68,6 @@ async function assignNatively(
   const { rangeSets, exclude, requested } = ipam;
   const request = {
     ...recordOf(attaching),
-
     rangeSets,
     excluded,
     exclude,
@@ -82,8 +80,8 @@ async function assignNatively(
     reservations = tryReserve();
   } catch (error) {
     if (!(error instanceof NodeplaneError) || error.code !== 'ERR_IPAM_EXHAUSTED') throw error;
-    const { collectVanished } = await import('./reclaim.ts');
-    const collected = await collectVanished(location, host, warn);
+    const { reclaim } = await import('./reclaim.ts');
+    const collected = await reclaim(location, host, warn);
     for (const gone of collected) warn(`Gave back ${formatCollected(gone)}`);
     if (collected.length === 0) throw error;
     reservations = tryReserve();

@@ -1,11 +1,9 @@
 import { completeAttachment } from '../../ipam/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
-import { checkBridge, connectToBridge } from '../bridge/connect-bridge.ts';
 import { parseNetworkConfig, storeLocation } from '../config/config.ts';
 import { warnOfUnknownKeys } from '../config/known-keys.ts';
-import { FEATURES } from '../features/index.ts';
-import { type Addressing, addressingOf, withSubnets } from '../link/addressing.ts';
+import type { Addressing } from '../link/addressing.ts';
 import type { Attaching, Connection } from '../link/attaching.ts';
 import { withHost } from '../link/conversations.ts';
 import { checkNotAttached, waitForCarrier } from '../link/host-link.ts';
@@ -13,14 +11,15 @@ import { checkInterfaceAbsent, configurePodLink } from '../link/pod-link.ts';
 import { openPodNamespace } from '../link/pod-namespace.ts';
 import { enableForwarding } from '../link/sysctls.ts';
 import { UndoStack } from '../link/undo.ts';
+import { podNetwork } from '../pod-networks.ts';
 import { attachmentKey } from '../protocol/attachment-key.ts';
 import { readAttachment } from '../protocol/environment.ts';
 import { podMac } from '../protocol/mac.ts';
 import { appendResult, previousResult } from '../protocol/previous-result.ts';
 import type { CniResult, ResultInterface } from '../protocol/result.ts';
-import { connectRouted } from '../routed/connect-routed.ts';
 import { assignAddresses } from './assign.ts';
 import type { VerbRequest } from './request.ts';
+import { wantedAttachment, wantedFeatures } from './wanted-features.ts';
 
 /**
  * ADD: gives a pod an interface, addresses, and what else its network asks for.
@@ -52,12 +51,12 @@ async function attachPod(attaching: Attaching): Promise<CniResult> {
   const { config, key, pod, host, undo, warn } = attaching;
   const loopback = checkInterfaceAbsent(pod, key.owner.ifname);
   checkNotAttached(host, key);
-  const excluded = config.mode === 'bridge' ? checkBridge(host, config) : [];
+  const network = podNetwork(config.mode);
+  const excluded = network.checkNode(host, config);
   try {
-    const addressing = addressingOf(config, await assignAddresses(attaching, excluded));
+    const addressing = network.addressing.derive(config, await assignAddresses(attaching, excluded));
     const mac = podMac(config.mac, key, addressing.ips);
-    const connect = config.mode === 'bridge' ? connectToBridge : connectRouted;
-    const connection = connect(attaching, addressing, mac);
+    const connection = network.connect(attaching, addressing, mac);
     const { hostLink, bridge, gateway } = connection;
     const routes = configurePodLink(attaching, loopback, hostLink, addressing);
     failpoint('pod-link');
@@ -91,10 +90,11 @@ async function setUpFeatures(
   { ips }: Addressing,
   mac: Uint8Array,
 ): Promise<ResultInterface[]> {
+  const { config, key, pod, host, undo, warn } = attaching;
+  const { hostLink, gateway } = connection;
+  const context = { ...wantedAttachment(config, key, ips, mac), pod, host, hostLink, gateway, undo, warn };
   const made: ResultInterface[] = [];
-  const context = { ...attaching, ...connection, mac, ips: withSubnets(attaching.config, ips) };
-  for (const entry of FEATURES) {
-    if (!entry.wanted(attaching.config)) continue;
+  for (const entry of wantedFeatures(config, key)) {
     const feature = await entry.load();
     made.push(...feature.setUp(context));
   }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { parseAddressWithPrefix } from '../../core/index.ts';
 import { parseNetworkConfig } from '../config/config.ts';
-import { withSubnets } from '../features/index.ts';
+import { modeRules, podNetwork } from '../pod-networks.ts';
 import { attachmentKey } from '../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../protocol/environment.ts';
 import { parseHeader } from '../protocol/header.ts';
@@ -29,16 +29,18 @@ it.each([
   ['bridge', { ipMasq: true, firewall: true, snat: false, runtimeConfig: PORTS }],
   ['bridge', { macspoofchk: true, runtimeConfig: { mac: 'c2:11:22:33:44:55' } }],
   ['routed', { ipMasq: true, masqAll: true, runtimeConfig: { PortMappings: PORTS.portMappings } }],
-])('tells in mode %s what ADD knew of %j', (mode, wishes) => {
-  const { config, note } = noted({ mode, ...wishes, ipam: { type: 'host-local', ranges: RANGES } });
+])('tells in mode %s what ADD knew of %j', (mode, settings) => {
+  const { config, note } = noted({ mode, ...settings, ipam: { type: 'host-local', ranges: RANGES } });
   const wanted = wantedBy('net', { owner, note });
-  expect(wanted).toMatchObject({ key, config: { mode, features: config.features } });
-  expect(wanted?.config.bridge.macspoofchk).toBe(config.bridge.macspoofchk);
+  const { reach } = modeRules(config.mode);
+  const { addressing } = podNetwork(config.mode);
+  expect(wanted).toMatchObject({ key, features: config.features, reach: reach(config.bridge, key) });
+  expect(wanted?.reach.checksMac).toBe(config.bridge.macspoofchk);
   const ips = [
     { address: parseAddressWithPrefix('10.244.1.2/24') },
     { address: parseAddressWithPrefix('fd00:1::2/64') },
   ];
-  expect(wanted?.ips).toEqual(withSubnets(config, ips));
+  expect(wanted?.ips).toEqual(addressing.withSubnets(config, ips));
   expect([...wanted!.mac]).toEqual([...(config.mac ?? [0x0a, 0x58, 10, 244, 1, 2])]);
 });
 

@@ -2,14 +2,16 @@ import { formatCidr, parseAddressWithPrefix } from '../../core/index.ts';
 import type { AttachmentNote, JournalEntry } from '../../ipam/index.ts';
 import { BRIDGE_KEYS, parseBridgeConfig } from '../config/bridge-config.ts';
 import { FEATURE_KEYS, parseFeatures } from '../config/feature-config.ts';
+import { NETWORK_MODES } from '../config/network-config.ts';
 import { runtimeConfigOf } from '../config/runtime-config.ts';
-import { FEATURES, type WantedAttachment, withSubnets } from '../features/index.ts';
-import { addressingOf } from '../link/addressing.ts';
+import type { WantedAttachment } from '../features/index.ts';
+import type { PodIp } from '../link/addressing.ts';
 import type { Attaching } from '../link/attaching.ts';
+import { modeRules, podNetwork } from '../pod-networks.ts';
 import { keyOfEntry } from '../protocol/attachment-key.ts';
 import { optional, optionalWord, textsAt } from '../protocol/json.ts';
 import { formatMac, parseMac, podMac } from '../protocol/mac.ts';
-import type { ResultIp } from '../protocol/result.ts';
+import { wantedAttachment, wantedFeatures } from './wanted-features.ts';
 
 /** Keys of the configuration on which the features of an attachment depend, besides those of the runtime. */
 const KEYS = ['mode', ...BRIDGE_KEYS, ...FEATURE_KEYS] as const;
@@ -23,15 +25,17 @@ const KEYS = ['mode', ...BRIDGE_KEYS, ...FEATURE_KEYS] as const;
  */
 export function attachmentNote(
   { config, header: { raw }, key }: Pick<Attaching, 'config' | 'header' | 'key'>,
-  ips: readonly Pick<ResultIp, 'address' | 'gateway'>[],
+  ips: readonly PodIp[],
 ): AttachmentNote | undefined {
-  if (!FEATURES.some((feature) => feature.wanted(config))) return undefined;
-  const addressing = addressingOf(config, { ips, routes: [], dns: {} });
+  if (wantedFeatures(config, key).length === 0) return undefined;
+  const { derive } = podNetwork(config.mode).addressing;
+  const addressing = derive(config, { ips, routes: [], dns: {} });
+  const wanted = wantedAttachment(config, key, addressing.ips, podMac(config.mac, key, addressing.ips));
   return {
     ...Object.fromEntries(KEYS.map((name) => [name, raw[name]])),
     runtimeConfig: { portMappings: runtimeConfigOf(raw).portMappings },
-    ips: withSubnets(config, addressing.ips).map(({ address }) => formatCidr(address)),
-    mac: formatMac(podMac(config.mac, key, addressing.ips)),
+    ips: wanted.ips.map(({ address }) => formatCidr(address)),
+    mac: formatMac(wanted.mac),
   };
 }
 
@@ -42,13 +46,15 @@ export function wantedBy(network: string, entry: Pick<JournalEntry, 'owner' | 'n
   try {
     const mac = parseMac(optional(note, 'mac', 'string') ?? '');
     if (!mac) return undefined;
-    const config = {
-      mode: optionalWord(note, 'mode', ['bridge', 'routed']) ?? 'bridge',
-      bridge: parseBridgeConfig(note),
+    const key = keyOfEntry(network, entry);
+    const { reach } = modeRules(optionalWord(note, 'mode', NETWORK_MODES) ?? 'bridge');
+    return {
+      key,
+      reach: reach(parseBridgeConfig(note), key),
       features: parseFeatures(note, runtimeConfigOf(note)),
+      ips: textsAt(note, 'ips').map((text) => ({ address: parseAddressWithPrefix(text) })),
+      mac,
     };
-    const ips = textsAt(note, 'ips').map((text) => ({ address: parseAddressWithPrefix(text) }));
-    return { key: keyOfEntry(network, entry), config, ips, mac };
   } catch {
     return undefined;
   }

@@ -1,16 +1,14 @@
-import { addressBits, formatCidr, formatIp, ipEquals } from '../../core/index.ts';
+import { formatCidr, formatIp, ipEquals } from '../../core/index.ts';
 import { addressesHeld } from '../../ipam/index.ts';
 import { Netlink } from '../../netlink/index.ts';
-import { getLink, type Link, listAddresses, listBridgeVlans, listRoutes } from '../../netlink/route/index.ts';
-import { IFA_F_DADFAILED, RT_TABLE_MAIN } from '../../netlink/uapi/index.ts';
+import { getLink, type Link, listAddresses, listRoutes } from '../../netlink/route/index.ts';
+import { IFA_F_DADFAILED } from '../../netlink/uapi/index.ts';
 import { readSysctl } from '../../sys/index.ts';
-import { isGatewayApart } from '../bridge/vlan-gateway.ts';
-import { filtersVlans, gatewayLinkName } from '../config/bridge-config.ts';
-import { type NetworkConfig, parseNetworkConfig } from '../config/config.ts';
-import { FEATURES } from '../features/index.ts';
-import { addressingOf, ROUTED_GATEWAY, withSubnets } from '../link/addressing.ts';
-import { openPodNamespace, type PodNamespace } from '../link/pod-namespace.ts';
+import { parseNetworkConfig } from '../config/config.ts';
+import type { Checking } from '../link/checking.ts';
+import { openPodNamespace } from '../link/pod-namespace.ts';
 import { UndoStack } from '../link/undo.ts';
+import { podNetwork } from '../pod-networks.ts';
 import { type AttachmentKey, attachmentKey } from '../protocol/attachment-key.ts';
 import { readAttachment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
@@ -19,19 +17,7 @@ import { formatMac } from '../protocol/mac.ts';
 import { parseResult } from '../protocol/parse-result.ts';
 import type { CniResult, ResultIp } from '../protocol/result.ts';
 import type { VerbRequest } from './request.ts';
-
-/** What the parts of a CHECK share. */
-interface Checking {
-  readonly config: NetworkConfig;
-  readonly key: AttachmentKey;
-  readonly pod: PodNamespace;
-  readonly host: Netlink;
-  readonly previous: CniResult;
-  /** The addresses of `previous` that belong to this interface. */
-  readonly ips: readonly ResultIp[];
-  /** Says what differs. */
-  readonly differ: (what: string) => void;
-}
+import { wantedAttachment, wantedFeatures } from './wanted-features.ts';
 
 /**
  * CHECK: compares what the kernel and the records hold with the result of the ADD. Changes nothing. Not compared is what
@@ -53,20 +39,13 @@ export async function check({ header, env, netns, warn }: VerbRequest): Promise<
       const ips = ipsOf(previous, key);
       const checking = { config, key, pod, host, previous, ips, differ: (what: string) => void differences.push(what) };
       const { hostLink, mac } = checkPod(checking);
-      const gateway = hostLink && checkHost(checking, hostLink);
+      const gateway = hostLink && (await checkHost(checking, hostLink));
       checkRecords(checking);
       if (hostLink) {
-        const context = {
-          ...checking,
-          ips: withSubnets(config, ips),
-          hostLink,
-          gateway,
-          mac,
-          undo: new UndoStack(),
-          warn,
-        };
-        for (const entry of FEATURES) {
-          if (entry.wanted(config)) differences.push(...(await entry.load()).check(context));
+        const undo = new UndoStack();
+        const context = { ...wantedAttachment(config, key, ips, mac), pod, host, hostLink, gateway, undo, warn };
+        for (const entry of wantedFeatures(config, key)) {
+          differences.push(...(await entry.load()).check(context));
         }
       }
     } finally {
@@ -143,101 +122,14 @@ function checkRoutes({ pod, previous, differ }: Pick<Checking, 'pod' | 'previous
 }
 
 /** Returns the link with the gateways' addresses, if there is one. */
-function checkHost(checking: Checking, hostLink: Link): Link | undefined {
+function checkHost(checking: Checking, hostLink: Link): Promise<Link | undefined> {
   const { config, differ } = checking;
   if (!hostLink.up) differ(`link "${hostLink.name}" is down`);
   for (const family of new Set(checking.ips.map(({ address }) => address.address.family))) {
     const name = family === 'IPv4' ? 'net/ipv4/ip_forward' : 'net/ipv6/conf/all/forwarding';
     if (config.isGateway && readSysctl(name) !== '1') differ(`the node does not forward: ${name} is 0`);
   }
-  if (config.mode === 'bridge') return checkBridgePort(checking, hostLink);
-  checkHostRoutes(checking, hostLink);
-  return undefined;
-}
-
-function checkBridgePort({ config, host, ips, differ }: Checking, hostLink: Link): Link | undefined {
-  const { name, hairpinMode, portIsolation } = config.bridge;
-  const bridge = getLink(host, { name });
-  if (bridge?.kind !== 'bridge') {
-    differ(`there is no bridge "${name}"`);
-    return undefined;
-  }
-  if (!bridge.up) differ(`bridge "${name}" is down`);
-  if (hostLink.master !== bridge.index) differ(`link "${hostLink.name}" is no port of the bridge "${name}"`);
-  const port = hostLink.bridgePort;
-  if (port && port.hairpin !== hairpinMode)
-    differ(`hairpin mode of "${hostLink.name}" is ${port.hairpin ? 'on' : 'off'}`);
-  if (port && port.isolated !== portIsolation)
-    differ(`isolation of "${hostLink.name}" is ${port.isolated ? 'on' : 'off'}`);
-  if (filtersVlans(config.bridge)) checkVlans({ config, host, differ }, hostLink);
-  return checkGateway({ config, host, ips, differ }, bridge);
-}
-
-function checkGateway(
-  { config, host, ips, differ }: Pick<Checking, 'config' | 'host' | 'ips' | 'differ'>,
-  bridge: Link,
-): Link | undefined {
-  const { bridgeAddresses } = addressingOf(config, { ips, routes: [], dns: {} });
-  const isApart = isGatewayApart(config, bridgeAddresses);
-  const name = gatewayLinkName(config.bridge);
-  const link = isApart ? getLink(host, { name }) : bridge;
-  const what = isApart ? `gateway "${name}"` : `bridge "${name}"`;
-  if (!link) {
-    differ(`there is no ${what}`);
-    return undefined;
-  }
-  if (isApart) checkVlanLink({ config, host, differ }, bridge, link);
-  const addresses = listAddresses(host, { index: link.index });
-  for (const gateway of bridgeAddresses) {
-    if (!addresses.some(({ address }) => ipEquals(address, gateway.address))) {
-      differ(`${what} lacks the address ${formatCidr(gateway)}`);
-    }
-  }
-  return link;
-}
-
-function checkVlanLink(
-  { config, host, differ }: Pick<Checking, 'config' | 'host' | 'differ'>,
-  bridge: Link,
-  link: Link,
-) {
-  const { vlan } = config.bridge;
-  if (!link.up) differ(`gateway "${link.name}" is down`);
-  const isMember = listBridgeVlans(host).some(
-    ({ index, first, last }) => index === bridge.index && first <= vlan && vlan <= last,
-  );
-  if (link.kind === 'vlan' && !isMember) differ(`bridge "${bridge.name}" itself is no member of VLAN ${vlan}`);
-}
-
-function checkVlans({ config, host, differ }: Pick<Checking, 'config' | 'host' | 'differ'>, hostLink: Link): void {
-  const { vlan, vlanTrunk } = config.bridge;
-  const has = listBridgeVlans(host).filter(({ index }) => index === hostLink.index);
-  if (vlan > 0 && !has.some(({ first, last, pvid }) => pvid && first <= vlan && vlan <= last)) {
-    differ(`untagged frames of "${hostLink.name}" do not belong to VLAN ${vlan}`);
-  }
-  for (const span of vlanTrunk) {
-    for (let id = span.first; id <= span.last; id++) {
-      if (has.some(({ first, last }) => first <= id && id <= last)) continue;
-      differ(`"${hostLink.name}" is no member of VLAN ${id}`);
-      break;
-    }
-  }
-}
-
-function checkHostRoutes({ host, ips, differ }: Checking, { index, name }: Link): void {
-  const routes = listRoutes(host, { table: RT_TABLE_MAIN });
-  for (const { address } of ips) {
-    const bits = addressBits(address.address.family);
-    const found = routes.find(
-      ({ destination }) => destination.prefixLength === bits && ipEquals(destination.address, address.address),
-    );
-    if (found?.outInterface !== index)
-      differ(`the node has no route to ${formatIp(address.address)} through "${name}"`);
-  }
-  if (!ips.some(({ address }) => address.address.family === 'IPv6')) return;
-  if (!listAddresses(host, { index }).some(({ address }) => ipEquals(address, ROUTED_GATEWAY.IPv6))) {
-    differ(`"${name}" lacks the gateway's address ${formatIp(ROUTED_GATEWAY.IPv6)}`);
-  }
+  return podNetwork(config.mode).check(checking, hostLink);
 }
 
 function checkRecords({ config, key, ips, differ }: Checking): void {

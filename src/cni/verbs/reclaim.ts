@@ -13,7 +13,7 @@ import { loadForTearDown, tearDown } from './tear-down.ts';
  * @param warn takes what could not be removed and stays for another try
  * @throws ERR_IPAM_STORE, ERR_LOCK_TIMEOUT
  */
-export async function collectVanished(
+export async function reclaim(
   location: StoreLocation,
   host: Netlink,
   warn: (message: string) => void,
@@ -24,8 +24,8 @@ export async function collectVanished(
     try {
       const link = findHostLink(host, key);
       if (link) deleteIfPresent(host, link.index);
-      const noted = features.filter(({ name }) => entry.features.includes(name));
-      tearDown(noted, { key, host, addresses: entry.addresses, warn });
+      const recorded = features.filter(({ name }) => entry.features.includes(name));
+      tearDown(recorded, { key, host, addresses: entry.addresses, warn });
       return true;
     } catch (error) {
       warn(`Cannot remove what is left of "${key.alias}": ${errorText(error)}`);

@@ -1,10 +1,10 @@
 import { errorText } from '../../core/index.ts';
 import { checkAvailable } from '../../ipam/index.ts';
 import { Netlink } from '../../netlink/index.ts';
-import { listLinks } from '../../netlink/route/index.ts';
-import { checkBridge } from '../bridge/connect-bridge.ts';
-import { type NetworkConfig, parseNetworkConfig } from '../config/config.ts';
+import { parseNetworkConfig } from '../config/config.ts';
 import { warnOfUnknownKeys } from '../config/known-keys.ts';
+import type { NetworkConfig } from '../config/network-config.ts';
+import { podNetwork } from '../pod-networks.ts';
 import type { Environment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError, toCniError } from '../protocol/errors.ts';
 import type { NetworkHeader } from '../protocol/header.ts';
@@ -31,23 +31,12 @@ export async function checkStatus({ header, env, warn }: VerbRequest): Promise<u
 }
 
 function checkNode(config: NetworkConfig): void {
-  const { mode, name, bridge, ipam } = config;
+  const { mode, name, ipam } = config;
+  const network = podNetwork(mode);
   const host = Netlink.openRoute();
   try {
-    const links = listLinks(host);
-    if (mode === 'bridge') {
-      const master = links.find((link) => link.name === bridge.name)?.index ?? 0;
-      const lost = links.filter(
-        (link) => link.alias.startsWith(`${name}/`) && (master === 0 || link.master !== master),
-      );
-      if (lost.length > 0) {
-        throw new CniError(
-          CNI_ERROR.LIMITED_CONNECTIVITY,
-          `${lost.length} pods of network "${name}" are not connected to the bridge "${bridge.name}", the first is ${lost[0]!.alias}`,
-        );
-      }
-    }
-    const excluded = mode === 'bridge' ? checkBridge(host, config) : [];
+    network.checkPods(host, config);
+    const excluded = network.checkNode(host, config);
     if (ipam.kind !== 'native') return;
     const { dataDir, rangeSets, exclude } = ipam.config;
     checkAvailable({ dataDir, network: name }, { rangeSets, exclude, excluded }, linkFinder(host));

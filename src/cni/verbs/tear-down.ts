@@ -4,10 +4,10 @@ import { type AttachmentFeature, FEATURES, type TearDownContext } from '../featu
 /**
  * Loads features for their end, in its order: the reverse of ADD's.
  *
- * @param noted the names in an attachment's record; all features when it has none
+ * @param recorded the names in an attachment's record; all features when it has none
  */
-export function loadForTearDown(noted: readonly string[] | undefined): Promise<AttachmentFeature[]> {
-  const named = FEATURES.filter(({ name }) => !noted || noted.includes(name));
+export function loadForTearDown(recorded: readonly string[] | undefined): Promise<AttachmentFeature[]> {
+  const named = FEATURES.filter(({ name }) => !recorded || recorded.includes(name));
   return Promise.all(named.toReversed().map((feature) => feature.load()));
 }
 

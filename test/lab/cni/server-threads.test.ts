@@ -47,7 +47,7 @@ it('a thread that hangs in a system call gives back its lock and its sockets', a
   execFileSync('mkfifo', [address]);
   const before = open(folder);
   const pool = startPool(3000);
-  const outcome = pool.run({ collect: [folder] }).catch((error: unknown) => String(error));
+  const outcome = pool.run({ reclaim: [folder] }).catch((error: unknown) => String(error));
   await expect.poll(() => open(folder)).toBeGreaterThan(before);
   await expect.poll(() => isFree(lock)).toBe(false);
   expect(await outcome).toContain('did not end within 3 s');

@@ -5,7 +5,7 @@ import { Netlink } from '../../../netlink/index.ts';
 import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
 import { listLinks } from '../../../netlink/route/index.ts';
 import type { Logger } from '../../logger.ts';
-import { NotedFeatures } from './noted-features.ts';
+import { JournalRules } from './journal-rules.ts';
 
 export interface FeatureGuardOptions {
   /** Directories of reservations, with the notes about attachments. */
@@ -30,7 +30,7 @@ const UNDER_WAY_MS = 1000;
  */
 export class FeatureGuard {
   readonly #options: FeatureGuardOptions;
-  #noted: NotedFeatures | undefined;
+  #rules: JournalRules | undefined;
   #nftables: Nftables | undefined;
   #watch: { close(): void } | undefined;
   #next: { readonly timer: Timer; readonly ms: number } | undefined;
@@ -85,9 +85,9 @@ export class FeatureGuard {
     if (!this.#nftables) return;
     try {
       const { featuresOf, reassertFeatures } = await loadReassertion();
-      this.#noted ??= new NotedFeatures(featuresOf);
+      this.#rules ??= new JournalRules(featuresOf);
       const entries = dataDirs.flatMap(journalEntries);
-      const repair = reassertFeatures(this.#nftables, this.#noted.of(entries, linkNames()));
+      const repair = reassertFeatures(this.#nftables, this.#rules.of(entries, linkNames()));
       if (repair.structureRepaired || repair.elementsAdded > 0) {
         logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
       } else if (repair.admissionRepaired) {

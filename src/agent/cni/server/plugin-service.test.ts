@@ -7,7 +7,7 @@ import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import type { CniReply } from '../../../cni/index.ts';
 import { type Cidr, parseCidr } from '../../../core/index.ts';
 import { Spool } from '../kept/spool.ts';
-import { type Asker, type PluginRun, PluginService } from './plugin-service.ts';
+import { type Client, type PluginRun, PluginService } from './plugin-service.ts';
 import type { PluginAnswer } from './protocol.ts';
 import type { ServedRequest } from './request-log.ts';
 
@@ -21,7 +21,7 @@ let setAside: string[];
 let service: PluginService;
 
 const CONFIG = JSON.stringify({ name: 'net', ipam: { type: 'nodeplane' } });
-const patient: Asker = { left: new Promise(() => {}), hasLeft: () => false };
+const patient: Client = { left: new Promise(() => {}), hasLeft: () => false };
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'nodeplane-spool-'));
@@ -53,10 +53,10 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Begins a request for container `id`; the answer's code is 0, the error's, or 'none'. */
-function ask(verb: string, id = 'a', { asker = patient, opened = true } = {}) {
+function ask(verb: string, id = 'a', { client = patient, opened = true } = {}) {
   const environment = { CNI_COMMAND: verb, CNI_CONTAINERID: id, CNI_IFNAME: 'eth0', CNI_NETNS: '/run/netns/x' };
   const state = { code: undefined as number | 'none' | undefined };
-  void service.serve({ environment, config: CONFIG, netns: opened ? 9 : undefined }, asker).then((answer) => {
+  void service.serve({ environment, config: CONFIG, netns: opened ? 9 : undefined }, client).then((answer) => {
     state.code = codeOf(answer);
   });
   return state;
@@ -146,7 +146,7 @@ describe('the service', () => {
       leave = resolve;
     });
     const first = ask('ADD');
-    const [second, gone] = [ask('DEL'), ask('DEL', 'a', { asker: { left, hasLeft: () => true } })];
+    const [second, gone] = [ask('DEL'), ask('DEL', 'a', { client: { left, hasLeft: () => true } })];
     expect(await begun()).toEqual(['ADD a']);
     leave();
     await clock.advance(999);
@@ -161,7 +161,7 @@ describe('the service', () => {
 
   it('takes a successful ADD back when nobody waits for it any more, before a DEL of the same attachment', async () => {
     await service.settle();
-    const adding = ask('ADD', 'a', { asker: { ...patient, hasLeft: () => true } });
+    const adding = ask('ADD', 'a', { client: { ...patient, hasLeft: () => true } });
     const removing = ask('DEL');
     await begun();
     runs[0]!.end();

@@ -38,7 +38,7 @@ export interface PluginServiceOptions {
 }
 
 /** Who asks, as far as it matters whether they still want to know. */
-export interface Asker {
+export interface Client {
   /** Resolves when they have gone. */
   readonly left: Promise<void>;
   /** Whether they have gone by now, also if there was no time yet to hear of it. */
@@ -81,12 +81,12 @@ export class PluginService {
    *
    * @returns undefined when nobody wants the answer any more; nothing of the request is in force then
    */
-  async serve(request: ReceivedRequest, asker: Asker): Promise<PluginAnswer | undefined> {
+  async serve(request: ReceivedRequest, client: Client): Promise<PluginAnswer | undefined> {
     const { clock, served } = this.#options;
     const startedAt = clock.now();
     let reply: Reply | undefined;
     try {
-      reply = await this.#answer(request, asker);
+      reply = await this.#answer(request, client);
     } catch (error) {
       reply = { answer: refusal(CNI_ERROR.INTERNAL, `Internal error: ${errorText(error)}`), remarks: '' };
     }
@@ -132,7 +132,7 @@ export class PluginService {
     while (this.#queue.length > 0) await new Promise<void>((resolve) => void this.#options.clock.setTimer(resolve, 5));
   }
 
-  async #answer(received: ReceivedRequest, asker: Asker): Promise<Reply | undefined> {
+  async #answer(received: ReceivedRequest, client: Client): Promise<Reply | undefined> {
     const { CNI_COMMAND: verb, CNI_NETNS: netns = '' } = received.environment;
     if (verb === 'VERSION') return this.#run(received);
     if (verb === 'STATUS') return this.#status(received);
@@ -146,16 +146,16 @@ export class PluginService {
     const ticket = this.#enter(request.environment, completed);
     try {
       const turn = verb === 'DEL' ? ticket.turn : Promise.all([ticket.turn, this.open]).then(() => {});
-      const outcome = await this.#wait(turn, asker);
+      const outcome = await this.#wait(turn, client);
       if (outcome === 'left') return undefined;
       if (outcome !== 'turn') return refused(CNI_ERROR.TRY_AGAIN_LATER, outcome);
-      return await this.#runInTurn(request, completed, asker);
+      return await this.#runInTurn(request, completed, client);
     } finally {
       ticket.leave();
     }
   }
 
-  async #wait(turn: Promise<void>, asker: Asker): Promise<string> {
+  async #wait(turn: Promise<void>, client: Client): Promise<string> {
     if (this.#stopping) return 'The nodeplane agent is about to end';
     const { clock, waitMs = 45_000 } = this.#options;
     let cancel = () => {};
@@ -165,7 +165,7 @@ export class PluginService {
     });
     const outcome = await Promise.race([
       turn.then(() => 'turn'),
-      asker.left.then(() => 'left'),
+      client.left.then(() => 'left'),
       this.#stopped.then(() => 'The nodeplane agent is about to end'),
       timeout,
     ]);
@@ -176,7 +176,7 @@ export class PluginService {
   async #runInTurn(
     request: ReceivedRequest,
     { config, lacksRanges }: CompletedConfig,
-    asker: Asker,
+    client: Client,
   ): Promise<Reply | undefined> {
     const { CNI_COMMAND: verb } = request.environment;
     if (verb !== 'ADD') return this.#run({ ...request, config });
@@ -190,7 +190,7 @@ export class PluginService {
       await this.#takeBack(request, config, 'it ended without a result');
       throw error;
     }
-    if (reply.answer.exitCode !== 0 || !asker.hasLeft()) return reply;
+    if (reply.answer.exitCode !== 0 || !client.hasLeft()) return reply;
     // The plugin was killed. Its runtime takes the ADD for failed and may never ask for a DEL.
     await this.#takeBack(request, config, 'the plugin that asked for it is gone');
     return undefined;

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type Claim, RequestQueue } from './request-queue.ts';
+import { RequestQueue, type RequestScope } from './request-queue.ts';
 
-const pod = (attachment: string, network = 'net'): Claim => ({ network, attachment, wholeNetwork: false });
-const gc = (network = 'net'): Claim => ({ network, attachment: undefined, wholeNetwork: true });
+const pod = (attachment: string, network = 'net'): RequestScope => ({ network, attachment, wholeNetwork: false });
+const gc = (network = 'net'): RequestScope => ({ network, attachment: undefined, wholeNetwork: true });
 
-/** Enters claims and tells which of them have their turn. */
-function enterAll(queue: RequestQueue, claims: readonly Claim[]) {
+/** Enters scopes and tells which of them have their turn. */
+function enterAll(queue: RequestQueue, scopes: readonly RequestScope[]) {
   const begun = new Set<number>();
-  const tickets = claims.map((claim, i) => {
-    const ticket = queue.enter(claim);
+  const tickets = scopes.map((scope, i) => {
+    const ticket = queue.enter(scope);
     void ticket.turn.then(() => begun.add(i));
     return ticket;
   });
@@ -50,22 +50,22 @@ it('begins no more than the limit at once, and forgets who gives up', async () =
 });
 
 it('gives everybody a turn in the end, and never two that exclude each other', async () => {
-  const claim = fc.record({
+  const scope = fc.record({
     network: fc.constantFrom('n', 'm'),
     attachment: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }),
     wholeNetwork: fc.boolean(),
   });
   await fc.assert(
-    fc.asyncProperty(fc.array(claim, { maxLength: 12 }), fc.integer({ min: 1, max: 4 }), async (claims, limit) => {
-      const { leave, running } = enterAll(new RequestQueue(limit), claims);
+    fc.asyncProperty(fc.array(scope, { maxLength: 12 }), fc.integer({ min: 1, max: 4 }), async (scopes, limit) => {
+      const { leave, running } = enterAll(new RequestQueue(limit), scopes);
       const left = new Set<number>();
-      while (left.size < claims.length) {
+      while (left.size < scopes.length) {
         const now = (await running()).filter((i) => !left.has(i));
         expect(now.length).toBeGreaterThan(0);
         expect(now.length).toBeLessThanOrEqual(limit);
         for (const i of now) {
           for (const j of now.filter((other) => other > i)) {
-            const [a, b] = [claims[i]!, claims[j]!];
+            const [a, b] = [scopes[i]!, scopes[j]!];
             expect(a.attachment !== undefined && a.attachment === b.attachment).toBe(false);
             expect(a.network === b.network && (a.wholeNetwork || b.wholeNetwork)).toBe(false);
           }

@@ -1,5 +1,5 @@
 /** What a request is about, as far as others must wait for it. */
-export interface Claim {
+export interface RequestScope {
   readonly network: string;
   /** Container and interface; undefined for a request about no single one. */
   readonly attachment: string | undefined;
@@ -7,16 +7,16 @@ export interface Claim {
   readonly wholeNetwork: boolean;
 }
 
-/** A place in the queue. */
+/** The turn of a request in the queue. */
 export interface Ticket {
   /** Resolves when it is this request's turn. */
   readonly turn: Promise<void>;
-  /** Ends the request, or gives the place up before its turn. Safe to call twice. */
+  /** Ends the request, or gives it up before its turn. Safe to call twice. */
   leave(): void;
 }
 
-interface Place {
-  readonly claim: Claim;
+interface QueuedRequest {
+  readonly scope: RequestScope;
   readonly begin: () => void;
 }
 
@@ -26,8 +26,8 @@ interface Place {
  */
 export class RequestQueue {
   readonly #limit: number;
-  readonly #running = new Set<Place>();
-  #waiting: Place[] = [];
+  readonly #running = new Set<QueuedRequest>();
+  #waiting: QueuedRequest[] = [];
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -37,40 +37,40 @@ export class RequestQueue {
     return this.#running.size + this.#waiting.length;
   }
 
-  enter(claim: Claim): Ticket {
+  enter(scope: RequestScope): Ticket {
     let begin: () => void = () => {};
     const turn = new Promise<void>((resolve) => {
       begin = resolve;
     });
-    const place = { claim, begin };
-    this.#waiting.push(place);
+    const request = { scope, begin };
+    this.#waiting.push(request);
     this.#advance();
-    return { turn, leave: () => this.#leave(place) };
+    return { turn, leave: () => this.#leave(request) };
   }
 
-  #leave(place: Place): void {
-    this.#waiting = this.#waiting.filter((other) => other !== place);
-    this.#running.delete(place);
+  #leave(request: QueuedRequest): void {
+    this.#waiting = this.#waiting.filter((other) => other !== request);
+    this.#running.delete(request);
     this.#advance();
   }
 
   #advance(): void {
     // Whoever waits is in the way of those behind, so that a GC is not overtaken for ever.
     const inTheWay = [...this.#running];
-    const waiting: Place[] = [];
-    for (const place of this.#waiting) {
-      const free = this.#running.size < this.#limit && !inTheWay.some(({ claim }) => exclude(claim, place.claim));
-      inTheWay.push(place);
+    const waiting: QueuedRequest[] = [];
+    for (const request of this.#waiting) {
+      const free = this.#running.size < this.#limit && !inTheWay.some(({ scope }) => exclude(scope, request.scope));
+      inTheWay.push(request);
       if (free) {
-        this.#running.add(place);
-        place.begin();
-      } else waiting.push(place);
+        this.#running.add(request);
+        request.begin();
+      } else waiting.push(request);
     }
     this.#waiting = waiting;
   }
 }
 
-function exclude(a: Claim, b: Claim): boolean {
+function exclude(a: RequestScope, b: RequestScope): boolean {
   if (a.attachment !== undefined && a.attachment === b.attachment) return true;
   return a.network === b.network && (a.wholeNetwork || b.wholeNetwork);
 }

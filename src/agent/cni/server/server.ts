@@ -7,14 +7,14 @@ import { descriptorOf, hasPeerLeft, libc, makeOwnDirectory, peerCredentials } fr
 import { keepListening } from '../../http/keep-listening.ts';
 import type { Logger } from '../../logger.ts';
 import { type ReceivedRequest, readRequest } from './connection.ts';
-import type { Asker } from './plugin-service.ts';
+import type { Client } from './plugin-service.ts';
 import { encodeAnswer, type PluginAnswer, refusal } from './protocol.ts';
 
 export interface CniServerOptions {
   /** Path of the unix socket. Its directory is made for root alone if it is missing, and otherwise left as it is. */
   readonly path: string;
   /** Answers a request; undefined when nobody wants the answer. Must not reject. */
-  readonly serve: (request: ReceivedRequest, asker: Asker) => Promise<PluginAnswer | undefined>;
+  readonly serve: (request: ReceivedRequest, client: Client) => Promise<PluginAnswer | undefined>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Connections beyond this many are told to try again later. @default 1024 */

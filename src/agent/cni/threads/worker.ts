@@ -3,22 +3,22 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type CniReply, type CniRequest, keepConversations, runCni } from '../../../cni/index.ts';
 import { DescriptorLedger, noteDescriptorsIn } from '../../../sys/index.ts';
-import { type CollectReport, collectNode } from '../guard/collect-node.ts';
+import { type ReclaimReport, reclaimNode } from '../guard/reclaim-node.ts';
 import type { ThreadStart } from './server-thread.ts';
 
 /** A request of the plugin; descriptors are the process's, so that their numbers mean the same here. */
 export type WorkerRequest = Omit<CniRequest, 'stdin'> & { readonly stdin: string };
 /** Directories of reservations to look through for what pods left that are gone. */
-export interface CollectTask {
-  readonly collect: readonly string[];
+export interface ReclaimTask {
+  readonly reclaim: readonly string[];
 }
 
-export type WorkerTask = WorkerRequest | CollectTask;
-export type WorkerReply<T extends WorkerTask> = T extends CollectTask ? CollectReport : CniReply;
+export type WorkerTask = WorkerRequest | ReclaimTask;
+export type WorkerReply<T extends WorkerTask> = T extends ReclaimTask ? ReclaimReport : CniReply;
 
 noteDescriptorsIn(new DescriptorLedger((workerData as ThreadStart).ledger));
 keepConversations();
 parentPort?.on('message', async (task: WorkerTask) => {
   // What throws ends the thread, and the pool answers for it.
-  parentPort?.postMessage('collect' in task ? await collectNode(task.collect) : await runCni(task));
+  parentPort?.postMessage('reclaim' in task ? await reclaimNode(task.reclaim) : await runCni(task));
 });

@@ -40,6 +40,9 @@ export function elementFeature(settings: ElementFeatureSettings): AttachmentFeat
     void deletePodElements(ruleset, sets, (comment) => isOwnedBy(comment, key));
   return {
     name,
+    layout,
+
+    wantedIn: (attachment) => ({ elements: settings.elements(attachment), chains }),
 
     setUp(context) {
       const { key, undo } = context;

@@ -61,9 +61,8 @@ export const FRAME_LAYOUT: TableLayout = {
   ],
 };
 
-/** The elements by which frames of the pod with another source MAC are dropped; none when that is not asked for. */
-export function macElements({ key, config, mac }: WantedAttachment): NftElements[] {
-  if (config.mode !== 'bridge' || !config.bridge.macspoofchk) return [];
+/** The elements by which frames of the pod with another source MAC are dropped. */
+export function macElements({ key, mac }: WantedAttachment): NftElements[] {
   const link = interfaceName(key.hostName);
   const comment = ownerComment(key);
   return [elementsIn(MACS, [{ key: fields(link, mac), comment }]), elementsIn(CHECKED_LINKS, [{ key: link, comment }])];

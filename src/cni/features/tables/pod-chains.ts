@@ -105,12 +105,6 @@ export function masqueradeChain(subnet: Cidr): ChainWithRules {
   };
 }
 
-/** The chain of a name that `masqueradeChainName` made; undefined for other names. */
-export function masqueradeChainNamed(name: string): ChainWithRules | undefined {
-  const [, subnet] = /^masquerade-([0-9a-f.-]+\/\d+)$/.exec(name) ?? [];
-  return subnet === undefined ? undefined : masqueradeChain(parseCidr(subnet.replaceAll('-', ':')));
-}
-
 /** `masquerade-10.244.1.0/24`. Host bits of the subnet do not matter. */
 export function masqueradeChainName({ address, prefixLength }: Cidr): string {
   const subnet = formatCidr({ address: networkOf(address, prefixLength), prefixLength });

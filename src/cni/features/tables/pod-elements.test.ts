@@ -1,23 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { parseAddressWithPrefix, parseIp } from '../../../core/index.ts';
 import type { NftElements } from '../../../netlink/nftables/index.ts';
-import type { PortMapping, PortMappingSettings } from '../../config/feature-config.ts';
+import type { FirewallSettings, PortMapping, PortMappingSettings } from '../../config/feature-config.ts';
+import type { NetworkMode } from '../../config/network-config.ts';
+import { modeRules } from '../../pod-networks.ts';
 import { attachmentKey } from '../../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../../protocol/environment.ts';
-import type { AddressedAttachment, WantedAttachment } from '../wanted-attachment.ts';
+import type { WantedAttachment } from '../wanted-attachment.ts';
 import { describePortKey, ingressElements, mappedPortOf, masqueradeElements, portElements } from './pod-elements.ts';
 
 const key = attachmentKey('net' as NetworkName, {
   containerId: 'c1' as ContainerId,
   ifname: 'eth0' as InterfaceName,
 });
+const CNI0 = { name: 'cni0' as InterfaceName, vlan: 0, macspoofchk: false };
 const comment = `${key.hostName} net/c1/eth0`;
 
 function attachment(
   mappings: readonly Partial<PortMapping>[],
   settings: Partial<PortMappingSettings> = {},
-  mode: 'bridge' | 'routed' = 'bridge',
-): AddressedAttachment {
+  mode: NetworkMode = 'bridge',
+  bridge = CNI0,
+): WantedAttachment {
   const portMappings: PortMappingSettings = {
     mappings: mappings.map((mapping) => ({
       hostPort: 8080,
@@ -32,7 +36,9 @@ function attachment(
   };
   return {
     key,
-    config: { mode, features: { ipMasq: true, portMappings, bandwidth: undefined, firewall: undefined } },
+    reach: modeRules(mode).reach(bridge, key),
+    features: { ipMasq: true, portMappings, bandwidth: undefined, firewall: undefined },
+    mac: new Uint8Array(6),
     ips: ['10.244.1.7/24', 'fd00:1::7/64'].map((text) => ({ address: parseAddressWithPrefix(text) })),
   };
 }
@@ -148,35 +154,29 @@ describe('portElements', () => {
 
 describe('ingressElements', () => {
   const elementsWith = (
-    ingressPolicy: NonNullable<WantedAttachment['config']['features']['firewall']>['ingressPolicy'],
-    bridge: { name: InterfaceName; vlan: number },
-    mode: 'bridge' | 'routed' = 'bridge',
+    ingressPolicy: FirewallSettings['ingressPolicy'],
+    bridge: typeof CNI0,
+    mode: NetworkMode = 'bridge',
   ) => {
-    const { config, ...rest } = attachment([], {}, mode);
-    const features = { ...config.features, firewall: { ingressPolicy } };
-    return ingressElements({
-      ...rest,
-      mac: new Uint8Array(6),
-      config: { ...config, features, bridge: { ...bridge, macspoofchk: false } },
-    });
+    const pod = attachment([], {}, mode, bridge);
+    return ingressElements({ ...pod, features: { ...pod.features, firewall: { ingressPolicy } } });
   };
-  const cni0 = { name: 'cni0' as InterfaceName, vlan: 0 };
   const words = (name: string) =>
     Buffer.from(name.padEnd(16, '\0'))
       .toString('hex')
       .replace(/(.{8})(?=.)/g, '$1.');
 
   it('name the link through which the node reaches the pod', () => {
-    expect(text(elementsWith('open', cni0))).toEqual([]);
-    expect(text(elementsWith('same-bridge', cni0))).toEqual([
+    expect(text(elementsWith('open', CNI0))).toEqual([]);
+    expect(text(elementsWith('same-bridge', CNI0))).toEqual([
       `ingress-policy-ipv4 ${words('cni0')}.0af40107`,
       `ingress-policy-ipv6 ${words('cni0')}.${IPV6_POD}`,
     ]);
-    expect(text(elementsWith('isolated', { ...cni0, vlan: 7 })).slice(0, 2)).toEqual([
+    expect(text(elementsWith('isolated', { ...CNI0, vlan: 7 })).slice(0, 2)).toEqual([
       `ingress-policy-ipv4 ${words('cni0.7')}.0af40107`,
       `ingress-isolated-ipv4 ${words('cni0.7')}.0af40107`,
     ]);
-    expect(text(elementsWith('isolated', cni0, 'routed'))[0]).toBe(
+    expect(text(elementsWith('isolated', CNI0, 'routed'))[0]).toBe(
       `ingress-policy-ipv4 ${words(key.hostName)}.0af40107`,
     );
   });

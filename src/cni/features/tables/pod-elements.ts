@@ -8,10 +8,9 @@ import {
   readBe16,
 } from '../../../core/index.ts';
 import { interfaceName, type NftElement, type NftElements, networkOrder16 } from '../../../netlink/nftables/index.ts';
-import { gatewayLinkName } from '../../config/bridge-config.ts';
 import type { PortMappingSettings } from '../../config/feature-config.ts';
-import { type MappedPort, mappedPorts } from '../mapped-port.ts';
-import type { AddressedAttachment, WantedAttachment } from '../wanted-attachment.ts';
+import { type MappedPort, mappedPorts } from '../ports/mapped-port.ts';
+import type { WantedAttachment } from '../wanted-attachment.ts';
 import { ownerComment } from './owner-comment.ts';
 import { LOOPBACK, masqueradeChainName } from './pod-chains.ts';
 import { elementsIn } from './pod-ruleset.ts';
@@ -28,7 +27,7 @@ export const IPPROTO: Record<MappedPort['protocol'], number> = {
 const PROTOCOLS = ['tcp', 'udp', 'sctp'] as const;
 
 /** The elements by which what the pod sends is masqueraded: one for each of its addresses. */
-export function masqueradeElements({ key, ips }: AddressedAttachment): NftElements[] {
+export function masqueradeElements({ key, ips }: Pick<WantedAttachment, 'key' | 'ips'>): NftElements[] {
   return ips.map(({ address: subnet }) => {
     const { family, bytes } = subnet.address;
     const verdict = { kind: 'goto', chain: masqueradeChainName(subnet) } as const;
@@ -36,16 +35,15 @@ export function masqueradeElements({ key, ips }: AddressedAttachment): NftElemen
   });
 }
 
-/** The elements by which ports of the node lead to the pod. Throws CniError as `mappedPorts`. */
-export function portElements(attachment: AddressedAttachment): NftElements[] {
-  const settings = attachment.config.features.portMappings;
+/** The elements by which ports of the node lead to the pod; none without mappings. Throws CniError as `mappedPorts`. */
+export function portElements(attachment: WantedAttachment): NftElements[] {
+  const settings = attachment.features.portMappings;
   if (!settings) return [];
   const comment = ownerComment(attachment.key);
-  const isBridged = attachment.config.mode === 'bridge';
   const hairpins = new Map<string, NftElements>();
   const ports = mappedPorts(attachment);
   for (const port of ports) {
-    for (const clients of hairpinClients(port, settings, isBridged)) {
+    for (const clients of hairpinClients(port, settings, attachment.reach.isShared)) {
       const element = { ...hairpinRange(port, clients), comment };
       // Ports of several host addresses share them.
       hairpins.set(Buffer.from(element.key).toString('hex'), elementsOf('hairpin', port.family, [element]));
@@ -62,12 +60,12 @@ export function portElements(attachment: AddressedAttachment): NftElements[] {
 }
 
 /** The elements by which the pod's ingress policy is in force; none for `open`. */
-export function ingressElements({ key, config, ips }: WantedAttachment): NftElements[] {
-  const policy = config.features.firewall?.ingressPolicy ?? 'open';
+export function ingressElements({ key, features, reach, ips }: WantedAttachment): NftElements[] {
+  const policy = features.firewall?.ingressPolicy ?? 'open';
   if (policy === 'open') return [];
   const kinds =
     policy === 'isolated' ? (['ingress-policy', 'ingress-isolated'] as const) : (['ingress-policy'] as const);
-  const link = interfaceName(config.mode === 'routed' ? key.hostName : gatewayLinkName(config.bridge));
+  const link = interfaceName(reach.link);
   return ips.flatMap(({ address: { address } }) =>
     kinds.map((kind) =>
       elementsOf(kind, address.family, [{ key: fields(link, address.bytes), comment: ownerComment(key) }]),
@@ -117,12 +115,12 @@ function portTarget({ pod, containerPort }: MappedPort): Uint8Array {
  * Clients of a mapped port that must be masqueraded, because the pod's answers would not come back through the node, which
  * has to undo the translation: the pod itself, its neighbours on the bridge, and programs of the node that call 127.0.0.1.
  */
-function hairpinClients(port: MappedPort, { snat, masqAll }: PortMappingSettings, isBridged: boolean): Cidr[] {
+function hairpinClients(port: MappedPort, { snat, masqAll }: PortMappingSettings, hasNeighbours: boolean): Cidr[] {
   const { family, pod } = port;
   const { address } = pod;
   if (!snat) return [];
   if (masqAll) return [{ address: { family, bytes: new Uint8Array(address.bytes.length) }, prefixLength: 0 }];
-  const neighbours = isBridged ? pod : { address, prefixLength: addressBits(family) };
+  const neighbours = hasNeighbours ? pod : { address, prefixLength: addressBits(family) };
   return family === 'IPv4' ? [neighbours, LOOPBACK.IPv4] : [neighbours];
 }
 

@@ -1,21 +1,21 @@
-import { collectVanished, linkFinder } from '../../../cni/index.ts';
+import { linkFinder, reclaim } from '../../../cni/index.ts';
 import { errorText } from '../../../core/index.ts';
 import { type Collected, hasGone, journaledNetworks } from '../../../ipam/index.ts';
 import { Netlink } from '../../../netlink/index.ts';
 
 /** What a collection did on this node. */
-export interface CollectReport {
+export interface ReclaimReport {
   readonly collected: readonly (Collected & { readonly network: string })[];
   /** Sentences about what could not be collected. */
   readonly failures: readonly string[];
 }
 
 /**
- * Whether `collectNode` would find something in directories of reservations. Changes nothing and waits for nobody.
+ * Whether `reclaimNode` would find something in directories of reservations. Changes nothing and waits for nobody.
  *
  * @throws ERR_IPAM_STORE; errors of netlink
  */
-export function hasRemains(dataDirs: readonly string[]): boolean {
+export function hasReclaimable(dataDirs: readonly string[]): boolean {
   const host = Netlink.openRoute();
   try {
     return locationsIn(dataDirs).some((location) => hasGone(location, linkFinder(host)));
@@ -25,10 +25,10 @@ export function hasRemains(dataDirs: readonly string[]): boolean {
 }
 
 /**
- * Takes away what pods of all networks left that are gone without a DEL (`collectVanished`). A network that cannot be
+ * Takes away what pods of all networks left that are gone without a DEL (`reclaim`). A network that cannot be
  * collected does not keep the others from it.
  */
-export async function collectNode(dataDirs: readonly string[]): Promise<CollectReport> {
+export async function reclaimNode(dataDirs: readonly string[]): Promise<ReclaimReport> {
   const collected: (Collected & { readonly network: string })[] = [];
   const failures: string[] = [];
   const host = Netlink.openRoute();
@@ -36,7 +36,7 @@ export async function collectNode(dataDirs: readonly string[]): Promise<CollectR
     for (const location of locationsIn(dataDirs)) {
       const { network } = location;
       try {
-        const gone = await collectVanished(location, host, (message) => void failures.push(message));
+        const gone = await reclaim(location, host, (message) => void failures.push(message));
         collected.push(...gone.map((one) => ({ ...one, network })));
       } catch (error) {
         failures.push(`Cannot collect what pods of network "${network}" left: ${errorText(error)}`);

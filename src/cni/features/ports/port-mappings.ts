@@ -1,18 +1,16 @@
-import { isExists, isNotFound, sameBytes } from '../../core/index.ts';
-import type { Netlink } from '../../netlink/index.ts';
-import type { NftElement, NftElements, NftRuleset } from '../../netlink/nftables/index.ts';
-import { getLink } from '../../netlink/route/index.ts';
-import { failpoint } from '../../sys/index.ts';
-import { withRuleset } from '../link/conversations.ts';
-import { writeSysctlIfPresent } from '../link/sysctls.ts';
-import type { AttachmentKey } from '../protocol/attachment-key.ts';
-import { CNI_ERROR, CniError } from '../protocol/errors.ts';
-import type { AttachmentFeature } from './feature.ts';
-import { endFlowsToPod, endOlderFlows } from './mapped-flows.ts';
-import { mappedPorts } from './mapped-port.ts';
-import { describeOwner, isOwnedBy, isStale, linkOf } from './tables/owner-comment.ts';
-import { POD_LAYOUT } from './tables/pod-chains.ts';
-import { describePortKey, mappedPortOf, portElements } from './tables/pod-elements.ts';
+import { isExists, isNotFound, sameBytes } from '../../../core/index.ts';
+import type { Netlink } from '../../../netlink/index.ts';
+import type { NftElement, NftElements, NftRuleset } from '../../../netlink/nftables/index.ts';
+import { getLink } from '../../../netlink/route/index.ts';
+import { failpoint } from '../../../sys/index.ts';
+import { withRuleset } from '../../link/conversations.ts';
+import { writeSysctlIfPresent } from '../../link/sysctls.ts';
+import type { AttachmentKey } from '../../protocol/attachment-key.ts';
+import { CNI_ERROR, CniError } from '../../protocol/errors.ts';
+import type { AttachmentFeature } from '../feature.ts';
+import { describeOwner, isOwnedBy, isStale, linkOf } from '../tables/owner-comment.ts';
+import { POD_LAYOUT } from '../tables/pod-chains.ts';
+import { describePortKey, mappedPortOf, portElements } from '../tables/pod-elements.ts';
 import {
   deletePodElements,
   deletions,
@@ -20,10 +18,11 @@ import {
   listPodElements,
   retried,
   selectElements,
-} from './tables/pod-ruleset.ts';
-import { POD_TABLE, podSets } from './tables/pod-table.ts';
-import { tableRepairs } from './tables/table-repair.ts';
-import { withSubnets } from './wanted-attachment.ts';
+} from '../tables/pod-ruleset.ts';
+import { POD_TABLE, podSets } from '../tables/pod-table.ts';
+import { tableRepairs } from '../tables/table-repair.ts';
+import { endFlowsToPod, endOlderFlows } from './mapped-flows.ts';
+import { mappedPorts } from './mapped-port.ts';
 
 /** In the order in which they are emptied: first no new connection, then no masquerade. */
 const SETS = podSets(['ports', 'address-ports', 'hairpin']);
@@ -36,14 +35,17 @@ const SETS = podSets(['ports', 'address-ports', 'hairpin']);
  */
 export const portMappings: AttachmentFeature = {
   name: 'portmappings',
+  layout: POD_LAYOUT,
 
-  setUp({ key, config, ips, host, hostLink, gateway, undo }) {
-    const settings = config.features.portMappings!;
-    const attachment = { key, config, ips: withSubnets(config, ips) };
-    const ports = mappedPorts(attachment);
+  wantedIn: (attachment) => ({ elements: portElements(attachment) }),
+
+  setUp(context) {
+    const { key, features, host, hostLink, gateway, undo } = context;
+    const settings = features.portMappings!;
+    const ports = mappedPorts(context);
     if (ports.length === 0) return [];
     undo.add('map ports', () => withRuleset((ruleset) => removePorts(ruleset, key)));
-    withRuleset((ruleset) => addPorts(ruleset, host, key, portElements(attachment)));
+    withRuleset((ruleset) => addPorts(ruleset, host, key, portElements(context)));
     failpoint('ports');
     if (settings.snat && ports.some(({ family }) => family === 'IPv4')) {
       // Lets packets from 127.0.0.1 out to the pods. Of a gateway it stays, because other pods may rely on it.
@@ -53,10 +55,11 @@ export const portMappings: AttachmentFeature = {
     return [];
   },
 
-  check({ key, config, ips }) {
+  check(context) {
+    const { key } = context;
     return withRuleset((ruleset) => {
       const present = listPodElements(ruleset, SETS);
-      const problems = portElements({ key, config, ips: withSubnets(config, ips) }).flatMap((wanted) =>
+      const problems = portElements(context).flatMap((wanted) =>
         wanted.elements.flatMap((element) => {
           const found = findElement(present, wanted, element);
           if (found && isOwnedBy(found.comment, key) && sameBytes(found.data, element.data)) return [];

@@ -6,17 +6,17 @@ import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { parseIp } from '../../../core/index.ts';
-import type { CollectReport } from './collect-node.ts';
-import { Collector } from './collector.ts';
+import type { ReclaimReport } from './reclaim-node.ts';
+import { Reclaimer } from './reclaimer.ts';
 
 let folder: string;
 let clock: FakeClock;
 let registry: Registry;
-let collector: Collector;
+let reclaimer: Reclaimer;
 let said: Record<string, unknown>[];
 
-/** What collecting comes to. */
-let collect: () => Promise<CollectReport>;
+/** What reclaiming comes to. */
+let reclaim: () => Promise<ReclaimReport>;
 
 /** An attachment of an earlier run of the kernel is certainly gone. */
 const leave = () => {
@@ -25,27 +25,27 @@ const leave = () => {
   const note = { containerId: 'a', ifname: 'eth0', addresses: [], features: [], bootId: 'earlier', maker: '1:2' };
   writeFileSync(join(notes, 'veth1'), JSON.stringify(note));
 };
-const COLLECTED: CollectReport = {
+const COLLECTED: ReclaimReport = {
   collected: [{ network: 'net', containerId: 'a', ifname: 'eth0', addresses: [parseIp('10.0.0.2')] }],
   failures: ['no'],
 };
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'nodeplane-collector-'));
+  folder = mkdtempSync(join(tmpdir(), 'nodeplane-reclaimer-'));
   clock = new FakeClock();
   registry = new Registry();
   said = [];
   const logger = pino({ base: null, timestamp: false }, { write: (line) => void said.push(JSON.parse(line)) });
-  collector = new Collector({ dataDirs: [folder], collect: () => collect(), registry, clock, logger });
+  reclaimer = new Reclaimer({ dataDirs: [folder], reclaim: () => reclaim(), registry, clock, logger });
 });
 afterEach(() => {
-  collector.stop();
+  reclaimer.stop();
   rmSync(folder, { recursive: true });
 });
 
 it('looks every few minutes, and collects what is still left a second later', async () => {
-  collect = () => Promise.resolve(COLLECTED);
-  collector.start();
+  reclaim = () => Promise.resolve(COLLECTED);
+  reclaimer.start();
   await clock.advance(179_000);
   leave();
   await clock.advance(1000);
@@ -60,12 +60,12 @@ it('looks every few minutes, and collects what is still left a second later', as
 });
 
 it('tries again after a thread that ended', async () => {
-  collect = () => Promise.reject(new Error('thrown'));
+  reclaim = () => Promise.reject(new Error('thrown'));
   leave();
-  collector.start();
+  reclaimer.start();
   await clock.advance(1000);
   await expect.poll(() => said).toMatchObject([{ level: 50, err: { message: 'thrown' } }]);
-  collect = () => Promise.resolve(COLLECTED);
+  reclaim = () => Promise.resolve(COLLECTED);
   await clock.advance(180_000);
   await clock.advance(1000);
   await expect.poll(() => said).toHaveLength(3);
@@ -73,16 +73,16 @@ it('tries again after a thread that ended', async () => {
 
 it('says nothing of a thread that ends with the agent, and begins nothing any more', async () => {
   let end = () => {};
-  collect = () =>
+  reclaim = () =>
     new Promise((_, reject) => {
       end = () => reject(new Error('ended'));
     });
   leave();
-  collector.start();
+  reclaimer.start();
   await clock.advance(1000);
-  collector.stop();
+  reclaimer.stop();
   end();
-  collect = () => Promise.resolve(COLLECTED);
+  reclaim = () => Promise.resolve(COLLECTED);
   await clock.advance(400_000);
   expect(said).toEqual([]);
 });

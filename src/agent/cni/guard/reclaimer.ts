@@ -1,13 +1,13 @@
 import { Counter, type Registry } from 'prom-client';
 import { type Clock, formatIp, type Timer } from '../../../core/index.ts';
 import type { Logger } from '../../logger.ts';
-import { type CollectReport, hasRemains } from './collect-node.ts';
+import { hasReclaimable, type ReclaimReport } from './reclaim-node.ts';
 
-export interface CollectorOptions {
+export interface ReclaimerOptions {
   /** Directories of reservations. */
   readonly dataDirs: readonly string[];
-  /** Collects, in a thread: what it does waits for locks. */
-  readonly collect: (dataDirs: readonly string[]) => Promise<CollectReport>;
+  /** Reclaims, in a thread: what it does waits for locks. */
+  readonly reclaim: (dataDirs: readonly string[]) => Promise<ReclaimReport>;
   readonly registry: Registry;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -22,13 +22,13 @@ const GRACE_MS = 1000;
  *
  * A look at the records costs little; only when something is found, a thread is occupied.
  */
-export class Collector {
-  readonly #options: CollectorOptions;
+export class Reclaimer {
+  readonly #options: ReclaimerOptions;
   readonly #addresses: Counter;
   #timer: Timer | undefined;
   #stopped = false;
 
-  constructor(options: CollectorOptions) {
+  constructor(options: ReclaimerOptions) {
     this.#options = options;
     this.#addresses = new Counter({
       name: 'nodeplane_cni_collected_addresses_total',
@@ -39,7 +39,7 @@ export class Collector {
 
   /** Looks now, and every few minutes from then on. */
   start(): void {
-    if (this.#look()) this.#later(GRACE_MS, () => this.#collect());
+    if (this.#look()) this.#later(GRACE_MS, () => this.#reclaim());
     else this.#later(BETWEEN_LOOKS_MS, () => this.start());
   }
 
@@ -56,17 +56,17 @@ export class Collector {
   #look(): boolean {
     const { dataDirs, logger } = this.#options;
     try {
-      return hasRemains(dataDirs);
+      return hasReclaimable(dataDirs);
     } catch (error) {
       logger.error({ err: error }, 'What is left of pods cannot be looked for');
       return false;
     }
   }
 
-  async #collect(): Promise<void> {
+  async #reclaim(): Promise<void> {
     const { logger } = this.#options;
     try {
-      const { collected, failures } = await this.#options.collect(this.#options.dataDirs);
+      const { collected, failures } = await this.#options.reclaim(this.#options.dataDirs);
       for (const { network, containerId: container, ifname, addresses } of collected) {
         this.#addresses.inc(addresses.length);
         const facts = { network, container, ifname, addresses: addresses.map(formatIp) };

@@ -1,4 +1,4 @@
-import { type PodFeatures, type WantedAttachment, wantedBy } from '../../../cni/index.ts';
+import { type DesiredRules, joinRules, type WantedAttachment, wantedBy } from '../../../cni/index.ts';
 import type { JournalEntry } from '../../../ipam/index.ts';
 
 /** An entry of the journal, and the network it is of. */
@@ -7,32 +7,28 @@ export type NetworkEntry = JournalEntry & { readonly network: string };
 interface Known {
   /** What it was worked out from, in JSON. */
   readonly source: string;
-  readonly features: PodFeatures;
+  readonly rules: DesiredRules;
 }
 
-/** What the pods of a node should have in nftables, by the notes their ADDs left. */
-export class NotedFeatures {
-  readonly #featuresOf: (attachments: readonly WantedAttachment[]) => PodFeatures;
+/** What the pods of a node should have in nftables, by the notes that their ADDs left in the journals. */
+export class JournalRules {
+  readonly #rulesOf: (attachments: readonly WantedAttachment[]) => DesiredRules;
   /** To work it out takes longer than to read the notes. */
   #known: ReadonlyMap<string, Known> = new Map();
 
-  constructor(featuresOf: (attachments: readonly WantedAttachment[]) => PodFeatures) {
-    this.#featuresOf = featuresOf;
+  constructor(rulesOf: (attachments: readonly WantedAttachment[]) => DesiredRules) {
+    this.#rulesOf = rulesOf;
   }
 
   /**
-   * The features of attachments that stand: made, and not being detached, which begins with their link.
+   * The rules of attachments that stand: made, and not being detached, which begins with their link.
    *
    * @param links names of the node's links, read after the entries: what was complete then had its link
    */
-  of(entries: readonly NetworkEntry[], links: ReadonlySet<string>): PodFeatures {
+  of(entries: readonly NetworkEntry[], links: ReadonlySet<string>): DesiredRules {
     const standing = entries.filter(({ name, complete, note }) => complete && note && links.has(name));
     this.#known = new Map(standing.map((entry) => [`${entry.network} ${entry.name}`, this.#knownOf(entry)]));
-    const features = [...this.#known.values()].map((known) => known.features);
-    return {
-      elements: features.flatMap(({ elements }) => elements),
-      admissions: features.flatMap(({ admissions }) => admissions),
-    };
+    return joinRules([...this.#known.values()].map(({ rules }) => rules));
   }
 
   #knownOf(entry: NetworkEntry): Known {
@@ -41,6 +37,6 @@ export class NotedFeatures {
     const known = this.#known.get(`${network} ${name}`);
     if (known?.source === source) return known;
     const wanted = wantedBy(network, entry);
-    return { source, features: this.#featuresOf(wanted ? [wanted] : []) };
+    return { source, rules: this.#rulesOf(wanted ? [wanted] : []) };
   }
 }

@@ -1,9 +1,9 @@
-import type { Cidr, IpAddress, IpFamily } from '../../core/index.ts';
-import type { PortMapping } from '../config/feature-config.ts';
-import { CNI_ERROR, CniError } from '../protocol/errors.ts';
-import { invalidConfig } from '../protocol/json.ts';
-import { LOOPBACK } from './tables/pod-chains.ts';
-import type { AddressedAttachment } from './wanted-attachment.ts';
+import type { Cidr, IpAddress, IpFamily } from '../../../core/index.ts';
+import type { PortMapping } from '../../config/feature-config.ts';
+import { CNI_ERROR, CniError } from '../../protocol/errors.ts';
+import { invalidConfig } from '../../protocol/json.ts';
+import { LOOPBACK } from '../tables/pod-chains.ts';
+import type { WantedAttachment } from '../wanted-attachment.ts';
 
 /** A port of the node that leads to a port of the pod, in one family. */
 export interface MappedPort {
@@ -23,9 +23,9 @@ export interface MappedPort {
  *
  * @throws CniError 7 when a port is mapped twice, 2 for what cannot be done
  */
-export function mappedPorts({ config, ips }: AddressedAttachment): MappedPort[] {
+export function mappedPorts({ features, ips }: Pick<WantedAttachment, 'features' | 'ips'>): MappedPort[] {
   const ports = new Map<string, MappedPort>();
-  for (const mapping of config.features.portMappings?.mappings ?? []) {
+  for (const mapping of features.portMappings?.mappings ?? []) {
     const { protocol, hostPort, containerPort } = mapping;
     for (const family of mapping.hostIp ? [mapping.hostIp.family] : (['IPv4', 'IPv6'] as const)) {
       const pod = ips.find(({ address }) => address.address.family === family)?.address;

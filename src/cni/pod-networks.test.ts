@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { formatCidr, formatIp, parseAddressWithPrefix, parseIp } from '../../core/index.ts';
-import { parseNetworkConfig } from '../config/config.ts';
-import { parseHeader } from '../protocol/header.ts';
-import { addressingOf, configuredGateways } from './addressing.ts';
+import { formatCidr, formatIp, parseAddressWithPrefix, parseIp } from '../core/index.ts';
+import { configuredGateways } from './bridge/bridge-addressing.ts';
+import { parseNetworkConfig } from './config/config.ts';
+import { podNetwork } from './pod-networks.ts';
+import { parseHeader } from './protocol/header.ts';
 
 const DUAL = [[{ subnet: '10.0.0.0/24' }, { subnet: '10.0.1.0/24' }], [{ subnet: 'fd00::/64', gateway: 'fd00::9' }]];
 
@@ -20,7 +21,7 @@ function addressing(change: object, addresses: readonly string[], ranges: object
     const { subnet, gateway } = rangeSets[set]![0];
     return { address: { address: parseIp(text), prefixLength: subnet.prefixLength }, gateway };
   });
-  const found = addressingOf(config, { ips: assigned, routes: ofIpam, dns: {} });
+  const found = podNetwork(config.mode).addressing.derive(config, { ips: assigned, routes: ofIpam, dns: {} });
   const { ips, bridgeAddresses, families } = found;
   return {
     ips: ips.map(({ address, gateway }) => `${formatCidr(address)} via ${gateway && formatIp(gateway)}`),
@@ -29,11 +30,11 @@ function addressing(change: object, addresses: readonly string[], ranges: object
     ),
     bridge: bridgeAddresses.map(formatCidr),
     families: [...families],
-    configured: configuredGateways(config).map(formatCidr),
+    ...(config.mode === 'bridge' && { configured: configuredGateways(config).map(formatCidr) }),
   };
 }
 
-describe('addressingOf', () => {
+describe('addressing', () => {
   it('gives each family its default route and the bridge its gateways', () => {
     expect(addressing({}, ['10.0.0.2', 'fd00::2'])).toEqual({
       ips: ['10.0.0.2/24 via 10.0.0.1', 'fd00::2/64 via fd00::9'],
@@ -83,14 +84,15 @@ describe('addressingOf', () => {
       routes: ['169.254.1.1/32', '10.96.0.0/12 via 169.254.1.1', '0.0.0.0/0 via 169.254.1.1', '::/0 via fe80::1'],
       bridge: [],
       families: ['IPv4', 'IPv6'],
-      configured: [],
     });
   });
 
   it('chooses the first address of the subnet where nobody names a gateway', () => {
     const header = parseHeader(JSON.stringify({ cniVersion: '1.0.0', name: 'net', ipam: { type: 'static' } }));
     const given = { address: parseAddressWithPrefix('10.0.3.77/22'), gateway: undefined };
-    const { ips, bridgeAddresses } = addressingOf(parseNetworkConfig(header), { ips: [given], routes: [], dns: {} });
+    const config = parseNetworkConfig(header);
+    const { derive } = podNetwork(config.mode).addressing;
+    const { ips, bridgeAddresses } = derive(config, { ips: [given], routes: [], dns: {} });
     expect(ips.map(({ gateway }) => formatIp(gateway!))).toEqual(['10.0.0.1']);
     expect(bridgeAddresses.map(formatCidr)).toEqual(['10.0.0.1/22']);
   });

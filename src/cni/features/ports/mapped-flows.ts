@@ -1,10 +1,10 @@
-import { formatIp, type IpAddress, ipEquals, isLoopback } from '../../core/index.ts';
-import { deleteFlows, type Flow, listFlows } from '../../netlink/conntrack/index.ts';
-import { Netlink } from '../../netlink/index.ts';
-import { listAddresses } from '../../netlink/route/index.ts';
-import { NETLINK_NETFILTER } from '../../netlink/uapi/index.ts';
+import { formatIp, type IpAddress, ipEquals, isLoopback } from '../../../core/index.ts';
+import { deleteFlows, type Flow, listFlows } from '../../../netlink/conntrack/index.ts';
+import { Netlink } from '../../../netlink/index.ts';
+import { listAddresses } from '../../../netlink/route/index.ts';
+import { NETLINK_NETFILTER } from '../../../netlink/uapi/index.ts';
+import { IPPROTO } from '../tables/pod-elements.ts';
 import type { MappedPort } from './mapped-port.ts';
-import { IPPROTO } from './tables/pod-elements.ts';
 
 // UDP and SCTP alone: a client may send from one port for ever, an SCTP client also when it begins anew. TCP ends by itself.
 

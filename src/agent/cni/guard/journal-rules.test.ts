@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { loadReassertion } from '../../../cni/index.ts';
-import { type NetworkEntry, NotedFeatures } from './noted-features.ts';
+import { JournalRules, type NetworkEntry } from './journal-rules.ts';
 
 const { featuresOf } = await loadReassertion();
 const NOTE = { ipMasq: true, firewall: true, ips: ['10.244.1.2/24'], mac: '0a:58:0a:f4:01:02' };
@@ -29,26 +29,26 @@ it('wants what the journal notes of attachments that stand', () => {
     entry('spoilt', { note: { ...NOTE, ips: 'x' } }),
   ];
   const links = new Set(['stands', 'half-made', 'of-an-earlier-version', 'spoilt', 'eth0']);
-  const wanted = new NotedFeatures(featuresOf).of(entries, links);
+  const wanted = new JournalRules(featuresOf).of(entries, links);
   expect(commentsOf(wanted)).toEqual(['net/stands/eth0']);
   expect(wanted.admissions.map(({ comment }) => comment)).toEqual(['nodeplane-cni net', 'nodeplane-cni net']);
 });
 
 it('works out once what did not change', () => {
   let worked = 0;
-  const noted = new NotedFeatures((attachments) => {
+  const rules = new JournalRules((attachments) => {
     worked += attachments.length;
     return featuresOf(attachments);
   });
   const links = new Set(['a', 'b']);
   const both = [entry('a'), entry('b')];
-  expect(noted.of(both, links)).toEqual(noted.of(both, links));
+  expect(rules.of(both, links)).toEqual(rules.of(both, links));
   expect(worked).toBe(2);
-  // Attached anew meanwhile, with other wishes.
-  const anew = noted.of([entry('a'), entry('b', { note: { ...NOTE, ips: ['10.244.1.9/24'] } })], links);
+  // Attached anew meanwhile, with another address.
+  const anew = rules.of([entry('a'), entry('b', { note: { ...NOTE, ips: ['10.244.1.9/24'] } })], links);
   expect(worked).toBe(3);
   expect(anew.elements.flatMap(({ elements }) => elements.map(({ key }) => key[3]))).toEqual([2, 9]);
-  noted.of([], links);
-  noted.of(both, links);
+  rules.of([], links);
+  rules.of(both, links);
   expect(worked).toBe(5);
 });
