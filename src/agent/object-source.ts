@@ -1,5 +1,5 @@
-import type { KubeProxyConfig } from '../../config/index.ts';
-import type { Clock } from '../../core/index.ts';
+import type { KubeProxyConfig } from '../config/index.ts';
+import type { Clock } from '../core/index.ts';
 import {
   type ApiClient,
   type ApiObserver,
@@ -7,9 +7,9 @@ import {
   createApiClient,
   ManifestSource,
   type ObjectSource,
-} from '../../kube/index.ts';
-import { exec } from '../../sys/index.ts';
-import type { Logger } from '../logger.ts';
+} from '../kube/index.ts';
+import { exec } from '../sys/index.ts';
+import type { Logger } from './logger.ts';
 
 /** Where the agent's objects come from, and the API server behind it if there is one. */
 export interface AgentSource {
