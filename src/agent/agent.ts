@@ -1,7 +1,13 @@
 import { Gauge, Registry } from 'prom-client';
 import type { KubeProxyConfig, Program } from '../config/index.ts';
 import { type Clock, errorText, type IpFamily, inBackground } from '../core/index.ts';
-import { EventRecorder, type ObjectEvent, type SourceProblem } from '../kube/index.ts';
+import {
+  type ApiClient,
+  type ApiObserver,
+  EventRecorder,
+  type ObjectEvent,
+  type SourceProblem,
+} from '../kube/index.ts';
 import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni/cni-part.ts';
 import { AgentServers } from './http/agent-servers.ts';
@@ -10,7 +16,7 @@ import { type Build, registerComponentMetrics } from './metrics/component-metric
 import { nodeplaneMetrics } from './metrics/nodeplane-metrics.ts';
 import { logApiEvents, logSourceProblems } from './metrics/observe.ts';
 import { restClientObserver } from './metrics/rest-client-metrics.ts';
-import { type AgentSource, createSource } from './object-source.ts';
+import { type AgentSource, createClient, createSource } from './object-source.ts';
 import type { Part, PartContext } from './part.ts';
 import { ServicesPart } from './services/services-part.ts';
 
@@ -39,6 +45,7 @@ export interface AgentOptions {
 /** The parts of a running agent, and what they share: the objects, the HTTP ports, the Events. Policy lives in the parts. */
 export class Agent {
   readonly #options: AgentOptions;
+  readonly #client: ApiClient | undefined;
   readonly #source: AgentSource;
   readonly #recorder: EventRecorder | undefined;
   /** In the order of their start; they are stopped in the opposite one. */
@@ -52,31 +59,26 @@ export class Agent {
   /** @throws ERR_CONFIG when the API server's credentials cannot be read, or a part cannot be made as configured */
   static async create(options: AgentOptions): Promise<Agent> {
     const { config, clock, logger, build } = options;
+    const userAgent = `${COMPONENT}/nodeplane-${build.version}`;
     const registry = new Registry();
     const log = logApiEvents(logger);
     const count = restClientObserver(registry);
-    const source = await createSource({
-      config,
-      clock,
-      logger,
-      userAgent: `${COMPONENT}/nodeplane-${build.version}`,
-      observe(observation) {
-        log(observation);
-        if (observation.kind === 'request') {
-          const { method: verb, host, code, seconds, watch } = observation;
-          count({ verb, host, code, seconds: watch ? undefined : seconds });
-        }
-      },
-    });
-    return new Agent(options, source, registry);
+    const observe: ApiObserver = (observation) => {
+      log(observation);
+      if (observation.kind === 'request') {
+        const { method: verb, host, code, seconds, watch } = observation;
+        count({ verb, host, code, seconds: watch ? undefined : seconds });
+      }
+    };
+    const client = await createClient({ config, clock, observe, userAgent });
+    return new Agent(options, registry, client, observe);
   }
 
-  private constructor(options: AgentOptions, source: AgentSource, registry: Registry) {
+  private constructor(options: AgentOptions, registry: Registry, client: ApiClient | undefined, observe: ApiObserver) {
     const { config, build, logger, clock, failures, machineFamilies } = options;
     const { mode, nodeName } = config;
-    const { client } = source;
     this.#options = options;
-    this.#source = source;
+    this.#client = client;
     this.#recorder = client && new EventRecorder({ client, controller: COMPONENT, nodeName, clock });
     this.#problems = new Gauge({
       name: 'nodeplane_object_problems',
@@ -89,7 +91,8 @@ export class Agent {
       build: { ...build, kubernetesVersion: config.reportedVersion },
     });
     failures.register(registry);
-    const watchAges = () => [...source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
+    const watchAges = () =>
+      [...this.#source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
     const { version } = build;
     const observers = [failures.observe, nodeplaneMetrics({ registry, version, mode, ...(client && { watchAges }) })];
     const context: PartContext = {
@@ -106,6 +109,8 @@ export class Agent {
     const parts = [services, config.cni && new CniPart(config.cni, context)];
     this.#parts = parts.filter((part) => part !== undefined);
     this.#told = new Set(this.#parts);
+    const resources = this.#parts.flatMap((part) => part.resources ?? []);
+    this.#source = createSource({ config, clock, logger, observe, client, resources });
     const { health, metrics } = services;
     const countAnswer = metrics.countHealthAnswer.bind(metrics);
     this.#servers = new AgentServers({ ...options, component: COMPONENT, registry, health, countAnswer });
@@ -144,7 +149,7 @@ export class Agent {
     await this.#source.source.stop();
     await this.#servers.stop();
     this.#recorder?.stop();
-    this.#source.client?.close();
+    this.#client?.close();
   }
 
   /** What one object leads to in one part must not keep the others from being taken in. */

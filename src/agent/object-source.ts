@@ -6,40 +6,35 @@ import {
   ApiSource,
   createApiClient,
   ManifestSource,
+  mergeResources,
   type ObjectSource,
+  type Resource,
 } from '../kube/index.ts';
 import { exec } from '../sys/index.ts';
 import type { Logger } from './logger.ts';
 
-/** Where the agent's objects come from, and the API server behind it if there is one. */
-export interface AgentSource {
-  readonly source: ObjectSource;
-  readonly client: ApiClient | undefined;
-  /** By resource, when the API server last said something about it (milliseconds since the epoch). */
-  lastActivity(): ReadonlyMap<string, number>;
-}
-
-export interface SourceOptions {
+export interface ClientOptions {
   readonly config: KubeProxyConfig;
   readonly clock: Clock;
-  readonly logger: Logger;
-  /** Told about requests, lists and watches. */
+  /** Told about requests. */
   readonly observe: ApiObserver;
   readonly userAgent: string;
 }
 
 /**
- * A directory of manifests if one is named, else the API server.
+ * The way to the API server; undefined when the objects come from a directory of manifests.
  *
  * @throws ERR_CONFIG when the kubeconfig or the pod's credentials cannot be read
  */
-export async function createSource({ config, clock, logger, observe, userAgent }: SourceOptions): Promise<AgentSource> {
-  if (config.manifests !== '') {
-    const source = new ManifestSource({ folder: config.manifests, clock, debug: (message) => logger.debug(message) });
-    return { source, client: undefined, lastActivity: () => new Map() };
-  }
+export async function createClient({
+  config,
+  clock,
+  observe,
+  userAgent,
+}: ClientOptions): Promise<ApiClient | undefined> {
+  if (config.manifests !== '') return undefined;
   const { kubeconfig, master, qps, burst } = config.apiServer;
-  const client = await createApiClient({
+  return createApiClient({
     ...(kubeconfig !== '' && { kubeconfig }),
     ...(master !== '' && { master }),
     userAgent,
@@ -48,13 +43,39 @@ export async function createSource({ config, clock, logger, observe, userAgent }
     rate: { qps, burst },
     runProgram: exec,
   });
-  const { nodeName, serviceProxyName } = config;
-  const source = new ApiSource({
-    client,
-    nodeName,
-    clock,
-    observe,
-    ...(serviceProxyName !== '' && { serviceProxyName }),
-  });
-  return { source, client, lastActivity: () => source.lastActivity() };
+}
+
+export interface SourceOptions {
+  readonly config: KubeProxyConfig;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Told about lists and watches. */
+  readonly observe: ApiObserver;
+  /** Undefined: the directory of manifests is read. */
+  readonly client: ApiClient | undefined;
+  /** What the parts want, the resources that others depend on first; one of the same name may be in it repeatedly. */
+  readonly resources: readonly Resource[];
+}
+
+/** Where the agent's objects come from. */
+export interface AgentSource {
+  readonly source: ObjectSource;
+  /** By resource, when the API server last said something about it (by the clock's `now`). */
+  lastActivity(): ReadonlyMap<string, number>;
+}
+
+/** The source of everything the parts want to be told of. */
+export function createSource({ config, clock, logger, observe, client, resources }: SourceOptions): AgentSource {
+  const merged = mergeResources(resources);
+  if (!client) {
+    const source = new ManifestSource({
+      folder: config.manifests,
+      resources: merged,
+      clock,
+      debug: (message) => logger.debug(message),
+    });
+    return { source, lastActivity: () => new Map() };
+  }
+  const source = new ApiSource({ client, resources: merged, clock, observe });
+  return { source, lastActivity: () => source.lastActivity() };
 }

@@ -1,11 +1,13 @@
 import type { Registry } from 'prom-client';
 import type { KubeProxyConfig } from '../config/index.ts';
 import type { Clock } from '../core/index.ts';
-import type { ApiClient, EventRecorder, ObjectEvent } from '../kube/index.ts';
+import type { ApiClient, EventRecorder, ObjectEvent, Resource } from '../kube/index.ts';
 import type { Logger } from './logger.ts';
 
 /** What the agent does for the node in one respect: Services, the pods' network. */
 export interface Part {
+  /** What it has to be told of. @default nothing */
+  readonly resources?: readonly Resource[];
   /**
    * Begins the part's work; no object was told before. Resolves when the next part may start.
    *

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { dataDirectoryOf } from '../../cni/index.ts';
 import type { CniSettings } from '../../config/index.ts';
 import { inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
-import type { Node, ObjectEvent } from '../../kube/index.ts';
+import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource } from '../../kube/index.ts';
 import { watchNftables } from '../../netlink/nftables/index.ts';
 import { podCidrsOf } from '../../proxy/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
@@ -31,8 +31,9 @@ const DRAIN_MS = 10_000;
 export class CniPart implements Part {
   readonly #settings: CniSettings;
   readonly #context: PartContext;
-  /** This node's object. */
-  #node: Node | undefined;
+  readonly resources: readonly Resource[];
+  /** This node's object, or nothing. */
+  readonly #nodes: ObjectsOf<'Node'>;
   readonly #workers: WorkerPool;
   readonly #service: PluginService;
   readonly #server: CniServer;
@@ -51,8 +52,11 @@ export class CniPart implements Part {
    */
   constructor(settings: CniSettings, context: PartContext) {
     const { registry, clock, logger } = context;
+    const { nodeName } = context.config;
     this.#settings = settings;
     this.#context = context;
+    this.resources = [nodeNamed(nodeName)];
+    this.#nodes = new ObjectsOf('Node', ({ metadata }) => metadata.name === nodeName);
     const conflist = conflistOf(settings);
     const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
     checkOwnDirectory(dirname(settings.socket), SOCKET_PURPOSE);
@@ -66,7 +70,7 @@ export class CniPart implements Part {
       logger,
       run: (request) => this.#workers.run(request),
       node: () => ({
-        podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : podCidrsOf(this.#node),
+        podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : podCidrsOf(this.#nodes.get(nodeName)),
         dataDir: settings.dataDir,
       }),
       binDir: settings.binDir,
@@ -105,10 +109,8 @@ export class CniPart implements Part {
   }
 
   /** The node may have pod CIDRs now, or others. */
-  changed({ type, object }: ObjectEvent): void {
-    if (object.kind !== 'Node' || object.metadata.name !== this.#context.config.nodeName) return;
-    this.#node = type === 'deleted' ? undefined : object;
-    this.#look();
+  changed(event: ObjectEvent): void {
+    if (this.#nodes.apply(event) !== undefined) this.#look();
   }
 
   /** It is known now whether the node has pod CIDRs. */

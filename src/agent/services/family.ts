@@ -1,6 +1,6 @@
 import { isEnabled, type KubeProxyConfig } from '../../config/index.ts';
 import { addressBits, type Clock, type IpAddress, type IpFamily, inBackground } from '../../core/index.ts';
-import type { EventRecorder, ObjectStore } from '../../kube/index.ts';
+import type { EventRecorder } from '../../kube/index.ts';
 import { Netlink } from '../../netlink/index.ts';
 import { listAddresses } from '../../netlink/route/index.ts';
 import {
@@ -11,6 +11,7 @@ import {
   nodePortAddressTest,
   type ProxyHealth,
   type ProxyObserver,
+  type ServiceStore,
 } from '../../proxy/index.ts';
 import type { Logger } from '../logger.ts';
 import { FlowCleaner, type FlowCleaning } from './conntrack/flow-cleaner.ts';
@@ -28,7 +29,7 @@ export interface FamilyOptions {
   readonly config: KubeProxyConfig;
   readonly family: IpFamily;
   readonly createDataplane: (family: IpFamily, hooks: DataplaneHooks) => Dataplane;
-  readonly store: ObjectStore;
+  readonly store: ServiceStore;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly health: ProxyHealth;

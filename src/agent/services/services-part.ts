@@ -1,6 +1,13 @@
 import { type IpAddress, type IpFamily, inBackground, tryParseIp } from '../../core/index.ts';
-import { type ObjectEvent, ObjectStore } from '../../kube/index.ts';
-import { changeOf, ProxyHealth, ProxyMetrics, type ProxyObserver } from '../../proxy/index.ts';
+import type { ObjectEvent, Resource } from '../../kube/index.ts';
+import {
+  changeOf,
+  ProxyHealth,
+  ProxyMetrics,
+  type ProxyObserver,
+  proxyResources,
+  ServiceObjects,
+} from '../../proxy/index.ts';
 import { type Exec, exec } from '../../sys/index.ts';
 import { logProxyEvents, recordProxyEvents } from '../metrics/observe.ts';
 import type { Part, PartContext } from '../part.ts';
@@ -25,10 +32,11 @@ export interface ServicesPartOptions {
  * and runs one proxy for each family from then on. The rules stay in the kernel when it stops.
  */
 export class ServicesPart implements Part {
+  readonly resources: readonly Resource[];
   readonly health: ProxyHealth;
   readonly metrics: ProxyMetrics;
   readonly #options: ServicesPartOptions;
-  readonly #store: ObjectStore;
+  readonly #store: ServiceObjects;
   readonly #observers: readonly ProxyObserver[];
   readonly #cleaned: FamilyOptions['cleaned'];
   /** Empty until the way into the kernel is known. */
@@ -40,7 +48,8 @@ export class ServicesPart implements Part {
   constructor(options: ServicesPartOptions) {
     const { config, registry, clock, logger, recorder, stopping } = options.context;
     this.#options = options;
-    this.#store = new ObjectStore(config.serviceProxyName);
+    this.resources = proxyResources(config.nodeName, config.serviceProxyName);
+    this.#store = new ServiceObjects(config.serviceProxyName);
     this.#known = new Promise((resolve) => {
       this.#objectsKnown = resolve;
     });

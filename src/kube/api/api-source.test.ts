@@ -12,6 +12,7 @@ import {
   ObjectRecorder,
 } from '../../../test/fakes/api-server/index.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { proxyResources } from '../../proxy/index.ts';
 import { ApiSource, type ApiSourceOptions } from './api-source.ts';
 import type { ApiClient } from './client/api-client.ts';
 import { createApiClient } from './client/http-client.ts';
@@ -45,7 +46,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 async function start(options: Partial<ApiSourceOptions> = {}): Promise<void> {
   const observe = (observation: ApiObservation) => observed.push(observation);
-  source = new ApiSource({ client, nodeName: 'node-1', random: () => 0, observe, ...options });
+  source = new ApiSource({ client, resources: proxyResources('node-1', ''), random: () => 0, observe, ...options });
   await source.start(recorder);
 }
 
@@ -122,7 +123,7 @@ describe('what is read', () => {
     const label = 'service.kubernetes.io/service-proxy-name';
     server.apply(apiService('demo/web'), apiService('demo/ours', { labels: { [label]: 'ours' } }));
     server.apply(apiService('demo/theirs', { labels: { [label]: 'theirs' } }));
-    await start({ serviceProxyName: 'ours' });
+    await start({ resources: proxyResources('node-1', 'ours') });
     await synced();
     expect(recorder.keys().filter((key) => key.startsWith('Service '))).toEqual(['Service demo/ours']);
   });
