@@ -1,6 +1,6 @@
 import { type Clock, parseCidr, systemClock } from '../src/core/index.ts';
-import { type EndpointSlice, type ObjectEvent, ObjectStore } from '../src/kube/index.ts';
-import { changeOf, type Dataplane, FamilyProxy, type ProxyEvent } from '../src/proxy/index.ts';
+import type { EndpointSlice, ObjectEvent } from '../src/kube/index.ts';
+import { changeOf, type Dataplane, FamilyProxy, type ProxyEvent, ServiceObjects } from '../src/proxy/index.ts';
 import { makeService, makeSlice } from '../test/fakes/service-objects.ts';
 import { sampleAddress } from './cluster.ts';
 
@@ -16,7 +16,7 @@ export interface ChangingProxy {
 
 /** A proxy that has made its first sync of so many Services, and a way to change one endpoint of one of them. */
 export async function startProxy(services: number, dataplane: Dataplane): Promise<ChangingProxy> {
-  const store = new ObjectStore();
+  const store = new ServiceObjects();
   for (let n = 0; n < services; n++) {
     const object = makeService(serviceName(n), {
       clusterIP: sampleAddress(96, n),

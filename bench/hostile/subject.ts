@@ -1,5 +1,5 @@
 import { type IpFamily, parseCidr, parseIp, systemClock } from '../../src/core/index.ts';
-import { ApiSource, ObjectStore } from '../../src/kube/index.ts';
+import { ApiSource } from '../../src/kube/index.ts';
 import {
   addTouched,
   changeOf,
@@ -7,6 +7,8 @@ import {
   FamilyProxy,
   type Plan,
   type PlanDelta,
+  proxyResources,
+  ServiceObjects,
   staleFlows,
   type TouchedPorts,
 } from '../../src/proxy/index.ts';
@@ -41,7 +43,7 @@ export async function startNode(mode: SubjectMode, family: IpFamily, meter: Loop
   namespace.run('ip', 'link', 'set', 'lo', 'up');
   const dataplane = createDataplane(mode, family, namespace);
   const api = new WatchedApi();
-  const store = new ObjectStore();
+  const store = new ServiceObjects();
   const touched: TouchedPorts = new Map();
   let endOfPlan = () => {};
   let told = () => {};
@@ -89,7 +91,7 @@ export async function startNode(mode: SubjectMode, family: IpFamily, meter: Loop
     new Promise<void>((resolve) => {
       told = resolve;
     });
-  const source = new ApiSource({ client: api, nodeName: 'node-1' });
+  const source = new ApiSource({ client: api, resources: proxyResources('node-1', '') });
   await source.start({
     event(event) {
       received++;

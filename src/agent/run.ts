@@ -2,7 +2,7 @@ import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, syste
 import { systemClock } from '../core/index.ts';
 import { detectVariant, enableRouteLocalnet, guardLoopback } from '../proxy/iptables/index.ts';
 import { iptablesTool } from '../proxy/rules/index.ts';
-import { type Exec, exec, returnFreedMemory } from '../sys/index.ts';
+import { exec, returnFreedMemory } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { BackgroundFailures } from './background-failures.ts';
 import { createLogger } from './logger.ts';
@@ -53,27 +53,25 @@ export async function runAgent({ program, config, configFile, messages, flags, b
   for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) {
     process.on(signal, () => logger.info({ signal }, `${program} does nothing at this signal`));
   }
-  const families = preflight(logger);
+  const machineFamilies = preflight(logger);
   setUpNode(config, logger);
-  const agent = await Agent.create({ program, config, flags, build, logger, clock: systemClock, failures });
-  const stopping = new AbortController();
-  const options = { exec, clock: systemClock, logger, signal: stopping.signal };
-  const attempt = async (cancellable: Exec) => {
-    const prepared = await prepareMode(config, families, cancellable, logger);
-    await agent.check(prepared);
-    return prepared;
-  };
+  const agent = await Agent.create({
+    program,
+    config,
+    flags,
+    build,
+    logger,
+    clock: systemClock,
+    failures,
+    machineFamilies,
+    unusable,
+  });
   try {
-    // The pods' network waits for nothing that the proxy needs, and does not end with it.
-    preparePatiently({ ...options, attempt, failureIsFatal: !config.cni })
-      .then((prepared) => prepared && agent.serve(prepared))
-      .catch(unusable);
     await agent.start();
     const reason = await ended;
     if (reason instanceof Error) throw reason;
     logger.info({ signal: reason }, `${program} stops; the rules stay in place`);
   } finally {
-    stopping.abort();
     await agent.stop();
   }
 }

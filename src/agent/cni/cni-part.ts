@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Registry } from 'prom-client';
 import { dataDirectoryOf } from '../../cni/index.ts';
 import type { CniSettings } from '../../config/index.ts';
-import { type Cidr, type Clock, inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
+import { inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
+import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource } from '../../kube/index.ts';
 import { watchNftables } from '../../netlink/nftables/index.ts';
+import { podCidrsOf } from '../../proxy/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
-import type { Logger } from '../logger.ts';
+import type { Part, PartContext } from '../part.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
 import { Reclaimer } from './guard/reclaimer.ts';
 import { type Conflist, readConflist, standardConflist } from './install/conflist.ts';
@@ -19,15 +20,6 @@ import { requestLog, setAsideCounter } from './server/request-log.ts';
 import { CniServer, SOCKET_PURPOSE } from './server/server.ts';
 import { WorkerPool } from './threads/worker-pool.ts';
 
-export interface CniPartOptions {
-  readonly settings: CniSettings;
-  readonly registry: Registry;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** The podCIDRs of the Node object, as known now. */
-  readonly podCidrs: () => readonly Cidr[];
-}
-
 /** What the build calls the plugin for the host and the program of the server's threads; they lie beside the agent. */
 const HOST_PLUGIN_FILE = 'nodeplane-cni-shim';
 const WORKER_FILE = 'cni-worker.js';
@@ -36,8 +28,12 @@ const SETTLE_MS = 60_000;
 const DRAIN_MS = 10_000;
 
 /** The agent's part in the pods' network: serves the runtime's plugin, and installs it. */
-export class CniPart {
-  readonly #options: CniPartOptions;
+export class CniPart implements Part {
+  readonly #settings: CniSettings;
+  readonly #context: PartContext;
+  readonly resources: readonly Resource[];
+  /** This node's object, or nothing. */
+  readonly #nodes: ObjectsOf<'Node'>;
   readonly #workers: WorkerPool;
   readonly #service: PluginService;
   readonly #server: CniServer;
@@ -54,9 +50,13 @@ export class CniPart {
    * @throws ERR_CONFIG when there is no plugin to install, or the list to install is none; ERR_UNSAFE_PATH when others could
    *   replace what a directory of the flags is to hold
    */
-  constructor(options: CniPartOptions) {
-    const { settings, registry, clock, logger } = options;
-    this.#options = options;
+  constructor(settings: CniSettings, context: PartContext) {
+    const { registry, clock, logger } = context;
+    const { nodeName } = context.config;
+    this.#settings = settings;
+    this.#context = context;
+    this.resources = [nodeNamed(nodeName)];
+    this.#nodes = new ObjectsOf('Node', ({ metadata }) => metadata.name === nodeName);
     const conflist = conflistOf(settings);
     const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
     checkOwnDirectory(dirname(settings.socket), SOCKET_PURPOSE);
@@ -70,7 +70,7 @@ export class CniPart {
       logger,
       run: (request) => this.#workers.run(request),
       node: () => ({
-        podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : options.podCidrs(),
+        podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : podCidrsOf(this.#nodes.get(nodeName)),
         dataDir: settings.dataDir,
       }),
       binDir: settings.binDir,
@@ -109,8 +109,13 @@ export class CniPart {
   }
 
   /** The node may have pod CIDRs now, or others. */
-  nodeChanged(): void {
-    if (this.#serving) inBackground('CNI installation', () => this.#installer.look());
+  changed(event: ObjectEvent): void {
+    if (this.#nodes.apply(event) !== undefined) this.#look();
+  }
+
+  /** It is known now whether the node has pod CIDRs. */
+  synced(): void {
+    this.#look();
   }
 
   /** Ends what goes on, accepts nothing new. Plugin and configuration stay on the host. */
@@ -128,14 +133,18 @@ export class CniPart {
     await this.#workers.stop();
   }
 
+  #look(): void {
+    if (this.#serving) inBackground('CNI installation', () => this.#installer.look());
+  }
+
   async #start(): Promise<void> {
-    const { settings, clock, logger } = this.#options;
+    const { clock, logger } = this.#context;
     try {
       this.#workers.start();
       this.#spool.create();
       // First the socket, then the spool: a plugin that finds no socket looks again after it has put its request there.
       await this.#server.listen();
-      logger.info({ socket: settings.socket }, 'CNI server listens');
+      logger.info({ socket: this.#settings.socket }, 'CNI server listens');
       void this.#settle();
       await this.#service.open;
       await this.#guard.start();
@@ -149,7 +158,7 @@ export class CniPart {
   }
 
   async #settle(): Promise<void> {
-    const { clock, logger } = this.#options;
+    const { clock, logger } = this.#context;
     try {
       await this.#service.settle();
     } catch (error) {

@@ -1,6 +1,6 @@
 import { isEnabled, type KubeProxyConfig } from '../../config/index.ts';
 import { addressBits, type Clock, type IpAddress, type IpFamily, inBackground } from '../../core/index.ts';
-import type { EventRecorder, ObjectStore } from '../../kube/index.ts';
+import type { EventRecorder } from '../../kube/index.ts';
 import { Netlink } from '../../netlink/index.ts';
 import { listAddresses } from '../../netlink/route/index.ts';
 import {
@@ -11,6 +11,7 @@ import {
   nodePortAddressTest,
   type ProxyHealth,
   type ProxyObserver,
+  type ServiceStore,
 } from '../../proxy/index.ts';
 import type { Logger } from '../logger.ts';
 import { FlowCleaner, type FlowCleaning } from './conntrack/flow-cleaner.ts';
@@ -28,7 +29,7 @@ export interface FamilyOptions {
   readonly config: KubeProxyConfig;
   readonly family: IpFamily;
   readonly createDataplane: (family: IpFamily, hooks: DataplaneHooks) => Dataplane;
-  readonly store: ObjectStore;
+  readonly store: ServiceStore;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly health: ProxyHealth;
@@ -38,7 +39,7 @@ export interface FamilyOptions {
   readonly apiServer: () => IpAddress | undefined;
   readonly observers: readonly ProxyObserver[];
   /** Called once, when the first full sync has succeeded. */
-  readonly standing: () => void;
+  readonly onFirstSync: () => void;
   /** Told about each cleaning of tracked flows. */
   readonly cleaned: (cleaning: FlowCleaning) => void;
 }
@@ -50,9 +51,9 @@ export interface Family {
 }
 
 export function createFamily(options: FamilyOptions): Family {
-  const { config, family, store, clock, logger, health, recorder, observers, standing, cleaned } = options;
+  const { config, family, store, clock, logger, health, recorder, observers, onFirstSync, cleaned } = options;
   const { syncPeriodMs, minSyncPeriodMs, nodeName } = config;
-  let stands = false;
+  let hasSynced = false;
   const table = openFlowTable();
   // IPVS lets associations of SCTP finish (proxy/ipvs/drain.ts), and their source may be translated by conntrack.
   const protocols = config.mode === 'ipvs' ? (['UDP'] as const) : undefined;
@@ -78,8 +79,8 @@ export function createFamily(options: FamilyOptions): Family {
       loopbackSwitch(logger, () => proxy.plan.node.loopbackNodePorts === true),
       (event) => {
         if (event.family !== family || event.kind !== 'syncFinished') return;
-        if (!stands) standing();
-        stands = true;
+        if (!hasSynced) onFirstSync();
+        hasSynced = true;
         const { nodePortAddresses } = proxy.plan.node;
         const wanted = { checks: proxy.healthChecks.values(), addresses: nodePortAddresses };
         inBackground('health check ports', () => healthChecks.reconcile(wanted));

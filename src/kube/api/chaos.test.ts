@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { apiNode, apiService, apiSlice, FakeApiServer, ObjectRecorder } from '../../../test/fakes/api-server/index.ts';
 import { type Clock, systemClock } from '../../core/index.ts';
+import { proxyResources } from '../../proxy/index.ts';
 import { ApiSource } from './api-source.ts';
 import { createApiClient } from './client/http-client.ts';
 import type { ApiObservation } from './client/observation.ts';
@@ -60,7 +61,7 @@ it.each([
       userAgent: 'test',
       clock: fastClock,
     });
-    const source = new ApiSource({ client, nodeName: 'node-1', clock: fastClock, observe });
+    const source = new ApiSource({ client, resources: proxyResources('node-1', ''), clock: fastClock, observe });
     await source.start(recorder);
 
     const choose = choices(streaming ? 1 : 2);

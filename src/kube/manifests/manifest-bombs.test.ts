@@ -3,8 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { KINDS } from '../objects/kinds.ts';
 import { readManifest } from './manifest-file.ts';
 import { ManifestFolder } from './manifest-folder.ts';
+import type { ManifestKinds } from './manifest-kinds.ts';
+
+const kinds: ManifestKinds = new Map(Object.entries(KINDS));
 
 // Each of these kept the process busy for minutes, or without end. The bounds are those of a hang.
 const SOON = 15_000;
@@ -17,7 +21,7 @@ function mergeBomb(levels: number): string {
 }
 
 const messages = (text: string, name = 'x.yaml') =>
-  readManifest(name, text).problems.map(({ where, message }) => `${where} ${message}`);
+  readManifest(name, text, kinds).problems.map(({ where, message }) => `${where} ${message}`);
 
 it(
   'refuses merge keys that multiply, and reads those that do not',
@@ -69,7 +73,7 @@ it('reads neither YAML nor files without measure, and says so', () => {
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'huge.json'), '');
   truncateSync(join(folder, 'huge.json'), 100_000_000);
-  const { files } = new ManifestFolder(folder, new FakeClock()).changes(new Set());
+  const { files } = new ManifestFolder(folder, kinds, new FakeClock()).changes(new Set());
   expect(files.get('huge.json')?.problems).toEqual([
     { where: 'huge.json', message: 'Cannot be read: it has 100000000 bytes, at most 67108864 are read' },
   ]);

@@ -1,10 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { KINDS } from '../objects/kinds.ts';
 import { objectKey } from '../objects/types.ts';
 import { readManifest } from './manifest-file.ts';
+import type { ManifestKinds } from './manifest-kinds.ts';
+
+const kinds: ManifestKinds = new Map(Object.entries(KINDS));
 
 function keysAndLines(fileName: string, text: string): string[] {
-  const { objects, problems } = readManifest(fileName, text);
+  const { objects, problems } = readManifest(fileName, text, kinds);
   expect(problems).toEqual([]);
   return objects.map((item) => `${objectKey(item.object)} line ${item.line()}`);
 }
@@ -19,8 +23,8 @@ describe('YAML', () => {
   it('reads all documents, skips empty ones and notes kinds that are not read', () => {
     const text = `# only a comment\n---\n${service('a')}---\n---\nkind: Deployment\nmetadata: {name: d, namespace: x}\n---\n${service('b')}`;
     expect(keysAndLines('x.yaml', text)).toEqual(['Service default/a line 3', 'Service default/b line 12']);
-    expect(readManifest('x.yaml', text).ignored).toEqual(['Deployment x/d']);
-    expect(readManifest('x.yaml', '').objects).toEqual([]);
+    expect(readManifest('x.yaml', text, kinds).ignored).toEqual(['Deployment x/d']);
+    expect(readManifest('x.yaml', '', kinds).objects).toEqual([]);
   });
 
   it('takes lists apart; items of a typed list need neither kind nor version', () => {
@@ -38,14 +42,14 @@ items:
 - {metadata: {name: b}, addressType: IPv4}
 `;
     expect(keysAndLines('x.yml', typed)).toEqual(['EndpointSlice default/a line 4', 'EndpointSlice default/b line 5']);
-    expect(readManifest('x.yaml', 'kind: NodeList\napiVersion: v1\n').problems).toEqual([]);
-    expect(readManifest('x.yaml', 'kind: DeploymentList\nitems: 7\n').ignored).toEqual(['DeploymentList']);
+    expect(readManifest('x.yaml', 'kind: NodeList\napiVersion: v1\n', kinds).problems).toEqual([]);
+    expect(readManifest('x.yaml', 'kind: DeploymentList\nitems: 7\n', kinds).ignored).toEqual(['DeploymentList']);
   });
 
   it('reads anchors, merge keys, and aliases used many times', () => {
     const ports = Array.from({ length: 500 }, (_, i) => `  - {<<: *p, name: p${i}, port: ${i + 1}}`).join('\n');
     const text = `apiVersion: v1\nkind: Service\nx: &p {protocol: UDP}\nmetadata: {name: a}\nspec:\n  ports:\n${ports}\n`;
-    const { objects, problems } = readManifest('x.yaml', text);
+    const { objects, problems } = readManifest('x.yaml', text, kinds);
     expect(problems).toEqual([]);
     expect(objects[0]?.object).toMatchObject({ spec: { ports: { length: 500, 499: { protocol: 'UDP', port: 500 } } } });
   });
@@ -59,7 +63,7 @@ items:
     ['a list', 'a: 1\nkind: Pod\n---\n- x', 4, 'Expected an object with "apiVersion" and "kind", found a list'],
     ['plain text', '\nhello', 2, 'found "hello"'],
   ])('reports %s with its line', (_, text, line, message) => {
-    const { problems } = readManifest('x.yaml', text);
+    const { problems } = readManifest('x.yaml', text, kinds);
     expect(problems).toHaveLength(1);
     expect(problems[0]!.where).toBe(`x.yaml:${line}`);
     expect(problems[0]!.message).toContain(message);
@@ -80,7 +84,7 @@ spec:
     name:
       - a
 `;
-    expect(readManifest('web.yaml', text).problems).toEqual([
+    expect(readManifest('web.yaml', text, kinds).problems).toEqual([
       {
         where: 'web.yaml:10',
         object: 'Service demo/web',
@@ -98,14 +102,16 @@ spec:
 
   it('reports a missing field with the line of what should hold it', () => {
     const text = 'kind: Service\napiVersion: v1\nmetadata:\n  labels: {}\nspec: {}\n';
-    expect(readManifest('x.yaml', text).problems).toEqual([
+    expect(readManifest('x.yaml', text, kinds).problems).toEqual([
       { where: 'x.yaml:3', object: 'Service', field: 'metadata.name', message: 'Required, but missing' },
     ]);
   });
 
   it('follows an alias to the line of the value itself', () => {
     const text = 'x: &bad\n  - port: 0\nkind: Service\napiVersion: v1\nmetadata: {name: a}\nspec: {ports: *bad}\n';
-    expect(readManifest('x.yaml', text).problems).toMatchObject([{ where: 'x.yaml:2', field: 'spec.ports[0].port' }]);
+    expect(readManifest('x.yaml', text, kinds).problems).toMatchObject([
+      { where: 'x.yaml:2', field: 'spec.ports[0].port' },
+    ]);
   });
 
   it.each([
@@ -117,13 +123,13 @@ spec:
     ['kind: List\nitems:\n- kind: List', 3, 'kind', 'Expected an object inside a list, found "List"'],
     ['kind: List\nitems: 3', 2, 'items', 'Expected a list, found 3'],
   ])('refuses %j', (text, line, field, message) => {
-    const { problems } = readManifest('x.yaml', text);
+    const { problems } = readManifest('x.yaml', text, kinds);
     expect(problems).toMatchObject([{ where: `x.yaml:${line}`, field }]);
     expect(problems[0]!.message).toContain(message);
   });
 
   it('reports the second of two definitions of an object', () => {
-    expect(readManifest('x.yaml', `${service('a')}---\n${service('b')}---\n${service('a')}`).problems).toEqual([
+    expect(readManifest('x.yaml', `${service('a')}---\n${service('b')}---\n${service('a')}`, kinds).problems).toEqual([
       {
         where: 'x.yaml:11',
         object: 'Service default/a',
@@ -148,13 +154,13 @@ describe('JSON', () => {
     const wrong = { ...object, spec: { ports: [{ port: 80 }, { name: 'b', port: 0 }] } };
     const text = JSON.stringify({ kind: 'List', items: [wrong] }, null, indent);
     const line = text.split('\n').findIndex((row) => row.includes('"port": 0')) + 1;
-    expect(readManifest('x.json', text).problems).toMatchObject([
+    expect(readManifest('x.json', text, kinds).problems).toMatchObject([
       { where: `x.json:${line}`, object: 'Service default/a', field: 'spec.ports[1].port' },
     ]);
   });
 
   it('names the line of a syntax error', () => {
-    const { problems } = readManifest('x.json', '{\n "kind": "Service",\n "metadata": {"name": "a"\n "spec"\n}');
+    const { problems } = readManifest('x.json', '{\n "kind": "Service",\n "metadata": {"name": "a"\n "spec"\n}', kinds);
     expect(problems).toHaveLength(1);
     expect(problems[0]!.where).toBe('x.json:4');
   });
@@ -188,7 +194,7 @@ it('never throws, whatever the text', () => {
   );
   fc.assert(
     fc.property(fc.constantFrom('x.yaml', 'x.json'), text, (fileName, source) => {
-      const { objects, problems } = readManifest(fileName, source);
+      const { objects, problems } = readManifest(fileName, source, kinds);
       for (const problem of problems) expect(problem.where).toMatch(/^x\.(yaml|json):[1-9]\d*$/);
       for (const item of objects) expect(item.line()).toBeGreaterThan(0);
     }),

@@ -1,4 +1,3 @@
-import { API_VERSIONS, decodeObject, isKubeKind } from '../objects/decode.ts';
 import {
   describeValue,
   type FieldPath,
@@ -6,8 +5,10 @@ import {
   formatFieldPath,
   isMapping,
 } from '../objects/field-reader.ts';
-import { type KubeKind, type KubeObject, objectKey } from '../objects/types.ts';
+import { decodeObject } from '../objects/kind.ts';
+import { type KubeObject, objectKey } from '../objects/types.ts';
 import type { SourceProblem } from '../source.ts';
+import type { ManifestKinds } from './manifest-kinds.ts';
 import { parseJson, parseYaml } from './manifest-parse.ts';
 
 /** Objects defined twice that are named. A line is looked up for each, through the whole document. */
@@ -45,9 +46,9 @@ type ItemResult =
 
 /**
  * Reads the text of a manifest file: documents, lists and objects. `fileName` decides between YAML and JSON (`.json`)
- * and stands in the problems. Never throws. An object that occurs twice is a problem.
+ * and stands in the problems. Never throws. An object that occurs twice is a problem; one of another kind than `kinds` is not read.
  */
-export function readManifest(fileName: string, source: string): Manifest {
+export function readManifest(fileName: string, source: string, kinds: ManifestKinds): Manifest {
   const objects: ManifestObject[] = [];
   const problems: SourceProblem[] = [];
   const ignored: string[] = [];
@@ -61,13 +62,13 @@ export function readManifest(fileName: string, source: string): Manifest {
     problems.push({ where: `${fileName}:${line}`, message: `Cannot be parsed: ${message}` });
   }
   for (const document of parsed.documents) {
-    for (const item of itemsOf(document.value)) {
+    for (const item of itemsOf(document.value, kinds)) {
       const line = (field: FieldPath = []) => document.lineOf([...item.path, ...field]);
-      const result = readItem(item);
+      const result = readItem(item, kinds);
       if ('ignored' in result) {
         ignored.push(result.ignored);
       } else if ('problems' in result) {
-        const name = describeObject(item);
+        const name = describeObject(item, kinds);
         for (const problem of result.problems) {
           problems.push(sourceProblem(`${fileName}:${line(problem.path)}`, name, problem));
         }
@@ -97,9 +98,9 @@ export function readManifest(fileName: string, source: string): Manifest {
 }
 
 /** The objects of a document: itself, the items of a list, or nothing (an empty document). */
-function itemsOf(value: unknown): readonly Item[] {
+function itemsOf(value: unknown, kinds: ManifestKinds): readonly Item[] {
   if (value === null || value === undefined) return [];
-  if (!isMapping(value) || !isListKind(value.kind)) return [{ value, path: [] }];
+  if (!isMapping(value) || !isListKind(value.kind, kinds)) return [{ value, path: [] }];
   const items = value.items ?? [];
   if (!Array.isArray(items)) return [{ value, path: [] }];
   const kind = value.kind.slice(0, -'List'.length);
@@ -107,21 +108,22 @@ function itemsOf(value: unknown): readonly Item[] {
   return items.map((item, index) => ({ value: item, path: ['items', index], ...defaults }));
 }
 
-function readItem(item: Item): ItemResult {
+function readItem(item: Item, kinds: ManifestKinds): ItemResult {
   const { value } = item;
   if (!isMapping(value)) return problem([], 'an object with "apiVersion" and "kind"', value);
-  const kind = value.kind ?? item.kind;
-  if (typeof kind !== 'string') return problem(['kind'], 'the kind of an object', kind);
-  if (isListKind(kind)) {
+  const kindName = value.kind ?? item.kind;
+  if (typeof kindName !== 'string') return problem(['kind'], 'the kind of an object', kindName);
+  if (isListKind(kindName, kinds)) {
     // A list that was not taken apart by itemsOf.
     return item.path.length > 0
-      ? problem(['kind'], 'an object inside a list', kind)
+      ? problem(['kind'], 'an object inside a list', kindName)
       : problem(['items'], 'a list', value.items);
   }
-  if (!isKubeKind(kind)) return { ignored: describeObject(item) };
+  const kind = kinds.get(kindName);
+  if (!kind) return { ignored: describeObject(item, kinds) };
   const apiVersion = value.apiVersion ?? item.apiVersion;
-  if (apiVersion !== API_VERSIONS[kind]) {
-    return problem(['apiVersion'], `"${API_VERSIONS[kind]}" for a ${kind}`, apiVersion);
+  if (apiVersion !== kind.apiVersion) {
+    return problem(['apiVersion'], `"${kind.apiVersion}" for a ${kindName}`, apiVersion);
   }
   return decodeObject(kind, value);
 }
@@ -136,17 +138,17 @@ function sourceProblem(where: string, object: string, { path, message }: FieldPr
 }
 
 /** `List`, or the typed list of a kind that is read. */
-function isListKind(kind: unknown): kind is 'List' | `${KubeKind}List` {
-  return typeof kind === 'string' && (kind === 'List' || (kind.endsWith('List') && isKubeKind(kind.slice(0, -4))));
+function isListKind(kind: unknown, kinds: ManifestKinds): kind is `${string}List` {
+  return typeof kind === 'string' && (kind === 'List' || (kind.endsWith('List') && kinds.has(kind.slice(0, -4))));
 }
 
 /** `Service demo/web` as far as it is known, else empty; the object need not be valid. */
-function describeObject({ value, kind: kindOfList }: Item): string {
+function describeObject({ value, kind: kindOfList }: Item, kinds: ManifestKinds): string {
   if (!isMapping(value)) return '';
   const kind = typeof value.kind === 'string' ? value.kind : kindOfList;
   const { name, namespace } = isMapping(value.metadata) ? value.metadata : {};
   if (typeof name !== 'string') return kind ?? '';
-  const isNamespaced = kind === 'Service' || kind === 'EndpointSlice';
+  const isNamespaced = kind !== undefined && kinds.get(kind)?.namespaced === true;
   const prefix = typeof namespace === 'string' ? `${namespace}/` : isNamespaced ? 'default/' : '';
   return `${kind ?? 'Object'} ${prefix}${name}`;
 }

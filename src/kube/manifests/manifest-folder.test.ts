@@ -19,7 +19,7 @@ function changed(folder: ManifestFolder, ...suspects: string[]): string[] {
 
 it('reads again only what changed or is suspected to have changed', () => {
   for (const name of ['a.yaml', 'b.yaml', 'c.yaml']) writeFileSync(join(path, name), '# nothing');
-  const folder = new ManifestFolder(path, new FakeClock());
+  const folder = new ManifestFolder(path, new Map(), new FakeClock());
   expect(changed(folder)).toEqual(['a.yaml', 'b.yaml', 'c.yaml']);
   expect(changed(folder)).toEqual([]);
   expect(changed(folder, 'b.yaml', 'other.yaml')).toEqual(['b.yaml']);

@@ -2,6 +2,7 @@ import { type BigIntStats, lstatSync, readdirSync, readFileSync, statSync } from
 import { join } from 'node:path';
 import { type Clock, errorText } from '../../core/index.ts';
 import { type Manifest, readManifest } from './manifest-file.ts';
+import type { ManifestKinds } from './manifest-kinds.ts';
 
 /** Leaves out hidden files and what editors leave behind (`web.yaml~`, `#web.yaml#`, `.web.yaml.swp`, `web.yaml.bak`). */
 const MANIFEST_NAME = /^[^.].*\.(yaml|yml|json)$/;
@@ -37,11 +38,13 @@ interface KnownFile {
  */
 export class ManifestFolder {
   readonly #folder: string;
+  readonly #kinds: ManifestKinds;
   readonly #clock: Clock;
   #known: ReadonlyMap<string, KnownFile> = new Map();
 
-  constructor(folder: string, clock: Clock) {
+  constructor(folder: string, kinds: ManifestKinds, clock: Clock) {
     this.#folder = folder;
+    this.#kinds = kinds;
     this.#clock = clock;
   }
 
@@ -98,7 +101,7 @@ export class ManifestFolder {
   }
 
   #read(name: string): Manifest {
-    return readManifest(name, readFileSync(join(this.#folder, name), 'utf8'));
+    return readManifest(name, readFileSync(join(this.#folder, name), 'utf8'), this.#kinds);
   }
 }
 

@@ -15,6 +15,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { type Clock, systemClock } from '../../core/index.ts';
+import { proxyResources } from '../../proxy/index.ts';
 import { type KubeObject, objectKey } from '../objects/types.ts';
 import type { ObjectHandler, SourceProblem } from '../source.ts';
 import { ManifestSource } from './manifest-source.ts';
@@ -63,7 +64,12 @@ class Listener implements ObjectHandler {
 }
 
 async function follow(clock: Clock, debug?: (message: string) => void): Promise<Listener> {
-  const source = new ManifestSource({ folder, clock, ...(debug && { debug }) });
+  const source = new ManifestSource({
+    folder,
+    resources: proxyResources('node-1', ''),
+    clock,
+    ...(debug && { debug }),
+  });
   running.push(source);
   const listener = new Listener();
   await source.start(listener);

@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, errorText, NodeplaneError, systemClock, type Timer } from '../../core/index.ts';
+import type { Resource } from '../resource.ts';
 import type { ObjectHandler, ObjectSource, SourceProblem } from '../source.ts';
 import { FolderWatch } from './folder-watch.ts';
 import type { Manifest } from './manifest-file.ts';
 import { ManifestFolder } from './manifest-folder.ts';
+import { kindsOf } from './manifest-kinds.ts';
 import { ManifestState } from './manifest-state.ts';
 
 /** Between looks that no event asked for; they catch what inotify does not tell (targets of symbolic links, say). */
@@ -14,6 +16,10 @@ const POLL_WITHOUT_WATCH_MS = 1_000;
 export interface ManifestSourceOptions {
   /** The folder of manifests. Its subfolders are not read. */
   readonly folder: string;
+  /**
+   * What to read, those first that others depend on: within a round objects are told in this order. Selectors are not applied.
+   */
+  readonly resources: readonly Resource[];
   /** @default the system's clock */
   readonly clock?: Clock;
   /** Told about objects of kinds that are not read. @default nobody */
@@ -32,7 +38,7 @@ export class ManifestSource implements ObjectSource {
   readonly #debug: (message: string) => void;
   readonly #folder: ManifestFolder;
   readonly #watch: FolderWatch;
-  readonly #state = new ManifestState();
+  readonly #state: ManifestState;
   #handler: ObjectHandler | undefined;
   #toldProblems: readonly SourceProblem[] = [];
   #timer: Timer | undefined;
@@ -41,7 +47,9 @@ export class ManifestSource implements ObjectSource {
     this.#folderPath = options.folder;
     this.#clock = options.clock ?? systemClock;
     this.#debug = options.debug ?? (() => {});
-    this.#folder = new ManifestFolder(options.folder, this.#clock);
+    const kinds = kindsOf(options.resources);
+    this.#folder = new ManifestFolder(options.folder, kinds, this.#clock);
+    this.#state = new ManifestState(kinds);
     this.#watch = new FolderWatch(options.folder, this.#clock, (names) => this.#round(names));
   }
 

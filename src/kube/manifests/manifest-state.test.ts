@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { KINDS } from '../objects/kinds.ts';
 import { type KubeObject, objectKey, type Service } from '../objects/types.ts';
 import type { ObjectEvent } from '../source.ts';
 import type { Manifest } from './manifest-file.ts';
+import type { ManifestKinds } from './manifest-kinds.ts';
 import { ManifestState } from './manifest-state.ts';
+
+const kinds: ManifestKinds = new Map(Object.entries(KINDS));
 
 // Objects are written as `name` or `name=port`, manifests as lists of them; `!` is a manifest with a problem.
 
@@ -45,7 +49,7 @@ function problems(state: ManifestState): string[] {
 
 describe('changes of one file', () => {
   it('are told per object, and only where something differs', () => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     expect(round(state, { a: 'x y z' })).toEqual(['added x', 'added y', 'added z']);
     expect(round(state, { a: 'x y z' })).toEqual([]);
     expect(round(state, { a: 'w y=81 z' })).toEqual(['deleted x', 'added w', 'updated y=81']);
@@ -62,7 +66,7 @@ describe('changes of one file', () => {
       { kind: 'Node', metadata: { name: 'n', namespace: '' } },
     ];
     const content = { objects: objects.map((object) => ({ object, line: () => 1 })), problems: [], ignored: [] };
-    const events = new ManifestState().update(new Map([['x', content]]));
+    const events = new ManifestState(kinds).update(new Map([['x', content]]));
     expect(events.map(({ object }) => objectKey(object))).toEqual([
       'Node n',
       'ServiceCIDR c',
@@ -73,7 +77,7 @@ describe('changes of one file', () => {
   });
 
   it('wait while the file is broken', () => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     round(state, { a: 'x', b: 'y' });
     expect(round(state, { a: '!', b: 'y=81' })).toEqual(['updated y=81']);
     expect(problems(state)).toEqual(['x:1  broken']);
@@ -82,7 +86,7 @@ describe('changes of one file', () => {
   });
 
   it('end with the file, broken or not', () => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     round(state, { a: 'x' });
     round(state, { a: '!' });
     expect(round(state, { a: null })).toEqual(['deleted x']);
@@ -92,7 +96,7 @@ describe('changes of one file', () => {
 
 describe('the same object in two files', () => {
   it('stays with the file that had it first; the other keeps its earlier content as a whole', () => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     round(state, { b: 'x', a: 'y' });
     expect(round(state, { a: 'y=81 z x=82' })).toEqual([]);
     expect(problems(state)).toEqual(['a:3 Service demo/x Already defined in "b"']);
@@ -103,14 +107,14 @@ describe('the same object in two files', () => {
   });
 
   it('stays with the file that had it even if that file changes in the same round', () => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     round(state, { b: 'x' });
     expect(round(state, { a: 'x=81', b: 'x=82 y' })).toEqual(['updated x=82', 'added y']);
     expect(problems(state)).toEqual(['a:1 Service demo/x Already defined in "b", line 1']);
   });
 
   it('goes to the file first in name order when both are new', () => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     expect(round(state, { b: 'x=2 y', a: 'x=1' })).toEqual(['added x=1']);
     expect(problems(state)).toEqual(['b:1 Service demo/x Already defined in "a", line 1']);
     expect(round(state, { a: null })).toEqual(['updated x=2', 'added y']);
@@ -118,14 +122,14 @@ describe('the same object in two files', () => {
   });
 
   it('is no conflict with a file that does not get in itself', () => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     round(state, { c: 'x' });
     expect(round(state, { a: 'x y', b: 'y' })).toEqual(['added y']);
     expect(problems(state)).toEqual(['a:1 Service demo/x Already defined in "c"']);
   });
 
   it('is a conflict with the last good state of a broken file', () => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     round(state, { a: 'x' });
     expect(round(state, { a: '!', b: 'x=2' })).toEqual([]);
     expect(problems(state)).toEqual(['x:1  broken', 'b:1 Service demo/x Already defined in "a"']);
@@ -139,7 +143,7 @@ describe('an object that moves in one round', () => {
     ['a', 'b'],
     ['b', 'a'],
   ])('from %s to %s is no event, or an update', (from, to) => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     round(state, { [from]: 'x y', [to]: 'z' });
     expect(round(state, { [from]: 'y', [to]: 'z x' })).toEqual([]);
     expect(round(state, { [from]: 'y x=81', [to]: 'z' })).toEqual(['updated x=81']);
@@ -148,7 +152,7 @@ describe('an object that moves in one round', () => {
   });
 
   it('may change places with another', () => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     round(state, { a: 'x', b: 'y', c: 'z' });
     expect(round(state, { a: 'y', b: 'z', c: 'x' })).toEqual([]);
     expect(problems(state)).toEqual([]);
@@ -156,7 +160,7 @@ describe('an object that moves in one round', () => {
   });
 
   it('stays where it is if the file it left cannot be used', () => {
-    const state = new ManifestState();
+    const state = new ManifestState(kinds);
     round(state, { a: 'x', b: 'y', c: 'z' });
     // a gives x to b, but also wants z, which c holds: neither a nor b can change.
     expect(round(state, { a: 'z', b: 'x y' })).toEqual([]);
@@ -183,7 +187,7 @@ it('after any rounds: events add up to a state without duplicates, equal to the 
   });
   fc.assert(
     fc.property(rounds, (history) => {
-      const state = new ManifestState();
+      const state = new ManifestState(kinds);
       const told = new Map<string, string>();
       const disk = new Map<string, string>();
       for (const files of history) {

@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type KubeKind, type KubeObject, objectKey } from '../objects/types.ts';
+import { type KubeObject, objectKey } from '../objects/types.ts';
 import type { ObjectEvent, SourceProblem } from '../source.ts';
 import { type ManifestFiles, settleConflicts } from './manifest-conflicts.ts';
 import type { Manifest, ManifestObject } from './manifest-file.ts';
-
-/** Nodes and ranges come before the Services that depend on them, and these before their endpoints. */
-const KIND_ORDER: Readonly<Record<KubeKind, number>> = { Node: 0, ServiceCIDR: 1, Service: 2, EndpointSlice: 3 };
+import type { ManifestKinds } from './manifest-kinds.ts';
 
 /**
  * What the manifests of a folder say: per file the content in force, which is the last one that could be used. A file
  * takes force as a whole or not at all. Pure; the files are read elsewhere.
  */
 export class ManifestState {
+  /** The kinds in the order in which their objects are told. */
+  readonly #order: readonly string[];
   /** The content in force, by file name, then by object key. No object is in two files. */
   readonly #inForce = new Map<string, ReadonlyMap<string, KubeObject>>();
   /** The file that defines an object. */
@@ -20,6 +20,10 @@ export class ManifestState {
   #waiting: ManifestFiles = new Map();
   /** Why the present content of a file is not in force. */
   readonly #problems = new Map<string, readonly SourceProblem[]>();
+
+  constructor(kinds: ManifestKinds) {
+    this.#order = [...kinds.keys()];
+  }
 
   /**
    * Takes the new contents of some files (undefined: the file is gone) and returns what that changes: deletions first,
@@ -44,7 +48,7 @@ export class ManifestState {
     // First all the old, then all the new: an object may move from a later file to an earlier one.
     for (const file of accepted.keys()) this.#withdraw(file, before);
     for (const [file, objects] of accepted) this.#enforce(file, objects, after);
-    return difference(before, after);
+    return this.#difference(before, after);
   }
 
   /** All present problems, by file name. */
@@ -69,22 +73,20 @@ export class ManifestState {
     }
     this.#inForce.set(file, content);
   }
-}
 
-function difference(before: ReadonlyMap<string, KubeObject>, after: ReadonlyMap<string, KubeObject>): ObjectEvent[] {
-  const deleted: ObjectEvent[] = [];
-  const changed: ObjectEvent[] = [];
-  for (const [key, object] of before) {
-    if (!after.has(key)) deleted.push({ type: 'deleted', object });
+  #difference(before: ReadonlyMap<string, KubeObject>, after: ReadonlyMap<string, KubeObject>): ObjectEvent[] {
+    const deleted: ObjectEvent[] = [];
+    const changed: ObjectEvent[] = [];
+    for (const [key, object] of before) {
+      if (!after.has(key)) deleted.push({ type: 'deleted', object });
+    }
+    for (const [key, object] of after) {
+      const old = before.get(key);
+      if (!old) changed.push({ type: 'added', object });
+      else if (!isDeepStrictEqual(old, object)) changed.push({ type: 'updated', object });
+    }
+    const byKindAndName = ({ object: a }: ObjectEvent, { object: b }: ObjectEvent): number =>
+      this.#order.indexOf(a.kind) - this.#order.indexOf(b.kind) || (objectKey(a) < objectKey(b) ? -1 : 1);
+    return [...deleted.sort(byKindAndName), ...changed.sort(byKindAndName)];
   }
-  for (const [key, object] of after) {
-    const old = before.get(key);
-    if (!old) changed.push({ type: 'added', object });
-    else if (!isDeepStrictEqual(old, object)) changed.push({ type: 'updated', object });
-  }
-  return [...deleted.sort(byKindAndName), ...changed.sort(byKindAndName)];
-}
-
-function byKindAndName({ object: a }: ObjectEvent, { object: b }: ObjectEvent): number {
-  return KIND_ORDER[a.kind] - KIND_ORDER[b.kind] || (objectKey(a) < objectKey(b) ? -1 : 1);
 }

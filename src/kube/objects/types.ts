@@ -100,6 +100,8 @@ export interface ServiceCIDR {
 
 export type KubeObject = Service | EndpointSlice | Node | ServiceCIDR;
 export type KubeKind = KubeObject['kind'];
+/** The objects of one kind. */
+export type KubeObjectOf<K extends KubeKind> = Extract<KubeObject, { readonly kind: K }>;
 
 /** `namespace/name`, or the bare name of a cluster-scoped object. */
 export function objectName(object: { readonly metadata: ObjectMeta }): string {

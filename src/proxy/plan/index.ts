@@ -10,6 +10,8 @@ export {
   primaryFamilyOf,
   zoneOf,
 } from './node-plan.ts';
+export { proxyResources } from './objects/selectors.ts';
+export { ServiceObjects, type TouchedObjects } from './objects/service-objects.ts';
 export { type PlanContext, planService, type ServicePlan, wantedSets } from './plan.ts';
 export {
   type NoLocalEndpoints,

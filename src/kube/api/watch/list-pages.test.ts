@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
+import { ENDPOINT_SLICES } from '../../resources.ts';
 import type { ApiClient } from '../client/api-client.ts';
 import { listPages } from './list-pages.ts';
-import { SLICES } from './resource.ts';
+import { targetsOf } from './target.ts';
 
 it('gives up on an answer without end', async () => {
   let sent = 0;
@@ -16,7 +17,7 @@ it('gives up on an answer without end', async () => {
     send: async () => ({ status: 200, body: endless(), setQuietLimit() {} }),
     close() {},
   };
-  const pages = listPages(client, SLICES, new AbortController().signal, () => {}, 10_000);
+  const pages = listPages(client, targetsOf(ENDPOINT_SLICES)[0], new AbortController().signal, () => {}, 10_000);
   await expect(pages.next()).rejects.toMatchObject({
     code: 'ERR_API',
     message: expect.stringContaining('an answer is longer than 10000 bytes'),

@@ -1,7 +1,7 @@
 import { errorText, NodeplaneError } from '../../../core/index.ts';
 import { isMapping } from '../../objects/field-reader.ts';
 import { type ApiClient, isStatus } from '../client/api-client.ts';
-import type { Resource } from './resource.ts';
+import type { WatchTarget } from './target.ts';
 
 /** As client-go: a page of slices with ten endpoints each is about 2 MB. */
 const PAGE_SIZE = 500;
@@ -27,7 +27,7 @@ export interface ListPage {
  */
 export async function* listPages(
   client: ApiClient,
-  resource: Resource,
+  target: WatchTarget,
   signal: AbortSignal,
   onRestart: () => void,
   largest = LARGEST_PAGE,
@@ -36,7 +36,7 @@ export async function* listPages(
   for (;;) {
     let page: Page;
     try {
-      page = await readPage(client, resource, paging, signal, largest);
+      page = await readPage(client, target, paging, signal, largest);
     } catch (error) {
       if (!isStatus(error, 410) || paging.continue === undefined) throw error;
       onRestart();
@@ -56,7 +56,7 @@ interface Page extends ListPage {
 
 async function readPage(
   client: ApiClient,
-  { path, query }: Resource,
+  { path, query }: WatchTarget,
   paging: Readonly<Record<string, string>>,
   signal: AbortSignal,
   largest: number,

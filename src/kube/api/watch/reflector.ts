@@ -5,8 +5,8 @@ import { backOffMs, sleep } from '../client/back-off.ts';
 import type { ApiObserver } from '../client/observation.ts';
 import { statusErrorOf } from '../client/status-error.ts';
 import { listPages } from './list-pages.ts';
-import type { Resource } from './resource.ts';
 import { ResourceCache } from './resource-cache.ts';
+import type { WatchTarget } from './target.ts';
 import { GarbageError, type WatchEvent, watchEvents } from './watch-stream.ts';
 
 /** A watch is asked for 5 to 10 minutes, at random, so that those of many nodes do not end together. */
@@ -35,7 +35,7 @@ export interface ReflectorOptions {
   readonly random: () => number;
   readonly observe: ApiObserver;
   /** The resource, then what to use instead while the server does not know it (404). */
-  readonly alternatives: readonly [Resource, ...Resource[]];
+  readonly targets: readonly [WatchTarget, ...WatchTarget[]];
 }
 
 /**
@@ -61,11 +61,12 @@ export class Reflector {
   constructor(options: ReflectorOptions, sink: ReflectorSink) {
     this.#options = options;
     this.#sink = sink;
-    this.#cache = new ResourceCache(this.resource);
+    this.#cache = new ResourceCache(this.target);
   }
 
-  get resource(): Resource {
-    return this.#options.alternatives[this.#alternative]!;
+  /** What is listed and watched at present. */
+  get target(): WatchTarget {
+    return this.#options.targets[this.#alternative]!;
   }
 
   /** When, by the clock's `now`, the server last said something about the resource. */
@@ -102,7 +103,7 @@ export class Reflector {
     startList();
     let version: string | undefined;
     const rest = yielder();
-    for await (const page of listPages(this.#options.client, this.resource, signal, startList)) {
+    for await (const page of listPages(this.#options.client, this.target, signal, startList)) {
       for (const item of page.items) {
         this.#tell(this.#cache.put(item));
         const wait = rest();
@@ -120,7 +121,7 @@ export class Reflector {
     const { client, clock, random } = this.#options;
     const timeoutSeconds = Math.floor(WATCH_SECONDS * (1 + random()));
     const query = {
-      ...this.resource.query,
+      ...this.target.query,
       watch: 'true',
       allowWatchBookmarks: 'true',
       timeoutSeconds: String(timeoutSeconds),
@@ -134,7 +135,7 @@ export class Reflector {
 
     const response = await client.send({
       method: 'GET',
-      path: this.resource.path,
+      path: this.target.path,
       query: { ...query, ...from },
       signal,
     });
@@ -253,7 +254,7 @@ export class Reflector {
     }
     if (wasStreaming) this.#streaming = 'skipped';
     if (needsList(error)) this.#version = undefined;
-    if (this.resource.optional && isStatus(error, 404)) {
+    if (this.target.optional && isStatus(error, 404)) {
       this.#completed();
       this.#observe({ kind: 'failed', error, retryInMs: OPTIONAL_RETRY_MS, relist: true });
       return OPTIONAL_RETRY_MS;
@@ -275,11 +276,11 @@ export class Reflector {
 
   /** False after the last one, when the first is tried again. */
   #tryNextAlternative(): boolean {
-    const { alternatives } = this.#options;
-    if (alternatives.length === 1) return false;
+    const { targets } = this.#options;
+    if (targets.length === 1) return false;
     this.#tell(this.#cache.clear());
-    this.#alternative = (this.#alternative + 1) % alternatives.length;
-    this.#cache = new ResourceCache(this.resource);
+    this.#alternative = (this.#alternative + 1) % targets.length;
+    this.#cache = new ResourceCache(this.target);
     this.#streaming = 'wanted';
     return this.#alternative !== 0;
   }
@@ -287,12 +288,12 @@ export class Reflector {
   #setTrouble(error: NodeplaneError): void {
     const message = `Cannot be read, the last known state stays in force: ${error.message}`;
     if (this.#trouble?.message === message) return;
-    this.#trouble = { where: this.resource.name, message };
+    this.#trouble = { where: this.target.name, message };
     this.#sink.problemsChanged();
   }
 
   #attempt(): string {
-    return `Watching ${this.resource.name}`;
+    return `Watching ${this.target.name}`;
   }
 
   #error(what: string): NodeplaneError {
@@ -304,7 +305,7 @@ export class Reflector {
   }
 
   #observe(observation: ReflectorObservation): void {
-    this.#options.observe({ ...observation, resource: this.resource.name });
+    this.#options.observe({ ...observation, resource: this.target.name });
   }
 }
 

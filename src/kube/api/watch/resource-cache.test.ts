@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { apiService, apiSlice, ObjectRecorder } from '../../../../test/fakes/api-server/index.ts';
-import { SLICES, servicesResource } from './resource.ts';
+import { ENDPOINT_SLICES, SERVICES } from '../../resources.ts';
 import { ResourceCache } from './resource-cache.ts';
+import { targetsOf } from './target.ts';
+
+const [services] = targetsOf(SERVICES);
+const [slices] = targetsOf(ENDPOINT_SLICES);
 
 /** A Service as the API holds it: its name, its version, and a port that stands for its content. */
 interface Stored {
@@ -38,7 +42,7 @@ describe('ResourceCache', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const stored = new Map<string, Stored>();
-        const cache = new ResourceCache(servicesResource(undefined));
+        const cache = new ResourceCache(services);
         const told = new ObjectRecorder(({ type, object }) => {
           if (type === 'deleted') expect(stored.has(object.metadata.name)).toBe(false);
         });
@@ -73,7 +77,7 @@ describe('ResourceCache', () => {
   });
 
   it('does not mention what a list has not changed', () => {
-    const cache = new ResourceCache(servicesResource(undefined));
+    const cache = new ResourceCache(services);
     const list = (version: number) => {
       cache.startList();
       return [...cache.put(item('a', { version, port: 1 })), ...cache.finishList()];
@@ -85,7 +89,7 @@ describe('ResourceCache', () => {
 
   it('does not look at an object again whose version it knows', () => {
     let looks = 0;
-    const resource = servicesResource(undefined);
+    const resource = services;
     const cache = new ResourceCache({
       ...resource,
       project(...given) {
@@ -98,14 +102,14 @@ describe('ResourceCache', () => {
   });
 
   it('tells of a deleted object its last known state', () => {
-    const cache = new ResourceCache(servicesResource(undefined));
+    const cache = new ResourceCache(services);
     const [added] = cache.put(item('a', { version: 1, port: 1 }));
     expect(cache.remove(item('a', { version: 2, port: 2 }))).toEqual([{ type: 'deleted', object: added!.object }]);
     expect(cache.remove(item('a', { version: 2, port: 2 }))).toEqual([]);
   });
 
   it('forgets that an object is faulty when it goes', () => {
-    const cache = new ResourceCache(servicesResource(undefined));
+    const cache = new ResourceCache(services);
     cache.put(item('a', { version: 1, port: 0 }));
     expect(cache.problems()).toMatchObject([
       { where: 'services', object: 'Service demo/a', field: 'spec.ports[0].port' },
@@ -118,7 +122,7 @@ describe('ResourceCache', () => {
   });
 
   it('holds equal parts of slices once', () => {
-    const cache = new ResourceCache(SLICES);
+    const cache = new ResourceCache(slices);
     const addresses = ['10.244.0.1', '10.244.0.2'];
     const objects = ['demo/a', 'demo/b']
       .flatMap((name) => cache.put(apiSlice(name, addresses)))

@@ -1,9 +1,9 @@
 import { type FieldProblem, formatFieldPath } from '../../objects/field-reader.ts';
+import { SharedValues } from '../../objects/shared-values.ts';
 import { type KubeObject, objectKey } from '../../objects/types.ts';
 import type { ObjectEvent, SourceProblem } from '../../source.ts';
-import { identityOf, type Resource } from './resource.ts';
 import { sameJson } from './same-json.ts';
-import { SharedValues } from './shared-values.ts';
+import { identityOf, type WatchTarget } from './target.ts';
 
 /** What is known of one object of the API. */
 interface Known {
@@ -25,7 +25,7 @@ const NOTHING: Known = { version: '', objects: [] };
  * is without it, and one that has not changed is not mentioned.
  */
 export class ResourceCache {
-  readonly #resource: Resource;
+  readonly #target: WatchTarget;
   readonly #known = new Map<string, Known>();
   /** Names of the objects that cannot be used. */
   readonly #faulty = new Set<string>();
@@ -36,8 +36,8 @@ export class ResourceCache {
   #nameless = 0;
   #problemRevision = 0;
 
-  constructor(resource: Resource) {
-    this.#resource = resource;
+  constructor(target: WatchTarget) {
+    this.#target = target;
   }
 
   /** The number of objects of the API. */
@@ -78,7 +78,7 @@ export class ResourceCache {
     const old = this.#known.get(name) ?? NOTHING;
     if (version !== '' && version === old.version) return [];
 
-    const { objects, problems } = this.#resource.project(value, this.#shared);
+    const { objects, problems } = this.#target.project(value, this.#shared);
     if (problems) {
       this.#faulty.add(name);
       this.#problemRevision++;
@@ -105,7 +105,7 @@ export class ResourceCache {
 
   /** The objects whose present state cannot be used. */
   problems(): readonly SourceProblem[] {
-    const { name: where, kind } = this.#resource;
+    const { name: where, kind } = this.#target;
     const result: SourceProblem[] = [];
     for (const name of [...this.#faulty].sort()) {
       for (const { path, message } of this.#known.get(name)?.problems ?? []) {

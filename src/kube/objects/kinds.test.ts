@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeObject } from './decode.ts';
 import { formatFieldPath } from './field-reader.ts';
+import { decodeObject } from './kind.ts';
+import { KINDS } from './kinds.ts';
 import type { KubeKind } from './types.ts';
 
 const SERVICE = {
@@ -61,7 +62,7 @@ const SERVICE_CIDR = { metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.
 
 describe('valid objects', () => {
   it('keeps exactly the known fields of a Service', () => {
-    expect(decodeObject('Service', SERVICE)).toEqual({
+    expect(decodeObject(KINDS.Service, SERVICE)).toEqual({
       object: {
         kind: 'Service',
         metadata: {
@@ -93,7 +94,7 @@ describe('valid objects', () => {
   });
 
   it('keeps exactly the known fields of an EndpointSlice and puts it into the default namespace', () => {
-    expect(decodeObject('EndpointSlice', SLICE)).toEqual({
+    expect(decodeObject(KINDS.EndpointSlice, SLICE)).toEqual({
       object: {
         kind: 'EndpointSlice',
         metadata: { name: 'web-x1', namespace: 'default', labels: { 'kubernetes.io/service-name': 'web' } },
@@ -112,7 +113,7 @@ describe('valid objects', () => {
   });
 
   it('gives cluster-scoped objects the empty namespace', () => {
-    expect(decodeObject('Node', NODE)).toEqual({
+    expect(decodeObject(KINDS.Node, NODE)).toEqual({
       object: {
         kind: 'Node',
         metadata: { name: 'node-a.example', namespace: '' },
@@ -120,24 +121,26 @@ describe('valid objects', () => {
         status: { addresses: [{ type: 'InternalIP', address: '192.0.2.1' }] },
       },
     });
-    expect(decodeObject('ServiceCIDR', SERVICE_CIDR)).toEqual({
+    expect(decodeObject(KINDS.ServiceCIDR, SERVICE_CIDR)).toEqual({
       object: { kind: 'ServiceCIDR', metadata: { name: 'kubernetes', namespace: '' }, spec: SERVICE_CIDR.spec },
     });
   });
 
   it.each(['', 'None', '10.0.0.1', 'fd00::1'])('takes "%s" as a clusterIP', (clusterIP) => {
     const value = { metadata: { name: 'a' }, spec: { clusterIP, clusterIPs: [clusterIP] } };
-    expect(decodeObject('Service', value).object).toMatchObject({ spec: { clusterIP, clusterIPs: [clusterIP] } });
+    expect(decodeObject(KINDS.Service, value).object).toMatchObject({ spec: { clusterIP, clusterIPs: [clusterIP] } });
   });
 
   it('takes any text as an address of type FQDN', () => {
     const value = { metadata: { name: 'a' }, addressType: 'FQDN', endpoints: [{ addresses: ['db.example'] }] };
-    expect(decodeObject('EndpointSlice', value).object).toMatchObject({ endpoints: [{ addresses: ['db.example'] }] });
+    expect(decodeObject(KINDS.EndpointSlice, value).object).toMatchObject({
+      endpoints: [{ addresses: ['db.example'] }],
+    });
   });
 
   it('takes null for a missing field', () => {
     const value = { metadata: { name: 'a', namespace: null, labels: null }, spec: { ports: null } };
-    expect(decodeObject('Service', value)).toEqual({
+    expect(decodeObject(KINDS.Service, value)).toEqual({
       object: { kind: 'Service', metadata: { name: 'a', namespace: 'default' }, spec: {} },
     });
   });
@@ -146,7 +149,7 @@ describe('valid objects', () => {
     const labels = JSON.parse('{"__proto__": "x", "kubernetes.io/service-name": "web"}');
     const annotations = Object.fromEntries(Array.from({ length: 50_000 }, (_, n) => [`k${n}`, 'v']));
     const value = { metadata: { name: 'a', labels, annotations }, spec: {} };
-    expect(decodeObject('Service', value).object?.metadata).toEqual({
+    expect(decodeObject(KINDS.Service, value).object?.metadata).toEqual({
       name: 'a',
       namespace: 'default',
       labels: { 'kubernetes.io/service-name': 'web' },
@@ -213,7 +216,7 @@ describe('problems', () => {
     ['Node', ['status', 'addresses', 0, 'address'], undefined, 'Required, but missing'],
     ['ServiceCIDR', ['spec', 'cidrs', 1], 'fd00::/129', 'found "fd00::/129"'],
   ])('%s %j = %j', (kind, path, value, message) => {
-    const problems = decodeObject(kind, withField(base[kind], path, value)).problems ?? [];
+    const problems = decodeObject(KINDS[kind], withField(base[kind], path, value)).problems ?? [];
     expect(problems).toHaveLength(1);
     expect(problems[0]!.path).toEqual(path);
     expect(problems[0]!.message).toContain(message);
@@ -221,9 +224,9 @@ describe('problems', () => {
 
   it('reports two ports with the same number and protocol', () => {
     const sameNumber = withField(SERVICE, ['spec', 'ports', 1, 'port'], 80);
-    expect(decodeObject('Service', sameNumber).problems).toBeUndefined();
+    expect(decodeObject(KINDS.Service, sameNumber).problems).toBeUndefined();
     const same = withField(sameNumber, ['spec', 'ports', 1, 'protocol'], 'TCP');
-    expect(decodeObject('Service', same).problems).toEqual([
+    expect(decodeObject(KINDS.Service, same).problems).toEqual([
       { path: ['spec', 'ports', 1, 'port'], message: 'Another port of this Service is already 80/TCP' },
     ]);
   });
@@ -233,7 +236,7 @@ describe('problems', () => {
       metadata: { namespace: 'a/b' },
       spec: { clusterIP: 'x', ports: [{ port: 1 }, { port: 0, protocol: 'ICMP' }] },
     };
-    const fields = decodeObject('Service', value).problems?.map(({ path }) => formatFieldPath(path));
+    const fields = decodeObject(KINDS.Service, value).problems?.map(({ path }) => formatFieldPath(path));
     expect(fields).toEqual([
       'metadata.name',
       'metadata.namespace',
@@ -244,7 +247,7 @@ describe('problems', () => {
   });
 
   it.each([null, undefined, 7, 'x', [], true])('refuses %j as an object', (value) => {
-    expect(decodeObject('Service', value).problems).toHaveLength(1);
+    expect(decodeObject(KINDS.Service, value).problems).toHaveLength(1);
   });
 });
 
@@ -254,7 +257,7 @@ describe('any data', () => {
   it('gives an object or problems, never a throw', () => {
     fc.assert(
       fc.property(kinds, fc.jsonValue(), (kind, value) => {
-        const { object, problems = [] } = decodeObject(kind, value);
+        const { object, problems = [] } = decodeObject(KINDS[kind], value);
         expect(object === undefined).toBe(problems.length > 0);
       }),
     );
@@ -270,7 +273,7 @@ describe('any data', () => {
     const places = examples.flatMap(([kind, value]) => pathsOf(value).map((path) => ({ kind, value, path })));
     fc.assert(
       fc.property(fc.constantFrom(...places), fc.jsonValue(), ({ kind, value, path }, damage) => {
-        const { object, problems = [] } = decodeObject(kind, withField(value, path, damage));
+        const { object, problems = [] } = decodeObject(KINDS[kind], withField(value, path, damage));
         expect(object === undefined).toBe(problems.length > 0);
         for (const problem of problems) expect(problem.path.slice(0, path.length)).toEqual(path);
       }),

@@ -1,5 +1,5 @@
-import type { EndpointSlice, SliceEndpoint } from '../../objects/types.ts';
 import type { SharedValues } from './shared-values.ts';
+import type { EndpointSlice, SliceEndpoint } from './types.ts';
 
 // Decoded slices in less memory: what grows with the cluster is kept once.
 

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
-import { isMapping } from '../../objects/field-reader.ts';
-import { SERVICE_NAME_LABEL } from '../../objects/known-names.ts';
+import { isMapping } from './field-reader.ts';
+import { SERVICE_NAME_LABEL } from './known-names.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { apiEndpoints } from '../../../../test/fakes/api-server/index.ts';
-import { ENDPOINTS } from './resource.ts';
+import { apiEndpoints } from '../../../test/fakes/api-server/index.ts';
+import { targetsOf } from '../api/watch/target.ts';
+import { ENDPOINT_SLICES } from '../resources.ts';
 import { SharedValues } from './shared-values.ts';
 
-const project = (value: unknown) => ENDPOINTS.project(value, new SharedValues());
+const [, ENDPOINTS] = targetsOf(ENDPOINT_SLICES);
+
+const project = (value: unknown) => ENDPOINTS!.project(value, new SharedValues());
 
 describe('Endpoints', () => {
   it('become a slice for each family, ready or not', () => {

@@ -1,0 +1,39 @@
+import type { Registry } from 'prom-client';
+import type { KubeProxyConfig } from '../config/index.ts';
+import type { Clock } from '../core/index.ts';
+import type { ApiClient, EventRecorder, ObjectEvent, Resource } from '../kube/index.ts';
+import type { Logger } from './logger.ts';
+
+/** What the agent does for the node in one respect: Services, the pods' network. */
+export interface Part {
+  /** What it has to be told of. @default nothing */
+  readonly resources?: readonly Resource[];
+  /**
+   * Begins the part's work; no object was told before. Resolves when the next part may start.
+   *
+   * @throws what makes the agent end
+   */
+  start(): void | Promise<void>;
+  /** Ends the part's work. Nothing is told any more from the moment this is called. */
+  stop(): void | Promise<void>;
+  /** An object came, changed or went; the source may tell more objects than the part has to do with. */
+  changed?(event: ObjectEvent): void;
+  /** Every object that existed at the start was told. */
+  synced?(): void;
+}
+
+/** What every part is given. */
+export interface PartContext {
+  readonly config: KubeProxyConfig;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Undefined where the objects come from a directory of manifests. */
+  readonly client: ApiClient | undefined;
+  /** Writes Events; undefined without an API server. */
+  readonly recorder: EventRecorder | undefined;
+  /** Aborts as soon as the agent is to stop, before any part is stopped. */
+  readonly stopping: AbortSignal;
+  /** Makes the agent end, because this part cannot do its work. */
+  readonly unusable: (error: Error) => void;
+}

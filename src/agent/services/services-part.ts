@@ -1,0 +1,154 @@
+import { type IpAddress, type IpFamily, inBackground, tryParseIp } from '../../core/index.ts';
+import type { ObjectEvent, Resource } from '../../kube/index.ts';
+import {
+  changeOf,
+  ProxyHealth,
+  ProxyMetrics,
+  type ProxyObserver,
+  proxyResources,
+  ServiceObjects,
+} from '../../proxy/index.ts';
+import { type Exec, exec } from '../../sys/index.ts';
+import { logProxyEvents, recordProxyEvents } from '../metrics/observe.ts';
+import type { Part, PartContext } from '../part.ts';
+import { flowMetrics } from './conntrack/flow-metrics.ts';
+import { createFamily, type Family, type FamilyOptions } from './family.ts';
+import { prepareMode } from './modes/prepare.ts';
+import { preparePatiently } from './modes/prepare-patiently.ts';
+import type { PreparedMode } from './modes/prepared-mode.ts';
+import { removeOtherModes } from './modes/remove-others.ts';
+import { checkNode } from './node-check.ts';
+
+export interface ServicesPartOptions {
+  readonly context: PartContext;
+  /** The families this machine has. */
+  readonly machineFamilies: readonly IpFamily[];
+  /** Told what the proxies do, besides log, metrics, health and Events. */
+  readonly observers: readonly ProxyObserver[];
+}
+
+/**
+ * Makes Services work: looks for the way into the kernel that the configuration asks for, waits until the objects are known,
+ * and runs one proxy for each family from then on. The rules stay in the kernel when it stops.
+ */
+export class ServicesPart implements Part {
+  readonly resources: readonly Resource[];
+  readonly health: ProxyHealth;
+  readonly metrics: ProxyMetrics;
+  readonly #options: ServicesPartOptions;
+  readonly #store: ServiceObjects;
+  readonly #observers: readonly ProxyObserver[];
+  readonly #cleaned: FamilyOptions['cleaned'];
+  /** Empty until the way into the kernel is known. */
+  #families: ReadonlyMap<IpFamily, Family> = new Map();
+  /** Resolves when all objects were read once, or the agent stops. */
+  readonly #known: Promise<void>;
+  #objectsKnown: () => void = () => {};
+
+  constructor(options: ServicesPartOptions) {
+    const { config, registry, clock, logger, recorder, stopping } = options.context;
+    this.#options = options;
+    this.resources = proxyResources(config.nodeName, config.serviceProxyName);
+    this.#store = new ServiceObjects(config.serviceProxyName);
+    this.#known = new Promise((resolve) => {
+      this.#objectsKnown = resolve;
+    });
+    stopping.addEventListener('abort', () => this.#objectsKnown(), { once: true });
+    this.metrics = new ProxyMetrics(registry, config.mode);
+    this.health = new ProxyHealth({ clock, timeoutMs: 2 * config.syncPeriodMs });
+    // Load balancers wait until the node is known and so are its Services.
+    this.health.nodeChanged(undefined);
+    this.health.setPrepared(false);
+    this.#observers = [
+      logProxyEvents(logger),
+      ...options.observers,
+      this.metrics.observe,
+      this.health.observe,
+      ...(recorder ? [recordProxyEvents(recorder)] : []),
+    ];
+    this.#cleaned = flowMetrics(registry, logger);
+  }
+
+  /** Begins to look for the way into the kernel, which may take as long as another process holds a lock. */
+  start(): void {
+    const { clock, logger, config, stopping, unusable } = this.#options.context;
+    const attempt = async (cancellable: Exec) => {
+      const prepared = await prepareMode(config, this.#options.machineFamilies, cancellable, logger);
+      await this.#known;
+      checkNode(config, prepared, this.#store.node(config.nodeName));
+      return prepared;
+    };
+    // The pods' network waits for nothing that the proxy needs, and does not end with it.
+    preparePatiently({ attempt, exec, failureIsFatal: !config.cni, clock, logger, signal: stopping })
+      .then((prepared) => prepared && this.#serve(prepared))
+      .catch(unusable);
+  }
+
+  changed(event: ObjectEvent): void {
+    const touched = this.#store.apply(event);
+    for (const [family, { proxy }] of this.#families) {
+      const change = changeOf(event, family);
+      if (change && touched.services.length > 0) proxy.touch(touched.services, change);
+    }
+    const { nodeName } = this.#options.context.config;
+    if (touched.node === nodeName || touched.serviceCidrs) {
+      this.health.nodeChanged(this.#store.node(nodeName));
+      for (const { proxy } of this.#families.values()) proxy.nodeChanged();
+    } else if (touched.node !== undefined) {
+      for (const { proxy } of this.#families.values()) proxy.addressesChanged();
+    }
+  }
+
+  synced(): void {
+    const { config, logger } = this.#options.context;
+    const node = this.#store.node(config.nodeName);
+    if (!node) logger.warn({ node: config.nodeName }, 'There is no Node object of this name');
+    this.health.nodeChanged(node);
+    this.#objectsKnown();
+  }
+
+  async stop(): Promise<void> {
+    for (const family of this.#families.values()) await family.stop();
+  }
+
+  /** Begins to write rules, in a way that passed the check. */
+  #serve(prepared: PreparedMode): void {
+    const { config, logger, stopping } = this.#options.context;
+    if (stopping.aborted) return;
+    const { advice, warnings } = checkNode(config, prepared, this.#store.node(config.nodeName));
+    for (const text of advice) logger.info(text);
+    for (const warning of warnings) logger.warn(warning);
+    this.#families = this.#familiesOf(prepared);
+    this.health.setPrepared(true);
+    for (const { proxy } of this.#families.values()) proxy.start();
+  }
+
+  #familiesOf(prepared: PreparedMode): ReadonlyMap<IpFamily, Family> {
+    const { config, registry, clock, logger, client, recorder, stopping } = this.#options.context;
+    const { mode } = config;
+    const { excludeCidrs } = config.ipvs;
+    const createDataplane = prepared.begin(registry);
+    const removal = { mode, exec, clock, logger, excludeCidrs, signal: stopping };
+    const familyOf = (family: IpFamily): Family =>
+      createFamily({
+        config,
+        family,
+        createDataplane,
+        clock,
+        logger,
+        recorder,
+        observers: this.#observers,
+        store: this.#store,
+        health: this.health,
+        cleaned: this.#cleaned,
+        apiServer: () => client && addressOfServer(client.server),
+        onFirstSync: () => inBackground('removal of other modes', () => removeOtherModes({ ...removal, family })),
+      });
+    return new Map(prepared.families.map((family) => [family, familyOf(family)]));
+  }
+}
+
+/** Undefined: it is reached by a name. */
+function addressOfServer({ hostname }: URL): IpAddress | undefined {
+  return tryParseIp(hostname.replace(/^\[(.*)\]$/, '$1'));
+}

@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { apiService, apiSlice } from '../../../test/fakes/api-server/index.ts';
+import { ApiSourceFixture, eventually } from '../../../test/fakes/api-source-fixture.ts';
+
+let t: ApiSourceFixture;
+
+beforeEach(async () => {
+  t = await ApiSourceFixture.create();
+});
+
+afterEach(() => t.stop());
+
+describe('watches', () => {
+  beforeEach(async () => {
+    t.applyWeb();
+    await t.start();
+    await t.synced();
+    await eventually(() => expect(t.server.watches()).toHaveLength(4));
+    t.recorder.events.length = 0;
+    t.observed.length = 0;
+  });
+
+  const services = () => t.server.watches('services')[0]!;
+  const failure = () => eventually(() => expect(t.failures()).not.toEqual([]));
+
+  it('are asked for at random lengths, with bookmarks', () => {
+    const { searchParams } = new URL(
+      t.server.requests.find(({ resource }) => resource === 'services')!.url,
+      t.server.url,
+    );
+    expect(Object.fromEntries(searchParams)).toEqual({
+      watch: 'true',
+      labelSelector: '!service.kubernetes.io/service-proxy-name',
+      fieldSelector: 'spec.clusterIP!=None',
+      allowWatchBookmarks: 'true',
+      timeoutSeconds: '300',
+      sendInitialEvents: 'true',
+      resourceVersionMatch: 'NotOlderThan',
+    });
+  });
+
+  it.each([
+    ['a reset in mid-line', () => services().reset(true)],
+    ['an overloaded server', () => services().error({ code: 429, message: 'busy' })],
+  ])('go on from the last version after %s', async (_, disturb) => {
+    t.server.apply(apiService('demo/second'));
+    await t.has('Service demo/second');
+    const version = t.server.history.version;
+    disturb();
+    await failure();
+    t.server.delete('Service', 'demo/second');
+    t.server.apply(apiService('demo/third'));
+    await t.has('Service demo/third');
+    expect(t.server.requests.at(-1)!.url).toContain(`resourceVersion=${version}`);
+    expect(t.recorder.log()).toEqual([
+      'added Service demo/second',
+      'deleted Service demo/second',
+      'added Service demo/third',
+    ]);
+    expect(t.lists()).toEqual([]);
+  });
+
+  it('go on from the version of a bookmark', async () => {
+    t.server.apply(apiSlice('demo/other', []));
+    const version = t.server.history.version;
+    services().bookmark();
+    services().reset();
+    await failure();
+    await eventually(() => expect(t.server.requests.at(-1)!.url).toContain(`resourceVersion=${version}`));
+    expect(t.recorder.present).toEqual([]);
+  });
+
+  it.each(['header', 'event'] as const)(
+    'are replaced by a list after 410 (%s), without losing what exists',
+    async (how) => {
+      t.server.misbehave.refuseWatchVersions = how;
+      await t.server.stop();
+      t.server.apply(apiService('demo/second'));
+      t.server.delete('EndpointSlice', 'demo/web-a');
+      await t.server.start();
+      await t.has('Service demo/second');
+      await eventually(() => expect(t.recorder.keys()).not.toContain('EndpointSlice demo/web-a'));
+      expect([...t.recorder.log()].sort()).toEqual(['added Service demo/second', 'deleted EndpointSlice demo/web-a']);
+    },
+  );
+
+  it.each([
+    ['garbage', () => services().raw('<html>502</html>\n')],
+    ['an unknown event', () => services().raw('{"type":"RENAMED","object":{}}\n')],
+    ['a version from before', () => services().bookmark({}, 1)],
+    ['any other error', () => services().error({ code: 400, message: 'no' })],
+  ])('are replaced by a list after %s', async (_, disturb) => {
+    disturb();
+    t.server.apply(apiService('demo/second'));
+    await t.has('Service demo/second');
+    expect(t.lists()).toEqual([{ resource: 'services', streamed: true }]);
+    expect(t.recorder.log()).toEqual(['added Service demo/second']);
+  });
+
+  it('go on after what takes an object in has failed', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    onTestFinished(() => warned.mockRestore());
+    const take = t.recorder.event.bind(t.recorder);
+    t.recorder.event = (event) => {
+      if (event.object.metadata.name === 'bad') throw new TypeError('no such field');
+      take(event);
+    };
+    t.server.apply(apiService('demo/bad'));
+    await eventually(() =>
+      expect(warned.mock.calls.flat().map(String)).toContain('BackgroundFailure: API reader: no such field'),
+    );
+    t.server.apply(apiService('demo/good'));
+    await t.has('Service demo/good');
+  });
+
+  it('leave an event without an object alone', async () => {
+    services().raw('{"type":"DELETED"}\n{"type":"ADDED","object":null}\n');
+    t.server.apply(apiService('demo/second'));
+    await t.has('Service demo/second');
+    expect(t.lists()).toEqual([]);
+    await eventually(() => {
+      expect(t.recorder.present).toEqual([{ where: 'services', message: 'Objects without a name were left out: 1' }]);
+    });
+  });
+
+  it('read an object of megabytes', async () => {
+    t.server.apply(apiService('demo/large', { annotations: { large: 'x'.repeat(3_000_000) } }));
+    await t.has('Service demo/large');
+    expect(t.lists()).toEqual([]);
+  });
+
+  it('take their activity from every word of the server', async () => {
+    const before = t.source.lastActivity();
+    expect([...before.keys()].sort()).toEqual(['endpointslices', 'nodes', 'servicecidrs', 'services']);
+    await eventually(() => expect(performance.now()).toBeGreaterThan(before.get('services')!));
+    services().bookmark();
+    await eventually(() => expect(t.source.lastActivity().get('services')).toBeGreaterThan(before.get('services')!));
+  });
+});

@@ -1,0 +1,68 @@
+import { type FieldProblem, isMapping } from '../../objects/field-reader.ts';
+import { decodeObject } from '../../objects/kind.ts';
+import type { SharedValues } from '../../objects/shared-values.ts';
+import type { KubeObject } from '../../objects/types.ts';
+import { pathOf, type Resource } from '../../resource.ts';
+
+/** What an object of the API is to us: usually one object, or everything that is wrong with it. */
+export type Projected =
+  | { readonly objects: readonly KubeObject[]; readonly problems?: never }
+  | { readonly objects?: never; readonly problems: readonly FieldProblem[] };
+
+/** One thing to list and watch: a resource, or its substitute. */
+export interface WatchTarget {
+  /** As the API names it: `services`. */
+  readonly name: string;
+  /** The kind of its objects in the API, for messages. */
+  readonly kind: string;
+  readonly path: string;
+  /** Selectors; the server applies them. */
+  readonly query: Readonly<Record<string, string>>;
+  /** Older servers do not know it, and we can do without. */
+  readonly optional: boolean;
+  /** Keeps only what types.ts names. Never throws. */
+  project(value: unknown, shared: SharedValues): Projected;
+}
+
+/** The resource itself, then what to use instead while the server does not know it. */
+export function targetsOf(resource: Resource): readonly [WatchTarget, ...WatchTarget[]] {
+  const { name, kind, query, optional = false, substitute } = resource;
+  const target: WatchTarget = {
+    name,
+    kind: kind.kind,
+    path: pathOf(kind.apiVersion, name),
+    query,
+    optional,
+    project: (value, shared) => project(resource, [value], shared),
+  };
+  if (!substitute) return [target];
+  const instead: WatchTarget = {
+    name: substitute.name,
+    kind: substitute.kind,
+    path: pathOf(substitute.apiVersion, substitute.name),
+    query,
+    optional,
+    project: (value, shared) => project(resource, substitute.expand(value), shared),
+  };
+  return [target, instead];
+}
+
+function project(resource: Resource, values: readonly unknown[], shared: SharedValues): Projected {
+  const objects: KubeObject[] = [];
+  for (const value of values) {
+    const { object, problems } = decodeObject(resource.kind, value);
+    if (problems) return { problems };
+    objects.push(resource.slim?.(object, shared) ?? object);
+  }
+  return { objects };
+}
+
+/** The name of an object of the API (`namespace/name`) and its version; undefined when it cannot be told from others. */
+export function identityOf(value: unknown): { readonly name: string; readonly version: string } | undefined {
+  const metadata = isMapping(value) ? value.metadata : undefined;
+  if (!isMapping(metadata)) return undefined;
+  const { name, namespace, resourceVersion } = metadata;
+  if (typeof name !== 'string' || name === '') return undefined;
+  const prefix = typeof namespace === 'string' && namespace !== '' ? `${namespace}/` : '';
+  return { name: `${prefix}${name}`, version: typeof resourceVersion === 'string' ? resourceVersion : '' };
+}

@@ -1,0 +1,61 @@
+import { serviceSpec, serviceStatus } from './decode-service.ts';
+import { sliceReader } from './decode-slice.ts';
+import { listOf, record, required, text } from './field-reader.ts';
+import { clusterScoped, namespaced, namespacedWithAge, type ObjectKind } from './kind.ts';
+import type { KubeKind, Node, Service, ServiceCIDR } from './types.ts';
+import { cidr, cidrOrEmpty } from './value-readers.ts';
+
+type NodeSpec = NonNullable<Node['spec']>;
+type NodeStatus = NonNullable<Node['status']>;
+
+/** Every kind of objects that is read. A source reads those of its resources, and no others. */
+export const KINDS: { readonly [K in KubeKind]: ObjectKind<K> } = {
+  Node: {
+    kind: 'Node',
+    apiVersion: 'v1',
+    namespaced: false,
+    read: record<Omit<Node, 'kind'>>({
+      metadata: required(clusterScoped),
+      spec: record<NodeSpec>({
+        podCIDR: cidrOrEmpty,
+        podCIDRs: listOf(cidr),
+        taints: listOf(
+          record<{ readonly key: string; readonly effect?: string }>({ key: required(text), effect: text }),
+        ),
+      }),
+      status: record<NodeStatus>({
+        addresses: listOf(
+          record<{ readonly type: string; readonly address: string }>({
+            type: required(text),
+            address: required(text),
+          }),
+        ),
+      }),
+    }),
+  },
+  ServiceCIDR: {
+    kind: 'ServiceCIDR',
+    apiVersion: 'networking.k8s.io/v1',
+    namespaced: false,
+    read: record<Omit<ServiceCIDR, 'kind'>>({
+      metadata: required(clusterScoped),
+      spec: record<NonNullable<ServiceCIDR['spec']>>({ cidrs: listOf(cidr) }),
+    }),
+  },
+  Service: {
+    kind: 'Service',
+    apiVersion: 'v1',
+    namespaced: true,
+    read: record<Omit<Service, 'kind'>>({
+      metadata: required(namespacedWithAge),
+      spec: required(serviceSpec),
+      status: serviceStatus,
+    }),
+  },
+  EndpointSlice: {
+    kind: 'EndpointSlice',
+    apiVersion: 'discovery.k8s.io/v1',
+    namespaced: true,
+    read: sliceReader(namespaced),
+  },
+};
