@@ -102,9 +102,13 @@ function doTable(restore: FakeRestore, name: string, lines: readonly Line[], end
       const told = variant === 'nft' && error.status === 2 ? end : line;
       throw new CommandRefused(error.status, error.message, told?.number);
     }
-    if (refuse(line.text) === 'kernel') kernel.push(refusedRule(line, 'Invalid argument'));
+    if (variant === 'nft' && refuse(line.text) === 'kernel') kernel.push(refusedRule(line, 'Invalid argument'));
   }
   if (!end) return;
+  // The legacy program hands the kernel the whole table as it is then.
+  if (variant === 'legacy' && rulesOf(table).some((line) => refuse(line) === 'kernel')) {
+    throw new CommandRefused(1, '', end.number);
+  }
   if (kernel.length === 0 && hasLoop(table)) kernel.push(...loops(before ? copyTable(before) : newTable(name), lines));
   if (kernel.length > 0) {
     if (variant === 'legacy') throw new CommandRefused(1, '', end.number);
@@ -122,7 +126,12 @@ function loops(table: FakeTable, lines: readonly Line[]): string[] {
 }
 
 function refusedRule({ number, text }: Line, why: string): string {
-  return `line ${number}: RULE_APPEND failed (${why}): rule in chain ${text.split(' ')[1]}`;
+  const message = text.startsWith('-I') ? 'RULE_INSERT' : 'RULE_APPEND';
+  return `line ${number}: ${message} failed (${why}): rule in chain ${text.split(' ')[1]}`;
+}
+
+function rulesOf(table: FakeTable): string[] {
+  return [...table].flatMap(([name, { rules }]) => rules.map((rule) => `-A ${name} ${rule}`));
 }
 
 /** The legacy program leaves its variant out when it speaks of itself. */

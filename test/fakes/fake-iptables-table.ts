@@ -98,7 +98,8 @@ export function applyLine(
       const at = command === 'A' ? chain.rules.length : Number(position) - 1;
       if (at > chain.rules.length) throw new CommandRefused(1, 'Index of insertion too big.');
       if (isBuiltIn(table, targetOf(rule))) {
-        kernelRefuses(`RULE_APPEND failed (Operation not supported): rule in chain ${name}`);
+        const message = command === 'I' ? 'RULE_INSERT' : 'RULE_APPEND';
+        kernelRefuses(`${message} failed (Operation not supported): rule in chain ${name}`);
       }
       chain.rules.splice(at, 0, rule);
     }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FakeIptables } from '../../../test/fakes/fake-iptables.ts';
-import { sampleNode, samplePlan, samplePort } from '../../../test/lab/iptables/sample-plan.ts';
+import { sampleNode, samplePlan, samplePort } from '../../../test/samples/sample-plan.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { IptablesDataplane } from './dataplane.ts';
 

@@ -2,14 +2,9 @@ import { describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeIptables } from '../../../test/fakes/fake-iptables.ts';
 import { FakeIpvsKernel } from '../../../test/fakes/fake-ipvs-kernel.ts';
-import { randomChanges } from '../../../test/lab/iptables/random-plan.ts';
-import {
-  completePlan,
-  type SamplePort,
-  sampleNode,
-  samplePlan,
-  samplePort,
-} from '../../../test/lab/iptables/sample-plan.ts';
+import { completePlan } from '../../../test/samples/complete-plan.ts';
+import { randomChanges } from '../../../test/samples/random-plan.ts';
+import { type SamplePort, sampleNode, samplePlan, samplePort } from '../../../test/samples/sample-plan.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { IpvsDataplane } from './dataplane.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FakeIptables } from '../../../../test/fakes/fake-iptables.ts';
-import { sampleNode } from '../../../../test/lab/iptables/sample-plan.ts';
+import { sampleNode } from '../../../../test/samples/sample-plan.ts';
 import { atOnce, parseCidr, parseIp } from '../../../core/index.ts';
 import { parseSave, type TableRestore, writeRestore } from '../../rules/index.ts';
 import { planRuleCleanup, planTakeover } from '../kernel/rules-state.ts';
