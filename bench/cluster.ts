@@ -1,5 +1,5 @@
 import type { ServicePortPlan } from '../src/proxy/index.ts';
-import { samplePort } from '../test/lab/iptables/sample-plan.ts';
+import { samplePort } from '../test/samples/sample-plan.ts';
 
 /** Address number `n` of 10.`net`.0.0/12, spread as a cluster allocates Service addresses: at random. */
 export function sampleAddress(net: number, n: number): string {

@@ -1,8 +1,8 @@
 import { IptablesDataplane } from '../src/proxy/iptables/index.ts';
 import { type IptablesVariant, programName } from '../src/proxy/rules/index.ts';
 import { execIn, useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
-import { sampleNode, samplePlan } from '../test/lab/iptables/sample-plan.ts';
 import type { TestNamespace } from '../test/lab/namespace.ts';
+import { sampleNode, samplePlan } from '../test/samples/sample-plan.ts';
 import { samplePorts } from './cluster.ts';
 import { connectOnce, createPacketPath } from './packet-path.ts';
 import { type Figure, HOLDS_THE_LINE, inTurns, oursAtMost, percentile, ratioAtMost, report } from './report.ts';

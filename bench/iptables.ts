@@ -1,10 +1,9 @@
 import type { ServicePortPlan } from '../src/proxy/index.ts';
 import { IptablesDataplane } from '../src/proxy/iptables/index.ts';
-import { type IptablesVariant, iptablesTool, programName } from '../src/proxy/rules/index.ts';
+import { type IptablesVariant, iptablesTool, programName, walkPacket } from '../src/proxy/rules/index.ts';
 import { execIn, recordingExec, useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
-import { walkPacket } from '../test/lab/iptables/packet-walk.ts';
-import { sampleNode, samplePlan } from '../test/lab/iptables/sample-plan.ts';
 import { createNamespace, type TestNamespace } from '../test/lab/namespace.ts';
+import { sampleNode, samplePlan } from '../test/samples/sample-plan.ts';
 import { samplePorts, sampleService } from './cluster.ts';
 import { type Figure, HOLDS_THE_LINE, inTurns, oursAtMost, ratioAtMost, report, type Target } from './report.ts';
 import { upstreamLayout } from './upstream-layout.ts';

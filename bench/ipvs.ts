@@ -7,8 +7,8 @@ import {
   type Operation,
   openIpvsKernel,
 } from '../src/proxy/ipvs/index.ts';
-import { sampleNode, samplePlan, samplePort } from '../test/lab/iptables/sample-plan.ts';
 import { createNamespace } from '../test/lab/namespace.ts';
+import { sampleNode, samplePlan, samplePort } from '../test/samples/sample-plan.ts';
 import { sampleAddress } from './cluster.ts';
 import { HOLDS_THE_LINE, inTurns, ratioAtMost, report } from './report.ts';
 import { withinNamespace } from './within-namespace.ts';

@@ -2,7 +2,7 @@ import { IptablesDataplane } from '../src/proxy/iptables/index.ts';
 import { programName } from '../src/proxy/rules/index.ts';
 import type { Exec } from '../src/sys/index.ts';
 import { execIn } from '../test/lab/iptables/fixtures.ts';
-import { sampleNode, samplePlan } from '../test/lab/iptables/sample-plan.ts';
+import { sampleNode, samplePlan } from '../test/samples/sample-plan.ts';
 import { samplePorts } from './cluster.ts';
 import { connectOnce, createPacketPath } from './packet-path.ts';
 import { withinNamespace } from './within-namespace.ts';

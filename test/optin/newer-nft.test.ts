@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import { parseCidr } from '../../src/core/index.ts';
-import { completePlan } from '../lab/iptables/sample-plan.ts';
 import { createNamespace, removeAll } from '../lab/namespace.ts';
 import { dataplaneIn } from '../lab/nftables/fixtures.ts';
+import { completePlan } from '../samples/complete-plan.ts';
 
 // `npm run test:newer-nft`: the nft of Debian 13 reads what we write. It crashes where an older one does not, and the other
 // way round: each reads the hints for it in its own way.

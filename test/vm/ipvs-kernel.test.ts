@@ -28,9 +28,10 @@ import type { Plan, ServicePortPlan } from '../../src/proxy/index.ts';
 import { checkIpvs, IpvsDataplane, prepareIpvs } from '../../src/proxy/ipvs/index.ts';
 import { exec, inNetns, readSysctl } from '../../src/sys/index.ts';
 import { CASES, execIn, useOwnLockFile } from '../lab/iptables/fixtures.ts';
-import { randomChanges } from '../lab/iptables/random-plan.ts';
-import { completePlan, sampleNode, samplePlan, samplePort } from '../lab/iptables/sample-plan.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../lab/namespace.ts';
+import { completePlan } from '../samples/complete-plan.ts';
+import { randomChanges } from '../samples/random-plan.ts';
+import { sampleNode, samplePlan, samplePort } from '../samples/sample-plan.ts';
 
 useOwnLockFile();
 afterAll(removeAll);

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { completePlan } from '../../../test/lab/iptables/sample-plan.ts';
+import { completePlan } from '../../../test/samples/complete-plan.ts';
 import { atOnce } from '../../core/index.ts';
 import type { Plan } from '../index.ts';
 import { emptyChainSet } from '../rules/index.ts';

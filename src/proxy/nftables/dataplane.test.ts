@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FakeNftables } from '../../../test/fakes/fake-nftables.ts';
-import { randomChanges } from '../../../test/lab/iptables/random-plan.ts';
-import { completePlan, sampleNode, samplePlan, samplePort } from '../../../test/lab/iptables/sample-plan.ts';
-import { snapshot } from '../../../test/lab/nftables/fixtures.ts';
+import { completePlan } from '../../../test/samples/complete-plan.ts';
+import { randomChanges } from '../../../test/samples/random-plan.ts';
+import { snapshot } from '../../../test/samples/ruleset-snapshot.ts';
+import { sampleNode, samplePlan, samplePort } from '../../../test/samples/sample-plan.ts';
 import type { IpFamily } from '../../core/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { NftablesDataplane } from './dataplane.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FakeNftables } from '../../../test/fakes/fake-nftables.ts';
-import { sampleNode, samplePlan, samplePort } from '../../../test/lab/iptables/sample-plan.ts';
+import { sampleNode, samplePlan, samplePort } from '../../../test/samples/sample-plan.ts';
 import type { NftChange } from '../../netlink/nftables/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { NftablesDataplane } from './dataplane.ts';

@@ -8,6 +8,7 @@ export {
   whyIptablesMissing,
 } from './iptables-tool.ts';
 export { type PodMatch, podMatch } from './local-detector.ts';
+export { type Packet, type Walk, walkPacket } from './packet-walk.ts';
 export type { Key, KeySpace, RadixChanges } from './radix.ts';
 export { RadixTree } from './radix.ts';
 export { refuse } from './refuse.ts';

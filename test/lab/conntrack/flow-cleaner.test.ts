@@ -5,8 +5,8 @@ import type { Netlink } from '../../../src/netlink/index.ts';
 import { nodePortAddressTest, type PlanDelta, type ServicePortPlan } from '../../../src/proxy/index.ts';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
+import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
 import { execIn, useOwnLockFile } from '../iptables/fixtures.ts';
-import { sampleNode, samplePlan, samplePort } from '../iptables/sample-plan.ts';
 import { addRoute, createLab, type Host, type LabNode, removeAll } from '../lab.ts';
 import { openNetfilter, udpFlows } from './flows.ts';
 

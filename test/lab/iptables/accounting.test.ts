@@ -5,9 +5,9 @@ import { NETLINK_NETFILTER } from '../../../src/netlink/uapi/index.ts';
 import { COUNTERS, IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
 import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
+import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { execIn, saved, useOwnLockFile } from './fixtures.ts';
-import { sampleNode, samplePlan, samplePort } from './sample-plan.ts';
 
 useOwnLockFile();
 afterAll(removeAll);

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
+import { completePlan } from '../../samples/complete-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { CASES, execIn, useOwnLockFile } from './fixtures.ts';
-import { completePlan } from './sample-plan.ts';
 
 useOwnLockFile();
 afterAll(removeAll);

@@ -2,9 +2,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { ServicePortPlan } from '../../../src/proxy/index.ts';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
 import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
+import { completePlan } from '../../samples/complete-plan.ts';
+import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { CASES, execIn, recordingExec, saved, useOwnLockFile } from './fixtures.ts';
-import { completePlan, sampleNode, samplePlan, samplePort } from './sample-plan.ts';
 
 useOwnLockFile();
 afterAll(removeAll);

@@ -9,9 +9,9 @@ import {
 } from '../../../src/proxy/iptables/index.ts';
 import { type IptablesVariant, iptablesTool } from '../../../src/proxy/rules/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
+import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { execIn, saved, useOwnLockFile } from './fixtures.ts';
-import { sampleNode, samplePlan, samplePort } from './sample-plan.ts';
 
 useOwnLockFile();
 afterAll(removeAll);

@@ -3,9 +3,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
 import { type IptablesVariant, iptablesTool } from '../../../src/proxy/rules/index.ts';
 import type { Exec } from '../../../src/sys/index.ts';
+import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { execIn, saved, useOwnLockFile } from './fixtures.ts';
-import { sampleNode, samplePlan, samplePort } from './sample-plan.ts';
 
 useOwnLockFile();
 afterAll(removeAll);

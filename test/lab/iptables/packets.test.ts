@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { afterAll, describe, expect, it } from 'vitest';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
 import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
+import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { execIn, useOwnLockFile } from './fixtures.ts';
-import { sampleNode, samplePlan, samplePort } from './sample-plan.ts';
 
 // Real packets through the trees, inside one namespace where everything is loopback. What Services do between nodes,
 // pods and clients is tested with the dataplanes in common.

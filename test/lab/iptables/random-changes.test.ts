@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
+import { completePlan } from '../../samples/complete-plan.ts';
+import { randomChanges } from '../../samples/random-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { CASES, execIn, saved, useOwnLockFile } from './fixtures.ts';
-import { randomChanges } from './random-plan.ts';
-import { completePlan } from './sample-plan.ts';
 
 useOwnLockFile();
 afterAll(removeAll);

@@ -2,9 +2,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { ServicePortPlan } from '../../../src/proxy/index.ts';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
 import type { Exec } from '../../../src/sys/index.ts';
+import { completePlan } from '../../samples/complete-plan.ts';
+import { samplePort } from '../../samples/sample-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { CASES, execIn, saved, useOwnLockFile } from './fixtures.ts';
-import { completePlan, samplePort } from './sample-plan.ts';
 
 useOwnLockFile();
 afterAll(removeAll);
@@ -25,7 +26,7 @@ describe.each(CASES)('%s %s: a Service iptables or the kernel refuses', (family,
   const sticky = (name: string, affinitySeconds: number) =>
     samplePort({ name, clusterIp, affinitySeconds, remote: [pod] });
   // The plan never holds such a timeout: the option takes 32 bits.
-  const unparsable = sticky('shop/unparsable', 5e10);
+  const unparsable = { ...sticky('shop/unparsable', 600), affinitySeconds: 5e10 };
   const unkernelly = sticky('shop/unkernelly', 600);
 
   function setup() {

@@ -3,9 +3,9 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
 import { detectVariant, type IptablesVariant, whyIptablesMissing } from '../../../src/proxy/rules/index.ts';
 import type { Exec } from '../../../src/sys/index.ts';
+import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { execIn, recordingExec, saved, useOwnLockFile } from './fixtures.ts';
-import { sampleNode, samplePlan, samplePort } from './sample-plan.ts';
 
 useOwnLockFile();
 afterAll(removeAll);

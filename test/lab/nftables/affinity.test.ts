@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseIp } from '../../../src/core/index.ts';
-import type { NftElement, NftRuleset } from '../../../src/netlink/nftables/index.ts';
+import { type NftElement, type NftRuleset, nftFamily } from '../../../src/netlink/nftables/index.ts';
 import type { Plan, ServicePortPlan } from '../../../src/proxy/index.ts';
 import type { NftablesDataplane } from '../../../src/proxy/nftables/index.ts';
-import { sampleNode, samplePlan, samplePort } from '../iptables/sample-plan.ts';
+import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
 import { createLab, type LabNode, type Pod, removeAll, tally } from '../lab.ts';
-import { dataplaneIn, endpointOf, FAMILIES, nftFamily, openIn } from './fixtures.ts';
+import { dataplaneIn, endpointOf, FAMILIES, openIn } from './fixtures.ts';
 
 afterAll(removeAll);
 

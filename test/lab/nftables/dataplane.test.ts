@@ -4,12 +4,15 @@ import {
   type NftChange,
   NftCommitError,
   type NftRuleset,
+  nftFamily,
 } from '../../../src/netlink/nftables/index.ts';
 import type { ServicePortPlan } from '../../../src/proxy/index.ts';
 import { checkNftables, cleanupNftables } from '../../../src/proxy/nftables/index.ts';
-import { completePlan, samplePort } from '../iptables/sample-plan.ts';
+import { completePlan } from '../../samples/complete-plan.ts';
+import { snapshot } from '../../samples/ruleset-snapshot.ts';
+import { samplePort } from '../../samples/sample-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
-import { dataplaneIn, FAMILIES, nftFamily, openIn, recorded, snapshot } from './fixtures.ts';
+import { dataplaneIn, FAMILIES, openIn, recorded } from './fixtures.ts';
 
 afterAll(removeAll);
 

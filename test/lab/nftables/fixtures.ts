@@ -2,9 +2,9 @@ import type { IpFamily } from '../../../src/core/index.ts';
 import {
   type CommitReport,
   Nftables,
-  type NftElement,
   type NftEvent,
   type NftRuleset,
+  nftFamily,
   watchNftables,
 } from '../../../src/netlink/nftables/index.ts';
 import { NftablesDataplane, type NftablesDataplaneOptions, TABLE_NAME } from '../../../src/proxy/nftables/index.ts';
@@ -13,9 +13,6 @@ import type { Pod } from '../lab.ts';
 import { own, type TestNamespace } from '../namespace.ts';
 
 export const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
-
-/** The address family of nf_tables, as the `nft` program spells it. */
-export const nftFamily = (family: IpFamily) => (family === 'IPv4' ? 'ip' : 'ip6');
 
 /** Where a pod serves, as `samplePort` is told. */
 export const endpointOf = (pod: Pod, family: IpFamily) =>
@@ -58,51 +55,6 @@ export function watchIn(namespace: TestNamespace): NonNullable<NftablesDataplane
 /** Our table as `nft` prints it. */
 export function listing(namespace: TestNamespace, family: IpFamily, table: string = TABLE_NAME): string {
   return namespace.run('nft', 'list', 'table', nftFamily(family), table);
-}
-
-/** A table as plain data, in an order that does not depend on who came first. */
-export type Snapshot = Readonly<Record<string, unknown>>;
-
-/**
- * Everything in a table. Which of the endpoints of a Service is in which slot is left to chance: they are compared as
- * a set, with the slots there are.
- */
-export function snapshot(nft: NftRuleset, family: IpFamily, table: string = TABLE_NAME): Snapshot {
-  const ref = { kind: 'table', family: nftFamily(family), name: table } as const;
-  const result: Record<string, unknown> = {};
-  for (const { name, base, comment } of nft.listChains(ref)) result[`chain ${name}`] = { base, comment, rules: [] };
-  for (const { chain, expressions, comment } of nft.listRules(ref)) {
-    (result[`chain ${chain}`] as { rules: unknown[] }).rules.push({ expressions, comment });
-  }
-  for (const set of nft.listSets(ref)) {
-    const { name, key, data, flags, size, timeoutMs, comment } = set;
-    const elements = flags?.includes('dynamic') ? [] : describe(nft.listElements(set), key.at(-1) === 'mark');
-    result[`set ${name}`] = { key, data, flags, size, timeoutMs, comment, elements };
-  }
-  return result;
-}
-
-const hex = (bytes: Uint8Array | undefined) => (bytes ? Buffer.from(bytes).toString('hex') : '');
-
-function describe(elements: readonly NftElement[], slots: boolean): string[] {
-  if (!slots) {
-    return elements
-      .map(({ key, keyEnd, verdict, data, comment }) =>
-        [hex(key), hex(keyEnd), JSON.stringify(verdict), hex(data), comment].join(' '),
-      )
-      .sort();
-  }
-  const groups = new Map<string, { slots: string[]; endpoints: string[] }>();
-  for (const { key, data } of elements) {
-    const prefix = hex(key.subarray(0, -4));
-    const group = groups.get(prefix) ?? { slots: [], endpoints: [] };
-    group.slots.push(hex(key.subarray(-4)));
-    group.endpoints.push(hex(data));
-    groups.set(prefix, group);
-  }
-  return [...groups]
-    .map(([prefix, group]) => `${prefix}: ${group.slots.sort().join(' ')} -> ${group.endpoints.sort().join(' ')}`)
-    .sort();
 }
 
 /** The same ruleset, writing down what commits did. */

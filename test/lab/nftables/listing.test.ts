@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parseCidr } from '../../../src/core/index.ts';
 import type { Plan } from '../../../src/proxy/index.ts';
-import { completePlan } from '../iptables/sample-plan.ts';
+import { completePlan } from '../../samples/complete-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { dataplaneIn, listing } from './fixtures.ts';
 

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseCidr } from '../../../src/core/index.ts';
-import { sampleNode, samplePlan, samplePort } from '../iptables/sample-plan.ts';
+import { nftFamily } from '../../../src/netlink/nftables/index.ts';
+import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
 import { createLab, type LabNode, type Pod, removeAll, tally } from '../lab.ts';
-import { dataplaneIn, endpointOf, FAMILIES, nftFamily } from './fixtures.ts';
+import { dataplaneIn, endpointOf, FAMILIES } from './fixtures.ts';
 
 // What only this mode does, with real packets. What all modes do is tested with the dataplanes in common.
 

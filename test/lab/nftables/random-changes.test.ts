@@ -1,9 +1,10 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Plan, ServicePortPlan } from '../../../src/proxy/index.ts';
-import { randomChanges, seededRandom } from '../iptables/random-plan.ts';
-import { completePlan } from '../iptables/sample-plan.ts';
+import { completePlan } from '../../samples/complete-plan.ts';
+import { randomChanges, seededRandom } from '../../samples/random-plan.ts';
+import { snapshot } from '../../samples/ruleset-snapshot.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
-import { dataplaneIn, openIn, snapshot } from './fixtures.ts';
+import { dataplaneIn, openIn } from './fixtures.ts';
 
 afterAll(removeAll);
 

@@ -1,7 +1,10 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { completePlan, samplePort } from '../iptables/sample-plan.ts';
+import { nftFamily } from '../../../src/netlink/nftables/index.ts';
+import { completePlan } from '../../samples/complete-plan.ts';
+import { snapshot } from '../../samples/ruleset-snapshot.ts';
+import { samplePort } from '../../samples/sample-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
-import { dataplaneIn, FAMILIES, nftFamily, openIn, snapshot } from './fixtures.ts';
+import { dataplaneIn, FAMILIES, openIn } from './fixtures.ts';
 
 afterAll(removeAll);
 

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { sampleNode, samplePlan, samplePort } from '../iptables/sample-plan.ts';
+import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
 import { createLab, removeAll } from '../lab.ts';
 import { dataplaneIn, openIn } from './fixtures.ts';
 

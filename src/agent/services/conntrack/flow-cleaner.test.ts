@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
-import { samplePort } from '../../../../test/lab/iptables/sample-plan.ts';
+import { samplePort } from '../../../../test/samples/sample-plan.ts';
 import { type IpAddress, parseIp } from '../../../core/index.ts';
 import type { Protocol } from '../../../kube/index.ts';
 import type { Flow, FlowListing } from '../../../netlink/conntrack/index.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { completePlan, type SamplePort, samplePort } from '../../../../test/lab/iptables/sample-plan.ts';
+import { completePlan } from '../../../../test/samples/complete-plan.ts';
+import { type SamplePort, samplePort } from '../../../../test/samples/sample-plan.ts';
 import { atOnce, parseIp } from '../../../core/index.ts';
 import { Layout } from '../diff/layout.ts';
 import { compilePort } from './compile.ts';
@@ -100,14 +101,19 @@ describe('a Service port becomes', () => {
     },
     {
       title: 'NodePorts of SCTP by address, of the others by number',
-      sample: { protocol: 'SCTP', nodePort: 30080, remote: [FAR], healthCheckNodePort: 31000 },
+      sample: { protocol: 'SCTP', nodePort: 30080, remote: [FAR] },
       servers: { '10.96.0.1:80/SCTP': FAR, '192.168.0.7:30080/SCTP': FAR, '192.168.1.7:30080/SCTP': FAR },
       members: [
         'KUBE-CLUSTER-IP 10.96.0.1,sctp:80',
-        'KUBE-HEALTH-CHECK-NODE-PORT 31000',
         'KUBE-NODE-PORT-SCTP-HASH 192.168.0.7,sctp:30080',
         'KUBE-NODE-PORT-SCTP-HASH 192.168.1.7,sctp:30080',
       ],
+    },
+    {
+      title: 'a port for the health checks of its load balancer',
+      sample: { externalPolicy: 'Local', healthCheckNodePort: 31000, local: [HERE] },
+      servers: { '10.96.0.1:80/TCP': HERE },
+      members: ['KUBE-CLUSTER-IP 10.96.0.1,tcp:80', 'KUBE-HEALTH-CHECK-NODE-PORT 31000'],
     },
   ])('$title', ({ sample, servers, members }) => {
     expect(compiled(sample)).toEqual({ servers, members });

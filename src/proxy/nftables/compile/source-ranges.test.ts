@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { sampleNode, samplePort } from '../../../../test/lab/iptables/sample-plan.ts';
+import { sampleNode, samplePort } from '../../../../test/samples/sample-plan.ts';
 import {
   atOnce,
   type Cidr,

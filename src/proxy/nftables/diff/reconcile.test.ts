@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sampleNode, samplePort } from '../../../../test/lab/iptables/sample-plan.ts';
+import { sampleNode, samplePort } from '../../../../test/samples/sample-plan.ts';
 import { atOnce } from '../../../core/index.ts';
 import type { SetBody } from '../compile/schema.ts';
 import { Layout } from './layout.ts';

@@ -1,5 +1,5 @@
-import type { IpFamily } from '../../../src/core/index.ts';
-import type { PlanDelta, ServicePortPlan } from '../../../src/proxy/index.ts';
+import type { IpFamily } from '../../src/core/index.ts';
+import type { PlanDelta, ServicePortPlan } from '../../src/proxy/index.ts';
 import { type SamplePort, samplePort } from './sample-plan.ts';
 
 /** Random numbers that are the same in every run (a linear congruential generator). */
@@ -55,6 +55,7 @@ function randomPort(family: IpFamily, random: (below: number) => number): Sample
   };
   const ranges = v4 ? ['198.18.0.0/15', '192.168.0.0/16'] : ['2001:db8:1::/48', 'fd00:192:168::/48'];
   const vip = service * 37;
+  const externalPolicy = chance(30) ? 'Local' : 'Cluster';
   return {
     name: `shop/service-${service}:p${port}`,
     protocol: (['TCP', 'TCP', 'UDP', 'SCTP'] as const)[port]!,
@@ -65,9 +66,9 @@ function randomPort(family: IpFamily, random: (below: number) => number): Sample
     loadBalancerVips: chance(20) ? some(2, outer) : [],
     sourceRanges: chance(50) ? ranges.slice(random(2)) : [],
     affinitySeconds: chance(15) ? 600 : 0,
-    healthCheckNodePort: chance(10) ? 31000 + random(20) : 0,
     internalPolicy: chance(20) ? 'Local' : 'Cluster',
-    externalPolicy: chance(30) ? 'Local' : 'Cluster',
+    externalPolicy,
+    healthCheckNodePort: externalPolicy === 'Local' && chance(30) ? 31000 + random(20) : 0,
     local: some(3, () => pod(1)),
     remote: some(6, () => pod(2)),
   };

@@ -1,0 +1,48 @@
+import type { IpFamily } from '../../src/core/index.ts';
+import { type NftElement, type NftRuleset, nftFamily } from '../../src/netlink/nftables/index.ts';
+import { TABLE_NAME } from '../../src/proxy/nftables/index.ts';
+
+/** A table as plain data, in an order that does not depend on who came first. */
+export type Snapshot = Readonly<Record<string, unknown>>;
+
+/**
+ * Everything in a table. Which of the endpoints of a Service is in which slot is left to chance: they are compared as
+ * a set, with the slots there are.
+ */
+export function snapshot(nft: NftRuleset, family: IpFamily, table: string = TABLE_NAME): Snapshot {
+  const ref = { kind: 'table', family: nftFamily(family), name: table } as const;
+  const result: Record<string, unknown> = {};
+  for (const { name, base, comment } of nft.listChains(ref)) result[`chain ${name}`] = { base, comment, rules: [] };
+  for (const { chain, expressions, comment } of nft.listRules(ref)) {
+    (result[`chain ${chain}`] as { rules: unknown[] }).rules.push({ expressions, comment });
+  }
+  for (const set of nft.listSets(ref)) {
+    const { name, key, data, flags, size, timeoutMs, comment } = set;
+    const elements = flags?.includes('dynamic') ? [] : describe(nft.listElements(set), key.at(-1) === 'mark');
+    result[`set ${name}`] = { key, data, flags, size, timeoutMs, comment, elements };
+  }
+  return result;
+}
+
+const hex = (bytes: Uint8Array | undefined) => (bytes ? Buffer.from(bytes).toString('hex') : '');
+
+function describe(elements: readonly NftElement[], slots: boolean): string[] {
+  if (!slots) {
+    return elements
+      .map(({ key, keyEnd, verdict, data, comment }) =>
+        [hex(key), hex(keyEnd), JSON.stringify(verdict), hex(data), comment].join(' '),
+      )
+      .sort();
+  }
+  const groups = new Map<string, { slots: string[]; endpoints: string[] }>();
+  for (const { key, data } of elements) {
+    const prefix = hex(key.subarray(0, -4));
+    const group = groups.get(prefix) ?? { slots: [], endpoints: [] };
+    group.slots.push(hex(key.subarray(-4)));
+    group.endpoints.push(hex(data));
+    groups.set(prefix, group);
+  }
+  return [...groups]
+    .map(([prefix, group]) => `${prefix}: ${group.slots.sort().join(' ')} -> ${group.endpoints.sort().join(' ')}`)
+    .sort();
+}
