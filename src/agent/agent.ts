@@ -17,7 +17,7 @@ import {
   tryParseIp,
 } from '../core/index.ts';
 import { EventRecorder, type Node, type ObjectEvent, ObjectStore, type SourceProblem } from '../kube/index.ts';
-import { changeOf, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
+import { changeOf, type PreparedMode, ProxyHealth, ProxyMetrics, podCidrsOf, primaryFamilyOf } from '../proxy/index.ts';
 import { exec } from '../sys/index.ts';
 import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni/cni-part.ts';
@@ -33,7 +33,7 @@ import { logApiEvents, logProxyEvents, logSourceProblems, recordProxyEvents } fr
 import { restClientObserver } from './metrics/rest-client-metrics.ts';
 import { flowMetrics } from './services/conntrack/flow-metrics.ts';
 import { createFamily, type Family } from './services/family.ts';
-import type { PreparedMode } from './services/modes/prepared-mode.ts';
+import { MODES } from './services/modes/modes.ts';
 import { removeOtherModes } from './services/modes/remove-others.ts';
 import { type AgentSource, createSource } from './services/object-source.ts';
 
@@ -128,7 +128,7 @@ export class Agent {
       build: { ...build, kubernetesVersion: config.reportedVersion },
     });
     options.failures.register(registry);
-    const metrics = new ProxyMetrics(registry, mode);
+    const metrics = new ProxyMetrics(registry, MODES[mode].metrics);
     this.#health = new ProxyHealth({ clock, timeoutMs: 2 * config.syncPeriodMs });
     // Load balancers wait until the node is known and so are its Services.
     this.#health.nodeChanged(undefined);

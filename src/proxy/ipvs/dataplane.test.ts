@@ -421,7 +421,7 @@ describe('virtual servers of somebody else', () => {
 });
 
 describe('a Service the kernel refuses', () => {
-  const bad = { ...web([A], { nodePort: 30080 }), ipvsScheduler: 'nonsense' };
+  const bad = { ...web([A], { nodePort: 30080 }), hint: 'nonsense' };
   const good = samplePort({ name: 'x/y', clusterIp: '10.96.0.2', remote: [C] });
 
   it('is left out and told about; what was made for it is taken away again, and the others are not concerned', async () => {

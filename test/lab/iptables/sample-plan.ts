@@ -15,7 +15,7 @@ export interface SamplePort {
   readonly sourceRanges?: readonly string[];
   readonly affinitySeconds?: number;
   readonly healthCheckNodePort?: number;
-  readonly ipvsScheduler?: string;
+  readonly hint?: string;
   readonly internalPolicy?: TrafficPolicy;
   readonly externalPolicy?: TrafficPolicy;
   /** `10.244.1.5:8080`, IPv6 in brackets. */
@@ -49,7 +49,7 @@ export function samplePort(sample: SamplePort): ServicePortPlan {
     sourceRanges: (sample.sourceRanges ?? []).map(parseCidr),
     affinitySeconds: sample.affinitySeconds ?? 0,
     healthCheckNodePort: sample.healthCheckNodePort ?? 0,
-    ...(sample.ipvsScheduler !== undefined && { ipvsScheduler: sample.ipvsScheduler }),
+    ...(sample.hint !== undefined && { hint: sample.hint }),
     internalPolicy,
     externalPolicy,
     clusterEndpoints: internalPolicy === 'Cluster' || accessible ? endpoints : [],
