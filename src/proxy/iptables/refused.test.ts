@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { FakeIptables } from '../../../test/fakes/fake-iptables.ts';
 import { sampleNode, samplePlan, samplePort } from '../../../test/lab/iptables/sample-plan.ts';
-import type { Exec } from '../../sys/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { IptablesDataplane } from './dataplane.ts';
 
@@ -8,7 +8,7 @@ const port = (n: number, address = `10.244.2.${n}:80`, endpoints: readonly strin
   samplePort({ name: `shop/web-${n}`, clusterIp: `10.96.0.${n}`, remote: endpoints });
 const many = (count: number) => Array.from({ length: count }, (_, n) => port(n + 1));
 
-/** What makes the fake refuse: `byLine` names the line, as the program does, `byCommit` COMMIT's, as the kernel does. */
+/** What is refused: rules with `byLine` in them by the program, those with `byCommit` by the kernel. */
 interface Dislikes {
   byLine?: string | undefined;
   byCommit?: string | undefined;
@@ -16,31 +16,21 @@ interface Dislikes {
   everything?: { status: number; stderr: string } | undefined;
 }
 
-/** An iptables that keeps nothing and finds faults; iptables-save says the kernel is empty. */
 function setup(ports: readonly ServicePortPlan[], dislikes: Dislikes) {
-  const restores: string[] = [];
-  const exec: Exec = async (program, _, options) => {
-    if (!program.endsWith('-restore')) return { status: 0, stdout: '', stderr: '' };
-    const text = String(options?.input);
-    restores.push(text);
-    const lines = text.split('\n');
-    const has = (marker: string | undefined) =>
-      marker === undefined ? -1 : lines.findIndex((line) => line.startsWith('-A') && line.includes(marker));
-    if (dislikes.everything) return { stdout: '', ...dislikes.everything };
-    const bad = has(dislikes.byLine);
-    if (bad >= 0) return { status: 2, stdout: '', stderr: `Bad argument\nError occurred at line: ${bad + 1}\n` };
-    const refused = has(dislikes.byCommit);
-    const commit = lines.indexOf('COMMIT', refused) + 1;
-    if (refused >= 0) return { status: 1, stdout: '', stderr: `iptables-restore: line ${commit} failed\n` };
-    return { status: 0, stdout: '', stderr: '' };
-  };
+  const iptables = new FakeIptables();
+  const { exec, restores } = iptables;
+  const has = (line: string, marker: string | undefined) =>
+    marker !== undefined && line.startsWith('-A') && line.includes(marker);
+  iptables.refuse = (line) =>
+    has(line, dislikes.byLine) ? 'program' : has(line, dislikes.byCommit) ? 'kernel' : undefined;
+  iptables.instead = (command) => (command.includes('-restore') ? dislikes.everything : undefined);
   const plan = { ...samplePlan('IPv4', sampleNode(), ports), ports: new Map(ports.map((each) => [each.key, each])) };
   const dataplane = new IptablesDataplane({ family: 'IPv4', variant: 'legacy', exec });
   const upsert = (...upserted: ServicePortPlan[]) => {
     for (const each of upserted) plan.ports.set(each.key, each);
     return dataplane.sync(plan, { upserted, removed: [] });
   };
-  return { dataplane, plan, restores, upsert };
+  return { dataplane, iptables, plan, restores, upsert };
 }
 
 describe('a Service port iptables refuses', () => {
@@ -98,7 +88,7 @@ describe('a Service port iptables refuses', () => {
 
 it('leaves out what it has no time to try when very many are refused, and goes on with it at the next full sync', async () => {
   const bad = Array.from({ length: 100 }, (_, n) => port(n + 100, '10.244.9.9:80'));
-  const { dataplane, plan, restores } = setup([...many(20), ...bad], { byCommit: '10.244.9.9' });
+  const { dataplane, iptables, plan, restores } = setup([...many(20), ...bad], { byCommit: '10.244.9.9' });
   let { leftOut } = await dataplane.resync(plan);
   expect(leftOut!.some(({ untried }) => untried)).toBe(true);
   expect(restores.length).toBeLessThan(110);
@@ -106,7 +96,7 @@ it('leaves out what it has no time to try when very many are refused, and goes o
     ({ leftOut } = await dataplane.resync(plan));
   }
   expect(leftOut).toHaveLength(100);
-  expect(restores.at(-1)).toContain('"shop/web-20"');
+  expect(iptables.dump('IPv4', 'legacy')).toContain('"shop/web-20"');
 }, 60_000);
 
 describe('a failure that is nobody’s', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { FakeIptables } from '../../../test/fakes/fake-iptables.ts';
 import { FakeIpvsKernel } from '../../../test/fakes/fake-ipvs-kernel.ts';
 import { randomChanges } from '../../../test/lab/iptables/random-plan.ts';
 import {
@@ -10,31 +11,17 @@ import {
   samplePort,
 } from '../../../test/lab/iptables/sample-plan.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
-import type { Exec } from '../../sys/index.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { IpvsDataplane } from './dataplane.ts';
 
 const MINUTE = 60_000;
 const NODE = '192.168.0.7';
 
-/** iptables programs that give back what they were given, as if the tables had been empty before. */
-function keepingRules(): Exec {
-  let text = '';
-  return async (program, _args, options) => {
-    if (program.endsWith('-restore')) text += String(options?.input).replace(/^-I /gm, '-A ');
-    const builtIn = text.replace(
-      /^(\*.*)$/gm,
-      '$1\n:INPUT ACCEPT\n:FORWARD ACCEPT\n:OUTPUT ACCEPT\n:PREROUTING ACCEPT\n:POSTROUTING ACCEPT',
-    );
-    return { status: 0, stdout: builtIn, stderr: '' };
-  };
-}
-
 function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly string[] = []) {
   const kernel = new FakeIpvsKernel('IPv4', [NODE]);
   const failures: unknown[] = [];
   const clock = new FakeClock(undefined, (error) => failures.push(error));
-  const exec = keepingRules();
+  const { exec } = new FakeIptables();
   const make = () =>
     new IpvsDataplane({
       family: 'IPv4',

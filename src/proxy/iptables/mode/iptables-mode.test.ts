@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import { FakeIptables } from '../../../../test/fakes/fake-iptables.ts';
 import type { Exec } from '../../../sys/index.ts';
 import { iptablesMode } from './iptables-mode.ts';
 
@@ -7,10 +8,9 @@ const logger = pino({ level: 'silent' });
 
 /** Programs that exist and save nothing; those in `failing` end with status 1. */
 function programs(failing: RegExp): Exec {
-  return async (program, args) => {
-    const status = failing.test([program, ...args].join(' ')) ? 1 : 0;
-    return { status, stdout: program.includes('save') ? '' : `${program} v1.8.9 (nf_tables)`, stderr: '' };
-  };
+  const iptables = new FakeIptables();
+  iptables.instead = (command) => (failing.test(command) ? { status: 1, stderr: '' } : undefined);
+  return iptables.exec;
 }
 
 const prepare = (failing: RegExp, iptablesVariant: 'auto' | 'legacy' = 'auto') =>

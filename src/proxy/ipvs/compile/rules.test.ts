@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { FakeIptables } from '../../../../test/fakes/fake-iptables.ts';
 import { sampleNode } from '../../../../test/lab/iptables/sample-plan.ts';
 import { atOnce, parseCidr, parseIp } from '../../../core/index.ts';
 import { parseSave, type TableRestore, writeRestore } from '../../rules/index.ts';
@@ -9,6 +10,7 @@ const node = sampleNode({ localDetector: { kind: 'cidr', cidr: parseCidr('10.244
 const rules = fixedRules('IPv4', node);
 
 const BUILT_IN = [':INPUT', ':FORWARD', ':OUTPUT', ':PREROUTING', ':POSTROUTING'].map((name) => `${name} ACCEPT [0:0]`);
+/** What iptables-save prints of `tables`: chains and rules by table, the built-in chains added. */
 const save = (tables: Record<string, readonly string[]>) =>
   atOnce(
     parseSave(
@@ -19,8 +21,9 @@ const save = (tables: Record<string, readonly string[]>) =>
   );
 /** What iptables-save prints once `tables` were restored into empty tables. */
 const restored = (tables: readonly TableRestore[]) => {
-  const lines = writeRestore(tables).text.replace(/^-I /gm, '-A ');
-  return atOnce(parseSave(lines.replace(/^(\*.*)$/gm, (line) => [line, ...BUILT_IN].join('\n'))));
+  const iptables = new FakeIptables();
+  iptables.restoreAsOther('IPv4', 'nft', writeRestore(tables).text);
+  return atOnce(parseSave(iptables.dump()));
 };
 
 describe('the rules of a node', () => {
