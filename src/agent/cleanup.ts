@@ -1,11 +1,10 @@
 import { errorText, type IpFamily, NodeplaneError } from '../core/index.ts';
-import type { ProxyMode } from '../proxy/index.ts';
+import type { TraceOptions } from '../proxy/index.ts';
 import { disableRouteLocalnet } from '../proxy/iptables/index.ts';
 import { exec } from '../sys/index.ts';
-import { type PlaceOptions, placesOf } from './services/modes/places.ts';
+import { MODES } from './services/modes/modes.ts';
 
 const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
-const MODES: readonly ProxyMode[] = ['iptables', 'nftables', 'ipvs'];
 
 /**
  * Removes everything of nodeplane and kube-proxy that makes Services work, in every mode and both families. Goes on after a
@@ -14,7 +13,7 @@ const MODES: readonly ProxyMode[] = ['iptables', 'nftables', 'ipvs'];
  * @returns one sentence for each place looked at
  * @throws ERR_CLEANUP naming every place that could not be cleaned
  */
-export async function cleanup(options: Partial<PlaceOptions> = {}): Promise<string[]> {
+export async function cleanup(options: Partial<TraceOptions> = {}): Promise<string[]> {
   const done: string[] = [];
   const failed: string[] = [];
   try {
@@ -23,8 +22,10 @@ export async function cleanup(options: Partial<PlaceOptions> = {}): Promise<stri
   } catch (error) {
     failed.push(`net.ipv4.conf.all.route_localnet: ${errorText(error)}`);
   }
-  const places = MODES.flatMap((mode) => FAMILIES.flatMap((family) => placesOf(mode, family, { exec, ...options })));
-  for (const { name, isUsable, clean } of places) {
+  const traces = Object.values(MODES).flatMap((mode) =>
+    FAMILIES.flatMap((family) => mode.traces(family, { exec, ...options })),
+  );
+  for (const { name, isUsable, clean } of traces) {
     if (!(await isUsable())) {
       done.push(`${name}: not usable on this machine, so there is nothing to remove`);
       continue;

@@ -52,16 +52,6 @@ function whyNoIpv6(): string | undefined {
   return undefined;
 }
 
-/** Whether out-of-window packets are let through by conntrack, so that there is no INVALID state to drop. */
-export function isConntrackLiberal(): boolean {
-  try {
-    return readSysctl('net/netfilter/nf_conntrack_tcp_be_liberal') !== '0';
-  } catch {
-    // nf_conntrack is not loaded yet; the kernel's default is 0.
-    return false;
-  }
-}
-
 function hasNetAdmin(): boolean {
   const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
   return ((BigInt(`0x${effective}`) >> CAP_NET_ADMIN) & 1n) === 1n;

@@ -1,7 +1,5 @@
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
 import { systemClock } from '../core/index.ts';
-import { detectVariant, enableRouteLocalnet, guardLoopback } from '../proxy/iptables/index.ts';
-import { iptablesTool } from '../proxy/rules/index.ts';
 import { exec, returnFreedMemory } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { BackgroundFailures } from './background-failures.ts';
@@ -9,7 +7,7 @@ import { createLogger } from './logger.ts';
 import type { Build } from './metrics/component-metrics.ts';
 import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
-import { prepareMode } from './services/modes/prepare.ts';
+import { MODES } from './services/modes/modes.ts';
 import { preparePatiently } from './services/modes/prepare-patiently.ts';
 
 /** What to run, as the command line says. */
@@ -79,9 +77,10 @@ export async function runAgent({ program, config, configFile, messages, flags, b
 /** `--init-only`: what needs privileges, so that the container that runs afterwards can do without them. */
 export async function initialise(config: KubeProxyConfig): Promise<void> {
   const logger = createLogger(config.logging);
-  const machine = preflight(logger);
+  const families = preflight(logger);
+  const mode = MODES[config.mode];
   const prepared = await preparePatiently({
-    attempt: (cancellable) => prepareMode(config, machine, cancellable, logger),
+    attempt: (cancellable) => mode.prepare(config, { families, exec: cancellable, logger }),
     failureIsFatal: true,
     exec,
     clock: systemClock,
@@ -89,14 +88,5 @@ export async function initialise(config: KubeProxyConfig): Promise<void> {
     signal: new AbortController().signal,
   });
   setUpNode(config, logger);
-  // The container that runs afterwards may not be allowed to write the switch, so the rules that go with it come here too.
-  if (config.mode === 'iptables' && config.localhostNodePorts && prepared?.families.includes('IPv4')) {
-    await allowLoopback(config);
-  }
-}
-
-async function allowLoopback({ iptablesVariant }: KubeProxyConfig): Promise<void> {
-  const { variant } = await detectVariant('IPv4', exec, iptablesVariant === 'auto' ? undefined : iptablesVariant);
-  await guardLoopback(iptablesTool('IPv4', variant, exec));
-  enableRouteLocalnet();
+  if (prepared) await mode.initialise?.(config, prepared.families, exec);
 }

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { makeNodePlan, type PlanDelta, Planner } from '../../src/proxy/index.ts';
+import { formatIp } from '../../src/core/index.ts';
+import { makeNodePlan, type PlanDelta, Planner, type ServicePortPlan } from '../../src/proxy/index.ts';
+import { testDataplane } from './dataplane-suite.ts';
 import { FakeDataplane } from './fake-dataplane.ts';
 import { FakeServiceStore, makeService, makeSlice } from './service-objects.ts';
 
@@ -86,4 +88,36 @@ describe('refuses', () => {
     planner.setNode({ ...NODE, masqueradeAll: true }, '');
     await expect(sync(EMPTY)).rejects.toThrow('the node plan changed');
   });
+});
+
+testDataplane({
+  isAtomic: false,
+  make(family) {
+    const kernel = new Map<string, ServicePortPlan>();
+    const foreign: Record<string, string> = {};
+    let refused = new Set<string>();
+    let writes = 0;
+    let dataplane: FakeDataplane | undefined;
+    return {
+      start() {
+        writes += dataplane?.writes ?? 0;
+        dataplane = new FakeDataplane(family, 'iptables', kernel);
+        dataplane.refuse = ({ clusterIp }) => (refused.has(formatIp(clusterIp)) ? 'not this one' : undefined);
+        return dataplane;
+      },
+      dump: () => ({ ...foreign, ...Object.fromEntries(kernel) }),
+      writes: () => writes + dataplane!.writes,
+      damage() {
+        const [key] = kernel.keys();
+        kernel.delete(key!);
+        dataplane!.drift = [{ object: key!, difference: 'missing' }];
+      },
+      addForeign() {
+        foreign.somebody = 'else';
+      },
+      refuse(clusterIps) {
+        refused = new Set(clusterIps.map(formatIp));
+      },
+    };
+  },
 });

@@ -4,6 +4,7 @@ import {
   type Dataplane,
   type Drift,
   type LeftOutPort,
+  LeftOutPorts,
   type Plan,
   type PlanDelta,
   type ProxyMode,
@@ -32,22 +33,35 @@ export class FakeDataplane implements Dataplane {
   readonly family: IpFamily;
   readonly calls: DataplaneCall[] = [];
   /** What the kernel holds. */
-  readonly kernel = new Map<string, ServicePortPlan>();
+  readonly kernel: Map<string, ServicePortPlan>;
+  /** How many ports were written to the kernel or removed from it. */
+  writes = 0;
+  /** Refuses a port for the reason given. */
+  refuse: (port: ServicePortPlan) => string | undefined = () => undefined;
   /** What `verify` finds. */
   drift: readonly Drift[] = [];
   /** How often `verify` was called. */
   verifications = 0;
-  /** What commits say they left out. */
+  /** What commits say they left out, besides what was refused. */
   leftOut: readonly LeftOutPort[] = [];
+  readonly #refused = new LeftOutPorts();
+  /** The ports of the last commit, those left out too. */
+  #committed: ReadonlyMap<string, ServicePortPlan> = new Map();
   #node: Plan['node'] | undefined;
   #failures: unknown[] = [];
   #inCall = false;
   #needsResync = true;
   #held: Promise<void> | undefined;
 
-  constructor(family: IpFamily = 'IPv4', mode: ProxyMode = 'iptables') {
+  /** @param kernel what is in the kernel already. @default nothing */
+  constructor(
+    family: IpFamily = 'IPv4',
+    mode: ProxyMode = 'iptables',
+    kernel: Map<string, ServicePortPlan> = new Map(),
+  ) {
     this.family = family;
     this.mode = mode;
+    this.kernel = kernel;
   }
 
   /** Makes the next call fail, after it has done half of its work. */
@@ -67,7 +81,7 @@ export class FakeDataplane implements Dataplane {
 
   async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
     if (this.#needsResync) throw new ContractBroken('sync was called where only resync will do');
-    checkDelta(plan, delta, this.kernel);
+    checkDelta(plan, delta, this.#committed);
     this.#record('sync', plan, delta);
     return this.#commit(plan, delta, delta.upserted.length);
   }
@@ -79,6 +93,7 @@ export class FakeDataplane implements Dataplane {
     };
     this.#record('resync', plan, { upserted: [], removed: [] });
     this.#node = plan.node;
+    this.#refused.forgetAll();
     const commit = await this.#commit(plan, delta, plan.ports.size);
     this.drift = [];
     return commit;
@@ -100,6 +115,7 @@ export class FakeDataplane implements Dataplane {
 
   async cleanup(): Promise<void> {
     this.kernel.clear();
+    this.#committed = new Map();
     this.#needsResync = true;
   }
 
@@ -111,17 +127,40 @@ export class FakeDataplane implements Dataplane {
     this.#inCall = true;
     try {
       if (this.#held) await this.#held;
-      for (const port of delta.removed) this.kernel.delete(port.key);
+      this.#refused.forget(delta);
+      for (const { key } of delta.removed) this.#remove(key);
       if (this.#failures.length > 0) {
         this.#needsResync = true;
         throw this.#failures.shift();
       }
-      for (const port of delta.upserted) this.kernel.set(port.key, port);
+      for (const port of delta.upserted) this.#write(port);
+      this.#committed = new Map(plan.ports);
       this.#needsResync = false;
-      return { kernelSeconds: 0, objects: { nat: { total: this.kernel.size, written } }, leftOut: this.leftOut };
+      return {
+        kernelSeconds: 0,
+        objects: { nat: { total: this.kernel.size, written } },
+        leftOut: [...this.leftOut, ...this.#refused.list()],
+      };
     } finally {
       this.#inCall = false;
     }
+  }
+
+  #write(port: ServicePortPlan): void {
+    const { key, name } = port;
+    const reason = this.refuse(port);
+    if (reason !== undefined) {
+      this.#refused.add({ key, name, reason });
+      this.#remove(key);
+      return;
+    }
+    const present = this.kernel.get(key);
+    if (!present || !samePortPlan(present, port)) this.writes++;
+    this.kernel.set(key, port);
+  }
+
+  #remove(key: string): void {
+    if (this.kernel.delete(key)) this.writes++;
   }
 
   #record(method: DataplaneCall['method'], plan: Plan, delta: PlanDelta): void {
@@ -138,7 +177,7 @@ export class FakeDataplane implements Dataplane {
 /** The caller is wrong, not the kernel. */
 export class ContractBroken extends Error {}
 
-function checkDelta(plan: Plan, delta: PlanDelta, kernel: ReadonlyMap<string, ServicePortPlan>): void {
+function checkDelta(plan: Plan, delta: PlanDelta, committed: ReadonlyMap<string, ServicePortPlan>): void {
   const upserted = new Set(delta.upserted.map((port) => port.key));
   const removed = new Set(delta.removed.map((port) => port.key));
   for (const port of delta.upserted) {
@@ -146,15 +185,15 @@ function checkDelta(plan: Plan, delta: PlanDelta, kernel: ReadonlyMap<string, Se
   }
   for (const key of removed) {
     if (plan.ports.has(key)) throw new ContractBroken(`"${key}" is removed but still in the plan`);
-    if (!kernel.has(key)) throw new ContractBroken(`"${key}" is removed but was never committed`);
+    if (!committed.has(key)) throw new ContractBroken(`"${key}" is removed but was never committed`);
   }
   for (const [key, port] of plan.ports) {
-    const committed = kernel.get(key);
-    if (!upserted.has(key) && !(committed && samePortPlan(committed, port))) {
+    const before = committed.get(key);
+    if (!upserted.has(key) && !(before && samePortPlan(before, port))) {
       throw new ContractBroken(`"${key}" differs from the last commit but the delta does not say so`);
     }
   }
-  for (const key of kernel.keys()) {
+  for (const key of committed.keys()) {
     if (!plan.ports.has(key) && !removed.has(key)) {
       throw new ContractBroken(`"${key}" is gone from the plan but the delta does not say so`);
     }

@@ -14,6 +14,7 @@ import {
   type ServicePortPlan,
   type TrafficPolicy,
 } from '../../src/proxy/index.ts';
+import { SCHEDULER_HINT } from '../../src/proxy/ipvs/mode/scheduler-hint.ts';
 import { makeService, makeSlice } from '../fakes/service-objects.ts';
 
 /** A Service port in a few words; everything else follows as it does from a real Service and its slices. */
@@ -30,7 +31,8 @@ export interface SamplePort {
   readonly affinitySeconds?: number;
   /** With `externalPolicy` Local only. */
   readonly healthCheckNodePort?: number;
-  readonly ipvsScheduler?: string;
+  /** The scheduler it asks for in mode ipvs. */
+  readonly hint?: string;
   readonly internalPolicy?: TrafficPolicy;
   readonly externalPolicy?: TrafficPolicy;
   /** `10.244.1.5:8080`, IPv6 in brackets. */
@@ -49,7 +51,7 @@ export function samplePort(sample: SamplePort): ServicePortPlan {
   const { family } = parseIp(sample.clusterIp);
   const service = serviceOf(sample);
   const { ports, problems } = atOnce(
-    planService(service, slicesOf(sample, family), { family, nodeName: HERE, zone: '' }),
+    planService(service, slicesOf(sample, family), { family, nodeName: HERE, zone: '', hint: SCHEDULER_HINT }),
   );
   const [port] = ports;
   const asPlanned = port?.healthCheckNodePort === (sample.healthCheckNodePort ?? 0);
@@ -76,7 +78,7 @@ const HERE = 'here';
 
 function serviceOf(sample: SamplePort): Service {
   const [name, portName] = sample.name.split(':');
-  const { healthCheckNodePort = 0, affinitySeconds = 0, ipvsScheduler } = sample;
+  const { healthCheckNodePort = 0, affinitySeconds = 0, hint } = sample;
   const spec: ServiceSpec = {
     clusterIP: sample.clusterIp,
     ports: [
@@ -100,8 +102,8 @@ function serviceOf(sample: SamplePort): Service {
   const service = makeService(name!, spec, {
     loadBalancer: { ingress: (sample.loadBalancerVips ?? []).map((ip) => ({ ip })) },
   });
-  if (ipvsScheduler === undefined) return service;
-  const annotations = { [IPVS_SCHEDULER_ANNOTATION]: ipvsScheduler };
+  if (hint === undefined) return service;
+  const annotations = { [IPVS_SCHEDULER_ANNOTATION]: hint };
   return { ...service, metadata: { ...service.metadata, annotations } };
 }
 

@@ -226,7 +226,7 @@ describe('changes', () => {
       name: 'x/bad',
       clusterIp: '10.96.0.9',
       remote: ['10.244.9.9:80'],
-      ipvsScheduler: 'nonsense',
+      hint: 'nonsense',
     });
     // An address nobody can have.
     const worse = samplePort({ name: 'x/worse', clusterIp: '10.96.0.8', remote: ['255.255.255.255:80'] });

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { beforeAll, expect, it } from 'vitest';
 import { type ProxyEvent, ProxyMetrics } from '../../proxy/index.ts';
+import { iptablesMode } from '../../proxy/iptables/index.ts';
 import { flowMetrics } from '../services/conntrack/flow-metrics.ts';
 import { registerComponentMetrics } from './component-metrics.ts';
 import { nodeplaneMetrics } from './nodeplane-metrics.ts';
@@ -155,7 +156,7 @@ let shown: Readonly<Record<string, Shape>>;
 
 beforeAll(async () => {
   const registry = new Registry();
-  const sync = new ProxyMetrics(registry, 'iptables');
+  const sync = new ProxyMetrics(registry, iptablesMode.metrics);
   registerComponentMetrics({
     registry,
     build: {

@@ -5,6 +5,7 @@ import { Netlink } from '../../netlink/index.ts';
 import { listAddresses } from '../../netlink/route/index.ts';
 import {
   type Dataplane,
+  type DataplaneHooks,
   FamilyProxy,
   type LocalAddresses,
   type NodeSettings,
@@ -19,7 +20,7 @@ import { openFlowTable } from './conntrack/flow-table.ts';
 import { reportHealthCheckFailures } from './health-check-failures.ts';
 import { HealthCheckPorts } from './health-check-ports.ts';
 import { loopbackSwitch } from './loopback-switch.ts';
-import type { DataplaneHooks } from './modes/prepared-mode.ts';
+import { MODES } from './modes/modes.ts';
 
 /** kube-proxy's: a full sync is made after this long without one. */
 const MAX_SYNC_INTERVAL_MS = 3_600_000;
@@ -55,9 +56,8 @@ export function createFamily(options: FamilyOptions): Family {
   const { syncPeriodMs, minSyncPeriodMs, nodeName } = config;
   let hasSynced = false;
   const table = openFlowTable();
-  // IPVS lets associations of SCTP finish (proxy/ipvs/drain.ts), and their source may be translated by conntrack.
-  const protocols = config.mode === 'ipvs' ? (['UDP'] as const) : undefined;
-  const cleaner = new FlowCleaner({ family, protocols, table, clock });
+  const mode = MODES[config.mode];
+  const cleaner = new FlowCleaner({ family, protocols: mode.flowProtocols, table, clock });
   const healthChecks = new HealthCheckPorts({
     family,
     isHealthy: () => health.isHealthy(),
@@ -74,6 +74,7 @@ export function createFamily(options: FamilyOptions): Family {
     localAddresses,
     apiServer: options.apiServer,
     externalIpCidrs: config.externalIpCidrs,
+    hint: mode.hint,
     observers: [
       ...observers,
       loopbackSwitch(logger, () => proxy.plan.node.loopbackNodePorts === true),
@@ -117,7 +118,7 @@ function nodeSettings(config: KubeProxyConfig): NodeSettings {
   return {
     ...config,
     detectLocal: manifests !== '' && untold ? { mode: 'NodeCIDR' } : detectLocal,
-    localhostNodePorts: mode === 'iptables' && localhostNodePorts,
+    localhostNodePorts: MODES[mode].hasLoopbackNodePorts && localhostNodePorts,
   };
 }
 

@@ -1,8 +1,7 @@
 import { checkFamilies, type KubeProxyConfig, type NodeFamilies } from '../../config/index.ts';
 import { NodeplaneError } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
-import { podCidrsOf, primaryFamilyOf } from '../../proxy/index.ts';
-import type { PreparedMode } from './modes/prepared-mode.ts';
+import { type PreparedMode, podCidrsOf, primaryFamilyOf } from '../../proxy/index.ts';
 
 /** What people should know about a mode and a node that fit together. */
 export interface NodeAdvice {

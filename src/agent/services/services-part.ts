@@ -2,6 +2,7 @@ import { type IpAddress, type IpFamily, inBackground, tryParseIp } from '../../c
 import type { ObjectEvent, Resource } from '../../kube/index.ts';
 import {
   changeOf,
+  type PreparedMode,
   ProxyHealth,
   ProxyMetrics,
   type ProxyObserver,
@@ -13,9 +14,8 @@ import { logProxyEvents, recordProxyEvents } from '../metrics/observe.ts';
 import type { Part, PartContext } from '../part.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family, type FamilyOptions } from './family.ts';
-import { prepareMode } from './modes/prepare.ts';
+import { MODES } from './modes/modes.ts';
 import { preparePatiently } from './modes/prepare-patiently.ts';
-import type { PreparedMode } from './modes/prepared-mode.ts';
 import { removeOtherModes } from './modes/remove-others.ts';
 import { checkNode } from './node-check.ts';
 
@@ -54,7 +54,7 @@ export class ServicesPart implements Part {
       this.#objectsKnown = resolve;
     });
     stopping.addEventListener('abort', () => this.#objectsKnown(), { once: true });
-    this.metrics = new ProxyMetrics(registry, config.mode);
+    this.metrics = new ProxyMetrics(registry, MODES[config.mode].metrics);
     this.health = new ProxyHealth({ clock, timeoutMs: 2 * config.syncPeriodMs });
     // Load balancers wait until the node is known and so are its Services.
     this.health.nodeChanged(undefined);
@@ -73,7 +73,8 @@ export class ServicesPart implements Part {
   start(): void {
     const { clock, logger, config, stopping, unusable } = this.#options.context;
     const attempt = async (cancellable: Exec) => {
-      const prepared = await prepareMode(config, this.#options.machineFamilies, cancellable, logger);
+      const families = this.#options.machineFamilies;
+      const prepared = await MODES[config.mode].prepare(config, { families, exec: cancellable, logger });
       await this.#known;
       checkNode(config, prepared, this.#store.node(config.nodeName));
       return prepared;

@@ -1,7 +1,16 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type IpFamily, inSlices, secondsSince, yielder } from '../../core/index.ts';
 import { type Exec, exec as runProgram } from '../../sys/index.ts';
-import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta } from '../index.ts';
+import {
+  type Blame,
+  type Commit,
+  type Dataplane,
+  type Drift,
+  LeftOutPorts,
+  type NodePlan,
+  type Plan,
+  type PlanDelta,
+  sameNodePlan,
+} from '../index.ts';
 import {
   applyDiff,
   type ChainSet,
@@ -18,7 +27,7 @@ import { cleanupIptables } from './cleanup.ts';
 import { wantedJumps } from './fixed-chains.ts';
 import { type KernelState, readKernelState } from './kernel-state.ts';
 import { Layout } from './layout.ts';
-import { isRefusal, refusedByName, refusedByTrial } from './refused.ts';
+import { isRefusal, type LeftOut, refusedByName, refusedByTrial } from './refused.ts';
 import { planChanges, planTakeover, type TableChanges } from './transaction.ts';
 import { findDrift } from './verify.ts';
 
@@ -49,13 +58,6 @@ export interface OtherVariant {
   readonly failed: (variant: IptablesVariant, error: unknown) => void;
 }
 
-/** Restores that may fail in one sync: all but the last of them may name a Service port to leave out, the last tries all. */
-const MAX_ATTEMPTS = 9;
-
-/** Service ports to leave out, by key. */
-type LeftOut = ReadonlyMap<string, LeftOutPort>;
-const NOTHING_LEFT_OUT: LeftOut = new Map();
-
 /** What is known to be in the kernel, and the layout it was made from. */
 interface Committed {
   readonly node: NodePlan;
@@ -77,8 +79,7 @@ export class IptablesDataplane implements Dataplane {
   #otherVariant: OtherVariant | undefined;
   /** Undefined before the first resync and after a failure: the kernel may hold the old or the new state. */
   #committed: Committed | undefined;
-  /** Ports iptables refuses, by key: not programmed until they change or everything is tried again. */
-  readonly #refused = new Map<string, LeftOutPort>();
+  readonly #leftOut = new LeftOutPorts();
 
   constructor(options: IptablesDataplaneOptions) {
     const { family, variant, exec = runProgram, dropInvalid = true, accounting = false, otherVariant } = options;
@@ -93,10 +94,10 @@ export class IptablesDataplane implements Dataplane {
   async sync(plan: Plan, delta: PlanDelta): Promise<Commit> {
     const committed = this.#committed;
     // What is the same for all Services changed: all their chains may have.
-    if (!committed || !isDeepStrictEqual(committed.node, plan.node)) return this.resync(plan);
+    if (!committed || !sameNodePlan(committed.node, plan.node)) return this.resync(plan);
     // Should anything throw from here on, the layout is ahead of the kernel.
     this.#committed = undefined;
-    for (const port of [...delta.removed, ...delta.upserted]) this.#refused.delete(port.key);
+    this.#leftOut.forget(delta);
     for (const port of delta.removed) committed.layout.remove(port.key);
     const rest = yielder();
     for (const port of delta.upserted) {
@@ -108,15 +109,14 @@ export class IptablesDataplane implements Dataplane {
       return await this.#commit(planChanges(committed.chains, edits), committed);
     } catch (error) {
       const suspects = delta.upserted.map(({ key }) => key);
-      await this.#leaveOut(error, committed.layout, suspects, 1, NOTHING_LEFT_OUT);
+      await this.#leftOut.leaveOut(error, this.#blame(committed.layout, suspects));
       // One table may have taken its part before the other failed: what the kernel holds has to be read.
       return this.#makeEqual(plan, suspects);
     }
   }
 
   async resync(plan: Plan): Promise<Commit> {
-    const before = new Map(this.#refused);
-    this.#refused.clear();
+    const before = this.#leftOut.forgetAll();
     const commit = await this.#makeEqual(plan, [...plan.ports.keys()], before);
     await this.#cleanOtherVariant();
     return commit;
@@ -148,40 +148,39 @@ export class IptablesDataplane implements Dataplane {
   }
 
   /**
-   * @param suspects ports that may be refused; those known to be are left out from the start
+   * @param suspects keys of ports that may be refused; those known to be are left out from the start
    * @param before what was left out until now, by key
    */
-  async #makeEqual(plan: Plan, suspects: readonly string[], before: LeftOut = NOTHING_LEFT_OUT): Promise<Commit> {
+  async #makeEqual(plan: Plan, suspects: readonly string[], before?: LeftOut): Promise<Commit> {
     this.#committed = undefined;
     // The programs read the kernel while we compile.
-    let reading = this.#readKernel();
+    let reading: Promise<KernelState> | undefined = this.#readKernel();
     const family = this.family;
     const dropInvalid = this.#dropInvalid;
     const accounting = this.#accounting;
     const layout = new Layout({ family, node: plan.node, dropInvalid, accounting });
     const rest = yielder();
     for (const port of plan.ports.values()) {
-      if (!this.#refused.has(port.key)) await inSlices(layout.upsert(port), rest);
+      if (!this.#leftOut.has(port.key)) await inSlices(layout.upsert(port), rest);
       await rest();
     }
     const jumps = wantedJumps(this.family, plan.node);
     const next = { node: plan.node, layout, chains: emptyChainSet(), totals: { filter: 0, nat: 0 } };
-    for (let attempt = 1; ; attempt++) {
+    const attempt = async (): Promise<Commit> => {
+      const read = reading ?? this.#readKernel();
+      reading = undefined;
+      for (const key of layout.compiled.keys()) if (this.#leftOut.has(key)) layout.remove(key);
       const edits = await inSlices(layout.takeEdits(), rest);
       for (const { table, ...diff } of planChanges(next.chains, edits)) {
         next.totals[table] += applyDiff(next.chains[table], diff);
       }
       const started = performance.now();
-      const kernel = await reading;
+      const kernel = await read;
       const readSeconds = secondsSince(started);
-      try {
-        const commit = await this.#commit(planTakeover(next.chains, jumps, kernel), next);
-        return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
-      } catch (error) {
-        await this.#leaveOut(error, layout, suspects, attempt, before);
-        reading = this.#readKernel();
-      }
-    }
+      const commit = await this.#commit(planTakeover(next.chains, jumps, kernel), next);
+      return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
+    };
+    return this.#leftOut.commitRest(attempt, this.#blame(layout, suspects, before));
   }
 
   /** A failure is told to who awaits it, not to the process, should nobody come to it. */
@@ -191,28 +190,13 @@ export class IptablesDataplane implements Dataplane {
     return reading;
   }
 
-  /** Takes the ports that `error` is about out of `layout`; throws it when it is about none, or there is no end to them. */
-  async #leaveOut(
-    error: unknown,
-    layout: Layout,
-    suspects: readonly string[],
-    attempt: number,
-    before: LeftOut,
-  ): Promise<void> {
-    if (attempt > MAX_ATTEMPTS) throw error;
-    let refused: LeftOut = attempt < MAX_ATTEMPTS ? refusedByName(error, layout.compiled) : NOTHING_LEFT_OUT;
-    if (refused.size === 0 && isRefusal(error)) {
-      const tried = suspects.flatMap((key) => {
-        const port = layout.compiled.get(key);
-        return port ? [[key, port] as const] : [];
-      });
-      refused = await refusedByTrial(this.#tool, new Map(tried), before);
-    }
-    if (refused.size === 0) throw error;
-    for (const [key, port] of refused) {
-      this.#refused.set(key, port);
-      layout.remove(key);
-    }
+  /** @param layout what the refused restore was made from */
+  #blame(layout: Layout, suspects: readonly string[], before: LeftOut = new Map()): Blame {
+    return {
+      isRefusal,
+      named: (error) => refusedByName(error, layout.compiled),
+      tryOut: () => refusedByTrial(this.#tool, layout.compiled, suspects, before),
+    };
   }
 
   /** Brings `changes` into the kernel in one restore, none when there is nothing to do; `next` is committed then. */
@@ -232,7 +216,10 @@ export class IptablesDataplane implements Dataplane {
     }
     this.#committed = next;
     const counts = (table: Table) => ({ total: next.totals[table], written: written[table] });
-    const leftOut = [...this.#refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
-    return { kernelSeconds, objects: { filter: counts('filter'), nat: counts('nat') }, leftOut };
+    return {
+      kernelSeconds,
+      objects: { filter: counts('filter'), nat: counts('nat') },
+      leftOut: this.#leftOut.list(),
+    };
   }
 }

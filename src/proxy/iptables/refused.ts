@@ -1,5 +1,5 @@
 import { NodeplaneError } from '../../core/index.ts';
-import { findRefused, type LeftOutPort } from '../index.ts';
+import { bisect, type LeftOutPort } from '../index.ts';
 import { type IptablesTool, TABLES, type Table, writeRestore } from '../rules/index.ts';
 import type { CompiledPort } from './compile.ts';
 import { PROBE_CHAIN, TREE_TABLE } from './names.ts';
@@ -9,6 +9,9 @@ import { PROBE_CHAIN, TREE_TABLE } from './names.ts';
 
 /** Service ports by key. */
 export type CompiledPorts = ReadonlyMap<string, CompiledPort>;
+
+/** Service ports to leave out, by key. */
+export type LeftOut = ReadonlyMap<string, LeftOutPort>;
 
 /** The ports a failed restore complains about by name of a line, and what it says; none when the line is nobody's. */
 export function refusedByName(error: unknown, ports: CompiledPorts): Map<string, LeftOutPort> {
@@ -30,19 +33,21 @@ export function refusedByName(error: unknown, ports: CompiledPorts): Map<string,
  * Finds the ports whose rules are refused by trying them out, for when the error names no rule. The rules are written to a
  * chain that no packet enters, so nothing is without its rules meanwhile.
  *
+ * @param ports those that were in the restore; of these, the `suspects` are tried
  * @param before what was left out until now, by key
- * @returns the ports to leave out, by key; see `findRefused`
+ * @returns the ports to leave out, by key; see `bisect`
  * @throws ERR_IPTABLES when iptables does not work at all (its lock is held, say)
  */
 export async function refusedByTrial(
   tool: IptablesTool,
-  suspects: CompiledPorts,
-  before: ReadonlyMap<string, LeftOutPort>,
-): Promise<ReadonlyMap<string, LeftOutPort>> {
-  const get = (key: string) => suspects.get(key)!;
+  ports: CompiledPorts,
+  suspects: readonly string[],
+  before: LeftOut,
+): Promise<LeftOut> {
+  const get = (key: string) => ports.get(key)!;
   try {
-    return await findRefused(
-      [...suspects.keys()],
+    return await bisect(
+      suspects.filter((key) => ports.has(key)),
       before,
       (key) => get(key).name,
       (group) => tryOut(tool, group.map(get)),

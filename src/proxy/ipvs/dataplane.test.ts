@@ -2,8 +2,6 @@ import { describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeIptables } from '../../../test/fakes/fake-iptables.ts';
 import { FakeIpvsKernel } from '../../../test/fakes/fake-ipvs-kernel.ts';
-import { completePlan } from '../../../test/samples/complete-plan.ts';
-import { randomChanges } from '../../../test/samples/random-plan.ts';
 import { type SamplePort, sampleNode, samplePlan, samplePort } from '../../../test/samples/sample-plan.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
 import type { ServicePortPlan } from '../index.ts';
@@ -57,7 +55,6 @@ function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly st
       kernel.operations.length = 0;
       return dataplane.sync(plan, { upserted: [], removed: [removed] });
     },
-    sync: (delta: Parameters<IpvsDataplane['sync']>[1]) => dataplane.sync(plan, delta),
   };
 }
 
@@ -91,59 +88,9 @@ describe('a change', () => {
     await upsert(web([A, B]));
     expect(kernel.destinationListings).toBe(before);
   });
-
-  it('ends where a full sync ends, whatever came before', async () => {
-    const ports = new Map<string, ServicePortPlan>();
-    const one = setup();
-    await one.resync();
-    let step = 0;
-    for (const delta of randomChanges('IPv4', 300, ports)) {
-      for (const port of delta.removed) (one.plan.ports as Map<string, ServicePortPlan>).delete(port.key);
-      for (const port of delta.upserted) (one.plan.ports as Map<string, ServicePortPlan>).set(port.key, port);
-      await one.sync(delta);
-      // What is drained goes: a fresh kernel knows nothing of it.
-      await one.clock.advance(2000);
-      if (step++ % 10 !== 0) continue;
-      expect(await one.verify()).toEqual([]);
-      const fresh = setup([...ports.values()]);
-      await fresh.resync();
-      expect(one.kernel.dump()).toEqual(fresh.kernel.dump());
-    }
-  });
-});
-
-it('hands a destination from one Service to another in one sync, whichever is named first', async () => {
-  const one = { name: 'a/one', clusterIp: '10.96.0.1', remote: [A] };
-  const other = { name: 'b/other', clusterIp: '10.96.0.2', remote: [B] };
-  const taken = { externalIps: ['203.0.113.1'], nodePort: 30_080 };
-  const ends = [
-    [one, { ...other, ...taken }],
-    [{ ...one, ...taken }, other],
-  ];
-  for (const reversed of [false, true]) {
-    const { kernel, clock, resync, upsert } = setup(ends[0]!.map(samplePort));
-    await resync();
-    for (const ports of [ends[1]!, ends[0]!]) {
-      await upsert(...(reversed ? ports.toReversed() : ports));
-      // What is drained goes: a fresh kernel knows nothing of it.
-      await clock.advance(20 * MINUTE);
-      const fresh = setup(ports.map(samplePort));
-      await fresh.resync();
-      expect(kernel.dump()).toEqual(fresh.kernel.dump());
-    }
-  }
 });
 
 describe('a full sync', () => {
-  it('changes nothing where nothing differs', async () => {
-    const { resync, kernel } = setup([...completePlan('IPv4').ports.values()]);
-    await resync();
-    expect(kernel.servers.size).toBeGreaterThan(40);
-    kernel.operations.length = 0;
-    await resync();
-    expect(kernel.operations).toEqual([]);
-  });
-
   it('repairs just what others changed', async () => {
     const { resync, kernel, verify } = setup([
       samplePort(web([A, B])),
@@ -403,7 +350,7 @@ describe('virtual servers of somebody else', () => {
 });
 
 describe('a Service the kernel refuses', () => {
-  const bad = { ...web([A], { nodePort: 30080 }), ipvsScheduler: 'nonsense' };
+  const bad = { ...web([A], { nodePort: 30080 }), hint: 'nonsense' };
   const good = samplePort({ name: 'x/y', clusterIp: '10.96.0.2', remote: [C] });
 
   it('is left out and told about; what was made for it is taken away again, and the others are not concerned', async () => {

@@ -1,11 +1,10 @@
-export { cleanupIpvs, type IpvsCleanupOptions } from './cleanup.ts';
 export { serverKey } from './compile/server.ts';
 export { elementKey, elementText, type SetElement } from './compile/sets.ts';
 export { IpvsDataplane } from './dataplane.ts';
 export type { Operation } from './diff/operations.ts';
 export type { IpvsKernel } from './kernel/kernel.ts';
-export { DEVICE as IPVS_DEVICE, openIpvsKernel } from './kernel/netlink-kernel.ts';
+export { openIpvsKernel } from './kernel/netlink-kernel.ts';
+export { type IpvsModeSettings, ipvsMode } from './mode/ipvs-mode.ts';
 export type { IpvsDataplaneOptions } from './options.ts';
 export { checkIpvs, type IpvsRequirements } from './preflight.ts';
 export { type IpvsSettings, prepareIpvs } from './settings.ts';
-export type { ServiceTraffic } from './traffic.ts';

@@ -1,6 +1,5 @@
 import {
   type Clock,
-  errorText,
   type IpFamily,
   inSlices,
   type Rest,
@@ -16,10 +15,17 @@ import {
   type NftRuleset,
   nftFamily,
 } from '../../netlink/nftables/index.ts';
-import type { Commit, Dataplane, Drift, LeftOutPort, NodePlan, Plan, PlanDelta } from '../index.ts';
-import { findRefused, sameNodePlan } from '../index.ts';
+import {
+  type Commit,
+  type Dataplane,
+  type Drift,
+  LeftOutPorts,
+  type NodePlan,
+  type Plan,
+  type PlanDelta,
+  sameNodePlan,
+} from '../index.ts';
 import { cleanupNftables } from './cleanup.ts';
-import type { CompiledPort } from './compile/compile.ts';
 import { KUBE_PROXY_TABLE, TABLE_NAME } from './compile/names.ts';
 import { isAffinity } from './compile/schema.ts';
 import { forgetClients, keptClients } from './diff/affinity.ts';
@@ -30,7 +36,7 @@ import { Layout } from './diff/layout.ts';
 import { createAll, findDrift, reconcile } from './diff/reconcile.ts';
 import { ForeignWatch, type WatchNftables } from './foreign-watch.ts';
 import { oneAtATime } from './one-at-a-time.ts';
-import { blamedPorts, isRefusal } from './refused.ts';
+import { isRefusal, type LeftOut, refusedByName, refusedByTrial } from './refused.ts';
 
 /** How to make an NftablesDataplane. */
 export interface NftablesDataplaneOptions {
@@ -58,13 +64,6 @@ const LARGE_COMMIT = 1000;
 const LARGE_TABLE = 5000;
 /** How often a resync starts again because the ruleset changed while it read. */
 const STALE_ATTEMPTS = 4;
-/** Commits in one sync that may be refused with a port to blame: each is read, compiled and written anew. */
-const MAX_BLAMES = 12;
-
-/** Service ports to leave out, by key. */
-type LeftOut = ReadonlyMap<string, LeftOutPort>;
-const NOTHING_LEFT_OUT: LeftOut = new Map();
-const NOBODY: ReadonlyMap<CompiledPort, string> = new Map();
 
 /** What is known to be in the kernel. */
 interface Committed {
@@ -84,8 +83,7 @@ export class NftablesDataplane implements Dataplane {
   #committed: Committed | undefined;
   /** The ruleset's generation in which the table was last known to be right. */
   #rightGeneration: number | undefined;
-  /** Ports the kernel refuses, by key: not programmed until they change or everything is tried again. */
-  readonly #refused = new Map<string, LeftOutPort>();
+  readonly #leftOut = new LeftOutPorts();
 
   constructor(options: NftablesDataplaneOptions) {
     const { family, open, table = TABLE_NAME, watch, onForeignChange, debounceMs = 50, clock = systemClock } = options;
@@ -112,7 +110,7 @@ export class NftablesDataplane implements Dataplane {
     // Should anything throw from here on, the layout is ahead of the kernel.
     this.#committed = undefined;
     const { layout } = committed;
-    for (const port of [...delta.removed, ...delta.upserted]) this.#refused.delete(port.key);
+    this.#leftOut.forget(delta);
     for (const port of delta.removed) layout.remove(port.key);
     const rest = yielder();
     for (const port of delta.upserted) {
@@ -134,9 +132,7 @@ export class NftablesDataplane implements Dataplane {
   }
 
   async resync(plan: Plan): Promise<Commit> {
-    const before = new Map(this.#refused);
-    this.#refused.clear();
-    return this.#makeEqual(plan, [...plan.ports.keys()], before);
+    return this.#makeEqual(plan, [...plan.ports.keys()], this.#leftOut.forgetAll());
   }
 
   async verify(): Promise<readonly Drift[]> {
@@ -167,86 +163,77 @@ export class NftablesDataplane implements Dataplane {
   /**
    * What the kernel holds stays in force until all but the ports it refuses is committed at once.
    *
-   * @param suspects ports that may be refused; those known to be are left out from the start
+   * @param suspects keys of ports that may be refused; those known to be are left out from the start
    * @param before what was left out until now, by key
    */
-  async #makeEqual(plan: Plan, suspects: readonly string[], before: LeftOut = NOTHING_LEFT_OUT): Promise<Commit> {
+  #makeEqual(plan: Plan, suspects: readonly string[], before: LeftOut = new Map()): Promise<Commit> {
     this.#committed = undefined;
-    let tried = false;
-    for (let refusals = 1; ; refusals++) {
-      const attempt = await this.#attempt(plan);
-      if ('commit' in attempt) return attempt.commit;
-      const { error, changes, layout } = attempt;
-      const known = suspects.flatMap((key) => layout.compiled.get(key) ?? []);
-      const blamed = refusals <= MAX_BLAMES && !tried ? blamedPorts(error, changes, known) : NOBODY;
-      for (const [{ key, name }, reason] of blamed) this.#refused.set(key, { key, name, reason });
-      if (blamed.size > 0) continue;
-      if (tried) throw error;
-      tried = true;
-      const left = suspects.filter((key) => plan.ports.has(key) && !this.#refused.has(key));
-      const found = await this.#findByTrial(plan, left, before);
-      if (found.size === 0) throw error;
-      for (const port of found.values()) this.#refused.set(port.key, port);
-    }
+    let last: Transaction | undefined;
+    const attempt = () =>
+      this.#attempt(plan, (transaction) => {
+        last = transaction;
+      });
+    return this.#leftOut.commitRest(attempt, {
+      isRefusal,
+      named: (error) =>
+        refusedByName(
+          error,
+          last!.changes,
+          suspects.flatMap((key) => last!.layout.compiled.get(key) ?? []),
+        ),
+      tryOut: () => {
+        const left = suspects.filter((key) => plan.ports.has(key) && !this.#leftOut.has(key));
+        return refusedByTrial(
+          this.#nft,
+          { family: this.family, table: `${this.#place.table}-trial` },
+          plan,
+          left,
+          before,
+        );
+      },
+    });
   }
 
-  /** The suspects that are refused in a table of their own, which the kernel is asked about and never makes. */
-  async #findByTrial(plan: Plan, suspects: readonly string[], before: LeftOut): Promise<LeftOut> {
-    const place = { family: this.family, table: `${this.#place.table}-trial` };
-    const table = { kind: 'table', family: nftFamily(place.family), name: place.table } as const;
-    const rest = yielder();
-    const refuses = async (group: readonly string[]): Promise<string | undefined> => {
-      const layout = new Layout(this.family, plan.node);
-      for (const key of group) {
-        await inSlices(layout.upsert(plan.ports.get(key)!), rest);
-        await rest();
-      }
-      await inSlices(layout.place(), rest);
-      const edits = createAll(await inSlices(layout.wanted(), rest));
-      const changes: NftChange[] = [{ operation: 'create', object: table }, ...toChanges(place, edits)];
-      try {
-        await this.#nft.commitAsync(changes, { checkOnly: true });
-        return undefined;
-      } catch (error) {
-        if (isRefusal(error)) return errorText(error);
-        throw error;
-      }
-    };
-    // What is refused without any port is no port's fault.
-    if ((await refuses([])) !== undefined) return NOTHING_LEFT_OUT;
-    return findRefused(suspects, before, (key) => plan.ports.get(key)!.name, refuses);
-  }
-
-  /** Makes the kernel equal to the plan without the ports it refuses. What the kernel refuses is returned, all else thrown. */
-  async #attempt(plan: Plan): Promise<Attempt> {
+  /**
+   * Makes the kernel equal to the plan without the ports that are left out.
+   *
+   * @param planned told of each transaction before it is committed
+   */
+  async #attempt(plan: Plan, planned: (transaction: Transaction) => void): Promise<Commit> {
     this.#rightGeneration = undefined;
     for (let stale = 0; ; stale++) {
       const layout = new Layout(this.family, plan.node);
       const rest = yielder();
       for (const port of plan.ports.values()) {
-        if (!this.#refused.has(port.key)) await inSlices(layout.upsert(port), rest);
+        if (!this.#leftOut.has(port.key)) await inSlices(layout.upsert(port), rest);
         await rest();
       }
-      const attempt = await oneAtATime(() => this.#bringInLine(plan, layout, rest, stale < STALE_ATTEMPTS));
-      if (attempt !== 'stale') return attempt;
+      const commit = await oneAtATime(() => this.#bringInLine(plan, layout, rest, stale < STALE_ATTEMPTS, planned));
+      if (commit !== 'stale') return commit;
     }
   }
 
   /** @param exact whether it is `stale` when anybody changed the ruleset after it was read */
-  async #bringInLine(plan: Plan, layout: Layout, rest: Rest, exact: boolean): Promise<Attempt | 'stale'> {
+  async #bringInLine(
+    plan: Plan,
+    layout: Layout,
+    rest: Rest,
+    exact: boolean,
+    planned: (transaction: Transaction) => void,
+  ): Promise<Commit | 'stale'> {
     const readStarted = performance.now();
     const kernel = await readKernelState(this.#nft, this.family, this.#place.table);
     const readSeconds = secondsSince(readStarted);
     await inSlices(layout.place(kernel.table && slotHints(kernel.table)), rest);
     for (const name of kernel.table?.chains.keys() ?? []) layout.keepBalanceChain(name);
     const { changes, edits } = await this.#planResync(layout, kernel, rest);
+    planned({ changes, layout });
     try {
       const expectGeneration = exact ? kernel.generation : undefined;
       const commit = await this.#apply(changes, edits, { node: plan.node, layout }, expectGeneration);
-      return { commit: { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds } };
+      return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
     } catch (error) {
       if (isStaleGeneration(error)) return 'stale';
-      if (isRefusal(error)) return { error, changes, layout };
       throw error;
     }
   }
@@ -312,12 +299,8 @@ export class NftablesDataplane implements Dataplane {
         elements: { total: totals.elements, written: elements + forgotten },
         rules: { total: totals.rules, written: rules },
       },
-      leftOut: this.#leftOut(),
+      leftOut: this.#leftOut.list(),
     };
-  }
-
-  #leftOut(): LeftOutPort[] {
-    return [...this.#refused.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 }
 
@@ -331,10 +314,12 @@ function rightAfter(before: number | undefined, report: CommitReport | undefined
   return before !== undefined && report.generation === before + 1 ? report.generation : undefined;
 }
 
-/** How making the kernel equal went. */
-type Attempt =
-  | { readonly commit: Commit }
-  | { readonly error: unknown; readonly changes: readonly NftChange[]; readonly layout: Layout };
+/** What was committed, or refused. */
+interface Transaction {
+  readonly changes: readonly NftChange[];
+  /** What it was made from. */
+  readonly layout: Layout;
+}
 
 /** Puts the clients of maps that are made anew among the elements to add. */
 function seed(

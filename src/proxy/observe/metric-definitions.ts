@@ -1,5 +1,3 @@
-import type { ProxyMode } from '../sync/index.ts';
-
 /** One metric, as data. */
 export interface MetricDefinition {
   /** @default kubeproxy */
@@ -9,12 +7,10 @@ export interface MetricDefinition {
   readonly labels: readonly string[];
   /** Upper bounds of a histogram, in seconds. */
   readonly buckets?: readonly number[];
-  /** The modes that have it; missing: all. */
-  readonly modes?: readonly ProxyMode[];
 }
 
 /** 1 ms doubling to 16.384 s. */
-const SYNC_BUCKETS = Array.from({ length: 15 }, (_, i) => 2 ** i / 1000);
+export const SYNC_BUCKETS = Array.from({ length: 15 }, (_, i) => 2 ** i / 1000);
 
 /** Half a second at most is the aim; five minutes is hopeless. */
 const NETWORK_PROGRAMMING_BUCKETS = [
@@ -26,7 +22,7 @@ const NETWORK_PROGRAMMING_BUCKETS = [
 ];
 
 /**
- * kube-proxy's sync metrics by name without the prefix `kubeproxy_`: names, types, labels, buckets and help are those of
+ * kube-proxy's sync metrics of all modes by name without the prefix `kubeproxy_` (of one mode: `ModeMetrics`): names, types, labels, buckets and help are those of
  * Kubernetes 1.36, so that existing dashboards and alerts go on working. What kube-proxy has no metric for follows under
  * our own prefix.
  */
@@ -36,20 +32,6 @@ export const METRICS = {
     help: 'SyncProxyRules latency in seconds',
     labels: ['ip_family'],
     buckets: SYNC_BUCKETS,
-  },
-  sync_full_proxy_rules_duration_seconds: {
-    type: 'histogram',
-    help: 'SyncProxyRules latency in seconds for full resyncs',
-    labels: ['ip_family'],
-    buckets: SYNC_BUCKETS,
-    modes: ['iptables', 'nftables'],
-  },
-  sync_partial_proxy_rules_duration_seconds: {
-    type: 'histogram',
-    help: 'SyncProxyRules latency in seconds for partial resyncs',
-    labels: ['ip_family'],
-    buckets: SYNC_BUCKETS,
-    modes: ['iptables', 'nftables'],
   },
   sync_proxy_rules_last_timestamp_seconds: {
     type: 'gauge',
@@ -91,36 +73,6 @@ export const METRICS = {
     type: 'gauge',
     help: 'Number of services with a Local traffic policy and no endpoints',
     labels: ['traffic_policy', 'ip_family'],
-  },
-  sync_proxy_rules_iptables_total: {
-    type: 'gauge',
-    help: 'Total number of iptables rules owned by kube-proxy',
-    labels: ['table', 'ip_family'],
-    modes: ['iptables'],
-  },
-  sync_proxy_rules_iptables_last: {
-    type: 'gauge',
-    help: 'Number of iptables rules written by kube-proxy in last sync',
-    labels: ['table', 'ip_family'],
-    modes: ['iptables'],
-  },
-  sync_proxy_rules_iptables_restore_failures_total: {
-    type: 'counter',
-    help: 'Cumulative proxy iptables restore failures',
-    labels: ['ip_family'],
-    modes: ['iptables', 'ipvs'],
-  },
-  sync_proxy_rules_iptables_partial_restore_failures_total: {
-    type: 'counter',
-    help: 'Cumulative proxy iptables partial restore failures',
-    labels: ['ip_family'],
-    modes: ['iptables'],
-  },
-  sync_proxy_rules_nftables_sync_failures_total: {
-    type: 'counter',
-    help: 'Cumulative proxy nftables sync failures',
-    labels: ['ip_family'],
-    modes: ['nftables'],
   },
   proxy_healthz_total: {
     type: 'counter',

@@ -1,9 +1,13 @@
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type IpFamily, NodeplaneError } from '../../core/index.ts';
+import { iptablesMode } from '../iptables/index.ts';
+import { ipvsMode } from '../ipvs/index.ts';
+import { nftablesMode } from '../nftables/index.ts';
 import type { ProxyEvent, ProxyEventBody, ProxyMode } from '../sync/index.ts';
 import { ProxyMetrics } from './metrics.ts';
 
+const MODES = { iptables: iptablesMode, nftables: nftablesMode, ipvs: ipvsMode };
 const NOW = 1_700_000_000_000;
 
 let registry: Registry;
@@ -11,7 +15,7 @@ let metrics: ProxyMetrics;
 
 function make(mode: ProxyMode): void {
   registry = new Registry();
-  metrics = new ProxyMetrics(registry, mode);
+  metrics = new ProxyMetrics(registry, MODES[mode].metrics);
 }
 
 beforeEach(() => make('iptables'));

@@ -1,8 +1,9 @@
 import { Counter, Gauge, Histogram, type LabelValues, type Registry } from 'prom-client';
-import { type IpFamily, NodeplaneError } from '../../core/index.ts';
+import type { IpFamily } from '../../core/index.ts';
 import { RESTRICTIONS } from '../plan/index.ts';
-import type { ProxyEvent, ProxyMode } from '../sync/index.ts';
-import { METRICS, type MetricDefinition, type MetricName, type NameOf } from './metric-definitions.ts';
+import type { ProxyEvent } from '../sync/index.ts';
+import { METRICS, type MetricDefinition, type NameOf } from './metric-definitions.ts';
+import type { MetricWriter, ModeMetrics } from './mode-metrics.ts';
 
 type SyncFinished = Extract<ProxyEvent, { kind: 'syncFinished' }>;
 type SyncFailed = Extract<ProxyEvent, { kind: 'syncFailed' }>;
@@ -10,22 +11,31 @@ type Metric = Counter | Gauge | Histogram;
 
 /**
  * Counts what the proxy does, in kube-proxy's metrics. `observe` is a ProxyObserver; one instance serves all families.
- * A metric of another mode is not registered, and one with labels has no series until something happened.
+ * One with labels has no series until something happened.
  */
 export class ProxyMetrics {
-  readonly #metrics = new Map<MetricName, Metric>();
+  readonly #metrics = new Map<string, Metric>();
+  readonly #mode: ModeMetrics;
+  readonly #writer: MetricWriter = {
+    count: (name, labels, by = 1) => (this.#metrics.get(name) as Counter).inc(labels, by),
+    set: (name, value, labels) => (this.#metrics.get(name) as Gauge).set(labels, value),
+    time: (name, seconds, labels) => (this.#metrics.get(name) as Histogram).observe(labels, seconds),
+  };
   /** Differences found and not yet repaired. */
   readonly #drifts = new Map<IpFamily, number>();
   readonly #pending = new Map<IpFamily, { readonly services: number; readonly slices: number }>();
 
-  constructor(registry: Registry, mode: ProxyMode) {
-    for (const [name, definition] of Object.entries(METRICS) as [MetricName, MetricDefinition][]) {
-      if (definition.modes && !definition.modes.includes(mode)) continue;
+  /** @param mode those the mode in use has besides */
+  constructor(registry: Registry, mode: ModeMetrics) {
+    this.#mode = mode;
+    const definitions: Readonly<Record<string, MetricDefinition>> = { ...METRICS, ...mode.definitions };
+    for (const [name, definition] of Object.entries(definitions)) {
       this.#metrics.set(name, makeMetric(name, definition, registry));
     }
   }
 
   readonly observe = (event: ProxyEvent): void => {
+    this.#mode.observe(event, this.#writer);
     const family = { ip_family: event.family };
     switch (event.kind) {
       case 'started':
@@ -44,7 +54,7 @@ export class ProxyMetrics {
         this.#setPending(event.family, { services: 0, slices: 0 });
         break;
       case 'syncFinished':
-        this.#observeDurations(event);
+        this.#observeDuration(event);
         this.#observeSuccess(event);
         if (event.full) this.#observeRepair(event.family);
         break;
@@ -56,9 +66,8 @@ export class ProxyMetrics {
         this.#set('service_ports_left_out', event.ports.length, family);
         break;
       case 'syncFailed':
-        this.#observeDurations(event);
+        this.#observeDuration(event);
         this.#count('sync_failures_total', { ...family, stage: event.stage });
-        if (event.stage === 'commit') this.#observeCommitFailure(event);
         break;
     }
   };
@@ -68,17 +77,11 @@ export class ProxyMetrics {
     this.#count(`proxy_${path}_total`, { code: String(status) });
   }
 
-  #observeDurations({ family, full, seconds }: SyncFinished | SyncFailed): void {
-    const labels = { ip_family: family };
-    this.#time('sync_proxy_rules_duration_seconds', seconds, labels);
-    this.#time(
-      full ? 'sync_full_proxy_rules_duration_seconds' : 'sync_partial_proxy_rules_duration_seconds',
-      seconds,
-      labels,
-    );
+  #observeDuration({ family, seconds }: SyncFinished | SyncFailed): void {
+    this.#time('sync_proxy_rules_duration_seconds', seconds, { ip_family: family });
   }
 
-  #observeSuccess({ family, mode, at, commit, triggerTimes, ...event }: SyncFinished): void {
+  #observeSuccess({ family, at, triggerTimes, ...event }: SyncFinished): void {
     const labels = { ip_family: family };
     for (const time of triggerTimes) {
       this.#time('network_programming_duration_seconds', Math.max(0, at - time) / 1000, labels);
@@ -91,29 +94,12 @@ export class ProxyMetrics {
       this.#set('services_restricted', event.restrictedServices[reason], { ...labels, reason });
     }
     this.#set('sync_proxy_rules_last_timestamp_seconds', at / 1000, labels);
-    if (mode !== 'iptables') return;
-    for (const [table, { total, written }] of Object.entries(commit?.objects ?? {})) {
-      this.#set('sync_proxy_rules_iptables_total', total, { ...labels, table });
-      this.#set('sync_proxy_rules_iptables_last', written, { ...labels, table });
-    }
   }
 
   #observeRepair(family: IpFamily): void {
     const repaired = this.#drifts.get(family);
     this.#drifts.delete(family);
     if (repaired) this.#count('drift_repaired_total', { ip_family: family }, repaired);
-  }
-
-  #observeCommitFailure({ family, mode, full, error }: SyncFailed): void {
-    const labels = { ip_family: family };
-    if (mode === 'nftables') {
-      this.#count('sync_proxy_rules_nftables_sync_failures_total', labels);
-      return;
-    }
-    // In mode ipvs most of a commit is netlink, for which kube-proxy has no metric.
-    if (!(error instanceof NodeplaneError && error.code === 'ERR_IPTABLES')) return;
-    this.#count('sync_proxy_rules_iptables_restore_failures_total', labels);
-    if (!full) this.#count('sync_proxy_rules_iptables_partial_restore_failures_total', labels);
   }
 
   /** A slice is of one family, so slices add up; a Service waits in every family and counts once. */
@@ -126,20 +112,20 @@ export class ProxyMetrics {
   }
 
   #count(name: NameOf<'counter'>, labels: LabelValues<string> = {}, by = 1): void {
-    (this.#metrics.get(name) as Counter | undefined)?.inc(labels, by);
+    (this.#metrics.get(name) as Counter).inc(labels, by);
   }
 
   #set(name: NameOf<'gauge'>, value: number, labels: LabelValues<string> = {}): void {
-    (this.#metrics.get(name) as Gauge | undefined)?.set(labels, value);
+    (this.#metrics.get(name) as Gauge).set(labels, value);
   }
 
   #time(name: NameOf<'histogram'>, seconds: number, labels: LabelValues<string>): void {
-    (this.#metrics.get(name) as Histogram | undefined)?.observe(labels, seconds);
+    (this.#metrics.get(name) as Histogram).observe(labels, seconds);
   }
 }
 
 function makeMetric(
-  name: MetricName,
+  name: string,
   { prefix, type, help, labels, buckets = [] }: MetricDefinition,
   registry: Registry,
 ): Metric {

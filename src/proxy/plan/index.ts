@@ -34,5 +34,5 @@ export type {
   TrafficPolicy,
   Verdict,
 } from './service-plan.ts';
-export { isExternallyAccessible, type ServicePort, servicePortsOf } from './service-port.ts';
+export { isExternallyAccessible, type ServiceHint, type ServicePort, servicePortsOf } from './service-port.ts';
 export type { ServiceStore } from './service-store.ts';

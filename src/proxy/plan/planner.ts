@@ -7,7 +7,7 @@ import { type PlanContext, planPorts, planService, type ServicePlan } from './pl
 import { samePortPlan } from './same-plan.ts';
 import type { ServiceHealthCheck } from './service-health.ts';
 import type { NodePlan, Plan, PlanDelta, ServicePortPlan } from './service-plan.ts';
-import { type ServicePorts, servicePortsOf } from './service-port.ts';
+import { type ServiceHint, type ServicePorts, servicePortsOf } from './service-port.ts';
 import type { ServiceStore } from './service-store.ts';
 
 /** What is new for one Service: the problems it has now; empty when the earlier ones are mended. */
@@ -41,6 +41,8 @@ export interface PlannerOptions {
   readonly externalIps?: boolean;
   /** Which addresses are no Service's, until `setAddressRules` says otherwise. @default none are refused */
   readonly addressRules?: AddressRules;
+  /** What the mode in use reads of a Service for itself. @default nothing */
+  readonly hint?: ServiceHint | undefined;
   /** Endpoints x ports of all Services together. @default LIMITS.endpointsOfNode */
   readonly endpointsOfNode?: number;
   /** Makes what is asked between the steps of one update. @default the event loop is given back every 10 ms */
@@ -81,6 +83,7 @@ export class Planner {
   readonly #family: IpFamily;
   readonly #nodeName: string;
   readonly #externalIps: boolean;
+  readonly #hint: ServiceHint | undefined;
   readonly #pauses: () => Rest;
   readonly #ports = new Map<string, ServicePortPlan>();
   readonly #services = new Map<string, PlannedService>();
@@ -99,6 +102,7 @@ export class Planner {
     this.#family = family;
     this.#nodeName = nodeName;
     this.#externalIps = externalIps;
+    this.#hint = options.hint;
     this.#pauses = options.pauses ?? (() => yielder(SLICE_MS));
     this.#addressRules = addressRules;
     this.#budget = new EndpointBudget(endpointsOfNode);
@@ -255,6 +259,7 @@ export class Planner {
       zone: this.#zone,
       externalIps: this.#externalIps,
       addressRules: this.#addressRules,
+      hint: this.#hint,
       owners: this.#owners,
       endpointCap: this.#endpointCap,
     };

@@ -40,7 +40,7 @@ describe('samePortPlan', () => {
     sourceRanges: [parseCidr('10.0.0.0/8')],
     affinitySeconds: 1,
     healthCheckNodePort: 1,
-    ipvsScheduler: 'lc',
+    hint: 'lc',
     internalPolicy: 'Local',
     externalPolicy: 'Local',
     clusterEndpoints: [first!],

@@ -32,7 +32,7 @@ const PORT_FIELDS: { readonly [Field in keyof ServicePortPlan]-?: Compare<Servic
   sourceRanges: listOf(sameCidr),
   affinitySeconds: identical,
   healthCheckNodePort: identical,
-  ipvsScheduler: identical,
+  hint: identical,
   internalPolicy: identical,
   externalPolicy: identical,
   clusterEndpoints: listOf(sameEndpoint),

@@ -36,8 +36,8 @@ export interface ServicePortPlan {
   readonly affinitySeconds: number;
   /** Only for type LoadBalancer with externalTrafficPolicy Local; 0: none. */
   readonly healthCheckNodePort: number;
-  /** Mode ipvs: the scheduler this Service asks for, with its flags: `mh,mh-fallback`. @default the node's */
-  readonly ipvsScheduler?: string;
+  /** What the mode in use reads of the Service for itself (`ServiceHint`). @default nothing */
+  readonly hint?: string;
 
   readonly internalPolicy: TrafficPolicy;
   readonly externalPolicy: TrafficPolicy;

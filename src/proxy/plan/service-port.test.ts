@@ -237,21 +237,31 @@ it.each<[string, Partial<ServiceSpec>, number, number]>([
   expect(problems).toHaveLength(problemCount);
 });
 
-describe('the scheduler of mode ipvs', () => {
-  const schedulerOf = (text: string) => {
+describe('the hint of the mode in use', () => {
+  const hint = {
+    annotation: 'nodeplane.io/ipvs-scheduler',
+    whyNot: (value: string) => (value === 'bad' ? 'which is no good' : undefined),
+  };
+  const read = (text: string, allowed = {}) => {
     const service = makeService(NAME, { clusterIP: '10.96.0.1', ports: [{ port: 80 }] });
-    const annotations = { 'nodeplane.io/ipvs-scheduler': text };
-    const { ports, problems } = servicePortsOf({ ...service, metadata: { ...service.metadata, annotations } }, 'IPv4');
-    return { scheduler: ports[0]!.ipvsScheduler, problems };
+    const annotations = { [hint.annotation]: text };
+    const annotated = { ...service, metadata: { ...service.metadata, annotations } };
+    const { ports, problems } = servicePortsOf(annotated, 'IPv4', allowed);
+    return { hint: ports[0]!.hint, problems };
   };
 
   it('is what the annotation says', () => {
-    expect(schedulerOf('lc')).toEqual({ scheduler: 'lc', problems: [] });
-    expect(schedulerOf(' mh,mh-fallback ')).toEqual({ scheduler: 'mh,mh-fallback', problems: [] });
-    expect(schedulerOf('')).toEqual({ scheduler: undefined, problems: [] });
+    expect(read('lc', { hint })).toEqual({ hint: 'lc', problems: [] });
+    expect(read(' mh,mh-fallback ', { hint })).toEqual({ hint: 'mh,mh-fallback', problems: [] });
+    expect(read('', { hint })).toEqual({ hint: undefined, problems: [] });
+    expect(read('bad', { hint })).toEqual({
+      hint: undefined,
+      problems: ['nodeplane.io/ipvs-scheduler is "bad", which is no good'],
+    });
   });
 
-  it.each(['round robin', 'RR', '-a', 'mh;reboot', 'a'.repeat(16)])('is the node’s when it says "%s"', (text) => {
-    expect(schedulerOf(text)).toEqual({ scheduler: undefined, problems: [expect.stringContaining(text)] });
+  it('is nothing in a mode that has none', () => {
+    expect(read('lc')).toEqual({ hint: undefined, problems: [] });
+    expect(read('bad')).toEqual({ hint: undefined, problems: [] });
   });
 });

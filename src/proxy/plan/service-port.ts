@@ -7,13 +7,7 @@ import {
   tryParseCidr,
   tryParseIp,
 } from '../../core/index.ts';
-import {
-  IPVS_SCHEDULER_ANNOTATION,
-  objectName,
-  type Protocol,
-  type Service,
-  type ServicePortSpec,
-} from '../../kube/index.ts';
+import { objectName, type Protocol, type Service, type ServicePortSpec } from '../../kube/index.ts';
 import type { AddressRules } from './bounds/address-rules.ts';
 import { Findings, type Restriction } from './bounds/findings.ts';
 import { LIMITS } from './bounds/limits.ts';
@@ -34,7 +28,7 @@ export type ServicePort = Pick<
   | 'sourceRanges'
   | 'affinitySeconds'
   | 'healthCheckNodePort'
-  | 'ipvsScheduler'
+  | 'hint'
   | 'internalPolicy'
   | 'externalPolicy'
 > & {
@@ -57,6 +51,15 @@ export interface Allowed {
   readonly externalIps?: boolean;
   /** Which addresses are nobody's to ask for. @default none */
   readonly addressRules?: AddressRules | undefined;
+  /** What the mode in use reads of a Service for itself. @default nothing */
+  readonly hint?: ServiceHint | undefined;
+}
+
+/** An annotation of Services that means something in one mode alone. */
+export interface ServiceHint {
+  readonly annotation: string;
+  /** Why a value cannot be used and what happens instead, to follow the value in a sentence; undefined: it can be used. */
+  readonly whyNot: (value: string) => string | undefined;
 }
 
 /** What the API server fills in for `sessionAffinity: ClientIP` without a timeout, and the largest it accepts. */
@@ -85,7 +88,7 @@ export function servicePortsOf(service: Service, family: IpFamily, allowed: Allo
   const { externalIps, loadBalancerVips, sourceRanges } = addresses;
   const affinitySeconds = affinityOf(service, findings);
   const healthCheckNodePort = healthCheckNodePortOf(service, findings);
-  const ipvsScheduler = ipvsSchedulerOf(service, findings);
+  const hint = allowed.hint && readHint(service, allowed.hint, findings);
 
   const ports = new Map<string, ServicePort>();
   for (const [index, portSpec] of portSpecs.entries()) {
@@ -108,7 +111,7 @@ export function servicePortsOf(service: Service, family: IpFamily, allowed: Allo
       sourceRanges,
       affinitySeconds,
       healthCheckNodePort,
-      ...(ipvsScheduler && { ipvsScheduler }),
+      ...(hint !== undefined && { hint }),
       internalPolicy: spec.internalTrafficPolicy === 'Local' ? 'Local' : 'Cluster',
       externalPolicy: spec.externalTrafficPolicy === 'Local' ? 'Local' : 'Cluster',
     });
@@ -289,12 +292,13 @@ function healthCheckNodePortOf({ spec }: Service, problems: Findings): number {
   return 0;
 }
 
-/** Whether there is such a scheduler only the kernel knows; here it only has to be a word with words of flags behind it. */
-function ipvsSchedulerOf({ metadata }: Service, problems: Findings): string | undefined {
-  const text = metadata.annotations?.[IPVS_SCHEDULER_ANNOTATION]?.trim() ?? '';
+/** A blank annotation says nothing. */
+function readHint({ metadata }: Service, hint: ServiceHint, problems: Findings): string | undefined {
+  const text = metadata.annotations?.[hint.annotation]?.trim() ?? '';
   if (text === '') return undefined;
-  if (/^[a-z0-9]{1,15}(,[a-z-]+)*$/.test(text)) return text;
-  problems.push(`${IPVS_SCHEDULER_ANNOTATION} is "${text}", which is no scheduler; the node's is used`);
+  const whyNot = hint.whyNot(text);
+  if (whyNot === undefined) return text;
+  problems.push(`${hint.annotation} is "${text}", ${whyNot}`);
   return undefined;
 }
 

@@ -13,7 +13,15 @@ export type { Key, KeySpace, RadixChanges } from './radix.ts';
 export { RadixTree } from './radix.ts';
 export { refuse } from './refuse.ts';
 export * from './restore.ts';
+export { isRestoreFailure, RESTORE_METRICS } from './restore-metrics.ts';
 export { formatRule, type RuleParts } from './rule.ts';
 export { returnUnlessSameAddress } from './same-address.ts';
 export { parseSave, type SavedChain, type SavedTable, targetOf } from './save.ts';
+export {
+  bothVariants,
+  isUsable,
+  type UsableVariants,
+  usableVariants,
+  type VariantSettings,
+} from './usable-variants.ts';
 export { type DetectedVariant, detectVariant } from './variant.ts';

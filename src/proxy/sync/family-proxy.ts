@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Cidr, type Clock, type IpAddress, type IpFamily, type Rest, tellFailure } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
-import type { Plan, PlanDelta, ServiceStore } from '../plan/index.ts';
+import type { Plan, PlanDelta, ServiceHint, ServiceStore } from '../plan/index.ts';
 import {
   AddressRules,
   API_SERVER_SERVICE,
@@ -52,6 +52,8 @@ export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minInterval
   readonly apiServer?: () => IpAddress | undefined;
   /** Where external IPs may be. @default everywhere but where no Service's address may be */
   readonly externalIpCidrs?: readonly Cidr[];
+  /** What the mode in use reads of a Service for itself. @default nothing */
+  readonly hint?: ServiceHint | undefined;
   /** See PlannerOptions. */
   readonly pauses?: () => Rest;
   readonly observers: readonly ProxyObserver[];
@@ -93,6 +95,7 @@ export class FamilyProxy {
       family: this.#family,
       nodeName,
       externalIps: options.externalIps ?? true,
+      hint: options.hint,
       node,
       zone,
       addressRules: this.#addressRules,

@@ -1,3 +1,4 @@
+export { bisect } from './bisect.ts';
 export { type Change, changeOf } from './changes.ts';
 export {
   addTouched,
@@ -12,5 +13,5 @@ export {
 export type { Commit, Dataplane, Drift, LeftOutPort, ProxyMode } from './dataplane.ts';
 export type { ProxyEvent, ProxyEventBody, ProxyObserver } from './events.ts';
 export { FamilyProxy, type FamilyProxyOptions, type FlowKeeper, type LocalAddresses } from './family-proxy.ts';
-export { findRefused } from './left-out.ts';
+export { type Blame, LeftOutPorts } from './left-out.ts';
 export { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './runner.ts';

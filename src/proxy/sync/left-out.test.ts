@@ -1,57 +1,72 @@
 import { describe, expect, it } from 'vitest';
 import type { LeftOutPort } from './dataplane.ts';
-import { findRefused } from './left-out.ts';
+import { LeftOutPorts } from './left-out.ts';
 
-const ports = (count: number) => Array.from({ length: count }, (_, n) => `shop/web-${n}`);
+const REFUSED = new Error('refused');
+const ports = (...keys: readonly string[]) => new Map(keys.map((key): [string, LeftOutPort] => [key, port(key)]));
+const port = (key: string): LeftOutPort => ({ key, name: key, reason: 'refused' });
 
-/** Searches again and again as the full syncs do. */
-async function searches(count: number, isBad: (n: number) => boolean, bounds?: Parameters<typeof findRefused>[4]) {
-  const all = ports(count);
-  const bad = new Set(all.filter((_, n) => isBad(n)));
-  let leftOut: ReadonlyMap<string, LeftOutPort> = new Map();
-  const rounds: { probes: number; leftOut: number; innocent: number }[] = [];
-  do {
-    let probes = 0;
-    const refuses = async (group: readonly string[]) => {
-      probes++;
-      return group.some((key) => bad.has(key)) ? 'refused' : undefined;
-    };
-    leftOut = await findRefused(all, leftOut, (key) => key, refuses, bounds);
-    const innocent = [...leftOut.keys()].filter((key) => !bad.has(key)).length;
-    rounds.push({ probes, leftOut: leftOut.size, innocent });
-    for (const key of bad) expect(leftOut.has(key)).toBe(true);
-  } while ([...leftOut.values()].some(({ untried }) => untried) && rounds.length < 100);
-  return { rounds, leftOut, bad };
+/** A kernel that refuses these ports, names some of them, and finds the others when they are tried out. */
+function setup(bad: readonly string[], named: readonly string[], isRefusal = true) {
+  const leftOut = new LeftOutPorts();
+  const done: string[] = [];
+  const present = (keys: readonly string[]) => keys.filter((key) => bad.includes(key) && !leftOut.has(key));
+  const commit = () =>
+    leftOut.commitRest(
+      async () => {
+        done.push('attempt');
+        if (present(bad).length > 0) throw REFUSED;
+        return 'committed';
+      },
+      {
+        isRefusal: () => isRefusal,
+        named: () => ports(...present(named).slice(0, 1)),
+        async tryOut() {
+          done.push('trial');
+          return ports(...present(bad));
+        },
+      },
+    );
+  return { leftOut, done, commit };
 }
 
-describe('findRefused', () => {
-  it('takes a few probes for each that is refused', async () => {
-    const { rounds, leftOut } = await searches(10_000, (n) => n === 77 || n === 5000);
-    expect([...leftOut.values()]).toEqual([
-      { key: 'shop/web-77', name: 'shop/web-77', reason: 'refused' },
-      { key: 'shop/web-5000', name: 'shop/web-5000', reason: 'refused' },
-    ]);
-    expect(rounds).toHaveLength(1);
-    expect(rounds[0]!.probes).toBeLessThan(60);
+describe('LeftOutPorts', () => {
+  it('leaves out what errors name, one after the other, and commits the rest', async () => {
+    const { leftOut, done, commit } = setup(['c', 'a'], ['c', 'a']);
+    expect(await commit()).toBe('committed');
+    expect(leftOut.list().map(({ key }) => key)).toEqual(['a', 'c']);
+    expect(done).toEqual(['attempt', 'attempt', 'attempt']);
   });
 
-  it.each([
-    ['in a row', (n: number) => n < 200],
-    ['everywhere', (n: number) => n % 5 === 0],
-  ])('ends within its bounds, and the next search goes on: 200 of 1,000, %s', async (_, isBad) => {
-    const { rounds, leftOut, bad } = await searches(1000, isBad);
-    for (const { probes } of rounds) expect(probes).toBeLessThanOrEqual(96);
-    expect(rounds.map((round) => round.innocent)).toEqual(
-      rounds.map((round) => round.innocent).toSorted((a, b) => b - a),
-    );
-    expect(new Set(leftOut.keys())).toEqual(bad);
-    expect(rounds.length).toBeLessThan(30);
+  it('tries the ports out when an error names none', async () => {
+    const { leftOut, done, commit } = setup(['a', 'b'], ['b']);
+    await commit();
+    expect(leftOut.list()).toHaveLength(2);
+    expect(done).toEqual(['attempt', 'attempt', 'trial', 'attempt']);
   });
 
-  it('leaves out all it has not tried when its time is over', async () => {
-    const bounds = { probes: 1, milliseconds: 60_000 };
-    const refuses = async () => 'refused';
-    const found = await findRefused(ports(3), new Map(), (key) => key, refuses, bounds);
-    expect([...found.values()].map(({ untried }) => untried)).toEqual([true, true, true]);
+  it('tries them out too when many errors name one each', async () => {
+    const many = Array.from({ length: 50 }, (_, n) => `p${n}`);
+    const { leftOut, done, commit } = setup(many, many);
+    await commit();
+    expect(leftOut.list()).toHaveLength(50);
+    expect(done.length).toBeLessThan(15);
+  });
+
+  it('throws what is nobody’s fault', async () => {
+    await expect(setup(['a'], ['a'], false).commit()).rejects.toBe(REFUSED);
+    const { leftOut } = setup([], []);
+    const blame = { isRefusal: () => true, named: () => ports(), tryOut: async () => ports() };
+    await expect(leftOut.leaveOut(REFUSED, blame)).rejects.toBe(REFUSED);
+    await expect(leftOut.commitRest(() => Promise.reject(REFUSED), blame)).rejects.toBe(REFUSED);
+  });
+
+  it('gives up when what was found by trial is not what is refused', async () => {
+    const { leftOut } = setup([], []);
+    let trials = 0;
+    const tryOut = async () => ports(`p${trials++}`);
+    const blame = { isRefusal: () => true, named: () => ports(), tryOut };
+    await expect(leftOut.commitRest(() => Promise.reject(REFUSED), blame)).rejects.toBe(REFUSED);
+    expect(trials).toBe(1);
   });
 });

@@ -1,67 +1,95 @@
+import type { PlanDelta } from '../plan/index.ts';
 import type { LeftOutPort } from './dataplane.ts';
 
-// Which Service ports are to blame when the kernel refuses a transaction without naming one of them: found by trying them
-// out, within bounds. One bad Service must not keep the others from being programmed, nor the syncs from ending.
-
-/** How long a search may go on. What is not tried until then is left out, and tried first at the next full sync. */
-export interface TrialBounds {
-  /** Enough to find three culprits among ten thousand ports. */
-  readonly probes: number;
-  /** Nothing else is programmed meanwhile. */
-  readonly milliseconds: number;
+/** How a mode finds the Service ports a refusal is about. */
+export interface Blame {
+  /** Whether the kernel, or the program that talks to it, objected to what it was given, rather than could not work at all. */
+  readonly isRefusal: (error: unknown) => boolean;
+  /** The ports of which the error names an object, by key; none when it names nobody's. */
+  readonly named: (error: unknown) => ReadonlyMap<string, LeftOutPort>;
+  /** The ports that are refused when they are tried out (`bisect`), by key; none when it is not the ports. */
+  readonly tryOut: () => Promise<ReadonlyMap<string, LeftOutPort>>;
 }
 
-const BOUNDS: TrialBounds = { probes: 96, milliseconds: 10_000 };
-const UNTRIED = 'it is among ports the kernel refuses, and there was no time to try each: it is tried again soon';
+/** Attempts that may be refused with a port that the error names; each is a whole commit. Then the ports are tried out. */
+const MAX_NAMED = 8;
 
 /**
- * Finds the Service ports that are refused: all of them, then the halves of each group that is refused.
- *
- * Those the last search left out come last, and among them those that were refused by themselves: so that ports in order
- * cost one probe however many are not, and one search goes on where the one before it ended.
- *
- * @param suspects keys of ports
- * @param before what the last search left out, by key
- * @param refuses asks about a group, without changing what is in force; the reason, undefined when it is accepted
- * @returns the ports to leave out, by key; those that are only suspected say so (`untried`)
+ * The Service ports of one family that are not programmed because they are refused: one bad Service must not keep the others
+ * from being programmed. They stay left out until they change or everything is tried again.
  */
-export async function findRefused(
-  suspects: readonly string[],
-  before: ReadonlyMap<string, LeftOutPort>,
-  nameOf: (key: string) => string,
-  refuses: (group: readonly string[]) => Promise<string | undefined>,
-  bounds: TrialBounds = BOUNDS,
-): Promise<Map<string, LeftOutPort>> {
-  const leftOut = new Map<string, LeftOutPort>();
-  const deadline = performance.now() + bounds.milliseconds;
-  let probes = 0;
-  const search = async (group: readonly string[]): Promise<void> => {
-    if (group.length === 0) return;
-    if (probes >= bounds.probes || performance.now() > deadline) {
-      for (const key of group) {
-        const known = before.get(key);
-        leftOut.set(key, known && !known.untried ? known : untried(key, nameOf(key)));
-      }
-      return;
-    }
-    probes++;
-    const reason = await refuses(group);
-    if (reason === undefined) return;
-    if (group.length === 1) {
-      const key = group[0]!;
-      leftOut.set(key, { key, name: nameOf(key), reason });
-      return;
-    }
-    const middle = group.length >> 1;
-    await search(group.slice(0, middle));
-    await search(group.slice(middle));
-  };
-  await search(suspects.filter((key) => !before.has(key)));
-  await search(suspects.filter((key) => before.get(key)?.untried));
-  await search(suspects.filter((key) => before.has(key) && !before.get(key)?.untried));
-  return leftOut;
-}
+export class LeftOutPorts {
+  readonly #ports = new Map<string, LeftOutPort>();
 
-function untried(key: string, name: string): LeftOutPort {
-  return { key, name, reason: UNTRIED, untried: true };
+  has(key: string): boolean {
+    return this.#ports.has(key);
+  }
+
+  add(port: LeftOutPort): void {
+    this.#ports.set(port.key, port);
+  }
+
+  /** What changes is tried again, and what is gone is not left out any more. */
+  forget({ upserted, removed }: PlanDelta): void {
+    for (const { key } of removed) this.#ports.delete(key);
+    for (const { key } of upserted) this.#ports.delete(key);
+  }
+
+  /**
+   * Everything is tried again.
+   *
+   * @returns what was left out until now, by key, for `bisect`
+   */
+  forgetAll(): ReadonlyMap<string, LeftOutPort> {
+    const before = new Map(this.#ports);
+    this.#ports.clear();
+    return before;
+  }
+
+  /** For a Commit; sorted by key. */
+  list(): LeftOutPort[] {
+    return [...this.#ports.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  /**
+   * Commits, again and again without the ports that are refused, until the rest is accepted.
+   *
+   * @param attempt commits everything but the ports left out by then
+   * @throws what the attempt throws when that is no refusal, or no port is to blame for it
+   */
+  async commitRest<T>(attempt: () => Promise<T>, blame: Blame): Promise<T> {
+    let tried = false;
+    for (let refusals = 1; ; refusals++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (refusals <= MAX_NAMED && this.#leaveOutNamed(error, blame)) continue;
+        if (tried) throw error;
+        tried = true;
+        await this.#leaveOutTried(error, blame);
+      }
+    }
+  }
+
+  /**
+   * Leaves out the ports that `error` is about.
+   *
+   * @throws `error` when it is no refusal, or no port is to blame for it
+   */
+  async leaveOut(error: unknown, blame: Blame): Promise<void> {
+    if (!this.#leaveOutNamed(error, blame)) await this.#leaveOutTried(error, blame);
+  }
+
+  #leaveOutNamed(error: unknown, { isRefusal, named }: Blame): boolean {
+    return isRefusal(error) && this.#addAll(named(error));
+  }
+
+  async #leaveOutTried(error: unknown, { isRefusal, tryOut }: Blame): Promise<void> {
+    if (!isRefusal(error) || !this.#addAll(await tryOut())) throw error;
+  }
+
+  #addAll(found: ReadonlyMap<string, LeftOutPort>): boolean {
+    for (const port of found.values()) this.add(port);
+    return found.size > 0;
+  }
 }

@@ -2,9 +2,9 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { NodeplaneError } from '../../../core/index.ts';
+import type { PreparedMode } from '../../../proxy/index.ts';
 import type { Exec } from '../../../sys/index.ts';
 import { type PreparationOptions, preparePatiently } from './prepare-patiently.ts';
-import type { PreparedMode } from './prepared-mode.ts';
 
 const locked = (by: number) => new NodeplaneError('ERR_IPTABLES_LOCK', `held by process ${by}`);
 const missing = new NodeplaneError('ERR_IPTABLES', 'no NAT');

@@ -1,12 +1,12 @@
 import { type Clock, errorText, isForeignLock } from '../../../core/index.ts';
+import type { PreparedMode } from '../../../proxy/index.ts';
 import type { Exec } from '../../../sys/index.ts';
 import type { Logger } from '../../logger.ts';
-import type { PreparedMode } from './prepared-mode.ts';
 import { LONGEST_WAIT_FOR_LOCK_MS, sleep } from './wait.ts';
 
 /** How to look for the proxy's way into the kernel. */
 export interface PreparationOptions {
-  /** One look, with programs that end when nobody waits for them any more (`prepareMode`, and whether it suits the node). */
+  /** One look, with programs that end when nobody waits for them any more (`Mode.prepare`, and whether it suits the node). */
   readonly attempt: (exec: Exec) => Promise<PreparedMode>;
   readonly exec: Exec;
   /** Whether a failure ends it. False where the agent has other work, which is not to end with it. */

@@ -1,21 +1,11 @@
 import type { Clock, IpFamily } from '../../../core/index.ts';
-import type { ProxyMode } from '../../../proxy/index.ts';
+import type { ProxyMode, TraceOptions } from '../../../proxy/index.ts';
 import type { Logger } from '../../logger.ts';
-import { type PlaceOptions, placesOf } from './places.ts';
+import { MODES } from './modes.ts';
 import { onceUnlocked } from './wait.ts';
 
-/**
- * The modes whose state is in the way of each mode. Modes iptables and ipvs share chains, and rewrite each other's. IPVS comes
- * last: it is not waited for, and would remove the same rules as iptables at the same time.
- */
-const OTHERS: Readonly<Record<ProxyMode, readonly ProxyMode[]>> = {
-  iptables: ['nftables', 'ipvs'],
-  nftables: ['iptables', 'ipvs'],
-  ipvs: ['nftables'],
-};
-
 /** What is to be removed, and by whose leave. */
-export interface RemovalOptions extends PlaceOptions {
+export interface RemovalOptions extends TraceOptions {
   /** The one that stands. */
   readonly mode: ProxyMode;
   readonly family: IpFamily;
@@ -32,15 +22,15 @@ export interface RemovalOptions extends PlaceOptions {
  */
 export async function removeOtherModes(options: RemovalOptions): Promise<void> {
   const { mode, family, clock, logger, signal } = options;
-  for (const place of OTHERS[mode].flatMap((other) => placesOf(other, family, options))) {
+  for (const trace of MODES[mode].replaces.flatMap((other) => MODES[other].traces(family, options))) {
     try {
-      if (place.isInUse?.() === false || !(await place.isUsable())) continue;
-      // Connections may take their time; other places need not wait for them.
-      const removed = onceUnlocked(() => place.retire?.(signal) ?? place.clean(), clock, signal);
-      if (place.retire) void removed.catch((error) => report(place.name, error));
+      if (trace.isInUse?.() === false || !(await trace.isUsable())) continue;
+      // Connections may take their time; other traces need not wait for them.
+      const removed = onceUnlocked(() => trace.retire?.(signal) ?? trace.clean(), clock, signal);
+      if (trace.retire) void removed.catch((error) => report(trace.name, error));
       else await removed;
     } catch (error) {
-      report(place.name, error);
+      report(trace.name, error);
     }
   }
 

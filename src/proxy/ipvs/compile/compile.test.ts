@@ -125,7 +125,7 @@ describe('a Service port becomes', () => {
       clusterIp: '10.96.0.1',
       remote: [FAR],
       affinitySeconds: 600,
-      ipvsScheduler: 'mh,mh-fallback',
+      hint: 'mh,mh-fallback',
     });
     const [claim] = atOnce(compilePort(port, context)).claims.values();
     expect(claim!.server!.virtual).toMatchObject({ scheduler: 'mh', flags: 0x18, persistenceSeconds: 600 });

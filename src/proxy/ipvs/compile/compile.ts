@@ -105,7 +105,8 @@ export function hasOwnOutside(port: ServicePortPlan): boolean {
 const INTERNAL_SET = { forward: 'KUBE-CLUSTER-IP', reject: 'KUBE-REJECT', drop: 'KUBE-DROP' } as const;
 
 function settingsOf(port: ServicePortPlan, context: CompileContext) {
-  const { scheduler, flags } = parseScheduler(port.ipvsScheduler ?? context.scheduler);
+  // The hint of this mode is a scheduler with its flags: `mh,mh-fallback`.
+  const { scheduler, flags } = parseScheduler(port.hint ?? context.scheduler);
   return { scheduler, flags, persistenceSeconds: port.affinitySeconds };
 }
 

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { IpFamily } from '../../../core/index.ts';
-import type { ServiceTraffic } from '../../../proxy/ipvs/index.ts';
+import type { ServiceTraffic } from '../traffic.ts';
 
 /** Where the counters of one family come from. */
 export interface TrafficReader {

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { FakeIptables } from '../../../../test/fakes/fake-iptables.ts';
 import type { Exec } from '../../../sys/index.ts';
-import { prepareIptables } from './iptables.ts';
+import { iptablesMode } from './iptables-mode.ts';
 
 const logger = pino({ level: 'silent' });
 
@@ -14,7 +14,10 @@ function programs(failing: RegExp): Exec {
 }
 
 const prepare = (failing: RegExp, iptablesVariant: 'auto' | 'legacy' = 'auto') =>
-  prepareIptables({ iptablesVariant }, ['IPv4', 'IPv6'], programs(failing), logger);
+  iptablesMode.prepare(
+    { iptablesVariant, localhostNodePorts: false },
+    { families: ['IPv4', 'IPv6'], exec: programs(failing), logger },
+  );
 
 it('serves the families whose iptables does NAT', async () => {
   expect((await prepare(/^$/)).families).toEqual(['IPv4', 'IPv6']);

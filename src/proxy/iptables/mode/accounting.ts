@@ -1,9 +1,9 @@
 import { Counter, type Registry } from 'prom-client';
-import { ensureAccounting, getAccounting } from '../../netlink/conntrack/index.ts';
-import { Netlink } from '../../netlink/index.ts';
-import { NETLINK_NETFILTER } from '../../netlink/uapi/index.ts';
-import { COUNTERS } from '../../proxy/iptables/index.ts';
-import type { Logger } from '../logger.ts';
+import { ensureAccounting, getAccounting } from '../../../netlink/conntrack/index.ts';
+import { Netlink } from '../../../netlink/index.ts';
+import { NETLINK_NETFILTER } from '../../../netlink/uapi/index.ts';
+import type { ModeLogger } from '../../index.ts';
+import { COUNTERS } from '../fixed-chains.ts';
 
 /**
  * Makes the named counters the rules count into, and shows them as kube-proxy's metrics. They outlive the agent, so that
@@ -11,7 +11,7 @@ import type { Logger } from '../logger.ts';
  *
  * @returns whether the kernel has such counters; without them the rules do not count and the metrics are not there
  */
-export function setUpAccounting(registry: Registry, logger: Logger): boolean {
+export function setUpAccounting(registry: Registry, logger: ModeLogger): boolean {
   try {
     withNetfilter((netlink) => {
       for (const name of Object.values(COUNTERS)) ensureAccounting(netlink, name);

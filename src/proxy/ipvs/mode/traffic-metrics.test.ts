@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { registerTrafficMetrics, type TrafficReader } from './ipvs-traffic.ts';
+import { registerTrafficMetrics, type TrafficReader } from './traffic-metrics.ts';
 
 const counts = (n: bigint) => ({ connections: n, packetsIn: n, packetsOut: n, bytesIn: n, bytesOut: n * 100n });
 

@@ -1,0 +1,72 @@
+import type { IpFamily } from '../../../core/index.ts';
+import { Netlink } from '../../../netlink/index.ts';
+import { getLink } from '../../../netlink/route/index.ts';
+import type { Trace, TraceOptions } from '../../index.ts';
+import { bothVariants, isUsable } from '../../rules/index.ts';
+import { cleanupIpvs } from '../cleanup.ts';
+import { IpvsDataplane } from '../dataplane.ts';
+import type { IpvsKernel } from '../kernel/kernel.ts';
+import { DEVICE, openIpvsKernel } from '../kernel/netlink-kernel.ts';
+
+/** Rules of either variant of iptables, and what is not rules: they refer to it, so it goes last. */
+export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceOptions): Trace[] {
+  const usableTools = async () => {
+    const tools = bothVariants(family, exec);
+    const usable = await Promise.all(tools.map(isUsable));
+    return tools.filter((_, index) => usable[index]);
+  };
+  const removeRules = async () => {
+    const tools = await usableTools();
+    for (const tool of tools) await cleanupIpvs({ tool, kernel: undefined });
+    return tools[0]!;
+  };
+  const trace: Trace = {
+    name: `IPVS ${family}`,
+    isUsable: async () => (await usableTools()).length > 0,
+    isInUse: hasDevice,
+    async clean() {
+      const tool = await removeRules();
+      const kernel = tryOpenIpvs(family);
+      if (!kernel) return;
+      try {
+        await cleanupIpvs({ tool, kernel, excludeCidrs });
+      } finally {
+        kernel.close();
+      }
+    },
+    async retire(signal) {
+      const { variant } = await removeRules();
+      const kernel = tryOpenIpvs(family);
+      if (!kernel) return;
+      const dataplane = new IpvsDataplane({ family, variant, exec, kernel, excludeCidrs });
+      const close = () => dataplane.close();
+      signal.addEventListener('abort', close, { once: true });
+      try {
+        if (!signal.aborted) await dataplane.retire();
+      } finally {
+        signal.removeEventListener('abort', close);
+        close();
+      }
+    },
+  };
+  return [trace];
+}
+
+/** Without the device no packet reaches a virtual server, and reading all rules costs time and memory. */
+function hasDevice(): boolean {
+  const route = Netlink.openRoute();
+  try {
+    return getLink(route, { name: DEVICE }) !== undefined;
+  } finally {
+    route.close();
+  }
+}
+
+/** Undefined when the kernel has no IPVS, or nobody has loaded it: then there is nothing of it. */
+function tryOpenIpvs(family: IpFamily): IpvsKernel | undefined {
+  try {
+    return openIpvsKernel(family);
+  } catch {
+    return undefined;
+  }
+}
