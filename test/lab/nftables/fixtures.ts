@@ -1,10 +1,12 @@
 import type { IpFamily } from '../../../src/core/index.ts';
 import {
   type CommitReport,
+  expressionKey,
   Nftables,
   type NftElement,
   type NftEvent,
   type NftRuleset,
+  ruleText,
   watchNftables,
 } from '../../../src/netlink/nftables/index.ts';
 import { NftablesDataplane, type NftablesDataplaneOptions, TABLE_NAME } from '../../../src/proxy/nftables/index.ts';
@@ -71,10 +73,17 @@ export function snapshot(nft: NftRuleset, family: IpFamily, table: string = TABL
   const ref = { kind: 'table', family: nftFamily(family), name: table } as const;
   const result: Record<string, unknown> = {};
   for (const { name, base, comment } of nft.listChains(ref)) result[`chain ${name}`] = { base, comment, rules: [] };
+  const sets = new Map(nft.listSets(ref).map((set) => [set.name, set]));
   for (const { chain, expressions, comment } of nft.listRules(ref)) {
-    (result[`chain ${chain}`] as { rules: unknown[] }).rules.push({ expressions, comment });
+    const text = ruleText(expressions, ref.family, (set) => sets.get(set));
+    // The text is for reading; two rules of one text may differ in the registers that they use.
+    (result[`chain ${chain}`] as { rules: unknown[] }).rules.push({
+      text,
+      comment,
+      is: expressions.map(expressionKey),
+    });
   }
-  for (const set of nft.listSets(ref)) {
+  for (const set of sets.values()) {
     const { name, key, data, flags, size, timeoutMs, comment } = set;
     const elements = flags?.includes('dynamic') ? [] : describe(nft.listElements(set), key.at(-1) === 'mark');
     result[`set ${name}`] = { key, data, flags, size, timeoutMs, comment, elements };
