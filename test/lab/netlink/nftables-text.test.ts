@@ -5,6 +5,7 @@ import { tableRepairs } from '../../../src/cni/features/tables/table-repair.ts';
 import { parseCidr } from '../../../src/core/index.ts';
 import {
   changesText,
+  type Expression,
   interfaceName,
   intervalElements,
   Nftables,
@@ -57,6 +58,21 @@ function outcomes(label: string, transactions: readonly (readonly NftChange[])[]
   };
 }
 
+/**
+ * Without the rules that nft 1.0.6 lists but does not read: it misses the type of `numgen` and of a port of the original direction
+ * as one field of a key, and a comparison of the protocol before a map of ports (that of a Service's affinity has one field).
+ */
+function readable(changes: readonly NftChange[]): NftChange[] {
+  return changes.filter(
+    ({ object }) => object.kind !== 'rule' || !('expressions' in object) || !object.expressions.some(isUnreadable),
+  );
+}
+
+function isUnreadable(expression: Expression): boolean {
+  if (expression.kind === 'lookup') return expression.set.includes('affinity-');
+  return expression.kind === 'numgen' || (expression.kind === 'ct' && expression.key === 'proto-dst');
+}
+
 describe('a rule', () => {
   let namespace: TestNamespace;
   beforeAll(() => {
@@ -79,22 +95,19 @@ describe('a rule', () => {
 });
 
 describe.each(['IPv4', 'IPv6'] as const)('the Services of %s', (family) => {
-  const transactions = async (sticky: boolean) => {
+  const transactions = async () => {
     const fake = new FakeNftables();
-    const plan = completePlan(family);
-    const ports = [...plan.ports].filter(([, { affinitySeconds }]) => sticky || affinitySeconds === 0);
-    await new NftablesDataplane({ family, open: () => fake }).resync({ ...plan, ports: new Map(ports) });
+    await new NftablesDataplane({ family, open: () => fake }).resync(completePlan(family));
     return fake.commits;
   };
 
   it('read as nft lists them', async () => {
-    const { kernel, fake } = outcomes(`services-${family}`, await transactions(true));
+    const { kernel, fake } = outcomes(`services-${family}`, await transactions());
     expect(fake).toBe(kernel);
   });
 
-  // Not those with affinity: of their rules nft shows only a part (see `stickyChain`).
-  it('are the same when nft has read their text', async () => {
-    const { kernel, fake, load } = outcomes(`text-${family}`, await transactions(false));
+  it('are the same when nft has read their text, as far as it can', async () => {
+    const { kernel, fake, load } = outcomes(`text-${family}`, (await transactions()).map(readable));
     expect(fake).toBe(kernel);
     expect(load()).toBe(kernel);
   });
@@ -106,12 +119,12 @@ it('reads as nft lists it, and back: what features of pods put into tables', () 
     INGRESS_CHAIN,
     ...['10.244.1.0/24', 'fd00:1::/64'].map((subnet) => masqueradeChain(parseCidr(subnet))),
   ];
-  const { kernel, fake, load } = outcomes('pods', [
-    tableRepairs(empty, POD_LAYOUT, chains),
-    tableRepairs(empty, FRAME_LAYOUT),
-  ]);
-  expect(fake).toBe(kernel);
-  expect(load()).toBe(kernel);
+  const transactions = [tableRepairs(empty, POD_LAYOUT, chains), tableRepairs(empty, FRAME_LAYOUT)];
+  const all = outcomes('pods', transactions);
+  expect(all.fake).toBe(all.kernel);
+  const some = outcomes('pods-text', transactions.map(readable));
+  expect(some.fake).toBe(some.kernel);
+  expect(some.load()).toBe(some.kernel);
 });
 
 it('reads as nft lists it, and back: elements, flags, comments, what is taken away', () => {

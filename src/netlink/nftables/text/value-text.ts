@@ -66,7 +66,7 @@ export function valueText(type: ValueType, bytes: Uint8Array): string {
   switch (type) {
     case 'ipv4_addr':
     case 'ipv6_addr':
-      return bytes.length === (type === 'ipv4_addr' ? 4 : 16) ? formatIp(ipFromBytes(bytes)) : hexText(bytes);
+      return bytes.length === (type === 'ipv4_addr' ? 4 : 16) ? addressText(bytes) : hexText(bytes);
     case 'ether_addr':
       return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
     case 'inet_proto':
@@ -82,6 +82,13 @@ export function valueText(type: ValueType, bytes: Uint8Array): string {
     default:
       return bytes.length === 4 ? wordText(type, bytes) : integerText(type, bytes);
   }
+}
+
+/** As the C library prints it (inet_ntop), which writes the last 4 bytes of `::` as an IPv4 address. */
+function addressText(bytes: Uint8Array): string {
+  const embedsIpv4 = bytes.length === 16 && bytes.subarray(0, 12).every((byte) => byte === 0);
+  if (embedsIpv4 && (bytes[12] !== 0 || bytes[13] !== 0)) return `::${formatIp(ipFromBytes(bytes.subarray(12)))}`;
+  return formatIp(ipFromBytes(bytes));
 }
 
 /** A value of 4 bytes. */
