@@ -14,6 +14,7 @@ const ALLOWED = {
   'netlink/nftables': ['core', 'sys', 'netlink', 'netlink/uapi'],
   'netlink/conntrack': ['core', 'sys', 'netlink', 'netlink/uapi'],
   'netlink/ipset': ['core', 'sys', 'netlink', 'netlink/uapi'],
+  'netlink/words': ['core', 'netlink', 'netlink/uapi', 'netlink/nftables'],
   config: ['core'],
   kube: ['core'],
   'proxy/plan': ['core', 'kube'],

@@ -3,8 +3,6 @@ import {
   type ChainRef,
   type CommitOptions,
   type CommitReport,
-  changesText,
-  KnownSets,
   type NftChain,
   type NftChange,
   NftCommitError,
@@ -19,8 +17,8 @@ import {
   type NftTable,
   type SetRef,
   type TableRef,
-  tableText,
 } from '../../src/netlink/nftables/index.ts';
+import { changesText, KnownSets, tableText } from '../../src/netlink/nftables/text/index.ts';
 import { applyChange, checkLoops, Refused } from './fake-nftables-apply.ts';
 import { allRules, copyState, type RulesetState, type TableState, tableKey } from './fake-nftables-state.ts';
 

@@ -59,6 +59,3 @@ export type {
   TableRef,
 } from './object/model.ts';
 export type { NftReader, NftRuleset, NftWriter } from './ruleset.ts';
-export { changesText, changeText, KnownSets, objectText } from './text/change-text.ts';
-export { ruleText, type SetLookup } from './text/rule-text.ts';
-export { type TableContent, tableText } from './text/table-text.ts';

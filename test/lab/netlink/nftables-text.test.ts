@@ -4,15 +4,14 @@ import { INGRESS_CHAIN, masqueradeChain, POD_LAYOUT } from '../../../src/cni/fea
 import { tableRepairs } from '../../../src/cni/features/tables/table-repair.ts';
 import { parseCidr } from '../../../src/core/index.ts';
 import {
-  changesText,
   type Expression,
   interfaceName,
   intervalElements,
   Nftables,
   type NftChange,
   type NftObject,
-  ruleText,
 } from '../../../src/netlink/nftables/index.ts';
+import { changesText, ruleText } from '../../../src/netlink/nftables/text/index.ts';
 import { NftablesDataplane } from '../../../src/proxy/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { FakeNftables } from '../../fakes/fake-nftables.ts';

@@ -6,9 +6,9 @@ import {
   type NftElement,
   type NftEvent,
   type NftRuleset,
-  ruleText,
   watchNftables,
 } from '../../../src/netlink/nftables/index.ts';
+import { ruleText } from '../../../src/netlink/nftables/text/index.ts';
 import { NftablesDataplane, type NftablesDataplaneOptions, TABLE_NAME } from '../../../src/proxy/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import type { Pod } from '../lab.ts';
