@@ -2,6 +2,7 @@ import { isExists, isNotFound, sameBytes } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
 import type { NftElement, NftElements, NftRuleset } from '../../netlink/nftables/index.ts';
 import { getLink } from '../../netlink/route/index.ts';
+import { tableRepairs } from '../../nft/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { withRuleset } from '../link/conversations.ts';
 import { writeSysctlIfPresent } from '../link/sysctls.ts';
@@ -22,7 +23,6 @@ import {
   selectElements,
 } from './tables/pod-ruleset.ts';
 import { POD_TABLE, podSets } from './tables/pod-table.ts';
-import { tableRepairs } from './tables/table-repair.ts';
 import { withSubnets } from './wanted-attachment.ts';
 
 /** In the order in which they are emptied: first no new connection, then no masquerade. */

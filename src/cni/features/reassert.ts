@@ -6,6 +6,7 @@ import {
   type NftElements,
   type NftRuleset,
 } from '../../netlink/nftables/index.ts';
+import { type ChainWithRules, type TableLayout, tableRepairs } from '../../nft/index.ts';
 import { admit } from './firewall.ts';
 import { type AdmissionRule, admissionRules } from './tables/forward-rules.ts';
 import { FRAME_LAYOUT, macElements } from './tables/frame-table.ts';
@@ -14,7 +15,6 @@ import { INGRESS_CHAIN, masqueradeChainNamed, POD_LAYOUT } from './tables/pod-ch
 import { ingressElements, masqueradeElements, portElements } from './tables/pod-elements.ts';
 import { listPodElements, retried } from './tables/pod-ruleset.ts';
 import { podSets } from './tables/pod-table.ts';
-import { type ChainWithRules, type TableLayout, tableRepairs } from './tables/table-repair.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
 const LAYOUTS: readonly TableLayout[] = [POD_LAYOUT, FRAME_LAYOUT];

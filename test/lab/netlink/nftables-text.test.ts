@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FRAME_LAYOUT } from '../../../src/cni/features/tables/frame-table.ts';
 import { INGRESS_CHAIN, masqueradeChain, POD_LAYOUT } from '../../../src/cni/features/tables/pod-chains.ts';
-import { tableRepairs } from '../../../src/cni/features/tables/table-repair.ts';
 import { parseCidr } from '../../../src/core/index.ts';
 import {
   type Expression,
@@ -12,6 +11,7 @@ import {
   type NftObject,
 } from '../../../src/netlink/nftables/index.ts';
 import { changesText, ruleText } from '../../../src/netlink/nftables/text/index.ts';
+import { tableRepairs } from '../../../src/nft/index.ts';
 import { NftablesDataplane } from '../../../src/proxy/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { FakeNftables } from '../../fakes/fake-nftables.ts';
