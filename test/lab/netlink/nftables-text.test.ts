@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FRAME_LAYOUT } from '../../../src/cni/features/tables/frame-table.ts';
-import { INGRESS_CHAIN, masqueradeChain, POD_LAYOUT } from '../../../src/cni/features/tables/pod-chains.ts';
-import { parseCidr } from '../../../src/core/index.ts';
+import { loadReassertion } from '../../../src/cni/index.ts';
+import { parseAddressWithPrefix, parseIp } from '../../../src/core/index.ts';
 import {
   type Expression,
   interfaceName,
@@ -11,7 +10,6 @@ import {
   type NftObject,
 } from '../../../src/netlink/nftables/index.ts';
 import { changesText, ruleText } from '../../../src/netlink/nftables/text/index.ts';
-import { tableRepairs } from '../../../src/nft/index.ts';
 import { NftablesDataplane } from '../../../src/proxy/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { FakeNftables } from '../../fakes/fake-nftables.ts';
@@ -112,13 +110,30 @@ describe.each(['IPv4', 'IPv6'] as const)('the Services of %s', (family) => {
   });
 });
 
-it('reads as nft lists it, and back: what features of pods put into tables', () => {
-  const empty = new FakeNftables();
-  const chains = [
-    INGRESS_CHAIN,
-    ...['10.244.1.0/24', 'fd00:1::/64'].map((subnet) => masqueradeChain(parseCidr(subnet))),
-  ];
-  const transactions = [tableRepairs(empty, POD_LAYOUT, chains), tableRepairs(empty, FRAME_LAYOUT)];
+it('reads as nft lists it, and back: what features of pods put into tables', async () => {
+  const { featuresOf, reassertFeatures } = await loadReassertion();
+  const pod = {
+    key: { hostName: 'veth00000000001', alias: 'net/c1/eth0' },
+    config: {
+      mode: 'bridge',
+      bridge: { name: 'cni0', vlan: 0, macspoofchk: true },
+      features: {
+        ipMasq: true,
+        bandwidth: undefined,
+        firewall: { ingressPolicy: 'isolated' },
+        portMappings: {
+          mappings: [{ hostPort: 8080, containerPort: 80, protocol: 'tcp', hostIp: parseIp('192.0.2.1') }],
+          snat: true,
+          masqAll: false,
+        },
+      },
+    },
+    mac: Uint8Array.of(2, 0, 0, 0, 0, 1),
+    ips: ['10.244.1.7/24', 'fd00:1::7/64'].map((text) => ({ address: parseAddressWithPrefix(text) })),
+  } as unknown as Parameters<typeof featuresOf>[0][number];
+  const features = new FakeNftables();
+  reassertFeatures(features, featuresOf([pod]));
+  const transactions = features.commits;
   const all = outcomes('pods', transactions);
   expect(all.fake).toBe(all.kernel);
   const some = outcomes('pods-text', transactions.map(readable));
