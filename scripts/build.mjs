@@ -94,6 +94,7 @@ async function buildAll() {
     bundle('demo/main.ts', 'nodeplane-demo'),
     bundle('bench/main.ts', 'nodeplane-bench'),
     bundle('src/agent/cni/threads/worker.ts', 'cni-worker.js', { executable: false }),
+    bundle('src/netlink/words/index.ts', 'netlink-words.js', { executable: false }),
     bundle('test/lab/netns-worker.ts', 'netns-worker.js', { executable: false }),
   ]);
   writeFileSync(join(dist, 'package.json'), '{ "type": "commonjs" }\n');

@@ -4,11 +4,12 @@ import { debugTransport } from './debug.ts';
 import { Netlink } from './netlink.ts';
 import { deleteLink } from './route/link-change.ts';
 import { NETLINK_ROUTE } from './uapi/netlink.ts';
+import { NetlinkWords } from './words/index.ts';
 
 const printed = (protocol: number, answers: (request: Parameters<typeof ack>[0]) => Uint8Array) => {
   const lines: string[] = [];
   const fake = new FakeNetlink(([request]) => [answers(request!)]);
-  const transport = debugTransport(fake, protocol, (line) => lines.push(line));
+  const transport = debugTransport(fake, protocol, new NetlinkWords(), (line) => lines.push(line));
   try {
     new Netlink(transport).execute(deleteLink({ index: 5 }));
   } catch (error) {
@@ -30,7 +31,7 @@ it('prints each message with its name, flags, number and bytes, and changes noth
 });
 
 it('prints the number of types it has no name for, and malformed datagrams whole', () => {
-  expect(printed(12, () => Uint8Array.of(1, 2, 3))).toEqual([
+  expect(printed(9, () => Uint8Array.of(1, 2, 3))).toEqual([
     `netlink > type 17 flags 0x5 seq 1 ${BODY}\n`,
     expect.stringMatching(/^netlink < malformed \(.*3 bytes are left.*\) 010203\n$/),
     'ERR_NETLINK_DECODE',

@@ -1,37 +1,71 @@
-import { readMessages } from './message.ts';
+import { createRequire } from 'node:module';
+import { type NetlinkMessage, readMessages } from './message.ts';
 import type { BatchTransport, NetlinkTransport } from './transport.ts';
-import { NETLINK_ROUTE, NLMSG_DONE, NLMSG_ERROR } from './uapi/netlink.ts';
-import * as rtnetlink from './uapi/rtnetlink.ts';
+import { NLMSG_DONE, NLMSG_ERROR } from './uapi/netlink.ts';
 
-const ROUTE_NAMES = new Map<number, string>(
-  Object.entries(rtnetlink).flatMap(([name, value]) =>
-    /^RTM_(NEW|DEL|GET|SET)/.test(name) && typeof value === 'number' ? [[value, name] as const] : [],
-  ),
-);
+/** What a message is in words. */
+export interface MessageWords {
+  /** The kernel's name of its type: `NFT_MSG_NEWRULE`, `IPSET_CMD_ADD`. Undefined for one without. */
+  readonly name?: string | undefined;
+  /** What it says. */
+  readonly lines: readonly string[];
+}
+
+/** Says what messages are about. */
+export interface MessageDescriber {
+  /**
+   * Undefined for what it has no words for.
+   *
+   * @param isRequest sent by this program
+   * @throws ERR_NETLINK_DECODE for a malformed message
+   */
+  describe(protocol: number, isRequest: boolean, message: NetlinkMessage): MessageWords | undefined;
+}
+
+/** The words for messages lie in a file of their own beside the programs, which only a debugged one reads. */
+const WORDS_FILE = './netlink-words.js';
 
 /**
- * Wraps a transport so that every message is printed as it goes by, one line each: direction, name, flags, sequence
- * number, and the whole payload as hex. Switched on by NODEPLANE_NETLINK_DEBUG=1.
+ * The transport itself; with NODEPLANE_NETLINK_DEBUG=1 one that prints every message as it goes by. One line each: direction,
+ * name, flags, sequence number, and the whole payload as hex; below it, but for NETLINK_ROUTE, what it says in words.
+ */
+export function debuggable(transport: BatchTransport, protocol: number): BatchTransport {
+  if (process.env.NODEPLANE_NETLINK_DEBUG !== '1') return transport;
+  const print = printer(protocol, loadWords());
+  return {
+    ...printing(transport, print),
+    makeRoom: transport.makeRoom,
+    sendAsync(data) {
+      print('>', data);
+      return transport.sendAsync(data);
+    },
+    receiveWaiting() {
+      const received = transport.receiveWaiting();
+      if (received instanceof Uint8Array) print('<', received);
+      return received;
+    },
+    onReadable: transport.onReadable,
+  };
+}
+
+/**
+ * Wraps a transport so that every message is printed.
  *
+ * @param words says what messages are about; without it types are numbers
  * @param write gets one line at a time; stderr by default, because stdout belongs to the CNI result
  */
 export function debugTransport(
   transport: NetlinkTransport,
   protocol: number,
-  write: (line: string) => void = (line) => void process.stderr.write(line),
+  words?: MessageDescriber,
+  write?: (line: string) => void,
 ): NetlinkTransport {
-  const print = (direction: string, datagram: Uint8Array) => {
-    try {
-      for (const { type, flags, sequence, payload } of readMessages(datagram)) {
-        const hex = Buffer.from(payload).toString('hex');
-        write(
-          `netlink ${direction} ${messageName(protocol, type)} flags 0x${flags.toString(16)} seq ${sequence} ${hex}\n`,
-        );
-      }
-    } catch (error) {
-      write(`netlink ${direction} malformed (${String(error)}) ${Buffer.from(datagram).toString('hex')}\n`);
-    }
-  };
+  return printing(transport, printer(protocol, words, write));
+}
+
+type Print = (direction: '>' | '<', datagram: Uint8Array) => void;
+
+function printing(transport: NetlinkTransport, print: Print): NetlinkTransport {
   return {
     portId: transport.portId,
     send(data) {
@@ -47,28 +81,44 @@ export function debugTransport(
   };
 }
 
-/** As `debugTransport`, for a transport of batches. */
-export function debugBatchTransport(transport: BatchTransport, protocol: number): BatchTransport {
-  const printing = debugTransport(transport, protocol);
-  // What is sent or received another way is passed by the same printer.
-  const print = (received: Uint8Array) => debugTransport({ ...transport, receive: () => received }, protocol).receive();
-  return {
-    ...printing,
-    makeRoom: transport.makeRoom,
-    sendAsync(data) {
-      debugTransport({ ...transport, send: () => {} }, protocol).send(data);
-      return transport.sendAsync(data);
-    },
-    receiveWaiting() {
-      const received = transport.receiveWaiting();
-      return received instanceof Uint8Array ? print(received) : received;
-    },
-    onReadable: transport.onReadable,
+function printer(
+  protocol: number,
+  words: MessageDescriber | undefined,
+  write: (line: string) => void = (line) => void process.stderr.write(line),
+): Print {
+  return (direction, datagram) => {
+    try {
+      for (const message of readMessages(datagram)) {
+        const { type, flags, sequence, payload } = message;
+        const said = words?.describe(protocol, direction === '>', message);
+        const name = said?.name ?? messageName(type);
+        const hex = Buffer.from(payload).toString('hex');
+        write(`netlink ${direction} ${name} flags 0x${flags.toString(16)} seq ${sequence} ${hex}\n`);
+        for (const line of said?.lines ?? []) write(`netlink = ${line}\n`);
+      }
+    } catch (error) {
+      write(`netlink ${direction} malformed (${String(error)}) ${Buffer.from(datagram).toString('hex')}\n`);
+    }
   };
 }
 
-function messageName(protocol: number, type: number): string {
+let loaded: MessageDescriber | undefined;
+
+/** The same for all transports of a process; undefined where the file is not there: in a program that runs from its source. */
+function loadWords(): MessageDescriber | undefined {
+  if (loaded) return loaded;
+  try {
+    const require = createRequire(import.meta.url);
+    const { NetlinkWords } = require(WORDS_FILE) as { readonly NetlinkWords: new () => MessageDescriber };
+    loaded = new NetlinkWords();
+  } catch {
+    // Numbers are better than nothing.
+  }
+  return loaded;
+}
+
+function messageName(type: number): string {
   if (type === NLMSG_ERROR) return 'NLMSG_ERROR';
   if (type === NLMSG_DONE) return 'NLMSG_DONE';
-  return (protocol === NETLINK_ROUTE ? ROUTE_NAMES.get(type) : undefined) ?? `type ${type}`;
+  return `type ${type}`;
 }

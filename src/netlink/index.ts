@@ -4,3 +4,4 @@ export { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages }
 export { Netlink } from './netlink.ts';
 export type { SocketOptions } from './socket.ts';
 export type { NetlinkTransport } from './transport.ts';
+export { closing, withNetlink } from './with-netlink.ts';

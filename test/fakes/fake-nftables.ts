@@ -18,6 +18,7 @@ import {
   type SetRef,
   type TableRef,
 } from '../../src/netlink/nftables/index.ts';
+import { changesText, KnownSets, tableText } from '../../src/netlink/nftables/text/index.ts';
 import { applyChange, checkLoops, Refused } from './fake-nftables-apply.ts';
 import { allRules, copyState, type RulesetState, type TableState, tableKey } from './fake-nftables-state.ts';
 
@@ -46,6 +47,29 @@ export class FakeNftables implements NftRuleset {
   readonly #listeners = new Set<(event: NftEvent) => void>();
   #state: RulesetState = new Map();
   #generation = 1;
+
+  /** All tables, as `nft list ruleset` prints them (`tableText`): what assertions on rules compare. */
+  toString(): string {
+    return [...this.#state.values()]
+      .map((state) =>
+        tableText({
+          table: state.table,
+          counters: [...state.counters.values()],
+          sets: [...state.sets.values()],
+          elements: new Map([...state.elements].map(([name, elements]) => [name, [...elements.values()]])),
+          chains: [...state.chains.values()],
+          rules: state.rules,
+        }),
+      )
+      .join('');
+  }
+
+  /** The transactions that were tried, from one on, as scripts for `nft`. */
+  commitsText(from = 0): string[] {
+    const known = new KnownSets();
+    for (const { sets } of this.#state.values()) for (const set of sets.values()) known.note(set);
+    return this.commits.slice(from).map((changes) => changesText(changes, known));
+  }
 
   /** How many changes were committed or tried so far; many elements of one set are one change. */
   get changeCount(): number {

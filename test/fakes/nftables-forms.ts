@@ -48,6 +48,8 @@ export interface RuleForm {
   readonly family?: NftFamily;
   readonly chain: 'pre' | 'post' | 'in' | 'raw' | 'frames';
   readonly text: string;
+  /** As `nft` lists it, without what counters counted. @default as `text` */
+  readonly listed?: string;
   readonly expressions: readonly Expression[];
 }
 
@@ -111,10 +113,16 @@ export const RULE_FORMS: readonly RuleForm[] = [
       counter,
     ],
   },
-  { chain: 'in', text: 'meta mark set mark or 0x4000', expressions: setMarkBits(0x4000) },
+  {
+    chain: 'in',
+    text: 'meta mark set mark or 0x4000',
+    listed: 'meta mark set meta mark | 0x00004000',
+    expressions: setMarkBits(0x4000),
+  },
   {
     chain: 'in',
     text: 'meta mark & 0x4000 == 0 goto target',
+    listed: 'meta mark & 0x00004000 == 0x00000000 goto target',
     expressions: [meta('mark'), masked(mark(0x4000)), cmp.equal(mark(0)), goto('target')],
   },
   {
@@ -213,6 +221,7 @@ export const RULE_FORMS: readonly RuleForm[] = [
   {
     chain: 'in',
     text: 'add @dyn { ip saddr limit rate over 10/second burst 5 packets } drop',
+    listed: 'add @dyn { ip saddr limit rate over 10/second } drop',
     expressions: [
       saddr,
       {
@@ -228,6 +237,7 @@ export const RULE_FORMS: readonly RuleForm[] = [
   {
     chain: 'in',
     text: 'update @affinity { ip saddr . th dport : 0x7 }',
+    listed: 'update @affinity { ip saddr . th dport : 0x00000007 }',
     expressions: [
       saddr,
       payload.dport(1),
@@ -239,11 +249,13 @@ export const RULE_FORMS: readonly RuleForm[] = [
   {
     chain: 'in',
     text: 'meta l4proto tcp reject with tcp reset',
+    listed: 'reject with tcp reset',
     expressions: [...protocol(6), { kind: 'reject', type: 'tcp-reset' }],
   },
   {
     chain: 'in',
     text: 'counter packets 5 bytes 100',
+    listed: 'counter',
     expressions: [{ kind: 'counter', packets: 5n, bytes: 100n }],
   },
   {

@@ -1,5 +1,6 @@
 import type { IpFamily } from '../../src/core/index.ts';
-import { type NftElement, type NftRuleset, nftFamily } from '../../src/netlink/nftables/index.ts';
+import { expressionKey, type NftElement, type NftRuleset, nftFamily } from '../../src/netlink/nftables/index.ts';
+import { ruleText } from '../../src/netlink/nftables/text/index.ts';
 import { TABLE_NAME } from '../../src/proxy/nftables/index.ts';
 
 /** A table as plain data, in an order that does not depend on who came first. */
@@ -13,10 +14,14 @@ export function snapshot(nft: NftRuleset, family: IpFamily, table: string = TABL
   const ref = { kind: 'table', family: nftFamily(family), name: table } as const;
   const result: Record<string, unknown> = {};
   for (const { name, base, comment } of nft.listChains(ref)) result[`chain ${name}`] = { base, comment, rules: [] };
+  const sets = new Map(nft.listSets(ref).map((set) => [set.name, set]));
   for (const { chain, expressions, comment } of nft.listRules(ref)) {
-    (result[`chain ${chain}`] as { rules: unknown[] }).rules.push({ expressions, comment });
+    const text = ruleText(expressions, ref.family, (set) => sets.get(set));
+    // The text is for reading; two rules of one text may differ in the registers that they use.
+    const is = expressions.map(expressionKey);
+    (result[`chain ${chain}`] as { rules: unknown[] }).rules.push({ text, comment, is });
   }
-  for (const set of nft.listSets(ref)) {
+  for (const set of sets.values()) {
     const { name, key, data, flags, size, timeoutMs, comment } = set;
     const elements = flags?.includes('dynamic') ? [] : describe(nft.listElements(set), key.at(-1) === 'mark');
     result[`set ${name}`] = { key, data, flags, size, timeoutMs, comment, elements };

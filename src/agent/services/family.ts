@@ -1,8 +1,9 @@
 import { isEnabled, type KubeProxyConfig } from '../../config/index.ts';
 import { addressBits, type Clock, type IpAddress, type IpFamily, inBackground } from '../../core/index.ts';
 import type { EventRecorder } from '../../kube/index.ts';
-import { Netlink } from '../../netlink/index.ts';
+import { withNetlink } from '../../netlink/index.ts';
 import { listAddresses } from '../../netlink/route/index.ts';
+import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import {
   type Dataplane,
   type DataplaneHooks,
@@ -129,12 +130,7 @@ function nodeSettings(config: KubeProxyConfig): NodeSettings {
  * kube-vip, keepalived, PureLB. Where it is the node's own after all, as on some clouds, the Node object names it.
  */
 function localAddresses(): LocalAddresses {
-  const netlink = Netlink.openRoute();
-  try {
-    const listed = listAddresses(netlink);
-    const inNetworks = listed.filter(({ address, prefixLength }) => prefixLength < addressBits(address.family));
-    return { all: listed.map(({ address }) => address), own: inNetworks.map(({ address }) => address) };
-  } finally {
-    netlink.close();
-  }
+  const listed = withNetlink(NETLINK_ROUTE, listAddresses);
+  const inNetworks = listed.filter(({ address, prefixLength }) => prefixLength < addressBits(address.family));
+  return { all: listed.map(({ address }) => address), own: inNetworks.map(({ address }) => address) };
 }

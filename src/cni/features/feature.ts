@@ -2,13 +2,13 @@ import type { IpAddress } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
 import type { NftElements, NftRuleset } from '../../netlink/nftables/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
+import type { ChainWithRules, TableLayout } from '../../nft/index.ts';
 import type { PodNamespace } from '../link/pod-namespace.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { NetworkName } from '../protocol/environment.ts';
 import type { ResultInterface } from '../protocol/result.ts';
 import type { AdmissionRule } from './tables/forward-rules.ts';
-import type { ChainWithRules, TableLayout } from './tables/table-repair.ts';
 import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
 
 /**

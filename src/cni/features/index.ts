@@ -1,7 +1,7 @@
 import type { NftRuleset } from '../../netlink/nftables/index.ts';
+import type { TableLayout } from '../../nft/index.ts';
 import type { AttachmentFeature, DesiredRules, FeatureEntry } from './feature.ts';
 import type { Reassertion } from './reassert.ts';
-import type { TableLayout } from './tables/table-repair.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
 /** All features, in the order in which ADD sets them up; DEL takes them down in the reverse order. */

@@ -1,6 +1,7 @@
 import type { IpAddress } from '../../core/index.ts';
 import { isNotFound } from '../../core/index.ts';
 import type { NftElement, NftElements, NftReader } from '../../netlink/nftables/index.ts';
+import { tableRepairs } from '../../nft/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { withRuleset } from '../link/conversations.ts';
 import type { AttachmentFeature, DesiredRules } from './feature.ts';
@@ -9,7 +10,6 @@ import { masqueradeChain, POD_LAYOUT } from './tables/pod-chains.ts';
 import { masqueradeElements } from './tables/pod-elements.ts';
 import { deletePodElements, deletions, elementsIn, hasTable, presentOf, retried } from './tables/pod-ruleset.ts';
 import { POD_TABLE, podSet, podSets } from './tables/pod-table.ts';
-import { tableRepairs } from './tables/table-repair.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
 const SETS = podSets(['masquerade']);

@@ -56,7 +56,7 @@ function elementsIn(ruleset: FakeNftables): NftElements[] {
   return listPodElements(ruleset, SETS);
 }
 
-/** Rules by chain and elements by set, without the numbers and the order the kernel gives them. */
+/** The tables as `nft` prints them, then rules by chain and elements by set to the byte, in an order of their own. */
 function textOf(ruleset: FakeNftables): string {
   const rules = [POD_TABLE, FRAME_TABLE]
     .flatMap((table) => ruleset.listRules(table))
@@ -64,7 +64,7 @@ function textOf(ruleset: FakeNftables): string {
   const elements = elementsIn(ruleset).flatMap((set) =>
     set.elements.map(({ key, keyEnd, comment }) => `${set.set}: ${[key, keyEnd, comment].map(String)}`),
   );
-  return [...rules.sort(), ...elements.sort()].join('\n');
+  return [String(ruleset), ...rules.sort(), ...elements.sort()].join('\n');
 }
 
 /** `iptables -P FORWARD DROP` */

@@ -7,13 +7,13 @@ import {
   type NftFamily,
   type NftRuleset,
 } from '../../netlink/nftables/index.ts';
+import { type ChainWithRules, type TableLayout, tableRepairs } from '../../nft/index.ts';
 import type { AttachmentFeature, DesiredRules } from './feature.ts';
 import { joinRules } from './join-rules.ts';
 import { admit } from './tables/forward-chain.ts';
 import type { AdmissionRule } from './tables/forward-rules.ts';
 import { describeOwner, linkOf } from './tables/owner-comment.ts';
 import { listPodElements, retried } from './tables/pod-ruleset.ts';
-import { type ChainWithRules, type TableLayout, tableRepairs } from './tables/table-repair.ts';
 import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
 
 /** A feature with the question who has it. */

@@ -1,7 +1,7 @@
 import type { NftRuleset } from '../../netlink/nftables/index.ts';
+import type { TableLayout } from '../../nft/index.ts';
 import type { AttachmentFeature } from './feature.ts';
 import { hasTable } from './tables/pod-ruleset.ts';
-import type { TableLayout } from './tables/table-repair.ts';
 
 /**
  * Removes all that features have in nftables, for any network: for the uninstallation, when no pod is left.

@@ -1,3 +1,4 @@
+export { BatchEncoder } from './batch.ts';
 export { isBusy, isStaleGeneration, NftCommitError, type NftRefusal } from './commit-error.ts';
 export type {
   CtKey,

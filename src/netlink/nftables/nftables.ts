@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { isNotFound, NodeplaneError } from '../../core/index.ts';
-import { debugBatchTransport } from '../debug.ts';
+import { debuggable } from '../debug.ts';
 import type { NetlinkRequest } from '../message.ts';
 import { Netlink } from '../netlink.ts';
 import { openSocket } from '../socket.ts';
@@ -53,11 +53,7 @@ export class Nftables implements NftRuleset {
    * @throws ERR_NETLINK_SOCKET when the kernel has no nfnetlink
    */
   static open(): Nftables {
-    const debug = process.env.NODEPLANE_NETLINK_DEBUG === '1';
-    return new Nftables(() => {
-      const socket = openSocket(NETLINK_NETFILTER);
-      return debug ? debugBatchTransport(socket, NETLINK_NETFILTER) : socket;
-    });
+    return new Nftables(() => debuggable(openSocket(NETLINK_NETFILTER), NETLINK_NETFILTER));
   }
 
   commit(changes: readonly NftChange[], options?: CommitOptions): CommitReport {

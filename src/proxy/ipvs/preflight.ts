@@ -1,5 +1,5 @@
 import { errorText, isExists, isNotFound, KernelError, NodeplaneError } from '../../core/index.ts';
-import { Netlink, resolveFamily } from '../../netlink/index.ts';
+import { type Netlink, resolveFamily, withNetlink } from '../../netlink/index.ts';
 import {
   deleteVirtualServer,
   type IpvsFamily,
@@ -7,7 +7,7 @@ import {
   type VirtualServerKey,
 } from '../../netlink/ipvs/index.ts';
 import { deleteLink, newDummy } from '../../netlink/route/index.ts';
-import { IPVS_GENL_NAME, NETLINK_GENERIC } from '../../netlink/uapi/index.ts';
+import { IPVS_GENL_NAME, NETLINK_GENERIC, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import type { Exec } from '../../sys/index.ts';
 import { parseScheduler } from './compile/server.ts';
 import { missingSetTypes } from './kernel/set-table.ts';
@@ -57,15 +57,13 @@ async function loadModules(exec: Exec, modules: readonly string[]): Promise<void
 }
 
 function whyNoServers(scheduler: string): string[] {
-  const netlink = Netlink.open(NETLINK_GENERIC);
   try {
-    const ipvs = resolveFamily(netlink, IPVS_GENL_NAME);
-    return whyNoScheduler(netlink, ipvs, scheduler);
+    return withNetlink(NETLINK_GENERIC, (netlink) =>
+      whyNoScheduler(netlink, resolveFamily(netlink, IPVS_GENL_NAME), scheduler),
+    );
   } catch (error) {
     if (isNotFound(error)) return ['IPVS (module ip_vs)'];
     throw error;
-  } finally {
-    netlink.close();
   }
 }
 
@@ -79,16 +77,16 @@ function whyNoScheduler(netlink: Netlink, ipvs: IpvsFamily, scheduler: string): 
 }
 
 function whyNoDevice(): string[] {
-  const route = Netlink.openRoute();
-  try {
-    route.execute(newDummy(PROBE_DEVICE));
-  } catch (error) {
-    if (isExists(error)) return [];
-    if (error instanceof KernelError) return [`the device dummy (module dummy): ${errorText(error)}`];
-    throw error;
-  } finally {
-    route.attempt([deleteLink({ name: PROBE_DEVICE })]);
-    route.close();
-  }
-  return [];
+  return withNetlink(NETLINK_ROUTE, (route) => {
+    try {
+      route.execute(newDummy(PROBE_DEVICE));
+    } catch (error) {
+      if (isExists(error)) return [];
+      if (error instanceof KernelError) return [`the device dummy (module dummy): ${errorText(error)}`];
+      throw error;
+    } finally {
+      route.attempt([deleteLink({ name: PROBE_DEVICE })]);
+    }
+    return [];
+  });
 }

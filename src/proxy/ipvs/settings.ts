@@ -1,5 +1,5 @@
 import { isNotFound } from '../../core/index.ts';
-import { Netlink, resolveFamily } from '../../netlink/index.ts';
+import { resolveFamily, withNetlink } from '../../netlink/index.ts';
 import { type IpvsTimeouts, setIpvsTimeouts } from '../../netlink/ipvs/index.ts';
 import { IPVS_GENL_NAME, NETLINK_GENERIC } from '../../netlink/uapi/index.ts';
 import { writeSysctl } from '../../sys/index.ts';
@@ -56,12 +56,9 @@ export function prepareIpvs(settings: IpvsSettings): string[] {
 }
 
 function setTimeouts(timeouts: IpvsTimeouts): void {
-  const netlink = Netlink.open(NETLINK_GENERIC);
-  try {
-    netlink.execute(setIpvsTimeouts(resolveFamily(netlink, IPVS_GENL_NAME), timeouts));
-  } finally {
-    netlink.close();
-  }
+  withNetlink(NETLINK_GENERIC, (netlink) =>
+    netlink.execute(setIpvsTimeouts(resolveFamily(netlink, IPVS_GENL_NAME), timeouts)),
+  );
 }
 
 function seconds(milliseconds: number): number {

@@ -9,18 +9,11 @@ import {
   nftFamily,
   setMarkBits,
 } from '../../netlink/nftables/index.ts';
+import { addressRegisters, isDestinationTranslated, isLocalAddress, isNew } from '../../nft/index.ts';
 import { stickyChain } from './compile/balance.ts';
 import { rejectRules } from './compile/fixed-chains.ts';
 import { SETS } from './compile/names.ts';
-import {
-  addressRegisters,
-  anyOf,
-  dnatByMap,
-  isDestinationTranslated,
-  isLocalAddress,
-  isNew,
-  loadVip,
-} from './compile/rule.ts';
+import { anyOf, dnatByMap, loadVip } from './compile/rule.ts';
 import { fixedSets, placeSet, type SetBody, stickySets } from './compile/schema.ts';
 
 /** What a rule of ours may need of the kernel, by the names of its modules and options. */

@@ -1,9 +1,10 @@
 import { loadReassertion } from '../../../cni/index.ts';
 import type { Clock, Timer } from '../../../core/index.ts';
 import { isUnderWay, journalEntries } from '../../../ipam/index.ts';
-import { Netlink } from '../../../netlink/index.ts';
+import { withNetlink } from '../../../netlink/index.ts';
 import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
 import { listLinks } from '../../../netlink/route/index.ts';
+import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import type { Logger } from '../../logger.ts';
 import { JournalRules } from './journal-rules.ts';
 
@@ -102,10 +103,5 @@ export class FeatureGuard {
 }
 
 function linkNames(): Set<string> {
-  const host = Netlink.openRoute();
-  try {
-    return new Set(listLinks(host).map(({ name }) => name));
-  } finally {
-    host.close();
-  }
+  return new Set(withNetlink(NETLINK_ROUTE, listLinks).map(({ name }) => name));
 }

@@ -1,7 +1,8 @@
 import { linkFinder, reclaim } from '../../../cni/index.ts';
 import { errorText } from '../../../core/index.ts';
 import { type Collected, hasGone, journaledNetworks } from '../../../ipam/index.ts';
-import { Netlink } from '../../../netlink/index.ts';
+import { withNetlink } from '../../../netlink/index.ts';
+import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 
 /** What a collection did on this node. */
 export interface ReclaimReport {
@@ -16,12 +17,9 @@ export interface ReclaimReport {
  * @throws ERR_IPAM_STORE; errors of netlink
  */
 export function hasReclaimable(dataDirs: readonly string[]): boolean {
-  const host = Netlink.openRoute();
-  try {
-    return locationsIn(dataDirs).some((location) => hasGone(location, linkFinder(host)));
-  } finally {
-    host.close();
-  }
+  return withNetlink(NETLINK_ROUTE, (host) =>
+    locationsIn(dataDirs).some((location) => hasGone(location, linkFinder(host))),
+  );
 }
 
 /**
@@ -31,8 +29,7 @@ export function hasReclaimable(dataDirs: readonly string[]): boolean {
 export async function reclaimNode(dataDirs: readonly string[]): Promise<ReclaimReport> {
   const collected: (Collected & { readonly network: string })[] = [];
   const failures: string[] = [];
-  const host = Netlink.openRoute();
-  try {
+  await withNetlink(NETLINK_ROUTE, async (host) => {
     for (const location of locationsIn(dataDirs)) {
       const { network } = location;
       try {
@@ -42,9 +39,7 @@ export async function reclaimNode(dataDirs: readonly string[]): Promise<ReclaimR
         failures.push(`Cannot collect what pods of network "${network}" left: ${errorText(error)}`);
       }
     }
-  } finally {
-    host.close();
-  }
+  });
   return { collected, failures };
 }
 

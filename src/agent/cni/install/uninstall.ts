@@ -3,9 +3,10 @@ import { dirname, join } from 'node:path';
 import { loadRemoval } from '../../../cni/index.ts';
 import type { CniSettings } from '../../../config/index.ts';
 import { errorText, NODE_PATHS, NodeplaneError, parseJson, tryParseIp } from '../../../core/index.ts';
-import { Netlink } from '../../../netlink/index.ts';
+import { closing, withNetlink } from '../../../netlink/index.ts';
 import { Nftables } from '../../../netlink/nftables/index.ts';
 import { listLinks } from '../../../netlink/route/index.ts';
+import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import { Spool } from '../kept/spool.ts';
 import { isAnswered } from '../server/server.ts';
 import { CONFLIST_FILE, isNetworkName, PLUGIN_NAME, standardConflist } from './conflist.ts';
@@ -56,20 +57,15 @@ export async function uninstallCni(options: UninstallOptions): Promise<string[]>
 function attachmentsLeft(network: string, { dataDir, spoolDir }: UninstallOptions): string[] {
   const reservations = entries(join(dataDir, network)).filter((name) => tryParseIp(name) !== undefined).length;
   const kept = new Spool(spoolDir).count();
-  const host = Netlink.openRoute();
-  try {
-    const links = listLinks(host).filter(
-      ({ kind, alias }) => kind === 'veth' && alias.startsWith(`${network}/`),
-    ).length;
-    return [
-      ...(links > 0 ? [`links: ${links}`] : []),
-      ...(reservations > 0 ? [`reserved addresses: ${reservations}`] : []),
-      // Only an agent can settle them.
-      ...(kept > 0 ? [`kept DEL requests: ${kept}`] : []),
-    ];
-  } finally {
-    host.close();
-  }
+  const links = withNetlink(NETLINK_ROUTE, listLinks).filter(
+    ({ kind, alias }) => kind === 'veth' && alias.startsWith(`${network}/`),
+  ).length;
+  return [
+    ...(links > 0 ? [`links: ${links}`] : []),
+    ...(reservations > 0 ? [`reserved addresses: ${reservations}`] : []),
+    // Only an agent can settle them.
+    ...(kept > 0 ? [`kept DEL requests: ${kept}`] : []),
+  ];
 }
 
 function removeState(network: string, { dataDir, spoolDir, socket }: UninstallOptions): string[] {
@@ -86,15 +82,14 @@ function removeState(network: string, { dataDir, spoolDir, socket }: UninstallOp
 
 async function removeRules(): Promise<string[]> {
   const { removeFeatures } = await loadRemoval();
-  const nftables = Nftables.open();
-  try {
-    return removeFeatures(nftables);
-  } catch (error) {
-    // A kernel without nf_tables never had any.
-    return [`Rules of pods in nftables: not looked at (${errorText(error)})`];
-  } finally {
-    nftables.close();
-  }
+  return closing(Nftables.open(), (nftables) => {
+    try {
+      return removeFeatures(nftables);
+    } catch (error) {
+      // A kernel without nf_tables never had any.
+      return [`Rules of pods in nftables: not looked at (${errorText(error)})`];
+    }
+  });
 }
 
 function networkOf(conflist: Buffer | undefined): string {

@@ -1,6 +1,6 @@
 import { formatIp, type IpAddress, ipEquals, isLoopback } from '../../../core/index.ts';
 import { deleteFlows, type Flow, listFlows } from '../../../netlink/conntrack/index.ts';
-import { Netlink } from '../../../netlink/index.ts';
+import { type Netlink, withNetlink } from '../../../netlink/index.ts';
 import { listAddresses } from '../../../netlink/route/index.ts';
 import { NETLINK_NETFILTER } from '../../../netlink/uapi/index.ts';
 import { IPPROTO } from '../tables/pod-elements.ts';
@@ -36,14 +36,11 @@ function endFlows<P extends Pick<MappedPort, 'family' | 'protocol' | 'hostPort'>
   isMeant: (port: P, flow: Flow) => boolean,
 ): void {
   if (ports.length === 0) return;
-  const conntrack = Netlink.open(NETLINK_NETFILTER);
-  try {
+  withNetlink(NETLINK_NETFILTER, (conntrack) => {
     for (const port of ports) {
       const destination = { protocol: IPPROTO[port.protocol], port: port.hostPort };
       const flows = listFlows(conntrack, { family: port.family, destination }).filter((flow) => isMeant(port, flow));
       deleteFlows(conntrack, flows);
     }
-  } finally {
-    conntrack.close();
-  }
+  });
 }

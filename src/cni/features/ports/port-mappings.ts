@@ -2,6 +2,7 @@ import { isExists, isNotFound, sameBytes } from '../../../core/index.ts';
 import type { Netlink } from '../../../netlink/index.ts';
 import type { NftElement, NftElements, NftRuleset } from '../../../netlink/nftables/index.ts';
 import { getLink } from '../../../netlink/route/index.ts';
+import { tableRepairs } from '../../../nft/index.ts';
 import { failpoint } from '../../../sys/index.ts';
 import { withRuleset } from '../../link/conversations.ts';
 import { writeSysctlIfPresent } from '../../link/sysctls.ts';
@@ -20,7 +21,6 @@ import {
   selectElements,
 } from '../tables/pod-ruleset.ts';
 import { POD_TABLE, podSets } from '../tables/pod-table.ts';
-import { tableRepairs } from '../tables/table-repair.ts';
 import { endFlowsToPod, endOlderFlows } from './mapped-flows.ts';
 import { mappedPorts } from './mapped-port.ts';
 

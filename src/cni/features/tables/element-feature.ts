@@ -1,5 +1,6 @@
 import { isNotFound } from '../../../core/index.ts';
 import type { NftElements, NftRuleset, SetRef } from '../../../netlink/nftables/index.ts';
+import { type ChainWithRules, type TableLayout, tableRepairs } from '../../../nft/index.ts';
 import { failpoint } from '../../../sys/index.ts';
 import { withRuleset } from '../../link/conversations.ts';
 import type { AttachmentKey } from '../../protocol/attachment-key.ts';
@@ -15,7 +16,6 @@ import {
   retried,
   selectElements,
 } from './pod-ruleset.ts';
-import { type ChainWithRules, type TableLayout, tableRepairs } from './table-repair.ts';
 
 /** What is particular about such a feature. */
 export interface ElementFeatureSettings {

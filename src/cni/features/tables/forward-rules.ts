@@ -1,17 +1,16 @@
-import { type Cidr, type IpFamily, networkOf } from '../../../core/index.ts';
+import type { Cidr, IpFamily } from '../../../core/index.ts';
 import {
   accept,
   type ChainRef,
-  cmp,
   counter,
   type Expression,
   jump,
   type NftChange,
   type NftRule,
   nftFamily,
-  payload,
   sameExpressions,
 } from '../../../netlink/nftables/index.ts';
+import { inBlock } from '../../../nft/index.ts';
 
 /*
  * What iptables-nft keeps in nf_tables are ordinary chains and rules, and rules made by others in the same form are shown by
@@ -140,16 +139,8 @@ export function leadsTo({ expressions }: NftRule, chain: string): boolean {
   );
 }
 
-function admission({ address, prefixLength }: Cidr, direction: 'saddr' | 'daddr'): Expression[] {
-  const { family, bytes } = address;
-  const mask = networkOf({ family, bytes: new Uint8Array(bytes.length).fill(0xff) }, prefixLength).bytes;
-  return [
-    payload[direction](family),
-    { kind: 'bitwise', from: 0, to: 0, mask, xor: new Uint8Array(bytes.length) },
-    cmp.equal(networkOf(address, prefixLength).bytes),
-    counter,
-    accept,
-  ];
+function admission(subnet: Cidr, direction: 'saddr' | 'daddr'): Expression[] {
+  return [...inBlock(direction, subnet), counter, accept];
 }
 
 function ruleIn({ family, table, name }: ChainRef): Pick<NftRule, 'kind' | 'family' | 'table' | 'chain'> {

@@ -9,11 +9,11 @@ import {
   type SetRef,
   type TableRef,
 } from '../../../netlink/nftables/index.ts';
+import type { TableLayout } from '../../../nft/index.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
 import { ownerComment } from './owner-comment.ts';
 import { fields } from './pod-elements.ts';
 import { elementsIn } from './pod-ruleset.ts';
-import type { TableLayout } from './table-repair.ts';
 
 /*
  * The nftables table behind macspoofchk. Frames that a bridge passes on are seen by tables of family `bridge` alone. As in

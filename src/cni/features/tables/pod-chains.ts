@@ -5,8 +5,6 @@ import {
   ct,
   drop,
   type Expression,
-  fib,
-  hostOrder32,
   interfaceName,
   jump,
   lookup,
@@ -16,33 +14,38 @@ import {
   payload,
   returnToCaller,
 } from '../../../netlink/nftables/index.ts';
-import { RTN_LOCAL } from '../../../netlink/uapi/index.ts';
+import {
+  addressRegisters,
+  type ChainWithRules,
+  DSTNAT,
+  FILTER,
+  inBlock,
+  isDestinationTranslated,
+  isLocalAddress,
+  RAW,
+  SRCNAT,
+  type TableLayout,
+} from '../../../nft/index.ts';
 import { IP_FAMILIES, POD_SETS, POD_TABLE, type PodSetKind, podSet } from './pod-table.ts';
-import type { ChainWithRules, TableLayout } from './table-repair.ts';
 
 /*
  * Priorities. When several tables would translate a packet, the one with the lowest priority decides and the kernel skips
  * the others. A Service is for one address, a host port as a rule for all addresses of the node; so ours come one step
  * behind the place (-100 and 100) of kube-proxy, in whatever mode, and of this program's own dataplanes.
  */
-const AFTER_DSTNAT = -99;
-const AFTER_SRCNAT = 101;
-const RAW = -300;
-const FILTER = 0;
+const AFTER_DSTNAT = DSTNAT + 1;
+const AFTER_SRCNAT = SRCNAT + 1;
 
 /** How many registers the name of a link takes. */
 const IFNAME_WORDS = 4;
 
-/** IPS_DST_NAT of <linux/netfilter/nf_conntrack_common.h>. */
-const IPS_DST_NAT = 1 << 5;
 /** <linux/netfilter.h>. */
 const NFPROTO: Record<IpFamily, number> = { IPv4: 2, IPv6: 10 };
 const MULTICAST: Record<IpFamily, Cidr> = { IPv4: parseCidr('224.0.0.0/4'), IPv6: parseCidr('ff00::/8') };
 export const LOOPBACK: Record<IpFamily, Cidr> = { IPv4: parseCidr('127.0.0.0/8'), IPv6: parseCidr('::1/128') };
 
 const masquerade: Expression = { kind: 'masquerade', flags: ['random-fully'] };
-/** `fib daddr type local` */
-const isToThisNode: readonly Expression[] = [fib('type', ['daddr']), cmp.equal(hostOrder32(RTN_LOCAL))];
+const isToThisNode = isLocalAddress('daddr');
 
 const CHAINS: readonly ChainWithRules[] = [
   {
@@ -51,7 +54,7 @@ const CHAINS: readonly ChainWithRules[] = [
       // What is sent to ::1 cannot leave the node; it is for the node's own programs.
       [...isTo(LOOPBACK.IPv6), returnToCaller],
       ...IP_FAMILIES.flatMap((family) => [
-        translate(family, 'address-ports', [payload.daddr(family), meta('l4proto', words(family))]),
+        translate(family, 'address-ports', [payload.daddr(family), meta('l4proto', addressRegisters(family))]),
         translate(family, 'ports', [meta('l4proto')]),
       ]),
     ],
@@ -116,11 +119,6 @@ function podChain(name: string, base?: BaseChain): NftChain {
   return { kind: 'chain', family: POD_TABLE.family, table: POD_TABLE.name, name, ...(base && { base }) };
 }
 
-/** How many registers an address takes. */
-function words(family: IpFamily): number {
-  return family === 'IPv4' ? 1 : 4;
-}
-
 /** `meta nfproto FAMILY` */
 function isFamily(family: IpFamily): Expression[] {
   return [meta('nfproto'), cmp.equal(Uint8Array.of(NFPROTO[family]))];
@@ -137,16 +135,8 @@ function isOf(
 }
 
 /** `ip daddr BLOCK` */
-function isTo({ address, prefixLength }: Cidr): Expression[] {
-  const { family, bytes } = address;
-  const mask = networkOf({ family, bytes: new Uint8Array(bytes.length).fill(0xff) }, prefixLength).bytes;
-  const xor = new Uint8Array(bytes.length);
-  return [
-    ...isFamily(family),
-    payload.daddr(family),
-    { kind: 'bitwise', from: 0, to: 0, mask, xor },
-    cmp.equal(networkOf(address, prefixLength).bytes),
-  ];
+function isTo(block: Cidr): Expression[] {
+  return [...isFamily(block.address.family), ...inBlock('daddr', block)];
 }
 
 /**
@@ -155,13 +145,13 @@ function isTo({ address, prefixLength }: Cidr): Expression[] {
  * @param key loads of what comes before the port, into consecutive registers from 0 on
  */
 function translate(family: IpFamily, set: PodSetKind, key: readonly Expression[]): Expression[] {
-  const portAt = set === 'ports' ? 1 : words(family) + 1;
+  const portAt = set === 'ports' ? 1 : addressRegisters(family) + 1;
   return [
     ...isFamily(family),
     ...key,
     payload.dport(portAt),
     lookup(podSet(set, family).name, { to: 0 }),
-    { kind: 'nat', type: 'dnat', family: nftFamily(family), address: 0, port: words(family) },
+    { kind: 'nat', type: 'dnat', family: nftFamily(family), address: 0, port: addressRegisters(family) },
   ];
 }
 
@@ -169,13 +159,11 @@ function translate(family: IpFamily, set: PodSetKind, key: readonly Expression[]
 function isHairpin(family: IpFamily): Expression[] {
   return [
     ...isFamily(family),
-    ct('status'),
-    { kind: 'bitwise', from: 0, to: 0, mask: hostOrder32(IPS_DST_NAT), xor: hostOrder32(0) },
-    cmp.notEqual(hostOrder32(0)),
+    ...isDestinationTranslated(),
     meta('l4proto'),
     ct('proto-dst', 1, 'original'),
     payload.daddr(family, 2),
-    payload.saddr(family, 2 + words(family)),
+    payload.saddr(family, 2 + addressRegisters(family)),
     lookup(podSet('hairpin', family).name),
   ];
 }

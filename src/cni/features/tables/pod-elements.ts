@@ -8,6 +8,7 @@ import {
   readBe16,
 } from '../../../core/index.ts';
 import { interfaceName, type NftElement, type NftElements, networkOrder16 } from '../../../netlink/nftables/index.ts';
+import { lastOf } from '../../../nft/index.ts';
 import type { PortMappingSettings } from '../../config/feature-config.ts';
 import { type MappedPort, mappedPorts } from '../ports/mapped-port.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
@@ -128,13 +129,6 @@ function hairpinRange({ protocol, hostPort, pod }: MappedPort, clients: Cidr): N
   const { bytes: first } = networkOf(clients.address, clients.prefixLength);
   const ofPort = [Uint8Array.of(IPPROTO[protocol]), networkOrder16(hostPort), pod.address.bytes];
   return { key: fields(...ofPort, first), keyEnd: fields(...ofPort, lastOf(clients)) };
-}
-
-/** The last address of a block. */
-function lastOf({ address, prefixLength }: Cidr): Uint8Array {
-  const ones = { family: address.family, bytes: new Uint8Array(address.bytes.length).fill(0xff) };
-  const mask = networkOf(ones, prefixLength).bytes;
-  return address.bytes.map((byte, i) => byte | (~mask[i]! & 0xff));
 }
 
 function elementsOf(kind: PodSetKind, family: MappedPort['family'], elements: readonly NftElement[]): NftElements {

@@ -1,6 +1,6 @@
 import { Counter, type Registry } from 'prom-client';
 import { ensureAccounting, getAccounting } from '../../../netlink/conntrack/index.ts';
-import { Netlink } from '../../../netlink/index.ts';
+import { withNetlink } from '../../../netlink/index.ts';
 import { NETLINK_NETFILTER } from '../../../netlink/uapi/index.ts';
 import type { ModeLogger } from '../../index.ts';
 import { COUNTERS } from '../fixed-chains.ts';
@@ -13,7 +13,7 @@ import { COUNTERS } from '../fixed-chains.ts';
  */
 export function setUpAccounting(registry: Registry, logger: ModeLogger): boolean {
   try {
-    withNetfilter((netlink) => {
+    withNetlink(NETLINK_NETFILTER, (netlink) => {
       for (const name of Object.values(COUNTERS)) ensureAccounting(netlink, name);
     });
   } catch (error) {
@@ -41,17 +41,8 @@ function show(registry: Registry, metric: { readonly name: string; readonly help
     registers: [registry],
     collect() {
       this.reset();
-      const accounting = withNetfilter((netlink) => getAccounting(netlink, counter));
+      const accounting = withNetlink(NETLINK_NETFILTER, (netlink) => getAccounting(netlink, counter));
       if (accounting) this.inc(Number(accounting.packets));
     },
   });
-}
-
-function withNetfilter<T>(use: (netlink: Netlink) => T): T {
-  const netlink = Netlink.open(NETLINK_NETFILTER);
-  try {
-    return use(netlink);
-  } finally {
-    netlink.close();
-  }
 }

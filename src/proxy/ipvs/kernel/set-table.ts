@@ -1,5 +1,5 @@
 import { addressBits, IP_PROTOCOLS, type IpFamily, ipProtocolName, KernelError } from '../../../core/index.ts';
-import { Netlink, type NetlinkRequest } from '../../../netlink/index.ts';
+import { Netlink, type NetlinkRequest, withNetlink } from '../../../netlink/index.ts';
 import {
   addMember,
   deleteIpSet,
@@ -145,9 +145,8 @@ export class SetTable {
 
 /** Types of sets this kernel has not. */
 export function missingSetTypes(): SetType[] {
-  const netlink = Netlink.open(NETLINK_NETFILTER);
-  try {
-    return [...new Set(Object.values(SETS))].filter((type) => {
+  return withNetlink(NETLINK_NETFILTER, (netlink) =>
+    [...new Set(Object.values(SETS))].filter((type) => {
       try {
         getSetTypeRevision(netlink, type, type === 'bitmap:port' ? undefined : 'IPv4');
         return false;
@@ -155,10 +154,8 @@ export function missingSetTypes(): SetType[] {
         if (error instanceof KernelError) return true;
         throw error;
       }
-    });
-  } finally {
-    netlink.close();
-  }
+    }),
+  );
 }
 
 function encodeElement(element: Element): SetMember {

@@ -1,20 +1,10 @@
 import type { IpFamily } from '../../../core/index.ts';
 import { type Expression, lookup, payload, setMarkBits } from '../../../netlink/nftables/index.ts';
+import { addressRegisters, isLocalAddress } from '../../../nft/index.ts';
 import type { NodePlan } from '../../index.ts';
 import type { ChainBody } from './chain.ts';
 import { type BalanceKind, SETS, type StickyMaps } from './names.ts';
-import {
-  addressRegisters,
-  anyOf,
-  commented,
-  dnatByMap,
-  fromPods,
-  isLocalAddress,
-  loadPort,
-  loadVip,
-  type RuleBody,
-  rule,
-} from './rule.ts';
+import { anyOf, commented, dnatByMap, fromPods, loadPort, loadVip, type RuleBody, rule } from './rule.ts';
 
 // The chains that pick an endpoint. They say how many slots there are, the maps say what is in which.
 

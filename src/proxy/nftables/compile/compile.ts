@@ -1,13 +1,14 @@
 import type { Cidr, IpAddress, Steps } from '../../../core/index.ts';
 import type { Verdict as NftVerdict } from '../../../netlink/nftables/index.ts';
 import { goto, setMarkBits } from '../../../netlink/nftables/index.ts';
+import { isLocalAddress } from '../../../nft/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../../index.ts';
 import { stickyChain } from './balance.ts';
 import type { ChainBody } from './chain.ts';
 import { REJECT_CHAIN } from './fixed-chains.ts';
 import { keyText, portKey, protocolField, vipKey } from './keys.ts';
 import { type BalanceKind, balanceChainName, type FixedSetName, SETS, type StickyNames, stickyNames } from './names.ts';
-import { fromPods, isLocalAddress, rule } from './rule.ts';
+import { fromPods, rule } from './rule.ts';
 import { type SetBody, stickySets } from './schema.ts';
 import { slotCapacity } from './slots.ts';
 import { allowedSources, rangeKeys } from './source-ranges.ts';

@@ -11,30 +11,24 @@ import {
   payload,
   setMarkBits,
 } from '../../../netlink/nftables/index.ts';
+import {
+  addressIn,
+  addressRegisters,
+  clearMarkBits,
+  DSTNAT,
+  FILTER,
+  isDestinationTranslated,
+  isLocalAddress,
+  isMarked,
+  isNew,
+  SRCNAT,
+} from '../../../nft/index.ts';
 import type { NodePlan } from '../../index.ts';
 import type { ChainBody } from './chain.ts';
 import { HAIRPIN_CHAIN, returnUnlessSameAddress } from './hairpin.ts';
 import { protocolField } from './keys.ts';
 import { SETS } from './names.ts';
-import {
-  addressIn,
-  addressRegisters,
-  clearMarkBits,
-  commented,
-  fromPods,
-  isDestinationTranslated,
-  isLocalAddress,
-  isMarked,
-  isNew,
-  loadPort,
-  loadVip,
-  type RuleBody,
-  rule,
-} from './rule.ts';
-
-/** linux/netfilter_ipv4.h: NF_IP_PRI_NAT_DST, NF_IP_PRI_NAT_SRC. */
-const DSTNAT = -100;
-const SRCNAT = 100;
+import { commented, fromPods, loadPort, loadVip, type RuleBody, rule } from './rule.ts';
 
 /** The chains that do not depend on Services, but only on the node. */
 export function fixedChains(family: IpFamily, node: NodePlan): ReadonlyMap<string, ChainBody> {
@@ -47,9 +41,12 @@ export function fixedChains(family: IpFamily, node: NodePlan): ReadonlyMap<strin
     ['nat-output', { base: base('nat', 'output', DSTNAT), rules: [rule(jump('services'))] }],
     // What still has the address of a Service has not been translated. Refused here because a packet cannot be answered
     // in prerouting on every kernel.
-    ['filter-input', { base: base('filter', 'input', 0), rules: check('check-nodeports', 'check-services') }],
-    ['filter-forward', { base: base('filter', 'forward', 0), rules: check('check-services', 'check-cluster-ips') }],
-    ['filter-output', { base: base('filter', 'output', 0), rules: check('check-services', 'check-cluster-ips') }],
+    ['filter-input', { base: base('filter', 'input', FILTER), rules: check('check-nodeports', 'check-services') }],
+    [
+      'filter-forward',
+      { base: base('filter', 'forward', FILTER), rules: check('check-services', 'check-cluster-ips') },
+    ],
+    ['filter-output', { base: base('filter', 'output', FILTER), rules: check('check-services', 'check-cluster-ips') }],
     ['nat-postrouting', { base: base('nat', 'postrouting', SRCNAT), rules: masquerading(family, node) }],
     ['services', { rules: serviceRules(family, node) }],
     ['check-sources', { rules: [sourceRule(family)] }],

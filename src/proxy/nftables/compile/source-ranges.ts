@@ -1,4 +1,5 @@
 import { addressBits, type Cidr, cidrContains, compareIp, networkOf } from '../../../core/index.ts';
+import { lastOf } from '../../../nft/index.ts';
 import type { NodePlan, ServicePortPlan } from '../../index.ts';
 import { sourceRangeKeys } from './keys.ts';
 
@@ -33,10 +34,6 @@ function withoutNested(ranges: Cidr[]): Cidr[] {
 }
 
 /** The first and the last key of a range of sources that may use an address. */
-export function rangeKeys(
-  vip: Uint8Array,
-  { address, prefixLength }: Cidr,
-): { readonly key: Uint8Array; readonly keyEnd: Uint8Array } {
-  const last = address.bytes.map((byte, index) => byte | (0xff >> Math.min(8, Math.max(0, prefixLength - 8 * index))));
-  return sourceRangeKeys(vip, address.bytes, last);
+export function rangeKeys(vip: Uint8Array, range: Cidr): { readonly key: Uint8Array; readonly keyEnd: Uint8Array } {
+  return sourceRangeKeys(vip, range.address.bytes, lastOf(range));
 }

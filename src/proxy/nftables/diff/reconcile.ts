@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '../../../core/index.ts';
 import type { NftChain, NftElement, NftSet } from '../../../netlink/nftables/index.ts';
+import { sameRuleBodies } from '../../../nft/index.ts';
 import type { Drift } from '../../index.ts';
 import type { ChainBody } from '../compile/chain.ts';
 import { describeKey, keyText } from '../compile/keys.ts';
@@ -11,7 +12,7 @@ import { type Edits, emptyEdits, pushElement } from './edits.ts';
 import { ElementIndex } from './element-index.ts';
 import { isAnonymous, type KernelTable } from './kernel-state.ts';
 import type { Wanted } from './layout.ts';
-import { sameElement, sameRules } from './same-rules.ts';
+import { sameElement } from './same-element.ts';
 
 /** Fills an empty table. */
 export function createAll({ sets, chains, elements }: Wanted): Edits {
@@ -47,7 +48,7 @@ export function* reconcile(wanted: Wanted, kernel: KernelTable): Steps<Edits | u
     yield;
     const present = kernel.chains.get(name);
     if (present && !sameHook(present, body)) return undefined;
-    if (present && sameRules(kernel.rules.get(name) ?? [], body.rules) && !usesNewSet(body)) continue;
+    if (present && sameRuleBodies(kernel.rules.get(name) ?? [], body.rules) && !usesNewSet(body)) continue;
     edits.writeChains.push({ name, body, exists: present !== undefined });
   }
   for (const name of kernel.chains.keys()) if (!wanted.chains.has(name)) edits.removeChains.push(name);

@@ -1,17 +1,5 @@
 import { sameBytes } from '../../../core/index.ts';
-import { type NftElement, type NftRule, sameExpressions } from '../../../netlink/nftables/index.ts';
-import type { RuleBody } from '../compile/rule.ts';
-
-/** Whether the rules of a chain, as read back, are these. */
-export function sameRules(present: readonly NftRule[], wanted: readonly RuleBody[]): boolean {
-  return (
-    present.length === wanted.length &&
-    present.every(({ expressions, comment }, index) => {
-      const rule = wanted[index]!;
-      return comment === rule.comment && sameExpressions(expressions, rule.expressions);
-    })
-  );
-}
+import type { NftElement } from '../../../netlink/nftables/index.ts';
 
 /** Whether an element, as read back, is this one; both have the same key. */
 export function sameElement(present: NftElement, wanted: NftElement): boolean {

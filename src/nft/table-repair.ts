@@ -1,12 +1,5 @@
-import {
-  type Expression,
-  type NftChain,
-  type NftChange,
-  type NftReader,
-  type NftSet,
-  sameExpressions,
-  type TableRef,
-} from '../../../netlink/nftables/index.ts';
+import type { Expression, NftChain, NftChange, NftReader, NftSet, TableRef } from '../netlink/nftables/index.ts';
+import { sameRuleBodies } from './same-rules.ts';
 
 /** A chain with its rules. */
 export interface ChainWithRules {
@@ -58,5 +51,6 @@ export function tableRepairs(
 }
 
 function sameRules(found: readonly (readonly Expression[])[], wanted: ChainWithRules['rules']): boolean {
-  return found.length === wanted.length && wanted.every((rule, i) => sameExpressions(rule, found[i]!));
+  const bodies = (rules: readonly (readonly Expression[])[]) => rules.map((expressions) => ({ expressions }));
+  return sameRuleBodies(bodies(found), bodies(wanted));
 }

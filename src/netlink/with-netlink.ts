@@ -1,0 +1,27 @@
+import { Netlink } from './netlink.ts';
+
+/**
+ * Runs `fn` with a conversation over a socket of its own, in the namespace of the calling thread (`inNetns` for another), which
+ * is closed afterwards, whatever happens: when `fn` returns, or when the promise that it returns is settled.
+ *
+ * @param protocol NETLINK_ROUTE, NETLINK_NETFILTER or NETLINK_GENERIC
+ * @returns what `fn` does
+ * @throws ERR_NETLINK_SOCKET when the socket cannot be opened; what `fn` throws
+ */
+export function withNetlink<T>(protocol: number, fn: (netlink: Netlink) => T): T {
+  return closing(Netlink.open(protocol), fn);
+}
+
+/** Runs `fn` with something that is closed afterwards, as `withNetlink`. */
+export function closing<R extends { close(): void }, T>(resource: R, fn: (resource: R) => T): T {
+  let result: T;
+  try {
+    result = fn(resource);
+  } catch (error) {
+    resource.close();
+    throw error;
+  }
+  if (result instanceof Promise) return result.finally(() => resource.close()) as T;
+  resource.close();
+  return result;
+}

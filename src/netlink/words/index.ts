@@ -1,0 +1,1 @@
+export { NetlinkWords } from './words.ts';

@@ -1,0 +1,81 @@
+// What rules of ours compare, as expressions: each goes on with the rule only if it holds.
+
+import { addressBits, type Cidr, type IpFamily, networkOf } from '../core/index.ts';
+import { cmp, ct, type Expression, fib, hostOrder32, meta, payload } from '../netlink/nftables/index.ts';
+import { RTN_LOCAL } from '../netlink/uapi/index.ts';
+
+/** <linux/netfilter/nf_conntrack_common.h>: the destination was translated. */
+const IPS_DST_NAT = 1 << 5;
+/** NF_CT_STATE_BIT(IP_CT_NEW) of <net/netfilter/nf_conntrack.h>. */
+const CT_STATE_NEW = 1 << 3;
+
+/** How many 4-byte registers an address takes. */
+export function addressRegisters(family: IpFamily): number {
+  return addressBits(family) / 32;
+}
+
+/** `ct state new` */
+export function isNew(): Expression[] {
+  return hasBits(ct('state'), CT_STATE_NEW);
+}
+
+/** `ct status dnat` */
+export function isDestinationTranslated(): Expression[] {
+  return hasBits(ct('status'), IPS_DST_NAT);
+}
+
+/** `meta mark & BITS != 0` */
+export function isMarked(bits: number): Expression[] {
+  return hasBits(meta('mark'), bits);
+}
+
+/** `meta mark set meta mark & ~BITS` */
+export function clearMarkBits(bits: number): Expression[] {
+  return [
+    meta('mark'),
+    { kind: 'bitwise', from: 0, to: 0, mask: hostOrder32(~bits), xor: hostOrder32(0) },
+    { kind: 'meta-set', key: 'mark', from: 0 },
+  ];
+}
+
+function hasBits(load: Expression, bits: number): Expression[] {
+  const none = hostOrder32(0);
+  return [load, { kind: 'bitwise', from: 0, to: 0, mask: hostOrder32(bits), xor: none }, cmp.notEqual(none)];
+}
+
+/** `fib saddr type local`, `fib daddr type local` */
+export function isLocalAddress(which: 'saddr' | 'daddr'): Expression[] {
+  return [fib('type', [which]), cmp.equal(hostOrder32(RTN_LOCAL))];
+}
+
+/** `ip saddr CIDR` and the like; with `!=` the opposite. Host bits of the block do not matter. */
+export function addressIn(which: 'saddr' | 'daddr', block: Cidr, op: '==' | '!='): Expression[] {
+  const { address, prefixLength } = block;
+  if (prefixLength !== addressBits(address.family)) return inBlock(which, block, op);
+  return [payload[which](address.family), { kind: 'cmp', from: 0, op, data: networkOf(address, prefixLength).bytes }];
+}
+
+/** As `addressIn`, with a mask also where the block is one address: in this form rules are on nodes already. */
+export function inBlock(
+  which: 'saddr' | 'daddr',
+  { address, prefixLength }: Cidr,
+  op: '==' | '!=' = '==',
+): Expression[] {
+  const mask = maskOf(address.family, prefixLength);
+  const xor = new Uint8Array(mask.length);
+  return [
+    payload[which](address.family),
+    { kind: 'bitwise', from: 0, to: 0, mask, xor },
+    { kind: 'cmp', from: 0, op, data: networkOf(address, prefixLength).bytes },
+  ];
+}
+
+/** The last address of a block, in network byte order. */
+export function lastOf({ address, prefixLength }: Cidr): Uint8Array {
+  const mask = maskOf(address.family, prefixLength);
+  return address.bytes.map((byte, index) => byte | (~mask[index]! & 0xff));
+}
+
+function maskOf(family: IpFamily, prefixLength: number): Uint8Array {
+  return networkOf({ family, bytes: new Uint8Array(addressBits(family) / 8).fill(0xff) }, prefixLength).bytes;
+}
