@@ -14,7 +14,7 @@ import {
   type ServicePortPlan,
   type TrafficPolicy,
 } from '../../src/proxy/index.ts';
-import { SCHEDULER_HINT } from '../../src/proxy/ipvs/mode/scheduler-hint.ts';
+import { ipvsMode } from '../../src/proxy/ipvs/index.ts';
 import { makeService, makeSlice } from '../fakes/service-objects.ts';
 
 /** A Service port in a few words; everything else follows as it does from a real Service and its slices. */
@@ -51,7 +51,7 @@ export function samplePort(sample: SamplePort): ServicePortPlan {
   const { family } = parseIp(sample.clusterIp);
   const service = serviceOf(sample);
   const { ports, problems } = atOnce(
-    planService(service, slicesOf(sample, family), { family, nodeName: HERE, zone: '', hint: SCHEDULER_HINT }),
+    planService(service, slicesOf(sample, family), { family, nodeName: HERE, zone: '', hint: ipvsMode.hint }),
   );
   const [port] = ports;
   const asPlanned = port?.healthCheckNodePort === (sample.healthCheckNodePort ?? 0);
