@@ -10,6 +10,9 @@ type Reader = readonly [file: string, name: string];
 
 const VALIDATE = 'config/check/validate.ts';
 const AGENT = 'agent/agent.ts';
+const SERVERS = 'agent/http/agent-servers.ts';
+const SERVICES = 'agent/services/services-part.ts';
+const SOURCE = 'agent/object-source.ts';
 const FAMILY = 'agent/services/family.ts';
 const SYSCTLS = 'agent/services/conntrack/sysctls.ts';
 const CNI_PART = 'agent/cni/cni-part.ts';
@@ -19,20 +22,20 @@ const CNI_PART = 'agent/cni/cni-part.ts';
  * effect, or says at the start that it has none.
  */
 const READERS: Readonly<Record<string, Reader>> = {
-  featureGates: [AGENT, "isEnabled(config.featureGates, 'ComponentFlagz')"],
-  'clientConnection.kubeconfig': ['agent/services/object-source.ts', 'kubeconfig'],
-  'clientConnection.qps': ['agent/services/object-source.ts', 'qps'],
-  'clientConnection.burst': ['agent/services/object-source.ts', 'burst'],
+  featureGates: [SERVERS, "isEnabled(config.featureGates, 'ComponentFlagz')"],
+  'clientConnection.kubeconfig': [SOURCE, 'kubeconfig'],
+  'clientConnection.qps': [SOURCE, 'qps'],
+  'clientConnection.burst': [SOURCE, 'burst'],
   'logging.format': ['agent/logger.ts', 'format'],
   'logging.verbosity': ['agent/run.ts', 'config.logging.verbosity'],
   'nodeplane.externalIPCIDRs': [VALIDATE, 'externalIPCIDRs'],
   hostnameOverride: ['config/command-line.ts', 'effective.hostnameOverride'],
-  bindAddress: [AGENT, 'nodeIp'],
-  healthzBindAddress: [AGENT, 'healthzBindAddress'],
-  metricsBindAddress: [AGENT, 'metricsBindAddress'],
-  bindAddressHardFail: [AGENT, 'config.bindAddressHardFail'],
-  enableProfiling: [AGENT, 'config.profiling'],
-  mode: ['agent/run.ts', 'MODES[mode]'],
+  bindAddress: ['agent/services/node-check.ts', 'nodeIp'],
+  healthzBindAddress: [SERVERS, 'healthzBindAddress'],
+  metricsBindAddress: [SERVERS, 'metricsBindAddress'],
+  bindAddressHardFail: [SERVERS, 'config.bindAddressHardFail'],
+  enableProfiling: [SERVERS, 'config.profiling'],
+  mode: [SERVICES, 'MODES[config.mode]'],
   'iptables.masqueradeBit': [VALIDATE, 'effective[masquerading]'],
   'iptables.masqueradeAll': [VALIDATE, 'effective[masquerading]'],
   'iptables.localhostNodePorts': [FAMILY, 'localhostNodePorts'],
@@ -63,9 +66,9 @@ const READERS: Readonly<Record<string, Reader>> = {
   'conntrack.tcpBeLiberal': [SYSCTLS, 'tcpBeLiberal'],
   'conntrack.udpTimeout': [SYSCTLS, 'udpTimeoutMs'],
   'conntrack.udpStreamTimeout': [SYSCTLS, 'udpStreamTimeoutMs'],
-  'nodeplane.manifests': ['agent/services/object-source.ts', 'config.manifests'],
+  'nodeplane.manifests': [SOURCE, 'config.manifests'],
   'nodeplane.iptablesVariant': ['proxy/rules/usable-variants.ts', 'iptablesVariant'],
-  'nodeplane.serviceProxyName': ['agent/services/object-source.ts', 'serviceProxyName'],
+  'nodeplane.serviceProxyName': [SERVICES, 'config.serviceProxyName'],
   'nodeplane.logLevel': ['agent/logger.ts', 'level'],
   'nodeplane.serviceTrafficMetrics': ['proxy/ipvs/mode/ipvs-mode.ts', 'serviceTrafficMetrics'],
   'nodeplane.cni.enabled': [AGENT, 'config.cni'],
@@ -81,7 +84,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   '--write-config-to': ['config/command-line.ts', "flags['write-config-to']"],
   '--cleanup': ['config/command-line.ts', 'flags.cleanup'],
   '--init-only': ['config/command-line.ts', "flags['init-only']"],
-  '--master': ['agent/services/object-source.ts', 'master'],
+  '--master': [SOURCE, 'master'],
   '--healthz-port': ['config/complete.ts', "ports['healthz-port']"],
   '--metrics-port': ['config/complete.ts', "ports['metrics-port']"],
   '--version': [AGENT, 'config.reportedVersion'],
