@@ -28,14 +28,12 @@ export async function startProxy(services: number, dataplane: Dataplane): Promis
   let finished: (event: ProxyEvent) => void = () => {};
   const proxy = new FamilyProxy({
     clock: promptClock,
-
     minIntervalMs: 0,
     maxIntervalMs: 3_600_000,
     retry: { firstMs: 1000, maxMs: 30_000 },
     nodeName: 'node-1',
     settings: {
       detectLocal: { mode: 'ClusterCIDR', cidrs: [parseCidr('10.244.0.0/16')] },
-
       masqueradeBit: 14,
       masqueradeAll: false,
       nodePortAddresses: 'all',

@@ -103,7 +103,6 @@ function subject(
     env: {
       PATH: process.env.PATH,
       XTABLES_LOCKFILE: process.env.XTABLES_LOCKFILE,
-
       CNI_COMMAND: verb,
       CNI_CONTAINERID: pod.name,
       CNI_NETNS: pod.path,

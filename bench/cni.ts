@@ -41,7 +41,6 @@ const STANDARD: Series = {
   ipMasq: true,
   hostPort: false,
   standard: true,
-
   state: 'kubelet-nft',
   targets: { add: ratioAtMost(0.3), del: ratioAtMost(0.3), parallel: ratioAtMost(0.5) },
 };

@@ -41,7 +41,6 @@ export async function benchFirstPacket(): Promise<void> {
       unit: '',
       ours: mean,
       target: oursAtMost(24),
-
       peer: 1 + services / 2 + 1 + ENDPOINTS / 2 + 2 + 2,
       peerName,
     },
@@ -50,7 +49,6 @@ export async function benchFirstPacket(): Promise<void> {
       unit: '',
       ours: worst,
       target: oursAtMost(48),
-
       peer: 1 + services + 1 + ENDPOINTS + 2 + 2,
       peerName,
     },

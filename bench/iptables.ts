@@ -68,7 +68,6 @@ async function measure(variant: IptablesVariant, services: number, turns: number
       what: 'one endpoint changed',
       unit: 'ms',
       ...inTurns(ours.change, theirs.change),
-
       peerName,
       target: targets.change,
     },
@@ -77,7 +76,6 @@ async function measure(variant: IptablesVariant, services: number, turns: number
       unit: 'bytes',
       ours: own!.changeBytes,
       peer: peer!.changeBytes,
-
       peerName,
       target: oursAtMost(4096),
     },

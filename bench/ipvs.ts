@@ -47,7 +47,6 @@ export async function benchIpvs(): Promise<void> {
       what: 'full load',
       unit: 's',
       ...inTurns(took.ours, single),
-
       peerName: 'one request per object, members by ipset',
       target: ratioAtMost(0.2),
     },
@@ -55,7 +54,6 @@ export async function benchIpvs(): Promise<void> {
       what: 'full load, netlink alone',
       unit: 's',
       ...inTurns(took.ours, took.requests),
-
       peerName: 'one netlink request per object',
       target: ratioAtMost(1, HOLDS_THE_LINE),
     },
@@ -63,7 +61,6 @@ export async function benchIpvs(): Promise<void> {
       what: 'one changed endpoint, median',
       unit: 'ms',
       ...inTurns(took.many, took.few),
-
       peerName: `at ${FEW} Services`,
       target: ratioAtMost(1.4),
     },

@@ -101,7 +101,6 @@ async function restart(): Promise<Figure> {
     unit: '',
     ours: written(objects),
     target: oursAtMost(50),
-
     peer: written(all),
     peerName: 'the first full sync',
   };
@@ -140,7 +139,6 @@ async function changes(): Promise<Figure[]> {
       unit: '',
       ours: largest(many.messages),
       peer: largest(few.messages),
-
       peerName,
       target: oursAtMost(8),
     },

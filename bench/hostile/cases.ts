@@ -174,7 +174,6 @@ function service(family: IpFamily, spec: Readonly<Record<string, unknown>> = {},
       clusterIP: ip,
       clusterIPs: [ip],
       ipFamilies: [family],
-
       ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
       allocateLoadBalancerNodePorts: false,
       ...rest,

@@ -50,14 +50,12 @@ export async function startNode(mode: SubjectMode, family: IpFamily, meter: Loop
   let received = 0;
   const proxy = new FamilyProxy({
     clock: systemClock,
-
     minIntervalMs: 0,
     maxIntervalMs: 3_600_000,
     retry: { firstMs: 1000, maxMs: 30_000 },
     nodeName: 'node-1',
     settings: {
       detectLocal: { mode: 'ClusterCIDR', cidrs: [parseCidr('10.244.0.0/16')] },
-
       masqueradeBit: 14,
       masqueradeAll: false,
       nodePortAddresses: 'all',

@@ -167,7 +167,6 @@ describe('our own settings', () => {
       confDir: '/etc/cni/net.d',
       conflist: '',
       dataDir: '/var/lib/cni/networks',
-
       socket: '/s',
       spoolDir: '/var/lib/nodeplane/cni/spool',
       podCidrs: [parseCidr('10.1.0.0/24'), parseCidr('fd00::/64')],

@@ -58,7 +58,6 @@ export class FakeIpvsKernel implements IpvsKernel {
     this.destinationListings++;
     return [...(this.servers.get(serverKey(key))?.destinations.values() ?? [])].map(({ connections, ...rest }) => ({
       ...rest,
-
       activeConnections: connections,
       inactiveConnections: 0,
       persistentConnections: 0,

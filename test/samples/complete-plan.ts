@@ -38,7 +38,6 @@ export function completePlan(family: IpFamily, overrides: Partial<NodePlan> = {}
       port: 443,
       nodePort: 30443,
       remote: [far(30)],
-
       loadBalancerVips: [outer(44)],
       sourceRanges: ranges,
       externalIps: [outer(45)],
@@ -49,7 +48,6 @@ export function completePlan(family: IpFamily, overrides: Partial<NodePlan> = {}
       nodePort: 30005,
       loadBalancerVips: [outer(55)],
       ...local,
-
       healthCheckNodePort: 30999,
       local: [pod(40)],
       remote: [far(40)],
@@ -70,7 +68,6 @@ export function completePlan(family: IpFamily, overrides: Partial<NodePlan> = {}
       affinitySeconds: 600,
       nodePort: 30009,
       ...local,
-
       local: [pod(80)],
       remote: [far(80)],
     }),

@@ -40,7 +40,6 @@ const TCP = 6;
 const [VIP, VIP6, POD] = [parseIp('10.96.0.1'), parseIp('fd00:96::1'), parseIp('10.244.1.5')];
 const server = (more: Partial<VirtualServer> = {}): VirtualServer => ({
   key: { kind: 'address', protocol: TCP, address: VIP, port: 80 },
-
   scheduler: 'rr',
   flags: 0,
   persistenceSeconds: 0,
@@ -72,7 +71,6 @@ describe('generic netlink of IPVS', () => {
       server({ key: { kind: 'address', protocol: 17, address: VIP, port: 53 }, persistenceSeconds: 600 }),
       server({
         key: { kind: 'address', protocol: 132, address: VIP6, port: 443 },
-
         scheduler: 'mh',
         flags: IP_VS_SVC_F_SCHED_MH_PORT | IP_VS_SVC_F_SCHED_MH_FALLBACK,
       }),

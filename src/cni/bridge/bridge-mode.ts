@@ -16,6 +16,5 @@ export const bridgeMode: ModeRules = {
   },
 
   checkFeatures: () => undefined,
-
   reach: (bridge) => ({ link: gatewayLinkName(bridge), isShared: true, checksMac: bridge.macspoofchk }),
 };

@@ -7,9 +7,7 @@ import { checkBridge, connectToBridge } from './connect-bridge.ts';
 /** Mode `bridge`: pods are ports of a bridge, which is also their gateway unless the configuration says otherwise. */
 export const bridgeNetwork: PodNetwork = {
   addressing: bridgeAddressing,
-
   checkNode: checkBridge,
-
   connect: connectToBridge,
 
   async check(checking, hostLink) {

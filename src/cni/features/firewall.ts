@@ -34,7 +34,6 @@ function wantedIn({ key, ips }: WantedAttachment): Pick<DesiredRules, 'admission
  */
 export const firewall: AttachmentFeature = {
   name: 'firewall',
-
   wantedIn,
 
   setUp(context) {

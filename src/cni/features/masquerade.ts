@@ -28,7 +28,6 @@ function wantedIn(attachment: WantedAttachment): Pick<DesiredRules, 'elements' |
 export const masquerade: AttachmentFeature = {
   name: 'masquerade',
   layout: POD_LAYOUT,
-
   wantedIn,
 
   setUp(context) {

@@ -26,11 +26,8 @@ const NAME_LENGTH = 28;
  */
 export const referencePlugins: AttachmentFeature = {
   name: 'reference-plugins',
-
   wantedIn: () => ({}),
-
   setUp: () => [],
-
   check: () => [],
 
   tearDown({ key }) {

@@ -5,9 +5,7 @@ import { routedAddressing } from './routed-addressing.ts';
 /** Mode `routed`: each pod has a link and routes of its own on the node, which is its only neighbour. */
 export const routedNetwork: PodNetwork = {
   addressing: routedAddressing,
-
   checkNode: () => [],
-
   connect: connectRouted,
 
   async check(checking, hostLink) {

@@ -199,7 +199,6 @@ export const FLAGS = {
     besideFile: true,
   }),
   help: processFlag(boolean, 'Print this help and exit', { shorthand: 'h', besideFile: true }),
-
   manifests: fieldFlag(
     'nodeplane.manifests',
     'Directory of Kubernetes manifests (YAML or JSON) to read and follow, in place of an API server',

@@ -53,7 +53,6 @@ describe('isGone', () => {
     addresses: [],
     features: [],
     note: undefined,
-
     maker: here,
     complete: true,
   };

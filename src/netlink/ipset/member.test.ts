@@ -49,7 +49,6 @@ describe('the bytes of ipset 7.17 (strace -e write=all)', () => {
           address: parseIp('10.0.0.1'),
           protocol: SCTP,
           port: 9,
-
           second: parseIp('192.0.2.0'),
           secondPrefixLength: 24,
         }),
@@ -154,7 +153,6 @@ describe('a listing', () => {
         protocol: UDP,
         port: 53,
         second: parseIp('fd00::2'),
-
         timeoutSeconds: 56,
         comment: 'a b',
         mark: 0x4000,
@@ -168,7 +166,6 @@ describe('a listing', () => {
         address: parseIp('10.0.0.1'),
         protocol: SCTP,
         port: 9,
-
         second: parseIp('192.0.2.0'),
         secondPrefixLength: 24,
       },

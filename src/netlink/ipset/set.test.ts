@@ -34,7 +34,6 @@ describe('the bytes of ipset 7.17 (strace -e write=all)', () => {
       family: 'IPv6',
       maxElements: undefined,
       ports: undefined,
-
       marks: true,
       comments: true,
       timeoutSeconds: 600,
@@ -56,7 +55,6 @@ describe('the bytes of ipset 7.17 (strace -e write=all)', () => {
       type: 'bitmap:port',
       family: undefined,
       maxElements: undefined,
-
       ports: [0, 65535],
       marks: false,
     };
@@ -109,7 +107,6 @@ describe('what the kernel answers', () => {
       family: 'IPv6',
       maxElements: 65536,
       ports: undefined,
-
       marks: true,
       comments: true,
       timeoutSeconds: 600,
@@ -122,7 +119,6 @@ describe('what the kernel answers', () => {
       type: 'bitmap:port',
       family: undefined,
       maxElements: undefined,
-
       ports: [0, 65535],
       marks: false,
       comments: false,

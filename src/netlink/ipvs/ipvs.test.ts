@@ -30,21 +30,18 @@ const IPVS = 32;
 
 const web: VirtualServer = {
   key: { kind: 'address', protocol: 6, address: parseIp('10.96.0.1'), port: 80 },
-
   scheduler: 'rr',
   flags: 0,
   persistenceSeconds: 0,
 };
 const sticky: VirtualServer = {
   key: { kind: 'address', protocol: 6, address: parseIp('fd00::1'), port: 443 },
-
   scheduler: 'mh',
   flags: IP_VS_SVC_F_SCHED_MH_PORT,
   persistenceSeconds: 600,
 };
 const marked: VirtualServer = {
   key: { kind: 'mark', family: 'IPv4', mark: 0x6e67_0001 },
-
   scheduler: 'rr',
   flags: 0,
   persistenceSeconds: 0,
@@ -139,7 +136,6 @@ describe('destinations', () => {
     expect(decodeDestination(LISTED_DESTINATION, 'IPv4')).toEqual({
       ...endpoint,
       weight: 0,
-
       activeConnections: 0,
       inactiveConnections: 0,
       persistentConnections: 0,

@@ -99,7 +99,6 @@ describe('a first packet', () => {
       source,
       destination,
       nodeAddresses,
-
       protocol: protocolName(port.protocol),
       port: number,
     });
@@ -108,7 +107,6 @@ describe('a first packet', () => {
       source: STRANGER,
       destination,
       nodeAddresses,
-
       protocol: protocolName(port.protocol),
       port: number,
     }).verdict;
@@ -168,7 +166,6 @@ describe('a first packet', () => {
       name: 'lb/restricted',
       clusterIp: '10.96.99.1',
       loadBalancerVips: ['203.0.113.200'],
-
       sourceRanges: ['198.18.0.0/15', '192.168.0.0/24'],
       remote: ['10.244.2.1:80'],
     });

@@ -100,7 +100,6 @@ function failure(what: string, result: ExecResult, restore?: RestoreText): Nodep
     facts: {
       status: result.status,
       stderr: result.stderr,
-
       table: origin?.table,
       chain: origin?.chain,
       rule: origin?.line,

@@ -45,7 +45,6 @@ function call(command: 'ADD' | 'DEL', { namespace, containerId }: Pod) {
   const port = 20_000 + Number(containerId.slice(1));
   const config = {
     ...installedConfig(served.conflist),
-
     ipMasq: true,
     firewall: true,
     runtimeConfig: {

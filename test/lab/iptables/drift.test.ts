@@ -39,7 +39,6 @@ describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: while the proxy runs'
       nodeName: 'n1',
       store,
       localAddresses: () => ({ all: [], own: [] }),
-
       minIntervalMs: 0,
       maxIntervalMs: 3_600_000,
       verifyIntervalMs: 100,

@@ -16,7 +16,6 @@ const web = samplePort({
   name: 'shop/web:http',
   clusterIp: '10.96.0.50',
   nodePort: 30080,
-
   local: ['10.244.1.5:8080'],
   remote: ['10.244.2.9:8080'],
 });

@@ -102,7 +102,6 @@ describe('a set', () => {
         family: 'IPv4',
         maxElements: 65536,
         ports: undefined,
-
         marks: false,
         comments: false,
         timeoutSeconds: 300,

@@ -11,7 +11,6 @@ const entry = (name: string, change: Partial<NetworkEntry> = {}): NetworkEntry =
   owner: { containerId: name, ifname: 'eth0' },
   addresses: [],
   features: ['masquerade'],
-
   note: NOTE,
   maker,
   complete: true,

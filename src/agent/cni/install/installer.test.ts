@@ -34,7 +34,6 @@ beforeEach(() => {
     confDir: join(folder, 'net.d'),
     plugin: Buffer.from('plugin'),
     clock,
-
     conflist: standardConflist(),
     objection: async () => objection,
     logger: pino(log),

@@ -206,7 +206,6 @@ describe('the service', () => {
       logger: pino({ level: 'silent' }),
       spool: new Spool(folder),
       served: () => {},
-
       setAside: () => {},
       binDir: '/plugins',
       node: () => ({ podCidrs, dataDir: '/data' }),
@@ -297,7 +296,6 @@ describe('one kept DEL that cannot be settled', () => {
       logger: pino({ level: 'silent' }),
       spool: new Spool(folder),
       served: () => {},
-
       setAside: () => {},
       binDir: '/plugins',
       node: () => ({ podCidrs, dataDir: '/data' }),

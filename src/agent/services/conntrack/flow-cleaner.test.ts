@@ -50,14 +50,12 @@ function flow(to: string, by: string, protocol = 17): Flow {
     original: {
       source: client,
       sourcePort: 4000,
-
       destination: parseIp(destination!),
       destinationPort: Number(destinationPort),
     },
     reply: {
       source: parseIp(source!),
       sourcePort: Number(sourcePort),
-
       destination: client,
       destinationPort: 4000,
     },

@@ -55,7 +55,6 @@ describe('applyConntrackSettings', () => {
     const { kernel, values } = fakeKernel({
       nf_conntrack_max: 65_536,
       hashsize: 16_384,
-
       nf_conntrack_udp_timeout: 30,
       nf_conntrack_tcp_be_liberal: 0,
     });
@@ -67,7 +66,6 @@ describe('applyConntrackSettings', () => {
     expect(values).toEqual({
       nf_conntrack_max: 131_072,
       hashsize: 32_768,
-
       nf_conntrack_udp_timeout: 30,
       nf_conntrack_tcp_be_liberal: 1,
     });

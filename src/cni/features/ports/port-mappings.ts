@@ -36,7 +36,6 @@ const SETS = podSets(['ports', 'address-ports', 'hairpin']);
 export const portMappings: AttachmentFeature = {
   name: 'portmappings',
   layout: POD_LAYOUT,
-
   wantedIn: (attachment) => ({ elements: portElements(attachment) }),
 
   setUp(context) {

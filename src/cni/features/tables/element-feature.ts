@@ -41,7 +41,6 @@ export function elementFeature(settings: ElementFeatureSettings): AttachmentFeat
   return {
     name,
     layout,
-
     wantedIn: (attachment) => ({ elements: settings.elements(attachment), chains }),
 
     setUp(context) {

@@ -159,7 +159,6 @@ function sourceElements(port: ServicePortPlan, ip: IpAddress, { nodeIp }: Compil
       address: ip,
       protocol: port.protocol,
       port: port.port,
-
       network: address,
       prefixLength,
     },

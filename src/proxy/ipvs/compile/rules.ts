@@ -195,7 +195,6 @@ function nodePortRules(set: SetMatch): RuleParts[] {
     { protocol: 'udp', all: 'KUBE-NODE-PORT-UDP', local: 'KUBE-NODE-PORT-LOCAL-UDP', directions: 'dst' },
     {
       protocol: 'sctp',
-
       all: 'KUBE-NODE-PORT-SCTP-HASH',
       local: 'KUBE-NODE-PORT-LOCAL-SCTP-HASH',
       directions: 'dst,dst',

@@ -57,7 +57,6 @@ export function openIpvsKernel(family: IpFamily): IpvsKernel {
     return new NetlinkKernel(family, {
       generic,
       ipvs,
-
       route: keep(Netlink.openRoute()),
       sets: keep(new SetTable(family)),
     });

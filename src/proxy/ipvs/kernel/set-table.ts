@@ -120,7 +120,6 @@ export class SetTable {
       type,
       family: bitmap ? undefined : this.#family,
       maxElements: bitmap ? undefined : MAX_ELEMENTS,
-
       ports: bitmap ? PORTS : undefined,
       marks: set === MARK_SET,
     };

@@ -67,7 +67,6 @@ export function stickySets(
         key: [address],
         data: endpoint,
         flags: ['timeout', 'dynamic'],
-
         size: AFFINITY_SIZE,
         timeoutMs: affinitySeconds * 1000,
       },
