@@ -7,7 +7,7 @@ const MOST_FILES = 15;
 /** One file a header of the kernel: the names are the order. */
 const HALLS = ['netlink/uapi'];
 /** A file a newcomer reads in one sitting. */
-const LONGEST = 360;
+const LONGEST = 350;
 /** A test file has one subject. */
 const LONGEST_TEST = 400;
 /** Still to be split by subject; to be taken off this list then. */

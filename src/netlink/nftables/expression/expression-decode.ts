@@ -9,8 +9,8 @@ import {
   NFT_REG_VERDICT,
   NFTA_EXPR,
   NFTA_FIB_F_PRESENT,
-  NFT_EXPRESSIONS as SETS,
 } from '../../uapi/nf-tables.ts';
+import { NFT_EXPRESSIONS as SETS } from '../../uapi/nf-tables-expressions.ts';
 import * as names from '../object/names.ts';
 import type { Expression } from './expression.ts';
 import { need, readBe64, readOptional64, readRegister } from './integers.ts';

@@ -5,7 +5,6 @@ import { NLA_F_NESTED } from '../../uapi/netlink.ts';
 import {
   NF_NAT_RANGE_PROTO_SPECIFIED,
   NFT_DYNSET_F_EXPR,
-  NFT_EXPRESSIONS,
   NFT_LIMIT_F_INV,
   NFT_LOOKUP_F_INV,
   NFT_OBJECT_COUNTER,
@@ -17,6 +16,7 @@ import {
   NFTA_FIB_F_PRESENT,
   NFTA_LIST_ELEM,
 } from '../../uapi/nf-tables.ts';
+import { NFT_EXPRESSIONS } from '../../uapi/nf-tables-expressions.ts';
 import * as names from '../object/names.ts';
 import type { Expression, NatFlag } from './expression.ts';
 import { be64, optionalRegister, registerNumber as register } from './integers.ts';

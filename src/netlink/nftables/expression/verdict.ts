@@ -1,6 +1,6 @@
 import type { AttributeValues } from '../../attribute-set.ts';
 import { decodeError } from '../../decode-error.ts';
-import type { NFTA_DATA } from '../../uapi/nf-tables.ts';
+import type { NFTA_DATA } from '../../uapi/nf-tables-expressions.ts';
 import { VERDICTS } from '../object/names.ts';
 import type { Verdict } from './expression.ts';
 

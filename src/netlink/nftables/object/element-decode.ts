@@ -4,7 +4,6 @@ import { NLA_HDRLEN, NLA_TYPE_MASK } from '../../uapi/netlink.ts';
 import {
   NFT_SET_ELEM_CATCHALL,
   NFT_SET_ELEM_INTERVAL_END,
-  NFTA_DATA,
   NFTA_DATA_VALUE,
   NFTA_SET_ELEM_DATA,
   NFTA_SET_ELEM_EXPIRATION,
@@ -14,6 +13,7 @@ import {
   NFTA_SET_ELEM_TIMEOUT,
   NFTA_SET_ELEM_USERDATA,
 } from '../../uapi/nf-tables.ts';
+import { NFTA_DATA } from '../../uapi/nf-tables-expressions.ts';
 import type { Verdict } from '../expression/expression.ts';
 import { readOptional64 } from '../expression/integers.ts';
 import { readVerdict } from '../expression/verdict.ts';

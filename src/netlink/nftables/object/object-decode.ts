@@ -3,7 +3,6 @@
 import {
   NF_DROP,
   NFT_DATA_VERDICT,
-  NFT_EXPRESSIONS,
   NFT_OBJECT_COUNTER,
   NFT_SET_MAP,
   NFTA_CHAIN,
@@ -14,6 +13,7 @@ import {
   NFTA_SET_ELEM_LIST,
   NFTA_TABLE,
 } from '../../uapi/nf-tables.ts';
+import { NFT_EXPRESSIONS } from '../../uapi/nf-tables-expressions.ts';
 import { nfgenmsg } from '../../uapi/nfnetlink.ts';
 import { decodeExpressions } from '../expression/expression-decode.ts';
 import { need, readBe64, readOptional64 } from '../expression/integers.ts';

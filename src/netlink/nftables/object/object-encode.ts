@@ -7,7 +7,6 @@ import {
   NF_ACCEPT,
   NF_DROP,
   NFT_DATA_VERDICT,
-  NFT_EXPRESSIONS,
   NFT_OBJECT_COUNTER,
   NFT_SET_CONCAT,
   NFT_SET_MAP,
@@ -20,6 +19,7 @@ import {
   NFTA_SET_FIELD,
   NFTA_TABLE,
 } from '../../uapi/nf-tables.ts';
+import { NFT_EXPRESSIONS } from '../../uapi/nf-tables-expressions.ts';
 import { encodeExpressions } from '../expression/expression-encode.ts';
 import { be64 } from '../expression/integers.ts';
 import { type DatatypeName, datatype, typeLength, typeNumber } from './datatypes.ts';
