@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { parseIp } from '../../../src/core/index.ts';
 import type { ServicePortPlan } from '../../../src/proxy/index.ts';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
 import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
@@ -115,8 +116,10 @@ describe.each(variants)('%s', (variant) => {
     await dataplane.resync(plan);
     // Addresses that fill a block make the deepest tree, and these go the longest way behind it: source ranges, affinity.
     const loadBalancerVips = Array.from({ length: 2 ** 14 + 1 }, (_, n) => `203.1.${n >> 8}.${n & 255}`);
-    const restricted = { loadBalancerVips, sourceRanges: ['198.18.0.0/15'], affinitySeconds: 10 };
-    await upsert(samplePort({ name: 'deep/lb', clusterIp: '10.96.30.1', remote: ['10.244.9.1:80'], ...restricted }));
+    const restricted = { loadBalancerVips: ['203.1.0.0'], sourceRanges: ['198.18.0.0/15'], affinitySeconds: 10 };
+    const port = samplePort({ name: 'deep/lb', clusterIp: '10.96.30.1', remote: ['10.244.9.1:80'], ...restricted });
+    // The planner keeps to a thousand a Service: of several Services they make the same tree.
+    await upsert({ ...port, loadBalancerVips: loadBalancerVips.map(parseIp) });
     expect(await dataplane.verify()).toEqual([]);
     const chains = await saved(exec, 'IPv4', variant);
     const depthBelow = (chain: string): number => {

@@ -114,20 +114,17 @@ it('reads as nft lists it, and back: what features of pods put into tables', asy
   const { featuresOf, reassertFeatures } = await loadReassertion();
   const pod = {
     key: { hostName: 'veth00000000001', alias: 'net/c1/eth0' },
-    config: {
-      mode: 'bridge',
-      bridge: { name: 'cni0', vlan: 0, macspoofchk: true },
-      features: {
-        ipMasq: true,
-        bandwidth: undefined,
-        firewall: { ingressPolicy: 'isolated' },
-        portMappings: {
-          mappings: [{ hostPort: 8080, containerPort: 80, protocol: 'tcp', hostIp: parseIp('192.0.2.1') }],
-          snat: true,
-          masqAll: false,
-        },
+    features: {
+      ipMasq: true,
+      bandwidth: undefined,
+      firewall: { ingressPolicy: 'isolated' },
+      portMappings: {
+        mappings: [{ hostPort: 8080, containerPort: 80, protocol: 'tcp', hostIp: parseIp('192.0.2.1') }],
+        snat: true,
+        masqAll: false,
       },
     },
+    reach: { link: 'cni0', isShared: true, checksMac: true },
     mac: Uint8Array.of(2, 0, 0, 0, 0, 1),
     ips: ['10.244.1.7/24', 'fd00:1::7/64'].map((text) => ({ address: parseAddressWithPrefix(text) })),
   } as unknown as Parameters<typeof featuresOf>[0][number];
