@@ -1,8 +1,8 @@
 import { formatCidr, formatIp, ipEquals } from '../../core/index.ts';
 import { addressesHeld } from '../../ipam/index.ts';
-import { Netlink } from '../../netlink/index.ts';
+import { closing, type Netlink, withNetlink } from '../../netlink/index.ts';
 import { getLink, type Link, listAddresses, listRoutes } from '../../netlink/route/index.ts';
-import { IFA_F_DADFAILED } from '../../netlink/uapi/index.ts';
+import { IFA_F_DADFAILED, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { readSysctl } from '../../sys/index.ts';
 import { parseNetworkConfig } from '../config/config.ts';
 import type { Checking } from '../link/checking.ts';
@@ -33,27 +33,18 @@ export async function check({ header, env, netns, warn }: VerbRequest): Promise<
   const key = attachmentKey(config.name, environment);
   const differences: string[] = [];
   const pod = openPodNamespace(environment);
-  try {
-    const host = Netlink.openRoute();
-    try {
-      const ips = ipsOf(previous, key);
-      const checking = { config, key, pod, host, previous, ips, differ: (what: string) => void differences.push(what) };
-      const { hostLink, mac } = checkPod(checking);
-      const gateway = hostLink && (await checkHost(checking, hostLink));
-      checkRecords(checking);
-      if (hostLink) {
-        const undo = new UndoStack();
-        const context = { ...wantedAttachment(config, key, ips, mac), pod, host, hostLink, gateway, undo, warn };
-        for (const entry of wantedFeatures(config, key)) {
-          differences.push(...(await entry.load()).check(context));
-        }
-      }
-    } finally {
-      host.close();
-    }
-  } finally {
-    pod.close();
-  }
+  const compare = async (host: Netlink) => {
+    const ips = ipsOf(previous, key);
+    const checking = { config, key, pod, host, previous, ips, differ: (what: string) => void differences.push(what) };
+    const { hostLink, mac } = checkPod(checking);
+    const gateway = hostLink && (await checkHost(checking, hostLink));
+    checkRecords(checking);
+    if (!hostLink) return;
+    const undo = new UndoStack();
+    const context = { ...wantedAttachment(config, key, ips, mac), pod, host, hostLink, gateway, undo, warn };
+    for (const entry of wantedFeatures(config, key)) differences.push(...(await entry.load()).check(context));
+  };
+  await closing(pod, () => withNetlink(NETLINK_ROUTE, compare));
   if (differences.length > 0) {
     throw new CniError(
       CNI_ERROR.CHECK_FAILED,

@@ -1,6 +1,7 @@
 import { collectInvalid, formatCollected, isUnderWay, journalEntry, type StoreLocation } from '../../ipam/index.ts';
-import { Netlink } from '../../netlink/index.ts';
+import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { listLinks } from '../../netlink/route/index.ts';
+import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { delegateOf, storeLocation } from '../config/config.ts';
 import { FEATURES } from '../features/index.ts';
 import { deleteIfPresent } from '../link/host-link.ts';
@@ -30,15 +31,12 @@ const LEGACY_VALID_ATTACHMENTS = 'cni.dev/attachments';
 export async function collectGarbage({ header, env, warn }: VerbRequest): Promise<undefined> {
   const valid = parseValid(header);
   const location = storeLocation(header);
-  const host = Netlink.openRoute();
-  try {
+  await withNetlink(NETLINK_ROUTE, async (host) => {
     deleteInvalidLinks(host, header, valid, location, warn);
     for (const entry of FEATURES) {
       (await entry.load()).collect({ network: header.name, valid, host, warn });
     }
-  } finally {
-    host.close();
-  }
+  });
   await collectByDelegate(header, env, warn);
   const owners = new Set(valid.map(({ owner }) => `${owner.containerId} ${owner.ifname}`));
   const containers = new Set<string>(valid.map(({ owner }) => owner.containerId));

@@ -1,6 +1,7 @@
 import { errorText } from '../../core/index.ts';
 import { checkAvailable } from '../../ipam/index.ts';
-import { Netlink } from '../../netlink/index.ts';
+import { withNetlink } from '../../netlink/index.ts';
+import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { parseNetworkConfig } from '../config/config.ts';
 import { warnOfUnknownKeys } from '../config/known-keys.ts';
 import type { NetworkConfig } from '../config/network-config.ts';
@@ -33,16 +34,13 @@ export async function checkStatus({ header, env, warn }: VerbRequest): Promise<u
 function checkNode(config: NetworkConfig): void {
   const { mode, name, ipam } = config;
   const network = podNetwork(mode);
-  const host = Netlink.openRoute();
-  try {
+  withNetlink(NETLINK_ROUTE, (host) => {
     network.checkPods(host, config);
     const excluded = network.checkNode(host, config);
     if (ipam.kind !== 'native') return;
     const { dataDir, rangeSets, exclude } = ipam.config;
     checkAvailable({ dataDir, network: name }, { rangeSets, exclude, excluded }, linkFinder(host));
-  } finally {
-    host.close();
-  }
+  });
 }
 
 async function checkDelegate(type: string, header: NetworkHeader, env: Environment): Promise<void> {

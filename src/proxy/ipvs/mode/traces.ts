@@ -1,6 +1,7 @@
 import type { IpFamily } from '../../../core/index.ts';
-import { Netlink } from '../../../netlink/index.ts';
+import { closing, withNetlink } from '../../../netlink/index.ts';
 import { getLink } from '../../../netlink/route/index.ts';
+import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import type { Trace, TraceOptions } from '../../index.ts';
 import { bothVariants, isUsable } from '../../rules/index.ts';
 import { cleanupIpvs } from '../cleanup.ts';
@@ -27,12 +28,7 @@ export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceO
     async clean() {
       const tool = await removeRules();
       const kernel = tryOpenIpvs(family);
-      if (!kernel) return;
-      try {
-        await cleanupIpvs({ tool, kernel, excludeCidrs });
-      } finally {
-        kernel.close();
-      }
+      if (kernel) await closing(kernel, () => cleanupIpvs({ tool, kernel, excludeCidrs }));
     },
     async retire(signal) {
       const { variant } = await removeRules();
@@ -54,12 +50,7 @@ export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceO
 
 /** Without the device no packet reaches a virtual server, and reading all rules costs time and memory. */
 function hasDevice(): boolean {
-  const route = Netlink.openRoute();
-  try {
-    return getLink(route, { name: DEVICE }) !== undefined;
-  } finally {
-    route.close();
-  }
+  return withNetlink(NETLINK_ROUTE, (route) => getLink(route, { name: DEVICE }) !== undefined);
 }
 
 /** Undefined when the kernel has no IPVS, or nobody has loaded it: then there is nothing of it. */

@@ -1,4 +1,5 @@
 import type { IpFamily } from '../../../core/index.ts';
+import { closing } from '../../../netlink/index.ts';
 import { Nftables } from '../../../netlink/nftables/index.ts';
 import type { Trace } from '../../index.ts';
 import { cleanupNftables } from '../cleanup.ts';
@@ -10,24 +11,15 @@ export function nftablesTraces(family: IpFamily): Trace[] {
       name: `nftables ${family}`,
       async isUsable() {
         try {
-          withNftables((nft) => nft.listTables());
+          closing(Nftables.open(), (nft) => nft.listTables());
           return true;
         } catch {
           return false;
         }
       },
       async clean() {
-        withNftables((nft) => cleanupNftables(nft, family));
+        closing(Nftables.open(), (nft) => cleanupNftables(nft, family));
       },
     },
   ];
-}
-
-function withNftables<T>(use: (nft: Nftables) => T): T {
-  const nft = Nftables.open();
-  try {
-    return use(nft);
-  } finally {
-    nft.close();
-  }
 }
