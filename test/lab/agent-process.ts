@@ -42,8 +42,8 @@ export interface Agent {
 const HEALTH_URL = 'http://127.0.0.1:10256/livez';
 const METRICS_URL = 'http://127.0.0.1:10249/metrics';
 const FIRST_SYNC = /^kubeproxy_sync_proxy_rules_last_timestamp_seconds(?:\{[^}]*ip_family="IPv4"[^}]*\})? ([\d.e+]+)$/m;
-const START_TIMEOUT_MS = patient(20_000);
-const STOP_TIMEOUT_MS = patient(10_000);
+const START_TIMEOUT_MS = patient(40_000);
+const STOP_TIMEOUT_MS = patient(20_000);
 
 /**
  * Starts `nodeplane agent` (or `kube-proxy`) inside a node's namespace and waits until it is healthy and has synced once.
