@@ -18,7 +18,14 @@ const KERNEL = {
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['{src,bench,test/fakes,test/deploy}/**/*.test.ts'] } },
+      {
+        test: {
+          name: 'unit',
+          include: ['{src,bench,test/fakes,test/deploy}/**/*.test.ts'],
+          // The slowest take 4 s on a quiet machine.
+          testTimeout: 20_000,
+        },
+      },
       { test: { name: 'lab', include: ['test/lab/**/*.test.ts', 'test/dataplane/**/*.test.ts'], ...KERNEL } },
       {
         test: {
