@@ -119,7 +119,7 @@ async function withDataplane<T>(
       try {
         return await work(dataplane, kernel);
       } finally {
-        dataplane.close();
+        await dataplane.close();
       }
     });
   } finally {

@@ -128,7 +128,7 @@ export async function startNode(mode: SubjectMode, family: IpFamily, meter: Loop
     async stop() {
       await source.stop();
       await proxy.stop();
-      dataplane.close?.();
+      await dataplane.close?.();
       namespace.remove();
     },
   };

@@ -50,8 +50,8 @@ class Bench {
     this.#dataplane = this.rig.start();
   }
 
-  restart(): void {
-    this.#dataplane.close?.();
+  async restart(): Promise<void> {
+    await this.#dataplane.close?.();
     this.#dataplane = this.rig.start();
   }
 
@@ -132,7 +132,7 @@ export function testDataplane(suite: DataplaneSuite): void {
       const one = complete();
       await one.resync();
       const before = one.rig.dump();
-      one.restart();
+      await one.restart();
       expect(await one.writesOf(one.resync)).toBe(0);
       expect(one.rig.dump()).toEqual(before);
       expect(await one.verify()).toEqual([]);
@@ -223,7 +223,7 @@ export function testDataplane(suite: DataplaneSuite): void {
       const before = one.rig.dump();
       expect(Object.keys(before).length).toBeGreaterThan(0);
       await one.resync();
-      one.restart();
+      await one.restart();
       await one.resync();
       await one.cleanup();
       expect(one.rig.dump()).toEqual(before);

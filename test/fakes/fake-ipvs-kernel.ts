@@ -41,7 +41,7 @@ export class FakeIpvsKernel implements IpvsKernel {
   /** Listings of destinations, one for each virtual server looked at. */
   destinationListings = 0;
   prepared = false;
-  closed = false;
+  #isOpen = true;
   /** Refuses an operation with this errno; undefined lets it be. */
   refuse: (operation: Operation) => keyof typeof ERRNO | undefined = () => undefined;
 
@@ -51,10 +51,12 @@ export class FakeIpvsKernel implements IpvsKernel {
   }
 
   listServers(): ListedVirtualServer[] {
+    this.#asked();
     return [...this.servers.values()].map(({ server }) => ({ ...server, statistics: NO_STATISTICS }));
   }
 
   listDestinations(key: VirtualServerKey): ListedDestination[] {
+    this.#asked();
     this.destinationListings++;
     return [...(this.servers.get(serverKey(key))?.destinations.values() ?? [])].map(({ connections, ...rest }) => ({
       ...rest,
@@ -65,22 +67,27 @@ export class FakeIpvsKernel implements IpvsKernel {
   }
 
   listAddresses() {
+    this.#asked();
     return { bound: [...this.bound.values()], elsewhere: [...this.elsewhere.values()] };
   }
 
   listElements(): SetElement[] {
+    this.#asked();
     return [...this.elements.values()];
   }
 
   wrong(): string[] {
+    this.#asked();
     return this.prepared ? [] : ['ipset KUBE-CLUSTER-IP'];
   }
 
   prepare(): void {
+    this.#asked();
     this.prepared = true;
   }
 
   apply(operations: readonly Operation[]): (KernelError | undefined)[] {
+    this.#asked();
     return operations.map((operation) => {
       this.operations.push(operation);
       const name = this.refuse(operation) ?? this.#apply(operation);
@@ -89,13 +96,21 @@ export class FakeIpvsKernel implements IpvsKernel {
   }
 
   removeAll(): void {
+    this.#asked();
     this.bound.clear();
     this.elements.clear();
     this.prepared = false;
   }
 
+  /** From now on whatever is asked throws, as sockets that are closed do. */
   close(): void {
-    this.closed = true;
+    this.#isOpen = false;
+  }
+
+  /** As a new process opens it: what it holds is still there. */
+  reopened(): this {
+    this.#isOpen = true;
+    return this;
   }
 
   /** How many connections a destination has from now on. */
@@ -126,6 +141,10 @@ export class FakeIpvsKernel implements IpvsKernel {
       .filter((each) => each.set === set)
       .map(({ element }) => elementText(element))
       .sort();
+  }
+
+  #asked(): void {
+    if (!this.#isOpen) throw new Error('EBADF: the sockets of this kernel are closed');
   }
 
   #apply(operation: Operation): keyof typeof ERRNO | undefined {

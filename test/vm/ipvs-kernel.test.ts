@@ -183,7 +183,7 @@ describe.each(CASES)('%s, iptables-%s', (family, variant) => {
     expect(await dataplane.verify()).toEqual([]);
     const again = await dataplane.resync(plan);
     for (const { written } of Object.values(again.objects)) expect(written).toBe(0);
-    dataplane.close();
+    await dataplane.close();
   });
 
   it('leaves a namespace as it was, foreign virtual servers included', async () => {
@@ -198,7 +198,7 @@ describe.each(CASES)('%s, iptables-%s', (family, variant) => {
     expect(namespace.run('ipset', 'list', '-n')).toBe('');
     const program = `${family === 'IPv4' ? 'iptables' : 'ip6tables'}-${variant}-save`;
     expect(namespace.run(program)).not.toContain('KUBE-');
-    dataplane.close();
+    await dataplane.close();
   });
 });
 
@@ -216,7 +216,7 @@ describe('changes', () => {
     expect(await dataplane.verify()).toEqual([]);
     const again = await dataplane.resync(plan);
     for (const { written } of Object.values(again.objects)) expect(written).toBe(0);
-    dataplane.close();
+    await dataplane.close();
   });
 
   it('that the kernel refuses leave their Service out and no other', async () => {
@@ -236,6 +236,6 @@ describe('changes', () => {
     expect(servers).toContain('-A -t 10.96.0.7:80 -s rr');
     expect(servers).not.toContain('10.96.0.9');
     expect(await dataplane.verify()).toEqual([]);
-    dataplane.close();
+    await dataplane.close();
   });
 });

@@ -105,7 +105,7 @@ export function createFamily(options: FamilyOptions): Family {
     proxy,
     async stop() {
       await proxy.stop();
-      dataplane.close?.();
+      await dataplane.close?.();
       await healthChecks.close();
       table.close();
     },

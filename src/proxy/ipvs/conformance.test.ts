@@ -15,7 +15,7 @@ testDataplane({
     const iptables = new FakeIptables();
     const clock = new FakeClock();
     return {
-      start: () => new IpvsDataplane({ family, variant: 'nft', exec: iptables.exec, kernel, clock }),
+      start: () => new IpvsDataplane({ family, variant: 'nft', exec: iptables.exec, kernel: kernel.reopened(), clock }),
       dump: () => ({ ...kernel.dump(), ...ruleDump(iptables, family) }),
       writes: () => kernel.operations.length + iptables.restores.length,
       damage() {

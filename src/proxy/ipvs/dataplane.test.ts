@@ -20,7 +20,7 @@ function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly st
       family: 'IPv4',
       variant: 'nft',
       exec,
-      kernel,
+      kernel: kernel.reopened(),
       clock,
       excludeCidrs: excludeCidrs.map(parseCidr),
     });
@@ -36,10 +36,12 @@ function setup(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly st
     resync: () => dataplane.resync(plan),
     verify: () => dataplane.verify(),
     cleanup: () => dataplane.cleanup(),
-    retire: () => dataplane.retire(),
+    retire: (signal?: AbortSignal) => dataplane.retire(signal),
+    traffic: () => dataplane.traffic(),
+    close: () => dataplane.close(),
     /** As a new process: nothing is remembered but what the kernel holds. */
     async restart() {
-      dataplane.close();
+      await dataplane.close();
       dataplane = make();
       await dataplane.resync(plan);
     },
@@ -262,6 +264,60 @@ describe('a mode that gives way', () => {
     await clock.advance(16 * MINUTE);
     await retired;
     expect(kernel.dump()).toEqual({});
+  });
+
+  it('leaves what has connections when the agent ends, without waiting for the next look', async () => {
+    const { resync, retire, close, kernel, clock, failures } = setup([samplePort(web([A, B]))]);
+    await resync();
+    kernel.setConnections(VIP, A, 1);
+    const ending = new AbortController();
+    const retired = retire(ending.signal);
+    await clock.advance(2000);
+    ending.abort();
+    await retired;
+    await close();
+    await clock.advance(MINUTE);
+    expect(kernel.dump()).toMatchObject({ [`server ${VIP}`]: `rr 0 0 ${A}=0` });
+    expect(failures).toEqual([]);
+  });
+});
+
+describe('the end of the agent', () => {
+  it('waits for a look that is under way: the sockets are closed after it', async () => {
+    const { resync, remove, close, kernel, clock, failures } = setup([
+      samplePort(web([A])),
+      samplePort({ name: 'x/y', clusterIp: '10.96.0.2', remote: [C] }),
+    ]);
+    await resync();
+    kernel.setConnections(VIP, A, 1);
+    kernel.setConnections('10.96.0.2:80/TCP', C, 1);
+    await remove('shop/web:http/TCP');
+    await remove('x/y/TCP');
+    kernel.setConnections(VIP, A, 0);
+    kernel.setConnections('10.96.0.2:80/TCP', C, 0);
+    const list = kernel.listDestinations.bind(kernel);
+    let closed: Promise<void> | undefined;
+    vi.spyOn(kernel, 'listDestinations').mockImplementationOnce((key) => {
+      // Longer than a slice: the look goes on in the next turn of the event loop, in which the agent ends.
+      for (const started = performance.now(); performance.now() - started < 15; );
+      setImmediate(() => {
+        closed = close();
+      });
+      return list(key);
+    });
+    await clock.advance(1000);
+    await closed;
+    expect(failures).toEqual([]);
+    expect(kernel.dump()).toEqual({});
+    expect(() => kernel.listServers()).toThrow('EBADF');
+  });
+
+  it('leaves no counters to a scrape that comes afterwards', async () => {
+    const { resync, traffic, close } = setup([samplePort(web([A]))]);
+    await resync();
+    expect([...traffic().keys()]).toEqual(['shop/web']);
+    await close();
+    expect([...traffic().keys()]).toEqual([]);
   });
 });
 

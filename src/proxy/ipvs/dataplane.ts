@@ -156,10 +156,24 @@ export class IpvsDataplane implements Dataplane {
    * Gives way to another mode, whose rules stand: as `cleanup`, but lets open connections finish. Virtual servers get
    * nothing new, and go with the last of their connections or when the grace period is over.
    *
-   * @returns when nothing is left; what goes on until then ends with `close`
+   * @param signal ends the wait for connections; what is being drained then stays
+   * @returns when nothing is left, or soon after the signal; `close` has to follow
    * @throws ERR_IPTABLES; KernelError for what the kernel refuses
    */
-  async retire(): Promise<void> {
+  async retire(signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return;
+    const stop = () => this.#watch.close();
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      let done = false;
+      while (!done) done = await this.#retire();
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  /** False when somebody changed what was just read: then it has to be read anew. */
+  async #retire(): Promise<boolean> {
     this.#committed = undefined;
     await removeRules(this.#tool);
     await this.#watch.idle();
@@ -171,20 +185,27 @@ export class IpvsDataplane implements Dataplane {
       masqueradeMark: 0,
     });
     const retiring: Committed = { node: undefined, layout, state, nodePortAddresses: [], rules: 0 };
-    if (!(await inSlices(this.#writer.bringInLine(retiring, everything(layout, state))))) return this.retire();
+    if (!(await inSlices(this.#writer.bringInLine(retiring, everything(layout, state))))) return false;
     this.#committed = retiring;
     await this.#watch.drained();
     if (!this.#watch.isClosed) this.#kernel.removeAll();
+    return true;
   }
 
-  /** What each Service has carried, by its name; nothing before the first sync. Throws KernelError. */
+  /** What each Service has carried, by its name; nothing before the first sync and after `close`. Throws KernelError. */
   traffic(): ReadonlyMap<string, ServiceTraffic> {
     return this.#served ? readTraffic(this.#kernel, this.#served) : new Map();
   }
 
-  /** Ends what goes on between the syncs; the kernel stays as it is. What is being drained then stays until the next start. */
-  close(): void {
+  /**
+   * Ends what goes on between the syncs, once the look that is under way is over; the kernel stays as it is. What is being
+   * drained then stays until the next start. No sync may be under way.
+   */
+  async close(): Promise<void> {
     this.#watch.close();
+    await this.#watch.idle();
+    // A scrape may still come: it finds no counters.
+    this.#served = undefined;
     this.#kernel.close();
   }
 

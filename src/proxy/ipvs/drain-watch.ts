@@ -17,6 +17,8 @@ export class DrainWatch {
   readonly #options: DrainWatchOptions;
   #timer: Timer | undefined;
   #looking: Promise<void> | undefined;
+  /** Ends the wait of `drained`. */
+  #wake: (() => void) | undefined;
   #isClosed = false;
 
   constructor(options: DrainWatchOptions) {
@@ -36,7 +38,13 @@ export class DrainWatch {
   async drained(): Promise<void> {
     const { clock, draining } = this.#options;
     while (draining.size > 0 && !this.#isClosed) {
-      await new Promise<void>((resolve) => clock.setTimer(resolve, LOOK_INTERVAL_MS));
+      await new Promise<void>((resolve) => {
+        const timer = clock.setTimer(resolve, LOOK_INTERVAL_MS);
+        this.#wake = () => {
+          timer.cancel();
+          resolve();
+        };
+      });
     }
   }
 
@@ -64,9 +72,10 @@ export class DrainWatch {
     this.#timer = undefined;
   }
 
-  /** No look any more. */
+  /** No look any more; one that is under way goes on: see `idle`. */
   close(): void {
     this.cancel();
     this.#isClosed = true;
+    this.#wake?.();
   }
 }

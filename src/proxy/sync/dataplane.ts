@@ -18,8 +18,8 @@ export interface Dataplane {
   verify(): Promise<readonly Drift[]>;
   /** Removes everything that is ours or kube-proxy's, and nothing else. */
   cleanup(): Promise<void>;
-  /** Ends what goes on between the calls and gives sockets back; the kernel stays as it is. */
-  close?(): void;
+  /** Ends what goes on between the calls and gives sockets back; the kernel stays as it is. No call may be under way. */
+  close?(): void | Promise<void>;
 }
 
 /** What a commit did. */

@@ -35,13 +35,10 @@ export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceO
       const kernel = tryOpenIpvs(family);
       if (!kernel) return;
       const dataplane = new IpvsDataplane({ family, variant, exec, kernel, excludeCidrs });
-      const close = () => dataplane.close();
-      signal.addEventListener('abort', close, { once: true });
       try {
-        if (!signal.aborted) await dataplane.retire();
+        await dataplane.retire(signal);
       } finally {
-        signal.removeEventListener('abort', close);
-        close();
+        await dataplane.close();
       }
     },
   };
