@@ -13,8 +13,11 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = mkdtempSync(join(root, 'dist.new-'));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** What kubernetes_build_info tells. The commit's own date: the same commit gives the same files. */
-const buildFacts = { version, ...commitFacts() };
+/**
+ * What kubernetes_build_info tells, as JSON. The commit's own date: the same commit gives the same files. A string, because
+ * esbuild makes a module of an object, and every other module of a bundle begins with a call of it.
+ */
+const buildFacts = JSON.stringify({ version, ...commitFacts() });
 
 /**
  * V8 lets a heap grow to several times what lives in it before it cleans up. With a small young generation and little
