@@ -10,6 +10,9 @@ import {
   destinationListing,
   getIpvsInfo,
   getIpvsTimeouts,
+  IP_VS_SVC_F_SCHED_MH_FALLBACK,
+  IP_VS_SVC_F_SCHED_MH_PORT,
+  IPVS_GENL_NAME,
   newDestination,
   newVirtualServer,
   setDestination,
@@ -18,12 +21,7 @@ import {
   type VirtualServer,
   virtualServerListing,
 } from '../../src/netlink/ipvs/index.ts';
-import {
-  IP_VS_SVC_F_SCHED_MH_FALLBACK,
-  IP_VS_SVC_F_SCHED_MH_PORT,
-  IPVS_GENL_NAME,
-  NETLINK_GENERIC,
-} from '../../src/netlink/uapi/index.ts';
+import { NETLINK_GENERIC } from '../../src/netlink/uapi/index.ts';
 import type { Plan, ServicePortPlan } from '../../src/proxy/index.ts';
 import { checkIpvs, IpvsDataplane, prepareIpvs } from '../../src/proxy/ipvs/index.ts';
 import { exec, inNetns, readSysctl } from '../../src/sys/index.ts';

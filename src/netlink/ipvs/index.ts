@@ -1,4 +1,9 @@
 export {
+  IP_VS_SVC_F_SCHED_MH_FALLBACK,
+  IP_VS_SVC_F_SCHED_MH_PORT,
+  IPVS_GENL_NAME,
+} from '../uapi/ip-vs.ts';
+export {
   type Destination,
   decodeDestination,
   deleteDestination,

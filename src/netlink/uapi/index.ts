@@ -1,7 +1,6 @@
 export * from './if.ts';
 export * from './if-addr.ts';
 export * from './if-link.ts';
-export * from './ip-vs.ts';
 export * from './neighbour.ts';
 export * from './netlink.ts';
 export * from './nfnetlink.ts';

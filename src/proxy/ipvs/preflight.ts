@@ -2,12 +2,13 @@ import { errorText, isExists, isNotFound, KernelError, NodeplaneError } from '..
 import { type Netlink, resolveFamily, withNetlink } from '../../netlink/index.ts';
 import {
   deleteVirtualServer,
+  IPVS_GENL_NAME,
   type IpvsFamily,
   newVirtualServer,
   type VirtualServerKey,
 } from '../../netlink/ipvs/index.ts';
 import { deleteLink, newDummy } from '../../netlink/route/index.ts';
-import { IPVS_GENL_NAME, NETLINK_GENERIC, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
+import { NETLINK_GENERIC, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import type { Exec } from '../../sys/index.ts';
 import { parseScheduler } from './compile/server.ts';
 import { missingSetTypes } from './kernel/set-table.ts';

@@ -1,7 +1,7 @@
 import { isNotFound } from '../../core/index.ts';
 import { resolveFamily, withNetlink } from '../../netlink/index.ts';
-import { type IpvsTimeouts, setIpvsTimeouts } from '../../netlink/ipvs/index.ts';
-import { IPVS_GENL_NAME, NETLINK_GENERIC } from '../../netlink/uapi/index.ts';
+import { IPVS_GENL_NAME, type IpvsTimeouts, setIpvsTimeouts } from '../../netlink/ipvs/index.ts';
+import { NETLINK_GENERIC } from '../../netlink/uapi/index.ts';
 import { writeSysctl } from '../../sys/index.ts';
 
 /** What of IPVS is set once for the node. */

@@ -1,6 +1,10 @@
 import { formatIpPort, type IpAddress, type IpFamily, type IpProtocol, ipProtocolName } from '../../../core/index.ts';
-import type { VirtualServer, VirtualServerKey } from '../../../netlink/ipvs/index.ts';
-import { IP_VS_SVC_F_SCHED_MH_FALLBACK, IP_VS_SVC_F_SCHED_MH_PORT } from '../../../netlink/uapi/index.ts';
+import {
+  IP_VS_SVC_F_SCHED_MH_FALLBACK,
+  IP_VS_SVC_F_SCHED_MH_PORT,
+  type VirtualServer,
+  type VirtualServerKey,
+} from '../../../netlink/ipvs/index.ts';
 
 /** A virtual server as it should be. */
 export interface Server {

@@ -13,6 +13,7 @@ import {
   deleteDestination,
   deleteVirtualServer,
   destinationListing,
+  IPVS_GENL_NAME,
   type IpvsFamily,
   newDestination,
   newVirtualServer,
@@ -28,7 +29,7 @@ import {
   newAddress,
   newDummy,
 } from '../../../netlink/route/index.ts';
-import { IPVS_GENL_NAME, NETLINK_GENERIC, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
+import { NETLINK_GENERIC, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import { familyOf } from '../compile/server.ts';
 import { type Operation, PLACE_OF, type Place } from '../diff/operations.ts';
 import type { IpvsKernel } from './kernel.ts';
