@@ -7,7 +7,7 @@ import { formatIp, networkOf, tryParseIp } from '../../core/index.ts';
  * What a client may cost the HTTP servers of this process, all of them together: the pages of the agent, which the kubelet
  * and Prometheus read, and the health checks of Services, which anybody who reaches the node may ask.
  */
-export const HTTP_BOUNDS = {
+const HTTP_BOUNDS = {
   /** Connections at once. A descriptor each; the agent itself needs about a hundred, and 1024 is the usual limit of both. */
   connections: 128,
   /** Of one client: an IPv4 address, or the /64 an IPv6 client can choose its addresses from. A prober needs one or two. */

@@ -4,7 +4,8 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { parseBindAddress } from '../../config/index.ts';
-import { type HttpRequest, HttpServer, textAnswer } from './http-server.ts';
+import { type HttpRequest, textAnswer } from './http-listener.ts';
+import { HttpServer } from './http-server.ts';
 
 const logger = pino({ level: 'silent' });
 

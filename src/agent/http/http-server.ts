@@ -3,8 +3,6 @@ import { type Clock, formatIp, NodeplaneError, type Timer } from '../../core/ind
 import type { Logger } from '../logger.ts';
 import { type HttpAnswer, type HttpListener, type HttpRequest, listenHttp, textAnswer } from './http-listener.ts';
 
-export { type HttpAnswer, type HttpRequest, textAnswer } from './http-listener.ts';
-
 /** Exact path to page, whatever the method. Any other path answers 404. */
 export type Pages = Readonly<Record<string, (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>>>;
 

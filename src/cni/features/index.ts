@@ -76,12 +76,9 @@ function layoutsOf(features: readonly AttachmentFeature[]): TableLayout[] {
 
 export type {
   AttachmentFeature,
-  CollectContext,
   DesiredRules,
-  FeatureContext,
   FeatureEntry,
   TearDownContext,
 } from './feature.ts';
 export { joinRules } from './join-rules.ts';
-export type { Reassertion } from './reassert.ts';
 export type { WantedAttachment } from './wanted-attachment.ts';
