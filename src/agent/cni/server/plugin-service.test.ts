@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
@@ -196,6 +198,33 @@ describe('the service', () => {
     await clock.advance(10);
     expect([running.code, stopped]).toEqual([0, true]);
     expect(await begun()).toEqual(['ADD a']);
+  });
+
+  it('keeps nothing of requests that were answered', async () => {
+    service = new PluginService({
+      clock,
+      logger: pino({ level: 'silent' }),
+      spool: new Spool(folder),
+      node: () => ({ podCidrs, dataDir: '/data' }),
+      served: () => {},
+      setAside: () => {},
+      binDir: '/plugins',
+      run: async () => ({ exitCode: 0, stdout: '', stderr: '' }),
+    });
+    const environment = { CNI_COMMAND: 'DEL', CNI_CONTAINERID: 'a', CNI_IFNAME: 'eth0' };
+    const serve = async (count: number) => {
+      const request = { environment, config: CONFIG, netns: undefined };
+      for (let i = 0; i < count; i++) await service.serve(request, { left: new Promise(() => {}), hasLeft: () => false });
+    };
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    await serve(500);
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    await serve(4000);
+    collectGarbage();
+    // 100 bytes a request.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(400_000);
   });
 
   it('answers with an error of the specification when the plugin breaks', async () => {

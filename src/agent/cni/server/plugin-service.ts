@@ -45,6 +45,8 @@ export interface Client {
   hasLeft(): boolean;
 }
 
+const ENDING = 'The nodeplane agent is about to end';
+const BUSY = 'The nodeplane agent is busy with other requests';
 const NOT_KNOWN_YET = 'The pod CIDRs of this node are not known yet';
 /** How long ADDs wait for the kept DELs at most; hanging ones may take long. A little less than a request waits. */
 const LONGEST_SETTLING_MS = 30_000;
@@ -54,11 +56,9 @@ export class PluginService {
   readonly #options: PluginServiceOptions;
   readonly #queue: RequestQueue;
   readonly #kept: KeptRequests;
+  /** Ends the wait of each request whose turn has not come, with a sentence why. */
+  readonly #waiting = new Set<(why: string) => void>();
   #stopping = false;
-  #stop: () => void = () => {};
-  readonly #stopped = new Promise<void>((resolve) => {
-    this.#stop = resolve;
-  });
   #settled: () => void = () => {};
   /** Resolves when the kept DELs were looked through for the first time, or that took too long: ADDs are served then. */
   readonly open = new Promise<void>((resolve) => {
@@ -128,7 +128,7 @@ export class PluginService {
   /** Lets what goes on end; what waits is told to try again later. Resolves when nothing goes on. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#stop();
+    for (const end of this.#waiting) end(ENDING);
     while (this.#queue.length > 0) await new Promise<void>((resolve) => void this.#options.clock.setTimer(resolve, 5));
   }
 
@@ -155,22 +155,23 @@ export class PluginService {
     }
   }
 
+  /** Resolves to 'turn' or 'left', or to a sentence why the request must not wait any more. */
   async #wait(turn: Promise<void>, client: Client): Promise<string> {
-    if (this.#stopping) return 'The nodeplane agent is about to end';
+    if (this.#stopping) return ENDING;
     const { clock, waitMs = 45_000 } = this.#options;
-    let cancel = () => {};
-    const timeout = new Promise<string>((resolve) => {
-      const timer = clock.setTimer(() => resolve('The nodeplane agent is busy with other requests'), waitMs);
-      cancel = () => timer.cancel();
+    let end: (outcome: string) => void = () => {};
+    const outcome = new Promise<string>((resolve) => {
+      end = resolve;
     });
-    const outcome = await Promise.race([
-      turn.then(() => 'turn'),
-      client.left.then(() => 'left'),
-      this.#stopped.then(() => 'The nodeplane agent is about to end'),
-      timeout,
-    ]);
-    cancel();
-    return outcome;
+    // A promise that lives as long as the agent would remember every request that ever waited for it.
+    this.#waiting.add(end);
+    const timer = clock.setTimer(() => end(BUSY), waitMs);
+    void turn.then(() => end('turn'));
+    void client.left.then(() => end('left'));
+    return outcome.finally(() => {
+      timer.cancel();
+      this.#waiting.delete(end);
+    });
   }
 
   async #runInTurn(
