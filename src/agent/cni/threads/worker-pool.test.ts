@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { WorkerPool } from './worker-pool.ts';
 
@@ -64,6 +64,22 @@ it('ends threads that have nothing to do, but for one', async () => {
   // Two have ended; what begins now are others.
   const later = await runAll(3);
   expect([...later].filter((thread) => threads.has(thread)).length).toBeLessThanOrEqual(1);
+});
+
+it('looks for idle threads once in a while, however often it is started', async () => {
+  const setTimer = vi.spyOn(clock, 'setTimer');
+  for (let i = 0; i < 3; i++) pool.start();
+  await clock.advance(10_000);
+  expect(setTimer).toHaveBeenCalledTimes(11);
+});
+
+it('refuses what waits for a thread when it stops, and begins no other', async () => {
+  pool = new WorkerPool({ file, clock, size: 1, soon: 1, idleMs: 1000 });
+  const outcomes = Promise.all([run('hold'), run()].map((job) => job.catch((error: Error) => error.message)));
+  await pool.stop();
+  const atTheEnd = 'Cannot begin a thread for a CNI request: the agent is about to end';
+  expect(await outcomes).toEqual(['The thread of a CNI request ended over it', atTheEnd]);
+  await expect(run()).rejects.toThrow(atTheEnd);
 });
 
 it.each(['throw', 'exit'])('fails only the request that makes its thread %s', async (what) => {

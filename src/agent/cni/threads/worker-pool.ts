@@ -47,20 +47,22 @@ export class WorkerPool {
   readonly #waiting: Job[] = [];
   #timer: Timer | undefined;
   #growth: Timer | undefined;
+  #stopped = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
   }
 
-  /** Begins the first thread, so that the first request does not wait for it. */
+  /** Begins the first thread, so that the first request does not wait for it. May be called again. */
   start(): void {
     if (this.#members.length === 0) this.#begin();
-    this.#endIdle();
+    if (!this.#timer) this.#endIdle();
   }
 
-  /** @throws ERR_CNI_REQUEST when the thread ended over the request, or every thread there may be hangs */
+  /** @throws ERR_CNI_REQUEST when the thread ended over the request, every thread there may be hangs, or the pool stopped */
   run<T extends WorkerTask>(task: T): Promise<WorkerReply<T>> {
     const { size = 8 } = this.#options;
+    if (this.#stopped) return Promise.reject(stopped());
     if (this.#stuck.size >= size) {
       const message = `Cannot begin a thread for a CNI request: ${size} hang in system calls; look at their /proc/${process.pid}/task/*/stack, and restart the agent`;
       return Promise.reject(new NodeplaneError('ERR_CNI_REQUEST', message));
@@ -71,10 +73,13 @@ export class WorkerPool {
     });
   }
 
-  /** Ends all threads, also those that work. */
+  /** Ends all threads, also those that work; what waits for one is refused. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     this.#timer?.cancel();
     this.#growth?.cancel();
+    // Each thread that ends would be replaced by one for them.
+    for (const { reject } of this.#waiting.splice(0)) reject(stopped());
     await Promise.all(this.#members.splice(0).map(({ thread }) => thread.end()));
   }
 
@@ -149,4 +154,8 @@ export class WorkerPool {
     }
     this.#timer = clock.setTimer(() => this.#endIdle(), idleMs);
   }
+}
+
+function stopped(): NodeplaneError {
+  return new NodeplaneError('ERR_CNI_REQUEST', 'Cannot begin a thread for a CNI request: the agent is about to end');
 }
