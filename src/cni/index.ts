@@ -7,6 +7,7 @@ export {
   type WantedAttachment,
 } from './features/index.ts';
 export { keepConversations } from './link/conversations.ts';
+export { linkFinder } from './link/host-link.ts';
 export { main } from './main.ts';
 export { attachmentKey } from './protocol/attachment-key.ts';
 export type { ContainerId, Environment, InterfaceName, NetworkName } from './protocol/environment.ts';
@@ -14,4 +15,4 @@ export { CNI_ERROR } from './protocol/errors.ts';
 export { NEWEST_VERSION, SUPPORTED_VERSIONS } from './protocol/versions.ts';
 export { type CniReply, type CniRequest, runCni } from './run-cni.ts';
 export { wantedBy } from './verbs/attachment-note.ts';
-export { linkFinder, reclaim } from './verbs/reclaim.ts';
+export { reclaim } from './verbs/reclaim.ts';

@@ -38,7 +38,6 @@ function plan(
 describe('planBridge', () => {
   it('makes what is not there', () => {
     expect(plan(undefined, ['10.0.0.1/24', 'fd00::1/64'])).toEqual({
-      create: true,
       setUp: false,
       setPromiscuous: false,
       setVlanFiltering: false,
@@ -50,7 +49,6 @@ describe('planBridge', () => {
   it('leaves alone what is as it should be, other IPv6 addresses included', () => {
     const present = ['10.0.0.1/24', 'fd00::1/64', 'fe80::1/64', '2001:db8::1/64'];
     expect(plan(present, ['10.0.0.1/24', 'fd00::1/64'])).toEqual({
-      create: false,
       setUp: false,
       setPromiscuous: false,
       setVlanFiltering: false,

@@ -38,7 +38,6 @@ export interface AddressPlan {
 
 /** What to do about it. */
 export interface BridgePlan extends AddressPlan {
-  readonly create: boolean;
   readonly setUp: boolean;
   readonly setPromiscuous: boolean;
   readonly setVlanFiltering: boolean;
@@ -58,7 +57,6 @@ export function planBridge({ link, addresses }: BridgeState, desired: DesiredBri
     );
   }
   return {
-    create: !link,
     setUp: link !== undefined && !link.up,
     setPromiscuous: desired.promiscuous && ((link?.flags ?? 0) & IFF_PROMISC) === 0,
     setVlanFiltering: desired.vlanFiltering && link !== undefined && !link.vlanFiltering,

@@ -11,7 +11,6 @@ const IPAM = { type: 'host-local', ranges: [[{ subnet: '10.0.0.0/24' }]] };
 describe('parseNetworkConfig', () => {
   it('has sensible defaults', () => {
     expect(parse({})).toEqual({
-      cniVersion: '1.0.0',
       name: 'net',
       mode: 'bridge',
       bridge: {

@@ -69,7 +69,6 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   rules.checkFeatures(features, ipam);
   const dns = parseDns(raw);
   return {
-    cniVersion,
     name,
     mode,
     // What ports of one bridge send each other the node does not forward.

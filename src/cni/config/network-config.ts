@@ -1,6 +1,5 @@
 import type { DnsSettings, IpamConfig } from '../../ipam/index.ts';
 import type { NetworkName } from '../protocol/environment.ts';
-import type { CniVersion } from '../protocol/versions.ts';
 import type { BridgeConfig } from './bridge-config.ts';
 import type { FeatureConfig } from './feature-config.ts';
 
@@ -22,7 +21,6 @@ export type AddressManagement =
 
 /** A network configuration for ADD and CHECK. */
 export interface NetworkConfig {
-  readonly cniVersion: CniVersion;
   readonly name: NetworkName;
   readonly mode: NetworkMode;
   /** Of no use in mode `routed`. */

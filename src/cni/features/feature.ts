@@ -3,7 +3,6 @@ import type { Netlink } from '../../netlink/index.ts';
 import type { NftElements, NftRuleset } from '../../netlink/nftables/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import type { ChainWithRules, TableLayout } from '../../nft/index.ts';
-import type { PodNamespace } from '../link/pod-namespace.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { NetworkName } from '../protocol/environment.ts';
@@ -87,8 +86,6 @@ export interface FeatureEntry {
 export interface FeatureContext extends WantedAttachment {
   /** A NETLINK_ROUTE conversation about the node. Other protocols: `Netlink.open`, in the calling thread's namespace. */
   readonly host: Netlink;
-  /** The pod's namespace: its descriptor, a conversation, and a way to run a function inside. */
-  readonly pod: PodNamespace;
   /** The host's end of the veth pair; its `peerIndex` is the pod's end. */
   readonly hostLink: Link;
   /** The link through which the node reaches pods of a bridge: the bridge, or that of the VLAN; undefined without one. */
@@ -116,5 +113,4 @@ export interface CollectContext {
   readonly valid: readonly AttachmentKey[];
   /** As in `FeatureContext`. */
   readonly host: Netlink;
-  readonly warn: (message: string) => void;
 }

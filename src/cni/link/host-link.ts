@@ -152,6 +152,11 @@ export function findHostLink(netlink: Netlink, { hostName, alias }: AttachmentKe
   return link && isOf(link, alias) ? link : undefined;
 }
 
+/** Whether the node has a link, by its name. */
+export function linkFinder(netlink: Netlink): (name: string) => boolean {
+  return (name) => getLink(netlink, { name }) !== undefined;
+}
+
 /** Deletes the veth pair by its host's end, if it is this attachment's. True if there was one. */
 export async function deleteHostLink(netlink: Netlink, key: AttachmentKey): Promise<boolean> {
   const link = findHostLink(netlink, key);

@@ -90,9 +90,9 @@ async function setUpFeatures(
   { ips }: Addressing,
   mac: Uint8Array,
 ): Promise<ResultInterface[]> {
-  const { config, key, pod, host, undo, warn } = attaching;
+  const { config, key, host, undo, warn } = attaching;
   const { hostLink, gateway } = connection;
-  const context = { ...wantedAttachment(config, key, ips, mac), pod, host, hostLink, gateway, undo, warn };
+  const context = { ...wantedAttachment(config, key, ips, mac), host, hostLink, gateway, undo, warn };
   const made: ResultInterface[] = [];
   for (const entry of wantedFeatures(config, key)) {
     const feature = await entry.load();

@@ -41,7 +41,7 @@ export async function check({ header, env, netns, warn }: VerbRequest): Promise<
     checkRecords(checking);
     if (!hostLink) return;
     const undo = new UndoStack();
-    const context = { ...wantedAttachment(config, key, ips, mac), pod, host, hostLink, gateway, undo, warn };
+    const context = { ...wantedAttachment(config, key, ips, mac), host, hostLink, gateway, undo, warn };
     for (const entry of wantedFeatures(config, key)) differences.push(...(await entry.load()).check(context));
   };
   await closing(pod, () => withNetlink(NETLINK_ROUTE, compare));

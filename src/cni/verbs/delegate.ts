@@ -35,6 +35,12 @@ export async function askDelegate(
   await runDelegate(command, type, header, env);
 }
 
+/** Whether a plugin answered that it does not know a verb, or the version of the specification that has it. */
+export function isTooOld(error: unknown): error is CniError {
+  if (!(error instanceof CniError)) return false;
+  return error.cniCode === CNI_ERROR.INVALID_ENVIRONMENT || error.cniCode === CNI_ERROR.INCOMPATIBLE_VERSION;
+}
+
 /** Runs the plugin with the request's own environment and configuration. Returns what it printed as JSON, if anything. */
 async function runDelegate(command: string, type: string, header: NetworkHeader, env: Environment): Promise<unknown> {
   const program = findPlugin(type, env);

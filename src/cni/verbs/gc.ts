@@ -13,7 +13,6 @@ import {
   isIdentifier,
   isInterfaceName,
 } from '../protocol/environment.ts';
-import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import type { NetworkHeader } from '../protocol/header.ts';
 import { invalidConfig, invalidKey, isObject } from '../protocol/json.ts';
 import type { VerbRequest } from './request.ts';
@@ -34,7 +33,7 @@ export async function collectGarbage({ header, env, warn }: VerbRequest): Promis
   await withNetlink(NETLINK_ROUTE, async (host) => {
     deleteInvalidLinks(host, header, valid, location, warn);
     for (const entry of FEATURES) {
-      (await entry.load()).collect({ network: header.name, valid, host, warn });
+      (await entry.load()).collect({ network: header.name, valid, host });
     }
   });
   await collectByDelegate(header, env, warn);
@@ -88,16 +87,11 @@ async function collectByDelegate(
 ): Promise<void> {
   const delegate = delegateOf(header);
   if (delegate === undefined) return;
-  const { askDelegate } = await import('./delegate.ts');
+  const { askDelegate, isTooOld } = await import('./delegate.ts');
   try {
     await askDelegate('GC', delegate, header, env);
   } catch (error) {
-    if (!(error instanceof CniError && isTooOld(error))) throw error;
+    if (!isTooOld(error)) throw error;
     warn(`IPAM plugin "${delegate}" collects no garbage: ${error.message}`);
   }
-}
-
-/** Whether a plugin answered that it does not know a verb, or the version that has it. */
-export function isTooOld({ cniCode }: CniError): boolean {
-  return cniCode === CNI_ERROR.INVALID_ENVIRONMENT || cniCode === CNI_ERROR.INCOMPATIBLE_VERSION;
 }

@@ -1,8 +1,7 @@
 import { errorText } from '../../core/index.ts';
 import { type Collected, collectGone, type JournalEntry, type StoreLocation } from '../../ipam/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
-import { getLink } from '../../netlink/route/index.ts';
-import { deleteIfPresent, findHostLink } from '../link/host-link.ts';
+import { deleteIfPresent, findHostLink, linkFinder } from '../link/host-link.ts';
 import { keyOfEntry } from '../protocol/attachment-key.ts';
 import { loadForTearDown, tearDown } from './tear-down.ts';
 
@@ -33,9 +32,4 @@ export async function reclaim(
     }
   };
   return collectGone(location, { hasLink: linkFinder(host), remove });
-}
-
-/** Whether the node has a link, by its name. */
-export function linkFinder(host: Netlink): (name: string) => boolean {
-  return (name) => getLink(host, { name }) !== undefined;
 }

@@ -5,12 +5,11 @@ import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { parseNetworkConfig } from '../config/config.ts';
 import { warnOfUnknownKeys } from '../config/known-keys.ts';
 import type { NetworkConfig } from '../config/network-config.ts';
+import { linkFinder } from '../link/host-link.ts';
 import { podNetwork } from '../pod-networks.ts';
 import type { Environment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError, toCniError } from '../protocol/errors.ts';
 import type { NetworkHeader } from '../protocol/header.ts';
-import { isTooOld } from './gc.ts';
-import { linkFinder } from './reclaim.ts';
 import type { VerbRequest } from './request.ts';
 
 /**
@@ -44,12 +43,12 @@ function checkNode(config: NetworkConfig): void {
 }
 
 async function checkDelegate(type: string, header: NetworkHeader, env: Environment): Promise<void> {
-  const { askDelegate } = await import('./delegate.ts');
+  const { askDelegate, isTooOld } = await import('./delegate.ts');
   try {
     await askDelegate('STATUS', type, header, env);
   } catch (error) {
     // A plugin older than STATUS has nothing to say.
-    if (error instanceof CniError && isTooOld(error)) return;
+    if (isTooOld(error)) return;
     if (error instanceof CniError) throw error;
     throw new CniError(CNI_ERROR.PLUGIN_NOT_AVAILABLE, errorText(error), { cause: error });
   }
