@@ -109,7 +109,7 @@ export interface TearDownContext {
 export interface CollectContext {
   /** Only what belongs to this network may be removed. */
   readonly network: NetworkName;
-  /** The attachments that must stay. */
+  /** The attachments that must stay: those that the runtime names, and those whose ADD is under way. */
   readonly valid: readonly AttachmentKey[];
   /** As in `FeatureContext`. */
   readonly host: Netlink;

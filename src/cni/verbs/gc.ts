@@ -1,11 +1,18 @@
-import { collectInvalid, formatCollected, isUnderWay, journalEntry, type StoreLocation } from '../../ipam/index.ts';
+import {
+  collectInvalid,
+  formatCollected,
+  isUnderWay,
+  journalEntries,
+  journalEntry,
+  type StoreLocation,
+} from '../../ipam/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { delegateOf, storeLocation } from '../config/config.ts';
 import { FEATURES } from '../features/index.ts';
 import { deleteIfPresent } from '../link/host-link.ts';
-import { type AttachmentKey, attachmentKey } from '../protocol/attachment-key.ts';
+import { type AttachmentKey, attachmentKey, keyOfEntry } from '../protocol/attachment-key.ts';
 import {
   type ContainerId,
   type Environment,
@@ -30,11 +37,12 @@ const LEGACY_VALID_ATTACHMENTS = 'cni.dev/attachments';
 export async function collectGarbage({ header, env, warn }: VerbRequest): Promise<undefined> {
   const valid = parseValid(header);
   const location = storeLocation(header);
-  await withNetlink(NETLINK_ROUTE, async (host) => {
+  const features = await Promise.all(FEATURES.map(({ load }) => load()));
+  withNetlink(NETLINK_ROUTE, (host) => {
     deleteInvalidLinks(host, header, valid, location, warn);
-    for (const entry of FEATURES) {
-      (await entry.load()).collect({ network: header.name, valid, host });
-    }
+    // An ADD is noted before its features make anything, by as long as it takes to make a link.
+    const spared = [...valid, ...attachmentsUnderWay(location)];
+    for (const feature of features) feature.collect({ network: header.name, valid: spared, host });
   });
   await collectByDelegate(header, env, warn);
   const owners = new Set(valid.map(({ owner }) => `${owner.containerId} ${owner.ifname}`));
@@ -77,6 +85,12 @@ function deleteInvalidLinks(
     deleteIfPresent(host, index);
     warn(`Deleted link "${name}" of "${alias}"`);
   }
+}
+
+function attachmentsUnderWay({ dataDir, network }: StoreLocation): AttachmentKey[] {
+  return journalEntries(dataDir)
+    .filter((entry) => entry.network === network && isUnderWay(entry))
+    .map((entry) => keyOfEntry(network, entry));
 }
 
 /** A plugin older than GC does not know the verb or the version, and has nothing to say. */

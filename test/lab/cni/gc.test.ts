@@ -75,22 +75,28 @@ describe('GC', () => {
     },
   );
 
-  it('leaves an ADD alone that is under way', async () => {
+  it.each(['pod-link', 'features'])('leaves an ADD alone that is under way, at %s', async (failpoint) => {
     const node = createNode();
     const pod = createNamespace('pod');
-    const env = { NODEPLANE_CNI_FAILPOINT: 'pod-link' };
-    await callPlugin(node.namespace, { command: 'ADD', containerId: pod.name, netns: pod, config: node.config(), env });
+    const env = { NODEPLANE_CNI_FAILPOINT: failpoint };
+    const config = node.config({ ipMasq: true, firewall: true, ingressPolicy: 'isolated', macspoofchk: true });
+    await callPlugin(node.namespace, { command: 'ADD', containerId: pod.name, netns: pod, config, env });
+    const rules = () => node.namespace.run('nft', '-s', 'list', 'ruleset');
     // It was killed half-way; let the note say that this process makes it, and it is as if it had not been.
     const [note] = journalOf(node).map((name) => join(node.dataDir, 'net', '.nodeplane', name));
     const maker = `${process.pid}:${startTime(process.pid)}`;
     writeFileSync(note!, JSON.stringify({ ...JSON.parse(readFileSync(note!, 'utf8')), maker }));
     const before = snapshot([node.namespace, pod], node.dataDir);
+    const rulesBefore = rules();
+    expect(rulesBefore.includes(pod.name)).toBe(failpoint === 'features');
     expect(await gc(node, [])).toMatchObject({ status: 0, stderr: '' });
     expect(snapshot([node.namespace, pod], node.dataDir)).toEqual(before);
+    expect(rules()).toBe(rulesBefore);
     writeFileSync(note!, JSON.stringify({ ...JSON.parse(readFileSync(note!, 'utf8')), maker: `${process.pid}:1` }));
     expect((await gc(node, [])).status).toBe(0);
     expect(node.reservations()).toEqual([]);
     expect(vethsOf(node.namespace)).toEqual([]);
+    expect(rules()).not.toContain(pod.name);
   });
 });
 
