@@ -41,10 +41,11 @@ export interface IpamConfig {
   readonly requested: readonly IpAddress[];
 }
 
-/** What a runtime adds to the configuration. */
-export interface IpamWishes {
+/** What a runtime adds to the configuration for one attachment. */
+export interface IpamRuntimeConfig {
   /** Range sets to put before those of the configuration, unparsed. */
-  readonly ranges?: unknown;
+  readonly ipRanges?: unknown;
+  /** Addresses asked for. */
   readonly ips?: readonly IpAddress[];
 }
 
@@ -70,11 +71,11 @@ type Json = Readonly<Record<string, unknown>>;
  * Parses host-local's configuration keys. The old form (`subnet`, `rangeStart`, … beside `type`) is set 0, before `ranges`.
  * Keys it does not know are ignored, as the CNI specification demands.
  *
- * @param wishes what the runtime adds
+ * @param runtimeConfig what the runtime adds
  * @throws ERR_IPAM_CONFIG naming key, value and reason
  */
-export function parseIpamConfig(ipam: Json, wishes: IpamWishes = {}): IpamConfig {
-  const sets = rangeSetsAt(wishes.ranges, 'runtimeConfig.ipRanges');
+export function parseIpamConfig(ipam: Json, runtimeConfig: IpamRuntimeConfig = {}): IpamConfig {
+  const sets = rangeSetsAt(runtimeConfig.ipRanges, 'runtimeConfig.ipRanges');
   if (optionalText(ipam.subnet, 'ipam.subnet') !== undefined) sets.push([rangeText(ipam, 'ipam')]);
   sets.push(...rangeSetsAt(ipam.ranges, 'ipam.ranges'));
   if (sets.length === 0) {
@@ -89,7 +90,7 @@ export function parseIpamConfig(ipam: Json, wishes: IpamWishes = {}): IpamConfig
     dataDir: parseDataDir(ipam.dataDir),
     resolvConf: optionalText(ipam.resolvConf, 'ipam.resolvConf'),
     exclude: arrayAt(ipam.exclude, 'ipam.exclude').map((text, i) => parseExclusion(text, `ipam.exclude[${i}]`)),
-    requested: wishes.ips ?? [],
+    requested: runtimeConfig.ips ?? [],
   };
 }
 

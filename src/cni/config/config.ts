@@ -135,7 +135,7 @@ function parseIpam(raw: Json, runtimeConfig: RuntimeConfig): AddressManagement {
   }
   if (!PLUGIN_TYPE.test(type)) throw invalidKey('ipam.type', type, 'it must be the name of a plugin, not a path');
   if (!isNative(type)) return { kind: 'delegate', type };
-  return { kind: 'native', config: parseIpamConfig(ipam, { ranges: runtimeConfig.ipRanges, ips: runtimeConfig.ips }) };
+  return { kind: 'native', config: parseIpamConfig(ipam, runtimeConfig) };
 }
 
 /** Results before 0.3 have room for one address of a family; the reference plugins refuse to hand out more, too. */

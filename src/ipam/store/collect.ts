@@ -10,8 +10,8 @@ import { isAtWork, type Maker, thisMaker } from './maker.ts';
 import { forgetEarlierBoots } from './reboot.ts';
 import { directoryAt, guarded, type ReservationRequest, type StoreLocation } from './store.ts';
 
-/** What is asked about attachments that may be gone, and done about those that are. */
-export interface Remains {
+/** The kernel's state of attachments: whether they are there still, and how to remove what they left. */
+export interface KernelState {
   /** Whether there is a link of this name in the thread's network namespace. */
   readonly hasLink: (name: string) => boolean;
   /** Removes what an attachment left in the kernel. False when that failed: then its records stay for another try. */
@@ -33,7 +33,7 @@ export function isUnderWay({ complete, maker }: JournalEntry, here?: Maker): boo
  *
  * @param here this process now
  */
-export function isGone(entry: JournalEntry, here: Maker, hasLink: Remains['hasLink']): boolean {
+export function isGone(entry: JournalEntry, here: Maker, hasLink: KernelState['hasLink']): boolean {
   const { name, complete, maker } = entry;
   if (maker.bootId !== here.bootId) return true;
   if (maker.netns !== undefined && maker.netns !== here.netns) return false;
@@ -41,7 +41,7 @@ export function isGone(entry: JournalEntry, here: Maker, hasLink: Remains['hasLi
 }
 
 /** Whether `collectGone` would find something, without waiting for anybody. */
-export function hasGone(location: StoreLocation, hasLink: Remains['hasLink']): boolean {
+export function hasGone(location: StoreLocation, hasLink: KernelState['hasLink']): boolean {
   const boot = (location.boot ?? currentBoot)();
   const journal = new Journal(directoryAt(location).path);
   return wasBootedSince(journal, boot.id) || goneIn(location, journal, hasLink).length > 0;
@@ -54,7 +54,7 @@ export function hasGone(location: StoreLocation, hasLink: Remains['hasLink']): b
  *
  * @throws ERR_IPAM_STORE, ERR_LOCK_TIMEOUT
  */
-export function collectGone(location: StoreLocation, { hasLink, remove }: Remains): Collected[] {
+export function collectGone(location: StoreLocation, { hasLink, remove }: KernelState): Collected[] {
   // Listed before links are looked for: an attachment that was complete had its link by then.
   const gone = goneIn(location, new Journal(directoryAt(location).path), hasLink);
   const collected = gone.flatMap(({ name }) =>
@@ -111,7 +111,7 @@ export function collectInvalid(
 export function checkAvailable(
   location: StoreLocation,
   { rangeSets, exclude, excluded = [] }: Pick<ReservationRequest, 'rangeSets' | 'exclude' | 'excluded'>,
-  hasLink: Remains['hasLink'],
+  hasLink: KernelState['hasLink'],
 ): void {
   const directory = directoryAt(location);
   if (!directory.isWritable()) {
@@ -135,7 +135,7 @@ function makerHere({ boot = currentBoot }: StoreLocation): Maker {
   return thisMaker(boot());
 }
 
-function goneIn(location: StoreLocation, journal: Journal, hasLink: Remains['hasLink']): JournalEntry[] {
+function goneIn(location: StoreLocation, journal: Journal, hasLink: KernelState['hasLink']): JournalEntry[] {
   const entries = journal.list();
   const here = makerHere(location);
   return entries.filter((entry) => isGone(entry, here, hasLink));

@@ -1,7 +1,7 @@
 import { formatIp, type IpAddress } from '../../core/index.ts';
 import type { ReservationDirectory, StoredReservation } from './directory.ts';
 import type { Journal, JournalEntry } from './journal.ts';
-import { notedAddresses } from './noted.ts';
+import { ownedFiles } from './owned-files.ts';
 
 /** What was given back of one attachment, or of one file that names it. */
 export interface Collected {
@@ -21,7 +21,7 @@ export function formatCollected({ containerId, ifname, addresses }: Collected): 
 
 /** Removes an attachment's reservations and its entry, in this order. */
 export function forgetEntry(directory: ReservationDirectory, journal: Journal, entry: JournalEntry): Collected {
-  const owned = notedAddresses(directory, entry);
+  const owned = ownedFiles(directory, entry);
   for (const { fileName } of owned) directory.remove(fileName);
   journal.remove(entry.name);
   return { ...entry.owner, addresses: owned.map(({ address }) => address) };

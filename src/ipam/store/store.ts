@@ -10,7 +10,7 @@ import { type Files, ReservationDirectory } from './directory.ts';
 import { type AttachmentNote, Journal, type JournalEntry } from './journal.ts';
 import { DirectoryLookup } from './lookup.ts';
 import { thisMaker } from './maker.ts';
-import { notedAddresses, type OwnedFile } from './noted.ts';
+import { type OwnedFile, ownedFiles } from './owned-files.ts';
 import { forgetEarlierBoots } from './reboot.ts';
 import { formatRecord, type Owner, ownershipOf } from './record.ts';
 
@@ -139,7 +139,7 @@ export function release(location: StoreLocation, owner: Owner, name: string): Ip
       directory.sweep();
       const journal = new Journal(directory.path);
       const entry = journal.read(name);
-      const owned = entry ? notedAddresses(directory, entry) : addressesOf(directory, owner);
+      const owned = entry ? ownedFiles(directory, entry) : addressesOf(directory, owner);
       // Not synced: if the power fails now and the files come back, `forgetEarlierBoots` removes them.
       for (const { fileName } of owned) directory.remove(fileName);
       failpoint('addresses-gone');
@@ -155,7 +155,7 @@ export function addressesHeld(location: StoreLocation, owner: Owner, name: strin
   if (!directory.exists()) return [];
   return guarded('read', directory, () => {
     const entry = new Journal(directory.path).read(name);
-    const owned = entry ? notedAddresses(directory, entry) : addressesOf(directory, owner);
+    const owned = entry ? ownedFiles(directory, entry) : addressesOf(directory, owner);
     return owned.map(({ address }) => address);
   });
 }

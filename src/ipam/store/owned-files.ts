@@ -9,8 +9,8 @@ export interface OwnedFile {
   readonly fileName: string;
 }
 
-/** Those of an entry's addresses that are still its owner's. */
-export function notedAddresses(directory: ReservationDirectory, { addresses, owner }: JournalEntry): OwnedFile[] {
+/** The files of an entry's addresses, as far as they still name its owner. */
+export function ownedFiles(directory: ReservationDirectory, { addresses, owner }: JournalEntry): OwnedFile[] {
   return addresses
     .filter((address) => ownershipOf(directory.content(address) ?? '', owner) === 'interface')
     .map((address) => ({ address, fileName: directory.fileName(address) }));
