@@ -50,8 +50,8 @@ export class Agent {
   readonly #recorder: EventRecorder | undefined;
   /** In the order of their start; they are stopped in the opposite one. */
   readonly #parts: readonly Part[];
-  /** Those that are told of objects: none that was asked to stop. */
-  readonly #told: Set<Part>;
+  /** The parts that hear of objects: all but those that were asked to stop. */
+  readonly #listening: Set<Part>;
   readonly #servers: AgentServers;
   readonly #problems: Gauge;
   readonly #stopping = new AbortController();
@@ -108,7 +108,7 @@ export class Agent {
     const services = new ServicesPart({ context, machineFamilies, observers });
     const parts = [services, config.cni && new CniPart(config.cni, context)];
     this.#parts = parts.filter((part) => part !== undefined);
-    this.#told = new Set(this.#parts);
+    this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);
     this.#source = createSource({ config, clock, logger, observe, client, resources });
     const { health, metrics } = services;
@@ -131,7 +131,7 @@ export class Agent {
     await this.#source.source.start({
       event: (event) => this.#changed(event),
       synced: () => {
-        for (const part of this.#told) part.synced?.();
+        for (const part of this.#listening) part.synced?.();
       },
       problems: (problems: readonly SourceProblem[]) => {
         this.#problems.set(problems.length);
@@ -143,7 +143,7 @@ export class Agent {
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (const part of this.#parts.toReversed()) {
-      this.#told.delete(part);
+      this.#listening.delete(part);
       await part.stop();
     }
     await this.#source.source.stop();
@@ -154,6 +154,6 @@ export class Agent {
 
   /** What one object leads to in one part must not keep the others from being taken in. */
   #changed(event: ObjectEvent): void {
-    for (const part of this.#told) inBackground('object', () => part.changed?.(event));
+    for (const part of this.#listening) inBackground('object', () => part.changed?.(event));
   }
 }

@@ -16,7 +16,7 @@ import type { Logger } from './logger.ts';
 export interface ClientOptions {
   readonly config: KubeProxyConfig;
   readonly clock: Clock;
-  /** Told about requests. */
+  /** Observes requests. */
   readonly observe: ApiObserver;
   readonly userAgent: string;
 }
@@ -49,7 +49,7 @@ export interface SourceOptions {
   readonly config: KubeProxyConfig;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told about lists and watches. */
+  /** Observes lists and watches. */
   readonly observe: ApiObserver;
   /** Undefined: the directory of manifests is read. */
   readonly client: ApiClient | undefined;
@@ -64,7 +64,7 @@ export interface AgentSource {
   lastActivity(): ReadonlyMap<string, number>;
 }
 
-/** The source of everything the parts want to be told of. */
+/** The source of all resources that the parts want. */
 export function createSource({ config, clock, logger, observe, client, resources }: SourceOptions): AgentSource {
   const merged = mergeResources(resources);
   if (!client) {

@@ -6,7 +6,7 @@ import type { Logger } from './logger.ts';
 
 /** What the agent does for the node in one respect: Services, the pods' network. */
 export interface Part {
-  /** What it has to be told of. @default nothing */
+  /** The resources of whose objects it hears in `changed`. @default none */
   readonly resources?: readonly Resource[];
   /**
    * Begins the part's work; no object was told before. Resolves when the next part may start.

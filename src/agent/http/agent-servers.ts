@@ -23,7 +23,7 @@ export interface AgentServersOptions {
   /** What /metrics shows; the figures of the connections are added to it. */
   readonly registry: Registry;
   readonly health: ProxyHealth;
-  /** Told about each answer of a health page. */
+  /** Called after each answer of a health page. */
   readonly countAnswer: HealthPagesOptions['countAnswer'];
 }
 

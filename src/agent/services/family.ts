@@ -42,7 +42,7 @@ export interface FamilyOptions {
   readonly observers: readonly ProxyObserver[];
   /** Called once, when the first full sync has succeeded. */
   readonly onFirstSync: () => void;
-  /** Told about each cleaning of tracked flows. */
+  /** Called after each cleaning of tracked flows. */
   readonly cleaned: (cleaning: FlowCleaning) => void;
 }
 

@@ -32,7 +32,7 @@ export interface WantedHealthChecks {
 }
 
 /** One socket that should be open. */
-interface Place {
+interface WantedListener {
   readonly check: ServiceHealthCheck;
   readonly ip: IpAddress;
   readonly key: string;
@@ -52,7 +52,7 @@ export class HealthCheckPorts {
   readonly #listeners = new Map<string, HttpListener>();
   readonly #failures = new Map<string, string>();
   #checks: ReadonlyMap<string, ServiceHealthCheck> = new Map();
-  #places: ReadonlyMap<string, Place> = new Map();
+  #wanted: ReadonlyMap<string, WantedListener> = new Map();
   #work: Promise<void> = Promise.resolve();
   readonly #mostPorts: number;
 
@@ -63,10 +63,10 @@ export class HealthCheckPorts {
 
   /** Makes the open ports those wanted; resolves when that is done. What cannot be opened is tried again next time. */
   reconcile({ checks, addresses }: WantedHealthChecks): Promise<void> {
-    const wanted = [...checks];
-    this.#checks = new Map(wanted.map((check) => [check.serviceName, check]));
-    this.#places = new Map(
-      wanted.flatMap((check) => this.#placesOf(check, addresses)).map((place) => [place.key, place]),
+    const all = [...checks];
+    this.#checks = new Map(all.map((check) => [check.serviceName, check]));
+    this.#wanted = new Map(
+      all.flatMap((check) => this.#listenersFor(check, addresses)).map((listener) => [listener.key, listener]),
     );
     const settle = () => this.#settle();
     this.#work = this.#work.then(settle, settle);
@@ -78,7 +78,7 @@ export class HealthCheckPorts {
     return this.reconcile({ checks: [], addresses: 'all' });
   }
 
-  #placesOf(check: ServiceHealthCheck, addresses: WantedHealthChecks['addresses']): Place[] {
+  #listenersFor(check: ServiceHealthCheck, addresses: WantedHealthChecks['addresses']): WantedListener[] {
     const { family } = this.#options;
     const ips = addresses === 'all' ? [EVERYWHERE[family]] : addresses.filter((ip) => ip.family === family);
     return ips.map((ip) => ({ check, ip, key: `${check.serviceName} ${formatIpPort(ip, check.port)}` }));
@@ -86,35 +86,35 @@ export class HealthCheckPorts {
 
   /** Looks at what is wanted now, which may be newer than what this run was begun for. */
   async #settle(): Promise<void> {
-    const places = this.#places;
-    const superfluous = [...this.#listeners].filter(([key]) => !places.has(key));
+    const wanted = this.#wanted;
+    const superfluous = [...this.#listeners].filter(([key]) => !wanted.has(key));
     for (const [key] of superfluous) this.#listeners.delete(key);
     await Promise.all(superfluous.map(([, listener]) => listener.close()));
-    for (const key of this.#failures.keys()) if (!places.has(key)) this.#failures.delete(key);
-    const missing = [...places.values()].filter(({ key }) => !this.#listeners.has(key));
+    for (const key of this.#failures.keys()) if (!wanted.has(key)) this.#failures.delete(key);
+    const missing = [...wanted.values()].filter(({ key }) => !this.#listeners.has(key));
     const room = Math.max(0, this.#mostPorts - this.#listeners.size);
-    for (const place of missing.slice(room)) {
+    for (const listener of missing.slice(room)) {
       const reason = `${this.#mostPorts} are open, more would leave no descriptors for the rules`;
-      this.#tellOnce(place, reason, 'raise the limit of open files', undefined);
+      this.#tellOnce(listener, reason, 'raise the limit of open files', undefined);
     }
-    await Promise.all(missing.slice(0, room).map((place) => this.#open(place)));
+    await Promise.all(missing.slice(0, room).map((listener) => this.#open(listener)));
   }
 
-  #tell({ check, ip }: Place, reason: string, remedy: string, cause: unknown): void {
+  #tell({ check, ip }: WantedListener, reason: string, remedy: string, cause: unknown): void {
     const { serviceName, port } = check;
     const message = `Listen for health checks of Service "${serviceName}" on ${formatIpPort(ip, port)}: ${reason}; ${remedy}`;
     const facts = { service: serviceName, address: formatIp(ip), port };
     this.#options.failed(check, new NodeplaneError('ERR_HEALTH_CHECK_PORT', message, { facts, cause }));
   }
 
-  #tellOnce(place: Place, reason: string, remedy: string, cause: unknown): void {
-    if (this.#failures.get(place.key) === reason) return;
-    this.#failures.set(place.key, reason);
-    this.#tell(place, reason, remedy, cause);
+  #tellOnce(wanted: WantedListener, reason: string, remedy: string, cause: unknown): void {
+    if (this.#failures.get(wanted.key) === reason) return;
+    this.#failures.set(wanted.key, reason);
+    this.#tell(wanted, reason, remedy, cause);
   }
 
-  async #open(place: Place): Promise<void> {
-    const { check, ip, key } = place;
+  async #open(wanted: WantedListener): Promise<void> {
+    const { check, ip, key } = wanted;
     const host = formatIp(ip);
     const { serviceName, port } = check;
     try {
@@ -125,7 +125,7 @@ export class HealthCheckPorts {
         answer: () => this.#answer(serviceName),
         failed: (error) =>
           this.#tell(
-            place,
+            wanted,
             error.code ?? String(error),
             'nobody is accepted, which is tried again every second',
             error,
@@ -135,7 +135,7 @@ export class HealthCheckPorts {
       this.#failures.delete(key);
     } catch (error) {
       const reason = (error as NodeJS.ErrnoException).code ?? String(error);
-      this.#tellOnce(place, reason, 'free the port or address, the next sync tries again', error);
+      this.#tellOnce(wanted, reason, 'free the port or address, the next sync tries again', error);
     }
   }
 

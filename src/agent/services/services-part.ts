@@ -23,7 +23,7 @@ export interface ServicesPartOptions {
   readonly context: PartContext;
   /** The families this machine has. */
   readonly machineFamilies: readonly IpFamily[];
-  /** Told what the proxies do, besides log, metrics, health and Events. */
+  /** Observers of the proxies, besides log, metrics, health and Events. */
   readonly observers: readonly ProxyObserver[];
 }
 

@@ -17,7 +17,7 @@ export interface KeptRequestsOptions {
   /** Does what a request asks for, without the namespace it names. */
   readonly run: (request: PluginRequest) => Promise<PluginAnswer>;
   readonly logger: Logger;
-  /** Told about each request that will not be tried again. */
+  /** Called with the reason for which a request will not be tried again. */
   readonly setAside: (reason: SetAsideReason) => void;
 }
 

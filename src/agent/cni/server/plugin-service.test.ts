@@ -214,7 +214,8 @@ describe('the service', () => {
     const environment = { CNI_COMMAND: 'DEL', CNI_CONTAINERID: 'a', CNI_IFNAME: 'eth0' };
     const serve = async (count: number) => {
       const request = { environment, config: CONFIG, netns: undefined };
-      for (let i = 0; i < count; i++) await service.serve(request, { left: new Promise(() => {}), hasLeft: () => false });
+      for (let i = 0; i < count; i++)
+        await service.serve(request, { left: new Promise(() => {}), hasLeft: () => false });
     };
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;

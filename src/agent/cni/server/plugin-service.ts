@@ -25,9 +25,9 @@ export interface PluginServiceOptions {
   readonly spool: Spool;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told about each request that was answered. */
+  /** Called with each request that was answered. */
   readonly served: (request: ServedRequest) => void;
-  /** Told about each kept request that will not be tried again. */
+  /** Called with the reason for which a kept request will not be tried again. */
   readonly setAside: (reason: SetAsideReason) => void;
   /** Where the runtime has its plugins, for requests that come from no runtime. */
   readonly binDir: string;

@@ -4,9 +4,9 @@ import type { Logger } from '../../logger.ts';
 import { MODES } from './modes.ts';
 import { onceUnlocked } from './wait.ts';
 
-/** What is to be removed, and by whose leave. */
+/** Which mode's rules are complete, and what removing the others needs. */
 export interface RemovalOptions extends TraceOptions {
-  /** The one that stands. */
+  /** The mode whose rules are in the kernel. */
   readonly mode: ProxyMode;
   readonly family: IpFamily;
   readonly clock: Clock;
@@ -27,14 +27,14 @@ export async function removeOtherModes(options: RemovalOptions): Promise<void> {
       if (trace.isInUse?.() === false || !(await trace.isUsable())) continue;
       // Connections may take their time; other traces need not wait for them.
       const removed = onceUnlocked(() => trace.retire?.(signal) ?? trace.clean(), clock, signal);
-      if (trace.retire) void removed.catch((error) => report(trace.name, error));
+      if (trace.retire) void removed.catch((error) => warn(trace.name, error));
       else await removed;
     } catch (error) {
-      report(trace.name, error);
+      warn(trace.name, error);
     }
   }
 
-  function report(place: string, error: unknown): void {
-    logger.warn({ place, err: error }, 'What a proxy in another mode left could not be removed');
+  function warn(trace: string, error: unknown): void {
+    logger.warn({ place: trace, err: error }, 'What a proxy in another mode left could not be removed');
   }
 }
