@@ -1,5 +1,5 @@
 import { readSync, writeSync } from 'node:fs';
-import { keepConversations, main } from '../cni/index.ts';
+import { keepSocketsOpen, main } from '../cni/index.ts';
 import { JSON_LIMITS } from '../core/index.ts';
 import { VERSION } from './version.ts';
 
@@ -11,7 +11,7 @@ import { VERSION } from './version.ts';
  * @param argv arguments after the program's name
  */
 export async function runCni(argv: readonly string[]): Promise<void> {
-  keepConversations();
+  keepSocketsOpen();
   process.exitCode = await main({
     env: process.env,
     argv,

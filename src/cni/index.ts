@@ -6,11 +6,17 @@ export {
   loadRemoval,
   type WantedAttachment,
 } from './features/index.ts';
-export { keepConversations } from './link/conversations.ts';
 export { linkFinder } from './link/host-link.ts';
+export { keepSocketsOpen } from './link/sockets.ts';
 export { main } from './main.ts';
 export { attachmentKey } from './protocol/attachment-key.ts';
-export type { ContainerId, Environment, InterfaceName, NetworkName } from './protocol/environment.ts';
+export {
+  type ContainerId,
+  type Environment,
+  type InterfaceName,
+  isNetworkName,
+  type NetworkName,
+} from './protocol/environment.ts';
 export { CNI_ERROR } from './protocol/errors.ts';
 export { NEWEST_VERSION, SUPPORTED_VERSIONS } from './protocol/versions.ts';
 export { type CniReply, type CniRequest, runCni } from './run-cni.ts';

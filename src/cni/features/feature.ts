@@ -84,7 +84,7 @@ export interface FeatureEntry {
 
 /** What ADD and CHECK tell a feature. `undo` and `warn` are of no use to CHECK. */
 export interface FeatureContext extends WantedAttachment {
-  /** A NETLINK_ROUTE conversation about the node. Other protocols: `Netlink.open`, in the calling thread's namespace. */
+  /** A NETLINK_ROUTE socket of the node. Other protocols: `Netlink.open`, in the calling thread's namespace. */
   readonly host: Netlink;
   /** The host's end of the veth pair; its `peerIndex` is the pod's end. */
   readonly hostLink: Link;

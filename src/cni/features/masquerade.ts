@@ -3,7 +3,7 @@ import { isNotFound } from '../../core/index.ts';
 import type { NftElement, NftElements, NftReader } from '../../netlink/nftables/index.ts';
 import { tableRepairs } from '../../nft/index.ts';
 import { failpoint } from '../../sys/index.ts';
-import { withRuleset } from '../link/conversations.ts';
+import { withRuleset } from '../link/sockets.ts';
 import type { AttachmentFeature, DesiredRules } from './feature.ts';
 import { describeOwner, isOwnedBy, isStale } from './tables/owner-comment.ts';
 import { masqueradeChain, POD_LAYOUT } from './tables/pod-chains.ts';

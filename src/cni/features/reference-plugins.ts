@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isNotFound } from '../../core/index.ts';
 import { type ChainRef, type NftChange, type NftReader, nftFamily } from '../../netlink/nftables/index.ts';
-import { withRuleset } from '../link/conversations.ts';
+import { withRuleset } from '../link/sockets.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { AttachmentFeature } from './feature.ts';
 import { leadsTo } from './tables/forward-rules.ts';

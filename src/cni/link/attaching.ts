@@ -15,7 +15,7 @@ export interface Attaching {
   readonly env: Environment;
   readonly key: AttachmentKey;
   readonly pod: PodNamespace;
-  /** A conversation about the namespace the plugin runs in. */
+  /** A NETLINK_ROUTE socket of the namespace the plugin runs in. */
   readonly host: Netlink;
   readonly undo: UndoStack;
   readonly warn: (message: string) => void;

@@ -9,7 +9,7 @@ export interface Checking {
   readonly config: NetworkConfig;
   readonly key: AttachmentKey;
   readonly pod: PodNamespace;
-  /** A conversation about the namespace the plugin runs in. */
+  /** A NETLINK_ROUTE socket of the namespace the plugin runs in. */
   readonly host: Netlink;
   /** The result of the ADD. */
   readonly previous: CniResult;

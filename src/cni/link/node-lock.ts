@@ -8,8 +8,8 @@ let checked = false;
 
 /**
  * Runs the synchronous `fn` while no other plugin process of this node changes what pods share: the bridge and its
- * addresses. Namespaces of a machine that see the same /run share the lock; it is held for milliseconds. The file is one that root alone can open: what others can open, such as the namespace's own file in /proc, they
- * can lock and never let go.
+ * addresses. Namespaces of a machine that see the same /run share the lock; it is held for milliseconds. The file is one
+ * that root alone can open: what others can open, such as the namespace's own file in /proc, they can lock and never let go.
  *
  * @throws ERR_LOCK_TIMEOUT; ERR_UNSAFE_PATH when others could replace the lock
  */

@@ -12,7 +12,7 @@ export interface PodNamespace {
   readonly path: string;
   /** Its descriptor, for the kernel to put a link into. */
   readonly fd: number;
-  /** A conversation with the kernel about this namespace; needs no switch any more. */
+  /** A NETLINK_ROUTE socket of this namespace; needs no switch any more. */
   readonly netlink: Netlink;
   /** Runs the synchronous `fn` inside, for what has no netlink interface: its sysctls. */
   run<T>(fn: () => T extends Promise<unknown> ? never : T): T;

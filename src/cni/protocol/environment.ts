@@ -13,7 +13,7 @@ export type InterfaceName = Branded<'InterfaceName'>;
 /** The variables of the protocol that a command may need. */
 export type Variable = 'CNI_CONTAINERID' | 'CNI_NETNS' | 'CNI_IFNAME' | 'CNI_PATH';
 
-/** What ADD and DEL are told about the attachment, checked. */
+/** The variables about an attachment, checked. */
 export interface AttachmentEnvironment {
   readonly containerId: ContainerId;
   readonly ifname: InterfaceName;
@@ -67,8 +67,9 @@ export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text);
 }
 
-export function isNetworkName(text: string): text is NetworkName {
-  return IDENTIFIER.test(text);
+/** Whether this can be the name of a network: it becomes the name of a folder. */
+export function isNetworkName(name: unknown): name is NetworkName {
+  return typeof name === 'string' && IDENTIFIER.test(name);
 }
 
 export function isInterfaceName(text: string): text is InterfaceName {

@@ -42,7 +42,7 @@ export function parseHeader(text: string): NetworkHeader {
   if (name === undefined || name === '') {
     throw invalidConfig('missing network name: key "name" is absent or empty');
   }
-  if (typeof name !== 'string' || !isNetworkName(name)) {
+  if (!isNetworkName(name)) {
     throw invalidConfig(
       `Cannot use name ${JSON.stringify(name)}: only letters, digits, "_", "." and "-" are allowed, beginning with a letter or digit`,
     );

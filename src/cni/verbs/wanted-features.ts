@@ -11,7 +11,7 @@ export function wantedFeatures({ mode, bridge, features }: NetworkConfig, key: A
 }
 
 /**
- * What features are told about an attachment.
+ * An attachment as its features see it.
  *
  * @param ips the pod's addresses as its interface has them
  * @param mac of the pod's end, 6 bytes

@@ -1,3 +1,4 @@
+import { isNetworkName } from '../../../cni/index.ts';
 import { NodeplaneError, parseJson } from '../../../core/index.ts';
 
 /** The plugin's name: of its file in the runtime's plugin directory, and in the `type` of configurations. */
@@ -35,11 +36,6 @@ const STANDARD = {
 
 export function standardConflist(): Conflist {
   return readConflist(JSON.stringify(STANDARD, undefined, 2), 'standard list');
-}
-
-/** Whether this can be the name of a network: it becomes the name of a folder. */
-export function isNetworkName(name: unknown): name is string {
-  return typeof name === 'string' && /^[a-zA-Z0-9][\w.-]*$/.test(name);
 }
 
 /**

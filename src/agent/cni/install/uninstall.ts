@@ -1,6 +1,6 @@
 import { readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { loadRemoval } from '../../../cni/index.ts';
+import { isNetworkName, loadRemoval } from '../../../cni/index.ts';
 import type { CniSettings } from '../../../config/index.ts';
 import { errorText, NODE_PATHS, NodeplaneError, parseJson, tryParseIp } from '../../../core/index.ts';
 import { closing, withNetlink } from '../../../netlink/index.ts';
@@ -9,7 +9,7 @@ import { listLinks } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import { Spool } from '../kept/spool.ts';
 import { isAnswered } from '../server/server.ts';
-import { CONFLIST_FILE, isNetworkName, PLUGIN_NAME, standardConflist } from './conflist.ts';
+import { CONFLIST_FILE, PLUGIN_NAME, standardConflist } from './conflist.ts';
 import { readIfThere, removeFile } from './host-file.ts';
 
 export interface UninstallOptions extends Pick<CniSettings, 'binDir' | 'confDir' | 'dataDir' | 'socket' | 'spoolDir'> {

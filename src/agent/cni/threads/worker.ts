@@ -1,7 +1,7 @@
 // The thread of one request at a time: the kernel is asked synchronously, which would keep the agent from other things and
 // other requests from being served.
 import { parentPort, workerData } from 'node:worker_threads';
-import { type CniReply, type CniRequest, keepConversations, runCni } from '../../../cni/index.ts';
+import { type CniReply, type CniRequest, keepSocketsOpen, runCni } from '../../../cni/index.ts';
 import { DescriptorLedger, noteDescriptorsIn } from '../../../sys/index.ts';
 import { type ReclaimReport, reclaimNode } from '../guard/reclaim-node.ts';
 import type { ThreadStart } from './server-thread.ts';
@@ -17,7 +17,7 @@ export type WorkerTask = WorkerRequest | ReclaimTask;
 export type WorkerReply<T extends WorkerTask> = T extends ReclaimTask ? ReclaimReport : CniReply;
 
 noteDescriptorsIn(new DescriptorLedger((workerData as ThreadStart).ledger));
-keepConversations();
+keepSocketsOpen();
 parentPort?.on('message', async (task: WorkerTask) => {
   // What throws ends the thread, and the pool answers for it.
   parentPort?.postMessage('reclaim' in task ? await reclaimNode(task.reclaim) : await runCni(task));

@@ -4,7 +4,7 @@ import type { NftElement, NftElements, NftRuleset } from '../../../netlink/nftab
 import { getLink } from '../../../netlink/route/index.ts';
 import { tableRepairs } from '../../../nft/index.ts';
 import { failpoint } from '../../../sys/index.ts';
-import { withRuleset } from '../../link/conversations.ts';
+import { withRuleset } from '../../link/sockets.ts';
 import { writeSysctlIfPresent } from '../../link/sysctls.ts';
 import type { AttachmentKey } from '../../protocol/attachment-key.ts';
 import { CNI_ERROR, CniError } from '../../protocol/errors.ts';

@@ -2,7 +2,7 @@ import { isNotFound } from '../../../core/index.ts';
 import type { NftElements, NftRuleset, SetRef } from '../../../netlink/nftables/index.ts';
 import { type ChainWithRules, type TableLayout, tableRepairs } from '../../../nft/index.ts';
 import { failpoint } from '../../../sys/index.ts';
-import { withRuleset } from '../../link/conversations.ts';
+import { withRuleset } from '../../link/sockets.ts';
 import type { AttachmentKey } from '../../protocol/attachment-key.ts';
 import type { AttachmentFeature } from '../feature.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
