@@ -85,7 +85,8 @@ const MAPPING_KEYS = ['hostPort', 'containerPort', 'protocol', 'hostIP'] as cons
 const LARGEST_BURST = (2 ** 32 - 1) * 8;
 
 /**
- * Parses the keys of all features.
+ * Parses the keys of all features. All of a configuration is checked before anything is changed, while the code of a feature
+ * is loaded when an attachment wants it; so the keys are read here, and not by each feature.
  *
  * @param runtimeConfig what the runtime passes, keys already in their canonical spelling
  * @throws CniError 7 naming the key
