@@ -37,8 +37,8 @@ export class ServerThread {
   /**
    * @param file the built program of the thread
    * @param events `free` is called when a job is done and the next may begin; `end` when the thread is no more or was
-   *   given up: then it is stuck in a system call, and nothing of its program runs any more;
-   *   it is called again when that ends
+   *   given up: then it is stuck in a system call, and nothing of its program runs any more; it is called again when
+   *   that ends
    */
   constructor(file: string, clock: Clock, events: { readonly free: () => void; readonly end: () => void }) {
     this.#clock = clock;
