@@ -6,7 +6,14 @@ export {
 } from './config.ts';
 export type { PlannedReservation } from './ranges/plan.ts';
 export { type DnsSettings, readResolvConf } from './resolv-conf.ts';
-export { checkAvailable, collectGone, collectInvalid, hasGone, isUnderWay } from './store/collect.ts';
+export {
+  checkAvailable,
+  collectGone,
+  collectInvalid,
+  entriesUnderWay,
+  hasGone,
+  isUnderWay,
+} from './store/collect.ts';
 export { type Collected, formatCollected } from './store/collected.ts';
 export type { AttachmentNote, JournalEntry } from './store/journal.ts';
 export { journalEntries, journaledNetworks } from './store/network-journals.ts';

@@ -1,8 +1,8 @@
 import {
   collectInvalid,
+  entriesUnderWay,
   formatCollected,
   isUnderWay,
-  journalEntries,
   journalEntry,
   type StoreLocation,
 } from '../../ipam/index.ts';
@@ -41,7 +41,7 @@ export async function collectGarbage({ header, env, warn }: VerbRequest): Promis
   withNetlink(NETLINK_ROUTE, (host) => {
     deleteInvalidLinks(host, header, valid, location, warn);
     // An ADD is noted before its features make anything, by as long as it takes to make a link.
-    const spared = [...valid, ...attachmentsUnderWay(location)];
+    const spared = [...valid, ...entriesUnderWay(location).map((entry) => keyOfEntry(header.name, entry))];
     for (const feature of features) feature.collect({ network: header.name, valid: spared, host });
   });
   await collectByDelegate(header, env, warn);
@@ -85,12 +85,6 @@ function deleteInvalidLinks(
     deleteIfPresent(host, index);
     warn(`Deleted link "${name}" of "${alias}"`);
   }
-}
-
-function attachmentsUnderWay({ dataDir, network }: StoreLocation): AttachmentKey[] {
-  return journalEntries(dataDir)
-    .filter((entry) => entry.network === network && isUnderWay(entry))
-    .map((entry) => keyOfEntry(network, entry));
 }
 
 /** A plugin older than GC does not know the verb or the version, and has nothing to say. */

@@ -27,6 +27,12 @@ export function isUnderWay({ complete, maker }: JournalEntry, here?: Maker): boo
   return !complete && isAtWork(maker, here ?? thisMaker(currentBoot()));
 }
 
+/** The attachments of a network that are being made at this moment. Nobody is waited for. */
+export function entriesUnderWay(location: StoreLocation): JournalEntry[] {
+  const here = makerHere(location);
+  return new Journal(directoryAt(location).path).list().filter((entry) => isUnderWay(entry, here));
+}
+
 /**
  * Whether an attachment is certainly no more: made before the last boot, left half-made by a killed ADD, or without its
  * link, which vanished with the pod's namespace. Of one in another network namespace the link cannot be seen.
