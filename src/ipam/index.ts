@@ -5,7 +5,7 @@ export {
   parseIpamConfig,
 } from './config.ts';
 export type { PlannedReservation } from './ranges/plan.ts';
-export { type DnsSettings, readResolvConf } from './resolv-conf.ts';
+export { type DnsSettings, dnsSettings, readResolvConf } from './resolv-conf.ts';
 export {
   checkAvailable,
   collectGone,

@@ -23,9 +23,19 @@ export function parseResolvConf(text: string): DnsSettings {
     else if (keyword === 'search') search.push(...values);
     else if (keyword === 'options') options.push(...values);
   }
+  return dnsSettings({ nameservers, domain, search, options });
+}
+
+/** The settings without those that are empty. One without any key says nothing, and gives way to what others say. */
+export function dnsSettings({
+  nameservers = [],
+  domain,
+  search = [],
+  options = [],
+}: { readonly [Key in keyof DnsSettings]: DnsSettings[Key] | undefined }): DnsSettings {
   return {
     ...(nameservers.length > 0 && { nameservers }),
-    ...(domain !== undefined && { domain }),
+    ...(domain && { domain }),
     ...(search.length > 0 && { search }),
     ...(options.length > 0 && { options }),
   };

@@ -1,4 +1,4 @@
-import { type DnsSettings, parseDataDir, parseIpamConfig, type StoreLocation } from '../../ipam/index.ts';
+import { parseDataDir, parseIpamConfig, type StoreLocation } from '../../ipam/index.ts';
 import { modeRules } from '../pod-networks.ts';
 import { type NetworkHeader, parseHeader } from '../protocol/header.ts';
 import {
@@ -9,8 +9,8 @@ import {
   optional,
   optionalObject,
   optionalWord,
-  textsAt,
 } from '../protocol/json.ts';
+import { parseDns } from '../protocol/parse-result.ts';
 import { atLeast, type CniVersion } from '../protocol/versions.ts';
 import { parseBridgeConfig } from './bridge-config.ts';
 import { parseCniArgs } from './cni-args.ts';
@@ -67,7 +67,7 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   rules.checkBridge(bridge, isGateway);
   const features = parseFeatures(raw, rawRuntimeConfig);
   rules.checkFeatures(features, ipam);
-  const dns = parseDns(raw);
+  const dns = parseDns(optionalObject(raw, 'dns') ?? {}, 'dns.');
   return {
     name,
     mode,
@@ -160,21 +160,4 @@ function parseMtu(mtu: number | undefined, ipam: AddressManagement): number | un
     );
   }
   return mtu;
-}
-
-function parseDns(raw: Json): DnsSettings {
-  const value = optionalObject(raw, 'dns');
-  if (!value) return {};
-  const [nameservers, search, options] = [
-    textsAt(value, 'nameservers', 'dns.'),
-    textsAt(value, 'search', 'dns.'),
-    textsAt(value, 'options', 'dns.'),
-  ];
-  const domain = optional(value, 'domain', 'string', 'dns.');
-  return {
-    ...(nameservers.length > 0 && { nameservers }),
-    ...(domain && { domain }),
-    ...(search.length > 0 && { search }),
-    ...(options.length > 0 && { options }),
-  };
 }

@@ -1,5 +1,5 @@
 import { type IpAddress, tryParseIp } from '../../core/index.ts';
-import type { DnsSettings } from '../../ipam/index.ts';
+import { type DnsSettings, dnsSettings } from '../../ipam/index.ts';
 import { invalidKey, type Json, optional, optionalObject, textsAt, withKeysOf } from '../protocol/json.ts';
 import { parseMac } from '../protocol/mac.ts';
 import type { CniArgs } from './cni-args.ts';
@@ -75,14 +75,9 @@ function parseRuntimeDns(runtimeConfig: Json): DnsSettings {
     'searches',
     'options',
   ]);
-  const [nameservers, search, options] = [
-    textsAt(raw, 'servers', path),
-    textsAt(raw, 'searches', path),
-    textsAt(raw, 'options', path),
-  ];
-  return {
-    ...(nameservers.length > 0 && { nameservers }),
-    ...(search.length > 0 && { search }),
-    ...(options.length > 0 && { options }),
-  };
+  return dnsSettings({
+    nameservers: textsAt(raw, 'servers', path),
+    search: textsAt(raw, 'searches', path),
+    options: textsAt(raw, 'options', path),
+  });
 }

@@ -1,4 +1,5 @@
 import { type Cidr, type IpAddress, parseAddressWithPrefix, parseCidr, tryParseIp } from '../../core/index.ts';
+import { type DnsSettings, dnsSettings } from '../../ipam/index.ts';
 import { invalidKey, isObject, type Json, listAt, optional, optionalInteger, optionalObject, textsAt } from './json.ts';
 import { parseMac } from './mac.ts';
 import { type CniResult, type ResultInterface, type ResultIp, type ResultRoute, ROUTE_NUMBERS } from './result.ts';
@@ -74,10 +75,14 @@ function parseRoute(item: Json, path: string): ResultRoute {
   };
 }
 
-function parseDns(raw: Json, path: string): CniResult['dns'] {
-  const lists = (['nameservers', 'search', 'options'] as const).map((key) => [key, textsAt(raw, key, path)] as const);
-  const domain = optional(raw, 'domain', 'string', path);
-  return { ...Object.fromEntries(lists.filter(([, list]) => list.length > 0)), ...(domain && { domain }) };
+/** Reads the object `dns` of a result or a configuration. Throws CniError 7 naming the key, with `path` before it. */
+export function parseDns(raw: Json, path: string): DnsSettings {
+  return dnsSettings({
+    nameservers: textsAt(raw, 'nameservers', path),
+    domain: optional(raw, 'domain', 'string', path),
+    search: textsAt(raw, 'search', path),
+    options: textsAt(raw, 'options', path),
+  });
 }
 
 function objectsAt(value: Json, key: string, path: string): (readonly [Json, string])[] {
