@@ -17,7 +17,7 @@ export async function cleanup(options: Partial<TraceOptions> = {}): Promise<stri
   const done: string[] = [];
   const failed: string[] = [];
   try {
-    // Before any rules go. Those that go with it stay, in case somebody else has it on.
+    // Before any rules. Those that keep neighbours from 127.0.0.0/8 stay: others may have the sysctl on.
     if (disableRouteLocalnet()) done.push('net.ipv4.conf.all.route_localnet: off again');
   } catch (error) {
     failed.push(`net.ipv4.conf.all.route_localnet: ${errorText(error)}`);

@@ -41,9 +41,9 @@ interface Connection {
 }
 
 /**
- * Keeps the number of connections within its bounds. A newcomer is never refused, because it may be the kubelet or
- * Prometheus and nobody can tell: room is made for it. Who goes is, among the connections of whoever holds the most, the
- * oldest that waits for a request; if none does, the oldest.
+ * Keeps the number of connections within its bounds. A new one is never refused, because it may be the kubelet's or
+ * Prometheus': another is closed for it. Of the client that holds the most, that is the oldest connection that waits for a
+ * request; if none does, its oldest.
  */
 export class HttpConnections {
   readonly bounds: HttpBounds;

@@ -13,7 +13,7 @@ import { formatIp, type IpAddress, isNotFound, JSON_LIMITS, parseJson, tryParseI
 import { type Maker, makerKeys, parseMaker } from './maker.ts';
 import type { Owner } from './record.ts';
 
-/** An object of JSON that only whoever attaches understands. */
+/** What the plugin notes for itself about an attachment, as an object of JSON; nothing here looks into it. */
 export type AttachmentNote = Readonly<Record<string, unknown>>;
 
 /** What is noted about one attachment beyond what host-local's layout has room for. */
