@@ -1,6 +1,6 @@
 import { Gauge, Registry } from 'prom-client';
 import type { KubeProxyConfig, Program } from '../config/index.ts';
-import { type Clock, errorText, type IpFamily, inBackground } from '../core/index.ts';
+import { type Clock, errorText, type IpFamily, inBackground, stopAll } from '../core/index.ts';
 import {
   type ApiClient,
   type ApiObserver,
@@ -142,12 +142,8 @@ export class Agent {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    for (const part of this.#parts.toReversed()) {
-      this.#listening.delete(part);
-      await part.stop();
-    }
-    await this.#source.source.stop();
-    await this.#servers.stop();
+    this.#listening.clear();
+    await stopAll([...this.#parts.toReversed(), this.#source.source, this.#servers]);
     this.#recorder?.stop();
     this.#client?.close();
   }

@@ -27,3 +27,14 @@ export function inBackground(work: string, run: () => unknown): void {
     tellFailure(work, error);
   }
 }
+
+/** Stops one after the other. What throws is told, and does not keep those behind it from being stopped. */
+export async function stopAll(running: Iterable<{ stop(): void | Promise<void> }>): Promise<void> {
+  for (const each of running) {
+    try {
+      await each.stop();
+    } catch (error) {
+      tellFailure('stop', error);
+    }
+  }
+}

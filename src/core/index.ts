@@ -1,4 +1,4 @@
-export { BackgroundFailure, inBackground, tellFailure } from './background.ts';
+export { BackgroundFailure, inBackground, stopAll, tellFailure } from './background.ts';
 export { ByteWriter, hashBytes, readBe16, readBe32, readU16, readU32, sameBytes } from './bytes.ts';
 export { type Clock, secondsSince, systemClock, type Timer } from './clock.ts';
 export { ERROR_CODES, type ErrorCode } from './error-codes.ts';

@@ -1,0 +1,28 @@
+import { expect, it, vi } from 'vitest';
+import { BackgroundFailure, stopAll } from './background.ts';
+
+it('stops one after the other, whatever fails to stop', async () => {
+  const warning = vi.spyOn(process, 'emitWarning').mockReturnValue();
+  const order: string[] = [];
+  await stopAll([
+    {
+      async stop() {
+        await new Promise((resolve) => setImmediate(resolve));
+        order.push('first');
+      },
+    },
+    {
+      stop() {
+        throw new Error('EBADF');
+      },
+    },
+    { stop: () => Promise.reject(new Error('hung')) },
+    { stop: () => void order.push('last') },
+  ]);
+  expect(order).toEqual(['first', 'last']);
+  expect(warning.mock.calls).toEqual([
+    [new BackgroundFailure('stop', new Error('EBADF'))],
+    [new BackgroundFailure('stop', new Error('hung'))],
+  ]);
+  warning.mockRestore();
+});
