@@ -1,12 +1,4 @@
-export type {
-  DataplaneHooks,
-  Machine,
-  Mode,
-  ModeLogger,
-  PreparedMode,
-  Trace,
-  TraceOptions,
-} from './mode.ts';
+export type { DataplaneHooks, Mode, ModeLogger, PreparedMode, Trace, TraceOptions } from './mode.ts';
 export * from './observe/index.ts';
 export * from './plan/index.ts';
 export * from './sync/index.ts';
