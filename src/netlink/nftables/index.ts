@@ -1,5 +1,5 @@
 export { BatchEncoder } from './batch.ts';
-export { isBusy, isStaleGeneration, NftCommitError, type NftRefusal } from './commit-error.ts';
+export { isStaleGeneration, NftCommitError, type NftRefusal } from './commit-error.ts';
 export type { Expression, Register, Verdict } from './expression/expression.ts';
 export {
   accept,

@@ -80,7 +80,7 @@ function countMatch(counter: string): string {
 }
 
 /** Gives a packet an address of this node as source, and a port that is hard to guess. */
-export const MASQUERADE = '-j MASQUERADE --random-fully';
+const MASQUERADE = '-j MASQUERADE --random-fully';
 
 /** What the fixed chains depend on. */
 export interface FixedChainOptions {

@@ -98,7 +98,7 @@ export function* compilePort(port: ServicePortPlan, context: CompileContext): St
 }
 
 /** Whether traffic from outside has other endpoints than that of the node and its pods. */
-export function hasOwnOutside(port: ServicePortPlan): boolean {
+function hasOwnOutside(port: ServicePortPlan): boolean {
   return port.externalPolicy === 'Local' && port.externalVerdict === 'forward' && port.hasAnyEndpoints;
 }
 

@@ -174,7 +174,7 @@ function textOf({ chain, rule }: ForeignRule): string {
 }
 
 /** All tables with rules of ours. Throws ERR_IPTABLES. */
-export async function saveTables(tool: IptablesTool): Promise<SavedTables> {
+async function saveTables(tool: IptablesTool): Promise<SavedTables> {
   const saved = await Promise.all(IPVS_TABLES.map(async (table) => [table, await tool.save(table)] as const));
   return new Map(saved);
 }
