@@ -100,6 +100,21 @@ describe('a Service that goes', () => {
     expect(failures).toHaveLength(1);
   });
 
+  it('is brought in line again when the kernel refuses to let a destination go, which is told', async () => {
+    const { upsert, resync, kernel, clock, failures } = ipvsBench([samplePort(web([A, B]))]);
+    await resync();
+    await upsert(web([B]));
+    kernel.refuse = ({ kind }) => (kind === 'deleteDestination' ? 'EADDRNOTAVAIL' : undefined);
+    await clock.advance(1000);
+    expect(failures).toMatchObject([{ errnoName: 'EADDRNOTAVAIL', operation: 'deleteDestination' }]);
+    kernel.refuse = () => undefined;
+    // A full sync, because nobody knows what the kernel holds.
+    await upsert(web([B, C]));
+    await clock.advance(1000);
+    expect(kernel.dump()[`server ${VIP}`]).toBe(`rr 0 0 ${B}=1 ${C}=1`);
+    expect(failures).toHaveLength(1);
+  });
+
   it('is still known as ours after a restart', async () => {
     const { resync, remove, restart, kernel, clock } = ipvsBench([samplePort(web([A], { nodePort: 30080 }))]);
     await resync();
