@@ -6,7 +6,7 @@ import {
   isNotFound,
   type KernelError,
 } from '../../../core/index.ts';
-import { Netlink, type NetlinkRequest, resolveFamily } from '../../../netlink/index.ts';
+import { Netlink, type NetlinkRequest, openTogether, resolveFamily } from '../../../netlink/index.ts';
 import {
   decodeDestination,
   decodeVirtualServer,
@@ -46,24 +46,13 @@ const CHUNK = 2000;
  * @throws KernelError ENOENT (`isNotFound`) without ip_vs; ERR_NETLINK_SOCKET
  */
 export function openIpvsKernel(family: IpFamily): IpvsKernel {
-  const opened: { close(): void }[] = [];
-  const keep = <T extends { close(): void }>(socket: T): T => {
-    opened.push(socket);
-    return socket;
-  };
-  try {
+  return openTogether((keep) => {
     const generic = keep(Netlink.open(NETLINK_GENERIC));
     const ipvs = resolveFamily(generic, IPVS_GENL_NAME);
-    return new NetlinkKernel(family, {
-      generic,
-      ipvs,
-      route: keep(Netlink.openRoute()),
-      sets: keep(new SetTable(family)),
-    });
-  } catch (error) {
-    for (const socket of opened) socket.close();
-    throw error;
-  }
+    const route = keep(Netlink.openRoute());
+    const sets = keep(new SetTable(family));
+    return new NetlinkKernel(family, { generic, ipvs, route, sets });
+  });
 }
 
 interface Sockets {
