@@ -1,5 +1,6 @@
 export { AddressRules, API_SERVER_SERVICE } from './bounds/address-rules.ts';
 export { RESTRICTIONS } from './bounds/findings.ts';
+export { byOwner, type PortClaim } from './claim-order.ts';
 export { type Endpoint, endpointsOf } from './endpoint.ts';
 export { makeNodePlan, type NodeSettings, podCidrsOf, primaryFamilyOf, zoneOf } from './node-plan.ts';
 export { proxyResources } from './objects/selectors.ts';

@@ -39,7 +39,7 @@ export interface CompiledPort {
   readonly name: string;
   /** Of its plan. */
   readonly serviceName: string;
-  /** By `serverKey`. Of several Service ports that claim one, the first by key has it. */
+  /** By `serverKey`. */
   readonly claims: ReadonlyMap<string, Claim>;
   /** Members that several Service ports may want alike. */
   readonly shared: readonly SetElement[];
