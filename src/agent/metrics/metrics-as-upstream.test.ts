@@ -194,10 +194,9 @@ beforeAll(async () => {
 });
 
 const EVENTS: readonly ProxyEvent[] = [
-  { family: 'IPv4', mode: 'iptables', at: 1_700_000_000_000, kind: 'started' },
+  { family: 'IPv4', at: 1_700_000_000_000, kind: 'started' },
   {
     family: 'IPv4',
-    mode: 'iptables',
     at: 1_700_000_000_000,
     kind: 'syncFinished',
     full: true,
@@ -210,7 +209,6 @@ const EVENTS: readonly ProxyEvent[] = [
   },
   {
     family: 'IPv6',
-    mode: 'iptables',
     at: 1_700_000_000_000,
     kind: 'syncFinished',
     full: false,
