@@ -1,9 +1,9 @@
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type IpFamily, NodeplaneError } from '../../core/index.ts';
+import type { ProxyMode } from '../index.ts';
 import { iptablesMode } from '../iptables/index.ts';
 import { ipvsMode } from '../ipvs/index.ts';
-import type { ProxyMode } from '../mode.ts';
 import { nftablesMode } from '../nftables/index.ts';
 import type { ProxyEvent, ProxyEventBody } from '../sync/index.ts';
 import { ProxyMetrics } from './metrics.ts';
