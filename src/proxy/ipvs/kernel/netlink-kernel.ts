@@ -30,7 +30,7 @@ import {
 } from '../../../netlink/route/index.ts';
 import { IPVS_GENL_NAME, NETLINK_GENERIC, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import { familyOf } from '../compile/server.ts';
-import { type Operation, PLACE_OF, type Place } from '../diff/operations.ts';
+import { type Operation, SUBSYSTEM_OF, type Subsystem } from '../diff/operations.ts';
 import type { IpvsKernel } from './kernel.ts';
 import { SetTable } from './set-table.ts';
 
@@ -121,7 +121,7 @@ class NetlinkKernel implements IpvsKernel {
     const outcomes: (KernelError | undefined)[] = [];
     for (let start = 0; start < operations.length; start += CHUNK) {
       const chunk = operations.slice(start, start + CHUNK);
-      const [socket] = new Set(chunk.map(({ kind }) => this.#socketOf(PLACE_OF[kind])));
+      const [socket] = new Set(chunk.map(({ kind }) => this.#socketOf(SUBSYSTEM_OF[kind])));
       outcomes.push(...socket!.attempt(chunk.map((operation) => this.#request(operation))));
     }
     return outcomes;
@@ -154,9 +154,9 @@ class NetlinkKernel implements IpvsKernel {
     }
   }
 
-  #socketOf(place: Place): Netlink {
+  #socketOf(subsystem: Subsystem): Netlink {
     const { generic, route, sets } = this.#sockets;
-    return { servers: generic, addresses: route, sets: sets.netlink }[place];
+    return { servers: generic, addresses: route, sets: sets.netlink }[subsystem];
   }
 
   #request(operation: Operation): NetlinkRequest {
