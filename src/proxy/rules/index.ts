@@ -10,11 +10,11 @@ export {
 export { podMatch } from './local-detector.ts';
 export { type Packet, type Walk, walkPacket } from './packet-walk.ts';
 export type { Key, KeySpace } from './radix.ts';
-export { refuse } from './refuse.ts';
 export * from './restore.ts';
 export { isRestoreFailure, RESTORE_METRICS } from './restore-metrics.ts';
 export { formatRule, type RuleParts } from './rule.ts';
 export { returnUnlessSameAddress } from './same-address.ts';
 export { parseSave, type SavedTable, targetOf } from './save.ts';
+export { MASQUERADE, refuse } from './targets.ts';
 export { bothVariants, isUsable, usableVariants, type VariantSettings } from './usable-variants.ts';
 export { type DetectedVariant, detectVariant } from './variant.ts';

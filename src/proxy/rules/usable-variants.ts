@@ -40,7 +40,8 @@ export async function usableVariants(
     }
   }
   if (variants.size === 0) throw failure;
-  for (const [family, { variant, reason }] of variants) logger.info({ family, variant, reason }, 'Variant of iptables in use');
+  for (const [family, { variant, reason }] of variants)
+    logger.info({ family, variant, reason }, 'Variant of iptables in use');
   return { variants, unserved };
 }
 

@@ -4,6 +4,7 @@ import {
   type ForeignRule,
   type IptablesTool,
   isEmptyDiff,
+  isGeneratedChain,
   type SavedTable,
   sameRules,
   type TableRestore,
@@ -119,17 +120,16 @@ const SHARED_CHAINS: ReadonlySet<string> = new Set([
 /** Of the jumps that only IPVS mode makes to a shared chain. */
 const FIREWALL_COMMENT = '--comment "kube-proxy firewall rules"';
 
-/** Chains that only a proxy in iptables mode has: entry chains, and by prefix those of Services. */
+/** Entry chains that only a proxy in iptables mode has, besides the chains of Services (`isGeneratedChain`). */
 const IPTABLES_ENTRY: Readonly<Record<IpvsTable, readonly string[]>> = {
   filter: ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES', 'KUBE-NODEPORTS'],
   mangle: [],
   nat: ['KUBE-NODEPORTS'],
 };
-const IPTABLES_GENERATED = /^KUBE-(SVC|SVL|SEP|FW|EXT|VIP|XIP|XNP|LBF|HC)-/;
 
 function isProxyChain(table: IpvsTable, name: string): boolean {
   if (IPVS_CHAINS[table].includes(name) || IPTABLES_ENTRY[table].includes(name)) return true;
-  return table !== 'mangle' && IPTABLES_GENERATED.test(name);
+  return table !== 'mangle' && isGeneratedChain(name);
 }
 
 /**
