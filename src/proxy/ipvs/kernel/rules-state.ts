@@ -103,19 +103,33 @@ export function planRuleCleanup(saved: SavedTables): TableRestore[] {
 /** Chains of a proxy in IPVS mode, kube-proxy's own included. */
 const IPVS_CHAINS: Readonly<Record<IpvsTable, readonly string[]>> = {
   filter: [
-    ...['KUBE-FORWARD', 'KUBE-NODE-PORT', 'KUBE-PROXY-FIREWALL', 'KUBE-SOURCE-RANGES-FIREWALL'],
-    ...['KUBE-IPVS-FILTER', 'KUBE-IPVS-OUT-FILTER', 'KUBE-IPVS-DROP-OUTSIDE', 'KUBE-IPVS-REFUSE'],
+    'KUBE-FORWARD',
+    'KUBE-NODE-PORT',
+    'KUBE-PROXY-FIREWALL',
+    'KUBE-SOURCE-RANGES-FIREWALL',
+    'KUBE-IPVS-FILTER',
+    'KUBE-IPVS-OUT-FILTER',
+    'KUBE-IPVS-DROP-OUTSIDE',
+    'KUBE-IPVS-REFUSE',
   ],
   mangle: ['KUBE-IPVS-OUTSIDE', 'KUBE-IPVS-OUT-FILTER', 'KUBE-SOURCE-RANGES-FIREWALL'],
   nat: [
-    ...['KUBE-SERVICES', 'KUBE-LOAD-BALANCER', 'KUBE-NODE-PORT', 'KUBE-POSTROUTING', 'KUBE-MARK-MASQ'],
+    'KUBE-SERVICES',
+    'KUBE-LOAD-BALANCER',
+    'KUBE-NODE-PORT',
+    'KUBE-POSTROUTING',
+    'KUBE-MARK-MASQ',
     'KUBE-IPVS-HAIRPIN',
   ],
 };
 
 /** Those a proxy in iptables mode has too. */
 const SHARED_CHAINS: ReadonlySet<string> = new Set([
-  ...['KUBE-FORWARD', 'KUBE-PROXY-FIREWALL', 'KUBE-SERVICES', 'KUBE-POSTROUTING', 'KUBE-MARK-MASQ'],
+  'KUBE-FORWARD',
+  'KUBE-PROXY-FIREWALL',
+  'KUBE-SERVICES',
+  'KUBE-POSTROUTING',
+  'KUBE-MARK-MASQ',
 ]);
 /** Of the jumps that only IPVS mode makes to a shared chain. */
 const FIREWALL_COMMENT = '--comment "kube-proxy firewall rules"';
