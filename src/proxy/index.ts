@@ -1,4 +1,13 @@
-export type { DataplaneHooks, Machine, Mode, ModeLogger, PreparedMode, ProxyMode, Trace, TraceOptions } from './mode.ts';
+export type {
+  DataplaneHooks,
+  Machine,
+  Mode,
+  ModeLogger,
+  PreparedMode,
+  ProxyMode,
+  Trace,
+  TraceOptions,
+} from './mode.ts';
 export * from './observe/index.ts';
 export * from './plan/index.ts';
 export * from './sync/index.ts';
