@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 const at = (path: string) => new URL(`../${path}`, import.meta.url);
@@ -35,4 +35,19 @@ describe('docs/architecture.md', () => {
   it.each(answers.map(([, question, file]) => [question!, file!]))('says where %s is: %s', (_, file) => {
     expect(existsSync(at(file))).toBe(true);
   });
+});
+
+it('comments name files that are there', () => {
+  const files = ['src', 'test', 'bench', 'demo'].flatMap((folder) =>
+    readdirSync(at(folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
+  );
+  const wrong = files
+    .filter((path) => /\.(ts|c|h)$/.test(path))
+    .flatMap((path) => {
+      const comments = read(path).match(/(?:\/\/|^ *\/?\*).*/gm) ?? [];
+      const named = comments.flatMap((comment) => comment.match(/[\w.-]+\/[\w./-]+\.ts\b/g) ?? []);
+      return named.filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`))).map((name) => [path, name]);
+    });
+  // The form of an answer above.
+  expect(wrong).toEqual([['src/docs.test.ts', 'path/of.test.ts']]);
 });

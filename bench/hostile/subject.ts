@@ -156,7 +156,6 @@ function measured(dataplane: Dataplane, meter: LoopMeter): Dataplane {
     }
   };
   return {
-    mode: dataplane.mode,
     family: dataplane.family,
     sync: (plan: Plan, delta: PlanDelta) => during('sync', () => dataplane.sync(plan, delta)),
     resync: (plan: Plan) => during('resync', () => dataplane.resync(plan)),

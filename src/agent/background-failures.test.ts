@@ -214,7 +214,7 @@ describe('the process', () => {
 
   it('counts what the proxy tells', async () => {
     const { failures, metrics } = setup();
-    const common = { family: 'IPv4', mode: 'iptables', at: 0, error: new Error('EMFILE') } as const;
+    const common = { family: 'IPv4', at: 0, error: new Error('EMFILE') } as const;
     failures.observe({ ...common, kind: 'workFailed', work: 'address listing' });
     failures.observe({ ...common, kind: 'verifyFailed' });
     expect(await metrics()).toMatch(/work="address listing"} 1\n.*work="verification"} 1/);

@@ -1,5 +1,5 @@
 /**
- * Every stable error code with what it means and what to do: the source of docs/errors.md (`npm run docs:errors`).
+ * Every stable error code with what it means and what to do: the source of docs/errors.md (`npm run docs`).
  * A code, once released, keeps its meaning.
  */
 export const ERROR_CODES = {

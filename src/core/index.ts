@@ -1,7 +1,7 @@
 export { BackgroundFailure, inBackground, stopAll, tellFailure } from './background.ts';
 export { ByteWriter, hashBytes, readBe16, readBe32, readU16, readU32, sameBytes } from './bytes.ts';
 export { type Clock, secondsSince, systemClock, type Timer } from './clock.ts';
-export { ERROR_CODES, type ErrorCode } from './error-codes.ts';
+export type { ErrorCode } from './error-codes.ts';
 export {
   describeErrno,
   type ErrnoMeaning,
@@ -12,7 +12,6 @@ export {
   isNotFound,
   isUnsupported,
   KernelError,
-  type KernelErrorDetails,
   NodeplaneError,
 } from './errors.ts';
 export {
@@ -32,7 +31,6 @@ export {
   parseAddressWithPrefix,
   parseCidr,
   parseIp,
-  type SpecialRange,
   specialRange,
   tryParseCidr,
   tryParseIp,

@@ -1,8 +1,7 @@
 export * from './api/index.ts';
 export { type LeaseHandler, LeaseKeeper, type LeaseKeeperOptions } from './leases/lease-keeper.ts';
-export { ManifestSource, type ManifestSourceOptions } from './manifests/manifest-source.ts';
-export { type FieldPath, type FieldProblem, formatFieldPath } from './objects/field-reader.ts';
-export { type Decoded, decodeObject, type ObjectKind } from './objects/kind.ts';
+export { ManifestSource } from './manifests/manifest-source.ts';
+export type { ObjectKind } from './objects/kind.ts';
 export { KINDS } from './objects/kinds.ts';
 export {
   HEADLESS_LABEL,
@@ -13,7 +12,7 @@ export {
   ZONE_LABEL,
 } from './objects/known-names.ts';
 export * from './objects/types.ts';
-export { type AwaitedObject, mergeResources, type Resource, type Substitute } from './resource.ts';
+export { mergeResources, type Resource } from './resource.ts';
 export { ENDPOINT_SLICES, NODES, nodeNamed, SERVICE_CIDRS, SERVICES } from './resources.ts';
 export type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from './source.ts';
 export { ObjectsOf } from './store.ts';

@@ -1,7 +1,5 @@
-export type { Attribute } from './attribute.ts';
 export { resolveFamily } from './generic-family.ts';
 export { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
 export { Netlink } from './netlink.ts';
-export type { SocketOptions } from './socket.ts';
 export type { NetlinkTransport } from './transport.ts';
-export { closing, withNetlink } from './with-netlink.ts';
+export { closing, openTogether, withNetlink } from './with-netlink.ts';

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ByteWriter, type KernelError, NodeplaneError } from '../core/index.ts';
 import { sleepSync } from '../sys/index.ts';
 import { decodeAcknowledgement, refusal } from './acknowledgement.ts';
-import { debuggable } from './debug.ts';
 import { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
 import { openSocket, type SocketOptions } from './socket.ts';
 import type { BatchTransport, NetlinkTransport } from './transport.ts';
@@ -68,7 +67,7 @@ export class Netlink {
 
   /** Opens a socket of any netlink protocol in the namespace of the calling thread. Throws ERR_NETLINK_SOCKET. */
   static open(protocol: number, options?: SocketOptions): Netlink {
-    return new Netlink(debuggable(openSocket(protocol, options), protocol));
+    return new Netlink(openSocket(protocol, options));
   }
 
   /**

@@ -1,5 +1,6 @@
 import { ByteWriter, errorText, KernelError, NodeplaneError } from '../core/index.ts';
 import { libc, watchReadable } from '../sys/index.ts';
+import { debuggable } from './debug.ts';
 import type { BatchTransport } from './transport.ts';
 import {
   AF_NETLINK,
@@ -48,7 +49,8 @@ export interface SocketOptions {
  * Opens a netlink socket in the network namespace of the calling thread, to which it stays bound.
  *
  * Extended acknowledgements are on, requests are not echoed in them, and GET requests are checked strictly, so that a
- * dump filter the kernel does not understand is refused instead of ignored.
+ * dump filter the kernel does not understand is refused instead of ignored. With NODEPLANE_NETLINK_DEBUG=1 what goes over it is
+ * printed.
  *
  * @param protocol NETLINK_ROUTE, NETLINK_NETFILTER or NETLINK_GENERIC
  * @throws ERR_NETLINK_SOCKET when it cannot be opened
@@ -70,7 +72,7 @@ export function openSocket(protocol: number, options: SocketOptions = {}): Batch
       if (group !== undefined) c.setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group));
       return port;
     });
-    return socketTransport(fd, portId, timeoutMs, readBytes);
+    return debuggable(socketTransport(fd, portId, timeoutMs, readBytes), protocol);
   } catch (error) {
     c.close(fd);
     throw error;

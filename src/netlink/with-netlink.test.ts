@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { closing } from './with-netlink.ts';
+import { closing, openTogether } from './with-netlink.ts';
 
 function resource() {
   const events: string[] = [];
@@ -29,4 +29,15 @@ it('closes when a promise is settled, not before', async () => {
   expect(held.events).toEqual(['used', 'closed']);
   await expect(closing(held, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(held.events).toEqual(['used', 'closed', 'closed']);
+});
+
+it('opens several together, or leaves none open', () => {
+  const [first, second] = [resource(), resource()];
+  expect(openTogether((keep) => [keep(first), keep(second)])).toEqual([first, second]);
+  expect(first.events).toEqual([]);
+  const fail = (): never => {
+    throw new Error('EMFILE');
+  };
+  expect(() => openTogether((keep) => [keep(first), keep(second), fail()])).toThrow('EMFILE');
+  expect([first.events, second.events]).toEqual([['closed'], ['closed']]);
 });

@@ -12,6 +12,24 @@ export function withNetlink<T>(protocol: number, fn: (netlink: Netlink) => T): T
   return closing(Netlink.open(protocol), fn);
 }
 
+/**
+ * Makes something of several resources, all or none of which stay open: when one cannot be opened, those before it are closed.
+ *
+ * @param make hands each resource to `keep`, which returns it, as soon as it is open
+ */
+export function openTogether<T>(make: (keep: <R extends { close(): void }>(resource: R) => R) => T): T {
+  const opened: { close(): void }[] = [];
+  try {
+    return make((resource) => {
+      opened.push(resource);
+      return resource;
+    });
+  } catch (error) {
+    for (const resource of opened) resource.close();
+    throw error;
+  }
+}
+
 /** Runs `fn` with something that is closed afterwards, as `withNetlink`. */
 export function closing<R extends { close(): void }, T>(resource: R, fn: (resource: R) => T): T {
   let result: T;

@@ -4,6 +4,7 @@ export type {
   Mode,
   ModeLogger,
   PreparedMode,
+  ProxyMode,
   Trace,
   TraceOptions,
 } from './mode.ts';

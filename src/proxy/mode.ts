@@ -4,14 +4,16 @@ import type { Protocol } from '../kube/index.ts';
 import type { Exec } from '../sys/index.ts';
 import type { ModeMetrics } from './observe/index.ts';
 import type { ServiceHint } from './plan/index.ts';
-import type { Dataplane, ProxyMode } from './sync/index.ts';
+import type { Dataplane } from './sync/index.ts';
+
+/** The ways to make Services work in the kernel, by the name the configuration calls them. */
+export type ProxyMode = 'iptables' | 'nftables' | 'ipvs';
 
 // What a way to make Services work in the kernel says about itself. Each folder of a dataplane exports one Mode, and nobody
 // else knows what is particular to it.
 
 /** One way to make Services work in the kernel. `Settings`: what of the configuration it reads. */
 export interface Mode<Settings> {
-  readonly name: ProxyMode;
   /**
    * Looks whether it can be used on this machine. Nothing is written yet.
    *
@@ -51,7 +53,6 @@ export interface ModeLogger {
 
 /** A mode that was looked at and can be used on this machine. Nothing is written yet. */
 export interface PreparedMode {
-  readonly mode: ProxyMode;
   /** Those that can be served; at least one. */
   readonly families: readonly IpFamily[];
   /** Why a family of this machine cannot be served. */

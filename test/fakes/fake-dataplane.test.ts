@@ -101,7 +101,7 @@ testDataplane({
     return {
       start() {
         writes += dataplane?.writes ?? 0;
-        dataplane = new FakeDataplane(family, 'iptables', kernel);
+        dataplane = new FakeDataplane(family, kernel);
         dataplane.refuse = ({ clusterIp }) => (refused.has(formatIp(clusterIp)) ? 'not this one' : undefined);
         return dataplane;
       },

@@ -7,7 +7,6 @@ import {
   LeftOutPorts,
   type Plan,
   type PlanDelta,
-  type ProxyMode,
   type ServicePortPlan,
   sameNodePlan,
   samePortPlan,
@@ -29,7 +28,6 @@ export interface DataplaneCall {
  * failure only `resync` will do.
  */
 export class FakeDataplane implements Dataplane {
-  readonly mode: ProxyMode;
   readonly family: IpFamily;
   readonly calls: DataplaneCall[] = [];
   /** What the kernel holds. */
@@ -54,13 +52,8 @@ export class FakeDataplane implements Dataplane {
   #held: Promise<void> | undefined;
 
   /** @param kernel what is in the kernel already. @default nothing */
-  constructor(
-    family: IpFamily = 'IPv4',
-    mode: ProxyMode = 'iptables',
-    kernel: Map<string, ServicePortPlan> = new Map(),
-  ) {
+  constructor(family: IpFamily = 'IPv4', kernel: Map<string, ServicePortPlan> = new Map()) {
     this.family = family;
-    this.mode = mode;
     this.kernel = kernel;
   }
 

@@ -29,7 +29,7 @@ const ERESTART = 85;
 export type Refuse = (change: NftChange) => number | undefined;
 
 /**
- * nf_tables in memory: refuses what the kernel refuses (`fake-nftables.test.ts` in the lab holds it to that), and keeps
+ * nf_tables in memory: refuses what the kernel refuses (`test/lab/netlink/nftables-fake.test.ts` holds it to that), and keeps
  * what it was asked. What rules do to packets is not its business.
  *
  * @example

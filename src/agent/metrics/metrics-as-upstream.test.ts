@@ -194,10 +194,9 @@ beforeAll(async () => {
 });
 
 const EVENTS: readonly ProxyEvent[] = [
-  { family: 'IPv4', mode: 'iptables', at: 1_700_000_000_000, kind: 'started' },
+  { family: 'IPv4', at: 1_700_000_000_000, kind: 'started' },
   {
     family: 'IPv4',
-    mode: 'iptables',
     at: 1_700_000_000_000,
     kind: 'syncFinished',
     full: true,
@@ -210,7 +209,6 @@ const EVENTS: readonly ProxyEvent[] = [
   },
   {
     family: 'IPv6',
-    mode: 'iptables',
     at: 1_700_000_000_000,
     kind: 'syncFinished',
     full: false,
@@ -247,7 +245,7 @@ it.each(Object.entries(CLAIMED))('%s looks as in kube-proxy', (name, expected) =
 
 it('claims nothing it leaves out, and shows nothing under kube-proxy’s names that is in neither list', () => {
   expect(Object.keys(LEFT_OUT).filter((name) => name in shown)).toEqual([]);
-  // Those that kube-proxy only shows once something of the kind happened; src/proxy/metrics.test.ts has them.
+  // Those that kube-proxy only shows once something of the kind happened; src/proxy/observe/metrics.test.ts has them.
   const later = [
     'kubeproxy_network_programming_duration_seconds',
     'kubeproxy_proxy_livez_total',

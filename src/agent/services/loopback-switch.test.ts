@@ -17,7 +17,7 @@ function setup(wanted = true) {
   };
   const logger = pino({}, { write: (line) => void said.push(JSON.parse(line).msg) });
   const observe = loopbackSwitch(logger, () => state.wanted, { on: () => turn(true), off: () => turn(false) });
-  const tell = (body: object) => observe({ family: 'IPv4', mode: 'iptables', at: 0, ...body } as ProxyEvent);
+  const tell = (body: object) => observe({ family: 'IPv4', at: 0, ...body } as ProxyEvent);
   return { state, said, tell };
 }
 

@@ -3,7 +3,7 @@
  * and prints the agent's answer. Only three things it does by itself: VERSION; loopback, when it is called by that name;
  * and while the agent is away it keeps DEL requests in a directory, for the agent to settle when it is back.
  *
- * Request and answer are described in src/agent/cni-server/protocol.ts.
+ * Request and answer are described in src/agent/cni/server/protocol.ts.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -14,7 +14,7 @@ import type { FieldPath } from '../objects/field-reader.ts';
 import { faultOfDocument } from './yaml-document.ts';
 
 /** Characters of YAML that are read: seconds of work, and some hundred MB of memory meanwhile. JSON costs a hundredth. */
-export const LONGEST_YAML = 4 * 1024 * 1024;
+const LONGEST_YAML = 4 * 1024 * 1024;
 
 /** One document of a manifest file as plain data. */
 export interface ManifestDocument {

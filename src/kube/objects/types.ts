@@ -1,5 +1,5 @@
 // Kubernetes objects as the API serves them, with only the fields nodeplane reads. Optional means optional in the API:
-// what a missing field means is decided where it is used (proxy/service-port.ts, proxy/endpoint.ts).
+// what a missing field means is decided where it is used (proxy/plan/service-port.ts, proxy/plan/endpoint.ts).
 
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 

@@ -1,11 +1,3 @@
-export { type Accounting, ensureAccounting, getAccounting } from './accounting.ts';
-export {
-  deleteFlows,
-  type FlowDestination,
-  type FlowListing,
-  flowDeletion,
-  flowListing,
-  listFlows,
-  walkFlows,
-} from './conntrack.ts';
-export { decodeFlow, type Flow, type FlowDirection, type FlowFilter } from './flow.ts';
+export { ensureAccounting, getAccounting } from './accounting.ts';
+export { deleteFlows, type FlowListing, flowDeletion, flowListing, listFlows, walkFlows } from './conntrack.ts';
+export type { Flow } from './flow.ts';

@@ -7,31 +7,6 @@ import { nfgenmsg } from '../uapi/nfnetlink.ts';
 import { AF_UNSPEC } from '../uapi/rtnetlink.ts';
 import { ipsetRequest } from './ipset-request.ts';
 
-/** The versions of the ipset protocol a kernel speaks, both included; requests here are of version 6. */
-export interface IpsetProtocol {
-  readonly oldest: number;
-  readonly newest: number;
-}
-
-/**
- * The beginning of every conversation about sets. It loads the module ip_set if it can.
- *
- * @param netlink a conversation of protocol NETLINK_NETFILTER
- * @throws KernelError, EINVAL on a kernel without ipset
- */
-export function getIpsetProtocol(netlink: Netlink): IpsetProtocol {
-  return decodeIpsetProtocol(netlink.query(ipsetRequest('IPSET_CMD_PROTOCOL', 'version', {})));
-}
-
-/** Exported for tests. */
-export function decodeIpsetProtocol(payload: Uint8Array): IpsetProtocol {
-  nfgenmsg.decode(payload);
-  const { IPSET_ATTR_PROTOCOL: newest, IPSET_ATTR_PROTOCOL_MIN } = IPSET_ATTRIBUTES.decode(payload, nfgenmsg.size);
-  if (newest === undefined) throw decodeError('IPSET_CMD_PROTOCOL', 'it has no IPSET_ATTR_PROTOCOL');
-  // Kernels that speak one version alone do not say so twice.
-  return { oldest: IPSET_ATTR_PROTOCOL_MIN ?? newest, newest };
-}
-
 /**
  * The newest revision of a type of set this kernel has; it loads the module if it can.
  *

@@ -1,22 +1,3 @@
-export {
-  getIpsetProtocol,
-  getSetTypeRevision,
-  type IpsetProtocol,
-} from './capabilities.ts';
-export {
-  addMember,
-  addMembers,
-  deleteMember,
-  deleteMembers,
-  listMembers,
-  type SetMember,
-} from './member.ts';
-export {
-  deleteIpSet,
-  flushIpSet,
-  type IpSet,
-  listIpSets,
-  newIpSet,
-  renameIpSet,
-  swapIpSets,
-} from './set.ts';
+export { getSetTypeRevision } from './capabilities.ts';
+export { addMember, addMembers, deleteMember, deleteMembers, listMembers, type SetMember } from './member.ts';
+export { deleteIpSet, type IpSet, listIpSets, newIpSet, swapIpSets } from './set.ts';

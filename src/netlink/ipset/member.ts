@@ -63,7 +63,7 @@ export function listMembers(netlink: Netlink, set: string): SetMember[] {
 }
 
 /** The request behind `listMembers`. */
-export function memberListing(set: string): NetlinkRequest {
+function memberListing(set: string): NetlinkRequest {
   return ipsetRequest('IPSET_CMD_LIST', `members of "${set}"`, { IPSET_ATTR_SETNAME: set });
 }
 

@@ -66,24 +66,11 @@ export function deleteIpSet(name: string): NetlinkRequest {
   return ipsetRequest('IPSET_CMD_DESTROY', `"${name}"`, { IPSET_ATTR_SETNAME: name }, NLM_F_EXCL);
 }
 
-/** Removes the members of a set. ENOENT when there is none. */
-export function flushIpSet(name: string): NetlinkRequest {
-  return ipsetRequest('IPSET_CMD_FLUSH', `"${name}"`, { IPSET_ATTR_SETNAME: name });
-}
-
 /** Exchanges the names of two sets of one type: rules that use one of them use the other from then on, at one stroke. */
 export function swapIpSets(name: string, other: string): NetlinkRequest {
   return ipsetRequest('IPSET_CMD_SWAP', `"${name}" and "${other}"`, {
     IPSET_ATTR_SETNAME: name,
     IPSET_ATTR_TYPENAME: other,
-  });
-}
-
-/** Gives a set another name. ENOENT when there is none; refused while a rule uses it or the new name is taken. */
-export function renameIpSet(name: string, newName: string): NetlinkRequest {
-  return ipsetRequest('IPSET_CMD_RENAME', `"${name}" to "${newName}"`, {
-    IPSET_ATTR_SETNAME: name,
-    IPSET_ATTR_TYPENAME: newName,
   });
 }
 
@@ -93,7 +80,7 @@ export function listIpSets(netlink: Netlink): IpSet[] {
 }
 
 /** The request behind `listIpSets`. */
-export function setListing(): NetlinkRequest {
+function setListing(): NetlinkRequest {
   return ipsetRequest('IPSET_CMD_LIST', 'all sets', { IPSET_ATTR_FLAGS: IPSET_FLAG_LIST_HEADER });
 }
 

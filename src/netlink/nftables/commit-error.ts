@@ -1,4 +1,3 @@
-import { constants } from 'node:os';
 import { KernelError } from '../../core/index.ts';
 import { describeObject } from './describe.ts';
 import type { NftChange } from './object/model.ts';
@@ -50,9 +49,4 @@ export class NftCommitError extends KernelError {
 /** Whether a commit was refused because the ruleset is not of the expected generation any more: read it again. */
 export function isStaleGeneration(error: unknown): error is NftCommitError {
   return error instanceof NftCommitError && error.errno === ERESTART;
-}
-
-/** Whether something still refers to what was to be deleted. */
-export function isBusy(error: unknown): error is NftCommitError {
-  return error instanceof NftCommitError && error.errno === constants.errno.EBUSY;
 }

@@ -1,14 +1,6 @@
 export { BatchEncoder } from './batch.ts';
-export { isBusy, isStaleGeneration, NftCommitError, type NftRefusal } from './commit-error.ts';
-export type {
-  CtKey,
-  Expression,
-  FibFlag,
-  MetaKey,
-  NatFlag,
-  Register,
-  Verdict,
-} from './expression/expression.ts';
+export { isStaleGeneration, NftCommitError, type NftRefusal } from './commit-error.ts';
+export type { Expression, Register, Verdict } from './expression/expression.ts';
 export {
   accept,
   cmp,
@@ -34,8 +26,8 @@ export { nftFamily } from './family.ts';
 export { watchNftables } from './monitor.ts';
 export type { NftEvent } from './monitor-event.ts';
 export { Nftables } from './nftables.ts';
-export { type Datatype, type DatatypeName, datatype, typeLength } from './object/datatypes.ts';
-export { intervalElements, intervalRanges, type KeyRange } from './object/intervals.ts';
+export { type DatatypeName, datatype, typeLength } from './object/datatypes.ts';
+export { intervalElements, intervalRanges } from './object/intervals.ts';
 export type {
   BaseChain,
   ChainRef,
@@ -48,15 +40,13 @@ export type {
   NftElement,
   NftElements,
   NftFamily,
-  NftHook,
   NftObject,
   NftRef,
   NftRule,
   NftSet,
   NftTable,
   RuleRef,
-  SetFlag,
   SetRef,
   TableRef,
 } from './object/model.ts';
-export type { NftReader, NftRuleset, NftWriter } from './ruleset.ts';
+export type { NftReader, NftRuleset } from './ruleset.ts';

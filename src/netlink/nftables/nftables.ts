@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import { isNotFound, NodeplaneError } from '../../core/index.ts';
-import { debuggable } from '../debug.ts';
 import type { NetlinkRequest } from '../message.ts';
 import { Netlink } from '../netlink.ts';
 import { openSocket } from '../socket.ts';
 import type { BatchTransport } from '../transport.ts';
 import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
+import { openTogether } from '../with-netlink.ts';
 import { Committer } from './committer.ts';
 import { DumpQueue } from './dump-queue.ts';
 import { hasDuplicates } from './duplicates.ts';
@@ -40,11 +40,18 @@ export class Nftables implements NftRuleset {
   readonly #longReads: DumpQueue;
   #lastCommit: Promise<unknown> = Promise.resolve();
 
-  private constructor(open: () => BatchTransport) {
-    this.#now = new Committer(open());
-    this.#later = new Committer(open());
-    this.#reads = new Netlink(open());
-    this.#longReads = new DumpQueue(new Netlink(open()));
+  /** @param open opens a socket of NETLINK_NETFILTER, four times; `Nftables.open` does it in the namespace of the thread */
+  constructor(open: () => BatchTransport) {
+    const { now, later, reads, longReads } = openTogether((keep) => ({
+      now: keep(new Committer(open())),
+      later: keep(new Committer(open())),
+      reads: keep(new Netlink(open())),
+      longReads: keep(new DumpQueue(new Netlink(open()))),
+    }));
+    this.#now = now;
+    this.#later = later;
+    this.#reads = reads;
+    this.#longReads = longReads;
   }
 
   /**
@@ -53,7 +60,7 @@ export class Nftables implements NftRuleset {
    * @throws ERR_NETLINK_SOCKET when the kernel has no nfnetlink
    */
   static open(): Nftables {
-    return new Nftables(() => debuggable(openSocket(NETLINK_NETFILTER), NETLINK_NETFILTER));
+    return new Nftables(() => openSocket(NETLINK_NETFILTER));
   }
 
   commit(changes: readonly NftChange[], options?: CommitOptions): CommitReport {

@@ -68,7 +68,7 @@ export function listIngressFilters(netlink: Netlink, index: number): IngressFilt
 }
 
 /** The request behind `listIngressFilters`. */
-export function ingressFilterListing(index: number): NetlinkRequest {
+function ingressFilterListing(index: number): NetlinkRequest {
   return {
     type: RTM_GETTFILTER,
     flags: 0,

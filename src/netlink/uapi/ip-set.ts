@@ -6,8 +6,6 @@ export const NFNL_SUBSYS_IPSET = 6;
 
 /** The oldest version of the protocol kernels still speak. */
 export const IPSET_PROTOCOL = 6;
-/** Without the final NUL. */
-export const IPSET_NAME_MAX = 31;
 
 export const IPSET_CMD = {
   IPSET_CMD_PROTOCOL: 1,
@@ -28,9 +26,6 @@ export const IPSET_FLAG_LIST_HEADER = 1 << 2;
 export const IPSET_FLAG_WITH_COMMENT = 1 << 4;
 /** In IPSET_ATTR_CADT_FLAGS of a set: members carry marks, priorities and queues. */
 export const IPSET_FLAG_WITH_SKBINFO = 1 << 6;
-
-/** In IPSET_ATTR_COMMENT of a member, in bytes. */
-export const IPSET_MAX_COMMENT_SIZE = 255;
 
 const NLA_F_NET_BYTEORDER = 0x4000;
 

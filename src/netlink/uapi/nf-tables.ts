@@ -38,8 +38,6 @@ export const NFPROTO_IPV4 = 2;
 export const NFPROTO_BRIDGE = 7;
 export const NFPROTO_IPV6 = 10;
 
-/** In bytes, without the final NUL, of tables, chains, sets and counters. */
-export const NFT_NAME_MAXLEN = 255;
 /** In bytes. */
 export const NFT_USERDATA_MAXLEN = 256;
 

@@ -6,9 +6,6 @@ export const NFNL_SUBSYS_ACCT = 7;
 export const NFNL_MSG_ACCT_NEW = 0;
 export const NFNL_MSG_ACCT_GET = 1;
 
-/** Without the final NUL. */
-export const NFACCT_NAME_MAX = 31;
-
 export const NFACCT_ATTRIBUTES = attributeSet('NFACCT', {
   NFACCT_NAME: [1, 'string'],
   /** be64 */

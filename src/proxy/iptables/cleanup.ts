@@ -14,7 +14,7 @@ export async function cleanupIptables(tool: IptablesTool): Promise<void> {
 }
 
 /** What to take away, given all tables of a family; tables without anything of ours are left out. */
-export function planCleanup(saved: ReadonlyMap<string, SavedTable>): TableRestore[] {
+function planCleanup(saved: ReadonlyMap<string, SavedTable>): TableRestore[] {
   const tables: TableRestore[] = [];
   const owner = 'the clean-up';
   for (const table of TABLES) {

@@ -69,7 +69,6 @@ interface Committed {
 
 /** Services as iptables rules: kube-proxy's entry chains, a tree below them, one rule an endpoint. */
 export class IptablesDataplane implements Dataplane {
-  readonly mode = 'iptables';
   readonly family: IpFamily;
   readonly #tool: IptablesTool;
   readonly #otherTool: IptablesTool;

@@ -1,6 +1,13 @@
 import { addressBits, formatIp, type IpFamily, isLoopback } from '../../core/index.ts';
 import type { NodePlan } from '../index.ts';
-import { type ForeignRule, formatRule, type RuleParts, returnUnlessSameAddress, type Table } from '../rules/index.ts';
+import {
+  type ForeignRule,
+  formatRule,
+  MASQUERADE,
+  type RuleParts,
+  returnUnlessSameAddress,
+  type Table,
+} from '../rules/index.ts';
 import type { TreeName } from './compile.ts';
 import { HAIRPIN_CHAIN } from './names.ts';
 
@@ -78,9 +85,6 @@ export const COUNTERS = {
 function countMatch(counter: string): string {
   return `-m nfacct --nfacct-name ${counter}`;
 }
-
-/** Gives a packet an address of this node as source, and a port that is hard to guess. */
-export const MASQUERADE = '-j MASQUERADE --random-fully';
 
 /** What the fixed chains depend on. */
 export interface FixedChainOptions {

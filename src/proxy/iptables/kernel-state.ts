@@ -2,12 +2,13 @@ import {
   type ChainSet,
   type ForeignRule,
   type IptablesTool,
+  isGeneratedChain,
   type SavedTable,
   type Table,
   targetOf,
 } from '../rules/index.ts';
 import { JUMPS, type Jump } from './fixed-chains.ts';
-import { ENTRY_CHAINS, isGeneratedChain } from './names.ts';
+import { ENTRY_CHAINS } from './names.ts';
 
 /** What the kernel holds in the tables we share with others. */
 export type KernelState = Readonly<Record<Table, SavedTable>>;

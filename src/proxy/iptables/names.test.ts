@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { endpointChainName, hash16, isGeneratedChain, serviceChainNames } from './names.ts';
+import { endpointChainName, hash16, serviceChainNames } from './names.ts';
 
 // kube-proxy's own names, as a kube-proxy 1.36 wrote them.
 it.each([
@@ -26,17 +26,4 @@ it.each([
 
 it('hashes into 16 letters of base32', () => {
   for (let i = 0; i < 200; i++) expect(hash16(String(i))).toMatch(/^[A-Z2-7]{16}$/);
-});
-
-it.each([
-  ['KUBE-SVC-X', true],
-  ['KUBE-VIP-10.96.0.0/20', true],
-  ['KUBE-XNP-tcp-30000-30063', true],
-  ['KUBE-FIREWALL', false],
-  ['KUBE-KUBELET-CANARY', false],
-  ['KUBE-IPTABLES-HINT', false],
-  ['KUBE-SERVICES', false],
-  ['CALI-SVC', false],
-])('knows whether %s is generated: %s', (name, generated) => {
-  expect(isGeneratedChain(name)).toBe(generated);
 });

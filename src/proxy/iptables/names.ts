@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Table } from '../rules/index.ts';
+import type { GeneratedPrefix, Table } from '../rules/index.ts';
 
 // Chain names are kube-proxy's wherever the chain does what kube-proxy's does, so that tools and people find them.
 
@@ -63,7 +63,7 @@ export const TREE_PREFIX = {
   refusedNodePorts: 'KUBE-XNP-',
   restrictedVips: 'KUBE-LBF-',
   healthChecks: 'KUBE-HC-',
-} as const;
+} as const satisfies Record<string, GeneratedPrefix>;
 
 /** The table a tree is in. */
 export const TREE_TABLE = {
@@ -90,15 +90,3 @@ export const ENTRY_CHAINS = {
 
 /** A chain kube-proxy keeps in mangle, nat and filter to notice when somebody flushes the tables. */
 export const CANARY_CHAIN = 'KUBE-PROXY-CANARY';
-
-const GENERATED_PREFIXES = [
-  ...new Set(['KUBE-SVC-', 'KUBE-SVL-', 'KUBE-SEP-', 'KUBE-FW-', 'KUBE-EXT-', ...Object.values(TREE_PREFIX)]),
-];
-
-/**
- * Whether a chain is made for a Service or a part of a tree, by us or by kube-proxy: one that is not wanted is stale.
- * The kubelet's chains (KUBE-FIREWALL, KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT) are neither this nor entry chains.
- */
-export function isGeneratedChain(name: string): boolean {
-  return GENERATED_PREFIXES.some((prefix) => name.startsWith(prefix));
-}

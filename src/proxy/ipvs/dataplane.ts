@@ -51,7 +51,6 @@ interface Committed extends Target {
 
 /** Services as virtual servers of IPVS, with ipsets and a few iptables rules for what IPVS does not decide. */
 export class IpvsDataplane implements Dataplane {
-  readonly mode = 'ipvs';
   readonly family: IpFamily;
   readonly #scheduler: string;
   readonly #tool: IptablesTool;

@@ -74,7 +74,7 @@ export class Writer {
     }
   }
 
-  /** Removes what is being drained and has no connections any more, or whose grace period is over. Throws KernelError. */
+  /** Removes what is being drained and has no connections any more, or whose grace period is over. Throws KernelError for what is refused. */
   *removeDrained({ layout, state }: Target): Steps<void> {
     const { kernel, draining, made, clock, gracePeriodMs } = this.#options;
     const now = clock.now();
@@ -91,7 +91,8 @@ export class Writer {
       const ended = [...remove.map(({ endpoint }) => endpoint), ...gone].map((each) => [server, each] as const);
       const changes: Changes = { ...NO_CHANGES, steps, revived: ended };
       for (const endpoint of gone) state.forgetDestination(entry.key, endpoint);
-      yield* applyChanges({ kernel, state, draining, made, now }, changes);
+      const { failed } = yield* applyChanges({ kernel, state, draining, made, now }, changes);
+      if (failed) throw failed;
       if (!entry.retired) continue;
       touched.servers.add(server);
       if (entry.key.kind === 'address') touched.addresses.add(formatIp(entry.key.address));

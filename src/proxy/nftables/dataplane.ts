@@ -73,7 +73,6 @@ interface Committed {
 
 /** Services as elements of nf_tables maps, below rules that stay the same however many Services there are. */
 export class NftablesDataplane implements Dataplane {
-  readonly mode = 'nftables';
   readonly family: IpFamily;
   readonly #place: TablePlace;
   readonly #open: () => NftRuleset;

@@ -110,4 +110,17 @@ describe('ForeignWatch', () => {
     await clock.advance(50);
     expect(told()).toBe(1);
   });
+
+  it('tells again when it listens anew after its end came before it could tell', async () => {
+    const { clock, watch, tell, told } = setup();
+    watch.start(5);
+    tell('nodeplane', false);
+    watch.close();
+    await clock.advance(1000);
+    expect(told()).toBe(0);
+    watch.start(5);
+    tell('nodeplane', false);
+    await clock.advance(50);
+    expect(told()).toBe(1);
+  });
 });

@@ -52,6 +52,7 @@ export class ForeignWatch {
   close(): void {
     this.pause();
     this.#timer?.cancel();
+    this.#timer = undefined;
   }
 
   /** After a commit of ours. */

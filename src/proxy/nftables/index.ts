@@ -1,6 +1,5 @@
 export { cleanupNftables } from './cleanup.ts';
 export { TABLE_NAME } from './compile/names.ts';
 export { NftablesDataplane, type NftablesDataplaneOptions } from './dataplane.ts';
-export type { WatchNftables } from './foreign-watch.ts';
 export { nftablesMode } from './mode/nftables-mode.ts';
 export { checkNftables } from './preflight.ts';

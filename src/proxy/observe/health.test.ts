@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 
 function tell(body: ProxyEventBody, family: IpFamily = 'IPv4'): void {
-  health.observe({ family, mode: 'iptables', at: clock.wallTime(), ...body } as ProxyEvent);
+  health.observe({ family, at: clock.wallTime(), ...body } as ProxyEvent);
 }
 
 const QUEUED: ProxyEventBody = { kind: 'queued', reason: 'change' };

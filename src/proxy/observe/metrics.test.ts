@@ -1,10 +1,11 @@
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type IpFamily, NodeplaneError } from '../../core/index.ts';
+import type { ProxyMode } from '../index.ts';
 import { iptablesMode } from '../iptables/index.ts';
 import { ipvsMode } from '../ipvs/index.ts';
 import { nftablesMode } from '../nftables/index.ts';
-import type { ProxyEvent, ProxyEventBody, ProxyMode } from '../sync/index.ts';
+import type { ProxyEvent, ProxyEventBody } from '../sync/index.ts';
 import { ProxyMetrics } from './metrics.ts';
 
 const MODES = { iptables: iptablesMode, nftables: nftablesMode, ipvs: ipvsMode };
@@ -20,8 +21,8 @@ function make(mode: ProxyMode): void {
 
 beforeEach(() => make('iptables'));
 
-function tell(body: ProxyEventBody, { family = 'IPv4' as IpFamily, mode = 'iptables' as ProxyMode } = {}): void {
-  metrics.observe({ family, mode, at: NOW, ...body } as ProxyEvent);
+function tell(body: ProxyEventBody, { family = 'IPv4' as IpFamily } = {}): void {
+  metrics.observe({ family, at: NOW, ...body } as ProxyEvent);
 }
 
 /** The samples whose names begin with `kubeproxy_` + name, as written in the exposition. */
@@ -222,9 +223,9 @@ describe('a failed sync', () => {
 
   it('in mode ipvs is the failure of iptables only where iptables failed', async () => {
     make('ipvs');
-    tell({ ...FAILED, error: new NodeplaneError('ERR_NETLINK_ACK', 'no') }, { mode: 'ipvs' });
+    tell({ ...FAILED, error: new NodeplaneError('ERR_NETLINK_ACK', 'no') });
     expect(await failures()).toEqual([]);
-    tell(FAILED, { mode: 'ipvs' });
+    tell(FAILED);
     expect(await failures()).toEqual([
       'kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family="IPv4"} 1',
     ]);
@@ -232,8 +233,8 @@ describe('a failed sync', () => {
 
   it('is counted in every mode', async () => {
     make('ipvs');
-    tell({ ...FAILED, error: new Error('no') }, { mode: 'ipvs' });
-    tell({ ...FAILED, stage: 'plan' }, { mode: 'ipvs' });
+    tell({ ...FAILED, error: new Error('no') });
+    tell({ ...FAILED, stage: 'plan' });
     expect((await registry.metrics()).match(/^nodeplane_sync_failures_total.*$/gm)).toEqual([
       'nodeplane_sync_failures_total{ip_family="IPv4",stage="commit"} 1',
       'nodeplane_sync_failures_total{ip_family="IPv4",stage="plan"} 1',
@@ -242,7 +243,7 @@ describe('a failed sync', () => {
 
   it('is counted for nftables under its own name', async () => {
     make('nftables');
-    tell(FAILED, { mode: 'nftables' });
+    tell(FAILED);
     expect(await failures()).toEqual(['kubeproxy_sync_proxy_rules_nftables_sync_failures_total{ip_family="IPv4"} 1']);
   });
 });

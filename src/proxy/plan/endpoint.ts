@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, type IpFamily, type Steps, tryParseIp } from '../../core/index.ts';
+import { compareText, formatIp, type IpAddress, type IpFamily, type Steps, tryParseIp } from '../../core/index.ts';
 import type { EndpointSlice, Protocol, SliceEndpoint } from '../../kube/index.ts';
 import { specialRefusal } from './bounds/address-rules.ts';
 import { Findings, type Restriction } from './bounds/findings.ts';
@@ -188,7 +188,7 @@ function addEndpoints(
   }
 }
 
-/** Sorted by key; of those with the same key the best one, and of equally good ones the first. */
+/** Sorted by key, which for addresses is the order of bytes that kube-proxy sorts by; of those with the same key the best one, and of equally good ones the first. */
 function eachOnce(endpoints: Endpoint[]): readonly Endpoint[] {
   const once: Endpoint[] = [];
   for (const endpoint of endpoints.sort((a, b) => compareText(a.key, b.key))) {
@@ -201,9 +201,4 @@ function eachOnce(endpoints: Endpoint[]): readonly Endpoint[] {
 
 function rank(endpoint: Endpoint): number {
   return (endpoint.terminating ? 0 : 4) + (endpoint.ready ? 2 : 0) + (endpoint.serving ? 1 : 0);
-}
-
-/** Plain order of characters, which for addresses is the order of bytes that kube-proxy sorts by. */
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -99,7 +99,7 @@ function mostEndpoints(ports: readonly ServicePort[]): number {
  * Which endpoint sets a Service port needs. An external destination needs the Cluster set even under policy Local: pods
  * and the node itself are short-circuited to it.
  */
-export function wantedSets(
+function wantedSets(
   port: Pick<ServicePort, 'nodePort' | 'externalIps' | 'loadBalancerVips' | 'internalPolicy' | 'externalPolicy'>,
 ): Wanted {
   const external = isExternallyAccessible(port);

@@ -82,7 +82,10 @@ export interface NodePlan {
   readonly serviceCidrs?: readonly Cidr[];
 }
 
-/** Everything a dataplane of one family has to make true. `ports` is live: read it inside the call that got it. */
+/**
+ * Everything a dataplane of one family has to make true. No destination (address, protocol and port, or NodePort) is in two
+ * ports. `ports` is live: read it inside the call that got it.
+ */
 export interface Plan {
   readonly family: IpFamily;
   readonly node: NodePlan;

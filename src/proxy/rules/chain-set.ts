@@ -77,3 +77,31 @@ export function isEmptyDiff(diff: ChainDiff): boolean {
 export function sameRules(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((rule, index) => rule === b[index]);
 }
+
+/**
+ * What the names of chains begin with that a proxy in mode iptables makes for Services: the first five are kube-proxy's, and
+ * ours as well; the others are of our trees.
+ */
+const GENERATED_PREFIXES = [
+  'KUBE-SVC-',
+  'KUBE-SVL-',
+  'KUBE-SEP-',
+  'KUBE-FW-',
+  'KUBE-EXT-',
+  'KUBE-VIP-',
+  'KUBE-XIP-',
+  'KUBE-XNP-',
+  'KUBE-LBF-',
+  'KUBE-HC-',
+] as const;
+
+/** One of them. */
+export type GeneratedPrefix = (typeof GENERATED_PREFIXES)[number];
+
+/**
+ * Whether a chain is made for a Service or a part of a tree, by us or by kube-proxy: one that is not wanted is stale.
+ * The kubelet's chains (KUBE-FIREWALL, KUBE-KUBELET-CANARY, KUBE-IPTABLES-HINT) are neither this nor entry chains.
+ */
+export function isGeneratedChain(name: string): boolean {
+  return GENERATED_PREFIXES.some((prefix) => name.startsWith(prefix));
+}

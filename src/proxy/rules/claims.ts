@@ -1,4 +1,5 @@
-import { compareText, insertSorted, removeSorted, type Steps } from '../../core/index.ts';
+import { insertSorted, removeSorted, type Steps } from '../../core/index.ts';
+import { byOwner, type PortClaim } from '../index.ts';
 import { type Key, type KeySpace, type RadixChanges, RadixTree } from './radix.ts';
 
 /** A key of a tree: its bits, and a text that is unique among the tree's keys. */
@@ -7,11 +8,7 @@ export interface TreeKey {
   readonly bits: Key;
 }
 
-/**
- * A radix tree whose keys may be wanted by several owners: two Services with the same external address and port, or one
- * endpoint address in many Services. The owner that sorts first has its rule in the tree, the others wait behind it, so
- * that the outcome does not depend on who came first.
- */
+/** A radix tree whose keys several Service ports may claim: the first of them (`byOwner`) has its rule in the tree. */
 export class ClaimedTree {
   readonly #tree: RadixTree;
   /** By the text of the key; who has it comes first. */
@@ -55,11 +52,6 @@ export class ClaimedTree {
   }
 }
 
-interface Claimant {
-  readonly owner: string;
+interface Claimant extends PortClaim {
   readonly rule: string;
-}
-
-function byOwner(a: Claimant, b: Claimant): number {
-  return compareText(a.owner, b.owner);
 }

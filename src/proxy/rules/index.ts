@@ -7,21 +7,14 @@ export {
   programName,
   whyIptablesMissing,
 } from './iptables-tool.ts';
-export { type PodMatch, podMatch } from './local-detector.ts';
+export { podMatch } from './local-detector.ts';
 export { type Packet, type Walk, walkPacket } from './packet-walk.ts';
-export type { Key, KeySpace, RadixChanges } from './radix.ts';
-export { RadixTree } from './radix.ts';
-export { refuse } from './refuse.ts';
+export type { Key, KeySpace } from './radix.ts';
 export * from './restore.ts';
 export { isRestoreFailure, RESTORE_METRICS } from './restore-metrics.ts';
 export { formatRule, type RuleParts } from './rule.ts';
 export { returnUnlessSameAddress } from './same-address.ts';
-export { parseSave, type SavedChain, type SavedTable, targetOf } from './save.ts';
-export {
-  bothVariants,
-  isUsable,
-  type UsableVariants,
-  usableVariants,
-  type VariantSettings,
-} from './usable-variants.ts';
+export { parseSave, type SavedTable, targetOf } from './save.ts';
+export { MASQUERADE, refuse } from './targets.ts';
+export { bothVariants, isUsable, usableVariants, type VariantSettings } from './usable-variants.ts';
 export { type DetectedVariant, detectVariant } from './variant.ts';

@@ -1,5 +1,6 @@
 import { errorText, type IpFamily, isForeignLock, NodeplaneError } from '../../core/index.ts';
 import type { Exec } from '../../sys/index.ts';
+import type { Machine } from '../index.ts';
 import { type IptablesTool, type IptablesVariant, iptablesTool, whyIptablesMissing } from './iptables-tool.ts';
 import { type DetectedVariant, detectVariant } from './variant.ts';
 
@@ -17,15 +18,13 @@ export interface UsableVariants {
 }
 
 /**
- * The variant of iptables in use, for each family that has one.
+ * The variant of iptables in use, for each family that has one; the log says which and why.
  *
- * @param families those the machine has
  * @throws ERR_IPTABLES when none has; ERR_IPTABLES_LOCK when that cannot be told before somebody gives up the lock
  */
 export async function usableVariants(
   { iptablesVariant }: VariantSettings,
-  families: readonly IpFamily[],
-  exec: Exec,
+  { families, exec, logger }: Machine,
 ): Promise<UsableVariants> {
   const variants = new Map<IpFamily, DetectedVariant>();
   const unserved = new Map<IpFamily, string>();
@@ -41,6 +40,8 @@ export async function usableVariants(
     }
   }
   if (variants.size === 0) throw failure;
+  for (const [family, { variant, reason }] of variants)
+    logger.info({ family, variant, reason }, 'Variant of iptables in use');
   return { variants, unserved };
 }
 

@@ -6,7 +6,7 @@ import type { SavedTable } from './save.ts';
 /** Which variant to use, and why. */
 export interface DetectedVariant {
   readonly variant: IptablesVariant;
-  /** For the log: `the kubelet's chains are there`. */
+  /** For the log: `the kubelet’s hint chains are there`. */
   readonly reason: string;
   /** The other variant holds a proxy's chains too: they apply as well and should be cleaned up. */
   readonly otherHoldsServices: boolean;

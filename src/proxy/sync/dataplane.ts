@@ -1,11 +1,8 @@
 import type { IpFamily } from '../../core/index.ts';
 import type { Plan, PlanDelta } from '../plan/index.ts';
 
-export type ProxyMode = 'iptables' | 'nftables' | 'ipvs';
-
 /** One family of one way to make Services work in the kernel. Calls never overlap: the runner serialises them. */
 export interface Dataplane {
-  readonly mode: ProxyMode;
   readonly family: IpFamily;
   /**
    * Brings the kernel from the last committed plan to `plan`, touching only what `delta` names. After a failure the

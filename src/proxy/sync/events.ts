@@ -1,12 +1,12 @@
 import type { IpFamily } from '../../core/index.ts';
 import type { NoLocalEndpoints, RestrictedServices } from '../plan/index.ts';
-import type { Commit, Drift, LeftOutPort, ProxyMode } from './dataplane.ts';
+import type { Commit, Drift, LeftOutPort } from './dataplane.ts';
 
 /**
  * Everything the proxy lets others see; log, metrics and health live on it. `at` is calendar time, to be printed and
  * compared with trigger times: milliseconds since the epoch.
  */
-export type ProxyEvent = { readonly family: IpFamily; readonly mode: ProxyMode; readonly at: number } & (
+export type ProxyEvent = { readonly family: IpFamily; readonly at: number } & (
   | { readonly kind: 'started' }
   /** Objects changed; the counts are those waiting for the next sync. */
   | {
@@ -57,6 +57,6 @@ export type ProxyObserver = (event: ProxyEvent) => void;
 /** The part of an event that differs from event to event. */
 export type ProxyEventBody = ProxyEvent extends infer Event
   ? Event extends ProxyEvent
-    ? Omit<Event, 'family' | 'mode' | 'at'>
+    ? Omit<Event, 'family' | 'at'>
     : never
   : never;

@@ -29,7 +29,7 @@ it('writes nothing before start, then everything in one resync', async () => {
   await bench.clock.advance(0);
   expect(bench.dataplane.calls.map(({ method, planKeys }) => [method, planKeys])).toEqual([['resync', ['a/x:/TCP']]]);
   expect(bench.kinds).toEqual(['changed', 'started', 'queued', 'syncStarted', 'syncFinished']);
-  expect(bench.last('syncFinished')).toMatchObject({ family: 'IPv4', mode: 'iptables', full: true, deltaSize: 1 });
+  expect(bench.last('syncFinished')).toMatchObject({ family: 'IPv4', full: true, deltaSize: 1 });
 });
 
 describe('a change', () => {

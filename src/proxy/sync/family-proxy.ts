@@ -322,8 +322,8 @@ export class FamilyProxy {
   }
 
   #tell(body: ProxyEventBody): void {
-    const { clock, dataplane, observers } = this.#options;
-    const event = { family: this.#family, mode: dataplane.mode, at: clock.wallTime(), ...body };
+    const { clock, observers } = this.#options;
+    const event = { family: this.#family, at: clock.wallTime(), ...body };
     for (const observer of observers) {
       try {
         observer(event);

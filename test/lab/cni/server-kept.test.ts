@@ -7,7 +7,7 @@ import { createServedNode } from './served-node.ts';
 
 afterEach(removeAll);
 
-/** A DEL as the plugin keeps it, see src/agent/cni-server/protocol.ts. */
+/** A DEL as the plugin keeps it, see src/agent/cni/server/protocol.ts. */
 function keptDelete(container: string, config: string): Buffer {
   const variables = Buffer.from(`CNI_COMMAND=DEL\0CNI_CONTAINERID=${container}\0CNI_IFNAME=eth0\0CNI_PATH=/nowhere\0`);
   const header = Buffer.alloc(16);

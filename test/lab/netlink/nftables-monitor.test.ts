@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { Nftables, type NftChange, type NftEvent, watchNftables } from '../../../src/netlink/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
@@ -65,4 +65,20 @@ it('says when events were lost, and goes on', async () => {
   nft.commit([{ operation: 'delete', object: { kind: 'table', family: 'ip6', name: 't' } }]);
   await expect.poll(() => events.map(short)).toContain('deleted table t');
   monitor.close();
+});
+
+it('prints what it is told with NODEPLANE_NETLINK_DEBUG', async () => {
+  const print = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const printed = () => print.mock.calls.map(([line]) => String(line)).join('');
+  vi.stubEnv('NODEPLANE_NETLINK_DEBUG', '1');
+  const monitor = inNetns(namespace.path, () => watchNftables(() => {}));
+  try {
+    namespace.run('nft', 'add', 'table', 'ip', 'theirs');
+    // NFT_MSG_NEWTABLE of NFNL_SUBSYS_NFTABLES, with the name of the table.
+    await expect.poll(printed).toMatch(new RegExp(`^netlink < \\S.*${Buffer.from('theirs').toString('hex')}`, 'm'));
+  } finally {
+    monitor.close();
+    vi.unstubAllEnvs();
+    print.mockRestore();
+  }
 });

@@ -180,8 +180,8 @@ describe.each(FAMILIES)('%s', (family) => {
     const outer = family === 'IPv4' ? '203.0.113.77' : '2001:db8::77';
     const pod = (n: number) => (family === 'IPv4' ? `10.244.9.${n}:80` : `[fd00:10:244:9::${n}]:80`);
     const clusterIp = (n: number) => (family === 'IPv4' ? `10.96.30.${n}` : `fd00:96::30:${n}`);
-    const claim = (name: string, n: number, endpoints: readonly string[] = [pod(n)]) =>
-      samplePort({ name, clusterIp: clusterIp(n), externalIps: [outer], nodePort: 30777, remote: endpoints });
+    const claim = (name: string, n: number) =>
+      samplePort({ name, clusterIp: clusterIp(n), externalIps: [outer], nodePort: 30777, remote: [pod(n)] });
     const owners = () => {
       const text = namespace.run('nft', 'list', 'table', nftFamily(family), 'nodeplane');
       return ['external IP', 'node port'].map(
@@ -193,10 +193,6 @@ describe.each(FAMILIES)('%s', (family) => {
     expect(owners()).toEqual(['b/second', 'b/second']);
     await upsert(early);
     expect(owners()).toEqual(['a/first', 'a/first']);
-    // One that can only refuse stands back.
-    await upsert(claim('a/first', 1, []));
-    expect(owners()).toEqual(['b/second', 'b/second']);
-    await upsert(early);
     ports.delete(early.key);
     await dataplane.sync(plan, { upserted: [], removed: [early] });
     expect(owners()).toEqual(['b/second', 'b/second']);

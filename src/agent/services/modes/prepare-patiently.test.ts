@@ -9,7 +9,6 @@ import { type PreparationOptions, preparePatiently } from './prepare-patiently.t
 const locked = (by: number) => new NodeplaneError('ERR_IPTABLES_LOCK', `held by process ${by}`);
 const missing = new NodeplaneError('ERR_IPTABLES', 'no NAT');
 const prepared: PreparedMode = {
-  mode: 'iptables',
   families: ['IPv4'],
   unserved: new Map(),
   begin: () => () => {

@@ -114,7 +114,7 @@ export function readPlugin(exec: Record<string, unknown>): CredentialPlugin {
 }
 
 /** An ExecCredential as a plugin prints it. Throws an Error saying what is wrong; never with a part of it, which is secret. */
-export function readCredential(printed: string, apiVersion: string): Credential {
+function readCredential(printed: string, apiVersion: string): Credential {
   let content: unknown;
   try {
     content = JSON.parse(printed);

@@ -1,5 +1,5 @@
 // nf_tables as `nft` prints it: for people, and for tests. An entrance of its own, so that programs that print nothing go without.
-export { changesText, changeText, KnownSets, objectText } from './change-text.ts';
+export { changesText, KnownSets } from './change-text.ts';
 export { NftMessageReader } from './message-text.ts';
-export { ruleText, type SetLookup } from './rule-text.ts';
-export { type TableContent, tableText } from './table-text.ts';
+export { ruleText } from './rule-text.ts';
+export { tableText } from './table-text.ts';

@@ -16,11 +16,10 @@ export interface IptablesModeSettings extends VariantSettings {
 
 /** Services as iptables rules, in the variant of iptables the node uses. */
 export const iptablesMode: Mode<IptablesModeSettings> = {
-  name: 'iptables',
-  async prepare(settings, { families, exec, logger }) {
-    const { variants, unserved } = await usableVariants(settings, families, exec);
+  async prepare(settings, machine) {
+    const { exec, logger } = machine;
+    const { variants, unserved } = await usableVariants(settings, machine);
     return {
-      mode: 'iptables',
       families: [...variants.keys()],
       unserved,
       begin(registry) {

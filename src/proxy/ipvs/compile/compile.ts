@@ -39,7 +39,7 @@ export interface CompiledPort {
   readonly name: string;
   /** Of its plan. */
   readonly serviceName: string;
-  /** By `serverKey`. Of several Service ports that claim one, the first by key has it. */
+  /** By `serverKey`. */
   readonly claims: ReadonlyMap<string, Claim>;
   /** Members that several Service ports may want alike. */
   readonly shared: readonly SetElement[];
@@ -98,7 +98,7 @@ export function* compilePort(port: ServicePortPlan, context: CompileContext): St
 }
 
 /** Whether traffic from outside has other endpoints than that of the node and its pods. */
-export function hasOwnOutside(port: ServicePortPlan): boolean {
+function hasOwnOutside(port: ServicePortPlan): boolean {
   return port.externalPolicy === 'Local' && port.externalVerdict === 'forward' && port.hasAnyEndpoints;
 }
 

@@ -3,6 +3,7 @@ import type { NodePlan } from '../../index.ts';
 import {
   type ForeignRule,
   formatRule,
+  MASQUERADE,
   podMatch,
   type RuleParts,
   refuse,
@@ -48,7 +49,6 @@ function jump(table: IpvsTable, chain: string, to: string, comment: string): Jum
   return { table, chain, rule: formatRule({ comment, target: `-j ${to}` }) };
 }
 
-const MASQUERADE = '-j MASQUERADE --random-fully';
 const NOT_NEW = '-m conntrack ! --ctstate NEW';
 const FROM_NODE = '-m addrtype --src-type LOCAL';
 const NOT_FROM_NODE = '-m addrtype ! --src-type LOCAL';

@@ -1,13 +1,5 @@
-import {
-  atOnce,
-  compareText,
-  formatIp,
-  type IpAddress,
-  insertSorted,
-  removeSorted,
-  type Steps,
-} from '../../../core/index.ts';
-import type { ServicePortPlan } from '../../index.ts';
+import { atOnce, formatIp, type IpAddress, insertSorted, removeSorted, type Steps } from '../../../core/index.ts';
+import { byOwner, type PortClaim, type ServicePortPlan } from '../../index.ts';
 import { type Binding, type Claim, type CompileContext, type CompiledPort, compilePort } from '../compile/compile.ts';
 import { Marks } from '../compile/marks.ts';
 import type { Server } from '../compile/server.ts';
@@ -145,7 +137,7 @@ export class Layout {
       this.#claims.set(key, claimants);
     }
     if (claim) insertSorted(claimants, { owner, claim }, byOwner);
-    else removeSorted<Pick<Claimant, 'owner'>>(claimants, { owner }, byOwner);
+    else removeSorted<PortClaim>(claimants, { owner }, byOwner);
     if (claimants.length === 0) this.#claims.delete(key);
   }
 
@@ -236,12 +228,6 @@ function unwant<T>(all: Map<string, WantedBy<T>>, key: string, tag: string): voi
   if (present.owners.size === 0) all.delete(key);
 }
 
-/** The Service port that sorts first has the claim, so that the outcome does not depend on who came first. */
-interface Claimant {
-  readonly owner: string;
+interface Claimant extends PortClaim {
   readonly claim: Claim;
-}
-
-function byOwner(a: Pick<Claimant, 'owner'>, b: Pick<Claimant, 'owner'>): number {
-  return compareText(a.owner, b.owner);
 }

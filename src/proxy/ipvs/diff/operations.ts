@@ -21,10 +21,10 @@ export type Operation = (
   readonly owners: readonly string[];
 };
 
-/** Where in the kernel an operation takes place. */
-export type Place = 'servers' | 'sets' | 'addresses';
+/** The part of the kernel an operation changes; each has a socket of its own. */
+export type Subsystem = 'servers' | 'sets' | 'addresses';
 
-export const PLACE_OF: Readonly<Record<Operation['kind'], Place>> = {
+export const SUBSYSTEM_OF: Readonly<Record<Operation['kind'], Subsystem>> = {
   newServer: 'servers',
   setServer: 'servers',
   deleteServer: 'servers',

@@ -19,7 +19,7 @@ export interface IpvsKernel {
   /** Makes kube-ipvs0 and our sets where they are missing; sets of another shape are replaced, which rules do not notice. */
   prepare(): void;
   /**
-   * Makes changes of one place (`PLACE_OF`), many in one datagram. One that is refused does not keep the others from being
+   * Makes changes of one subsystem (`SUBSYSTEM_OF`), many in one datagram. One that is refused does not keep the others from being
    * made.
    *
    * @returns for each undefined, or why it was refused

@@ -6,7 +6,7 @@ import {
   isNotFound,
   type KernelError,
 } from '../../../core/index.ts';
-import { Netlink, type NetlinkRequest, resolveFamily } from '../../../netlink/index.ts';
+import { Netlink, type NetlinkRequest, openTogether, resolveFamily } from '../../../netlink/index.ts';
 import {
   decodeDestination,
   decodeVirtualServer,
@@ -31,7 +31,7 @@ import {
 } from '../../../netlink/route/index.ts';
 import { NETLINK_GENERIC, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import { familyOf } from '../compile/server.ts';
-import { type Operation, PLACE_OF, type Place } from '../diff/operations.ts';
+import { type Operation, SUBSYSTEM_OF, type Subsystem } from '../diff/operations.ts';
 import type { IpvsKernel } from './kernel.ts';
 import { SetTable } from './set-table.ts';
 
@@ -47,24 +47,13 @@ const CHUNK = 2000;
  * @throws KernelError ENOENT (`isNotFound`) without ip_vs; ERR_NETLINK_SOCKET
  */
 export function openIpvsKernel(family: IpFamily): IpvsKernel {
-  const opened: { close(): void }[] = [];
-  const keep = <T extends { close(): void }>(socket: T): T => {
-    opened.push(socket);
-    return socket;
-  };
-  try {
+  return openTogether((keep) => {
     const generic = keep(Netlink.open(NETLINK_GENERIC));
     const ipvs = resolveFamily(generic, IPVS_GENL_NAME);
-    return new NetlinkKernel(family, {
-      generic,
-      ipvs,
-      route: keep(Netlink.openRoute()),
-      sets: keep(new SetTable(family)),
-    });
-  } catch (error) {
-    for (const socket of opened) socket.close();
-    throw error;
-  }
+    const route = keep(Netlink.openRoute());
+    const sets = keep(new SetTable(family));
+    return new NetlinkKernel(family, { generic, ipvs, route, sets });
+  });
 }
 
 interface Sockets {
@@ -133,7 +122,7 @@ class NetlinkKernel implements IpvsKernel {
     const outcomes: (KernelError | undefined)[] = [];
     for (let start = 0; start < operations.length; start += CHUNK) {
       const chunk = operations.slice(start, start + CHUNK);
-      const [socket] = new Set(chunk.map(({ kind }) => this.#socketOf(PLACE_OF[kind])));
+      const [socket] = new Set(chunk.map(({ kind }) => this.#socketOf(SUBSYSTEM_OF[kind])));
       outcomes.push(...socket!.attempt(chunk.map((operation) => this.#request(operation))));
     }
     return outcomes;
@@ -166,9 +155,9 @@ class NetlinkKernel implements IpvsKernel {
     }
   }
 
-  #socketOf(place: Place): Netlink {
+  #socketOf(subsystem: Subsystem): Netlink {
     const { generic, route, sets } = this.#sockets;
-    return { servers: generic, addresses: route, sets: sets.netlink }[place];
+    return { servers: generic, addresses: route, sets: sets.netlink }[subsystem];
   }
 
   #request(operation: Operation): NetlinkRequest {

@@ -4,6 +4,7 @@ import {
   type ForeignRule,
   type IptablesTool,
   isEmptyDiff,
+  isGeneratedChain,
   type SavedTable,
   sameRules,
   type TableRestore,
@@ -102,34 +103,47 @@ export function planRuleCleanup(saved: SavedTables): TableRestore[] {
 /** Chains of a proxy in IPVS mode, kube-proxy's own included. */
 const IPVS_CHAINS: Readonly<Record<IpvsTable, readonly string[]>> = {
   filter: [
-    ...['KUBE-FORWARD', 'KUBE-NODE-PORT', 'KUBE-PROXY-FIREWALL', 'KUBE-SOURCE-RANGES-FIREWALL'],
-    ...['KUBE-IPVS-FILTER', 'KUBE-IPVS-OUT-FILTER', 'KUBE-IPVS-DROP-OUTSIDE', 'KUBE-IPVS-REFUSE'],
+    'KUBE-FORWARD',
+    'KUBE-NODE-PORT',
+    'KUBE-PROXY-FIREWALL',
+    'KUBE-SOURCE-RANGES-FIREWALL',
+    'KUBE-IPVS-FILTER',
+    'KUBE-IPVS-OUT-FILTER',
+    'KUBE-IPVS-DROP-OUTSIDE',
+    'KUBE-IPVS-REFUSE',
   ],
   mangle: ['KUBE-IPVS-OUTSIDE', 'KUBE-IPVS-OUT-FILTER', 'KUBE-SOURCE-RANGES-FIREWALL'],
   nat: [
-    ...['KUBE-SERVICES', 'KUBE-LOAD-BALANCER', 'KUBE-NODE-PORT', 'KUBE-POSTROUTING', 'KUBE-MARK-MASQ'],
+    'KUBE-SERVICES',
+    'KUBE-LOAD-BALANCER',
+    'KUBE-NODE-PORT',
+    'KUBE-POSTROUTING',
+    'KUBE-MARK-MASQ',
     'KUBE-IPVS-HAIRPIN',
   ],
 };
 
 /** Those a proxy in iptables mode has too. */
 const SHARED_CHAINS: ReadonlySet<string> = new Set([
-  ...['KUBE-FORWARD', 'KUBE-PROXY-FIREWALL', 'KUBE-SERVICES', 'KUBE-POSTROUTING', 'KUBE-MARK-MASQ'],
+  'KUBE-FORWARD',
+  'KUBE-PROXY-FIREWALL',
+  'KUBE-SERVICES',
+  'KUBE-POSTROUTING',
+  'KUBE-MARK-MASQ',
 ]);
 /** Of the jumps that only IPVS mode makes to a shared chain. */
 const FIREWALL_COMMENT = '--comment "kube-proxy firewall rules"';
 
-/** Chains that only a proxy in iptables mode has: entry chains, and by prefix those of Services. */
+/** Entry chains that only a proxy in iptables mode has, besides the chains of Services (`isGeneratedChain`). */
 const IPTABLES_ENTRY: Readonly<Record<IpvsTable, readonly string[]>> = {
   filter: ['KUBE-SERVICES', 'KUBE-EXTERNAL-SERVICES', 'KUBE-NODEPORTS'],
   mangle: [],
   nat: ['KUBE-NODEPORTS'],
 };
-const IPTABLES_GENERATED = /^KUBE-(SVC|SVL|SEP|FW|EXT|VIP|XIP|XNP|LBF|HC)-/;
 
 function isProxyChain(table: IpvsTable, name: string): boolean {
   if (IPVS_CHAINS[table].includes(name) || IPTABLES_ENTRY[table].includes(name)) return true;
-  return table !== 'mangle' && IPTABLES_GENERATED.test(name);
+  return table !== 'mangle' && isGeneratedChain(name);
 }
 
 /**
@@ -174,7 +188,7 @@ function textOf({ chain, rule }: ForeignRule): string {
 }
 
 /** All tables with rules of ours. Throws ERR_IPTABLES. */
-export async function saveTables(tool: IptablesTool): Promise<SavedTables> {
+async function saveTables(tool: IptablesTool): Promise<SavedTables> {
   const saved = await Promise.all(IPVS_TABLES.map(async (table) => [table, await tool.save(table)] as const));
   return new Map(saved);
 }

@@ -22,13 +22,12 @@ export interface IpvsModeSettings extends VariantSettings {
 
 /** Services as virtual servers of IPVS: needs those, the scheduler, dummy devices, ipsets, and iptables for its few rules. */
 export const ipvsMode: Mode<IpvsModeSettings> = {
-  name: 'ipvs',
-  async prepare(settings, { families, exec, logger }) {
+  async prepare(settings, machine) {
+    const { exec, logger } = machine;
     const { scheduler, excludeCidrs } = settings.ipvs;
     await checkIpvs({ scheduler, exec });
-    const { variants, unserved } = await usableVariants(settings, families, exec);
+    const { variants, unserved } = await usableVariants(settings, machine);
     return {
-      mode: 'ipvs',
       families: [...variants.keys()],
       unserved,
       begin(registry) {

@@ -2,7 +2,7 @@ import type { Cidr, IpAddress, Steps } from '../../../core/index.ts';
 import type { Verdict as NftVerdict } from '../../../netlink/nftables/index.ts';
 import { goto, setMarkBits } from '../../../netlink/nftables/index.ts';
 import { isLocalAddress } from '../../../nft/index.ts';
-import type { Endpoint, NodePlan, ServicePortPlan, Verdict } from '../../index.ts';
+import type { Endpoint, NodePlan, PortClaim, ServicePortPlan, Verdict } from '../../index.ts';
 import { stickyChain } from './balance.ts';
 import type { ChainBody } from './chain.ts';
 import { REJECT_CHAIN } from './fixed-chains.ts';
@@ -32,14 +32,10 @@ export interface Group {
   readonly affinity?: string;
 }
 
-/** What a Service port wants to happen at one of its destinations. Of several ports that want the same, one gets it. */
-export interface Claim {
-  /** Key of the port. */
-  readonly owner: string;
+/** What a Service port wants to happen at one of its destinations. */
+export interface Claim extends PortClaim {
   /** The destination; unique among those of a port. */
   readonly id: string;
-  /** Nothing but refusals: stands back behind a port that has endpoints. */
-  readonly refuses: boolean;
   readonly entries: readonly Entry[];
   readonly groups: readonly Group[];
   /** On the entries: whose they are. */
@@ -99,8 +95,7 @@ function* compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyNam
     if (ids.has(id)) return;
     ids.add(id);
     const { entries, groups } = claimElements(kind, key, parts);
-    const refuses = parts.target === undefined;
-    claims.push({ owner: port.key, id, refuses, entries, groups, comment: commentOf(port, what) });
+    claims.push({ owner: port.key, id, entries, groups, comment: commentOf(port, what) });
   };
   const { clusterIp, protocol, clusterEndpoints, localEndpoints } = port;
   const vip = (ip: IpAddress) => vipKey(ip, protocol, port.port);

@@ -1,5 +1,5 @@
-import { atOnce, compareText, type IpFamily, insertSorted, removeSorted, type Steps } from '../../../core/index.ts';
-import type { NodePlan, ServicePortPlan } from '../../index.ts';
+import { atOnce, type IpFamily, insertSorted, removeSorted, type Steps } from '../../../core/index.ts';
+import { byOwner, type NodePlan, type ServicePortPlan } from '../../index.ts';
 import { balanceChain } from '../compile/balance.ts';
 import type { ChainBody } from '../compile/chain.ts';
 import { type Claim, type CompiledPort, compilePort, type Entry } from '../compile/compile.ts';
@@ -24,9 +24,9 @@ export interface Wanted {
   readonly affinities: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** A place Services want: an address and port, or a NodePort. */
+/** An address and port, or a NodePort. */
 interface Destination {
-  /** Who has it comes first. */
+  /** By `byOwner`: who has it comes first. */
   readonly claims: Claim[];
   /** Whose elements are in the maps now. */
   placed: Claim | undefined;
@@ -141,9 +141,9 @@ export class Layout {
   *#replace(key: string, after: CompiledPort | undefined): Steps<void> {
     const before = this.#ports.get(key);
     for (const claim of before?.claims ?? [])
-      this.#destination(claim.id, (claims) => removeSorted(claims, claim, byPrecedence));
+      this.#destination(claim.id, (claims) => removeSorted(claims, claim, byOwner));
     for (const claim of after?.claims ?? [])
-      this.#destination(claim.id, (claims) => insertSorted(claims, claim, byPrecedence));
+      this.#destination(claim.id, (claims) => insertSorted(claims, claim, byOwner));
     for (const { set, key: element } of before?.shared ?? []) {
       this.#share(set, element, -1);
       yield;
@@ -261,11 +261,6 @@ function countRules(port: CompiledPort | undefined): number {
   let count = 0;
   for (const { rules } of port?.chains.values() ?? []) count += rules.length;
   return count;
-}
-
-/** A port that has endpoints before one that has none, then the one that sorts first: no matter who came first. */
-function byPrecedence(a: Claim, b: Claim): number {
-  return Number(a.refuses) - Number(b.refuses) || compareText(a.owner, b.owner);
 }
 
 function hasOwn(port: CompiledPort | undefined): port is CompiledPort {

@@ -8,7 +8,6 @@ import { nftablesTraces } from './traces.ts';
 
 /** Services as elements of nf_tables maps. What the rules need of the kernel is tried out before, for each family. */
 export const nftablesMode: Mode<unknown> = {
-  name: 'nftables',
   async prepare(_, { families }) {
     const open = () => Nftables.open();
     const unserved = new Map<IpFamily, string>();
@@ -21,7 +20,6 @@ export const nftablesMode: Mode<unknown> = {
       throw new NodeplaneError('ERR_NFTABLES', `Cannot run in mode nftables: ${unserved.get(families[0]!)}`);
     }
     return {
-      mode: 'nftables',
       families: usable,
       unserved,
       begin: () => (family, hooks) =>

@@ -1,5 +1,8 @@
 import type { IpFamily } from '../../core/index.ts';
 
+/** The target that gives a packet an address of this node as source, and a port that is hard to guess. */
+export const MASQUERADE = '-j MASQUERADE --random-fully';
+
 /**
  * The target that tells a client at once that nobody serves: TCP by a reset, other protocols by ICMP port unreachable.
  *
