@@ -5,6 +5,9 @@ import type { AttributeSet } from '../attribute-set.ts';
 /** How to read attributes that are declared as plain bytes, by name: a nest of another set. */
 export type NestedBytes = Readonly<Record<string, (value: Uint8Array) => string>>;
 
+/** Attributes whose bytes are nobody's business. */
+const SECRETS = /_(PRIVATE|PRESHARED)_KEY$/;
+
 /** Attributes whose bytes are an address. */
 const ADDRESSES = /_(IPV[46]|IP_V[46]_(SRC|DST)|ATTR_ADDR)$/;
 
@@ -37,6 +40,7 @@ function valueText(name: string, value: unknown, nested: NestedBytes): string {
   if (!(value instanceof Uint8Array)) {
     return typeof value === 'object' && value !== null ? braces(decodedText(value, nested)) : String(value);
   }
+  if (SECRETS.test(name)) return `(${value.length} bytes)`;
   const read = nested[name];
   if (read) return braces(read(value));
   return ADDRESSES.test(name) ? addressText(value) : hex(value);
