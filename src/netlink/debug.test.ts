@@ -29,6 +29,7 @@ const BODY = '00000000050000000000000000000000';
 it('prints each message with its name, flags, number and bytes, and changes nothing', () => {
   expect(printed(NETLINK_ROUTE, (request) => frame(ack(request)))).toEqual([
     `netlink > RTM_DELLINK flags 0x5 seq 1 ${BODY}\n`,
+    'netlink = ifi_index 5\n',
     // errno 0, then the header of the request (length 16: it was not echoed).
     'netlink < NLMSG_ERROR flags 0x100 seq 1 0000000010000000110005000100000067120000\n',
   ]);
@@ -37,6 +38,7 @@ it('prints each message with its name, flags, number and bytes, and changes noth
 it('shows no bytes of messages that hold keys', () => {
   expect(printed(NETLINK_ROUTE, (request) => frame(ack(request)), true)).toEqual([
     'netlink > RTM_DELLINK flags 0x5 seq 1 (16 bytes)\n',
+    'netlink = ifi_index 5\n',
     'netlink < NLMSG_ERROR flags 0x100 seq 1 (20 bytes)\n',
   ]);
   expect(printed(9, () => Uint8Array.of(1, 2, 3), true)[1]).toMatch(/^netlink < malformed \(.*\) \(3 bytes\)\n$/);
