@@ -107,10 +107,11 @@ export function newRoute(spec: RouteSpec): NetlinkRequest {
     flags: NLM_F_CREATE | (spec.replace ? NLM_F_REPLACE : NLM_F_EXCL),
     operation: 'RTM_NEWROUTE',
     object: describeRoute(spec),
-    payload: encodeRoute(
-      { ...spec, type: spec.type ?? RTN_UNICAST, protocol: spec.protocol ?? RTPROT_STATIC },
-      spec.scope ?? defaultScope(spec),
-    ),
+    payload: encodeRoute(spec, {
+      scope: spec.scope ?? defaultScope(spec),
+      type: spec.type ?? RTN_UNICAST,
+      protocol: spec.protocol ?? RTPROT_STATIC,
+    }),
   };
 }
 
@@ -124,7 +125,11 @@ export function deleteRoute(spec: Omit<RouteSpec, 'replace'>): NetlinkRequest {
     flags: 0,
     operation: 'RTM_DELROUTE',
     object: describeRoute(spec),
-    payload: encodeRoute(spec, spec.scope ?? anyScope(spec.destination.address.family)),
+    payload: encodeRoute(spec, {
+      scope: spec.scope ?? anyScope(spec.destination.address.family),
+      type: spec.type ?? 0,
+      protocol: spec.protocol ?? 0,
+    }),
   };
 }
 
@@ -229,7 +234,10 @@ export function decodeRoute(payload: Uint8Array): Route {
   };
 }
 
-function encodeRoute(spec: Omit<RouteSpec, 'replace'>, scope: number): Uint8Array {
+function encodeRoute(
+  spec: Omit<RouteSpec, 'replace'>,
+  { scope, type, protocol }: { readonly scope: number; readonly type: number; readonly protocol: number },
+): Uint8Array {
   const { family } = spec.destination.address;
   for (const other of [spec.gateway, spec.source]) {
     if (other && other.family !== family) {
@@ -249,9 +257,9 @@ function encodeRoute(spec: Omit<RouteSpec, 'replace'>, scope: number): Uint8Arra
       rtm_family: familyNumber(family),
       rtm_dst_len: spec.destination.prefixLength,
       rtm_table: tableFits ? table : RT_TABLE_UNSPEC,
-      rtm_protocol: spec.protocol ?? 0,
+      rtm_protocol: protocol,
       rtm_scope: scope,
-      rtm_type: spec.type ?? 0,
+      rtm_type: type,
       rtm_flags: spec.onlink ? RTNH_F_ONLINK : 0,
     },
     RTA,
