@@ -22,13 +22,14 @@ import {
   type WireguardChange,
 } from '../../src/netlink/wireguard/index.ts';
 import { inNetns } from '../../src/sys/index.ts';
+import { createHost, type Host } from '../lab/host.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../lab/namespace.ts';
 
 // Here, because it takes a kernel with WireGuard.
 
 /** One of two nodes on a common wire, with a WireGuard device. */
 interface Node {
-  readonly namespace: TestNamespace;
+  readonly host: Host;
   readonly route: Netlink;
   readonly wireguard: ReturnType<typeof openWireguard>;
   /** Index of wg0. */
@@ -46,8 +47,8 @@ let right: Node;
 beforeEach(() => {
   const [a, b] = [createNamespace('left'), createNamespace('right')];
   a.run('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', b.name);
-  left = makeNode(a, '192.0.2.1', '10.244.1.1');
-  right = makeNode(b, '192.0.2.2', '10.244.2.1');
+  left = makeNode('left', a, '192.0.2.1', '10.244.1.1');
+  right = makeNode('right', b, '192.0.2.2', '10.244.2.1');
   return () => {
     for (const node of [left, right]) {
       node.route.close();
@@ -58,7 +59,7 @@ beforeEach(() => {
 
 afterEach(removeAll);
 
-function makeNode(namespace: TestNamespace, address: string, pod: string): Node {
+function makeNode(name: string, namespace: TestNamespace, address: string, pod: string): Node {
   const route = inNetns(namespace.path, () => Netlink.openRoute());
   const link = getLink(route, { name: 'eth0' })!.index;
   route.execute(
@@ -75,7 +76,8 @@ function makeNode(namespace: TestNamespace, address: string, pod: string): Node 
   );
   const privateKey = generatePrivateKey();
   const wireguard = inNetns(namespace.path, openWireguard);
-  return { namespace, route, wireguard, index, privateKey, publicKey: publicKeyOf(privateKey), address, pod };
+  const host = createHost({ name, namespace, ips: [pod] });
+  return { host, route, wireguard, index, privateKey, publicKey: publicKeyOf(privateKey), address, pod };
 }
 
 const set = ({ wireguard: { netlink, family }, index }: Node, change: WireguardChange) =>
@@ -100,14 +102,14 @@ function introduce(node: Node, peer: Node): void {
   });
 }
 
-const ping = (from: Node, to: Node) => from.namespace.run('ping', '-c', '1', '-W', '20', '-I', from.pod, to.pod);
-
 describe('a WireGuard device', () => {
-  it('carries packets between two nodes, and tells of them', () => {
+  it('carries packets between two nodes, and tells of them', async () => {
     expect(getLink(left.route, { name: 'wg0' })).toMatchObject({ kind: 'wireguard', mtu: 1400, up: true });
     introduce(left, right);
     introduce(right, left);
-    expect(ping(left, right)).toContain('1 received');
+    await right.host.serve({ port: 80 });
+    const outcome = await left.host.connect({ ip: right.pod, port: 80 }, { timeoutMs: 20_000 });
+    expect(outcome).toMatchObject({ kind: 'answered', by: 'right', source: left.pod });
     const device = get(left);
     expect(device).toMatchObject({ name: 'wg0', index: left.index, port: 51820, fwmark: 0 });
     expect(Buffer.from(device.privateKey!)).toEqual(Buffer.from(left.privateKey));
