@@ -61,7 +61,8 @@ export function attributeSet<const D extends AttributeDeclarations>(name: string
         if (declared) decoded[declared.key] = decodeValue(declared.key, declared.type, attribute.value);
         else unknown.push(attribute);
       }
-      return { ...decoded, unknown } as unknown as DecodedAttributes<D>;
+      decoded.unknown = unknown;
+      return decoded as unknown as DecodedAttributes<D>;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { ByteWriter, errorText, KernelError, NodeplaneError } from '../core/index.ts';
 import { libc, watchReadable } from '../sys/index.ts';
 import { debuggable } from './debug.ts';
-import type { BatchTransport } from './transport.ts';
+import type { GroupTransport } from './transport.ts';
 import {
   AF_NETLINK,
   NETLINK_ADD_MEMBERSHIP,
@@ -41,8 +41,12 @@ export interface SocketOptions {
    * the largest read so far, at most 32 KiB. @default 65536
    */
   readonly readBytes?: number;
-  /** A multicast group whose messages are wanted. @default none */
-  readonly group?: number;
+  /** Multicast groups whose messages are wanted. @default none */
+  readonly groups?: readonly number[];
+  /** Which messages are taken in, as for `GroupTransport.attachFilter`. @default all */
+  readonly filter?: Uint8Array;
+  /** Messages hold keys: NODEPLANE_NETLINK_DEBUG shows neither their bytes nor the keys. @default false */
+  readonly secret?: boolean;
 }
 
 /**
@@ -55,8 +59,8 @@ export interface SocketOptions {
  * @param protocol NETLINK_ROUTE, NETLINK_NETFILTER or NETLINK_GENERIC
  * @throws ERR_NETLINK_SOCKET when it cannot be opened
  */
-export function openSocket(protocol: number, options: SocketOptions = {}): BatchTransport {
-  const { timeoutMs = 5_000, bufferBytes = 8 << 20, readBytes = 64 << 10, group } = options;
+export function openSocket(protocol: number, options: SocketOptions = {}): GroupTransport {
+  const { timeoutMs = 5_000, bufferBytes = 8 << 20, readBytes = 64 << 10, groups = [], filter, secret } = options;
   const c = libc();
   const fd = attempt(`open a netlink socket of protocol ${protocol}`, () =>
     c.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol),
@@ -69,17 +73,18 @@ export function openSocket(protocol: number, options: SocketOptions = {}): Batch
       for (const option of [SO_SNDBUFFORCE, SO_RCVBUFFORCE]) raiseLimit(fd, option, bufferBytes);
       c.setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, timeval(timeoutMs));
       const port = bindToOwnPort(fd);
-      if (group !== undefined) c.setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group));
+      if (filter) c.attachFilter(fd, filter);
+      for (const group of groups) c.setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group));
       return port;
     });
-    return debuggable(socketTransport(fd, portId, timeoutMs, readBytes), protocol);
+    return debuggable(socketTransport(fd, portId, timeoutMs, readBytes), protocol, secret);
   } catch (error) {
     c.close(fd);
     throw error;
   }
 }
 
-function socketTransport(fd: number, portId: number, timeoutMs: number, readBytes: number): BatchTransport {
+function socketTransport(fd: number, portId: number, timeoutMs: number, readBytes: number): GroupTransport {
   const c = libc();
   let buffer = new Uint8Array(readBytes);
   let open = true;
@@ -120,6 +125,7 @@ function socketTransport(fd: number, portId: number, timeoutMs: number, readByte
       }
     },
     onReadable: (callback) => watchReadable(fd, callback),
+    attachFilter: (program) => attempt('set the filter of a netlink socket', () => c.attachFilter(fd, program)),
     receive() {
       const length = attempt(receiving, () => c.recv(fd, buffer, MSG_PEEK | MSG_TRUNC), timeoutMs);
       if (length > buffer.length) buffer = new Uint8Array(2 ** Math.ceil(Math.log2(length)));

@@ -41,6 +41,11 @@ export interface Route {
   /** The zero address and prefix length 0 for a default route. */
   readonly destination: Cidr;
   readonly gateway: IpAddress | undefined;
+  /**
+   * The nexthop object or group it goes by; 0 for none. Gateway and link are told beside it, unless
+   * net/ipv4/nexthop_compat_mode is 0 or it is a group.
+   */
+  readonly nexthopId: number;
   /** Index of the link; 0 for none (blackhole) or for several (multipath, whose next hops are in `unknown`). */
   readonly outInterface: number;
   /** RT_TABLE_*, or a number of the administrator's. */
@@ -68,9 +73,14 @@ export interface RouteSpec {
   readonly destination: Cidr;
   /** Of the destination's family. */
   readonly gateway?: IpAddress | undefined;
+  /**
+   * A nexthop object (`newNexthop`, Linux 5.3) that tells gateway and link, which are then not given here (EINVAL).
+   * EINVAL when there is none.
+   */
+  readonly nexthopId?: number | undefined;
   /** Index of the link. */
   readonly outInterface?: number | undefined;
-  /** RT_SCOPE_*. @default for IPv4 link without and universe with a gateway, host for local routes; IPv6 has none */
+  /** RT_SCOPE_*. @default for IPv4 link without and universe with a gateway or nexthop, host for local routes; IPv6 has none */
   readonly scope?: number | undefined;
   /** Do not require a prefix of the link to contain the gateway. @default false */
   readonly onlink?: boolean | undefined;
@@ -97,10 +107,11 @@ export function newRoute(spec: RouteSpec): NetlinkRequest {
     flags: NLM_F_CREATE | (spec.replace ? NLM_F_REPLACE : NLM_F_EXCL),
     operation: 'RTM_NEWROUTE',
     object: describeRoute(spec),
-    payload: encodeRoute(
-      { ...spec, type: spec.type ?? RTN_UNICAST, protocol: spec.protocol ?? RTPROT_STATIC },
-      spec.scope ?? defaultScope(spec),
-    ),
+    payload: encodeRoute(spec, {
+      scope: spec.scope ?? defaultScope(spec),
+      type: spec.type ?? RTN_UNICAST,
+      protocol: spec.protocol ?? RTPROT_STATIC,
+    }),
   };
 }
 
@@ -114,14 +125,42 @@ export function deleteRoute(spec: Omit<RouteSpec, 'replace'>): NetlinkRequest {
     flags: 0,
     operation: 'RTM_DELROUTE',
     object: describeRoute(spec),
-    payload: encodeRoute(spec, spec.scope ?? anyScope(spec.destination.address.family)),
+    payload: encodeRoute(spec, {
+      scope: spec.scope ?? anyScope(spec.destination.address.family),
+      type: spec.type ?? 0,
+      protocol: spec.protocol ?? 0,
+    }),
   };
 }
 
-/** What to list; what is left out does not restrict. */
+/**
+ * Removes the route that was listed, and no other with its destination: type, protocol, scope, metric and where it goes must
+ * be the same. ESRCH when there is none (`isNotFound`).
+ *
+ * The kernel reads the IPv4 metric 0 as "any", and then takes the route with the lowest: one with another metric goes only when
+ * the listed one is gone and nothing but the metric differs.
+ */
+export function deleteListedRoute(route: Route): NetlinkRequest {
+  const byNexthop = route.nexthopId !== 0;
+  return deleteRoute({
+    destination: route.destination,
+    gateway: byNexthop ? undefined : route.gateway,
+    outInterface: byNexthop || route.outInterface === 0 ? undefined : route.outInterface,
+    nexthopId: byNexthop ? route.nexthopId : undefined,
+    table: route.table,
+    protocol: route.protocol,
+    scope: route.scope,
+    type: route.type,
+    priority: route.priority,
+  });
+}
+
+/** What to list; what is left out does not restrict. The kernel leaves out the others, so that they cost next to nothing. */
 export interface RouteFilter {
   readonly family?: IpFamily | undefined;
   readonly table?: number | undefined;
+  /** RTPROT_*. */
+  readonly protocol?: number | undefined;
   readonly outInterface?: number | undefined;
 }
 
@@ -153,10 +192,15 @@ export function routeListing(filter: RouteFilter): NetlinkRequest {
     flags: 0,
     operation: 'RTM_GETROUTE',
     object: filter.table === undefined ? 'all routes' : `routes of table ${filter.table}`,
-    payload: encodeBody(rtmsg, { rtm_family: filter.family ? familyNumber(filter.family) : AF_UNSPEC }, RTA, {
-      RTA_TABLE: filter.table,
-      RTA_OIF: filter.outInterface,
-    }),
+    payload: encodeBody(
+      rtmsg,
+      {
+        rtm_family: filter.family ? familyNumber(filter.family) : AF_UNSPEC,
+        rtm_protocol: filter.protocol ?? 0,
+      },
+      RTA,
+      { RTA_TABLE: filter.table, RTA_OIF: filter.outInterface },
+    ),
   };
 }
 
@@ -175,6 +219,7 @@ export function decodeRoute(payload: Uint8Array): Route {
       prefixLength: checkPrefixLength(family, header.rtm_dst_len, 'rtm_dst_len'),
     },
     gateway: ip('RTA_GATEWAY'),
+    nexthopId: attributes.RTA_NH_ID ?? 0,
     outInterface: attributes.RTA_OIF ?? 0,
     table: attributes.RTA_TABLE ?? header.rtm_table,
     protocol: header.rtm_protocol,
@@ -189,7 +234,10 @@ export function decodeRoute(payload: Uint8Array): Route {
   };
 }
 
-function encodeRoute(spec: Omit<RouteSpec, 'replace'>, scope: number): Uint8Array {
+function encodeRoute(
+  spec: Omit<RouteSpec, 'replace'>,
+  { scope, type, protocol }: { readonly scope: number; readonly type: number; readonly protocol: number },
+): Uint8Array {
   const { family } = spec.destination.address;
   for (const other of [spec.gateway, spec.source]) {
     if (other && other.family !== family) {
@@ -209,14 +257,15 @@ function encodeRoute(spec: Omit<RouteSpec, 'replace'>, scope: number): Uint8Arra
       rtm_family: familyNumber(family),
       rtm_dst_len: spec.destination.prefixLength,
       rtm_table: tableFits ? table : RT_TABLE_UNSPEC,
-      rtm_protocol: spec.protocol ?? 0,
+      rtm_protocol: protocol,
       rtm_scope: scope,
-      rtm_type: spec.type ?? 0,
+      rtm_type: type,
       rtm_flags: spec.onlink ? RTNH_F_ONLINK : 0,
     },
     RTA,
     {
       RTA_DST: spec.destination.prefixLength > 0 ? spec.destination.address.bytes : undefined,
+      RTA_NH_ID: spec.nexthopId,
       RTA_GATEWAY: spec.gateway?.bytes,
       RTA_PREFSRC: spec.source?.bytes,
       RTA_PRIORITY: spec.priority,
@@ -237,7 +286,8 @@ function defaultScope(spec: RouteSpec): number {
   if (spec.destination.address.family === 'IPv6') return RT_SCOPE_UNIVERSE;
   const type = spec.type ?? RTN_UNICAST;
   if (type === RTN_LOCAL) return RT_SCOPE_HOST;
-  return type === RTN_UNICAST && !spec.gateway ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
+  const direct = !spec.gateway && spec.nexthopId === undefined;
+  return type === RTN_UNICAST && direct ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
 }
 
 /** `10.1.0.0/16 via 10.0.0.2 dev 7`, for errors. */
@@ -245,6 +295,7 @@ function describeRoute(spec: Omit<RouteSpec, 'replace'>): string {
   return [
     formatCidr(spec.destination),
     spec.gateway && `via ${formatIp(spec.gateway)}`,
+    spec.nexthopId !== undefined && `by nexthop ${spec.nexthopId}`,
     spec.outInterface !== undefined && `on link ${spec.outInterface}`,
     spec.table !== undefined && `in table ${spec.table}`,
   ]
