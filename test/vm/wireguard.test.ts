@@ -195,7 +195,7 @@ describe('a WireGuard device', () => {
     expect(isNotFound(refusalOf(() => get(left)))).toBe(true);
     const dummy = { ...left, index: getLink(left.route, { name: 'd0' })!.index };
     expect(String(refusalOf(() => set(dummy, { port: 1 })))).toContain(
-      `WG_CMD_SET_DEVICE WireGuard device ${dummy.index}: operation not supported (EOPNOTSUPP)`,
+      `WG_CMD_SET_DEVICE WireGuard device ${dummy.index}: operation not supported on socket (ENOTSUP)`,
     );
   });
 });
