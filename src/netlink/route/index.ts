@@ -35,6 +35,7 @@ export {
   setLink,
   type VethSpec,
 } from './link-change.ts';
+export { type MacvlanMode, type MacvlanSpec, macvlanModeOf, newMacvlan } from './macvlan.ts';
 export {
   deleteNeighbour,
   listNeighbours,
