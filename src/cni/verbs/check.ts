@@ -5,6 +5,7 @@ import { getLink, type Link, listAddresses, listRoutes } from '../../netlink/rou
 import { IFA_F_DADFAILED, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { readSysctl } from '../../sys/index.ts';
 import { parseNetworkConfig } from '../config/config.ts';
+import { checkMacvlan, hasMacvlan } from '../features/macvlan/check-macvlan.ts';
 import type { Checking } from '../link/checking.ts';
 import { openPodNamespace } from '../link/pod-namespace.ts';
 import { UndoStack } from '../link/undo.ts';
@@ -38,6 +39,7 @@ export async function check({ header, env, netns, warn }: VerbRequest): Promise<
     const checking = { config, key, pod, host, previous, ips, differ: (what: string) => void differences.push(what) };
     const { hostLink, mac } = checkPod(checking);
     const gateway = hostLink && (await checkHost(checking, hostLink));
+    if (hasMacvlan(previous)) checkMacvlan(checking);
     checkRecords(checking);
     if (!hostLink) return;
     const undo = new UndoStack();
