@@ -102,7 +102,10 @@ function checkPod({ config, key, pod, host, previous, ips, differ }: Checking): 
 
 function checkRoutes({ pod, previous, differ }: Pick<Checking, 'pod' | 'previous' | 'differ'>): void {
   const routes = listRoutes(pod.netlink);
+  // A pod asks for a second interface in order to lead its traffic there.
+  const mayMoveDefault = hasMacvlan(previous);
   for (const { destination, gateway, table } of previous.routes) {
+    if (mayMoveDefault && destination.prefixLength === 0) continue;
     const found = routes.some(
       (route) =>
         route.destination.prefixLength === destination.prefixLength &&
