@@ -175,6 +175,14 @@ describe('a pod that asks for macvlan0', () => {
   });
 });
 
+it('as many annotations as the API server takes keep no pod from coming and going', async () => {
+  const call = asking({ [ANNOTATION]: 'true', 'demo/large': '\u0001'.repeat(250 * 1024) });
+  const pod = await add('large', call);
+  expect(namesIn(pod.namespace)).toEqual(['lo', 'eth0', 'macvlan0']);
+  expect(await served.call('DEL', pod.namespace, call)).toMatchObject({ status: 0, stdout: '' });
+  expect(namesIn(pod.namespace)).toEqual(['lo']);
+});
+
 describe('macvlan0 goes', () => {
   const config = () => installedConfig(served.conflist);
 

@@ -78,7 +78,6 @@ export const macvlan: AttachmentFeature = {
 function makeLink({ key, features, pod, host, undo }: SetUpContext, master: Link): Link {
   const mac = macOfText(`${key.alias}/${MACVLAN_NAME}`);
   const { mode } = features.macvlan!;
-  undo.add(`make ${MACVLAN_NAME}`, () => removeFrom(pod.netlink, key));
   const spec = { name: MACVLAN_NAME, link: master.index, mode, mac, netnsFd: pod.fd };
   const [refusal] = host.attempt([newMacvlan(spec)]);
   if (refusal && isExists(refusal)) {
@@ -90,6 +89,8 @@ function makeLink({ key, features, pod, host, undo }: SetUpContext, master: Link
     throw new CniError(CNI_ERROR.KERNEL_REFUSED, message, { cause: refusal });
   }
   if (refusal) throw refusal;
+  // Not before: what is there already may be somebody else's.
+  undo.add(`make ${MACVLAN_NAME}`, () => removeFrom(pod.netlink, key));
   const link = getLink(pod.netlink, { name: MACVLAN_NAME });
   if (link) return link;
   throw new CniError(CNI_ERROR.KERNEL_REFUSED, `Link "${MACVLAN_NAME}" vanished while it was set up; try again`);
