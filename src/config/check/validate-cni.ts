@@ -12,6 +12,8 @@ const LONGEST_SOCKET_PATH = 107;
 const NAMESPACE = /^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?|\*)$/;
 /** IFNAMSIZ is 16 with the final NUL. */
 const LINK_NAME = /^[^\s/:%]{1,15}$/;
+/** A file's name. */
+const PLUGIN_NAME = /^[a-zA-Z0-9][\w.-]*$/;
 
 /** How the agent serves the container runtime; undefined when it has nothing to do with the pods' network. */
 export function readCni(section: CniSection, problems: Problems): CniSettings | undefined {
@@ -51,7 +53,7 @@ function readIpam(text: string, problems: Problems): MacvlanSettings['ipam'] {
   if (text === '') return undefined;
   try {
     const ipam = JSON.parse(text) as { readonly type?: unknown } | null;
-    if (typeof ipam === 'object' && typeof ipam?.type === 'string' && ipam.type !== '') {
+    if (typeof ipam === 'object' && typeof ipam?.type === 'string' && PLUGIN_NAME.test(ipam.type)) {
       return ipam as NonNullable<MacvlanSettings['ipam']>;
     }
   } catch {
