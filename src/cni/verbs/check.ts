@@ -27,7 +27,9 @@ import { wantedAttachment, wantedFeatures } from './wanted-features.ts';
  * @throws CniError 108 with all that differs; 7 without `prevResult`; 4 and 8 for the namespace
  */
 export async function check({ header, env, netns, warn }: VerbRequest): Promise<undefined> {
-  const config = parseNetworkConfig(header, env.CNI_ARGS);
+  // Whether the pod may have a second interface was for ADD to decide, by the rules of that day.
+  const { macvlan: _, ...raw } = header.raw;
+  const config = parseNetworkConfig({ ...header, raw }, env.CNI_ARGS);
   const environment = readAttachment(env, netns);
   if (!header.raw.prevResult) throw invalidConfig('Cannot check an attachment: key "prevResult" is missing');
   const previous = parseResult(header.raw.prevResult, header.cniVersion, 'prevResult');

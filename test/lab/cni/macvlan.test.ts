@@ -167,6 +167,14 @@ describe('a pod that asks for macvlan0', () => {
     expect(await checked(pod)).toMatchObject({ status: 0 });
   });
 
+  it('may have it by CHECK whatever the rules have become', async () => {
+    const { config } = asking(
+      { [ANNOTATION]: 'eth7' },
+      { prevResult: pod.result, macvlan: { namespaces: [], routes: null } },
+    );
+    expect(await served.call('CHECK', pod.namespace, { config: config! })).toMatchObject({ status: 0, stdout: '' });
+  });
+
   it('fails CHECK when macvlan0 is down or gone', async () => {
     pod.namespace.run('ip', 'link', 'set', 'macvlan0', 'down');
     expect((await checked(pod)).json).toMatchObject({ code: 108, msg: expect.stringContaining('"macvlan0" is down') });

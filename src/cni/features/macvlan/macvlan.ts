@@ -51,7 +51,7 @@ export const macvlan: AttachmentFeature = {
     return [{ ...made, ips: assigned.ips, routes: [...own, ...byPodNetwork] }];
   },
 
-  // CHECK compares with the result of ADD, because the annotation may be another one by now: check-macvlan.ts.
+  // CHECK compares with the result of ADD: check-macvlan.ts. Annotation and rules may be others by now.
   check: () => [],
 
   leavePod({ key, host, pod }) {
