@@ -2,11 +2,12 @@ import { NodeplaneError } from './errors.ts';
 
 /**
  * What is read as JSON for the CNI plugin: configurations, results, notes. What runtimes and plugins write has some
- * kilobytes and a dozen levels; from some thousand levels on, programs that walk through it run out of stack.
+ * kilobytes and a dozen levels; from some thousand levels on, programs that walk through it run out of stack. The annotations
+ * of a pod, which a runtime may pass, have up to 256 KiB, and six times as much when each character is escaped.
  */
 export const JSON_LIMITS = {
-  /** In bytes of a file, and characters of a text. libcni and kubelet write far less than the plugin takes. */
-  length: 1 << 20,
+  /** In bytes of a file, and characters of a text. */
+  length: 2 << 20,
   /** Objects and lists inside each other. */
   depth: 64,
 } as const;

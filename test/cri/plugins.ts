@@ -85,26 +85,34 @@ export function placeConflist({ cniConfigDir }: CniRuntime, name: string, confli
   renameSync(unfinished, join(cniConfigDir, name));
 }
 
-/**
- * Runs the agent, which installs its plugin and its network for the runtime, and waits until pods can be made.
- *
- * @param conflist the network instead of the agent's own
- */
-export async function serveByAgent(runtime: CniRuntime, node: LabNode, conflist?: ConfList): Promise<Agent> {
+/** How the agent serves a runtime. */
+export interface CniAgentOptions {
+  /** The network instead of the agent's own. */
+  readonly conflist?: ConfList | undefined;
+  /** Further flags. @default none */
+  readonly flags?: readonly string[];
+}
+
+/** Runs the agent, which installs its plugin and its network for the runtime, and waits until pods can be made. */
+export async function serveByAgent(runtime: CniRuntime, node: LabNode, options: CniAgentOptions = {}): Promise<Agent> {
   const manifests = manifestsOf(runtime);
   mkdirSync(manifests, { recursive: true });
   const podCidrs = node.podCidrs.map((cidr) => `'${cidr}'`).join(', ');
   const text = `apiVersion: v1\nkind: Node\nmetadata: { name: ${node.name} }\nspec: { podCIDRs: [${podCidrs}] }\n`;
   writeFileSync(join(manifests, 'node.yaml'), text);
-  const agent = await startCniAgent(runtime, node, conflist);
+  const agent = await startCniAgent(runtime, node, options);
   await runtime.networkReady();
   return agent;
 }
 
 /** Starts the agent again, with the manifests of before. */
-export function startCniAgent(runtime: CniRuntime, node: LabNode, conflist?: ConfList): Promise<Agent> {
+export function startCniAgent(
+  runtime: CniRuntime,
+  node: LabNode,
+  { conflist, flags: further = [] }: CniAgentOptions = {},
+): Promise<Agent> {
   const { enclosure, cniBinDir, cniConfigDir } = runtime;
-  const flags = ['--cni', '--cni-bin-dir', cniBinDir, '--cni-conf-dir', cniConfigDir];
+  const flags = ['--cni', '--cni-bin-dir', cniBinDir, '--cni-conf-dir', cniConfigDir, ...further];
   if (conflist) {
     const file = join(enclosure.folder, CONFLIST);
     writeFileSync(file, JSON.stringify(conflist));

@@ -38,7 +38,7 @@ const ROUTED = {
 
 async function containerdNode(node: LabNode, conflist?: typeof ROUTED): Promise<Started> {
   const runtime = await startContainerd(node);
-  await serveByAgent(runtime, node, conflist);
+  await serveByAgent(runtime, node, { conflist });
   return { runtime, run: (name, portMappings = []) => runPod(runtime, name, { portMappings }) };
 }
 

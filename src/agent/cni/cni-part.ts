@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { dataDirectoryOf } from '../../cni/index.ts';
 import type { CniSettings } from '../../config/index.ts';
 import { inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
-import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource } from '../../kube/index.ts';
+import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { watchNftables } from '../../netlink/nftables/index.ts';
 import { podCidrsOf } from '../../proxy/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
@@ -14,7 +14,8 @@ import { Reclaimer } from './guard/reclaimer.ts';
 import { type Conflist, readConflist, standardConflist } from './install/conflist.ts';
 import { CniInstaller } from './install/installer.ts';
 import { SPOOL_PURPOSE, Spool } from './kept/spool.ts';
-import { completeConfig } from './server/node-config.ts';
+import { macvlanKey } from './server/macvlan-key.ts';
+import { completeConfig, type MacvlanOfNetwork } from './server/node-config.ts';
 import { PluginService } from './server/plugin-service.ts';
 import { requestLog, setAsideCounter } from './server/request-log.ts';
 import { CniServer, SOCKET_PURPOSE } from './server/server.ts';
@@ -34,6 +35,9 @@ export class CniPart implements Part {
   readonly resources: readonly Resource[];
   /** This node's object, or nothing. */
   readonly #nodes: ObjectsOf<'Node'>;
+  readonly #serviceCidrs = new ObjectsOf('ServiceCIDR');
+  /** Whether every object that existed at the start was told. */
+  #synced = false;
   readonly #workers: WorkerPool;
   readonly #service: PluginService;
   readonly #server: CniServer;
@@ -55,7 +59,7 @@ export class CniPart implements Part {
     const { nodeName } = context.config;
     this.#settings = settings;
     this.#context = context;
-    this.resources = [nodeNamed(nodeName)];
+    this.resources = [nodeNamed(nodeName), ...(settings.macvlan ? [SERVICE_CIDRS] : [])];
     this.#nodes = new ObjectsOf('Node', ({ metadata }) => metadata.name === nodeName);
     const conflist = conflistOf(settings);
     const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
@@ -72,6 +76,7 @@ export class CniPart implements Part {
       node: () => ({
         podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : podCidrsOf(this.#nodes.get(nodeName)),
         dataDir: settings.dataDir,
+        macvlan: this.#macvlanOf(conflist),
       }),
       binDir: settings.binDir,
       setAside: setAsideCounter(registry),
@@ -110,11 +115,13 @@ export class CniPart implements Part {
 
   /** The node may have pod CIDRs now, or others. */
   changed(event: ObjectEvent): void {
+    this.#serviceCidrs.apply(event);
     if (this.#nodes.apply(event) !== undefined) this.#look();
   }
 
   /** It is known now whether the node has pod CIDRs. */
   synced(): void {
+    this.#synced = true;
     this.#look();
   }
 
@@ -131,6 +138,14 @@ export class CniPart implements Part {
     this.#reclaimer.stop();
     await this.#guard.stop();
     await this.#workers.stop();
+  }
+
+  #macvlanOf({ network }: Conflist): MacvlanOfNetwork | undefined {
+    const { macvlan } = this.#settings;
+    if (!macvlan) return undefined;
+    const node = this.#nodes.get(this.#context.config.nodeName);
+    const cluster = { node, serviceCidrs: this.#serviceCidrs.values(), isComplete: this.#synced };
+    return { network, key: macvlanKey(macvlan, cluster) };
   }
 
   #look(): void {
@@ -175,15 +190,16 @@ export class CniPart implements Part {
   }
 }
 
-function conflistOf({ conflist }: CniSettings): Conflist {
-  if (conflist === '') return standardConflist();
+function conflistOf({ conflist, macvlan }: CniSettings): Conflist {
+  const needs = { podAnnotations: macvlan !== undefined };
+  if (conflist === '') return standardConflist(needs);
   let text: string;
   try {
     text = readFileSync(conflist, 'utf8');
   } catch (cause) {
     throw new NodeplaneError('ERR_CONFIG', `Cannot read the CNI configuration "${conflist}"`, { cause });
   }
-  return readConflist(text, conflist);
+  return readConflist(text, conflist, needs);
 }
 
 /** Where the installed network's reservations are: its configuration may name a directory of its own. */

@@ -9,7 +9,7 @@ it.each([
   ['FOO=1;IgnoreUnknown=true;', [], undefined],
   ['FOO=;IgnoreUnknown=T', [], undefined],
 ])('reads %j', (text, ips, mac) => {
-  expect(parseCniArgs(text)).toEqual({ ips, mac });
+  expect(parseCniArgs(text)).toMatchObject({ ips, mac });
 });
 
 it.each([
@@ -21,4 +21,11 @@ it.each([
   ['=x', 'Cannot use CNI_ARGS "=x": it must be KEY=value'],
 ])('refuses %j', (text, message) => {
   expect(() => parseCniArgs(text)).toThrow(expect.objectContaining({ cniCode: 4, message }));
+});
+
+it('reads whose pod it is, when both of its names are there', () => {
+  const named = 'IgnoreUnknown=1;K8S_POD_NAMESPACE=demo;K8S_POD_NAME=web-1';
+  expect(parseCniArgs(named).pod).toEqual({ namespace: 'demo', name: 'web-1' });
+  expect(parseCniArgs('K8S_POD_NAME=web-1').pod).toBeUndefined();
+  expect(parseCniArgs('K8S_POD_NAMESPACE=;K8S_POD_NAME=web-1').pod).toBeUndefined();
 });

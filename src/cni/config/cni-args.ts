@@ -1,10 +1,18 @@
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 
-/** What a runtime says in CNI_ARGS. Other known keys, the pod's names among them, are of no use to the plugin. */
+/** A pod as Kubernetes' runtimes name it. */
+export interface PodName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What a runtime says in CNI_ARGS. Other known keys are of no use to the plugin. */
 export interface CniArgs {
   /** Addresses asked for, as text. */
   readonly ips: readonly string[];
   readonly mac: string | undefined;
+  /** Undefined when the runtime names none. */
+  readonly pod: PodName | undefined;
 }
 
 /** `GATEWAY` is for the reference's static address plugin. */
@@ -37,7 +45,12 @@ export function parseCniArgs(text: string | undefined): CniArgs {
     if (unknown !== undefined) throw invalidArgs(unknown, 'the key is not known, and IgnoreUnknown is not set');
   }
   const ips = (values.get('IP') ?? '').split(',').map((ip) => ip.trim());
-  return { ips: ips.filter(Boolean), mac: values.get('MAC') || undefined };
+  const [namespace, name] = [values.get('K8S_POD_NAMESPACE'), values.get('K8S_POD_NAME')];
+  return {
+    ips: ips.filter(Boolean),
+    mac: values.get('MAC') || undefined,
+    pod: namespace && name ? { namespace, name } : undefined,
+  };
 }
 
 function invalidArgs(part: string, reason: string): CniError {

@@ -55,7 +55,8 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   const isGateway =
     isDefaultGateway === true || rules.isAlwaysGateway || (optional(raw, 'isGateway', 'boolean') ?? true);
   const rawRuntimeConfig = runtimeConfigOf(raw);
-  const runtimeConfig = parseRuntimeConfig(raw, rawRuntimeConfig, parseCniArgs(cniArgs));
+  const args = parseCniArgs(cniArgs);
+  const runtimeConfig = parseRuntimeConfig(raw, rawRuntimeConfig, args);
   const ipam = parseIpam(raw, runtimeConfig);
   parseDataDir(raw.dataDir, 'dataDir');
   refuseUntellable(cniVersion, ipam);
@@ -65,7 +66,7 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   }
   const bridge = parseBridgeConfig(raw);
   rules.checkBridge(bridge, isGateway);
-  const features = parseFeatures(raw, rawRuntimeConfig);
+  const features = parseFeatures(raw, rawRuntimeConfig, args.pod);
   rules.checkFeatures(features, ipam);
   const dns = parseDns(optionalObject(raw, 'dns') ?? {}, 'dns.');
   return {

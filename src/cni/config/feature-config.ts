@@ -11,6 +11,8 @@ import {
   textsAt,
   withKeysOf,
 } from '../protocol/json.ts';
+import type { PodName } from './cni-args.ts';
+import { type MacvlanSettings, parseMacvlan } from './macvlan-config.ts';
 
 /** One port of the node that leads to the pod. */
 export interface PortMapping {
@@ -60,6 +62,8 @@ export interface FeatureConfig {
   readonly portMappings: PortMappingSettings | undefined;
   readonly bandwidth: BandwidthSettings | undefined;
   readonly firewall: FirewallSettings | undefined;
+  /** A second interface, which the pod asks for. */
+  readonly macvlan: MacvlanSettings | undefined;
 }
 
 /** Keys of the configuration that this file reads. */
@@ -77,6 +81,7 @@ export const FEATURE_KEYS = [
   'egressBurst',
   'firewall',
   'ingressPolicy',
+  'macvlan',
 ] as const;
 
 const BANDWIDTH_KEYS = ['ingressRate', 'ingressBurst', 'egressRate', 'egressBurst'] as const;
@@ -89,15 +94,17 @@ const LARGEST_BURST = (2 ** 32 - 1) * 8;
  * is loaded when an attachment wants it; so the keys are read here, and not by each feature.
  *
  * @param runtimeConfig what the runtime passes, keys already in their canonical spelling
- * @throws CniError 7 naming the key
+ * @param pod undefined when the runtime names none
+ * @throws CniError 7 naming the key; what `parseMacvlan` throws
  */
-export function parseFeatures(raw: Json, runtimeConfig: Json): FeatureConfig {
+export function parseFeatures(raw: Json, runtimeConfig: Json, pod?: PodName): FeatureConfig {
   optionalWord(raw, 'ipMasqBackend', ['iptables', 'nftables']);
   return {
     ipMasq: optional(raw, 'ipMasq', 'boolean') ?? false,
     portMappings: parsePortMappings(raw, runtimeConfig),
     bandwidth: parseBandwidth(raw, runtimeConfig),
     firewall: parseFirewall(raw),
+    macvlan: parseMacvlan(raw, runtimeConfig, pod),
   };
 }
 

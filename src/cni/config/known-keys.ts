@@ -2,10 +2,12 @@ import { IPAM_KEYS } from '../../ipam/index.ts';
 import { modeRules } from '../pod-networks.ts';
 import { isObject, type Json } from '../protocol/json.ts';
 import { BRIDGE_KEYS } from './bridge-config.ts';
+import { parseCniArgs } from './cni-args.ts';
 import { NETWORK_KEYS } from './config.ts';
 import { FEATURE_KEYS } from './feature-config.ts';
+import { POD_ANNOTATIONS } from './macvlan-config.ts';
 import type { NetworkConfig } from './network-config.ts';
-import { CAPABILITIES } from './runtime-config.ts';
+import { CAPABILITIES, runtimeConfigOf } from './runtime-config.ts';
 
 /** Keys of the protocol itself. */
 const PROTOCOL_KEYS = ['cniVersion', 'name', 'type', 'capabilities', 'args', 'runtimeConfig', 'prevResult'];
@@ -19,13 +21,7 @@ const WITHOUT_EFFECT = [
   'markMasqBit',
 ];
 /** Capabilities that others are for, and that a runtime may pass to every plugin of a list. */
-const FOREIGN_CAPABILITIES = [
-  'aliases',
-  'cgroupPath',
-  'deviceID',
-  'infinibandGUID',
-  'io.kubernetes.cri.pod-annotations',
-];
+const FOREIGN_CAPABILITIES = ['aliases', 'cgroupPath', 'deviceID', 'infinibandGUID'];
 
 /**
  * Reports keys that ask for something this plugin does not do. The specification forbids to refuse them: the plugin may
@@ -49,4 +45,16 @@ export function warnOfUnknownKeys(raw: Json, { mode, ipam }: NetworkConfig, warn
   for (const key of Object.keys(raw.runtimeConfig)) {
     if (!served.includes(key.toLowerCase())) warn(`Capability "${key}" is not known and has no effect`);
   }
+}
+
+/** Reports to ADD that pods cannot ask for a second interface: the runtime names the pod, and does not pass its annotations. */
+export function warnOfLackingAnnotations(
+  raw: Json,
+  cniArgs: string | undefined,
+  warn: (message: string) => void,
+): void {
+  if (!isObject(raw.macvlan) || !parseCniArgs(cniArgs).pod || POD_ANNOTATIONS in runtimeConfigOf(raw)) return;
+  warn(
+    `Key "macvlan" has no effect: the runtime passes no annotations of pods. It has to be containerd 1.5 or CRI-O 1.29, or newer, and the list has to declare the capability "${POD_ANNOTATIONS}"`,
+  );
 }

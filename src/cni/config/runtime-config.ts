@@ -3,6 +3,7 @@ import { type DnsSettings, dnsSettings } from '../../ipam/index.ts';
 import { invalidKey, type Json, optional, optionalObject, textsAt, withKeysOf } from '../protocol/json.ts';
 import { parseMac } from '../protocol/mac.ts';
 import type { CniArgs } from './cni-args.ts';
+import { POD_ANNOTATIONS } from './macvlan-config.ts';
 
 /** What a runtime asks for one attachment, from all the places where it may say so. */
 export interface RuntimeConfig {
@@ -16,7 +17,7 @@ export interface RuntimeConfig {
 }
 
 /** Capabilities served, in their canonical spelling. */
-export const CAPABILITIES = ['portMappings', 'bandwidth', 'ips', 'mac', 'dns', 'ipRanges'] as const;
+export const CAPABILITIES = ['portMappings', 'bandwidth', 'ips', 'mac', 'dns', 'ipRanges', POD_ANNOTATIONS] as const;
 
 /** `runtimeConfig` with keys in canonical spelling; empty when absent. Throws CniError 7. */
 export function runtimeConfigOf(raw: Json): Json {

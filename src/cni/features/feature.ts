@@ -3,9 +3,12 @@ import type { Netlink } from '../../netlink/index.ts';
 import type { NftElements, NftRuleset } from '../../netlink/nftables/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import type { ChainWithRules, TableLayout } from '../../nft/index.ts';
+import type { AssignedAddresses } from '../link/addressing.ts';
+import type { PodNamespace } from '../link/pod-namespace.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
-import type { NetworkName } from '../protocol/environment.ts';
+import type { Environment, NetworkName } from '../protocol/environment.ts';
+import type { NetworkHeader } from '../protocol/header.ts';
 import type { ResultInterface } from '../protocol/result.ts';
 import type { AdmissionRule } from './tables/forward-rules.ts';
 import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
@@ -16,7 +19,7 @@ import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
  *
  * A feature keeps what it knows about an attachment in the kernel objects themselves, findable by the attachment's key:
  * DEL may come without configuration, without result and after the pod's namespace is gone, and a process may be killed
- * between any two steps. All methods are synchronous.
+ * between any two steps. All methods but `setUp` are synchronous.
  */
 export interface AttachmentFeature {
   /** For messages and failpoints: one word, lower case. */
@@ -38,13 +41,20 @@ export interface AttachmentFeature {
    * @returns interfaces it made, to be listed in the result behind the others
    * @throws CniError (103 for a host port in use); errors of the layers below
    */
-  setUp(context: FeatureContext): readonly ResultInterface[];
+  setUp(context: SetUpContext): readonly MadeInterface[] | Promise<readonly MadeInterface[]>;
   /**
    * Called by CHECK, for features that are wanted. Changes nothing.
    *
    * @returns a sentence for each difference between kernel and configuration; empty when all is well
    */
   check(context: FeatureContext): readonly string[];
+  /**
+   * Called before the link of the pod is deleted, by DEL, by GC, and for a pod that vanished: removes what `setUp` made in the
+   * pod's namespace, which lives on when others hold it. For the features that the record of the attachment names.
+   *
+   * @throws only what trying again may heal
+   */
+  leavePod?(context: LeaveContext): void;
   /**
    * Called by DEL whatever the configuration says now, after the link is gone and before the addresses are given back: for
    * the features that the record of the attachment names, for all of them when there is no record. Removes what `setUp`
@@ -93,6 +103,29 @@ export interface FeatureContext extends WantedAttachment {
   readonly undo: UndoStack;
   /** Takes warnings for people, also when the verb succeeds. */
   readonly warn: (message: string) => void;
+}
+
+/** What only ADD tells a feature. */
+export interface SetUpContext extends FeatureContext {
+  /** The pod's namespace: its descriptor, a socket in it, and a way to run a function inside. */
+  readonly pod: PodNamespace;
+  /** The pod's gateways on its network, by which it reaches the node. */
+  readonly gateways: readonly IpAddress[];
+  /** The request as it came, for a plugin that the feature runs. */
+  readonly header: NetworkHeader;
+  readonly env: Environment;
+}
+
+/** An interface that a feature made, and what goes with it. */
+export type MadeInterface = ResultInterface & Partial<Pick<AssignedAddresses, 'ips' | 'routes'>>;
+
+/** What a feature is told that has something in the pod's namespace. */
+export interface LeaveContext {
+  readonly key: AttachmentKey;
+  /** As in `FeatureContext`. */
+  readonly host: Netlink;
+  /** Undefined when nobody gave us the namespace, or it is gone. */
+  readonly pod: PodNamespace | undefined;
 }
 
 /** What DEL tells a feature. */

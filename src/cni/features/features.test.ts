@@ -10,7 +10,13 @@ const key = attachmentKey('net' as NetworkName, {
   containerId: 'c1' as ContainerId,
   ifname: 'eth0' as InterfaceName,
 });
-const NOTHING: FeatureConfig = { ipMasq: false, portMappings: undefined, bandwidth: undefined, firewall: undefined };
+const NOTHING: FeatureConfig = {
+  ipMasq: false,
+  portMappings: undefined,
+  bandwidth: undefined,
+  firewall: undefined,
+  macvlan: undefined,
+};
 const EVERYTHING: FeatureConfig = {
   ipMasq: true,
   portMappings: {
@@ -20,6 +26,14 @@ const EVERYTHING: FeatureConfig = {
   },
   bandwidth: { ingress: { rate: 1e6, burst: 1e6 }, egress: undefined },
   firewall: { ingressPolicy: 'isolated' },
+  macvlan: {
+    request: '',
+    master: 'default',
+    allowedMasters: ['default'],
+    mode: 'private',
+    ipam: undefined,
+    routes: [],
+  },
 };
 
 function attachment(features: FeatureConfig, checksMac: boolean): WantedAttachment {

@@ -38,6 +38,12 @@ export const FEATURES: readonly FeatureEntry[] = [
     load: async () => (await import('./bandwidth.ts')).bandwidth,
   },
   {
+    // The last, because it may ask another plugin for addresses.
+    name: 'macvlan',
+    wanted: ({ features }) => features.macvlan !== undefined,
+    load: async () => (await import('./macvlan/macvlan.ts')).macvlan,
+  },
+  {
     // Only to be taken down, for attachments that have no record: others made them.
     name: 'reference-plugins',
     wanted: () => false,
@@ -78,6 +84,8 @@ export type {
   AttachmentFeature,
   DesiredRules,
   FeatureEntry,
+  LeaveContext,
+  MadeInterface,
   TearDownContext,
 } from './feature.ts';
 export { joinRules } from './join-rules.ts';

@@ -28,6 +28,7 @@ function attachment(n: number, { network = 'net', ipMasq = true, firewall = fals
     features: {
       ipMasq,
       bandwidth: undefined,
+      macvlan: undefined,
       firewall: firewall ? { ingressPolicy: 'open' } : undefined,
       portMappings: {
         mappings: [{ hostPort: 8000 + n, containerPort: 80, protocol: 'tcp', hostIp: undefined }],

@@ -201,10 +201,14 @@ function isOf(link: Link, alias: string): boolean {
   return link.kind === 'veth' && (link.alias === alias || link.alias === '');
 }
 
-/** The link may vanish by itself at any time, with the pod's namespace. */
-export function deleteIfPresent(netlink: Netlink, index: number): void {
+/**
+ * The link may vanish by itself at any time, with the pod's namespace.
+ *
+ * @param netnsId the number of the namespace it lies in, if that is not the one the conversation is about
+ */
+export function deleteIfPresent(netlink: Netlink, index: number, netnsId?: number): void {
   try {
-    netlink.execute(deleteLink({ index }));
+    netlink.execute(deleteLink({ index, netnsId }));
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }

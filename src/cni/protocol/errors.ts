@@ -27,6 +27,8 @@ export const CNI_ERROR = {
   CHECK_FAILED: 108,
   /** A plugin that this one runs failed without saying why. */
   DELEGATE_FAILED: 109,
+  /** What a pod asks for by annotation is not allowed, or cannot be. */
+  POD_REFUSED: 110,
   INTERNAL: 999,
 } as const;
 

@@ -61,10 +61,15 @@ export function optionalInteger(
 }
 
 /** One of a few words; undefined when absent or empty. Throws CniError 7 naming the key. */
-export function optionalWord<const W extends string>(raw: Json, key: string, words: readonly W[]): W | undefined {
-  const value = optional(raw, key, 'string') || undefined;
+export function optionalWord<const W extends string>(
+  raw: Json,
+  key: string,
+  words: readonly W[],
+  path = '',
+): W | undefined {
+  const value = optional(raw, key, 'string', path) || undefined;
   if (value === undefined || (words as readonly string[]).includes(value)) return value as W | undefined;
-  throw invalidKey(key, value, `it must be one of "${words.join('", "')}"`);
+  throw invalidKey(`${path}${key}`, value, `it must be one of "${words.join('", "')}"`);
 }
 
 /** An object; undefined when absent. Throws CniError 7 naming the key. */

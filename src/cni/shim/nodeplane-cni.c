@@ -25,7 +25,8 @@
 #define SOCKET_PATH "/run/nodeplane/cni.sock"
 #define SPOOL_DIR "/var/lib/nodeplane/cni/spool"
 #define VERSIONS "\"0.1.0\",\"0.2.0\",\"0.3.0\",\"0.3.1\",\"0.4.0\",\"1.0.0\",\"1.1.0\""
-#define LARGEST (1 << 20)
+#define LARGEST_CONFIG (2 << 20)
+#define LARGEST_ANSWER (1 << 20)
 #define LARGEST_ENVIRONMENT (1 << 18)
 
 /* Numbers of CNI errors. */
@@ -34,7 +35,7 @@ enum { INCOMPATIBLE = 1, ENVIRONMENT = 4, IO_FAILURE = 5, NETNS = 8, TRY_AGAIN =
 static const char *const verbs[] = {"ADD", "DEL", "CHECK", "GC", "STATUS"};
 /* The request as it is sent and kept: a header, the variables, the configuration, which `config` points to. */
 enum { HEADER = 16, VARIABLES_END = HEADER + LARGEST_ENVIRONMENT };
-static char request[VARIABLES_END + LARGEST + 1], answer[LARGEST], *config;
+static char request[VARIABLES_END + LARGEST_CONFIG + 1], answer[LARGEST_ANSWER], *config;
 static size_t request_length = HEADER;
 
 extern char **environ;
@@ -92,9 +93,9 @@ static void make_request(void) {
         request_length += length;
     }
     config = request + request_length;
-    size_t config_length = read_all(0, config, LARGEST + 1);
+    size_t config_length = read_all(0, config, LARGEST_CONFIG + 1);
     if (errno) fail(IO_FAILURE, "Cannot read the network configuration from standard input", strerror(errno));
-    if (config_length > LARGEST) fail(IO_FAILURE, "The network configuration on standard input is longer than 1 MiB", "");
+    if (config_length > LARGEST_CONFIG) fail(IO_FAILURE, "The network configuration on standard input is longer than 2 MiB", "");
     memcpy(request, "NPCQ\1", 5);
     put32(request + 8, request_length - HEADER);
     put32(request + 12, config_length);

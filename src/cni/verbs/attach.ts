@@ -2,7 +2,8 @@ import { completeAttachment } from '../../ipam/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { parseNetworkConfig, storeLocation } from '../config/config.ts';
-import { warnOfUnknownKeys } from '../config/known-keys.ts';
+import { warnOfLackingAnnotations, warnOfUnknownKeys } from '../config/known-keys.ts';
+import type { MadeInterface } from '../features/index.ts';
 import type { Addressing } from '../link/addressing.ts';
 import type { Attaching, Connection } from '../link/attaching.ts';
 import { checkNotAttached, waitForCarrier } from '../link/host-link.ts';
@@ -33,6 +34,7 @@ export async function attach(request: VerbRequest): Promise<CniResult> {
   const environment = readAttachment(env, netns);
   const config = parseNetworkConfig(header, env.CNI_ARGS);
   warnOfUnknownKeys(header.raw, config, warn);
+  warnOfLackingAnnotations(header.raw, env.CNI_ARGS, warn);
   failpoint('start');
   const previous = previousResult(header, environment.ifname);
   const pod = openPodNamespace(environment);
@@ -72,10 +74,15 @@ async function attachPod(attaching: Attaching): Promise<CniResult> {
       describeLink(hostLink),
       { name: key.owner.ifname, mac, mtu: hostLink.mtu, sandbox: pod.path },
     ];
+    const ips = addressing.ips.map((ip) => ({ ...ip, interface: interfaces.length - 1 }));
+    if (gateway && gateway !== bridge) interfaces.push(describeLink(gateway));
+    const ofExtra = extra.flatMap((made, i) =>
+      (made.ips ?? []).map((ip) => ({ ...ip, interface: interfaces.length + i })),
+    );
     return {
-      interfaces: [...interfaces, ...(gateway && gateway !== bridge ? [describeLink(gateway)] : []), ...extra],
-      ips: addressing.ips.map((ip) => ({ ...ip, interface: interfaces.length - 1 })),
-      routes,
+      interfaces: [...interfaces, ...extra],
+      ips: [...ips, ...ofExtra],
+      routes: [...routes, ...extra.flatMap((made) => made.routes ?? [])],
       dns: addressing.dns,
     };
   } catch (error) {
@@ -89,14 +96,16 @@ async function setUpFeatures(
   connection: Connection,
   { ips }: Addressing,
   mac: Uint8Array,
-): Promise<ResultInterface[]> {
-  const { config, key, host, undo, warn } = attaching;
+): Promise<MadeInterface[]> {
+  const { config, header, env, key, host, undo, warn } = attaching;
   const { hostLink, gateway } = connection;
-  const context = { ...wantedAttachment(config, key, ips, mac), host, hostLink, gateway, undo, warn };
-  const made: ResultInterface[] = [];
+  const gateways = ips.flatMap((ip) => ip.gateway ?? []);
+  const wanted = wantedAttachment(config, key, ips, mac);
+  const context = { ...wanted, header, env, pod: attaching.pod, host, hostLink, gateway, gateways, undo, warn };
+  const made: MadeInterface[] = [];
   for (const entry of wantedFeatures(config, key)) {
     const feature = await entry.load();
-    made.push(...feature.setUp(context));
+    made.push(...(await feature.setUp(context)));
   }
   return made;
 }

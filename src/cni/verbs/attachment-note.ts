@@ -33,6 +33,8 @@ export function attachmentNote(
   const wanted = wantedAttachment(config, key, addressing.ips, podMac(config.mac, key, addressing.ips));
   return {
     ...Object.fromEntries(KEYS.map((name) => [name, raw[name]])),
+    // DEL has to find who gave the second interface its addresses; the rest of the key is the network's.
+    macvlan: config.features.macvlan && { ipam: config.features.macvlan.ipam },
     runtimeConfig: { portMappings: runtimeConfigOf(raw).portMappings },
     ips: wanted.ips.map(({ address }) => formatCidr(address)),
     mac: formatMac(wanted.mac),

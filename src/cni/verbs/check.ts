@@ -5,6 +5,7 @@ import { getLink, type Link, listAddresses, listRoutes } from '../../netlink/rou
 import { IFA_F_DADFAILED, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { readSysctl } from '../../sys/index.ts';
 import { parseNetworkConfig } from '../config/config.ts';
+import { checkMacvlan, hasMacvlan } from '../features/macvlan/check-macvlan.ts';
 import type { Checking } from '../link/checking.ts';
 import { openPodNamespace } from '../link/pod-namespace.ts';
 import { UndoStack } from '../link/undo.ts';
@@ -26,7 +27,9 @@ import { wantedAttachment, wantedFeatures } from './wanted-features.ts';
  * @throws CniError 108 with all that differs; 7 without `prevResult`; 4 and 8 for the namespace
  */
 export async function check({ header, env, netns, warn }: VerbRequest): Promise<undefined> {
-  const config = parseNetworkConfig(header, env.CNI_ARGS);
+  // Whether the pod may have a second interface was for ADD to decide, by the rules of that day.
+  const { macvlan: _, ...raw } = header.raw;
+  const config = parseNetworkConfig({ ...header, raw }, env.CNI_ARGS);
   const environment = readAttachment(env, netns);
   if (!header.raw.prevResult) throw invalidConfig('Cannot check an attachment: key "prevResult" is missing');
   const previous = parseResult(header.raw.prevResult, header.cniVersion, 'prevResult');
@@ -38,6 +41,7 @@ export async function check({ header, env, netns, warn }: VerbRequest): Promise<
     const checking = { config, key, pod, host, previous, ips, differ: (what: string) => void differences.push(what) };
     const { hostLink, mac } = checkPod(checking);
     const gateway = hostLink && (await checkHost(checking, hostLink));
+    if (hasMacvlan(previous)) checkMacvlan(checking);
     checkRecords(checking);
     if (!hostLink) return;
     const undo = new UndoStack();
@@ -100,7 +104,10 @@ function checkPod({ config, key, pod, host, previous, ips, differ }: Checking): 
 
 function checkRoutes({ pod, previous, differ }: Pick<Checking, 'pod' | 'previous' | 'differ'>): void {
   const routes = listRoutes(pod.netlink);
+  // A pod asks for a second interface in order to lead its traffic there.
+  const mayMoveDefault = hasMacvlan(previous);
   for (const { destination, gateway, table } of previous.routes) {
+    if (mayMoveDefault && destination.prefixLength === 0) continue;
     const found = routes.some(
       (route) =>
         route.destination.prefixLength === destination.prefixLength &&

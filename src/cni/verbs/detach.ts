@@ -1,20 +1,21 @@
-import { addressesHeld, journalEntry, release, type StoreLocation } from '../../ipam/index.ts';
-import type { Netlink } from '../../netlink/index.ts';
+import { addressesHeld, journalEntry, release } from '../../ipam/index.ts';
 import { getLink } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { delegateOf, storeLocation } from '../config/config.ts';
+import { ipamRequest, recordedIpam } from '../features/macvlan/ipam.ts';
 import { deleteHostLink, deleteIfPresent } from '../link/host-link.ts';
 import { openPodNamespace, type PodNamespace } from '../link/pod-namespace.ts';
 import { withHost } from '../link/sockets.ts';
-import { type AttachmentKey, attachmentKey } from '../protocol/attachment-key.ts';
+import { attachmentKey } from '../protocol/attachment-key.ts';
 import { type AttachmentEnvironment, type InterfaceName, readAttachment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import type { VerbRequest } from './request.ts';
-import { loadForTearDown, tearDown } from './tear-down.ts';
+import { leavePod, loadForTearDown, tearDown } from './tear-down.ts';
 
 /**
  * DEL: removes the interface, then what the features made for it, then gives its addresses back; in this order, so that an
- * address is not handed out while somebody still answers to it. Whatever is gone already is fine.
+ * address is not handed out while somebody still answers to it. Whatever is gone already is fine. Taken down are the features
+ * that the attachment's record names; all of them when it has none.
  *
  * The link is found by its host's end, whose name follows from the attachment: neither the pod's namespace nor the result
  * of the ADD is needed. A link that the reference plugin made, before the node was switched, is found in the pod.
@@ -26,11 +27,16 @@ export async function detach({ header, env, netns, warn }: VerbRequest): Promise
   const key = attachmentKey(header.name, environment);
   const location = storeLocation(header);
   const pod = openIfThere(environment);
+  const entry = journalEntry(location, key.hostName);
   try {
     await withHost(async (host) => {
+      const features = await loadForTearDown(entry?.features);
+      leavePod(features, { key, host, pod });
       if (!(await deleteHostLink(host, key)) && pod) deletePodLink(pod, environment.ifname, warn);
       failpoint('link-gone');
-      await tearDownFeatures(key, location, host, warn);
+      if (features.length > 0) {
+        tearDown(features, { key, host, addresses: addressesHeld(location, key.owner, key.hostName), warn });
+      }
       failpoint('features-gone');
     });
   } finally {
@@ -38,19 +44,12 @@ export async function detach({ header, env, netns, warn }: VerbRequest): Promise
   }
   const delegate = delegateOf(header);
   if (delegate !== undefined) await (await import('./delegate.ts')).deleteByDelegate(delegate, header, env);
+  const ipam = recordedIpam(entry);
+  if (ipam) {
+    const request = ipamRequest({ header, env }, ipam);
+    await (await import('./delegate.ts')).deleteByDelegate(ipam.type, request.header, request.env);
+  }
   release(location, key.owner, key.hostName);
-}
-
-/** Those that the attachment's journal entry names; all of them when it has none. */
-async function tearDownFeatures(
-  key: AttachmentKey,
-  location: StoreLocation,
-  host: Netlink,
-  warn: (message: string) => void,
-): Promise<void> {
-  const features = await loadForTearDown(journalEntry(location, key.hostName)?.features);
-  if (features.length === 0) return;
-  tearDown(features, { key, host, addresses: addressesHeld(location, key.owner, key.hostName), warn });
 }
 
 function openIfThere(environment: AttachmentEnvironment): PodNamespace | undefined {

@@ -10,7 +10,10 @@ import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { delegateOf, storeLocation } from '../config/config.ts';
+import { macvlanIpamOf } from '../config/macvlan-config.ts';
 import { FEATURES } from '../features/index.ts';
+import { ipamRequest } from '../features/macvlan/ipam.ts';
+import { MACVLAN_NAME } from '../features/macvlan/name.ts';
 import { deleteIfPresent } from '../link/host-link.ts';
 import { type AttachmentKey, attachmentKey, keyOfEntry } from '../protocol/attachment-key.ts';
 import {
@@ -23,6 +26,7 @@ import {
 import type { NetworkHeader } from '../protocol/header.ts';
 import { invalidConfig, invalidKey, isObject } from '../protocol/json.ts';
 import type { VerbRequest } from './request.ts';
+import { leavePod, loadForTearDown } from './tear-down.ts';
 
 const VALID_ATTACHMENTS = 'cni.dev/valid-attachments';
 /** Of drafts of the specification; runtimes write both. */
@@ -38,13 +42,20 @@ export async function collectGarbage({ header, env, warn }: VerbRequest): Promis
   const valid = parseValid(header);
   const location = storeLocation(header);
   const features = await Promise.all(FEATURES.map(({ load }) => load()));
-  withNetlink(NETLINK_ROUTE, (host) => {
-    deleteInvalidLinks(host, header, valid, location, warn);
+  await withNetlink(NETLINK_ROUTE, async (host) => {
+    await deleteInvalidLinks(host, header, valid, location, warn);
     // An ADD is noted before its features make anything, by as long as it takes to make a link.
     const spared = [...valid, ...entriesUnderWay(location).map((entry) => keyOfEntry(header.name, entry))];
     for (const feature of features) feature.collect({ network: header.name, valid: spared, host });
   });
-  await collectByDelegate(header, env, warn);
+  const delegate = delegateOf(header);
+  if (delegate !== undefined) await collectByDelegate(delegate, header, env, warn);
+  const ipam = isObject(header.raw.macvlan) ? macvlanIpamOf(header.raw.macvlan) : undefined;
+  if (ipam) {
+    const interfaces = valid.map(({ owner }) => ({ containerID: owner.containerId, ifname: MACVLAN_NAME }));
+    const request = ipamRequest({ header, env }, ipam, { [VALID_ATTACHMENTS]: interfaces });
+    await collectByDelegate(ipam.type, request.header, request.env, warn);
+  }
   const owners = new Set(valid.map(({ owner }) => `${owner.containerId} ${owner.ifname}`));
   const containers = new Set<string>(valid.map(({ owner }) => owner.containerId));
   const isValid = (containerId: string, ifname: string | undefined) =>
@@ -70,18 +81,20 @@ function parseValid({ name, raw }: NetworkHeader): AttachmentKey[] {
   });
 }
 
-function deleteInvalidLinks(
+async function deleteInvalidLinks(
   host: Netlink,
   { name: network }: NetworkHeader,
   valid: readonly AttachmentKey[],
   location: StoreLocation,
   warn: (message: string) => void,
-): void {
+): Promise<void> {
   const validNames = new Set<string>(valid.map(({ hostName }) => hostName));
   for (const { index, name, alias, kind } of listLinks(host)) {
     if (kind !== 'veth' || !alias.startsWith(`${network}/`) || validNames.has(name)) continue;
     const entry = journalEntry(location, name);
     if (entry && isUnderWay(entry)) continue;
+    if (entry)
+      leavePod(await loadForTearDown(entry.features), { key: keyOfEntry(network, entry), host, pod: undefined });
     deleteIfPresent(host, index);
     warn(`Deleted link "${name}" of "${alias}"`);
   }
@@ -89,12 +102,11 @@ function deleteInvalidLinks(
 
 /** A plugin older than GC does not know the verb or the version, and has nothing to say. */
 async function collectByDelegate(
+  delegate: string,
   header: NetworkHeader,
   env: Environment,
   warn: (message: string) => void,
 ): Promise<void> {
-  const delegate = delegateOf(header);
-  if (delegate === undefined) return;
   const { askDelegate, isTooOld } = await import('./delegate.ts');
   try {
     await askDelegate('GC', delegate, header, env);

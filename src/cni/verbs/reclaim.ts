@@ -3,7 +3,7 @@ import { type Collected, collectGone, type JournalEntry, type StoreLocation } fr
 import type { Netlink } from '../../netlink/index.ts';
 import { deleteIfPresent, findHostLink, linkFinder } from '../link/host-link.ts';
 import { keyOfEntry } from '../protocol/attachment-key.ts';
-import { loadForTearDown, tearDown } from './tear-down.ts';
+import { leavePod, loadForTearDown, tearDown } from './tear-down.ts';
 
 /**
  * Takes away what pods of a network left that are gone without a DEL: the link of a killed ADD, what features made, then
@@ -21,9 +21,12 @@ export async function reclaim(
   const remove = (entry: JournalEntry): boolean => {
     const key = keyOfEntry(location.network, entry);
     try {
-      const link = findHostLink(host, key);
-      if (link) deleteIfPresent(host, link.index);
       const recorded = features.filter(({ name }) => entry.features.includes(name));
+      const link = findHostLink(host, key);
+      if (link) {
+        leavePod(recorded, { key, host, pod: undefined });
+        deleteIfPresent(host, link.index);
+      }
       tearDown(recorded, { key, host, addresses: entry.addresses, warn });
       return true;
     } catch (error) {

@@ -1,5 +1,5 @@
 import { errorText } from '../../core/index.ts';
-import { type AttachmentFeature, FEATURES, type TearDownContext } from '../features/index.ts';
+import { type AttachmentFeature, FEATURES, type LeaveContext, type TearDownContext } from '../features/index.ts';
 
 /**
  * Loads features for their end, in its order: the reverse of ADD's.
@@ -9,6 +9,11 @@ import { type AttachmentFeature, FEATURES, type TearDownContext } from '../featu
 export function loadForTearDown(recorded: readonly string[] | undefined): Promise<AttachmentFeature[]> {
   const named = FEATURES.filter(({ name }) => !recorded || recorded.includes(name));
   return Promise.all(named.toReversed().map((feature) => feature.load()));
+}
+
+/** Removes what features made in the pod's namespace, before the link to it goes. Throws the first failure. */
+export function leavePod(features: readonly AttachmentFeature[], context: LeaveContext): void {
+  for (const feature of features) feature.leavePod?.(context);
 }
 
 /**

@@ -16,6 +16,7 @@ const SOURCE = 'agent/object-source.ts';
 const FAMILY = 'agent/services/family.ts';
 const SYSCTLS = 'agent/services/conntrack/sysctls.ts';
 const CNI_PART = 'agent/cni/cni-part.ts';
+const MACVLAN = 'cni/config/macvlan-config.ts';
 
 /**
  * Who reads what has an effect. A field or flag that is neither here nor in NO_EFFECT fails: an option that is accepted has an
@@ -79,6 +80,11 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.cni.dataDir': [CNI_PART, 'dataDir'],
   'nodeplane.cni.socket': [CNI_PART, 'socket'],
   'nodeplane.cni.spoolDir': [CNI_PART, 'spoolDir'],
+  'nodeplane.cni.macvlan.namespaces': [MACVLAN, "key, 'namespaces'"],
+  'nodeplane.cni.macvlan.masters': [MACVLAN, "key, 'masters'"],
+  'nodeplane.cni.macvlan.mode': [MACVLAN, "key, 'mode'"],
+  'nodeplane.cni.macvlan.ipam': [MACVLAN, "key, 'ipam'"],
+  'nodeplane.cni.macvlan.routes': ['agent/cni/server/macvlan-key.ts', 'settings.routes'],
 
   '--config': ['config/command-line.ts', 'flags.config'],
   '--write-config-to': ['config/command-line.ts', "flags['write-config-to']"],

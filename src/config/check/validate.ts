@@ -1,6 +1,5 @@
-import { isAbsolute } from 'node:path';
 import { sectionsOf } from '../file/fold-modes.ts';
-import { type CniSettings, IPTABLES_VARIANTS, type KubeProxyConfig, MODES } from '../file/kube-proxy-config.ts';
+import { IPTABLES_VARIANTS, type KubeProxyConfig, MODES } from '../file/kube-proxy-config.ts';
 import type { Configuration, FieldPath } from '../file/schema.ts';
 import { KUBERNETES_VERSION } from '../program.ts';
 import { resolveFeatureGates } from '../values/feature-gates.ts';
@@ -12,15 +11,13 @@ import {
   readNodePortAddresses,
   readServerAddress,
 } from './validate-addresses.ts';
+import { readCni } from './validate-cni.ts';
 import { readLogging } from './validate-logging.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** Label values of Kubernetes; the empty one stands for "no such label" here. */
 const LABEL_VALUE = /^([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?$/;
-
-/** struct sockaddr_un has room for 108 bytes with the final NUL. */
-const LONGEST_SOCKET_PATH = 107;
 
 /** What runs the process and is no part of the file. */
 export interface ProcessSettings {
@@ -156,22 +153,8 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceProxyName,
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
-    cni: readCni(effective, problems),
+    cni: readCni(effective.nodeplane.cni, problems),
   };
-}
-
-function readCni({ nodeplane }: Configuration, problems: Problems): CniSettings | undefined {
-  const { enabled, podCIDRs, ...paths } = nodeplane.cni;
-  if (!enabled) return undefined;
-  const podCidrs = readCidrs('nodeplane.cni.podCIDRs', podCIDRs ?? [], problems);
-  for (const name of ['binDir', 'confDir', 'dataDir', 'socket', 'spoolDir', 'conflist'] as const) {
-    const path = paths[name];
-    if (path !== '' && !isAbsolute(path)) problems.add(`nodeplane.cni.${name}`, `"${path}" is no absolute path`);
-  }
-  if (Buffer.byteLength(paths.socket) > LONGEST_SOCKET_PATH) {
-    problems.add('nodeplane.cni.socket', `"${paths.socket}" is longer than ${LONGEST_SOCKET_PATH} bytes`);
-  }
-  return { ...paths, podCidrs };
 }
 
 function positive(path: FieldPath, value: number, problems: Problems): number {

@@ -6,6 +6,8 @@ import type { Configuration } from './schema.ts';
 export const MODES = ['iptables', 'ipvs', 'nftables'] as const;
 export const IPTABLES_VARIANTS = ['auto', 'legacy', 'nft'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+/** What macvlans of one link make of each other's frames; passthru would take the link from the node. */
+export const MACVLAN_MODES = ['private', 'bridge', 'vepa'] as const;
 export const LOG_FORMATS = ['text', 'json'] as const;
 
 /** How the traffic of this node's pods is told from other traffic. */
@@ -28,6 +30,21 @@ export interface CniSettings {
   readonly dataDir: string;
   readonly socket: string;
   readonly spoolDir: string;
+  /** Undefined: no pod gets a second interface. */
+  readonly macvlan: MacvlanSettings | undefined;
+}
+
+/** The second interface of pods that ask for one by annotation. */
+export interface MacvlanSettings {
+  /** Whose pods may; `*` stands for all. Not empty. */
+  readonly namespaces: readonly string[];
+  /** Names of the node's links, and `default` for that of the default route; a pod that names none gets the first. */
+  readonly masters: readonly string[];
+  readonly mode: (typeof MACVLAN_MODES)[number];
+  /** The configuration of a CNI plugin that gives addresses, which is its `type`; undefined: pods do it themselves. */
+  readonly ipam: Readonly<Record<string, unknown>> | undefined;
+  /** What pods reach through the pod network besides the node and the Service CIDRs that the API server tells. */
+  readonly routes: readonly Cidr[];
 }
 
 /** What the proxy runs with: parsed, complete, checked. Durations in milliseconds; a conntrack or IPVS timeout of 0 is left alone. */

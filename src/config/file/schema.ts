@@ -143,6 +143,13 @@ export const ALL_FIELDS = {
       dataDir: defaulted(text, NODE_PATHS.cniDataDir),
       socket: defaulted(text, NODE_PATHS.cniSocket),
       spoolDir: defaulted(text, NODE_PATHS.cniSpoolDir),
+      macvlan: {
+        namespaces: plain(textList),
+        masters: defaulted(textList, ['default']),
+        mode: defaulted(text, 'private'),
+        ipam: plain(text),
+        routes: plain(textList),
+      },
     },
   },
 } as const satisfies Section;

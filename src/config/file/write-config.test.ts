@@ -170,6 +170,7 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
         dataDir: '/var/lib/cni/networks',
         socket: '/run/nodeplane/cni.sock',
         spoolDir: '/var/lib/nodeplane/cni/spool',
+        macvlan: { namespaces: null, masters: ['default'], mode: 'private', ipam: '', routes: null },
       },
     });
   });

@@ -246,6 +246,31 @@ export const FLAGS = {
     'Directory where the CNI plugin keeps DEL requests while no agent runs; its NODEPLANE_CNI_SPOOL',
     OWN,
   ),
+  'cni-macvlan-namespaces': fieldFlag(
+    'nodeplane.cni.macvlan.namespaces',
+    'Namespaces whose pods may have an interface macvlan0 on the network of the node, for which they ask by annotation nodeplane.io/assign-macvlan; * for all, empty for none',
+    OWN,
+  ),
+  'cni-macvlan-masters': fieldFlag(
+    'nodeplane.cni.macvlan.masters',
+    'Interfaces of the node that macvlan0 may be on; default is that of the default route. The first is for pods that name none',
+    OWN,
+  ),
+  'cni-macvlan-mode': fieldFlag(
+    'nodeplane.cni.macvlan.mode',
+    'What macvlan0 of different pods hear of each other: private (nothing), bridge, or vepa (what the switch sends back)',
+    OWN,
+  ),
+  'cni-macvlan-ipam': fieldFlag(
+    'nodeplane.cni.macvlan.ipam',
+    'Plugin that gives macvlan0 its addresses, as JSON: {"type":"dhcp"}. Empty: pods do it themselves',
+    OWN,
+  ),
+  'cni-macvlan-routes': fieldFlag(
+    'nodeplane.cni.macvlan.routes',
+    'CIDRs that pods with macvlan0 reach through the pod network, besides the node and the Service CIDRs that the API server tells',
+    OWN,
+  ),
   'service-traffic-metrics': fieldFlag(
     'nodeplane.serviceTrafficMetrics',
     'Show traffic metrics of each Service while there are no more Services than this (mode ipvs); 0: none',

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { expectSafeDecoder } from '../../../test/fakes/decoder-properties.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
 import { decodeAddress, newAddress } from './address.ts';
+import { newVxlan } from './devices/vxlan.ts';
 import { decodeLink } from './link.ts';
 import { newBridge, newVeth, setBridgePort } from './link-change.ts';
 import { decodeNeighbour, newNeighbour } from './neighbour.ts';
 import { decodeNexthop, newNexthop } from './nexthop.ts';
 import { decodeRoute, newRoute } from './route.ts';
-import { newVxlan } from './vxlan.ts';
 
 // A decoder gives a value or ERR_NETLINK_DECODE for any bytes: arbitrary ones, and valid messages with some bytes
 // changed, cut off or added, which get past the outer checks.

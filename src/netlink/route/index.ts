@@ -12,8 +12,11 @@ export {
   listBridgeVlans,
   newBridgeVlan,
   newOwnBridgeVlan,
-} from './bridge-vlan.ts';
-export { newDummy } from './dummy.ts';
+} from './devices/bridge-vlan.ts';
+export { newDummy } from './devices/dummy.ts';
+export { type MacvlanMode, type MacvlanSpec, macvlanModeOf, newMacvlan } from './devices/macvlan.ts';
+export { newVlan, type VlanSpec } from './devices/vlan.ts';
+export { newVxlan, setVxlan, type Vxlan, type VxlanChange, type VxlanSpec } from './devices/vxlan.ts';
 export {
   answeredLink,
   type BridgePort,
@@ -65,6 +68,4 @@ export {
 export { type IngressFilter, listIngressFilters, redirectIngress } from './tc-filter.ts';
 export { type IfbSpec, newIfb } from './tc-ifb.ts';
 export { listQdiscs, newIngressQdisc, type Qdisc, setTokenBucket, type TokenBucket } from './tc-qdisc.ts';
-export { newVlan, type VlanSpec } from './vlan.ts';
-export { newVxlan, setVxlan, type Vxlan, type VxlanChange, type VxlanSpec } from './vxlan.ts';
 export { type NetworkEvent, type NetworkInterest, type NetworkWatch, watchNetwork } from './watch-network.ts';

@@ -201,6 +201,7 @@ export function deleteLink(which: LinkSelector): NetlinkRequest {
     object: describeSelector(which),
     payload: encodeBody(ifinfomsg, { ifi_index: byIndex ? which.index : 0 }, IFLA, {
       IFLA_IFNAME: byIndex ? undefined : which.name,
+      IFLA_TARGET_NETNSID: which.netnsId,
     }),
   };
 }

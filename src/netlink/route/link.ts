@@ -6,7 +6,7 @@ import type { Netlink } from '../netlink.ts';
 import { IFF_UP } from '../uapi/if.ts';
 import { IFLA, IFLA_BR, IFLA_BRPORT, IFLA_VLAN, RTEXT_FILTER_SKIP_STATS } from '../uapi/if-link.ts';
 import { ifinfomsg, RTM_GETLINK } from '../uapi/rtnetlink.ts';
-import { decodeVxlan, type Vxlan } from './vxlan.ts';
+import { decodeVxlan, type Vxlan } from './devices/vxlan.ts';
 
 /** A network interface as the kernel describes it. */
 export interface Link {
@@ -57,7 +57,10 @@ export interface BridgePort {
 }
 
 /** How to name a link. */
-export type LinkSelector = { readonly index: number } | { readonly name: string };
+export type LinkSelector = ({ readonly index: number } | { readonly name: string }) & {
+  /** A `peerNetnsId`: the link lies in the namespace that has this number in the socket's. @default the socket's own */
+  readonly netnsId?: number | undefined;
+};
 
 /** The link with this index or name, undefined when there is none. Throws KernelError, ERR_NETLINK_DECODE. */
 export function getLink(netlink: Netlink, which: LinkSelector): Link | undefined {
@@ -92,6 +95,7 @@ export function linkQuery(which: LinkSelector): NetlinkRequest {
     payload: encodeBody(ifinfomsg, { ifi_index: byIndex ? which.index : 0 }, IFLA, {
       IFLA_EXT_MASK: RTEXT_FILTER_SKIP_STATS,
       IFLA_IFNAME: byIndex ? undefined : which.name,
+      IFLA_TARGET_NETNSID: which.netnsId,
     }),
   };
 }
@@ -106,7 +110,8 @@ const linkListing: NetlinkRequest = {
 
 /** `link 7` or `link "eth0"`, for errors. */
 export function describeSelector(which: LinkSelector): string {
-  return 'index' in which ? `link ${which.index}` : `link "${which.name}"`;
+  const link = 'index' in which ? `link ${which.index}` : `link "${which.name}"`;
+  return which.netnsId === undefined ? link : `${link} in the namespace ${which.netnsId}`;
 }
 
 /** Decodes the payload of an RTM_NEWLINK. Throws ERR_NETLINK_DECODE. */

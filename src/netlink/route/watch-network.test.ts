@@ -3,7 +3,7 @@ import { frame } from '../../../test/fakes/fake-netlink.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
 import type { NetlinkRequest } from '../message.ts';
 import { RTM_DELLINK, RTM_DELNEIGH, RTM_DELNEXTHOP, RTM_DELROUTE } from '../uapi/rtnetlink.ts';
-import { newDummy } from './dummy.ts';
+import { newDummy } from './devices/dummy.ts';
 import { newNeighbour } from './neighbour.ts';
 import { newNexthop } from './nexthop.ts';
 import { newRoute } from './route.ts';

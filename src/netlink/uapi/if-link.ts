@@ -39,6 +39,17 @@ export const VXLAN_DF_UNSET = 0;
 export const VXLAN_DF_SET = 1;
 export const VXLAN_DF_INHERIT = 2;
 
+/** IFLA_INFO_DATA of a macvlan. */
+export const IFLA_MACVLAN = attributeSet('IFLA_MACVLAN', {
+  IFLA_MACVLAN_MODE: [1, 'u32'],
+});
+
+/** Values of IFLA_MACVLAN_MODE. */
+export const MACVLAN_MODE_PRIVATE = 1;
+export const MACVLAN_MODE_VEPA = 2;
+export const MACVLAN_MODE_BRIDGE = 4;
+export const MACVLAN_MODE_PASSTHRU = 8;
+
 /** IFLA_INFO_DATA of a veth. The peer is shaped like a whole RTM_NEWLINK: an ifinfomsg, then IFLA attributes. */
 export const VETH_INFO = attributeSet('VETH_INFO', {
   VETH_INFO_PEER: [1, 'bytes'],
@@ -83,6 +94,7 @@ export const IFLA = attributeSet('IFLA', {
   IFLA_NUM_TX_QUEUES: [31, 'u32'],
   IFLA_NUM_RX_QUEUES: [32, 'u32'],
   IFLA_LINK_NETNSID: [37, 's32'],
+  IFLA_TARGET_NETNSID: [46, 's32'],
 });
 
 /** In IFLA_EXT_MASK: list the VLANs of bridge ports, neighbouring ones with the same flags as one range. */

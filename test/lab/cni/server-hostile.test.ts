@@ -201,10 +201,10 @@ describe('the CNI server', () => {
 
 describe('the plugin on the host', () => {
   it('refuses a configuration or variables that no runtime sends', async () => {
-    const long = await served.call('STATUS', undefined, { config: ' '.repeat((1 << 20) + 1) });
-    expect(long).toMatchObject({ status: 1, json: { code: 5, msg: expect.stringContaining('longer than 1 MiB') } });
+    const long = await served.call('STATUS', undefined, { config: ' '.repeat((2 << 20) + 1) });
+    expect(long).toMatchObject({ status: 1, json: { code: 5, msg: expect.stringContaining('longer than 2 MiB') } });
     const whole = await served.call('STATUS', undefined, {
-      config: JSON.stringify(installedConfig(served.conflist)).padEnd(1 << 20),
+      config: JSON.stringify(installedConfig(served.conflist)).padEnd(2 << 20),
     });
     expect(whole).toMatchObject({ status: 0 });
     const arg = 'x'.repeat(100_000);

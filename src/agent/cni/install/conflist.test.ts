@@ -25,6 +25,25 @@ it('takes a list with other plugins beside ours as it is', () => {
   });
 });
 
+it('has the runtime pass the annotations of pods where they are needed, and asks that of a user’s list', () => {
+  const capabilities = (needs?: { podAnnotations: boolean }) =>
+    JSON.parse(standardConflist(needs).text).plugins[0].capabilities;
+  expect(capabilities()).not.toHaveProperty(['io.kubernetes.cri.pod-annotations']);
+  expect(capabilities({ podAnnotations: true })).toMatchObject({
+    portMappings: true,
+    'io.kubernetes.cri.pod-annotations': true,
+  });
+  const list = (of: object) =>
+    JSON.stringify({ name: 'n', cniVersion: '1.0.0', plugins: [{ type: 'nodeplane-cni', ...of }] });
+  const annotated = list({ capabilities: { 'io.kubernetes.cri.pod-annotations': true } });
+  expect(readConflist(annotated, '/c', { podAnnotations: true }).network).toBe('n');
+  for (const lacking of [{}, { capabilities: { mac: true } }]) {
+    expect(() => readConflist(list(lacking), '/c', { podAnnotations: true })).toThrow(
+      '--cni-macvlan-namespaces needs "io.kubernetes.cri.pod-annotations": true',
+    );
+  }
+});
+
 it.each([
   ['{', 'it is no JSON'],
   ['null', '"name" is no name'],

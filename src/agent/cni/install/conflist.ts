@@ -1,4 +1,4 @@
-import { isNetworkName } from '../../../cni/index.ts';
+import { isNetworkName, POD_ANNOTATIONS } from '../../../cni/index.ts';
 import { NodeplaneError, parseJson } from '../../../core/index.ts';
 
 /** The plugin's name: of its file in the runtime's plugin directory, and in the `type` of configurations. */
@@ -34,8 +34,17 @@ const STANDARD = {
   ],
 };
 
-export function standardConflist(): Conflist {
-  return readConflist(JSON.stringify(STANDARD, undefined, 2), 'standard list');
+/** What a list must make the runtime pass. */
+export interface ConflistNeeds {
+  /** The annotations of pods, because they decide what a pod gets. @default false */
+  readonly podAnnotations?: boolean;
+}
+
+export function standardConflist(needs: ConflistNeeds = {}): Conflist {
+  const [plugin] = STANDARD.plugins;
+  const annotations = needs.podAnnotations && { [POD_ANNOTATIONS]: true };
+  const list = { ...STANDARD, plugins: [{ ...plugin, capabilities: { ...plugin!.capabilities, ...annotations } }] };
+  return readConflist(JSON.stringify(list, undefined, 2), 'standard list', needs);
 }
 
 /**
@@ -44,7 +53,7 @@ export function standardConflist(): Conflist {
  * @param path where it came from, for messages
  * @throws ERR_CONFIG
  */
-export function readConflist(text: string, path: string): Conflist {
+export function readConflist(text: string, path: string, { podAnnotations }: ConflistNeeds = {}): Conflist {
   const wrong = (why: string) => new NodeplaneError('ERR_CONFIG', `Cannot use "${path}" as CNI configuration: ${why}`);
   let list: Partial<typeof STANDARD>;
   try {
@@ -57,6 +66,9 @@ export function readConflist(text: string, path: string): Conflist {
   if (typeof cniVersion !== 'string') throw wrong('"cniVersion" is missing');
   const own = Array.isArray(plugins) ? plugins.find((plugin) => plugin?.type === PLUGIN_NAME) : undefined;
   if (!own) throw wrong(`none of its plugins has the type "${PLUGIN_NAME}"`);
+  if (podAnnotations && (own.capabilities as Readonly<Record<string, unknown>>)?.[POD_ANNOTATIONS] !== true) {
+    throw wrong(`--cni-macvlan-namespaces needs "${POD_ANNOTATIONS}": true in the "capabilities" of "${PLUGIN_NAME}"`);
+  }
   // The runtime only asks plugins of 1.1 and newer lists for their status; we want to know it in any case.
   return {
     network: name,

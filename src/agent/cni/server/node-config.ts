@@ -6,6 +6,15 @@ export interface NodeNetwork {
   readonly podCidrs: readonly Cidr[];
   /** Directory of address reservations. */
   readonly dataDir: string;
+  /** The second interface of pods that ask for one. @default none may */
+  readonly macvlan?: MacvlanOfNetwork | undefined;
+}
+
+/** Key `macvlan` of the configuration of one network. */
+export interface MacvlanOfNetwork {
+  /** The network's name: pods may have attachments to others, and get the interface once. */
+  readonly network: string;
+  readonly key: object;
 }
 
 /** A network configuration as the plugin shall see it. */
@@ -23,14 +32,15 @@ const IPAM_TYPE = 'nodeplane';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Adds the node's pod CIDRs and the directory of reservations to a configuration that leaves them open, so that the file
+ * Adds the node's pod CIDRs, the directory of reservations and the agent's settings to a configuration that leaves them open, so that the file
  * on the host is the same on all nodes and survives a change of the CIDRs. What has no name stays as it is: the plugin has
  * the words for it.
  */
-export function completeConfig(text: string, { podCidrs, dataDir }: NodeNetwork): CompletedConfig {
-  const raw = parseObject(text);
-  const network = typeof raw?.name === 'string' ? raw.name : '';
-  if (!raw || network === '') return { network, config: text, lacksRanges: false };
+export function completeConfig(text: string, { podCidrs, dataDir, macvlan }: NodeNetwork): CompletedConfig {
+  const given = parseObject(text);
+  const network = typeof given?.name === 'string' ? given.name : '';
+  if (!given || network === '') return { network, config: text, lacksRanges: false };
+  const raw = macvlan?.network === network ? { macvlan: macvlan.key, ...given } : given;
   const { ipam } = raw;
   if (!isObject(ipam) || ipam.type !== IPAM_TYPE) {
     // Where to note attachments whose addresses are not ours to reserve.

@@ -11,7 +11,7 @@ import { NodeplaneError } from '../../../core/index.ts';
 
 export const REQUEST_HEADER_LENGTH = 16;
 export const LARGEST_VARIABLES = 1 << 18;
-export const LARGEST_CONFIG = 1 << 20;
+export const LARGEST_CONFIG = 2 << 20;
 export const LARGEST_ANSWER = 1 << 20;
 const REQUEST_MAGIC = 'NPCQ';
 const ANSWER_MAGIC = 'NPCA';

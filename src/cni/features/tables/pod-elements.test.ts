@@ -37,7 +37,7 @@ function attachment(
   return {
     key,
     reach: modeRules(mode).reach(bridge, key),
-    features: { ipMasq: true, portMappings, bandwidth: undefined, firewall: undefined },
+    features: { ipMasq: true, portMappings, bandwidth: undefined, macvlan: undefined, firewall: undefined },
     mac: new Uint8Array(6),
     ips: ['10.244.1.7/24', 'fd00:1::7/64'].map((text) => ({ address: parseAddressWithPrefix(text) })),
   };

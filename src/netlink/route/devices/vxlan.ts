@@ -1,12 +1,12 @@
-import type { IpAddress } from '../../core/index.ts';
-import { decodeIp } from '../address-family.ts';
-import type { Attribute } from '../attribute.ts';
-import { encodeBody, encodeNest } from '../attribute-set.ts';
-import type { NetlinkRequest } from '../message.ts';
-import { IFF_UP } from '../uapi/if.ts';
-import { IFLA, IFLA_VXLAN } from '../uapi/if-link.ts';
-import { NLM_F_CREATE, NLM_F_EXCL } from '../uapi/netlink.ts';
-import { ifinfomsg, RTM_NEWLINK } from '../uapi/rtnetlink.ts';
+import type { IpAddress } from '../../../core/index.ts';
+import { decodeIp } from '../../address-family.ts';
+import type { Attribute } from '../../attribute.ts';
+import { encodeBody, encodeNest } from '../../attribute-set.ts';
+import type { NetlinkRequest } from '../../message.ts';
+import { IFF_UP } from '../../uapi/if.ts';
+import { IFLA, IFLA_VXLAN } from '../../uapi/if-link.ts';
+import { NLM_F_CREATE, NLM_F_EXCL } from '../../uapi/netlink.ts';
+import { ifinfomsg, RTM_NEWLINK } from '../../uapi/rtnetlink.ts';
 
 /** What can be changed of a VXLAN device while it carries traffic; what is left out stays, or gets the kernel's default. */
 export interface VxlanChange {

@@ -1,8 +1,8 @@
-import { encodeBody } from '../attribute-set.ts';
-import type { NetlinkRequest } from '../message.ts';
-import { IFLA } from '../uapi/if-link.ts';
-import { NLM_F_CREATE, NLM_F_EXCL } from '../uapi/netlink.ts';
-import { ifinfomsg, RTM_NEWLINK } from '../uapi/rtnetlink.ts';
+import { encodeBody } from '../../attribute-set.ts';
+import type { NetlinkRequest } from '../../message.ts';
+import { IFLA } from '../../uapi/if-link.ts';
+import { NLM_F_CREATE, NLM_F_EXCL } from '../../uapi/netlink.ts';
+import { ifinfomsg, RTM_NEWLINK } from '../../uapi/rtnetlink.ts';
 
 /**
  * Makes a device that swallows what is sent to it, switched off: a place for addresses. EEXIST when the name is taken;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { capturedHex, wireHex } from '../../../test/fakes/netlink-golden.ts';
+import { capturedHex, wireHex } from '../../../../test/fakes/netlink-golden.ts';
 import { newVlan } from './vlan.ts';
 
 it('newVlan is what iproute2 sends', () => {

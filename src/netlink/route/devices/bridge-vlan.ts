@@ -1,9 +1,9 @@
-import { ByteWriter, readU16 } from '../../core/index.ts';
-import { readAttributes } from '../attribute.ts';
-import { encodeBody, encodeNest } from '../attribute-set.ts';
-import { decodeError } from '../decode-error.ts';
-import type { NetlinkRequest } from '../message.ts';
-import type { Netlink } from '../netlink.ts';
+import { ByteWriter, readU16 } from '../../../core/index.ts';
+import { readAttributes } from '../../attribute.ts';
+import { encodeBody, encodeNest } from '../../attribute-set.ts';
+import { decodeError } from '../../decode-error.ts';
+import type { NetlinkRequest } from '../../message.ts';
+import type { Netlink } from '../../netlink.ts';
 import {
   BRIDGE_FLAGS_SELF,
   BRIDGE_VLAN_INFO_PVID,
@@ -12,9 +12,9 @@ import {
   BRIDGE_VLAN_INFO_UNTAGGED,
   bridge_vlan_info,
   IFLA_BRIDGE,
-} from '../uapi/if-bridge.ts';
-import { IFLA, RTEXT_FILTER_BRVLAN_COMPRESSED, RTEXT_FILTER_SKIP_STATS } from '../uapi/if-link.ts';
-import { AF_BRIDGE, ifinfomsg, RTM_DELLINK, RTM_GETLINK, RTM_SETLINK } from '../uapi/rtnetlink.ts';
+} from '../../uapi/if-bridge.ts';
+import { IFLA, RTEXT_FILTER_BRVLAN_COMPRESSED, RTEXT_FILTER_SKIP_STATS } from '../../uapi/if-link.ts';
+import { AF_BRIDGE, ifinfomsg, RTM_DELLINK, RTM_GETLINK, RTM_SETLINK } from '../../uapi/rtnetlink.ts';
 
 /** VLANs of a bridge port, or of a bridge itself, that have the same properties. */
 export interface BridgeVlan {

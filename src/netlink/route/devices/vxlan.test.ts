@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { capturedHex, wireHex } from '../../../test/fakes/netlink-golden.ts';
-import { parseIp } from '../../core/index.ts';
-import { VXLAN_DF_SET, VXLAN_DF_UNSET } from '../uapi/if-link.ts';
+import { capturedHex, wireHex } from '../../../../test/fakes/netlink-golden.ts';
+import { parseIp } from '../../../core/index.ts';
+import { VXLAN_DF_SET, VXLAN_DF_UNSET } from '../../uapi/if-link.ts';
+import { decodeLink } from '../link.ts';
 import { newDummy } from './dummy.ts';
-import { decodeLink } from './link.ts';
 import { decodeVxlan, newVxlan, setVxlan, type VxlanSpec } from './vxlan.ts';
 
 // Captured from iproute2 6.1.0 on Linux 6.18 with `strace -e trace=sendmsg,recvmsg -e write=all -e read=all <command>` where eth0

@@ -1,8 +1,8 @@
-import { encodeBody, encodeNest } from '../attribute-set.ts';
-import type { NetlinkRequest } from '../message.ts';
-import { IFLA, IFLA_VLAN } from '../uapi/if-link.ts';
-import { NLM_F_CREATE, NLM_F_EXCL } from '../uapi/netlink.ts';
-import { ifinfomsg, RTM_NEWLINK } from '../uapi/rtnetlink.ts';
+import { encodeBody, encodeNest } from '../../attribute-set.ts';
+import type { NetlinkRequest } from '../../message.ts';
+import { IFLA, IFLA_VLAN } from '../../uapi/if-link.ts';
+import { NLM_F_CREATE, NLM_F_EXCL } from '../../uapi/netlink.ts';
+import { ifinfomsg, RTM_NEWLINK } from '../../uapi/rtnetlink.ts';
 
 /** A link that sends and receives the frames of one VLAN through another. */
 export interface VlanSpec {

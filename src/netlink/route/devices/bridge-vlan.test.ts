@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { expectSafeDecoder } from '../../../test/fakes/decoder-properties.ts';
-import { capturedHex, wireHex } from '../../../test/fakes/netlink-golden.ts';
+import { expectSafeDecoder } from '../../../../test/fakes/decoder-properties.ts';
+import { capturedHex, wireHex } from '../../../../test/fakes/netlink-golden.ts';
+import { newBridge, setBridge, setLink } from '../link-change.ts';
 import {
   bridgeVlanListing,
   decodeBridgeVlans,
@@ -8,7 +9,6 @@ import {
   newBridgeVlan,
   newOwnBridgeVlan,
 } from './bridge-vlan.ts';
-import { newBridge, setBridge, setLink } from './link-change.ts';
 
 // Captured from iproute2 6.1.0 with `strace -e trace=sendmsg -e write=all <command>` where v0 has index 4.
 
