@@ -1,11 +1,32 @@
 import { type Clock, parseCidr, systemClock } from '../src/core/index.ts';
 import type { EndpointSlice, ObjectEvent } from '../src/kube/index.ts';
-import { changeOf, type Dataplane, FamilyProxy, type ProxyEvent, ServiceObjects } from '../src/proxy/index.ts';
+import {
+  changeOf,
+  type Dataplane,
+  FamilyProxy,
+  type FamilyProxyOptions,
+  type ProxyEvent,
+  ServiceObjects,
+} from '../src/proxy/index.ts';
 import { makeService, makeSlice } from '../test/fakes/service-objects.ts';
 import { sampleAddress } from './cluster.ts';
 
 /** Of each Service. */
 export const ENDPOINTS = 10;
+
+/** What every proxy of a benchmark is told: where it is, and to sync whenever it is asked, never by itself. */
+export const PROXY_OPTIONS = {
+  minIntervalMs: 0,
+  maxIntervalMs: 3_600_000,
+  retry: { firstMs: 1000, maxMs: 30_000 },
+  nodeName: 'node-1',
+  settings: {
+    detectLocal: { mode: 'ClusterCIDR', cidrs: [parseCidr('10.244.0.0/16')] },
+    masqueradeBit: 14,
+    masqueradeAll: false,
+    nodePortAddresses: 'all',
+  },
+} as const satisfies Partial<FamilyProxyOptions>;
 
 /** A proxy at work, without anything around it. */
 export interface ChangingProxy {
@@ -27,17 +48,8 @@ export async function startProxy(services: number, dataplane: Dataplane): Promis
   }
   let finished: (event: ProxyEvent) => void = () => {};
   const proxy = new FamilyProxy({
+    ...PROXY_OPTIONS,
     clock: promptClock,
-    minIntervalMs: 0,
-    maxIntervalMs: 3_600_000,
-    retry: { firstMs: 1000, maxMs: 30_000 },
-    nodeName: 'node-1',
-    settings: {
-      detectLocal: { mode: 'ClusterCIDR', cidrs: [parseCidr('10.244.0.0/16')] },
-      masqueradeBit: 14,
-      masqueradeAll: false,
-      nodePortAddresses: 'all',
-    },
     store,
     dataplane,
     localAddresses: () => ({ all: [], own: [] }),
@@ -88,7 +100,5 @@ function slice(n: number, generation: number): EndpointSlice {
     const host = index === 3 && generation > 0 ? 20 + (generation % 200) : index;
     return { addresses: [`10.${200 + (n >> 8)}.${n & 255}.${host}`], nodeName: 'node-2' };
   });
-  const made = makeSlice(serviceName(n), endpoints, { ports: [{ name: 'http', port: 8080 }] });
-  const labels = { 'kubernetes.io/service-name': `service-${n}` };
-  return { ...made, metadata: { ...made.metadata, labels } };
+  return makeSlice(serviceName(n), endpoints, { ports: [{ name: 'http', port: 8080 }] });
 }

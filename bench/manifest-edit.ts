@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { makeService, makeSlice } from '../test/fakes/service-objects.ts';
 import { createLab } from '../test/lab/lab.ts';
+import { manifestOf, saveManifest } from '../test/samples/manifests.ts';
 import { HOLDS_THE_LINE, inTurns, median, ratioAtMost, report } from './report.ts';
 
 const EDITS = 15;
@@ -15,10 +17,9 @@ export async function benchManifestEdit(): Promise<void> {
   const node = lab.addNode({ name: 'node-1' });
   const manifests = join(lab.folder, 'manifests');
   mkdirSync(manifests);
-  const save = (endpoint: string) => {
-    writeFileSync(join(manifests, '.new'), manifest(endpoint));
-    renameSync(join(manifests, '.new'), join(manifests, 'web.yaml'));
-  };
+  const service = makeService('default/web', { clusterIP: '10.96.0.10' });
+  const save = (endpoint: string) =>
+    saveManifest(manifests, 'web.yaml', manifestOf(service, makeSlice('default/web', [endpoint])));
   save('10.244.1.2');
   const agent = await node.startAgent({ manifests, flags: ['--iptables-variant', 'nft'] });
   const syncs = () => agent.logs().filter((line) => line.msg === 'Synced' && line.family === 'IPv4' && !line.full);
@@ -54,19 +55,4 @@ export async function benchManifestEdit(): Promise<void> {
       peerName: 'iptables-restore alone',
     },
   ]);
-}
-
-function manifest(endpoint: string): string {
-  return `apiVersion: v1
-kind: Service
-metadata: { name: web }
-spec: { clusterIP: 10.96.0.10, ports: [{ port: 80 }] }
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: { name: web-1, labels: { kubernetes.io/service-name: web } }
-addressType: IPv4
-ports: [{ name: "", port: 8080 }]
-endpoints: [{ addresses: [${endpoint}] }]
-`;
 }

@@ -1,21 +1,13 @@
 import type { IpFamily } from '../../src/core/index.ts';
-import { SERVICE_NAME_LABEL } from '../../src/kube/index.ts';
-
-/** An object in the API's own form, without its version. */
-export interface ApiJson {
-  readonly kind: 'Service' | 'EndpointSlice';
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly [field: string]: unknown;
-}
+import type { EndpointSlice, Service, ServicePortSpec, ServiceSpec } from '../../src/kube/index.ts';
+import { makeService, makeSlice, type ServiceParts, type SliceOptions } from '../../test/fakes/service-objects.ts';
 
 /** What somebody with rights on the Services and EndpointSlices of one namespace may create. */
 export interface HostileCase {
   readonly name: string;
-  objects(family: IpFamily): ApiJson[];
+  objects(family: IpFamily): (Service | EndpointSlice)[];
   /** Not one object that does harm but as many as a large cluster has: the bound of memory does not hold. @default false */
   readonly wholeCluster?: boolean;
-  /** One of the objects with a small difference. @default the first with one more label */
-  change?(objects: readonly ApiJson[]): ApiJson;
 }
 
 const NAME = 'hostile';
@@ -51,28 +43,35 @@ export const CASES: readonly HostileCase[] = [
   {
     name: '8,000 disjoint source ranges',
     objects: (family) => [
-      service(family, restricted(addresses(family, 8000).map((text, n) => `${text}/${bits(family) - (n % 3)}`))),
+      restricted(
+        family,
+        addresses(family, 8000).map((text, n) => `${text}/${bits(family) - (n % 3)}`),
+      ),
       slice(family),
     ],
   },
   {
     name: '8,000 nested source ranges',
-    objects: (family) => [service(family, restricted(nestedRanges(family, 8000))), slice(family)],
+    objects: (family) => [restricted(family, nestedRanges(family, 8000)), slice(family)],
   },
   {
     name: '8,000 equal source ranges',
     objects: (family) => [
-      service(family, restricted(Array.from({ length: 8000 }, () => `${address(family, 1, 1)}/${bits(family)}`))),
+      restricted(
+        family,
+        Array.from({ length: 8000 }, () => `${address(family, 1, 1)}/${bits(family)}`),
+      ),
       slice(family),
     ],
   },
   {
     name: '8,000 source ranges, 100 ports',
     objects: (family) => [
-      service(family, {
-        ...restricted(addresses(family, 8000).map((text) => `${text}/${bits(family)}`)),
-        ports: ports(100),
-      }),
+      restricted(
+        family,
+        addresses(family, 8000).map((text) => `${text}/${bits(family)}`),
+        { ports: ports(100) },
+      ),
       slice(family, { ports: ports(100) }),
     ],
   },
@@ -152,66 +151,53 @@ export const CASES: readonly HostileCase[] = [
   },
 ];
 
-interface ServiceParts {
+interface Named {
+  /** @default hostile */
   readonly name?: string;
+  /** @default hostile */
   readonly namespace?: string;
-  /** Number of the ClusterIP. */
+}
+
+interface HostileService extends Named, ServiceParts {
+  /** Number of the ClusterIP. @default 5 */
   readonly clusterIp?: number;
-  readonly vips?: readonly string[];
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly labels?: Readonly<Record<string, string>>;
 }
 
-function service(family: IpFamily, spec: Readonly<Record<string, unknown>> = {}, parts: ServiceParts = {}): ApiJson {
-  const { name = NAME, namespace = NAME, clusterIp = 5, annotations, labels } = parts;
+function service(family: IpFamily, spec: Partial<ServiceSpec> = {}, parts: HostileService = {}): Service {
+  const { name = NAME, namespace = NAME, clusterIp = 5, ...more } = parts;
   const ip = address(family, 0, clusterIp);
-  const { vips = [], ...rest } = { vips: parts.vips, ...spec };
-  return {
-    kind: 'Service',
-    metadata: { name, namespace, annotations, labels },
-    spec: {
-      type: 'LoadBalancer',
-      clusterIP: ip,
-      clusterIPs: [ip],
-      ipFamilies: [family],
-      ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
-      allocateLoadBalancerNodePorts: false,
-      ...rest,
-    },
-    status: { loadBalancer: { ingress: (vips as readonly string[]).map((each) => ({ ip: each })) } },
+  const whole: ServiceSpec = {
+    type: 'LoadBalancer',
+    clusterIP: ip,
+    clusterIPs: [ip],
+    ipFamilies: [family],
+    ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
+    ...spec,
   };
-}
-
-interface SliceParts {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly suffix?: string;
-  readonly addresses?: readonly string[];
-  readonly ports?: readonly unknown[];
-}
-
-function slice(family: IpFamily, parts: SliceParts = {}): ApiJson {
-  const { name = NAME, namespace = NAME, suffix = 'a', ports: slicePorts = [{ name: 'http', port: 8080 }] } = parts;
-  return {
-    kind: 'EndpointSlice',
-    metadata: { name: `${name}-${suffix}`, namespace, labels: { [SERVICE_NAME_LABEL]: name } },
-    addressType: family,
-    endpoints: (parts.addresses ?? [address(family, 3, 1)]).map((each, n) => ({
-      addresses: [each],
-      conditions: { ready: true },
-      nodeName: n % 2 === 0 ? 'node-1' : 'node-2',
-    })),
-    ports: slicePorts,
-  };
+  return makeService(`${namespace}/${name}`, whole, { vips: [], ...more });
 }
 
 /** With a load-balancer address that only some may use. */
-function restricted(ranges: readonly string[]) {
-  const family = ranges[0]!.includes(':') ? 'IPv6' : 'IPv4';
-  return { loadBalancerSourceRanges: ranges, vips: [address(family, 2, 1)] };
+function restricted(family: IpFamily, ranges: readonly string[], spec: Partial<ServiceSpec> = {}): Service {
+  return service(family, { loadBalancerSourceRanges: ranges, ...spec }, { vips: [address(family, 2, 1)] });
 }
 
-function ports(count: number): unknown[] {
+interface HostileSlice extends Named, Pick<SliceOptions, 'suffix' | 'ports'> {
+  /** @default one */
+  readonly addresses?: readonly string[];
+}
+
+function slice(addressType: IpFamily, parts: HostileSlice = {}): EndpointSlice {
+  const { name = NAME, namespace = NAME, suffix = 'a', ports: slicePorts = [{ name: 'http', port: 8080 }] } = parts;
+  const endpoints = (parts.addresses ?? [address(addressType, 3, 1)]).map((each, n) => ({
+    addresses: [each],
+    conditions: { ready: true },
+    nodeName: n % 2 === 0 ? 'node-1' : 'node-2',
+  }));
+  return makeSlice(`${namespace}/${name}`, endpoints, { suffix, addressType, ports: slicePorts });
+}
+
+function ports(count: number): ServicePortSpec[] {
   return Array.from({ length: count }, (_, n) => ({ name: `p${n}`, protocol: 'TCP', port: n + 1 }));
 }
 

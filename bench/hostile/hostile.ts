@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { IpFamily } from '../../src/core/index.ts';
+import type { Service } from '../../src/kube/index.ts';
 import { useOwnLockFile } from '../../test/lab/iptables/fixtures.ts';
 import { type Figure, ratioAtMost, report } from '../report.ts';
 import { CASES, type HostileCase } from './cases.ts';
@@ -81,11 +82,8 @@ async function measure(each: HostileCase, mode: SubjectMode, family: IpFamily): 
   try {
     const objects = each.objects(family);
     const added = node.api.encode('ADDED', objects);
-    const first = objects[0]!;
-    const changed = each.change?.(objects) ?? {
-      ...first,
-      spec: { ...(first.spec as object), internalTrafficPolicy: 'Local' },
-    };
+    const service = objects.find((object) => object.kind === 'Service')!;
+    const changed: Service = { ...service, spec: { ...service.spec, internalTrafficPolicy: 'Local' } };
     const modified = node.api.encode('MODIFIED', [changed]);
     const deleted = node.api.encode('DELETED', objects);
     const before = await settledMemory();

@@ -1,4 +1,4 @@
-import { type IpFamily, parseCidr, parseIp, systemClock } from '../../src/core/index.ts';
+import { type IpFamily, parseIp, systemClock } from '../../src/core/index.ts';
 import { ApiSource } from '../../src/kube/index.ts';
 import {
   addTouched,
@@ -19,6 +19,7 @@ import { FakeIpvsKernel } from '../../test/fakes/fake-ipvs-kernel.ts';
 import { execIn } from '../../test/lab/iptables/fixtures.ts';
 import { createNamespace, type TestNamespace } from '../../test/lab/namespace.ts';
 import { dataplaneIn } from '../../test/lab/nftables/fixtures.ts';
+import { PROXY_OPTIONS } from '../changing-proxy.ts';
 import type { LoopMeter } from './loop-meter.ts';
 import { WatchedApi } from './watched-api.ts';
 
@@ -49,17 +50,8 @@ export async function startNode(mode: SubjectMode, family: IpFamily, meter: Loop
   let told = () => {};
   let received = 0;
   const proxy = new FamilyProxy({
+    ...PROXY_OPTIONS,
     clock: systemClock,
-    minIntervalMs: 0,
-    maxIntervalMs: 3_600_000,
-    retry: { firstMs: 1000, maxMs: 30_000 },
-    nodeName: 'node-1',
-    settings: {
-      detectLocal: { mode: 'ClusterCIDR', cidrs: [parseCidr('10.244.0.0/16')] },
-      masqueradeBit: 14,
-      masqueradeAll: false,
-      nodePortAddresses: 'all',
-    },
     store,
     dataplane: measured(dataplane, meter),
     localAddresses: () => ({ all: ADDRESSES, own: ADDRESSES }),
@@ -89,7 +81,7 @@ export async function startNode(mode: SubjectMode, family: IpFamily, meter: Loop
     new Promise<void>((resolve) => {
       told = resolve;
     });
-  const source = new ApiSource({ client: api, resources: proxyResources('node-1', '') });
+  const source = new ApiSource({ client: api, resources: proxyResources(PROXY_OPTIONS.nodeName, '') });
   await source.start({
     event(event) {
       received++;

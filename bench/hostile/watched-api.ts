@@ -1,6 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { ApiClient, ApiRequest, ApiResponse } from '../../src/kube/index.ts';
-import type { ApiJson } from './cases.ts';
+import type { ApiClient, ApiRequest, ApiResponse, EndpointSlice, Service } from '../../src/kube/index.ts';
 
 /** As a socket hands it over. */
 const CHUNK = 64 * 1024;
@@ -35,7 +34,10 @@ export class WatchedApi implements ApiClient {
   close(): void {}
 
   /** The events as they go over the wire. */
-  encode(type: 'ADDED' | 'MODIFIED' | 'DELETED', objects: readonly ApiJson[]): readonly (readonly [string, Buffer])[] {
+  encode(
+    type: 'ADDED' | 'MODIFIED' | 'DELETED',
+    objects: readonly (Service | EndpointSlice)[],
+  ): readonly (readonly [string, Buffer])[] {
     return objects.map((object) => {
       const metadata = { ...object.metadata, resourceVersion: String(++this.#version) };
       const line = `${JSON.stringify({ type, object: { ...object, metadata } })}\n`;

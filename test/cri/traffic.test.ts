@@ -1,8 +1,9 @@
-import { renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { IpFamily } from '../../src/core/index.ts';
+import { makeService, makeSlice } from '../fakes/service-objects.ts';
 import type { Host } from '../lab/host.ts';
 import { createLab, type LabNode, removeAll, tally } from '../lab/lab.ts';
+import { manifestOf, saveManifest } from '../samples/manifests.ts';
 import { startContainerd } from './containerd.ts';
 import { type CniRuntime, manifestsOf, serveByAgent } from './plugins.ts';
 import { runPod } from './pod.ts';
@@ -81,7 +82,7 @@ describe.each(NODES)('pods of %s', (_name, start, objection) => {
     for (const pod of backends) await pod.serve({ port: 8080 });
     await node.serve({ port: 8080 });
     await outside.serve({ port: 8080 });
-    placeManifest(runtime, manifest(backends));
+    saveManifest(manifestsOf(runtime), 'web.yaml', manifest(backends));
   });
 
   describe.each(FAMILIES)('with %s', (family) => {
@@ -126,34 +127,14 @@ describe.each(NODES)('pods of %s', (_name, start, objection) => {
   });
 });
 
-/** Complete at once: the agent follows the folder. */
-function placeManifest(runtime: CniRuntime, text: string): void {
-  const unfinished = join(runtime.enclosure.folder, 'web.yaml');
-  writeFileSync(unfinished, text);
-  renameSync(unfinished, join(manifestsOf(runtime), 'web.yaml'));
-}
-
 function manifest(backends: readonly Host[]): string {
-  const slices = FAMILIES.map((family) => {
-    const endpoints = backends.map((pod) => `- { addresses: ['${pod.ip(family)}'], nodeName: node-1 }`).join('\n');
-    return `---
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: { name: web-${family.toLowerCase()}, namespace: demo, labels: { kubernetes.io/service-name: web } }
-addressType: ${family}
-ports: [{ port: 8080 }]
-endpoints:
-${endpoints}
-`;
+  const service = makeService('demo/web', {
+    type: 'NodePort',
+    clusterIP: SERVICES.IPv4,
+    clusterIPs: Object.values(SERVICES),
+    ports: [{ port: 80, nodePort: NODE_PORT }],
   });
-  return `apiVersion: v1
-kind: Service
-metadata: { name: web, namespace: demo }
-spec:
-  type: NodePort
-  clusterIP: ${SERVICES.IPv4}
-  clusterIPs: ['${SERVICES.IPv4}', '${SERVICES.IPv6}']
-  ipFamilies: [IPv4, IPv6]
-  ports: [{ port: 80, targetPort: 8080, nodePort: ${NODE_PORT} }]
-${slices.join('')}`;
+  const endpoints = (family: IpFamily) => backends.map((pod) => ({ addresses: [pod.ip(family)], nodeName: 'node-1' }));
+  const slices = FAMILIES.map((addressType) => makeSlice('demo/web', endpoints(addressType), { addressType }));
+  return manifestOf(service, ...slices);
 }

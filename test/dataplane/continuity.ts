@@ -1,14 +1,20 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Protocol } from '../../src/kube/index.ts';
+import type { Protocol, ServiceSpec } from '../../src/kube/index.ts';
+import { makeService, makeSlice } from '../fakes/service-objects.ts';
 import { type Agent, createLab, type Host, type LabNode, type Pod, removeAll, tally } from '../lab/lab.ts';
 import { PATIENCE } from '../lab/patience.ts';
+import { manifestOf, saveManifest } from '../samples/manifests.ts';
 import { describeMode, type ModeName, testedProtocols } from './modes.ts';
 
 // What time does to connections: syncs, restarts, endpoints that come and go, affinity that runs out.
 
 const AFFINITY_SECONDS = 2 * PATIENCE;
+const AFFINITY: Partial<ServiceSpec> = {
+  sessionAffinity: 'ClientIP',
+  sessionAffinityConfig: { clientIP: { timeoutSeconds: AFFINITY_SECONDS } },
+};
 const VIP = { plain: '10.96.1.1', sticky: '10.96.1.2', udp: '10.96.1.3', sctp: '10.96.1.4' };
 const PROTOCOL = { plain: 'TCP', sticky: 'TCP', udp: 'UDP', sctp: 'SCTP' } as const satisfies Record<string, Protocol>;
 
@@ -31,24 +37,17 @@ export function testContinuity(mode: ModeName, { periods, destroy }: Continuity)
     let client: Host;
     let agent: Agent;
 
-    /** Writes one Service with the given endpoints; the file takes the place of the one before at once. */
+    /** Writes one Service with the given endpoints. */
     function save(name: keyof typeof VIP, pods: readonly Pod[]): void {
       const protocol = PROTOCOL[name];
-      const affinity = `sessionAffinity: ClientIP, sessionAffinityConfig: { clientIP: { timeoutSeconds: ${AFFINITY_SECONDS} } }`;
-      const text = `apiVersion: v1
-kind: Service
-metadata: { name: ${name} }
-spec: { clusterIP: ${VIP[name]}, ports: [{ port: 80, protocol: ${protocol} }]${name === 'sticky' ? `, ${affinity}` : ''} }
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: { name: ${name}-1, labels: { kubernetes.io/service-name: ${name} } }
-addressType: IPv4
-ports: [{ name: "", port: 8080, protocol: ${protocol} }]
-endpoints: [${pods.map((pod) => `{ addresses: [${pod.ip()}] }`).join(', ')}]
-`;
-      writeFileSync(join(manifests, '.new'), text);
-      renameSync(join(manifests, '.new'), join(manifests, `${name}.yaml`));
+      const service = makeService(`default/${name}`, {
+        clusterIP: VIP[name],
+        ports: [{ port: 80, protocol }],
+        ...(name === 'sticky' && AFFINITY),
+      });
+      const addresses = pods.map((pod) => pod.ip());
+      const slice = makeSlice(`default/${name}`, addresses, { ports: [{ port: 8080, protocol }] });
+      saveManifest(manifests, `${name}.yaml`, manifestOf(service, slice));
     }
 
     /** Saves, and waits until the agent says that it is in the kernel. */

@@ -1,8 +1,11 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IpFamily } from '../../src/core/index.ts';
+import type { ServiceCIDR, ServiceSpec } from '../../src/kube/index.ts';
+import { makeService, makeSlice } from '../fakes/service-objects.ts';
 import { type Agent, addRoute, createLab, type Host, type LabNode, type Pod, removeAll, tally } from '../lab/lab.ts';
+import { manifestOf, nodeObject, saveManifest } from '../samples/manifests.ts';
 import { describeMode, type ModeName } from './modes.ts';
 import { FAMILIES } from './world.ts';
 
@@ -63,42 +66,26 @@ export function testOwnership(mode: ModeName): void {
 
     const put = (wishes: Readonly<Record<string, Wish>>): void => {
       const services = Object.entries({ ...STANDING, ...wishes }).flatMap(([name, wish]) => objectsOf(name, wish));
-      const items = [nodeObject(), ...SERVICE_CIDRS, ...API_SLICES, ...services];
-      const file = join(manifests, 'all.json');
-      writeFileSync(`${file}.new`, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
-      renameSync(`${file}.new`, file);
+      saveManifest(manifests, 'all.yaml', manifestOf(nodeObject(node), SERVICE_CIDR, ...API_SLICES, ...services));
     };
-    const nodeObject = () => ({
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name: 'node-1' },
-      spec: { podCIDRs: node.podCidrs },
-      status: { addresses: node.ips.map((address) => ({ type: 'InternalIP', address })) },
-    });
     const objectsOf = (name: string, wish: Wish) => {
       const { clusterIP, externalIPs = [], vip, nodePort, sourceRanges, year, pod } = wish;
-      const service = {
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata: { name, ...(year && { creationTimestamp: `${year}-01-01T00:00:00Z` }) },
-        spec: {
-          type: vip ? 'LoadBalancer' : 'NodePort',
-          clusterIP: clusterIP.IPv4,
-          clusterIPs: Object.values(clusterIP),
-          externalIPs: externalIPs.flatMap((ips) => Object.values(ips)),
-          ...(sourceRanges && { loadBalancerSourceRanges: sourceRanges }),
-          ports: [{ port: 80, ...(nodePort && { nodePort }) }],
-        },
-        ...(vip && { status: { loadBalancer: { ingress: Object.values(vip).map((ip) => ({ ip })) } } }),
+      const spec: ServiceSpec = {
+        type: vip ? 'LoadBalancer' : 'NodePort',
+        clusterIP: clusterIP.IPv4,
+        clusterIPs: Object.values(clusterIP),
+        externalIPs: externalIPs.flatMap((ips) => Object.values(ips)),
+        ...(sourceRanges && { loadBalancerSourceRanges: sourceRanges }),
+        ports: [{ port: 80, ...(nodePort && { nodePort }) }],
       };
-      const slices = FAMILIES.map((family) => ({
-        apiVersion: 'discovery.k8s.io/v1',
-        kind: 'EndpointSlice',
-        metadata: { name: `${name}-${family.toLowerCase()}`, labels: { 'kubernetes.io/service-name': name } },
-        addressType: family,
-        ports: [{ port: 8080 }],
-        endpoints: pod ? [{ addresses: [pods[pod].ip(family)], nodeName: 'node-1' }] : [],
-      }));
+      const service = makeService(`default/${name}`, spec, {
+        ...(year && { creationTimestamp: `${year}-01-01T00:00:00Z` }),
+        ...(vip && { vips: Object.values(vip) }),
+      });
+      const endpoints = (family: IpFamily) => (pod ? [{ addresses: [pods[pod].ip(family)], nodeName: 'node-1' }] : []);
+      const slices = FAMILIES.map((addressType) =>
+        makeSlice(`default/${name}`, endpoints(addressType), { addressType }),
+      );
       return [service, ...slices];
     };
     /** Who answers, or how it fails. */
@@ -224,22 +211,14 @@ export function testOwnership(mode: ModeName): void {
 
 const API_SERVER = both('192.168.50.250', 'fd00:50::250');
 
-const SERVICE_CIDRS = [
-  {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'ServiceCIDR',
-    metadata: { name: 'kubernetes' },
-    // Not the range the ClusterIPs here are from: only their owners keep others from them.
-    spec: { cidrs: ['10.97.0.0/16', 'fd00:97::/64'] },
-  },
-];
+const SERVICE_CIDR: ServiceCIDR = {
+  kind: 'ServiceCIDR',
+  metadata: { name: 'kubernetes', namespace: '' },
+  // Not the range the ClusterIPs here are from: only their owners keep others from them.
+  spec: { cidrs: ['10.97.0.0/16', 'fd00:97::/64'] },
+};
 
 /** What the API server writes down about itself. */
-const API_SLICES = FAMILIES.map((family) => ({
-  apiVersion: 'discovery.k8s.io/v1',
-  kind: 'EndpointSlice',
-  metadata: { name: `kubernetes-${family.toLowerCase()}`, labels: { 'kubernetes.io/service-name': 'kubernetes' } },
-  addressType: family,
-  ports: [{ name: 'https', port: 6443 }],
-  endpoints: [{ addresses: [API_SERVER[family]] }],
-}));
+const API_SLICES = FAMILIES.map((addressType) =>
+  makeSlice('default/kubernetes', [API_SERVER[addressType]], { addressType, ports: [{ name: 'https', port: 6443 }] }),
+);

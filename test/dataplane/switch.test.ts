@@ -1,6 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { IpFamily } from '../../src/core/index.ts';
+import { makeService, makeSlice } from '../fakes/service-objects.ts';
 import {
   type Agent,
   createLab,
@@ -11,7 +13,9 @@ import {
   removeAll,
 } from '../lab/lab.ts';
 import { PATIENCE } from '../lab/patience.ts';
+import { manifestOf, nodeObject, saveManifest } from '../samples/manifests.ts';
 import { flagsOf, type ModeName } from './modes.ts';
+import { FAMILIES } from './world.ts';
 
 // One node goes through all the modes this kernel has, and back to the first, under constant load.
 
@@ -33,38 +37,20 @@ let client: Pod;
 let outside: Host;
 let agent: Agent;
 
-function service(): object[] {
-  const ports = [{ name: 'main', protocol: 'TCP', port: 80 }];
-  const slice = (addressType: 'IPv4' | 'IPv6') => ({
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: { name: `web-${addressType.toLowerCase()}`, labels: { 'kubernetes.io/service-name': 'web' } },
-    addressType,
-    ports: [{ name: 'main', protocol: 'TCP', port: 8080 }],
-    endpoints: web.map((pod) => ({ addresses: [pod.ip(addressType)], nodeName: 'node-1' })),
+function manifest(): string {
+  const name = 'default/web';
+  const port = { name: 'main', protocol: 'TCP' } as const;
+  const service = makeService(name, {
+    type: 'NodePort',
+    clusterIP: VIP.IPv4,
+    clusterIPs: [VIP.IPv4, VIP.IPv6],
+    ports: [{ ...port, port: 80, nodePort: NODE_PORT }],
   });
-  return [
-    {
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name: 'node-1' },
-      spec: { podCIDRs: node.podCidrs },
-      status: { addresses: node.ips.map((address) => ({ type: 'InternalIP', address })) },
-    },
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'web' },
-      spec: {
-        type: 'NodePort',
-        clusterIP: VIP.IPv4,
-        clusterIPs: [VIP.IPv4, VIP.IPv6],
-        ports: ports.map((port) => ({ ...port, nodePort: NODE_PORT })),
-      },
-    },
-    slice('IPv4'),
-    slice('IPv6'),
-  ];
+  const endpoints = (family: IpFamily) => web.map((pod) => ({ addresses: [pod.ip(family)], nodeName: 'node-1' }));
+  const slices = FAMILIES.map((addressType) =>
+    makeSlice(name, endpoints(addressType), { addressType, ports: [{ ...port, port: 8080 }] }),
+  );
+  return manifestOf(nodeObject(node), service, ...slices);
 }
 
 const start = (mode: ModeName) =>
@@ -94,7 +80,7 @@ beforeAll(async () => {
   outside = lab.addClient('outside');
   for (const pod of web) await pod.serve({ port: 8080 });
   mkdirSync(manifests);
-  writeFileSync(join(manifests, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: service() }));
+  saveManifest(manifests, 'all.yaml', manifest());
   agent = await start(modes[0]!);
 });
 afterAll(async () => {

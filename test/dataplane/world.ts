@@ -1,8 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { IpFamily } from '../../src/core/index.ts';
-import type { EndpointSlice, Node, Protocol, Service } from '../../src/kube/index.ts';
+import { type KubeObject, type Protocol, ZONE_LABEL } from '../../src/kube/index.ts';
+import { makeService, makeSlice } from '../fakes/service-objects.ts';
 import { addRoute, createLab, type Host, type LabNode, type Target } from '../lab/lab.ts';
+import { manifestOf, nodeObject, saveManifest } from '../samples/manifests.ts';
 import type { Destination, HostName, Scenario } from './scenario.ts';
 
 /** Where pods serve; Services have port 80. */
@@ -52,11 +54,8 @@ export async function createWorld(scenarios: readonly Scenario[], protocols: rea
   const manifests = join(lab.folder, 'manifests');
   mkdirSync(manifests);
   const addresses = (pod: HostName, family: IpFamily) => [hosts[pod].ip(family)];
-  const objects = [nodeObject(node), ...scenarios.flatMap((scenario, n) => makeObjects(scenario, n, addresses))];
-  writeFileSync(
-    join(manifests, 'all.json'),
-    JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }, null, 1),
-  );
+  const objects = scenarios.flatMap((scenario, n) => makeObjects(scenario, n, addresses));
+  saveManifest(manifests, 'all.yaml', manifestOf(nodeObject(node, { [ZONE_LABEL]: 'zone-a' }), ...objects));
   return {
     node,
     hosts,
@@ -100,61 +99,38 @@ function nodePortOf(n: number): number {
   return 30_000 + n;
 }
 
-function nodeObject(node: LabNode): Node & { apiVersion: string } {
-  return {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name: node.name, namespace: '', labels: { 'topology.kubernetes.io/zone': 'zone-a' } },
-    spec: { podCIDRs: node.podCidrs },
-    status: { addresses: node.ips.map((address) => ({ type: 'InternalIP', address })) },
-  };
-}
-
 function makeObjects(
   scenario: Scenario,
   n: number,
   addresses: (pod: HostName, family: IpFamily) => string[],
-): object[] {
+): KubeObject[] {
   const { type, externalIP, loadBalancerSourceRanges, ...spec } = scenario.spec;
   const ports = (scenario.protocols ?? ['TCP']).map((protocol) => ({ name: protocol.toLowerCase(), protocol }));
-  const name = `scenario-${n}`;
-  const clusterIPs = FAMILIES.map((family) => addressOf('clusterIP', n, family));
-  const service: Service & { apiVersion: string } = {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name, namespace: 'test' },
-    spec: {
+  const name = `test/scenario-${n}`;
+  const addressesOf = (kind: keyof typeof SERVICE_RANGES) => FAMILIES.map((family) => addressOf(kind, n, family));
+  const clusterIPs = addressesOf('clusterIP');
+  const service = makeService(
+    name,
+    {
       ...spec,
       type: type ?? 'ClusterIP',
       clusterIP: clusterIPs[0]!,
       clusterIPs,
       ipFamilies: ['IPv4', 'IPv6'],
       ports: ports.map((port) => ({ ...port, port: SERVICE_PORT, ...(type && { nodePort: nodePortOf(n) }) })),
-      ...(externalIP && { externalIPs: FAMILIES.map((family) => addressOf('externalIP', n, family)) }),
+      ...(externalIP && { externalIPs: addressesOf('externalIP') }),
       ...(loadBalancerSourceRanges && { loadBalancerSourceRanges: Object.values(loadBalancerSourceRanges) }),
     },
-    ...(type === 'LoadBalancer' && {
-      status: {
-        loadBalancer: { ingress: FAMILIES.map((family) => ({ ip: addressOf('loadBalancerVIP', n, family) })) },
-      },
-    }),
-  };
-  const slices = FAMILIES.map((family): EndpointSlice & { apiVersion: string } => ({
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: {
-      name: `${name}-${family.toLowerCase()}`,
-      namespace: 'test',
-      labels: { 'kubernetes.io/service-name': name },
-    },
-    addressType: family,
-    ports: ports.map((port) => ({ ...port, port: TARGET_PORT })),
-    endpoints: scenario.endpoints.map(({ pod, conditions = { ready: true }, hints }) => ({
-      addresses: addresses(pod, family),
+    type === 'LoadBalancer' ? { vips: addressesOf('loadBalancerVIP') } : {},
+  );
+  const slices = FAMILIES.map((addressType) => {
+    const endpoints = scenario.endpoints.map(({ pod, conditions = { ready: true }, hints }) => ({
+      addresses: addresses(pod, addressType),
       conditions,
       nodeName: pod === 'far' ? 'node-2' : 'node-1',
       ...(hints && { hints }),
-    })),
-  }));
+    }));
+    return makeSlice(name, endpoints, { addressType, ports: ports.map((port) => ({ ...port, port: TARGET_PORT })) });
+  });
   return [service, ...slices];
 }

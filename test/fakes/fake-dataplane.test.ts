@@ -1,24 +1,17 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { formatIp } from '../../src/core/index.ts';
-import { makeNodePlan, type PlanDelta, Planner, type ServicePortPlan } from '../../src/proxy/index.ts';
+import type { PlanDelta, Planner, ServicePortPlan } from '../../src/proxy/index.ts';
+import { sampleNode, samplePlanner } from '../samples/sample-plan.ts';
 import { testDataplane } from './dataplane-suite.ts';
 import { FakeDataplane } from './fake-dataplane.ts';
-import { FakeServiceStore, makeService, makeSlice } from './service-objects.ts';
-
-const NODE = makeNodePlan({
-  family: 'IPv4',
-  node: undefined,
-  settings: { detectLocal: { mode: 'NodeCIDR' }, masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'all' },
-  localAddresses: [],
-});
+import { FakeServiceStore } from './service-objects.ts';
 
 let store: FakeServiceStore;
 let planner: Planner;
 let dataplane: FakeDataplane;
 
 async function put(name: string, endpoint: string): Promise<PlanDelta> {
-  store.services.set(name, makeService(name));
-  store.slicesByService.set(name, [makeSlice(name, [endpoint])]);
+  store.put(name, [endpoint]);
   return (await planner.update([name], store)).delta;
 }
 
@@ -29,7 +22,7 @@ async function drop(name: string): Promise<PlanDelta> {
 
 beforeEach(async () => {
   store = new FakeServiceStore();
-  planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE });
+  planner = samplePlanner();
   dataplane = new FakeDataplane();
   await put('a/x', '10.0.0.1');
   await dataplane.resync(planner.plan);
@@ -85,7 +78,7 @@ describe('refuses', () => {
   });
 
   it('a new node plan without a resync', async () => {
-    planner.setNode({ ...NODE, masqueradeAll: true }, '');
+    planner.setNode(sampleNode({ masqueradeAll: true }), '');
     await expect(sync(EMPTY)).rejects.toThrow('the node plan changed');
   });
 });

@@ -1,19 +1,42 @@
-import { formatIp, formatIpPort, type IpAddress, type IpFamily, KernelError, parseIp } from '../../src/core/index.ts';
+import {
+  formatIp,
+  formatIpPort,
+  type IpAddress,
+  type IpFamily,
+  KernelError,
+  networkOf,
+  parseIp,
+  specialRange,
+} from '../../src/core/index.ts';
 import type { ListedDestination, ListedVirtualServer, VirtualServerKey } from '../../src/netlink/ipvs/index.ts';
 import {
   elementKey,
   elementText,
+  familyOf,
   type IpvsKernel,
+  kernelSetName,
   type Operation,
+  SET_NAMES,
   type SetElement,
   serverKey,
 } from '../../src/proxy/ipvs/index.ts';
 
-const ERRNO = { ENOENT: 2, ESRCH: 3, EEXIST: 17, EADDRNOTAVAIL: 99 } as const;
+const ERRNO = {
+  ENOENT: 2,
+  ESRCH: 3,
+  EEXIST: 17,
+  ENODEV: 19,
+  EINVAL: 22,
+  EADDRNOTAVAIL: 99,
+  IPSET_ERR_INVALID_CIDR: 4104,
+} as const;
+type Refusal = keyof typeof ERRNO;
 const NO_STATISTICS = { connections: 0n, packetsIn: 0n, packetsOut: 0n, bytesIn: 0n, bytesOut: 0n };
 
 /** The schedulers the fake has modules for. */
 const SCHEDULERS = ['rr', 'wrr', 'lc', 'sh', 'mh'];
+/** IP_VS_SCHEDNAME_MAXLEN of <linux/ip_vs.h> is 16 with its terminating zero. */
+const LONGEST_SCHEDULER = 15;
 
 /** A destination with its connections, which a test opens and closes. */
 interface FakeDestination {
@@ -24,8 +47,9 @@ interface FakeDestination {
 }
 
 /**
- * A kernel with IPVS, addresses and ipsets in memory, that refuses what the real one refuses: two of a kind, changes of what is
- * not there, schedulers it has no module for, members of sets that were not made. Counts what it is asked.
+ * A kernel with IPVS, addresses and ipsets in memory, for one family. It refuses what the real one refuses, to which
+ * test/vm/ipvs-fake.test.ts holds it: two of a kind, changes of what is not there, schedulers it has no module for, destinations
+ * no packet can be sent to, members of sets and addresses of a device that were not made. Counts what it is asked.
  */
 export class FakeIpvsKernel implements IpvsKernel {
   readonly family: IpFamily;
@@ -43,7 +67,7 @@ export class FakeIpvsKernel implements IpvsKernel {
   prepared = false;
   #isOpen = true;
   /** Refuses an operation with this errno; undefined lets it be. */
-  refuse: (operation: Operation) => keyof typeof ERRNO | undefined = () => undefined;
+  refuse: (operation: Operation) => Refusal | undefined = () => undefined;
 
   constructor(family: IpFamily = 'IPv4', addresses: readonly string[] = []) {
     this.family = family;
@@ -78,7 +102,8 @@ export class FakeIpvsKernel implements IpvsKernel {
 
   wrong(): string[] {
     this.#asked();
-    return this.prepared ? [] : ['ipset KUBE-CLUSTER-IP'];
+    if (this.prepared) return [];
+    return ['device kube-ipvs0', ...SET_NAMES.map((name) => `ipset ${kernelSetName(this.family, name)}`)];
   }
 
   prepare(): void {
@@ -91,7 +116,9 @@ export class FakeIpvsKernel implements IpvsKernel {
     return operations.map((operation) => {
       this.operations.push(operation);
       const name = this.refuse(operation) ?? this.#apply(operation);
-      return name && new KernelError('ERR_NETLINK_ACK', { operation: operation.kind, errno: ERRNO[name] });
+      if (!name) return undefined;
+      const meaning = name.startsWith('IPSET_') ? { name, text: 'refused by ipset' } : undefined;
+      return new KernelError('ERR_NETLINK_ACK', { operation: operation.kind, errno: ERRNO[name], meaning });
     });
   }
 
@@ -147,66 +174,96 @@ export class FakeIpvsKernel implements IpvsKernel {
     if (!this.#isOpen) throw new Error('EBADF: the sockets of this kernel are closed');
   }
 
-  #apply(operation: Operation): keyof typeof ERRNO | undefined {
+  #apply(operation: Operation): Refusal | undefined {
     switch (operation.kind) {
-      case 'newServer': {
-        const { virtual } = operation;
-        const key = serverKey(virtual.key);
-        if (!SCHEDULERS.includes(virtual.scheduler)) return 'ENOENT';
-        if (this.servers.has(key)) return 'EEXIST';
-        this.servers.set(key, { server: virtual, destinations: new Map() });
-        return undefined;
-      }
-      case 'setServer': {
-        const held = this.servers.get(serverKey(operation.virtual.key));
-        if (!held) return 'ESRCH';
-        if (!SCHEDULERS.includes(operation.virtual.scheduler)) return 'ENOENT';
-        held.server = operation.virtual;
-        return undefined;
-      }
+      case 'newServer':
+      case 'setServer':
+        return this.#applyToServer(operation);
       case 'deleteServer':
         return this.servers.delete(serverKey(operation.key)) ? undefined : 'ESRCH';
       case 'newDestination':
       case 'setDestination':
       case 'deleteDestination':
         return this.#applyToDestination(operation);
-      case 'addElement':
+      case 'addElement': {
+        const member = asListed(operation.element);
         if (!this.prepared) return 'ENOENT';
-        this.elements.set(elementKey(operation.element), operation.element);
+        if (isOfAnyNetwork(member)) return 'IPSET_ERR_INVALID_CIDR';
+        this.elements.set(elementKey(member), member);
         return undefined;
+      }
       case 'deleteElement':
         if (!this.prepared) return 'ENOENT';
+        if (isOfAnyNetwork(operation.element)) return 'IPSET_ERR_INVALID_CIDR';
         this.elements.delete(elementKey(operation.element));
         return undefined;
       case 'bind': {
         const text = formatIp(operation.ip);
+        if (!this.prepared) return 'ENODEV';
         if (this.bound.has(text)) return 'EEXIST';
         this.bound.set(text, operation.ip);
         return undefined;
       }
       case 'unbind':
+        if (!this.prepared) return 'ENODEV';
         return this.bound.delete(formatIp(operation.ip)) ? undefined : 'EADDRNOTAVAIL';
       default:
         return operation satisfies never;
     }
   }
 
-  #applyToDestination(
-    operation: Extract<Operation, { kind: 'newDestination' | 'setDestination' | 'deleteDestination' }>,
-  ): keyof typeof ERRNO | undefined {
-    const held = this.servers.get(serverKey(operation.key));
-    if (!held) return 'ESRCH';
-    const { address, port, weight } = operation.destination;
-    const endpoint = formatIpPort(address, port);
-    const present = held.destinations.get(endpoint);
-    if (operation.kind === 'newDestination') {
-      if (present) return 'EEXIST';
-      held.destinations.set(endpoint, { address, port, weight, connections: 0 });
-      return undefined;
-    }
-    if (!present) return 'ENOENT';
-    if (operation.kind === 'setDestination') present.weight = weight;
-    else held.destinations.delete(endpoint);
+  #applyToServer({ kind, virtual }: Extract<Operation, { kind: 'newServer' | 'setServer' }>): Refusal | undefined {
+    const key = serverKey(virtual.key);
+    const held = this.servers.get(key);
+    if (virtual.scheduler.length > LONGEST_SCHEDULER) return 'EINVAL';
+    if (kind === 'newServer' && held) return 'EEXIST';
+    if (kind === 'setServer' && !held) return 'ESRCH';
+    if (!SCHEDULERS.includes(virtual.scheduler)) return 'ENOENT';
+    if (held) held.server = virtual;
+    else this.servers.set(key, { server: virtual, destinations: new Map() });
     return undefined;
   }
+
+  #applyToDestination({
+    kind,
+    key,
+    destination,
+  }: Extract<Operation, { kind: 'newDestination' | 'setDestination' | 'deleteDestination' }>): Refusal | undefined {
+    const held = this.servers.get(serverKey(key));
+    if (!held) return 'ESRCH';
+    const { address, port, weight } = destination;
+    const endpoint = formatIpPort(address, port);
+    const present = held.destinations.get(endpoint);
+    if (kind === 'deleteDestination') return held.destinations.delete(endpoint) ? undefined : 'ENOENT';
+    // Masquerading knows no other family behind a virtual server.
+    if (address.family !== familyOf(key)) return 'EINVAL';
+    if (kind === 'setDestination') {
+      if (!present) return 'ENOENT';
+      present.weight = weight;
+      return undefined;
+    }
+    if (present) return 'EEXIST';
+    if (!isUnicast(address)) return 'EINVAL';
+    held.destinations.set(endpoint, { address, port, weight, connections: 0 });
+    return undefined;
+  }
+}
+
+/** Whether IPVS takes it as a destination (ip_vs_new_dest). Of IPv4, what is broadcast depends on the node's routes too. */
+function isUnicast(address: IpAddress): boolean {
+  const range = specialRange(address);
+  if (address.family === 'IPv6') return range === undefined || range === 'loopback';
+  return range !== 'multicast' && address.bytes[0] !== 0 && address.bytes.some((byte) => byte !== 255);
+}
+
+/** As the kernel lists a member: a network without the bits of hosts. */
+function asListed(member: SetElement): SetElement {
+  const { set, element } = member;
+  if (element.type !== 'hash:ip,port,net') return member;
+  return { set, element: { ...element, network: networkOf(element.network, element.prefixLength) } };
+}
+
+/** A set of networks takes none of prefix length 0. */
+function isOfAnyNetwork({ element }: SetElement): boolean {
+  return element.type === 'hash:ip,port,net' && element.prefixLength === 0;
 }

@@ -2,7 +2,7 @@ import { parseIp } from '../../src/core/index.ts';
 import { FamilyProxy, type FamilyProxyOptions, type ProxyEvent, type ProxyObserver } from '../../src/proxy/index.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeDataplane } from './fake-dataplane.ts';
-import { FakeServiceStore, makeService, makeSlice } from './service-objects.ts';
+import { FakeServiceStore } from './service-objects.ts';
 
 /** A proxy of one family with everything around it faked. */
 export class FamilyBench {
@@ -37,8 +37,7 @@ export class FamilyBench {
   }
 
   put(name: string, ...endpoints: string[]): void {
-    this.store.services.set(name, makeService(name));
-    this.store.slicesByService.set(name, [makeSlice(name, endpoints)]);
+    this.store.put(name, endpoints);
   }
 
   /** Starts, waits until a request would run at once, and forgets what happened so far. */

@@ -10,6 +10,8 @@ import {
 import {
   type NodePlan,
   type Plan,
+  Planner,
+  type PlannerOptions,
   planService,
   type ServicePortPlan,
   type TrafficPolicy,
@@ -70,6 +72,11 @@ export function sampleNode(overrides: Partial<NodePlan> = {}): NodePlan {
   };
 }
 
+/** A planner of IPv4 on a node called `n1`. */
+export function samplePlanner(options: Partial<PlannerOptions> = {}): Planner {
+  return new Planner({ family: 'IPv4', nodeName: 'n1', node: sampleNode(), ...options });
+}
+
 export function samplePlan(family: IpFamily, node: NodePlan, ports: readonly ServicePortPlan[]): Plan {
   return { family, node, ports: new Map(ports.map((port) => [port.key, port])) };
 }
@@ -99,12 +106,10 @@ function serviceOf(sample: SamplePort): Service {
       sessionAffinityConfig: { clientIP: { timeoutSeconds: affinitySeconds } },
     }),
   };
-  const service = makeService(name!, spec, {
-    loadBalancer: { ingress: (sample.loadBalancerVips ?? []).map((ip) => ({ ip })) },
+  return makeService(name!, spec, {
+    vips: sample.loadBalancerVips ?? [],
+    ...(hint !== undefined && { annotations: { [IPVS_SCHEDULER_ANNOTATION]: hint } }),
   });
-  if (hint === undefined) return service;
-  const annotations = { [IPVS_SCHEDULER_ANNOTATION]: hint };
-  return { ...service, metadata: { ...service.metadata, annotations } };
 }
 
 /** A slice for each target port there is among the endpoints. */

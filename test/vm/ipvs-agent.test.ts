@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeService, makeSlice } from '../fakes/service-objects.ts';
 import { type Agent, createLab, type HeldConnection, type LabNode, type Pod, removeAll, tally } from '../lab/lab.ts';
 import { builtProgram } from '../lab/programs.ts';
+import { manifestOf, saveManifest } from '../samples/manifests.ts';
 
 // An endpoint that goes under many open connections, across a restart of the agent; and what others have in IPVS.
 
@@ -33,19 +35,9 @@ async function change(pods: readonly Pod[]): Promise<void> {
 }
 
 function save(pods: readonly Pod[]): void {
-  const objects = [
-    { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec: { clusterIP: VIP, ports: [{ port: 80 }] } },
-    {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
-      addressType: 'IPv4',
-      ports: [{ name: '', port: 8080, protocol: 'TCP' }],
-      endpoints: pods.map((pod) => ({ addresses: [pod.ip()], nodeName: 'node-1' })),
-    },
-  ];
-  writeFileSync(join(manifests, '.new'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
-  renameSync(join(manifests, '.new'), join(manifests, 'all.json'));
+  const endpoints = pods.map((pod) => ({ addresses: [pod.ip()], nodeName: 'node-1' }));
+  const service = makeService('default/web', { clusterIP: VIP });
+  saveManifest(manifests, 'all.yaml', manifestOf(service, makeSlice('default/web', endpoints)));
 }
 
 const destinations = () => node.namespace.run('ipvsadm', '-Ln', '-t', `${VIP}:80`);

@@ -1,5 +1,5 @@
-export { serverKey } from './compile/server.ts';
-export { elementKey, elementText, type SetElement } from './compile/sets.ts';
+export { familyOf, serverKey } from './compile/server.ts';
+export { elementKey, elementText, kernelSetName, SET_NAMES, type SetElement } from './compile/sets.ts';
 export { IpvsDataplane } from './dataplane.ts';
 export type { Operation } from './diff/operations.ts';
 export type { IpvsKernel } from './kernel/kernel.ts';

@@ -1,31 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeServiceStore, makeService, makeSlice } from '../../../test/fakes/service-objects.ts';
+import { samplePlanner } from '../../../test/samples/sample-plan.ts';
 import { formatIp, parseIp, yielder } from '../../core/index.ts';
 import { AddressRules } from './bounds/address-rules.ts';
 import { LIMITS } from './bounds/limits.ts';
-import { makeNodePlan } from './node-plan.ts';
-import { Planner } from './planner.ts';
-import type { NodePlan, ServicePortPlan } from './service-plan.ts';
-
-const NODE: NodePlan = makeNodePlan({
-  family: 'IPv4',
-  node: undefined,
-  settings: { detectLocal: { mode: 'NodeCIDR' }, masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'all' },
-  localAddresses: [],
-});
+import type { Planner } from './planner.ts';
+import type { ServicePortPlan } from './service-plan.ts';
 
 let store: FakeServiceStore;
 let planner: Planner;
 
 beforeEach(() => {
   store = new FakeServiceStore();
-  planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE });
+  planner = samplePlanner();
 });
-
-function put(name: string, endpoints: readonly string[] = ['10.0.0.1'], spec = {}): void {
-  store.services.set(name, makeService(name, spec));
-  store.slicesByService.set(name, [makeSlice(name, endpoints)]);
-}
 
 function keys(ports: readonly ServicePortPlan[]): string[] {
   return ports.map(({ key }) => key);
@@ -38,19 +26,15 @@ describe('a destination that two Services want', () => {
     return port && { externalIps: port.externalIps.map(formatIp), vips: port.loadBalancerVips.map(formatIp) };
   };
   const aged = (name: string, year: number, spec: object = {}) => {
-    put(name, ['10.0.0.1'], spec);
-    const service = store.services.get(name)!;
-    store.services.set(name, {
-      ...service,
-      metadata: { ...service.metadata, creationTimestamp: `${year}-01-01T00:00:00Z` },
-    });
+    store.put(name);
+    store.services.set(name, makeService(name, spec, { creationTimestamp: `${year}-01-01T00:00:00Z` }));
   };
   const withVip = (name: string, ip: string, spec: object = {}) =>
-    store.services.set(name, makeService(name, spec, { loadBalancer: { ingress: [{ ip }] } }));
+    store.services.set(name, makeService(name, spec, { vips: [ip] }));
 
   it('is its ClusterIP before it is an external IP of another, whatever the names', async () => {
-    put('z/victim', ['10.0.0.1'], { clusterIP: '10.96.0.7' });
-    put('a/thief', ['10.0.0.2'], external('10.96.0.7'));
+    store.put('z/victim', ['10.0.0.1'], { clusterIP: '10.96.0.7' });
+    store.put('a/thief', ['10.0.0.2'], external('10.96.0.7'));
     const { problems } = await planner.rebuild(store);
     expect(addresses('a/thief')).toEqual({ externalIps: [], vips: [] });
     expect(problems).toEqual([
@@ -91,7 +75,7 @@ describe('a destination that two Services want', () => {
   });
 
   it('is a load-balancer VIP before it is an external IP, of another Service or of the same', async () => {
-    put('a/x', ['10.0.0.1'], external('198.51.100.9'));
+    store.put('a/x', ['10.0.0.1'], external('198.51.100.9'));
     withVip('b/lb', '198.51.100.9', external('198.51.100.9', { loadBalancerSourceRanges: ['192.0.2.0/24'] }));
     await planner.rebuild(store);
     expect(addresses('a/x')).toEqual({ externalIps: [], vips: [] });
@@ -100,7 +84,7 @@ describe('a destination that two Services want', () => {
   });
 
   it('is nobody else’s while its owner withholds it, because its source ranges cannot be read', async () => {
-    put('a/x', ['10.0.0.1'], external('198.51.100.9'));
+    store.put('a/x', ['10.0.0.1'], external('198.51.100.9'));
     withVip('b/lb', '198.51.100.9', external('198.51.100.9', { loadBalancerSourceRanges: ['nonsense'] }));
     await planner.rebuild(store);
     expect(addresses('a/x')).toEqual({ externalIps: [], vips: [] });
@@ -108,9 +92,9 @@ describe('a destination that two Services want', () => {
   });
 
   it('is one of its port and protocol alone', async () => {
-    put('a/x', ['10.0.0.1'], external('203.0.113.1'));
-    put('b/y', ['10.0.0.1'], external('203.0.113.1', { ports: [{ port: 81 }] }));
-    put('c/z', ['10.0.0.1'], external('203.0.113.1', { ports: [{ port: 80, protocol: 'UDP' }] }));
+    store.put('a/x', ['10.0.0.1'], external('203.0.113.1'));
+    store.put('b/y', ['10.0.0.1'], external('203.0.113.1', { ports: [{ port: 81 }] }));
+    store.put('c/z', ['10.0.0.1'], external('203.0.113.1', { ports: [{ port: 80, protocol: 'UDP' }] }));
     const { problems } = await planner.rebuild(store);
     expect(problems).toEqual([]);
   });
@@ -130,8 +114,8 @@ describe('a destination that two Services want', () => {
   });
 
   it('takes the policy for external traffic with it when it was the last one', async () => {
-    put('a/x', ['10.0.0.1'], external('203.0.113.1'));
-    put('b/y', ['10.0.0.1'], external('203.0.113.1', { externalTrafficPolicy: 'Local' }));
+    store.put('a/x', ['10.0.0.1'], external('203.0.113.1'));
+    store.put('b/y', ['10.0.0.1'], external('203.0.113.1', { externalTrafficPolicy: 'Local' }));
     await planner.rebuild(store);
     expect(planner.plan.ports.get('b/y:/TCP')).toMatchObject({ externalPolicy: 'Cluster', externalVerdict: 'forward' });
   });
@@ -148,10 +132,10 @@ describe('what no Service may have', () => {
       apiSlices: [],
       externalIpCidrs: [],
     });
-  const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { ip: '198.51.100.1' }] } };
+  const vips = ['192.0.2.1', '198.51.100.1'];
 
   it('is left out of the plan, so that no mode makes it an address of the node, and told', async () => {
-    store.services.set('a/x', makeService('a/x', { externalIPs: ['192.0.2.1', '203.0.113.1'] }, status));
+    store.services.set('a/x', makeService('a/x', { externalIPs: ['192.0.2.1', '203.0.113.1'] }, { vips }));
     planner.setAddressRules(rules(['192.0.2.1']));
     const { problems } = await planner.rebuild(store);
     const port = planner.plan.ports.get('a/x:/TCP')!;
@@ -164,9 +148,9 @@ describe('what no Service may have', () => {
   });
 
   it('is looked at again in the Services with such addresses alone when the rules change', async () => {
-    store.services.set('a/x', makeService('a/x', {}, status));
-    put('a/y', ['10.0.0.1'], { externalIPs: ['192.0.2.1'] });
-    put('a/z');
+    store.services.set('a/x', makeService('a/x', {}, { vips }));
+    store.put('a/y', ['10.0.0.1'], { externalIPs: ['192.0.2.1'] });
+    store.put('a/z');
     await planner.rebuild(store);
     for (const [own, vips] of [
       [['192.0.2.1'], 1],
@@ -236,14 +220,13 @@ describe('hostile objects', () => {
 
   it('never lets everybody in because a list of source ranges was cut', async () => {
     const ranges = numbers(9_000).map((n) => (n < 8_500 ? `2001:db8:${n.toString(16)}::/48` : `192.0.2.${n % 256}/32`));
-    const status = { loadBalancer: { ingress: [{ ip: '198.51.100.1' }] } };
-    store.services.set('a/x', makeService('a/x', { loadBalancerSourceRanges: ranges }, status));
+    store.services.set('a/x', makeService('a/x', { loadBalancerSourceRanges: ranges }, { vips: ['198.51.100.1'] }));
     await planner.rebuild(store);
     expect(planner.plan.ports.get('a/x:/TCP')!.loadBalancerVips).toEqual([]);
   });
 
   it('refuses endpoints that are no pods', async () => {
-    put('a/x', ['127.0.0.1', '169.254.169.254', '224.0.0.1', '0.0.0.0', '10.0.0.1']);
+    store.put('a/x', ['127.0.0.1', '169.254.169.254', '224.0.0.1', '0.0.0.0', '10.0.0.1']);
     const { problems } = await planner.rebuild(store);
     expect(planner.plan.ports.get('a/x:/TCP')!.clusterEndpoints.map(({ key }) => key)).toEqual(['10.0.0.1:8080']);
     expect(problems[0]!.problems).toEqual([
@@ -255,13 +238,13 @@ describe('hostile objects', () => {
   });
 
   it('takes from the largest when all Services together want more than a node holds, and gives back', async () => {
-    planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE, endpointsOfNode: 1_000 });
-    put('a/small', ips(50));
-    put('b/large', ips(800));
+    planner = samplePlanner({ endpointsOfNode: 1_000 });
+    store.put('a/small', ips(50));
+    store.put('b/large', ips(800));
     await planner.rebuild(store);
     const counts = () => [...planner.plan.ports.values()].map((port) => port.clusterEndpoints.length);
     expect(counts()).toEqual([50, 800]);
-    put('c/larger', ips(900));
+    store.put('c/larger', ips(900));
     const { delta } = await planner.update(['c/larger'], store);
     expect(delta.upserted.map(({ key }) => key).sort()).toEqual(['b/large:/TCP', 'c/larger:/TCP']);
     expect(counts()).toEqual([50, 312, 312]);
@@ -273,22 +256,22 @@ describe('hostile objects', () => {
   });
 
   it('gives the event loop back between the Services of one update', async () => {
-    for (const n of numbers(300)) put(`a/s${n}`, ips(200));
+    for (const n of numbers(300)) store.put(`a/s${n}`, ips(200));
     let others = 0;
     const timer = setInterval(() => others++, 1);
-    planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE, pauses: () => yielder(1) });
+    planner = samplePlanner({ pauses: () => yielder(1) });
     await planner.rebuild(store);
     clearInterval(timer);
     expect(others).toBeGreaterThan(2);
   });
 
   it('gives it back within one Service, and plans that as it was at the beginning', async () => {
-    put('a/x', ips(2000));
+    store.put('a/x', ips(2000));
     let pauses = 0;
     const rest = async () => {
-      if (++pauses === 100) put('a/x', ['10.9.9.9']);
+      if (++pauses === 100) store.put('a/x', ['10.9.9.9']);
     };
-    planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE, pauses: () => rest });
+    planner = samplePlanner({ pauses: () => rest });
     await planner.rebuild(store);
     expect(pauses).toBeGreaterThan(150);
     expect([...planner.plan.ports.values()][0]?.clusterEndpoints).toHaveLength(2000);

@@ -1,31 +1,19 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeServiceStore, makeService, makeSlice } from '../../../test/fakes/service-objects.ts';
+import { sampleNode, samplePlanner } from '../../../test/samples/sample-plan.ts';
 import { formatIpPort } from '../../core/index.ts';
-import { makeNodePlan } from './node-plan.ts';
-import { Planner } from './planner.ts';
+import type { Planner } from './planner.ts';
 import { samePortPlan } from './same-plan.ts';
-import type { NodePlan, ServicePortPlan } from './service-plan.ts';
-
-const NODE: NodePlan = makeNodePlan({
-  family: 'IPv4',
-  node: undefined,
-  settings: { detectLocal: { mode: 'NodeCIDR' }, masqueradeBit: 14, masqueradeAll: false, nodePortAddresses: 'all' },
-  localAddresses: [],
-});
+import type { ServicePortPlan } from './service-plan.ts';
 
 let store: FakeServiceStore;
 let planner: Planner;
 
 beforeEach(() => {
   store = new FakeServiceStore();
-  planner = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE });
+  planner = samplePlanner();
 });
-
-function put(name: string, endpoints: readonly string[] = ['10.0.0.1'], spec = {}): void {
-  store.services.set(name, makeService(name, spec));
-  store.slicesByService.set(name, [makeSlice(name, endpoints)]);
-}
 
 function keys(ports: readonly ServicePortPlan[]): string[] {
   return ports.map(({ key }) => key);
@@ -33,12 +21,12 @@ function keys(ports: readonly ServicePortPlan[]): string[] {
 
 describe('update', () => {
   it('adds, changes and removes the ports of the named Services only', async () => {
-    put('a/x');
-    put('a/y');
+    store.put('a/x');
+    store.put('a/y');
     expect(keys((await planner.update(['a/x'], store)).delta.upserted)).toEqual(['a/x:/TCP']);
     expect([...planner.plan.ports.keys()]).toEqual(['a/x:/TCP']);
 
-    put('a/x', ['10.0.0.1', '10.0.0.2']);
+    store.put('a/x', ['10.0.0.1', '10.0.0.2']);
     const changed = (await planner.update(['a/x'], store)).delta;
     expect(changed.upserted).toEqual([planner.plan.ports.get('a/x:/TCP')]);
     expect(changed.upserted[0]!.clusterEndpoints).toHaveLength(2);
@@ -52,14 +40,14 @@ describe('update', () => {
   });
 
   it('names the port that went and the port that came when a Service changes its ports', async () => {
-    put('a/x', [], {
+    store.put('a/x', [], {
       ports: [
         { name: 'p', port: 80 },
         { name: 'q', port: 81 },
       ],
     });
     await planner.update(['a/x'], store);
-    put('a/x', [], {
+    store.put('a/x', [], {
       ports: [
         { name: 'q', port: 81 },
         { name: 'r', port: 82 },
@@ -71,7 +59,7 @@ describe('update', () => {
   });
 
   it('is empty for a change that does not matter to the kernel, yet keeps the plan fresh', async () => {
-    put('a/x');
+    store.put('a/x');
     await planner.update(['a/x'], store);
     const hinted = { addresses: ['10.0.0.1'], hints: { forZones: [{ name: 'elsewhere' }] } };
     store.slicesByService.set('a/x', [
@@ -83,9 +71,9 @@ describe('update', () => {
   });
 
   it('does not look at other Services, however many there are', async () => {
-    for (let i = 0; i < 10_000; i++) put(`many/s${i}`);
+    for (let i = 0; i < 10_000; i++) store.put(`many/s${i}`);
     await planner.rebuild(store);
-    put('many/s77', ['10.0.0.9']);
+    store.put('many/s77', ['10.0.0.9']);
     store.reads = 0;
     const { delta } = await planner.update(['many/s77'], store);
     expect(delta.upserted).toHaveLength(1);
@@ -96,11 +84,11 @@ describe('update', () => {
 
 describe('rebuild', () => {
   it('takes in every Service and drops those that are gone', async () => {
-    put('a/x');
-    put('a/y');
+    store.put('a/x');
+    store.put('a/y');
     await planner.rebuild(store);
     store.services.delete('a/x');
-    put('a/z');
+    store.put('a/z');
     const { upserted, removed } = (await planner.rebuild(store)).delta;
     expect(keys(upserted)).toEqual(['a/z:/TCP']);
     expect(keys(removed)).toEqual(['a/x:/TCP']);
@@ -114,7 +102,7 @@ describe('rebuild', () => {
     await planner.rebuild(store);
     const used = () => planner.plan.ports.get('a/x:/TCP')!.clusterEndpoints.map(({ key }) => key);
     expect(used()).toEqual(['10.0.0.1:8080', '10.0.0.2:8080']);
-    planner.setNode({ ...NODE, masqueradeAll: true }, 'b');
+    planner.setNode(sampleNode({ masqueradeAll: true }), 'b');
     await planner.rebuild(store);
     expect(used()).toEqual(['10.0.0.2:8080']);
     expect(planner.plan.node.masqueradeAll).toBe(true);
@@ -125,9 +113,9 @@ describe('a Service that cannot be planned', () => {
   const broken = { ...makeService('a/bad'), spec: { clusterIP: '10.96.0.1', ports: 'eighty' as never } };
 
   it('is left out and reported, and the others go on', async () => {
-    put('a/x');
+    store.put('a/x');
     store.services.set('a/bad', broken);
-    put('a/y');
+    store.put('a/y');
     const { delta, problems } = await planner.rebuild(store);
     expect(keys(delta.upserted)).toEqual(['a/x:/TCP', 'a/y:/TCP']);
     expect(problems).toEqual([
@@ -136,12 +124,12 @@ describe('a Service that cannot be planned', () => {
   });
 
   it('keeps what was planned for it before, until it is mended', async () => {
-    put('a/bad');
+    store.put('a/bad');
     await planner.update(['a/bad'], store);
     store.services.set('a/bad', broken);
     expect((await planner.update(['a/bad'], store)).delta).toEqual({ upserted: [], removed: [], replaced: [] });
     expect([...planner.plan.ports.keys()]).toEqual(['a/bad:/TCP']);
-    put('a/bad', ['10.0.0.2']);
+    store.put('a/bad', ['10.0.0.2']);
     const mended = await planner.update(['a/bad'], store);
     expect(keys(mended.delta.upserted)).toEqual(['a/bad:/TCP']);
     expect(mended.problems).toEqual([{ serviceName: 'a/bad', problems: [] }]);
@@ -150,12 +138,12 @@ describe('a Service that cannot be planned', () => {
 
 it('reports the problems of a Service when they change, not each time', async () => {
   const texts = async () => (await planner.update(['a/x'], store)).problems.map(({ problems }) => problems.length);
-  put('a/x', ['10.0.0.1'], { externalIPs: ['nonsense'] });
+  store.put('a/x', ['10.0.0.1'], { externalIPs: ['nonsense'] });
   expect(await texts()).toEqual([1]);
   expect(await texts()).toEqual([]);
-  put('a/x');
+  store.put('a/x');
   expect(await texts()).toEqual([0]);
-  put('a/x', ['10.0.0.1'], { externalIPs: ['nonsense'] });
+  store.put('a/x', ['10.0.0.1'], { externalIPs: ['nonsense'] });
   expect(await texts()).toEqual([1]);
   store.services.delete('a/x');
   expect(await texts()).toEqual([0]);
@@ -163,15 +151,15 @@ it('reports the problems of a Service when they change, not each time', async ()
 });
 
 it('counts the ports that no local endpoint serves, each while it lasts', async () => {
-  put('a/internal', ['10.0.0.1'], { internalTrafficPolicy: 'Local' });
-  put('a/external', ['10.0.0.1'], { externalTrafficPolicy: 'Local', ports: [{ port: 80, nodePort: 30080 }] });
-  put('a/nobody', [], { internalTrafficPolicy: 'Local' });
+  store.put('a/internal', ['10.0.0.1'], { internalTrafficPolicy: 'Local' });
+  store.put('a/external', ['10.0.0.1'], { externalTrafficPolicy: 'Local', ports: [{ port: 80, nodePort: 30080 }] });
+  store.put('a/nobody', [], { internalTrafficPolicy: 'Local' });
   await planner.rebuild(store);
   expect(planner.noLocalEndpoints).toEqual({ internal: 1, external: 1 });
   await planner.rebuild(store);
   expect(planner.noLocalEndpoints).toEqual({ internal: 1, external: 1 });
   store.services.delete('a/internal');
-  put('a/external', ['10.0.0.1']);
+  store.put('a/external', ['10.0.0.1']);
   await planner.rebuild(store);
   expect(planner.noLocalEndpoints).toEqual({ internal: 0, external: 0 });
 });
@@ -179,7 +167,7 @@ it('counts the ports that no local endpoint serves, each while it lasts', async 
 it('does not count a port under policy Local that nobody can reach from outside yet', async () => {
   // kube-proxy counts it. Nothing is dropped here: the load balancer has no address, and there is no NodePort.
   const waiting = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', ports: [{ port: 80 }] } as const;
-  put('a/waiting', ['10.0.0.1'], waiting);
+  store.put('a/waiting', ['10.0.0.1'], waiting);
   await planner.rebuild(store);
   expect(planner.noLocalEndpoints).toEqual({ internal: 0, external: 0 });
 });
@@ -200,7 +188,7 @@ it('arrives at the plan of a fresh rebuild whatever came before, and its deltas 
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
       const ours = new FakeServiceStore();
-      const incremental = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE });
+      const incremental = samplePlanner();
       const kernel = new Map<string, ServicePortPlan>();
       for (const { name, exists, endpoints, ports, policy, clusterIp, externalIPs, vips, nodePort, year } of steps) {
         const spec = {
@@ -210,9 +198,8 @@ it('arrives at the plan of a fresh rebuild whatever came before, and its deltas 
           externalIPs,
           ports: ports.map((port, index) => ({ name: port, port: 80 + index, nodePort: nodePort && nodePort + index })),
         } as const;
-        const service = makeService(name, spec, { loadBalancer: { ingress: vips.map((ip) => ({ ip })) } });
-        const creation = year === undefined ? {} : { creationTimestamp: `${year}-01-01T00:00:00Z` };
-        if (exists) ours.services.set(name, { ...service, metadata: { ...service.metadata, ...creation } });
+        const age = year === undefined ? {} : { creationTimestamp: `${year}-01-01T00:00:00Z` };
+        if (exists) ours.services.set(name, makeService(name, spec, { vips, ...age }));
         else ours.services.delete(name);
         ours.slicesByService.set(name, [
           makeSlice(name, endpoints, { ports: [{ port: 8080 }, { name: 'p', port: 8081 }] }),
@@ -221,7 +208,7 @@ it('arrives at the plan of a fresh rebuild whatever came before, and its deltas 
         for (const port of upserted) kernel.set(port.key, port);
         for (const port of removed) kernel.delete(port.key);
       }
-      const fresh = new Planner({ family: 'IPv4', nodeName: 'n1', node: NODE });
+      const fresh = samplePlanner();
       await fresh.rebuild(ours);
       const byKey = (ports: ReadonlyMap<string, ServicePortPlan>) => [...ports].sort(([a], [b]) => (a < b ? -1 : 1));
       expect(byKey(incremental.plan.ports)).toEqual(byKey(fresh.plan.ports));

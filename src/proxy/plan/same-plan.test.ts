@@ -6,11 +6,7 @@ import { sameNodePlan, samePortPlan } from './same-plan.ts';
 import type { NodePlan, ServicePortPlan } from './service-plan.ts';
 
 function makePort(): ServicePortPlan {
-  const service = makeService(
-    'a/x',
-    { externalIPs: ['192.0.2.1'] },
-    { loadBalancer: { ingress: [{ ip: '192.0.2.2' }] } },
-  );
+  const service = makeService('a/x', { externalIPs: ['192.0.2.1'] }, { vips: ['192.0.2.2'] });
   const { ports } = atOnce(
     planService(service, [makeSlice('a/x', ['10.0.0.1', '10.0.0.2'])], {
       family: 'IPv4',

@@ -1,12 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FakeServiceStore, makeService, makeSlice } from '../../../test/fakes/service-objects.ts';
+import { samplePlanner } from '../../../test/samples/sample-plan.ts';
 import type { IpFamily } from '../../core/index.ts';
 import { atOnce } from '../../core/index.ts';
 import type { ServiceSpec, SliceEndpoint } from '../../kube/index.ts';
-import { makeNodePlan } from './node-plan.ts';
 import { planService } from './plan.ts';
-import { Planner } from './planner.ts';
 
 const NAME = 'shop/web';
 /** The load balancer has not been given an address yet. */
@@ -101,14 +100,7 @@ it('there is one in the families the Service has a ClusterIP of', () => {
 describe('the planner', () => {
   it('keeps the health checks of all Services, and forgets those that are gone', async () => {
     const store = new FakeServiceStore();
-    const settings = { detectLocal: { mode: 'NodeCIDR' }, masqueradeBit: 14, masqueradeAll: false } as const;
-    const node = makeNodePlan({
-      family: 'IPv4',
-      node: undefined,
-      settings: { ...settings, nodePortAddresses: 'all' },
-      localAddresses: [],
-    });
-    const planner = new Planner({ family: 'IPv4', nodeName: 'n1', node });
+    const planner = samplePlanner();
     store.services.set(NAME, makeService(NAME, SPEC));
     store.services.set('shop/other', makeService('shop/other'));
     await planner.rebuild(store);

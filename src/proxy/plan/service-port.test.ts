@@ -11,7 +11,7 @@ function portOf(
   family: IpFamily = 'IPv4',
   ingress: { ip?: string; ipMode?: 'VIP' | 'Proxy' }[] = [],
 ) {
-  const { ports, problems } = servicePortsOf(makeService(NAME, spec, { loadBalancer: { ingress } }), family);
+  const { ports, problems } = servicePortsOf(makeService(NAME, spec, { vips: ingress }), family);
   return { port: ports[0]!, ports, problems };
 }
 
@@ -243,9 +243,7 @@ describe('the hint of the mode in use', () => {
     whyNot: (value: string) => (value === 'bad' ? 'which is no good' : undefined),
   };
   const read = (text: string, allowed = {}) => {
-    const service = makeService(NAME, { clusterIP: '10.96.0.1', ports: [{ port: 80 }] });
-    const annotations = { [hint.annotation]: text };
-    const annotated = { ...service, metadata: { ...service.metadata, annotations } };
+    const annotated = makeService(NAME, {}, { annotations: { [hint.annotation]: text } });
     const { ports, problems } = servicePortsOf(annotated, 'IPv4', allowed);
     return { hint: ports[0]!.hint, problems };
   };

@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { FamilyBench } from '../../../test/fakes/family-bench.ts';
 import { makeService } from '../../../test/fakes/service-objects.ts';
+import { samplePlanner } from '../../../test/samples/sample-plan.ts';
 import { BackgroundFailure } from '../../core/index.ts';
 import type { Plan, PlanDelta } from '../plan/index.ts';
-import { Planner, samePortPlan } from '../plan/index.ts';
+import { samePortPlan } from '../plan/index.ts';
 import type { Change } from './changes.ts';
 
 const SERVICE: Change = { kind: 'service' };
@@ -314,7 +315,7 @@ it('brings the kernel to the state of the objects through any sequence of change
         await one.clock.advance(waitMs);
       }
       await one.clock.advance(600_000);
-      const fresh = new Planner({ family: 'IPv4', nodeName: 'n1', node: one.proxy.plan.node });
+      const fresh = samplePlanner({ node: one.proxy.plan.node });
       await fresh.rebuild(one.store);
       expect([...one.dataplane.kernel.keys()].sort()).toEqual([...fresh.plan.ports.keys()].sort());
       for (const [key, port] of fresh.plan.ports) expect(samePortPlan(port, one.dataplane.kernel.get(key)!)).toBe(true);

@@ -1,7 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { ServiceSpec } from '../../../src/kube/index.ts';
+import { makeService, makeSlice } from '../../fakes/service-objects.ts';
+import { manifestOf, nodeObject, saveManifest } from '../../samples/manifests.ts';
 import { type Agent, createLab, type LabNode, type Pod, removeAll } from '../lab.ts';
 import { builtProgram } from '../programs.ts';
 
@@ -13,31 +16,16 @@ const SERVICE = { ip: '10.96.0.10', port: 80 };
 let agent: Agent | undefined;
 
 /** A Service with the given pods behind it, as one manifest. */
-function manifest(...pods: Pod[]): string {
-  const endpoints = pods.map((pod) => `  - addresses: [${pod.ip()}]\n    nodeName: node-1\n`).join('');
-  return `apiVersion: v1
-kind: Service
-metadata: { name: web, namespace: demo }
-spec:
-  clusterIP: 10.96.0.10
-  ports: [{ name: http, port: 80 }]
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata:
-  name: web-1
-  namespace: demo
-  labels: { kubernetes.io/service-name: web }
-addressType: IPv4
-ports: [{ name: http, port: 8080 }]
-endpoints:
-${endpoints}`;
+function manifest(pods: readonly Pod[], spec: Partial<ServiceSpec> = {}): string {
+  const endpoints = pods.map((pod) => ({ addresses: [pod.ip()], nodeName: 'node-1' }));
+  return manifestOf(
+    makeService('demo/web', { clusterIP: SERVICE.ip, ports: [{ name: 'http', port: SERVICE.port }], ...spec }),
+    makeSlice('demo/web', endpoints, { ports: [{ name: 'http', port: 8080 }] }),
+  );
 }
 
-/** Replaces a manifest as editors do: a new file takes the name of the old one. */
 function save(text: string): void {
-  writeFileSync(join(manifests, '.web.yaml.new'), text);
-  renameSync(join(manifests, '.web.yaml.new'), join(manifests, 'web.yaml'));
+  saveManifest(manifests, 'web.yaml', text);
 }
 
 const whoAnswers = async () => {
@@ -52,10 +40,7 @@ const start = async (...flags: string[]) => {
 beforeAll(async () => {
   for (const pod of [web, spare]) await pod!.serve({ port: 8080 });
   mkdirSync(manifests);
-  writeFileSync(
-    join(manifests, 'node.yaml'),
-    `apiVersion: v1\nkind: Node\nmetadata: { name: node-1 }\nspec: { podCIDRs: [${node.podCidrs.join(', ')}] }\n`,
-  );
+  saveManifest(manifests, 'node.yaml', manifestOf(nodeObject(node)));
 });
 afterEach(async () => {
   await agent?.stop();
@@ -65,23 +50,23 @@ afterAll(removeAll);
 
 describe('nodeplane agent', () => {
   it('follows an edited manifest', async () => {
-    save(manifest(web!));
+    save(manifest([web!]));
     await start();
     expect(await whoAnswers()).toBe('web');
-    save(manifest(spare!));
+    save(manifest([spare!]));
     await expect.poll(whoAnswers).toBe('spare');
     rmSync(join(manifests, 'web.yaml'));
     await expect.poll(whoAnswers).not.toBe('spare');
   });
 
   it('keeps traffic flowing on a manifest it cannot use, names file and line, and takes the mended one', async () => {
-    save(manifest(web!));
+    save(manifest([web!]));
     const { logs, metrics } = await start();
     const problems = () => logs().filter((line) => line.level === 'error');
-    save(manifest(spare!).replace('port: 80 }', 'port: eighty }'));
+    save(manifest([spare!]).replace('port: 80\n', 'port: eighty\n'));
     await expect.poll(problems).toHaveLength(1);
     expect(problems()[0]).toMatchObject({
-      where: 'web.yaml:6',
+      where: 'web.yaml:10',
       field: 'spec.ports[0].port',
       object: 'Service demo/web',
     });
@@ -93,13 +78,13 @@ describe('nodeplane agent', () => {
     expect(problems()[1]!.where).toMatch(/^web\.yaml:\d+$/);
     expect(await whoAnswers()).toBe('web');
 
-    save(manifest(spare!));
+    save(manifest([spare!]));
     await expect.poll(whoAnswers).toBe('spare');
     expect(await metrics()).toContain('nodeplane_object_problems 0');
   });
 
   it('leaves the rules in place when it stops, and a restart writes nothing that is right already', async () => {
-    save(manifest(web!, spare!));
+    save(manifest([web!, spare!]));
     await start();
     const rules = () => node.iptablesSave('nft').replace(/^#.*\n/gm, '');
     const before = rules();
@@ -118,7 +103,7 @@ describe('nodeplane agent', () => {
   });
 
   it('answers health, mode and metrics where kube-proxy does', async () => {
-    save(manifest(web!));
+    save(manifest([web!]));
     const { metrics } = await start();
     const get = async (url: string) => await node.httpGet(url);
     expect((await get('http://127.0.0.1:10256/livez')).status).toBe(200);
@@ -138,10 +123,7 @@ describe('nodeplane agent', () => {
 
   it('answers load balancers on a Service’s health check port, by the endpoints on this node', async () => {
     const loadBalancer = (...pods: Pod[]) =>
-      manifest(...pods).replace(
-        'clusterIP: 10.96.0.10',
-        'type: LoadBalancer\n  externalTrafficPolicy: Local\n  healthCheckNodePort: 31999\n  clusterIP: 10.96.0.10',
-      );
+      manifest(pods, { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 31999 });
     save(loadBalancer(web!, spare!));
     await start();
     const ask = async () => {
@@ -149,9 +131,9 @@ describe('nodeplane agent', () => {
       return `${status} ${JSON.parse(body).localEndpoints}`;
     };
     await expect.poll(ask).toBe('200 2');
-    save(loadBalancer().replace('endpoints:', 'endpoints: []'));
+    save(loadBalancer());
     await expect.poll(ask).toBe('503 0');
-    save(manifest(web!));
+    save(manifest([web!]));
     await expect.poll(() => ask().catch((error: Error) => error.message)).toContain('ECONNREFUSED');
   });
 
@@ -188,7 +170,7 @@ describe('nodeplane agent', () => {
 describe('nodeplane cleanup', () => {
   it('removes what is ours and leaves what is not', async () => {
     node.namespace.run('iptables-nft', '-A', 'INPUT', '-p', 'tcp', '--dport', '22', '-j', 'ACCEPT');
-    save(manifest(web!));
+    save(manifest([web!]));
     await start();
     await agent!.stop();
     node.namespace.run(builtProgram('nodeplane'), 'cleanup');

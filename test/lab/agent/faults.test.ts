@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { makeService } from '../../fakes/service-objects.ts';
+import { manifestOf, nodeObject, saveManifest } from '../../samples/manifests.ts';
 import { type Agent, createLab, type LabNode, removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
 import { builtProgram } from '../programs.ts';
@@ -16,19 +18,12 @@ let earlierLines: number;
 
 beforeAll(() => {
   mkdirSync(manifests);
-  writeFileSync(
-    join(manifests, 'all.yaml'),
-    `apiVersion: v1
-kind: Node
-metadata: { name: node-1 }
-spec: { podCIDRs: [${node.podCidrs.join(', ')}] }
----
-apiVersion: v1
-kind: Service
-metadata: { name: web, namespace: demo }
-spec: { type: NodePort, clusterIP: 10.96.0.10, ports: [{ name: http, port: 80, nodePort: 30080 }] }
-`,
-  );
+  const service = makeService('demo/web', {
+    type: 'NodePort',
+    clusterIP: '10.96.0.10',
+    ports: [{ name: 'http', port: 80, nodePort: 30080 }],
+  });
+  saveManifest(manifests, 'all.yaml', manifestOf(nodeObject(node), service));
 });
 afterEach(async () => {
   await agent?.stop();

@@ -1,29 +1,20 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { makeService } from '../../fakes/service-objects.ts';
+import { manifestOf, nodeObject, saveManifest } from '../../samples/manifests.ts';
 import { createLab, removeAll } from '../lab.ts';
 
 const lab = createLab();
 const node = lab.addNode({ name: 'node-1' });
 const manifests = join(lab.folder, 'manifests');
 mkdirSync(manifests);
-writeFileSync(
-  join(manifests, 'cluster.yaml'),
-  `apiVersion: v1
-kind: Node
-metadata: { name: node-1 }
-spec: { podCIDRs: [10.244.1.0/24] }
-status: { addresses: [{ type: InternalIP, address: 192.168.50.1 }] }
----
-apiVersion: v1
-kind: Service
-metadata: { name: empty, namespace: default }
-spec:
-  type: NodePort
-  clusterIPs: [10.96.0.20]
-  ports: [{ port: 80, nodePort: 30020 }]
-`,
-);
+const service = makeService('default/empty', {
+  type: 'NodePort',
+  clusterIP: '10.96.0.20',
+  ports: [{ port: 80, nodePort: 30020 }],
+});
+saveManifest(manifests, 'cluster.yaml', manifestOf(nodeObject(node), service));
 
 afterAll(removeAll);
 

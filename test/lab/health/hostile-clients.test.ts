@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ServiceSpec } from '../../../src/kube/index.ts';
+import { makeNode, makeService } from '../../fakes/service-objects.ts';
+import { manifestOf, saveManifest } from '../../samples/manifests.ts';
 import { type Agent, createLab, type Host, removeAll } from '../lab.ts';
 import { own } from '../namespace.ts';
 
@@ -20,13 +23,8 @@ const METRICS = 10249;
 const CHECK = 30999;
 let agent: Agent;
 
-function saveService(name: string, ip: string, spec = ''): void {
-  const text = `apiVersion: v1
-kind: Service
-metadata: { name: ${name}, namespace: demo }
-spec: { clusterIP: ${ip}, ports: [{ name: http, port: 80 }]${spec} }
-`;
-  writeFileSync(join(manifests, `${name}.yaml`), text);
+function saveService(name: string, clusterIP: string, spec: Partial<ServiceSpec> = {}): void {
+  saveManifest(manifests, `${name}.yaml`, manifestOf(makeService(`demo/${name}`, { clusterIP, ...spec })));
 }
 
 /**
@@ -62,9 +60,9 @@ const status = async (port: number, path = '/') => {
 
 beforeAll(async () => {
   mkdirSync(manifests);
-  const spec = ', type: LoadBalancer, externalTrafficPolicy: Local, healthCheckNodePort: 30999';
+  const spec = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: CHECK } as const;
   saveService('checked', '10.96.0.20', spec);
-  writeFileSync(join(manifests, 'node.yaml'), 'apiVersion: v1\nkind: Node\nmetadata: { name: node-1 }\n');
+  saveManifest(manifests, 'node.yaml', manifestOf(makeNode('node-1')));
   agent = await node.startAgent({
     manifests,
     flags: ['--metrics-bind-address', `0.0.0.0:${METRICS}`],

@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, it } from 'vitest';
+import { makeService } from '../../fakes/service-objects.ts';
+import { manifestOf, saveManifest } from '../../samples/manifests.ts';
 import { createServedNode } from '../cni/served-node.ts';
 import { type Agent, type AgentOptions, removeAll } from '../lab.ts';
 import { createNamespace, own } from '../namespace.ts';
@@ -57,15 +59,6 @@ async function start(options: AgentOptions) {
   };
 }
 
-function saveService(name: string, ip: string): void {
-  const text = `apiVersion: v1
-kind: Service
-metadata: { name: ${name}, namespace: demo }
-spec: { clusterIP: ${ip}, ports: [{ name: http, port: 80 }] }
-`;
-  writeFileSync(join(folder, 'manifests', `${name}.yaml`), text);
-}
-
 it('a lock held at the start delays both families and the pods’ network in nothing', async () => {
   const pid = await holdLock();
   const { told } = await start({ until: 'live', flags: legacy });
@@ -93,7 +86,8 @@ it('SIGTERM ends an agent that waits for the lock', async () => {
 it('a lock held later fails syncs, is told with its holder, and is no reason to restart the agent', async () => {
   const { told } = await start({ flags: [...legacy, '--iptables-sync-period', '1s'] });
   const pid = await holdLock();
-  saveService('later', '10.96.0.77');
+  const service = makeService('demo/later', { clusterIP: '10.96.0.77' });
+  saveManifest(join(folder, 'manifests'), 'later.yaml', manifestOf(service));
   await expect
     .poll(() => told('ERR_IPTABLES_LOCK')[0])
     .toMatchObject({ level: 'error', err: { facts: { holder: pid } } });

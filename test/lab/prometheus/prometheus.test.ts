@@ -3,6 +3,8 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { makeService } from '../../fakes/service-objects.ts';
+import { manifestOf, saveManifest } from '../../samples/manifests.ts';
 import { type Agent, createLab, removeAll } from '../lab.ts';
 
 // Debian's Prometheus scrapes a running agent and answers the questions dashboards ask.
@@ -28,10 +30,7 @@ beforeAll(async () => {
   if (!existsSync(PROGRAM)) throw new Error(`Cannot find ${PROGRAM}: run scripts/setup`);
   const manifests = join(lab.folder, 'manifests');
   mkdirSync(manifests);
-  writeFileSync(
-    join(manifests, 'web.yaml'),
-    'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { clusterIP: 10.96.0.10, ports: [{ port: 80 }] }\n',
-  );
+  saveManifest(manifests, 'web.yaml', manifestOf(makeService('default/web', { clusterIP: '10.96.0.10' })));
   agent = await node.startAgent({ manifests });
   const config = join(lab.folder, 'prometheus.yml');
   writeFileSync(

@@ -4,9 +4,7 @@ import { servicePortsOf } from '../../index.ts';
 import { SCHEDULER_HINT } from './scheduler-hint.ts';
 
 const schedulerOf = (text: string) => {
-  const service = makeService('shop/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] });
-  const annotations = { 'nodeplane.io/ipvs-scheduler': text };
-  const annotated = { ...service, metadata: { ...service.metadata, annotations } };
+  const annotated = makeService('shop/web', {}, { annotations: { 'nodeplane.io/ipvs-scheduler': text } });
   const { ports, problems } = servicePortsOf(annotated, 'IPv4', { hint: SCHEDULER_HINT });
   return { scheduler: ports[0]!.hint, problems };
 };
