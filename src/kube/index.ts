@@ -5,6 +5,7 @@ export { type FieldPath, type FieldProblem, formatFieldPath } from './objects/fi
 export { type Decoded, decodeObject, type ObjectKind } from './objects/kind.ts';
 export { KINDS } from './objects/kinds.ts';
 export {
+  FLANNEL_ANNOTATIONS,
   HEADLESS_LABEL,
   IPVS_SCHEDULER_ANNOTATION,
   SERVICE_NAME_LABEL,
