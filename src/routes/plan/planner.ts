@@ -104,9 +104,10 @@ export class RoutePlanner {
     ]);
   }
 
-  /** The names of all Nodes that have pods of this family and can be read. */
-  names(): Iterable<string> {
-    return this.#peers.keys();
+  /** The names of all other Nodes that have pods of this family, also of those that cannot be used. */
+  *names(): Iterable<string> {
+    yield* this.#peers.keys();
+    yield* this.#problems.keys();
   }
 
   /** Undefined: there are no routes to this Node's pods. */
