@@ -69,6 +69,18 @@ describe('execute', () => {
     expect(fake.sent).toHaveLength(1);
   });
 
+  it('sends thousands in few datagrams, and tells which one was refused', () => {
+    const { fake, netlink } = talk((requests) =>
+      requests.map((r) => frame(r.sequence === 4001 ? refuse(r, EEXIST) : ack(r))),
+    );
+    const outcomes = netlink.attempt(Array.from({ length: 5000 }, (_, i) => request(String(i))));
+    expect(fake.sent.map((datagram) => datagram.length)).toEqual([2000, 2000, 1000]);
+    expect(outcomes).toHaveLength(5000);
+    expect(outcomes.flatMap((error, i) => (error ? [[i, error.message]] : []))).toEqual([
+      [4000, 'RTM_NEWLINK 4000: file already exists (EEXIST)'],
+    ]);
+  });
+
   it('sends nothing for nothing', () => {
     const { fake, netlink } = talk(() => []);
     netlink.execute();

@@ -24,6 +24,9 @@ import {
  */
 const DUMP_RETRY_WAITS_MS = [1, 2, 4, 8, 16];
 
+/** Requests a datagram of `attempt`: their acknowledgements, about a kilobyte each in the kernel's books, must fit the receive queue. */
+const REQUESTS_AT_ONCE = 2000;
+
 /** What became of changes and questions sent together. */
 export interface Exchange {
   /** For each change undefined, or why it was refused (ERR_NETLINK_ACK). */
@@ -72,7 +75,8 @@ export class Netlink {
   }
 
   /**
-   * Sends all requests in one datagram, each with NLM_F_ACK, and waits for all acknowledgements.
+   * Sends all requests in one datagram (of more than 2,000 each 2,000), each with NLM_F_ACK, and waits for all
+   * acknowledgements.
    *
    * The kernel works on the messages one after the other and goes on after one it refuses: what follows a refused
    * request has been tried too. Requests that depend on each other and must not outlive a failure go into calls of
@@ -92,7 +96,11 @@ export class Netlink {
    * @throws ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
    */
   attempt(requests: readonly NetlinkRequest[]): readonly (KernelError | undefined)[] {
-    return this.exchange(requests, []).refusals;
+    const refusals: (KernelError | undefined)[] = [];
+    for (let start = 0; start < requests.length; start += REQUESTS_AT_ONCE) {
+      refusals.push(...this.exchange(requests.slice(start, start + REQUESTS_AT_ONCE), []).refusals);
+    }
+    return refusals;
   }
 
   /**

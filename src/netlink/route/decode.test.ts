@@ -5,7 +5,9 @@ import { decodeAddress, newAddress } from './address.ts';
 import { decodeLink } from './link.ts';
 import { newBridge, newVeth, setBridgePort } from './link-change.ts';
 import { decodeNeighbour, newNeighbour } from './neighbour.ts';
+import { decodeNexthop, newNexthop } from './nexthop.ts';
 import { decodeRoute, newRoute } from './route.ts';
+import { newVxlan } from './vxlan.ts';
 
 // A decoder gives a value or ERR_NETLINK_DECODE for any bytes: arbitrary ones, and valid messages with some bytes
 // changed, cut off or added, which get past the outer checks.
@@ -25,6 +27,7 @@ const valid = {
     newBridge({ name: 'cni0', mac, mtu: 1400 }).payload,
     newVeth({ name: 'veth0', mac, master: 4, peer: { name: 'eth0', mac, netnsFd: 3 } }).payload,
     setBridgePort({ index: 4 }, { hairpin: true, isolated: true }).payload,
+    newVxlan({ name: 'vx0', mac, vni: 1, port: 8472, local: gateway, df: 1 }).payload,
     Buffer.concat([newBridge({ name: 'v', mac }).payload.subarray(0, 28), MASTER_ATTRIBUTES]),
   ],
   address: [
@@ -35,10 +38,15 @@ const valid = {
     newRoute({ destination: parseCidr('10.4.0.0/16'), gateway: address, source: address, table: 1000, mtu: 1400 })
       .payload,
     newRoute({ destination: parseCidr('::/0'), gateway, outInterface: 4 }).payload,
+    newRoute({ destination: parseCidr('10.4.0.0/16'), nexthopId: 7 }).payload,
   ],
   neighbour: [
     newNeighbour({ index: 4, ip: address, lladdr }).payload,
     newNeighbour({ index: 4, ip: gateway, lladdr, family: 'bridge', vlan: 7 }).payload,
+  ],
+  nexthop: [
+    newNexthop({ id: 1, gateway: address, outInterface: 4 }).payload,
+    newNexthop({ id: 2, gateway, outInterface: 4, onlink: true }).payload,
   ],
 };
 
@@ -47,6 +55,7 @@ const DECODERS: Record<keyof typeof valid, (payload: Uint8Array) => unknown> = {
   address: decodeAddress,
   route: decodeRoute,
   neighbour: decodeNeighbour,
+  nexthop: decodeNexthop,
 };
 
 describe.each(Object.keys(DECODERS) as (keyof typeof valid)[])('decoding a %s', (kind) => {
@@ -57,7 +66,7 @@ describe.each(Object.keys(DECODERS) as (keyof typeof valid)[])('decoding a %s', 
 
 describe('decodeLink', () => {
   it('reads the port flags of a bridge port', () => {
-    expect(decodeLink(valid.link[3]!).bridgePort).toMatchObject({ hairpin: true, isolated: true, learning: false });
+    expect(decodeLink(valid.link[4]!).bridgePort).toMatchObject({ hairpin: true, isolated: true, learning: false });
     expect(decodeLink(valid.link[0]!).bridgePort).toBeUndefined();
   });
 });

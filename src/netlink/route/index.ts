@@ -44,8 +44,26 @@ export {
   type NeighbourSpec,
   newNeighbour,
 } from './neighbour.ts';
-export { deleteRoute, listRoutes, newRoute, type Route, type RouteFilter, type RouteSpec } from './route.ts';
+export {
+  deleteNexthop,
+  getNexthop,
+  listNexthops,
+  type Nexthop,
+  type NexthopFilter,
+  type NexthopSpec,
+  newNexthop,
+} from './nexthop.ts';
+export {
+  deleteListedRoute,
+  deleteRoute,
+  listRoutes,
+  newRoute,
+  type Route,
+  type RouteFilter,
+  type RouteSpec,
+} from './route.ts';
 export { type IngressFilter, listIngressFilters, redirectIngress } from './tc-filter.ts';
 export { type IfbSpec, newIfb } from './tc-ifb.ts';
 export { listQdiscs, newIngressQdisc, type Qdisc, setTokenBucket, type TokenBucket } from './tc-qdisc.ts';
 export { newVlan, type VlanSpec } from './vlan.ts';
+export { newVxlan, setVxlan, type Vxlan, type VxlanChange, type VxlanSpec } from './vxlan.ts';

@@ -6,6 +6,7 @@ import type { Netlink } from '../netlink.ts';
 import { IFF_UP } from '../uapi/if.ts';
 import { IFLA, IFLA_BR, IFLA_BRPORT, IFLA_VLAN, RTEXT_FILTER_SKIP_STATS } from '../uapi/if-link.ts';
 import { ifinfomsg, RTM_GETLINK } from '../uapi/rtnetlink.ts';
+import { decodeVxlan, type Vxlan } from './vxlan.ts';
 
 /** A network interface as the kernel describes it. */
 export interface Link {
@@ -36,6 +37,8 @@ export interface Link {
   readonly vlanFiltering: boolean;
   /** The VLAN of a link of kind `vlan`, 1 to 4094; undefined for links of other kinds. */
   readonly vlanId: number | undefined;
+  /** Present for kind `vxlan`. */
+  readonly vxlan: Vxlan | undefined;
   /** Attributes we have no name for. */
   readonly unknown: readonly Attribute[];
 }
@@ -128,6 +131,7 @@ export function decodeLink(payload: Uint8Array): Link {
     bridgePort: isPort ? decodeBridgePort(info.IFLA_INFO_SLAVE_DATA) : undefined,
     vlanFiltering: info?.IFLA_INFO_KIND === 'bridge' && filtersVlans(info.IFLA_INFO_DATA),
     vlanId: info?.IFLA_INFO_KIND === 'vlan' ? vlanIdOf(info.IFLA_INFO_DATA) : undefined,
+    vxlan: info?.IFLA_INFO_KIND === 'vxlan' && info.IFLA_INFO_DATA ? decodeVxlan(info.IFLA_INFO_DATA) : undefined,
     unknown: attributes.unknown,
   };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { capturedHex, capturedPayload, wireHex } from '../../../test/fakes/netlink-golden.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
-import { RTN_BLACKHOLE, RTN_LOCAL } from '../uapi/rtnetlink.ts';
-import { decodeRoute, deleteRoute, newRoute, type RouteSpec, routeListing } from './route.ts';
+import { RTN_BLACKHOLE, RTN_LOCAL, RTN_UNREACHABLE } from '../uapi/rtnetlink.ts';
+import { decodeRoute, deleteListedRoute, deleteRoute, newRoute, type RouteSpec, routeListing } from './route.ts';
 
 // Captured from iproute2 6.1.0 with `strace -e trace=sendmsg -e write=all <command>` where lo has index 1 and cni0 4.
 
@@ -10,6 +10,10 @@ const DEFAULT_IPV4 = '2c000000180005065692006b0000000002000000fe0400010000000008
 const FULL =
   '60000000180005065692006b00000000021000000004000100000000080001000a040000080005000a010003080007000a010001' +
   '080006003200000008000f00e803000008000400040000001400080008000200780500000800080050050000';
+/** As the kernel lists it: ip -4 route show proto 80. */
+const BY_NEXTHOP =
+  '500000001800220012b9026b0d50000002180000fe5000010400000008000f00fe000000080001000a0300000c0008000800020078050000' +
+  '08001e000100504e08000500c00002010800040003000000';
 
 describe('newRoute', () => {
   it.each<[RouteSpec, string]>([
@@ -44,6 +48,22 @@ describe('newRoute', () => {
     [
       { destination: parseCidr('10.6.0.0/24'), outInterface: 1, type: RTN_LOCAL, table: 255 },
       '2c000000180005065692006b0000000002180000ff04fe0200000000080001000a0600000800040001000000',
+    ],
+    // ip route add 10.3.0.0/24 nhid 1313865729 proto 80 mtu 1400
+    [
+      { destination: parseCidr('10.3.0.0/24'), nexthopId: 0x4e50_0001, protocol: 80, mtu: 1400 },
+      '3800000018000506e9b7026b0000000002180000fe50000100000000080001000a03000008001e000100504e' +
+        '0c0008000800020078050000',
+    ],
+    // ip route add unreachable 10.4.0.0/24 proto 80 metric 50
+    [
+      { destination: parseCidr('10.4.0.0/24'), type: RTN_UNREACHABLE, protocol: 80, priority: 50 },
+      '2c00000018000506e9b7026b0000000002180000fe50000700000000080001000a0400000800060032000000',
+    ],
+    // ip -6 route add unreachable fd05::/64 proto 80
+    [
+      { destination: parseCidr('fd05::/64'), type: RTN_UNREACHABLE, protocol: 80 },
+      '3000000018000506e9b7026b000000000a400000fe5000070000000014000100fd050000000000000000000000000000',
     ],
   ])('%o', (spec, captured) => {
     expect(wireHex(newRoute(spec))).toBe(capturedHex(captured));
@@ -96,8 +116,38 @@ describe('deleteRoute', () => {
       { destination: parseCidr('fd02::/64'), outInterface: 4 },
       '38000000190005005692006b000000000a400000fe0000000000000014000100fd0200000000000000000000000000000800040004000000',
     ],
+    // ip route del 10.3.0.0/24 nhid 1313865729
+    [
+      { destination: parseCidr('10.3.0.0/24'), nexthopId: 0x4e50_0001 },
+      '2c00000019000500e9b7026b0000000002180000fe00ff0000000000080001000a03000008001e000100504e',
+    ],
   ])('%o', (spec, captured) => {
     expect(wireHex(deleteRoute(spec))).toBe(capturedHex(captured));
+  });
+});
+
+describe('deleteListedRoute', () => {
+  // By hand: rtmsg with all that was listed, RTA_DST (1), then RTA_NH_ID (30) or RTA_GATEWAY (5), RTA_PRIORITY (6), RTA_OIF (4).
+  it.each([
+    [
+      'by gateway and link',
+      FULL,
+      '0210000000040001' +
+        '00000000' +
+        '080001000a040000' +
+        '080005000a010003' +
+        '0800060032000000' +
+        '08000f00e8030000' +
+        '0800040004000000',
+    ],
+    [
+      'by nexthop, without gateway and link, which the kernel refuses beside it',
+      BY_NEXTHOP,
+      '02180000fe500001' + '00000000' + '080001000a030000' + '08001e000100504e' + '0800060000000000',
+    ],
+  ])('%s', (_, listed, expected) => {
+    const { payload } = deleteListedRoute(decodeRoute(capturedPayload(listed)));
+    expect(Buffer.from(payload).toString('hex')).toBe(expected);
   });
 });
 
@@ -107,6 +157,7 @@ describe('decodeRoute', () => {
       family: 'IPv4',
       destination: parseCidr('10.4.0.0/16'),
       gateway: parseIp('10.1.0.3'),
+      nexthopId: 0,
       outInterface: 4,
       table: 1000,
       protocol: 4,
@@ -122,6 +173,19 @@ describe('decodeRoute', () => {
     expect(decodeRoute(capturedPayload(DEFAULT_IPV4)).destination).toEqual(parseCidr('0.0.0.0/0'));
   });
 
+  it('reads nexthop objects, with the gateway the kernel tells beside them', () => {
+    expect(decodeRoute(capturedPayload(BY_NEXTHOP))).toMatchObject({
+      destination: parseCidr('10.3.0.0/24'),
+      nexthopId: 0x4e50_0001,
+      gateway: parseIp('192.0.2.1'),
+      outInterface: 3,
+      onlink: true,
+      protocol: 80,
+      mtu: 1400,
+      unknown: [],
+    });
+  });
+
   it('keeps attributes it does not know', () => {
     // By hand: rtmsg{IPv4}, RTA_PREF (20) u8 1.
     const payload = Buffer.from('02000000fe040001000000000500140001000000', 'hex');
@@ -131,10 +195,10 @@ describe('decodeRoute', () => {
 
 describe('routeListing', () => {
   it('filters in the kernel', () => {
-    // By hand: rtmsg{AF_INET6}, RTA_TABLE (15) 254, RTA_OIF (4) 7.
-    const { payload } = routeListing({ family: 'IPv6', table: 254, outInterface: 7 });
+    // By hand: rtmsg{AF_INET6, protocol 80}, RTA_TABLE (15) 254, RTA_OIF (4) 7.
+    const { payload } = routeListing({ family: 'IPv6', table: 254, protocol: 80, outInterface: 7 });
     expect(Buffer.from(payload).toString('hex')).toBe(
-      '0a0000000000000000000000' + '08000f00fe000000' + '0800040007000000',
+      '0a0000000050000000000000' + '08000f00fe000000' + '0800040007000000',
     );
   });
 });

@@ -41,6 +41,11 @@ export interface Route {
   /** The zero address and prefix length 0 for a default route. */
   readonly destination: Cidr;
   readonly gateway: IpAddress | undefined;
+  /**
+   * The nexthop object or group it goes by; 0 for none. Gateway and link are told beside it, unless
+   * net/ipv4/nexthop_compat_mode is 0 or it is a group.
+   */
+  readonly nexthopId: number;
   /** Index of the link; 0 for none (blackhole) or for several (multipath, whose next hops are in `unknown`). */
   readonly outInterface: number;
   /** RT_TABLE_*, or a number of the administrator's. */
@@ -68,9 +73,14 @@ export interface RouteSpec {
   readonly destination: Cidr;
   /** Of the destination's family. */
   readonly gateway?: IpAddress | undefined;
+  /**
+   * A nexthop object (`newNexthop`, Linux 5.3) that tells gateway and link, which are then not given here (EINVAL).
+   * EINVAL when there is none.
+   */
+  readonly nexthopId?: number | undefined;
   /** Index of the link. */
   readonly outInterface?: number | undefined;
-  /** RT_SCOPE_*. @default for IPv4 link without and universe with a gateway, host for local routes; IPv6 has none */
+  /** RT_SCOPE_*. @default for IPv4 link without and universe with a gateway or nexthop, host for local routes; IPv6 has none */
   readonly scope?: number | undefined;
   /** Do not require a prefix of the link to contain the gateway. @default false */
   readonly onlink?: boolean | undefined;
@@ -118,10 +128,34 @@ export function deleteRoute(spec: Omit<RouteSpec, 'replace'>): NetlinkRequest {
   };
 }
 
-/** What to list; what is left out does not restrict. */
+/**
+ * Removes the route that was listed, and no other with its destination: type, protocol, scope, metric and where it goes must
+ * be the same. ESRCH when there is none (`isNotFound`).
+ *
+ * The kernel reads the IPv4 metric 0 as "any", and then takes the route with the lowest: one with another metric goes only when
+ * the listed one is gone and nothing but the metric differs.
+ */
+export function deleteListedRoute(route: Route): NetlinkRequest {
+  const byNexthop = route.nexthopId !== 0;
+  return deleteRoute({
+    destination: route.destination,
+    gateway: byNexthop ? undefined : route.gateway,
+    outInterface: byNexthop || route.outInterface === 0 ? undefined : route.outInterface,
+    nexthopId: byNexthop ? route.nexthopId : undefined,
+    table: route.table,
+    protocol: route.protocol,
+    scope: route.scope,
+    type: route.type,
+    priority: route.priority,
+  });
+}
+
+/** What to list; what is left out does not restrict. The kernel leaves out the others, so that they cost next to nothing. */
 export interface RouteFilter {
   readonly family?: IpFamily | undefined;
   readonly table?: number | undefined;
+  /** RTPROT_*. */
+  readonly protocol?: number | undefined;
   readonly outInterface?: number | undefined;
 }
 
@@ -153,10 +187,15 @@ export function routeListing(filter: RouteFilter): NetlinkRequest {
     flags: 0,
     operation: 'RTM_GETROUTE',
     object: filter.table === undefined ? 'all routes' : `routes of table ${filter.table}`,
-    payload: encodeBody(rtmsg, { rtm_family: filter.family ? familyNumber(filter.family) : AF_UNSPEC }, RTA, {
-      RTA_TABLE: filter.table,
-      RTA_OIF: filter.outInterface,
-    }),
+    payload: encodeBody(
+      rtmsg,
+      {
+        rtm_family: filter.family ? familyNumber(filter.family) : AF_UNSPEC,
+        rtm_protocol: filter.protocol ?? 0,
+      },
+      RTA,
+      { RTA_TABLE: filter.table, RTA_OIF: filter.outInterface },
+    ),
   };
 }
 
@@ -175,6 +214,7 @@ export function decodeRoute(payload: Uint8Array): Route {
       prefixLength: checkPrefixLength(family, header.rtm_dst_len, 'rtm_dst_len'),
     },
     gateway: ip('RTA_GATEWAY'),
+    nexthopId: attributes.RTA_NH_ID ?? 0,
     outInterface: attributes.RTA_OIF ?? 0,
     table: attributes.RTA_TABLE ?? header.rtm_table,
     protocol: header.rtm_protocol,
@@ -217,6 +257,7 @@ function encodeRoute(spec: Omit<RouteSpec, 'replace'>, scope: number): Uint8Arra
     RTA,
     {
       RTA_DST: spec.destination.prefixLength > 0 ? spec.destination.address.bytes : undefined,
+      RTA_NH_ID: spec.nexthopId,
       RTA_GATEWAY: spec.gateway?.bytes,
       RTA_PREFSRC: spec.source?.bytes,
       RTA_PRIORITY: spec.priority,
@@ -237,7 +278,8 @@ function defaultScope(spec: RouteSpec): number {
   if (spec.destination.address.family === 'IPv6') return RT_SCOPE_UNIVERSE;
   const type = spec.type ?? RTN_UNICAST;
   if (type === RTN_LOCAL) return RT_SCOPE_HOST;
-  return type === RTN_UNICAST && !spec.gateway ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
+  const direct = !spec.gateway && spec.nexthopId === undefined;
+  return type === RTN_UNICAST && direct ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
 }
 
 /** `10.1.0.0/16 via 10.0.0.2 dev 7`, for errors. */
@@ -245,6 +287,7 @@ function describeRoute(spec: Omit<RouteSpec, 'replace'>): string {
   return [
     formatCidr(spec.destination),
     spec.gateway && `via ${formatIp(spec.gateway)}`,
+    spec.nexthopId !== undefined && `by nexthop ${spec.nexthopId}`,
     spec.outInterface !== undefined && `on link ${spec.outInterface}`,
     spec.table !== undefined && `in table ${spec.table}`,
   ]

@@ -13,6 +13,32 @@ export const IFLA_VLAN = attributeSet('IFLA_VLAN', {
   IFLA_VLAN_ID: [1, 'u16'],
 });
 
+/** IFLA_INFO_DATA of a VXLAN device. Flags are 0 or 1, except those of no length, which are there or not. */
+export const IFLA_VXLAN = attributeSet('IFLA_VXLAN', {
+  IFLA_VXLAN_ID: [1, 'u32'],
+  /** Where frames go whose destination the FDB does not know: a multicast group, or a host. */
+  IFLA_VXLAN_GROUP: [2, 'bytes'],
+  IFLA_VXLAN_LINK: [3, 'u32'],
+  IFLA_VXLAN_LOCAL: [4, 'bytes'],
+  IFLA_VXLAN_TTL: [5, 'u8'],
+  IFLA_VXLAN_LEARNING: [7, 'u8'],
+  IFLA_VXLAN_PORT: [15, 'be16'],
+  IFLA_VXLAN_GROUP6: [16, 'bytes'],
+  IFLA_VXLAN_LOCAL6: [17, 'bytes'],
+  IFLA_VXLAN_UDP_CSUM: [18, 'u8'],
+  IFLA_VXLAN_UDP_ZERO_CSUM6_TX: [19, 'u8'],
+  IFLA_VXLAN_UDP_ZERO_CSUM6_RX: [20, 'u8'],
+  /** Of no length. */
+  IFLA_VXLAN_GBP: [23, 'bytes'],
+  IFLA_VXLAN_COLLECT_METADATA: [25, 'u8'],
+  IFLA_VXLAN_DF: [29, 'u8'],
+});
+
+/** enum ifla_vxlan_df: whether outer IPv4 packets may be fragmented. */
+export const VXLAN_DF_UNSET = 0;
+export const VXLAN_DF_SET = 1;
+export const VXLAN_DF_INHERIT = 2;
+
 /** IFLA_INFO_DATA of a veth. The peer is shaped like a whole RTM_NEWLINK: an ifinfomsg, then IFLA attributes. */
 export const VETH_INFO = attributeSet('VETH_INFO', {
   VETH_INFO_PEER: [1, 'bytes'],

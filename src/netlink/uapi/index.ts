@@ -4,6 +4,7 @@ export * from './if-link.ts';
 export * from './ip-vs.ts';
 export * from './neighbour.ts';
 export * from './netlink.ts';
+export * from './nexthop.ts';
 export * from './nfnetlink.ts';
 export * from './nfnetlink-conntrack.ts';
 export * from './rtnetlink.ts';

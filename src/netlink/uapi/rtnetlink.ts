@@ -26,6 +26,16 @@ export const RTM_DELQDISC = 37;
 export const RTM_GETQDISC = 38;
 export const RTM_NEWTFILTER = 44;
 export const RTM_GETTFILTER = 46;
+export const RTM_NEWNEXTHOP = 104;
+export const RTM_DELNEXTHOP = 105;
+export const RTM_GETNEXTHOP = 106;
+
+// Multicast groups (enum rtnetlink_groups).
+export const RTNLGRP_LINK = 1;
+export const RTNLGRP_NEIGH = 3;
+export const RTNLGRP_IPV4_ROUTE = 7;
+export const RTNLGRP_IPV6_ROUTE = 11;
+export const RTNLGRP_NEXTHOP = 32;
 
 /**
  * struct ifinfomsg {
@@ -83,6 +93,7 @@ export const RTA = attributeSet('RTA', {
   RTA_PREFSRC: [7, 'bytes'],
   RTA_METRICS: [8, RTAX],
   RTA_TABLE: [15, 'u32'],
+  RTA_NH_ID: [30, 'u32'],
 });
 
 export const RTN_UNICAST = 1;

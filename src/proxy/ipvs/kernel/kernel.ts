@@ -24,7 +24,7 @@ export interface IpvsKernel {
    *
    * @returns for each undefined, or why it was refused
    */
-  apply(operations: readonly Operation[]): (KernelError | undefined)[];
+  apply(operations: readonly Operation[]): readonly (KernelError | undefined)[];
   /** Removes kube-ipvs0 and our sets of this family; the device only when no address of the other family is on it. */
   removeAll(): void;
   /** Gives the sockets back. */

@@ -37,9 +37,6 @@ import { SetTable } from './set-table.ts';
 /** The device that makes the addresses of Services the node's own; kube-proxy's name. */
 export const DEVICE = 'kube-ipvs0';
 
-/** Requests a datagram: their acknowledgements, about a kilobyte each in the kernel's books, must fit the receive buffer. */
-const CHUNK = 2000;
-
 /**
  * The kernel of the calling thread's network namespace; its sockets stay bound to it.
  *
@@ -128,14 +125,10 @@ class NetlinkKernel implements IpvsKernel {
     sets.prepare();
   }
 
-  apply(operations: readonly Operation[]): (KernelError | undefined)[] {
-    const outcomes: (KernelError | undefined)[] = [];
-    for (let start = 0; start < operations.length; start += CHUNK) {
-      const chunk = operations.slice(start, start + CHUNK);
-      const [socket] = new Set(chunk.map(({ kind }) => this.#socketOf(PLACE_OF[kind])));
-      outcomes.push(...socket!.attempt(chunk.map((operation) => this.#request(operation))));
-    }
-    return outcomes;
+  apply(operations: readonly Operation[]): readonly (KernelError | undefined)[] {
+    const [first] = operations;
+    if (!first) return [];
+    return this.#socketOf(PLACE_OF[first.kind]).attempt(operations.map((operation) => this.#request(operation)));
   }
 
   removeAll(): void {
