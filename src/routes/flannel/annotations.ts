@@ -33,9 +33,12 @@ export function readFlannelVtep(
   const [dataText, ipText] = [annotations[dataName], annotations[ipName]];
   if (dataText === undefined || ipText === undefined) return undefined;
   const publicIp = tryParseIp(ipText);
-  if (publicIp?.family !== family) return { problem: `its annotation ${ipName} "${cut(ipText)}" is no ${family} address` };
+  if (publicIp?.family !== family)
+    return { problem: `its annotation ${ipName} "${cut(ipText)}" is no ${family} address` };
   const data = readBackendData(dataText);
-  return data ? { ...data, publicIp } : { problem: `its annotation ${dataName} "${cut(dataText)}" names no VNI and MAC` };
+  return data
+    ? { ...data, publicIp }
+    : { problem: `its annotation ${dataName} "${cut(dataText)}" names no VNI and MAC` };
 }
 
 /** `{"VNI":1,"VtepMAC":"12:c6:65:89:b4:e3"}`; Go ignores the order, and other keys. */
@@ -49,14 +52,15 @@ function readBackendData(text: string): { readonly vni: number; readonly mac: Ui
   }
   const { VNI: vni, VtepMAC: macText } = (value ?? {}) as { readonly VNI?: unknown; readonly VtepMAC?: unknown };
   const mac = typeof macText === 'string' ? tryParseMac(macText) : undefined;
-  return mac && typeof vni === 'number' && Number.isInteger(vni) && vni >= 0 && vni < 2 ** 24 ? { vni, mac } : undefined;
+  return mac && typeof vni === 'number' && Number.isInteger(vni) && vni >= 0 && vni < 2 ** 24
+    ? { vni, mac }
+    : undefined;
 }
 
 /** What this node does in one family. */
 export type FlannelRoutes =
   /** Its pods are reached at this address, without a tunnel. */
-  | { readonly backend: 'host-gw'; readonly publicIp: IpAddress }
-  | ({ readonly backend: 'vxlan' } & FlannelVtep);
+  { readonly backend: 'host-gw'; readonly publicIp: IpAddress } | ({ readonly backend: 'vxlan' } & FlannelVtep);
 
 /**
  * The annotations by which nodes of flannel find this one. They have to be written in one patch: a dual-stack flannel passes

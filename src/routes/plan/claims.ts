@@ -146,7 +146,10 @@ export class Claims {
 
   #waitersOf(name: string): Set<string> {
     let waiters = this.#waiting.get(name);
-    if (!waiters) this.#waiting.set(name, (waiters = new Set()));
+    if (!waiters) {
+      waiters = new Set();
+      this.#waiting.set(name, waiters);
+    }
     return waiters;
   }
 

@@ -21,7 +21,11 @@ export function diffDevice(present: PresentDevice | undefined, wanted: TunnelDev
   }
   const { index } = present;
   if (!wanted) return [{ action: 'delete', index }];
-  if (!canBecome(present, wanted)) return [{ action: 'delete', index }, { action: 'create', device: wanted }];
+  if (!canBecome(present, wanted))
+    return [
+      { action: 'delete', index },
+      { action: 'create', device: wanted },
+    ];
   const address = { address: wanted.address, prefixLength: addressBits(wanted.address.family) };
   const isThere = present.addresses.some((one) => sameCidr(one, address));
   return [

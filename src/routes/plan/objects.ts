@@ -16,7 +16,8 @@ export interface Devices {
  */
 export function peerObjects(plan: PeerPlan, devices: Devices, nexthopId: number | undefined): RouteObject[] {
   const { gateway, ranges } = plan;
-  if (plan.kind === 'direct') return routesThrough({ outInterface: devices.underlay, gateway, onlink: false }, ranges, nexthopId);
+  if (plan.kind === 'direct')
+    return routesThrough({ outInterface: devices.underlay, gateway, onlink: false }, ranges, nexthopId);
   const { tunnel } = devices;
   if (tunnel === undefined) return [];
   const { mac, remote } = plan;

@@ -37,18 +37,26 @@ export type PeerReading = { readonly peer: Peer } | { readonly problem: string }
  * What a Node object says about one family.
  *
  * @param vni the VXLAN network of this cluster
+ * @param instead what counts in place of what the Node says, for this node's own; no ranges: those of the Node
  * @returns undefined: it has no pods of this family (yet)
  */
-export function readPeer(node: Node, family: IpFamily, vni: number): PeerReading | undefined {
+export function readPeer(
+  node: Node,
+  family: IpFamily,
+  vni: number,
+  instead: { readonly ranges?: readonly Cidr[]; readonly address?: IpAddress | undefined } = {},
+): PeerReading | undefined {
   const { name, creationTimestamp, annotations = {} } = node.metadata;
-  const ranges = podRangesOf(node, family);
+  const ranges = instead.ranges?.length ? instead.ranges : podRangesOf(node, family);
   if (ranges.length === 0) return undefined;
   const flannel = readFlannelVtep(annotations, family);
   if (flannel && 'problem' in flannel) return flannel;
   if (flannel && flannel.vni !== vni) {
-    return { problem: `flannel uses VXLAN network ${flannel.vni} on it, this node ${vni}: set --routes-vni to the same` };
+    return {
+      problem: `flannel uses VXLAN network ${flannel.vni} on it, this node ${vni}: set --routes-vni to the same`,
+    };
   }
-  const address = flannel?.publicIp ?? internalIpOf(node, family);
+  const address = instead.address ?? flannel?.publicIp ?? internalIpOf(node, family);
   if (!address) return { problem: `it has pods of ${family} but no InternalIP of ${family}` };
   const problem = objectionTo(address, ranges);
   if (problem !== undefined) return { problem };

@@ -21,5 +21,7 @@ export const ROUTE_MODES: readonly RouteMode[] = ['host-gw', 'vxlan', 'auto'];
 
 /** Whether an address is reached through the underlay's interface without a router. */
 export function isOnLink(address: IpAddress, { prefixes, routed }: Underlay): boolean {
-  return prefixes.some((prefix) => cidrContains(prefix, address)) && !routed.some((range) => cidrContains(range, address));
+  return (
+    prefixes.some((prefix) => cidrContains(prefix, address)) && !routed.some((range) => cidrContains(range, address))
+  );
 }

@@ -1,6 +1,6 @@
 import { isExists, isNotFound, type KernelError, NodeplaneError, yielder } from '../../core/index.ts';
-import { keyOf, type RouteObject, type RouteOperation, textOf } from '../kernel/route-object.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
+import { keyOf, type RouteObject, type RouteOperation, textOf } from '../kernel/route-object.ts';
 import { describeDeviceOperation, diffDevice, isOurDevice } from '../plan/device-diff.ts';
 import { diffObjects } from '../plan/diff.ts';
 import { type Devices, ownObjects, peerObjects } from '../plan/objects.ts';
@@ -35,6 +35,7 @@ export class KernelRoutes {
   readonly #kernel: RouteKernel;
   readonly #ids = new NexthopIds();
   readonly #committed = new Map<string, Committed>();
+  /** By peer; what is no peer's (any more) by its key. */
   readonly #refusals = new Map<string, string>();
   /** Undefined until the first `reconcile`. */
   #devices: Devices | undefined;
@@ -53,7 +54,7 @@ export class KernelRoutes {
     return this.#refusals.get(name);
   }
 
-  /** How many peers the kernel refused something of. */
+  /** How many peers the kernel refused something of, and objects that are no peer's. */
   get refused(): number {
     return this.#refusals.size;
   }
@@ -74,9 +75,9 @@ export class KernelRoutes {
     this.#committed.clear();
     this.#refusals.clear();
     const wanted = ownObjects(ground.own.ranges);
-    for (const [name, plan] of plans) wanted.push(...this.#objectsOf(name, this.#commit(name, plan)));
+    for (const [name, plan] of plans) wanted.push(...this.#objectsOf(this.#commit(name, plan)));
     const operations = diffObjects(present, wanted);
-    await this.#apply(operations, plans.keys());
+    await this.#apply(operations, [...plans.keys()]);
     if (!ground.tunnel) this.#removeDevice(ground.tunnelName);
     return operations.length;
   }
@@ -95,8 +96,8 @@ export class KernelRoutes {
     for (const name of names) {
       const committed = this.#committed.get(name);
       const plan = changes.get(name);
-      if (committed) before.push(...this.#objectsOf(name, committed));
-      if (plan) after.push(...this.#objectsOf(name, this.#commit(name, plan)));
+      if (committed) before.push(...this.#objectsOf(committed));
+      if (plan) after.push(...this.#objectsOf(this.#commit(name, plan)));
       else if (this.#committed.delete(name)) gone.push(name);
     }
     const operations = diffObjects(before, after);
@@ -112,7 +113,7 @@ export class KernelRoutes {
     const devices = this.#devices;
     if (!devices || device.length > 0) return device.map(describeDeviceOperation);
     const wanted = ownObjects(ground.own.ranges);
-    for (const [name, committed] of this.#committed) wanted.push(...this.#objectsOf(name, committed));
+    for (const committed of this.#committed.values()) wanted.push(...this.#objectsOf(committed));
     const operations = diffObjects(this.#kernel.list(devices.tunnel), wanted);
     return operations.map(({ action, object }) => `${DRIFT[action]}: ${textOf(object)}`);
   }
@@ -124,7 +125,7 @@ export class KernelRoutes {
     return committed;
   }
 
-  #objectsOf(_name: string, { plan, nexthopId }: Committed): RouteObject[] {
+  #objectsOf({ plan, nexthopId }: Committed): RouteObject[] {
     return this.#devices ? peerObjects(plan, this.#devices, nexthopId) : [];
   }
 
@@ -146,7 +147,7 @@ export class KernelRoutes {
   }
 
   /** @param names the peers that the operations may be about */
-  async #apply(operations: readonly RouteOperation[], names: Iterable<string>): Promise<void> {
+  async #apply(operations: readonly RouteOperation[], names: readonly string[]): Promise<void> {
     const rest = yielder();
     const refused = new Map<string, string>();
     for (let at = 0; at < operations.length; at += OPERATIONS_AT_ONCE) {
@@ -164,11 +165,11 @@ export class KernelRoutes {
   }
 
   /** Finds the peers that refused objects are of; those of none are peers that went, or this node. */
-  #blame(refused: ReadonlyMap<string, string>, names: Iterable<string>): void {
+  #blame(refused: ReadonlyMap<string, string>, names: readonly string[]): void {
     const unowned = new Map(refused);
     for (const name of names) {
       const committed = this.#committed.get(name);
-      for (const object of committed ? this.#objectsOf(name, committed) : []) {
+      for (const object of committed ? this.#objectsOf(committed) : []) {
         const reason = refused.get(keyOf(object));
         if (reason === undefined) continue;
         unowned.delete(keyOf(object));
@@ -178,7 +179,7 @@ export class KernelRoutes {
     for (const [key, reason] of unowned) this.#refusals.set(key, reason);
   }
 
-  #avoid(id: number, names: Iterable<string>): void {
+  #avoid(id: number, names: readonly string[]): void {
     for (const name of names) if (this.#committed.get(name)?.nexthopId === id) this.#ids.avoid(name);
   }
 }
