@@ -7,7 +7,7 @@ export {
   type Surroundings,
 } from './command-line.ts';
 export { ConfigWatch, type ConfigWatchOptions, type WatchedFiles } from './file/config-watch.ts';
-export type { CniSettings, DetectLocal, KubeProxyConfig } from './file/kube-proxy-config.ts';
+export type { CniSettings, DetectLocal, KubeProxyConfig, RoutesConfig } from './file/kube-proxy-config.ts';
 export type { Configuration } from './file/schema.ts';
 export { systemFiles } from './file/watched-files.ts';
 export { writeConfigz } from './file/write-config.ts';

@@ -1,4 +1,5 @@
 export { type FlannelRoutes, type FlannelVtep, flannelAnnotations, readFlannelVtep } from './flannel/annotations.ts';
+export { NetlinkRouteKernel } from './kernel/netlink-route-kernel.ts';
 export {
   DEVICE_ALIAS,
   type DeviceOperation,

@@ -1,6 +1,13 @@
 import { isAbsolute } from 'node:path';
 import { sectionsOf } from '../file/fold-modes.ts';
-import { type CniSettings, IPTABLES_VARIANTS, type KubeProxyConfig, MODES } from '../file/kube-proxy-config.ts';
+import {
+  type CniSettings,
+  IPTABLES_VARIANTS,
+  type KubeProxyConfig,
+  MODES,
+  ROUTE_MODES,
+  type RoutesConfig,
+} from '../file/kube-proxy-config.ts';
 import type { Configuration, FieldPath } from '../file/schema.ts';
 import { KUBERNETES_VERSION } from '../program.ts';
 import { resolveFeatureGates } from '../values/feature-gates.ts';
@@ -21,6 +28,12 @@ const LABEL_VALUE = /^([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?$/;
 
 /** struct sockaddr_un has room for 108 bytes with the final NUL. */
 const LONGEST_SOCKET_PATH = 107;
+
+/** IFNAMSIZ has room for 16 bytes with the final NUL. */
+const LONGEST_INTERFACE_NAME = 15;
+
+/** RFC 791: what every host takes. */
+const LEAST_MTU = 576;
 
 /** What runs the process and is no part of the file. */
 export interface ProcessSettings {
@@ -142,7 +155,8 @@ type OwnSettings =
   | 'serviceProxyName'
   | 'serviceTrafficMetrics'
   | 'externalIpCidrs'
-  | 'cni';
+  | 'cni'
+  | 'routes';
 
 function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyConfig, OwnSettings> {
   const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs } = effective.nodeplane;
@@ -157,6 +171,7 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
     cni: readCni(effective, problems),
+    routes: readRoutes(effective, problems),
   };
 }
 
@@ -172,6 +187,20 @@ function readCni({ nodeplane }: Configuration, problems: Problems): CniSettings 
     problems.add('nodeplane.cni.socket', `"${paths.socket}" is longer than ${LONGEST_SOCKET_PATH} bytes`);
   }
   return { ...paths, podCidrs };
+}
+
+/** Nothing but the mode is checked where there are no routes. */
+function readRoutes({ nodeplane }: Configuration, problems: Problems): RoutesConfig | undefined {
+  const { vni, port, mtu, interface: interfaceName } = nodeplane.routes;
+  const mode = problems.oneOf('nodeplane.routes.mode', nodeplane.routes.mode, ROUTE_MODES);
+  if (mode === 'none') return undefined;
+  problems.inRange('nodeplane.routes.vni', vni, 0, 2 ** 24 - 1);
+  problems.inRange('nodeplane.routes.port', port, 1, 65535);
+  if (mtu !== 0) problems.inRange('nodeplane.routes.mtu', mtu, LEAST_MTU, 65535);
+  if (Buffer.byteLength(interfaceName) > LONGEST_INTERFACE_NAME) {
+    problems.add('nodeplane.routes.interface', `"${interfaceName}" is longer than ${LONGEST_INTERFACE_NAME} bytes`);
+  }
+  return { mode, vni, port, mtu: mtu === 0 ? undefined : mtu, interfaceName: interfaceName || undefined };
 }
 
 function positive(path: FieldPath, value: number, problems: Problems): number {

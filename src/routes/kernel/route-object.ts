@@ -15,6 +15,9 @@ export const NEXTHOP_IDS = 1 << 16;
 /** Loses against every other route, so that it only takes what nobody else does. */
 export const LAST_METRIC = 0x4e500000;
 
+/** What the kernel gives an IPv6 route without a metric; named, so that no route with another one is meant when it is deleted. */
+export const IPV6_METRIC = 1024;
+
 /** Where packets go next. */
 export interface Hop {
   /** Index of the link. */

@@ -105,7 +105,8 @@ export class Claims {
     for (const span of spans) {
       for (const { span: other, owner } of this.#overlapping(span)) {
         if (bySeniority(owner, claimant) < 0) {
-          const reason = `its ${span.what} overlaps the ${other.what} of Node "${owner.name}", which is older`;
+          const relation = span.what === other.what ? 'is also that' : `overlaps the ${other.what}`;
+          const reason = `its ${span.what} ${relation} of Node "${owner.name}", which is older`;
           this.#refusals.set(name, { reason, owner: owner.name });
           this.#waitersOf(owner.name).add(name);
           return [];

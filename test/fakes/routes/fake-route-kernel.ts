@@ -168,6 +168,10 @@ export class FakeRouteKernel implements RouteKernel {
     this.#foreign.delete(formatCidr(parseCidr(cidr)));
   }
 
+  foreignRoutes(): readonly string[] {
+    return [...this.#foreign];
+  }
+
   /** All of ours in lines, with links by name and without the numbers of nexthops: the same text is the same forwarding. */
   print(): string {
     const links = [...this.#links.values()].map(
