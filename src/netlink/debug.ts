@@ -27,11 +27,13 @@ const WORDS_FILE = './netlink-words.js';
 
 /**
  * The transport itself; with NODEPLANE_NETLINK_DEBUG=1 one that prints every message as it goes by. One line each: direction,
- * name, flags, sequence number, and the whole payload as hex; below it, but for NETLINK_ROUTE, what it says in words.
+ * name, flags, sequence number, and the whole payload as hex; below it what it says in words.
+ *
+ * @param secret messages hold keys: their bytes are not shown
  */
-export function debuggable(transport: BatchTransport, protocol: number): BatchTransport {
+export function debuggable(transport: BatchTransport, protocol: number, secret = false): BatchTransport {
   if (process.env.NODEPLANE_NETLINK_DEBUG !== '1') return transport;
-  const print = printer(protocol, loadWords());
+  const print = printer(protocol, { words: loadWords(), secret });
   return {
     ...printing(transport, print),
     makeRoom: transport.makeRoom,
@@ -51,16 +53,24 @@ export function debuggable(transport: BatchTransport, protocol: number): BatchTr
 /**
  * Wraps a transport so that every message is printed.
  *
- * @param words says what messages are about; without it types are numbers
- * @param write gets one line at a time; stderr by default, because stdout belongs to the CNI result
+ * @param options how it is printed
  */
 export function debugTransport(
   transport: NetlinkTransport,
   protocol: number,
-  words?: MessageDescriber,
-  write?: (line: string) => void,
+  options?: PrintOptions,
 ): NetlinkTransport {
-  return printing(transport, printer(protocol, words, write));
+  return printing(transport, printer(protocol, options));
+}
+
+/** How messages are printed. */
+export interface PrintOptions {
+  /** Says what messages are about. @default none: types are numbers */
+  readonly words?: MessageDescriber | undefined;
+  /** Messages hold keys: their lengths are printed instead of their bytes. @default false */
+  readonly secret?: boolean | undefined;
+  /** Gets one line at a time. @default stderr, because stdout belongs to the CNI result */
+  readonly write?: ((line: string) => void) | undefined;
 }
 
 type Print = (direction: '>' | '<', datagram: Uint8Array) => void;
@@ -81,23 +91,20 @@ function printing(transport: NetlinkTransport, print: Print): NetlinkTransport {
   };
 }
 
-function printer(
-  protocol: number,
-  words: MessageDescriber | undefined,
-  write: (line: string) => void = (line) => void process.stderr.write(line),
-): Print {
+function printer(protocol: number, options: PrintOptions = {}): Print {
+  const { words, secret = false, write = (line) => void process.stderr.write(line) } = options;
+  const shown = (bytes: Uint8Array) => (secret ? `(${bytes.length} bytes)` : Buffer.from(bytes).toString('hex'));
   return (direction, datagram) => {
     try {
       for (const message of readMessages(datagram)) {
         const { type, flags, sequence, payload } = message;
         const said = words?.describe(protocol, direction === '>', message);
         const name = said?.name ?? messageName(type);
-        const hex = Buffer.from(payload).toString('hex');
-        write(`netlink ${direction} ${name} flags 0x${flags.toString(16)} seq ${sequence} ${hex}\n`);
+        write(`netlink ${direction} ${name} flags 0x${flags.toString(16)} seq ${sequence} ${shown(payload)}\n`);
         for (const line of said?.lines ?? []) write(`netlink = ${line}\n`);
       }
     } catch (error) {
-      write(`netlink ${direction} malformed (${String(error)}) ${Buffer.from(datagram).toString('hex')}\n`);
+      write(`netlink ${direction} malformed (${String(error)}) ${shown(datagram)}\n`);
     }
   };
 }

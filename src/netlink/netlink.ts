@@ -64,6 +64,11 @@ export class Netlink {
     this.#sleep = sleep;
   }
 
+  /** The port ID of its socket, by which the kernel says who made a change. */
+  get portId(): number {
+    return this.#transport.portId;
+  }
+
   /** Opens a NETLINK_ROUTE socket in the namespace of the calling thread (`inNetns` for another); it stays bound to it. */
   static openRoute(options?: SocketOptions): Netlink {
     return Netlink.open(NETLINK_ROUTE, options);
@@ -71,7 +76,7 @@ export class Netlink {
 
   /** Opens a socket of any netlink protocol in the namespace of the calling thread. Throws ERR_NETLINK_SOCKET. */
   static open(protocol: number, options?: SocketOptions): Netlink {
-    return new Netlink(debuggable(openSocket(protocol, options), protocol));
+    return new Netlink(debuggable(openSocket(protocol, options), protocol, options?.secret));
   }
 
   /**

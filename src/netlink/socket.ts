@@ -1,6 +1,6 @@
 import { ByteWriter, errorText, KernelError, NodeplaneError } from '../core/index.ts';
 import { libc, watchReadable } from '../sys/index.ts';
-import type { BatchTransport } from './transport.ts';
+import type { GroupTransport } from './transport.ts';
 import {
   AF_NETLINK,
   NETLINK_ADD_MEMBERSHIP,
@@ -40,8 +40,12 @@ export interface SocketOptions {
    * the largest read so far, at most 32 KiB. @default 65536
    */
   readonly readBytes?: number;
-  /** A multicast group whose messages are wanted. @default none */
-  readonly group?: number;
+  /** Multicast groups whose messages are wanted. @default none */
+  readonly groups?: readonly number[];
+  /** Which messages are taken in, as for `GroupTransport.attachFilter`. @default all */
+  readonly filter?: Uint8Array;
+  /** Messages hold keys: NODEPLANE_NETLINK_DEBUG shows neither their bytes nor the keys. @default false */
+  readonly secret?: boolean;
 }
 
 /**
@@ -53,8 +57,8 @@ export interface SocketOptions {
  * @param protocol NETLINK_ROUTE, NETLINK_NETFILTER or NETLINK_GENERIC
  * @throws ERR_NETLINK_SOCKET when it cannot be opened
  */
-export function openSocket(protocol: number, options: SocketOptions = {}): BatchTransport {
-  const { timeoutMs = 5_000, bufferBytes = 8 << 20, readBytes = 64 << 10, group } = options;
+export function openSocket(protocol: number, options: SocketOptions = {}): GroupTransport {
+  const { timeoutMs = 5_000, bufferBytes = 8 << 20, readBytes = 64 << 10, groups = [], filter } = options;
   const c = libc();
   const fd = attempt(`open a netlink socket of protocol ${protocol}`, () =>
     c.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol),
@@ -67,7 +71,8 @@ export function openSocket(protocol: number, options: SocketOptions = {}): Batch
       for (const option of [SO_SNDBUFFORCE, SO_RCVBUFFORCE]) raiseLimit(fd, option, bufferBytes);
       c.setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, timeval(timeoutMs));
       const port = bindToOwnPort(fd);
-      if (group !== undefined) c.setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group));
+      if (filter) c.attachFilter(fd, filter);
+      for (const group of groups) c.setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group));
       return port;
     });
     return socketTransport(fd, portId, timeoutMs, readBytes);
@@ -77,7 +82,7 @@ export function openSocket(protocol: number, options: SocketOptions = {}): Batch
   }
 }
 
-function socketTransport(fd: number, portId: number, timeoutMs: number, readBytes: number): BatchTransport {
+function socketTransport(fd: number, portId: number, timeoutMs: number, readBytes: number): GroupTransport {
   const c = libc();
   let buffer = new Uint8Array(readBytes);
   let open = true;
@@ -118,6 +123,7 @@ function socketTransport(fd: number, portId: number, timeoutMs: number, readByte
       }
     },
     onReadable: (callback) => watchReadable(fd, callback),
+    attachFilter: (program) => attempt('set the filter of a netlink socket', () => c.attachFilter(fd, program)),
     receive() {
       const length = attempt(receiving, () => c.recv(fd, buffer, MSG_PEEK | MSG_TRUNC), timeoutMs);
       if (length > buffer.length) buffer = new Uint8Array(2 ** Math.ceil(Math.log2(length)));

@@ -12,6 +12,17 @@ export interface NetlinkTransport {
   close(): void;
 }
 
+/** A transport of multicast messages. */
+export interface GroupTransport extends BatchTransport {
+  /**
+   * From now on takes in only messages that the program takes, instead of those of the one before.
+   *
+   * @param program of struct sock_filter, at most 4096 of them
+   * @throws ERR_NETLINK_SOCKET
+   */
+  attachFilter(program: Uint8Array): void;
+}
+
 /** A transport for datagrams of any size, and for waiting elsewhere than in a system call. */
 export interface BatchTransport extends NetlinkTransport {
   /** Raises the send queue's limit so that one datagram of `bytes` fits. Throws ERR_NETLINK_SOCKET. */

@@ -19,6 +19,8 @@ export interface Libc {
   setsockopt(fd: number, level: number, option: number, value: Uint8Array): void;
   /** Fills `value`, whose length is the length the option must have. */
   getsockopt(fd: number, level: number, option: number, value: Uint8Array): void;
+  /** Has a socket take in only what a program of classic BPF (array of struct sock_filter, 8 bytes each) takes. */
+  attachFilter(fd: number, program: Uint8Array): void;
   /** Sends `data` as one datagram; returns the number of bytes taken. */
   send(fd: number, data: Uint8Array, flags: number): number;
   /** Receives one datagram into `data`; with MSG_TRUNC in `flags` returns its real length. */
@@ -150,6 +152,13 @@ function declare(koffi: Koffi): Libc {
       const length = new Uint8Array(Uint32Array.of(value.length).buffer);
       getsockopt(`level ${level} option ${option}`, fd, level, option, value, length);
     },
+    attachFilter(fd, program) {
+      // struct sock_fprog { unsigned short len; struct sock_filter *filter; }
+      const fprog = Buffer.alloc(16);
+      fprog.writeUInt16LE(program.length / 8, 0);
+      fprog.writeBigUInt64LE(koffi.address(program), 8);
+      setsockopt('SO_ATTACH_FILTER', fd, SOL_SOCKET, SO_ATTACH_FILTER, fprog, fprog.length);
+    },
     send: (fd, data, flags) => send(`fd ${fd}`, fd, data, data.length, flags),
     recv: (fd, data, flags) => recv(`fd ${fd}`, fd, data, data.length, flags),
     recvmsg(fd, data, flags) {
@@ -197,6 +206,7 @@ function declare(koffi: Koffi): Libc {
 
 const MSG_CMSG_CLOEXEC = 0x40000000;
 const SOL_SOCKET = 1;
+const SO_ATTACH_FILTER = 26;
 const SCM_RIGHTS = 1;
 /** struct cmsghdr { size_t len; int level; int type; }, followed by the data; both multiples of 8. */
 const CMSG_HEADER = 16;

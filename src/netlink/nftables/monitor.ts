@@ -1,16 +1,13 @@
 import { type NetlinkMessage, readMessages } from '../message.ts';
 import { openSocket, type SocketOptions } from '../socket.ts';
-import type { BatchTransport } from '../transport.ts';
 import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
 import * as uapi from '../uapi/nf-tables.ts';
 import { nfnlType } from '../uapi/nfnetlink.ts';
+import { watchSocket } from '../watch/index.ts';
 import type { NftEvent } from './monitor-event.ts';
 import type { NftFamily } from './object/model.ts';
 import * as decode from './object/object-decode.ts';
 import { isOwnPort } from './own-ports.ts';
-
-/** Datagrams read before others of the event loop get their turn. */
-const DATAGRAMS_AT_ONCE = 64;
 
 type Told = Extract<NftEvent, { kind: 'new' | 'deleted' }>;
 type ObjectDecoder = (payload: Uint8Array, family: NftFamily) => Told['object'] | undefined;
@@ -43,33 +40,23 @@ export function watchNftables(
   listener: (event: NftEvent) => void,
   options: Pick<SocketOptions, 'bufferBytes'> = {},
 ): { close(): void } {
-  const socket = openSocket(NETLINK_NETFILTER, { ...options, group: uapi.NFNLGRP_NFTABLES });
+  const socket = openSocket(NETLINK_NETFILTER, { ...options, groups: [uapi.NFNLGRP_NFTABLES] });
   let open = true;
-  const stop = socket.onReadable(() => {
-    for (let i = 0; open && i < DATAGRAMS_AT_ONCE; i++) {
-      const events = nextEvents(socket);
-      if (!events) return;
-      for (const event of events) if (open) listener(event);
-    }
+  const watch = watchSocket(socket, (datagram) => {
+    for (const event of readEvents(datagram)) if (open) listener(event);
   });
   return {
     close() {
-      if (!open) return;
       open = false;
-      stop();
-      socket.close();
+      watch.close();
     },
   };
 }
 
-/** Undefined when nothing waits. */
-function nextEvents(socket: BatchTransport): NftEvent[] | undefined {
+function readEvents(datagram: Uint8Array | 'lost'): NftEvent[] {
+  if (datagram === 'lost') return [{ kind: 'overrun' }];
   try {
-    const received = socket.receiveWaiting();
-    if (received === undefined) return undefined;
-    if (received === 'overrun') return [{ kind: 'overrun' }];
-    // A copy, because events are views into it and may be kept.
-    return decodeEvents(Uint8Array.from(received));
+    return decodeEvents(datagram);
   } catch {
     // What this program cannot read is as good as lost.
     return [{ kind: 'overrun' }];

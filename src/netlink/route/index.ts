@@ -67,3 +67,4 @@ export { type IfbSpec, newIfb } from './tc-ifb.ts';
 export { listQdiscs, newIngressQdisc, type Qdisc, setTokenBucket, type TokenBucket } from './tc-qdisc.ts';
 export { newVlan, type VlanSpec } from './vlan.ts';
 export { newVxlan, setVxlan, type Vxlan, type VxlanChange, type VxlanSpec } from './vxlan.ts';
+export { type NetworkEvent, type NetworkInterest, type NetworkWatch, watchNetwork } from './watch-network.ts';

@@ -39,7 +39,7 @@ export interface NexthopSpec {
   /** 1 to 2^32 - 1. Everybody in the namespace draws on the same numbers. */
   readonly id: number;
   readonly gateway: IpAddress;
-  /** Index of the link, which must be up (ENETDOWN). */
+  /** Index of the link, which must be up and have a carrier (ENETDOWN). */
   readonly outInterface: number;
   /** Do not require a prefix of the link to contain the gateway. @default false */
   readonly onlink?: boolean | undefined;
@@ -53,8 +53,9 @@ export interface NexthopSpec {
  * Makes a nexthop object for routes to name (`RouteSpec.nexthopId`). EOPNOTSUPP (`isUnsupported`) before Linux 5.3.
  *
  * Adding an IPv4 route with a gateway of its own takes a walk over all gateways of its link, because the kernel keeps them in
- * one hash chain a link; a route by nexthop object takes none. The object goes when its link goes down, and its routes with
- * it; the kernel tells of neither.
+ * one hash chain a link; a route by nexthop object takes none. The object goes when its link goes down or loses its carrier,
+ * and its routes with it, while routes with a gateway of their own live through the loss of a carrier; the kernel tells of
+ * neither.
  */
 export function newNexthop(spec: NexthopSpec): NetlinkRequest {
   return {

@@ -40,7 +40,10 @@ export interface VxlanSpec extends VxlanChange {
   readonly zeroChecksum6Tx?: boolean | undefined;
   /** Outer IPv6 packets are taken in without checksum. @default false */
   readonly zeroChecksum6Rx?: boolean | undefined;
-  /** At most that of `link` less 50 bytes (IPv4) or 70 (IPv6): EINVAL. @default that, or 1500 without `link` */
+  /**
+   * The kernel lowers it to that of `link` less 50 bytes (IPv4) or 70 (IPv6), and refuses to raise it above later. It does not
+   * follow that of `link`. @default that, or 1500 without `link`
+   */
   readonly mtu?: number | undefined;
   /** @default false */
   readonly up?: boolean | undefined;

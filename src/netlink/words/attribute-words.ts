@@ -5,8 +5,14 @@ import type { AttributeSet } from '../attribute-set.ts';
 /** How to read attributes that are declared as plain bytes, by name: a nest of another set. */
 export type NestedBytes = Readonly<Record<string, (value: Uint8Array) => string>>;
 
+/** Attributes whose bytes are nobody's business. */
+const SECRETS = /_(PRIVATE|PRESHARED)_KEY$/;
+
 /** Attributes whose bytes are an address. */
-const ADDRESSES = /_(IPV[46]|IP_V[46]_(SRC|DST)|ATTR_ADDR)$/;
+const ADDRESSES =
+  /_(IPV[46]|IP_V[46]_(SRC|DST)|ATTR_ADDR|GATEWAY|PREFSRC|VXLAN_(GROUP|LOCAL)6?)$|^(RTA|NDA)_DST$|^IFA_(ADDRESS|LOCAL|BROADCAST)$/;
+/** Those of them that are a union nf_inet_addr, in which an IPv4 address has four bytes of sixteen. */
+const UNIONS = /_ATTR_ADDR$/;
 
 /**
  * Attributes by name, a nest in braces: `IPSET_ATTR_SETNAME "web" IPSET_ATTR_DATA { … }`. Those that the set does not declare by
@@ -37,15 +43,15 @@ function valueText(name: string, value: unknown, nested: NestedBytes): string {
   if (!(value instanceof Uint8Array)) {
     return typeof value === 'object' && value !== null ? braces(decodedText(value, nested)) : String(value);
   }
+  if (SECRETS.test(name)) return `(${value.length} bytes)`;
   const read = nested[name];
   if (read) return braces(read(value));
-  return ADDRESSES.test(name) ? addressText(value) : hex(value);
+  return ADDRESSES.test(name) ? addressText(value, UNIONS.test(name)) : hex(value);
 }
 
-/** 4 or 16 bytes; 16 with an IPv4 address in the first four are one, as in union nf_inet_addr. */
-function addressText(value: Uint8Array): string {
+function addressText(value: Uint8Array, isUnion: boolean): string {
   if (value.length !== 4 && value.length !== 16) return hex(value);
-  const isIpv4 = value.length === 16 && value.subarray(4).every((byte) => byte === 0);
+  const isIpv4 = isUnion && value.length === 16 && value.subarray(4).every((byte) => byte === 0);
   return formatIp(ipFromBytes(isIpv4 ? value.subarray(0, 4) : value));
 }
 

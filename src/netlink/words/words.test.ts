@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { frame, refuse } from '../../../test/fakes/fake-netlink.ts';
 import { RULE_FORMS } from '../../../test/fakes/nftables-forms.ts';
-import { parseIp } from '../../core/index.ts';
+import { parseCidr, parseIp } from '../../core/index.ts';
 import { encodeBody } from '../attribute-set.ts';
 import { flowListing } from '../conntrack/index.ts';
 import { familyQuery } from '../generic-family.ts';
@@ -10,10 +10,14 @@ import type { NetlinkRequest } from '../message.ts';
 import { readMessages } from '../message.ts';
 import { BatchEncoder, type NftChange } from '../nftables/index.ts';
 import { changesText } from '../nftables/text/index.ts';
+import { newNeighbour, newNexthop, newRoute, newVxlan } from '../route/index.ts';
 import { CTRL_ATTRIBUTES, GENL_ID_CTRL, genlmsghdr } from '../uapi/genetlink.ts';
 import { IPVS_CMD, IPVS_CMD_ATTRIBUTES } from '../uapi/ip-vs.ts';
 import { NETLINK_GENERIC, NETLINK_NETFILTER, NETLINK_ROUTE } from '../uapi/netlink.ts';
+import { setWireguard } from '../wireguard/index.ts';
 import { NetlinkWords } from './words.ts';
+
+const SECRET = new Uint8Array(32).fill(0xee);
 
 const T = { family: 'ip', table: 't' } as const;
 const message = ({ type, flags = 0, payload }: Pick<NetlinkRequest, 'type' | 'payload'> & { flags?: number }) => ({
@@ -119,17 +123,57 @@ describe('other messages', () => {
     });
   });
 
-  it('that refuse, and those of rtnetlink, which have but a name', () => {
+  it('of WireGuard, without its keys', () => {
+    const answer = encodeBody(genlmsghdr, { cmd: 1 }, CTRL_ATTRIBUTES, {
+      CTRL_ATTR_FAMILY_ID: 34,
+      CTRL_ATTR_FAMILY_NAME: 'wireguard',
+    });
+    words.describe(NETLINK_GENERIC, false, message({ type: GENL_ID_CTRL, payload: answer }));
+    const peer = {
+      publicKey: new Uint8Array(32).fill(2),
+      presharedKey: SECRET,
+      allowedIps: [parseCidr('10.2.0.0/16')],
+    };
+    const [request] = setWireguard(34, 5, { privateKey: SECRET, port: 51820, peers: [peer] });
+    expect(words.describe(NETLINK_GENERIC, true, message(request!))).toEqual({
+      name: 'WG_CMD_SET_DEVICE',
+      lines: [
+        'WGDEVICE_A_IFINDEX 5 WGDEVICE_A_PRIVATE_KEY (32 bytes) WGDEVICE_A_LISTEN_PORT 51820 WGDEVICE_A_PEERS { { ' +
+          `WGPEER_A_PUBLIC_KEY 0x${'02'.repeat(32)} WGPEER_A_PRESHARED_KEY (32 bytes) WGPEER_A_ALLOWEDIPS { { ` +
+          'WGALLOWEDIP_A_FAMILY 2 WGALLOWEDIP_A_IPADDR 0x0a020000 WGALLOWEDIP_A_CIDR_MASK 16 } } } }',
+      ],
+    });
+  });
+
+  it.each([
+    [
+      newRoute({ destination: parseCidr('fd02::/64'), nexthopId: 7, protocol: 80, mtu: 1400 }),
+      'rtm_family 10 rtm_dst_len 64 rtm_table 254 rtm_protocol 80 rtm_type 1 RTA_DST fd02:: RTA_NH_ID 7 RTA_METRICS { RTAX_MTU 1400 }',
+    ],
+    [
+      newNexthop({ id: 7, gateway: parseIp('192.0.2.1'), outInterface: 4, onlink: true }),
+      'nh_family 2 nh_protocol 4 nh_flags 4 NHA_ID 7 NHA_GATEWAY 192.0.2.1 NHA_OIF 4',
+    ],
+    [
+      newNeighbour({ index: 4, family: 'bridge', lladdr: Uint8Array.of(2, 0, 0, 0, 0, 1), ip: parseIp('192.0.2.1') }),
+      'ndm_family 7 ndm_ifindex 4 ndm_state 128 ndm_flags 2 NDA_DST 192.0.2.1 NDA_LLADDR 0x020000000001',
+    ],
+    [
+      newVxlan({ name: 'vx0', mac: Uint8Array.of(2, 0, 0, 0, 0, 1), vni: 5, port: 4789, local: parseIp('fd00::') }),
+      'IFLA_ADDRESS 0x020000000001 IFLA_IFNAME "vx0" IFLA_LINKINFO { IFLA_INFO_KIND "vxlan" IFLA_INFO_DATA { IFLA_VXLAN_ID 5 ' +
+        'IFLA_VXLAN_LOCAL6 fd00:: IFLA_VXLAN_LEARNING 0 IFLA_VXLAN_PORT 4789 } }',
+    ],
+  ])('of rtnetlink: $operation', (request, text) => {
+    expect(words.describe(NETLINK_ROUTE, true, message(request))).toEqual({ name: request.operation, lines: [text] });
+  });
+
+  it('that refuse', () => {
     const [refusal] = readMessages(
       frame(refuse(message({ type: 17, payload: new Uint8Array() }), 2, { text: 'no such link' })),
     );
     expect(words.describe(NETLINK_ROUTE, false, refusal!)).toEqual({
       name: 'NLMSG_ERROR',
       lines: ['refused: ENOENT (no such link)'],
-    });
-    expect(words.describe(NETLINK_ROUTE, true, message({ type: 17, payload: new Uint8Array() }))).toEqual({
-      name: 'RTM_DELLINK',
-      lines: [],
     });
   });
 });

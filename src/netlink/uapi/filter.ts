@@ -1,0 +1,21 @@
+// <linux/filter.h>, <linux/bpf_common.h>: classic BPF programs, which decide what of its messages a socket gets.
+import { struct } from '../struct.ts';
+
+/**
+ * struct sock_filter {
+ *   __u16 code;
+ *   __u8  jt;   // how many instructions to skip when the comparison holds
+ *   __u8  jf;   // and when not
+ *   __u32 k;
+ * };
+ */
+export const sock_filter = struct('sock_filter', 8, { code: ['u16', 0], jt: ['u8', 2], jf: ['u8', 3], k: ['u32', 4] });
+
+/** BPF_LD | BPF_ABS with BPF_B, BPF_H or BPF_W: load what lies at byte `k` of the message, as a number in network order. */
+export const BPF_LOAD = { u8: 0x30, u16: 0x28, u32: 0x20 } as const;
+/** BPF_JMP | BPF_JEQ | BPF_K */
+export const BPF_JUMP_IF_EQUAL = 0x15;
+/** BPF_RET | BPF_K: how many bytes of the message to take. */
+export const BPF_RETURN = 0x06;
+export const BPF_TAKE_NOTHING = 0;
+export const BPF_TAKE_ALL = 0xffff_ffff;

@@ -1,0 +1,145 @@
+import { type Cidr, sameBytes } from '../../core/index.ts';
+import { checkPrefixLength, decodeIp, ipFamilyOf } from '../address-family.ts';
+import { readAttributes } from '../attribute.ts';
+import { type DecodedAttributes, encodeBody } from '../attribute-set.ts';
+import { decodeError } from '../decode-error.ts';
+import type { NetlinkRequest } from '../message.ts';
+import type { Netlink } from '../netlink.ts';
+import { genlmsghdr } from '../uapi/genetlink.ts';
+import * as uapi from '../uapi/wireguard.ts';
+import { decodeEndpoint, type Endpoint } from './endpoint.ts';
+import type { WireguardFamily } from './set-device.ts';
+
+/** A WireGuard device as the kernel describes it. */
+export interface WireguardDevice {
+  /** Of the link. */
+  readonly index: number;
+  readonly name: string;
+  /** 32 bytes, a secret; undefined for none. */
+  readonly privateKey: Uint8Array | undefined;
+  readonly publicKey: Uint8Array | undefined;
+  /** UDP. */
+  readonly port: number;
+  /** Of outer packets; 0 for none. */
+  readonly fwmark: number;
+  readonly peers: readonly WireguardPeer[];
+}
+
+/** A peer as the kernel describes it. */
+export interface WireguardPeer {
+  /** 32 bytes. */
+  readonly publicKey: Uint8Array;
+  /** Where it was told to be, or was last heard from; undefined before either. */
+  readonly endpoint: Endpoint | undefined;
+  /** 0 for none. */
+  readonly keepaliveSeconds: number;
+  /** Seconds since the epoch; undefined when there was none. */
+  readonly lastHandshake: number | undefined;
+  readonly receivedBytes: bigint;
+  readonly sentBytes: bigint;
+  readonly allowedIps: readonly Cidr[];
+}
+
+/**
+ * The device with all its peers.
+ *
+ * @param netlink from `openWireguard`
+ * @param index of the link
+ * @throws KernelError ENODEV (`isNotFound`) when there is no such link, EOPNOTSUPP when it is of another kind; ERR_NETLINK_DECODE
+ */
+export function getWireguard(netlink: Netlink, family: WireguardFamily, index: number): WireguardDevice {
+  return decodeWireguard(netlink.dump(wireguardQuery(family, index)));
+}
+
+/** The request behind `getWireguard`, to be dumped. */
+export function wireguardQuery(family: WireguardFamily, index: number): NetlinkRequest {
+  return {
+    type: family,
+    flags: 0,
+    operation: 'WG_CMD_GET_DEVICE',
+    object: `WireGuard device ${index}`,
+    payload: encodeBody(
+      genlmsghdr,
+      { cmd: uapi.WG_CMD.WG_CMD_GET_DEVICE, version: uapi.WG_GENL_VERSION },
+      uapi.WGDEVICE,
+      { WGDEVICE_A_IFINDEX: index },
+    ),
+  };
+}
+
+/**
+ * Joins the answers to a `wireguardQuery`. The first tells the device; a peer that did not fit goes on in the next one, with
+ * nothing but its key and more allowed addresses.
+ *
+ * @throws ERR_NETLINK_DECODE
+ */
+export function decodeWireguard(answers: readonly Uint8Array[]): WireguardDevice {
+  const messages = answers.map((payload) => {
+    genlmsghdr.decode(payload);
+    return uapi.WGDEVICE.decode(payload, genlmsghdr.size);
+  });
+  const device = messages[0];
+  if (device?.WGDEVICE_A_IFINDEX === undefined) {
+    throw decodeError('WG_CMD_GET_DEVICE', 'its first part has no WGDEVICE_A_IFINDEX');
+  }
+  const peers: WireguardPeer[] = [];
+  for (const { WGDEVICE_A_PEERS: list = new Uint8Array() } of messages) {
+    for (const { value } of readAttributes(list, 0, 'WGDEVICE_A_PEERS')) {
+      const peer = decodePeer(value);
+      const last = peers.at(-1);
+      if (!last || !sameBytes(last.publicKey, peer.publicKey)) peers.push(peer);
+      else peers[peers.length - 1] = { ...last, allowedIps: [...last.allowedIps, ...peer.allowedIps] };
+    }
+  }
+  return {
+    index: device.WGDEVICE_A_IFINDEX,
+    name: device.WGDEVICE_A_IFNAME ?? '',
+    privateKey: device.WGDEVICE_A_PRIVATE_KEY,
+    publicKey: device.WGDEVICE_A_PUBLIC_KEY,
+    port: device.WGDEVICE_A_LISTEN_PORT ?? 0,
+    fwmark: device.WGDEVICE_A_FWMARK ?? 0,
+    peers,
+  };
+}
+
+function decodePeer(value: Uint8Array): WireguardPeer {
+  const peer = uapi.WGPEER.decode(value);
+  const { WGPEER_A_PUBLIC_KEY: publicKey, WGPEER_A_ENDPOINT: endpoint } = peer;
+  if (!publicKey) throw decodeError('WGPEER', 'it has no WGPEER_A_PUBLIC_KEY');
+  const allowedIps = peer.WGPEER_A_ALLOWEDIPS ?? new Uint8Array();
+  return {
+    publicKey,
+    endpoint: endpoint && decodeEndpoint(endpoint),
+    keepaliveSeconds: peer.WGPEER_A_PERSISTENT_KEEPALIVE_INTERVAL ?? 0,
+    lastHandshake: lastHandshakeOf(peer),
+    receivedBytes: u64('WGPEER_A_RX_BYTES', peer.WGPEER_A_RX_BYTES),
+    sentBytes: u64('WGPEER_A_TX_BYTES', peer.WGPEER_A_TX_BYTES),
+    allowedIps: [...readAttributes(allowedIps, 0, 'WGPEER_A_ALLOWEDIPS')].map((ip) => decodeAllowedIp(ip.value)),
+  };
+}
+
+/** struct __kernel_timespec { s64 seconds; s64 nanoseconds; }, zero for never. */
+function lastHandshakeOf(peer: DecodedAttributes<(typeof uapi.WGPEER)['declarations']>): number | undefined {
+  const seconds = u64('WGPEER_A_LAST_HANDSHAKE_TIME', peer.WGPEER_A_LAST_HANDSHAKE_TIME?.subarray(0, 8));
+  return seconds === 0n ? undefined : Number(seconds);
+}
+
+function decodeAllowedIp(value: Uint8Array): Cidr {
+  const ip = uapi.WGALLOWEDIP.decode(value);
+  const { WGALLOWEDIP_A_FAMILY: number, WGALLOWEDIP_A_IPADDR: bytes, WGALLOWEDIP_A_CIDR_MASK: prefixLength } = ip;
+  const family = number === undefined ? undefined : ipFamilyOf(number);
+  if (!family || !bytes || prefixLength === undefined) {
+    throw decodeError('WGPEER_A_ALLOWEDIPS', 'it lacks a family, address or prefix length');
+  }
+  return {
+    address: decodeIp(family, bytes, 'WGALLOWEDIP_A_IPADDR'),
+    prefixLength: checkPrefixLength(family, prefixLength, 'WGALLOWEDIP_A_CIDR_MASK'),
+  };
+}
+
+/** 0 when it is missing. */
+function u64(name: string, value: Uint8Array | undefined): bigint {
+  if (!value) return 0n;
+  if (value.length !== 8) throw decodeError(name, `it has ${value.length} bytes, expected 8`);
+  return new DataView(value.buffer, value.byteOffset, 8).getBigUint64(0, true);
+}
