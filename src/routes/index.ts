@@ -1,3 +1,4 @@
+export { removeRoutes } from './cleanup.ts';
 export { type FlannelRoutes, type FlannelVtep, flannelAnnotations, readFlannelVtep } from './flannel/annotations.ts';
 export { NetlinkRouteKernel } from './kernel/netlink-route-kernel.ts';
 export {

@@ -14,12 +14,18 @@ export function logRouteEvents(logger: Logger): RouteObserver {
       case 'synced': {
         const { full, seconds, operations, figures } = event;
         const level = operations > 0 || full ? 'info' : 'debug';
-        logger[level]({ family, full, seconds, operations, ...figures.peers, leftOut: figures.leftOut }, 'Routes synced');
+        logger[level](
+          { family, full, seconds, operations, ...figures.peers, leftOut: figures.leftOut },
+          'Routes synced',
+        );
         break;
       }
       case 'syncFailed': {
         const { error, retryInMs } = event;
-        logger.error({ family, retryInMs, err: error }, 'Routes to other nodes cannot be written; those before stay in force');
+        logger.error(
+          { family, retryInMs, err: error },
+          'Routes to other nodes cannot be written; those before stay in force',
+        );
         break;
       }
       case 'leftOut': {
@@ -33,7 +39,10 @@ export function logRouteEvents(logger: Logger): RouteObserver {
         break;
       case 'driftFound': {
         const { drifts } = event;
-        logger.warn({ family, drifts: drifts.slice(0, 20), count: drifts.length }, 'Somebody changed our routes; repairing');
+        logger.warn(
+          { family, drifts: drifts.slice(0, 20), count: drifts.length },
+          'Somebody changed our routes; repairing',
+        );
         break;
       }
       case 'verifyFailed':
@@ -56,7 +65,11 @@ export function routeMetrics(registry: Registry, clock: Pick<Clock, 'wallTime'>)
     name: 'nodeplane_routes_left_out_peers',
     help: 'Nodes with pods that cannot be reached from this one; the log names them and the reason.',
   });
-  const wanted = new Gauge({ ...common, name: 'nodeplane_routes_wanted', help: 'Pod ranges of other nodes that have a plan.' });
+  const wanted = new Gauge({
+    ...common,
+    name: 'nodeplane_routes_wanted',
+    help: 'Pod ranges of other nodes that have a plan.',
+  });
   const inKernel = new Gauge({
     ...common,
     name: 'nodeplane_routes_in_kernel',

@@ -50,14 +50,20 @@ describe('readFlannelVtep', () => {
     expect(readFlannelVtep({}, 'IPv4')).toBeUndefined();
   });
 
-  it.each(['null', '', '{', '[]', '"x"', '{"VNI":1}', '{"VNI":1,"VtepMAC":"x"}', '{"VNI":-1,"VtepMAC":"12:c6:65:89:b4:e3"}'])(
-    'says that %s names no device',
-    (data) => {
-      expect(readFlannelVtep({ ...DUAL_STACK, [`${PREFIX}/backend-data`]: data }, 'IPv4')).toEqual({
-        problem: `its annotation ${PREFIX}/backend-data "${data}" names no VNI and MAC`,
-      });
-    },
-  );
+  it.each([
+    'null',
+    '',
+    '{',
+    '[]',
+    '"x"',
+    '{"VNI":1}',
+    '{"VNI":1,"VtepMAC":"x"}',
+    '{"VNI":-1,"VtepMAC":"12:c6:65:89:b4:e3"}',
+  ])('says that %s names no device', (data) => {
+    expect(readFlannelVtep({ ...DUAL_STACK, [`${PREFIX}/backend-data`]: data }, 'IPv4')).toEqual({
+      problem: `its annotation ${PREFIX}/backend-data "${data}" names no VNI and MAC`,
+    });
+  });
 
   it('refuses addresses of a group, of another family, and texts of a megabyte', () => {
     const group = '{"VNI":1,"VtepMAC":"13:c6:65:89:b4:e3"}';

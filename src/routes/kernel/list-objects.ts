@@ -7,8 +7,8 @@ import {
   IPV6_METRIC,
   LAST_METRIC,
   NEXTHOP_IDS,
-  RTPROT_NODEPLANE,
   type RouteObject,
+  RTPROT_NODEPLANE,
 } from './route-object.ts';
 
 export interface ListOptions {
@@ -27,7 +27,16 @@ export function listObjects(netlink: Netlink, { family, tunnel, withNexthops }: 
 }
 
 /** Nothing for a route that is not as ours are: somebody else's with our number. */
-function routeObject({ family, type, priority, destination, nexthopId, gateway, outInterface, onlink }: Route): RouteObject[] {
+function routeObject({
+  family,
+  type,
+  priority,
+  destination,
+  nexthopId,
+  gateway,
+  outInterface,
+  onlink,
+}: Route): RouteObject[] {
   if (type === RTN_UNREACHABLE) {
     return priority === LAST_METRIC ? [{ kind: 'route', destination, way: 'unreachable' }] : [];
   }
@@ -43,7 +52,9 @@ function nexthopObject({ id, protocol, gateway, outInterface, onlink }: Nexthop)
 
 function neighbourObjects(netlink: Netlink, family: IpFamily, index: number): RouteObject[] {
   return listNeighbours(netlink, { family, index }).flatMap(({ ip, lladdr, state }): RouteObject[] =>
-    ip && state === NUD_PERMANENT && specialRange(ip) === undefined ? [{ kind: 'neighbour', index, ip, mac: lladdr }] : [],
+    ip && state === NUD_PERMANENT && specialRange(ip) === undefined
+      ? [{ kind: 'neighbour', index, ip, mac: lladdr }]
+      : [],
   );
 }
 

@@ -10,7 +10,7 @@ import {
   NodeplaneError,
   specialRange,
 } from '../../core/index.ts';
-import { Netlink } from '../../netlink/index.ts';
+import { Netlink, type NetlinkRequest } from '../../netlink/index.ts';
 import {
   deleteAddress,
   deleteLink,
@@ -30,8 +30,14 @@ import type { TunnelDevice } from '../plan/tunnel.ts';
 import type { Underlay } from '../plan/underlay.ts';
 import { KernelWatch } from './kernel-watch.ts';
 import { listObjects } from './list-objects.ts';
-import { DEVICE_ALIAS, type DeviceOperation, type PresentDevice, type RouteKernel, type UnderlayChoice } from './route-kernel.ts';
-import { RTPROT_NODEPLANE, type RouteObject, type RouteOperation } from './route-object.ts';
+import {
+  DEVICE_ALIAS,
+  type DeviceOperation,
+  type PresentDevice,
+  type RouteKernel,
+  type UnderlayChoice,
+} from './route-kernel.ts';
+import { type RouteObject, type RouteOperation, RTPROT_NODEPLANE } from './route-object.ts';
 import { requestOf } from './route-request.ts';
 
 /** The routes of the network namespace in which it was opened, over rtnetlink. */
@@ -84,7 +90,10 @@ export class NetlinkRouteKernel implements RouteKernel {
   }
 
   changeDevice(operations: readonly DeviceOperation[]): void {
-    for (const operation of operations) this.#changeDevice(operation);
+    for (const operation of operations) {
+      if (operation.action === 'create') this.#create(operation.device);
+      else this.#netlink.execute(...deviceRequests(operation));
+    }
   }
 
   list(tunnel: number | undefined): RouteObject[] {
@@ -100,30 +109,13 @@ export class NetlinkRouteKernel implements RouteKernel {
     return this.#watch.open(changed);
   }
 
-  #changeDevice(operation: DeviceOperation): void {
-    switch (operation.action) {
-      case 'create':
-        return this.#create(operation.device);
-      case 'delete':
-        return this.#netlink.execute(deleteLink({ index: operation.index }));
-      case 'up':
-        return this.#netlink.execute(setLink(operation.index, { up: true }));
-      case 'add-address':
-        return this.#netlink.execute(newAddress({ index: operation.index, ...operation.address }));
-      case 'delete-address':
-        return this.#netlink.execute(deleteAddress({ index: operation.index, ...operation.address }));
-      case 'change': {
-        const { index, mtu, mac, local } = operation;
-        if (local) this.#netlink.execute(setVxlan(index, { local }));
-        if (mtu !== undefined || mac) this.#netlink.execute(setLink(index, { mtu, mac }));
-      }
-    }
-  }
-
   /** The alias comes in the same datagram, so that no device of ours is ever without. */
   #create({ name, mac, vni, port, underlay: link, local, mtu }: TunnelDevice): void {
     try {
-      this.#netlink.execute(newVxlan({ name, mac, vni, port, link, local, mtu }), setLink({ name }, { alias: DEVICE_ALIAS }));
+      this.#netlink.execute(
+        newVxlan({ name, mac, vni, port, link, local, mtu }),
+        setLink({ name }, { alias: DEVICE_ALIAS }),
+      );
     } catch (cause) {
       if (isUnsupported(cause)) {
         const message = 'Cannot make a VXLAN device: this kernel does not know them; load the module vxlan';
@@ -145,6 +137,25 @@ export class NetlinkRouteKernel implements RouteKernel {
       .filter((range) =>
         prefixes.some((prefix) => range.prefixLength > prefix.prefixLength && cidrContains(prefix, range.address)),
       );
+  }
+}
+
+function deviceRequests(operation: Exclude<DeviceOperation, { action: 'create' }>): NetlinkRequest[] {
+  const { index } = operation;
+  switch (operation.action) {
+    case 'delete':
+      return [deleteLink({ index })];
+    case 'up':
+      return [setLink(index, { up: true })];
+    case 'add-address':
+      return [newAddress({ index, ...operation.address })];
+    case 'delete-address':
+      return [deleteAddress({ index, ...operation.address })];
+    case 'change': {
+      const { mtu, mac, local } = operation;
+      const link = mtu === undefined && !mac ? [] : [setLink(index, { mtu, mac })];
+      return local ? [setVxlan(index, { local }), ...link] : link;
+    }
   }
 }
 

@@ -45,7 +45,10 @@ export type RouteWay =
 
 /** What has to be done to one object. */
 export interface RouteOperation {
-  /** `add` fails where there is one with the same key, whoever made it; `replace` takes its place. */
+  /**
+   * `add` of a route or nexthop fails where there is one with the same key, whoever made it; `replace` takes its place. What is
+   * on our own device is ours: there `add` does the same as `replace`.
+   */
   readonly action: 'add' | 'replace' | 'delete';
   readonly object: RouteObject;
 }

@@ -9,7 +9,7 @@ import {
   type RouteSpec,
 } from '../../netlink/route/index.ts';
 import { RTN_UNICAST, RTN_UNREACHABLE } from '../../netlink/uapi/index.ts';
-import { IPV6_METRIC, LAST_METRIC, RTPROT_NODEPLANE, type RouteObject, type RouteOperation } from './route-object.ts';
+import { IPV6_METRIC, LAST_METRIC, type RouteObject, type RouteOperation, RTPROT_NODEPLANE } from './route-object.ts';
 
 /** The netlink request that does it. */
 export function requestOf({ action, object }: RouteOperation): NetlinkRequest {
@@ -21,33 +21,45 @@ export function requestOf({ action, object }: RouteOperation): NetlinkRequest {
       if (isDeletion) return deleteNexthop(id);
       return newNexthop({ id, gateway, outInterface, onlink, protocol: RTPROT_NODEPLANE, replace });
     }
-    case 'route': {
-      const spec = routeSpec(object);
-      return isDeletion ? deleteRoute(spec) : newRoute({ ...spec, replace });
-    }
+    case 'route':
+      return isDeletion
+        ? deleteRoute(identityOf(object))
+        : newRoute({ ...identityOf(object), ...wayOf(object), replace });
     case 'neighbour': {
       const { index, ip, mac: lladdr } = object;
-      return isDeletion ? deleteNeighbour({ index, ip }) : newNeighbour({ index, ip, lladdr, replace });
+      // A packet may have made the kernel ask for this neighbour; its entry yields to ours.
+      return isDeletion ? deleteNeighbour({ index, ip }) : newNeighbour({ index, ip, lladdr, replace: true });
     }
     case 'fdb': {
       const { index, mac: lladdr, remote: ip } = object;
       const entry = { family: 'bridge', index, lladdr, ip } as const;
-      return isDeletion ? deleteNeighbour(entry) : newNeighbour({ ...entry, replace });
+      return isDeletion ? deleteNeighbour(entry) : newNeighbour({ ...entry, replace: true });
     }
   }
 }
 
-function routeSpec(route: Extract<RouteObject, { kind: 'route' }>): RouteSpec {
-  const { destination } = route;
-  const protocol = RTPROT_NODEPLANE;
-  if (route.way === 'unreachable') return { destination, protocol, type: RTN_UNREACHABLE, priority: LAST_METRIC };
-  const common = {
-    destination,
-    protocol,
-    type: RTN_UNICAST,
-    priority: destination.address.family === 'IPv4' ? undefined : IPV6_METRIC,
-  };
-  if (route.way === 'nexthop') return { ...common, nexthopId: route.id };
-  const { gateway, outInterface, onlink } = route;
-  return { ...common, gateway, outInterface, onlink };
+type RouteToPods = Extract<RouteObject, { kind: 'route' }>;
+
+/**
+ * What tells a route of ours from all others. Where it leads is left out: a deletion that names a nexthop object is refused
+ * (EINVAL) when that has gone.
+ */
+function identityOf({ destination, way }: RouteToPods): RouteSpec {
+  const common = { destination, protocol: RTPROT_NODEPLANE };
+  if (way === 'unreachable') return { ...common, type: RTN_UNREACHABLE, priority: LAST_METRIC };
+  const priority = destination.address.family === 'IPv4' ? undefined : IPV6_METRIC;
+  return { ...common, type: RTN_UNICAST, priority };
+}
+
+function wayOf(route: RouteToPods): Partial<RouteSpec> {
+  switch (route.way) {
+    case 'unreachable':
+      return {};
+    case 'nexthop':
+      return { nexthopId: route.id };
+    case 'gateway': {
+      const { gateway, outInterface, onlink } = route;
+      return { gateway, outInterface, onlink };
+    }
+  }
 }

@@ -59,6 +59,21 @@ it('of two destinations of one MAC address the wrong ones go first', () => {
   ]);
 });
 
+it('an IPv6 route changes over to the tunnel in two steps: the old one is in the way of its gateway', () => {
+  const destination = parseCidr('fd00:1::/64');
+  const direct: RouteObject = {
+    kind: 'route',
+    destination,
+    way: 'gateway',
+    gateway: parseIp('fd00::2'),
+    outInterface: 2,
+    onlink: false,
+  };
+  const tunnel: RouteObject = { ...direct, gateway: parseIp('fd00:1::'), outInterface: 3, onlink: true };
+  expect(diffObjects([direct], [tunnel]).map(({ action }) => action)).toEqual(['delete', 'add']);
+  expect(diffObjects([tunnel], [direct]).map(({ action }) => action)).toEqual(['replace']);
+});
+
 it('leads from any state to any other', () => {
   const object = fc.oneof(
     fc.tuple(fc.nat(2), fc.constantFrom('10.0.0.2', '10.0.0.3')).map(([id, gateway]) => nexthop(id, gateway)),

@@ -21,7 +21,7 @@ export function diffObjects(present: Iterable<RouteObject>, wanted: Iterable<Rou
     const found = presentByKey.get(key) ?? [];
     const others = found.filter((one) => textOf(one) !== text);
     const isThere = others.length < found.length;
-    if (!isThere && others.length === 1) {
+    if (!isThere && others.length === 1 && canReplace(others[0]!, object)) {
       needed.push({ action: 'replace', object });
       continue;
     }
@@ -33,6 +33,18 @@ export function diffObjects(present: Iterable<RouteObject>, wanted: Iterable<Rou
     for (const object of objects) last.push({ action: 'delete', object });
   }
   return [...first, ...needed.sort(byOrder), ...last.sort((a, b) => byOrder(b, a))];
+}
+
+/**
+ * IPv6 refuses a gateway, also one that is to count as on the link, while a route leads to it through another link
+ * (ip6_route_check_nh_onlink). The gateway inside the tunnel lies in the range whose route is to change.
+ */
+function canReplace(present: RouteObject, wanted: RouteObject): boolean {
+  if (wanted.kind !== 'route' || wanted.way !== 'gateway' || wanted.gateway.family === 'IPv4') return true;
+  return (
+    !wanted.onlink ||
+    (present.kind === 'route' && present.way === 'gateway' && present.outInterface === wanted.outInterface)
+  );
 }
 
 function groupByKey(objects: Iterable<RouteObject>): ReadonlyMap<string, readonly RouteObject[]> {

@@ -31,7 +31,10 @@ describe('a node', () => {
     [{ ips: ['127.0.0.1'] }, 'its address 127.0.0.1 is loopback'],
     [{ podCidrs: ['10.1.0.0/24', '10.1.0.0/25'] }, 'its pod CIDRs 10.1.0.0/24 and 10.1.0.0/25 overlap'],
     [{ podCidrs: ['10.1.0.7/32'] }, 'its pod CIDR 10.1.0.7/32 has room for no pod'],
-    [{ podCidrs: Array.from({ length: 300 }, (_, n) => `10.1.${n % 256}.0/24`) }, 'it has 300 pod CIDRs, more than 256'],
+    [
+      { podCidrs: Array.from({ length: 300 }, (_, n) => `10.1.${n % 256}.0/24`) },
+      'it has 300 pod CIDRs, more than 256',
+    ],
   ])('with %j cannot be used', (change, problem) => {
     expect(readPeer(numberedNode(2, change), 'IPv4', 1)).toEqual({ problem });
   });
@@ -69,7 +72,9 @@ describe('the tunnel', () => {
     tunnelDevice({ ...SETTINGS, mtu: wanted }, underlayOf(cidr, mtu), [parseCidr('10.1.0.0/24')], mac).mtu;
 
   it('carries what the underlay leaves: 50 bytes less in IPv4, 70 in IPv6', () => {
-    expect([mtuOf('10.0.0.1/24', 1500), mtuOf('fd00::1/64', 1500), mtuOf('10.0.0.1/24', 9000)]).toEqual([1450, 1430, 8950]);
+    expect([mtuOf('10.0.0.1/24', 1500), mtuOf('fd00::1/64', 1500), mtuOf('10.0.0.1/24', 9000)]).toEqual([
+      1450, 1430, 8950,
+    ]);
   });
 
   it('carries no more than is wanted, nor than is possible', () => {
@@ -94,7 +99,8 @@ describe('diffDevice', () => {
     vxlan: { vni: 1, port: 8472, link: 2, local: parseIp('10.0.0.1') },
     addresses: [parseCidr('10.1.0.0/32')],
   };
-  const actions = (change: Partial<PresentDevice>) => diffDevice({ ...present, ...change }, wanted).map(({ action }) => action);
+  const actions = (change: Partial<PresentDevice>) =>
+    diffDevice({ ...present, ...change }, wanted).map(({ action }) => action);
 
   it('leaves alone what is right', () => expect(actions({})).toEqual([]));
 
@@ -102,7 +108,11 @@ describe('diffDevice', () => {
     expect(actions({ mtu: 1400 })).toEqual(['change']);
     expect(actions({ mac: Uint8Array.of(2, 0, 0, 0, 0, 1) })).toEqual(['change']);
     expect(actions({ vxlan: { ...present.vxlan!, local: parseIp('10.0.0.9') } })).toEqual(['change']);
-    expect(actions({ up: false, addresses: [parseCidr('10.9.0.0/32')] })).toEqual(['delete-address', 'add-address', 'up']);
+    expect(actions({ up: false, addresses: [parseCidr('10.9.0.0/32')] })).toEqual([
+      'delete-address',
+      'add-address',
+      'up',
+    ]);
   });
 
   it('makes anew what cannot', () => {
@@ -112,7 +122,9 @@ describe('diffDevice', () => {
   });
 
   it('touches no device of somebody else', () => {
-    expect(() => actions({ alias: '' })).toThrow('that nodeplane did not make; rename or remove it (ip link delete nodeplane-v4)');
+    expect(() => actions({ alias: '' })).toThrow(
+      'that nodeplane did not make; rename or remove it (ip link delete nodeplane-v4)',
+    );
     expect(diffDevice({ ...present, alias: '' }, undefined)).toEqual([]);
     expect(diffDevice(present, undefined)).toEqual([{ action: 'delete', index: 7 }]);
   });

@@ -23,7 +23,13 @@ const UPLINK: Readonly<Record<IpFamily, readonly string[]>> = {
 };
 
 type Step =
-  | { readonly do: 'node'; readonly name: string; readonly address: number; readonly range: number; readonly year: number | undefined }
+  | {
+      readonly do: 'node';
+      readonly name: string;
+      readonly address: number;
+      readonly range: number;
+      readonly year: number | undefined;
+    }
   | { readonly do: 'remove'; readonly name: string }
   | { readonly do: 'move'; readonly address: number }
   | { readonly do: 'mtu'; readonly link: string; readonly mtu: number }
@@ -50,13 +56,19 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('remove' as const), name }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('move' as const), address: fc.nat(1) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('mtu' as const), link, mtu: fc.constantFrom(1400, 1500, 9000) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('mtu' as const), link, mtu: fc.constantFrom(1400, 1500, 9000) }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('flap' as const), link }) },
   { weight: 1, arbitrary: fc.constant({ do: 'delete-device' as const }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('remove-object' as const), n: fc.nat(20) }) },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constantFrom('foreign' as const, 'foreign-gone' as const), range: fc.integer({ min: 2, max: 8 }) }),
+    arbitrary: fc.record({
+      do: fc.constantFrom('foreign' as const, 'foreign-gone' as const),
+      range: fc.integer({ min: 2, max: 8 }),
+    }),
   },
   { weight: 1, arbitrary: fc.constant({ do: 'restart' as const }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(1, 60, 1500) }) },
@@ -92,7 +104,14 @@ class Cluster {
   start(): void {
     const settings = { mode: this.#mode, vni: 1, port: 8472, mtu: undefined };
     const { kernel, clock } = this;
-    this.#routes = new FamilyRoutes({ family: this.#family, nodeName: 'own', settings, kernel, clock, observe: () => {} });
+    this.#routes = new FamilyRoutes({
+      family: this.#family,
+      nodeName: 'own',
+      settings,
+      kernel,
+      clock,
+      observe: () => {},
+    });
     for (const node of this.nodes.values()) this.#routes.nodeChanged(node);
     this.#routes.start();
   }

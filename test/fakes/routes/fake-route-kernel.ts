@@ -2,6 +2,7 @@ import {
   type Cidr,
   cidrContains,
   formatCidr,
+  type IpAddress,
   type IpFamily,
   ipEquals,
   KernelError,
@@ -23,13 +24,24 @@ import {
   type UnderlayChoice,
 } from '../../../src/routes/index.ts';
 
-const ERRNO = { ENOENT: 2, ESRCH: 3, EEXIST: 17, ENODEV: 19, EINVAL: 22, ENETDOWN: 100, EHOSTUNREACH: 113 } as const;
+const ERRNO = {
+  ENOENT: 2,
+  ESRCH: 3,
+  EEXIST: 17,
+  ENODEV: 19,
+  EINVAL: 22,
+  ENETDOWN: 100,
+  ENETUNREACH: 101,
+  EHOSTUNREACH: 113,
+} as const;
 
 type FakeLink = { -readonly [K in keyof PresentDevice]: PresentDevice[K] };
 
 /** A link to begin with. */
 export interface FakeLinkSpec {
   readonly name: string;
+  /** @default the next one */
+  readonly index?: number;
   /** With prefix: `10.0.0.1/24`. */
   readonly addresses?: readonly string[];
   /** @default 1500 */
@@ -111,8 +123,14 @@ export class FakeRouteKernel implements RouteKernel {
     return index;
   }
 
-  #newLink({ name, addresses = [], mtu = 1500, kind = '', alias = '' }: FakeLinkSpec): number {
-    const index = ++this.#lastIndex;
+  #newLink({
+    name,
+    index = ++this.#lastIndex,
+    addresses = [],
+    mtu = 1500,
+    kind = '',
+    alias = '',
+  }: FakeLinkSpec): number {
     const blocks = addresses.map((text) => parseAddressWithPrefix(text));
     this.#links.set(index, {
       index,
@@ -138,8 +156,8 @@ export class FakeRouteKernel implements RouteKernel {
     if (change.mtu !== undefined) link.mtu = change.mtu;
     if (change.addresses) link.addresses = change.addresses.map((text) => parseAddressWithPrefix(text));
     if (change.up !== undefined) {
+      if (link.up && !change.up) this.#goneDown(link.index);
       link.up = change.up;
-      if (!change.up) this.#goneDown(link.index);
     }
     this.#tell();
   }
@@ -229,39 +247,55 @@ export class FakeRouteKernel implements RouteKernel {
 
   #apply({ action, object }: RouteOperation): keyof typeof ERRNO | undefined {
     const key = keyOf(object);
-    const isThere = this.#objects.has(key);
+    const present = this.#objects.get(key);
+    const isThere = present !== undefined;
     if (action === 'delete') {
       if (!isThere) return object.kind === 'route' ? 'ESRCH' : 'ENOENT';
+      // A destination that the MAC address does not have is taken for removed.
+      if (object.kind === 'fdb' && textOf(present) !== textOf(object)) return undefined;
       this.#objects.delete(key);
       if (object.kind === 'nexthop') this.#dropRoutes((route) => route.way === 'nexthop' && route.id === object.id);
       return undefined;
     }
     const refused = this.#objection(object);
     if (refused) return refused;
-    if (action === 'add' && (isThere || (object.kind === 'route' && this.#foreign.has(key)))) return 'EEXIST';
+    const isTaken =
+      object.kind === 'nexthop' ? isThere : object.kind === 'route' && (isThere || this.#foreign.has(key));
+    if (action === 'add' && isTaken) return 'EEXIST';
     this.#objects.set(key, object);
     return undefined;
   }
 
   #objection(object: RouteObject): keyof typeof ERRNO | undefined {
-    if (object.kind === 'nexthop') return this.#hopObjection(object);
+    if (object.kind === 'nexthop') return this.#hopObjection('nexthop', object);
     if (object.kind === 'route') {
       if (object.way === 'unreachable') return undefined;
-      if (object.way === 'gateway') return this.#hopObjection(object);
+      if (object.way === 'gateway') return this.#hopObjection('route', object);
       return this.#objects.has(`nexthop ${object.id}`) ? undefined : 'EINVAL';
     }
     return this.#links.has(object.index) ? undefined : 'ENODEV';
   }
 
-  #hopObjection({ outInterface, gateway, onlink }: Hop): keyof typeof ERRNO | undefined {
+  #hopObjection(kind: 'nexthop' | 'route', { outInterface, gateway, onlink }: Hop): keyof typeof ERRNO | undefined {
     const link = this.#links.get(outInterface);
     if (!link) return 'ENODEV';
-    if (!link.up) return 'ENETDOWN';
-    const isLocal = [...this.#links.values()].some(({ addresses }) =>
-      addresses.some(({ address }) => ipEquals(address, gateway)),
-    );
-    if (isLocal) return 'EINVAL';
-    return onlink || link.addresses.some((block) => cidrContains(block, gateway)) ? undefined : 'EHOSTUNREACH';
+    const isReachable = onlink || (link.up && link.addresses.some((block) => cidrContains(block, gateway)));
+    if (this.family === 'IPv6') {
+      if (!isReachable) return 'EHOSTUNREACH';
+      return onlink && this.#leadsElsewhere(gateway, outInterface) ? 'EINVAL' : downOr(link, undefined);
+    }
+    // Of a route the gateway is looked for first, of a nexthop object the link.
+    if (kind === 'nexthop') return downOr(link, isReachable ? undefined : 'ENETUNREACH');
+    return isReachable ? downOr(link, undefined) : 'ENETUNREACH';
+  }
+
+  /** Whether the route that an address takes is one through another link (ip6_route_check_nh_onlink). */
+  #leadsElsewhere(gateway: IpAddress, outInterface: number): boolean {
+    const routes = [...this.#objects.values()]
+      .flatMap((object) => (object.kind === 'route' && cidrContains(object.destination, gateway) ? [object] : []))
+      .sort((a, b) => b.destination.prefixLength - a.destination.prefixLength || rank(a.way) - rank(b.way));
+    const [best] = routes;
+    return best?.way === 'gateway' && best.outInterface !== outInterface;
   }
 
   #linkNamed(name: string): FakeLink | undefined {
@@ -296,6 +330,15 @@ export class FakeRouteKernel implements RouteKernel {
   #tell(): void {
     for (const watcher of [...this.#watchers]) watcher();
   }
+}
+
+/** The metric of an unreachable route is the last one. */
+function rank(way: 'nexthop' | 'gateway' | 'unreachable'): number {
+  return way === 'unreachable' ? 1 : 0;
+}
+
+function downOr<T>({ up }: FakeLink, otherwise: T): T | 'ENETDOWN' {
+  return up ? otherwise : 'ENETDOWN';
 }
 
 function refusal({ action, object }: RouteOperation, errno: keyof typeof ERRNO): KernelError {

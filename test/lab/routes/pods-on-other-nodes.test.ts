@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type LabNode, type Pod, removeAll } from '../lab.ts';
+import { builtProgram } from '../programs.ts';
 import { ip } from '../wire.ts';
 import { type Cluster, createCluster, FAMILIES } from './cluster.ts';
 
@@ -29,7 +30,12 @@ const tunnels = { IPv4: 'nodeplane-v4', IPv6: 'nodeplane-v6' };
 describe('pods reach pods on other nodes, and are seen with their own addresses', () => {
   it('--routes vxlan: through the tunnel', async () => {
     await cluster.start('--routes', 'vxlan');
-    for (const [from, to] of [[pod1!, pod2!], [pod2!, pod1!], [pod1!, pod3!], [pod3!, pod2!]] as const) {
+    for (const [from, to] of [
+      [pod1!, pod2!],
+      [pod2!, pod1!],
+      [pod1!, pod3!],
+      [pod3!, pod2!],
+    ] as const) {
       await answers(from, to).toEqual(bothFrom(from, to));
     }
     for (const family of FAMILIES) expect(wayTo(one!, pod2!, family)).toBe(tunnels[family]);
@@ -37,16 +43,29 @@ describe('pods reach pods on other nodes, and are seen with their own addresses'
 
   it('--routes auto, after vxlan: directly on the link, through the tunnel where a router is between', async () => {
     const [agent] = await cluster.start('--routes', 'auto');
-    for (const [from, to] of [[pod1!, pod2!], [pod2!, pod1!], [pod1!, pod3!], [pod3!, pod2!]] as const) {
+    for (const [from, to] of [
+      [pod1!, pod2!],
+      [pod2!, pod1!],
+      [pod1!, pod3!],
+      [pod3!, pod2!],
+    ] as const) {
       await answers(from, to).toEqual(bothFrom(from, to));
     }
     for (const family of FAMILIES) {
-      await expect.poll(() => [wayTo(one!, pod2!, family), wayTo(one!, pod3!, family)]).toEqual(['eth0', tunnels[family]]);
+      await expect
+        .poll(() => [wayTo(one!, pod2!, family), wayTo(one!, pod3!, family)])
+        .toEqual(['eth0', tunnels[family]]);
     }
     expect(await agent!.metrics()).toMatch(/^nodeplane_routes_peers\{ip_family="IPv4",way="direct"\} 1$/m);
   });
 
-  it('--routes host-gw, after auto: a node behind a router is left out in words, and no device stays', async () => {
+  it('--routes vxlan, after auto: what was direct goes through the tunnel', async () => {
+    await cluster.start('--routes', 'vxlan');
+    for (const family of FAMILIES) await expect.poll(() => wayTo(one!, pod2!, family)).toBe(tunnels[family]);
+    await answers(pod1!, pod2!).toEqual(bothFrom(pod1!, pod2!));
+  });
+
+  it('--routes host-gw, after vxlan: a node behind a router is left out in words, and no device stays', async () => {
     const [agent] = await cluster.start('--routes', 'host-gw');
     await answers(pod1!, pod2!).toEqual(bothFrom(pod1!, pod2!));
     await expect.poll(() => one!.namespace.run('ip', '-o', 'link')).not.toContain('nodeplane-');
@@ -57,7 +76,8 @@ describe('pods reach pods on other nodes, and are seen with their own addresses'
 });
 
 describe('what happens to nodes and to the kernel (--routes auto)', () => {
-  const routeTo = (node: LabNode, cidr: string) => node.namespace.run('ip', cidr.includes(':') ? '-6' : '-4', 'route', 'show', cidr);
+  const routeTo = (node: LabNode, cidr: string) =>
+    node.namespace.run('ip', cidr.includes(':') ? '-6' : '-4', 'route', 'show', cidr);
 
   it('a node leaves, and joins again', async () => {
     await cluster.start('--routes', 'auto');
@@ -83,18 +103,32 @@ describe('what happens to nodes and to the kernel (--routes auto)', () => {
   });
 
   it.each([
-    ['the device is deleted', (node: LabNode) => FAMILIES.map((family) => node.namespace.run('ip', 'link', 'delete', tunnels[family]))],
+    [
+      'the device is deleted',
+      (node: LabNode) => FAMILIES.map((family) => node.namespace.run('ip', 'link', 'delete', tunnels[family])),
+    ],
     [
       'the device is switched off and on',
       (node: LabNode) =>
-        FAMILIES.flatMap((family) => ['down', 'up'].map((state) => node.namespace.run('ip', 'link', 'set', tunnels[family], state))),
+        FAMILIES.flatMap((family) =>
+          ['down', 'up'].map((state) => node.namespace.run('ip', 'link', 'set', tunnels[family], state)),
+        ),
     ],
     [
       'the routes are deleted',
-      (node: LabNode) => three!.podCidrs.map((cidr) => node.namespace.run('ip', cidr.includes(':') ? '-6' : '-4', 'route', 'delete', cidr)),
+      (node: LabNode) =>
+        three!.podCidrs.map((cidr) =>
+          node.namespace.run('ip', cidr.includes(':') ? '-6' : '-4', 'route', 'delete', cidr),
+        ),
     ],
     ['all nexthop objects are flushed', (node: LabNode) => node.namespace.run('ip', 'nexthop', 'flush')],
-    ['the neighbours are flushed', (node: LabNode) => FAMILIES.map((family) => node.namespace.run('ip', 'neighbour', 'flush', 'dev', tunnels[family], 'nud', 'permanent'))],
+    [
+      'the neighbours are flushed',
+      (node: LabNode) =>
+        FAMILIES.map((family) =>
+          node.namespace.run('ip', 'neighbour', 'flush', 'dev', tunnels[family], 'nud', 'permanent'),
+        ),
+    ],
   ])('%s: repaired at once', async (_, meddle) => {
     await cluster.start('--routes', 'auto');
     await answers(pod1!, pod3!).toEqual(bothFrom(pod1!, pod3!));
@@ -104,7 +138,10 @@ describe('what happens to nodes and to the kernel (--routes auto)', () => {
   });
 
   it('the MTU of the tunnel follows that of the network between the nodes', async () => {
-    const mtu = () => FAMILIES.map((family) => Number(/ mtu (\d+)/.exec(one!.namespace.run('ip', '-o', 'link', 'show', tunnels[family]))?.[1]));
+    const mtu = () =>
+      FAMILIES.map((family) =>
+        Number(/ mtu (\d+)/.exec(one!.namespace.run('ip', '-o', 'link', 'show', tunnels[family]))?.[1]),
+      );
     await cluster.start('--routes', 'vxlan');
     await expect.poll(mtu).toEqual([1450, 1430]);
     one!.namespace.run('ip', 'link', 'set', 'eth0', 'mtu', '1400');
@@ -118,12 +155,27 @@ describe('what happens to nodes and to the kernel (--routes auto)', () => {
     one!.namespace.run('ip', 'nexthop', 'add', 'id', '5', 'via', '192.168.50.2', 'dev', 'eth0');
     one!.namespace.run('ip', 'link', 'add', 'flannel.9', 'type', 'vxlan', 'id', '9', 'dstport', '8472', 'dev', 'eth0');
     const [agent] = await cluster.start('--routes', 'vxlan', '--routes-vni', '9');
-    await expect.poll(() => JSON.stringify(agent!.logs())).toContain('network 9 at port 8472 belongs to \\"flannel.9\\"');
+    await expect
+      .poll(() => JSON.stringify(agent!.logs()))
+      .toContain('network 9 at port 8472 belongs to \\"flannel.9\\"');
     await cluster.stop();
     await cluster.start('--routes', 'host-gw');
     await answers(pod1!, pod2!).toEqual(bothFrom(pod1!, pod2!));
     expect(routeTo(one!, '10.99.0.0/24')).toContain('via 192.168.50.2');
     expect(one!.namespace.run('ip', 'nexthop')).toContain('id 5 via 192.168.50.2');
     expect(one!.namespace.run('ip', '-o', 'link')).toContain('flannel.9');
+  });
+
+  it('nodeplane cleanup --routes removes what is ours, and nothing else', async () => {
+    await cluster.start('--routes', 'auto');
+    await answers(pod1!, pod3!).toEqual(bothFrom(pod1!, pod3!));
+    await cluster.stop();
+    one!.namespace.run('ip', 'route', 'replace', '10.98.0.0/24', 'via', '192.168.50.2');
+    const said = one!.namespace.run(builtProgram('nodeplane'), 'cleanup', '--routes');
+    expect(said).toMatch(/^routes to other nodes \(IPv4\): \d+ objects removed$/m);
+    for (const family of ['-4', '-6']) expect(one!.namespace.run('ip', family, 'route', 'show', 'proto', '78')).toBe('');
+    expect(one!.namespace.run('ip', 'nexthop', 'show', 'proto', '78')).toBe('');
+    expect(one!.namespace.run('ip', '-o', 'link')).not.toContain('nodeplane-');
+    expect(routeTo(one!, '10.98.0.0/24')).toContain('via 192.168.50.2');
   });
 });
