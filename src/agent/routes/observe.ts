@@ -35,7 +35,7 @@ export function logRouteEvents(logger: Logger): RouteObserver {
         break;
       }
       case 'disturbed':
-        logger.info({ family }, 'Somebody changed our routes or a link they need; comparing all of them');
+        logger.info({ family }, 'Our routes, or a link they need, changed; comparing all of them');
         break;
       case 'driftFound': {
         const { drifts } = event;
@@ -88,7 +88,7 @@ export function routeMetrics(registry: Registry, clock: Pick<Clock, 'wallTime'>)
   const drifts = new Counter({
     ...common,
     name: 'nodeplane_routes_disturbances_total',
-    help: 'Changes of our routes by others, or of links they need, that were found and repaired.',
+    help: 'Times that our routes, or links they need, were seen to change, and all of them compared and repaired.',
   });
   return (event) => {
     const labels = { ip_family: event.family };

@@ -173,7 +173,8 @@ describe('what happens to nodes and to the kernel (--routes auto)', () => {
     one!.namespace.run('ip', 'route', 'replace', '10.98.0.0/24', 'via', '192.168.50.2');
     const said = one!.namespace.run(builtProgram('nodeplane'), 'cleanup', '--routes');
     expect(said).toMatch(/^routes to other nodes \(IPv4\): \d+ objects removed$/m);
-    for (const family of ['-4', '-6']) expect(one!.namespace.run('ip', family, 'route', 'show', 'proto', '78')).toBe('');
+    for (const family of ['-4', '-6'])
+      expect(one!.namespace.run('ip', family, 'route', 'show', 'proto', '78')).toBe('');
     expect(one!.namespace.run('ip', 'nexthop', 'show', 'proto', '78')).toBe('');
     expect(one!.namespace.run('ip', '-o', 'link')).not.toContain('nodeplane-');
     expect(routeTo(one!, '10.98.0.0/24')).toContain('via 192.168.50.2');
