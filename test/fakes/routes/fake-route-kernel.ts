@@ -281,8 +281,8 @@ export class FakeRouteKernel implements RouteKernel {
     if (!link) return 'ENODEV';
     const isReachable = onlink || (link.up && link.addresses.some((block) => cidrContains(block, gateway)));
     if (this.family === 'IPv6') {
-      if (!isReachable) return 'EHOSTUNREACH';
-      return onlink && this.#leadsElsewhere(gateway, outInterface) ? 'EINVAL' : downOr(link, undefined);
+      if (!onlink) return isReachable ? undefined : 'EHOSTUNREACH';
+      return downOr(link, this.#leadsElsewhere(gateway, outInterface) ? 'EINVAL' : undefined);
     }
     // Of a route the gateway is looked for first, of a nexthop object the link.
     if (kind === 'nexthop') return downOr(link, isReachable ? undefined : 'ENETUNREACH');

@@ -147,6 +147,6 @@ it.each(['IPv4', 'IPv6'] as const)('refuses and does what the kernel does, whate
     fc.property(fc.array(steps(family), { minLength: 5, maxLength: 40 }), (sequence) => {
       expect(run(fakeWorld(family), sequence)).toEqual(run(realWorld(family), sequence));
     }),
-    { numRuns: 40, endOnFailure: process.env.SHRINK === undefined },
+    { numRuns: 50, endOnFailure: process.env.SHRINK === undefined },
   );
 });
