@@ -30,7 +30,8 @@ const ALLOWED = {
   'proxy/ipvs': ['core', 'sys', 'kube', 'proxy', 'proxy/rules', 'netlink', 'netlink/*'],
   ipam: ['core', 'sys'],
   cni: ['core', 'sys', 'ipam', 'netlink', 'netlink/*', 'nft'],
-  agent: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'ipam', 'cni', 'proxy', 'proxy/*'],
+  routes: ['core', 'sys', 'kube', 'netlink', 'netlink/uapi', 'netlink/route', 'netlink/nftables', 'nft'],
+  agent: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'ipam', 'cni', 'proxy', 'proxy/*', 'routes'],
   cli: ['core', 'config', 'agent', 'cni'],
 };
 

@@ -18,6 +18,7 @@ import { logApiEvents, logSourceProblems } from './metrics/observe.ts';
 import { restClientObserver } from './metrics/rest-client-metrics.ts';
 import { type AgentSource, createClient, createSource } from './object-source.ts';
 import type { Part, PartContext } from './part.ts';
+import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
 
 /** The name kube-proxy goes by in Events and pages, which tools look for. */
@@ -106,7 +107,8 @@ export class Agent {
       unusable: options.unusable,
     };
     const services = new ServicesPart({ context, machineFamilies, observers });
-    const parts = [services, config.cni && new CniPart(config.cni, context)];
+    const routes = config.routes && new RoutesPart(config.routes, context, machineFamilies);
+    const parts = [services, routes, config.cni && new CniPart(config.cni, context)];
     this.#parts = parts.filter((part) => part !== undefined);
     this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
-import { cleanup, type UninstallOptions, uninstallCni } from '../agent/index.ts';
+import { cleanup, cleanupRoutes, type UninstallOptions, uninstallCni } from '../agent/index.ts';
 import { NODE_PATHS } from '../core/index.ts';
 import { excludedCidrs } from './excluded-cidrs.ts';
 
 interface Flags extends CniFlags {
   readonly cni?: boolean;
+  readonly routes?: boolean;
   readonly force?: boolean;
   readonly config?: string;
   readonly ipvsExcludeCidrs?: string;
@@ -25,6 +26,7 @@ export function addCleanupCommand(program: Command): void {
     .description('remove every rule of nodeplane and of kube-proxy from this machine, and nothing else')
     .option('--cni', 'remove the CNI plugin and its configuration too; refused while pods are attached')
     .option('--force', 'with --cni: although pods are attached; their runtime cannot remove them afterwards')
+    .option('--routes', 'remove the routes to pods on other nodes too: these cannot be reached from here then')
     .option('--cni-bin-dir <path>', 'as given to the agent', NODE_PATHS.cniBinDir)
     .option('--cni-conf-dir <path>', 'as given to the agent', NODE_PATHS.cniConfDir)
     .option('--cni-data-dir <path>', 'as given to the agent', NODE_PATHS.cniDataDir)
@@ -37,6 +39,7 @@ export function addCleanupCommand(program: Command): void {
       const print = (lines: readonly string[]) => process.stdout.write(lines.map((line) => `${line}\n`).join(''));
       // First, because it may be refused.
       if (flags.cni) print(await uninstallCni(uninstallOptions(flags)));
+      if (flags.routes) print(cleanupRoutes());
       print(await cleanup({ excludeCidrs }));
     });
 }

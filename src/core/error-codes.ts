@@ -52,6 +52,8 @@ export const ERROR_CODES = {
     'The clean-up could not remove everything that makes Services work. The message names each place and the reason; what it does not name is gone. Run it again when the reason is.',
   ERR_HEALTH_CHECK_PORT:
     'A health check port of a Service (spec.healthCheckNodePort) could not be opened on this node, so its load balancer sees the node as down. Look for who holds the port; every sync tries again.',
+  ERR_ROUTES:
+    'The pods of other nodes cannot be reached from this one, or not all of them. The message names the device, route or Node in the way and what to do; it is tried again.',
   ERR_DATAPLANE:
     'The kernel’s rules could not be brought in line with the plan. The next sync tries again from scratch.',
 } as const satisfies Record<string, string>;

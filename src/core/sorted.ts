@@ -15,13 +15,22 @@ export function removeSorted<T>(list: T[], item: T, order: Order<T>): void {
   if (present !== undefined && order(present, item) === 0) list.splice(at, 1);
 }
 
-/** The index of the first item that does not come before `item`: by halves, so that a list of thousands costs a dozen looks. */
 function placeOf<T>(list: readonly T[], item: T, order: Order<T>): number {
+  return lowerBound(list, (other) => order(other, item) < 0);
+}
+
+/**
+ * The index of the first item that does not come before the place looked for: by halves, so that a list of thousands costs a
+ * dozen looks.
+ *
+ * @param isBefore true for the first items of the list and false for all others
+ */
+export function lowerBound<T>(list: readonly T[], isBefore: (item: T) => boolean): number {
   let low = 0;
   let high = list.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (order(list[middle]!, item) < 0) low = middle + 1;
+    if (isBefore(list[middle]!)) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -4,6 +4,7 @@ export { ManifestSource } from './manifests/manifest-source.ts';
 export type { ObjectKind } from './objects/kind.ts';
 export { KINDS } from './objects/kinds.ts';
 export {
+  FLANNEL_ANNOTATIONS,
   HEADLESS_LABEL,
   IPVS_SCHEDULER_ANNOTATION,
   SERVICE_NAME_LABEL,

@@ -23,7 +23,7 @@ import type { ConfList } from './cni-runtime.ts';
 import { createHost, type Host } from './host.ts';
 import { createFolder, createNamespace } from './namespace.ts';
 import { createLabNode, type LabNode } from './node.ts';
-import { createWire, ip, type Wire } from './wire.ts';
+import { createFarWire, createWire, ip, type Wire } from './wire.ts';
 
 export type { Agent, AgentOptions } from './agent-process.ts';
 export type { Attachment, CniResult, ConfList } from './cni-runtime.ts';
@@ -40,7 +40,7 @@ export interface Lab {
   readonly wire: Wire;
   /** A folder for the lab's files: manifests, logs, address reservations. Removed with the lab. */
   readonly folder: string;
-  /** Adds a node, with routes between its pods and those of the nodes already there. */
+  /** Adds a node, with routes between its pods and those of the nodes already there unless the lab is to have none. */
   addNode(options: NodeOptions): LabNode;
   /** Adds a machine outside the cluster, plugged into the wire. */
   addClient(name: string, options?: { readonly ips?: readonly string[] }): Host;
@@ -49,10 +49,12 @@ export interface Lab {
 /** A node; what is left out follows from its number N, counted from 1. */
 export interface NodeOptions {
   readonly name: string;
-  /** @default 192.168.50.N and fd00:50::N */
+  /** @default 192.168.50.N and fd00:50::N; 60 in place of 50 where it is far */
   readonly ips?: readonly string[];
   /** @default 10.244.N.0/24 and fd00:10:244:N::/64 */
   readonly podCidrs?: readonly string[];
+  /** It is plugged into a network of its own behind a router, which carries 192.168.60.0/24 and fd00:60::/64. @default false */
+  readonly far?: boolean;
   /** The network configuration of its pods. @default a bridge `cni0` with the pod CIDRs */
   readonly conflist?: ConfList;
 }
@@ -63,6 +65,8 @@ export interface LabOptions {
   readonly namePrefix?: string;
   /** @default a new temporary folder */
   readonly folder?: string;
+  /** Whether nodes have routes to each other's pods from the start. @default true */
+  readonly podRoutes?: boolean;
 }
 
 /** Makes an empty lab: a wire and a folder. Needs root. */
@@ -73,22 +77,28 @@ export function createLab(options: LabOptions = {}): Lab {
   const wire = createWire(namespace('wire'));
   const nodes: LabNode[] = [];
   let clients = 0;
+  let farWire: Wire | undefined;
+  const far = () => {
+    farWire ??= createFarWire(wire);
+    return farWire;
+  };
   return {
     wire,
     folder,
     addNode({ name, conflist, ...given }) {
       const number = nodes.length + 1;
+      const segment = given.far ? 60 : 50;
       const node = createLabNode({
         name,
         namespace: namespace(name),
-        wire,
-        ips: given.ips ?? [`192.168.50.${number}`, `fd00:50::${number}`],
+        wire: given.far ? far() : wire,
+        ips: given.ips ?? [`192.168.${segment}.${number}`, `fd00:${segment}::${number}`],
         podCidrs: given.podCidrs ?? [`10.244.${number}.0/24`, `fd00:10:244:${number}::/64`],
         conflist,
         folder,
         podNamespace: namespace,
       });
-      for (const other of nodes) {
+      for (const other of options.podRoutes === false ? [] : nodes) {
         for (const cidr of node.podCidrs) addRoute(other, cidr, node);
         for (const cidr of other.podCidrs) addRoute(node, cidr, other);
       }

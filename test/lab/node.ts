@@ -7,7 +7,7 @@ import { createHost, type Host } from './host.ts';
 import { type CountedRule, type IptablesVariant, parseCountedRules, saveProgram } from './iptables-rules.ts';
 import type { TestNamespace } from './namespace.ts';
 import { createPod, type Pod } from './pod.ts';
-import { ip, WIRE_GATEWAYS, type Wire } from './wire.ts';
+import { ip, type Wire } from './wire.ts';
 
 /** A Kubernetes node. As a host it is the node's own processes (the host network). */
 export interface LabNode extends Host {
@@ -53,7 +53,7 @@ export function createLabNode(input: CreateNodeInput): LabNode {
   // Without any route a process on the node could not even try a Service address.
   ip(
     namespace,
-    WIRE_GATEWAYS.map((gateway) => `route add default via ${gateway}`),
+    wire.gateways.map((gateway) => `route add default via ${gateway}`),
   );
   const host = createHost({ name, namespace, ips: input.ips });
   const conflist = input.conflist ?? bridgeConflist(input.podCidrs, join(folder, `ipam-${name}`));

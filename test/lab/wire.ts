@@ -11,33 +11,52 @@ import type { TestNamespace } from './namespace.ts';
  */
 export interface Wire {
   readonly namespace: TestNamespace;
+  /** Its own addresses. */
+  readonly gateways: readonly string[];
   /** Plugs a namespace in: an interface of that name with these addresses (prefix lengths are the wire's), up. */
   plug(host: TestNamespace, interfaceName: string, ips: readonly string[]): void;
 }
 
-export const WIRE_GATEWAYS = ['192.168.50.254', 'fd00:50::fe'] as const;
-const BRIDGE = 'wire';
-
 export function createWire(namespace: TestNamespace): Wire {
-  let ports = 0;
   skipDuplicateAddressDetection(namespace);
-  ip(namespace, [
-    'link set lo up',
-    // Without snooping every port hears IPv6 neighbour discovery at once.
-    `link add ${BRIDGE} type bridge mcast_snooping 0`,
-    ...WIRE_GATEWAYS.map((address) => addAddress(address, BRIDGE)),
-    `link set ${BRIDGE} up`,
-  ]);
+  ip(namespace, ['link set lo up']);
   // Some machines have forwarding on from the start; then this would be a router and answer for addresses it cannot reach.
   inNetns(namespace.path, () => writeSysctl('net/ipv4/ip_forward', 0));
+  return createSegment(namespace, 50);
+}
+
+/**
+ * Another network beside the one that `wire` is: 192.168.60.0/24 and fd00:60::/64. What the two share is now a router between
+ * them.
+ */
+export function createFarWire({ namespace }: Wire): Wire {
+  const far = createSegment(namespace, 60);
+  inNetns(namespace.path, () => {
+    writeSysctl('net/ipv4/ip_forward', 1);
+    writeSysctl('net/ipv6/conf/all/forwarding', 1);
+  });
+  return far;
+}
+
+function createSegment(namespace: TestNamespace, number: number): Wire {
+  const bridge = `wire${number}`;
+  const gateways = [`192.168.${number}.254`, `fd00:${number}::fe`];
+  ip(namespace, [
+    // Without snooping every port hears IPv6 neighbour discovery at once.
+    `link add ${bridge} type bridge mcast_snooping 0`,
+    ...gateways.map((address) => addAddress(address, bridge)),
+    `link set ${bridge} up`,
+  ]);
+  let ports = 0;
   return {
     namespace,
+    gateways,
     plug(host, interfaceName, ips) {
-      const port = `port${++ports}`;
+      const port = `port${number}-${++ports}`;
       skipDuplicateAddressDetection(host);
       ip(namespace, [
         `link add ${port} type veth peer name ${interfaceName} netns ${host.name}`,
-        `link set ${port} master ${BRIDGE} up`,
+        `link set ${port} master ${bridge} up`,
       ]);
       ip(host, [
         'link set lo up',

@@ -2,8 +2,11 @@ import { randomInt } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { formatIp, formatIpPort, type IpFamily, parseIp } from '../../src/core/index.ts';
-import type { VirtualServerKey } from '../../src/netlink/ipvs/index.ts';
-import { IP_VS_SVC_F_SCHED_MH_FALLBACK, IP_VS_SVC_F_SCHED_MH_PORT } from '../../src/netlink/uapi/index.ts';
+import {
+  IP_VS_SVC_F_SCHED_MH_FALLBACK,
+  IP_VS_SVC_F_SCHED_MH_PORT,
+  type VirtualServerKey,
+} from '../../src/netlink/ipvs/index.ts';
 import {
   elementText,
   type IpvsKernel,

@@ -13,6 +13,7 @@ import {
 } from './validate-addresses.ts';
 import { readCni } from './validate-cni.ts';
 import { readLogging } from './validate-logging.ts';
+import { readRoutes } from './validate-routes.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -139,7 +140,8 @@ type OwnSettings =
   | 'serviceProxyName'
   | 'serviceTrafficMetrics'
   | 'externalIpCidrs'
-  | 'cni';
+  | 'cni'
+  | 'routes';
 
 function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyConfig, OwnSettings> {
   const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs } = effective.nodeplane;
@@ -154,6 +156,7 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
     cni: readCni(effective.nodeplane.cni, problems),
+    routes: readRoutes(effective.nodeplane.routes, problems),
   };
 }
 

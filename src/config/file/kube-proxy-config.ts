@@ -5,6 +5,7 @@ import type { Configuration } from './schema.ts';
 
 export const MODES = ['iptables', 'ipvs', 'nftables'] as const;
 export const IPTABLES_VARIANTS = ['auto', 'legacy', 'nft'] as const;
+export const ROUTE_MODES = ['none', 'host-gw', 'vxlan', 'auto'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 /** What macvlans of one link make of each other's frames; passthru would take the link from the node. */
 export const MACVLAN_MODES = ['private', 'bridge', 'vepa'] as const;
@@ -45,6 +46,19 @@ export interface MacvlanSettings {
   readonly ipam: Readonly<Record<string, unknown>> | undefined;
   /** What pods reach through the pod network besides the node and the Service CIDRs that the API server tells. */
   readonly routes: readonly Cidr[];
+}
+
+/** How the pods of other nodes are reached. */
+export interface RoutesConfig {
+  readonly mode: Exclude<(typeof ROUTE_MODES)[number], 'none'>;
+  /** VXLAN network identifier. */
+  readonly vni: number;
+  /** UDP port of VXLAN. */
+  readonly port: number;
+  /** Undefined: what the network between the nodes carries. */
+  readonly mtu: number | undefined;
+  /** Undefined: the one that has the node's address. */
+  readonly interfaceName: string | undefined;
 }
 
 /** What the proxy runs with: parsed, complete, checked. Durations in milliseconds; a conntrack or IPVS timeout of 0 is left alone. */
@@ -112,6 +126,8 @@ export interface KubeProxyConfig {
   readonly externalIpCidrs: readonly Cidr[];
   /** Undefined: the agent has nothing to do with the pods' network. */
   readonly cni: CniSettings | undefined;
+  /** Undefined: the agent has nothing to do with the routes to other nodes. */
+  readonly routes: RoutesConfig | undefined;
   /** The version to report; differs from kube-proxy's by a suffix at most. */
   readonly reportedVersion: string;
   /** The same in the shape of the file: for /configz and `--write-config-to`. */

@@ -134,6 +134,13 @@ export const ALL_FIELDS = {
     logLevel: plain(text),
     serviceTrafficMetrics: plain(uint32),
     externalIPCIDRs: plain(textList),
+    routes: {
+      mode: defaulted(text, 'none'),
+      vni: pointer(uint32, 1),
+      port: defaulted(uint32, 8472),
+      mtu: plain(uint32),
+      interface: plain(text),
+    },
     cni: {
       enabled: plain(boolean),
       binDir: defaulted(text, NODE_PATHS.cniBinDir),

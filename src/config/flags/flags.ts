@@ -271,6 +271,23 @@ export const FLAGS = {
     'CIDRs that pods with macvlan0 reach through the pod network, besides the node and the Service CIDRs that the API server tells',
     OWN,
   ),
+  routes: fieldFlag(
+    'nodeplane.routes.mode',
+    'How pods on other nodes are reached: host-gw (nodes on the same link), vxlan, auto (vxlan where there is a router in between) or none (somebody else does it)',
+    OWN,
+  ),
+  'routes-vni': fieldFlag('nodeplane.routes.vni', 'VXLAN network of the pods: the same on all nodes', OWN),
+  'routes-port': fieldFlag('nodeplane.routes.port', 'UDP port of VXLAN: the same on all nodes', OWN),
+  'routes-mtu': fieldFlag(
+    'nodeplane.routes.mtu',
+    'Largest packet through the VXLAN device; 0 for what the network between the nodes carries',
+    OWN,
+  ),
+  'routes-interface': fieldFlag(
+    'nodeplane.routes.interface',
+    'Interface that leads to the other nodes; if empty, the one that has the node’s InternalIP',
+    OWN,
+  ),
   'service-traffic-metrics': fieldFlag(
     'nodeplane.serviceTrafficMetrics',
     'Show traffic metrics of each Service while there are no more Services than this (mode ipvs); 0: none',

@@ -61,5 +61,10 @@ export const namespaced: Reader<ObjectMeta> = metadata(namespace);
 /** The same, with the time the object was made. */
 export const namespacedWithAge: Reader<ObjectMeta> = metadata(namespace, text);
 
+const noNamespace = withFallback(() => '', '');
+
 /** The metadata of a cluster-scoped object: whatever a manifest gives as its namespace means nothing. */
-export const clusterScoped: Reader<ObjectMeta> = metadata(withFallback(() => '', ''));
+export const clusterScoped: Reader<ObjectMeta> = metadata(noNamespace);
+
+/** The same, with the time the object was made. */
+export const clusterScopedWithAge: Reader<ObjectMeta> = metadata(noNamespace, text);

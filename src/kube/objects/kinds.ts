@@ -1,7 +1,7 @@
 import { serviceSpec, serviceStatus } from './decode-service.ts';
 import { sliceReader } from './decode-slice.ts';
 import { listOf, record, required, text } from './field-reader.ts';
-import { clusterScoped, namespaced, namespacedWithAge, type ObjectKind } from './kind.ts';
+import { clusterScoped, clusterScopedWithAge, namespaced, namespacedWithAge, type ObjectKind } from './kind.ts';
 import type { KubeKind, Node, Service, ServiceCIDR } from './types.ts';
 import { cidr, cidrOrEmpty } from './value-readers.ts';
 
@@ -15,7 +15,7 @@ export const KINDS: { readonly [K in KubeKind]: ObjectKind<K> } = {
     apiVersion: 'v1',
     namespaced: false,
     read: record<Omit<Node, 'kind'>>({
-      metadata: required(clusterScoped),
+      metadata: required(clusterScopedWithAge),
       spec: record<NodeSpec>({
         podCIDR: cidrOrEmpty,
         podCIDRs: listOf(cidr),

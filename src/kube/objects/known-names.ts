@@ -15,6 +15,21 @@ export const IPVS_SCHEDULER_ANNOTATION = 'nodeplane.io/ipvs-scheduler';
 /** Set by the endpoint-slice controller: when the first change that led to this version of the slice happened. */
 export const TRIGGER_TIME_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
 
+/**
+ * Of a Node: what flannel tells the other nodes about it, and they about us
+ * (pkg/subnet/kube/annotations.go of flannel; the prefix is its --kube-annotation-prefix).
+ */
+export const FLANNEL_ANNOTATIONS = {
+  /** `"true"`: the node takes part. */
+  managed: 'flannel.alpha.coreos.com/kube-subnet-manager',
+  backendType: 'flannel.alpha.coreos.com/backend-type',
+  /** JSON text, or `null`: what the backend needs to reach the node's IPv4 pods. */
+  backendData: 'flannel.alpha.coreos.com/backend-data',
+  backendV6Data: 'flannel.alpha.coreos.com/backend-v6-data',
+  publicIp: 'flannel.alpha.coreos.com/public-ip',
+  publicIpv6: 'flannel.alpha.coreos.com/public-ipv6',
+} as const;
+
 export const KNOWN_LABELS: ReadonlySet<string> = new Set([
   SERVICE_NAME_LABEL,
   SERVICE_PROXY_NAME_LABEL,
@@ -22,4 +37,8 @@ export const KNOWN_LABELS: ReadonlySet<string> = new Set([
   ZONE_LABEL,
 ]);
 
-export const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([IPVS_SCHEDULER_ANNOTATION, TRIGGER_TIME_ANNOTATION]);
+export const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
+  IPVS_SCHEDULER_ANNOTATION,
+  TRIGGER_TIME_ANNOTATION,
+  ...Object.values(FLANNEL_ANNOTATIONS),
+]);

@@ -6,7 +6,13 @@ export { makeNodePlan, type NodeSettings, podCidrsOf, primaryFamilyOf, zoneOf } 
 export { proxyResources } from './objects/selectors.ts';
 export { ServiceObjects } from './objects/service-objects.ts';
 export { planService } from './plan.ts';
-export { type NoLocalEndpoints, Planner, type PlanUpdate, type RestrictedServices } from './planner.ts';
+export {
+  type NoLocalEndpoints,
+  Planner,
+  type PlannerOptions,
+  type PlanUpdate,
+  type RestrictedServices,
+} from './planner.ts';
 export { sameNodePlan, samePortPlan } from './same-plan.ts';
 export { type ServiceHealthCheck, serviceHealthCheck } from './service-health.ts';
 export type {

@@ -1,5 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Cidr, type Clock, type IpAddress, type IpFamily, type Rest, tellFailure } from '../../core/index.ts';
+import {
+  type Cidr,
+  type Clock,
+  type IpAddress,
+  type IpFamily,
+  type Rest,
+  type SyncCheck,
+  SyncRunner,
+  type SyncRunnerOptions,
+  tellFailure,
+} from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import type { Plan, PlanDelta, ServiceHint, ServiceStore } from '../plan/index.ts';
 import {
@@ -15,7 +25,6 @@ import {
 import { type Change, PendingChanges } from './changes.ts';
 import type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 import type { ProxyEventBody, ProxyObserver } from './events.ts';
-import { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './runner.ts';
 
 /** Looks after connections the kernel remembers, which new rules alone do not redirect. */
 export interface FlowKeeper {

@@ -5,4 +5,3 @@ export type { Commit, Dataplane, Drift, LeftOutPort } from './dataplane.ts';
 export type { ProxyEvent, ProxyEventBody, ProxyObserver } from './events.ts';
 export { FamilyProxy, type FamilyProxyOptions, type LocalAddresses } from './family-proxy.ts';
 export { type Blame, LeftOutPorts } from './left-out.ts';
-export { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './runner.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import { SyncRunner, type SyncRunnerOptions } from './runner.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { SyncRunner, type SyncRunnerOptions } from './sync-runner.ts';
 
 const MIN = 1_000;
 const MAX = 3_600_000;

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../core/index.ts';
+import type { Clock, Timer } from './clock.ts';
 
 export interface SyncRunnerOptions {
   readonly clock: Clock;

@@ -1,0 +1,105 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Clock } from '../../core/index.ts';
+import type { RouteObserver } from '../../routes/index.ts';
+import type { Logger } from '../logger.ts';
+
+/** Writes what becomes of the routes into the log: one line for what an operator wants to see, the rest at debug level. */
+export function logRouteEvents(logger: Logger): RouteObserver {
+  return (event) => {
+    const { kind, family } = event;
+    switch (kind) {
+      case 'waiting':
+        logger.info({ family }, `No routes to other nodes yet: ${event.reason}`);
+        break;
+      case 'synced': {
+        const { full, seconds, operations, figures } = event;
+        const level = operations > 0 || full ? 'info' : 'debug';
+        logger[level](
+          { family, full, seconds, operations, ...figures.peers, leftOut: figures.leftOut },
+          'Routes synced',
+        );
+        break;
+      }
+      case 'syncFailed': {
+        const { error, retryInMs } = event;
+        logger.error(
+          { family, retryInMs, err: error },
+          'Routes to other nodes cannot be written; those before stay in force',
+        );
+        break;
+      }
+      case 'leftOut': {
+        const { name: node, reason } = event;
+        if (reason === undefined) logger.info({ family, node }, 'The Node is not left out any more');
+        else logger.warn({ family, node, reason }, 'The pods of a Node cannot be reached from here; all others can');
+        break;
+      }
+      case 'disturbed':
+        logger.info({ family }, 'Our routes, or a link they need, changed; comparing all of them');
+        break;
+      case 'driftFound': {
+        const { drifts } = event;
+        logger.warn(
+          { family, drifts: drifts.slice(0, 20), count: drifts.length },
+          'Somebody changed our routes; repairing',
+        );
+        break;
+      }
+      case 'verifyFailed':
+        logger.warn({ family, err: event.error }, 'The routes could not be compared with the kernel');
+    }
+  };
+}
+
+/** Registers the metrics of the routes, and returns the observer that feeds them. */
+export function routeMetrics(registry: Registry, clock: Pick<Clock, 'wallTime'>): RouteObserver {
+  const common = { labelNames: ['ip_family'], registers: [registry] };
+  const peers = new Gauge({
+    ...common,
+    name: 'nodeplane_routes_peers',
+    help: 'Nodes whose pods are reached from this one, directly or through the tunnel.',
+    labelNames: ['ip_family', 'way'],
+  });
+  const leftOut = new Gauge({
+    ...common,
+    name: 'nodeplane_routes_left_out_peers',
+    help: 'Nodes with pods that cannot be reached from this one; the log names them and the reason.',
+  });
+  const wanted = new Gauge({
+    ...common,
+    name: 'nodeplane_routes_wanted',
+    help: 'Pod ranges of other nodes that have a plan.',
+  });
+  const inKernel = new Gauge({
+    ...common,
+    name: 'nodeplane_routes_in_kernel',
+    help: 'Pod ranges of other nodes that the kernel has taken routes for.',
+  });
+  const lastSync = new Gauge({
+    ...common,
+    name: 'nodeplane_routes_last_sync_timestamp_seconds',
+    help: 'When the routes were last brought in line with the Nodes.',
+  });
+  const failures = new Counter({
+    ...common,
+    name: 'nodeplane_routes_sync_failures_total',
+    help: 'Syncs of the routes that failed; each is tried again.',
+  });
+  const drifts = new Counter({
+    ...common,
+    name: 'nodeplane_routes_disturbances_total',
+    help: 'Times that our routes, or links they need, were seen to change, and all of them compared and repaired.',
+  });
+  return (event) => {
+    const labels = { ip_family: event.family };
+    if (event.kind === 'syncFailed') failures.inc(labels);
+    if (event.kind === 'disturbed' || event.kind === 'driftFound') drifts.inc(labels);
+    if (event.kind !== 'synced') return;
+    const { figures } = event;
+    for (const way of ['direct', 'tunnel'] as const) peers.set({ ...labels, way }, figures.peers[way]);
+    leftOut.set(labels, figures.leftOut);
+    wanted.set(labels, figures.wanted);
+    inKernel.set(labels, figures.inKernel);
+    lastSync.set(labels, clock.wallTime() / 1000);
+  };
+}

@@ -1,0 +1,22 @@
+export { removeRoutes } from './cleanup.ts';
+export { type FlannelRoutes, type FlannelVtep, flannelAnnotations, readFlannelVtep } from './flannel/annotations.ts';
+export { NetlinkRouteKernel } from './kernel/netlink-route-kernel.ts';
+export {
+  DEVICE_ALIAS,
+  type DeviceOperation,
+  type PresentDevice,
+  type RouteKernel,
+  type UnderlayChoice,
+} from './kernel/route-kernel.ts';
+export {
+  type Hop,
+  keyOf,
+  type RouteObject,
+  type RouteOperation,
+  RTPROT_NODEPLANE,
+  textOf,
+} from './kernel/route-object.ts';
+export { type RouteSettings, TUNNEL_NAMES } from './plan/tunnel.ts';
+export { ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
+export type { RouteEvent, RouteFigures, RouteObserver } from './sync/events.ts';
+export { FamilyRoutes, type FamilyRoutesOptions } from './sync/family-routes.ts';

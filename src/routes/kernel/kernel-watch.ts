@@ -1,0 +1,80 @@
+import { type IpFamily, specialRange } from '../../core/index.ts';
+import { type Link, type NetworkEvent, type NetworkWatch, watchNetwork } from '../../netlink/route/index.ts';
+import { RTPROT_NODEPLANE } from './route-object.ts';
+
+/** A link that routes rest on. */
+type Role = 'underlay' | 'tunnel';
+
+/**
+ * Notices that others changed our routes, or a link they rest on. Links are compared with what was last read of them: the
+ * kernel tells of every link of every pod, and of each several times. Switching a link off takes its routes without a word,
+ * so that the link is all there is to go by.
+ */
+export class KernelWatch {
+  readonly #family: IpFamily;
+  readonly #ownPort: number;
+  readonly #links = new Map<Role, Pick<Link, 'index' | 'up' | 'mtu'>>();
+  #tunnel: number | undefined;
+  #stream: NetworkWatch | undefined;
+
+  /** @param ownPort of the conversation whose changes are our own */
+  constructor(family: IpFamily, ownPort: number) {
+    this.#family = family;
+    this.#ownPort = ownPort;
+  }
+
+  /** What was just read of a link. */
+  seen(role: Role, link: Link | undefined): void {
+    if (link) this.#links.set(role, link);
+    else this.#links.delete(role);
+  }
+
+  /** The index of our device, whose neighbours matter. */
+  tunnelIs(index: number | undefined): void {
+    if (index === this.#tunnel) return;
+    this.#tunnel = index;
+    this.#stream?.narrow(this.#interest());
+  }
+
+  /** Calls `changed` from now on, until `close`. Throws ERR_NETLINK_SOCKET. */
+  open(changed: () => void): { close(): void } {
+    this.#stream = watchNetwork(this.#interest(), (event) => {
+      if (this.#concernsUs(event)) changed();
+    });
+    return this.#stream;
+  }
+
+  #interest(): Parameters<typeof watchNetwork>[0] {
+    return {
+      links: true,
+      protocols: [RTPROT_NODEPLANE],
+      neighbourLinks: this.#tunnel === undefined ? [] : [this.#tunnel],
+      exceptFrom: [this.#ownPort],
+    };
+  }
+
+  #concernsUs(event: NetworkEvent): boolean {
+    switch (event.kind) {
+      case 'lost':
+        return true;
+      case 'route':
+        return event.route.family === this.#family;
+      case 'nexthop':
+        return event.nexthop.family === this.#family;
+      case 'neighbour': {
+        // FDB entries are told whoever changes them, so that ours cannot be told from others'.
+        const { family, ip } = event.neighbour;
+        return event.deleted && family === this.#family && ip !== undefined && specialRange(ip) === undefined;
+      }
+      case 'link':
+        return this.#isOther(event.link, event.deleted);
+    }
+  }
+
+  #isOther({ index, up, mtu }: Link, deleted: boolean): boolean {
+    for (const known of this.#links.values()) {
+      if (known.index === index && (deleted || known.up !== up || known.mtu !== mtu)) return true;
+    }
+    return false;
+  }
+}

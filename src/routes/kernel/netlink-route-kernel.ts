@@ -1,0 +1,174 @@
+import {
+  type Cidr,
+  cidrContains,
+  errorText,
+  type IpFamily,
+  ipEquals,
+  isExists,
+  isUnsupported,
+  type KernelError,
+  NodeplaneError,
+  specialRange,
+} from '../../core/index.ts';
+import { Netlink, type NetlinkRequest } from '../../netlink/index.ts';
+import {
+  deleteAddress,
+  deleteLink,
+  getLink,
+  type InterfaceAddress,
+  listAddresses,
+  listLinks,
+  listNexthops,
+  listRoutes,
+  newAddress,
+  newVxlan,
+  setLink,
+  setVxlan,
+} from '../../netlink/route/index.ts';
+import { RT_TABLE_MAIN } from '../../netlink/uapi/index.ts';
+import type { TunnelDevice } from '../plan/tunnel.ts';
+import type { Underlay } from '../plan/underlay.ts';
+import { KernelWatch } from './kernel-watch.ts';
+import { listObjects } from './list-objects.ts';
+import {
+  DEVICE_ALIAS,
+  type DeviceOperation,
+  type PresentDevice,
+  type RouteKernel,
+  type UnderlayChoice,
+} from './route-kernel.ts';
+import { type RouteObject, type RouteOperation, RTPROT_NODEPLANE } from './route-object.ts';
+import { requestOf } from './route-request.ts';
+
+/** The routes of the network namespace in which it was opened, over rtnetlink. */
+export class NetlinkRouteKernel implements RouteKernel {
+  readonly usesNexthops: boolean;
+  readonly #family: IpFamily;
+  readonly #netlink: Netlink;
+  readonly #watch: KernelWatch;
+
+  /** Opens a conversation in the namespace of the calling thread. Throws ERR_NETLINK_SOCKET, KernelError. */
+  static open(family: IpFamily): NetlinkRouteKernel {
+    return new NetlinkRouteKernel(family, Netlink.openRoute());
+  }
+
+  private constructor(family: IpFamily, netlink: Netlink) {
+    this.#family = family;
+    this.#netlink = netlink;
+    this.usesNexthops = family === 'IPv4' && hasNexthops(netlink);
+    this.#watch = new KernelWatch(family, netlink.portId);
+  }
+
+  close(): void {
+    this.#netlink.close();
+  }
+
+  underlay({ address, interfaceName }: UnderlayChoice): Underlay | undefined {
+    const all = listAddresses(this.#netlink, { family: this.#family });
+    const named = interfaceName === undefined ? undefined : getLink(this.#netlink, { name: interfaceName });
+    if (interfaceName !== undefined && !named) return undefined;
+    const found = all
+      .filter(({ index }) => !named || index === named.index)
+      .find((one) => (address ? ipEquals(one.address, address) : specialRange(one.address) === undefined));
+    const link = found && getLink(this.#netlink, { index: found.index });
+    if (!link) return undefined;
+    const { index, name, mtu } = link;
+    const prefixes = all.filter((one) => one.index === index && specialRange(one.address) === undefined).map(blockOf);
+    this.#watch.seen('underlay', link);
+    return { index, name, mtu, address: found.address, prefixes, routed: this.#routedWithin(prefixes, index) };
+  }
+
+  device(name: string): PresentDevice | undefined {
+    const link = getLink(this.#netlink, { name });
+    this.#watch.seen('tunnel', link);
+    if (!link) return undefined;
+    const { index, kind, alias, up, mtu, address: mac, vxlan } = link;
+    const addresses = listAddresses(this.#netlink, { family: this.#family, index })
+      .filter(({ address }) => specialRange(address) !== 'link-local')
+      .map(blockOf);
+    return { index, name, kind, alias, up, mtu, mac, vxlan, addresses };
+  }
+
+  changeDevice(operations: readonly DeviceOperation[]): void {
+    for (const operation of operations) {
+      if (operation.action === 'create') this.#create(operation.device);
+      else this.#netlink.execute(...deviceRequests(operation));
+    }
+  }
+
+  list(tunnel: number | undefined): RouteObject[] {
+    this.#watch.tunnelIs(tunnel);
+    return listObjects(this.#netlink, { family: this.#family, tunnel, withNexthops: this.usesNexthops });
+  }
+
+  apply(operations: readonly RouteOperation[]): readonly (KernelError | undefined)[] {
+    return this.#netlink.attempt(operations.map(requestOf));
+  }
+
+  watch(changed: () => void): { close(): void } {
+    return this.#watch.open(changed);
+  }
+
+  /** The alias comes in the same datagram, so that no device of ours is ever without. */
+  #create({ name, mac, vni, port, underlay: link, local, mtu }: TunnelDevice): void {
+    try {
+      this.#netlink.execute(
+        newVxlan({ name, mac, vni, port, link, local, mtu }),
+        setLink({ name }, { alias: DEVICE_ALIAS }),
+      );
+    } catch (cause) {
+      if (isUnsupported(cause)) {
+        const message = 'Cannot make a VXLAN device: this kernel does not know them; load the module vxlan';
+        throw new NodeplaneError('ERR_ROUTES', message, { cause });
+      }
+      if (!isExists(cause)) throw cause;
+      const holder = listLinks(this.#netlink).find(({ vxlan }) => vxlan?.vni === vni && vxlan.port === port);
+      const who = holder ? `belongs to "${holder.name}"` : 'is taken';
+      const message = `Cannot make the VXLAN device "${name}": network ${vni} at port ${port} ${who}; stop what made it and remove it (ip link delete ${holder?.name ?? 'NAME'}), or choose another network with --routes-vni on all nodes`;
+      throw new NodeplaneError('ERR_ROUTES', message, { facts: { device: name, vni, port }, cause });
+    }
+  }
+
+  /** Parts of the link's own prefixes that others have sent through a router. */
+  #routedWithin(prefixes: readonly Cidr[], outInterface: number): Cidr[] {
+    return listRoutes(this.#netlink, { family: this.#family, table: RT_TABLE_MAIN, outInterface })
+      .filter(({ gateway, protocol }) => gateway && protocol !== RTPROT_NODEPLANE)
+      .map(({ destination }) => destination)
+      .filter((range) =>
+        prefixes.some((prefix) => range.prefixLength > prefix.prefixLength && cidrContains(prefix, range.address)),
+      );
+  }
+}
+
+function deviceRequests(operation: Exclude<DeviceOperation, { action: 'create' }>): NetlinkRequest[] {
+  const { index } = operation;
+  switch (operation.action) {
+    case 'delete':
+      return [deleteLink({ index })];
+    case 'up':
+      return [setLink(index, { up: true })];
+    case 'add-address':
+      return [newAddress({ index, ...operation.address })];
+    case 'delete-address':
+      return [deleteAddress({ index, ...operation.address })];
+    case 'change': {
+      const { mtu, mac, local } = operation;
+      const link = mtu === undefined && !mac ? [] : [setLink(index, { mtu, mac })];
+      return local ? [setVxlan(index, { local }), ...link] : link;
+    }
+  }
+}
+
+function hasNexthops(netlink: Netlink): boolean {
+  try {
+    listNexthops(netlink, { family: 'IPv4' });
+    return true;
+  } catch (error) {
+    if (isUnsupported(error)) return false;
+    throw new NodeplaneError('ERR_ROUTES', `Cannot list nexthop objects: ${errorText(error)}`, { cause: error });
+  }
+}
+
+function blockOf({ address, prefixLength }: InterfaceAddress): Cidr {
+  return { address, prefixLength };
+}

@@ -1,0 +1,74 @@
+import type { Cidr, IpAddress, KernelError } from '../../core/index.ts';
+import type { TunnelDevice } from '../plan/tunnel.ts';
+import type { Underlay } from '../plan/underlay.ts';
+import type { RouteObject, RouteOperation } from './route-object.ts';
+
+/** `ip link` shows it: what a device of ours is for, and how one is known to be ours. */
+export const DEVICE_ALIAS = 'nodeplane: pods on other nodes';
+
+/** A link that has the name of our device. */
+export interface PresentDevice {
+  readonly index: number;
+  readonly name: string;
+  /** IFLA_INFO_KIND. */
+  readonly kind: string;
+  readonly alias: string;
+  readonly up: boolean;
+  readonly mtu: number;
+  readonly mac: Uint8Array;
+  /** Undefined: it is no VXLAN device. */
+  readonly vxlan: VxlanProperties | undefined;
+  /** Its addresses of the family with their prefixes, but for link-local ones. */
+  readonly addresses: readonly Cidr[];
+}
+
+/** What makes a VXLAN device. */
+export interface VxlanProperties {
+  readonly vni: number;
+  readonly port: number;
+  /** Index of the link its packets leave by; 0 for none. */
+  readonly link: number;
+  readonly local: IpAddress | undefined;
+}
+
+/** A step that brings a device to what it is to be. */
+export type DeviceOperation =
+  /** Made down, with `DEVICE_ALIAS`. */
+  | { readonly action: 'create'; readonly device: TunnelDevice }
+  | { readonly action: 'delete'; readonly index: number }
+  /** What is left out stays. */
+  | {
+      readonly action: 'change';
+      readonly index: number;
+      readonly mtu?: number;
+      readonly mac?: Uint8Array;
+      readonly local?: IpAddress;
+    }
+  | { readonly action: 'up'; readonly index: number }
+  | { readonly action: 'add-address' | 'delete-address'; readonly index: number; readonly address: Cidr };
+
+/** Which of the node's interfaces leads to the other nodes. */
+export interface UnderlayChoice {
+  /** The node's address in the family. Undefined: the first one of the interface. */
+  readonly address: IpAddress | undefined;
+  /** Undefined: the one that has the address. */
+  readonly interfaceName: string | undefined;
+}
+
+/** What is in the kernel about routes to other nodes, in one family. All of it is synchronous. */
+export interface RouteKernel {
+  /** Whether routes can refer to nexthop objects, and gain by it: IPv4 on Linux 5.3 and newer. */
+  readonly usesNexthops: boolean;
+  /** The network between the nodes; undefined: no interface has the address. Throws KernelError. */
+  underlay(choice: UnderlayChoice): Underlay | undefined;
+  /** Whatever has this name. Throws KernelError. */
+  device(name: string): PresentDevice | undefined;
+  /** @throws KernelError; ERR_ROUTES when the VXLAN network belongs to another device */
+  changeDevice(operations: readonly DeviceOperation[]): void;
+  /** Our objects, and all there is on our device. Throws KernelError. */
+  list(tunnel: number | undefined): RouteObject[];
+  /** Tries all, whatever becomes of those before. For each undefined, or why it was refused. */
+  apply(operations: readonly RouteOperation[]): readonly (KernelError | undefined)[];
+  /** Calls `changed` when others have changed what may be ours, or what it rests on, until `close`. Throws ERR_NETLINK_SOCKET. */
+  watch(changed: () => void): { close(): void };
+}

@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseCidr } from '../../core/index.ts';
+import { spanOf } from './address-span.ts';
+import { type Claimant, Claims, type Span } from './claims.ts';
+
+const claimant = (name: string, createdAt: number, ...cidrs: string[]): Claimant => ({
+  name,
+  createdAt,
+  spans: cidrs.map((cidr) => spanOf(parseCidr(cidr), 'pod CIDR')),
+});
+
+/** The definition: one after the other by age, each gets what none before it has. */
+function acceptedOf(claimants: readonly Claimant[], reserved: readonly Span[]): string[] {
+  const sorted = [...claimants].sort((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1));
+  const held: Span[] = [...reserved];
+  const accepted: string[] = [];
+  for (const { name, spans } of sorted) {
+    const free = (span: Span) =>
+      held.every(({ first, last }) => Buffer.compare(span.last, first) < 0 || Buffer.compare(last, span.first) < 0);
+    if (!spans.every(free)) continue;
+    held.push(...spans);
+    accepted.push(name);
+  }
+  return accepted.sort();
+}
+
+describe('claims', () => {
+  it('give the oldest what several want, and say why to the others', () => {
+    const claims = new Claims();
+    claims.set(claimant('young', 2, '10.1.0.0/16'));
+    expect(claims.refusalOf('young')).toBeUndefined();
+    expect(claims.set(claimant('old', 1, '10.1.2.0/24'))).toEqual(new Set(['old', 'young']));
+    expect(claims.refusalOf('young')).toBe(
+      'its pod CIDR 10.1.0.0/16 overlaps the pod CIDR 10.1.2.0/24 of Node "old", which is older',
+    );
+    expect(claims.remove('old')).toEqual(new Set(['young']));
+    expect(claims.refusalOf('young')).toBeUndefined();
+  });
+
+  it('of somebody refused stand in nobody’s way', () => {
+    const claims = new Claims();
+    claims.set(claimant('a', 1, '10.1.0.0/24'));
+    claims.set(claimant('b', 2, '10.1.0.0/24', '10.2.0.0/24'));
+    claims.set(claimant('c', 3, '10.2.0.0/24'));
+    expect([...claims.refusals()].map(([name]) => name)).toEqual(['b']);
+    claims.remove('a');
+    expect([...claims.refusals()].map(([name]) => name)).toEqual(['c']);
+  });
+
+  it('are no one’s where it is reserved', () => {
+    const claims = new Claims();
+    claims.set(claimant('a', 1, '10.96.1.0/24'));
+    claims.reserve([spanOf(parseCidr('10.96.0.0/12'), 'Service range')]);
+    expect(claims.refusalOf('a')).toBe('its pod CIDR 10.96.1.0/24 overlaps the Service range 10.96.0.0/12');
+  });
+
+  it('are decided as if all had come at once, in whatever order they come and go', () => {
+    const cidr = fc.tuple(fc.nat(7), fc.constantFrom(28, 29, 30)).map(([n, length]) => `10.0.0.${n * 4}/${length}`);
+    const step = fc.record({
+      name: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+      createdAt: fc.constantFrom(1, 2, 3, Number.POSITIVE_INFINITY),
+      cidr,
+      what: fc.constantFrom('set', 'set', 'set', 'remove', 'reserve'),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const claims = new Claims();
+        const present = new Map<string, Claimant>();
+        let reserved: Span[] = [];
+        let accepted = new Set<string>();
+        for (const { name, createdAt, cidr, what } of steps) {
+          let decided: ReadonlySet<string>;
+          if (what === 'reserve') {
+            reserved = [spanOf(parseCidr(cidr), 'range')];
+            decided = claims.reserve(reserved);
+          } else if (what === 'remove') {
+            present.delete(name);
+            decided = claims.remove(name);
+          } else {
+            present.set(name, claimant(name, createdAt, cidr));
+            decided = claims.set(present.get(name)!);
+          }
+          const now = new Set([...present.keys()].filter((one) => claims.refusalOf(one) === undefined));
+          expect([...now].sort()).toEqual(acceptedOf([...present.values()], reserved));
+          const changed = [...present.keys()].filter((one) => one !== name && now.has(one) !== accepted.has(one));
+          expect(changed.every((one) => decided.has(one))).toBe(true);
+          accepted = now;
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('cost the same beside ten others and beside five thousand', () => {
+    const decisions = (count: number) => {
+      const claims = new Claims();
+      for (let n = 0; n < count; n++) claims.set(claimant(`n${n}`, n, `10.${n >> 8}.${n & 255}.0/24`));
+      return claims.set(claimant('one-more', count, '10.200.0.0/24')).size;
+    };
+    expect([decisions(10), decisions(5000)]).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,84 @@
+import { addressBits, type Cidr, formatCidr, ipEquals, NodeplaneError, sameBytes } from '../../core/index.ts';
+import { DEVICE_ALIAS, type DeviceOperation, type PresentDevice } from '../kernel/route-kernel.ts';
+import type { TunnelDevice } from './tunnel.ts';
+
+/** Whether nodeplane made the link. */
+export function isOurDevice({ kind, alias }: PresentDevice): boolean {
+  return kind === 'vxlan' && alias === DEVICE_ALIAS;
+}
+
+/**
+ * The next steps from the device that is there to the one that is wanted. Steps that need the index of a device that has yet to
+ * be made come when it is there: ask again until there are none.
+ *
+ * @throws ERR_ROUTES when the name belongs to a device of somebody else
+ */
+export function diffDevice(present: PresentDevice | undefined, wanted: TunnelDevice | undefined): DeviceOperation[] {
+  if (!present) return wanted ? [{ action: 'create', device: wanted }] : [];
+  if (!isOurDevice(present)) {
+    if (wanted) throw foreignDevice(present);
+    return [];
+  }
+  const { index } = present;
+  if (!wanted) return [{ action: 'delete', index }];
+  if (!canBecome(present, wanted))
+    return [
+      { action: 'delete', index },
+      { action: 'create', device: wanted },
+    ];
+  const address = { address: wanted.address, prefixLength: addressBits(wanted.address.family) };
+  const isThere = present.addresses.some((one) => sameCidr(one, address));
+  return [
+    ...changes(present, wanted),
+    ...present.addresses
+      .filter((one) => !sameCidr(one, address))
+      .map((one): DeviceOperation => ({ action: 'delete-address', index, address: one })),
+    ...(isThere ? [] : [{ action: 'add-address', index, address } as const]),
+    ...(present.up ? [] : [{ action: 'up', index } as const]),
+  ];
+}
+
+/** The kernel changes neither VNI nor port of a device; it would change the link, but keep what it took over from the old one. */
+function canBecome({ vxlan }: PresentDevice, { vni, port, underlay }: TunnelDevice): boolean {
+  return vxlan !== undefined && vxlan.vni === vni && vxlan.port === port && vxlan.link === underlay;
+}
+
+function changes({ index, mtu, mac, vxlan }: PresentDevice, wanted: TunnelDevice): DeviceOperation[] {
+  const local = vxlan?.local;
+  const change = {
+    ...(mtu !== wanted.mtu && { mtu: wanted.mtu }),
+    ...(!sameBytes(mac, wanted.mac) && { mac: wanted.mac }),
+    ...((!local || !ipEquals(local, wanted.local)) && { local: wanted.local }),
+  };
+  return Object.keys(change).length === 0 ? [] : [{ action: 'change', index, ...change }];
+}
+
+/** One operation in words, for drift. */
+export function describeDeviceOperation(operation: DeviceOperation): string {
+  switch (operation.action) {
+    case 'create':
+      return `device ${operation.device.name} is missing`;
+    case 'delete':
+      return `device ${operation.index} is not the one wanted`;
+    case 'change': {
+      const { action: _, index, ...change } = operation;
+      return `device ${index} has another ${Object.keys(change).join(', ')}`;
+    }
+    case 'up':
+      return `device ${operation.index} is down`;
+    case 'add-address':
+      return `device ${operation.index} lacks the address ${formatCidr(operation.address)}`;
+    case 'delete-address':
+      return `device ${operation.index} has the address ${formatCidr(operation.address)}`;
+  }
+}
+
+function foreignDevice({ name, kind, alias }: PresentDevice): NodeplaneError {
+  const what = `${kind === '' ? 'a device' : `a device of kind ${kind}`}${alias === '' ? '' : ` ("${alias}")`}`;
+  const message = `Cannot make the VXLAN device "${name}": there is ${what} of this name that nodeplane did not make; rename or remove it (ip link delete ${name})`;
+  return new NodeplaneError('ERR_ROUTES', message, { facts: { device: name, kind } });
+}
+
+function sameCidr(a: Cidr, b: Cidr): boolean {
+  return a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
+}

@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import type { IpFamily } from '../../core/index.ts';
+
+/** Lower case with colons, as flannel and the kernel's tools write it. */
+export function formatMac(mac: Uint8Array): string {
+  return Array.from(mac, (byte) => byte.toString(16).padStart(2, '0')).join(':');
+}
+
+/** Six bytes of hexadecimal text with colons that can be the address of one device; undefined for anything else. */
+export function tryParseMac(text: string): Uint8Array | undefined {
+  if (!/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(text)) return undefined;
+  const mac = Uint8Array.from(text.split(':'), (part) => Number.parseInt(part, 16));
+  // The lowest bit of the first byte marks a group (IEEE 802).
+  return mac.every((byte) => byte === 0) || (mac[0]! & 1) !== 0 ? undefined : mac;
+}
+
+/**
+ * The MAC address of a node's VXLAN device, locally administered. It follows from the names, so that every node knows it
+ * without being told, and it is the same after a restart, when the device is made again and when the node is registered anew.
+ */
+export function vtepMac(nodeName: string, vni: number, family: IpFamily): Uint8Array {
+  const hash = createHash('sha256').update(`nodeplane vxlan ${family} ${vni} ${nodeName}`).digest();
+  const mac = Uint8Array.from(hash.subarray(0, 6));
+  mac[0] = (mac[0]! & 0xfc) | 0x02;
+  return mac;
+}

@@ -1,0 +1,147 @@
+import { type Cidr, formatIp, type IpAddress, type IpFamily, parseCidr } from '../../core/index.ts';
+import type { Node } from '../../kube/index.ts';
+import { blockOf, spanOf } from './address-span.ts';
+import { Claims, type Span } from './claims.ts';
+import { formatMac } from './mac.ts';
+import { type Peer, readPeer, samePeer } from './peer.ts';
+import type { RouteSettings } from './tunnel.ts';
+import { isOnLink, type Underlay } from './underlay.ts';
+
+/** How the pods of one other node are to be reached. */
+export type PeerPlan =
+  /** By the node itself, which is on the same link. */
+  | { readonly kind: 'direct'; readonly gateway: IpAddress; readonly ranges: readonly Cidr[] }
+  /** Through the tunnel. */
+  | {
+      readonly kind: 'tunnel';
+      /** Stands for the node inside the tunnel: the first address of its first range. */
+      readonly gateway: IpAddress;
+      /** The node's VXLAN device. */
+      readonly mac: Uint8Array;
+      /** Where the node is. */
+      readonly remote: IpAddress;
+      readonly ranges: readonly Cidr[];
+    };
+
+/** A Node to whose pods there are no routes. */
+export interface LeftOutPeer {
+  readonly name: string;
+  /** In words, with what to do where that is not obvious. */
+  readonly reason: string;
+}
+
+/** This node, in one family. */
+export interface OwnNode {
+  readonly underlay: Underlay;
+  readonly ranges: readonly Cidr[];
+  /** Of its VXLAN device. */
+  readonly mac: Uint8Array;
+  /** The ranges of ClusterIPs. */
+  readonly serviceRanges: readonly Cidr[];
+}
+
+/** What is never a pod's address, nor a node's (RFC 6890). */
+const SPECIAL: Readonly<Record<IpFamily, readonly string[]>> = {
+  IPv4: ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3'],
+  IPv6: ['::/8', 'fe80::/10', 'ff00::/8'],
+};
+
+/**
+ * Works out how each other node's pods are reached, in one family. Pure: from Node objects and what is known about this node to
+ * plans. The work of an event depends on the Nodes that want the same addresses, not on how many there are.
+ */
+export class RoutePlanner {
+  readonly #family: IpFamily;
+  readonly #nodeName: string;
+  readonly #settings: RouteSettings;
+  readonly #peers = new Map<string, Peer>();
+  /** By name, why a Node cannot be used whatever others there are. */
+  readonly #problems = new Map<string, string>();
+  readonly #claims = new Claims();
+  #own: OwnNode | undefined;
+
+  constructor(family: IpFamily, nodeName: string, settings: RouteSettings) {
+    this.#family = family;
+    this.#nodeName = nodeName;
+    this.#settings = settings;
+  }
+
+  /** A Node came or changed. Returns the names of the Nodes whose plan may be another one now. */
+  nodeChanged(node: Node): ReadonlySet<string> {
+    const { name } = node.metadata;
+    if (name === this.#nodeName) return NOTHING;
+    const reading = readPeer(node, this.#family, this.#settings.vni);
+    if (reading === undefined) return this.nodeRemoved(name);
+    if ('problem' in reading) {
+      const touched = this.nodeRemoved(name);
+      this.#problems.set(name, reading.problem);
+      return new Set(touched).add(name);
+    }
+    const { peer } = reading;
+    const known = this.#peers.get(name);
+    if (known && samePeer(known, peer)) return NOTHING;
+    this.#problems.delete(name);
+    this.#peers.set(name, peer);
+    return this.#claims.set({ name, createdAt: peer.createdAt, spans: this.#spansOf(peer) });
+  }
+
+  /** A Node went. Returns the names of the Nodes whose plan may be another one now. */
+  nodeRemoved(name: string): ReadonlySet<string> {
+    const hadProblem = this.#problems.delete(name);
+    if (!this.#peers.delete(name)) return hadProblem ? new Set([name]) : NOTHING;
+    return new Set(this.#claims.remove(name)).add(name);
+  }
+
+  /** This node changed: every plan may be another one. */
+  setOwn(own: OwnNode): void {
+    this.#own = own;
+    this.#claims.reserve([
+      ...SPECIAL[this.#family].map((range) => spanOf(parseCidr(range), 'reserved range')),
+      spanOf(blockOf(own.underlay.address), 'address of this node'),
+      ...own.ranges.map((range) => spanOf(range, 'pod CIDR of this node')),
+      ...own.serviceRanges.map((range) => spanOf(range, 'Service range')),
+      ...(this.#settings.mode === 'host-gw' ? [] : [macSpan(own.mac, 'MAC address of this node')]),
+    ]);
+  }
+
+  /** The names of all other Nodes that have pods of this family, also of those that cannot be used. */
+  *names(): Iterable<string> {
+    yield* this.#peers.keys();
+    yield* this.#problems.keys();
+  }
+
+  /** Undefined: there are no routes to this Node's pods. */
+  planOf(name: string): PeerPlan | undefined {
+    const peer = this.#peers.get(name);
+    if (!peer || !this.#own || this.#claims.refusalOf(name) !== undefined) return undefined;
+    const { address, ranges, mac } = peer;
+    const { mode } = this.#settings;
+    if (mode !== 'vxlan' && isOnLink(address, this.#own.underlay)) return { kind: 'direct', gateway: address, ranges };
+    if (mode === 'host-gw') return undefined;
+    return { kind: 'tunnel', gateway: ranges[0]!.address, mac, remote: address, ranges };
+  }
+
+  /** Why there are no routes to a Node's pods although it has some; undefined: there are, or there is no such Node. */
+  objectionTo(name: string): string | undefined {
+    const objection = this.#problems.get(name) ?? this.#claims.refusalOf(name);
+    if (objection !== undefined) return objection;
+    const peer = this.#peers.get(name);
+    if (!peer || !this.#own || this.planOf(name)) return undefined;
+    const { underlay } = this.#own;
+    return `its address ${formatIp(peer.address)} is not on the link of "${underlay.name}", which --routes=host-gw needs; use auto or vxlan`;
+  }
+
+  #spansOf({ address, ranges, mac }: Peer): Span[] {
+    return [
+      spanOf(blockOf(address), 'address'),
+      ...ranges.map((range) => spanOf(range, 'pod CIDR')),
+      ...(this.#settings.mode === 'host-gw' ? [] : [macSpan(mac, 'MAC address')]),
+    ];
+  }
+}
+
+const NOTHING: ReadonlySet<string> = new Set();
+
+function macSpan(mac: Uint8Array, kind: string): Span {
+  return { first: mac, last: mac, what: `${kind} ${formatMac(mac)}` };
+}

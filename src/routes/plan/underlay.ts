@@ -1,0 +1,27 @@
+import { type Cidr, cidrContains, type IpAddress } from '../../core/index.ts';
+
+/** The network between the nodes, as this node is attached to it in one family. */
+export interface Underlay {
+  /** Index of the interface that has the node's address. */
+  readonly index: number;
+  readonly name: string;
+  readonly mtu: number;
+  /** The node's address. */
+  readonly address: IpAddress;
+  /** The interface's own addresses with their prefixes: who is in one of them is reached without a router. */
+  readonly prefixes: readonly Cidr[];
+  /** Destinations within the prefixes that others have routed through a gateway all the same. */
+  readonly routed: readonly Cidr[];
+}
+
+/** How packets get to the pods of another node. */
+export type RouteMode = 'host-gw' | 'vxlan' | 'auto';
+
+export const ROUTE_MODES: readonly RouteMode[] = ['host-gw', 'vxlan', 'auto'];
+
+/** Whether an address is reached through the underlay's interface without a router. */
+export function isOnLink(address: IpAddress, { prefixes, routed }: Underlay): boolean {
+  return (
+    prefixes.some((prefix) => cidrContains(prefix, address)) && !routed.some((range) => cidrContains(range, address))
+  );
+}

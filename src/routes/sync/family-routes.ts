@@ -1,0 +1,260 @@
+import {
+  type Cidr,
+  type Clock,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  NodeplaneError,
+  SyncRunner,
+  type Timer,
+} from '../../core/index.ts';
+import type { Node } from '../../kube/index.ts';
+import type { RouteKernel } from '../kernel/route-kernel.ts';
+import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
+import { type PeerPlan, RoutePlanner } from '../plan/planner.ts';
+import { type RouteSettings, TUNNEL_NAMES, tunnelDevice } from '../plan/tunnel.ts';
+import type { RouteEvent, RouteObserver } from './events.ts';
+import { type Ground, KernelRoutes } from './kernel-routes.ts';
+import { RouteTally } from './tally.ts';
+
+export interface FamilyRoutesOptions {
+  readonly family: IpFamily;
+  /** The Node object of this machine. */
+  readonly nodeName: string;
+  readonly settings: RouteSettings;
+  /** The interface that leads to the other nodes. @default the one that has the node's address */
+  readonly interfaceName?: string | undefined;
+  /** The node's address, in place of the InternalIP of its Node object. */
+  readonly address?: IpAddress | undefined;
+  /** The ranges of this node's pods, in place of those of its Node object. @default those */
+  readonly podRanges?: readonly Cidr[] | undefined;
+  readonly kernel: RouteKernel;
+  readonly clock: Clock;
+  readonly observe: RouteObserver;
+}
+
+/** Events within this time after a sync are dealt with together: a Node is to be reached within 200 ms. */
+const MIN_INTERVAL_MS = 50;
+/** Time between two comparisons of everything, besides those that a change by others leads to. */
+const CHECK_MS = 60_000;
+const FULL_MS = 3_600_000;
+const RETRY = { firstMs: 1000, maxMs: 60_000 };
+/** Somebody who changes our routes all the time does not make us compare them all more often than this. */
+const REPAIR_MS = 1000;
+
+/**
+ * The routes to other nodes' pods in one family: Nodes in, kernel objects out. Everything is compared with the kernel at the
+ * start, when others change something, and after a failure; in between, an event costs what it changes.
+ */
+export class FamilyRoutes {
+  readonly #options: FamilyRoutesOptions;
+  readonly #planner: RoutePlanner;
+  readonly #kernel: KernelRoutes;
+  readonly #runner: SyncRunner;
+  readonly #tally: RouteTally;
+  /** What the Node object of this machine says. It stays in force while there is none: pods go on living. */
+  #own: Peer | undefined;
+  #ownProblem: string | undefined;
+  #serviceRanges: readonly Cidr[] = [];
+  #touched = new Set<string>();
+  #ground: Ground | undefined;
+  #toldWaiting: string | undefined;
+  #watch: { close(): void } | undefined;
+  #lastRepair = Number.NEGATIVE_INFINITY;
+  #repairTimer: Timer | undefined;
+  #refusals = 0;
+  #refusalTimer: Timer | undefined;
+
+  constructor(options: FamilyRoutesOptions) {
+    const { family, nodeName, settings, kernel, clock } = options;
+    this.#options = options;
+    this.#planner = new RoutePlanner(family, nodeName, settings);
+    this.#kernel = new KernelRoutes(kernel);
+    this.#tally = new RouteTally((name, reason) => this.#tell({ kind: 'leftOut', name, reason }));
+    this.#runner = new SyncRunner({
+      clock,
+      minIntervalMs: MIN_INTERVAL_MS,
+      maxIntervalMs: FULL_MS,
+      retry: RETRY,
+      run: (full) => this.#sync(full),
+      failed: (error, _full, retryInMs) => this.#tell({ kind: 'syncFailed', error, retryInMs }),
+      check: {
+        intervalMs: CHECK_MS,
+        run: async () => this.#check(),
+        failed: (error) => this.#tell({ kind: 'verifyFailed', error }),
+      },
+    });
+  }
+
+  /** A Node came or changed, this one or another. */
+  nodeChanged(node: Node): void {
+    if (node.metadata.name === this.#options.nodeName) this.#ownChanged(node);
+    else this.#touch(this.#planner.nodeChanged(node));
+  }
+
+  /** A Node went. */
+  nodeRemoved(name: string): void {
+    this.#touch(this.#planner.nodeRemoved(name));
+  }
+
+  /** The ranges of ClusterIPs, of both families. */
+  serviceRangesChanged(ranges: readonly Cidr[]): void {
+    const ofFamily = ranges.filter(({ address }) => address.family === this.#options.family);
+    if (sameRanges(ofFamily, this.#serviceRanges)) return;
+    this.#serviceRanges = ofFamily;
+    this.#runner.requestFull();
+  }
+
+  /** All Nodes that exist were told. Begins to write. Throws ERR_NETLINK_SOCKET. */
+  start(): void {
+    this.#watch = this.#options.kernel.watch(() => this.#disturbed());
+    this.#runner.start();
+  }
+
+  /** Ends the work; the routes stay in the kernel. */
+  async stop(): Promise<void> {
+    this.#watch?.close();
+    this.#repairTimer?.cancel();
+    this.#refusalTimer?.cancel();
+    await this.#runner.stop();
+  }
+
+  /** In what the kernel differs from what was written, in words. Throws KernelError, ERR_ROUTES. */
+  verify(): string[] {
+    return this.#ground ? this.#kernel.drifts(this.#ground) : [];
+  }
+
+  #ownChanged(node: Node): void {
+    const { family, settings, podRanges = [], address } = this.#options;
+    const instead = {
+      ranges: podRanges.filter((range) => range.address.family === family),
+      address: address?.family === family ? address : undefined,
+    };
+    const reading = readPeer(node, family, settings.vni, instead);
+    if (!reading || 'problem' in reading) {
+      this.#ownProblem = reading
+        ? `this node cannot be used: ${reading.problem}`
+        : `this node has no pod CIDR of ${family}`;
+      if (!this.#own) this.#runner.request();
+      return;
+    }
+    if (this.#own && samePeer(this.#own, reading.peer)) return;
+    this.#own = reading.peer;
+    this.#runner.requestFull();
+  }
+
+  #touch(names: ReadonlySet<string>): void {
+    if (names.size === 0) return;
+    for (const name of names) this.#touched.add(name);
+    this.#runner.request();
+  }
+
+  async #sync(full: boolean): Promise<void> {
+    const { clock } = this.#options;
+    if (!this.#own) {
+      this.#tellWaiting();
+      return;
+    }
+    this.#toldWaiting = undefined;
+    const began = clock.now();
+    const touched = this.#touched;
+    this.#touched = new Set();
+    const isFull = full || !this.#ground;
+    const operations = isFull ? await this.#syncAll(this.#own) : await this.#syncSome(touched);
+    this.#retryRefused();
+    const seconds = (clock.now() - began) / 1000;
+    this.#tell({ kind: 'synced', full: isFull, seconds, operations, figures: this.#tally.figures() });
+  }
+
+  async #syncAll(own: Peer): Promise<number> {
+    this.#ground = undefined;
+    const ground = this.#groundOf(own);
+    this.#planner.setOwn(ground.own);
+    const names = [...this.#planner.names()];
+    const plans = new Map<string, PeerPlan>();
+    for (const name of names) {
+      const plan = this.#planner.planOf(name);
+      if (plan) plans.set(name, plan);
+    }
+    const operations = await this.#kernel.reconcile(ground, plans);
+    this.#ground = ground;
+    this.#tally.forgetOthers(new Set(names));
+    for (const name of names) this.#count(name);
+    return operations;
+  }
+
+  async #syncSome(names: ReadonlySet<string>): Promise<number> {
+    const changes = new Map([...names].map((name) => [name, this.#planner.planOf(name)]));
+    const operations = await this.#kernel.update(changes);
+    for (const name of names) this.#count(name);
+    return operations;
+  }
+
+  #count(name: string): void {
+    const refusal = this.#kernel.refusalOf(name);
+    const reason = this.#planner.objectionTo(name) ?? refusal;
+    this.#tally.set(name, { plan: this.#kernel.committed(name), reason, isRefused: refusal !== undefined });
+  }
+
+  /** @throws ERR_ROUTES when no interface leads to the other nodes, or its packets are too small for a tunnel */
+  #groundOf(own: Peer): Ground {
+    const { family, settings, interfaceName, kernel } = this.#options;
+    const address = interfaceName === undefined ? own.address : undefined;
+    const underlay = kernel.underlay({ address, interfaceName });
+    if (!underlay) throw noUnderlay(interfaceName, own.address);
+    const { ranges, mac } = own;
+    const tunnel = settings.mode === 'host-gw' ? undefined : tunnelDevice(settings, underlay, ranges, mac);
+    const serviceRanges = this.#serviceRanges;
+    return { own: { underlay, ranges, mac, serviceRanges }, tunnel, tunnelName: TUNNEL_NAMES[family] };
+  }
+
+  #check(): void {
+    const drifts = this.verify();
+    if (drifts.length === 0) return;
+    this.#tell({ kind: 'driftFound', drifts });
+    this.#runner.requestFull();
+  }
+
+  /** At once, but not more often than once in REPAIR_MS. */
+  #disturbed(): void {
+    if (this.#repairTimer) return;
+    const { clock } = this.#options;
+    const waitMs = Math.max(0, this.#lastRepair + REPAIR_MS - clock.now());
+    this.#repairTimer = clock.setTimer(() => {
+      this.#repairTimer = undefined;
+      this.#lastRepair = clock.now();
+      this.#tell({ kind: 'disturbed' });
+      this.#runner.requestFull();
+    }, waitMs);
+  }
+
+  /** What the kernel refuses is tried again, ever more seldom: what is in the way may go without a word. */
+  #retryRefused(): void {
+    if (this.#kernel.refused === 0) this.#refusals = 0;
+    if (this.#kernel.refused === 0 || this.#refusalTimer) return;
+    const waitMs = Math.min(RETRY.maxMs, RETRY.firstMs * 2 ** this.#refusals++);
+    this.#refusalTimer = this.#options.clock.setTimer(() => {
+      this.#refusalTimer = undefined;
+      this.#runner.requestFull();
+    }, waitMs);
+  }
+
+  #tellWaiting(): void {
+    const { nodeName } = this.#options;
+    const reason = this.#ownProblem ?? `there is no Node object "${nodeName}" yet`;
+    if (reason !== this.#toldWaiting) this.#tell({ kind: 'waiting', reason });
+    this.#toldWaiting = reason;
+  }
+
+  #tell(event: RouteEvent extends infer E ? (E extends RouteEvent ? Omit<E, 'family'> : never) : never): void {
+    this.#options.observe({ family: this.#options.family, ...event } as RouteEvent);
+  }
+}
+
+function noUnderlay(interfaceName: string | undefined, address: IpAddress): NodeplaneError {
+  const message =
+    interfaceName === undefined
+      ? `Cannot find the way to other nodes: no interface has the address ${formatIp(address)} of the Node object; name the interface with --routes-interface`
+      : `Cannot find the way to other nodes: there is no interface "${interfaceName}", or it has no ${address.family} address; correct --routes-interface`;
+  return new NodeplaneError('ERR_ROUTES', message, { facts: { interface: interfaceName, address: formatIp(address) } });
+}

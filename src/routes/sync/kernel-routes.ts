@@ -1,0 +1,199 @@
+import { isExists, isNotFound, type KernelError, NodeplaneError, yielder } from '../../core/index.ts';
+import type { RouteKernel } from '../kernel/route-kernel.ts';
+import { keyOf, type RouteObject, type RouteOperation, textOf } from '../kernel/route-object.ts';
+import { describeDeviceOperation, diffDevice, isOurDevice } from '../plan/device-diff.ts';
+import { diffObjects } from '../plan/diff.ts';
+import { type Devices, ownObjects, peerObjects } from '../plan/objects.ts';
+import type { OwnNode, PeerPlan } from '../plan/planner.ts';
+import type { TunnelDevice } from '../plan/tunnel.ts';
+import { NexthopIds } from './nexthop-ids.ts';
+
+/** What this node is to have, whoever the others are. */
+export interface Ground {
+  readonly own: OwnNode;
+  /** Undefined: no tunnel. */
+  readonly tunnel: TunnelDevice | undefined;
+  /** The name of our device in this family, wanted or not. */
+  readonly tunnelName: string;
+}
+
+interface Committed {
+  readonly plan: PeerPlan;
+  readonly nexthopId: number | undefined;
+}
+
+/** Requests that go to the kernel in one piece, before others get their turn. */
+const OPERATIONS_AT_ONCE = 1000;
+/** Making a device, then what needs its index; and again where others meddle meanwhile. */
+const DEVICE_ROUNDS = 4;
+
+/**
+ * Brings the kernel to what is planned and knows what it was brought to: the step from plans to kernel objects, and from there,
+ * by the difference, to requests. What the kernel refuses of one peer does not touch the others.
+ */
+export class KernelRoutes {
+  readonly #kernel: RouteKernel;
+  readonly #ids = new NexthopIds();
+  readonly #committed = new Map<string, Committed>();
+  /** By peer; what is no peer's (any more) by its key. */
+  readonly #refusals = new Map<string, string>();
+  /** Undefined until the first `reconcile`. */
+  #devices: Devices | undefined;
+
+  constructor(kernel: RouteKernel) {
+    this.#kernel = kernel;
+  }
+
+  /** The plan that was written for a peer; undefined: none was. */
+  committed(name: string): PeerPlan | undefined {
+    return this.#committed.get(name)?.plan;
+  }
+
+  /** What the kernel refused of a peer, in words; undefined: nothing. */
+  refusalOf(name: string): string | undefined {
+    return this.#refusals.get(name);
+  }
+
+  /** How many peers the kernel refused something of, and objects that are no peer's. */
+  get refused(): number {
+    return this.#refusals.size;
+  }
+
+  /**
+   * Makes the kernel equal to the plans, whatever is there.
+   *
+   * @returns how many requests it took
+   * @throws KernelError, ERR_ROUTES when it cannot be read, or the device cannot be made
+   */
+  async reconcile(ground: Ground, plans: ReadonlyMap<string, PeerPlan>): Promise<number> {
+    const tunnel = ground.tunnel && this.#bringDevice(ground.tunnel);
+    const devices = { underlay: ground.own.underlay.index, tunnel };
+    this.#devices = devices;
+    const present = this.#kernel.list(tunnel);
+    for (const name of this.#committed.keys()) if (!plans.has(name)) this.#ids.release(name);
+    this.#ids.adopt(present);
+    this.#committed.clear();
+    this.#refusals.clear();
+    const wanted = ownObjects(ground.own.ranges);
+    for (const [name, plan] of plans) wanted.push(...this.#objectsOf(this.#commit(name, plan)));
+    const operations = diffObjects(present, wanted);
+    await this.#apply(operations, [...plans.keys()]);
+    if (!ground.tunnel) this.#removeDevice(ground.tunnelName);
+    return operations.length;
+  }
+
+  /**
+   * Writes what changed for some peers, without a look at the kernel or at the others. Peers the kernel has refused something of
+   * are left to the next `reconcile`: what it holds of them is not known.
+   *
+   * @returns how many requests it took
+   */
+  async update(changes: ReadonlyMap<string, PeerPlan | undefined>): Promise<number> {
+    const before: RouteObject[] = [];
+    const after: RouteObject[] = [];
+    const names = [...changes.keys()].filter((name) => !this.#refusals.has(name));
+    const gone: string[] = [];
+    for (const name of names) {
+      const committed = this.#committed.get(name);
+      const plan = changes.get(name);
+      if (committed) before.push(...this.#objectsOf(committed));
+      if (plan) after.push(...this.#objectsOf(this.#commit(name, plan)));
+      else if (this.#committed.delete(name)) gone.push(name);
+    }
+    const operations = diffObjects(before, after);
+    await this.#apply(operations, names);
+    for (const name of gone) this.#ids.release(name);
+    return operations.length;
+  }
+
+  /** In what the kernel differs from the plans, in words; empty: in nothing. Throws KernelError, ERR_ROUTES. */
+  drifts(ground: Ground): string[] {
+    const present = this.#kernel.device(ground.tunnelName);
+    const device = diffDevice(present, ground.tunnel);
+    const devices = this.#devices;
+    if (!devices || device.length > 0) return device.map(describeDeviceOperation);
+    const wanted = ownObjects(ground.own.ranges);
+    for (const committed of this.#committed.values()) wanted.push(...this.#objectsOf(committed));
+    const operations = diffObjects(this.#kernel.list(devices.tunnel), wanted);
+    return operations.map(({ action, object }) => `${DRIFT[action]}: ${textOf(object)}`);
+  }
+
+  #commit(name: string, plan: PeerPlan): Committed {
+    const nexthopId = this.#kernel.usesNexthops ? this.#ids.of(name, plan.gateway) : undefined;
+    const committed = { plan, nexthopId };
+    this.#committed.set(name, committed);
+    return committed;
+  }
+
+  #objectsOf({ plan, nexthopId }: Committed): RouteObject[] {
+    return this.#devices ? peerObjects(plan, this.#devices, nexthopId) : [];
+  }
+
+  /** Makes the device what it is to be, and returns its index. */
+  #bringDevice(wanted: TunnelDevice): number {
+    for (let round = 0; round < DEVICE_ROUNDS; round++) {
+      const present = this.#kernel.device(wanted.name);
+      const operations = diffDevice(present, wanted);
+      if (present && operations.length === 0) return present.index;
+      this.#kernel.changeDevice(operations);
+    }
+    const message = `Cannot set up the VXLAN device "${wanted.name}": somebody else keeps changing it; look for another program that manages it`;
+    throw new NodeplaneError('ERR_ROUTES', message, { facts: { device: wanted.name } });
+  }
+
+  #removeDevice(name: string): void {
+    const present = this.#kernel.device(name);
+    if (present && isOurDevice(present)) this.#kernel.changeDevice([{ action: 'delete', index: present.index }]);
+  }
+
+  /** @param names the peers that the operations may be about */
+  async #apply(operations: readonly RouteOperation[], names: readonly string[]): Promise<void> {
+    const rest = yielder();
+    const refused = new Map<string, string>();
+    for (let at = 0; at < operations.length; at += OPERATIONS_AT_ONCE) {
+      const batch = operations.slice(at, at + OPERATIONS_AT_ONCE);
+      for (const [index, error] of this.#kernel.apply(batch).entries()) {
+        const operation = batch[index]!;
+        // Deleting what is gone is done; with a nexthop go its routes, with a device what leads through it.
+        if (!error || (operation.action === 'delete' && isNotFound(error))) continue;
+        refused.set(keyOf(operation.object), refusalText(operation, error));
+        if (operation.object.kind === 'nexthop' && isExists(error)) this.#avoid(operation.object.id, names);
+      }
+      await rest();
+    }
+    if (refused.size > 0) this.#blame(refused, names);
+  }
+
+  /** Finds the peers that refused objects are of; those of none are peers that went, or this node. */
+  #blame(refused: ReadonlyMap<string, string>, names: readonly string[]): void {
+    const unowned = new Map(refused);
+    for (const name of names) {
+      const committed = this.#committed.get(name);
+      for (const object of committed ? this.#objectsOf(committed) : []) {
+        const reason = refused.get(keyOf(object));
+        if (reason === undefined) continue;
+        unowned.delete(keyOf(object));
+        if (!this.#refusals.has(name)) this.#refusals.set(name, reason);
+      }
+    }
+    for (const [key, reason] of unowned) this.#refusals.set(key, reason);
+  }
+
+  #avoid(id: number, names: readonly string[]): void {
+    for (const name of names) if (this.#committed.get(name)?.nexthopId === id) this.#ids.avoid(name);
+  }
+}
+
+const DRIFT: Readonly<Record<RouteOperation['action'], string>> = {
+  add: 'missing',
+  replace: 'changed by somebody else',
+  delete: 'not ours to have',
+};
+
+function refusalText({ action, object }: RouteOperation, error: KernelError): string {
+  if (action === 'add' && isExists(error)) {
+    const look = object.kind === 'nexthop' ? `ip nexthop show id ${object.id}` : `ip route show ${keyOf(object)}`;
+    return `somebody else has ${keyOf(object)} (${look}); remove it if it is not needed`;
+  }
+  return `the kernel refuses to ${action} ${textOf(object)}: ${error.message}`;
+}

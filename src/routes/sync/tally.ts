@@ -1,0 +1,57 @@
+import type { PeerPlan } from '../plan/planner.ts';
+import type { RouteFigures } from './events.ts';
+
+/** How things stand with one peer. */
+export interface PeerStanding {
+  /** What was written; undefined: nothing. */
+  readonly plan: PeerPlan | undefined;
+  /** Why not all of its pods are reached; undefined: they are, or it is gone. */
+  readonly reason: string | undefined;
+  /** Whether that is because the kernel refused something. */
+  readonly isRefused: boolean;
+}
+
+/** Counts peers and routes as they change, so that no figure takes a walk over all peers. */
+export class RouteTally {
+  readonly #standings = new Map<string, PeerStanding>();
+  readonly #peers = { direct: 0, tunnel: 0 };
+  readonly #leftOutChanged: (name: string, reason: string | undefined) => void;
+  #wanted = 0;
+  #inKernel = 0;
+  #leftOut = 0;
+
+  /** @param leftOutChanged told whenever a peer is left out, for another reason than before, or no more */
+  constructor(leftOutChanged: (name: string, reason: string | undefined) => void) {
+    this.#leftOutChanged = leftOutChanged;
+  }
+
+  figures(): RouteFigures {
+    return { peers: { ...this.#peers }, wanted: this.#wanted, inKernel: this.#inKernel, leftOut: this.#leftOut };
+  }
+
+  set(name: string, standing: PeerStanding): void {
+    const before = this.#standings.get(name);
+    if (before) this.#add(before, -1);
+    if (standing.plan || standing.reason !== undefined) {
+      this.#standings.set(name, standing);
+      this.#add(standing, 1);
+    } else this.#standings.delete(name);
+    if (before?.reason !== standing.reason) this.#leftOutChanged(name, standing.reason);
+  }
+
+  /** Peers with other names are gone. */
+  forgetOthers(names: ReadonlySet<string>): void {
+    for (const name of this.#standings.keys()) {
+      if (!names.has(name)) this.set(name, { plan: undefined, reason: undefined, isRefused: false });
+    }
+  }
+
+  #add({ plan, reason, isRefused }: PeerStanding, sign: 1 | -1): void {
+    if (reason !== undefined) this.#leftOut += sign;
+    if (!plan) return;
+    this.#wanted += sign * plan.ranges.length;
+    if (isRefused) return;
+    this.#inKernel += sign * plan.ranges.length;
+    this.#peers[plan.kind] += sign;
+  }
+}
