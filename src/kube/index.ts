@@ -14,6 +14,6 @@ export {
 } from './objects/known-names.ts';
 export * from './objects/types.ts';
 export { type AwaitedObject, mergeResources, type Resource, type Substitute } from './resource.ts';
-export { ENDPOINT_SLICES, NODES, nodeNamed, SERVICE_CIDRS, SERVICES } from './resources.ts';
+export { ENDPOINT_SLICES, NODES, nodeNamed, POD_CIDR_BLOCKS, SERVICE_CIDRS, SERVICES } from './resources.ts';
 export type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from './source.ts';
 export { ObjectsOf } from './store.ts';
