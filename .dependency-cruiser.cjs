@@ -29,6 +29,7 @@ const ALLOWED = {
   'proxy/nftables': ['core', 'sys', 'proxy', 'netlink', 'netlink/nftables', 'nft'],
   'proxy/ipvs': ['core', 'sys', 'kube', 'proxy', 'proxy/rules', 'netlink', 'netlink/*'],
   ipam: ['core', 'sys'],
+  pools: ['core', 'kube'],
   cni: ['core', 'sys', 'ipam', 'netlink', 'netlink/*', 'nft'],
   routes: ['core', 'sys', 'kube', 'netlink', 'netlink/uapi', 'netlink/route', 'netlink/nftables', 'nft'],
   agent: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'ipam', 'cni', 'proxy', 'proxy/*', 'routes'],

@@ -30,6 +30,10 @@ export const ERROR_CODES = {
   ERR_IPAM_REQUEST:
     'An address that the runtime asked for cannot be given: it is in use, or lies in no range of the network. Ask for another one.',
   ERR_IPAM_STORE: 'The directory of address reservations could not be read or written.',
+  ERR_POOL:
+    'A block of pod addresses could not be claimed, kept or given back in the cluster’s store (PodCIDRBlock), or no addresses may be given out of it. The message names the block and what to do; every try is repeated.',
+  ERR_POOL_EXHAUSTED:
+    'This node needs another block of pod addresses, and the cluster’s pools have none. Add a pool, or delete the Nodes of machines that are gone: their blocks come back after a grace time.',
   ERR_CNI: 'A CNI request failed. The CNI error code and text are those printed on stdout.',
   ERR_CNI_REQUEST:
     'Bytes on the socket of the agent’s CNI server, or a DEL request kept for it, are no request of the plugin this agent installs. Look for what else connects to the socket.',

@@ -35,6 +35,16 @@ export {
   tryParseCidr,
   tryParseIp,
 } from './ip.ts';
+export {
+  type IpSpan,
+  ipFromValue,
+  ipValue,
+  isWithin,
+  spanBetween,
+  spanContains,
+  spanOfCidr,
+  spansOverlap,
+} from './ip-number.ts';
 export { IP_PROTOCOLS, type IpProtocol, ipProtocolName } from './ip-protocols.ts';
 export { JSON_LIMITS, parseJson } from './json.ts';
 export { NODE_PATHS } from './node-paths.ts';

@@ -3,12 +3,13 @@ import {
   addressBits,
   type Cidr,
   type IpAddress,
+  type IpSpan,
   NODE_PATHS,
   NodeplaneError,
   parseCidr,
+  spanOfCidr,
   tryParseIp,
 } from '../core/index.ts';
-import { type IpSpan, spanOfCidr } from './ranges/ip-number.ts';
 import { parseRangeSets, type RangeSet, type RangeText } from './ranges/range.ts';
 
 /** A route for the pod. */

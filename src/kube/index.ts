@@ -1,7 +1,7 @@
 export * from './api/index.ts';
 export { type LeaseHandler, LeaseKeeper, type LeaseKeeperOptions } from './leases/lease-keeper.ts';
 export { ManifestSource } from './manifests/manifest-source.ts';
-export type { ObjectKind } from './objects/kind.ts';
+export { decodeObject, type ObjectKind } from './objects/kind.ts';
 export { KINDS } from './objects/kinds.ts';
 export {
   FLANNEL_ANNOTATIONS,
@@ -13,7 +13,7 @@ export {
   ZONE_LABEL,
 } from './objects/known-names.ts';
 export * from './objects/types.ts';
-export { mergeResources, type Resource } from './resource.ts';
-export { ENDPOINT_SLICES, NODES, nodeNamed, SERVICE_CIDRS, SERVICES } from './resources.ts';
+export { type AwaitedObject, mergeResources, type Resource, type Substitute } from './resource.ts';
+export { ENDPOINT_SLICES, NODES, nodeNamed, POD_CIDR_BLOCKS, SERVICE_CIDRS, SERVICES } from './resources.ts';
 export type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from './source.ts';
 export { ObjectsOf } from './store.ts';

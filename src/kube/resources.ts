@@ -38,3 +38,11 @@ export const ENDPOINT_SLICES: Resource<'EndpointSlice'> = {
   substitute: { name: 'endpoints', kind: 'Endpoints', apiVersion: 'v1', expand: slicesOfEndpoints },
   slim: slimSlice,
 };
+
+/** The blocks of all nodes. Which range is free can be said only by who knows them all. */
+export const POD_CIDR_BLOCKS: Resource<'PodCIDRBlock'> = {
+  name: 'podcidrblocks',
+  kind: KINDS.PodCIDRBlock,
+  query: {},
+  essential: true,
+};

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatIp, type IpAddress, parseIp } from '../../core/index.ts';
+import { formatIp, type IpAddress, ipFromValue, ipValue, parseIp } from '../../core/index.ts';
 import { AddressSet, nextFreeAddress, rangeOf } from './allocator.ts';
-import { ipFromValue, ipValue } from './ip-number.ts';
 import { parseRangeSets, type RangeSet, type RangeText } from './range.ts';
 
 const setOf = (...ranges: RangeText[]): RangeSet => parseRangeSets([ranges], 'ranges')[0]!;

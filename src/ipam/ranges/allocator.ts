@@ -1,5 +1,15 @@
-import { formatIp, type IpAddress, type IpFamily, NodeplaneError } from '../../core/index.ts';
-import { type IpSpan, ipFromValue, ipValue, isWithin, spanContains, spanOfCidr } from './ip-number.ts';
+import {
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  type IpSpan,
+  ipFromValue,
+  ipValue,
+  isWithin,
+  NodeplaneError,
+  spanContains,
+  spanOfCidr,
+} from '../../core/index.ts';
 import { type AddressRange, formatRangeSet, type RangeSet } from './range.ts';
 
 /** What decides which address comes next. */

@@ -1,6 +1,5 @@
-import { formatIp, type IpAddress, ipEquals, NodeplaneError } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpSpan, ipEquals, ipValue, NodeplaneError } from '../../core/index.ts';
 import { type Allocation, isUnusable, nextFreeAddress, rangeOf, type TakenAddresses } from './allocator.ts';
-import { type IpSpan, ipValue } from './ip-number.ts';
 import { formatRangeSet, type RangeSet } from './range.ts';
 
 /** What is known when addresses are chosen. */

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatCidr, formatIp, type IpFamily, networkOf } from '../../core/index.ts';
-import { ipFromValue, ipValue } from './ip-number.ts';
+import { formatCidr, formatIp, type IpFamily, ipFromValue, ipValue, networkOf } from '../../core/index.ts';
 import { formatRangeSet, parseRange, parseRangeSets, type RangeText } from './range.ts';
 
 describe('parseRange', () => {

@@ -4,13 +4,19 @@ import {
   formatIp,
   type IpAddress,
   type IpFamily,
+  type IpSpan,
   ipEquals,
+  ipFromValue,
+  ipValue,
   NodeplaneError,
   networkOf,
   parseAddressWithPrefix,
+  spanBetween,
+  spanContains,
+  spanOfCidr,
+  spansOverlap,
   tryParseIp,
 } from '../../core/index.ts';
-import { type IpSpan, ipFromValue, ipValue, spanBetween, spanContains, spanOfCidr, spansOverlap } from './ip-number.ts';
 
 /** A range as it is written in host-local's configuration. */
 export interface RangeText {

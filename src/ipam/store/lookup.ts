@@ -1,6 +1,5 @@
-import type { IpFamily } from '../../core/index.ts';
+import { type IpFamily, ipFromValue, ipValue } from '../../core/index.ts';
 import { AddressSet, type TakenAddresses, type Usage } from '../ranges/allocator.ts';
-import { ipFromValue, ipValue } from '../ranges/ip-number.ts';
 import type { ReservationDirectory } from './directory.ts';
 import type { Journal } from './journal.ts';
 

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
-import { type IpAddress, NodeplaneError } from '../../core/index.ts';
+import { type IpAddress, type IpSpan, NodeplaneError } from '../../core/index.ts';
 import { failpoint, withFileLock } from '../../sys/index.ts';
 import { AddressSet } from '../ranges/allocator.ts';
-import type { IpSpan } from '../ranges/ip-number.ts';
 import { type PlannedReservation, planReservations } from '../ranges/plan.ts';
 import type { RangeSet } from '../ranges/range.ts';
 import { type Boot, currentBoot } from './boot.ts';

@@ -42,14 +42,19 @@ export function decodeObject<K extends KubeKind>(kind: ObjectKind<K>, value: unk
 /** Nothing is asked of the field, and nothing kept. */
 const notRead: Reader<never> = () => undefined;
 
-function metadata(namespace: MandatoryField<string>, creationTimestamp: Reader<string> = notRead): Reader<ObjectMeta> {
+/** Fields that are read for some kinds only. */
+const NOT_READ = { creationTimestamp: notRead, uid: notRead, resourceVersion: notRead };
+
+/** @param also what is read besides what is read for every kind */
+function metadata(namespace: MandatoryField<string>, ...also: readonly (keyof typeof NOT_READ)[]): Reader<ObjectMeta> {
   return record<ObjectMeta>({
     name: required(dnsSubdomain),
     namespace,
     labels: textMap(KNOWN_LABELS),
     annotations: textMap(KNOWN_ANNOTATIONS),
-    creationTimestamp,
     deletionTimestamp: text,
+    ...NOT_READ,
+    ...Object.fromEntries(also.map((field) => [field, text])),
   });
 }
 
@@ -59,12 +64,15 @@ const namespace = withFallback(dnsLabel, 'default');
 export const namespaced: Reader<ObjectMeta> = metadata(namespace);
 
 /** The same, with the time the object was made. */
-export const namespacedWithAge: Reader<ObjectMeta> = metadata(namespace, text);
+export const namespacedWithAge: Reader<ObjectMeta> = metadata(namespace, 'creationTimestamp');
 
 const noNamespace = withFallback(() => '', '');
 
 /** The metadata of a cluster-scoped object: whatever a manifest gives as its namespace means nothing. */
 export const clusterScoped: Reader<ObjectMeta> = metadata(noNamespace);
 
-/** The same, with the time the object was made. */
-export const clusterScopedWithAge: Reader<ObjectMeta> = metadata(noNamespace, text);
+/** The same, with what tells the object from an earlier one of its name, and the time it was made. */
+export const clusterScopedWithUid: Reader<ObjectMeta> = metadata(noNamespace, 'uid', 'creationTimestamp');
+
+/** The same, with what a compare-and-swap needs: every write of such an object is an event. */
+export const clusterScopedWithVersion: Reader<ObjectMeta> = metadata(noNamespace, 'uid', 'resourceVersion');

@@ -53,9 +53,21 @@ const SLICE = {
 };
 
 const NODE = {
-  metadata: { name: 'node-a.example', namespace: 'ignored' },
+  metadata: { name: 'node-a.example', namespace: 'ignored', uid: '1f0a', resourceVersion: '7' },
   spec: { podCIDR: '10.244.1.0/24', podCIDRs: ['10.244.1.0/24'], taints: [{ key: 'k', effect: 'NoSchedule' }] },
   status: { addresses: [{ type: 'InternalIP', address: '192.0.2.1' }], capacity: { cpu: 4 } },
+};
+
+const BLOCK = {
+  metadata: { name: '10-244-0-64-26', uid: '2c', resourceVersion: '41', labels: { 'nodeplane.io/node-hash': '9f' } },
+  spec: {
+    cidr: '10.244.0.64/26',
+    node: 'node-a.example',
+    state: 'pending',
+    nodeUID: '1f0a',
+    holder: 'b7',
+    claimedAt: '2026-11-22T10:00:00Z',
+  },
 };
 
 const SERVICE_CIDR = { metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.0.0/16', 'fd00:1::/108'] } };
@@ -116,13 +128,24 @@ describe('valid objects', () => {
     expect(decodeObject(KINDS.Node, NODE)).toEqual({
       object: {
         kind: 'Node',
-        metadata: { name: 'node-a.example', namespace: '' },
+        metadata: { name: 'node-a.example', namespace: '', uid: '1f0a' },
         spec: NODE.spec,
         status: { addresses: [{ type: 'InternalIP', address: '192.0.2.1' }] },
       },
     });
     expect(decodeObject(KINDS.ServiceCIDR, SERVICE_CIDR)).toEqual({
       object: { kind: 'ServiceCIDR', metadata: { name: 'kubernetes', namespace: '' }, spec: SERVICE_CIDR.spec },
+    });
+  });
+
+  it('keeps of a PodCIDRBlock what a compare-and-swap needs', () => {
+    const { claimedAt, ...spec } = BLOCK.spec;
+    expect(decodeObject(KINDS.PodCIDRBlock, BLOCK)).toEqual({
+      object: {
+        kind: 'PodCIDRBlock',
+        metadata: { name: '10-244-0-64-26', namespace: '', uid: '2c', resourceVersion: '41', labels: {} },
+        spec,
+      },
     });
   });
 
@@ -170,7 +193,7 @@ function withField(value: unknown, path: readonly (string | number)[], replaceme
 type BadField = readonly [kind: KubeKind, path: readonly (string | number)[], value: unknown, message: string];
 
 describe('problems', () => {
-  const base = { Service: SERVICE, EndpointSlice: SLICE, Node: NODE, ServiceCIDR: SERVICE_CIDR };
+  const base = { Service: SERVICE, EndpointSlice: SLICE, Node: NODE, ServiceCIDR: SERVICE_CIDR, PodCIDRBlock: BLOCK };
 
   it.each<BadField>([
     ['Service', ['metadata', 'name'], undefined, 'Required, but missing'],
@@ -215,6 +238,11 @@ describe('problems', () => {
     ['Node', ['spec', 'taints', 0, 'key'], undefined, 'Required, but missing'],
     ['Node', ['status', 'addresses', 0, 'address'], undefined, 'Required, but missing'],
     ['ServiceCIDR', ['spec', 'cidrs', 1], 'fd00::/129', 'found "fd00::/129"'],
+    ['PodCIDRBlock', ['spec'], undefined, 'Required, but missing'],
+    ['PodCIDRBlock', ['spec', 'cidr'], '10.244.0.64', 'Expected a CIDR such as "10.244.0.0/24", found "10.244.0.64"'],
+    ['PodCIDRBlock', ['spec', 'node'], 'Node A', 'found "Node A"'],
+    ['PodCIDRBlock', ['spec', 'state'], 'Pending', 'Expected one of "pending", "confirmed", "releasing"'],
+    ['PodCIDRBlock', ['metadata', 'resourceVersion'], 41, 'Expected text, found 41; put it in quotes'],
   ])('%s %j = %j', (kind, path, value, message) => {
     const problems = decodeObject(KINDS[kind], withField(base[kind], path, value)).problems ?? [];
     expect(problems).toHaveLength(1);
@@ -252,7 +280,7 @@ describe('problems', () => {
 });
 
 describe('any data', () => {
-  const kinds = fc.constantFrom<KubeKind>('Service', 'EndpointSlice', 'Node', 'ServiceCIDR');
+  const kinds = fc.constantFrom<KubeKind>('Service', 'EndpointSlice', 'Node', 'ServiceCIDR', 'PodCIDRBlock');
 
   it('gives an object or problems, never a throw', () => {
     fc.assert(

@@ -1,9 +1,16 @@
 import { serviceSpec, serviceStatus } from './decode-service.ts';
 import { sliceReader } from './decode-slice.ts';
-import { listOf, record, required, text } from './field-reader.ts';
-import { clusterScoped, clusterScopedWithAge, namespaced, namespacedWithAge, type ObjectKind } from './kind.ts';
-import type { KubeKind, Node, Service, ServiceCIDR } from './types.ts';
-import { cidr, cidrOrEmpty } from './value-readers.ts';
+import { listOf, oneOf, record, required, text } from './field-reader.ts';
+import {
+  clusterScoped,
+  clusterScopedWithUid,
+  clusterScopedWithVersion,
+  namespaced,
+  namespacedWithAge,
+  type ObjectKind,
+} from './kind.ts';
+import type { KubeKind, Node, PodCIDRBlock, Service, ServiceCIDR } from './types.ts';
+import { cidr, cidrOrEmpty, dnsSubdomain } from './value-readers.ts';
 
 type NodeSpec = NonNullable<Node['spec']>;
 type NodeStatus = NonNullable<Node['status']>;
@@ -15,7 +22,7 @@ export const KINDS: { readonly [K in KubeKind]: ObjectKind<K> } = {
     apiVersion: 'v1',
     namespaced: false,
     read: record<Omit<Node, 'kind'>>({
-      metadata: required(clusterScopedWithAge),
+      metadata: required(clusterScopedWithUid),
       spec: record<NodeSpec>({
         podCIDR: cidrOrEmpty,
         podCIDRs: listOf(cidr),
@@ -57,5 +64,22 @@ export const KINDS: { readonly [K in KubeKind]: ObjectKind<K> } = {
     apiVersion: 'discovery.k8s.io/v1',
     namespaced: true,
     read: sliceReader(namespaced),
+  },
+  PodCIDRBlock: {
+    kind: 'PodCIDRBlock',
+    apiVersion: 'nodeplane.io/v1alpha1',
+    namespaced: false,
+    read: record<Omit<PodCIDRBlock, 'kind'>>({
+      metadata: required(clusterScopedWithVersion),
+      spec: required(
+        record<PodCIDRBlock['spec']>({
+          cidr: required(cidr),
+          node: required(dnsSubdomain),
+          state: oneOf('pending', 'confirmed', 'releasing'),
+          nodeUID: text,
+          holder: text,
+        }),
+      ),
+    }),
   },
 };

@@ -5,7 +5,7 @@ export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 
 export interface ObjectMeta {
   readonly name: string;
-  /** Empty string for cluster-scoped objects (Node, ServiceCIDR). */
+  /** Empty string for cluster-scoped objects (Node, ServiceCIDR, PodCIDRBlock). */
   readonly namespace: string;
   /** Those of known-names.ts. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -14,6 +14,10 @@ export interface ObjectMeta {
   /** RFC 3339. Services and Nodes only: the older of two keeps an address both want. */
   readonly creationTimestamp?: string;
   readonly deletionTimestamp?: string;
+  /** Nodes and PodCIDRBlocks only: differs for every object that ever had the name. Missing in manifests. */
+  readonly uid?: string;
+  /** PodCIDRBlocks only: what a compare-and-swap needs. Missing in manifests. */
+  readonly resourceVersion?: string;
 }
 
 /** core/v1 Service */
@@ -98,7 +102,24 @@ export interface ServiceCIDR {
   readonly spec?: { readonly cidrs?: readonly string[] };
 }
 
-export type KubeObject = Service | EndpointSlice | Node | ServiceCIDR;
+/** nodeplane.io/v1alpha1 PodCIDRBlock (deploy/crds): addresses for the pods of one node, out of a pool of the cluster. */
+export interface PodCIDRBlock {
+  readonly kind: 'PodCIDRBlock';
+  readonly metadata: ObjectMeta;
+  readonly spec: {
+    readonly cidr: string;
+    /** The name of the node. */
+    readonly node: string;
+    /** `pending`: not yet to be used; `releasing`: no longer, and about to be deleted. @default confirmed */
+    readonly state?: 'pending' | 'confirmed' | 'releasing';
+    /** The UID of the Node it was claimed for. Missing in manifests. */
+    readonly nodeUID?: string;
+    /** The agent process that gives addresses out of it. Missing in manifests. */
+    readonly holder?: string;
+  };
+}
+
+export type KubeObject = Service | EndpointSlice | Node | ServiceCIDR | PodCIDRBlock;
 export type KubeKind = KubeObject['kind'];
 /** The objects of one kind. */
 export type KubeObjectOf<K extends KubeKind> = Extract<KubeObject, { readonly kind: K }>;

@@ -44,6 +44,15 @@ export const RESOURCES: readonly ApiResource[] = [
     namespaced: true,
     strictUpdates: true,
   },
+  // As deploy/crds defines it.
+  {
+    name: 'podcidrblocks',
+    group: 'nodeplane.io',
+    version: 'v1alpha1',
+    kind: 'PodCIDRBlock',
+    namespaced: false,
+    strictUpdates: true,
+  },
 ];
 
 export function apiVersionOf({ group, version }: ApiResource): string {

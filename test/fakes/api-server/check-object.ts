@@ -1,16 +1,18 @@
 import { type ApiObject, resourceOfKind } from './api-object.ts';
+import { customResourceProblems } from './custom-resource.ts';
 import { isMapping } from './merge-patch.ts';
 import { Refusal } from './status.ts';
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /**
- * The rules of the API that a client of ours may break: the name of any object, and the numbers of a Lease. Of other
- * fields nothing is checked.
+ * The rules of the API that a client of ours may break: the name of any object, the numbers of a Lease, and everything
+ * about the kinds that deploy/crds defines. Of other fields nothing is checked.
  *
+ * @param live the object before the write; undefined: it is created
  * @throws Refusal 422
  */
-export function checkObject(object: ApiObject): void {
+export function checkObject(object: ApiObject, live?: ApiObject): void {
   const problems: string[] = [];
   const { name } = object.metadata;
   if (typeof name !== 'string' || name === '')
@@ -21,6 +23,7 @@ export function checkObject(object: ApiObject): void {
     );
   }
   if (object.kind === 'Lease') problems.push(...leaseProblems(object.spec));
+  problems.push(...customResourceProblems(object.kind, object, live));
   if (problems.length === 0) return;
   const { kind, group } = resourceOfKind(object.kind);
   const list = problems.length > 1 ? `[${problems.join(', ')}]` : problems.join('');

@@ -124,7 +124,7 @@ export class ObjectRequests {
         `Apply failed with ${conflicts.length} conflict${conflicts.length > 1 ? 's' : ''}: ${list}`,
       );
     }
-    checkObject(object);
+    checkObject(object, live);
     const stored = live ? this.#store(live, object) : this.#history.put(object);
     commit(stored);
     return { code: live ? 200 : 201, body: stored };
@@ -148,7 +148,7 @@ export class ObjectRequests {
 
   /** A write that changes nothing makes no new version, and no event. */
   #store(live: ApiObject, object: ApiObject): ApiObject {
-    checkObject(object);
+    checkObject(object, live);
     return isDeepStrictEqual(withoutServerFields(live), withoutServerFields(object)) ? live : this.#history.put(object);
   }
 

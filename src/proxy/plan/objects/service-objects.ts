@@ -48,6 +48,8 @@ export class ServiceObjects implements ServiceStore {
         return { ...NOTHING, node: this.#nodes.apply(event) };
       case 'ServiceCIDR':
         return { ...NOTHING, serviceCidrs: this.#serviceCidrs.apply(event) !== undefined };
+      case 'PodCIDRBlock':
+        return NOTHING;
     }
   }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { IPv4, IPv4CidrRange, IPv4Prefix, IPv6, IPv6CidrRange, IPv6Prefix, RangedSet } from 'ip-num';
 import { expect, it } from 'vitest';
-import { addressBits, formatIp, type IpAddress, ipEquals } from '../../core/index.ts';
+import { addressBits, formatIp, type IpAddress, ipEquals } from './ip.ts';
 import { ipFromValue, ipValue, spanBetween, spanContains, spanOfCidr, spansOverlap } from './ip-number.ts';
 
 const address = fc.oneof(

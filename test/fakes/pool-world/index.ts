@@ -1,0 +1,1 @@
+export { type PoolRun, PoolWorld } from './pool-world.ts';
