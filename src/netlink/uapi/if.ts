@@ -3,6 +3,8 @@
 export const IFF_UP = 0x1;
 export const IFF_LOOPBACK = 0x8;
 export const IFF_PROMISC = 0x100;
+/** There is a carrier. */
+export const IFF_LOWER_UP = 0x10000;
 
 export const IF_OPER_UNKNOWN = 0;
 export const IF_OPER_DOWN = 2;

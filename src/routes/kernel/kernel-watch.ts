@@ -1,5 +1,6 @@
 import { type IpFamily, specialRange } from '../../core/index.ts';
 import { type Link, type NetworkEvent, type NetworkWatch, watchNetwork } from '../../netlink/route/index.ts';
+import { IFF_LOWER_UP, IFF_UP } from '../../netlink/uapi/index.ts';
 import { RTPROT_NODEPLANE } from './route-object.ts';
 
 /** A link that routes rest on. */
@@ -7,13 +8,13 @@ type Role = 'underlay' | 'tunnel';
 
 /**
  * Notices that others changed our routes, or a link they rest on. Links are compared with what was last read of them: the
- * kernel tells of every link of every pod, and of each several times. Switching a link off takes its routes without a word,
- * so that the link is all there is to go by.
+ * kernel tells of every link of every pod, and of each several times. Switching a link off takes its routes without a word, and
+ * the loss of its carrier its nexthop objects with their routes (nexthop_flush_dev), so that the link is all there is to go by.
  */
 export class KernelWatch {
   readonly #family: IpFamily;
   readonly #ownPort: number;
-  readonly #links = new Map<Role, Pick<Link, 'index' | 'up' | 'mtu'>>();
+  readonly #links = new Map<Role, Pick<Link, 'index' | 'flags' | 'mtu'>>();
   #tunnel: number | undefined;
   #stream: NetworkWatch | undefined;
 
@@ -71,10 +72,16 @@ export class KernelWatch {
     }
   }
 
-  #isOther({ index, up, mtu }: Link, deleted: boolean): boolean {
+  #isOther({ index, flags, mtu }: Link, deleted: boolean): boolean {
     for (const known of this.#links.values()) {
-      if (known.index === index && (deleted || known.up !== up || known.mtu !== mtu)) return true;
+      if (known.index === index && (deleted || carrying(known.flags) !== carrying(flags) || known.mtu !== mtu))
+        return true;
     }
     return false;
   }
+}
+
+/** Whether a link is switched on, and whether it has a carrier. */
+function carrying(flags: number): number {
+  return flags & (IFF_UP | IFF_LOWER_UP);
 }

@@ -137,6 +137,18 @@ describe('what happens to nodes and to the kernel (--routes auto)', () => {
     expect(one!.namespace.run('bridge', 'fdb', 'show', 'dev', 'nodeplane-v4')).toContain('dst 192.168.60.');
   });
 
+  it('the network between the nodes loses its carrier and has it again: repaired at once', async () => {
+    await cluster.start('--routes', 'auto');
+    await answers(pod1!, pod2!).toEqual(bothFrom(pod1!, pod2!));
+    const wire = cluster.lab.wire.namespace;
+    const ports = wire.run('ip', '-o', 'link').match(/port50-\d+/g)!;
+    for (const port of ports) wire.run('ip', 'link', 'set', port, 'down');
+    // The kernel removes nexthop objects without a carrier, and their routes with them.
+    await expect.poll(() => one!.namespace.run('ip', 'nexthop', 'show', 'dev', 'eth0')).toBe('');
+    for (const port of ports) wire.run('ip', 'link', 'set', port, 'up');
+    await answers(pod1!, pod2!).toEqual(bothFrom(pod1!, pod2!));
+  });
+
   it('the MTU of the tunnel follows that of the network between the nodes', async () => {
     const mtu = () =>
       FAMILIES.map((family) =>
