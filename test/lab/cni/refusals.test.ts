@@ -54,8 +54,8 @@ describe('on a node without pods, ADD changes nothing and says why', () => {
       /nested more than 64 deep/,
     ],
     [
-      'more than 1 MiB',
-      () => ({ config: ' '.repeat((1 << 20) + 1) }),
+      'more than 2 MiB',
+      () => ({ config: ' '.repeat((2 << 20) + 1) }),
       5,
       /^Cannot read the network configuration from/,
     ],
