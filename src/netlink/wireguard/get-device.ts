@@ -1,14 +1,14 @@
 import { type Cidr, sameBytes } from '../../core/index.ts';
 import { checkPrefixLength, decodeIp, ipFamilyOf } from '../address-family.ts';
 import { readAttributes } from '../attribute.ts';
-import { type DecodedAttributes, encodeBody } from '../attribute-set.ts';
+import type { DecodedAttributes } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { genlmsghdr } from '../uapi/genetlink.ts';
 import * as uapi from '../uapi/wireguard.ts';
 import { decodeEndpoint, type Endpoint } from './endpoint.ts';
-import type { WireguardFamily } from './set-device.ts';
+import { type WireguardFamily, wireguardRequest } from './wireguard-request.ts';
 
 /** A WireGuard device as the kernel describes it. */
 export interface WireguardDevice {
@@ -53,18 +53,7 @@ export function getWireguard(netlink: Netlink, family: WireguardFamily, index: n
 
 /** The request behind `getWireguard`, to be dumped. */
 export function wireguardQuery(family: WireguardFamily, index: number): NetlinkRequest {
-  return {
-    type: family,
-    flags: 0,
-    operation: 'WG_CMD_GET_DEVICE',
-    object: `WireGuard device ${index}`,
-    payload: encodeBody(
-      genlmsghdr,
-      { cmd: uapi.WG_CMD.WG_CMD_GET_DEVICE, version: uapi.WG_GENL_VERSION },
-      uapi.WGDEVICE,
-      { WGDEVICE_A_IFINDEX: index },
-    ),
-  };
+  return wireguardRequest(family, 'WG_CMD_GET_DEVICE', index);
 }
 
 /**

@@ -3,4 +3,5 @@ export type { Endpoint } from './endpoint.ts';
 export { getWireguard, type WireguardDevice, type WireguardPeer } from './get-device.ts';
 export { formatKey, generatePrivateKey, publicKeyOf, tryParseKey } from './key.ts';
 export { openWireguard } from './open.ts';
-export { type PeerChange, setWireguard, type WireguardChange, type WireguardFamily } from './set-device.ts';
+export { type PeerChange, setWireguard, type WireguardChange } from './set-device.ts';
+export type { WireguardFamily } from './wireguard-request.ts';

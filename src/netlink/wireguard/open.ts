@@ -2,7 +2,7 @@ import { resolveFamily } from '../generic-family.ts';
 import { Netlink } from '../netlink.ts';
 import { NETLINK_GENERIC } from '../uapi/netlink.ts';
 import { WG_GENL_NAME } from '../uapi/wireguard.ts';
-import type { WireguardFamily } from './set-device.ts';
+import type { WireguardFamily } from './wireguard-request.ts';
 
 /**
  * A conversation about the WireGuard devices of the calling thread's namespace (`inNetns` for another), which is the caller's

@@ -1,15 +1,12 @@
 import type { Cidr } from '../../core/index.ts';
 import { familyNumber } from '../address-family.ts';
 import { AttributeWriter } from '../attribute.ts';
-import { type AttributeValues, encodeBody } from '../attribute-set.ts';
+import type { AttributeValues } from '../attribute-set.ts';
 import type { NetlinkRequest } from '../message.ts';
-import { genlmsghdr } from '../uapi/genetlink.ts';
 import * as uapi from '../uapi/wireguard.ts';
 import { type Endpoint, encodeEndpoint } from './endpoint.ts';
 import { checkKey } from './key.ts';
-
-/** The message type of the family wireguard, from `resolveFamily`. */
-export type WireguardFamily = number;
+import { type DeviceAttributes, type WireguardFamily, wireguardRequest } from './wireguard-request.ts';
 
 /** What to change of a peer, which is made when there is none; what is left out stays. */
 export interface PeerChange {
@@ -60,41 +57,19 @@ const ALLOWED_IP_SIZE = 40;
 export function setWireguard(family: WireguardFamily, index: number, change: WireguardChange): NetlinkRequest[] {
   const lists = peerLists(change.peers ?? []);
   return (lists.length === 0 ? [undefined] : lists).map((peers, message) =>
-    setRequest(family, index, message === 0 ? deviceAttributes(change) : {}, peers),
+    wireguardRequest(family, 'WG_CMD_SET_DEVICE', index, {
+      ...(message === 0 && deviceAttributes(change)),
+      WGDEVICE_A_PEERS: peers,
+    }),
   );
 }
 
-function deviceAttributes({
-  privateKey,
-  port,
-  fwmark,
-  replacePeers,
-}: WireguardChange): AttributeValues<(typeof uapi.WGDEVICE)['declarations']> {
+function deviceAttributes({ privateKey, port, fwmark, replacePeers }: WireguardChange): DeviceAttributes {
   return {
     WGDEVICE_A_PRIVATE_KEY: privateKey && checkKey(privateKey, 'private key'),
     WGDEVICE_A_LISTEN_PORT: port,
     WGDEVICE_A_FWMARK: fwmark,
     WGDEVICE_A_FLAGS: replacePeers ? uapi.WGDEVICE_F_REPLACE_PEERS : undefined,
-  };
-}
-
-function setRequest(
-  family: WireguardFamily,
-  index: number,
-  attributes: AttributeValues<(typeof uapi.WGDEVICE)['declarations']>,
-  peers: Uint8Array | undefined,
-): NetlinkRequest {
-  return {
-    type: family,
-    flags: 0,
-    operation: 'WG_CMD_SET_DEVICE',
-    object: `WireGuard device ${index}`,
-    payload: encodeBody(
-      genlmsghdr,
-      { cmd: uapi.WG_CMD.WG_CMD_SET_DEVICE, version: uapi.WG_GENL_VERSION },
-      uapi.WGDEVICE,
-      { WGDEVICE_A_IFINDEX: index, ...attributes, WGDEVICE_A_PEERS: peers },
-    ),
   };
 }
 

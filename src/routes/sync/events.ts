@@ -2,9 +2,11 @@ import type { IpFamily } from '../../core/index.ts';
 import type { PeerPlan } from '../plan/planner.ts';
 
 /** What the routes of one family let others see; log and metrics live on it. */
-export type RouteEvent = {
-  readonly family: IpFamily;
-} /** Nothing can be done yet; what is in the kernel stays as it is. */ & (
+export type RouteEvent = { readonly family: IpFamily } & RouteHappening;
+
+/** What happened to the routes of a family. */
+export type RouteHappening =
+  /** Nothing can be done yet; what is in the kernel stays as it is. */
   | { readonly kind: 'waiting'; readonly reason: string }
   | {
       readonly kind: 'synced';
@@ -22,8 +24,7 @@ export type RouteEvent = {
   | { readonly kind: 'disturbed' }
   /** The kernel does not hold what was written; all is written again at once. Never empty. */
   | { readonly kind: 'driftFound'; readonly drifts: readonly string[] }
-  | { readonly kind: 'verifyFailed'; readonly error: unknown }
-);
+  | { readonly kind: 'verifyFailed'; readonly error: unknown };
 
 /** How things stand after a sync. */
 export interface RouteFigures {

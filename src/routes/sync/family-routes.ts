@@ -13,7 +13,7 @@ import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
 import { type PeerPlan, RoutePlanner } from '../plan/planner.ts';
 import { type RouteSettings, TUNNEL_NAMES, tunnelDevice } from '../plan/tunnel.ts';
-import type { RouteEvent, RouteObserver } from './events.ts';
+import type { RouteHappening, RouteObserver } from './events.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
 import { RouteTally } from './tally.ts';
 
@@ -246,8 +246,8 @@ export class FamilyRoutes {
     this.#toldWaiting = reason;
   }
 
-  #tell(event: RouteEvent extends infer E ? (E extends RouteEvent ? Omit<E, 'family'> : never) : never): void {
-    this.#options.observe({ family: this.#options.family, ...event } as RouteEvent);
+  #tell(happening: RouteHappening): void {
+    this.#options.observe({ family: this.#options.family, ...happening });
   }
 }
 
