@@ -31,7 +31,7 @@ const ALLOWED = {
   ipam: ['core', 'sys'],
   pools: ['core', 'kube'],
   cni: ['core', 'sys', 'ipam', 'netlink', 'netlink/*', 'nft'],
-  routes: ['core', 'sys', 'kube', 'netlink', 'netlink/uapi', 'netlink/route', 'netlink/nftables', 'nft'],
+  routes: ['core', 'sys', 'kube', 'netlink', 'netlink/uapi', 'netlink/route', 'netlink/wireguard', 'netlink/nftables', 'nft'],
   agent: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'ipam', 'cni', 'proxy', 'proxy/*', 'routes'],
   cli: ['core', 'config', 'agent', 'cni'],
 };

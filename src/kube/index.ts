@@ -11,6 +11,7 @@ export {
   SERVICE_NAME_LABEL,
   SERVICE_PROXY_NAME_LABEL,
   TRIGGER_TIME_ANNOTATION,
+  WIREGUARD_ANNOTATIONS,
   ZONE_LABEL,
 } from './objects/known-names.ts';
 export * from './objects/types.ts';

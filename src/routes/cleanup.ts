@@ -3,24 +3,25 @@ import type { RouteKernel } from './kernel/route-kernel.ts';
 import { textOf } from './kernel/route-object.ts';
 import { isOurDevice } from './plan/device-diff.ts';
 import { diffObjects } from './plan/diff.ts';
-import { TUNNEL_NAMES } from './plan/tunnel.ts';
+import { deviceNames } from './plan/tunnel.ts';
 
 /**
- * Removes the routes, nexthops and the device that nodeplane made in one family, and nothing else.
+ * Removes the routes, nexthops and devices that nodeplane made in one family, and nothing else.
  *
- * @returns how many objects were removed, the device among them
+ * @returns how many objects were removed, devices among them
  * @throws ERR_CLEANUP naming the first that could not be removed, after all were tried; KernelError
  */
 export function removeRoutes(kernel: RouteKernel, family: IpFamily): number {
-  const device = kernel.device(TUNNEL_NAMES[family]);
-  const ours = device && isOurDevice(device) ? device : undefined;
-  const operations = diffObjects(kernel.list(ours?.index), []);
+  const devices = deviceNames(family).flatMap((name) => kernel.device(name) ?? []);
+  const ours = devices.filter(isOurDevice);
+  const vxlan = ours.find(({ kind }) => kind === 'vxlan');
+  const operations = diffObjects(kernel.list(vxlan?.index), []);
   const errors = kernel.apply(operations);
-  if (ours) kernel.changeDevice([{ action: 'delete', index: ours.index }]);
+  kernel.changeDevice(ours.map(({ index }) => ({ action: 'delete', index })));
   for (const [index, error] of errors.entries()) {
     if (!error || isNotFound(error)) continue;
     const message = `Cannot remove ${textOf(operations[index]!.object)}: ${errorText(error)}`;
     throw new NodeplaneError('ERR_CLEANUP', message, { cause: error });
   }
-  return operations.length + (ours ? 1 : 0);
+  return operations.length + ours.length;
 }

@@ -16,7 +16,13 @@ export {
   RTPROT_NODEPLANE,
   textOf,
 } from './kernel/route-object.ts';
-export { type RouteSettings, TUNNEL_NAMES } from './plan/tunnel.ts';
+export { type RouteSettings, TUNNEL_NAMES, WIREGUARD_NAME } from './plan/tunnel.ts';
 export { ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
 export type { RouteEvent, RouteFigures, RouteObserver } from './sync/events.ts';
 export { FamilyRoutes, type FamilyRoutesOptions } from './sync/family-routes.ts';
+export type { WireguardEvent } from './wireguard/events.ts';
+export { wireguardAnnotations } from './wireguard/identity.ts';
+export { keyOfFile } from './wireguard/key-file.ts';
+export { NetlinkWireguardKernel } from './wireguard/netlink-wireguard-kernel.ts';
+export type { DeviceSettings, WireguardKernel } from './wireguard/wireguard-kernel.ts';
+export { WireguardTunnel, type WireguardTunnelOptions } from './wireguard/wireguard-tunnel.ts';

@@ -79,7 +79,7 @@ export function routeMetrics(registry: Registry, clock: Pick<Clock, 'wallTime'>)
   const peers = new Gauge({
     ...common,
     name: 'nodeplane_routes_peers',
-    help: 'Nodes whose pods are reached from this one, directly or through the tunnel.',
+    help: 'Nodes whose pods are reached from this one: directly, through the tunnel of VXLAN, or by WireGuard.',
     labelNames: ['ip_family', 'way'],
   });
   const leftOut = new Gauge({
@@ -118,7 +118,7 @@ export function routeMetrics(registry: Registry, clock: Pick<Clock, 'wallTime'>)
     if (event.kind === 'disturbed' || event.kind === 'driftFound') drifts.inc(labels);
     if (event.kind !== 'synced') return;
     const { figures } = event;
-    for (const way of ['direct', 'tunnel'] as const) peers.set({ ...labels, way }, figures.peers[way]);
+    for (const way of ['direct', 'tunnel', 'wireguard'] as const) peers.set({ ...labels, way }, figures.peers[way]);
     leftOut.set(labels, figures.leftOut);
     wanted.set(labels, figures.wanted);
     inKernel.set(labels, figures.inKernel);

@@ -4,6 +4,7 @@ import { NODES, NodeAnnouncer, type ObjectEvent, ObjectsOf, type Resource, SERVI
 import { FamilyRoutes, NetlinkRouteKernel, type RouteObserver } from '../../routes/index.ts';
 import type { Part, PartContext } from '../part.ts';
 import { logAnnouncerEvents, logRouteEvents, routeMetrics } from './observe.ts';
+import { wireguardPart } from './wireguard-part.ts';
 
 interface Running {
   readonly routes: FamilyRoutes;
@@ -20,6 +21,7 @@ export class RoutesPart implements Part {
   readonly #observe: RouteObserver;
   /** Writes what other nodes are to know about this one. */
   readonly #announcer: NodeAnnouncer;
+  readonly #wireguard: ReturnType<typeof wireguardPart>;
   #families: readonly Running[] = [];
 
   /** @param machineFamilies the families this machine has */
@@ -30,6 +32,13 @@ export class RoutesPart implements Part {
     const { client, clock, logger } = context;
     const { nodeName } = context.config;
     this.#announcer = new NodeAnnouncer({ client, nodeName, clock, observe: logAnnouncerEvents(logger) });
+    this.#wireguard = wireguardPart({
+      config,
+      clock,
+      logger,
+      registry: context.registry,
+      announce: (annotations) => this.#announcer.want('wireguard', annotations),
+    });
     const observers = [logRouteEvents(context.logger), routeMetrics(context.registry, context.clock)];
     this.#observe = (event) => {
       for (const observe of observers) observe(event);
@@ -62,6 +71,7 @@ export class RoutesPart implements Part {
       await routes.stop();
       kernel.close();
     }
+    await this.#wireguard?.stop();
   }
 
   #familyOf(family: IpFamily): Running {
@@ -75,6 +85,7 @@ export class RoutesPart implements Part {
       interfaceName,
       address: config.nodeIp,
       podRanges: config.cni?.podCidrs,
+      wireguard: this.#wireguard?.tunnel,
       kernel,
       clock,
       observe: this.#observe,

@@ -5,7 +5,8 @@ import type { Configuration } from './schema.ts';
 
 export const MODES = ['iptables', 'ipvs', 'nftables'] as const;
 export const IPTABLES_VARIANTS = ['auto', 'legacy', 'nft'] as const;
-export const ROUTE_MODES = ['none', 'host-gw', 'vxlan', 'auto'] as const;
+export const ROUTE_MODES = ['none', 'host-gw', 'vxlan', 'wireguard', 'auto'] as const;
+export const ROUTE_TUNNELS = ['vxlan', 'wireguard'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 /** What macvlans of one link make of each other's frames; passthru would take the link from the node. */
 export const MACVLAN_MODES = ['private', 'bridge', 'vepa'] as const;
@@ -51,6 +52,8 @@ export interface MacvlanSettings {
 /** How the pods of other nodes are reached. */
 export interface RoutesConfig {
   readonly mode: Exclude<(typeof ROUTE_MODES)[number], 'none'>;
+  /** What mode `auto` uses where a router is between. */
+  readonly tunnel: (typeof ROUTE_TUNNELS)[number];
   /** VXLAN network identifier. */
   readonly vni: number;
   /** UDP port of VXLAN. */
@@ -59,6 +62,17 @@ export interface RoutesConfig {
   readonly mtu: number | undefined;
   /** Undefined: the one that has the node's address. */
   readonly interfaceName: string | undefined;
+  readonly wireguard: WireguardSettings;
+}
+
+/** How this node takes part where pods are reached by WireGuard. */
+export interface WireguardSettings {
+  /** UDP. */
+  readonly port: number;
+  /** Seconds between packets to each peer that keep the path to it open; 0 for none. */
+  readonly keepaliveSeconds: number;
+  /** File with the private key. Absolute. */
+  readonly keyFile: string;
 }
 
 /** What the proxy runs with: parsed, complete, checked. Durations in milliseconds; a conntrack or IPVS timeout of 0 is left alone. */

@@ -136,10 +136,16 @@ export const ALL_FIELDS = {
     externalIPCIDRs: plain(textList),
     routes: {
       mode: defaulted(text, 'none'),
+      tunnel: defaulted(text, 'vxlan'),
       vni: pointer(uint32, 1),
       port: defaulted(uint32, 8472),
       mtu: plain(uint32),
       interface: plain(text),
+      wireguard: {
+        port: defaulted(uint32, 51820),
+        keepalive: plain(uint32),
+        keyFile: defaulted(text, NODE_PATHS.wireguardKey),
+      },
     },
     cni: {
       enabled: plain(boolean),

@@ -161,7 +161,15 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       logLevel: '',
       serviceTrafficMetrics: 0,
       externalIPCIDRs: null,
-      routes: { mode: 'none', vni: 1, port: 8472, mtu: 0, interface: '' },
+      routes: {
+        mode: 'none',
+        tunnel: 'vxlan',
+        vni: 1,
+        port: 8472,
+        mtu: 0,
+        interface: '',
+        wireguard: { port: 51820, keepalive: 0, keyFile: '/var/lib/nodeplane/wireguard.key' },
+      },
       cni: {
         enabled: false,
         binDir: '/opt/cni/bin',

@@ -273,19 +273,31 @@ export const FLAGS = {
   ),
   routes: fieldFlag(
     'nodeplane.routes.mode',
-    'How pods on other nodes are reached: host-gw (nodes on the same link), vxlan, auto (vxlan where there is a router in between) or none (somebody else does it)',
+    'How pods on other nodes are reached: host-gw (nodes on the same link), vxlan, wireguard (encrypted), auto (host-gw, and a tunnel where there is a router in between) or none (somebody else does it)',
     OWN,
   ),
+  'routes-tunnel': fieldFlag('nodeplane.routes.tunnel', 'Tunnel of --routes auto: vxlan or wireguard', OWN),
   'routes-vni': fieldFlag('nodeplane.routes.vni', 'VXLAN network of the pods: the same on all nodes', OWN),
   'routes-port': fieldFlag('nodeplane.routes.port', 'UDP port of VXLAN: the same on all nodes', OWN),
   'routes-mtu': fieldFlag(
     'nodeplane.routes.mtu',
-    'Largest packet through the VXLAN device; 0 for what the network between the nodes carries',
+    'Largest packet through the device of the tunnel; 0 for what the network between the nodes carries',
     OWN,
   ),
   'routes-interface': fieldFlag(
     'nodeplane.routes.interface',
     'Interface that leads to the other nodes; if empty, the one that has the node’s InternalIP',
+    OWN,
+  ),
+  'routes-wireguard-port': fieldFlag('nodeplane.routes.wireguard.port', 'UDP port of WireGuard on this node', OWN),
+  'routes-wireguard-keepalive': fieldFlag(
+    'nodeplane.routes.wireguard.keepalive',
+    'Seconds between packets to each node that keep the path to it open, where a firewall forgets it; 0 for none',
+    OWN,
+  ),
+  'routes-wireguard-key-file': fieldFlag(
+    'nodeplane.routes.wireguard.keyFile',
+    'File with the private key of WireGuard, made when it is missing',
     OWN,
   ),
   'service-traffic-metrics': fieldFlag(

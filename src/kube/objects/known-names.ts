@@ -30,6 +30,14 @@ export const FLANNEL_ANNOTATIONS = {
   publicIpv6: 'flannel.alpha.coreos.com/public-ipv6',
 } as const;
 
+/** Of a Node: what others need to send it packets for its pods by WireGuard. */
+export const WIREGUARD_ANNOTATIONS = {
+  /** As `wg` prints it: base64, 44 characters. */
+  publicKey: 'nodeplane.io/wireguard-public-key',
+  /** UDP port; without it, the one of who reads it. */
+  port: 'nodeplane.io/wireguard-port',
+} as const;
+
 export const KNOWN_LABELS: ReadonlySet<string> = new Set([
   SERVICE_NAME_LABEL,
   SERVICE_PROXY_NAME_LABEL,
@@ -41,4 +49,5 @@ export const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   IPVS_SCHEDULER_ANNOTATION,
   TRIGGER_TIME_ANNOTATION,
   ...Object.values(FLANNEL_ANNOTATIONS),
+  ...Object.values(WIREGUARD_ANNOTATIONS),
 ]);

@@ -42,7 +42,8 @@ function routeObject({
   }
   if (type !== RTN_UNICAST || priority !== (family === 'IPv4' ? 0 : IPV6_METRIC)) return [];
   if (nexthopId !== 0) return [{ kind: 'route', destination, way: 'nexthop', id: nexthopId }];
-  return gateway ? [{ kind: 'route', destination, way: 'gateway', gateway, outInterface, onlink }] : [];
+  if (gateway) return [{ kind: 'route', destination, way: 'gateway', gateway, outInterface, onlink }];
+  return outInterface === 0 ? [] : [{ kind: 'route', destination, way: 'device', outInterface }];
 }
 
 function nexthopObject({ id, protocol, gateway, outInterface, onlink }: Nexthop): RouteObject[] {

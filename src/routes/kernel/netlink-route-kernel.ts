@@ -26,6 +26,8 @@ import {
   setVxlan,
 } from '../../netlink/route/index.ts';
 import { RT_TABLE_MAIN } from '../../netlink/uapi/index.ts';
+import { newWireguardLink } from '../../netlink/wireguard/index.ts';
+import { KIND_NAMES } from '../plan/device-diff.ts';
 import type { TunnelDevice } from '../plan/tunnel.ts';
 import type { Underlay } from '../plan/underlay.ts';
 import { KernelWatch } from './kernel-watch.ts';
@@ -80,7 +82,7 @@ export class NetlinkRouteKernel implements RouteKernel {
 
   device(name: string): PresentDevice | undefined {
     const link = getLink(this.#netlink, { name });
-    this.#watch.seen('tunnel', link);
+    this.#watch.seen(`device ${name}`, link);
     if (!link) return undefined;
     const { index, kind, alias, up, mtu, address: mac, vxlan } = link;
     const addresses = listAddresses(this.#netlink, { family: this.#family, index })
@@ -110,18 +112,20 @@ export class NetlinkRouteKernel implements RouteKernel {
   }
 
   /** The alias comes in the same datagram, so that no device of ours is ever without. */
-  #create({ name, mac, vni, port, underlay: link, local, mtu }: TunnelDevice): void {
+  #create(device: TunnelDevice): void {
+    const { kind, name, mtu } = device;
     try {
       this.#netlink.execute(
-        newVxlan({ name, mac, vni, port, link, local, mtu }),
+        kind === 'wireguard' ? newWireguardLink({ name, mtu }) : newVxlan({ ...device, link: device.underlay }),
         setLink({ name }, { alias: DEVICE_ALIAS }),
       );
     } catch (cause) {
       if (isUnsupported(cause)) {
-        const message = 'Cannot make a VXLAN device: this kernel does not know them; load the module vxlan';
-        throw new NodeplaneError('ERR_ROUTES', message, { cause });
+        const message = `Cannot make a ${KIND_NAMES[kind]} device: this kernel does not know them; load the module ${kind}, or choose another --routes on all nodes`;
+        throw new NodeplaneError('ERR_ROUTES', message, { facts: { device: name }, cause });
       }
-      if (!isExists(cause)) throw cause;
+      if (!isExists(cause) || kind === 'wireguard') throw cause;
+      const { vni, port } = device;
       const holder = listLinks(this.#netlink).find(({ vxlan }) => vxlan?.vni === vni && vxlan.port === port);
       const who = holder ? `belongs to "${holder.name}"` : 'is taken';
       const message = `Cannot make the VXLAN device "${name}": network ${vni} at port ${port} ${who}; stop what made it and remove it (ip link delete ${holder?.name ?? 'NAME'}), or choose another network with --routes-vni on all nodes`;

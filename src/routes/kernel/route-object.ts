@@ -40,6 +40,8 @@ export type RouteObject =
 export type RouteWay =
   | { readonly way: 'nexthop'; readonly id: number }
   | ({ readonly way: 'gateway' } & Hop)
+  /** The device itself knows by the address where a packet goes: WireGuard. */
+  | { readonly way: 'device'; readonly outInterface: number }
   /** ICMP "unreachable" answers what no other route takes; its metric is LAST_METRIC. */
   | { readonly way: 'unreachable' };
 
@@ -73,12 +75,22 @@ export function textOf(object: RouteObject): string {
     case 'nexthop':
       return `${keyOf(object)} ${hopText(object)}`;
     case 'route':
-      if (object.way === 'unreachable') return keyOf(object);
-      return `${keyOf(object)} ${object.way === 'nexthop' ? `nhid ${object.id}` : hopText(object)}`;
+      return object.way === 'unreachable' ? keyOf(object) : `${keyOf(object)} ${wayText(object)}`;
     case 'neighbour':
       return `${keyOf(object)} dev ${object.index} lladdr ${formatMac(object.mac)}`;
     case 'fdb':
       return `${keyOf(object)} dev ${object.index} dst ${formatIp(object.remote)}`;
+  }
+}
+
+function wayText(way: Exclude<RouteWay, { way: 'unreachable' }>): string {
+  switch (way.way) {
+    case 'nexthop':
+      return `nhid ${way.id}`;
+    case 'gateway':
+      return hopText(way);
+    case 'device':
+      return `dev ${way.outInterface}`;
   }
 }
 

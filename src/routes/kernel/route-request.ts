@@ -61,5 +61,7 @@ function wayOf(route: RouteToPods): Partial<RouteSpec> {
       const { gateway, outInterface, onlink } = route;
       return { gateway, outInterface, onlink };
     }
+    case 'device':
+      return { outInterface: route.outInterface };
   }
 }

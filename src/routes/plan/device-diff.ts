@@ -4,7 +4,7 @@ import type { TunnelDevice } from './tunnel.ts';
 
 /** Whether nodeplane made the link. */
 export function isOurDevice({ kind, alias }: PresentDevice): boolean {
-  return kind === 'vxlan' && alias === DEVICE_ALIAS;
+  return (kind === 'vxlan' || kind === 'wireguard') && alias === DEVICE_ALIAS;
 }
 
 /**
@@ -16,7 +16,7 @@ export function isOurDevice({ kind, alias }: PresentDevice): boolean {
 export function diffDevice(present: PresentDevice | undefined, wanted: TunnelDevice | undefined): DeviceOperation[] {
   if (!present) return wanted ? [{ action: 'create', device: wanted }] : [];
   if (!isOurDevice(present)) {
-    if (wanted) throw foreignDevice(present);
+    if (wanted) throw foreignDevice(present, wanted);
     return [];
   }
   const { index } = present;
@@ -39,16 +39,17 @@ export function diffDevice(present: PresentDevice | undefined, wanted: TunnelDev
 }
 
 /** The kernel changes neither VNI nor port of a device; it would change the link, but keep what it took over from the old one. */
-function canBecome({ vxlan }: PresentDevice, { vni, port, underlay }: TunnelDevice): boolean {
-  return vxlan !== undefined && vxlan.vni === vni && vxlan.port === port && vxlan.link === underlay;
+function canBecome({ kind, vxlan }: PresentDevice, wanted: TunnelDevice): boolean {
+  if (wanted.kind === 'wireguard') return kind === 'wireguard';
+  return vxlan?.vni === wanted.vni && vxlan.port === wanted.port && vxlan.link === wanted.underlay;
 }
 
 function changes({ index, mtu, mac, vxlan }: PresentDevice, wanted: TunnelDevice): DeviceOperation[] {
   const local = vxlan?.local;
   const change = {
     ...(mtu !== wanted.mtu && { mtu: wanted.mtu }),
-    ...(!sameBytes(mac, wanted.mac) && { mac: wanted.mac }),
-    ...((!local || !ipEquals(local, wanted.local)) && { local: wanted.local }),
+    ...(wanted.kind === 'vxlan' && !sameBytes(mac, wanted.mac) && { mac: wanted.mac }),
+    ...(wanted.kind === 'vxlan' && (!local || !ipEquals(local, wanted.local)) && { local: wanted.local }),
   };
   return Object.keys(change).length === 0 ? [] : [{ action: 'change', index, ...change }];
 }
@@ -73,9 +74,12 @@ export function describeDeviceOperation(operation: DeviceOperation): string {
   }
 }
 
-function foreignDevice({ name, kind, alias }: PresentDevice): NodeplaneError {
+/** As people write them. */
+export const KIND_NAMES: Readonly<Record<TunnelDevice['kind'], string>> = { vxlan: 'VXLAN', wireguard: 'WireGuard' };
+
+function foreignDevice({ name, kind, alias }: PresentDevice, wanted: TunnelDevice): NodeplaneError {
   const what = `${kind === '' ? 'a device' : `a device of kind ${kind}`}${alias === '' ? '' : ` ("${alias}")`}`;
-  const message = `Cannot make the VXLAN device "${name}": there is ${what} of this name that nodeplane did not make; rename or remove it (ip link delete ${name})`;
+  const message = `Cannot make the ${KIND_NAMES[wanted.kind]} device "${name}": there is ${what} of this name that nodeplane did not make; rename or remove it (ip link delete ${name})`;
   return new NodeplaneError('ERR_ROUTES', message, { facts: { device: name, kind } });
 }
 

@@ -15,12 +15,16 @@ export interface Devices {
  * @param nexthopId of this peer's nexthop object; undefined: its routes name their gateway themselves
  */
 export function peerObjects(plan: PeerPlan, devices: Devices, nexthopId: number | undefined): RouteObject[] {
-  const { gateway, ranges } = plan;
-  if (plan.kind === 'direct')
-    return routesThrough({ outInterface: devices.underlay, gateway, onlink: false }, ranges, nexthopId);
+  const { ranges } = plan;
+  if (plan.kind === 'direct') {
+    const hop = { outInterface: devices.underlay, gateway: plan.gateway, onlink: false };
+    return routesThrough(hop, ranges, nexthopId);
+  }
   const { tunnel } = devices;
   if (tunnel === undefined) return [];
-  const { mac, remote } = plan;
+  if (plan.kind === 'wireguard')
+    return ranges.map((destination) => ({ kind: 'route', destination, way: 'device', outInterface: tunnel }));
+  const { gateway, mac, remote } = plan;
   return [
     { kind: 'neighbour', index: tunnel, ip: gateway, mac },
     { kind: 'fdb', index: tunnel, mac, remote },

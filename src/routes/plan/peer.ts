@@ -14,6 +14,7 @@ import {
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import { readFlannelVtep } from '../flannel/annotations.ts';
+import { readWireguardIdentity, sameIdentity, type WireguardIdentity } from '../wireguard/identity.ts';
 import { LIMITS } from './limits.ts';
 import { vtepMac } from './mac.ts';
 
@@ -28,6 +29,8 @@ export interface Peer {
   readonly ranges: readonly Cidr[];
   /** The MAC address of its VXLAN device, if it has one. */
   readonly mac: Uint8Array;
+  /** Undefined: it has told no key. */
+  readonly wireguard: WireguardIdentity | undefined;
 }
 
 /** What a Node says, or why it cannot be used. */
@@ -68,6 +71,7 @@ export function readPeer(
       address,
       ranges,
       mac: flannel?.mac ?? vtepMac(name, vni, family),
+      wireguard: readWireguardIdentity(annotations),
     },
   };
 }
@@ -92,6 +96,7 @@ export function samePeer(a: Peer, b: Peer): boolean {
     a.createdAt === b.createdAt &&
     ipEquals(a.address, b.address) &&
     sameBytes(a.mac, b.mac) &&
+    sameIdentity(a.wireguard, b.wireguard) &&
     sameRanges(a.ranges, b.ranges)
   );
 }

@@ -1,17 +1,19 @@
 import { type Cidr, formatIp, type IpAddress, type IpFamily, parseCidr } from '../../core/index.ts';
-import type { Node } from '../../kube/index.ts';
+import { type Node, WIREGUARD_ANNOTATIONS } from '../../kube/index.ts';
+import { formatKey } from '../../netlink/wireguard/index.ts';
+import type { WireguardIdentity } from '../wireguard/identity.ts';
 import { blockOf, spanOf } from './address-span.ts';
 import { Claims, type Span } from './claims.ts';
 import { formatMac } from './mac.ts';
 import { type Peer, readPeer, samePeer } from './peer.ts';
-import type { RouteSettings } from './tunnel.ts';
+import { type RouteSettings, type TunnelKind, tunnelKind } from './tunnel.ts';
 import { isOnLink, type Underlay } from './underlay.ts';
 
 /** How the pods of one other node are to be reached. */
 export type PeerPlan =
   /** By the node itself, which is on the same link. */
   | { readonly kind: 'direct'; readonly gateway: IpAddress; readonly ranges: readonly Cidr[] }
-  /** Through the tunnel. */
+  /** Through the VXLAN device. */
   | {
       readonly kind: 'tunnel';
       /** Stands for the node inside the tunnel: the first address of its first range. */
@@ -21,7 +23,14 @@ export type PeerPlan =
       /** Where the node is. */
       readonly remote: IpAddress;
       readonly ranges: readonly Cidr[];
-    };
+    }
+  /** Through the WireGuard device, which knows the node by its key. */
+  | ({
+      readonly kind: 'wireguard';
+      /** Where the node is. */
+      readonly remote: IpAddress;
+      readonly ranges: readonly Cidr[];
+    } & WireguardIdentity);
 
 /** A Node to whose pods there are no routes. */
 export interface LeftOutPeer {
@@ -36,6 +45,8 @@ export interface OwnNode {
   readonly ranges: readonly Cidr[];
   /** Of its VXLAN device. */
   readonly mac: Uint8Array;
+  /** The public key of its WireGuard device, if it has one. */
+  readonly wireguardKey?: Uint8Array | undefined;
   /** The ranges of ClusterIPs. */
   readonly serviceRanges: readonly Cidr[];
 }
@@ -54,6 +65,7 @@ export class RoutePlanner {
   readonly #family: IpFamily;
   readonly #nodeName: string;
   readonly #settings: RouteSettings;
+  readonly #tunnel: TunnelKind | undefined;
   readonly #peers = new Map<string, Peer>();
   /** By name, why a Node cannot be used whatever others there are. */
   readonly #problems = new Map<string, string>();
@@ -64,6 +76,7 @@ export class RoutePlanner {
     this.#family = family;
     this.#nodeName = nodeName;
     this.#settings = settings;
+    this.#tunnel = tunnelKind(settings);
   }
 
   /** A Node came or changed. Returns the names of the Nodes whose plan may be another one now. */
@@ -100,7 +113,8 @@ export class RoutePlanner {
       spanOf(blockOf(own.underlay.address), 'address of this node'),
       ...own.ranges.map((range) => spanOf(range, 'pod CIDR of this node')),
       ...own.serviceRanges.map((range) => spanOf(range, 'Service range')),
-      ...(this.#settings.mode === 'host-gw' ? [] : [macSpan(own.mac, 'MAC address of this node')]),
+      ...(this.#tunnel === 'vxlan' ? [macSpan(own.mac, 'MAC address of this node')] : []),
+      ...(own.wireguardKey ? [keySpan(own.wireguardKey, 'WireGuard key of this node')] : []),
     ]);
   }
 
@@ -114,11 +128,18 @@ export class RoutePlanner {
   planOf(name: string): PeerPlan | undefined {
     const peer = this.#peers.get(name);
     if (!peer || !this.#own || this.#claims.refusalOf(name) !== undefined) return undefined;
-    const { address, ranges, mac } = peer;
+    const { address, ranges, mac, wireguard } = peer;
     const { mode } = this.#settings;
-    if (mode !== 'vxlan' && isOnLink(address, this.#own.underlay)) return { kind: 'direct', gateway: address, ranges };
-    if (mode === 'host-gw') return undefined;
-    return { kind: 'tunnel', gateway: ranges[0]!.address, mac, remote: address, ranges };
+    const mayBeDirect = mode === 'host-gw' || mode === 'auto';
+    if (mayBeDirect && isOnLink(address, this.#own.underlay)) return { kind: 'direct', gateway: address, ranges };
+    switch (this.#tunnel) {
+      case undefined:
+        return undefined;
+      case 'vxlan':
+        return { kind: 'tunnel', gateway: ranges[0]!.address, mac, remote: address, ranges };
+      case 'wireguard':
+        return wireguard && { kind: 'wireguard', remote: address, ranges, ...wireguard };
+    }
   }
 
   /** Why there are no routes to a Node's pods although it has some; undefined: there are, or there is no such Node. */
@@ -127,21 +148,29 @@ export class RoutePlanner {
     if (objection !== undefined) return objection;
     const peer = this.#peers.get(name);
     if (!peer || !this.#own || this.planOf(name)) return undefined;
+    if (this.#tunnel === 'wireguard') return NO_KEY;
     const { underlay } = this.#own;
     return `its address ${formatIp(peer.address)} is not on the link of "${underlay.name}", which --routes=host-gw needs; use auto or vxlan`;
   }
 
-  #spansOf({ address, ranges, mac }: Peer): Span[] {
+  #spansOf({ address, ranges, mac, wireguard }: Peer): Span[] {
     return [
       spanOf(blockOf(address), 'address'),
       ...ranges.map((range) => spanOf(range, 'pod CIDR')),
-      ...(this.#settings.mode === 'host-gw' ? [] : [macSpan(mac, 'MAC address')]),
+      ...(this.#tunnel === 'vxlan' ? [macSpan(mac, 'MAC address')] : []),
+      ...(this.#tunnel === 'wireguard' && wireguard ? [keySpan(wireguard.publicKey, 'WireGuard key')] : []),
     ];
   }
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
 
+const NO_KEY = `it tells no WireGuard key of its own (annotation ${WIREGUARD_ANNOTATIONS.publicKey}): look into the log of its agent, which has to run with the same --routes`;
+
 function macSpan(mac: Uint8Array, kind: string): Span {
   return { first: mac, last: mac, what: `${kind} ${formatMac(mac)}` };
+}
+
+function keySpan(key: Uint8Array, kind: string): Span {
+  return { first: key, last: key, what: `${kind} ${formatKey(key)}` };
 }

@@ -1,9 +1,14 @@
 import { type Cidr, type IpAddress, type IpFamily, NodeplaneError } from '../../core/index.ts';
 import type { RouteMode, Underlay } from './underlay.ts';
 
+/** How packets travel to nodes that are not on the link. */
+export type TunnelKind = 'vxlan' | 'wireguard';
+
 /** What the operator decided about the routes to pods on other nodes. */
 export interface RouteSettings {
   readonly mode: RouteMode;
+  /** What mode `auto` uses where a router is between. @default 'vxlan' */
+  readonly tunnel?: TunnelKind | undefined;
   /** VXLAN network identifier, 0 to 16777215: the same on all nodes. */
   readonly vni: number;
   /** UDP port of VXLAN: the same on all nodes. */
@@ -12,9 +17,18 @@ export interface RouteSettings {
   readonly mtu: number | undefined;
 }
 
-/** The VXLAN device of this node in one family, as it is to be. */
-export interface TunnelDevice {
-  readonly name: string;
+/** Undefined: there is none. */
+export function tunnelKind({ mode, tunnel = 'vxlan' }: RouteSettings): TunnelKind | undefined {
+  if (mode === 'host-gw') return undefined;
+  return mode === 'auto' ? tunnel : mode;
+}
+
+/** The device of this node that packets to pods on other nodes go through, as it is to be. */
+export type TunnelDevice = VxlanDevice | WireguardDevice;
+
+/** The VXLAN device of one family. */
+export interface VxlanDevice extends CommonDevice {
+  readonly kind: 'vxlan';
   readonly vni: number;
   readonly port: number;
   readonly mac: Uint8Array;
@@ -22,18 +36,35 @@ export interface TunnelDevice {
   readonly local: IpAddress;
   /** Index of the underlay's interface. */
   readonly underlay: number;
+}
+
+/** The WireGuard device of both families, as one of them sees it. Its key and peers are told over another conversation. */
+export interface WireguardDevice extends CommonDevice {
+  readonly kind: 'wireguard';
+}
+
+interface CommonDevice {
+  readonly name: string;
   readonly mtu: number;
-  /** Its only address: the first of the node's first pod range, which no pod gets (as flannel has it). */
+  /** Its only address of the family: the first of the node's first pod range, which no pod gets (as flannel has it). */
   readonly address: IpAddress;
 }
 
-/** The devices' names. Each family has its own, since a VXLAN device has one local address. */
+/** The VXLAN devices' names. Each family has its own, since a VXLAN device has one local address. */
 export const TUNNEL_NAMES: Readonly<Record<IpFamily, string>> = { IPv4: 'nodeplane-v4', IPv6: 'nodeplane-v6' };
+
+/** A WireGuard device has no local address: one is enough. */
+export const WIREGUARD_NAME = 'nodeplane-wg';
+
+/** The names of all devices that we may have made for a family. */
+export function deviceNames(family: IpFamily): readonly string[] {
+  return [TUNNEL_NAMES[family], WIREGUARD_NAME];
+}
 
 /** What VXLAN adds to a packet: outer IP header, UDP 8, VXLAN 8, inner Ethernet header 14 (RFC 7348). */
 const OVERHEAD: Readonly<Record<IpFamily, number>> = { IPv4: 20 + 8 + 8 + 14, IPv6: 40 + 8 + 8 + 14 };
 /** RFC 8200 section 5, RFC 791. */
-const LEAST_MTU: Readonly<Record<IpFamily, number>> = { IPv4: 576, IPv6: 1280 };
+export const LEAST_MTU: Readonly<Record<IpFamily, number>> = { IPv4: 576, IPv6: 1280 };
 
 /**
  * The VXLAN device that the settings ask for.
@@ -46,10 +77,11 @@ export function tunnelDevice(
   underlay: Underlay,
   ranges: readonly Cidr[],
   mac: Uint8Array,
-): TunnelDevice {
+): VxlanDevice {
   const { vni, port } = settings;
   const { family } = underlay.address;
   return {
+    kind: 'vxlan',
     name: TUNNEL_NAMES[family],
     vni,
     port,

@@ -15,9 +15,9 @@ export interface Underlay {
 }
 
 /** How packets get to the pods of another node. */
-export type RouteMode = 'host-gw' | 'vxlan' | 'auto';
+export type RouteMode = 'host-gw' | 'vxlan' | 'wireguard' | 'auto';
 
-export const ROUTE_MODES: readonly RouteMode[] = ['host-gw', 'vxlan', 'auto'];
+export const ROUTE_MODES: readonly RouteMode[] = ['host-gw', 'vxlan', 'wireguard', 'auto'];
 
 /** Whether an address is reached through the underlay's interface without a router. */
 export function isOnLink(address: IpAddress, { prefixes, routed }: Underlay): boolean {

@@ -35,7 +35,7 @@ describe('routes of one family', () => {
       routes.start();
       await clock.advance(100);
       expect(kernel.print()).toMatchSnapshot();
-      expect(figures()).toEqual({ peers: { direct: 1, tunnel: 1 }, wanted: 2, inKernel: 2, leftOut: 0 });
+      expect(figures()).toEqual({ peers: { direct: 1, tunnel: 1, wireguard: 0 }, wanted: 2, inKernel: 2, leftOut: 0 });
       expect(routes.verify()).toEqual([]);
       await routes.stop();
     },

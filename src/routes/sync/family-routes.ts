@@ -12,7 +12,8 @@ import type { Node } from '../../kube/index.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
 import { type PeerPlan, RoutePlanner } from '../plan/planner.ts';
-import { type RouteSettings, TUNNEL_NAMES, tunnelDevice } from '../plan/tunnel.ts';
+import { deviceNames, type RouteSettings, tunnelDevice, tunnelKind } from '../plan/tunnel.ts';
+import { type SharedTunnel, wireguardDevice } from '../wireguard/shared-tunnel.ts';
 import type { RouteHappening, RouteObserver } from './events.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
 import { RouteTally } from './tally.ts';
@@ -28,6 +29,8 @@ export interface FamilyRoutesOptions {
   readonly address?: IpAddress | undefined;
   /** The ranges of this node's pods, in place of those of its Node object. @default those */
   readonly podRanges?: readonly Cidr[] | undefined;
+  /** What the families share where the tunnel is WireGuard. */
+  readonly wireguard?: SharedTunnel | undefined;
   readonly kernel: RouteKernel;
   readonly clock: Clock;
   readonly observe: RouteObserver;
@@ -167,6 +170,7 @@ export class FamilyRoutes {
   }
 
   async #syncAll(own: Peer): Promise<number> {
+    const { family, wireguard } = this.#options;
     this.#ground = undefined;
     const ground = this.#groundOf(own);
     this.#planner.setOwn(ground.own);
@@ -178,6 +182,7 @@ export class FamilyRoutes {
     }
     const operations = await this.#kernel.reconcile(ground, plans);
     this.#ground = ground;
+    if (this.#kernel.tunnel !== undefined) wireguard?.replaced(family, this.#kernel.tunnel, plans);
     this.#tally.forgetOthers(new Set(names));
     for (const name of names) this.#count(name);
     return operations;
@@ -185,6 +190,7 @@ export class FamilyRoutes {
 
   async #syncSome(names: ReadonlySet<string>): Promise<number> {
     const changes = new Map([...names].map((name) => [name, this.#planner.planOf(name)]));
+    this.#options.wireguard?.changed(this.#options.family, changes);
     const operations = await this.#kernel.update(changes);
     for (const name of names) this.#count(name);
     return operations;
@@ -198,14 +204,24 @@ export class FamilyRoutes {
 
   /** @throws ERR_ROUTES when no interface leads to the other nodes, or its packets are too small for a tunnel */
   #groundOf(own: Peer): Ground {
-    const { family, settings, interfaceName, kernel } = this.#options;
+    const { family, settings, interfaceName, wireguard, kernel } = this.#options;
     const address = interfaceName === undefined ? own.address : undefined;
     const underlay = kernel.underlay({ address, interfaceName });
     if (!underlay) throw noUnderlay(interfaceName, own.address);
     const { ranges, mac } = own;
-    const tunnel = settings.mode === 'host-gw' ? undefined : tunnelDevice(settings, underlay, ranges, mac);
     const serviceRanges = this.#serviceRanges;
-    return { own: { underlay, ranges, mac, serviceRanges }, tunnel, tunnelName: TUNNEL_NAMES[family] };
+    const common = { underlay, ranges, mac, serviceRanges };
+    switch (tunnelKind(settings)) {
+      case undefined:
+        return { own: common, tunnel: undefined, deviceNames: deviceNames(family) };
+      case 'vxlan':
+        return { own: common, tunnel: tunnelDevice(settings, underlay, ranges, mac), deviceNames: deviceNames(family) };
+      case 'wireguard': {
+        const { publicKey, mtu } = wireguard!.ground(underlay);
+        const tunnel = wireguardDevice(ranges, mtu);
+        return { own: { ...common, wireguardKey: publicKey }, tunnel, deviceNames: deviceNames(family) };
+      }
+    }
   }
 
   #check(): void {

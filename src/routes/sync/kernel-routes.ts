@@ -1,7 +1,7 @@
 import { isExists, isNotFound, type KernelError, NodeplaneError, yielder } from '../../core/index.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { keyOf, type RouteObject, type RouteOperation, textOf } from '../kernel/route-object.ts';
-import { describeDeviceOperation, diffDevice, isOurDevice } from '../plan/device-diff.ts';
+import { describeDeviceOperation, diffDevice, isOurDevice, KIND_NAMES } from '../plan/device-diff.ts';
 import { diffObjects } from '../plan/diff.ts';
 import { type Devices, ownObjects, peerObjects } from '../plan/objects.ts';
 import type { OwnNode, PeerPlan } from '../plan/planner.ts';
@@ -13,8 +13,8 @@ export interface Ground {
   readonly own: OwnNode;
   /** Undefined: no tunnel. */
   readonly tunnel: TunnelDevice | undefined;
-  /** The name of our device in this family, wanted or not. */
-  readonly tunnelName: string;
+  /** The names of our devices, wanted or not. */
+  readonly deviceNames: readonly string[];
 }
 
 interface Committed {
@@ -42,6 +42,11 @@ export class KernelRoutes {
 
   constructor(kernel: RouteKernel) {
     this.#kernel = kernel;
+  }
+
+  /** The index of the device that packets to other nodes' pods go through; undefined: there is none. */
+  get tunnel(): number | undefined {
+    return this.#devices?.tunnel;
   }
 
   /** The plan that was written for a peer; undefined: none was. */
@@ -78,7 +83,7 @@ export class KernelRoutes {
     for (const [name, plan] of plans) wanted.push(...this.#objectsOf(this.#commit(name, plan)));
     const operations = diffObjects(present, wanted);
     await this.#apply(operations, [...plans.keys()]);
-    if (!ground.tunnel) this.#removeDevice(ground.tunnelName);
+    for (const name of ground.deviceNames) if (name !== ground.tunnel?.name) this.#removeDevice(name);
     return operations.length;
   }
 
@@ -108,8 +113,9 @@ export class KernelRoutes {
 
   /** In what the kernel differs from the plans, in words; empty: in nothing. Throws KernelError, ERR_ROUTES. */
   drifts(ground: Ground): string[] {
-    const present = this.#kernel.device(ground.tunnelName);
-    const device = diffDevice(present, ground.tunnel);
+    const device = ground.deviceNames.flatMap((name) =>
+      diffDevice(this.#kernel.device(name), name === ground.tunnel?.name ? ground.tunnel : undefined),
+    );
     const devices = this.#devices;
     if (!devices || device.length > 0) return device.map(describeDeviceOperation);
     const wanted = ownObjects(ground.own.ranges);
@@ -119,7 +125,8 @@ export class KernelRoutes {
   }
 
   #commit(name: string, plan: PeerPlan): Committed {
-    const nexthopId = this.#kernel.usesNexthops ? this.#ids.of(name, plan.gateway) : undefined;
+    const usesNexthop = this.#kernel.usesNexthops && plan.kind !== 'wireguard';
+    const nexthopId = usesNexthop ? this.#ids.of(name, plan.gateway) : undefined;
     const committed = { plan, nexthopId };
     this.#committed.set(name, committed);
     return committed;
@@ -137,7 +144,7 @@ export class KernelRoutes {
       if (present && operations.length === 0) return present.index;
       this.#kernel.changeDevice(operations);
     }
-    const message = `Cannot set up the VXLAN device "${wanted.name}": somebody else keeps changing it; look for another program that manages it`;
+    const message = `Cannot set up the ${KIND_NAMES[wanted.kind]} device "${wanted.name}": somebody else keeps changing it; look for another program that manages it`;
     throw new NodeplaneError('ERR_ROUTES', message, { facts: { device: wanted.name } });
   }
 

@@ -14,7 +14,7 @@ export interface PeerStanding {
 /** Counts peers and routes as they change, so that no figure takes a walk over all peers. */
 export class RouteTally {
   readonly #standings = new Map<string, PeerStanding>();
-  readonly #peers = { direct: 0, tunnel: 0 };
+  readonly #peers = { direct: 0, tunnel: 0, wireguard: 0 };
   readonly #leftOutChanged: (name: string, reason: string | undefined) => void;
   #wanted = 0;
   #inKernel = 0;

@@ -209,12 +209,18 @@ export class FakeRouteKernel implements RouteKernel {
 
   #changeDevice(operation: DeviceOperation): void {
     if (operation.action === 'create') {
-      const { name, mtu, mac, vni, port, underlay: link, local } = operation.device;
+      const { kind, name, mtu } = operation.device;
+      if (kind === 'wireguard') {
+        const index = this.#newLink({ name, kind, alias: DEVICE_ALIAS, mtu });
+        Object.assign(this.#links.get(index)!, { up: false, mac: new Uint8Array() });
+        return;
+      }
+      const { mac, vni, port, underlay: link, local } = operation.device;
       const holder = [...this.#links.values()].find((one) => one.vxlan?.vni === vni && one.vxlan.port === port);
       if (holder) throw new NodeplaneError('ERR_ROUTES', `VNI ${vni} belongs to "${holder.name}"`);
       const index = this.#newLink({ name });
       Object.assign(this.#links.get(index)!, {
-        kind: 'vxlan',
+        kind,
         alias: DEVICE_ALIAS,
         up: false,
         mtu,
@@ -271,6 +277,10 @@ export class FakeRouteKernel implements RouteKernel {
     if (object.kind === 'route') {
       if (object.way === 'unreachable') return undefined;
       if (object.way === 'gateway') return this.#hopObjection('route', object);
+      if (object.way === 'device') {
+        const link = this.#links.get(object.outInterface);
+        return link ? downOr(link, undefined) : 'ENODEV';
+      }
       return this.#objects.has(`nexthop ${object.id}`) ? undefined : 'EINVAL';
     }
     return this.#links.has(object.index) ? undefined : 'ENODEV';
@@ -295,7 +305,7 @@ export class FakeRouteKernel implements RouteKernel {
       .flatMap((object) => (object.kind === 'route' && cidrContains(object.destination, gateway) ? [object] : []))
       .sort((a, b) => b.destination.prefixLength - a.destination.prefixLength || rank(a.way) - rank(b.way));
     const [best] = routes;
-    return best?.way === 'gateway' && best.outInterface !== outInterface;
+    return (best?.way === 'gateway' || best?.way === 'device') && best.outInterface !== outInterface;
   }
 
   #linkNamed(name: string): FakeLink | undefined {
@@ -320,7 +330,7 @@ export class FakeRouteKernel implements RouteKernel {
       }
       if (object.kind === 'neighbour' && object.index === index) this.#objects.delete(key);
     }
-    this.#dropRoutes((route) => route.way === 'gateway' && route.outInterface === index);
+    this.#dropRoutes((route) => 'outInterface' in route && route.outInterface === index);
   }
 
   #dropRoutes(drop: (route: Extract<RouteObject, { kind: 'route' }>) => boolean): void {
@@ -333,7 +343,7 @@ export class FakeRouteKernel implements RouteKernel {
 }
 
 /** The metric of an unreachable route is the last one. */
-function rank(way: 'nexthop' | 'gateway' | 'unreachable'): number {
+function rank(way: 'nexthop' | 'gateway' | 'device' | 'unreachable'): number {
   return way === 'unreachable' ? 1 : 0;
 }
 

@@ -1,0 +1,28 @@
+import { sameBytes } from '../../core/index.ts';
+import { WIREGUARD_ANNOTATIONS } from '../../kube/index.ts';
+import { formatKey, tryParseKey } from '../../netlink/wireguard/index.ts';
+
+/** How a node is known to the WireGuard devices of others. */
+export interface WireguardIdentity {
+  /** 32 bytes. */
+  readonly publicKey: Uint8Array;
+  /** UDP; undefined: the one that this node uses itself. */
+  readonly port: number | undefined;
+}
+
+/** What a Node's annotations say; undefined for no key, or none that could be one. */
+export function readWireguardIdentity(annotations: Readonly<Record<string, string>>): WireguardIdentity | undefined {
+  const publicKey = tryParseKey(annotations[WIREGUARD_ANNOTATIONS.publicKey] ?? '');
+  const port = Number(annotations[WIREGUARD_ANNOTATIONS.port]);
+  return publicKey && { publicKey, port: Number.isInteger(port) && port > 0 && port <= 65535 ? port : undefined };
+}
+
+/** The annotations by which a node tells the others. */
+export function wireguardAnnotations(publicKey: Uint8Array, port: number): Readonly<Record<string, string>> {
+  return { [WIREGUARD_ANNOTATIONS.publicKey]: formatKey(publicKey), [WIREGUARD_ANNOTATIONS.port]: String(port) };
+}
+
+export function sameIdentity(a: WireguardIdentity | undefined, b: WireguardIdentity | undefined): boolean {
+  if (!a || !b) return a === b;
+  return a.port === b.port && sameBytes(a.publicKey, b.publicKey);
+}

@@ -1,0 +1,123 @@
+import { type Cidr, formatCidr, type IpFamily, ipEquals } from '../../core/index.ts';
+import { type Endpoint, formatKey, type PeerChange, type WireguardPeer } from '../../netlink/wireguard/index.ts';
+import type { PeerPlan } from '../plan/planner.ts';
+
+/** A node as the device is to know it. */
+export interface WantedPeer {
+  readonly publicKey: Uint8Array;
+  readonly endpoint: Endpoint;
+  /** Where packets for it go to, and those from it may come from: its pods of both families, and its own addresses. */
+  readonly allowedIps: readonly Cidr[];
+  /** 0 for none. */
+  readonly keepaliveSeconds: number;
+}
+
+/** What the device knows of a node. */
+export type PresentPeer = Pick<WireguardPeer, 'publicKey' | 'endpoint' | 'allowedIps' | 'keepaliveSeconds'>;
+
+/** The plan of a node in one family, if it is reached by WireGuard. */
+export type WireguardPlan = Extract<PeerPlan, { kind: 'wireguard' }>;
+
+/**
+ * The peer that a node's plans make, of whichever families. It is sent to at its IPv4 address where it has both.
+ *
+ * @returns undefined: there are none
+ */
+export function wantedPeer(
+  plans: readonly WireguardPlan[],
+  settings: { readonly port: number; readonly keepaliveSeconds: number },
+): WantedPeer | undefined {
+  const first = plans.find(({ remote }) => remote.family === 'IPv4') ?? plans[0];
+  if (!first) return undefined;
+  const { publicKey, remote, port = settings.port } = first;
+  return {
+    publicKey,
+    endpoint: { ip: remote, port },
+    allowedIps: plans.flatMap((plan) => [
+      ...plan.ranges,
+      { address: plan.remote, prefixLength: 8 * plan.remote.bytes.length },
+    ]),
+    keepaliveSeconds: settings.keepaliveSeconds,
+  };
+}
+
+/**
+ * What to do so that the device knows `wanted` in place of `present`, both by key text.
+ *
+ * Peers come before those that go, so that an address moves from one key to another in one step. Adding an address takes nothing
+ * away from a peer for even a moment; taking one away does. A peer that takes addresses over from one that goes, as after a change
+ * of key, is spoken to at once: what its node has to send waits for a handshake, and its own found nobody who knew the key.
+ */
+export function diffPeers(
+  present: ReadonlyMap<string, PresentPeer>,
+  wanted: ReadonlyMap<string, WantedPeer>,
+): PeerChange[] {
+  const gone = [...present].filter(([key]) => !wanted.has(key)).map(([, peer]) => peer);
+  const orphans = new Set(gone.flatMap(({ allowedIps }) => allowedIps.map(formatCidr)));
+  const changes = [...wanted].flatMap(([key, peer]): PeerChange[] => {
+    const known = present.get(key);
+    if (known) return changeOf(known, peer);
+    const { keepaliveSeconds } = peer;
+    if (!peer.allowedIps.some((range) => orphans.has(formatCidr(range)))) return [peer];
+    // Beginning to keep a path open sends a packet along it.
+    const { publicKey } = peer;
+    const spoken = { ...peer, keepaliveSeconds: keepaliveSeconds || MOMENTARY };
+    return keepaliveSeconds ? [spoken] : [spoken, { publicKey, updateOnly: true, keepaliveSeconds }];
+  });
+  return [...changes, ...gone.map(({ publicKey }) => ({ publicKey, remove: true }))];
+}
+
+/** Seconds, of which none pass. */
+const MOMENTARY = 60;
+
+function changeOf(present: PresentPeer, wanted: WantedPeer): PeerChange[] {
+  const { publicKey, endpoint, allowedIps, keepaliveSeconds } = wanted;
+  const has = new Set(present.allowedIps.map(formatCidr));
+  const missing = allowedIps.filter((range) => !has.has(formatCidr(range)));
+  const isTooMuch = has.size + missing.length > new Set(allowedIps.map(formatCidr)).size;
+  const change = {
+    ...(!sameEndpoint(present.endpoint, endpoint) && { endpoint }),
+    ...(present.keepaliveSeconds !== keepaliveSeconds && { keepaliveSeconds }),
+    ...(isTooMuch ? { allowedIps, replaceAllowedIps: true } : missing.length > 0 && { allowedIps: missing }),
+  };
+  return Object.keys(change).length === 0 ? [] : [{ publicKey, ...change }];
+}
+
+/** One change in words, for drift. */
+export function describePeerChange({ publicKey, remove, ...change }: PeerChange, isKnown: boolean): string {
+  const peer = `peer ${formatKey(publicKey)}`;
+  if (remove) return `${peer} is not ours to have`;
+  return isKnown ? `${peer} has another ${Object.keys(change).join(', ')}` : `${peer} is missing`;
+}
+
+export function sameEndpoint(a: Endpoint | undefined, b: Endpoint | undefined): boolean {
+  if (!a || !b) return a === b;
+  return a.port === b.port && ipEquals(a.ip, b.ip);
+}
+
+/**
+ * What is wanted, with what the device has of families whose nodes are not known yet: an agent that has just started must not
+ * take it away.
+ */
+export function keepUnknown(
+  wanted: ReadonlyMap<string, WantedPeer>,
+  present: Iterable<WireguardPeer>,
+  isKnown: (family: IpFamily) => boolean,
+): ReadonlyMap<string, WantedPeer> {
+  const all = new Map(wanted);
+  for (const { publicKey, endpoint, keepaliveSeconds, allowedIps } of present) {
+    const kept = allowedIps.filter(({ address }) => !isKnown(address.family));
+    const key = formatKey(publicKey);
+    const peer = wanted.get(key);
+    if (kept.length === 0 || !(peer || endpoint)) continue;
+    // Which of a node's addresses it is sent to is decided when all are known.
+    const goesOn = endpoint && !isKnown(endpoint.ip.family) ? endpoint : (peer?.endpoint ?? endpoint!);
+    all.set(key, {
+      publicKey,
+      endpoint: goesOn,
+      keepaliveSeconds: peer?.keepaliveSeconds ?? keepaliveSeconds,
+      allowedIps: [...(peer?.allowedIps ?? []), ...kept],
+    });
+  }
+  return all;
+}
