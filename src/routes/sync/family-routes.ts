@@ -143,6 +143,7 @@ export class FamilyRoutes {
     }
     if (this.#own && samePeer(this.#own, reading.peer)) return;
     this.#own = reading.peer;
+    this.#options.wireguard?.joins(family);
     this.#runner.requestFull();
   }
 

@@ -6,6 +6,7 @@ import { nodeObject } from '../../../test/fakes/routes/node-objects.ts';
 import type { IpFamily } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import { ROUTE_MODES, type RouteMode } from '../plan/underlay.ts';
+import { wireguardAnnotations } from '../wireguard/identity.ts';
 import { FamilyRoutes } from './family-routes.ts';
 
 const FAMILIES = ['IPv4', 'IPv6'] as const;
@@ -41,7 +42,7 @@ type Step =
   | { readonly do: 'wait'; readonly ms: number };
 
 const name = fc.constantFrom('a', 'b', 'c', 'd', 'e');
-const link = fc.constantFrom('eth0', 'nodeplane-v4', 'nodeplane-v6');
+const link = fc.constantFrom('eth0', 'nodeplane-v4', 'nodeplane-v6', 'nodeplane-wg');
 const number = fc.integer({ min: 2, max: 8 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -74,6 +75,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(1, 60, 1500) }) },
 );
 
+const keyOf = (number: number) => new Uint8Array(32).fill(number);
+
 /** A node of the cluster, whose routes are kept while others meddle. */
 class Cluster {
   readonly clock = new FakeClock();
@@ -93,7 +96,10 @@ class Cluster {
 
   setNode(name: string, address: number, range: number, year: number | undefined): void {
     const [ip, podCidr] = [ADDRESSES[this.#family](address), RANGES[this.#family](range)];
-    this.setObject(nodeObject({ name, ips: [ip], podCidrs: [podCidr], year }));
+    // Two nodes have the same key, and one has none.
+    const annotations =
+      name === 'a' ? {} : wireguardAnnotations(keyOf(name === 'b' ? 1 : name.charCodeAt(0) - 98), 51820);
+    this.setObject(nodeObject({ name, ips: [ip], podCidrs: [podCidr], year, annotations }));
   }
 
   setObject(node: Node): void {
@@ -108,6 +114,7 @@ class Cluster {
       family: this.#family,
       nodeName: 'own',
       settings,
+      wireguard: { joins: () => {}, ground: () => ({ publicKey: keyOf(0), mtu: 1420 }), replaced() {}, changed() {} },
       kernel,
       clock,
       observe: () => {},
@@ -119,6 +126,11 @@ class Cluster {
   async restart(): Promise<void> {
     await this.#routes?.stop();
     this.start();
+  }
+
+  get #device(): string {
+    if (this.#mode === 'wireguard') return 'nodeplane-wg';
+    return this.#family === 'IPv4' ? 'nodeplane-v4' : 'nodeplane-v6';
   }
 
   verify(): string[] {
@@ -150,7 +162,7 @@ class Cluster {
         kernel.changeLink(step.link, { up: false });
         return kernel.changeLink(step.link, { up: true });
       case 'delete-device':
-        return kernel.deleteLink(this.#family === 'IPv4' ? 'nodeplane-v4' : 'nodeplane-v6');
+        return kernel.deleteLink(this.#device);
       case 'remove-object':
         return kernel.removeObject(step.n);
       case 'foreign':

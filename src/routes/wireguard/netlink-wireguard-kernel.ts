@@ -1,4 +1,4 @@
-import { KernelError } from '../../core/index.ts';
+import { isNotFound, KernelError } from '../../core/index.ts';
 import {
   getWireguard,
   openWireguard,
@@ -41,7 +41,8 @@ export class NetlinkWireguardKernel implements WireguardKernel {
       this.#set(index, { peers });
       return undefined;
     } catch (error) {
-      if (error instanceof KernelError) return error;
+      // Without the device none of them can be tried.
+      if (error instanceof KernelError && !isNotFound(error)) return error;
       throw error;
     }
   }

@@ -5,6 +5,8 @@ import type { Underlay } from '../plan/underlay.ts';
 
 /** The one WireGuard device, as the routes of a family see it. */
 export interface SharedTunnel {
+  /** This node has pods of the family: what is sent to them has to fit. */
+  joins(family: IpFamily): void;
   /** This node's public key, and the largest packet that the device takes. Throws ERR_ROUTES when it cannot be used. */
   ground(underlay: Underlay): { readonly publicKey: Uint8Array; readonly mtu: number };
   /** The plans of a family, all of them, and the index of the device, which is there. */
@@ -24,7 +26,7 @@ export function wireguardDevice(ranges: readonly Cidr[], mtu: number): Wireguard
 /**
  * The largest packet through the device that fits into one of each underlay's, and is not larger than the operator wants.
  *
- * @param underlays by family
+ * @param underlays by the family of this node's pods
  * @param family whose packets have to fit
  * @throws ERR_ROUTES when they do not
  */

@@ -235,7 +235,7 @@ describe('the WireGuard device', () => {
     expect(of('syncFailed').map(({ error }) => String(error))).toContainEqual(
       expect.stringContaining('Cannot carry IPv6 by WireGuard over'),
     );
-    expect(kernels.IPv4.device('nodeplane-wg')).toMatchObject({ mtu: 1290 });
+    expect(kernels.IPv4.device('nodeplane-wg')).toMatchObject({ mtu: 1270 });
     await stop();
   });
 });

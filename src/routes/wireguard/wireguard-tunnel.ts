@@ -59,6 +59,7 @@ const SESSION_SECONDS = 180;
 export class WireguardTunnel implements SharedTunnel {
   readonly #options: WireguardTunnelOptions;
   readonly #runner: SyncRunner;
+  readonly #families = new Set<IpFamily>();
   readonly #underlays = new Map<IpFamily, Underlay>();
   readonly #plans = new Map<IpFamily, Map<string, WireguardPlan>>();
   readonly #refusals = new Map<string, string>();
@@ -89,10 +90,17 @@ export class WireguardTunnel implements SharedTunnel {
     });
   }
 
+  joins(family: IpFamily): void {
+    this.#families.add(family);
+  }
+
   ground(underlay: Underlay): { readonly publicKey: Uint8Array; readonly mtu: number } {
     this.#key ??= this.#options.readKey();
     const { family } = underlay.address;
-    const mtu = wireguardMtu(new Map(this.#underlays).set(family, underlay), family, this.#options.mtu);
+    // A family whose way is not known yet has the same one, most often: the device begins with the MTU it will have.
+    const expected = [...this.#families].map((one) => [one, underlay] as const);
+    const underlays = new Map([...expected, ...this.#underlays, [family, underlay]]);
+    const mtu = wireguardMtu(underlays, family, this.#options.mtu);
     this.#underlays.set(family, underlay);
     return { publicKey: publicKeyOf(this.#key), mtu };
   }

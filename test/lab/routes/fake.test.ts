@@ -58,6 +58,9 @@ function steps(family: IpFamily): fc.Arbitrary<Step> {
   const byGateway = fc
     .tuple(destination, hop)
     .map(([to, via]): RouteObject => ({ kind: 'route', destination: to, way: 'gateway', ...via }));
+  const byDevice = destination.map(
+    (to): RouteObject => ({ kind: 'route', destination: to, way: 'device', outInterface: 103 }),
+  );
   const byNexthop = fc.oneof(
     fc.tuple(id, hop).map(([one, via]): RouteObject => ({ kind: 'nexthop', id: one, ...via })),
     fc
@@ -70,7 +73,7 @@ function steps(family: IpFamily): fc.Arbitrary<Step> {
   const fdb = fc
     .tuple(mac, fc.constantFrom(...near).map(parseIp))
     .map(([lladdr, remote]): RouteObject => ({ kind: 'fdb', index: 103, mac: lladdr, remote }));
-  const object = fc.oneof(own, byGateway, inside, fdb, ...(family === 'IPv4' ? [byNexthop, byNexthop] : []));
+  const object = fc.oneof(own, byGateway, byDevice, inside, fdb, ...(family === 'IPv4' ? [byNexthop, byNexthop] : []));
   const operation = fc.record({
     action: fc.constantFrom('add' as const, 'add' as const, 'replace' as const, 'delete' as const),
     object,
