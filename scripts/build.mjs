@@ -54,6 +54,8 @@ async function bundle(entry, output, { executable = true, flags = '', ...options
     minifyWhitespace: true,
     keepNames: false,
     legalComments: 'none',
+    // @kubernetes/client-node's node-fetch takes URL of it where Node.js has none. It brings punycode, of which Node 24 warns.
+    alias: { 'whatwg-url': 'node:url' },
     banner: { js: `${start}${MODULE_URL}` },
     define: { 'import.meta.url': '__moduleUrl', __NODEPLANE_BUILD__: JSON.stringify(buildFacts) },
     logLevel: 'warning',
