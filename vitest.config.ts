@@ -1,8 +1,11 @@
 import { defineConfig } from 'vitest/config';
 import { PATIENCE } from './test/lab/patience.ts';
 
+const SETUP = ['test/fixed-seed.ts'];
+
 /** What tests with real kernels have in common. */
 const KERNEL = {
+  setupFiles: SETUP,
   testTimeout: 60_000 * PATIENCE,
   hookTimeout: 60_000 * PATIENCE,
   // What is waited for comes in milliseconds on a quiet machine; a busy one may take its time.
@@ -21,6 +24,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          setupFiles: SETUP,
           include: ['{src,bench,test/fakes,test/deploy}/**/*.test.ts'],
           // The slowest take 4 s on a quiet machine.
           testTimeout: 20_000,

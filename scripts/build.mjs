@@ -1,16 +1,25 @@
-// Builds dist/: the executables and what they need beside them. Run by `npm run build`.
+// Builds dist/: the executables and what they need beside them. Run by `npm run build`, and for the image by deploy/image/build:
+// --output FOLDER, --arch ARCH (as Node.js calls it), --no-code-cache.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
 import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const options = parseArgs({
+  options: {
+    output: { type: 'string', default: join(root, 'dist') },
+    arch: { type: 'string', default: process.arch },
+    'no-code-cache': { type: 'boolean', default: false },
+  },
+}).values;
 // Made in a folder of its own and put in place at the end: programs that run from dist/ meanwhile do not lose it.
-const dist = mkdtempSync(join(root, 'dist.new-'));
+const dist = mkdtempSync(`${options.output}.new-`);
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /**
@@ -25,6 +34,9 @@ const buildFacts = JSON.stringify({ version, ...commitFacts() });
  * 414 (`npm run bench -- memory`).
  */
 const AGENT_FLAGS = '--max-semi-space-size=4 --heap-growing-percent=25';
+
+/** Debian's, by the architecture that they compile for. */
+const CROSS_COMPILERS = { arm64: ['aarch64-linux-gnu-gcc'], x64: ['x86_64-linux-gnu-gcc'] };
 
 const MODULE_URL = '"use strict";const __moduleUrl=require("node:url").pathToFileURL(__filename).href;';
 
@@ -42,6 +54,8 @@ async function bundle(entry, output, { executable = true, flags = '', ...options
     minifyWhitespace: true,
     keepNames: false,
     legalComments: 'none',
+    // @kubernetes/client-node's node-fetch takes URL of it where Node.js has none. It brings punycode, of which Node 24 warns.
+    alias: { 'whatwg-url': 'node:url' },
     banner: { js: `${start}${MODULE_URL}` },
     define: { 'import.meta.url': '__moduleUrl', __NODEPLANE_BUILD__: JSON.stringify(buildFacts) },
     logLevel: 'warning',
@@ -102,11 +116,10 @@ async function buildAll() {
   ]);
   writeFileSync(join(dist, 'package.json'), '{ "type": "commonjs" }\n');
   buildHostPlugin();
-  cpSync(koffiNativeFile(), join(dist, 'koffi.node'));
+  if (options.arch === process.arch) cpSync(koffiNativeFile(), join(dist, 'koffi.node'));
   chmodSync(dist, 0o755);
-  const target = join(root, 'dist');
-  rmSync(target, { recursive: true, force: true });
-  renameSync(dist, target);
+  rmSync(options.output, { recursive: true, force: true });
+  renameSync(dist, options.output);
 }
 
 /**
@@ -126,13 +139,19 @@ async function bundlePluginCode() {
   });
   const path = join(dist, output);
   const code = readFileSync(path, 'latin1');
-  setFlagsFromString('--no-lazy');
-  const script = new Script(code);
-  // V8 takes a cache only under the flags it was made with: the plugin has none.
-  setFlagsFromString('--lazy');
-  const cache = script.createCachedData();
+  const cache = options['no-code-cache'] ? Buffer.alloc(0) : codeCacheOf(code);
   const header = `${process.version} ${cache.length}`.padEnd(63);
   writeFileSync(path, Buffer.concat([Buffer.from(`${header}\n`), cache, Buffer.from(code)]));
+}
+
+function codeCacheOf(code) {
+  setFlagsFromString('--no-lazy');
+  const script = new Script(code);
+  // V8 takes a cache only under the flags it was made with: the plugin has none. --hash-seed is given to the build, so that the
+  // same code gives the same cache.
+  setFlagsFromString('--lazy');
+  setFlagsFromString('--hash-seed=0');
+  return script.createCachedData();
 }
 
 /**
@@ -142,7 +161,8 @@ async function bundlePluginCode() {
  * `nodeplane agent --cni` works.
  */
 function buildHostPlugin() {
-  const compilers = [process.env.CC, 'musl-gcc', 'cc', 'gcc', 'clang'];
+  const native = ['musl-gcc', 'cc', 'gcc', 'clang'];
+  const compilers = [process.env.CC, ...(options.arch === process.arch ? native : CROSS_COMPILERS[options.arch])];
   const compiler = compilers.find((name) => name && compile(name, 'int main(void) { return 0; }'));
   if (!compiler) {
     console.log('build: no C compiler with a static C library (Debian: gcc, libc6-dev), so no CNI plugin for the host');

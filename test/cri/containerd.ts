@@ -15,6 +15,8 @@ export interface Containerd extends CniRuntime {
   readonly cri: CriClient;
   /** RuntimeReady and NetworkReady. */
   condition(type: 'RuntimeReady' | 'NetworkReady'): Promise<RuntimeCondition>;
+  /** Gives it the images of an archive. */
+  importImage(archive: string): void;
   /** SIGKILL; pods and their shims live on. */
   kill(): Promise<void>;
   /** Starts it again, after a kill or a reboot of the enclosure, and waits until it answers. */
@@ -62,6 +64,9 @@ export async function startContainerd(node: LabNode): Promise<Containerd> {
     condition,
     cniBinDir,
     cniConfigDir,
+    importImage(archive) {
+      enclosure.run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', archive], { env });
+    },
     networkReady: () =>
       until('the network is ready', async () => {
         const { status, message } = await condition('NetworkReady');
@@ -75,8 +80,7 @@ export async function startContainerd(node: LabNode): Promise<Containerd> {
     start,
   };
   await start();
-  const archive = createImageArchive(folder);
-  enclosure.run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', archive], { env });
+  containerd.importImage(createImageArchive(folder));
   return containerd;
 }
 

@@ -14,7 +14,46 @@ export interface PodSandboxConfig {
   readonly logDirectory?: string;
   readonly portMappings?: readonly PortMapping[];
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly linux?: { readonly cgroupParent: string };
+  readonly linux?: {
+    readonly cgroupParent: string;
+    readonly securityContext?: { readonly namespaceOptions?: NamespaceOptions; readonly privileged?: boolean };
+  };
+}
+
+/** Whose namespaces: the pod's own (@default), or the node's. */
+export interface NamespaceOptions {
+  readonly network?: 'POD' | 'NODE';
+}
+
+/** What a kubelet tells the runtime of a container. */
+export interface ContainerConfig {
+  readonly metadata: { readonly name: string };
+  readonly image: { readonly image: string };
+  readonly command: readonly string[];
+  readonly envs?: readonly { readonly key: string; readonly value: string }[];
+  readonly mounts?: readonly ContainerMount[];
+  /** Below the sandbox's log directory. */
+  readonly logPath?: string;
+  readonly linux?: {
+    readonly securityContext: {
+      readonly capabilities?: {
+        readonly addCapabilities: readonly string[];
+        readonly dropCapabilities: readonly string[];
+      };
+      readonly privileged?: boolean;
+      readonly namespaceOptions?: NamespaceOptions;
+      readonly readonlyRootfs?: boolean;
+      readonly noNewPrivs?: boolean;
+      readonly seccomp?: { readonly profileType: 'RuntimeDefault' | 'Unconfined' };
+    };
+  };
+}
+
+export interface ContainerMount {
+  readonly containerPath: string;
+  readonly hostPath: string;
+  readonly readonly: boolean;
+  readonly propagation: 'PROPAGATION_PRIVATE' | 'PROPAGATION_HOST_TO_CONTAINER' | 'PROPAGATION_BIDIRECTIONAL';
 }
 
 export interface PortMapping {
@@ -52,18 +91,11 @@ interface Calls {
   ];
   ListPodSandbox: [object, { readonly items: readonly { readonly id: string }[] }];
   CreateContainer: [
-    {
-      readonly podSandboxId: string;
-      readonly config: {
-        readonly metadata: { readonly name: string };
-        readonly image: { readonly image: string };
-        readonly command: readonly string[];
-      };
-      readonly sandboxConfig: PodSandboxConfig;
-    },
+    { readonly podSandboxId: string; readonly config: ContainerConfig; readonly sandboxConfig: PodSandboxConfig },
     { readonly containerId: string },
   ];
   StartContainer: [{ readonly containerId: string }, object];
+  StopContainer: [{ readonly containerId: string; readonly timeout: number }, object];
   ExecSync: [
     { readonly containerId: string; readonly cmd: readonly string[]; readonly timeout: number },
     { readonly stdout: Buffer; readonly stderr: Buffer; readonly exitCode: number },

@@ -14,6 +14,8 @@ import { until } from './until.ts';
 export interface Podman extends CniRuntime {
   /** Starts a container of the test image in the background. */
   start(container: ContainerSettings): PodmanContainer;
+  /** Gives it the images of an archive. */
+  load(archive: string): void;
   /** Runs `podman <args>` and returns its output; throws with its error text when it fails. */
   run(...args: string[]): string;
 }
@@ -71,7 +73,8 @@ export async function createPodman(node: LabNode): Promise<Podman> {
   };
   const policy = file('policy.json', '{ "default": [{ "type": "insecureAcceptAnything" }] }');
   const run = (...args: string[]) => enclosure.run(PROGRAM, args, { env });
-  run('load', '--signature-policy', policy, '--input', createImageArchive(folder));
+  const load = (archive: string) => void run('load', '--signature-policy', policy, '--input', archive);
+  load(createImageArchive(folder));
   return {
     enclosure,
     cniBinDir,
@@ -84,6 +87,7 @@ export async function createPodman(node: LabNode): Promise<Podman> {
           throw new Error(`"${cniConfigDir}" holds only: ${files}`);
       }),
     run,
+    load,
     start({ name, publish = [], command = [] }) {
       const ports = publish.flatMap((port) => ['--publish', port]);
       run('run', '--detach', '--name', name, '--cgroup-parent', `/${enclosure.cgroup}`, ...ports, IMAGE, ...command);

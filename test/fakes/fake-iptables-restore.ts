@@ -1,6 +1,7 @@
 import type { IptablesVariant } from '../../src/proxy/rules/index.ts';
 import type { ExecResult } from '../../src/sys/index.ts';
 import {
+  additionName,
   applyLine,
   BUILT_IN_CHAINS,
   CommandRefused,
@@ -88,13 +89,15 @@ function doTable(restore: FakeRestore, name: string, lines: readonly Line[], end
   };
   if (variant === 'nft') for (const line of lines) refusedByProgram(line);
   if (variant === 'nft' && !end) return;
+  const sent = new Set(variant === 'nft' ? lines.filter((line, index) => !isFlushed(line, lines.slice(index))) : lines);
   const kernel: string[] = [];
   for (const line of lines) {
     if (variant === 'legacy') refusedByProgram(line);
+    const addition = additionName(table, line.text);
     try {
       applyLine(table, line.text, variant, (message) => {
         if (variant === 'legacy') throw new CommandRefused(1, message);
-        kernel.push(`line ${line.number}: ${message}`);
+        if (sent.has(line)) kernel.push(`line ${line.number}: ${message}`);
       });
     } catch (error) {
       if (!(error instanceof CommandRefused)) throw error;
@@ -102,14 +105,18 @@ function doTable(restore: FakeRestore, name: string, lines: readonly Line[], end
       const told = variant === 'nft' && error.status === 2 ? end : line;
       throw new CommandRefused(error.status, error.message, told?.number);
     }
-    if (variant === 'nft' && refuse(line.text) === 'kernel') kernel.push(refusedRule(line, 'Invalid argument'));
+    if (variant === 'nft' && sent.has(line) && refuse(line.text) === 'kernel') {
+      kernel.push(refusedRule(line, addition, 'Invalid argument'));
+    }
   }
   if (!end) return;
   // The legacy program hands the kernel the whole table as it is then.
   if (variant === 'legacy' && rulesOf(table).some((line) => refuse(line) === 'kernel')) {
     throw new CommandRefused(1, '', end.number);
   }
-  if (kernel.length === 0 && hasLoop(table)) kernel.push(...loops(before ? copyTable(before) : newTable(name), lines));
+  if (kernel.length === 0 && hasLoop(table)) {
+    kernel.push(...loops(before ? copyTable(before) : newTable(name), [...sent]));
+  }
   if (kernel.length > 0) {
     if (variant === 'legacy') throw new CommandRefused(1, '', end.number);
     throw new CommandRefused(4, `\n${kernel.join('\n')}`);
@@ -117,17 +124,23 @@ function doTable(restore: FakeRestore, name: string, lines: readonly Line[], end
   tables.set(name, table);
 }
 
+/** iptables-nft does not send what it is to do with the rules of a chain that it is to flush later in the same table. */
+function isFlushed({ text }: Line, later: readonly Line[]): boolean {
+  const [, chain] = /^-[AID] (\S+)/.exec(text) ?? [];
+  return chain !== undefined && later.some((line) => line.text === `-F ${chain}`);
+}
+
 /** nf_tables looks for loops at the end; when there is one, it begins again and looks after each rule (`NFT_VALIDATE_DO`). */
 function loops(table: FakeTable, lines: readonly Line[]): string[] {
   return lines.flatMap((line) => {
+    const addition = additionName(table, line.text);
     applyLine(table, line.text, 'nft', () => {});
-    return /^-[AI] /.test(line.text) && hasLoop(table) ? [refusedRule(line, 'Too many links')] : [];
+    return /^-[AI] /.test(line.text) && hasLoop(table) ? [refusedRule(line, addition, 'Too many links')] : [];
   });
 }
 
-function refusedRule({ number, text }: Line, why: string): string {
-  const message = text.startsWith('-I') ? 'RULE_INSERT' : 'RULE_APPEND';
-  return `line ${number}: ${message} failed (${why}): rule in chain ${text.split(' ')[1]}`;
+function refusedRule({ number, text }: Line, addition: string, why: string): string {
+  return `line ${number}: ${addition} failed (${why}): rule in chain ${text.split(' ')[1]}`;
 }
 
 function rulesOf(table: FakeTable): string[] {

@@ -98,12 +98,18 @@ export function applyLine(
       const at = command === 'A' ? chain.rules.length : Number(position) - 1;
       if (at > chain.rules.length) throw new CommandRefused(1, 'Index of insertion too big.');
       if (isBuiltIn(table, targetOf(rule))) {
-        const message = command === 'I' ? 'RULE_INSERT' : 'RULE_APPEND';
-        kernelRefuses(`${message} failed (Operation not supported): rule in chain ${name}`);
+        kernelRefuses(`${additionName(table, line)} failed (Operation not supported): rule in chain ${name}`);
       }
       chain.rules.splice(at, 0, rule);
     }
   }
+}
+
+/** What iptables-nft asks of the kernel for -A or -I: a place behind the last rule is asked for as the end of the chain. */
+export function additionName(table: FakeTable, line: string): 'RULE_APPEND' | 'RULE_INSERT' {
+  const [, name = '', position = '1'] = /-I (\S+)(?: (\d+)(?: |$))?/.exec(line) ?? [];
+  const before = Number(position) - 1;
+  return name === '' || (before > 0 && before === table.get(name)?.rules.length) ? 'RULE_APPEND' : 'RULE_INSERT';
 }
 
 /** Whether a packet that enters a built-in chain can come round to a chain it is in. */

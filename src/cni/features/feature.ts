@@ -1,15 +1,17 @@
 import type { IpAddress } from '../../core/index.ts';
+import type { AttachmentNote } from '../../ipam/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
 import type { NftElements, NftRuleset } from '../../netlink/nftables/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import type { ChainWithRules, TableLayout } from '../../nft/index.ts';
 import type { AssignedAddresses } from '../link/addressing.ts';
+import type { Checking } from '../link/checking.ts';
 import type { PodNamespace } from '../link/pod-namespace.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { Environment, NetworkName } from '../protocol/environment.ts';
 import type { NetworkHeader } from '../protocol/header.ts';
-import type { ResultInterface } from '../protocol/result.ts';
+import type { CniResult, ResultInterface } from '../protocol/result.ts';
 import type { AdmissionRule } from './tables/forward-rules.ts';
 import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
 
@@ -66,11 +68,33 @@ export interface AttachmentFeature {
   /** Called by GC: removes what belongs to attachments of the network that are not among the valid ones. */
   collect(context: CollectContext): void;
   /**
+   * Called by CHECK for an interface of the feature's own that the result of ADD names (`FeatureEntry.ownInterface`). Its routes are
+   * compared with all others of that result.
+   */
+  checkInterface?(checking: Pick<Checking, 'pod' | 'previous' | 'differ'>): void;
+  /**
+   * Called by DEL, for the features that `tearDown` is called for, when all of them are taken down: gives back addresses that
+   * another plugin gave.
+   *
+   * @param note of the attachment's record
+   * @throws CniError of that plugin
+   */
+  giveBackAddresses?(request: Asked, note: AttachmentNote | undefined): Promise<void>;
+  /** Called by GC when everything else is collected: the same for all attachments but the valid ones. Throws CniError. */
+  collectAddresses?(request: Asked, valid: readonly AttachmentKey[]): Promise<void>;
+  /**
    * Called by the uninstallation, when no pod is left: removes what the feature keeps outside of its table.
    *
    * @returns a sentence for each thing removed
    */
   uninstall?(ruleset: NftRuleset): string[];
+}
+
+/** A request as it came, for a plugin that the feature runs. */
+export interface Asked {
+  readonly header: NetworkHeader;
+  readonly env: Environment;
+  readonly warn: (message: string) => void;
 }
 
 /** The desired state of attachments in nf_tables. */
@@ -89,6 +113,13 @@ export interface FeatureEntry {
   readonly name: string;
   /** Whether an attachment is to have this feature. */
   wanted(attachment: FeatureChoice): boolean;
+  /** Of a feature that gives pods an interface of its own, about which ADD decides by the rules of its day and nobody later. */
+  readonly ownInterface?: {
+    /** Its key of the configuration, which CHECK passes over. */
+    readonly key: string;
+    /** Whether ADD made it, by its result. */
+    isIn(previous: CniResult): boolean;
+  };
   load(): Promise<AttachmentFeature>;
 }
 

@@ -1,6 +1,7 @@
 import type { NftRuleset } from '../../netlink/nftables/index.ts';
 import type { TableLayout } from '../../nft/index.ts';
 import type { AttachmentFeature, DesiredRules, FeatureEntry } from './feature.ts';
+import { isMacvlan } from './macvlan/name.ts';
 import type { Reassertion } from './reassert.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
@@ -41,6 +42,7 @@ export const FEATURES: readonly FeatureEntry[] = [
     // The last, because it may ask another plugin for addresses.
     name: 'macvlan',
     wanted: ({ features }) => features.macvlan !== undefined,
+    ownInterface: { key: 'macvlan', isIn: ({ interfaces }) => interfaces.some(isMacvlan) },
     load: async () => (await import('./macvlan/macvlan.ts')).macvlan,
   },
   {

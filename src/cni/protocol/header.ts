@@ -4,6 +4,9 @@ import { CNI_ERROR, CniError } from './errors.ts';
 import { invalidConfig, isObject, type Json } from './json.ts';
 import { type CniVersion, isSupported, SUPPORTED_VERSIONS } from './versions.ts';
 
+/** The key by which GC is told which attachments are to stay. */
+export const VALID_ATTACHMENTS = 'cni.dev/valid-attachments';
+
 /** What every command needs of the configuration, and the rest unparsed. */
 export interface NetworkHeader {
   readonly cniVersion: CniVersion;

@@ -5,7 +5,7 @@ import { getLink, type Link, listAddresses, listRoutes } from '../../netlink/rou
 import { IFA_F_DADFAILED, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { readSysctl } from '../../sys/index.ts';
 import { parseNetworkConfig } from '../config/config.ts';
-import { checkMacvlan, hasMacvlan } from '../features/macvlan/check-macvlan.ts';
+import { FEATURES, type FeatureEntry } from '../features/index.ts';
 import type { Checking } from '../link/checking.ts';
 import { openPodNamespace } from '../link/pod-namespace.ts';
 import { UndoStack } from '../link/undo.ts';
@@ -13,7 +13,7 @@ import { podNetwork } from '../pod-networks.ts';
 import { type AttachmentKey, attachmentKey } from '../protocol/attachment-key.ts';
 import { readAttachment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
-import { invalidConfig } from '../protocol/json.ts';
+import { invalidConfig, type Json } from '../protocol/json.ts';
 import { formatMac } from '../protocol/mac.ts';
 import { parseResult } from '../protocol/parse-result.ts';
 import type { CniResult, ResultIp } from '../protocol/result.ts';
@@ -27,9 +27,7 @@ import { wantedAttachment, wantedFeatures } from './wanted-features.ts';
  * @throws CniError 108 with all that differs; 7 without `prevResult`; 4 and 8 for the namespace
  */
 export async function check({ header, env, netns, warn }: VerbRequest): Promise<undefined> {
-  // Whether the pod may have a second interface was for ADD to decide, by the rules of that day.
-  const { macvlan: _, ...raw } = header.raw;
-  const config = parseNetworkConfig({ ...header, raw }, env.CNI_ARGS);
+  const config = parseNetworkConfig({ ...header, raw: withoutMoreInterfaces(header.raw) }, env.CNI_ARGS);
   const environment = readAttachment(env, netns);
   if (!header.raw.prevResult) throw invalidConfig('Cannot check an attachment: key "prevResult" is missing');
   const previous = parseResult(header.raw.prevResult, header.cniVersion, 'prevResult');
@@ -41,7 +39,7 @@ export async function check({ header, env, netns, warn }: VerbRequest): Promise<
     const checking = { config, key, pod, host, previous, ips, differ: (what: string) => void differences.push(what) };
     const { hostLink, mac } = checkPod(checking);
     const gateway = hostLink && (await checkHost(checking, hostLink));
-    if (hasMacvlan(previous)) checkMacvlan(checking);
+    for (const entry of moreInterfaces(previous)) (await entry.load()).checkInterface?.(checking);
     checkRecords(checking);
     if (!hostLink) return;
     const undo = new UndoStack();
@@ -58,6 +56,17 @@ export async function check({ header, env, netns, warn }: VerbRequest): Promise<
   if (config.ipam.kind === 'delegate') {
     await (await import('./delegate.ts')).askDelegate('CHECK', config.ipam.type, header, env);
   }
+}
+
+/** The features that gave the pod an interface of their own. */
+function moreInterfaces(previous: CniResult): FeatureEntry[] {
+  return FEATURES.filter(({ ownInterface }) => ownInterface?.isIn(previous));
+}
+
+/** Whether the pod may have a second interface was for ADD to decide, by the rules of that day. */
+function withoutMoreInterfaces(raw: Json): Json {
+  const keys = FEATURES.map(({ ownInterface }) => ownInterface?.key);
+  return Object.fromEntries(Object.entries(raw).filter(([key]) => !keys.includes(key)));
 }
 
 /** Addresses without an interface belong to the only one there is. */
@@ -105,7 +114,7 @@ function checkPod({ config, key, pod, host, previous, ips, differ }: Checking): 
 function checkRoutes({ pod, previous, differ }: Pick<Checking, 'pod' | 'previous' | 'differ'>): void {
   const routes = listRoutes(pod.netlink);
   // A pod asks for a second interface in order to lead its traffic there.
-  const mayMoveDefault = hasMacvlan(previous);
+  const mayMoveDefault = moreInterfaces(previous).length > 0;
   for (const { destination, gateway, table } of previous.routes) {
     if (mayMoveDefault && destination.prefixLength === 0) continue;
     const found = routes.some(

@@ -25,14 +25,29 @@ export async function deleteByDelegate(type: string, header: NetworkHeader, env:
   await runDelegate('DEL', type, header, env);
 }
 
-/** CHECK, GC or STATUS by an IPAM plugin. */
+/** CHECK or STATUS by an IPAM plugin. */
 export async function askDelegate(
-  command: 'CHECK' | 'GC' | 'STATUS',
+  command: 'CHECK' | 'STATUS',
   type: string,
   header: NetworkHeader,
   env: Environment,
 ): Promise<void> {
   await runDelegate(command, type, header, env);
+}
+
+/** GC by an IPAM plugin. One older than GC does not know the verb or the version, and has nothing to say. */
+export async function collectByDelegate(
+  type: string,
+  header: NetworkHeader,
+  env: Environment,
+  warn: (message: string) => void,
+): Promise<void> {
+  try {
+    await runDelegate('GC', type, header, env);
+  } catch (error) {
+    if (!isTooOld(error)) throw error;
+    warn(`IPAM plugin "${type}" collects no garbage: ${error.message}`);
+  }
 }
 
 /** Whether a plugin answered that it does not know a verb, or the version of the specification that has it. */

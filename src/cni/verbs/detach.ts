@@ -2,7 +2,6 @@ import { addressesHeld, journalEntry, release } from '../../ipam/index.ts';
 import { getLink } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { delegateOf, storeLocation } from '../config/config.ts';
-import { ipamRequest, recordedIpam } from '../features/macvlan/ipam.ts';
 import { deleteHostLink, deleteIfPresent } from '../link/host-link.ts';
 import { openPodNamespace, type PodNamespace } from '../link/pod-namespace.ts';
 import { withHost } from '../link/sockets.ts';
@@ -26,11 +25,11 @@ export async function detach({ header, env, netns, warn }: VerbRequest): Promise
   const environment = readAttachment(env, netns);
   const key = attachmentKey(header.name, environment);
   const location = storeLocation(header);
-  const pod = openIfThere(environment);
   const entry = journalEntry(location, key.hostName);
+  const features = await loadForTearDown(entry?.features);
+  const pod = openIfThere(environment);
   try {
     await withHost(async (host) => {
-      const features = await loadForTearDown(entry?.features);
       leavePod(features, { key, host, pod });
       if (!(await deleteHostLink(host, key)) && pod) deletePodLink(pod, environment.ifname, warn);
       failpoint('link-gone');
@@ -44,11 +43,7 @@ export async function detach({ header, env, netns, warn }: VerbRequest): Promise
   }
   const delegate = delegateOf(header);
   if (delegate !== undefined) await (await import('./delegate.ts')).deleteByDelegate(delegate, header, env);
-  const ipam = recordedIpam(entry);
-  if (ipam) {
-    const request = ipamRequest({ header, env }, ipam);
-    await (await import('./delegate.ts')).deleteByDelegate(ipam.type, request.header, request.env);
-  }
+  for (const feature of features) await feature.giveBackAddresses?.({ header, env, warn }, entry?.note);
   release(location, key.owner, key.hostName);
 }
 

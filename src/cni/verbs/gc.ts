@@ -10,25 +10,15 @@ import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { delegateOf, storeLocation } from '../config/config.ts';
-import { macvlanIpamOf } from '../config/macvlan-config.ts';
 import { FEATURES } from '../features/index.ts';
-import { ipamRequest } from '../features/macvlan/ipam.ts';
-import { MACVLAN_NAME } from '../features/macvlan/name.ts';
 import { deleteIfPresent } from '../link/host-link.ts';
 import { type AttachmentKey, attachmentKey, keyOfEntry } from '../protocol/attachment-key.ts';
-import {
-  type ContainerId,
-  type Environment,
-  type InterfaceName,
-  isIdentifier,
-  isInterfaceName,
-} from '../protocol/environment.ts';
-import type { NetworkHeader } from '../protocol/header.ts';
+import { type ContainerId, type InterfaceName, isIdentifier, isInterfaceName } from '../protocol/environment.ts';
+import { type NetworkHeader, VALID_ATTACHMENTS } from '../protocol/header.ts';
 import { invalidConfig, invalidKey, isObject } from '../protocol/json.ts';
 import type { VerbRequest } from './request.ts';
 import { leavePod, loadForTearDown } from './tear-down.ts';
 
-const VALID_ATTACHMENTS = 'cni.dev/valid-attachments';
 /** Of drafts of the specification; runtimes write both. */
 const LEGACY_VALID_ATTACHMENTS = 'cni.dev/attachments';
 
@@ -49,13 +39,8 @@ export async function collectGarbage({ header, env, warn }: VerbRequest): Promis
     for (const feature of features) feature.collect({ network: header.name, valid: spared, host });
   });
   const delegate = delegateOf(header);
-  if (delegate !== undefined) await collectByDelegate(delegate, header, env, warn);
-  const ipam = isObject(header.raw.macvlan) ? macvlanIpamOf(header.raw.macvlan) : undefined;
-  if (ipam) {
-    const interfaces = valid.map(({ owner }) => ({ containerID: owner.containerId, ifname: MACVLAN_NAME }));
-    const request = ipamRequest({ header, env }, ipam, { [VALID_ATTACHMENTS]: interfaces });
-    await collectByDelegate(ipam.type, request.header, request.env, warn);
-  }
+  if (delegate !== undefined) await (await import('./delegate.ts')).collectByDelegate(delegate, header, env, warn);
+  for (const feature of features) await feature.collectAddresses?.({ header, env, warn }, valid);
   const owners = new Set(valid.map(({ owner }) => `${owner.containerId} ${owner.ifname}`));
   const containers = new Set<string>(valid.map(({ owner }) => owner.containerId));
   const isValid = (containerId: string, ifname: string | undefined) =>
@@ -97,21 +82,5 @@ async function deleteInvalidLinks(
       leavePod(await loadForTearDown(entry.features), { key: keyOfEntry(network, entry), host, pod: undefined });
     deleteIfPresent(host, index);
     warn(`Deleted link "${name}" of "${alias}"`);
-  }
-}
-
-/** A plugin older than GC does not know the verb or the version, and has nothing to say. */
-async function collectByDelegate(
-  delegate: string,
-  header: NetworkHeader,
-  env: Environment,
-  warn: (message: string) => void,
-): Promise<void> {
-  const { askDelegate, isTooOld } = await import('./delegate.ts');
-  try {
-    await askDelegate('GC', delegate, header, env);
-  } catch (error) {
-    if (!isTooOld(error)) throw error;
-    warn(`IPAM plugin "${delegate}" collects no garbage: ${error.message}`);
   }
 }

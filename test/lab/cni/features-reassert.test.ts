@@ -28,8 +28,8 @@ afterEach(() => {
 });
 
 async function works(): Promise<readonly [string, string]> {
-  const inwards = await world.outside.connect({ ip: '192.0.2.1', port: 8080 }, { timeoutMs: 500 });
-  const outwards = await pod.connect({ ip: '192.0.2.2', port: 80 }, { timeoutMs: 500 });
+  const inwards = await world.outside.connect({ ip: '192.0.2.1', port: 8080 });
+  const outwards = await pod.connect({ ip: '192.0.2.2', port: 80 });
   return [inwards.kind, outwards.kind];
 }
 

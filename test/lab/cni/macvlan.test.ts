@@ -150,7 +150,7 @@ describe('a pod that asks for macvlan0', () => {
         source: pod.ip(family),
       });
       await expect
-        .poll(() => pod.connect({ ip: SERVICE[family], port: 80 }, { timeoutMs: 500 }), { timeout: 10_000 })
+        .poll(() => pod.connect({ ip: SERVICE[family], port: 80 }), { timeout: 10_000 })
         .toMatchObject({ by: 'web' });
     },
   );
@@ -158,7 +158,7 @@ describe('a pod that asks for macvlan0', () => {
   it('does not reach the node without its route, and CHECK says that it is missing', async () => {
     expect(await checked(pod)).toMatchObject({ status: 0, stdout: '' });
     pod.namespace.run('ip', 'route', 'del', `${node.ip()}/32`);
-    expect(await pod.connect({ ip: node.ip(), port: 7000 }, { timeoutMs: 500 })).not.toMatchObject({
+    expect(await pod.connect({ ip: node.ip(), port: 7000 })).not.toMatchObject({
       kind: 'answered',
     });
     const missing = await checked(pod);

@@ -66,8 +66,8 @@ it('brings back what was flushed while no agent ran', async () => {
   const ips = added.json!.ips!.map(({ address }) => address.replace(/\/.*/, ''));
   const web = createHost({ name: 'web', namespace, ips });
   await web.serve({ port: 80 });
-  const inwards = () => outside.connect({ ip: served.node.ip(), port: 8099 }, { timeoutMs: 500 });
-  const outwards = () => web.connect({ ip: outside.ip(), port: 9090 }, { timeoutMs: 500 });
+  const inwards = () => outside.connect({ ip: served.node.ip(), port: 8099 });
+  const outwards = () => web.connect({ ip: outside.ip(), port: 9090 });
   expect(await inwards()).toMatchObject({ kind: 'answered', by: 'web' });
   expect(await outwards()).toMatchObject({ kind: 'answered', source: served.node.ip() });
 

@@ -3,13 +3,7 @@ import { getLink, listAddresses } from '../../../netlink/route/index.ts';
 import { IFA_F_DADFAILED } from '../../../netlink/uapi/index.ts';
 import type { Checking } from '../../link/checking.ts';
 import { formatMac } from '../../protocol/mac.ts';
-import type { CniResult } from '../../protocol/result.ts';
-import { MACVLAN_NAME } from './name.ts';
-
-/** Whether ADD gave the pod a second interface. */
-export function hasMacvlan({ interfaces }: CniResult): boolean {
-  return interfaces.some(isMacvlan);
-}
+import { isMacvlan, MACVLAN_NAME } from './name.ts';
 
 /** CHECK of the second interface, against the result of ADD. Its routes are compared with all others of that result. */
 export function checkMacvlan({ pod, previous, differ }: Pick<Checking, 'pod' | 'previous' | 'differ'>): void {
@@ -32,8 +26,4 @@ export function checkMacvlan({ pod, previous, differ }: Pick<Checking, 'pod' | '
       differ(`somebody else on the network of "${MACVLAN_NAME}" uses ${formatCidr(address)}`);
     }
   }
-}
-
-function isMacvlan({ name, sandbox }: CniResult['interfaces'][number]): boolean {
-  return name === MACVLAN_NAME && sandbox !== undefined;
 }

@@ -19,7 +19,8 @@ import { CNI_ERROR, CniError } from '../../protocol/errors.ts';
 import { macOfText } from '../../protocol/mac.ts';
 import type { ResultRoute } from '../../protocol/result.ts';
 import type { AttachmentFeature, SetUpContext } from '../feature.ts';
-import { ipamRequest } from './ipam.ts';
+import { checkMacvlan } from './check-macvlan.ts';
+import { collectAddresses, giveBackAddresses, ipamRequest } from './ipam.ts';
 import { findMaster } from './master.ts';
 import { MACVLAN_NAME } from './name.ts';
 import { routesByPodNetwork } from './pod-routes.ts';
@@ -51,8 +52,9 @@ export const macvlan: AttachmentFeature = {
     return [{ ...made, ips: assigned.ips, routes: [...own, ...byPodNetwork] }];
   },
 
-  // CHECK compares with the result of ADD: check-macvlan.ts. Annotation and rules may be others by now.
+  // CHECK compares with the result of ADD. Annotation and rules may be others by now.
   check: () => [],
+  checkInterface: checkMacvlan,
 
   leavePod({ key, host, pod }) {
     if (pod) {
@@ -69,9 +71,11 @@ export const macvlan: AttachmentFeature = {
     }
   },
 
-  // Nothing is left of it on the host.
+  // Nothing is left of it on the host but addresses.
   tearDown: () => undefined,
   collect: () => undefined,
+  giveBackAddresses,
+  collectAddresses,
 };
 
 /** Makes the link in the pod, switched off. Throws CniError 104 when the pod has one of that name, 105 when the kernel cannot. */
