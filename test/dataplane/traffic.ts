@@ -41,7 +41,9 @@ export function testTraffic(mode: ModeName): void {
           .flatMap((check) => (scenario.protocols ?? ['TCP']).map((protocol) => ({ scenario, protocol, ...check })))
           .filter(({ protocol }) => protocols.includes(protocol))
           .map((check) =>
-            check.to === 'nodePortOfLoopback' && !servesLoopback(mode) ? { ...check, expected: REFUSED } : check,
+            check.to === 'nodePortOfLoopback' && !servesLoopback(mode, family)
+              ? { ...check, expected: REFUSED }
+              : check,
           ),
       );
       it.each(titled(checks.filter(({ expected }) => expected !== 'timeout')))('%s', (_, input) =>
