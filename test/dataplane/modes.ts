@@ -1,5 +1,4 @@
 import { describe } from 'vitest';
-import type { IpFamily } from '../../src/core/index.ts';
 import type { Protocol } from '../../src/kube/index.ts';
 import { type KernelFeature, whyMissing } from './kernel-features.ts';
 
@@ -11,19 +10,12 @@ interface Mode {
   readonly needs: readonly KernelFeature[];
 }
 
-/** NodePorts at 127.0.0.1 and ::1. */
-const LOCALHOST = '--localhost-nodeports';
-
 /** Every mode that the scenarios hold for. */
 const MODES = {
-  'iptables, nft variant': { flags: ['--iptables-variant', 'nft', LOCALHOST], needs: ['iptables-nft'] },
-  // As a kube-proxy runs it.
+  'iptables, nft variant': { flags: ['--iptables-variant', 'nft'], needs: ['iptables-nft'] },
   'iptables, legacy variant': { flags: ['--iptables-variant', 'legacy'], needs: ['iptables-legacy'] },
-  nftables: { flags: ['--proxy-mode', 'nftables', LOCALHOST], needs: ['nf_tables'] },
-  ipvs: {
-    flags: ['--proxy-mode', 'ipvs', LOCALHOST],
-    needs: ['IPVS', 'dummy', 'ip_set', 'iptables-nft', 'nf_tables'],
-  },
+  nftables: { flags: ['--proxy-mode', 'nftables'], needs: ['nf_tables'] },
+  ipvs: { flags: ['--proxy-mode', 'ipvs'], needs: ['IPVS', 'dummy', 'ip_set', 'iptables-nft'] },
 } as const satisfies Record<string, Mode>;
 
 export type ModeName = keyof typeof MODES;
@@ -51,12 +43,6 @@ function isTestedHere(what: string, needs: readonly KernelFeature[]): boolean {
   if (process.env.NODEPLANE_VM !== undefined) throw new Error(`${what} must be tested in the VM: ${why}`);
   process.stderr.write(`${what} is tested in the VM only (npm run test:vm): ${why}\n`);
   return false;
-}
-
-/** Whether NodePorts answer at 127.0.0.1 or ::1: everywhere when asked for, and as in kube-proxy in iptables mode. */
-export function servesLoopback(name: ModeName, family: IpFamily): boolean {
-  const { flags }: Mode = MODES[name];
-  return flags.includes(LOCALHOST) || (name.startsWith('iptables') && family === 'IPv4');
 }
 
 /** A `describe` for what is true in one mode, where `flagsOf` has flags for it; `define` gets them. */

@@ -1,7 +1,7 @@
 import type { IpFamily } from '../../core/index.ts';
 import type { Commit, Dataplane, Drift, Plan, PlanDelta, ProxyMode } from '../index.ts';
 import { PlannedNodePorts } from './planned-node-ports.ts';
-import type { LocalhostRules } from './rules.ts';
+import type { LocalhostRules, NodePortKeys } from './rules.ts';
 
 /** How NodePorts at localhost are doing in one family. */
 export interface LocalhostState {
@@ -53,7 +53,7 @@ export class LocalhostDataplane implements Dataplane {
     if (ports) {
       const { added, removed } = ports.take(delta);
       if (this.#isUncertain) await this.#makeEqual();
-      else if (added.length + removed.length > 0) await this.#attempt(() => this.#rules.change(added, removed));
+      else if (added.length + removed.length > 0) await this.#change(added, removed);
     }
     return commit;
   }
@@ -83,6 +83,13 @@ export class LocalhostDataplane implements Dataplane {
     this.#rules.close();
   }
 
+  #change(added: NodePortKeys, removed: NodePortKeys): Promise<void> {
+    return this.#attempt(async () => {
+      this.#isUncertain = true;
+      await this.#rules.change(added, removed);
+    });
+  }
+
   #makeEqual(): Promise<void> {
     const ports = this.#ports;
     const wasCertain = !this.#isUncertain;
@@ -101,8 +108,8 @@ export class LocalhostDataplane implements Dataplane {
       this.#isUncertain = false;
       this.#told({ family, served: this.#ports?.size ?? 0, repaired: repaired === true });
     } catch (error) {
-      this.#isUncertain = true;
-      this.#told({ family, served: 0, error });
+      // A look at the kernel that failed says nothing about what is in it.
+      this.#told({ family, served: this.#isUncertain ? 0 : (this.#ports?.size ?? 0), error });
     }
   }
 }
