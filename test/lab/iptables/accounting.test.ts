@@ -37,7 +37,7 @@ it.each(['legacy', 'nft'] as IptablesVariant[])(
     namespace.run('ip', 'link', 'set', 'lo', 'up');
     namespace.run('ip', 'link', 'add', 'up0', 'type', 'veth', 'peer', 'name', 'up1');
     for (const link of ['up0', 'up1']) namespace.run('ip', 'link', 'set', link, 'up');
-    namespace.run('ip', 'route', 'add', '10.244.0.0/16', 'dev', 'up0');
+    namespace.run('ip', 'address', 'add', '10.244.0.1/16', 'dev', 'up0');
     const standIn = formatIp(LOCALHOST_STAND_INS.IPv4);
     const localhost = new LocalhostRules('IPv4', () => inNetns(namespace.path, () => Nftables.open()), {
       add: () => namespace.run('ip', 'route', 'add', 'local', standIn, 'dev', 'lo', 'table', 'local'),
@@ -45,7 +45,7 @@ it.each(['legacy', 'nft'] as IptablesVariant[])(
     });
     await localhost.makeEqual([nodePortKey(web)]);
     localhost.close();
-    await exec('bash', ['-c', 'timeout 0.3 bash -c "</dev/tcp/127.0.0.1/30080"']);
+    await exec('bash', ['-c', 'timeout 2 bash -c "</dev/tcp/127.0.0.1/30080"']);
     await expect.poll(() => getAccounting(netlink, COUNTERS.loopbackAccepted)?.packets).toBe(1n);
     netlink.close();
   },
