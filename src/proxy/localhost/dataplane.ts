@@ -1,5 +1,5 @@
 import type { IpFamily } from '../../core/index.ts';
-import type { Commit, Dataplane, Drift, Plan, PlanDelta, ProxyMode } from '../index.ts';
+import type { Commit, Dataplane, Drift, Plan, PlanDelta } from '../index.ts';
 import { PlannedNodePorts } from './planned-node-ports.ts';
 import type { LocalhostRules, NodePortKeys } from './rules.ts';
 
@@ -29,7 +29,6 @@ export interface LocalhostDataplaneOptions {
  * A failure here is no failure of the sync: it is told, and the kernel looked at again with the next sync or verification.
  */
 export class LocalhostDataplane implements Dataplane {
-  readonly mode: ProxyMode;
   readonly family: IpFamily;
   readonly #dataplane: Dataplane;
   readonly #rules: LocalhostDataplaneOptions['rules'];
@@ -40,7 +39,6 @@ export class LocalhostDataplane implements Dataplane {
   #isUncertain = true;
 
   constructor({ dataplane, rules, told }: LocalhostDataplaneOptions) {
-    this.mode = dataplane.mode;
     this.family = dataplane.family;
     this.#dataplane = dataplane;
     this.#rules = rules;

@@ -4,7 +4,14 @@ export { LOCALHOST_STAND_INS } from './bounds/stand-ins.ts';
 export { byOwner, type PortClaim } from './claim-order.ts';
 export { type Endpoint, endpointsOf } from './endpoint.ts';
 export { translatedNodePortAddresses } from './localhost.ts';
-export { type LocalhostNodePorts, makeNodePlan, type NodeSettings, podCidrsOf, primaryFamilyOf, zoneOf } from './node-plan.ts';
+export {
+  type LocalhostNodePorts,
+  makeNodePlan,
+  type NodeSettings,
+  podCidrsOf,
+  primaryFamilyOf,
+  zoneOf,
+} from './node-plan.ts';
 export { proxyResources } from './objects/selectors.ts';
 export { ServiceObjects } from './objects/service-objects.ts';
 export { planService } from './plan.ts';
