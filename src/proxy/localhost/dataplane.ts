@@ -1,7 +1,8 @@
 import type { IpFamily } from '../../core/index.ts';
 import type { Commit, Dataplane, Drift, Plan, PlanDelta } from '../index.ts';
+import type { NodePort } from './node-port.ts';
 import { PlannedNodePorts } from './planned-node-ports.ts';
-import type { LocalhostRules, NodePortKeys } from './rules.ts';
+import type { LocalhostRules } from './rules.ts';
 
 /** How NodePorts at localhost are doing in one family. */
 export interface LocalhostState {
@@ -81,30 +82,34 @@ export class LocalhostDataplane implements Dataplane {
     this.#rules.close();
   }
 
-  #change(added: NodePortKeys, removed: NodePortKeys): Promise<void> {
-    return this.#attempt(async () => {
-      this.#isUncertain = true;
+  async #change(added: readonly NodePort[], removed: readonly NodePort[]): Promise<void> {
+    this.#isUncertain = true;
+    try {
       await this.#rules.change(added, removed);
-    });
+      this.#isUncertain = false;
+      this.#told({ family: this.family, served: this.#ports!.size });
+    } catch {
+      // Somebody removed the table, most likely; if not, this fails too and says why.
+      await this.#makeEqual({ wasCertain: true });
+    }
   }
 
-  #makeEqual(): Promise<void> {
+  #makeEqual({ wasCertain } = { wasCertain: !this.#isUncertain }): Promise<void> {
     const ports = this.#ports;
-    const wasCertain = !this.#isUncertain;
     return this.#attempt(async () => {
-      if (ports) return (await this.#rules.makeEqual(ports.keys())) && wasCertain;
+      if (ports) return (await this.#rules.makeEqual(ports.all)) && wasCertain;
       this.#rules.remove();
       return false;
     });
   }
 
   /** @param act true: it repaired something */
-  async #attempt(act: () => Promise<unknown>): Promise<void> {
+  async #attempt(act: () => Promise<boolean>): Promise<void> {
     const { family } = this;
     try {
       const repaired = await act();
       this.#isUncertain = false;
-      this.#told({ family, served: this.#ports?.size ?? 0, repaired: repaired === true });
+      this.#told({ family, served: this.#ports?.size ?? 0, repaired });
     } catch (error) {
       // A look at the kernel that failed says nothing about what is in it.
       this.#told({ family, served: this.#isUncertain ? 0 : (this.#ports?.size ?? 0), error });

@@ -1,3 +1,3 @@
-export { LocalhostDataplane, type LocalhostDataplaneOptions, type LocalhostState } from './dataplane.ts';
-export { LocalhostRules, localhostTrace, type NodePortKeys, type StandInAddress } from './rules.ts';
-export { localhostLayout, localhostTable, nodePortKey, nodePortSet } from './table.ts';
+export { LocalhostDataplane, type LocalhostState } from './dataplane.ts';
+export { nodePortOf } from './node-port.ts';
+export { LocalhostRules, localhostTrace } from './rules.ts';

@@ -1,60 +1,53 @@
 import type { PlanDelta, ServicePortPlan } from '../index.ts';
-import { nodePortKey } from './table.ts';
+import { type NodePort, nodePortOf } from './node-port.ts';
 
 /** The NodePorts of a plan, each with how many Service ports have it: one may pass from one to another within a delta. */
 export class PlannedNodePorts {
-  readonly #ofPort = new Map<string, string>();
-  readonly #known = new Map<string, { readonly key: Uint8Array; users: number }>();
+  readonly #ofPort = new Map<string, NodePort>();
+  readonly #users = new Map<NodePort, number>();
 
   constructor(ports: Iterable<ServicePortPlan>) {
     for (const port of ports) this.#set(port);
   }
 
-  get size(): number {
-    return this.#known.size;
+  get all(): ReadonlySet<NodePort> {
+    return new Set(this.#users.keys());
   }
 
-  /** Of all of them, as elements of the set. */
-  keys(): Uint8Array[] {
-    return [...this.#known.values()].map(({ key }) => key);
+  get size(): number {
+    return this.#users.size;
   }
 
   /** Takes a change over and tells what it means for the set of NodePorts. */
-  take({ upserted, removed }: PlanDelta): { added: Uint8Array[]; removed: Uint8Array[] } {
-    const names = new Set<string>();
-    const note = (portKey: string) => {
-      const name = this.#ofPort.get(portKey);
-      if (name !== undefined) names.add(name);
-    };
-    for (const { key } of [...removed, ...upserted]) note(key);
-    const before = new Map([...names].map((name) => [name, this.#known.get(name)!.key]));
+  take({ upserted, removed }: PlanDelta): { added: NodePort[]; removed: NodePort[] } {
+    const before = this.#known([...removed, ...upserted]);
     for (const { key } of removed) this.#clear(key);
     for (const port of upserted) this.#set(port);
-    const added = new Map<string, Uint8Array>();
-    for (const { key } of upserted) {
-      const name = this.#ofPort.get(key);
-      if (name !== undefined && !before.has(name)) added.set(name, this.#known.get(name)!.key);
-    }
-    const gone = [...before].filter(([name]) => !this.#known.has(name));
-    return { added: [...added.values()], removed: gone.map(([, key]) => key) };
+    const now = this.#known(upserted);
+    return {
+      added: [...now].filter((nodePort) => !before.has(nodePort)),
+      removed: [...before].filter((nodePort) => !this.#users.has(nodePort)),
+    };
+  }
+
+  #known(ports: readonly { readonly key: string }[]): Set<NodePort> {
+    return new Set(ports.map(({ key }) => this.#ofPort.get(key)).filter((nodePort) => nodePort !== undefined));
   }
 
   #set(port: ServicePortPlan): void {
     this.#clear(port.key);
     if (port.nodePort === 0) return;
-    const name = `${port.protocol}/${port.nodePort}`;
-    const known = this.#known.get(name) ?? { key: nodePortKey(port), users: 0 };
-    known.users++;
-    this.#known.set(name, known);
-    this.#ofPort.set(port.key, name);
+    const nodePort = nodePortOf(port);
+    this.#users.set(nodePort, (this.#users.get(nodePort) ?? 0) + 1);
+    this.#ofPort.set(port.key, nodePort);
   }
 
-  #clear(portKey: string): void {
-    const name = this.#ofPort.get(portKey);
-    if (name === undefined) return;
-    this.#ofPort.delete(portKey);
-    const known = this.#known.get(name)!;
-    known.users--;
-    if (known.users === 0) this.#known.delete(name);
+  #clear(key: string): void {
+    const nodePort = this.#ofPort.get(key);
+    if (nodePort === undefined) return;
+    this.#ofPort.delete(key);
+    const users = this.#users.get(nodePort)! - 1;
+    if (users === 0) this.#users.delete(nodePort);
+    else this.#users.set(nodePort, users);
   }
 }

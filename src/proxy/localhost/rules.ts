@@ -1,10 +1,11 @@
-import { addressBits, type IpFamily, isExists, isNotFound, isUnsupported } from '../../core/index.ts';
+import { addressBits, type IpFamily, isExists, isNotFound, isUnsupported, yielder } from '../../core/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
-import { Nftables, type NftChange, type NftElements, type NftRuleset } from '../../netlink/nftables/index.ts';
+import { Nftables, type NftChange, type NftElement, type NftRuleset } from '../../netlink/nftables/index.ts';
 import { deleteRoute, getLink, newRoute, type RouteSpec } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_TABLE_LOCAL, RTN_LOCAL } from '../../netlink/uapi/index.ts';
 import { tableRepairs } from '../../nft/index.ts';
 import { LOCALHOST_STAND_INS, type Trace } from '../index.ts';
+import { keyOfNodePort, type NodePort, nodePortOfKey } from './node-port.ts';
 import { localhostLayout, localhostTable, nodePortSet } from './table.ts';
 
 /** Gives the node the stand-in address of a family, and takes it away. */
@@ -14,9 +15,6 @@ export interface StandInAddress {
   /** Nothing happens where it is not there. */
   remove(): void;
 }
-
-/** Elements of the set as keys (`nodePortKey`). */
-export type NodePortKeys = readonly Uint8Array[];
 
 /**
  * The table for NodePorts at localhost and the stand-in address of one family, in the kernel of the calling thread's
@@ -42,12 +40,12 @@ export class LocalhostRules {
    * @returns whether the table was not as it should be
    * @throws NftCommitError; KernelError; errors of the layers below
    */
-  async makeEqual(ports: NodePortKeys): Promise<boolean> {
+  async makeEqual(ports: ReadonlySet<NodePort>): Promise<boolean> {
     this.#standIn.add();
     const generation = this.#nft.generation();
     if (this.#rightGeneration === generation) return false;
     const isRight = await this.#holds(ports);
-    if (!isRight) await this.#nft.commitAsync(this.#replacement(ports));
+    if (!isRight) await this.#nft.commitAsync(await this.#replacement(ports));
     // Changes of others between the two are looked at the next time.
     this.#rightGeneration = isRight ? generation : undefined;
     return !isRight;
@@ -58,9 +56,10 @@ export class LocalhostRules {
    *
    * @throws NftCommitError when somebody else removed the table or an element: `makeEqual` mends it; errors of the layers below
    */
-  async change(added: NodePortKeys, removed: NodePortKeys): Promise<void> {
+  async change(added: Iterable<NodePort>, removed: Iterable<NodePort>): Promise<void> {
     this.#rightGeneration = undefined;
-    await this.#nft.commitAsync([...this.#elements('delete', removed), ...this.#elements('add', added)]);
+    const changes = [await this.#elements('delete', removed), await this.#elements('add', added)];
+    await this.#nft.commitAsync(changes.flat());
   }
 
   /** Takes everything away. Nothing there, or a kernel without nf_tables, is no error. */
@@ -83,15 +82,21 @@ export class LocalhostRules {
     return this.#opened;
   }
 
-  async #holds(ports: NodePortKeys): Promise<boolean> {
+  async #holds(ports: ReadonlySet<NodePort>): Promise<boolean> {
     const layout = localhostLayout(this.#family);
     if (tableRepairs(this.#nft, layout).length > 0) return false;
     const present = await this.#nft.listElementsAsync(nodePortSet(this.#family));
-    const wanted = new Set(ports.map(keyText));
-    return present.length === wanted.size && present.every(({ key }) => wanted.has(keyText(key)));
+    if (present.length !== ports.size) return false;
+    const rest = yielder();
+    for (const { key } of present) {
+      if (!ports.has(nodePortOfKey(key))) return false;
+      const wait = rest();
+      if (wait) await wait;
+    }
+    return true;
   }
 
-  #replacement(ports: NodePortKeys): NftChange[] {
+  async #replacement(ports: ReadonlySet<NodePort>): Promise<NftChange[]> {
     const { table, sets, chains } = localhostLayout(this.#family);
     const family = table.family;
     return [
@@ -105,15 +110,21 @@ export class LocalhostRules {
           return { operation: 'add', object: rule };
         }),
       ),
-      ...this.#elements('add', ports),
+      ...(await this.#elements('add', ports)),
     ];
   }
 
-  #elements(operation: 'add' | 'delete', ports: NodePortKeys): NftChange[] {
-    if (ports.length === 0) return [];
+  async #elements(operation: 'add' | 'delete', ports: Iterable<NodePort>): Promise<NftChange[]> {
+    const elements: NftElement[] = [];
+    const rest = yielder();
+    for (const port of ports) {
+      elements.push({ key: keyOfNodePort(port) });
+      const wait = rest();
+      if (wait) await wait;
+    }
+    if (elements.length === 0) return [];
     const { family, table, name } = nodePortSet(this.#family);
-    const object: NftElements = { kind: 'elements', family, table, set: name, elements: ports.map((key) => ({ key })) };
-    return [{ operation, object }];
+    return [{ operation, object: { kind: 'elements', family, table, set: name, elements } }];
   }
 }
 
@@ -166,8 +177,4 @@ function hasTable(nft: NftRuleset, family: IpFamily): boolean {
     if (isUnsupported(error)) return false;
     throw error;
   }
-}
-
-function keyText(key: Uint8Array): string {
-  return Buffer.from(key).toString('hex');
 }

@@ -1,4 +1,4 @@
-import { addressBits, IP_PROTOCOLS, type IpFamily } from '../../core/index.ts';
+import { addressBits, type IpFamily } from '../../core/index.ts';
 import {
   type BaseChain,
   cmp,
@@ -29,7 +29,7 @@ import {
   SRCNAT,
   type TableLayout,
 } from '../../nft/index.ts';
-import { LOCALHOST_STAND_INS, type ServicePortPlan } from '../index.ts';
+import { LOCALHOST_STAND_INS } from '../index.ts';
 
 /*
  * The rules that let a process of the node reach NodePorts at 127.0.0.1 and ::1, without route_localnet.
@@ -77,11 +77,6 @@ export function localhostTable(family: IpFamily): TableRef {
 /** The set of NodePorts in the table: `inet_proto . inet_service`. */
 export function nodePortSet(family: IpFamily) {
   return { kind: 'set', family: nftFamily(family), table: TABLE_NAME, name: NODE_PORTS } as const;
-}
-
-/** The key of a port in that set: protocol and port in network byte order, each padded to 4 bytes. */
-export function nodePortKey({ protocol, nodePort }: Pick<ServicePortPlan, 'protocol' | 'nodePort'>): Uint8Array {
-  return Uint8Array.of(IP_PROTOCOLS[protocol], 0, 0, 0, nodePort >>> 8, nodePort, 0, 0);
 }
 
 /** The table with all but the elements of its set. */

@@ -5,7 +5,6 @@ export { byOwner, type PortClaim } from './claim-order.ts';
 export { type Endpoint, endpointsOf } from './endpoint.ts';
 export { translatedNodePortAddresses } from './localhost.ts';
 export {
-  type LocalhostNodePorts,
   makeNodePlan,
   type NodeSettings,
   podCidrsOf,

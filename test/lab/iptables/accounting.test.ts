@@ -6,7 +6,7 @@ import { Nftables } from '../../../src/netlink/nftables/index.ts';
 import { NETLINK_NETFILTER } from '../../../src/netlink/uapi/index.ts';
 import { LOCALHOST_STAND_INS } from '../../../src/proxy/index.ts';
 import { COUNTERS, IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
-import { LocalhostRules, nodePortKey } from '../../../src/proxy/localhost/index.ts';
+import { LocalhostRules, nodePortOf } from '../../../src/proxy/localhost/index.ts';
 import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
@@ -43,7 +43,7 @@ it.each(['legacy', 'nft'] as IptablesVariant[])(
       add: () => namespace.run('ip', 'route', 'add', 'local', standIn, 'dev', 'lo', 'table', 'local'),
       remove: () => {},
     });
-    await localhost.makeEqual([nodePortKey(web)]);
+    await localhost.makeEqual(new Set([nodePortOf(web)]));
     localhost.close();
     await exec('bash', ['-c', 'timeout 2 bash -c "</dev/tcp/127.0.0.1/30080"']);
     await expect.poll(() => getAccounting(netlink, COUNTERS.loopbackAccepted)?.packets).toBe(1n);

@@ -12,6 +12,8 @@ import { openFrameSocket } from './frames.ts';
 
 const WEB = 30_080;
 const STICKY = 30_081;
+const ON_NODE = 30_082;
+const DEAF = 30_083;
 const LOCALHOST: Readonly<Record<IpFamily, string>> = { IPv4: '127.0.0.1', IPv6: '::1' };
 const STAND_IN: Readonly<Record<IpFamily, string>> = { IPv4: '192.0.0.127', IPv6: 'fd02:de25:5500::1' };
 const FAMILIES = ['IPv4', 'IPv6'] as const;
@@ -29,6 +31,7 @@ beforeAll(async () => {
   pods = [node.addPod('web-1'), node.addPod('web-2'), node.addPod('web-3')];
   stranger = lab.addClient('stranger', { ips: ['192.168.50.102', 'fd00:50::102'] });
   for (const pod of pods) for (const protocol of ['TCP', 'UDP'] as const) await pod.serve({ port: 8080, protocol });
+  for (const protocol of ['TCP', 'UDP'] as const) await node.serve({ port: 8080, protocol });
   mkdirSync(manifests);
   writeServices(true);
 });
@@ -47,15 +50,31 @@ function writeServices(withWeb: boolean): void {
     status: { addresses: node.ips.map((address) => ({ type: 'InternalIP', address })) },
   };
   const services = [
-    ...(withWeb ? serviceObjects('web', 10, WEB, {}) : []),
-    ...serviceObjects('sticky', 11, STICKY, { sessionAffinity: 'ClientIP' }),
+    ...(withWeb ? serviceObjects('web', { n: 10, nodePort: WEB }) : []),
+    ...serviceObjects('sticky', { n: 11, nodePort: STICKY, spec: { sessionAffinity: 'ClientIP' } }),
+    ...serviceObjects('on-node', { n: 12, nodePort: ON_NODE, endpoints: [node] }),
+    ...serviceObjects('deaf', { n: 13, nodePort: DEAF, targetPort: 8081 }),
   ];
   const list = { apiVersion: 'v1', kind: 'List', items: [nodeObject, ...services] };
   writeFileSync(join(lab.folder, 'new.json'), JSON.stringify(list));
   renameSync(join(lab.folder, 'new.json'), join(manifests, 'all.json'));
 }
 
-function serviceObjects(name: string, n: number, nodePort: number, spec: object): object[] {
+interface ServiceInput {
+  /** In its ClusterIPs. */
+  readonly n: number;
+  readonly nodePort: number;
+  readonly spec?: object;
+  /** @default the pods */
+  readonly endpoints?: readonly Host[];
+  /** @default 8080 */
+  readonly targetPort?: number;
+}
+
+function serviceObjects(
+  name: string,
+  { n, nodePort, spec, endpoints = pods, targetPort = 8080 }: ServiceInput,
+): object[] {
   const clusterIPs = [`10.96.0.${n}`, `fd00:96::${n}`];
   const ports = (['TCP', 'UDP'] as const).map((protocol) => ({ name: protocol.toLowerCase(), protocol }));
   const service = {
@@ -80,9 +99,9 @@ function serviceObjects(name: string, n: number, nodePort: number, spec: object)
       labels: { 'kubernetes.io/service-name': name },
     },
     addressType,
-    ports: ports.map((port) => ({ ...port, port: 8080 })),
-    endpoints: pods.map((pod) => ({
-      addresses: [pod.ip(addressType)],
+    ports: ports.map((port) => ({ ...port, port: targetPort })),
+    endpoints: endpoints.map((host) => ({
+      addresses: [host.ip(addressType)],
       conditions: { ready: true },
       nodeName: 'node-1',
     })),
@@ -106,9 +125,10 @@ const ask = async (family: IpFamily, port = WEB) => (await node.connect(atLocalh
 
 describe.each(['nftables', 'iptables'])('%s: NodePorts at localhost', (mode) => {
   it('are never reached by a neighbour nor by a pod, at 127.0.0.1, ::1 or what stands in for them', async () => {
-    await start(mode, '--localhost-nodeports');
     // As others may leave it.
     run('sysctl', '-qw', 'net.ipv4.conf.all.route_localnet=1');
+    const { logs } = await start(mode, '--localhost-nodeports');
+    expect(logs().some(({ msg }) => String(msg).startsWith('net.ipv4.conf.all.route_localnet is on'))).toBe(true);
     const attackers = [
       { host: stranger, link: 'eth0', towards: 'eth0' },
       { host: pods[0]!, link: 'eth0', towards: 'cni0' },
@@ -149,6 +169,16 @@ describe.each(['nftables', 'iptables'])('%s: NodePorts at localhost', (mode) => 
     }
   });
 
+  it('reach an endpoint in the node’s own network, and are told when an endpoint refuses', async () => {
+    await start(mode, '--localhost-nodeports');
+    for (const family of FAMILIES) {
+      for (const protocol of ['TCP', 'UDP'] as const) {
+        expect((await node.connect(atLocalhost(family, ON_NODE, protocol))).kind).toBe('answered');
+        expect((await node.connect(atLocalhost(family, DEAF, protocol))).kind).toBe('refused');
+      }
+    }
+  });
+
   it('answer where NodePorts answer at loopback addresses only, or at the primary address only', async () => {
     await start(mode, '--localhost-nodeports', '--nodeport-addresses', '127.0.0.0/8,::1/128');
     for (const family of FAMILIES) {
@@ -186,7 +216,7 @@ describe.each(['nftables', 'iptables'])('%s: NodePorts at localhost', (mode) => 
 
   it('are brought back after others removed their rules or the stand-in', async () => {
     const { metrics } = await start(mode, '--localhost-nodeports');
-    expect(await metrics()).toContain('nodeplane_localhost_nodeports{ip_family="IPv4"} 4');
+    expect(await metrics()).toContain('nodeplane_localhost_nodeports{ip_family="IPv4"} 8');
     run('nft', 'delete', 'table', 'ip', 'nodeplane-localhost');
     run('nft', 'flush', 'set', 'ip6', 'nodeplane-localhost', 'nodeports');
     run('ip', 'route', 'del', 'local', STAND_IN.IPv4, 'table', 'local');
