@@ -46,6 +46,7 @@ import { LOCALHOST_STAND_INS } from '../index.ts';
  *   POSTROUTING   100 the dataplane masquerades: NODE:y -> ENDPOINT
  *   PREROUTING   -100 its answer: ENDPOINT -> 127.0.0.1:x, which could not be routed
  *                 -50 answers: ENDPOINT -> STAND-IN:x
+ *                     an endpoint of this node answers by lo, and had its destination back in OUTPUT
  *   INPUT           0 refuse: what was restored, for the NodePort has no endpoint
  *                 100 127.0.0.1:30080 -> STAND-IN:x
  *                 150 deliver: 127.0.0.1:30080 -> 127.0.0.1:x
@@ -132,10 +133,21 @@ export function localhostLayout(family: IpFamily): TableLayout {
         ],
         { hook: 'output', priority: TRANSLATED },
       ),
-      chain('answers', [[...notFromHere, ct('direction'), cmp.equal(REPLY), ...toLoopback, ...replace('daddr')]], {
-        hook: 'prerouting',
-        priority: TRANSLATED,
-      }),
+      chain(
+        'answers',
+        [
+          // Those from this node too, whose addresses IPVS finds only in input. What is not translated is not touched.
+          [
+            ...toLoopback,
+            ...inLoopback('saddr', family, '!='),
+            ...isSourceTranslated(),
+            ct('direction'),
+            cmp.equal(REPLY),
+            ...replace('daddr'),
+          ],
+        ],
+        { hook: 'prerouting', priority: TRANSLATED },
+      ),
       // Not in output: a sender whose packet is dropped there hears EPERM, which is no refusal.
       chain('refuse', [[...toNodePort, jump('refuse-packet')]], { hook: 'input', priority: FILTER }),
       chain('refuse-packet', rejections(family)),
