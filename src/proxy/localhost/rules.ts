@@ -1,7 +1,15 @@
-import { addressBits, type IpFamily, isExists, isNotFound, isUnsupported, yielder } from '../../core/index.ts';
-import { withNetlink } from '../../netlink/index.ts';
+import {
+  addressBits,
+  formatCidr,
+  type IpFamily,
+  isExists,
+  isNotFound,
+  isUnsupported,
+  yielder,
+} from '../../core/index.ts';
+import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { Nftables, type NftChange, type NftElement, type NftRuleset } from '../../netlink/nftables/index.ts';
-import { deleteRoute, getLink, newRoute, type RouteSpec } from '../../netlink/route/index.ts';
+import { deleteRoute, getLink, listRoutes, newRoute, type RouteSpec } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_TABLE_LOCAL, RTN_LOCAL } from '../../netlink/uapi/index.ts';
 import { tableRepairs } from '../../nft/index.ts';
 import { LOCALHOST_STAND_INS, type Trace } from '../index.ts';
@@ -147,17 +155,22 @@ export function localhostTrace(family: IpFamily): Trace {
 /** In routing table local alone, on no interface: nobody takes it for an address of the node, or tells others of it. */
 function standInAddress(family: IpFamily): StandInAddress {
   const destination = { address: LOCALHOST_STAND_INS[family], prefixLength: addressBits(family) };
-  const route: RouteSpec = { destination, table: RT_TABLE_LOCAL, type: RTN_LOCAL };
+  const withLoopback = (act: (netlink: Netlink, route: RouteSpec, isThere: boolean) => void) =>
+    withNetlink(NETLINK_ROUTE, (netlink) => {
+      const place = { table: RT_TABLE_LOCAL, outInterface: getLink(netlink, { name: 'lo' })?.index };
+      const present = listRoutes(netlink, { family, ...place });
+      const isThere = present.some((route) => formatCidr(route.destination) === formatCidr(destination));
+      act(netlink, { destination, type: RTN_LOCAL, ...place }, isThere);
+    });
   return {
-    add() {
-      withNetlink(NETLINK_ROUTE, (netlink) => {
-        const outInterface = getLink(netlink, { name: 'lo' })?.index;
-        unless(isExists, () => netlink.execute(newRoute({ ...route, outInterface })));
-      });
-    },
-    remove() {
-      withNetlink(NETLINK_ROUTE, (netlink) => unless(isNotFound, () => netlink.execute(deleteRoute(route))));
-    },
+    add: () =>
+      withLoopback((netlink, route, isThere) => {
+        if (!isThere) unless(isExists, () => netlink.execute(newRoute(route)));
+      }),
+    remove: () =>
+      withLoopback((netlink, route, isThere) => {
+        if (isThere) unless(isNotFound, () => netlink.execute(deleteRoute(route)));
+      }),
   };
 }
 
