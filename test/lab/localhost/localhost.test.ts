@@ -18,6 +18,7 @@ const LOCALHOST: Readonly<Record<IpFamily, string>> = { IPv4: '127.0.0.1', IPv6:
 const STAND_IN: Readonly<Record<IpFamily, string>> = { IPv4: '192.0.0.127', IPv6: 'fd02:de25:5500::1' };
 const FAMILIES = ['IPv4', 'IPv6'] as const;
 const SILENCE_MS = 500;
+const IPV6_SYNCED = /^kubeproxy_sync_proxy_rules_last_timestamp_seconds\{[^}]*ip_family="IPv6"[^}]*\} [1-9]/m;
 
 const lab = createLab();
 const node: LabNode = lab.addNode({ name: 'node-1' });
@@ -112,8 +113,11 @@ function serviceObjects(
 async function start(mode: string, ...flags: string[]): Promise<Agent> {
   const fixed = ['--proxy-mode', mode, '--cluster-cidr', '10.244.0.0/16,fd00:10:244::/48'];
   const often = ['--iptables-sync-period', '1s', '--iptables-min-sync-period', '0s'];
-  agent = await node.startAgent({ manifests, flags: [...fixed, ...often, ...flags] });
-  return agent;
+  const started = await node.startAgent({ manifests, flags: [...fixed, ...often, ...flags] });
+  agent = started;
+  // It is ready with its first sync of IPv4.
+  await expect.poll(() => started.metrics(), { timeout: patient(30_000) }).toMatch(IPV6_SYNCED);
+  return started;
 }
 
 const atLocalhost = (family: IpFamily, port = WEB, protocol: 'TCP' | 'UDP' = 'TCP') => ({
@@ -223,7 +227,8 @@ describe.each(['nftables', 'iptables'])('%s: NodePorts at localhost', (mode) => 
     for (const family of FAMILIES) {
       await expect.poll(() => ask(family), { timeout: patient(20_000) }).toBe('answered');
     }
-    expect(agent!.logs().some(({ msg }) => String(msg).includes('changed by others and are repaired'))).toBe(true);
+    const repaired = () => agent!.logs().some(({ msg }) => String(msg).includes('changed by others and are repaired'));
+    await expect.poll(repaired, { timeout: patient(20_000) }).toBe(true);
   });
 
   it('go when nobody asks for them any more, and nothing of them is left', async () => {
