@@ -127,12 +127,49 @@ describe('routes of one family', () => {
     for (const node of [OWN, far(3), numberedNode(2)]) next.nodeChanged(node);
     next.start();
     await clock.advance(100);
-    expect(synced).toMatchObject([{ kind: 'synced', operations: 0 }]);
+    expect(synced).toMatchObject([{ kind: 'mtuKnown' }, { kind: 'synced', operations: 0 }]);
     await next.stop();
   });
 });
 
 describe('nodes that cannot be used', () => {
+  it('say what pods’ packets may measure as soon as this Node is told, and again when that changes', async () => {
+    const { clock, kernel, routes, events } = world('vxlan');
+    const told = () => events.flatMap((event) => (event.kind === 'mtuKnown' ? [event.mtu] : []));
+    expect(routes.mtu()).toBeUndefined();
+    routes.nodeChanged(OWN);
+    expect([routes.mtu(), told()]).toEqual([1450, []]);
+    routes.start();
+    await clock.advance(100);
+    kernel.changeLink('eth0', { mtu: 1400 });
+    await clock.advance(5000);
+    expect([routes.mtu(), told()]).toEqual([1350, [1450, 1350]]);
+    await routes.stop();
+    const direct = world('host-gw');
+    direct.routes.nodeChanged(OWN);
+    expect(direct.routes.mtu()).toBe(1500);
+  });
+
+  it('tell since when each stands as it does: comparing all of them changes nothing', async () => {
+    const { clock, kernel, routes } = world('auto');
+    for (const node of [OWN, numberedNode(2), far(3)]) routes.nodeChanged(node);
+    routes.start();
+    await clock.advance(100);
+    const since = (name: string) => routes.standings().get(name)?.changedAt;
+    const before = since('n2');
+    expect(before).toBe(since('n3'));
+    await clock.advance(5000);
+    kernel.changeLink('eth0', { mtu: 1400 });
+    routes.nodeChanged(numberedNode(3, { ips: ['192.168.1.99', 'fd01::99'] }));
+    await clock.advance(5000);
+    expect(since('n2')).toBe(before);
+    expect(since('n3')).toBeGreaterThan(before!);
+    routes.nodeRemoved('n3');
+    await clock.advance(100);
+    expect([...routes.standings().keys()]).toEqual(['n2']);
+    await routes.stop();
+  });
+
   it('are left out in words, and keep nobody from being reached', async () => {
     const { clock, kernel, routes, leftOut, figures } = world('host-gw');
     const nodes = [
