@@ -2,22 +2,31 @@ import type { RoutesConfig } from '../../config/index.ts';
 import { type IpFamily, tryParseCidr } from '../../core/index.ts';
 import { NODES, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { FamilyRoutes, NetlinkRouteKernel, type RouteObserver } from '../../routes/index.ts';
+import type { MtuSource } from '../cni/pod-mtu.ts';
+import type { Pages } from '../http/http-server.ts';
 import type { Part, PartContext } from '../part.ts';
 import { logRouteEvents, routeMetrics } from './observe.ts';
+import { recordRouteEvents } from './record.ts';
+import { ReportPage } from './report-page.ts';
+import { registerTunnelMetrics } from './traffic-metrics.ts';
 
 interface Running {
+  readonly family: IpFamily;
   readonly routes: FamilyRoutes;
   readonly kernel: NetlinkRouteKernel;
 }
 
 /** Keeps the routes to other nodes' pods. They stay in the kernel when it stops. */
-export class RoutesPart implements Part {
+export class RoutesPart implements Part, MtuSource {
   readonly resources: readonly Resource[] = [NODES, SERVICE_CIDRS];
+  readonly pages: Pages;
   readonly #config: RoutesConfig;
   readonly #context: PartContext;
   readonly #machineFamilies: readonly IpFamily[];
   readonly #serviceCidrs = new ObjectsOf('ServiceCIDR');
   readonly #observe: RouteObserver;
+  readonly #report: ReportPage;
+  readonly #mtuListeners = new Set<() => void>();
   #families: readonly Running[] = [];
 
   /** @param machineFamilies the families this machine has */
@@ -25,7 +34,22 @@ export class RoutesPart implements Part {
     this.#config = config;
     this.#context = context;
     this.#machineFamilies = machineFamilies;
-    const observers = [logRouteEvents(context.logger), routeMetrics(context.registry, context.clock)];
+    const { logger, registry, clock, recorder } = context;
+    const { nodeName } = context.config;
+    const families = () =>
+      this.#families.map(({ family, routes }) => ({ family, standings: () => routes.standings() }));
+    this.#report = new ReportPage({ node: nodeName, mode: config.mode, families });
+    this.pages = this.#report.pages;
+    registerTunnelMetrics(registry);
+    const observers: RouteObserver[] = [
+      logRouteEvents(logger),
+      routeMetrics(registry, clock),
+      this.#report.observe,
+      ...(recorder ? [recordRouteEvents(recorder, nodeName)] : []),
+      ({ kind }) => {
+        if (kind === 'mtuKnown') for (const listener of this.#mtuListeners) listener();
+      },
+    ];
     this.#observe = (event) => {
       for (const observe of observers) observe(event);
     };
@@ -51,6 +75,16 @@ export class RoutesPart implements Part {
     for (const { routes } of this.#families) routes.start();
   }
 
+  /** The largest packet that gets to other nodes in every family that has routes. */
+  mtu(): number | undefined {
+    const known = this.#families.flatMap(({ routes }) => routes.mtu() ?? []);
+    return known.length > 0 ? Math.min(...known) : undefined;
+  }
+
+  onMtuChange(listener: () => void): void {
+    this.#mtuListeners.add(listener);
+  }
+
   async stop(): Promise<void> {
     for (const { routes, kernel } of this.#families) {
       await routes.stop();
@@ -73,7 +107,7 @@ export class RoutesPart implements Part {
       clock,
       observe: this.#observe,
     });
-    return { routes, kernel };
+    return { family, routes, kernel };
   }
 
   #serviceRangesChanged(): void {
