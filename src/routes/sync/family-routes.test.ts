@@ -130,9 +130,7 @@ describe('routes of one family', () => {
     expect(synced).toMatchObject([{ kind: 'mtuKnown' }, { kind: 'synced', operations: 0 }]);
     await next.stop();
   });
-});
 
-describe('nodes that cannot be used', () => {
   it('say what pods’ packets may measure as soon as this Node is told, and again when that changes', async () => {
     const { clock, kernel, routes, events } = world('vxlan');
     const told = () => events.flatMap((event) => (event.kind === 'mtuKnown' ? [event.mtu] : []));
@@ -169,7 +167,9 @@ describe('nodes that cannot be used', () => {
     expect([...routes.standings().keys()]).toEqual(['n2']);
     await routes.stop();
   });
+});
 
+describe('nodes that cannot be used', () => {
   it('are left out in words, and keep nobody from being reached', async () => {
     const { clock, kernel, routes, leftOut, figures } = world('host-gw');
     const nodes = [
