@@ -77,11 +77,13 @@ describe('routes of one family', () => {
 
   it('cost the same requests for one more peer beside ten and beside a thousand', async () => {
     const cost = async (count: number) => {
-      const { clock, kernel, routes } = world('vxlan');
+      const { clock, kernel, routes, figures } = world('vxlan');
       routes.nodeChanged(OWN);
       for (let number = 2; number < count; number++) routes.nodeChanged(numberedNode(number));
       routes.start();
       await clock.advance(1000);
+      // Between two batches the sync lets others run, in real time.
+      await expect.poll(() => figures()?.inKernel).toBe(count - 2);
       const before = kernel.requests;
       routes.nodeChanged(numberedNode(5555));
       routes.nodeChanged(numberedNode(2, { ips: ['10.9.9.9'] }));
