@@ -9,12 +9,12 @@ import { TUNNEL_NAMES } from './plan/tunnel.ts';
  * Removes the routes, nexthops and the device that nodeplane made in one family, and nothing else.
  *
  * @returns how many objects were removed, the device among them
- * @throws ERR_CLEANUP naming the first that could not be removed, after all were tried; KernelError
+ * @throws rejects with ERR_CLEANUP naming the first that could not be removed, after all were tried; KernelError
  */
-export function removeRoutes(kernel: RouteKernel, family: IpFamily): number {
+export async function removeRoutes(kernel: RouteKernel, family: IpFamily): Promise<number> {
   const device = kernel.device(TUNNEL_NAMES[family]);
   const ours = device && isOurDevice(device) ? device : undefined;
-  const operations = diffObjects(kernel.list(ours?.index), []);
+  const operations = diffObjects(await kernel.list(ours?.index), []);
   const errors = kernel.apply(operations);
   if (ours) kernel.changeDevice([{ action: 'delete', index: ours.index }]);
   for (const [index, error] of errors.entries()) {

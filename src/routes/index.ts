@@ -16,6 +16,7 @@ export {
   RTPROT_NODEPLANE,
   textOf,
 } from './kernel/route-object.ts';
+export { requestOf } from './kernel/route-request.ts';
 export { LIMITS as ROUTE_LIMITS } from './plan/limits.ts';
 export type { PeerPlan } from './plan/planner.ts';
 export { type RouteSettings, TUNNEL_NAMES } from './plan/tunnel.ts';

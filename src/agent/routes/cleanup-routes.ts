@@ -6,11 +6,13 @@ import { NetlinkRouteKernel, removeRoutes } from '../../routes/index.ts';
  * somebody else has made routes.
  *
  * @returns one sentence for each family
- * @throws ERR_CLEANUP, KernelError
+ * @throws rejects with ERR_CLEANUP, KernelError
  */
-export function cleanupRoutes(): string[] {
-  return (['IPv4', 'IPv6'] as const).map((family) => {
-    const removed = closing(NetlinkRouteKernel.open(family), (kernel) => removeRoutes(kernel, family));
-    return `routes to other nodes (${family}): ${removed === 0 ? 'clean' : `${removed} objects removed`}`;
-  });
+export async function cleanupRoutes(): Promise<string[]> {
+  const lines: string[] = [];
+  for (const family of ['IPv4', 'IPv6'] as const) {
+    const removed = await closing(NetlinkRouteKernel.open(family), (kernel) => removeRoutes(kernel, family));
+    lines.push(`routes to other nodes (${family}): ${removed === 0 ? 'clean' : `${removed} objects removed`}`);
+  }
+  return lines;
 }

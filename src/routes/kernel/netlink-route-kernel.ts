@@ -94,9 +94,10 @@ export class NetlinkRouteKernel implements RouteKernel {
       if (operation.action === 'create') this.#create(operation.device);
       else this.#netlink.execute(...deviceRequests(operation));
     }
+    this.#watch.tunnelChanged();
   }
 
-  list(tunnel: number | undefined): RouteObject[] {
+  list(tunnel: number | undefined): Promise<RouteObject[]> {
     this.#watch.tunnelIs(tunnel);
     return listObjects(this.#netlink, { family: this.#family, tunnel, withNexthops: this.usesNexthops });
   }

@@ -36,7 +36,7 @@ describe('routes of one family', () => {
       await clock.advance(100);
       expect(kernel.print()).toMatchSnapshot();
       expect(figures()).toEqual({ peers: { direct: 1, tunnel: 1 }, wanted: 2, inKernel: 2, leftOut: 0 });
-      expect(routes.verify()).toEqual([]);
+      expect(await routes.verify()).toEqual([]);
       await routes.stop();
     },
   );
@@ -82,8 +82,9 @@ describe('routes of one family', () => {
       for (let number = 2; number < count; number++) routes.nodeChanged(numberedNode(number));
       routes.start();
       await clock.advance(1000);
-      // Between two batches the sync lets others run, in real time.
-      await expect.poll(() => figures()?.inKernel).toBe(count - 2);
+      // Between two slices the sync lets others run, in real time.
+      await expect.poll(figures, { timeout: 20_000 }).toMatchObject({ inKernel: count - 2 });
+      await clock.advance(1000);
       const before = kernel.requests;
       routes.nodeChanged(numberedNode(5555));
       routes.nodeChanged(numberedNode(2, { ips: ['10.9.9.9'] }));
@@ -99,13 +100,13 @@ describe('routes of one family', () => {
     for (const node of [OWN, numberedNode(2)]) routes.nodeChanged(node);
     routes.start();
     await clock.advance(100);
-    const nexthop = () => kernel.list(undefined).find(({ kind }) => kind === 'nexthop');
-    const before = nexthop();
+    const nexthop = async () => (await kernel.list(undefined)).find(({ kind }) => kind === 'nexthop');
+    const before = await nexthop();
     const requests = kernel.requests;
     routes.nodeChanged(numberedNode(2, { ips: ['10.0.0.99'] }));
     await clock.advance(100);
     expect(kernel.requests - requests).toBe(1);
-    expect(nexthop()).toMatchObject({ id: (before as { id: number }).id });
+    expect(await nexthop()).toMatchObject({ id: (before as { id: number }).id });
     expect(kernel.print()).toContain('via 10.0.0.99');
     await routes.stop();
   });
@@ -240,6 +241,24 @@ describe('what others do', () => {
     await clock.advance(2000);
     expect(kernel.print()).toBe(good);
     expect(events.filter(({ kind }) => kind === 'disturbed').length).toBeLessThan(15);
+    await routes.stop();
+  });
+
+  it('a network without a carrier is one reason for all peers, and they are back when it is', async () => {
+    const { clock, kernel, routes, leftOut, figures } = world('host-gw');
+    for (const node of [OWN, numberedNode(2), numberedNode(3)]) routes.nodeChanged(node);
+    routes.start();
+    await clock.advance(2000);
+    kernel.changeLink('eth0', { up: false });
+    await clock.advance(2000);
+    const reason =
+      'the interface that leads to it is down, or has no carrier; look for its cable, and its port on the switch';
+    expect(leftOut()).toEqual([`n2: ${reason}`, `n3: ${reason}`]);
+    expect(figures()).toMatchObject({ wanted: 2, inKernel: 0, leftOut: 2 });
+    kernel.changeLink('eth0', { up: true });
+    await clock.advance(2000);
+    expect(leftOut().slice(2)).toEqual(['n2: undefined', 'n3: undefined']);
+    expect(figures()).toMatchObject({ wanted: 2, inKernel: 2, leftOut: 0 });
     await routes.stop();
   });
 

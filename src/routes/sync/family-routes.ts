@@ -7,6 +7,7 @@ import {
   NodeplaneError,
   SyncRunner,
   type Timer,
+  yielder,
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
@@ -84,7 +85,7 @@ export class FamilyRoutes {
       failed: (error, _full, retryInMs) => this.#tell({ kind: 'syncFailed', error, retryInMs }),
       check: {
         intervalMs: CHECK_MS,
-        run: async () => this.#check(),
+        run: () => this.#check(),
         failed: (error) => this.#tell({ kind: 'verifyFailed', error }),
       },
     });
@@ -123,8 +124,8 @@ export class FamilyRoutes {
     await this.#runner.stop();
   }
 
-  /** In what the kernel differs from what was written, in words. Throws KernelError, ERR_ROUTES. */
-  verify(): string[] {
+  /** In what the kernel differs from what was written, in words; between syncs. Rejects with KernelError, ERR_ROUTES. */
+  async verify(): Promise<string[]> {
     return this.#ground ? this.#kernel.drifts(this.#ground) : [];
   }
 
@@ -203,7 +204,12 @@ export class FamilyRoutes {
     const operations = await this.#kernel.reconcile(ground, plans);
     this.#ground = ground;
     this.#tally.forgetOthers(new Set(names));
-    for (const name of names) this.#count(name);
+    const rest = yielder();
+    for (const name of names) {
+      this.#count(name);
+      const wait = rest();
+      if (wait) await wait;
+    }
     return operations;
   }
 
@@ -238,8 +244,8 @@ export class FamilyRoutes {
     this.#tell({ kind: 'mtuKnown', mtu });
   }
 
-  #check(): void {
-    const drifts = this.verify();
+  async #check(): Promise<void> {
+    const drifts = await this.verify();
     if (drifts.length === 0) return;
     this.#tell({ kind: 'driftFound', drifts });
     this.#runner.requestFull();
