@@ -2,9 +2,11 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../core/index.ts';
 import type { RouteObserver } from '../../routes/index.ts';
 import type { Logger } from '../logger.ts';
+import { LeftOutLog } from './left-out-log.ts';
 
 /** Writes what becomes of the routes into the log: one line for what an operator wants to see, the rest at debug level. */
 export function logRouteEvents(logger: Logger): RouteObserver {
+  const leftOut = { IPv4: new LeftOutLog(logger, 'IPv4'), IPv6: new LeftOutLog(logger, 'IPv6') };
   return (event) => {
     const { kind, family } = event;
     switch (kind) {
@@ -18,6 +20,7 @@ export function logRouteEvents(logger: Logger): RouteObserver {
           { family, full, seconds, operations, ...figures.peers, leftOut: figures.leftOut },
           'Routes synced',
         );
+        leftOut[family].write();
         break;
       }
       case 'syncFailed': {
@@ -28,12 +31,9 @@ export function logRouteEvents(logger: Logger): RouteObserver {
         );
         break;
       }
-      case 'leftOut': {
-        const { name: node, reason } = event;
-        if (reason === undefined) logger.info({ family, node }, 'The Node is not left out any more');
-        else logger.warn({ family, node, reason }, 'The pods of a Node cannot be reached from here; all others can');
+      case 'leftOut':
+        leftOut[family].add(event.name, event.reason);
         break;
-      }
       case 'mtuKnown':
         logger.info({ family, mtu: event.mtu }, 'The largest packet on the way to other nodes');
         break;
