@@ -1,4 +1,7 @@
 import { openSync, readSync } from 'node:fs';
+import { setImmediate as eventLoop } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 /** What kept the event loop from turning. */
 export interface LongestBlock {
@@ -66,7 +69,16 @@ function cpuMs(): number {
 }
 
 /** What JavaScript holds, buffers included. */
-export function memoryMiB(): number {
+function memoryMiB(): number {
   const { heapUsed, external } = process.memoryUsage();
   return (heapUsed + external) / 2 ** 20;
+}
+
+/** What lives, once everything else has been collected: MiB. */
+export async function settledMemory(): Promise<number> {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  await eventLoop();
+  collect();
+  return memoryMiB();
 }
