@@ -57,7 +57,9 @@ async function startSide({ family }: RouteCase, [one, two]: readonly [NodeWithPo
     createHost({ name: pod.name, namespace: pod, ips: [podAddress(number, family)] }),
   );
   await server!.serve({ port: PORT });
-  const iperf = spawn('ip', ['netns', 'exec', two.pod.name, 'iperf3', '-s'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const iperf = spawn('ip', ['netns', 'exec', two.pod.name, 'iperf3', '-s', '--forceflush'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   await once(iperf.stdout, 'data');
   const connection = await client!.hold({ ip: target, port: PORT });
   const throughput: number[] = [];

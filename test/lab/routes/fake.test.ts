@@ -143,11 +143,15 @@ async function run(world: World, sequence: readonly Step[]): Promise<string[]> {
   return [...said, ...present.sort()];
 }
 
-it.each(['IPv4', 'IPv6'] as const)('refuses and does what the kernel does, whatever is asked (%s)', async (family) => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(steps(family), { minLength: 5, maxLength: 40 }), async (sequence) => {
-      expect(await run(fakeWorld(family), sequence)).toEqual(await run(realWorld(family), sequence));
-    }),
-    { numRuns: 50, endOnFailure: process.env.SHRINK === undefined },
-  );
-}, patient(300_000));
+it.each(['IPv4', 'IPv6'] as const)(
+  'refuses and does what the kernel does, whatever is asked (%s)',
+  async (family) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(steps(family), { minLength: 5, maxLength: 40 }), async (sequence) => {
+        expect(await run(fakeWorld(family), sequence)).toEqual(await run(realWorld(family), sequence));
+      }),
+      { numRuns: 50, endOnFailure: process.env.SHRINK === undefined },
+    );
+  },
+  patient(300_000),
+);
