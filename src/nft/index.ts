@@ -1,10 +1,13 @@
+export { ForeignWatch, type ForeignWatchOptions, type WatchNftables } from './foreign-watch.ts';
 export {
   addressIn,
   addressRegisters,
   clearMarkBits,
   inBlock,
+  inBlockOf,
   inLoopback,
   isDestinationTranslated,
+  isFamily,
   isLocalAddress,
   isMarked,
   isNew,

@@ -1,7 +1,7 @@
 // What rules of ours compare, as expressions: each goes on with the rule only if it holds.
 
 import { addressBits, type Cidr, type IpFamily, networkOf, parseCidr } from '../core/index.ts';
-import { cmp, ct, type Expression, fib, hostOrder32, meta, payload } from '../netlink/nftables/index.ts';
+import { cmp, ct, type Expression, fib, hostOrder32, lookup, meta, payload } from '../netlink/nftables/index.ts';
 import { RTN_LOCAL } from '../netlink/uapi/index.ts';
 
 /** <linux/netfilter/nf_conntrack_common.h>: the destination was translated. */
@@ -10,6 +10,14 @@ const IPS_DST_NAT = 1 << 5;
 const IPS_SRC_NAT = 1 << 4;
 /** NF_CT_STATE_BIT(IP_CT_NEW) of <net/netfilter/nf_conntrack.h>. */
 const CT_STATE_NEW = 1 << 3;
+
+/** <linux/netfilter.h>. */
+const NFPROTO: Record<IpFamily, number> = { IPv4: 2, IPv6: 10 };
+
+/** `meta nfproto FAMILY`, in tables of both families. */
+export function isFamily(family: IpFamily): Expression[] {
+  return [meta('nfproto'), cmp.equal(Uint8Array.of(NFPROTO[family]))];
+}
 
 /** How many 4-byte registers an address takes. */
 export function addressRegisters(family: IpFamily): number {
@@ -81,6 +89,20 @@ export function inBlock(
     payload[which](address.family),
     { kind: 'bitwise', from: 0, to: 0, mask, xor },
     { kind: 'cmp', from: 0, op, data: networkOf(address, prefixLength).bytes },
+  ];
+}
+
+/** `ip saddr & MASK @SET`: whether the address is in one of the blocks of this length whose first addresses are in the set. */
+export function inBlockOf(
+  which: 'saddr' | 'daddr',
+  family: IpFamily,
+  { prefixLength, set }: { readonly prefixLength: number; readonly set: string },
+): Expression[] {
+  const mask = maskOf(family, prefixLength);
+  return [
+    payload[which](family),
+    { kind: 'bitwise', from: 0, to: 0, mask, xor: new Uint8Array(mask.length) },
+    lookup(set),
   ];
 }
 

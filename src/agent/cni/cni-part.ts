@@ -65,7 +65,7 @@ export class CniPart implements Part {
     this.#context = context;
     this.resources = [nodeNamed(nodeName), ...(settings.macvlan ? [SERVICE_CIDRS] : [])];
     this.#nodes = new ObjectsOf('Node', ({ metadata }) => metadata.name === nodeName);
-    const conflist = conflistOf(settings);
+    const conflist = conflistOf(settings, { ipMasq: context.config.routes === undefined });
     const { network } = conflist;
     const hasIpv6 = () => this.#podCidrs().some(({ address }) => address.family === 'IPv6');
     if (mtu && !conflist.hasMtu) this.#podMtu = new PodMtu({ source: mtu, network, hasIpv6, clock, logger });
@@ -204,8 +204,8 @@ export class CniPart implements Part {
   }
 }
 
-function conflistOf({ conflist, macvlan }: CniSettings): Conflist {
-  const needs = { podAnnotations: macvlan !== undefined };
+function conflistOf({ conflist, macvlan }: CniSettings, { ipMasq }: { readonly ipMasq: boolean }): Conflist {
+  const needs = { podAnnotations: macvlan !== undefined, ipMasq };
   if (conflist === '') return standardConflist(needs);
   let text: string;
   try {

@@ -1,13 +1,16 @@
 import type { RoutesConfig } from '../../config/index.ts';
 import { type IpFamily, tryParseCidr } from '../../core/index.ts';
 import { NODES, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
-import { FamilyRoutes, NetlinkRouteKernel, type RouteObserver } from '../../routes/index.ts';
+import { Nftables, watchNftables } from '../../netlink/nftables/index.ts';
+import { FamilyRoutes, NetlinkRouteKernel, type RouteObserver, RouteRules } from '../../routes/index.ts';
 import type { MtuSource } from '../cni/pod-mtu.ts';
 import type { Pages } from '../http/http-server.ts';
 import type { Part, PartContext } from '../part.ts';
 import { logRouteEvents, routeMetrics } from './observe.ts';
+import { logRuleEvents, ruleMetrics } from './observe-rules.ts';
 import { recordRouteEvents } from './record.ts';
 import { ReportPage } from './report-page.ts';
+import { ruleSettings } from './rule-settings.ts';
 import { registerTunnelMetrics } from './traffic-metrics.ts';
 
 interface Running {
@@ -27,6 +30,7 @@ export class RoutesPart implements Part, MtuSource {
   readonly #observe: RouteObserver;
   readonly #report: ReportPage;
   readonly #mtuListeners = new Set<() => void>();
+  readonly #rules: RouteRules;
   #families: readonly Running[] = [];
 
   /** @param machineFamilies the families this machine has */
@@ -53,6 +57,7 @@ export class RoutesPart implements Part, MtuSource {
     this.#observe = (event) => {
       for (const observe of observers) observe(event);
     };
+    this.#rules = rulesOf(config, context);
   }
 
   /** @throws ERR_NETLINK_SOCKET, KernelError when the kernel's routes cannot be read at all */
@@ -64,7 +69,7 @@ export class RoutesPart implements Part, MtuSource {
     const { type, object } = event;
     if (this.#serviceCidrs.apply(event) !== undefined) this.#serviceRangesChanged();
     if (object.kind !== 'Node') return;
-    for (const { routes } of this.#families) {
+    for (const routes of [...this.#families.map((family) => family.routes), this.#rules]) {
       if (type === 'deleted') routes.nodeRemoved(object.metadata.name);
       else routes.nodeChanged(object);
     }
@@ -72,6 +77,7 @@ export class RoutesPart implements Part, MtuSource {
 
   /** Begins to write: routes of nodes that were not told yet would be taken for those of nodes that are gone. */
   synced(): void {
+    this.#rules.start();
     for (const { routes } of this.#families) routes.start();
   }
 
@@ -86,6 +92,7 @@ export class RoutesPart implements Part, MtuSource {
   }
 
   async stop(): Promise<void> {
+    await this.#rules.stop();
     for (const { routes, kernel } of this.#families) {
       await routes.stop();
       kernel.close();
@@ -94,7 +101,7 @@ export class RoutesPart implements Part, MtuSource {
 
   #familyOf(family: IpFamily): Running {
     const { config, clock } = this.#context;
-    const { interfaceName, ...settings } = this.#config;
+    const { interfaceName, masquerade: _, ...settings } = this.#config;
     const kernel = NetlinkRouteKernel.open(family);
     const routes = new FamilyRoutes({
       family,
@@ -115,4 +122,19 @@ export class RoutesPart implements Part, MtuSource {
     const ranges = [...new Set(texts)].sort().flatMap((text) => tryParseCidr(text) ?? []);
     for (const { routes } of this.#families) routes.serviceRangesChanged(ranges);
   }
+}
+
+function rulesOf(routes: RoutesConfig, { config, registry, clock, logger }: PartContext): RouteRules {
+  const observers = [logRuleEvents(logger, clock), ruleMetrics(registry)];
+  return new RouteRules({
+    nodeName: config.nodeName,
+    settings: ruleSettings(routes, config),
+    podRanges: config.cni?.podCidrs,
+    open: () => Nftables.open(),
+    watch: (listener) => watchNftables(listener),
+    clock,
+    observe: (event) => {
+      for (const observe of observers) observe(event);
+    },
+  });
 }

@@ -1,6 +1,8 @@
-import { ROUTE_MODES, type RoutesConfig } from '../file/kube-proxy-config.ts';
+import type { IpFamily } from '../../core/index.ts';
+import { type MasqueradeConfig, ROUTE_MODES, type RoutesConfig } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
 import type { Problems } from './problems.ts';
+import { readCidrs } from './validate-addresses.ts';
 
 /** IFNAMSIZ has room for 16 bytes with the final NUL. */
 const LONGEST_INTERFACE_NAME = 15;
@@ -22,5 +24,35 @@ export function readRoutes(
   if (Buffer.byteLength(interfaceName) > LONGEST_INTERFACE_NAME) {
     problems.add('nodeplane.routes.interface', `"${interfaceName}" is longer than ${LONGEST_INTERFACE_NAME} bytes`);
   }
-  return { mode, vni, port, mtu: mtu === 0 ? undefined : mtu, interfaceName: interfaceName || undefined };
+  return {
+    mode,
+    vni,
+    port,
+    mtu: mtu === 0 ? undefined : mtu,
+    interfaceName: interfaceName || undefined,
+    masquerade: readMasquerade(section.masquerade, problems),
+  };
+}
+
+/** What stands for the pods of this node in one family. */
+const OWN_PODS: ReadonlyMap<string, IpFamily> = new Map([
+  ['ipv4', 'IPv4'],
+  ['ipv6', 'IPv6'],
+]);
+
+function readMasquerade(
+  section: Configuration['nodeplane']['routes']['masquerade'],
+  problems: Problems,
+): MasqueradeConfig | undefined {
+  const path = 'nodeplane.routes.masquerade.cidrs';
+  const { cidrs, nonMasqueradeCIDRs, randomFully } = section;
+  const list = cidrs ?? [];
+  const exempt = readCidrs('nodeplane.routes.masquerade.nonMasqueradeCIDRs', nonMasqueradeCIDRs ?? [], problems);
+  if (list.includes('none')) {
+    if (list.length > 1) problems.add(path, '"none" stands for itself and cannot be mixed with others');
+    return undefined;
+  }
+  const ownPods = list.flatMap((item) => OWN_PODS.get(item) ?? []);
+  const others = list.filter((item) => !OWN_PODS.has(item));
+  return { ownPods, sources: readCidrs(path, others, problems), exempt, randomFully };
 }

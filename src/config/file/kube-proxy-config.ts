@@ -1,4 +1,4 @@
-import type { Cidr, IpAddress } from '../../core/index.ts';
+import type { Cidr, IpAddress, IpFamily } from '../../core/index.ts';
 import type { BindAddress } from '../values/bind-address.ts';
 import type { FeatureGates } from '../values/feature-gates.ts';
 import type { Configuration } from './schema.ts';
@@ -48,6 +48,17 @@ export interface MacvlanSettings {
   readonly routes: readonly Cidr[];
 }
 
+/** Which packets carry the node's address when they leave the cluster. */
+export interface MasqueradeConfig {
+  /** The families in which those of this node's pods do. */
+  readonly ownPods: readonly IpFamily[];
+  /** Whose packets do besides. */
+  readonly sources: readonly Cidr[];
+  /** Destinations to which packets keep their source, besides the pods of all nodes. */
+  readonly exempt: readonly Cidr[];
+  readonly randomFully: boolean;
+}
+
 /** How the pods of other nodes are reached. */
 export interface RoutesConfig {
   readonly mode: Exclude<(typeof ROUTE_MODES)[number], 'none'>;
@@ -59,6 +70,8 @@ export interface RoutesConfig {
   readonly mtu: number | undefined;
   /** Undefined: the one that has the node's address. */
   readonly interfaceName: string | undefined;
+  /** Undefined: packets of pods leave as they are. */
+  readonly masquerade: MasqueradeConfig | undefined;
 }
 
 /** What the proxy runs with: parsed, complete, checked. Durations in milliseconds; a conntrack or IPVS timeout of 0 is left alone. */

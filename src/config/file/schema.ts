@@ -141,6 +141,11 @@ export const ALL_FIELDS = {
       port: defaulted(uint32, 8472),
       mtu: plain(uint32),
       interface: plain(text),
+      masquerade: {
+        cidrs: defaulted(textList, ['ipv4', 'ipv6']),
+        nonMasqueradeCIDRs: plain(textList),
+        randomFully: pointer(boolean, true),
+      },
     },
     cni: {
       enabled: plain(boolean),

@@ -162,7 +162,14 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       serviceTrafficMetrics: 0,
       externalIPCIDRs: null,
       localhostNodePorts: false,
-      routes: { mode: 'none', vni: 1, port: 8472, mtu: 0, interface: '' },
+      routes: {
+        mode: 'none',
+        vni: 1,
+        port: 8472,
+        mtu: 0,
+        interface: '',
+        masquerade: { cidrs: ['ipv4', 'ipv6'], nonMasqueradeCIDRs: null, randomFully: true },
+      },
       cni: {
         enabled: false,
         binDir: '/opt/cni/bin',

@@ -288,6 +288,21 @@ export const FLAGS = {
     'Interface that leads to the other nodes; if empty, the one that has the node’s InternalIP',
     OWN,
   ),
+  'masquerade-cidrs': fieldFlag(
+    'nodeplane.routes.masquerade.cidrs',
+    'With --routes: whose packets carry the node’s address when they leave the cluster: ipv4 and ipv6 for the pods of this node, CIDRs, or none',
+    OWN,
+  ),
+  'non-masquerade-cidrs': fieldFlag(
+    'nodeplane.routes.masquerade.nonMasqueradeCIDRs',
+    'With --routes: CIDRs to which packets keep their source, besides the pods of all nodes and --cluster-cidr',
+    OWN,
+  ),
+  'masquerade-random-fully': fieldFlag(
+    'nodeplane.routes.masquerade.randomFully',
+    'Choose the source ports of what --masquerade-cidrs masquerades at random, so that parallel connections do not meet',
+    OWN,
+  ),
   'service-traffic-metrics': fieldFlag(
     'nodeplane.serviceTrafficMetrics',
     'Show traffic metrics of each Service while there are no more Services than this (mode ipvs); 0: none',

@@ -1,13 +1,12 @@
-import type { Clock, IpFamily, Timer } from '../../core/index.ts';
-import { type NftEvent, nftFamily } from '../../netlink/nftables/index.ts';
+import type { Clock, Timer } from '../core/index.ts';
+import type { NftEvent, TableRef } from '../netlink/nftables/index.ts';
 
 /** Opens the kernel's stream of changes; `close` ends it. */
 export type WatchNftables = (listener: (event: NftEvent) => void) => { close(): void };
 
 export interface ForeignWatchOptions {
   readonly watch: WatchNftables;
-  readonly family: IpFamily;
-  readonly table: string;
+  readonly table: TableRef;
   readonly clock: Clock;
   /** Several changes within this time are told as one. */
   readonly debounceMs: number;
@@ -67,10 +66,10 @@ export class ForeignWatch {
       if (this.#touched && !event.own) this.#tell();
       this.#touched = false;
     } else {
-      const { family, table } = this.#options;
+      const { table } = this.#options;
       const { object } = event;
       const name = object.kind === 'table' ? object.name : object.table;
-      if (object.family === nftFamily(family) && name === table) this.#touched = true;
+      if (object.family === table.family && name === table.name) this.#touched = true;
     }
   }
 

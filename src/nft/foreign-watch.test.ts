@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import type { NftEvent } from '../../netlink/nftables/index.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { NftEvent } from '../netlink/nftables/index.ts';
 import { ForeignWatch } from './foreign-watch.ts';
 
 function setup() {
@@ -14,8 +14,7 @@ function setup() {
       return { close: () => (listener = undefined) };
     },
 
-    family: 'IPv4',
-    table: 'nodeplane',
+    table: { kind: 'table', family: 'ip', name: 'nodeplane' },
     clock,
     debounceMs: 50,
     generation: () => {
