@@ -1,6 +1,7 @@
 export * from './api/index.ts';
 export { type LeaseHandler, LeaseKeeper, type LeaseKeeperOptions } from './leases/lease-keeper.ts';
 export { ManifestSource } from './manifests/manifest-source.ts';
+export { type AnnouncerEvent, NodeAnnouncer, type WantedAnnotations } from './nodes/node-announcer.ts';
 export { decodeObject, type ObjectKind } from './objects/kind.ts';
 export { KINDS } from './objects/kinds.ts';
 export {

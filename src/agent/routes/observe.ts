@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../core/index.ts';
+import type { AnnouncerEvent } from '../../kube/index.ts';
 import type { RouteObserver } from '../../routes/index.ts';
 import type { Logger } from '../logger.ts';
 
@@ -47,6 +48,27 @@ export function logRouteEvents(logger: Logger): RouteObserver {
       }
       case 'verifyFailed':
         logger.warn({ family, err: event.error }, 'The routes could not be compared with the kernel');
+    }
+  };
+}
+
+/** Writes into the log what becomes of the annotations of our Node; a failure that repeats itself is said once. */
+export function logAnnouncerEvents(logger: Logger): (event: AnnouncerEvent) => void {
+  return (event) => {
+    switch (event.kind) {
+      case 'written':
+        logger.info({ annotations: event.annotations }, 'Annotations of our Node written');
+        break;
+      case 'failed': {
+        const { error, retryInMs, isRepeated } = event;
+        logger[isRepeated ? 'debug' : 'error'](
+          { retryInMs, err: error },
+          'Annotations of our Node cannot be written; other nodes do not learn what they say',
+        );
+        break;
+      }
+      case 'noServer':
+        logger.info('There is no API server: other nodes do not learn what the annotations of our Node would say');
     }
   };
 }

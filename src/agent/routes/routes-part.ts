@@ -1,9 +1,9 @@
 import type { RoutesConfig } from '../../config/index.ts';
 import { type IpFamily, tryParseCidr } from '../../core/index.ts';
-import { NODES, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
+import { NODES, NodeAnnouncer, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { FamilyRoutes, NetlinkRouteKernel, type RouteObserver } from '../../routes/index.ts';
 import type { Part, PartContext } from '../part.ts';
-import { logRouteEvents, routeMetrics } from './observe.ts';
+import { logAnnouncerEvents, logRouteEvents, routeMetrics } from './observe.ts';
 
 interface Running {
   readonly routes: FamilyRoutes;
@@ -18,6 +18,8 @@ export class RoutesPart implements Part {
   readonly #machineFamilies: readonly IpFamily[];
   readonly #serviceCidrs = new ObjectsOf('ServiceCIDR');
   readonly #observe: RouteObserver;
+  /** Writes what other nodes are to know about this one. */
+  readonly #announcer: NodeAnnouncer;
   #families: readonly Running[] = [];
 
   /** @param machineFamilies the families this machine has */
@@ -25,6 +27,9 @@ export class RoutesPart implements Part {
     this.#config = config;
     this.#context = context;
     this.#machineFamilies = machineFamilies;
+    const { client, clock, logger } = context;
+    const { nodeName } = context.config;
+    this.#announcer = new NodeAnnouncer({ client, nodeName, clock, observe: logAnnouncerEvents(logger) });
     const observers = [logRouteEvents(context.logger), routeMetrics(context.registry, context.clock)];
     this.#observe = (event) => {
       for (const observe of observers) observe(event);
@@ -40,9 +45,9 @@ export class RoutesPart implements Part {
     const { type, object } = event;
     if (this.#serviceCidrs.apply(event) !== undefined) this.#serviceRangesChanged();
     if (object.kind !== 'Node') return;
-    for (const { routes } of this.#families) {
-      if (type === 'deleted') routes.nodeRemoved(object.metadata.name);
-      else routes.nodeChanged(object);
+    for (const nodes of [this.#announcer, ...this.#families.map(({ routes }) => routes)]) {
+      if (type === 'deleted') nodes.nodeRemoved(object.metadata.name);
+      else nodes.nodeChanged(object);
     }
   }
 
@@ -52,6 +57,7 @@ export class RoutesPart implements Part {
   }
 
   async stop(): Promise<void> {
+    await this.#announcer.stop();
     for (const { routes, kernel } of this.#families) {
       await routes.stop();
       kernel.close();

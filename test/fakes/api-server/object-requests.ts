@@ -25,7 +25,7 @@ const MODIFIED = 'the object has been modified; please apply your changes to the
  * Requests about one object: get, create, update, patch (merge and apply) and delete, with the preconditions, refusals
  * and texts of a real server.
  *
- * What it does not do: strategic merge patch and JSON patch; `generateName`; subresources; finalizers, graceful deletion
+ * What it does not do: strategic merge patch and JSON patch; `generateName`; subresources but `status`; finalizers, graceful deletion
  * and dependents; `metadata.generation`; defaults and, but for `checkObject`, validation; dry runs. `AppliedFields` says
  * what its server-side apply leaves out.
  */
@@ -84,7 +84,8 @@ export class ObjectRequests {
       throw new Refusal(422, `${call.resource.kind}.${call.resource.group} "${call.name}" is invalid: ${problem}`);
     }
     checkVersion(call, resourceVersion, live);
-    return this.#store(live, object);
+    // Annotations and labels are written with the status; what the object is to be is not.
+    return this.#store(live, call.ofStatus ? { ...object, spec: live.spec } : object);
   }
 
   #patch(call: ApiCall, content: Content): Outcome {

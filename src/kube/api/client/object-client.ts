@@ -162,7 +162,7 @@ export class ObjectClient {
   }
 
   #pathOf(operation: ObjectOperation, { name, namespace }: ObjectName): string {
-    const { name: resource, group, version, namespaced } = this.#resource;
+    const { name: resource, subresource, group, version, namespaced } = this.#resource;
     if (namespaced !== (namespace !== undefined)) {
       const found = namespaced ? 'no namespace is given' : `its kind has no namespaces, found "${namespace}"`;
       throw this.#unnameable(operation, { name }, found);
@@ -170,6 +170,7 @@ export class ObjectClient {
     const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
     const parts = [...(namespace === undefined ? [] : ['namespaces', namespace]), resource];
     if (operation !== 'create') parts.push(name);
+    if (subresource !== undefined) parts.push(subresource);
     for (const part of [name, ...parts]) {
       if (!isPathSegment(part)) throw this.#unnameable(operation, { name }, `"${part}" is no name`);
     }
