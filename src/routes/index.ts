@@ -1,5 +1,8 @@
 export { removeRoutes } from './cleanup.ts';
 export { type FlannelRoutes, type FlannelVtep, flannelAnnotations, readFlannelVtep } from './flannel/annotations.ts';
+export { publishedAnnotations, withdrawnAnnotations } from './flannel/flannel-wants.ts';
+export { OwnEnds } from './flannel/own-ends.ts';
+export { placeSubnetEnv, subnetEnv } from './flannel/subnet-env.ts';
 export { NetlinkRouteKernel } from './kernel/netlink-route-kernel.ts';
 export {
   DEVICE_ALIAS,
@@ -18,5 +21,5 @@ export {
 } from './kernel/route-object.ts';
 export { type RouteSettings, TUNNEL_NAMES } from './plan/tunnel.ts';
 export { ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
-export type { RouteEvent, RouteFigures, RouteObserver } from './sync/events.ts';
+export type { OwnEnd, RouteEvent, RouteFigures, RouteObserver } from './sync/events.ts';
 export { FamilyRoutes, type FamilyRoutesOptions } from './sync/family-routes.ts';

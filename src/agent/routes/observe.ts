@@ -57,13 +57,13 @@ export function logAnnouncerEvents(logger: Logger): (event: AnnouncerEvent) => v
   return (event) => {
     switch (event.kind) {
       case 'written':
-        logger.info({ annotations: event.annotations }, 'Annotations of our Node written');
+        logger.info({ annotations: event.annotations, conditions: event.conditions }, 'Our Node object written');
         break;
       case 'failed': {
         const { error, retryInMs, isRepeated } = event;
         logger[isRepeated ? 'debug' : 'error'](
           { retryInMs, err: error },
-          'Annotations of our Node cannot be written; other nodes do not learn what they say',
+          'Our Node object cannot be written; other nodes do not learn what its annotations would say',
         );
         break;
       }
@@ -71,6 +71,16 @@ export function logAnnouncerEvents(logger: Logger): (event: AnnouncerEvent) => v
         logger.info('There is no API server: other nodes do not learn what the annotations of our Node would say');
     }
   };
+}
+
+/** Registers the metric of what our Node object does not say yet. */
+export function observeUnwritten(registry: Registry, announcer: { readonly unwritten: number }): void {
+  const unwritten = new Gauge({
+    name: 'nodeplane_node_unwritten_fields',
+    help: 'Annotations and conditions of our Node object that are not as they are to be.',
+    registers: [registry],
+    collect: () => unwritten.set(announcer.unwritten),
+  });
 }
 
 /** Registers the metrics of the routes, and returns the observer that feeds them. */

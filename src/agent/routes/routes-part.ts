@@ -1,9 +1,36 @@
 import type { RoutesConfig } from '../../config/index.ts';
 import { type IpFamily, tryParseCidr } from '../../core/index.ts';
-import { NODES, NodeAnnouncer, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
-import { FamilyRoutes, NetlinkRouteKernel, type RouteObserver } from '../../routes/index.ts';
+import {
+  NETWORK_UNAVAILABLE,
+  NODES,
+  NodeAnnouncer,
+  type ObjectEvent,
+  ObjectsOf,
+  type Resource,
+  SERVICE_CIDRS,
+} from '../../kube/index.ts';
+import {
+  FamilyRoutes,
+  NetlinkRouteKernel,
+  OwnEnds,
+  publishedAnnotations,
+  type RouteObserver,
+  withdrawnAnnotations,
+} from '../../routes/index.ts';
 import type { Part, PartContext } from '../part.ts';
-import { logAnnouncerEvents, logRouteEvents, routeMetrics } from './observe.ts';
+import { logAnnouncerEvents, logRouteEvents, observeUnwritten, routeMetrics } from './observe.ts';
+import { SubnetFile } from './subnet-file.ts';
+
+/**
+ * What flannel and Calico write when they have begun their work; never the opposite: the routes outlive the agent. Whether a node
+ * has the condition at all is up to the cloud.
+ */
+const NETWORK_IS_UP = {
+  type: NETWORK_UNAVAILABLE,
+  status: 'False',
+  reason: 'NodeplaneIsUp',
+  message: 'nodeplane has made the routes of this node',
+} as const;
 
 interface Running {
   readonly routes: FamilyRoutes;
@@ -20,6 +47,8 @@ export class RoutesPart implements Part {
   readonly #observe: RouteObserver;
   /** Writes what other nodes are to know about this one. */
   readonly #announcer: NodeAnnouncer;
+  readonly #ends: OwnEnds;
+  readonly #subnetFile: SubnetFile | undefined;
   #families: readonly Running[] = [];
 
   /** @param machineFamilies the families this machine has */
@@ -30,9 +59,15 @@ export class RoutesPart implements Part {
     const { client, clock, logger } = context;
     const { nodeName } = context.config;
     this.#announcer = new NodeAnnouncer({ client, nodeName, clock, observe: logAnnouncerEvents(logger) });
+    observeUnwritten(context.registry, this.#announcer);
+    this.#ends = new OwnEnds(machineFamilies);
+    const { subnetFile, networks } = config.flannel;
+    this.#subnetFile = subnetFile === undefined ? undefined : new SubnetFile(subnetFile, networks, logger);
     const observers = [logRouteEvents(context.logger), routeMetrics(context.registry, context.clock)];
     this.#observe = (event) => {
       for (const observe of observers) observe(event);
+      if (this.#ends.apply(event)) this.#endsChanged();
+      if (event.kind === 'synced') this.#subnetFile?.retry();
     };
   }
 
@@ -45,6 +80,8 @@ export class RoutesPart implements Part {
     const { type, object } = event;
     if (this.#serviceCidrs.apply(event) !== undefined) this.#serviceRangesChanged();
     if (object.kind !== 'Node') return;
+    const isOwn = object.metadata.name === this.#context.config.nodeName;
+    if (isOwn && !this.#config.flannel.annotations) this.#announcer.want('flannel', withdrawnAnnotations(object));
     for (const nodes of [this.#announcer, ...this.#families.map(({ routes }) => routes)]) {
       if (type === 'deleted') nodes.nodeRemoved(object.metadata.name);
       else nodes.nodeChanged(object);
@@ -66,7 +103,8 @@ export class RoutesPart implements Part {
 
   #familyOf(family: IpFamily): Running {
     const { config, clock } = this.#context;
-    const { interfaceName, ...settings } = this.#config;
+    const { mode, vni, port, mtu, interfaceName } = this.#config;
+    const settings = { mode, vni, port, mtu };
     const kernel = NetlinkRouteKernel.open(family);
     const routes = new FamilyRoutes({
       family,
@@ -80,6 +118,16 @@ export class RoutesPart implements Part {
       observe: this.#observe,
     });
     return { routes, kernel };
+  }
+
+  /** The kernel holds what others need to reach this node's pods: now they may be told. */
+  #endsChanged(): void {
+    const { mode, vni, clearNetworkUnavailable, flannel } = this.#config;
+    const { ends } = this.#ends;
+    if (!ends) return;
+    if (flannel.annotations) this.#announcer.want('flannel', publishedAnnotations(ends, mode, vni));
+    if (clearNetworkUnavailable && this.#context.config.cni) this.#announcer.wantCondition(NETWORK_IS_UP);
+    this.#subnetFile?.endsChanged(ends);
   }
 
   #serviceRangesChanged(): void {

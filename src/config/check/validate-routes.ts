@@ -1,3 +1,4 @@
+import { tryParseCidr } from '../../core/index.ts';
 import { ROUTE_MODES, type RoutesConfig } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
 import type { Problems } from './problems.ts';
@@ -8,12 +9,17 @@ const LONGEST_INTERFACE_NAME = 15;
 /** RFC 791: what every host takes. */
 const LEAST_MTU = 576;
 
-/** Nothing but the mode is checked where there are no routes. */
+/**
+ * Nothing but the mode is checked where there are no routes.
+ *
+ * @param clusterCidr as in the file, checked elsewhere
+ */
 export function readRoutes(
   section: Configuration['nodeplane']['routes'],
+  clusterCidr: string,
   problems: Problems,
 ): RoutesConfig | undefined {
-  const { vni, port, mtu, interface: interfaceName } = section;
+  const { vni, port, mtu, interface: interfaceName, clearNetworkUnavailable, flannel } = section;
   const mode = problems.oneOf('nodeplane.routes.mode', section.mode, ROUTE_MODES);
   if (mode === 'none') return undefined;
   problems.inRange('nodeplane.routes.vni', vni, 0, 2 ** 24 - 1);
@@ -22,5 +28,18 @@ export function readRoutes(
   if (Buffer.byteLength(interfaceName) > LONGEST_INTERFACE_NAME) {
     problems.add('nodeplane.routes.interface', `"${interfaceName}" is longer than ${LONGEST_INTERFACE_NAME} bytes`);
   }
-  return { mode, vni, port, mtu: mtu === 0 ? undefined : mtu, interfaceName: interfaceName || undefined };
+  const networks = clusterCidr.split(',').flatMap((text) => tryParseCidr(text.trim()) ?? []);
+  if (flannel.subnetFile !== '' && networks.length === 0) {
+    const message = 'needs the addresses of all pods: give clusterCIDR (--cluster-cidr) or --routes-flannel-net-conf';
+    problems.add('nodeplane.routes.flannel.subnetFile', message);
+  }
+  return {
+    mode,
+    vni,
+    port,
+    mtu: mtu === 0 ? undefined : mtu,
+    interfaceName: interfaceName || undefined,
+    clearNetworkUnavailable,
+    flannel: { annotations: flannel.annotations, subnetFile: flannel.subnetFile || undefined, networks },
+  };
 }

@@ -140,6 +140,8 @@ export const ALL_FIELDS = {
       port: defaulted(uint32, 8472),
       mtu: plain(uint32),
       interface: plain(text),
+      clearNetworkUnavailable: defaulted(boolean, true),
+      flannel: { annotations: plain(boolean), netConf: plain(text), subnetFile: plain(text) },
     },
     cni: {
       enabled: plain(boolean),

@@ -161,7 +161,15 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       logLevel: '',
       serviceTrafficMetrics: 0,
       externalIPCIDRs: null,
-      routes: { mode: 'none', vni: 1, port: 8472, mtu: 0, interface: '' },
+      routes: {
+        mode: 'none',
+        vni: 1,
+        port: 8472,
+        mtu: 0,
+        interface: '',
+        clearNetworkUnavailable: true,
+        flannel: { annotations: false, netConf: '', subnetFile: '' },
+      },
       cni: {
         enabled: false,
         binDir: '/opt/cni/bin',

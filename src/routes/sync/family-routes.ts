@@ -13,7 +13,7 @@ import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
 import { type PeerPlan, RoutePlanner } from '../plan/planner.ts';
 import { type RouteSettings, TUNNEL_NAMES, tunnelDevice } from '../plan/tunnel.ts';
-import type { RouteHappening, RouteObserver } from './events.ts';
+import type { OwnEnd, RouteHappening, RouteObserver } from './events.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
 import { RouteTally } from './tally.ts';
 
@@ -163,7 +163,8 @@ export class FamilyRoutes {
     const operations = isFull ? await this.#syncAll(this.#own) : await this.#syncSome(touched);
     this.#retryRefused();
     const seconds = (clock.now() - began) / 1000;
-    this.#tell({ kind: 'synced', full: isFull, seconds, operations, figures: this.#tally.figures() });
+    const own = ownEndOf(this.#ground!);
+    this.#tell({ kind: 'synced', full: isFull, seconds, operations, figures: this.#tally.figures(), own });
   }
 
   async #syncAll(own: Peer): Promise<number> {
@@ -249,6 +250,10 @@ export class FamilyRoutes {
   #tell(happening: RouteHappening): void {
     this.#options.observe({ family: this.#options.family, ...happening });
   }
+}
+
+function ownEndOf({ own: { underlay, mac, ranges }, tunnel }: Ground): OwnEnd {
+  return { address: underlay.address, mac, ranges, mtu: tunnel?.mtu ?? underlay.mtu };
 }
 
 function noUnderlay(interfaceName: string | undefined, address: IpAddress): NodeplaneError {
