@@ -75,11 +75,13 @@ export function logAnnouncerEvents(logger: Logger): (event: AnnouncerEvent) => v
 
 /** Registers the metric of what our Node object does not say yet. */
 export function observeUnwritten(registry: Registry, announcer: { readonly unwritten: number }): void {
-  const unwritten = new Gauge({
+  const unwritten: Gauge = new Gauge({
     name: 'nodeplane_node_unwritten_fields',
     help: 'Annotations and conditions of our Node object that are not as they are to be.',
     registers: [registry],
-    collect: () => unwritten.set(announcer.unwritten),
+    collect() {
+      unwritten.set(announcer.unwritten);
+    },
   });
 }
 
