@@ -11,6 +11,7 @@ import {
 import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni/cni-part.ts';
 import { AgentServers } from './http/agent-servers.ts';
+import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
 import { type Build, registerComponentMetrics } from './metrics/component-metrics.ts';
 import { nodeplaneMetrics } from './metrics/nodeplane-metrics.ts';
@@ -108,14 +109,15 @@ export class Agent {
     };
     const services = new ServicesPart({ context, machineFamilies, observers });
     const routes = config.routes && new RoutesPart(config.routes, context, machineFamilies);
-    const parts = [services, routes, config.cni && new CniPart(config.cni, context)];
+    const parts = [services, routes, config.cni && new CniPart(config.cni, context, routes)];
     this.#parts = parts.filter((part) => part !== undefined);
     this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);
     this.#source = createSource({ config, clock, logger, observe, client, resources });
     const { health, metrics } = services;
     const countAnswer = metrics.countHealthAnswer.bind(metrics);
-    this.#servers = new AgentServers({ ...options, component: COMPONENT, registry, health, countAnswer });
+    const pages: Pages = Object.assign({}, ...this.#parts.map((part) => part.pages));
+    this.#servers = new AgentServers({ ...options, component: COMPONENT, registry, health, countAnswer, pages });
   }
 
   /** @throws ERR_CONFIG when a port cannot be listened on and that is fatal, or the folder of manifests cannot be read */

@@ -4,6 +4,7 @@ export { type UninstallOptions, uninstallCni } from './cni/install/uninstall.ts'
 export { WorkerPool } from './cni/threads/worker-pool.ts';
 export type { Build } from './metrics/component-metrics.ts';
 export { cleanupRoutes } from './routes/cleanup-routes.ts';
+export { type ShowRoutesOptions, type ShowRoutesResult, showRoutes } from './routes/show/show-routes.ts';
 export { type AgentWork, initialise, runAgent } from './run.ts';
 export { FlowCleaner } from './services/conntrack/flow-cleaner.ts';
 export { openFlowTable } from './services/conntrack/flow-table.ts';

@@ -4,6 +4,7 @@ import { addCleanupCommand } from './cleanup.ts';
 import { addCniCommand } from './cni-command.ts';
 import { addDemoCommand } from './demo.ts';
 import { reportFailure } from './report-failure.ts';
+import { addRoutesCommand } from './routes.ts';
 import { VERSION } from './version.ts';
 
 // Deleting a pod's link occupies a thread of Node's pool for tens of milliseconds, and eight are deleted at once; four would
@@ -21,6 +22,7 @@ const program = new Command('nodeplane')
 addAgentCommand(program);
 addCniCommand(program);
 addCleanupCommand(program);
+addRoutesCommand(program);
 addDemoCommand(program);
 
 program.parseAsync().catch((error: unknown) => reportFailure('nodeplane', error));

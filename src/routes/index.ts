@@ -19,7 +19,12 @@ export {
   RTPROT_NODEPLANE,
   textOf,
 } from './kernel/route-object.ts';
+export { LIMITS as ROUTE_LIMITS } from './plan/limits.ts';
+export type { PeerPlan } from './plan/planner.ts';
 export { type RouteSettings, TUNNEL_NAMES } from './plan/tunnel.ts';
 export { ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
+export type { KernelPeer, KernelPeers, Reach } from './show/kernel-peer.ts';
+export { readKernelPeers } from './show/read-kernel-peers.ts';
 export type { OwnEnd, RouteEvent, RouteFigures, RouteObserver } from './sync/events.ts';
 export { FamilyRoutes, type FamilyRoutesOptions } from './sync/family-routes.ts';
+export type { DatedStanding } from './sync/tally.ts';

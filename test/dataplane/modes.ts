@@ -45,11 +45,6 @@ function isTestedHere(what: string, needs: readonly KernelFeature[]): boolean {
   return false;
 }
 
-/** Whether NodePorts answer at 127.0.0.1: only iptables mode sets route_localnet, as in kube-proxy. */
-export function servesLoopback(name: ModeName): boolean {
-  return name.startsWith('iptables');
-}
-
 /** A `describe` for what is true in one mode, where `flagsOf` has flags for it; `define` gets them. */
 export function describeMode(name: ModeName, define: (flags: readonly string[]) => void): void {
   const flags = flagsOf(name);

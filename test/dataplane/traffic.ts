@@ -3,7 +3,7 @@ import type { IpFamily } from '../../src/core/index.ts';
 import type { Protocol } from '../../src/kube/index.ts';
 import { type Agent, type ConnectOptions, type Host, type Outcome, removeAll, type Target, tally } from '../lab/lab.ts';
 import { patient } from '../lab/patience.ts';
-import { describeMode, type ModeName, servesLoopback, testedProtocols } from './modes.ts';
+import { describeMode, type ModeName, testedProtocols } from './modes.ts';
 import type { Check, HostName, Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { createWorld, FAMILIES, limitIcmpErrors, type World } from './world.ts';
@@ -14,8 +14,6 @@ const ROUND = 16;
 const MAX_ROUNDS = 3;
 /** Long enough on a busy machine for an answer, short enough to wait for where none may come. */
 const SILENCE_MS = 400;
-
-const REFUSED = 'refused' as const;
 
 /** Checks all scenarios in one mode and both families. A mode has a test file of its own, so that modes run side by side. */
 export function testTraffic(mode: ModeName): void {
@@ -37,12 +35,8 @@ export function testTraffic(mode: ModeName): void {
     describe.each(FAMILIES)('%s', (family) => {
       const checks = SCENARIOS.flatMap((scenario) =>
         scenario.checks
-          .filter((check) => (check.family ?? family) === family)
           .flatMap((check) => (scenario.protocols ?? ['TCP']).map((protocol) => ({ scenario, protocol, ...check })))
-          .filter(({ protocol }) => protocols.includes(protocol))
-          .map((check) =>
-            check.to === 'nodePortOfLoopback' && !servesLoopback(mode) ? { ...check, expected: REFUSED } : check,
-          ),
+          .filter(({ protocol }) => protocols.includes(protocol)),
       );
       it.each(titled(checks.filter(({ expected }) => expected !== 'timeout')))('%s', (_, input) =>
         check(world, { ...input, family }),

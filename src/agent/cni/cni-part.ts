@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { dataDirectoryOf } from '../../cni/index.ts';
 import type { CniSettings } from '../../config/index.ts';
-import { inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
+import { type Cidr, inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
 import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { watchNftables } from '../../netlink/nftables/index.ts';
 import { podCidrsOf } from '../../proxy/index.ts';
@@ -14,6 +14,7 @@ import { Reclaimer } from './guard/reclaimer.ts';
 import { type Conflist, readConflist, standardConflist } from './install/conflist.ts';
 import { CniInstaller } from './install/installer.ts';
 import { SPOOL_PURPOSE, Spool } from './kept/spool.ts';
+import { type MtuSource, PodMtu } from './pod-mtu.ts';
 import { macvlanKey } from './server/macvlan-key.ts';
 import { completeConfig, type MacvlanOfNetwork } from './server/node-config.ts';
 import { PluginService } from './server/plugin-service.ts';
@@ -45,16 +46,19 @@ export class CniPart implements Part {
   readonly #installer: CniInstaller;
   readonly #guard: FeatureGuard;
   readonly #reclaimer: Reclaimer;
+  /** Undefined: the routes are somebody else's, or the operator says the MTU. */
+  readonly #podMtu: PodMtu | undefined;
   #timer: Timer | undefined;
   #serving = false;
   #stopped = false;
   #starting: Promise<void> = Promise.resolve();
 
   /**
+   * @param mtu knows the MTU of pods whose configuration names none. @default nobody does
    * @throws ERR_CONFIG when there is no plugin to install, or the list to install is none; ERR_UNSAFE_PATH when others could
    *   replace what a directory of the flags is to hold
    */
-  constructor(settings: CniSettings, context: PartContext) {
+  constructor(settings: CniSettings, context: PartContext, mtu?: MtuSource) {
     const { registry, clock, logger } = context;
     const { nodeName } = context.config;
     this.#settings = settings;
@@ -62,6 +66,9 @@ export class CniPart implements Part {
     this.resources = [nodeNamed(nodeName), ...(settings.macvlan ? [SERVICE_CIDRS] : [])];
     this.#nodes = new ObjectsOf('Node', ({ metadata }) => metadata.name === nodeName);
     const conflist = conflistOf(settings);
+    const { network } = conflist;
+    const hasIpv6 = () => this.#podCidrs().some(({ address }) => address.family === 'IPv6');
+    if (mtu && !conflist.hasMtu) this.#podMtu = new PodMtu({ source: mtu, network, hasIpv6, clock, logger });
     const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
     checkOwnDirectory(dirname(settings.socket), SOCKET_PURPOSE);
     checkOwnDirectory(settings.spoolDir, SPOOL_PURPOSE);
@@ -74,9 +81,10 @@ export class CniPart implements Part {
       logger,
       run: (request) => this.#workers.run(request),
       node: () => ({
-        podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : podCidrsOf(this.#nodes.get(nodeName)),
+        podCidrs: this.#podCidrs(),
         dataDir: settings.dataDir,
         macvlan: this.#macvlanOf(conflist),
+        mtu: this.#podMtu && { network, mtu: this.#podMtu.value() },
       }),
       binDir: settings.binDir,
       setAside: setAsideCounter(registry),
@@ -131,6 +139,7 @@ export class CniPart implements Part {
     this.#timer?.cancel();
     await this.#starting;
     this.#timer?.cancel();
+    this.#podMtu?.stop();
     await this.#installer.stop();
     this.#server.close();
     await this.#service.stop();
@@ -138,6 +147,11 @@ export class CniPart implements Part {
     this.#reclaimer.stop();
     await this.#guard.stop();
     await this.#workers.stop();
+  }
+
+  #podCidrs(): readonly Cidr[] {
+    const { podCidrs } = this.#settings;
+    return podCidrs.length > 0 ? podCidrs : podCidrsOf(this.#nodes.get(this.#context.config.nodeName));
   }
 
   #macvlanOf({ network }: Conflist): MacvlanOfNetwork | undefined {

@@ -35,6 +35,9 @@ export function logRouteEvents(logger: Logger): RouteObserver {
         else logger.warn({ family, node, reason }, 'The pods of a Node cannot be reached from here; all others can');
         break;
       }
+      case 'mtuKnown':
+        logger.info({ family, mtu: event.mtu }, 'The largest packet on the way to other nodes');
+        break;
       case 'disturbed':
         logger.info({ family }, 'Our routes, or a link they need, changed; comparing all of them');
         break;

@@ -17,9 +17,14 @@ import {
   type RouteObserver,
   withdrawnAnnotations,
 } from '../../routes/index.ts';
+import type { MtuSource } from '../cni/pod-mtu.ts';
+import type { Pages } from '../http/http-server.ts';
 import type { Part, PartContext } from '../part.ts';
 import { logAnnouncerEvents, logRouteEvents, observeUnwritten, routeMetrics } from './observe.ts';
+import { recordRouteEvents } from './record.ts';
+import { ReportPage } from './report-page.ts';
 import { SubnetFile } from './subnet-file.ts';
+import { registerTunnelMetrics } from './traffic-metrics.ts';
 
 /**
  * What flannel and Calico write when they have begun their work; never the opposite: the routes outlive the agent. Whether a node
@@ -33,18 +38,22 @@ const NETWORK_IS_UP = {
 } as const;
 
 interface Running {
+  readonly family: IpFamily;
   readonly routes: FamilyRoutes;
   readonly kernel: NetlinkRouteKernel;
 }
 
 /** Keeps the routes to other nodes' pods. They stay in the kernel when it stops. */
-export class RoutesPart implements Part {
+export class RoutesPart implements Part, MtuSource {
   readonly resources: readonly Resource[] = [NODES, SERVICE_CIDRS];
+  readonly pages: Pages;
   readonly #config: RoutesConfig;
   readonly #context: PartContext;
   readonly #machineFamilies: readonly IpFamily[];
   readonly #serviceCidrs = new ObjectsOf('ServiceCIDR');
   readonly #observe: RouteObserver;
+  readonly #report: ReportPage;
+  readonly #mtuListeners = new Set<() => void>();
   /** Writes what other nodes are to know about this one. */
   readonly #announcer: NodeAnnouncer;
   readonly #ends: OwnEnds;
@@ -56,14 +65,27 @@ export class RoutesPart implements Part {
     this.#config = config;
     this.#context = context;
     this.#machineFamilies = machineFamilies;
-    const { client, clock, logger } = context;
+    const { client, logger, registry, clock, recorder } = context;
     const { nodeName } = context.config;
+    const families = () =>
+      this.#families.map(({ family, routes }) => ({ family, standings: () => routes.standings() }));
+    this.#report = new ReportPage({ node: nodeName, mode: config.mode, families });
+    this.pages = this.#report.pages;
+    registerTunnelMetrics(registry);
     this.#announcer = new NodeAnnouncer({ client, nodeName, clock, observe: logAnnouncerEvents(logger) });
-    observeUnwritten(context.registry, this.#announcer);
+    observeUnwritten(registry, this.#announcer);
     this.#ends = new OwnEnds(machineFamilies);
     const { subnetFile, networks } = config.flannel;
     this.#subnetFile = subnetFile === undefined ? undefined : new SubnetFile(subnetFile, networks, logger);
-    const observers = [logRouteEvents(context.logger), routeMetrics(context.registry, context.clock)];
+    const observers: RouteObserver[] = [
+      logRouteEvents(logger),
+      routeMetrics(registry, clock),
+      this.#report.observe,
+      ...(recorder ? [recordRouteEvents(recorder, nodeName)] : []),
+      ({ kind }) => {
+        if (kind === 'mtuKnown') for (const listener of this.#mtuListeners) listener();
+      },
+    ];
     this.#observe = (event) => {
       for (const observe of observers) observe(event);
       if (this.#ends.apply(event)) this.#endsChanged();
@@ -93,6 +115,16 @@ export class RoutesPart implements Part {
     for (const { routes } of this.#families) routes.start();
   }
 
+  /** The largest packet that gets to other nodes in every family that has routes. */
+  mtu(): number | undefined {
+    const known = this.#families.flatMap(({ routes }) => routes.mtu() ?? []);
+    return known.length > 0 ? Math.min(...known) : undefined;
+  }
+
+  onMtuChange(listener: () => void): void {
+    this.#mtuListeners.add(listener);
+  }
+
   async stop(): Promise<void> {
     await this.#announcer.stop();
     for (const { routes, kernel } of this.#families) {
@@ -117,7 +149,7 @@ export class RoutesPart implements Part {
       clock,
       observe: this.#observe,
     });
-    return { routes, kernel };
+    return { family, routes, kernel };
   }
 
   /** The kernel holds what others need to reach this node's pods: now they may be told. */

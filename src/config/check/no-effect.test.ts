@@ -13,7 +13,6 @@ const AGENT = 'agent/agent.ts';
 const SERVERS = 'agent/http/agent-servers.ts';
 const SERVICES = 'agent/services/services-part.ts';
 const SOURCE = 'agent/object-source.ts';
-const FAMILY = 'agent/services/family.ts';
 const SYSCTLS = 'agent/services/conntrack/sysctls.ts';
 const CNI_PART = 'agent/cni/cni-part.ts';
 const MACVLAN = 'cni/config/macvlan-config.ts';
@@ -39,7 +38,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   mode: [SERVICES, 'MODES[config.mode]'],
   'iptables.masqueradeBit': [VALIDATE, 'effective[masquerading]'],
   'iptables.masqueradeAll': [VALIDATE, 'effective[masquerading]'],
-  'iptables.localhostNodePorts': [FAMILY, 'localhostNodePorts'],
+  'iptables.localhostNodePorts': [VALIDATE, 'iptables.localhostNodePorts'],
   'iptables.syncPeriod': [VALIDATE, 'effective[periods]'],
   'iptables.minSyncPeriod': [VALIDATE, 'effective[periods]'],
   'ipvs.syncPeriod': [VALIDATE, 'effective[periods]'],
@@ -72,6 +71,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.serviceProxyName': [SERVICES, 'config.serviceProxyName'],
   'nodeplane.logLevel': ['agent/logger.ts', 'level'],
   'nodeplane.serviceTrafficMetrics': ['proxy/ipvs/mode/ipvs-mode.ts', 'serviceTrafficMetrics'],
+  'nodeplane.localhostNodePorts': [VALIDATE, 'nodeplane.localhostNodePorts'],
   'nodeplane.routes.mode': ['config/check/validate-routes.ts', 'section.mode'],
   'nodeplane.routes.vni': ['routes/plan/tunnel.ts', 'vni'],
   'nodeplane.routes.port': ['routes/plan/tunnel.ts', 'port'],

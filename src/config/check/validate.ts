@@ -61,7 +61,7 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
     featureGates,
     mode,
     ...readModeSettings(effective, problems),
-    localhostNodePorts: effective.iptables.localhostNodePorts,
+    localhostNodePorts: readLocalhostNodePorts(effective),
     ipvs: readIpvs(effective, problems),
     detectLocal,
     nodePortAddresses: readNodePortAddresses(effective.nodePortAddresses, problems),
@@ -71,6 +71,12 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
     ...readOwn(effective, problems),
     effective,
   };
+}
+
+/** kube-proxy has such NodePorts in iptables mode alone. */
+function readLocalhostNodePorts({ mode, iptables, nodeplane }: Configuration): KubeProxyConfig['localhostNodePorts'] {
+  if (nodeplane.localhostNodePorts) return 'always';
+  return mode === 'iptables' && iptables.localhostNodePorts ? 'as-kube-proxy' : 'never';
 }
 
 function readApiServer(effective: Configuration, master: string, problems: Problems): KubeProxyConfig['apiServer'] {

@@ -98,8 +98,8 @@ export interface KubeProxyConfig {
   readonly masqueradeAll: boolean;
   readonly syncPeriodMs: number;
   readonly minSyncPeriodMs: number;
-  /** Of iptables mode, IPv4 only. */
-  readonly localhostNodePorts: boolean;
+  /** `as-kube-proxy`: at 127.0.0.0/8, if `nodePortAddresses` allows it; `always`: also at ::1, and in any case. */
+  readonly localhostNodePorts: 'never' | 'as-kube-proxy' | 'always';
   readonly ipvs: {
     readonly scheduler: string;
     readonly excludeCidrs: readonly Cidr[];

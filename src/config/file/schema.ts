@@ -134,6 +134,7 @@ export const ALL_FIELDS = {
     logLevel: plain(text),
     serviceTrafficMetrics: plain(uint32),
     externalIPCIDRs: plain(textList),
+    localhostNodePorts: plain(boolean),
     routes: {
       mode: defaulted(text, 'none'),
       vni: pointer(uint32, 1),

@@ -161,6 +161,7 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       logLevel: '',
       serviceTrafficMetrics: 0,
       externalIPCIDRs: null,
+      localhostNodePorts: false,
       routes: {
         mode: 'none',
         vni: 1,

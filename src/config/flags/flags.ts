@@ -71,7 +71,7 @@ export const FLAGS = {
   ),
   'iptables-localhost-nodeports': fieldFlag(
     'iptables.localhostNodePorts',
-    'Let NodePorts be reached at 127.0.0.1 (iptables mode, IPv4)',
+    'Let processes of the node reach NodePorts at 127.0.0.1 (iptables mode, IPv4)',
   ),
   'iptables-sync-period': fieldFlag(
     'iptables.syncPeriod',
@@ -316,6 +316,11 @@ export const FLAGS = {
   'external-ip-cidrs': fieldFlag(
     'nodeplane.externalIPCIDRs',
     'Where external IPs of Services may be: CIDRs; those elsewhere are refused. If empty, everywhere. Never within the ranges of ClusterIPs, nor at an address of a node or of the API server',
+    OWN,
+  ),
+  'localhost-nodeports': fieldFlag(
+    'nodeplane.localhostNodePorts',
+    'Let processes of the node reach NodePorts at 127.0.0.1 and ::1, in every mode and whatever --nodeport-addresses says. Without it as kube-proxy: see --iptables-localhost-nodeports',
     OWN,
   ),
   'log-level': fieldFlag(

@@ -38,6 +38,7 @@ export {
   setLink,
   type VethSpec,
 } from './link-change.ts';
+export { getLinkTraffic, type LinkTraffic } from './link-traffic.ts';
 export {
   deleteNeighbour,
   listNeighbours,

@@ -19,6 +19,8 @@ export type RouteHappening =
     }
   /** Nothing, or not all, was done; it is tried again from scratch. */
   | { readonly kind: 'syncFailed'; readonly error: unknown; readonly retryInMs: number }
+  /** Packets to the pods of all other nodes may have this many bytes from now on; the first time, or another number than before. */
+  | { readonly kind: 'mtuKnown'; readonly mtu: number }
   /** There are no routes to the pods of this Node; undefined: there are now, or it is gone. */
   | { readonly kind: 'leftOut'; readonly name: string; readonly reason: string | undefined }
   /** Others changed what is ours, or what it rests on; all is compared at once. */

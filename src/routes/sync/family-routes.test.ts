@@ -77,11 +77,13 @@ describe('routes of one family', () => {
 
   it('cost the same requests for one more peer beside ten and beside a thousand', async () => {
     const cost = async (count: number) => {
-      const { clock, kernel, routes } = world('vxlan');
+      const { clock, kernel, routes, figures } = world('vxlan');
       routes.nodeChanged(OWN);
       for (let number = 2; number < count; number++) routes.nodeChanged(numberedNode(number));
       routes.start();
       await clock.advance(1000);
+      // Between two batches the sync lets others run, in real time.
+      await expect.poll(() => figures()?.inKernel).toBe(count - 2);
       const before = kernel.requests;
       routes.nodeChanged(numberedNode(5555));
       routes.nodeChanged(numberedNode(2, { ips: ['10.9.9.9'] }));
@@ -127,8 +129,45 @@ describe('routes of one family', () => {
     for (const node of [OWN, far(3), numberedNode(2)]) next.nodeChanged(node);
     next.start();
     await clock.advance(100);
-    expect(synced).toMatchObject([{ kind: 'synced', operations: 0 }]);
+    expect(synced).toMatchObject([{ kind: 'mtuKnown' }, { kind: 'synced', operations: 0 }]);
     await next.stop();
+  });
+
+  it('say what pods’ packets may measure as soon as this Node is told, and again when that changes', async () => {
+    const { clock, kernel, routes, events } = world('vxlan');
+    const told = () => events.flatMap((event) => (event.kind === 'mtuKnown' ? [event.mtu] : []));
+    expect(routes.mtu()).toBeUndefined();
+    routes.nodeChanged(OWN);
+    expect([routes.mtu(), told()]).toEqual([1450, []]);
+    routes.start();
+    await clock.advance(100);
+    kernel.changeLink('eth0', { mtu: 1400 });
+    await clock.advance(5000);
+    expect([routes.mtu(), told()]).toEqual([1350, [1450, 1350]]);
+    await routes.stop();
+    const direct = world('host-gw');
+    direct.routes.nodeChanged(OWN);
+    expect(direct.routes.mtu()).toBe(1500);
+  });
+
+  it('tell since when each stands as it does: comparing all of them changes nothing', async () => {
+    const { clock, kernel, routes } = world('auto');
+    for (const node of [OWN, numberedNode(2), far(3)]) routes.nodeChanged(node);
+    routes.start();
+    await clock.advance(100);
+    const since = (name: string) => routes.standings().get(name)?.changedAt;
+    const before = since('n2');
+    expect(before).toBe(since('n3'));
+    await clock.advance(5000);
+    kernel.changeLink('eth0', { mtu: 1400 });
+    routes.nodeChanged(numberedNode(3, { ips: ['192.168.1.99', 'fd01::99'] }));
+    await clock.advance(5000);
+    expect(since('n2')).toBe(before);
+    expect(since('n3')).toBeGreaterThan(before!);
+    routes.nodeRemoved('n3');
+    await clock.advance(100);
+    expect([...routes.standings().keys()]).toEqual(['n2']);
+    await routes.stop();
   });
 });
 

@@ -15,7 +15,7 @@ import { type PeerPlan, RoutePlanner } from '../plan/planner.ts';
 import { type RouteSettings, TUNNEL_NAMES, tunnelDevice } from '../plan/tunnel.ts';
 import type { OwnEnd, RouteHappening, RouteObserver } from './events.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
-import { RouteTally } from './tally.ts';
+import { type DatedStanding, RouteTally } from './tally.ts';
 
 export interface FamilyRoutesOptions {
   readonly family: IpFamily;
@@ -58,6 +58,8 @@ export class FamilyRoutes {
   #serviceRanges: readonly Cidr[] = [];
   #touched = new Set<string>();
   #ground: Ground | undefined;
+  /** Of the ground last found; it outlives failures. */
+  #mtu: number | undefined;
   #toldWaiting: string | undefined;
   #watch: { close(): void } | undefined;
   #lastRepair = Number.NEGATIVE_INFINITY;
@@ -70,7 +72,9 @@ export class FamilyRoutes {
     this.#options = options;
     this.#planner = new RoutePlanner(family, nodeName, settings);
     this.#kernel = new KernelRoutes(kernel);
-    this.#tally = new RouteTally((name, reason) => this.#tell({ kind: 'leftOut', name, reason }));
+    this.#tally = new RouteTally(clock.wallTime.bind(clock), (name, reason) =>
+      this.#tell({ kind: 'leftOut', name, reason }),
+    );
     this.#runner = new SyncRunner({
       clock,
       minIntervalMs: MIN_INTERVAL_MS,
@@ -124,6 +128,25 @@ export class FamilyRoutes {
     return this.#ground ? this.#kernel.drifts(this.#ground) : [];
   }
 
+  /** By name, how it stands with each other Node that has pods. To be read only. */
+  standings(): ReadonlyMap<string, DatedStanding> {
+    return this.#tally.standings();
+  }
+
+  /**
+   * The largest packet that gets to all other nodes' pods: through the tunnel where there is one. Undefined while this node's own
+   * Node, or the network between the nodes, is not known.
+   */
+  mtu(): number | undefined {
+    if (this.#mtu !== undefined || !this.#own) return this.#mtu;
+    try {
+      return mtuOf(this.#groundOf(this.#own));
+    } catch {
+      // The sync says why.
+      return undefined;
+    }
+  }
+
   #ownChanged(node: Node): void {
     const { family, settings, podRanges = [], address } = this.#options;
     const instead = {
@@ -170,6 +193,7 @@ export class FamilyRoutes {
   async #syncAll(own: Peer): Promise<number> {
     this.#ground = undefined;
     const ground = this.#groundOf(own);
+    this.#noteMtu(mtuOf(ground));
     this.#planner.setOwn(ground.own);
     const names = [...this.#planner.names()];
     const plans = new Map<string, PeerPlan>();
@@ -207,6 +231,12 @@ export class FamilyRoutes {
     const tunnel = settings.mode === 'host-gw' ? undefined : tunnelDevice(settings, underlay, ranges, mac);
     const serviceRanges = this.#serviceRanges;
     return { own: { underlay, ranges, mac, serviceRanges }, tunnel, tunnelName: TUNNEL_NAMES[family] };
+  }
+
+  #noteMtu(mtu: number): void {
+    if (mtu === this.#mtu) return;
+    this.#mtu = mtu;
+    this.#tell({ kind: 'mtuKnown', mtu });
   }
 
   #check(): void {
@@ -252,8 +282,13 @@ export class FamilyRoutes {
   }
 }
 
-function ownEndOf({ own: { underlay, mac, ranges }, tunnel }: Ground): OwnEnd {
-  return { address: underlay.address, mac, ranges, mtu: tunnel?.mtu ?? underlay.mtu };
+function mtuOf({ own, tunnel }: Ground): number {
+  return tunnel?.mtu ?? own.underlay.mtu;
+}
+
+function ownEndOf(ground: Ground): OwnEnd {
+  const { underlay, mac, ranges } = ground.own;
+  return { address: underlay.address, mac, ranges, mtu: mtuOf(ground) };
 }
 
 function noUnderlay(interfaceName: string | undefined, address: IpAddress): NodeplaneError {

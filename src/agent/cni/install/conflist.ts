@@ -13,6 +13,8 @@ export interface Conflist {
   readonly text: string;
   /** What the plugin would be given on standard input for STATUS. */
   readonly statusConfig: string;
+  /** Whether it says itself which MTU pods have. */
+  readonly hasMtu: boolean;
 }
 
 /**
@@ -74,5 +76,6 @@ export function readConflist(text: string, path: string, { podAnnotations }: Con
     network: name,
     text: `${text.trim()}\n`,
     statusConfig: JSON.stringify({ ...own, name, cniVersion: '1.1.0' }),
+    hasMtu: 'mtu' in own,
   };
 }

@@ -48,3 +48,20 @@ it('says when the ranges are not known', () => {
 it.each(['', '{', '[]', 'null', '7', '{"name":7}', '{"ipam":[]}', '{"ipam":null}'])('passes on %j', (text) => {
   expect(completeConfig(text, unknown)).toEqual({ network: '', config: text, lacksRanges: false });
 });
+
+it('gives pods of its own network the MTU of the way to other nodes, unless the configuration says one, be it 0', () => {
+  const mtuOf = (config: object, mtu: number | undefined = 1430) => {
+    const text = JSON.stringify({ ipam: { type: 'nodeplane' }, ...config });
+    return JSON.parse(completeConfig(text, { ...node, mtu: { network: 'n', mtu } }).config).mtu;
+  };
+  expect(mtuOf({ name: 'n' })).toBe(1430);
+  expect(mtuOf({ name: 'n', ipam: { type: 'dhcp' } })).toBe(1430);
+  expect([mtuOf({ name: 'n', mtu: 9000 }), mtuOf({ name: 'n', mtu: 0 })]).toEqual([9000, 0]);
+  expect(mtuOf({ name: 'other' })).toBeUndefined();
+  expect(JSON.parse(completeConfig('{"name":"n"}', { ...node, mtu: { network: 'n', mtu: undefined } }).config)).toEqual(
+    {
+      name: 'n',
+      dataDir: '/data',
+    },
+  );
+});

@@ -8,6 +8,15 @@ export interface NodeNetwork {
   readonly dataDir: string;
   /** The second interface of pods that ask for one. @default none may */
   readonly macvlan?: MacvlanOfNetwork | undefined;
+  /** Of pods whose configuration names none. @default the kernel's */
+  readonly mtu?: MtuOfNetwork | undefined;
+}
+
+/** Key `mtu` of the configuration of one network: others need not lead to other nodes. */
+export interface MtuOfNetwork {
+  readonly network: string;
+  /** Undefined while it is not known. */
+  readonly mtu: number | undefined;
 }
 
 /** Key `macvlan` of the configuration of one network. */
@@ -36,12 +45,16 @@ type Json = Readonly<Record<string, unknown>>;
  * on the host is the same on all nodes and survives a change of the CIDRs. What has no name stays as it is: the plugin has
  * the words for it.
  */
-export function completeConfig(text: string, { podCidrs, dataDir, macvlan }: NodeNetwork): CompletedConfig {
+export function completeConfig(text: string, { podCidrs, dataDir, macvlan, mtu }: NodeNetwork): CompletedConfig {
   const given = parseObject(text);
   const network = typeof given?.name === 'string' ? given.name : '';
   if (!given || network === '') return { network, config: text, lacksRanges: false };
-  const raw = macvlan?.network === network ? { macvlan: macvlan.key, ...given } : given;
-  const { ipam } = raw;
+  const raw = {
+    ...(mtu?.network === network && { mtu: mtu.mtu }),
+    ...(macvlan?.network === network && { macvlan: macvlan.key }),
+    ...given,
+  };
+  const { ipam } = given;
   if (!isObject(ipam) || ipam.type !== IPAM_TYPE) {
     // Where to note attachments whose addresses are not ours to reserve.
     return { network, config: JSON.stringify({ dataDir, ...raw }), lacksRanges: false };

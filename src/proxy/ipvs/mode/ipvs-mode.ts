@@ -51,7 +51,6 @@ export const ipvsMode: Mode<IpvsModeSettings> = {
   replaces: ['nftables'],
   // Associations of SCTP may finish (diff/drain.ts), and their source may be translated by conntrack.
   flowProtocols: ['UDP'],
-  hasLoopbackNodePorts: false,
   metrics: RESTORE_METRICS,
   hint: SCHEDULER_HINT,
 };

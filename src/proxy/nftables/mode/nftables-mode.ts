@@ -30,6 +30,5 @@ export const nftablesMode: Mode<unknown> = {
   // IPVS comes last: it is not waited for, and would remove the same rules as iptables at the same time.
   replaces: ['iptables', 'ipvs'],
   flowProtocols: ['UDP', 'SCTP'],
-  hasLoopbackNodePorts: false,
   metrics: NFTABLES_METRICS,
 };
