@@ -1,5 +1,8 @@
 export { removeRoutes } from './cleanup.ts';
 export { type FlannelRoutes, type FlannelVtep, flannelAnnotations, readFlannelVtep } from './flannel/annotations.ts';
+export { publishedAnnotations, withdrawnAnnotations } from './flannel/flannel-wants.ts';
+export { OwnEnds } from './flannel/own-ends.ts';
+export { placeSubnetEnv, subnetEnv } from './flannel/subnet-env.ts';
 export { NetlinkRouteKernel } from './kernel/netlink-route-kernel.ts';
 export {
   DEVICE_ALIAS,
@@ -28,6 +31,6 @@ export type { MasqueradeSettings, RuleSettings } from './rules/settings.ts';
 export { RULES_TABLE } from './rules/table.ts';
 export type { KernelPeer, KernelPeers, Reach } from './show/kernel-peer.ts';
 export { readKernelPeers } from './show/read-kernel-peers.ts';
-export type { RouteEvent, RouteFigures, RouteObserver } from './sync/events.ts';
+export type { OwnEnd, RouteEvent, RouteFigures, RouteObserver } from './sync/events.ts';
 export { FamilyRoutes, type FamilyRoutesOptions } from './sync/family-routes.ts';
 export type { DatedStanding } from './sync/tally.ts';

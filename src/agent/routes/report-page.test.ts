@@ -67,7 +67,8 @@ describe('/routes', () => {
     page.observe({ kind: 'syncFailed', family: 'IPv4', error: new Error('no buffer'), retryInMs: 1000 });
     expect(await problem()).toBe('no buffer');
     const figures = { peers: { direct: 0, tunnel: 0 }, wanted: 0, inKernel: 0, leftOut: 0 };
-    page.observe({ kind: 'synced', family: 'IPv4', full: true, seconds: 0, operations: 0, figures });
+    const own = { address: parseIp('192.0.2.1'), mac: new Uint8Array(6), ranges: [], mtu: 1500 };
+    page.observe({ kind: 'synced', family: 'IPv4', full: true, seconds: 0, operations: 0, figures, own });
     expect(await problem()).toBeNull();
   });
 

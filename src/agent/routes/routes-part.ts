@@ -1,17 +1,45 @@
 import type { RoutesConfig } from '../../config/index.ts';
 import { type IpFamily, tryParseCidr } from '../../core/index.ts';
-import { NODES, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
+import {
+  NETWORK_UNAVAILABLE,
+  NODES,
+  NodeAnnouncer,
+  type ObjectEvent,
+  ObjectsOf,
+  type Resource,
+  SERVICE_CIDRS,
+} from '../../kube/index.ts';
 import { Nftables, watchNftables } from '../../netlink/nftables/index.ts';
-import { FamilyRoutes, NetlinkRouteKernel, type RouteObserver, RouteRules } from '../../routes/index.ts';
+import {
+  FamilyRoutes,
+  NetlinkRouteKernel,
+  OwnEnds,
+  publishedAnnotations,
+  type RouteObserver,
+  RouteRules,
+  withdrawnAnnotations,
+} from '../../routes/index.ts';
 import type { MtuSource } from '../cni/pod-mtu.ts';
 import type { Pages } from '../http/http-server.ts';
 import type { Part, PartContext } from '../part.ts';
-import { logRouteEvents, routeMetrics } from './observe.ts';
+import { logAnnouncerEvents, logRouteEvents, observeUnwritten, routeMetrics } from './observe.ts';
 import { logRuleEvents, ruleMetrics } from './observe-rules.ts';
 import { recordRouteEvents } from './record.ts';
 import { ReportPage } from './report-page.ts';
 import { ruleSettings } from './rule-settings.ts';
+import { SubnetFile } from './subnet-file.ts';
 import { registerTunnelMetrics } from './traffic-metrics.ts';
+
+/**
+ * What flannel and Calico write when they have begun their work; never the opposite: the routes outlive the agent. Whether a node
+ * has the condition at all is up to the cloud.
+ */
+const NETWORK_IS_UP = {
+  type: NETWORK_UNAVAILABLE,
+  status: 'False',
+  reason: 'NodeplaneIsUp',
+  message: 'nodeplane has made the routes of this node',
+} as const;
 
 interface Running {
   readonly family: IpFamily;
@@ -31,6 +59,10 @@ export class RoutesPart implements Part, MtuSource {
   readonly #report: ReportPage;
   readonly #mtuListeners = new Set<() => void>();
   readonly #rules: RouteRules;
+  /** Writes what other nodes are to know about this one. */
+  readonly #announcer: NodeAnnouncer;
+  readonly #ends: OwnEnds;
+  readonly #subnetFile: SubnetFile | undefined;
   #families: readonly Running[] = [];
 
   /** @param machineFamilies the families this machine has */
@@ -38,13 +70,18 @@ export class RoutesPart implements Part, MtuSource {
     this.#config = config;
     this.#context = context;
     this.#machineFamilies = machineFamilies;
-    const { logger, registry, clock, recorder } = context;
+    const { client, logger, registry, clock, recorder } = context;
     const { nodeName } = context.config;
     const families = () =>
       this.#families.map(({ family, routes }) => ({ family, standings: () => routes.standings() }));
     this.#report = new ReportPage({ node: nodeName, mode: config.mode, families });
     this.pages = this.#report.pages;
     registerTunnelMetrics(registry);
+    this.#announcer = new NodeAnnouncer({ client, nodeName, clock, observe: logAnnouncerEvents(logger) });
+    observeUnwritten(registry, this.#announcer);
+    this.#ends = new OwnEnds(machineFamilies);
+    const { subnetFile, networks } = config.flannel;
+    this.#subnetFile = subnetFile === undefined ? undefined : new SubnetFile(subnetFile, networks, logger);
     const observers: RouteObserver[] = [
       logRouteEvents(logger),
       routeMetrics(registry, clock),
@@ -56,6 +93,8 @@ export class RoutesPart implements Part, MtuSource {
     ];
     this.#observe = (event) => {
       for (const observe of observers) observe(event);
+      if (this.#ends.apply(event)) this.#endsChanged();
+      if (event.kind === 'synced') this.#subnetFile?.retry();
     };
     this.#rules = rulesOf(config, context);
   }
@@ -69,9 +108,12 @@ export class RoutesPart implements Part, MtuSource {
     const { type, object } = event;
     if (this.#serviceCidrs.apply(event) !== undefined) this.#serviceRangesChanged();
     if (object.kind !== 'Node') return;
-    for (const routes of [...this.#families.map((family) => family.routes), this.#rules]) {
-      if (type === 'deleted') routes.nodeRemoved(object.metadata.name);
-      else routes.nodeChanged(object);
+    const isOwn = object.metadata.name === this.#context.config.nodeName;
+    if (isOwn && !this.#config.flannel.annotations) this.#announcer.want('flannel', withdrawnAnnotations(object));
+    const routes = this.#families.map((family) => family.routes);
+    for (const nodes of [this.#announcer, ...routes, this.#rules]) {
+      if (type === 'deleted') nodes.nodeRemoved(object.metadata.name);
+      else nodes.nodeChanged(object);
     }
   }
 
@@ -93,6 +135,7 @@ export class RoutesPart implements Part, MtuSource {
 
   async stop(): Promise<void> {
     await this.#rules.stop();
+    await this.#announcer.stop();
     for (const { routes, kernel } of this.#families) {
       await routes.stop();
       kernel.close();
@@ -101,7 +144,8 @@ export class RoutesPart implements Part, MtuSource {
 
   #familyOf(family: IpFamily): Running {
     const { config, clock } = this.#context;
-    const { interfaceName, masquerade: _, ...settings } = this.#config;
+    const { mode, vni, port, mtu, interfaceName } = this.#config;
+    const settings = { mode, vni, port, mtu };
     const kernel = NetlinkRouteKernel.open(family);
     const routes = new FamilyRoutes({
       family,
@@ -115,6 +159,16 @@ export class RoutesPart implements Part, MtuSource {
       observe: this.#observe,
     });
     return { family, routes, kernel };
+  }
+
+  /** The kernel holds what others need to reach this node's pods: now they may be told. */
+  #endsChanged(): void {
+    const { mode, vni, clearNetworkUnavailable, flannel } = this.#config;
+    const { ends } = this.#ends;
+    if (!ends) return;
+    if (flannel.annotations) this.#announcer.want('flannel', publishedAnnotations(ends, mode, vni));
+    if (clearNetworkUnavailable && this.#context.config.cni) this.#announcer.wantCondition(NETWORK_IS_UP);
+    this.#subnetFile?.endsChanged(ends);
   }
 
   #serviceRangesChanged(): void {

@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import { type IpFamily, tryParseCidr } from '../../core/index.ts';
 import { type MasqueradeConfig, ROUTE_MODES, type RoutesConfig } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
 import type { Problems } from './problems.ts';
@@ -10,12 +10,17 @@ const LONGEST_INTERFACE_NAME = 15;
 /** RFC 791: what every host takes. */
 const LEAST_MTU = 576;
 
-/** Nothing but the mode is checked where there are no routes. */
+/**
+ * Nothing but the mode is checked where there are no routes.
+ *
+ * @param clusterCidr as in the file, checked elsewhere
+ */
 export function readRoutes(
   section: Configuration['nodeplane']['routes'],
+  clusterCidr: string,
   problems: Problems,
 ): RoutesConfig | undefined {
-  const { vni, port, mtu, interface: interfaceName } = section;
+  const { vni, port, mtu, interface: interfaceName, clearNetworkUnavailable, flannel } = section;
   const mode = problems.oneOf('nodeplane.routes.mode', section.mode, ROUTE_MODES);
   if (mode === 'none') return undefined;
   problems.inRange('nodeplane.routes.vni', vni, 0, 2 ** 24 - 1);
@@ -24,6 +29,11 @@ export function readRoutes(
   if (Buffer.byteLength(interfaceName) > LONGEST_INTERFACE_NAME) {
     problems.add('nodeplane.routes.interface', `"${interfaceName}" is longer than ${LONGEST_INTERFACE_NAME} bytes`);
   }
+  const networks = clusterCidr.split(',').flatMap((text) => tryParseCidr(text.trim()) ?? []);
+  if (flannel.subnetFile !== '' && networks.length === 0) {
+    const message = 'needs the addresses of all pods: give clusterCIDR (--cluster-cidr) or --routes-flannel-net-conf';
+    problems.add('nodeplane.routes.flannel.subnetFile', message);
+  }
   return {
     mode,
     vni,
@@ -31,6 +41,8 @@ export function readRoutes(
     mtu: mtu === 0 ? undefined : mtu,
     interfaceName: interfaceName || undefined,
     masquerade: readMasquerade(section.masquerade, problems),
+    clearNetworkUnavailable,
+    flannel: { annotations: flannel.annotations, subnetFile: flannel.subnetFile || undefined, networks },
   };
 }
 

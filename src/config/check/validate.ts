@@ -162,7 +162,7 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
     cni: readCni(effective.nodeplane.cni, problems),
-    routes: readRoutes(effective.nodeplane.routes, problems),
+    routes: readRoutes(effective.nodeplane.routes, effective.clusterCIDR, problems),
   };
 }
 

@@ -72,6 +72,16 @@ export interface RoutesConfig {
   readonly interfaceName: string | undefined;
   /** Undefined: packets of pods leave as they are. */
   readonly masquerade: MasqueradeConfig | undefined;
+  /** Whether condition NetworkUnavailable of the own Node is cleared, where the agent has the pods' network as well. */
+  readonly clearNetworkUnavailable: boolean;
+  readonly flannel: {
+    /** Whether the own Node has the annotations by which flannel's nodes reach its pods. */
+    readonly annotations: boolean;
+    /** Where flannel's CNI plugins look for the node's network; undefined: nothing is written there. */
+    readonly subnetFile: string | undefined;
+    /** The addresses of all pods; not empty if there is a subnetFile. */
+    readonly networks: readonly Cidr[];
+  };
 }
 
 /** What the proxy runs with: parsed, complete, checked. Durations in milliseconds; a conntrack or IPVS timeout of 0 is left alone. */

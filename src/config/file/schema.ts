@@ -146,6 +146,8 @@ export const ALL_FIELDS = {
         nonMasqueradeCIDRs: plain(textList),
         randomFully: pointer(boolean, true),
       },
+      clearNetworkUnavailable: defaulted(boolean, true),
+      flannel: { annotations: plain(boolean), netConf: plain(text), subnetFile: plain(text) },
     },
     cni: {
       enabled: plain(boolean),

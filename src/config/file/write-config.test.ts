@@ -169,6 +169,8 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
         mtu: 0,
         interface: '',
         masquerade: { cidrs: ['ipv4', 'ipv6'], nonMasqueradeCIDRs: null, randomFully: true },
+        clearNetworkUnavailable: true,
+        flannel: { annotations: false, netConf: '', subnetFile: '' },
       },
       cni: {
         enabled: false,

@@ -303,6 +303,26 @@ export const FLAGS = {
     'Choose the source ports of what --masquerade-cidrs masquerades at random, so that parallel connections do not meet',
     OWN,
   ),
+  'routes-clear-network-unavailable': fieldFlag(
+    'nodeplane.routes.clearNetworkUnavailable',
+    'With --cni: set condition NetworkUnavailable of the own Node to False when the routes are there, if the Node has the condition',
+    OWN,
+  ),
+  'routes-flannel-annotations': fieldFlag(
+    'nodeplane.routes.flannel.annotations',
+    'Write the annotations of the own Node by which nodes of flannel reach its pods',
+    OWN,
+  ),
+  'routes-flannel-net-conf': fieldFlag(
+    'nodeplane.routes.flannel.netConf',
+    'File net-conf.json of flannel: how pods on other nodes are reached, and the cluster’s pod addresses, where no other option says it',
+    OWN,
+  ),
+  'routes-flannel-subnet-file': fieldFlag(
+    'nodeplane.routes.flannel.subnetFile',
+    'File to write for CNI plugins of flannel: /run/flannel/subnet.env; if empty, none',
+    OWN,
+  ),
   'service-traffic-metrics': fieldFlag(
     'nodeplane.serviceTrafficMetrics',
     'Show traffic metrics of each Service while there are no more Services than this (mode ipvs); 0: none',

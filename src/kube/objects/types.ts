@@ -92,7 +92,17 @@ export interface Node {
     readonly podCIDRs?: readonly string[];
     readonly taints?: readonly { readonly key: string; readonly effect?: string }[];
   };
-  readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
+  readonly status?: {
+    readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+    /** Those of KNOWN_CONDITIONS. */
+    readonly conditions?: readonly NodeCondition[];
+  };
+}
+
+export interface NodeCondition {
+  readonly type: string;
+  /** True, False or Unknown. */
+  readonly status: string;
 }
 
 /** networking.k8s.io/v1 ServiceCIDR */

@@ -3,8 +3,8 @@ import { type Link, type NetworkEvent, type NetworkWatch, watchNetwork } from '.
 import { IFF_LOWER_UP, IFF_UP } from '../../netlink/uapi/index.ts';
 import { RTPROT_NODEPLANE } from './route-object.ts';
 
-/** A link that routes rest on. */
-type Role = 'underlay' | 'tunnel';
+/** A link that routes rest on, or that is in the way of ours. */
+type Role = 'underlay' | 'tunnel' | 'obstacle';
 
 /**
  * Notices that others changed our routes, or a link they rest on. Links are compared with what was last read of them: the

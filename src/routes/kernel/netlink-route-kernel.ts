@@ -28,6 +28,7 @@ import {
 import { RT_TABLE_MAIN } from '../../netlink/uapi/index.ts';
 import type { TunnelDevice } from '../plan/tunnel.ts';
 import type { Underlay } from '../plan/underlay.ts';
+import { adoptions } from './adopt.ts';
 import { KernelWatch } from './kernel-watch.ts';
 import { listObjects } from './list-objects.ts';
 import {
@@ -103,7 +104,11 @@ export class NetlinkRouteKernel implements RouteKernel {
   }
 
   apply(operations: readonly RouteOperation[]): readonly (KernelError | undefined)[] {
-    return this.#netlink.attempt(operations.map(requestOf));
+    const results = [...this.#netlink.attempt(operations.map(requestOf))];
+    const adopted = [...adoptions(this.#netlink, operations, results)];
+    const second = this.#netlink.attempt(adopted.map(([, operation]) => requestOf(operation)));
+    for (const [at, [index]] of adopted.entries()) results[index] = second[at];
+    return results;
   }
 
   watch(changed: () => void): { close(): void } {
@@ -117,13 +122,19 @@ export class NetlinkRouteKernel implements RouteKernel {
         newVxlan({ name, mac, vni, port, link, local, mtu }),
         setLink({ name }, { alias: DEVICE_ALIAS }),
       );
+      this.#watch.seen('obstacle', undefined);
     } catch (cause) {
       if (isUnsupported(cause)) {
         const message = 'Cannot make a VXLAN device: this kernel does not know them; load the module vxlan';
         throw new NodeplaneError('ERR_ROUTES', message, { cause });
       }
       if (!isExists(cause)) throw cause;
-      const holder = listLinks(this.#netlink).find(({ vxlan }) => vxlan?.vni === vni && vxlan.port === port);
+      // Each family has its own; without a local address a device is of IPv4.
+      const holder = listLinks(this.#netlink).find(
+        ({ vxlan }) => vxlan?.vni === vni && vxlan.port === port && (vxlan.local?.family ?? 'IPv4') === this.#family,
+      );
+      // As soon as it is gone ours can come.
+      this.#watch.seen('obstacle', holder);
       const who = holder ? `belongs to "${holder.name}"` : 'is taken';
       const message = `Cannot make the VXLAN device "${name}": network ${vni} at port ${port} ${who}; stop what made it and remove it (ip link delete ${holder?.name ?? 'NAME'}), or choose another network with --routes-vni on all nodes`;
       throw new NodeplaneError('ERR_ROUTES', message, { facts: { device: name, vni, port }, cause });

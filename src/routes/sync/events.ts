@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import type { Cidr, IpAddress, IpFamily } from '../../core/index.ts';
 import type { PeerPlan } from '../plan/planner.ts';
 
 /** What the routes of one family let others see; log and metrics live on it. */
@@ -15,6 +15,7 @@ export type RouteHappening =
       /** Requests to the kernel. */
       readonly operations: number;
       readonly figures: RouteFigures;
+      readonly own: OwnEnd;
     }
   /** Nothing, or not all, was done; it is tried again from scratch. */
   | { readonly kind: 'syncFailed'; readonly error: unknown; readonly retryInMs: number }
@@ -27,6 +28,17 @@ export type RouteHappening =
   /** The kernel does not hold what was written; all is written again at once. Never empty. */
   | { readonly kind: 'driftFound'; readonly drifts: readonly string[] }
   | { readonly kind: 'verifyFailed'; readonly error: unknown };
+
+/** This node as others reach its pods in one family, when the kernel holds what that takes. */
+export interface OwnEnd {
+  readonly address: IpAddress;
+  /** Of the VXLAN device, if there is one. */
+  readonly mac: Uint8Array;
+  /** Of its pods; at least one. */
+  readonly ranges: readonly Cidr[];
+  /** Largest packet to other nodes' pods. */
+  readonly mtu: number;
+}
 
 /** How things stand after a sync. */
 export interface RouteFigures {

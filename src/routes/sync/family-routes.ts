@@ -14,7 +14,7 @@ import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
 import { type PeerPlan, RoutePlanner } from '../plan/planner.ts';
 import { type RouteSettings, TUNNEL_NAMES, tunnelDevice } from '../plan/tunnel.ts';
-import type { RouteHappening, RouteObserver } from './events.ts';
+import type { OwnEnd, RouteHappening, RouteObserver } from './events.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
 import { type DatedStanding, RouteTally } from './tally.ts';
 
@@ -187,7 +187,8 @@ export class FamilyRoutes {
     const operations = isFull ? await this.#syncAll(this.#own) : await this.#syncSome(touched);
     this.#retryRefused();
     const seconds = (clock.now() - began) / 1000;
-    this.#tell({ kind: 'synced', full: isFull, seconds, operations, figures: this.#tally.figures() });
+    const own = ownEndOf(this.#ground!);
+    this.#tell({ kind: 'synced', full: isFull, seconds, operations, figures: this.#tally.figures(), own });
   }
 
   async #syncAll(own: Peer): Promise<number> {
@@ -289,6 +290,11 @@ export class FamilyRoutes {
 
 function mtuOf({ own, tunnel }: Ground): number {
   return tunnel?.mtu ?? own.underlay.mtu;
+}
+
+function ownEndOf(ground: Ground): OwnEnd {
+  const { underlay, mac, ranges } = ground.own;
+  return { address: underlay.address, mac, ranges, mtu: mtuOf(ground) };
 }
 
 function noUnderlay(interfaceName: string | undefined, address: IpAddress): NodeplaneError {

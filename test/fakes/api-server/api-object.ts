@@ -25,6 +25,8 @@ export interface ApiResource {
   readonly version: string;
   readonly kind: string;
   readonly namespaced: boolean;
+  /** Its objects have a `status` that is written by itself. @default none has */
+  readonly hasStatus?: boolean;
   /** A PUT has to name the version it replaces. @default it may leave it out, and replaces any */
   readonly strictUpdates?: boolean;
 }
@@ -32,7 +34,7 @@ export interface ApiResource {
 export const RESOURCES: readonly ApiResource[] = [
   { name: 'services', group: '', version: 'v1', kind: 'Service', namespaced: true },
   { name: 'endpoints', group: '', version: 'v1', kind: 'Endpoints', namespaced: true },
-  { name: 'nodes', group: '', version: 'v1', kind: 'Node', namespaced: false },
+  { name: 'nodes', group: '', version: 'v1', kind: 'Node', namespaced: false, hasStatus: true },
   { name: 'endpointslices', group: 'discovery.k8s.io', version: 'v1', kind: 'EndpointSlice', namespaced: true },
   { name: 'servicecidrs', group: 'networking.k8s.io', version: 'v1', kind: 'ServiceCIDR', namespaced: false },
   { name: 'events', group: 'events.k8s.io', version: 'v1', kind: 'Event', namespaced: true },

@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ApiObject, type ApiResource, apiVersionOf, keyOf, resourceOfKind } from './api-object.ts';
+import { type ApiObject, apiVersionOf, keyOf, resourceOfKind } from './api-object.ts';
 import { type Certificate, makeCertificate } from './certificate.ts';
 import { behaveWell, type Misbehaviour } from './misbehaviour.ts';
 import { ObjectHistory } from './object-history.ts';
 import { type Content, ObjectRequests, type Outcome } from './object-requests.ts';
-import { type ApiCall, isAllowed, parseCall, type RequestRecord } from './request.ts';
+import { type ApiCall, isAllowed, parseCall, permissionOf, type RequestRecord } from './request.ts';
 import { fieldSelector, labelSelector, type Selector } from './selector.ts';
 import { Refusal, statusObject } from './status.ts';
 import { Watch } from './watch.ts';
@@ -161,8 +161,7 @@ export class FakeApiServer {
     if (!this.#isAuthenticated(headers.authorization)) return refuse(401, 'Unauthorized');
     if (!call) return refuse(404, 'the server could not find the requested resource');
     if (!isAllowed(call, this.misbehave)) {
-      const { verb, resource } = call;
-      return refuse(403, forbiddenText(verb, resource));
+      return refuse(403, forbiddenText(call));
     }
     switch (call.verb) {
       case 'list':
@@ -198,10 +197,10 @@ export class FakeApiServer {
   }
 
   #outcomeOf(call: ApiCall, content: Content): Outcome {
-    const { resource } = call;
+    const creation = { ...call, verb: 'create' } as const;
     try {
-      if (this.#objectRequests.isCreatingApply(call) && !isAllowed({ verb: 'create', resource }, this.misbehave)) {
-        throw new Refusal(403, forbiddenText('create', resource));
+      if (this.#objectRequests.isCreatingApply(call) && !isAllowed(creation, this.misbehave)) {
+        throw new Refusal(403, forbiddenText(creation));
       }
       return this.#objectRequests.answer(call, content);
     } catch (error) {
@@ -280,8 +279,9 @@ export class FakeApiServer {
   }
 }
 
-function forbiddenText(verb: ApiCall['verb'], { name, group }: ApiResource): string {
-  return `User "test" cannot ${verb} resource "${name}" in API group "${group}"`;
+function forbiddenText(call: Pick<ApiCall, 'verb' | 'resource' | 'ofStatus'>): string {
+  const { verb, resource } = call;
+  return `User "test" cannot ${verb} resource "${permissionOf(call)}" in API group "${resource.group}"`;
 }
 
 type Refuse = (code: number, message: string) => Promise<void>;

@@ -7,6 +7,8 @@ export interface ApiCall {
   readonly resource: ApiResource;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
+  /** The request is about the `status` of the object. */
+  readonly ofStatus: boolean;
   readonly query: URLSearchParams;
 }
 
@@ -29,14 +31,20 @@ export function parseCall(method: string, url: string, { missingGroups }: Misbeh
   const version = rest.shift();
   if (group === undefined || missingGroups.has(group)) return undefined;
   const namespace = rest[0] === 'namespaces' && rest.length > 2 ? rest.splice(0, 2)[1] : undefined;
-  const [resourceName, name, ...subresource] = rest;
-  if (subresource.length > 0) return undefined;
+  const [resourceName, name, subresource, ...others] = rest;
+  if (others.length > 0) return undefined;
+  const ofStatus = subresource === 'status';
   const resource = RESOURCES.find((candidate) => {
     return candidate.name === resourceName && candidate.group === group && candidate.version === version;
   });
-  if (!resource) return undefined;
+  if (!resource || (subresource !== undefined && !(ofStatus && resource.hasStatus))) return undefined;
   const verb = verbOf(method, name, query);
-  return verb && { verb, resource, namespace, name, query };
+  return verb && { verb, resource, namespace, name, ofStatus, query };
+}
+
+/** As roles name it: `nodes/status`. */
+export function permissionOf({ resource: { name }, ofStatus }: Pick<ApiCall, 'resource' | 'ofStatus'>): string {
+  return ofStatus ? `${name}/status` : name;
 }
 
 /** Undefined: this cannot be done with a collection, or with an object. */
@@ -49,10 +57,11 @@ function verbOf(method: string, name: string | undefined, query: URLSearchParams
   return { GET: 'get', PUT: 'update', PATCH: 'patch', DELETE: 'delete' }[method] as ApiCall['verb'] | undefined;
 }
 
-export function isAllowed({ verb, resource }: Pick<ApiCall, 'verb' | 'resource'>, { rules }: Misbehaviour): boolean {
+export function isAllowed(call: Pick<ApiCall, 'verb' | 'resource' | 'ofStatus'>, { rules }: Misbehaviour): boolean {
   if (!rules) return true;
+  const { verb, resource } = call;
   return rules.some(({ apiGroups, resources, verbs }) => {
-    return includes(apiGroups, resource.group) && includes(resources, resource.name) && includes(verbs, verb);
+    return includes(apiGroups, resource.group) && includes(resources, permissionOf(call)) && includes(verbs, verb);
   });
 }
 

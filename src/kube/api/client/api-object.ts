@@ -2,6 +2,8 @@
 export interface ObjectResource {
   /** As in paths and roles: `leases`. */
   readonly name: string;
+  /** The part of the objects that is read and written, as in paths: `status`. @default all but such parts */
+  readonly subresource?: string;
   /** `coordination.k8s.io`; empty for the core group. */
   readonly group: string;
   readonly version: string;

@@ -87,7 +87,9 @@ const RBAC_VERBS = {
   delete: 'verb "delete"',
 } as const satisfies Record<ObjectOperation, string>;
 
-function permissionFor(operation: ObjectOperation, { name, group }: ObjectResource, { namespace }: ObjectName): string {
+function permissionFor(operation: ObjectOperation, resource: ObjectResource, { namespace }: ObjectName): string {
+  const { name, subresource, group } = resource;
+  const what = subresource === undefined ? name : `${name}/${subresource}`;
   const where = namespace === undefined ? '' : ` in namespace "${namespace}"`;
-  return `this needs the RBAC ${RBAC_VERBS[operation]} on resource "${name}" of API group "${group}"${where}`;
+  return `this needs the RBAC ${RBAC_VERBS[operation]} on resource "${what}" of API group "${group}"${where}`;
 }
