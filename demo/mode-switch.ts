@@ -11,7 +11,7 @@ const LIMIT_MS = 10_000;
 /** Restarts the agent in mode nftables under load: does any connection fail, and are the old rules gone? */
 export async function showModeSwitch(screen: Screen, cluster: Cluster): Promise<void> {
   const { node, client } = cluster;
-  screen.heading(`The agent is restarted with --proxy-mode=nftables under ${PER_SECOND} new connections a second`);
+  screen.heading(`The agent of node-1 is restarted with --proxy-mode=nftables under ${PER_SECOND} new connections a second`);
   const { ip, port } = WEB_SERVICE;
   const chainsBefore = serviceChains(cluster);
   claim(chainsBefore > 0, 'Services are iptables rules before the switch', chainsBefore);

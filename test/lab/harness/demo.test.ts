@@ -26,6 +26,8 @@ it('shows everything true from any folder and leaves nothing behind', () => {
   const { status, output } = demo(nodeplane);
   expect(output).toContain('That was all true.');
   expect(status).toBe(0);
+  expect(output).toContain('10.244.2.0/24 ');
+  expect(output).toMatch(/answered, by this route of node-1; web-1 saw the client’s own address, 10\.244\.1\.11/);
   expect(output.match(/all 200 answered/g)).toHaveLength(2);
   expect(output).toMatch(/was begun \d+ ms after the file was saved/);
   expect(output).toMatch(/refused after [\d.]+ ms/);
@@ -43,6 +45,7 @@ it('keeps the demo up on request, with the commands it prints working, until it 
     expect(said(command(/ip netns exec \S+-client \S+ .*10\.96\.0\.10.*/))).toMatch(/web-[123]/);
     expect(said(command(/ip netns exec \S+-outside .*30080.*/))).toMatch(/web-[123]/);
     expect(() => said(command(/ip netns exec .*10\.96\.0\.20.*/))).toThrow(/refused|connect/i);
+    expect(said(command(/ip netns exec .*ip route.*/))).toContain('10.244.2.0/24');
     expect(said(command(/ip netns exec .*nft list.*/))).toContain('default/web:http');
     expect(demo(nodeplane)).toMatchObject({ status: 1, output: expect.stringContaining('A demo is up already') });
   } finally {
@@ -61,7 +64,8 @@ describe('when something shown is not true', () => {
   cpSync(join(repository, 'demo'), join(copy, 'demo'), { recursive: true });
 
   it.each([
-    ['web-endpoints.yaml', '10.244.1.12', '10.244.1.11', 'web-2 gets at least 30 of 200 requests'],
+    ['web-endpoints.yaml', '10.244.2.12', '10.244.2.11', 'web-2 gets at least 30 of 200 requests'],
+    ['cluster.yaml', '10.244.2.0/24', '10.244.3.0/24', 'node-1 has a route of nodeplane’s to the pods of node-2'],
     ['empty.yaml', '10.96.0.20', '10.96.0.21', 'A Service without endpoints refuses connections at once'],
   ])('in %s, says which claim and ends with status 1', (file, from, to, claim) => {
     const path = join(copy, 'demo/manifests', file);
@@ -77,11 +81,11 @@ describe('when something shown is not true', () => {
 
 it('takes one endpoint out of the slice and leaves the rest as it is', () => {
   const slice = readFileSync(join(repository, 'demo/manifests/web-endpoints.yaml'), 'utf8');
-  const { text, removed } = withoutEndpoint(slice, '10.244.1.12');
+  const { text, removed } = withoutEndpoint(slice, '10.244.2.12');
   expect(removed).toHaveLength(3);
   expect(text).toBe(slice.replace(`${removed.join('\n')}\n`, ''));
   expect(text.match(/addresses: .*/g)).toEqual([
-    'addresses: [10.244.1.11] # web-1',
-    'addresses: [10.244.1.13] # web-3',
+    'addresses: [10.244.2.11] # web-1',
+    'addresses: [10.244.2.13] # web-3',
   ]);
 });
