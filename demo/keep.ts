@@ -55,7 +55,10 @@ function explain(screen: Screen, { node, client, outside, agent, manifests }: Cl
   const nearby = relative(process.cwd(), nodeplane);
   const entries = [
     ['Ask the Service, from the client pod:', within(client.namespace.name, fetch(WEB_SERVICE.ip, WEB_SERVICE.port))],
-    ['Ask the NodePort of node-1, from outside:', within(outside.namespace.name, fetch(node.ip(), WEB_SERVICE.nodePort))],
+    [
+      'Ask the NodePort of node-1, from outside:',
+      within(outside.namespace.name, fetch(node.ip(), WEB_SERVICE.nodePort)),
+    ],
     ['Be refused:', within(client.namespace.name, fetch(EMPTY_SERVICE.ip, EMPTY_SERVICE.port))],
     ['See the routes to the pods of other nodes:', within(node.namespace.name, 'ip route show proto 78')],
     ['See the rules:', within(node.namespace.name, 'nft list table ip nodeplane')],

@@ -25,7 +25,7 @@ afterAll(async () => {
   removeAll();
 });
 
-/** The kernel takes the stricter of `all` and the interface's own. */
+/** The kernel takes the larger of this and the interface's own, which the lab has set to 0. */
 function setFilter(filter: keyof typeof FILTERS): void {
   for (const { namespace } of [one!, two!]) {
     namespace.run('sysctl', '-qw', `net.ipv4.conf.all.rp_filter=${FILTERS[filter]}`);

@@ -70,6 +70,16 @@ describe.each(FAMILIES)('--routes vxlan, %s', (family) => {
     await connection.close();
   });
 
+  it('a large transfer by TCP arrives where a router on the way carries smaller packets than the nodes know of', async () => {
+    const router = cluster.lab.wire.namespace;
+    router.run('ip', 'link', 'set', 'wire60', 'mtu', '1400');
+    const connection = await connectionOf([cluster.pods[0], cluster.pods[2]]);
+    const echo = await connection.echo({ bytes: TRANSFER, timeoutMs: 30_000 });
+    expect(echo).toMatchObject({ kind: 'answered' });
+    await connection.close();
+    router.run('ip', 'link', 'set', 'wire60', 'mtu', '1500');
+  });
+
   describe('where a firewall drops the ICMP messages that tell a sender of the smaller MTU', () => {
     const table = family === 'IPv4' ? 'ip' : 'ip6';
     const tooBig =
