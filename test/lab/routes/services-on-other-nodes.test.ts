@@ -17,7 +17,6 @@ type Policy = (typeof POLICIES)[number];
 
 /** What the checks are about: `web` is the only endpoint, on the node `there`; `here` is a node without endpoints. */
 interface Scene {
-  readonly cluster: Cluster;
   readonly family: IpFamily;
   readonly outside: Host;
   readonly client: Pod;
@@ -90,7 +89,6 @@ describe.each(WORLDS)('--routes $mode, a cluster of $families', ({ mode, familie
   afterAll(() => cluster.stop());
 
   const scene = (family: IpFamily): Scene => ({
-    cluster,
     family,
     outside,
     client: cluster.pods[0],
@@ -114,18 +112,23 @@ describe.each(WORLDS)('--routes $mode, a cluster of $families', ({ mode, familie
         .toBe(`${input.web.name} saw ${input.client.ip(family)}`);
     });
 
-    it.each(CHECKS.filter(({ source }) => source))('policy $policy, $to: $name', async (check) => {
+    it.each(titled(CHECKS.filter(({ source }) => source)))('%s', async (_, check) => {
       const input = scene(family);
       const sources = check.source!(input);
       const outcome = () => connect(check, input, 1000).then((got) => said(got, sources));
       await expect.poll(outcome).toBe(`${input.web.name} answered, saw an address expected`);
     });
 
-    it.concurrent.each(CHECKS.filter(({ source }) => !source))('policy $policy, $to: $name', async (check) => {
+    it.concurrent.each(titled(CHECKS.filter(({ source }) => !source)))('%s', async (_, check) => {
       expect(await connect(check, scene(family), SILENCE_MS)).toMatchObject({ kind: 'timeout' });
     });
   });
 });
+
+/** Each with its title, for `%s`, which writes no quotes as `$name` would. */
+function titled(checks: readonly Check[]): [string, Check][] {
+  return checks.map((check) => [`policy ${check.policy}, ${check.to}: ${check.name}`, check]);
+}
 
 function said(outcome: Outcome, sources: readonly string[]): string {
   if (outcome.kind !== 'answered') return outcome.kind;

@@ -74,8 +74,6 @@ export interface FlowOptions {
 export interface FlowReport {
   readonly sent: number;
   readonly answered: number;
-  /** Who has answered. */
-  readonly servers: readonly string[];
   /** The longest time between an answer and the one before it. */
   readonly longestSilenceMs: number;
 }
