@@ -1,5 +1,5 @@
 /** How long a connection may take where all are to succeed: a busy machine is no reason to say that one failed. */
-export const CONNECT_LIMIT_MS = 10_000;
+export const CONNECT_LIMIT_MS = 30_000;
 
 /** Something the demo showed was not true. The message is the claim with what was found instead. */
 export class ClaimFailed extends Error {

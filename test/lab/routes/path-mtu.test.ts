@@ -47,7 +47,7 @@ describe.each(FAMILIES)('--routes vxlan, %s', (family) => {
     const [from, to] = pods as [Pod, Pod];
     const target = { ip: to.ip(family), port: POD_PORT };
     await expect.poll(async () => (await from.connect(target, { timeoutMs: 1000 })).kind).toBe('answered');
-    return await from.hold(target);
+    return await from.hold(target, { timeoutMs: 20_000 });
   };
   const everywhere = () => [...nodes, ...unaware, ...aware].map(({ namespace }) => fragments(namespace));
 
@@ -103,7 +103,7 @@ describe.each(FAMILIES)('--routes vxlan, %s', (family) => {
 
     it('pods with an MTU of 1500 can connect, and their large packets vanish', async () => {
       const connection = await connectionOf(unaware);
-      expect(await connection.echo()).toMatchObject({ kind: 'answered' });
+      expect(await connection.echo({ timeoutMs: 20_000 })).toMatchObject({ kind: 'answered' });
       const echo = await connection.echo({ bytes: SOME_PACKETS, timeoutMs: 1000 });
       expect(echo).toMatchObject({ kind: 'timeout' });
       expect(nodes[0]!.namespace.run('nft', 'list', 'table', table, 'firewall')).toMatch(/packets [1-9]/);

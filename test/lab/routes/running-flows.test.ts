@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IpFamily } from '../../../src/core/index.ts';
 import { makeService, makeSlice } from '../../fakes/service-objects.ts';
 import { type Flow, type LabNode, type Pod, removeAll } from '../lab.ts';
+import { patient } from '../patience.ts';
 import { type Cluster, createCluster, FAMILIES, POD_PORT, wayTo } from './cluster.ts';
 
 // What restarts of the agents and changes of --routes do to connections that are under way.
@@ -10,6 +11,10 @@ const SERVICE = { IPv4: '10.96.0.1', IPv6: 'fd00:10:96::1' } as const satisfies 
 const PORT = 80;
 /** Datagrams of each flow. */
 const PER_SECOND = 100;
+/** Of a test: on a quiet machine two agents start again in 2 s. */
+const LIMIT_MS = patient(300_000);
+/** Of a connection that is to succeed. */
+const ANSWER = { timeoutMs: 20_000 };
 /** So many answers show that a flow is under way. */
 const UNDER_WAY = 20;
 
@@ -83,13 +88,15 @@ it.each(['SIGTERM', 'SIGKILL'] as const)(
   'no packet is lost when all agents are ended by %s and start again',
   async (by) => {
     const flows = await startFlows({ 'on the link': toPod2, 'through the tunnel': toPod3, Service: toService });
-    const held = await Promise.all(FAMILIES.map((family) => pod1!.hold({ ip: SERVICE[family], port: PORT })));
+    const held = await Promise.all(FAMILIES.map((family) => pod1!.hold({ ip: SERVICE[family], port: PORT }, ANSWER)));
     await Promise.all(cluster.nodes.map((node) => cluster.restart(node, { by, flags: ['--routes', 'auto'] })));
     await untilAnswered(flows);
-    for (const connection of held) expect(await connection.echo()).toMatchObject({ kind: 'answered', by: 'pod-2' });
+    for (const connection of held)
+      expect(await connection.echo(ANSWER)).toMatchObject({ kind: 'answered', by: 'pod-2' });
     await Promise.all(held.map((connection) => connection.close()));
     for (const { name, lost } of await stopFlows(flows)) expect([name, lost]).toEqual([name, 0]);
   },
+  LIMIT_MS,
 );
 
 describe('a change of --routes', () => {
@@ -102,16 +109,16 @@ describe('a change of --routes', () => {
     { mode: 'vxlan', before: 'host-gw', how: 'at once', device: 'nodeplane' },
     { mode: 'host-gw', before: 'vxlan', how: 'at once', device: 'eth0' },
     { mode: 'auto', before: 'host-gw', how: 'node after node', device: 'eth0' },
-  ])('from $before to $mode, $how: connections go on', async ({ mode, before, how, device }) => {
+  ])('from $before to $mode, $how: connections go on', { timeout: LIMIT_MS }, async ({ mode, before, how, device }) => {
     const flows = await startFlows({ pod: toPod2, Service: toService });
-    const held = await Promise.all(FAMILIES.map((family) => pod1!.hold({ ip: SERVICE[family], port: PORT })));
+    const held = await Promise.all(FAMILIES.map((family) => pod1!.hold({ ip: SERVICE[family], port: PORT }, ANSWER)));
     const restart = (node: LabNode) => cluster.restart(node, { by: 'SIGTERM', flags: ['--routes', mode] });
     if (how === 'at once') await Promise.all([one!, two!].map(restart));
     else for (const node of [one!, two!]) await restart(node);
     for (const family of FAMILIES) await expect.poll(() => wayTo(one!, pod2!, family)).toContain(device);
     await untilAnswered(flows);
     for (const connection of held) {
-      expect(await connection.echo({ timeoutMs: 20_000 })).toMatchObject({ kind: 'answered', by: 'pod-2' });
+      expect(await connection.echo(ANSWER)).toMatchObject({ kind: 'answered', by: 'pod-2' });
       await connection.close();
     }
     process.stdout.write(`--routes ${before} to ${mode}, ${how}:\n`);
