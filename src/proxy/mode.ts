@@ -27,6 +27,8 @@ export interface Mode<Settings> {
   readonly replaces: readonly ProxyMode[];
   /** Of which protocols tracked flows end when a change of Services has made them stale. */
   readonly flowProtocols: readonly Protocol[];
+  /** Of which protocols NodePorts answer at localhost, where that is asked for. */
+  readonly localhostProtocols: readonly Protocol[];
   readonly metrics: ModeMetrics;
   /** An annotation of Services that means something in this mode alone. @default none */
   readonly hint?: ServiceHint;

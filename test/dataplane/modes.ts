@@ -36,6 +36,11 @@ export function testedProtocols(): Protocol[] {
   return isTestedHere('SCTP', ['SCTP']) ? ['TCP', 'UDP', 'SCTP'] : ['TCP', 'UDP'];
 }
 
+/** Those of them by which a mode serves NodePorts at localhost. */
+export function localhostProtocols(mode: ModeName): readonly Protocol[] {
+  return mode === 'ipvs' ? ['TCP', 'UDP'] : ['TCP', 'UDP', 'SCTP'];
+}
+
 function isTestedHere(what: string, needs: readonly KernelFeature[]): boolean {
   const reasons = needs.map(whyMissing).filter((reason) => reason !== undefined);
   if (reasons.length === 0) return true;

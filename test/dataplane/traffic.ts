@@ -3,7 +3,7 @@ import type { IpFamily } from '../../src/core/index.ts';
 import type { Protocol } from '../../src/kube/index.ts';
 import { type Agent, type ConnectOptions, type Host, type Outcome, removeAll, type Target, tally } from '../lab/lab.ts';
 import { patient } from '../lab/patience.ts';
-import { describeMode, type ModeName, testedProtocols } from './modes.ts';
+import { describeMode, localhostProtocols, type ModeName, testedProtocols } from './modes.ts';
 import type { Check, HostName, Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { createWorld, FAMILIES, limitIcmpErrors, type World } from './world.ts';
@@ -36,7 +36,8 @@ export function testTraffic(mode: ModeName): void {
       const checks = SCENARIOS.flatMap((scenario) =>
         scenario.checks
           .flatMap((check) => (scenario.protocols ?? ['TCP']).map((protocol) => ({ scenario, protocol, ...check })))
-          .filter(({ protocol }) => protocols.includes(protocol)),
+          .filter(({ protocol }) => protocols.includes(protocol))
+          .filter(({ to, protocol }) => to !== 'nodePortOfLoopback' || localhostProtocols(mode).includes(protocol)),
       );
       it.each(titled(checks.filter(({ expected }) => expected !== 'timeout')))('%s', (_, input) =>
         check(world, { ...input, family }),

@@ -81,7 +81,10 @@ export class RoutesPart implements Part, MtuSource {
     observeUnwritten(registry, this.#announcer);
     this.#ends = new OwnEnds(machineFamilies);
     const { subnetFile, networks } = config.flannel;
-    this.#subnetFile = subnetFile === undefined ? undefined : new SubnetFile(subnetFile, networks, logger);
+    this.#subnetFile =
+      subnetFile === undefined
+        ? undefined
+        : new SubnetFile(subnetFile, networks, config.masquerade !== undefined, logger);
     const observers: RouteObserver[] = [
       logRouteEvents(logger),
       routeMetrics(registry, clock),

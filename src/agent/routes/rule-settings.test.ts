@@ -10,7 +10,17 @@ const MASQUERADE: MasqueradeConfig = {
   randomFully: true,
 };
 const routes = (mode: RoutesConfig['mode'], masquerade?: MasqueradeConfig): RoutesConfig => {
-  return { mode, vni: 1, port: 8472, mtu: undefined, interfaceName: undefined, masquerade };
+  const flannel = { annotations: false, subnetFile: undefined, networks: [] };
+  return {
+    mode,
+    vni: 1,
+    port: 8472,
+    mtu: undefined,
+    interfaceName: undefined,
+    masquerade,
+    clearNetworkUnavailable: true,
+    flannel,
+  };
 };
 const NODE = { masqueradeBit: 31, detectLocal: { mode: 'ClusterCIDR', cidrs: [parseCidr('10.244.0.0/16')] } } as const;
 

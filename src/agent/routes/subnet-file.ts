@@ -6,22 +6,26 @@ import type { Logger } from '../logger.ts';
 export class SubnetFile {
   readonly #path: string;
   readonly #networks: readonly Cidr[];
+  readonly #masquerade: boolean;
   readonly #logger: Logger;
   /** What could not be written yet. */
   #unwritten: string | undefined;
   #lastProblem: string | undefined;
 
-  /** @param networks the addresses of all pods */
-  constructor(path: string, networks: readonly Cidr[], logger: Logger) {
+  /**
+   * @param networks the addresses of all pods
+   * @param masquerade whether the agent masquerades, so that the plugins need not
+   */
+  constructor(path: string, networks: readonly Cidr[], masquerade: boolean, logger: Logger) {
     this.#path = path;
     this.#networks = networks;
+    this.#masquerade = masquerade;
     this.#logger = logger;
   }
 
   /** This node is reached in another way than before. */
   endsChanged(ends: readonly OwnEnd[]): void {
-    // Nobody here masquerades for pods that a plugin of flannel attached.
-    this.#unwritten = subnetEnv({ networks: this.#networks, ends, masquerade: false });
+    this.#unwritten = subnetEnv({ networks: this.#networks, ends, masquerade: this.#masquerade });
     this.retry();
   }
 

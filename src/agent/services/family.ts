@@ -69,6 +69,7 @@ export function createFamily(options: FamilyOptions): Family {
   const dataplane = new LocalhostDataplane({
     dataplane: options.createDataplane(family, { changedByOthers: () => proxy.verify() }),
     rules: new LocalhostRules(family),
+    protocols: mode.localhostProtocols,
     told: options.localhost,
   });
   const proxy: FamilyProxy = new FamilyProxy({

@@ -16,7 +16,10 @@ function read(masquerade: Partial<Masquerade>, mode = 'vxlan') {
       mtu: 0,
       interface: '',
       masquerade: { cidrs: ['ipv4', 'ipv6'], nonMasqueradeCIDRs: null, randomFully: true, ...masquerade },
+      clearNetworkUnavailable: true,
+      flannel: { annotations: false, netConf: '', subnetFile: '' },
     },
+    '',
     problems,
   );
   return { settings: routes?.masquerade, routes, problems: problems.found.map(formatProblem) };

@@ -1,4 +1,5 @@
 import type { IpFamily } from '../../core/index.ts';
+import type { Protocol } from '../../kube/index.ts';
 import type { Commit, Dataplane, Drift, Plan, PlanDelta } from '../index.ts';
 import type { NodePort } from './node-port.ts';
 import { PlannedNodePorts } from './planned-node-ports.ts';
@@ -18,6 +19,8 @@ export interface LocalhostState {
 export interface LocalhostDataplaneOptions {
   /** What makes Services work. */
   readonly dataplane: Dataplane;
+  /** NodePorts of others do not answer at localhost. */
+  readonly protocols: readonly Protocol[];
   readonly rules: Pick<LocalhostRules, 'makeEqual' | 'change' | 'remove' | 'close'>;
   /** Told after each time the kernel was looked at or changed. */
   readonly told: (state: LocalhostState) => void;
@@ -33,15 +36,17 @@ export class LocalhostDataplane implements Dataplane {
   readonly family: IpFamily;
   readonly #dataplane: Dataplane;
   readonly #rules: LocalhostDataplaneOptions['rules'];
+  readonly #protocols: readonly Protocol[];
   readonly #told: LocalhostDataplaneOptions['told'];
   /** Undefined while there shall be no such NodePorts. */
   #ports: PlannedNodePorts | undefined;
   /** The kernel may not hold what it should. */
   #isUncertain = true;
 
-  constructor({ dataplane, rules, told }: LocalhostDataplaneOptions) {
+  constructor({ dataplane, protocols, rules, told }: LocalhostDataplaneOptions) {
     this.family = dataplane.family;
     this.#dataplane = dataplane;
+    this.#protocols = protocols;
     this.#rules = rules;
     this.#told = told;
   }
@@ -59,7 +64,7 @@ export class LocalhostDataplane implements Dataplane {
 
   async resync(plan: Plan): Promise<Commit> {
     const commit = await this.#dataplane.resync(plan);
-    this.#ports = plan.node.loopbackNodePorts ? new PlannedNodePorts(plan.ports.values()) : undefined;
+    this.#ports = plan.node.loopbackNodePorts ? new PlannedNodePorts(plan.ports.values(), this.#protocols) : undefined;
     this.#isUncertain = true;
     await this.#makeEqual();
     return commit;

@@ -1,3 +1,4 @@
+import type { Protocol } from '../../kube/index.ts';
 import type { PlanDelta, ServicePortPlan } from '../index.ts';
 import { type NodePort, nodePortOf } from './node-port.ts';
 
@@ -5,8 +6,11 @@ import { type NodePort, nodePortOf } from './node-port.ts';
 export class PlannedNodePorts {
   readonly #ofPort = new Map<string, NodePort>();
   readonly #users = new Map<NodePort, number>();
+  readonly #protocols: readonly Protocol[];
 
-  constructor(ports: Iterable<ServicePortPlan>) {
+  /** @param protocols those of others do not count */
+  constructor(ports: Iterable<ServicePortPlan>, protocols: readonly Protocol[]) {
+    this.#protocols = protocols;
     for (const port of ports) this.#set(port);
   }
 
@@ -36,7 +40,7 @@ export class PlannedNodePorts {
 
   #set(port: ServicePortPlan): void {
     this.#clear(port.key);
-    if (port.nodePort === 0) return;
+    if (port.nodePort === 0 || !this.#protocols.includes(port.protocol)) return;
     const nodePort = nodePortOf(port);
     this.#users.set(nodePort, (this.#users.get(nodePort) ?? 0) + 1);
     this.#ofPort.set(port.key, nodePort);

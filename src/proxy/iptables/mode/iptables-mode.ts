@@ -35,6 +35,7 @@ export const iptablesMode: Mode<VariantSettings> = {
   traces: iptablesTraces,
   replaces: ['nftables', 'ipvs'],
   flowProtocols: ['UDP', 'SCTP'],
+  localhostProtocols: ['TCP', 'UDP', 'SCTP'],
   metrics: IPTABLES_METRICS,
 };
 
