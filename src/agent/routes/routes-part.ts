@@ -1,10 +1,11 @@
 import type { RoutesConfig } from '../../config/index.ts';
-import { type IpFamily, tryParseCidr } from '../../core/index.ts';
-import { NODES, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
+import { type IpFamily, inBackground, tryParseCidr } from '../../core/index.ts';
+import { NODES, type Node, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { FamilyRoutes, NetlinkRouteKernel, type RouteObserver } from '../../routes/index.ts';
 import type { MtuSource } from '../cni/pod-mtu.ts';
 import type { Pages } from '../http/http-server.ts';
 import type { Part, PartContext } from '../part.ts';
+import type { PodRanges } from '../pools/pod-ranges.ts';
 import { logRouteEvents, routeMetrics } from './observe.ts';
 import { recordRouteEvents } from './record.ts';
 import { ReportPage } from './report-page.ts';
@@ -27,10 +28,18 @@ export class RoutesPart implements Part, MtuSource {
   readonly #observe: RouteObserver;
   readonly #report: ReportPage;
   readonly #mtuListeners = new Set<() => void>();
+  readonly #ranges: PodRanges;
+  /** The Nodes whose ranges are not only those that they name. */
+  readonly #nodes = new Map<string, Node>();
+  #stopped = false;
   #families: readonly Running[] = [];
 
-  /** @param machineFamilies the families this machine has */
-  constructor(config: RoutesConfig, context: PartContext, machineFamilies: readonly IpFamily[]) {
+  /**
+   * @param machineFamilies the families this machine has
+   * @param ranges of the pods of all nodes
+   */
+  constructor(config: RoutesConfig, context: PartContext, machineFamilies: readonly IpFamily[], ranges: PodRanges) {
+    this.#ranges = ranges;
     this.#config = config;
     this.#context = context;
     this.#machineFamilies = machineFamilies;
@@ -58,21 +67,31 @@ export class RoutesPart implements Part, MtuSource {
   /** @throws ERR_NETLINK_SOCKET, KernelError when the kernel's routes cannot be read at all */
   start(): void {
     this.#families = this.#machineFamilies.map((family) => this.#familyOf(family));
+    this.#ranges.listen((name) => {
+      const node = this.#nodes.get(name);
+      if (node) this.#nodeChanged(node);
+    });
   }
 
   changed(event: ObjectEvent): void {
     const { type, object } = event;
     if (this.#serviceCidrs.apply(event) !== undefined) this.#serviceRangesChanged();
     if (object.kind !== 'Node') return;
-    for (const { routes } of this.#families) {
-      if (type === 'deleted') routes.nodeRemoved(object.metadata.name);
-      else routes.nodeChanged(object);
+    const { name } = object.metadata;
+    if (type !== 'deleted') {
+      this.#nodeChanged(object);
+      return;
     }
+    this.#nodes.delete(name);
+    for (const { routes } of this.#families) routes.nodeRemoved(name);
   }
 
   /** Begins to write: routes of nodes that were not told yet would be taken for those of nodes that are gone. */
   synced(): void {
-    for (const { routes } of this.#families) routes.start();
+    inBackground('routes', async () => {
+      await this.#ranges.complete;
+      if (!this.#stopped) for (const { routes } of this.#families) routes.start();
+    });
   }
 
   /** The largest packet that gets to other nodes in every family that has routes. */
@@ -86,10 +105,19 @@ export class RoutesPart implements Part, MtuSource {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     for (const { routes, kernel } of this.#families) {
       await routes.stop();
       kernel.close();
     }
+  }
+
+  #nodeChanged(node: Node): void {
+    const podCIDRs = this.#ranges.ofNode(node);
+    // All Nodes of a large cluster would take much memory.
+    if (podCIDRs) this.#nodes.set(node.metadata.name, node);
+    const withRanges: Node = podCIDRs ? { ...node, spec: { ...node.spec, podCIDRs } } : node;
+    for (const { routes } of this.#families) routes.nodeChanged(withRanges);
   }
 
   #familyOf(family: IpFamily): Running {

@@ -1,4 +1,4 @@
-import type { Cidr, IpAddress } from '../../core/index.ts';
+import type { Cidr, IpAddress, IpFamily } from '../../core/index.ts';
 import type { BindAddress } from '../values/bind-address.ts';
 import type { FeatureGates } from '../values/feature-gates.ts';
 import type { Configuration } from './schema.ts';
@@ -59,6 +59,17 @@ export interface RoutesConfig {
   readonly mtu: number | undefined;
   /** Undefined: the one that has the node's address. */
   readonly interfaceName: string | undefined;
+}
+
+export const POD_CIDR_SOURCES = ['node', 'pool'] as const;
+
+/** The pools that nodes share in blocks. */
+export interface PoolsConfig {
+  /** At least one. */
+  readonly cidrs: readonly Cidr[];
+  /** Prefix lengths of blocks. */
+  readonly blockSizes: Readonly<Record<IpFamily, number>>;
+  readonly reclaimMs: number;
 }
 
 /** What the proxy runs with: parsed, complete, checked. Durations in milliseconds; a conntrack or IPVS timeout of 0 is left alone. */
@@ -126,6 +137,8 @@ export interface KubeProxyConfig {
   readonly externalIpCidrs: readonly Cidr[];
   /** Undefined: the agent has nothing to do with the pods' network. */
   readonly cni: CniSettings | undefined;
+  /** Undefined: the ranges of a node's pods are those that its Node object names. */
+  readonly pools: PoolsConfig | undefined;
   /** Undefined: the agent has nothing to do with the routes to other nodes. */
   readonly routes: RoutesConfig | undefined;
   /** The version to report; differs from kube-proxy's by a suffix at most. */

@@ -163,6 +163,7 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       externalIPCIDRs: null,
       localhostNodePorts: false,
       routes: { mode: 'none', vni: 1, port: 8472, mtu: 0, interface: '' },
+      pools: { podCIDRsFrom: 'node', cidrs: null, blockSize: 26, blockSizeIPv6: 122, reclaimAfter: '15m0s' },
       cni: {
         enabled: false,
         binDir: '/opt/cni/bin',
