@@ -10,6 +10,7 @@ export {
   checkAvailable,
   collectGone,
   collectInvalid,
+  entriesGone,
   entriesUnderWay,
   hasGone,
   isUnderWay,

@@ -1,11 +1,21 @@
-import { existsSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { formatCidr, ipFromValue, parseCidr, parseIp, spanContains, spanOfCidr } from '../../../src/core/index.ts';
+import {
+  formatCidr,
+  formatIp,
+  ipFromValue,
+  parseCidr,
+  parseIp,
+  spanContains,
+  spanOfCidr,
+} from '../../../src/core/index.ts';
 import type { Host } from '../host.ts';
 import { type Agent, removeAll } from '../lab.ts';
 import type { TestNamespace } from '../namespace.ts';
 import { patient } from '../patience.ts';
+import { builtProgram } from '../programs.ts';
 import { createPoolCluster, type PoolCluster, type PoolNode } from './shared-pool.ts';
 
 // Two nodes share pools by the real agent, and pods of theirs talk. Blocks of 16 addresses are full with 13 pods.
@@ -42,6 +52,24 @@ const routeOn = (node: PoolNode, cidr: string) =>
   node.node.namespace.run('ip', cidr.includes(':') ? '-6' : '-4', 'route', 'show', cidr);
 const blockOf = (node: PoolNode, address: string) =>
   cluster.blocksOf(node).find((cidr) => spanContains(spanOfCidr(parseCidr(cidr)), parseIp(address)));
+
+/** The IPv4 address of a pod's interface. */
+const addressIn = (pod: TestNamespace) =>
+  / inet ([\d.]+)/.exec(pod.run('ip', '-o', '-4', 'address', 'show', 'eth0'))![1]!;
+
+/** `nodeplane ipam` on a node. The API server is in this process: waiting for it would be waiting for us. */
+function runIpam({ node, ipamFlags }: PoolNode, ...words: string[]): Promise<{ status: number; stdout: string }> {
+  const args = ['ipam', ...words, '--cni', '--hostname-override', node.name, ...ipamFlags, ...FLAGS];
+  return new Promise((resolve) => {
+    execFile(
+      'ip',
+      ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...args],
+      (error, stdout, stderr) => {
+        resolve({ status: error ? Number(error.code) : 0, stdout: stdout + stderr });
+      },
+    );
+  });
+}
 
 async function reach(from: Host, to: Host): Promise<void> {
   for (const family of ['IPv4', 'IPv6'] as const) {
@@ -93,6 +121,39 @@ it('a second block is taken when the first is used to 80 %, and routed within a 
   filled.push(late.namespace);
 });
 
+it('nodeplane ipam shows what there is, and check finds nothing', async () => {
+  const { status, stdout } = await runIpam(one, '--json');
+  expect([status, stdout]).toEqual([0, expect.stringContaining('"node": "node-1"')]);
+  const { pools, ranges } = JSON.parse(stdout);
+  expect(pools[0]).toEqual({ cidr: '10.77.0.0/25', blockSize: 28, blocks: 8, free: 5, nodes: 2 });
+  const byUse = ranges
+    .filter(({ cidr }: { cidr: string }) => !cidr.includes(':'))
+    .map(({ used, free }: Used) => [used, free]);
+  expect(byUse.sort()).toEqual([
+    [1, 12],
+    [13, 0],
+  ]);
+  expect((await runIpam(one)).stdout).toMatch(/^10\.77\.0\.0\/25 +\/28 +8 +5 +2$/m);
+  expect(await runIpam(one, 'check')).toEqual({ status: 0, stdout: 'All addresses are in order\n' });
+});
+
+it('nodeplane ipam check finds what is lost: reserved for nobody, used without a reservation, reserved twice', async () => {
+  const network = join(one.dataDir, 'nodeplane');
+  const [block] = ofFamily(one, 4);
+  const free = formatIp(ipFromValue('IPv4', spanOfCidr(parseCidr(block!)).last));
+  writeFileSync(join(network, free), 'nobody\r\neth0');
+  mkdirSync(join(one.dataDir, 'other'));
+  writeFileSync(join(one.dataDir, 'other', pods[0].ip()), 'other\r\neth0');
+  const lost = addressIn(filled[0]!);
+  renameSync(join(network, lost), join(one.dataDir, 'kept'));
+  const { status, stdout } = await runIpam(one, 'check', '--json');
+  renameSync(join(one.dataDir, 'kept'), join(network, lost));
+  for (const path of [join(network, free), join(one.dataDir, 'other')]) rmSync(path, { recursive: true });
+  expect([status, stdout]).toEqual([2, expect.stringContaining('"findings"')]);
+  const found = JSON.parse(stdout).findings.map(({ kind, what }: { kind: string; what: string }) => `${kind} ${what}`);
+  expect(found.sort()).toEqual([`unused ${free}`, `reservedTwice ${pods[0].ip()}`, `unreserved ${lost}`].sort());
+});
+
 it('an agent that is killed and started again keeps the blocks, and pods their connections', async () => {
   const had = cluster.blocksOf(one);
   const held = await pods[1].hold({ ip: pods[0].ip(), port: PORT });
@@ -127,3 +188,5 @@ it('a block whose last pod is gone is given back, with its gateway; the other no
   expect(gone).not.toHaveLength(0);
   await reach(pods[1], pods[0]);
 });
+
+type Used = { readonly used: number; readonly free: number };

@@ -55,6 +55,27 @@ it('puts blocks of one family in one set: a pod gets one address of them', () =>
   ]);
 });
 
+it('names ranges that only pods of before have, for their gateways, and excludes them', () => {
+  const [former, former6] = ['10.244.1.0/24', 'fd00:1::/64'].map(parseCidr) as [Cidr, Cidr];
+  const of = (sets: Cidr[][], ipam: object = {}) => {
+    const ranges = { sets, lacking: '', held: [...sets.flat(), former, former6] };
+    return complete({ name: 'n', ipam: { type: 'nodeplane', ...ipam } }, { ...node, ranges }).config.ipam;
+  };
+  const exclude = ['10.244.1.0/24', 'fd00:1::/64'];
+  expect(of([[four], [six]])).toMatchObject({
+    ranges: [
+      [{ subnet: '10.244.3.0/24' }, { subnet: '10.244.1.0/24' }],
+      [{ subnet: 'fd00:3::/64' }, { subnet: 'fd00:1::/64' }],
+    ],
+    exclude,
+  });
+  // A set of its own would ask for an address of it.
+  expect(of([[four]], { exclude: ['10.244.3.9'] })).toMatchObject({
+    ranges: [[{ subnet: '10.244.3.0/24' }, { subnet: '10.244.1.0/24' }]],
+    exclude: ['10.244.3.9', ...exclude],
+  });
+});
+
 it('names what pods have addresses of where no new pod can get one: others of their requests are served', () => {
   const ranges = { sets: [], lacking: 'full', held: [four] };
   expect(complete({ name: 'n', ipam: { type: 'nodeplane' } }, { ...node, ranges })).toMatchObject({

@@ -1,4 +1,4 @@
-import { type Cidr, formatCidr, parseJson } from '../../../core/index.ts';
+import { type Cidr, formatCidr, type IpFamily, parseJson } from '../../../core/index.ts';
 import type { OwnRanges } from '../../pools/pod-ranges.ts';
 
 /** What the agent knows of its node and a network's configuration need not say. */
@@ -67,7 +67,7 @@ export function completeConfig(text: string, { ranges, dataDir, macvlan, mtu }: 
   const completed = {
     dataDir,
     ...ipam,
-    ...(needsRanges && { ranges: setsOf(ranges).map((set) => set.map((cidr) => ({ subnet: formatCidr(cidr) }))) }),
+    ...(needsRanges && rangeKeys(ranges, ipam.exclude)),
   };
   return {
     network,
@@ -76,9 +76,25 @@ export function completeConfig(text: string, { ranges, dataDir, macvlan, mtu }: 
   };
 }
 
-/** No ADD is made without sets; all else is about pods that are there. */
-function setsOf({ sets, held }: OwnRanges): readonly (readonly Cidr[])[] {
-  return sets.length > 0 ? sets : held.map((range) => [range]);
+/**
+ * The keys of the `ipam` object for the node's ranges. Those of which new pods get no address are named too, and excluded: the
+ * bridge has their gateways, which would be in the way otherwise. No ADD is made without sets; all else is about pods that
+ * are there.
+ */
+function rangeKeys({ sets, held }: OwnRanges, excluded: unknown): object {
+  const subnetsOf = (set: readonly Cidr[]) => set.map((range) => ({ subnet: formatCidr(range) }));
+  if (sets.length === 0) return { ranges: held.map((range) => subnetsOf([range])) };
+  const open = new Set(sets.flat().map(formatCidr));
+  const closed = held.filter((range) => !open.has(formatCidr(range)));
+  if (closed.length === 0) return { ranges: sets.map(subnetsOf) };
+  const named = new Set<IpFamily>();
+  const ranges = sets.map((set) => {
+    const family = set[0]!.address.family;
+    const ofFamily = named.has(family) ? [] : closed.filter(({ address }) => address.family === family);
+    named.add(family);
+    return subnetsOf([...set, ...ofFamily]);
+  });
+  return { ranges, exclude: [...(Array.isArray(excluded) ? excluded : []), ...closed.map(formatCidr)] };
 }
 
 function parseObject(text: string): Json | undefined {
