@@ -41,7 +41,16 @@ export class PoolsPart implements Part, PodRanges {
     const failed = (error: unknown) => logger.error({ err: error }, 'The addresses of pods cannot be looked at');
     this.#use = new AddressUse({ dataDirs, clock, failed });
     const network = conflist && usesNodeRanges(conflist) ? conflist.network : undefined;
-    const living = () => (network === undefined ? [] : livingRanges(dataDirs, network));
+    let found: readonly Cidr[] = [];
+    const living = () => {
+      try {
+        if (network !== undefined) found = livingRanges(dataDirs, network);
+      } catch (error) {
+        // What was found last stays in force.
+        failed(error);
+      }
+      return found;
+    };
     this.#source = sourceOf(context, { use: this.#use, living, observe });
     this.resources = this.#source.resources;
     rangeMetrics(

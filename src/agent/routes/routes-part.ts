@@ -69,7 +69,7 @@ export class RoutesPart implements Part, MtuSource {
     this.#families = this.#machineFamilies.map((family) => this.#familyOf(family));
     this.#ranges.listen((name) => {
       const node = this.#nodes.get(name);
-      if (node) this.#nodeChanged(node);
+      if (node && !this.#stopped) this.#nodeChanged(node);
     });
   }
 
