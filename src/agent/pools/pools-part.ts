@@ -25,6 +25,8 @@ export class PoolsPart implements Part, PodRanges {
   readonly #source: RangeSource;
   readonly #listeners: ((node: string) => void)[] = [];
   #told = '';
+  /** What comes before is a part of what there is. */
+  #isComplete = false;
   #timer: Timer | undefined;
   #soon: Timer | undefined;
 
@@ -85,6 +87,11 @@ export class PoolsPart implements Part, PodRanges {
   }
 
   async start(): Promise<void> {
+    inBackground('ranges', async () => {
+      await this.#source.complete;
+      this.#isComplete = true;
+      this.#ownChanged();
+    });
     await this.#source.start((nodes) => this.#tell(nodes));
     this.#look();
   }
@@ -116,6 +123,7 @@ export class PoolsPart implements Part, PodRanges {
 
   /** Logs what is new, and clears away what is no more. */
   #ownChanged(): void {
+    if (!this.#isComplete) return;
     const { logger } = this.#context;
     const { sets, lacking, held } = this.own();
     const open = sets.flat().map(formatCidr);

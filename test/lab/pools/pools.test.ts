@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import {
   formatCidr,
   formatIp,
@@ -23,6 +23,9 @@ import { createPoolCluster, type PoolCluster, type PoolNode } from './shared-poo
 const FLAGS = ['--routes', 'auto', '--pod-cidrs-from', 'pool', '--pool-cidrs', '10.77.0.0/25,fd00:77::/120'];
 FLAGS.push('--pool-block-size', '28', '--pool-block-size-ipv6', '124');
 const PORT = 8080;
+
+// Programs are started here, each of which takes seconds on a busy machine.
+vi.setConfig({ testTimeout: patient(240_000) });
 
 let cluster: PoolCluster;
 let one: PoolNode;
