@@ -33,7 +33,20 @@ const ALLOWED = {
   pools: ['core', 'kube'],
   cni: ['core', 'sys', 'ipam', 'netlink', 'netlink/*', 'nft'],
   routes: ['core', 'sys', 'kube', 'netlink', 'netlink/uapi', 'netlink/route', 'netlink/nftables', 'nft'],
-  agent: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'ipam', 'cni', 'proxy', 'proxy/*', 'routes'],
+  agent: [
+    'core',
+    'config',
+    'sys',
+    'netlink',
+    'netlink/*',
+    'kube',
+    'ipam',
+    'cni',
+    'proxy',
+    'proxy/*',
+    'routes',
+    'pools',
+  ],
   cli: ['core', 'config', 'agent', 'cni'],
 };
 

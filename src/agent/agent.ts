@@ -19,6 +19,7 @@ import { logApiEvents, logSourceProblems } from './metrics/observe.ts';
 import { restClientObserver } from './metrics/rest-client-metrics.ts';
 import { type AgentSource, createClient, createSource } from './object-source.ts';
 import type { Part, PartContext } from './part.ts';
+import { PoolsPart } from './pools/pools-part.ts';
 import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
 
@@ -108,9 +109,16 @@ export class Agent {
       unusable: options.unusable,
     };
     const services = new ServicesPart({ context, machineFamilies, observers });
-    const routes = config.routes && new RoutesPart(config.routes, context, machineFamilies);
-    const parts = [services, routes, config.cni && new CniPart(config.cni, context, routes)];
-    this.#parts = parts.filter((part) => part !== undefined);
+    const parts: Part[] = [services];
+    if (config.routes || config.cni) {
+      // Hears of objects before those that ask it.
+      const pools = new PoolsPart(context, observe);
+      parts.push(pools);
+      const routes = config.routes && new RoutesPart(config.routes, context, machineFamilies, pools);
+      if (routes) parts.push(routes);
+      if (config.cni) parts.push(new CniPart(config.cni, context, pools, routes));
+    }
+    this.#parts = parts;
     this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);
     this.#source = createSource({ config, clock, logger, observe, client, resources });

@@ -3,6 +3,7 @@ import { addAgentCommand } from './agent.ts';
 import { addCleanupCommand } from './cleanup.ts';
 import { addCniCommand } from './cni-command.ts';
 import { addDemoCommand } from './demo.ts';
+import { addIpamCommand } from './ipam.ts';
 import { reportFailure } from './report-failure.ts';
 import { addRoutesCommand } from './routes.ts';
 import { VERSION } from './version.ts';
@@ -23,6 +24,7 @@ addAgentCommand(program);
 addCniCommand(program);
 addCleanupCommand(program);
 addRoutesCommand(program);
+addIpamCommand(program);
 addDemoCommand(program);
 
 program.parseAsync().catch((error: unknown) => reportFailure('nodeplane', error));

@@ -6,6 +6,7 @@ export type {
   KubeProxyConfig,
   MacvlanSettings,
   MasqueradeConfig,
+  PoolsConfig,
   RoutesConfig,
 } from './file/kube-proxy-config.ts';
 export { systemFiles } from './file/watched-files.ts';

@@ -1,8 +1,9 @@
 import type { RoutesConfig } from '../../config/index.ts';
-import { type IpFamily, tryParseCidr } from '../../core/index.ts';
+import { type IpFamily, inBackground, tryParseCidr } from '../../core/index.ts';
 import {
   NETWORK_UNAVAILABLE,
   NODES,
+  type Node,
   NodeAnnouncer,
   type ObjectEvent,
   ObjectsOf,
@@ -22,6 +23,7 @@ import {
 import type { MtuSource } from '../cni/pod-mtu.ts';
 import type { Pages } from '../http/http-server.ts';
 import type { Part, PartContext } from '../part.ts';
+import type { PodRanges } from '../pools/pod-ranges.ts';
 import { logAnnouncerEvents, logRouteEvents, observeUnwritten, routeMetrics } from './observe.ts';
 import { logRuleEvents, ruleMetrics } from './observe-rules.ts';
 import { recordRouteEvents } from './record.ts';
@@ -63,10 +65,18 @@ export class RoutesPart implements Part, MtuSource {
   readonly #announcer: NodeAnnouncer;
   readonly #ends: OwnEnds;
   readonly #subnetFile: SubnetFile | undefined;
+  readonly #ranges: PodRanges;
+  /** The Nodes whose ranges are not only those that they name. */
+  readonly #nodes = new Map<string, Node>();
+  #stopped = false;
   #families: readonly Running[] = [];
 
-  /** @param machineFamilies the families this machine has */
-  constructor(config: RoutesConfig, context: PartContext, machineFamilies: readonly IpFamily[]) {
+  /**
+   * @param machineFamilies the families this machine has
+   * @param ranges of the pods of all nodes
+   */
+  constructor(config: RoutesConfig, context: PartContext, machineFamilies: readonly IpFamily[], ranges: PodRanges) {
+    this.#ranges = ranges;
     this.#config = config;
     this.#context = context;
     this.#machineFamilies = machineFamilies;
@@ -105,25 +115,33 @@ export class RoutesPart implements Part, MtuSource {
   /** @throws ERR_NETLINK_SOCKET, KernelError when the kernel's routes cannot be read at all */
   start(): void {
     this.#families = this.#machineFamilies.map((family) => this.#familyOf(family));
+    this.#ranges.listen((name) => {
+      const node = this.#nodes.get(name);
+      if (node && !this.#stopped) this.#nodeChanged(node);
+    });
   }
 
   changed(event: ObjectEvent): void {
     const { type, object } = event;
     if (this.#serviceCidrs.apply(event) !== undefined) this.#serviceRangesChanged();
     if (object.kind !== 'Node') return;
-    const isOwn = object.metadata.name === this.#context.config.nodeName;
-    if (isOwn && !this.#config.flannel.annotations) this.#announcer.want('flannel', withdrawnAnnotations(object));
-    const routes = this.#families.map((family) => family.routes);
-    for (const nodes of [this.#announcer, ...routes, this.#rules]) {
-      if (type === 'deleted') nodes.nodeRemoved(object.metadata.name);
-      else nodes.nodeChanged(object);
+    const { name } = object.metadata;
+    if (type !== 'deleted') {
+      this.#nodeChanged(object);
+      return;
     }
+    this.#nodes.delete(name);
+    for (const nodes of [this.#announcer, ...this.#followers()]) nodes.nodeRemoved(name);
   }
 
   /** Begins to write: routes of nodes that were not told yet would be taken for those of nodes that are gone. */
   synced(): void {
-    this.#rules.start();
-    for (const { routes } of this.#families) routes.start();
+    inBackground('routes', async () => {
+      await this.#ranges.complete;
+      if (this.#stopped) return;
+      this.#rules.start();
+      for (const { routes } of this.#families) routes.start();
+    });
   }
 
   /** The largest packet that gets to other nodes in every family that has routes. */
@@ -137,12 +155,29 @@ export class RoutesPart implements Part, MtuSource {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     await this.#rules.stop();
     await this.#announcer.stop();
     for (const { routes, kernel } of this.#families) {
       await routes.stop();
       kernel.close();
     }
+  }
+
+  #nodeChanged(node: Node): void {
+    const isOwn = node.metadata.name === this.#context.config.nodeName;
+    if (isOwn && !this.#config.flannel.annotations) this.#announcer.want('flannel', withdrawnAnnotations(node));
+    this.#announcer.nodeChanged(node);
+    const podCIDRs = this.#ranges.ofNode(node);
+    // All Nodes of a large cluster would take much memory.
+    if (podCIDRs) this.#nodes.set(node.metadata.name, node);
+    const withRanges: Node = podCIDRs ? { ...node, spec: { ...node.spec, podCIDRs } } : node;
+    for (const follower of this.#followers()) follower.nodeChanged(withRanges);
+  }
+
+  /** Those that follow the Nodes and the ranges of their pods. */
+  #followers(): (FamilyRoutes | RouteRules)[] {
+    return [...this.#families.map(({ routes }) => routes), this.#rules];
   }
 
   #familyOf(family: IpFamily): Running {

@@ -15,6 +15,7 @@ const SERVICES = 'agent/services/services-part.ts';
 const SOURCE = 'agent/object-source.ts';
 const SYSCTLS = 'agent/services/conntrack/sysctls.ts';
 const CNI_PART = 'agent/cni/cni-part.ts';
+const POOL_RANGES = 'agent/pools/sources/pool-ranges.ts';
 const MACVLAN = 'cni/config/macvlan-config.ts';
 
 /**
@@ -84,11 +85,16 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.routes.masquerade.cidrs': ['routes/rules/node-elements.ts', 'ownPods'],
   'nodeplane.routes.masquerade.nonMasqueradeCIDRs': ['agent/routes/rule-settings.ts', 'exempt'],
   'nodeplane.routes.masquerade.randomFully': ['routes/rules/masquerade-chains.ts', 'randomFully'],
+  'nodeplane.pools.podCIDRsFrom': ['config/check/validate-pools.ts', 'podCIDRsFrom'],
+  'nodeplane.pools.cidrs': [POOL_RANGES, 'cidrs'],
+  'nodeplane.pools.blockSize': [POOL_RANGES, 'blockSizes'],
+  'nodeplane.pools.blockSizeIPv6': [POOL_RANGES, 'blockSizes'],
+  'nodeplane.pools.reclaimAfter': [POOL_RANGES, 'reclaimMs'],
   'nodeplane.cni.enabled': [AGENT, 'config.cni'],
   'nodeplane.cni.binDir': [CNI_PART, 'binDir'],
   'nodeplane.cni.confDir': [CNI_PART, 'confDir'],
   'nodeplane.cni.conflist': [CNI_PART, 'conflist'],
-  'nodeplane.cni.podCIDRs': [CNI_PART, 'podCidrs'],
+  'nodeplane.cni.podCIDRs': ['agent/pools/pools-part.ts', 'podCidrs'],
   'nodeplane.cni.dataDir': [CNI_PART, 'dataDir'],
   'nodeplane.cni.socket': [CNI_PART, 'socket'],
   'nodeplane.cni.spoolDir': [CNI_PART, 'spoolDir'],

@@ -13,6 +13,7 @@ import {
 } from './validate-addresses.ts';
 import { readCni } from './validate-cni.ts';
 import { readLogging } from './validate-logging.ts';
+import { readPools } from './validate-pools.ts';
 import { readRoutes } from './validate-routes.ts';
 
 const HOUR_MS = 3_600_000;
@@ -147,6 +148,7 @@ type OwnSettings =
   | 'serviceTrafficMetrics'
   | 'externalIpCidrs'
   | 'cni'
+  | 'pools'
   | 'routes';
 
 function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyConfig, OwnSettings> {
@@ -162,6 +164,7 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
     cni: readCni(effective.nodeplane.cni, problems),
+    pools: readPools(effective, problems),
     routes: readRoutes(effective.nodeplane.routes, effective.clusterCIDR, problems),
   };
 }

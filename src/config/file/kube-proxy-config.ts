@@ -84,6 +84,17 @@ export interface RoutesConfig {
   };
 }
 
+export const POD_CIDR_SOURCES = ['node', 'pool'] as const;
+
+/** The pools that nodes share in blocks. */
+export interface PoolsConfig {
+  /** At least one. */
+  readonly cidrs: readonly Cidr[];
+  /** Prefix lengths of blocks. */
+  readonly blockSizes: Readonly<Record<IpFamily, number>>;
+  readonly reclaimMs: number;
+}
+
 /** What the proxy runs with: parsed, complete, checked. Durations in milliseconds; a conntrack or IPVS timeout of 0 is left alone. */
 export interface KubeProxyConfig {
   /** The Node object of this machine. Empty only where no Node is needed: with `--cleanup` and `--write-config-to`. */
@@ -149,6 +160,8 @@ export interface KubeProxyConfig {
   readonly externalIpCidrs: readonly Cidr[];
   /** Undefined: the agent has nothing to do with the pods' network. */
   readonly cni: CniSettings | undefined;
+  /** Undefined: the ranges of a node's pods are those that its Node object names. */
+  readonly pools: PoolsConfig | undefined;
   /** Undefined: the agent has nothing to do with the routes to other nodes. */
   readonly routes: RoutesConfig | undefined;
   /** The version to report; differs from kube-proxy's by a suffix at most. */

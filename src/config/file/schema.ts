@@ -149,6 +149,13 @@ export const ALL_FIELDS = {
       clearNetworkUnavailable: defaulted(boolean, true),
       flannel: { annotations: plain(boolean), netConf: plain(text), subnetFile: plain(text) },
     },
+    pools: {
+      podCIDRsFrom: defaulted(text, 'node'),
+      cidrs: plain(textList),
+      blockSize: defaulted(uint32, 26),
+      blockSizeIPv6: defaulted(uint32, 122),
+      reclaimAfter: defaulted(duration, 15 * MINUTE),
+    },
     cni: {
       enabled: plain(boolean),
       binDir: defaulted(text, NODE_PATHS.cniBinDir),

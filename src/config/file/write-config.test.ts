@@ -172,6 +172,7 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
         clearNetworkUnavailable: true,
         flannel: { annotations: false, netConf: '', subnetFile: '' },
       },
+      pools: { podCIDRsFrom: 'node', cidrs: null, blockSize: 26, blockSizeIPv6: 122, reclaimAfter: '15m0s' },
       cni: {
         enabled: false,
         binDir: '/opt/cni/bin',

@@ -323,6 +323,27 @@ export const FLAGS = {
     'File to write for CNI plugins of flannel: /run/flannel/subnet.env; if empty, none',
     OWN,
   ),
+  'pod-cidrs-from': fieldFlag(
+    'nodeplane.pools.podCIDRsFrom',
+    'Where the ranges of this node’s pods come from: node (podCIDRs of the Node object) or pool (blocks of --pool-cidrs, which the nodes share among themselves)',
+    OWN,
+  ),
+  'pool-cidrs': fieldFlag(
+    'nodeplane.pools.cidrs',
+    'Pools of pod addresses, as CIDRs: the same on all nodes. Blocks are taken out of the first one of each family that has any left',
+    OWN,
+  ),
+  'pool-block-size': fieldFlag(
+    'nodeplane.pools.blockSize',
+    'Prefix length of the blocks of IPv4 pools: 26 makes 64 addresses',
+    OWN,
+  ),
+  'pool-block-size-ipv6': fieldFlag('nodeplane.pools.blockSizeIPv6', 'Prefix length of the blocks of IPv6 pools', OWN),
+  'pool-reclaim-after': fieldFlag(
+    'nodeplane.pools.reclaimAfter',
+    'Time after which the blocks of a node that is gone are taken back: the same on all nodes. A node that cannot reach the API server for two thirds of it gives its pods no more addresses',
+    OWN,
+  ),
   'service-traffic-metrics': fieldFlag(
     'nodeplane.serviceTrafficMetrics',
     'Show traffic metrics of each Service while there are no more Services than this (mode ipvs); 0: none',
