@@ -28,7 +28,7 @@ const ALLOWED = {
   'proxy/iptables': ['core', 'sys', 'proxy', 'proxy/rules', 'netlink', 'netlink/conntrack', 'netlink/uapi'],
   'proxy/nftables': ['core', 'sys', 'proxy', 'netlink', 'netlink/nftables', 'nft'],
   'proxy/ipvs': ['core', 'sys', 'kube', 'proxy', 'proxy/rules', 'netlink', 'netlink/*'],
-  'proxy/localhost': ['core', 'proxy', 'netlink', 'netlink/*', 'nft'],
+  'proxy/localhost': ['core', 'kube', 'proxy', 'netlink', 'netlink/*', 'nft'],
   ipam: ['core', 'sys'],
   pools: ['core', 'kube'],
   cni: ['core', 'sys', 'ipam', 'netlink', 'netlink/*', 'nft'],

@@ -57,7 +57,7 @@ export async function buildCluster(screen: Screen, options: { readonly keep: boo
     return lab.addNode({ name, podCidrs: [`10.244.${index + 1}.0/24`], conflist });
   }) as [LabNode, LabNode];
   const outside = lab.addClient('outside');
-  screen.done(`node-1 (${node.ip()}), node-2 (${webNode.ip()}) and a client outside (${outside.ip()}) on one wire`);
+  screen.done(`on one wire: node-1 (${node.ip()}), node-2 (${webNode.ip()}), a client (${outside.ip()})`);
 
   screen.doing('Attaching pods');
   const client = node.addPod('client');

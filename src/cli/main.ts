@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { addAgentCommand } from './agent.ts';
 import { addCleanupCommand } from './cleanup.ts';
-import { addCniCommand } from './cni-command.ts';
+import { addCniCommand } from './cni/cni-command.ts';
 import { addDemoCommand } from './demo.ts';
 import { addIpamCommand } from './ipam.ts';
 import { reportFailure } from './report-failure.ts';

@@ -22,7 +22,12 @@ const routes = (mode: RoutesConfig['mode'], masquerade?: MasqueradeConfig): Rout
     flannel,
   };
 };
-const NODE = { masqueradeBit: 31, detectLocal: { mode: 'ClusterCIDR', cidrs: [parseCidr('10.244.0.0/16')] } } as const;
+const NODE = {
+  masqueradeBit: 31,
+  detectLocal: { mode: 'ClusterCIDR', cidrs: [parseCidr('10.244.0.0/16')] },
+  pools: undefined,
+} as const;
+const POOLS = { cidrs: [parseCidr('10.128.0.0/12')], blockSizes: { IPv4: 26, IPv6: 122 }, reclaimMs: 900_000 };
 
 describe('the settings of the rules beside the routes', () => {
   it.each([
@@ -34,11 +39,13 @@ describe('the settings of the rules beside the routes', () => {
     expect(settings).toMatchObject({ tunnelPort, masqueradeMark: 0x80000000, masquerade: { keepsSourceToNodes } });
   });
 
-  it('the cluster CIDR keeps the source as well', () => {
+  it('the cluster CIDR and the pools keep the source as well', () => {
     const { masquerade } = ruleSettings(routes('vxlan', MASQUERADE), NODE);
     expect(masquerade!.exempt.map(formatCidr)).toEqual(['10.244.0.0/16', '10.0.0.0/8']);
     const other = ruleSettings(routes('vxlan', MASQUERADE), { ...NODE, detectLocal: { mode: 'NodeCIDR' } });
     expect(other.masquerade!.exempt).toHaveLength(1);
+    const pooled = ruleSettings(routes('vxlan', MASQUERADE), { ...NODE, pools: POOLS });
+    expect(pooled.masquerade!.exempt.map(formatCidr)).toContain('10.128.0.0/12');
     expect(ruleSettings(routes('vxlan'), NODE).masquerade).toBeUndefined();
   });
 });

@@ -4,7 +4,7 @@ import type { RuleSettings } from '../../routes/index.ts';
 /** What the configuration says about who may use the tunnel, and what is masqueraded. */
 export function ruleSettings(
   { mode, port, masquerade }: RoutesConfig,
-  { masqueradeBit, detectLocal }: Pick<KubeProxyConfig, 'masqueradeBit' | 'detectLocal'>,
+  { masqueradeBit, detectLocal, pools }: Pick<KubeProxyConfig, 'masqueradeBit' | 'detectLocal' | 'pools'>,
 ): RuleSettings {
   const clusterCidrs = detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : [];
   return {
@@ -13,7 +13,7 @@ export function ruleSettings(
     masqueradeMark: 2 ** masqueradeBit,
     masquerade: masquerade && {
       ...masquerade,
-      exempt: [...clusterCidrs, ...masquerade.exempt],
+      exempt: [...clusterCidrs, ...(pools?.cidrs ?? []), ...masquerade.exempt],
       // Its pods are reached as the node is. Through a tunnel the answer would take another way than the question, which
       // reverse path filters and clouds do not let pass.
       keepsSourceToNodes: mode === 'host-gw',

@@ -1,9 +1,9 @@
 import { setImmediate as eventLoop } from 'node:timers/promises';
-import { listInSlices } from '../list-in-slices.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { NFTA_SET_ELEM_LIST } from '../uapi/nf-tables.ts';
 import { nfgenmsg } from '../uapi/nfnetlink.ts';
+import { listInSlices } from '../with-netlink.ts';
 import { decodeElements } from './object/element-decode.ts';
 import type { NftElement } from './object/model.ts';
 

@@ -1,7 +1,7 @@
 import { readSync, writeSync } from 'node:fs';
-import { keepSocketsOpen, main } from '../cni/index.ts';
-import { JSON_LIMITS } from '../core/index.ts';
-import { VERSION } from './version.ts';
+import { keepSocketsOpen, main } from '../../cni/index.ts';
+import { JSON_LIMITS } from '../../core/index.ts';
+import { VERSION } from '../version.ts';
 
 /**
  * Serves one CNI request of this process: environment and standard input in, standard output and exit status out.
