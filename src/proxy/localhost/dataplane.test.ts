@@ -47,11 +47,12 @@ describe('LocalhostDataplane', () => {
     const { nft, dataplane, states, standIns } = setUp();
     const [web, dns, plain] = [port('web', 30080), port('dns', 30053, 'UDP'), port('plain', 0)];
     // What this mode cannot serve at localhost is left out.
-    await dataplane.resync(planOf([web, dns, plain, port('calls', 30090, 'SCTP')]));
+    const calls = port('calls', 30090, 'SCTP');
+    await dataplane.resync(planOf([web, dns, plain, calls]));
     expect(nodePorts(nft)).toEqual(['tcp . 30080', 'udp . 30053']);
     expect(standIns()).toBe(1);
     const moved = { ...web, nodePort: 30081 };
-    await dataplane.sync(planOf([moved, plain]), { upserted: [moved], removed: [dns], replaced: [web] });
+    await dataplane.sync(planOf([moved, plain, calls]), { upserted: [moved], removed: [dns], replaced: [web] });
     expect(nodePorts(nft)).toEqual(['tcp . 30081']);
     expect(states.at(-1)).toMatchObject({ family: 'IPv4', served: 1 });
   });
