@@ -63,6 +63,18 @@ const CASES: Readonly<Record<string, { readonly fires: Series; readonly silent: 
     },
   },
   NodeplaneDelNotSettled: gauge(`nodeplane_cni_kept_requests{${NODE}}`, 1, 0),
+  NodeplaneAddressesScarce: {
+    fires: {
+      [`nodeplane_pod_addresses{${FAMILY},state="free"}`]: '4x600',
+      [`nodeplane_pod_addresses{${FAMILY},state="used"}`]: '96x600',
+    },
+    silent: {
+      [`nodeplane_pod_addresses{${FAMILY},state="free"}`]: '6x600',
+      [`nodeplane_pod_addresses{${FAMILY},state="used"}`]: '94x600',
+    },
+  },
+  NodeplaneNodeNotWritten: gauge(`nodeplane_node_unwritten_fields{${NODE}}`, 1, 0),
+  NodeplaneStrangersAtTunnel: counter(`nodeplane_routes_refused_packets_total{${FAMILY}}`),
   NodeplanePeersLeftOut: gauge(`nodeplane_routes_left_out_peers{${FAMILY}}`, 1, 0),
   NodeplaneRoutesFailing: counter(`nodeplane_routes_sync_failures_total{${FAMILY}}`),
   NodeplaneRoutesDisturbed: counter(`nodeplane_routes_disturbances_total{${FAMILY}}`, '0+1x600', '0 1x600'),
