@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import { checkAddressesOf, type IpamCheck, type IpamReport, showAddresses } from '../agent/index.ts';
 import { type KubeProxyConfig, readCommandLine } from '../config/index.ts';
 import { NodeplaneError } from '../core/index.ts';
-import { tableText } from './table-text.ts';
 import { VERSION } from './version.ts';
 
 /** Something is found: neither success nor a failure of the command, whose status is 1. */
@@ -81,4 +80,12 @@ export function checkText({ findings, notLookedAt }: IpamCheck): string {
 
 function jsonText(value: object): string {
   return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+/** Columns as wide as what is in them, numbers to the right. No line break at the end. */
+function tableText(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => String(row[column]).length)));
+  const cell = (value: string | number, column: number) =>
+    typeof value === 'number' ? String(value).padStart(widths[column]!) : value.padEnd(widths[column]!);
+  return [head, ...rows].map((row) => row.map(cell).join('  ').trimEnd()).join('\n');
 }
