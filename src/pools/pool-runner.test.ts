@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ApiObject, apiNode, FakeApiServer } from '../../test/fakes/api-server/index.ts';
 import { eventually } from '../../test/fakes/api-source-fixture.ts';
 import { type ApiClient, ApiSource, createApiClient } from '../kube/index.ts';
@@ -73,6 +73,7 @@ describe('a runner, over HTTP,', () => {
     await server.stop();
     rmSync(join(folder, 'kubeconfig'));
   });
+  afterAll(() => rmSync(folder, { recursive: true }));
 
   async function start(name: string): Promise<Node> {
     const node = new Node(name, client);
