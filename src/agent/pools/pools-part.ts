@@ -24,6 +24,8 @@ export class PoolsPart implements Part, PodRanges {
   readonly #use: AddressUse;
   readonly #source: RangeSource;
   readonly #listeners: ((node: string) => void)[] = [];
+  /** Whether the agent gives the pods of this node their network, of these ranges. */
+  readonly #hasPods: boolean;
   #told = '';
   /** What comes before is a part of what there is. */
   #isComplete = false;
@@ -43,6 +45,7 @@ export class PoolsPart implements Part, PodRanges {
     const failed = (error: unknown) => logger.error({ err: error }, 'The addresses of pods cannot be looked at');
     this.#use = new AddressUse({ dataDirs, clock, failed });
     const network = conflist && usesNodeRanges(conflist) ? conflist.network : undefined;
+    this.#hasPods = network !== undefined;
     let found: readonly Cidr[] = [];
     const living = () => {
       try {
@@ -133,6 +136,8 @@ export class PoolsPart implements Part, PodRanges {
     this.#told = said;
     if (lacking === '') logger.info({ ranges: open, ...(closed.length > 0 && { closed }) }, 'Ranges of new pods');
     else logger.info({ reason: lacking, closed }, 'New pods get no addresses yet');
+    // The gateways of somebody else's pods are somebody else's.
+    if (!this.#hasPods) return;
     inBackground('gateways of former ranges', () => {
       const removed = removeGateways((range: Cidr) => this.#source.isGone(range));
       if (removed.length > 0) logger.info({ addresses: removed }, 'Gateways of ranges that are given back are removed');
@@ -148,7 +153,8 @@ interface Surroundings {
 
 function sourceOf({ config, client, clock, logger }: PartContext, { use, living, observe }: Surroundings): RangeSource {
   const { nodeName, pools, cni } = config;
-  if (!pools) return new NodeRanges({ nodeName, fixed: cni?.podCidrs ?? [], living });
+  if (!pools)
+    return new NodeRanges({ nodeName, fixed: cni?.podCidrs ?? [], living, used: (range) => use.of(range).used });
   if (!client) return new ManifestRanges(nodeName, poolsOf(pools));
   return new PoolRanges({
     config: pools,

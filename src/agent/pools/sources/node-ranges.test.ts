@@ -1,17 +1,20 @@
 import { beforeEach, expect, it } from 'vitest';
 import { nodeObject } from '../../../../test/fakes/routes/node-objects.ts';
-import { formatCidr, parseCidr } from '../../../core/index.ts';
+import { type Cidr, formatCidr, parseCidr } from '../../../core/index.ts';
 import type { ObjectEvent } from '../../../kube/index.ts';
 import { NodeRanges } from './node-ranges.ts';
 
 let living: string[];
+let reserved: string[];
 let changes: number;
 let ranges: NodeRanges;
 
 beforeEach(async () => {
   living = [];
+  reserved = [];
   changes = 0;
-  ranges = new NodeRanges({ nodeName: 'me', fixed: [], living: () => living.map(parseCidr) });
+  const used = (range: Cidr) => reserved.filter((text) => text === formatCidr(range)).length;
+  ranges = new NodeRanges({ nodeName: 'me', fixed: [], living: () => living.map(parseCidr), used });
   await ranges.start(() => changes++);
 });
 
@@ -64,6 +67,25 @@ it('of a node that is registered again: new pods get the new range, the old one 
   ]);
 });
 
+it('stay those of pods that live while there is no Node object', () => {
+  tell(['10.1.0.0/24']);
+  tell([], 'me', 'deleted');
+  expect(own()).toMatchObject({ sets: [], held: ['10.1.0.0/24'] });
+  expect(ranges.isGone(parseCidr('10.1.0.0/24'))).toBe(false);
+  tell(['10.1.0.0/24']);
+  expect(own()).toEqual({ sets: [['10.1.0.0/24']], held: ['10.1.0.0/24'], lacking: '' });
+});
+
+it('are kept for pods that left no note, as long as they have addresses', () => {
+  tell(['10.1.0.0/24']);
+  reserved = ['10.1.0.0/24'];
+  tell(['10.9.0.0/24']);
+  expect(own().held).toEqual(['10.9.0.0/24', '10.1.0.0/24']);
+  reserved = [];
+  ranges.useChanged();
+  expect(own().held).toEqual(['10.9.0.0/24']);
+});
+
 it('find pods of an earlier range after a restart, too', () => {
   living = ['10.1.0.0/24'];
   tell(['10.9.0.0/24']);
@@ -71,7 +93,7 @@ it('find pods of an earlier range after a restart, too', () => {
 });
 
 it('are those of the flag in place of the Node’s', () => {
-  const fixed = new NodeRanges({ nodeName: 'me', fixed: [parseCidr('10.3.0.0/24')], living: () => [] });
+  const fixed = new NodeRanges({ nodeName: 'me', fixed: [parseCidr('10.3.0.0/24')], living: () => [], used: () => 0 });
   const node = nodeObject({ name: 'me', ips: [], podCidrs: ['10.1.0.0/24'] });
   fixed.event({ type: 'added', object: node });
   expect(fixed.own().sets).toEqual([[parseCidr('10.3.0.0/24')]]);

@@ -7,22 +7,28 @@ export interface NodeRangesOptions {
   readonly nodeName: string;
   /** In place of those of the Node object; empty: those. */
   readonly fixed: readonly Cidr[];
-  /** Ranges that the pods of this node have addresses of. */
+  /** Ranges that the pods of this node have addresses of, as far as their notes tell. */
   readonly living: () => readonly Cidr[];
+  /** How many addresses of a range are reserved for pods. */
+  readonly used: (range: Cidr) => number;
 }
 
 /**
  * The ranges of nodes are those that their Node objects name.
  *
  * When this node is registered again and has others then, pods of before live on in their old range: it stays this node's until
- * the last one is gone. Which ranges those are is found by the notes about pods, so that a restart in between changes nothing.
+ * the last one is gone. Which ranges those are is found by the notes about pods, so that a restart in between changes nothing, and
+ * by the reservations of addresses in ranges that the Node had. While there is no Node object, what it said last counts for pods
+ * that live.
  */
 export class NodeRanges implements RangeSource {
   readonly resources;
   readonly complete = Promise.resolve();
   readonly #options: NodeRangesOptions;
   readonly #nodes: ObjectsOf<'Node'>;
-  readonly #had = new Set<string>();
+  readonly #had = new Map<string, Cidr>();
+  /** What the Node object said last. */
+  #last: readonly Cidr[] = [];
   #known: string | undefined;
   /** Ranges of before that pods have addresses of. */
   #former: readonly Cidr[] = [];
@@ -40,7 +46,7 @@ export class NodeRanges implements RangeSource {
     return {
       sets: current.map((range) => [range]),
       lacking: current.length > 0 ? '' : this.#why(),
-      held: [...current, ...this.#former],
+      held: [...this.#present(), ...this.#former],
     };
   }
 
@@ -53,6 +59,7 @@ export class NodeRanges implements RangeSource {
     const name = this.#nodes.apply(event);
     if (name === undefined) return [];
     const current = this.#current().map(formatCidr).join();
+    if (current !== '') this.#last = this.#current();
     // The kubelet writes into the Node all the time.
     if (current !== this.#known) this.#findFormer();
     this.#known = current;
@@ -84,14 +91,23 @@ export class NodeRanges implements RangeSource {
     return fixed.length > 0 ? fixed : podCidrsOf(this.#nodes.get(nodeName));
   }
 
+  /** Also while the Node object is not there. */
+  #present(): readonly Cidr[] {
+    const current = this.#current();
+    return current.length > 0 ? current : this.#last;
+  }
+
   /** Returns whether they are others than before. */
   #findFormer(): boolean {
-    const { fixed, living } = this.#options;
+    const { fixed, living, used } = this.#options;
     if (fixed.length > 0) return false;
     const before = this.#former.map(formatCidr).join();
-    const current = this.#current();
-    this.#former = living().filter((range) => !current.some((other) => cidrContains(other, range.address)));
-    for (const range of [...current, ...this.#former]) this.#had.add(formatCidr(range));
+    const present = this.#present();
+    const noted = new Map(living().map((range) => [formatCidr(range), range]));
+    // Pods of a network without features leave no note.
+    for (const [text, range] of this.#had) if (used(range) > 0) noted.set(text, range);
+    this.#former = [...noted.values()].filter((range) => !present.some((other) => cidrContains(other, range.address)));
+    for (const range of [...present, ...this.#former]) this.#had.set(formatCidr(range), range);
     return this.#former.map(formatCidr).join() !== before;
   }
 
