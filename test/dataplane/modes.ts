@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import type { IpFamily } from '../../src/core/index.ts';
 import type { Protocol } from '../../src/kube/index.ts';
 import { type KernelFeature, whyMissing } from './kernel-features.ts';
 
@@ -37,8 +38,8 @@ export function testedProtocols(): Protocol[] {
 }
 
 /** Those of them by which a mode serves NodePorts at localhost. */
-export function localhostProtocols(mode: ModeName): readonly Protocol[] {
-  return mode === 'ipvs' ? ['TCP', 'UDP'] : ['TCP', 'UDP', 'SCTP'];
+export function localhostProtocols(mode: ModeName, family: IpFamily): readonly Protocol[] {
+  return mode === 'ipvs' || family === 'IPv6' ? ['TCP', 'UDP'] : ['TCP', 'UDP', 'SCTP'];
 }
 
 function isTestedHere(what: string, needs: readonly KernelFeature[]): boolean {

@@ -37,7 +37,9 @@ export function testTraffic(mode: ModeName): void {
         scenario.checks
           .flatMap((check) => (scenario.protocols ?? ['TCP']).map((protocol) => ({ scenario, protocol, ...check })))
           .filter(({ protocol }) => protocols.includes(protocol))
-          .filter(({ to, protocol }) => to !== 'nodePortOfLoopback' || localhostProtocols(mode).includes(protocol)),
+          .filter(
+            ({ to, protocol }) => to !== 'nodePortOfLoopback' || localhostProtocols(mode, family).includes(protocol),
+          ),
       );
       it.each(titled(checks.filter(({ expected }) => expected !== 'timeout')))('%s', (_, input) =>
         check(world, { ...input, family }),

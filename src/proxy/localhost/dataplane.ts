@@ -46,7 +46,8 @@ export class LocalhostDataplane implements Dataplane {
   constructor({ dataplane, protocols, rules, told }: LocalhostDataplaneOptions) {
     this.family = dataplane.family;
     this.#dataplane = dataplane;
-    this.#protocols = protocols;
+    // Associations of SCTP do not come about at ::1 (tried on Linux 6.1).
+    this.#protocols = protocols.filter((protocol) => protocol !== 'SCTP' || this.family === 'IPv4');
     this.#rules = rules;
     this.#told = told;
   }
