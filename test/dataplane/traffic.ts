@@ -122,7 +122,8 @@ async function expectRefusals(client: Host, target: Target, count: number, optio
     times.push(ms);
   }
   times.sort((a, b) => a - b);
-  expect(times[Math.floor(count * 0.9)]).toBeLessThan(patient(20));
+  // A SYN without an answer is sent again after a second, however slow the machine is.
+  expect(times[Math.floor(count * 0.9)]).toBeLessThan(700);
 }
 
 /** Connects in rounds until each of `names` has answered, or the rounds are over. */
