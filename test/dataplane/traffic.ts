@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IpFamily } from '../../src/core/index.ts';
 import type { Protocol } from '../../src/kube/index.ts';
 import { type Agent, type ConnectOptions, type Host, type Outcome, removeAll, type Target, tally } from '../lab/lab.ts';
-import { patient } from '../lab/patience.ts';
+import { PATIENCE, patient } from '../lab/patience.ts';
 import { describeMode, localhostProtocols, type ModeName, testedProtocols } from './modes.ts';
 import type { Check, HostName, Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
@@ -14,6 +14,11 @@ const ROUND = 16;
 const MAX_ROUNDS = 3;
 /** Long enough on a busy machine for an answer, short enough to wait for where none may come. */
 const SILENCE_MS = 400;
+/**
+ * Nine of ten refusals come sooner. Emulated processors are slow by a factor that is not known, but a SYN without an answer is
+ * sent again after a second on any machine.
+ */
+const REFUSED_MS = PATIENCE === 1 ? 20 : 700;
 
 /** Checks all scenarios in one mode and both families. A mode has a test file of its own, so that modes run side by side. */
 export function testTraffic(mode: ModeName): void {
@@ -122,8 +127,7 @@ async function expectRefusals(client: Host, target: Target, count: number, optio
     times.push(ms);
   }
   times.sort((a, b) => a - b);
-  // A SYN without an answer is sent again after a second, however slow the machine is.
-  expect(times[Math.floor(count * 0.9)]).toBeLessThan(700);
+  expect(times[Math.floor(count * 0.9)]).toBeLessThan(REFUSED_MS);
 }
 
 /** Connects in rounds until each of `names` has answered, or the rounds are over. */
