@@ -38,6 +38,9 @@ export default defineConfig({
           // Nothing in these needs the other kernel, and emulated processors are slow.
           exclude: ['test/dataplane/ownership-*.test.ts'],
           ...KERNEL,
+          // On a busy machine an agent takes a minute there to start, work and end, and some tests have three.
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
         },
       },
       { test: { name: 'optin', include: ['test/optin/**/*.test.ts'], ...KERNEL } },

@@ -1,4 +1,4 @@
-import { type Clock, parseCidr, systemClock } from '../src/core/index.ts';
+import { parseCidr } from '../src/core/index.ts';
 import type { EndpointSlice, ObjectEvent } from '../src/kube/index.ts';
 import {
   changeOf,
@@ -10,6 +10,7 @@ import {
 } from '../src/proxy/index.ts';
 import { makeService, makeSlice } from '../test/fakes/service-objects.ts';
 import { sampleAddress } from './cluster.ts';
+import { promptClock } from './prompt-clock.ts';
 
 /** Of each Service. */
 export const ENDPOINTS = 10;
@@ -49,7 +50,7 @@ export async function startProxy(services: number, dataplane: Dataplane): Promis
   let finished: (event: ProxyEvent) => void = () => {};
   const proxy = new FamilyProxy({
     ...PROXY_OPTIONS,
-    clock: promptClock,
+    clock: promptClock(),
     store,
     dataplane,
     localAddresses: () => ({ all: [], own: [] }),
@@ -79,16 +80,6 @@ export async function startProxy(services: number, dataplane: Dataplane): Promis
     stop: () => proxy.stop(),
   };
 }
-
-/** The system's, but what is due at once runs as soon as the event loop turns: a timer of 0 ms waits a whole one. */
-const promptClock: Clock = {
-  ...systemClock,
-  setTimer(callback, delayMs) {
-    if (delayMs > 0) return systemClock.setTimer(callback, delayMs);
-    const immediate = setImmediate(callback);
-    return { cancel: () => clearImmediate(immediate) };
-  },
-};
 
 function serviceName(n: number): string {
   return `bench/service-${n}`;

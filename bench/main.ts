@@ -10,6 +10,7 @@ import { benchIpvs } from './ipvs.ts';
 import { benchManifestEdit } from './manifest-edit.ts';
 import { benchMemory } from './memory.ts';
 import { benchNftables } from './nftables.ts';
+import { benchRoutes } from './routes/index.ts';
 import { benchScale, benchScaleNftables } from './scale.ts';
 
 interface Benchmark {
@@ -37,6 +38,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   // A part of it.
   'cni-standard': { run: benchCniStandard, slow: true },
   ipam: { run: benchIpam },
+  routes: { run: benchRoutes },
 };
 
 async function main(names: readonly string[]): Promise<void> {

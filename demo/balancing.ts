@@ -1,6 +1,6 @@
 import { type Host, tally } from '../test/lab/lab.ts';
 import { drawBars } from './bars.ts';
-import { claim } from './claim.ts';
+import { CONNECT_LIMIT_MS, claim } from './claim.ts';
 import { type Cluster, WEB_PODS, WEB_SERVICE } from './cluster.ts';
 import type { Screen } from './screen.ts';
 
@@ -11,7 +11,9 @@ const LEAST_PER_POD = 30;
 /** Shows 200 requests to the ClusterIP and 200 to the NodePort spread over the pods. */
 export async function showBalancing(screen: Screen, { client, outside, node }: Cluster): Promise<void> {
   const { ip, port, nodePort } = WEB_SERVICE;
-  screen.heading(`${REQUESTS} requests from the client pod to Service web, ${ip}:${port}`);
+  screen.heading(
+    `${REQUESTS} requests from the client pod to Service web, ${ip}:${port}, whose pods are all on node-2`,
+  );
   const inside = await spread(screen, client, { ip, port });
   claim(
     inside.length === 1 && inside[0] === client.ip(),
@@ -20,22 +22,24 @@ export async function showBalancing(screen: Screen, { client, outside, node }: C
   );
   screen.done(`all ${REQUESTS} answered; the web pods saw the client’s own address, ${client.ip()}`);
 
-  screen.heading(`${REQUESTS} requests from outside to the NodePort, ${node.ip()}:${nodePort}`);
+  screen.heading(`${REQUESTS} requests from outside to the NodePort of node-1, ${node.ip()}:${nodePort}`);
   const masqueraded = await spread(screen, outside, { ip: node.ip(), port: nodePort });
   const nodeAddresses: readonly string[] =
     node.namespace.run('ip', '-4', '-br', 'address', 'show').match(/[\d.]+(?=\/)/g) ?? [];
   claim(
     masqueraded.length === 1 && nodeAddresses.includes(masqueraded[0]!),
-    `The web pods see an address of the node instead of ${outside.ip()}, so that answers come back through it`,
+    `The web pods see an address of node-1 instead of ${outside.ip()}, so that answers come back through it`,
     masqueraded,
   );
-  screen.done(`all ${REQUESTS} answered; the web pods saw the node’s address, ${masqueraded[0]}`);
+  screen.done(`all ${REQUESTS} answered; the web pods saw the address of node-1, ${masqueraded[0]}`);
 }
 
 /** Makes the requests, draws who answered, checks that everyone did; returns the source addresses the pods saw. */
 async function spread(screen: Screen, from: Host, target: { ip: string; port: number }): Promise<string[]> {
   screen.doing(`${REQUESTS} connections`);
-  const { answers, failures, sources } = tally(await from.connectMany(target, REQUESTS, { concurrency: 40 }));
+  const { answers, failures, sources } = tally(
+    await from.connectMany(target, REQUESTS, { concurrency: 40, timeoutMs: CONNECT_LIMIT_MS }),
+  );
   drawBars(
     screen,
     WEB_PODS.map(({ name, ip }) => ({ label: name, detail: ip, count: answers[name] ?? 0 })),

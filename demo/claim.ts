@@ -1,3 +1,6 @@
+/** How long a connection may take where all are to succeed: a busy machine is no reason to say that one failed. */
+export const CONNECT_LIMIT_MS = 30_000;
+
 /** Something the demo showed was not true. The message is the claim with what was found instead. */
 export class ClaimFailed extends Error {
   constructor(claim: string, found: string) {

@@ -10,71 +10,87 @@ import { FOLDER, NAME_PREFIX } from './state.ts';
 /** The addresses of demo/manifests/. */
 export const WEB_SERVICE = { ip: '10.96.0.10', port: 80, nodePort: 30080 } as const;
 export const EMPTY_SERVICE = { ip: '10.96.0.20', port: 80 } as const;
-/** Where the web pods listen, and the addresses the plugin gives them: the range starts there. */
+/** Where the web pods listen, and the addresses the plugin gives them on node-2: the range of its pods starts there. */
 export const WEB_PORT = 8080;
 export const WEB_PODS = [
-  { name: 'web-1', ip: '10.244.1.11' },
-  { name: 'web-2', ip: '10.244.1.12' },
-  { name: 'web-3', ip: '10.244.1.13' },
+  { name: 'web-1', ip: '10.244.2.11' },
+  { name: 'web-2', ip: '10.244.2.12' },
+  { name: 'web-3', ip: '10.244.2.13' },
 ] as const;
+/** The pods of node-2, as its Node object in demo/manifests/ says. */
+export const WEB_POD_CIDR = '10.244.2.0/24';
+
+const ROUTES = ['--routes', 'auto'];
 
 /** Everything the demo shows something with. */
 export interface Cluster {
+  /** The node of the client pod. */
   readonly node: LabNode;
+  /** The node of the web pods. */
+  readonly webNode: LabNode;
   readonly webPods: readonly Pod[];
   readonly client: Pod;
-  /** A machine on the node's network that is not part of the cluster. */
+  /** A machine on the nodes' network that is not part of the cluster. */
   readonly outside: Host;
-  /** The agent that runs now. */
+  /** The agent that runs now on `node`. */
   agent: Agent;
   /** Stops it and starts another with these flags. */
   restartAgent(flags: readonly string[]): Promise<void>;
-  /** The copy of demo/manifests/ that the agent follows. */
+  /** Ends the agents of both nodes. */
+  stop(): Promise<void>;
+  /** The copy of demo/manifests/ that the agents follow. */
   readonly manifests: string;
 }
 
-/** Makes node, pods and clients of namespaces, and starts the agent. */
+/** Makes nodes, pods and clients of namespaces, and starts the agents. */
 export async function buildCluster(screen: Screen, options: { readonly keep: boolean }): Promise<Cluster> {
   const source = join(dirname(fileURLToPath(import.meta.url)), '../demo');
   const manifests = join(FOLDER, 'manifests');
   mkdirSync(FOLDER, { recursive: true });
   cpSync(join(source, 'manifests'), manifests, { recursive: true });
-  cpSync(join(source, '10-nodeplane.conflist'), join(FOLDER, '10-nodeplane.conflist'));
-  const conflist = JSON.parse(readFileSync(join(FOLDER, '10-nodeplane.conflist'), 'utf8')) as ConfList;
 
-  screen.doing('Making the node and a machine outside');
+  screen.doing('Making two nodes and a machine outside');
   needBridgeNetfilter();
-  const lab = createLab({ namePrefix: NAME_PREFIX, folder: FOLDER });
-  const node = lab.addNode({ name: 'node-1', podCidrs: ['10.244.1.0/24'], conflist });
+  const lab = createLab({ namePrefix: NAME_PREFIX, folder: FOLDER, podRoutes: false });
+  const [node, webNode] = ['node-1', 'node-2'].map((name, index) => {
+    const conflist = JSON.parse(readFileSync(join(source, `${name}.conflist`), 'utf8')) as ConfList;
+    return lab.addNode({ name, podCidrs: [`10.244.${index + 1}.0/24`], conflist });
+  }) as [LabNode, LabNode];
   const outside = lab.addClient('outside');
-  screen.done(`node-1 (${node.ip()}) and a machine outside (${outside.ip()}) on one wire`);
+  screen.done(`on one wire: node-1 (${node.ip()}), node-2 (${webNode.ip()}), a client (${outside.ip()})`);
 
   screen.doing('Attaching pods');
+  const client = node.addPod('client');
   const webPods: Pod[] = [];
   for (const { name, ip } of WEB_PODS) {
-    const pod = node.addPod(name);
-    claim(pod.ip() === ip, `The plugin gives ${name} the address ${ip} of 10-nodeplane.conflist`, pod.ip());
+    const pod = webNode.addPod(name);
+    claim(pod.ip() === ip, `The plugin gives ${name} the address ${ip} of node-2.conflist`, pod.ip());
     await pod.serve({ port: WEB_PORT });
     webPods.push(pod);
   }
-  const client = node.addPod('client');
-  screen.done('web-1, web-2, web-3 and client attached by nodeplane-cni as 10-nodeplane.conflist says');
+  screen.done('client attached to node-1, web-1, web-2 and web-3 to node-2, by nodeplane-cni');
 
-  screen.doing('Starting the agent');
-  const start = (flags: readonly string[]) => node.startAgent({ manifests, flags, detached: options.keep });
+  screen.doing('Starting the agents');
+  const start = (on: LabNode, flags: readonly string[]) =>
+    on.startAgent({ manifests, flags: [...ROUTES, ...flags], detached: options.keep });
+  const [agent, webAgent] = await Promise.all([start(node, []), start(webNode, [])]);
   const cluster: Cluster = {
     node,
+    webNode,
     webPods,
     client,
     outside,
     manifests,
-    agent: await start([]),
+    agent,
     async restartAgent(flags) {
       await cluster.agent.stop();
-      cluster.agent = await start(flags);
+      cluster.agent = await start(node, flags);
+    },
+    async stop() {
+      await Promise.all([cluster.agent.stop(), webAgent.stop()]);
     },
   };
-  screen.done('nodeplane agent follows the manifests, first sync done');
+  screen.done('a nodeplane agent on each node follows the manifests, first sync done');
   return cluster;
 }
 

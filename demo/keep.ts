@@ -18,8 +18,8 @@ export async function keepUp(screen: Screen, cluster: Cluster): Promise<void> {
   for (const pod of cluster.webPods) await pod.stopServing({ port: WEB_PORT });
   const log = openSync(join(FOLDER, 'pods.log'), 'a');
   const program = fileURLToPath(import.meta.url);
-  // Inside the node's namespace, so that removing that namespace finds and ends it.
-  const args = ['netns', 'exec', cluster.node.namespace.name, process.execPath, program, '--serve-pods'];
+  // Inside their node's namespace, so that removing that namespace finds and ends it.
+  const args = ['netns', 'exec', cluster.webNode.namespace.name, process.execPath, program, '--serve-pods'];
   const server = spawn('ip', args, { detached: true, stdio: ['ignore', log, log] });
   closeSync(log);
   server.unref();
@@ -55,10 +55,14 @@ function explain(screen: Screen, { node, client, outside, agent, manifests }: Cl
   const nearby = relative(process.cwd(), nodeplane);
   const entries = [
     ['Ask the Service, from the client pod:', within(client.namespace.name, fetch(WEB_SERVICE.ip, WEB_SERVICE.port))],
-    ['Ask the NodePort, from outside:', within(outside.namespace.name, fetch(node.ip(), WEB_SERVICE.nodePort))],
+    [
+      'Ask the NodePort of node-1, from outside:',
+      within(outside.namespace.name, fetch(node.ip(), WEB_SERVICE.nodePort)),
+    ],
     ['Be refused:', within(client.namespace.name, fetch(EMPTY_SERVICE.ip, EMPTY_SERVICE.port))],
+    ['See the routes to the pods of other nodes:', within(node.namespace.name, 'ip route show proto 78')],
     ['See the rules:', within(node.namespace.name, 'nft list table ip nodeplane')],
-    ['Change something, and watch what the agent does:', `$EDITOR ${manifests}/web-endpoints.yaml`],
+    ['Change something, and watch what the agent of node-1 does:', `$EDITOR ${manifests}/web-endpoints.yaml`],
     ['', `tail -f ${agent.logFile}`],
     ['Remove it all:', `${nearby.startsWith('..') ? nodeplane : nearby} demo --remove`],
   ] as const;

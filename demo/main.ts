@@ -1,4 +1,4 @@
-// nodeplane-demo: one Kubernetes node without a cluster, made of network namespaces, shown at work. Run by `nodeplane demo`.
+// nodeplane-demo: two Kubernetes nodes without a control plane, made of network namespaces, shown at work. Run by `nodeplane demo`.
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -10,6 +10,7 @@ import { showEndpointRemoval } from './endpoint-removal.ts';
 import { keepUp, servePods } from './keep.ts';
 import { showModeSwitch } from './mode-switch.ts';
 import { showNoEndpoints } from './no-endpoints.ts';
+import { showOtherNode } from './other-node.ts';
 import { createScreen, type Screen } from './screen.ts';
 import { FOLDER, liveOwner, removeDemo, writeOwner } from './state.ts';
 
@@ -44,8 +45,9 @@ async function show(screen: Screen, keep: boolean): Promise<number> {
   writeOwner(process.pid);
   process.prependOnceListener('SIGINT', () => screen.failed('interrupted, cleaning up'));
   try {
-    screen.heading('nodeplane demo: one Kubernetes node without a cluster, made of network namespaces');
+    screen.heading('nodeplane demo: two Kubernetes nodes without a control plane, made of namespaces');
     const cluster = await buildCluster(screen, { keep });
+    await showOtherNode(screen, cluster);
     await showBalancing(screen, cluster);
     await showEndpointRemoval(screen, cluster);
     await showNoEndpoints(screen, cluster);
@@ -56,7 +58,7 @@ async function show(screen: Screen, keep: boolean): Promise<number> {
     }
     screen.heading('That was all true.');
     screen.doing('Cleaning up');
-    await cluster.agent.stop();
+    await cluster.stop();
     removeAll();
     screen.done('everything removed again; to look around in it: nodeplane demo --keep');
     return 0;
@@ -64,7 +66,7 @@ async function show(screen: Screen, keep: boolean): Promise<number> {
     // Ctrl-C also ends a program that was just running; its failure is then not worth a word.
     await delay(20);
     screen.failed(error instanceof ClaimFailed ? error.message : String(error));
-    showAgentLog(screen);
+    showAgentLogs(screen);
     removeAll();
     return 1;
   }
@@ -81,11 +83,13 @@ function demoInTheWay(): string | undefined {
     : `A demo is up already (process ${pid}): let it end, or remove it with "nodeplane demo --remove"`;
 }
 
-function showAgentLog(screen: Screen): void {
-  const log = `${FOLDER}/agent-node-1.log`;
-  if (!existsSync(log)) return;
-  screen.heading('The end of the agent’s log');
-  for (const line of readFileSync(log, 'utf8').trimEnd().split('\n').slice(-15)) screen.line(line);
+function showAgentLogs(screen: Screen): void {
+  for (const node of ['node-1', 'node-2']) {
+    const log = `${FOLDER}/agent-${node}.log`;
+    if (!existsSync(log)) continue;
+    screen.heading(`The end of the log of the agent on ${node}`);
+    for (const line of readFileSync(log, 'utf8').trimEnd().split('\n').slice(-15)) screen.line(line);
+  }
 }
 
 main(process.argv.slice(2)).then(

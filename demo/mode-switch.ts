@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { claim } from './claim.ts';
+import { CONNECT_LIMIT_MS, claim } from './claim.ts';
 import { type Cluster, WEB_SERVICE } from './cluster.ts';
 import type { Screen } from './screen.ts';
 
@@ -11,12 +11,14 @@ const LIMIT_MS = 10_000;
 /** Restarts the agent in mode nftables under load: does any connection fail, and are the old rules gone? */
 export async function showModeSwitch(screen: Screen, cluster: Cluster): Promise<void> {
   const { node, client } = cluster;
-  screen.heading(`The agent is restarted with --proxy-mode=nftables under ${PER_SECOND} new connections a second`);
+  screen.heading(
+    `The agent of node-1 is restarted with --proxy-mode=nftables under ${PER_SECOND} new connections a second`,
+  );
   const { ip, port } = WEB_SERVICE;
   const chainsBefore = serviceChains(cluster);
   claim(chainsBefore > 0, 'Services are iptables rules before the switch', chainsBefore);
   screen.doing('Switching');
-  const load = await client.startLoad({ ip, port }, { perSecond: PER_SECOND });
+  const load = await client.startLoad({ ip, port }, { perSecond: PER_SECOND, timeoutMs: CONNECT_LIMIT_MS });
   await cluster.restartAgent(['--proxy-mode', 'nftables']);
   const deadline = Date.now() + LIMIT_MS;
   while (serviceChains(cluster) > 0 && Date.now() < deadline) await delay(50);

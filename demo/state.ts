@@ -4,7 +4,7 @@ import { removeNamespace, startTime } from '../test/lab/namespace.ts';
 
 /** Fixed names, so that a kept demo is found again: by its user and by --remove. */
 export const NAME_PREFIX = 'nodeplane-demo-';
-/** As written in 10-nodeplane.conflist. */
+/** As written in node-1.conflist and node-2.conflist. */
 export const FOLDER = '/run/nodeplane-demo';
 const OWNER_FILE = join(FOLDER, 'owner.json');
 

@@ -106,7 +106,7 @@ async function buildAll() {
   await Promise.all([
     bundle('src/cli/main.ts', 'nodeplane', { flags: AGENT_FLAGS }),
     bundle('src/cli/kube-proxy.ts', 'kube-proxy', { flags: AGENT_FLAGS }),
-    bundle('src/cli/cni-start.ts', 'nodeplane-cni'),
+    bundle('src/cli/cni/cni-start.ts', 'nodeplane-cni'),
     bundlePluginCode(),
     bundle('demo/main.ts', 'nodeplane-demo'),
     bundle('bench/main.ts', 'nodeplane-bench'),
@@ -123,13 +123,13 @@ async function buildAll() {
 }
 
 /**
- * The code of the stand-alone plugin, as src/cli/cni-start.ts reads it: a line of 64 bytes with the version of Node.js and the
+ * The code of the stand-alone plugin, as src/cli/cni/cni-start.ts reads it: a line of 64 bytes with the version of Node.js and the
  * number of bytes of V8's code cache; the cache; the code, which is ASCII. One file, because V8 takes a cache for any code of the
  * same length. A function around the code stands for what Node.js gives a module.
  */
 async function bundlePluginCode() {
   const output = 'nodeplane-cni.code';
-  await bundle('src/cli/cni.ts', output, {
+  await bundle('src/cli/cni/cni.ts', output, {
     executable: false,
     banner: { js: `(function(require,__filename){${MODULE_URL}` },
     footer: { js: '})' },

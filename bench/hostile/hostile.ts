@@ -1,12 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { IpFamily } from '../../src/core/index.ts';
 import type { Service } from '../../src/kube/index.ts';
 import { useOwnLockFile } from '../../test/lab/iptables/fixtures.ts';
+import { type LongestBlock, LoopMeter, settledMemory } from '../loop-meter.ts';
 import { type Figure, ratioAtMost, report } from '../report.ts';
 import { CASES, type HostileCase } from './cases.ts';
-import { type LongestBlock, LoopMeter, memoryMiB } from './loop-meter.ts';
 import { type SubjectMode, startNode } from './subject.ts';
 
 /** What no single object may exceed. */
@@ -44,7 +42,6 @@ export async function benchHostile(only = ''): Promise<void> {
 }
 
 async function measureAll(only: string): Promise<void> {
-  setFlagsFromString('--expose-gc');
   for (const mode of MODES) {
     for (const family of FAMILIES) {
       const figures: Figure[] = [];
@@ -101,12 +98,4 @@ async function measure(each: HostileCase, mode: SubjectMode, family: IpFamily): 
   } finally {
     await node.stop();
   }
-}
-
-/** What lives, once everything else has been collected. */
-async function settledMemory(): Promise<number> {
-  const collect: () => void = runInNewContext('gc');
-  await turn();
-  collect();
-  return memoryMiB();
 }

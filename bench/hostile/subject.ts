@@ -20,7 +20,7 @@ import { execIn } from '../../test/lab/iptables/fixtures.ts';
 import { createNamespace, type TestNamespace } from '../../test/lab/namespace.ts';
 import { dataplaneIn } from '../../test/lab/nftables/fixtures.ts';
 import { PROXY_OPTIONS } from '../changing-proxy.ts';
-import type { LoopMeter } from './loop-meter.ts';
+import type { LoopMeter } from '../loop-meter.ts';
 import { WatchedApi } from './watched-api.ts';
 
 /** Of the node. */

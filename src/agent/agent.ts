@@ -11,6 +11,7 @@ import {
 import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni/cni-part.ts';
 import { AgentServers } from './http/agent-servers.ts';
+import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
 import { type Build, registerComponentMetrics } from './metrics/component-metrics.ts';
 import { nodeplaneMetrics } from './metrics/nodeplane-metrics.ts';
@@ -18,6 +19,7 @@ import { logApiEvents, logSourceProblems } from './metrics/observe.ts';
 import { restClientObserver } from './metrics/rest-client-metrics.ts';
 import { type AgentSource, createClient, createSource } from './object-source.ts';
 import type { Part, PartContext } from './part.ts';
+import { PoolsPart } from './pools/pools-part.ts';
 import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
 
@@ -107,15 +109,23 @@ export class Agent {
       unusable: options.unusable,
     };
     const services = new ServicesPart({ context, machineFamilies, observers });
-    const routes = config.routes && new RoutesPart(config.routes, context, machineFamilies);
-    const parts = [services, routes, config.cni && new CniPart(config.cni, context)];
-    this.#parts = parts.filter((part) => part !== undefined);
+    const parts: Part[] = [services];
+    if (config.routes || config.cni) {
+      // Hears of objects before those that ask it.
+      const pools = new PoolsPart(context, observe);
+      parts.push(pools);
+      const routes = config.routes && new RoutesPart(config.routes, context, machineFamilies, pools);
+      if (routes) parts.push(routes);
+      if (config.cni) parts.push(new CniPart(config.cni, context, pools, routes));
+    }
+    this.#parts = parts;
     this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);
     this.#source = createSource({ config, clock, logger, observe, client, resources });
     const { health, metrics } = services;
     const countAnswer = metrics.countHealthAnswer.bind(metrics);
-    this.#servers = new AgentServers({ ...options, component: COMPONENT, registry, health, countAnswer });
+    const pages: Pages = Object.assign({}, ...this.#parts.map((part) => part.pages));
+    this.#servers = new AgentServers({ ...options, component: COMPONENT, registry, health, countAnswer, pages });
   }
 
   /** @throws ERR_CONFIG when a port cannot be listened on and that is fatal, or the folder of manifests cannot be read */

@@ -1,6 +1,6 @@
 import { errorText, type IpFamily, NodeplaneError } from '../core/index.ts';
 import type { TraceOptions } from '../proxy/index.ts';
-import { disableRouteLocalnet } from '../proxy/iptables/index.ts';
+import { localhostTrace } from '../proxy/localhost/index.ts';
 import { exec } from '../sys/index.ts';
 import { MODES } from './services/modes/modes.ts';
 
@@ -16,15 +16,11 @@ const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 export async function cleanup(options: Partial<TraceOptions> = {}): Promise<string[]> {
   const done: string[] = [];
   const failed: string[] = [];
-  try {
-    // Before any rules. Those that keep neighbours from 127.0.0.0/8 stay: others may have the sysctl on.
-    if (disableRouteLocalnet()) done.push('net.ipv4.conf.all.route_localnet: off again');
-  } catch (error) {
-    failed.push(`net.ipv4.conf.all.route_localnet: ${errorText(error)}`);
-  }
-  const traces = Object.values(MODES).flatMap((mode) =>
+  const ofModes = Object.values(MODES).flatMap((mode) =>
     FAMILIES.flatMap((family) => mode.traces(family, { exec, ...options })),
   );
+  // Once no NodePort is translated any more, nothing of localhost leaves the node.
+  const traces = [...ofModes, ...FAMILIES.map(localhostTrace)];
   for (const { name, isUsable, clean } of traces) {
     if (!(await isUsable())) {
       done.push(`${name}: not usable on this machine, so there is nothing to remove`);

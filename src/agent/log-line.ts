@@ -29,18 +29,18 @@ export function textLine(json: string, withStacks: boolean): string {
   const words = Object.entries(fields).map(([name, value]) => `${name}=${valueText(value)}`);
   if (err !== undefined) words.push(`err=${valueText(err.message ?? err)}`);
   if (err?.code !== undefined) words.push(`code=${valueText(err.code)}`);
-  const line = `${time} ${level.toUpperCase().padEnd(5)} ${[plain(msg), ...words].join(' ')}\n`;
+  const line = `${time} ${level.toUpperCase().padEnd(5)} ${[plainText(msg), ...words].join(' ')}\n`;
   return withStacks && err?.stack ? `${line}${stackText(err.stack)}` : line;
 }
 
 /** Words as they are; texts that a reader could not tell from what stands around them, and all else, as JSON. */
 function valueText(value: unknown): string {
   if (typeof value === 'string' && /^[\w.:/@%+,*-]+$/.test(value)) return value;
-  return plain(JSON.stringify(value) ?? 'undefined');
+  return plainText(JSON.stringify(value) ?? 'undefined');
 }
 
-/** Control characters, and those by which Unicode ends lines or turns their direction, in JSON's writing. */
-function plain(text: string): string {
+/** Text with control characters, and those by which Unicode ends lines or turns their direction, in JSON's writing. */
+export function plainText(text: string): string {
   return text.replace(
     /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -50,5 +50,5 @@ function plain(text: string): string {
 /** Without its first line, which the message is. */
 function stackText(stack: string): string {
   const calls = stack.split('\n').filter((line) => /^\s+at /.test(line));
-  return calls.map((call) => `    ${plain(call.trim())}\n`).join('');
+  return calls.map((call) => `    ${plainText(call.trim())}\n`).join('');
 }

@@ -2,12 +2,15 @@ import type { Registry } from 'prom-client';
 import type { KubeProxyConfig } from '../config/index.ts';
 import type { Clock } from '../core/index.ts';
 import type { ApiClient, EventRecorder, ObjectEvent, Resource } from '../kube/index.ts';
+import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
 
 /** What the agent does for the node in one respect: Services, the pods' network. */
 export interface Part {
   /** The resources of whose objects it hears in `changed`. @default none */
   readonly resources?: readonly Resource[];
+  /** What it shows on the metrics port. @default none */
+  readonly pages?: Pages;
   /**
    * Begins the part's work; no object was told before. Resolves when the next part may start.
    *

@@ -79,7 +79,7 @@ export async function initialise(config: KubeProxyConfig): Promise<void> {
   const logger = createLogger(config.logging);
   const families = preflight(logger);
   const mode = MODES[config.mode];
-  const prepared = await preparePatiently({
+  await preparePatiently({
     attempt: (cancellable) => mode.prepare(config, { families, exec: cancellable, logger }),
     failureIsFatal: true,
     exec,
@@ -88,5 +88,4 @@ export async function initialise(config: KubeProxyConfig): Promise<void> {
     signal: new AbortController().signal,
   });
   setUpNode(config, logger);
-  if (prepared) await mode.initialise?.(config, prepared.families, exec);
 }

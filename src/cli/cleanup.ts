@@ -39,7 +39,7 @@ export function addCleanupCommand(program: Command): void {
       const print = (lines: readonly string[]) => process.stdout.write(lines.map((line) => `${line}\n`).join(''));
       // First, because it may be refused.
       if (flags.cni) print(await uninstallCni(uninstallOptions(flags)));
-      if (flags.routes) print(cleanupRoutes());
+      if (flags.routes) print(await cleanupRoutes());
       print(await cleanup({ excludeCidrs }));
     });
 }

@@ -10,7 +10,7 @@ import { NodeplaneError } from '../core/index.ts';
 export function addDemoCommand(program: Command): void {
   program
     .command('demo')
-    .description('make a one-node cluster of network namespaces on this machine and show its Services at work')
+    .description('make a two-node cluster of network namespaces on this machine and show its pods and Services at work')
     .option('--keep', 'leave it up and print how to explore it')
     .option('--remove', 'remove a demo that was kept')
     .action(async (flags: { readonly keep?: boolean; readonly remove?: boolean }) => {

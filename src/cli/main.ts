@@ -1,9 +1,11 @@
 import { Command } from 'commander';
 import { addAgentCommand } from './agent.ts';
 import { addCleanupCommand } from './cleanup.ts';
-import { addCniCommand } from './cni-command.ts';
+import { addCniCommand } from './cni/cni-command.ts';
 import { addDemoCommand } from './demo.ts';
+import { addIpamCommand } from './ipam.ts';
 import { reportFailure } from './report-failure.ts';
+import { addRoutesCommand } from './routes.ts';
 import { VERSION } from './version.ts';
 
 // Deleting a pod's link occupies a thread of Node's pool for tens of milliseconds, and eight are deleted at once; four would
@@ -21,6 +23,8 @@ const program = new Command('nodeplane')
 addAgentCommand(program);
 addCniCommand(program);
 addCleanupCommand(program);
+addRoutesCommand(program);
+addIpamCommand(program);
 addDemoCommand(program);
 
 program.parseAsync().catch((error: unknown) => reportFailure('nodeplane', error));

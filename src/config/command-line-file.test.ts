@@ -50,9 +50,9 @@ describe('a file', () => {
     // Zero is "not set" for plain values, and a value where kube-proxy has a pointer.
     [
       'iptables: {syncPeriod: 0s, minSyncPeriod: 0s, masqueradeBit: 0, localhostNodePorts: false}',
-      { syncPeriodMs: 30_000, minSyncPeriodMs: 1000, masqueradeBit: 0, localhostNodePorts: false },
+      { syncPeriodMs: 30_000, minSyncPeriodMs: 1000, masqueradeBit: 0, localhostNodePorts: 'never' },
     ],
-    ['mode: ipvs', { syncPeriodMs: 30_000, minSyncPeriodMs: 0 }],
+    ['mode: ipvs', { syncPeriodMs: 30_000, minSyncPeriodMs: 0, localhostNodePorts: 'never' }],
     [
       'mode: ipvs\nipvs: {syncPeriod: 3s}\niptables: {masqueradeAll: true, syncPeriod: 9s}',
       { syncPeriodMs: 3000, masqueradeAll: true },

@@ -168,7 +168,7 @@ describe('flags without a file', () => {
       masqueradeAll: false,
       syncPeriodMs: 30_000,
       minSyncPeriodMs: 1000,
-      localhostNodePorts: true,
+      localhostNodePorts: 'as-kube-proxy',
       conntrack: {
         maxPerCore: 32768,
         min: 131072,
@@ -276,4 +276,10 @@ describe('flags without a file', () => {
     expect(texts).toContain('FLAG: --iptables-sync-period="30s"');
     expect(texts).toContain('FLAG: --version="false"');
   });
+});
+
+it.each(['iptables', 'nftables', 'ipvs'])('mode %s has NodePorts at localhost always when asked for', (mode) => {
+  const argv = [`--proxy-mode=${mode}`, '--localhost-nodeports', '--iptables-localhost-nodeports=false'];
+  const outcome = read(argv, undefined, { program: 'nodeplane agent' });
+  expect(outcome).toMatchObject({ action: 'run', config: { localhostNodePorts: 'always' } });
 });

@@ -2,8 +2,9 @@ import { errorText, NodeplaneError } from '../core/index.ts';
 import { effectWarnings } from './check/no-effect.ts';
 import { type ConfigProblem, formatProblem } from './check/problems.ts';
 import { validate } from './check/validate.ts';
-import { complete, nodeNameOf } from './complete.ts';
+import { complete, isGiven, nodeNameOf } from './complete.ts';
 import { type DecodedFile, decodeConfigFile } from './file/config-file.ts';
+import { withNetConf } from './file/flannel-net-conf.ts';
 import type { KubeProxyConfig } from './file/kube-proxy-config.ts';
 import type { Configuration } from './file/schema.ts';
 import { writeConfigYaml } from './file/write-config.ts';
@@ -103,7 +104,10 @@ function prepare(flags: GivenFlags, surroundings: Surroundings, messages: Config
   const configFile = flags.config ? loadFile(flags.config, surroundings) : undefined;
   const decoded = configFile && decodeConfigFile(configFile.text, program);
   if (decoded) messages.push(...fileMessages(decoded));
-  const effective = complete(flags, decoded?.given);
+  const { effective, problems: netConfProblems } = withNetConf(complete(flags, decoded?.given), {
+    isGiven: (path) => isGiven(path, flags, decoded?.given),
+    readFile: surroundings.readFile,
+  });
   messages.push(
     ...effectWarnings(flags, effective).map((text) => ({ level: 'warn', verbosity: 0, text }) as const),
     ...flagLog(flags, program).map((text) => ({ level: 'info', verbosity: 1, text }) as const),
@@ -118,6 +122,7 @@ function prepare(flags: GivenFlags, surroundings: Surroundings, messages: Config
   });
   const needsNode = action === 'run' || action === 'init-only';
   const problems = [
+    ...netConfProblems,
     ...('problems' in checked ? checked.problems : []),
     ...emptyFlags(flags, effective),
     ...(needsNode && nodeName === '' && !flags['hostname-override'] ? [NO_NODE_NAME] : []),

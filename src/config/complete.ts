@@ -2,7 +2,7 @@ import type { GivenFields } from './file/config-file.ts';
 import { HEALTHZ_PORT, METRICS_PORT, withDefaults } from './file/defaults.ts';
 import { withValue } from './file/field-path.ts';
 import { foldModes } from './file/fold-modes.ts';
-import type { Configuration } from './file/schema.ts';
+import type { Configuration, FieldPath } from './file/schema.ts';
 import { FLAG_NAMES, FLAGS, flagNamed } from './flags/flags.ts';
 import type { GivenFlags } from './flags/parse-flags.ts';
 import { appendPort } from './values/bind-address.ts';
@@ -28,6 +28,16 @@ function completeFile(flags: GivenFlags, file: GivenFields): Configuration {
 function completeFlags(flags: GivenFlags): Configuration {
   const configuration = applyFlags(withDefaults({}), flags, false);
   return withServerPorts(withFlagPeriods(configuration, flags), flags);
+}
+
+/** Whether somebody has said what a field is to be, by a flag that counts or in the file. */
+export function isGiven(path: FieldPath, flags: GivenFlags, file: GivenFields | undefined): boolean {
+  const found = path.split('.').reduce<unknown>((at, key) => (at as GivenFields | undefined)?.[key], file);
+  if (found !== undefined) return true;
+  return FLAG_NAMES.some((name) => {
+    const { path: field, besideFile } = flagNamed(name);
+    return field === path && flags[name] !== undefined && (!file || besideFile === true);
+  });
 }
 
 /** Puts the values of flags into the fields they name. */

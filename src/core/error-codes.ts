@@ -58,6 +58,8 @@ export const ERROR_CODES = {
     'A health check port of a Service (spec.healthCheckNodePort) could not be opened on this node, so its load balancer sees the node as down. Look for who holds the port; every sync tries again.',
   ERR_ROUTES:
     'The pods of other nodes cannot be reached from this one, or not all of them. The message names the device, route or Node in the way and what to do; it is tried again.',
+  ERR_ROUTES_AGENT:
+    '`nodeplane routes` shows what the kernel holds, without the names and reasons that the agent knows: it does not run, runs without --routes, or has its metrics port elsewhere (--metrics-bind-address). Name the port with --agent; it answers at 127.0.0.1 and ::1 alone.',
   ERR_DATAPLANE:
     'The kernel’s rules could not be brought in line with the plan. The next sync tries again from scratch.',
 } as const satisfies Record<string, string>;

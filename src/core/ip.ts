@@ -159,9 +159,14 @@ export function networkOf(ip: IpAddress, prefixLength: number): IpAddress {
 }
 
 /** Whether `ip` lies in `cidr`; false when the families differ. */
-export function cidrContains(cidr: Cidr, ip: IpAddress): boolean {
-  if (cidr.address.family !== ip.family) return false;
-  return ipEquals(networkOf(ip, cidr.prefixLength), networkOf(cidr.address, cidr.prefixLength));
+export function cidrContains({ address, prefixLength }: Cidr, ip: IpAddress): boolean {
+  if (address.family !== ip.family) return false;
+  // Without copies: it is asked for each of thousands of nodes.
+  for (let at = 0, left = prefixLength; left > 0; at++, left -= 8) {
+    const mask = left >= 8 ? 0xff : 0xff << (8 - left);
+    if (((address.bytes[at]! ^ ip.bytes[at]!) & mask) !== 0) return false;
+  }
+  return true;
 }
 
 /** Character by character: it is asked for each of 100,000 endpoints. */

@@ -10,6 +10,7 @@ export {
   checkAvailable,
   collectGone,
   collectInvalid,
+  entriesGone,
   entriesUnderWay,
   hasGone,
   isUnderWay,
@@ -17,6 +18,7 @@ export {
 export { type Collected, formatCollected } from './store/collected.ts';
 export type { AttachmentNote, JournalEntry } from './store/journal.ts';
 export { journalEntries, journaledNetworks } from './store/network-journals.ts';
+export { podCapacity, reservations, reservedAddresses } from './store/reserved.ts';
 export {
   addressesHeld,
   completeAttachment,

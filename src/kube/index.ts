@@ -1,13 +1,20 @@
 export * from './api/index.ts';
 export { type LeaseHandler, LeaseKeeper, type LeaseKeeperOptions } from './leases/lease-keeper.ts';
 export { ManifestSource } from './manifests/manifest-source.ts';
-export { type AnnouncerEvent, NodeAnnouncer, type WantedAnnotations } from './nodes/node-announcer.ts';
+export {
+  type AnnouncerEvent,
+  NodeAnnouncer,
+  type WantedAnnotations,
+  type WantedCondition,
+} from './nodes/node-announcer.ts';
 export { decodeObject, type ObjectKind } from './objects/kind.ts';
 export { KINDS } from './objects/kinds.ts';
 export {
   FLANNEL_ANNOTATIONS,
   HEADLESS_LABEL,
   IPVS_SCHEDULER_ANNOTATION,
+  NETWORK_UNAVAILABLE,
+  OUR_FLANNEL_ANNOTATION,
   SERVICE_NAME_LABEL,
   SERVICE_PROXY_NAME_LABEL,
   TRIGGER_TIME_ANNOTATION,

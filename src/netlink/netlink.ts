@@ -79,12 +79,12 @@ export class Netlink {
   }
 
   /**
-   * Sends all requests in one datagram (of more than 2,000 each 2,000), each with NLM_F_ACK, and waits for all
-   * acknowledgements.
+   * Sends all requests in one datagram (of more than 2,000 each 2,000). The last one has NLM_F_ACK: the kernel tells of a
+   * refusal unasked, and works on the messages one after the other, so that the last answer comes behind all refusals. An
+   * acknowledgement costs about as much as adding a route.
    *
-   * The kernel works on the messages one after the other and goes on after one it refuses: what follows a refused
-   * request has been tried too. Requests that depend on each other and must not outlive a failure go into calls of
-   * their own.
+   * The kernel goes on after a request that it refuses: what follows a refused request has been tried too. Requests that
+   * depend on each other and must not outlive a failure go into calls of their own.
    *
    * @throws KernelError ERR_NETLINK_ACK for the first refused request; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
    */
@@ -116,7 +116,7 @@ export class Netlink {
   exchange(changes: readonly NetlinkRequest[], questions: readonly NetlinkRequest[]): Exchange {
     const requests = [...changes, ...questions];
     if (requests.length === 0) return { refusals: [], answers: [] };
-    const first = this.#send(requests, (index) => (index < changes.length ? NLM_F_ACK : 0));
+    const first = this.#send(requests, (index) => (index === changes.length - 1 ? NLM_F_ACK : 0));
     const outcomes = this.#outcomes(requests, changes.length, first);
     return {
       refusals: outcomes.slice(0, changes.length) as Exchange['refusals'],
@@ -129,7 +129,7 @@ export class Netlink {
    * nothing else may be asked of this object.
    */
   async executeAsync(...requests: readonly NetlinkRequest[]): Promise<void> {
-    const first = this.#encode(requests, () => NLM_F_ACK);
+    const first = this.#encode(requests, (index) => (index === requests.length - 1 ? NLM_F_ACK : 0));
     const frame = this.#frame.written();
     if (this.#transport.sendAsync) await this.#transport.sendAsync(frame);
     else this.#transport.send(frame);
@@ -137,17 +137,23 @@ export class Netlink {
     if (refused) throw refused;
   }
 
-  /** What became of requests of which the first `changes` are acknowledged and the others answered. */
+  /**
+   * What became of requests of which the first `changes` are answered when they are refused, the last of them in any case, and
+   * the others always.
+   */
   #outcomes(
     requests: readonly NetlinkRequest[],
     changes: number,
     first: number,
   ): (Uint8Array | KernelError | undefined)[] {
     const outcomes = new Map<number, Uint8Array | KernelError | undefined>();
-    while (outcomes.size < requests.length) {
+    const isWaitedFor = (index: number) => index >= changes - 1;
+    let missing = requests.length - Math.max(0, changes - 1);
+    while (missing > 0) {
       for (const message of this.#receive(first, requests.length)) {
         const index = offsetOf(message, first);
         const request = requests[index]!;
+        const isNew = isWaitedFor(index) && !outcomes.has(index);
         if (message.type >= NLMSG_MIN_TYPE) {
           if (index >= changes) outcomes.set(index, new Uint8Array(message.payload));
         } else if (message.type === NLMSG_ERROR || (message.type === NLMSG_DONE && index >= changes)) {
@@ -157,6 +163,7 @@ export class Netlink {
           }
           outcomes.set(index, answer.errno === 0 ? undefined : refusal(request, answer));
         }
+        if (isNew && outcomes.has(index)) missing--;
       }
     }
     return requests.map((_, index) => outcomes.get(index));

@@ -1,3 +1,5 @@
+import { yielder } from '../core/index.ts';
+import type { NetlinkRequest } from './message.ts';
 import { Netlink } from './netlink.ts';
 
 /**
@@ -42,4 +44,26 @@ export function closing<R extends { close(): void }, T>(resource: R, fn: (resour
   if (result instanceof Promise) return result.finally(() => resource.close()) as T;
   resource.close();
   return result;
+}
+
+/**
+ * Reads a listing of any length without holding up the event loop. Until it is done nothing else may be asked of `netlink`.
+ *
+ * @param decode undefined: the message is left out
+ * @throws what `Netlink.dumpAsync` and `decode` throw
+ */
+export async function listInSlices<T>(
+  netlink: Netlink,
+  request: NetlinkRequest,
+  decode: (payload: Uint8Array) => T | undefined,
+): Promise<T[]> {
+  const rest = yielder();
+  const objects: T[] = [];
+  for (const payload of await netlink.dumpAsync(request, async () => rest())) {
+    const object = decode(payload);
+    if (object !== undefined) objects.push(object);
+    const wait = rest();
+    if (wait) await wait;
+  }
+  return objects;
 }

@@ -1,14 +1,20 @@
+export { ForeignWatch, type ForeignWatchOptions, type WatchNftables } from './foreign-watch.ts';
 export {
   addressIn,
   addressRegisters,
   clearMarkBits,
   inBlock,
+  inBlockOf,
+  inLoopback,
   isDestinationTranslated,
+  isFamily,
   isLocalAddress,
   isMarked,
   isNew,
+  isSourceTranslated,
   lastOf,
 } from './match.ts';
-export { DSTNAT, FILTER, RAW, SRCNAT } from './priorities.ts';
+export { DSTNAT, FILTER, MANGLE, RAW, SRCNAT } from './priorities.ts';
+export { rejections } from './rejections.ts';
 export { sameRuleBodies } from './same-rules.ts';
 export { type ChainWithRules, type TableLayout, tableRepairs } from './table-repair.ts';

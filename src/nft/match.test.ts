@@ -14,6 +14,8 @@ describe('matches', () => {
     [match.addressIn('daddr', parseCidr('10.96.0.0/12'), '!='), 'ip daddr != 10.96.0.0/12'],
     [match.addressIn('saddr', parseCidr('10.0.0.1/32'), '=='), 'ip saddr 10.0.0.1'],
     [match.inBlock('saddr', parseCidr('10.0.0.1/32')), 'ip saddr 10.0.0.1'],
+    [match.inBlockOf('daddr', 'IPv4', { prefixLength: 26, set: 'x' }), 'ip daddr & 255.255.255.192 @x'],
+    [match.isFamily('IPv6'), 'meta nfproto ipv6'],
   ])('read as they should: %#', (expressions, text) => {
     expect(ruleText(expressions, 'ip')).toBe(text);
   });

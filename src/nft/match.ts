@@ -1,13 +1,23 @@
 // What rules of ours compare, as expressions: each goes on with the rule only if it holds.
 
-import { addressBits, type Cidr, type IpFamily, networkOf } from '../core/index.ts';
-import { cmp, ct, type Expression, fib, hostOrder32, meta, payload } from '../netlink/nftables/index.ts';
+import { addressBits, type Cidr, type IpFamily, networkOf, parseCidr } from '../core/index.ts';
+import { cmp, ct, type Expression, fib, hostOrder32, lookup, meta, payload } from '../netlink/nftables/index.ts';
 import { RTN_LOCAL } from '../netlink/uapi/index.ts';
 
 /** <linux/netfilter/nf_conntrack_common.h>: the destination was translated. */
 const IPS_DST_NAT = 1 << 5;
+/** The source was. */
+const IPS_SRC_NAT = 1 << 4;
 /** NF_CT_STATE_BIT(IP_CT_NEW) of <net/netfilter/nf_conntrack.h>. */
 const CT_STATE_NEW = 1 << 3;
+
+/** <linux/netfilter.h>. */
+const NFPROTO: Record<IpFamily, number> = { IPv4: 2, IPv6: 10 };
+
+/** `meta nfproto FAMILY`, in tables of both families. */
+export function isFamily(family: IpFamily): Expression[] {
+  return [meta('nfproto'), cmp.equal(Uint8Array.of(NFPROTO[family]))];
+}
 
 /** How many 4-byte registers an address takes. */
 export function addressRegisters(family: IpFamily): number {
@@ -22,6 +32,11 @@ export function isNew(): Expression[] {
 /** `ct status dnat` */
 export function isDestinationTranslated(): Expression[] {
   return hasBits(ct('status'), IPS_DST_NAT);
+}
+
+/** `ct status snat` */
+export function isSourceTranslated(): Expression[] {
+  return hasBits(ct('status'), IPS_SRC_NAT);
 }
 
 /** `meta mark & BITS != 0` */
@@ -55,6 +70,13 @@ export function addressIn(which: 'saddr' | 'daddr', block: Cidr, op: '==' | '!='
   return [payload[which](address.family), { kind: 'cmp', from: 0, op, data: networkOf(address, prefixLength).bytes }];
 }
 
+const LOOPBACK: Readonly<Record<IpFamily, Cidr>> = { IPv4: parseCidr('127.0.0.0/8'), IPv6: parseCidr('::1/128') };
+
+/** `ip saddr 127.0.0.0/8`, `ip6 saddr ::1` and the like; with `!=` the opposite. */
+export function inLoopback(which: 'saddr' | 'daddr', family: IpFamily, op: '==' | '!=' = '=='): Expression[] {
+  return addressIn(which, LOOPBACK[family], op);
+}
+
 /** As `addressIn`, with a mask also where the block is one address: in this form rules are on nodes already. */
 export function inBlock(
   which: 'saddr' | 'daddr',
@@ -67,6 +89,20 @@ export function inBlock(
     payload[which](address.family),
     { kind: 'bitwise', from: 0, to: 0, mask, xor },
     { kind: 'cmp', from: 0, op, data: networkOf(address, prefixLength).bytes },
+  ];
+}
+
+/** `ip saddr & MASK @SET`: whether the address is in one of the blocks of this length whose first addresses are in the set. */
+export function inBlockOf(
+  which: 'saddr' | 'daddr',
+  family: IpFamily,
+  { prefixLength, set }: { readonly prefixLength: number; readonly set: string },
+): Expression[] {
+  const mask = maskOf(family, prefixLength);
+  return [
+    payload[which](family),
+    { kind: 'bitwise', from: 0, to: 0, mask, xor: new Uint8Array(mask.length) },
+    lookup(set),
   ];
 }
 

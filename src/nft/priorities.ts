@@ -2,6 +2,8 @@
 
 /** Before connection tracking. */
 export const RAW = -300;
+/** Where packets are changed: connection tracking has seen them, and nothing has translated them yet. */
+export const MANGLE = -150;
 /** Where destinations are translated. */
 export const DSTNAT = -100;
 export const FILTER = 0;

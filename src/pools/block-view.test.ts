@@ -4,7 +4,6 @@ import { describe, expect, it, vi } from 'vitest';
 import { decodeObject, KINDS, type ObjectEvent, type PodCIDRBlock } from '../kube/index.ts';
 import { blockName, nodeHash } from './block-name.ts';
 import { BlockView } from './block-view.ts';
-import { blocksGiven } from './given-blocks.ts';
 import { blockAt, parsePools } from './pool.ts';
 
 const POOLS = parsePools([{ cidr: '10.0.0.0/8' }]);
@@ -111,19 +110,3 @@ describe('the view', () => {
 /** What may loop over a collection, or is called in such a loop. */
 const COUNTED = ['get', 'set', 'add', 'has', 'delete', 'values', 'keys', 'entries', 'forEach'] as const;
 type AnyMethods = Record<(typeof COUNTED)[number], (...parameters: unknown[]) => unknown>;
-
-describe('blocks in manifests', () => {
-  it('are their node’s when they are confirmed, or say nothing of it', () => {
-    const read = (cidr: string, spec: object = {}) => {
-      const value = { metadata: { name: blockName(cidr) }, spec: { cidr, node: 'me', ...spec } };
-      return decodeObject(KINDS.PodCIDRBlock, value).object!;
-    };
-    const blocks = [
-      read('fd00::/122'),
-      read('10.0.0.64/26', { state: 'confirmed' }),
-      read('10.0.0.0/26', { state: 'pending' }),
-      read('10.0.0.128/26', { node: 'other' }),
-    ];
-    expect(blocksGiven(blocks, 'me')).toEqual(['10.0.0.64/26', 'fd00::/122']);
-  });
-});

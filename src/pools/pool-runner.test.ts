@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ApiObject, apiNode, FakeApiServer } from '../../test/fakes/api-server/index.ts';
 import { eventually } from '../../test/fakes/api-source-fixture.ts';
 import { type ApiClient, ApiSource, createApiClient } from '../kube/index.ts';
@@ -64,7 +64,8 @@ describe('a runner, over HTTP,', () => {
     server.writeKubeconfig(join(folder, 'kubeconfig'));
     client = await createApiClient({ kubeconfig: join(folder, 'kubeconfig'), userAgent: 'test' });
     server.apply(apiNode('node-1'), apiNode('node-2'), apiNode('node-3'));
-  });
+    // The first one makes a certificate.
+  }, 60_000);
 
   afterEach(async () => {
     await Promise.all(nodes.splice(0).map((node) => node.stop()));
@@ -72,6 +73,7 @@ describe('a runner, over HTTP,', () => {
     await server.stop();
     rmSync(join(folder, 'kubeconfig'));
   });
+  afterAll(() => rmSync(folder, { recursive: true }));
 
   async function start(name: string): Promise<Node> {
     const node = new Node(name, client);
@@ -111,6 +113,20 @@ describe('a runner, over HTTP,', () => {
       /^No IPv4 block of pod addresses is free for node "node-3" in 10\.244\.0\.0\/25 \(2 blocks of \/26\): [23] nodes have blocks/,
     );
     await eventually(() => expect(new Set(nodes.flatMap(({ runner }) => runner.blocks())).size).toBe(5));
+  });
+
+  it('lets three nodes that start at once have what there is, each range once', async () => {
+    const all = await Promise.all(['node-1', 'node-2', 'node-3'].map(start));
+    // Two IPv4 blocks, and IPv6 blocks for all.
+    await eventually(() => {
+      const taken = all.flatMap(({ runner }) => runner.blocks());
+      expect(taken).toHaveLength(5);
+      expect(new Set(taken).size).toBe(5);
+    });
+    const without = all.filter((node) => !familiesOf(node).includes(4));
+    expect(without).toHaveLength(1);
+    await eventually(() => expect(without[0]!.problems).toMatchObject([{ code: 'ERR_POOL_EXHAUSTED' }]));
+    for (const { spec } of blocks()) expect(spec.state).toBe('confirmed');
   });
 
   it('takes another block when the last one is used to 80 %', async () => {

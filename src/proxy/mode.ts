@@ -21,16 +21,14 @@ export interface Mode<Settings> {
    *   than asked for; ERR_IPTABLES_LOCK when that cannot be told now
    */
   prepare(settings: Settings, machine: Machine): Promise<PreparedMode>;
-  /** What `--init-only` does beside setting up the node: what a container without privileges could not do later. */
-  initialise?(settings: Settings, families: readonly IpFamily[], exec: Exec): Promise<void>;
   /** Where it, or a kube-proxy in the same mode, leaves something in the kernel, in one family. */
   traces(family: IpFamily, options: TraceOptions): readonly Trace[];
   /** The modes whose traces are in its way, in the order in which they are removed. */
   readonly replaces: readonly ProxyMode[];
   /** Of which protocols tracked flows end when a change of Services has made them stale. */
   readonly flowProtocols: readonly Protocol[];
-  /** Whether NodePorts can answer at loopback addresses of IPv4. */
-  readonly hasLoopbackNodePorts: boolean;
+  /** Of which protocols NodePorts answer at localhost, where that is asked for. */
+  readonly localhostProtocols: readonly Protocol[];
   readonly metrics: ModeMetrics;
   /** An annotation of Services that means something in this mode alone. @default none */
   readonly hint?: ServiceHint;

@@ -9,13 +9,13 @@ import { deviceNames } from './plan/tunnel.ts';
  * Removes the routes, nexthops and devices that nodeplane made in one family, and nothing else.
  *
  * @returns how many objects were removed, devices among them
- * @throws ERR_CLEANUP naming the first that could not be removed, after all were tried; KernelError
+ * @throws rejects with ERR_CLEANUP naming the first that could not be removed, after all were tried; KernelError
  */
-export function removeRoutes(kernel: RouteKernel, family: IpFamily): number {
+export async function removeRoutes(kernel: RouteKernel, family: IpFamily): Promise<number> {
   const devices = deviceNames(family).flatMap((name) => kernel.device(name) ?? []);
   const ours = devices.filter(isOurDevice);
   const vxlan = ours.find(({ kind }) => kind === 'vxlan');
-  const operations = diffObjects(kernel.list(vxlan?.index), []);
+  const operations = diffObjects(await kernel.list(vxlan?.index), []);
   const errors = kernel.apply(operations);
   kernel.changeDevice(ours.map(({ index }) => ({ action: 'delete', index })));
   for (const [index, error] of errors.entries()) {

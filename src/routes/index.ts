@@ -1,5 +1,8 @@
 export { removeRoutes } from './cleanup.ts';
 export { type FlannelRoutes, type FlannelVtep, flannelAnnotations, readFlannelVtep } from './flannel/annotations.ts';
+export { publishedAnnotations, withdrawnAnnotations } from './flannel/flannel-wants.ts';
+export { OwnEnds } from './flannel/own-ends.ts';
+export { placeSubnetEnv, subnetEnv } from './flannel/subnet-env.ts';
 export { NetlinkRouteKernel } from './kernel/netlink-route-kernel.ts';
 export {
   DEVICE_ALIAS,
@@ -16,10 +19,21 @@ export {
   RTPROT_NODEPLANE,
   textOf,
 } from './kernel/route-object.ts';
+export { requestOf } from './kernel/route-request.ts';
+export { LIMITS as ROUTE_LIMITS } from './plan/limits.ts';
+export type { PeerPlan } from './plan/planner.ts';
 export { type RouteSettings, TUNNEL_NAMES, WIREGUARD_NAME } from './plan/tunnel.ts';
 export { ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
-export type { RouteEvent, RouteFigures, RouteObserver } from './sync/events.ts';
+export type { RuleEvent, RuleObserver } from './rules/events.ts';
+export { RouteRules, type RouteRulesOptions } from './rules/route-rules.ts';
+export { removeRules } from './rules/rules-kernel.ts';
+export type { MasqueradeSettings, RuleSettings } from './rules/settings.ts';
+export { RULES_TABLE } from './rules/table.ts';
+export type { KernelPeer, KernelPeers, Reach } from './show/kernel-peer.ts';
+export { readKernelPeers } from './show/read-kernel-peers.ts';
+export type { OwnEnd, RouteEvent, RouteFigures, RouteObserver } from './sync/events.ts';
 export { FamilyRoutes, type FamilyRoutesOptions } from './sync/family-routes.ts';
+export type { DatedStanding } from './sync/tally.ts';
 export type { WireguardEvent } from './wireguard/events.ts';
 export { wireguardAnnotations } from './wireguard/identity.ts';
 export { keyOfFile } from './wireguard/key-file.ts';

@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import type { IpFamily } from '../../src/core/index.ts';
 import type { Protocol } from '../../src/kube/index.ts';
 import { type KernelFeature, whyMissing } from './kernel-features.ts';
 
@@ -36,6 +37,11 @@ export function testedProtocols(): Protocol[] {
   return isTestedHere('SCTP', ['SCTP']) ? ['TCP', 'UDP', 'SCTP'] : ['TCP', 'UDP'];
 }
 
+/** Those of them by which a mode serves NodePorts at localhost. */
+export function localhostProtocols(mode: ModeName, family: IpFamily): readonly Protocol[] {
+  return mode === 'ipvs' || family === 'IPv6' ? ['TCP', 'UDP'] : ['TCP', 'UDP', 'SCTP'];
+}
+
 function isTestedHere(what: string, needs: readonly KernelFeature[]): boolean {
   const reasons = needs.map(whyMissing).filter((reason) => reason !== undefined);
   if (reasons.length === 0) return true;
@@ -43,11 +49,6 @@ function isTestedHere(what: string, needs: readonly KernelFeature[]): boolean {
   if (process.env.NODEPLANE_VM !== undefined) throw new Error(`${what} must be tested in the VM: ${why}`);
   process.stderr.write(`${what} is tested in the VM only (npm run test:vm): ${why}\n`);
   return false;
-}
-
-/** Whether NodePorts answer at 127.0.0.1: only iptables mode sets route_localnet, as in kube-proxy. */
-export function servesLoopback(name: ModeName): boolean {
-  return name.startsWith('iptables');
 }
 
 /** A `describe` for what is true in one mode, where `flagsOf` has flags for it; `define` gets them. */

@@ -13,6 +13,7 @@ export const REFUSAL_SCENARIOS: readonly Scenario[] = [
       { from: 'outside', to: 'externalIP', expected: 'refused', inARow: 200 },
       { from: 'outside', to: 'loadBalancerVIP', expected: 'refused', inARow: 200 },
       { from: 'node-1', to: 'nodePort', expected: 'refused', inARow: 200 },
+      { from: 'node-1', to: 'nodePortOfLoopback', expected: 'refused', inARow: 200 },
     ],
   },
   {

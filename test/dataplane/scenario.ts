@@ -26,8 +26,6 @@ export interface Check {
   readonly expected: Expected;
   /** So many connections, one after the other, and none waits for another try. Only with `refused`. @default 1 */
   readonly inARow?: number;
-  /** @default both */
-  readonly family?: 'IPv4' | 'IPv6';
 }
 
 export interface Scenario {

@@ -25,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
     checks: [
       { from: 'client', to: 'clusterIP', expected: { by: EVERYBODY, source: 'own' } },
       { from: 'outside', to: 'nodePort', expected: { by: EVERYBODY, source: 'masqueraded' } },
+      { from: 'node-1', to: 'nodePortOfLoopback', expected: { by: EVERYBODY, source: 'masqueraded' } },
     ],
   },
   {
@@ -55,6 +56,7 @@ export const SCENARIOS: readonly Scenario[] = [
     spec: { type: 'NodePort' },
     endpoints: [],
     checks: [
+      { from: 'node-1', to: 'nodePortOfLoopback', expected: 'refused' },
       { from: 'client', to: 'clusterIP', expected: 'refused' },
       { from: 'outside', to: 'nodePort', expected: 'refused' },
     ],
@@ -67,9 +69,7 @@ export const SCENARIOS: readonly Scenario[] = [
       { from: 'outside', to: 'nodePort', expected: { by: EVERYBODY, source: 'masqueraded' } },
       { from: 'client', to: 'nodePort', expected: { by: EVERYBODY, source: 'masqueraded' } },
       { from: 'node-1', to: 'nodePort', expected: { by: EVERYBODY, source: 'masqueraded' } },
-      // The kernel routes 127.0.0.0/8 elsewhere when told to; ::1 it never does.
-      { from: 'node-1', to: 'nodePortOfLoopback', expected: { by: EVERYBODY, source: 'masqueraded' }, family: 'IPv4' },
-      { from: 'node-1', to: 'nodePortOfLoopback', expected: 'refused', family: 'IPv6' },
+      { from: 'node-1', to: 'nodePortOfLoopback', expected: { by: EVERYBODY, source: 'masqueraded' } },
     ],
   },
   {
@@ -92,6 +92,7 @@ export const SCENARIOS: readonly Scenario[] = [
       { from: 'outside', to: 'nodePort', expected: 'timeout' },
       { from: 'client', to: 'nodePort', expected: { by: ['far'], source: 'own' } },
       { from: 'node-1', to: 'nodePort', expected: { by: ['far'], source: 'masqueraded' } },
+      { from: 'node-1', to: 'nodePortOfLoopback', expected: { by: ['far'], source: 'masqueraded' } },
     ],
   },
   {

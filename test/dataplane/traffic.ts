@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IpFamily } from '../../src/core/index.ts';
 import type { Protocol } from '../../src/kube/index.ts';
 import { type Agent, type ConnectOptions, type Host, type Outcome, removeAll, type Target, tally } from '../lab/lab.ts';
-import { patient } from '../lab/patience.ts';
-import { describeMode, type ModeName, servesLoopback, testedProtocols } from './modes.ts';
+import { PATIENCE, patient } from '../lab/patience.ts';
+import { describeMode, localhostProtocols, type ModeName, testedProtocols } from './modes.ts';
 import type { Check, HostName, Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { createWorld, FAMILIES, limitIcmpErrors, type World } from './world.ts';
@@ -14,8 +14,11 @@ const ROUND = 16;
 const MAX_ROUNDS = 3;
 /** Long enough on a busy machine for an answer, short enough to wait for where none may come. */
 const SILENCE_MS = 400;
-
-const REFUSED = 'refused' as const;
+/**
+ * Nine of ten refusals come sooner. Emulated processors are slow by a factor that is not known, but a SYN without an answer is
+ * sent again after a second on any machine.
+ */
+const REFUSED_MS = PATIENCE === 1 ? 20 : 700;
 
 /** Checks all scenarios in one mode and both families. A mode has a test file of its own, so that modes run side by side. */
 export function testTraffic(mode: ModeName): void {
@@ -37,11 +40,10 @@ export function testTraffic(mode: ModeName): void {
     describe.each(FAMILIES)('%s', (family) => {
       const checks = SCENARIOS.flatMap((scenario) =>
         scenario.checks
-          .filter((check) => (check.family ?? family) === family)
           .flatMap((check) => (scenario.protocols ?? ['TCP']).map((protocol) => ({ scenario, protocol, ...check })))
           .filter(({ protocol }) => protocols.includes(protocol))
-          .map((check) =>
-            check.to === 'nodePortOfLoopback' && !servesLoopback(mode) ? { ...check, expected: REFUSED } : check,
+          .filter(
+            ({ to, protocol }) => to !== 'nodePortOfLoopback' || localhostProtocols(mode, family).includes(protocol),
           ),
       );
       it.each(titled(checks.filter(({ expected }) => expected !== 'timeout')))('%s', (_, input) =>
@@ -125,7 +127,7 @@ async function expectRefusals(client: Host, target: Target, count: number, optio
     times.push(ms);
   }
   times.sort((a, b) => a - b);
-  expect(times[Math.floor(count * 0.9)]).toBeLessThan(patient(20));
+  expect(times[Math.floor(count * 0.9)]).toBeLessThan(REFUSED_MS);
 }
 
 /** Connects in rounds until each of `names` has answered, or the rounds are over. */

@@ -60,7 +60,7 @@ export async function createWorld(scenarios: readonly Scenario[], protocols: rea
     node,
     hosts,
     manifests,
-    flags: ['--cluster-cidr', '10.244.0.0/16,fd00:10:244::/48'],
+    flags: ['--cluster-cidr', '10.244.0.0/16,fd00:10:244::/48', '--localhost-nodeports'],
     target(scenario, destination, family, protocol) {
       const n = scenarios.indexOf(scenario);
       if (destination === 'nodePortOfLoopback') {

@@ -8,7 +8,8 @@ import { parse, parseAllDocuments } from 'yaml';
 
 const deploy = new URL('../../deploy/', import.meta.url).pathname;
 const files = readdirSync(deploy, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.yaml') && !name.endsWith('kustomization.yaml'))
+  // Those of deploy/monitoring are prometheus-operator's: test/lab/prometheus/alerts.test.ts.
+  .filter((name) => /^(?!monitoring\/).*(?<!kustomization)\.yaml$/.test(name))
   .sort();
 const objects = files.flatMap((file) =>
   parseAllDocuments(readFileSync(join(deploy, file), 'utf8')).map((document) => ({ file, object: document.toJS() })),
@@ -59,13 +60,31 @@ describe('deploy/', () => {
   });
 
   it('kustomizations name files and folders that exist, and every file is used', () => {
-    const used = ['daemonset', 'base', 'agent', 'crds'].flatMap((folder) => {
+    const used = ['daemonset', 'base', 'agent', 'crds', 'pools'].flatMap((folder) => {
       const { resources, patches = [] } = parse(readFileSync(join(deploy, folder, 'kustomization.yaml'), 'utf8'));
       const paths = [...resources, ...patches.map(({ path }: { path: string }) => path)] as string[];
       return paths.map((path) => join(folder, path));
     });
     expect(used.filter((path) => path.endsWith('.yaml')).sort()).toEqual(files);
     expect(used).toContain('daemonset');
+  });
+
+  it('the component for pools grants the account of the DaemonSet what blocks need, and nothing else', () => {
+    const of = (kind: string) =>
+      objects.find((one) => one.file === 'pools/rbac.yaml' && one.object.kind === kind)!.object;
+    const daemonSet = objects.find(({ file }) => file === 'daemonset/daemonset.yaml')!.object;
+    const { metadata, rules } = of('ClusterRole');
+    expect(rules).toEqual([
+      {
+        apiGroups: ['nodeplane.io'],
+        resources: ['podcidrblocks'],
+        verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+      },
+    ]);
+    const { roleRef, subjects } = of('ClusterRoleBinding');
+    expect(roleRef.name).toBe(metadata.name);
+    expect(subjects).toMatchObject([{ kind: 'ServiceAccount', name: daemonSet.spec.template.spec.serviceAccountName }]);
+    expect(parse(readFileSync(join(deploy, 'pools/kustomization.yaml'), 'utf8')).kind).toBe('Component');
   });
 
   it('the agent’s patch changes the container of the DaemonSet, and mounts only volumes there are', () => {

@@ -2,7 +2,16 @@ import { isIPv6 } from 'node:net';
 import type { IpFamily } from '../../src/core/index.ts';
 import type { Protocol } from '../../src/kube/index.ts';
 import { own, type TestNamespace } from './namespace.ts';
-import type { ConnectOptions, HttpResponse, LoadOptions, LoadReport, Outcome, Target } from './traffic/protocol.ts';
+import type {
+  ConnectOptions,
+  FlowOptions,
+  FlowReport,
+  HttpResponse,
+  LoadOptions,
+  LoadReport,
+  Outcome,
+  Target,
+} from './traffic/protocol.ts';
 import { startWorker, type WorkerClient } from './traffic/worker-client.ts';
 
 /** Anything in the lab that can send and serve: a pod, an outside client, the processes of a node itself. */
@@ -29,6 +38,8 @@ export interface Host {
   hold(target: Target, options?: ConnectOptions): Promise<HeldConnection>;
   /** Begins new connections at a steady rate until stopped. */
   startLoad(target: Target, options?: LoadOptions): Promise<Load>;
+  /** Sends UDP datagrams from one port at a steady rate until stopped: an established flow. */
+  startFlow(target: Omit<Target, 'protocol'>, options?: FlowOptions): Promise<Flow>;
   /** Fetches a URL; rejects when there is no response within `timeoutMs` (@default 2000). */
   httpGet(url: string, options?: { readonly timeoutMs?: number }): Promise<HttpResponse>;
   /** Ends its traffic and removes its namespace; what it is attached to notices as it would a power cut. */
@@ -39,8 +50,8 @@ export interface Host {
 export interface HeldConnection {
   /** How its beginning went. */
   readonly outcome: Outcome;
-  /** Sends a line and waits for it to come back: `answered` as long as the connection works. */
-  echo(options?: { readonly timeoutMs?: number }): Promise<Outcome>;
+  /** Sends a line of at least `bytes` (@default 0) and waits for it to come back: `answered` as long as the connection works. */
+  echo(options?: { readonly timeoutMs?: number; readonly bytes?: number }): Promise<Outcome>;
   close(): Promise<void>;
 }
 
@@ -49,6 +60,13 @@ export interface Load {
   report(): Promise<LoadReport>;
   /** Begins nothing new, waits for what is under way, and reports. */
   stop(): Promise<LoadReport>;
+}
+
+/** A steady flow of datagrams between two ports. */
+export interface Flow {
+  report(): Promise<FlowReport>;
+  /** Sends nothing more, waits for the answers under way, and reports. */
+  stop(): Promise<FlowReport>;
 }
 
 /** What to make a host of. */
@@ -87,13 +105,17 @@ export function createHost({ name, namespace, ips }: HostOptions): Host {
       const { id, outcome } = await thread().call('hold', { target, options });
       return {
         outcome,
-        echo: ({ timeoutMs = 2000 } = {}) => thread().call('echo', { id, timeoutMs }),
+        echo: ({ timeoutMs = 2000, bytes = 0 } = {}) => thread().call('echo', { id, timeoutMs, bytes }),
         close: () => thread().call('release', { id }),
       };
     },
     async startLoad(target, options = {}) {
       const id = await thread().call('startLoad', { target, options });
       return { report: () => thread().call('loadReport', { id }), stop: () => thread().call('stopLoad', { id }) };
+    },
+    async startFlow(target, options = {}) {
+      const id = await thread().call('startFlow', { target, options });
+      return { report: () => thread().call('flowReport', { id }), stop: () => thread().call('stopFlow', { id }) };
     },
     httpGet: (url, { timeoutMs = 2000 } = {}) => thread().call('httpGet', { url, timeoutMs }),
     async remove() {

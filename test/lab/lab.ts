@@ -27,12 +27,12 @@ import { createFarWire, createWire, ip, type Wire } from './wire.ts';
 
 export type { Agent, AgentOptions } from './agent-process.ts';
 export type { Attachment, CniResult, ConfList } from './cni-runtime.ts';
-export type { HeldConnection, Host, Load } from './host.ts';
+export type { Flow, HeldConnection, Host, Load } from './host.ts';
 export type { CountedRule, IptablesVariant } from './iptables-rules.ts';
 export { removeAll } from './namespace.ts';
 export type { LabNode } from './node.ts';
 export type { Pod } from './pod.ts';
-export type { ConnectOptions, LoadOptions, LoadReport, Outcome, Target } from './traffic/protocol.ts';
+export type { ConnectOptions, FlowReport, LoadOptions, LoadReport, Outcome, Target } from './traffic/protocol.ts';
 export { type Tally, tally } from './traffic/tally.ts';
 
 /** One cluster with its surroundings. */

@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { enterNetns } from '../../src/sys/index.ts';
+import { type RunningFlow, runFlow } from './traffic/flow.ts';
 import { httpGet } from './traffic/http-get.ts';
 import { type RunningLoad, runLoad } from './traffic/load.ts';
 import type { Commands, ConnectOptions, Outcome, Reply, Request, Target } from './traffic/protocol.ts';
@@ -27,6 +28,7 @@ enterNetns(netns);
 const servers = new Map<string, RunningServer>();
 const held = new Map<number, { readonly socket: Socket; readonly outcome: Outcome }>();
 const loads = new Map<number, RunningLoad>();
+const flows = new Map<number, RunningFlow>();
 let lastId = 0;
 
 const SERVE = { TCP: serveTcp, UDP: serveUdp, SCTP: serveSctp };
@@ -58,9 +60,9 @@ const commands: Commands = {
     held.set(id, { socket, outcome });
     return { id, outcome };
   },
-  echo({ id, timeoutMs }) {
+  echo({ id, ...options }) {
     const { socket, outcome } = found(held, id);
-    return echoStream(socket, outcome, timeoutMs);
+    return echoStream(socket, outcome, options);
   },
   async release({ id }) {
     found(held, id).socket.destroy();
@@ -75,6 +77,17 @@ const commands: Commands = {
   async stopLoad({ id }) {
     const report = await found(loads, id).stop();
     loads.delete(id);
+    return report;
+  },
+  async startFlow({ target, options }) {
+    const id = ++lastId;
+    flows.set(id, await runFlow(target, options));
+    return id;
+  },
+  flowReport: async ({ id }) => found(flows, id).report(),
+  async stopFlow({ id }) {
+    const report = await found(flows, id).stop();
+    flows.delete(id);
     return report;
   },
   httpGet: ({ url, timeoutMs }) => httpGet(url, timeoutMs),

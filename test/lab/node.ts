@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import type { IpFamily } from '../../src/core/index.ts';
 import { inNetns, writeSysctl } from '../../src/sys/index.ts';
@@ -53,7 +54,9 @@ export function createLabNode(input: CreateNodeInput): LabNode {
   // Without any route a process on the node could not even try a Service address.
   ip(
     namespace,
-    wire.gateways.map((gateway) => `route add default via ${gateway}`),
+    wire.gateways
+      .filter((gateway) => input.ips.some((address) => isIPv6(address) === isIPv6(gateway)))
+      .map((gateway) => `route add default via ${gateway}`),
   );
   const host = createHost({ name, namespace, ips: input.ips });
   const conflist = input.conflist ?? bridgeConflist(input.podCidrs, join(folder, `ipam-${name}`));

@@ -1,21 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { dataDirectoryOf } from '../../cni/index.ts';
 import type { CniSettings } from '../../config/index.ts';
 import { inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
 import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { watchNftables } from '../../netlink/nftables/index.ts';
-import { podCidrsOf } from '../../proxy/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
 import type { Part, PartContext } from '../part.ts';
+import type { PodRanges } from '../pools/pod-ranges.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
 import { Reclaimer } from './guard/reclaimer.ts';
-import { type Conflist, readConflist, standardConflist } from './install/conflist.ts';
+import { configuredConflist, dataDirsOf } from './install/configured.ts';
+import type { Conflist } from './install/conflist.ts';
 import { CniInstaller } from './install/installer.ts';
 import { SPOOL_PURPOSE, Spool } from './kept/spool.ts';
+import { type MtuSource, PodMtu } from './pod-mtu.ts';
 import { macvlanKey } from './server/macvlan-key.ts';
-import { completeConfig, type MacvlanOfNetwork } from './server/node-config.ts';
+import type { MacvlanOfNetwork } from './server/node-config.ts';
 import { PluginService } from './server/plugin-service.ts';
 import { requestLog, setAsideCounter } from './server/request-log.ts';
 import { CniServer, SOCKET_PURPOSE } from './server/server.ts';
@@ -27,6 +28,8 @@ const WORKER_FILE = 'cni-worker.js';
 const RETRY_MS = 5000;
 const SETTLE_MS = 60_000;
 const DRAIN_MS = 10_000;
+/** Requests after which other addresses may be in use than before. */
+const CHANGING_VERBS: ReadonlySet<string | undefined> = new Set(['ADD', 'DEL', 'GC']);
 
 /** The agent's part in the pods' network: serves the runtime's plugin, and installs it. */
 export class CniPart implements Part {
@@ -45,24 +48,32 @@ export class CniPart implements Part {
   readonly #installer: CniInstaller;
   readonly #guard: FeatureGuard;
   readonly #reclaimer: Reclaimer;
+  /** Undefined: the routes are somebody else's, or the operator says the MTU. */
+  readonly #podMtu: PodMtu | undefined;
   #timer: Timer | undefined;
   #serving = false;
   #stopped = false;
   #starting: Promise<void> = Promise.resolve();
 
   /**
+   * @param ranges of this node's pods
+   * @param mtu knows the MTU of pods whose configuration names none. @default nobody does
    * @throws ERR_CONFIG when there is no plugin to install, or the list to install is none; ERR_UNSAFE_PATH when others could
    *   replace what a directory of the flags is to hold
    */
-  constructor(settings: CniSettings, context: PartContext) {
+  constructor(settings: CniSettings, context: PartContext, ranges: PodRanges, mtu?: MtuSource) {
     const { registry, clock, logger } = context;
     const { nodeName } = context.config;
     this.#settings = settings;
     this.#context = context;
     this.resources = [nodeNamed(nodeName), ...(settings.macvlan ? [SERVICE_CIDRS] : [])];
     this.#nodes = new ObjectsOf('Node', ({ metadata }) => metadata.name === nodeName);
-    const conflist = conflistOf(settings);
-    const dataDirs = [...new Set([settings.dataDir, dataDirOf(conflist, settings)])];
+    const conflist = configuredConflist(settings, { ipMasq: context.config.routes === undefined });
+    const { network } = conflist;
+    const hasIpv6 = () => ranges.own().held.some(({ address }) => address.family === 'IPv6');
+    if (mtu && !conflist.hasMtu) this.#podMtu = new PodMtu({ source: mtu, network, hasIpv6, clock, logger });
+    const dataDirs = dataDirsOf(settings, conflist);
+    const log = requestLog({ registry, logger, kept: () => this.#spool.count() });
     checkOwnDirectory(dirname(settings.socket), SOCKET_PURPOSE);
     checkOwnDirectory(settings.spoolDir, SPOOL_PURPOSE);
     for (const dataDir of dataDirs) checkOwnDirectory(dataDir, 'address reservations (--cni-data-dir)');
@@ -74,13 +85,17 @@ export class CniPart implements Part {
       logger,
       run: (request) => this.#workers.run(request),
       node: () => ({
-        podCidrs: settings.podCidrs.length > 0 ? settings.podCidrs : podCidrsOf(this.#nodes.get(nodeName)),
+        ranges: ranges.own(),
         dataDir: settings.dataDir,
         macvlan: this.#macvlanOf(conflist),
+        mtu: this.#podMtu && { network, mtu: this.#podMtu.value() },
       }),
       binDir: settings.binDir,
       setAside: setAsideCounter(registry),
-      served: requestLog({ registry, logger, kept: () => this.#spool.count() }),
+      served: (request) => {
+        log(request);
+        if (CHANGING_VERBS.has(request.environment.CNI_COMMAND)) ranges.addressesChanged();
+      },
     });
     this.#server = new CniServer({
       path: settings.socket,
@@ -95,6 +110,9 @@ export class CniPart implements Part {
       clock,
       logger,
       reclaim: (reclaim) => this.#workers.run({ reclaim }),
+    });
+    ranges.listen((node) => {
+      if (node === nodeName) this.#look();
     });
     this.#installer = new CniInstaller({
       binDir: settings.binDir,
@@ -113,13 +131,12 @@ export class CniPart implements Part {
     await this.#starting;
   }
 
-  /** The node may have pod CIDRs now, or others. */
   changed(event: ObjectEvent): void {
     this.#serviceCidrs.apply(event);
     if (this.#nodes.apply(event) !== undefined) this.#look();
   }
 
-  /** It is known now whether the node has pod CIDRs. */
+  /** It is known now whether the node has ranges for its pods. */
   synced(): void {
     this.#synced = true;
     this.#look();
@@ -131,6 +148,7 @@ export class CniPart implements Part {
     this.#timer?.cancel();
     await this.#starting;
     this.#timer?.cancel();
+    this.#podMtu?.stop();
     await this.#installer.stop();
     this.#server.close();
     await this.#service.stop();
@@ -188,23 +206,6 @@ export class CniPart implements Part {
     const { msg, details } = JSON.parse(stdout) as { msg: string; details?: string };
     return details ? `${msg}: ${details}` : msg;
   }
-}
-
-function conflistOf({ conflist, macvlan }: CniSettings): Conflist {
-  const needs = { podAnnotations: macvlan !== undefined };
-  if (conflist === '') return standardConflist(needs);
-  let text: string;
-  try {
-    text = readFileSync(conflist, 'utf8');
-  } catch (cause) {
-    throw new NodeplaneError('ERR_CONFIG', `Cannot read the CNI configuration "${conflist}"`, { cause });
-  }
-  return readConflist(text, conflist, needs);
-}
-
-/** Where the installed network's reservations are: its configuration may name a directory of its own. */
-function dataDirOf({ statusConfig }: Conflist, { dataDir }: CniSettings): string {
-  return dataDirectoryOf(completeConfig(statusConfig, { podCidrs: [], dataDir }).config);
 }
 
 function readHostPlugin(): Buffer {

@@ -25,6 +25,8 @@ export interface AgentServersOptions {
   readonly health: ProxyHealth;
   /** Called after each answer of a health page. */
   readonly countAnswer: HealthPagesOptions['countAnswer'];
+  /** Further pages of the metrics port. */
+  readonly pages: Pages;
 }
 
 /** A server, and the reason kube-proxy gives in its Event when it cannot listen and that is fatal. */
@@ -81,7 +83,7 @@ export class AgentServers {
 }
 
 function pagesOfMetrics(options: AgentServersOptions, profiler: Profiler | undefined): Pages {
-  const { config, flags, program, build, clock, registry, component } = options;
+  const { config, flags, program, build, clock, registry, component, pages } = options;
   const startedAt = clock.wallTime();
   const began = clock.now();
   const statusz = () => ({
@@ -97,6 +99,6 @@ function pagesOfMetrics(options: AgentServersOptions, profiler: Profiler | undef
     configz: () => writeConfigz(config.effective, program),
     ...(isEnabled(config.featureGates, 'ComponentFlagz') && { flagz: () => flags }),
     ...(isEnabled(config.featureGates, 'ComponentStatusz') && { statusz }),
-    ...(profiler && { profiles: profiler.pages }),
+    more: { ...pages, ...profiler?.pages },
   });
 }

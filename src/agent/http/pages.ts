@@ -32,8 +32,8 @@ export interface MetricsPagesOptions {
   readonly flagz?: () => Readonly<Record<string, string>>;
   /** @default no page (feature gate ComponentStatusz) */
   readonly statusz?: () => Omit<StatuszFacts, 'component' | 'paths'>;
-  /** The pages of --profiling. @default none */
-  readonly profiles?: Pages;
+  /** Pages of others: those of --profiling, of the agent's parts. @default none */
+  readonly more?: Pages;
   /** What /flagz and /statusz call us. */
   readonly component: string;
 }
@@ -43,7 +43,7 @@ export interface MetricsPagesOptions {
  * program's log, is left out.
  */
 export function metricsPages(options: MetricsPagesOptions): Pages {
-  const { mode, registry, configz, flagz, statusz, profiles, component } = options;
+  const { mode, registry, configz, flagz, statusz, more, component } = options;
   const slis = new SliMetrics();
   const pages: Pages = {
     '/healthz': ({ query }) => {
@@ -59,7 +59,7 @@ export function metricsPages(options: MetricsPagesOptions): Pages {
     }),
     '/metrics/slis': slis.page,
     '/configz': () => ({ ...textAnswer(200, configz()), headers: JSON_HEADERS }),
-    ...profiles,
+    ...more,
     ...(flagz && { '/flagz': (request) => negotiateText(request, () => flagzPage(component, flagz())) }),
     ...(statusz && {
       '/statusz': (request) =>

@@ -2,6 +2,7 @@ import { Session } from 'node:inspector/promises';
 import type { Clock } from '../../core/index.ts';
 import { type HttpAnswer, type HttpRequest, textAnswer } from './http-listener.ts';
 import type { Pages } from './http-server.ts';
+import { toLocal } from './local-clients.ts';
 
 /** As Go's: one sample for so many allocated bytes. */
 const HEAP_SAMPLE_BYTES = 512 * 1024;
@@ -69,15 +70,6 @@ export class Profiler {
       this.#busy = false;
     }
   }
-}
-
-function toLocal(
-  { remoteAddress = '' }: HttpRequest,
-  answer: () => HttpAnswer | Promise<HttpAnswer>,
-): HttpAnswer | Promise<HttpAnswer> {
-  // An IPv4 client of a socket for both families appears as ::ffff:127.0.0.1.
-  const local = remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress);
-  return local ? answer() : textAnswer(403, 'Profiles are given to clients on this machine only\n');
 }
 
 function download(name: string, profile: object): HttpAnswer {

@@ -1,16 +1,24 @@
 import { closing } from '../../netlink/index.ts';
-import { NetlinkRouteKernel, removeRoutes } from '../../routes/index.ts';
+import { Nftables } from '../../netlink/nftables/index.ts';
+import { NetlinkRouteKernel, RULES_TABLE, removeRoutes, removeRules } from '../../routes/index.ts';
 
 /**
- * Removes the routes to other nodes' pods that nodeplane made. Pods on other nodes cannot be reached from here then, until
- * somebody else has made routes.
+ * Removes the routes to other nodes' pods that nodeplane made, and the rules beside them. Pods on other nodes cannot be reached
+ * from here then, until somebody else has made routes.
  *
- * @returns one sentence for each family
- * @throws ERR_CLEANUP, KernelError
+ * @returns one sentence for each family, and one for the rules
+ * @throws rejects with ERR_CLEANUP, KernelError, NftCommitError
  */
-export function cleanupRoutes(): string[] {
-  return (['IPv4', 'IPv6'] as const).map((family) => {
-    const removed = closing(NetlinkRouteKernel.open(family), (kernel) => removeRoutes(kernel, family));
-    return `routes to other nodes (${family}): ${removed === 0 ? 'clean' : `${removed} objects removed`}`;
-  });
+export async function cleanupRoutes(): Promise<string[]> {
+  const lines: string[] = [];
+  for (const family of ['IPv4', 'IPv6'] as const) {
+    const removed = await closing(NetlinkRouteKernel.open(family), (kernel) => removeRoutes(kernel, family));
+    lines.push(`routes to other nodes (${family}): ${removed === 0 ? 'clean' : `${removed} objects removed`}`);
+  }
+  return [...lines, cleanupRules()];
+}
+
+function cleanupRules(): string {
+  const place = `nftables table ${RULES_TABLE.family} ${RULES_TABLE.name}`;
+  return `${place}: ${closing(Nftables.open(), removeRules) ? 'removed' : 'clean'}`;
 }

@@ -3,9 +3,11 @@ import type { Clock } from '../../core/index.ts';
 import type { AnnouncerEvent } from '../../kube/index.ts';
 import type { RouteObserver } from '../../routes/index.ts';
 import type { Logger } from '../logger.ts';
+import { LeftOutLog } from './left-out-log.ts';
 
 /** Writes what becomes of the routes into the log: one line for what an operator wants to see, the rest at debug level. */
 export function logRouteEvents(logger: Logger): RouteObserver {
+  const leftOut = { IPv4: new LeftOutLog(logger, 'IPv4'), IPv6: new LeftOutLog(logger, 'IPv6') };
   return (event) => {
     const { kind, family } = event;
     switch (kind) {
@@ -19,6 +21,7 @@ export function logRouteEvents(logger: Logger): RouteObserver {
           { family, full, seconds, operations, ...figures.peers, leftOut: figures.leftOut },
           'Routes synced',
         );
+        leftOut[family].write();
         break;
       }
       case 'syncFailed': {
@@ -29,12 +32,12 @@ export function logRouteEvents(logger: Logger): RouteObserver {
         );
         break;
       }
-      case 'leftOut': {
-        const { name: node, reason } = event;
-        if (reason === undefined) logger.info({ family, node }, 'The Node is not left out any more');
-        else logger.warn({ family, node, reason }, 'The pods of a Node cannot be reached from here; all others can');
+      case 'leftOut':
+        leftOut[family].add(event.name, event.reason);
         break;
-      }
+      case 'mtuKnown':
+        logger.info({ family, mtu: event.mtu }, 'The largest packet on the way to other nodes');
+        break;
       case 'disturbed':
         logger.info({ family }, 'Our routes, or a link they need, changed; comparing all of them');
         break;
@@ -57,13 +60,13 @@ export function logAnnouncerEvents(logger: Logger): (event: AnnouncerEvent) => v
   return (event) => {
     switch (event.kind) {
       case 'written':
-        logger.info({ annotations: event.annotations }, 'Annotations of our Node written');
+        logger.info({ annotations: event.annotations, conditions: event.conditions }, 'Our Node object written');
         break;
       case 'failed': {
         const { error, retryInMs, isRepeated } = event;
         logger[isRepeated ? 'debug' : 'error'](
           { retryInMs, err: error },
-          'Annotations of our Node cannot be written; other nodes do not learn what they say',
+          'Our Node object cannot be written; other nodes do not learn what its annotations would say',
         );
         break;
       }
@@ -71,6 +74,18 @@ export function logAnnouncerEvents(logger: Logger): (event: AnnouncerEvent) => v
         logger.info('There is no API server: other nodes do not learn what the annotations of our Node would say');
     }
   };
+}
+
+/** Registers the metric of what our Node object does not say yet. */
+export function observeUnwritten(registry: Registry, announcer: { readonly unwritten: number }): void {
+  const unwritten: Gauge = new Gauge({
+    name: 'nodeplane_node_unwritten_fields',
+    help: 'Annotations and conditions of our Node object that are not as they are to be.',
+    registers: [registry],
+    collect() {
+      unwritten.set(announcer.unwritten);
+    },
+  });
 }
 
 /** Registers the metrics of the routes, and returns the observer that feeds them. */

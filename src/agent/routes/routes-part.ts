@@ -1,71 +1,167 @@
 import type { RoutesConfig } from '../../config/index.ts';
-import { type IpFamily, tryParseCidr } from '../../core/index.ts';
-import { NODES, NodeAnnouncer, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
-import { FamilyRoutes, NetlinkRouteKernel, type RouteObserver } from '../../routes/index.ts';
+import { type IpFamily, inBackground, tryParseCidr } from '../../core/index.ts';
+import {
+  NETWORK_UNAVAILABLE,
+  NODES,
+  type Node,
+  NodeAnnouncer,
+  type ObjectEvent,
+  ObjectsOf,
+  type Resource,
+  SERVICE_CIDRS,
+  type WantedAnnotations,
+} from '../../kube/index.ts';
+import { Nftables, watchNftables } from '../../netlink/nftables/index.ts';
+import {
+  FamilyRoutes,
+  NetlinkRouteKernel,
+  OwnEnds,
+  publishedAnnotations,
+  type RouteObserver,
+  RouteRules,
+  withdrawnAnnotations,
+} from '../../routes/index.ts';
+import type { MtuSource } from '../cni/pod-mtu.ts';
+import type { Pages } from '../http/http-server.ts';
 import type { Part, PartContext } from '../part.ts';
-import { logAnnouncerEvents, logRouteEvents, routeMetrics } from './observe.ts';
+import type { PodRanges } from '../pools/pod-ranges.ts';
+import { logAnnouncerEvents, logRouteEvents, observeUnwritten, routeMetrics } from './observe.ts';
+import { logRuleEvents, ruleMetrics } from './observe-rules.ts';
+import { recordRouteEvents } from './record.ts';
+import { ReportPage } from './report-page.ts';
+import { ruleSettings } from './rule-settings.ts';
+import { SubnetFile } from './subnet-file.ts';
+import { registerTunnelMetrics } from './traffic-metrics.ts';
 import { wireguardPart } from './wireguard-part.ts';
 
+/**
+ * What flannel and Calico write when they have begun their work; never the opposite: the routes outlive the agent. Whether a node
+ * has the condition at all is up to the cloud.
+ */
+const NETWORK_IS_UP = {
+  type: NETWORK_UNAVAILABLE,
+  status: 'False',
+  reason: 'NodeplaneIsUp',
+  message: 'nodeplane has made the routes of this node',
+} as const;
+
 interface Running {
+  readonly family: IpFamily;
   readonly routes: FamilyRoutes;
   readonly kernel: NetlinkRouteKernel;
 }
 
 /** Keeps the routes to other nodes' pods. They stay in the kernel when it stops. */
-export class RoutesPart implements Part {
+export class RoutesPart implements Part, MtuSource {
   readonly resources: readonly Resource[] = [NODES, SERVICE_CIDRS];
+  readonly pages: Pages;
   readonly #config: RoutesConfig;
   readonly #context: PartContext;
   readonly #machineFamilies: readonly IpFamily[];
   readonly #serviceCidrs = new ObjectsOf('ServiceCIDR');
   readonly #observe: RouteObserver;
+  readonly #report: ReportPage;
+  readonly #mtuListeners = new Set<() => void>();
+  readonly #rules: RouteRules;
   /** Writes what other nodes are to know about this one. */
   readonly #announcer: NodeAnnouncer;
   readonly #wireguard: ReturnType<typeof wireguardPart>;
+  readonly #ends: OwnEnds;
+  readonly #subnetFile: SubnetFile | undefined;
+  readonly #ranges: PodRanges;
+  /** The Nodes whose ranges are not only those that they name. */
+  readonly #nodes = new Map<string, Node>();
+  #stopped = false;
   #families: readonly Running[] = [];
 
-  /** @param machineFamilies the families this machine has */
-  constructor(config: RoutesConfig, context: PartContext, machineFamilies: readonly IpFamily[]) {
+  /**
+   * @param machineFamilies the families this machine has
+   * @param ranges of the pods of all nodes
+   */
+  constructor(config: RoutesConfig, context: PartContext, machineFamilies: readonly IpFamily[], ranges: PodRanges) {
+    this.#ranges = ranges;
     this.#config = config;
     this.#context = context;
     this.#machineFamilies = machineFamilies;
-    const { client, clock, logger } = context;
+    const { client, logger, registry, clock, recorder } = context;
     const { nodeName } = context.config;
+    const families = () =>
+      this.#families.map(({ family, routes }) => ({ family, standings: () => routes.standings() }));
+    this.#report = new ReportPage({ node: nodeName, mode: config.mode, families });
+    this.pages = this.#report.pages;
+    registerTunnelMetrics(registry);
     this.#announcer = new NodeAnnouncer({ client, nodeName, clock, observe: logAnnouncerEvents(logger) });
-    this.#wireguard = wireguardPart({
-      config,
-      clock,
-      logger,
-      registry: context.registry,
-      announce: (annotations) => this.#announcer.want('wireguard', annotations),
-    });
-    const observers = [logRouteEvents(context.logger), routeMetrics(context.registry, context.clock)];
+    observeUnwritten(registry, this.#announcer);
+    const announce = (annotations: WantedAnnotations) => this.#announcer.want('wireguard', annotations);
+    this.#wireguard = wireguardPart({ config, clock, logger, registry, announce });
+    this.#ends = new OwnEnds(machineFamilies);
+    const { subnetFile, networks } = config.flannel;
+    this.#subnetFile =
+      subnetFile === undefined
+        ? undefined
+        : new SubnetFile(subnetFile, networks, config.masquerade !== undefined, logger);
+    const observers: RouteObserver[] = [
+      logRouteEvents(logger),
+      routeMetrics(registry, clock),
+      this.#report.observe,
+      ...(recorder ? [recordRouteEvents(recorder, nodeName)] : []),
+      ({ kind }) => {
+        if (kind === 'mtuKnown') for (const listener of this.#mtuListeners) listener();
+      },
+    ];
     this.#observe = (event) => {
       for (const observe of observers) observe(event);
+      if (this.#ends.apply(event)) this.#endsChanged();
+      if (event.kind === 'synced') this.#subnetFile?.retry();
     };
+    this.#rules = rulesOf(config, context);
   }
 
   /** @throws ERR_NETLINK_SOCKET, KernelError when the kernel's routes cannot be read at all */
   start(): void {
     this.#families = this.#machineFamilies.map((family) => this.#familyOf(family));
+    this.#ranges.listen((name) => {
+      const node = this.#nodes.get(name);
+      if (node && !this.#stopped) this.#nodeChanged(node);
+    });
   }
 
   changed(event: ObjectEvent): void {
     const { type, object } = event;
     if (this.#serviceCidrs.apply(event) !== undefined) this.#serviceRangesChanged();
     if (object.kind !== 'Node') return;
-    for (const nodes of [this.#announcer, ...this.#families.map(({ routes }) => routes)]) {
-      if (type === 'deleted') nodes.nodeRemoved(object.metadata.name);
-      else nodes.nodeChanged(object);
+    const { name } = object.metadata;
+    if (type !== 'deleted') {
+      this.#nodeChanged(object);
+      return;
     }
+    this.#nodes.delete(name);
+    for (const nodes of [this.#announcer, ...this.#followers()]) nodes.nodeRemoved(name);
   }
 
   /** Begins to write: routes of nodes that were not told yet would be taken for those of nodes that are gone. */
   synced(): void {
-    for (const { routes } of this.#families) routes.start();
+    inBackground('routes', async () => {
+      await this.#ranges.complete;
+      if (this.#stopped) return;
+      this.#rules.start();
+      for (const { routes } of this.#families) routes.start();
+    });
+  }
+
+  /** The largest packet that gets to other nodes in every family that has routes. */
+  mtu(): number | undefined {
+    const known = this.#families.flatMap(({ routes }) => routes.mtu() ?? []);
+    return known.length > 0 ? Math.min(...known) : undefined;
+  }
+
+  onMtuChange(listener: () => void): void {
+    this.#mtuListeners.add(listener);
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#rules.stop();
     await this.#announcer.stop();
     for (const { routes, kernel } of this.#families) {
       await routes.stop();
@@ -74,9 +170,26 @@ export class RoutesPart implements Part {
     await this.#wireguard?.stop();
   }
 
+  #nodeChanged(node: Node): void {
+    const isOwn = node.metadata.name === this.#context.config.nodeName;
+    if (isOwn && !this.#config.flannel.annotations) this.#announcer.want('flannel', withdrawnAnnotations(node));
+    this.#announcer.nodeChanged(node);
+    const podCIDRs = this.#ranges.ofNode(node);
+    // All Nodes of a large cluster would take much memory.
+    if (podCIDRs) this.#nodes.set(node.metadata.name, node);
+    const withRanges: Node = podCIDRs ? { ...node, spec: { ...node.spec, podCIDRs } } : node;
+    for (const follower of this.#followers()) follower.nodeChanged(withRanges);
+  }
+
+  /** Those that follow the Nodes and the ranges of their pods. */
+  #followers(): (FamilyRoutes | RouteRules)[] {
+    return [...this.#families.map(({ routes }) => routes), this.#rules];
+  }
+
   #familyOf(family: IpFamily): Running {
     const { config, clock } = this.#context;
-    const { interfaceName, ...settings } = this.#config;
+    const { mode, tunnel, vni, port, mtu, interfaceName } = this.#config;
+    const settings = { mode, tunnel, vni, port, mtu };
     const kernel = NetlinkRouteKernel.open(family);
     const routes = new FamilyRoutes({
       family,
@@ -90,7 +203,17 @@ export class RoutesPart implements Part {
       clock,
       observe: this.#observe,
     });
-    return { routes, kernel };
+    return { family, routes, kernel };
+  }
+
+  /** The kernel holds what others need to reach this node's pods: now they may be told. */
+  #endsChanged(): void {
+    const { mode, vni, clearNetworkUnavailable, flannel } = this.#config;
+    const { ends } = this.#ends;
+    if (!ends) return;
+    if (flannel.annotations) this.#announcer.want('flannel', publishedAnnotations(ends, mode, vni));
+    if (clearNetworkUnavailable && this.#context.config.cni) this.#announcer.wantCondition(NETWORK_IS_UP);
+    this.#subnetFile?.endsChanged(ends);
   }
 
   #serviceRangesChanged(): void {
@@ -98,4 +221,19 @@ export class RoutesPart implements Part {
     const ranges = [...new Set(texts)].sort().flatMap((text) => tryParseCidr(text) ?? []);
     for (const { routes } of this.#families) routes.serviceRangesChanged(ranges);
   }
+}
+
+function rulesOf(routes: RoutesConfig, { config, registry, clock, logger }: PartContext): RouteRules {
+  const observers = [logRuleEvents(logger, clock), ruleMetrics(registry)];
+  return new RouteRules({
+    nodeName: config.nodeName,
+    settings: ruleSettings(routes, config),
+    podRanges: config.cni?.podCidrs,
+    open: () => Nftables.open(),
+    watch: (listener) => watchNftables(listener),
+    clock,
+    observe: (event) => {
+      for (const observe of observers) observe(event);
+    },
+  });
 }

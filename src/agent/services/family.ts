@@ -15,12 +15,12 @@ import {
   type ProxyObserver,
   type ServiceStore,
 } from '../../proxy/index.ts';
+import { LocalhostDataplane, LocalhostRules, type LocalhostState } from '../../proxy/localhost/index.ts';
 import type { Logger } from '../logger.ts';
 import { FlowCleaner, type FlowCleaning } from './conntrack/flow-cleaner.ts';
 import { openFlowTable } from './conntrack/flow-table.ts';
 import { reportHealthCheckFailures } from './health-check-failures.ts';
 import { HealthCheckPorts } from './health-check-ports.ts';
-import { loopbackSwitch } from './loopback-switch.ts';
 import { MODES } from './modes/modes.ts';
 
 /** kube-proxy's: a full sync is made after this long without one. */
@@ -42,6 +42,8 @@ export interface FamilyOptions {
   readonly observers: readonly ProxyObserver[];
   /** Called once, when the first full sync has succeeded. */
   readonly onFirstSync: () => void;
+  /** Told how NodePorts at localhost are doing. */
+  readonly localhost: (state: LocalhostState) => void;
   /** Called after each cleaning of tracked flows. */
   readonly cleaned: (cleaning: FlowCleaning) => void;
 }
@@ -64,7 +66,12 @@ export function createFamily(options: FamilyOptions): Family {
     isHealthy: () => health.isHealthy(),
     failed: reportHealthCheckFailures(logger, recorder),
   });
-  const dataplane = options.createDataplane(family, { changedByOthers: () => proxy.verify() });
+  const dataplane = new LocalhostDataplane({
+    dataplane: options.createDataplane(family, { changedByOthers: () => proxy.verify() }),
+    rules: new LocalhostRules(family),
+    protocols: mode.localhostProtocols,
+    told: options.localhost,
+  });
   const proxy: FamilyProxy = new FamilyProxy({
     clock,
     nodeName,
@@ -78,7 +85,6 @@ export function createFamily(options: FamilyOptions): Family {
     hint: mode.hint,
     observers: [
       ...observers,
-      loopbackSwitch(logger, () => proxy.plan.node.loopbackNodePorts === true),
       (event) => {
         if (event.family !== family || event.kind !== 'syncFinished') return;
         if (!hasSynced) onFirstSync();
@@ -105,7 +111,7 @@ export function createFamily(options: FamilyOptions): Family {
     proxy,
     async stop() {
       await proxy.stop();
-      await dataplane.close?.();
+      await dataplane.close();
       await healthChecks.close();
       table.close();
     },
@@ -114,12 +120,11 @@ export function createFamily(options: FamilyOptions): Family {
 
 /** Without a cluster there is no cluster CIDR to be told: the Node's manifest says what is a pod. */
 function nodeSettings(config: KubeProxyConfig): NodeSettings {
-  const { detectLocal, manifests, mode, localhostNodePorts } = config;
+  const { detectLocal, manifests } = config;
   const untold = detectLocal.mode === 'ClusterCIDR' && detectLocal.cidrs.length === 0;
   return {
     ...config,
     detectLocal: manifests !== '' && untold ? { mode: 'NodeCIDR' } : detectLocal,
-    localhostNodePorts: MODES[mode].hasLoopbackNodePorts && localhostNodePorts,
   };
 }
 

@@ -14,6 +14,7 @@ import { logProxyEvents, recordProxyEvents } from '../metrics/observe.ts';
 import type { Part, PartContext } from '../part.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family, type FamilyOptions } from './family.ts';
+import { localhostMetrics } from './localhost-metrics.ts';
 import { MODES } from './modes/modes.ts';
 import { preparePatiently } from './modes/prepare-patiently.ts';
 import { removeOtherModes } from './modes/remove-others.ts';
@@ -38,6 +39,7 @@ export class ServicesPart implements Part {
   readonly #options: ServicesPartOptions;
   readonly #store: ServiceObjects;
   readonly #observers: readonly ProxyObserver[];
+  readonly #localhost: FamilyOptions['localhost'];
   readonly #cleaned: FamilyOptions['cleaned'];
   /** Empty until the way into the kernel is known. */
   #families: ReadonlyMap<IpFamily, Family> = new Map();
@@ -66,6 +68,7 @@ export class ServicesPart implements Part {
       this.health.observe,
       ...(recorder ? [recordProxyEvents(recorder)] : []),
     ];
+    this.#localhost = localhostMetrics(registry, logger);
     this.#cleaned = flowMetrics(registry, logger);
   }
 
@@ -141,6 +144,7 @@ export class ServicesPart implements Part {
         observers: this.#observers,
         store: this.#store,
         health: this.health,
+        localhost: this.#localhost,
         cleaned: this.#cleaned,
         apiServer: () => client && addressOfServer(client.server),
         onFirstSync: () => inBackground('removal of other modes', () => removeOtherModes({ ...removal, family })),

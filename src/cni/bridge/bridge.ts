@@ -1,4 +1,4 @@
-import { isExists, isNotFound } from '../../core/index.ts';
+import { isExists, isNotFound, sameBytes } from '../../core/index.ts';
 import type { Netlink, NetlinkRequest } from '../../netlink/index.ts';
 import {
   deleteAddress,
@@ -24,7 +24,7 @@ import { type AddressPlan, type BridgePlan, type DesiredBridge, planBridge } fro
 export interface BridgeSettings extends DesiredBridge {
   /** For a new bridge only. */
   readonly mac: Uint8Array;
-  /** For a new bridge only. */
+  /** Of the pods. Undefined leaves it to the kernel. */
   readonly mtu: number | undefined;
 }
 
@@ -58,11 +58,24 @@ export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: U
     ...(state.link && changesAddresses ? [setLink(index, { mac: link.address })] : []),
     // An MTU given when a bridge is made yields to that of its ports; set afterwards it stays.
     ...(!state.link && settings.mtu !== undefined ? [setLink(index, { mtu: settings.mtu })] : []),
+    ...(state.link ? mtuRequests(netlink, state.link, settings) : []),
     ...(plan.setVlanFiltering ? [setBridge(index, { vlanFiltering: true })] : []),
     ...(plan.setPromiscuous ? [setLink(index, { promiscuous: true })] : []),
     ...(plan.setUp ? [setLink(index, { up: true })] : []),
   );
   return link;
+}
+
+/**
+ * The request by which a bridge that is there gets the least MTU of its ports and of the one to come: it drops in silence what is too
+ * large for a port. Pods get another MTU than those before when that of the way to other nodes changes.
+ */
+function mtuRequests(netlink: Netlink, link: Link, { mac, mtu }: BridgeSettings): NetlinkRequest[] {
+  // A bridge that somebody else made may lead elsewhere.
+  if (mtu === undefined || mtu === link.mtu || !sameBytes(link.address, mac)) return [];
+  const ports = listLinks(netlink).filter(({ master }) => master === link.index);
+  const least = Math.min(mtu, ...ports.map((port) => port.mtu));
+  return least === link.mtu ? [] : [setLink(link.index, { mtu: least })];
 }
 
 /** The requests by which a link gets the addresses planned; lets it have IPv6 ones. */

@@ -62,7 +62,8 @@ export async function loadReassertion() {
     /** What attachments want in nf_tables by all their features. Throws CniError as their ADD would. */
     featuresOf: (attachments: readonly WantedAttachment[]) => desiredRules(features, attachments),
     /** Brings back what is missing of it. */
-    reassertFeatures: (ruleset: NftRuleset, rules: DesiredRules): Reassertion => reassertRules(ruleset, layouts, rules),
+    reassertFeatures: (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>): Reassertion =>
+      reassertRules(ruleset, layouts, rules, links),
   };
 }
 

@@ -97,6 +97,15 @@ describe('reassertFeatures', () => {
     expect(reassertFeatures(ruleset, named).elementsAdded).toBe(elements.flatMap((set) => set.elements).length);
   });
 
+  it('brings nothing back for a pod whose link a DEL has just taken', () => {
+    const ruleset = withAttachments(2);
+    const links = new Set([attachment(0).key.hostName, attachment(2).key.hostName]);
+    const rules = featuresOf([0, 1, 2, 3].map((n) => attachment(n)));
+    reassertFeatures(ruleset, rules, () => links);
+    const text = textOf(ruleset);
+    expect([0, 1, 2, 3].map((n) => text.includes(attachment(n).key.hostName))).toEqual([true, true, true, false]);
+  });
+
   it('does nothing for nobody', () => {
     expect(withAttachments(0).commits).toEqual([]);
   });

@@ -52,12 +52,15 @@ export function desiredRules(
  * itself.
  *
  * @param layouts the tables of all features
+ * @param links the node's links now, asked when something is missing: a DEL takes a pod's link first, then its rules, so that what
+ *   is missing of a pod without a link was not flushed. @default every pod has its link
  * @throws NftCommitError; errors of the layers below
  */
 export function reassertRules(
   ruleset: NftRuleset,
   layouts: readonly TableLayout[],
   { elements, chains, admissions }: DesiredRules,
+  links?: () => ReadonlySet<string>,
 ): Reassertion {
   const sets = layouts.flatMap((layout) => layout.sets);
   const admissionRepaired = admit(ruleset, distinctRules(admissions));
@@ -70,7 +73,9 @@ export function reassertRules(
           .flatMap(oneByOne)
           .map((set) => [identityOf(set), set.elements[0].comment]),
       );
-      const missing = wanted.filter((set) => !present.has(identityOf(set)));
+      const absent = wanted.filter((set) => !present.has(identityOf(set)));
+      const standing = absent.length > 0 ? links?.() : undefined;
+      const missing = absent.filter((set) => !standing || standing.has(linkOf(set.elements[0].comment) ?? ''));
       const structure = layouts.flatMap((layout) => {
         if (!wanted.some((set) => isIn(layout, set))) return [];
         const more = distinctChains(chains.filter(({ chain }) => isIn(layout, chain)));

@@ -13,9 +13,9 @@ const AGENT = 'agent/agent.ts';
 const SERVERS = 'agent/http/agent-servers.ts';
 const SERVICES = 'agent/services/services-part.ts';
 const SOURCE = 'agent/object-source.ts';
-const FAMILY = 'agent/services/family.ts';
 const SYSCTLS = 'agent/services/conntrack/sysctls.ts';
 const CNI_PART = 'agent/cni/cni-part.ts';
+const POOL_RANGES = 'agent/pools/sources/pool-ranges.ts';
 const MACVLAN = 'cni/config/macvlan-config.ts';
 
 /**
@@ -39,7 +39,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   mode: [SERVICES, 'MODES[config.mode]'],
   'iptables.masqueradeBit': [VALIDATE, 'effective[masquerading]'],
   'iptables.masqueradeAll': [VALIDATE, 'effective[masquerading]'],
-  'iptables.localhostNodePorts': [FAMILY, 'localhostNodePorts'],
+  'iptables.localhostNodePorts': [VALIDATE, 'iptables.localhostNodePorts'],
   'iptables.syncPeriod': [VALIDATE, 'effective[periods]'],
   'iptables.minSyncPeriod': [VALIDATE, 'effective[periods]'],
   'ipvs.syncPeriod': [VALIDATE, 'effective[periods]'],
@@ -72,6 +72,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.serviceProxyName': [SERVICES, 'config.serviceProxyName'],
   'nodeplane.logLevel': ['agent/logger.ts', 'level'],
   'nodeplane.serviceTrafficMetrics': ['proxy/ipvs/mode/ipvs-mode.ts', 'serviceTrafficMetrics'],
+  'nodeplane.localhostNodePorts': [VALIDATE, 'nodeplane.localhostNodePorts'],
   'nodeplane.routes.mode': ['config/check/validate-routes.ts', 'section.mode'],
   'nodeplane.routes.vni': ['routes/plan/tunnel.ts', 'vni'],
   'nodeplane.routes.port': ['routes/plan/tunnel.ts', 'port'],
@@ -80,12 +81,24 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.routes.wireguard.port': ['routes/wireguard/wireguard-tunnel.ts', 'port'],
   'nodeplane.routes.wireguard.keepalive': ['routes/wireguard/peer-diff.ts', 'settings.keepaliveSeconds'],
   'nodeplane.routes.wireguard.keyFile': ['agent/routes/wireguard-part.ts', 'keyFile'],
+  'nodeplane.routes.clearNetworkUnavailable': ['agent/routes/routes-part.ts', 'clearNetworkUnavailable'],
+  'nodeplane.routes.flannel.annotations': ['agent/routes/routes-part.ts', 'flannel.annotations'],
+  'nodeplane.routes.flannel.netConf': ['config/file/flannel-net-conf.ts', 'nodeplane.routes.flannel.netConf'],
+  'nodeplane.routes.flannel.subnetFile': ['agent/routes/routes-part.ts', 'subnetFile'],
   'nodeplane.routes.interface': ['routes/sync/family-routes.ts', 'interfaceName'],
+  'nodeplane.routes.masquerade.cidrs': ['routes/rules/node-elements.ts', 'ownPods'],
+  'nodeplane.routes.masquerade.nonMasqueradeCIDRs': ['agent/routes/rule-settings.ts', 'exempt'],
+  'nodeplane.routes.masquerade.randomFully': ['routes/rules/masquerade-chains.ts', 'randomFully'],
+  'nodeplane.pools.podCIDRsFrom': ['config/check/validate-pools.ts', 'podCIDRsFrom'],
+  'nodeplane.pools.cidrs': [POOL_RANGES, 'cidrs'],
+  'nodeplane.pools.blockSize': [POOL_RANGES, 'blockSizes'],
+  'nodeplane.pools.blockSizeIPv6': [POOL_RANGES, 'blockSizes'],
+  'nodeplane.pools.reclaimAfter': [POOL_RANGES, 'reclaimMs'],
   'nodeplane.cni.enabled': [AGENT, 'config.cni'],
   'nodeplane.cni.binDir': [CNI_PART, 'binDir'],
   'nodeplane.cni.confDir': [CNI_PART, 'confDir'],
   'nodeplane.cni.conflist': [CNI_PART, 'conflist'],
-  'nodeplane.cni.podCIDRs': [CNI_PART, 'podCidrs'],
+  'nodeplane.cni.podCIDRs': ['agent/pools/pools-part.ts', 'podCidrs'],
   'nodeplane.cni.dataDir': [CNI_PART, 'dataDir'],
   'nodeplane.cni.socket': [CNI_PART, 'socket'],
   'nodeplane.cni.spoolDir': [CNI_PART, 'spoolDir'],

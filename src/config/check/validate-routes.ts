@@ -1,7 +1,9 @@
 import { isAbsolute } from 'node:path';
-import { ROUTE_MODES, ROUTE_TUNNELS, type RoutesConfig } from '../file/kube-proxy-config.ts';
+import { type IpFamily, tryParseCidr } from '../../core/index.ts';
+import { type MasqueradeConfig, ROUTE_MODES, ROUTE_TUNNELS, type RoutesConfig } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
 import type { Problems } from './problems.ts';
+import { readCidrs } from './validate-addresses.ts';
 
 /** IFNAMSIZ has room for 16 bytes with the final NUL. */
 const LONGEST_INTERFACE_NAME = 15;
@@ -9,12 +11,17 @@ const LONGEST_INTERFACE_NAME = 15;
 /** RFC 791: what every host takes. */
 const LEAST_MTU = 576;
 
-/** Nothing but the mode is checked where there are no routes. */
+/**
+ * Nothing but the mode is checked where there are no routes.
+ *
+ * @param clusterCidr as in the file, checked elsewhere
+ */
 export function readRoutes(
   section: Configuration['nodeplane']['routes'],
+  clusterCidr: string,
   problems: Problems,
 ): RoutesConfig | undefined {
-  const { vni, port, mtu, interface: interfaceName, wireguard } = section;
+  const { vni, port, mtu, interface: interfaceName, wireguard, clearNetworkUnavailable, flannel } = section;
   const mode = problems.oneOf('nodeplane.routes.mode', section.mode, ROUTE_MODES);
   if (mode === 'none') return undefined;
   const tunnel = problems.oneOf('nodeplane.routes.tunnel', section.tunnel, ROUTE_TUNNELS);
@@ -29,6 +36,11 @@ export function readRoutes(
   if (!isAbsolute(wireguard.keyFile)) {
     problems.add('nodeplane.routes.wireguard.keyFile', `"${wireguard.keyFile}" is no absolute path`);
   }
+  const networks = clusterCidr.split(',').flatMap((text) => tryParseCidr(text.trim()) ?? []);
+  if (flannel.subnetFile !== '' && networks.length === 0) {
+    const message = 'needs the addresses of all pods: give clusterCIDR (--cluster-cidr) or --routes-flannel-net-conf';
+    problems.add('nodeplane.routes.flannel.subnetFile', message);
+  }
   return {
     mode,
     tunnel,
@@ -37,5 +49,31 @@ export function readRoutes(
     mtu: mtu === 0 ? undefined : mtu,
     interfaceName: interfaceName || undefined,
     wireguard: { port: wireguard.port, keepaliveSeconds: wireguard.keepalive, keyFile: wireguard.keyFile },
+    masquerade: readMasquerade(section.masquerade, problems),
+    clearNetworkUnavailable,
+    flannel: { annotations: flannel.annotations, subnetFile: flannel.subnetFile || undefined, networks },
   };
+}
+
+/** What stands for the pods of this node in one family. */
+const OWN_PODS: ReadonlyMap<string, IpFamily> = new Map([
+  ['ipv4', 'IPv4'],
+  ['ipv6', 'IPv6'],
+]);
+
+function readMasquerade(
+  section: Configuration['nodeplane']['routes']['masquerade'],
+  problems: Problems,
+): MasqueradeConfig | undefined {
+  const path = 'nodeplane.routes.masquerade.cidrs';
+  const { cidrs, nonMasqueradeCIDRs, randomFully } = section;
+  const list = cidrs ?? [];
+  const exempt = readCidrs('nodeplane.routes.masquerade.nonMasqueradeCIDRs', nonMasqueradeCIDRs ?? [], problems);
+  if (list.includes('none')) {
+    if (list.length > 1) problems.add(path, '"none" stands for itself and cannot be mixed with others');
+    return undefined;
+  }
+  const ownPods = list.flatMap((item) => OWN_PODS.get(item) ?? []);
+  const others = list.filter((item) => !OWN_PODS.has(item));
+  return { ownPods, sources: readCidrs(path, others, problems), exempt, randomFully };
 }

@@ -13,6 +13,7 @@ import {
 } from './validate-addresses.ts';
 import { readCni } from './validate-cni.ts';
 import { readLogging } from './validate-logging.ts';
+import { readPools } from './validate-pools.ts';
 import { readRoutes } from './validate-routes.ts';
 
 const HOUR_MS = 3_600_000;
@@ -61,7 +62,7 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
     featureGates,
     mode,
     ...readModeSettings(effective, problems),
-    localhostNodePorts: effective.iptables.localhostNodePorts,
+    localhostNodePorts: readLocalhostNodePorts(effective),
     ipvs: readIpvs(effective, problems),
     detectLocal,
     nodePortAddresses: readNodePortAddresses(effective.nodePortAddresses, problems),
@@ -71,6 +72,12 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
     ...readOwn(effective, problems),
     effective,
   };
+}
+
+/** kube-proxy has such NodePorts in iptables mode alone. */
+function readLocalhostNodePorts({ mode, iptables, nodeplane }: Configuration): KubeProxyConfig['localhostNodePorts'] {
+  if (nodeplane.localhostNodePorts) return 'always';
+  return mode === 'iptables' && iptables.localhostNodePorts ? 'as-kube-proxy' : 'never';
 }
 
 function readApiServer(effective: Configuration, master: string, problems: Problems): KubeProxyConfig['apiServer'] {
@@ -141,6 +148,7 @@ type OwnSettings =
   | 'serviceTrafficMetrics'
   | 'externalIpCidrs'
   | 'cni'
+  | 'pools'
   | 'routes';
 
 function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyConfig, OwnSettings> {
@@ -156,7 +164,8 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
     cni: readCni(effective.nodeplane.cni, problems),
-    routes: readRoutes(effective.nodeplane.routes, problems),
+    pools: readPools(effective, problems),
+    routes: readRoutes(effective.nodeplane.routes, effective.clusterCIDR, problems),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Cidr, IpAddress } from '../../core/index.ts';
+import type { Cidr, IpAddress, IpFamily } from '../../core/index.ts';
 import type { BindAddress } from '../values/bind-address.ts';
 import type { FeatureGates } from '../values/feature-gates.ts';
 import type { Configuration } from './schema.ts';
@@ -49,6 +49,17 @@ export interface MacvlanSettings {
   readonly routes: readonly Cidr[];
 }
 
+/** Which packets carry the node's address when they leave the cluster. */
+export interface MasqueradeConfig {
+  /** The families in which those of this node's pods do. */
+  readonly ownPods: readonly IpFamily[];
+  /** Whose packets do besides. */
+  readonly sources: readonly Cidr[];
+  /** Destinations to which packets keep their source, besides the pods of all nodes. */
+  readonly exempt: readonly Cidr[];
+  readonly randomFully: boolean;
+}
+
 /** How the pods of other nodes are reached. */
 export interface RoutesConfig {
   readonly mode: Exclude<(typeof ROUTE_MODES)[number], 'none'>;
@@ -63,6 +74,18 @@ export interface RoutesConfig {
   /** Undefined: the one that has the node's address. */
   readonly interfaceName: string | undefined;
   readonly wireguard: WireguardSettings;
+  /** Undefined: packets of pods leave as they are. */
+  readonly masquerade: MasqueradeConfig | undefined;
+  /** Whether condition NetworkUnavailable of the own Node is cleared, where the agent has the pods' network as well. */
+  readonly clearNetworkUnavailable: boolean;
+  readonly flannel: {
+    /** Whether the own Node has the annotations by which flannel's nodes reach its pods. */
+    readonly annotations: boolean;
+    /** Where flannel's CNI plugins look for the node's network; undefined: nothing is written there. */
+    readonly subnetFile: string | undefined;
+    /** The addresses of all pods; not empty if there is a subnetFile. */
+    readonly networks: readonly Cidr[];
+  };
 }
 
 /** How this node takes part where pods are reached by WireGuard. */
@@ -73,6 +96,17 @@ export interface WireguardSettings {
   readonly keepaliveSeconds: number;
   /** File with the private key. Absolute. */
   readonly keyFile: string;
+}
+
+export const POD_CIDR_SOURCES = ['node', 'pool'] as const;
+
+/** The pools that nodes share in blocks. */
+export interface PoolsConfig {
+  /** At least one. */
+  readonly cidrs: readonly Cidr[];
+  /** Prefix lengths of blocks. */
+  readonly blockSizes: Readonly<Record<IpFamily, number>>;
+  readonly reclaimMs: number;
 }
 
 /** What the proxy runs with: parsed, complete, checked. Durations in milliseconds; a conntrack or IPVS timeout of 0 is left alone. */
@@ -102,8 +136,8 @@ export interface KubeProxyConfig {
   readonly masqueradeAll: boolean;
   readonly syncPeriodMs: number;
   readonly minSyncPeriodMs: number;
-  /** Of iptables mode, IPv4 only. */
-  readonly localhostNodePorts: boolean;
+  /** `as-kube-proxy`: at 127.0.0.0/8, if `nodePortAddresses` allows it; `always`: also at ::1, and in any case. */
+  readonly localhostNodePorts: 'never' | 'as-kube-proxy' | 'always';
   readonly ipvs: {
     readonly scheduler: string;
     readonly excludeCidrs: readonly Cidr[];
@@ -140,6 +174,8 @@ export interface KubeProxyConfig {
   readonly externalIpCidrs: readonly Cidr[];
   /** Undefined: the agent has nothing to do with the pods' network. */
   readonly cni: CniSettings | undefined;
+  /** Undefined: the ranges of a node's pods are those that its Node object names. */
+  readonly pools: PoolsConfig | undefined;
   /** Undefined: the agent has nothing to do with the routes to other nodes. */
   readonly routes: RoutesConfig | undefined;
   /** The version to report; differs from kube-proxy's by a suffix at most. */

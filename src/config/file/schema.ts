@@ -134,6 +134,7 @@ export const ALL_FIELDS = {
     logLevel: plain(text),
     serviceTrafficMetrics: plain(uint32),
     externalIPCIDRs: plain(textList),
+    localhostNodePorts: plain(boolean),
     routes: {
       mode: defaulted(text, 'none'),
       tunnel: defaulted(text, 'vxlan'),
@@ -146,6 +147,20 @@ export const ALL_FIELDS = {
         keepalive: plain(uint32),
         keyFile: defaulted(text, NODE_PATHS.wireguardKey),
       },
+      masquerade: {
+        cidrs: defaulted(textList, ['ipv4', 'ipv6']),
+        nonMasqueradeCIDRs: plain(textList),
+        randomFully: pointer(boolean, true),
+      },
+      clearNetworkUnavailable: defaulted(boolean, true),
+      flannel: { annotations: plain(boolean), netConf: plain(text), subnetFile: plain(text) },
+    },
+    pools: {
+      podCIDRsFrom: defaulted(text, 'node'),
+      cidrs: plain(textList),
+      blockSize: defaulted(uint32, 26),
+      blockSizeIPv6: defaulted(uint32, 122),
+      reclaimAfter: defaulted(duration, 15 * MINUTE),
     },
     cni: {
       enabled: plain(boolean),

@@ -161,6 +161,7 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       logLevel: '',
       serviceTrafficMetrics: 0,
       externalIPCIDRs: null,
+      localhostNodePorts: false,
       routes: {
         mode: 'none',
         tunnel: 'vxlan',
@@ -169,7 +170,11 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
         mtu: 0,
         interface: '',
         wireguard: { port: 51820, keepalive: 0, keyFile: '/var/lib/nodeplane/wireguard.key' },
+        masquerade: { cidrs: ['ipv4', 'ipv6'], nonMasqueradeCIDRs: null, randomFully: true },
+        clearNetworkUnavailable: true,
+        flannel: { annotations: false, netConf: '', subnetFile: '' },
       },
+      pools: { podCIDRsFrom: 'node', cidrs: null, blockSize: 26, blockSizeIPv6: 122, reclaimAfter: '15m0s' },
       cni: {
         enabled: false,
         binDir: '/opt/cni/bin',

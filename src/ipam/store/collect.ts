@@ -46,6 +46,11 @@ export function isGone(entry: JournalEntry, here: Maker, hasLink: KernelState['h
   return complete ? !hasLink(name) : !isUnderWay(entry, here);
 }
 
+/** The attachments that `collectGone` would collect. Changes nothing and waits for nobody. */
+export function entriesGone(location: StoreLocation, hasLink: KernelState['hasLink']): JournalEntry[] {
+  return goneIn(location, new Journal(directoryAt(location).path), hasLink);
+}
+
 /** Whether `collectGone` would find something, without waiting for anybody. */
 export function hasGone(location: StoreLocation, hasLink: KernelState['hasLink']): boolean {
   const boot = (location.boot ?? currentBoot)();

@@ -143,5 +143,5 @@ it.each([
     await server.stop();
     rmSync(folder, { recursive: true });
   },
-  30_000,
+  120_000,
 );

@@ -14,6 +14,8 @@ import { type AnnouncerEvent, NodeAnnouncer } from './node-announcer.ts';
 const { publicIp, publicIpv6, backendType } = FLANNEL_ANNOTATIONS;
 const FOREIGN = { 'example.com/note': 'of somebody else' };
 
+const NETWORK_IS_UP = { type: 'NetworkUnavailable', status: 'False', reason: 'NodeplaneIsUp', message: 'up' };
+
 const folder = mkdtempSync(join(tmpdir(), 'nodeplane-node-announcer-'));
 let server: FakeApiServer;
 let client: ApiClient;
@@ -99,6 +101,33 @@ describe('NodeAnnouncer', () => {
     announcer.want('routes', { [publicIp]: '192.0.2.1', [publicIpv6]: undefined });
     await isQuietFor(3_600_000);
     seen();
+    await isQuietFor(3_600_000);
+  });
+
+  it('sets a condition that the Node has, in the same request, and leaves those of others', async () => {
+    const unavailable = { type: 'NetworkUnavailable', status: 'True', reason: 'NoRouteCreated' };
+    const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady' };
+    const { metadata, ...rest } = node();
+    server.apply({ ...rest, metadata, status: { conditions: [ready, unavailable] } });
+    seen();
+    announcer.want('routes', { [publicIp]: '192.0.2.1' });
+    announcer.wantCondition(NETWORK_IS_UP);
+    expect(announcer.unwritten).toBe(2);
+    await until(1, 100);
+    const time = '1970-01-01T00:16:40Z';
+    expect(node().status).toEqual({
+      conditions: [ready, { ...NETWORK_IS_UP, lastHeartbeatTime: time, lastTransitionTime: time }],
+    });
+    expect(announcer.unwritten).toBe(0);
+    seen();
+    announcer.wantCondition(NETWORK_IS_UP);
+    await isQuietFor(3_600_000);
+    expect(patches()).toBe(1);
+  });
+
+  it('adds no condition to a Node that does not have it', async () => {
+    seen();
+    announcer.wantCondition(NETWORK_IS_UP);
     await isQuietFor(3_600_000);
   });
 

@@ -1,11 +1,13 @@
 import { type Clock, errorText, inBackground, type Timer } from '../../core/index.ts';
 import { type ApiClient, ApiStatusError } from '../api/client/api-client.ts';
-import type { ObjectResource, StoredObject } from '../api/client/api-object.ts';
+import type { ObjectResource } from '../api/client/api-object.ts';
 import { backOffMs } from '../api/client/back-off.ts';
 import { ObjectClient } from '../api/client/object-client.ts';
 import { isRefused } from '../api/client/object-error.ts';
+import { decodeObject } from '../objects/kind.ts';
+import { KINDS } from '../objects/kinds.ts';
 import { KNOWN_ANNOTATIONS } from '../objects/known-names.ts';
-import type { Node } from '../objects/types.ts';
+import type { Node, NodeCondition } from '../objects/types.ts';
 
 /**
  * Annotations too are written through `status`, as flannel and Cilium do: whoever may write that of a Node cannot change its
@@ -32,7 +34,11 @@ const REFUSED_MS = 60_000;
 /** What becomes of what this node says about itself. */
 export type AnnouncerEvent =
   /** `null`: taken away. */
-  | { readonly kind: 'written'; readonly annotations: Readonly<Record<string, string | null>> }
+  | {
+      readonly kind: 'written';
+      readonly annotations: Readonly<Record<string, string | null>>;
+      readonly conditions: readonly WantedCondition[];
+    }
   | {
       readonly kind: 'failed';
       readonly error: Error;
@@ -58,20 +64,37 @@ export interface NodeAnnouncerOptions {
 /** Annotations by their names, which are of known-names.ts; undefined: there is to be none of this name. */
 export type WantedAnnotations = Readonly<Record<string, string | undefined>>;
 
+/** A condition of the Node that is to have this status wherever the Node has the condition. */
+export interface WantedCondition extends NodeCondition {
+  /** CamelCase, for programs. */
+  readonly reason: string;
+  /** For people. */
+  readonly message: string;
+}
+
 interface SeenNode {
   readonly uid: string | undefined;
   readonly annotations: Readonly<Record<string, string>>;
+  readonly conditions: readonly NodeCondition[];
+}
+
+/** What has to change. */
+interface Difference {
+  /** As a merge patch. */
+  readonly annotations: Readonly<Record<string, string | null>>;
+  readonly conditions: readonly WantedCondition[];
 }
 
 /**
- * Writes annotations of this machine's own Node object: several owners say what they want, and one patch brings the object
- * there, again when somebody else takes it away. Nothing is written while the object, as it was last seen, is as wanted. Other
- * annotations are not touched.
+ * Writes annotations and conditions of this machine's own Node object: several owners say what they want, and one patch brings
+ * the object there, again when somebody else takes it away. Nothing is written while the object, as it was last seen, is as
+ * wanted. Everything else in it is not touched.
  */
 export class NodeAnnouncer {
   readonly #options: NodeAnnouncerOptions;
   readonly #nodes: ObjectClient | undefined;
   readonly #wanted = new Map<string, WantedAnnotations>();
+  readonly #wantedConditions = new Map<string, WantedCondition>();
   readonly #stopping = new AbortController();
   /** The Node as it was last seen; undefined: there is none. */
   #seen: SeenNode | undefined;
@@ -102,13 +125,21 @@ export class NodeAnnouncer {
     const stray = Object.keys(annotations).find((name) => !KNOWN_ANNOTATIONS.has(name));
     if (stray !== undefined)
       throw new TypeError(`The annotation ${stray} is never read, and would be written for ever`);
-    if (!this.#nodes) this.#tellNoServer();
+    if (!this.#nodes && Object.keys(annotations).length > 0) this.#tellNoServer();
     const before = this.#wanted.get(owner) ?? {};
     const names = Object.keys(annotations);
     if (names.length !== Object.keys(before).length || names.some((name) => !isSame(name, before, annotations))) {
       this.#isOurChange = true;
     }
     this.#wanted.set(owner, annotations);
+    this.#consider();
+  }
+
+  /** Says which status a condition is to have from now on, if the Node has the condition: none is added. */
+  wantCondition(condition: WantedCondition): void {
+    if (!this.#nodes) return;
+    if (this.#wantedConditions.get(condition.type)?.status !== condition.status) this.#isOurChange = true;
+    this.#wantedConditions.set(condition.type, condition);
     this.#consider();
   }
 
@@ -127,9 +158,10 @@ export class NodeAnnouncer {
     this.#consider();
   }
 
-  /** How many annotations are not as wanted; 0 as well while there is no Node object. */
+  /** How many annotations and conditions are not as wanted; 0 as well while there is no Node object. */
   get unwritten(): number {
-    return Object.keys(this.#patch()).length;
+    const { annotations, conditions } = this.#difference();
+    return Object.keys(annotations).length + conditions.length;
   }
 
   /** Ends the work; what was written stays. Never rejects. */
@@ -158,7 +190,7 @@ export class NodeAnnouncer {
   }
 
   #begin(): void {
-    inBackground('Node annotations', () => {
+    inBackground('Node object', () => {
       this.#writing = this.#write().finally(() => {
         this.#writing = undefined;
         this.#consider();
@@ -169,21 +201,22 @@ export class NodeAnnouncer {
 
   async #write(): Promise<void> {
     const { nodeName, clock, observe } = this.#options;
-    const annotations = this.#patch();
+    const difference = this.#difference();
     const seen = this.#seen;
     const isOurChange = this.#isOurChange;
     this.#isOurChange = false;
     try {
       const { signal } = this.#stopping;
-      const written = await this.#nodes!.mergePatch({ name: nodeName }, { metadata: { annotations } }, signal);
+      const written = await this.#nodes!.strategicPatch({ name: nodeName }, this.#patchOf(difference), signal);
       this.#failures = 0;
       this.#lastFailure = undefined;
       this.#differsSince = undefined;
       this.#writtenAt = clock.now();
       this.#notBefore = clock.now() + WRITE_MS;
       // What the watch told meanwhile may be newer; if it is older, ours follows.
-      if (this.#seen === seen) this.#seen = seenIn(written);
-      observe({ kind: 'written', annotations });
+      const { object } = decodeObject(KINDS.Node, written);
+      if (object && this.#seen === seen) this.#seen = seenIn(object);
+      observe({ kind: 'written', ...difference });
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
       this.#isOurChange ||= isOurChange;
@@ -206,16 +239,27 @@ export class NodeAnnouncer {
     this.#lastFailure = text;
   }
 
-  /** What has to change, as a merge patch of the annotations; empty: nothing. */
-  #patch(): Readonly<Record<string, string | null>> {
-    const patch: Record<string, string | null> = {};
-    if (!this.#seen) return patch;
+  #difference(): Difference {
+    const annotations: Record<string, string | null> = {};
+    const seen = this.#seen;
+    if (!seen) return { annotations, conditions: [] };
     for (const wanted of this.#wanted.values()) {
       for (const [name, text] of Object.entries(wanted)) {
-        if (text !== this.#seen.annotations[name]) patch[name] = text ?? null;
+        if (text !== seen.annotations[name]) annotations[name] = text ?? null;
       }
     }
-    return patch;
+    const isOther = ({ type, status }: WantedCondition) =>
+      seen.conditions.some((found) => found.type === type && found.status !== status);
+    return { annotations, conditions: [...this.#wantedConditions.values()].filter(isOther) };
+  }
+
+  #patchOf({ annotations, conditions }: Difference): Readonly<Record<string, unknown>> {
+    const now = new Date(this.#options.clock.wallTime()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const times = { lastHeartbeatTime: now, lastTransitionTime: now };
+    return {
+      ...(Object.keys(annotations).length > 0 && { metadata: { annotations } }),
+      ...(conditions.length > 0 && { status: { conditions: conditions.map((one) => ({ ...one, ...times })) } }),
+    };
   }
 
   #tellNoServer(): void {
@@ -229,6 +273,7 @@ function isSame(name: string, before: WantedAnnotations, after: WantedAnnotation
   return name in before && before[name] === after[name];
 }
 
-function seenIn({ metadata: { uid, annotations = {} } }: Pick<Node | StoredObject, 'metadata'>): SeenNode {
-  return { uid, annotations };
+function seenIn(node: Pick<Node, 'metadata' | 'status'>): SeenNode {
+  const { uid, annotations = {} } = node.metadata;
+  return { uid, annotations, conditions: node.status?.conditions ?? [] };
 }

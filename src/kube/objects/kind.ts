@@ -75,4 +75,9 @@ export const clusterScoped: Reader<ObjectMeta> = metadata(noNamespace);
 export const clusterScopedWithUid: Reader<ObjectMeta> = metadata(noNamespace, 'uid', 'creationTimestamp');
 
 /** The same, with what a compare-and-swap needs: every write of such an object is an event. */
-export const clusterScopedWithVersion: Reader<ObjectMeta> = metadata(noNamespace, 'uid', 'resourceVersion');
+export const clusterScopedWithVersion: Reader<ObjectMeta> = metadata(
+  noNamespace,
+  'uid',
+  'resourceVersion',
+  'creationTimestamp',
+);

@@ -1,6 +1,6 @@
 import { serviceSpec, serviceStatus } from './decode-service.ts';
 import { sliceReader } from './decode-slice.ts';
-import { listOf, oneOf, record, required, text } from './field-reader.ts';
+import { isMapping, listOf, oneOf, type Reader, record, required, text } from './field-reader.ts';
 import {
   clusterScoped,
   clusterScopedWithUid,
@@ -9,11 +9,23 @@ import {
   namespacedWithAge,
   type ObjectKind,
 } from './kind.ts';
-import type { KubeKind, Node, PodCIDRBlock, Service, ServiceCIDR } from './types.ts';
+import { KNOWN_CONDITIONS } from './known-names.ts';
+import type { KubeKind, Node, NodeCondition, PodCIDRBlock, Service, ServiceCIDR } from './types.ts';
 import { cidr, cidrOrEmpty, dnsSubdomain } from './value-readers.ts';
 
 type NodeSpec = NonNullable<Node['spec']>;
 type NodeStatus = NonNullable<Node['status']>;
+
+/** Those that somebody reads: a Node has five of the kubelet, and whatever others add, right or wrong. */
+const nodeConditions: Reader<readonly NodeCondition[]> = (value) => {
+  const all: readonly unknown[] = Array.isArray(value) ? value : [];
+  const known = all.flatMap((entry) => {
+    const { type, status } = isMapping(entry) ? entry : {};
+    const isRead = typeof type === 'string' && KNOWN_CONDITIONS.has(type) && typeof status === 'string';
+    return isRead ? [{ type, status }] : [];
+  });
+  return known.length > 0 ? known : undefined;
+};
 
 /** Every kind of objects that is read. A source reads those of its resources, and no others. */
 export const KINDS: { readonly [K in KubeKind]: ObjectKind<K> } = {
@@ -37,6 +49,7 @@ export const KINDS: { readonly [K in KubeKind]: ObjectKind<K> } = {
             address: required(text),
           }),
         ),
+        conditions: nodeConditions,
       }),
     }),
   },

@@ -37,6 +37,14 @@ export const WIREGUARD_ANNOTATIONS = {
   /** UDP port; without it, the one of who reads it. */
   port: 'nodeplane.io/wireguard-port',
 } as const;
+/** Of a Node: its FLANNEL_ANNOTATIONS were written by nodeplane, and may be taken away by it. */
+export const OUR_FLANNEL_ANNOTATION = 'nodeplane.io/writes-flannel-annotations';
+
+/** Of a Node: whether it has no network, which keeps pods away from it. Set by whoever runs the cloud, cleared by who makes the network. */
+export const NETWORK_UNAVAILABLE = 'NetworkUnavailable';
+
+/** Conditions of a Node that are read; the others tell of the kubelet. */
+export const KNOWN_CONDITIONS: ReadonlySet<string> = new Set([NETWORK_UNAVAILABLE]);
 
 export const KNOWN_LABELS: ReadonlySet<string> = new Set([
   SERVICE_NAME_LABEL,
@@ -50,4 +58,5 @@ export const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   TRIGGER_TIME_ANNOTATION,
   ...Object.values(FLANNEL_ANNOTATIONS),
   ...Object.values(WIREGUARD_ANNOTATIONS),
+  OUR_FLANNEL_ANNOTATION,
 ]);

@@ -11,7 +11,7 @@ export interface ObjectMeta {
   readonly labels?: Readonly<Record<string, string>>;
   /** Those of known-names.ts. */
   readonly annotations?: Readonly<Record<string, string>>;
-  /** RFC 3339. Services and Nodes only: the older of two keeps an address both want. */
+  /** RFC 3339. Services, Nodes and PodCIDRBlocks only: the older of two keeps an address both want. */
   readonly creationTimestamp?: string;
   readonly deletionTimestamp?: string;
   /** Nodes and PodCIDRBlocks only: differs for every object that ever had the name. Missing in manifests. */
@@ -92,7 +92,17 @@ export interface Node {
     readonly podCIDRs?: readonly string[];
     readonly taints?: readonly { readonly key: string; readonly effect?: string }[];
   };
-  readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
+  readonly status?: {
+    readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+    /** Those of KNOWN_CONDITIONS. */
+    readonly conditions?: readonly NodeCondition[];
+  };
+}
+
+export interface NodeCondition {
+  readonly type: string;
+  /** True, False or Unknown. */
+  readonly status: string;
 }
 
 /** networking.k8s.io/v1 ServiceCIDR */

@@ -1,9 +1,9 @@
 import { setImmediate as eventLoop } from 'node:timers/promises';
-import { yielder } from '../../core/index.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { NFTA_SET_ELEM_LIST } from '../uapi/nf-tables.ts';
 import { nfgenmsg } from '../uapi/nfnetlink.ts';
+import { listInSlices } from '../with-netlink.ts';
 import { decodeElements } from './object/element-decode.ts';
 import type { NftElement } from './object/model.ts';
 
@@ -27,17 +27,7 @@ export class DumpQueue {
 
   /** What `decode` makes of each message in answer to a listing, without what it makes nothing of. */
   list<T>(request: NetlinkRequest, decode: (payload: Uint8Array) => T | undefined): Promise<T[]> {
-    return this.#enqueue(async () => {
-      const objects: T[] = [];
-      const rest = yielder();
-      for (const payload of await this.#netlink.dumpAsync(request, eventLoop)) {
-        const object = decode(payload);
-        if (object !== undefined) objects.push(object);
-        const wait = rest();
-        if (wait) await wait;
-      }
-      return objects;
-    });
+    return this.#enqueue(() => listInSlices(this.#netlink, request, decode));
   }
 
   close(): void {

@@ -20,6 +20,7 @@ export {
   random,
   returnToCaller,
   setMarkBits,
+  setPayload,
 } from './expression/expressions.ts';
 export { expressionKey, sameExpressions } from './expression/same-rule.ts';
 export { nftFamily } from './family.ts';

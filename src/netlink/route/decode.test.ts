@@ -5,6 +5,7 @@ import { decodeAddress, newAddress } from './address.ts';
 import { newVxlan } from './devices/vxlan.ts';
 import { decodeLink } from './link.ts';
 import { newBridge, newVeth, setBridgePort } from './link-change.ts';
+import { decodeLinkTraffic } from './link-traffic.ts';
 import { decodeNeighbour, newNeighbour } from './neighbour.ts';
 import { decodeNexthop, newNexthop } from './nexthop.ts';
 import { decodeRoute, newRoute } from './route.ts';
@@ -22,6 +23,12 @@ const MASTER_ATTRIBUTES = Buffer.from(
   'hex',
 );
 
+const COUNTERS = Buffer.from(
+  // IFLA_STATS64{ rx_packets 1, tx_packets 2, rx_bytes 3, tx_bytes 4 }, as much of it as is read
+  `24001700${[1, 2, 3, 4].map((count) => `0${count}00000000000000`).join('')}`,
+  'hex',
+);
+
 const valid = {
   link: [
     newBridge({ name: 'cni0', mac, mtu: 1400 }).payload,
@@ -30,6 +37,7 @@ const valid = {
     newVxlan({ name: 'vx0', mac, vni: 1, port: 8472, local: gateway, df: 1 }).payload,
     Buffer.concat([newBridge({ name: 'v', mac }).payload.subarray(0, 28), MASTER_ATTRIBUTES]),
   ],
+  'link’s counters': [Buffer.concat([newBridge({ name: 'v', mac }).payload.subarray(0, 28), COUNTERS])],
   address: [
     newAddress({ index: 4, address, prefixLength: 16 }).payload,
     newAddress({ index: 4, address: gateway, prefixLength: 64, noPrefixRoute: true }).payload,
@@ -52,6 +60,7 @@ const valid = {
 
 const DECODERS: Record<keyof typeof valid, (payload: Uint8Array) => unknown> = {
   link: decodeLink,
+  'link’s counters': decodeLinkTraffic,
   address: decodeAddress,
   route: decodeRoute,
   neighbour: decodeNeighbour,
@@ -62,6 +71,11 @@ describe.each(Object.keys(DECODERS) as (keyof typeof valid)[])('decoding a %s', 
   it('gives a value or ERR_NETLINK_DECODE for any bytes', () => {
     expectSafeDecoder(DECODERS[kind], valid[kind]);
   });
+});
+
+it('decodeLinkTraffic reads 64 bits in each direction', () => {
+  const counts = { packetsIn: 1n, packetsOut: 2n, bytesIn: 3n, bytesOut: 4n };
+  expect(decodeLinkTraffic(valid['link’s counters'][0]!)).toEqual(counts);
 });
 
 describe('decodeLink', () => {

@@ -38,16 +38,20 @@ export {
   setLink,
   type VethSpec,
 } from './link-change.ts';
+export { getLinkTraffic, type LinkTraffic } from './link-traffic.ts';
 export {
+  decodeNeighbour,
   deleteNeighbour,
   listNeighbours,
   type Neighbour,
   type NeighbourFamily,
   type NeighbourFilter,
   type NeighbourSpec,
+  neighbourListing,
   newNeighbour,
 } from './neighbour.ts';
 export {
+  decodeNexthop,
   deleteNexthop,
   getNexthop,
   listNexthops,
@@ -55,8 +59,10 @@ export {
   type NexthopFilter,
   type NexthopSpec,
   newNexthop,
+  nexthopListing,
 } from './nexthop.ts';
 export {
+  decodeListedRoute,
   deleteListedRoute,
   deleteRoute,
   listRoutes,
@@ -64,6 +70,7 @@ export {
   type Route,
   type RouteFilter,
   type RouteSpec,
+  routeListing,
 } from './route.ts';
 export { type IngressFilter, listIngressFilters, redirectIngress } from './tc-filter.ts';
 export { type IfbSpec, newIfb } from './tc-ifb.ts';

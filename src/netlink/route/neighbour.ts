@@ -64,7 +64,10 @@ export function newNeighbour(spec: NeighbourSpec): NetlinkRequest {
     type: RTM_NEWNEIGH,
     flags: NLM_F_CREATE | mode,
     operation: 'RTM_NEWNEIGH',
-    object: describeNeighbour(spec),
+    // Written when something goes wrong: thousands of entries are made at a time.
+    get object() {
+      return describeNeighbour(spec);
+    },
     payload: encodeNeighbour(spec),
   };
 }
@@ -77,7 +80,9 @@ export function deleteNeighbour(
     type: RTM_DELNEIGH,
     flags: 0,
     operation: 'RTM_DELNEIGH',
-    object: describeNeighbour(spec),
+    get object() {
+      return describeNeighbour(spec);
+    },
     payload: encodeNeighbour(spec),
   };
 }

@@ -62,7 +62,10 @@ export function newNexthop(spec: NexthopSpec): NetlinkRequest {
     type: RTM_NEWNEXTHOP,
     flags: NLM_F_CREATE | (spec.replace ? NLM_F_REPLACE : NLM_F_EXCL),
     operation: 'RTM_NEWNEXTHOP',
-    object: `nexthop ${spec.id} via ${formatIp(spec.gateway)} on link ${spec.outInterface}`,
+    // Written when something goes wrong: thousands are made at a time.
+    get object() {
+      return `nexthop ${spec.id} via ${formatIp(spec.gateway)} on link ${spec.outInterface}`;
+    },
     payload: encodeBody(
       nhmsg,
       {

@@ -106,7 +106,10 @@ export function newRoute(spec: RouteSpec): NetlinkRequest {
     type: RTM_NEWROUTE,
     flags: NLM_F_CREATE | (spec.replace ? NLM_F_REPLACE : NLM_F_EXCL),
     operation: 'RTM_NEWROUTE',
-    object: describeRoute(spec),
+    // Written when something goes wrong: thousands of routes are made at a time.
+    get object() {
+      return describeRoute(spec);
+    },
     payload: encodeRoute(spec, {
       scope: spec.scope ?? defaultScope(spec),
       type: spec.type ?? RTN_UNICAST,
@@ -124,7 +127,9 @@ export function deleteRoute(spec: Omit<RouteSpec, 'replace'>): NetlinkRequest {
     type: RTM_DELROUTE,
     flags: 0,
     operation: 'RTM_DELROUTE',
-    object: describeRoute(spec),
+    get object() {
+      return describeRoute(spec);
+    },
     payload: encodeRoute(spec, {
       scope: spec.scope ?? anyScope(spec.destination.address.family),
       type: spec.type ?? 0,
@@ -166,13 +171,15 @@ export interface RouteFilter {
 
 /** The routes of the socket's namespace, all tables unless one is named. Throws KernelError, ERR_NETLINK_DECODE. */
 export function listRoutes(netlink: Netlink, filter: RouteFilter = {}): Route[] {
-  return dumpRoutes(netlink, filter)
-    .filter((payload) => {
-      const header = rtmsg.decode(payload);
-      // Multicast routes are listed under families of their own, learned exceptions among the routes they qualify.
-      return ipFamilyOf(header.rtm_family) !== undefined && (header.rtm_flags & RTM_F_CLONED) === 0;
-    })
-    .map(decodeRoute);
+  return dumpRoutes(netlink, filter).flatMap((payload) => decodeListedRoute(payload) ?? []);
+}
+
+/** As `decodeRoute`; undefined for what is listed among the routes and is none. */
+export function decodeListedRoute(payload: Uint8Array): Route | undefined {
+  const header = rtmsg.decode(payload);
+  // Multicast routes are listed under families of their own, learned exceptions among the routes they qualify.
+  const isRoute = ipFamilyOf(header.rtm_family) !== undefined && (header.rtm_flags & RTM_F_CLONED) === 0;
+  return isRoute ? decodeRoute(payload) : undefined;
 }
 
 function dumpRoutes(netlink: Netlink, filter: RouteFilter): Uint8Array[] {

@@ -52,6 +52,8 @@ export interface NetworkInterest {
 export interface NetworkWatch {
   /** From now on tells something else; what was asked for before, and waits, is still told. Throws ERR_ENCODE, ERR_NETLINK_SOCKET. */
   narrow(interest: NetworkInterest): void;
+  /** Tells now what waits to be told. */
+  catchUp(): void;
   close(): void;
 }
 
@@ -78,6 +80,7 @@ export function watchNetwork(
   });
   return {
     narrow: (next) => socket.attachFilter(messageFilter(rulesOf(next), next.exceptFrom)),
+    catchUp: watch.catchUp,
     close: watch.close,
   };
 }

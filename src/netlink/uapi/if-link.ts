@@ -87,6 +87,8 @@ export const IFLA = attributeSet('IFLA', {
   IFLA_LINKINFO: [18, IFLA_INFO],
   // Its length is what counts; a NUL would become part of it.
   IFLA_IFALIAS: [20, 'unterminated'],
+  /** struct rtnl_link_stats64 */
+  IFLA_STATS64: [23, 'bytes'],
   // What it holds depends on the family of the message.
   IFLA_AF_SPEC: [26, 'bytes'],
   IFLA_NET_NS_FD: [28, 'u32'],

@@ -35,8 +35,11 @@ export const NTF_PROXY = 0x08;
 export const NTF_EXT_LEARNED = 0x10;
 export const NTF_ROUTER = 0x80;
 
+export const NUD_INCOMPLETE = 0x01;
 export const NUD_REACHABLE = 0x02;
 export const NUD_STALE = 0x04;
+export const NUD_DELAY = 0x08;
+export const NUD_PROBE = 0x10;
 export const NUD_FAILED = 0x20;
 export const NUD_NOARP = 0x40;
 export const NUD_PERMANENT = 0x80;

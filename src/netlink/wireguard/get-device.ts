@@ -1,4 +1,4 @@
-import { type Cidr, sameBytes } from '../../core/index.ts';
+import { atOnce, type Cidr, inSlices, type Steps, sameBytes, yielder } from '../../core/index.ts';
 import { checkPrefixLength, decodeIp, ipFamilyOf } from '../address-family.ts';
 import { readAttributes } from '../attribute.ts';
 import type { DecodedAttributes } from '../attribute-set.ts';
@@ -51,6 +51,20 @@ export function getWireguard(netlink: Netlink, family: WireguardFamily, index: n
   return decodeWireguard(netlink.dump(wireguardQuery(family, index)));
 }
 
+/**
+ * As `getWireguard`, without holding up the event loop, however many peers there are. Until it is done nothing else may be asked
+ * of `netlink`.
+ */
+export async function getWireguardInSlices(
+  netlink: Netlink,
+  family: WireguardFamily,
+  index: number,
+): Promise<WireguardDevice> {
+  const rest = yielder();
+  const answers = await netlink.dumpAsync(wireguardQuery(family, index), async () => rest());
+  return inSlices(decodeSteps(answers), rest);
+}
+
 /** The request behind `getWireguard`, to be dumped. */
 export function wireguardQuery(family: WireguardFamily, index: number): NetlinkRequest {
   return wireguardRequest(family, 'WG_CMD_GET_DEVICE', index);
@@ -63,6 +77,10 @@ export function wireguardQuery(family: WireguardFamily, index: number): NetlinkR
  * @throws ERR_NETLINK_DECODE
  */
 export function decodeWireguard(answers: readonly Uint8Array[]): WireguardDevice {
+  return atOnce(decodeSteps(answers));
+}
+
+function* decodeSteps(answers: readonly Uint8Array[]): Steps<WireguardDevice> {
   const messages = answers.map((payload) => {
     genlmsghdr.decode(payload);
     return uapi.WGDEVICE.decode(payload, genlmsghdr.size);
@@ -78,6 +96,7 @@ export function decodeWireguard(answers: readonly Uint8Array[]): WireguardDevice
       const last = peers.at(-1);
       if (!last || !sameBytes(last.publicKey, peer.publicKey)) peers.push(peer);
       else peers[peers.length - 1] = { ...last, allowedIps: [...last.allowedIps, ...peer.allowedIps] };
+      yield;
     }
   }
   return {

@@ -24,7 +24,6 @@ import {
   writeRestore,
 } from '../rules/index.ts';
 import { cleanupIptables } from './cleanup.ts';
-import { wantedJumps } from './fixed-chains.ts';
 import { type KernelState, readKernelState } from './kernel-state.ts';
 import { Layout } from './layout.ts';
 import { isRefusal, type LeftOut, refusedByName, refusedByTrial } from './refused.ts';
@@ -124,8 +123,7 @@ export class IptablesDataplane implements Dataplane {
   async verify(): Promise<readonly Drift[]> {
     const committed = this.#committed;
     if (!committed) return [];
-    const jumps = wantedJumps(this.family, committed.node);
-    return findDrift(committed.chains, jumps, await readKernelState(this.#tool));
+    return findDrift(committed.chains, await readKernelState(this.#tool));
   }
 
   async cleanup(): Promise<void> {
@@ -163,7 +161,6 @@ export class IptablesDataplane implements Dataplane {
       if (!this.#leftOut.has(port.key)) await inSlices(layout.upsert(port), rest);
       await rest();
     }
-    const jumps = wantedJumps(this.family, plan.node);
     const next = { node: plan.node, layout, chains: emptyChainSet(), totals: { filter: 0, nat: 0 } };
     const attempt = async (): Promise<Commit> => {
       const read = reading ?? this.#readKernel();
@@ -176,7 +173,7 @@ export class IptablesDataplane implements Dataplane {
       const started = performance.now();
       const kernel = await read;
       const readSeconds = secondsSince(started);
-      const commit = await this.#commit(planTakeover(next.chains, jumps, kernel), next);
+      const commit = await this.#commit(planTakeover(next.chains, kernel), next);
       return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
     };
     return this.#leftOut.commitRest(attempt, this.#blame(layout, suspects, before));

@@ -1,5 +1,5 @@
-import { addressBits, formatIp, type IpFamily, isLoopback } from '../../core/index.ts';
-import type { NodePlan } from '../index.ts';
+import { addressBits, formatIp, type IpFamily } from '../../core/index.ts';
+import { type NodePlan, translatedNodePortAddresses } from '../index.ts';
 import {
   type ForeignRule,
   formatRule,
@@ -35,41 +35,6 @@ export const JUMPS: readonly Jump[] = [
   jump('nat', 'PREROUTING', 'KUBE-SERVICES', 'kubernetes service portals'),
   jump('nat', 'POSTROUTING', 'KUBE-POSTROUTING', 'kubernetes postrouting rules'),
 ];
-
-/** The kubelet's chain, in table filter; whatever else it keeps there stays. */
-export const SHARED_CHAIN = 'KUBE-FIREWALL';
-
-/**
- * What route_localnet makes necessary: without it neighbours could reach what listens on loopback (CVE-2020-8558). Chain,
- * rule and jumps are word for word the kubelet's and kube-proxy's. Nobody can tell whose they are, so they are added where
- * they are missing and never taken away, by a clean-up neither; without route_localnet they match nothing.
- */
-export const LOOPBACK_GUARD: readonly Jump[] = [
-  {
-    table: 'filter',
-    chain: SHARED_CHAIN,
-    to: 'DROP',
-    rule: formatRule({
-      source: '! -s 127.0.0.0/8',
-      destination: '-d 127.0.0.0/8',
-      comment: 'block incoming localnet connections',
-      match: '-m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT',
-      target: '-j DROP',
-    }),
-  },
-  { table: 'filter', chain: 'INPUT', to: SHARED_CHAIN, rule: `-j ${SHARED_CHAIN}` },
-  { table: 'filter', chain: 'OUTPUT', to: SHARED_CHAIN, rule: `-j ${SHARED_CHAIN}` },
-];
-
-/** The rules that have to be in other people's chains, in the order in which they are inserted. */
-export function wantedJumps(family: IpFamily, node: NodePlan): readonly Jump[] {
-  return hasLoopbackNodePorts(family, node) ? [...JUMPS, ...LOOPBACK_GUARD] : JUMPS;
-}
-
-/** IPv6 has no route_localnet: ::1 never leaves the loopback interface. */
-function hasLoopbackNodePorts(family: IpFamily, node: NodePlan): boolean {
-  return family === 'IPv4' && node.loopbackNodePorts === true;
-}
 
 function jump(table: Table, chain: string, to: string, comment: string, connections?: 'new'): Jump {
   const target = formatRule({ comment, target: `-j ${to}` });
@@ -145,7 +110,7 @@ function forwardRules(mark: string, { dropInvalid, accounting }: FixedChainOptio
 
 function postroutingRules(mark: string, { family, node, accounting }: FixedChainOptions): string[] {
   const fromLoopback = '-m conntrack --ctstate DNAT --ctorigdst 127.0.0.0/8';
-  const countsLoopback = accounting && hasLoopbackNodePorts(family, node);
+  const countsLoopback = accounting && family === 'IPv4' && node.loopbackNodePorts === true;
   const rules: RuleParts[] = [
     // kube-proxy counts in one more rule for each NodePort; what was sent to loopback and translated is the same.
     ...(countsLoopback ? [{ match: `${fromLoopback} ${countMatch(COUNTERS.loopbackAccepted)}` }] : []),
@@ -177,14 +142,13 @@ function hairpinRules({ family }: FixedChainOptions): string[] {
 function nodePortEntry({ family, node }: FixedChainOptions): string[] {
   const comment = 'kubernetes service nodeports; NOTE: this must be the last rule in this chain';
   const target = '-j KUBE-NODEPORTS';
-  const loopback = hasLoopbackNodePorts(family, node);
-  if (node.nodePortAddresses === 'all') {
-    // Without route_localnet loopback addresses do not survive the way to an endpoint.
-    const notLoopback = family === 'IPv4' ? '! -d 127.0.0.0/8' : '! -d ::1/128';
-    const destination = loopback ? undefined : notLoopback;
+  const addresses = translatedNodePortAddresses(family, node);
+  if (addresses === 'all') {
+    // Loopback addresses have a stand-in: a packet to them would not survive the way to an endpoint.
+    const destination = family === 'IPv4' ? '! -d 127.0.0.0/8' : '! -d ::1/128';
     return [formatRule({ destination, comment, match: '-m addrtype --dst-type LOCAL', target })];
   }
-  return node.nodePortAddresses
-    .filter((ip) => loopback || !isLoopback(ip))
-    .map((ip) => formatRule({ destination: `-d ${formatIp(ip)}/${addressBits(family)}`, comment, target }));
+  return addresses.map((ip) =>
+    formatRule({ destination: `-d ${formatIp(ip)}/${addressBits(family)}`, comment, target }),
+  );
 }

@@ -1,4 +1,3 @@
 export { IptablesDataplane } from './dataplane.ts';
 export { COUNTERS } from './fixed-chains.ts';
 export { iptablesMode } from './mode/iptables-mode.ts';
-export { disableRouteLocalnet, enableRouteLocalnet, guardLoopback, lacksLoopbackGuard } from './route-localnet.ts';

@@ -19,8 +19,8 @@ export async function readKernelState(tool: IptablesTool): Promise<KernelState> 
 }
 
 /** The jumps of one table that are not there, in the order they are to be inserted. */
-export function missingJumps(jumps: readonly Jump[], table: Table, saved: SavedTable): Jump[] {
-  return jumps.filter((jump) => jump.table === table && !saved.get(jump.chain)?.rules.includes(jump.rule));
+export function missingJumps(table: Table, saved: SavedTable): Jump[] {
+  return JUMPS.filter((jump) => jump.table === table && !saved.get(jump.chain)?.rules.includes(jump.rule));
 }
 
 /**

@@ -1,5 +1,4 @@
 import { type ChainEdits, type ChainSet, diffChains, TABLES, type Table, type TableRestore } from '../rules/index.ts';
-import { type Jump, SHARED_CHAIN } from './fixed-chains.ts';
 import { heldChains, type KernelState, missingJumps, staleChains } from './kernel-state.ts';
 
 /** What one table of ours gets in a restore. */
@@ -21,7 +20,7 @@ export function planChanges(committed: ChainSet, edits: ChainEdits): TableChange
  * From whatever the kernel holds to `wanted`. Chains that are right already are left alone; a kube-proxy's entry chains
  * are rewritten and its endpoint chains deleted in the same transaction, so that no packet meets a half-made state.
  */
-export function planTakeover(wanted: ChainSet, jumps: readonly Jump[], kernel: KernelState): TableChanges[] {
+export function planTakeover(wanted: ChainSet, kernel: KernelState): TableChanges[] {
   return TABLES.map((table) => {
     const saved = kernel[table];
     const held = heldChains(table, saved);
@@ -30,8 +29,6 @@ export function planTakeover(wanted: ChainSet, jumps: readonly Jump[], kernel: K
       // A chain somebody else's rule leads to cannot be deleted; empty, it does no harm.
       edits.set(name, held.has(name) ? { rules: [], owner: 'a chain that is no longer used' } : undefined);
     }
-    const insert = missingJumps(jumps, table, saved);
-    const create = insert.some(({ chain }) => chain === SHARED_CHAIN) && !saved.has(SHARED_CHAIN) ? [SHARED_CHAIN] : [];
-    return { table, ...diffChains(saved, edits), create, insert, withdraw: [] };
+    return { table, ...diffChains(saved, edits), insert: missingJumps(table, saved), withdraw: [] };
   });
 }

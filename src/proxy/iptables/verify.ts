@@ -1,14 +1,13 @@
 import type { Drift } from '../index.ts';
 import { type ChainSet, sameRules, TABLES } from '../rules/index.ts';
-import type { Jump } from './fixed-chains.ts';
 import { type KernelState, missingJumps, staleChains } from './kernel-state.ts';
 
 /** Says where the kernel differs from what was committed. Rules are compared as text: we write what iptables-save prints. */
-export function findDrift(committed: ChainSet, jumps: readonly Jump[], kernel: KernelState): Drift[] {
+export function findDrift(committed: ChainSet, kernel: KernelState): Drift[] {
   const drift: Drift[] = [];
   for (const table of TABLES) {
     const saved = kernel[table];
-    for (const { chain, to } of missingJumps(jumps, table, saved)) {
+    for (const { chain, to } of missingJumps(table, saved)) {
       drift.push({ object: `jump ${table} ${chain} -> ${to}`, difference: 'missing' });
     }
     for (const [name, chain] of committed[table]) {

@@ -3,7 +3,6 @@ import {
   type IpAddress,
   type IpFamily,
   inSlices,
-  isLoopback,
   NodeplaneError,
   type Rest,
   secondsSince,
@@ -16,11 +15,13 @@ import {
   type Dataplane,
   type Drift,
   LeftOutPorts,
+  LOCALHOST_STAND_INS,
   type NodePlan,
   type Plan,
   type PlanDelta,
   type ServicePortPlan,
   sameNodePlan,
+  translatedNodePortAddresses,
 } from '../index.ts';
 import { type IptablesTool, iptablesTool } from '../rules/index.ts';
 import { cleanupIpvs } from './cleanup.ts';
@@ -140,7 +141,7 @@ export class IpvsDataplane implements Dataplane {
     return this.#alone(async () => {
       const wrong = kernel.wrong().map((object): Drift => ({ object, difference: 'missing' }));
       const found = await inSlices(readState(kernel, this.#ownership));
-      const addresses = nodePortAddressesOf(committed.node!, found);
+      const addresses = nodePortAddressesOf(this.family, committed.node!, found);
       return [...rules, ...wrong, ...findDrift(committed, found, addresses)];
     });
   }
@@ -215,7 +216,7 @@ export class IpvsDataplane implements Dataplane {
     const rest = yielder();
     const state = await inSlices(readState(this.#kernel, this.#ownership), rest);
     const readSeconds = secondsSince(started);
-    const nodePortAddresses = nodePortAddressesOf(plan.node, state);
+    const nodePortAddresses = nodePortAddressesOf(this.family, plan.node, state);
     const layout = new Layout({
       nodePortAddresses,
       nodeIp: plan.node.nodeIp,
@@ -282,9 +283,11 @@ export class IpvsDataplane implements Dataplane {
 
 /**
  * The addresses NodePorts answer at. `all`: those of the node's interfaces, kube-ipvs0, loopback and IPv6 link-local ones
- * excepted, as in kube-proxy.
+ * excepted, as in kube-proxy; and what stands in for loopback, which no interface has.
  */
-function nodePortAddressesOf({ nodePortAddresses }: NodePlan, { elsewhere }: KernelState): readonly IpAddress[] {
-  if (nodePortAddresses === 'all') return [...elsewhere.values()].sort(compareIp);
-  return nodePortAddresses.filter((ip) => !isLoopback(ip));
+function nodePortAddressesOf(family: IpFamily, node: NodePlan, { elsewhere }: KernelState): readonly IpAddress[] {
+  const addresses = translatedNodePortAddresses(family, node);
+  if (addresses !== 'all') return addresses;
+  const standIns = node.loopbackNodePorts ? [LOCALHOST_STAND_INS[family]] : [];
+  return [...elsewhere.values(), ...standIns].sort(compareIp);
 }

@@ -14,7 +14,9 @@ import {
   type NftElement,
   type NftRuleset,
   nftFamily,
+  type TableRef,
 } from '../../netlink/nftables/index.ts';
+import { ForeignWatch, type WatchNftables } from '../../nft/index.ts';
 import {
   type Commit,
   type Dataplane,
@@ -34,7 +36,6 @@ import { countElements, type Edits } from './diff/edits.ts';
 import { type KernelState, type KernelTable, readKernelState, slotHints } from './diff/kernel-state.ts';
 import { Layout } from './diff/layout.ts';
 import { createAll, findDrift, reconcile } from './diff/reconcile.ts';
-import { ForeignWatch, type WatchNftables } from './foreign-watch.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { isRefusal, type LeftOut, refusedByName, refusedByTrial } from './refused.ts';
 
@@ -91,7 +92,8 @@ export class NftablesDataplane implements Dataplane {
     this.#open = open;
     if (watch && onForeignChange) {
       const generation = () => this.#nft.generation();
-      this.#watch = new ForeignWatch({ watch, family, table, clock, debounceMs, generation, changed: onForeignChange });
+      const place: TableRef = { kind: 'table', family: nftFamily(family), name: table };
+      this.#watch = new ForeignWatch({ watch, table: place, clock, debounceMs, generation, changed: onForeignChange });
     }
   }
 

@@ -1,8 +1,16 @@
 export { AddressRules, API_SERVER_SERVICE } from './bounds/address-rules.ts';
 export { RESTRICTIONS } from './bounds/findings.ts';
+export { LOCALHOST_STAND_INS } from './bounds/stand-ins.ts';
 export { byOwner, type PortClaim } from './claim-order.ts';
 export { type Endpoint, endpointsOf } from './endpoint.ts';
-export { makeNodePlan, type NodeSettings, podCidrsOf, primaryFamilyOf, zoneOf } from './node-plan.ts';
+export { translatedNodePortAddresses } from './localhost.ts';
+export {
+  makeNodePlan,
+  type NodeSettings,
+  podCidrsOf,
+  primaryFamilyOf,
+  zoneOf,
+} from './node-plan.ts';
 export { proxyResources } from './objects/selectors.ts';
 export { ServiceObjects } from './objects/service-objects.ts';
 export { planService } from './plan.ts';

@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { makeNode } from '../../../test/fakes/service-objects.ts';
 import { formatCidr, formatIp, type IpFamily, parseCidr, parseIp } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
-import { type LocalDetection, makeNodePlan, type NodeSettings, primaryFamilyOf, zoneOf } from './node-plan.ts';
+import { translatedNodePortAddresses } from './localhost.ts';
+import {
+  type LocalDetection,
+  type LocalhostNodePorts,
+  makeNodePlan,
+  type NodeSettings,
+  primaryFamilyOf,
+  zoneOf,
+} from './node-plan.ts';
 
 const DEFAULTS: NodeSettings = {
   detectLocal: { mode: 'NodeCIDR' },
@@ -84,19 +92,45 @@ describe('node address', () => {
 });
 
 describe('NodePorts at loopback addresses', () => {
-  const loopback = (nodePortAddresses: 'all' | 'primary' | string[], family: IpFamily = 'IPv4') => {
+  const loopback = (
+    nodePortAddresses: 'all' | 'primary' | string[],
+    family: IpFamily = 'IPv4',
+    localhostNodePorts: LocalhostNodePorts = 'as-kube-proxy',
+  ) => {
     const addresses = typeof nodePortAddresses === 'string' ? nodePortAddresses : nodePortAddresses.map(parseCidr);
-    const found = plan({ nodePortAddresses: addresses, localhostNodePorts: true }, undefined, family);
+    const found = plan({ nodePortAddresses: addresses, localhostNodePorts }, undefined, family);
     return [found.loopbackNodePorts, found.nodePortAddresses === 'all' ? 'all' : found.nodePortAddresses.map(formatIp)];
   };
 
-  it('are there when asked for and allowed, in IPv4', () => {
+  it('are there as in kube-proxy when the addresses allow it, in IPv4', () => {
     expect(loopback('all')).toEqual([true, 'all']);
     expect(loopback(['127.0.0.0/8', '192.0.2.7/32'])).toEqual([true, ['127.0.0.1', '192.0.2.7']]);
     expect(loopback(['192.0.2.7/32'])).toEqual([false, ['192.0.2.7']]);
     expect(loopback('primary')).toEqual([false, []]);
     expect(loopback('all', 'IPv6')).toEqual([false, 'all']);
     expect(plan({}).loopbackNodePorts).toBe(false);
+  });
+
+  it('are there in both families and whatever the addresses when always asked for', () => {
+    for (const family of ['IPv4', 'IPv6'] as const) {
+      expect(loopback('all', family, 'always')).toEqual([true, 'all']);
+      expect(loopback('primary', family, 'always')).toEqual([true, []]);
+    }
+    expect(loopback(['192.0.2.7/32'], 'IPv4', 'always')).toEqual([true, ['192.0.2.7']]);
+    expect(loopback(['::1/128'], 'IPv6', 'always')).toEqual([true, ['::1']]);
+  });
+
+  it('are translated at the stand-in, which is in a list only then; loopback addresses never are', () => {
+    const translated = (nodePortAddresses: string[], loopbackNodePorts: boolean, family: IpFamily = 'IPv4') => {
+      const node = { nodePortAddresses: nodePortAddresses.map((text) => parseIp(text)), loopbackNodePorts };
+      const addresses = translatedNodePortAddresses(family, node);
+      return addresses === 'all' ? addresses : addresses.map(formatIp);
+    };
+    expect(translated(['127.0.0.1', '192.0.2.7'], true)).toEqual(['192.0.2.7', '192.0.0.127']);
+    expect(translated(['127.0.0.1'], true)).toEqual(['192.0.0.127']);
+    expect(translated(['::1', 'fd00::7'], true, 'IPv6')).toEqual(['fd00::7', 'fd02:de25:5500::1']);
+    expect(translated(['192.0.2.7'], false)).toEqual(['192.0.2.7']);
+    expect(translatedNodePortAddresses('IPv4', { nodePortAddresses: 'all', loopbackNodePorts: true })).toBe('all');
   });
 });
 

@@ -24,6 +24,12 @@ export type LocalDetection =
   | { readonly mode: 'BridgeInterface'; readonly bridgeInterface: string }
   | { readonly mode: 'InterfaceNamePrefix'; readonly interfaceNamePrefix: string };
 
+/**
+ * Whether NodePorts answer this node's own processes at loopback addresses. `as-kube-proxy`: as its iptables mode does, at
+ * 127.0.0.0/8 as far as `nodePortAddresses` allows it; `always`: also at ::1, and whatever `nodePortAddresses` says.
+ */
+export type LocalhostNodePorts = 'never' | 'as-kube-proxy' | 'always';
+
 /** What the operator decided, for both families. */
 export interface NodeSettings {
   readonly detectLocal: LocalDetection;
@@ -34,8 +40,8 @@ export interface NodeSettings {
   readonly masqueradeAll: boolean;
   /** Which local addresses answer on NodePorts; `primary`: the node's own address. An empty list means `all`. */
   readonly nodePortAddresses: 'all' | 'primary' | readonly Cidr[];
-  /** IPv4: NodePorts answer at loopback addresses too, as far as `nodePortAddresses` allows them. @default false */
-  readonly localhostNodePorts?: boolean;
+  /** @default 'never' */
+  readonly localhostNodePorts?: LocalhostNodePorts;
 }
 
 export interface NodePlanInput {
@@ -53,7 +59,7 @@ export interface NodePlanInput {
 export function makeNodePlan(input: NodePlanInput): NodePlan {
   const { family, node, settings, localAddresses, serviceCidrs = [] } = input;
   const nodeIp = settings.nodeIp?.family === family ? settings.nodeIp : nodeIpOf(node, family);
-  const loopbackNodePorts = family === 'IPv4' && settings.localhostNodePorts === true && allowsLoopback(settings);
+  const loopbackNodePorts = hasLoopbackNodePorts(family, settings);
   return {
     localDetector: localDetectorOf(settings.detectLocal, node, family),
     // Not a shift: 1 << 31 is negative in JavaScript.
@@ -70,6 +76,12 @@ export function makeNodePlan(input: NodePlanInput): NodePlan {
     nodeIp,
     serviceCidrs: serviceCidrsOf(serviceCidrs, family),
   };
+}
+
+function hasLoopbackNodePorts(family: IpFamily, settings: NodeSettings): boolean {
+  const { localhostNodePorts = 'never' } = settings;
+  if (localhostNodePorts !== 'as-kube-proxy') return localhostNodePorts === 'always';
+  return family === 'IPv4' && allowsLoopback(settings);
 }
 
 /** Whether the NodePort addresses include loopback ones: kube-proxy's test looks at 127.0.0.0. */
@@ -136,10 +148,7 @@ function detectorByCidr(cidrs: readonly Cidr[], family: IpFamily): LocalDetector
   return cidr ? { kind: 'cidr', cidr } : { kind: 'none' };
 }
 
-/**
- * Loopback addresses are among them only when asked for: a packet to a NodePort of 127.0.0.1 has to leave the loopback
- * interface, which the kernel forbids without route_localnet (and for ::1 always).
- */
+/** Loopback addresses are among them only when asked for. */
 function nodePortAddressesOf(
   wanted: NodeSettings['nodePortAddresses'],
   withLoopback: boolean,

@@ -72,9 +72,12 @@ export interface NodePlan {
   readonly masqueradeMark: number;
   /** Masquerade everything that goes to a ClusterIP. */
   readonly masqueradeAll: boolean;
-  /** Addresses that answer on NodePorts; `all`: every local address except loopback. */
+  /**
+   * Addresses that answer on NodePorts; `all`: every local address except loopback. Loopback ones are in the list only with
+   * `loopbackNodePorts`; a dataplane translates at `translatedNodePortAddresses`.
+   */
   readonly nodePortAddresses: 'all' | readonly IpAddress[];
-  /** IPv4 and mode iptables: NodePorts answer on loopback addresses too, which needs route_localnet. @default false */
+  /** NodePorts answer this node's own processes at loopback addresses too. @default false */
   readonly loopbackNodePorts?: boolean;
   /** The node's own address of this family, when known. */
   readonly nodeIp: IpAddress | undefined;

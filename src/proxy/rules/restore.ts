@@ -9,8 +9,6 @@ export interface ForeignRule {
 /** What one iptables-restore does to one table. */
 export interface TableRestore extends ChainDiff {
   readonly table: string;
-  /** Chains that are not ours, to be made because they are not there yet. @default none */
-  readonly create?: readonly string[];
   /** Rules put at the head of chains that are not ours, one after the other: the last ends up first. */
   readonly insert: readonly ForeignRule[];
   /** Rules taken out of chains that are not ours. */
@@ -41,9 +39,8 @@ export interface RestoreText {
 export function writeRestore(tables: readonly TableRestore[]): RestoreText {
   // One string that grows: nothing else is kept for each line, of which a full load has a hundred thousand.
   let text = '';
-  for (const { table, create = [], write, remove, insert, withdraw } of tables) {
+  for (const { table, write, remove, insert, withdraw } of tables) {
     text += `*${table}\n`;
-    for (const name of create) text += `:${name} - [0:0]\n`;
     for (const name of write.keys()) text += `:${name} - [0:0]\n`;
     for (const name of remove) text += `:${name} - [0:0]\n`;
     for (const { chain, rule } of withdraw) text += `-D ${chain} ${rule}\n`;

@@ -190,9 +190,9 @@ describe('nodePortAddressTest', () => {
     ['every local address except loopback', { nodePortAddresses: 'all' as const }, ['192.0.2.1', '192.0.2.2']],
     ['the chosen ones', { nodePortAddresses: [NODE] }, ['192.0.2.1']],
     [
-      'IPv4 loopback when asked',
+      'loopback when asked',
       { nodePortAddresses: [NODE], localhost: true },
-      ['192.0.2.1', '127.0.0.1', '127.0.0.9'],
+      ['192.0.2.1', '127.0.0.1', '127.0.0.9', '::1'],
     ],
   ])('%s', (_, input, accepted) => {
     const test = nodePortAddressTest({ ...input, localAddresses });

@@ -91,7 +91,7 @@ export function staleFlows(touched: TouchedPorts, isNodePortAddress: (ip: IpAddr
 export interface NodePortAddressInput extends Pick<NodePlan, 'nodePortAddresses'> {
   /** The addresses on this machine's interfaces. */
   readonly localAddresses: readonly IpAddress[];
-  /** Whether 127.0.0.0/8 answers on NodePorts. @default false */
+  /** Whether loopback addresses answer on NodePorts. @default false */
   readonly localhost?: boolean;
 }
 
@@ -100,7 +100,7 @@ export function nodePortAddressTest(input: NodePortAddressInput): (ip: IpAddress
   const { nodePortAddresses, localAddresses, localhost = false } = input;
   const addresses = nodePortAddresses === 'all' ? localAddresses : nodePortAddresses;
   const texts = new Set(addresses.map(formatIp));
-  return (ip) => (isLoopback(ip) ? localhost && ip.family === 'IPv4' : texts.has(formatIp(ip)));
+  return (ip) => (isLoopback(ip) ? localhost : texts.has(formatIp(ip)));
 }
 
 interface Destination {

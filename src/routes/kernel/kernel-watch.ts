@@ -3,8 +3,8 @@ import { type Link, type NetworkEvent, type NetworkWatch, watchNetwork } from '.
 import { IFF_LOWER_UP, IFF_UP } from '../../netlink/uapi/index.ts';
 import { RTPROT_NODEPLANE } from './route-object.ts';
 
-/** A link that routes rest on: the one that leads to the other nodes, or a device of ours, by name. */
-type Role = 'underlay' | `device ${string}`;
+/** A link that routes rest on (the one that leads to the other nodes, or a device of ours, by name), or that is in the way of ours. */
+type Role = 'underlay' | 'obstacle' | `device ${string}`;
 
 /**
  * Notices that others changed our routes, or a link they rest on. Links are compared with what was last read of them: the
@@ -16,6 +16,7 @@ export class KernelWatch {
   readonly #ownPort: number;
   readonly #links = new Map<Role, Pick<Link, 'index' | 'flags' | 'mtu'>>();
   #tunnel: number | undefined;
+  #tunnelIsOurs = false;
   #stream: NetworkWatch | undefined;
 
   /** @param ownPort of the conversation whose changes are our own */
@@ -28,6 +29,16 @@ export class KernelWatch {
   seen(role: Role, link: Link | undefined): void {
     if (link) this.#links.set(role, link);
     else this.#links.delete(role);
+  }
+
+  /**
+   * We have changed our device: what the kernel has told of it until now is no news. It does not say of links who changed
+   * them, and whoever changes our device reads it again, and what is on it.
+   */
+  tunnelChanged(): void {
+    this.#tunnelIsOurs = true;
+    this.#stream?.catchUp();
+    this.#tunnelIsOurs = false;
   }
 
   /** The index of our device, whose neighbours matter. */
@@ -65,7 +76,13 @@ export class KernelWatch {
       case 'neighbour': {
         // FDB entries are told whoever changes them, so that ours cannot be told from others'.
         const { family, ip } = event.neighbour;
-        return event.deleted && family === this.#family && ip !== undefined && specialRange(ip) === undefined;
+        return (
+          !this.#tunnelIsOurs &&
+          event.deleted &&
+          family === this.#family &&
+          ip !== undefined &&
+          specialRange(ip) === undefined
+        );
       }
       case 'link':
         return this.#isOther(event.link, event.deleted);
@@ -73,7 +90,8 @@ export class KernelWatch {
   }
 
   #isOther({ index, flags, mtu }: Link, deleted: boolean): boolean {
-    for (const known of this.#links.values()) {
+    for (const [role, known] of this.#links) {
+      if (role.startsWith('device ') && this.#tunnelIsOurs) continue;
       if (known.index === index && (deleted || carrying(known.flags) !== carrying(flags) || known.mtu !== mtu))
         return true;
     }

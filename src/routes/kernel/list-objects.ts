@@ -1,6 +1,15 @@
 import { type IpFamily, specialRange } from '../../core/index.ts';
-import type { Netlink } from '../../netlink/index.ts';
-import { listNeighbours, listNexthops, listRoutes, type Nexthop, type Route } from '../../netlink/route/index.ts';
+import { listInSlices, type Netlink } from '../../netlink/index.ts';
+import {
+  decodeListedRoute,
+  decodeNeighbour,
+  decodeNexthop,
+  type Nexthop,
+  neighbourListing,
+  nexthopListing,
+  type Route,
+  routeListing,
+} from '../../netlink/route/index.ts';
 import { NUD_PERMANENT, RT_TABLE_MAIN, RTN_UNICAST, RTN_UNREACHABLE } from '../../netlink/uapi/index.ts';
 import {
   FIRST_NEXTHOP_ID,
@@ -19,48 +28,47 @@ export interface ListOptions {
 }
 
 /** What is ours in the kernel: routes and nexthops by protocol, and on our device everything permanent. */
-export function listObjects(netlink: Netlink, { family, tunnel, withNexthops }: ListOptions): RouteObject[] {
-  const routes = listRoutes(netlink, { family, table: RT_TABLE_MAIN, protocol: RTPROT_NODEPLANE }).flatMap(routeObject);
-  const nexthops = withNexthops ? listNexthops(netlink, { family }).flatMap(nexthopObject) : [];
-  if (tunnel === undefined) return [...nexthops, ...routes];
-  return [...neighbourObjects(netlink, family, tunnel), ...fdbObjects(netlink, tunnel), ...nexthops, ...routes];
-}
-
-/** Nothing for a route that is not as ours are: somebody else's with our number. */
-function routeObject({
-  family,
-  type,
-  priority,
-  destination,
-  nexthopId,
-  gateway,
-  outInterface,
-  onlink,
-}: Route): RouteObject[] {
-  if (type === RTN_UNREACHABLE) {
-    return priority === LAST_METRIC ? [{ kind: 'route', destination, way: 'unreachable' }] : [];
+export async function listObjects(
+  netlink: Netlink,
+  { family, tunnel, withNexthops }: ListOptions,
+): Promise<RouteObject[]> {
+  const routes = routeListing({ family, table: RT_TABLE_MAIN, protocol: RTPROT_NODEPLANE });
+  const ours = await listInSlices(netlink, routes, (payload) => routeObject(decodeListedRoute(payload)));
+  if (withNexthops) {
+    const nexthops = nexthopListing({ family });
+    ours.push(...(await listInSlices(netlink, nexthops, (payload) => nexthopObject(decodeNexthop(payload)))));
   }
-  if (type !== RTN_UNICAST || priority !== (family === 'IPv4' ? 0 : IPV6_METRIC)) return [];
-  if (nexthopId !== 0) return [{ kind: 'route', destination, way: 'nexthop', id: nexthopId }];
-  if (gateway) return [{ kind: 'route', destination, way: 'gateway', gateway, outInterface, onlink }];
-  return outInterface === 0 ? [] : [{ kind: 'route', destination, way: 'device', outInterface }];
+  if (tunnel === undefined) return ours;
+  const neighbours = await listInSlices(netlink, neighbourListing({ family, index: tunnel }), neighbourObject);
+  const entries = await listInSlices(netlink, neighbourListing({ family: 'bridge', index: tunnel }), fdbObject);
+  return [...neighbours, ...entries, ...ours];
 }
 
-function nexthopObject({ id, protocol, gateway, outInterface, onlink }: Nexthop): RouteObject[] {
+/** Undefined for a route that is not as ours are: somebody else's with our number. */
+function routeObject(route: Route | undefined): RouteObject | undefined {
+  if (!route) return undefined;
+  const { family, type, priority, destination, nexthopId, gateway, outInterface, onlink } = route;
+  if (type === RTN_UNREACHABLE) {
+    return priority === LAST_METRIC ? { kind: 'route', destination, way: 'unreachable' } : undefined;
+  }
+  if (type !== RTN_UNICAST || priority !== (family === 'IPv4' ? 0 : IPV6_METRIC)) return undefined;
+  if (nexthopId !== 0) return { kind: 'route', destination, way: 'nexthop', id: nexthopId };
+  if (gateway) return { kind: 'route', destination, way: 'gateway', gateway, outInterface, onlink };
+  return outInterface === 0 ? undefined : { kind: 'route', destination, way: 'device', outInterface };
+}
+
+function nexthopObject({ id, protocol, gateway, outInterface, onlink }: Nexthop): RouteObject | undefined {
   const isOurs = protocol === RTPROT_NODEPLANE && id >= FIRST_NEXTHOP_ID && id < FIRST_NEXTHOP_ID + NEXTHOP_IDS;
-  return isOurs && gateway ? [{ kind: 'nexthop', id, gateway, outInterface, onlink }] : [];
+  return isOurs && gateway ? { kind: 'nexthop', id, gateway, outInterface, onlink } : undefined;
 }
 
-function neighbourObjects(netlink: Netlink, family: IpFamily, index: number): RouteObject[] {
-  return listNeighbours(netlink, { family, index }).flatMap(({ ip, lladdr, state }): RouteObject[] =>
-    ip && state === NUD_PERMANENT && specialRange(ip) === undefined
-      ? [{ kind: 'neighbour', index, ip, mac: lladdr }]
-      : [],
-  );
+function neighbourObject(payload: Uint8Array): RouteObject | undefined {
+  const { index, ip, lladdr, state } = decodeNeighbour(payload);
+  if (!ip || state !== NUD_PERMANENT || specialRange(ip) !== undefined) return undefined;
+  return { kind: 'neighbour', index, ip, mac: lladdr };
 }
 
-function fdbObjects(netlink: Netlink, index: number): RouteObject[] {
-  return listNeighbours(netlink, { family: 'bridge', index }).flatMap(({ ip, lladdr }): RouteObject[] =>
-    ip && lladdr.length === 6 ? [{ kind: 'fdb', index, mac: lladdr, remote: ip }] : [],
-  );
+function fdbObject(payload: Uint8Array): RouteObject | undefined {
+  const { index, ip, lladdr } = decodeNeighbour(payload);
+  return ip && lladdr.length === 6 ? { kind: 'fdb', index, mac: lladdr, remote: ip } : undefined;
 }

@@ -30,6 +30,7 @@ import { newWireguardLink } from '../../netlink/wireguard/index.ts';
 import { KIND_NAMES } from '../plan/device-diff.ts';
 import type { TunnelDevice } from '../plan/tunnel.ts';
 import type { Underlay } from '../plan/underlay.ts';
+import { adoptions } from './adopt.ts';
 import { KernelWatch } from './kernel-watch.ts';
 import { listObjects } from './list-objects.ts';
 import {
@@ -96,15 +97,20 @@ export class NetlinkRouteKernel implements RouteKernel {
       if (operation.action === 'create') this.#create(operation.device);
       else this.#netlink.execute(...deviceRequests(operation));
     }
+    this.#watch.tunnelChanged();
   }
 
-  list(tunnel: number | undefined): RouteObject[] {
+  list(tunnel: number | undefined): Promise<RouteObject[]> {
     this.#watch.tunnelIs(tunnel);
     return listObjects(this.#netlink, { family: this.#family, tunnel, withNexthops: this.usesNexthops });
   }
 
   apply(operations: readonly RouteOperation[]): readonly (KernelError | undefined)[] {
-    return this.#netlink.attempt(operations.map(requestOf));
+    const results = [...this.#netlink.attempt(operations.map(requestOf))];
+    const adopted = [...adoptions(this.#netlink, operations, results)];
+    const second = this.#netlink.attempt(adopted.map(([, operation]) => requestOf(operation)));
+    for (const [at, [index]] of adopted.entries()) results[index] = second[at];
+    return results;
   }
 
   watch(changed: () => void): { close(): void } {
@@ -116,17 +122,23 @@ export class NetlinkRouteKernel implements RouteKernel {
     const { kind, name, mtu } = device;
     try {
       this.#netlink.execute(
-        kind === 'wireguard' ? newWireguardLink({ name, mtu }) : newVxlan({ ...device, link: device.underlay }),
+        device.kind === 'wireguard' ? newWireguardLink({ name, mtu }) : newVxlan({ ...device, link: device.underlay }),
         setLink({ name }, { alias: DEVICE_ALIAS }),
       );
+      this.#watch.seen('obstacle', undefined);
     } catch (cause) {
       if (isUnsupported(cause)) {
         const message = `Cannot make a ${KIND_NAMES[kind]} device: this kernel does not know them; load the module ${kind}, or choose another --routes on all nodes`;
         throw new NodeplaneError('ERR_ROUTES', message, { facts: { device: name }, cause });
       }
-      if (!isExists(cause) || kind === 'wireguard') throw cause;
+      if (!isExists(cause) || device.kind === 'wireguard') throw cause;
       const { vni, port } = device;
-      const holder = listLinks(this.#netlink).find(({ vxlan }) => vxlan?.vni === vni && vxlan.port === port);
+      // Each family has its own; without a local address a device is of IPv4.
+      const holder = listLinks(this.#netlink).find(
+        ({ vxlan }) => vxlan?.vni === vni && vxlan.port === port && (vxlan.local?.family ?? 'IPv4') === this.#family,
+      );
+      // As soon as it is gone ours can come.
+      this.#watch.seen('obstacle', holder);
       const who = holder ? `belongs to "${holder.name}"` : 'is taken';
       const message = `Cannot make the VXLAN device "${name}": network ${vni} at port ${port} ${who}; stop what made it and remove it (ip link delete ${holder?.name ?? 'NAME'}), or choose another network with --routes-vni on all nodes`;
       throw new NodeplaneError('ERR_ROUTES', message, { facts: { device: name, vni, port }, cause });

@@ -55,7 +55,7 @@ export interface UnderlayChoice {
   readonly interfaceName: string | undefined;
 }
 
-/** What is in the kernel about routes to other nodes, in one family. All of it is synchronous. */
+/** What is in the kernel about routes to other nodes, in one family. */
 export interface RouteKernel {
   /** Whether routes can refer to nexthop objects, and gain by it: IPv4 on Linux 5.3 and newer. */
   readonly usesNexthops: boolean;
@@ -65,8 +65,8 @@ export interface RouteKernel {
   device(name: string): PresentDevice | undefined;
   /** @throws KernelError; ERR_ROUTES when the VXLAN network belongs to another device */
   changeDevice(operations: readonly DeviceOperation[]): void;
-  /** Our objects, and all there is on our device. Throws KernelError. */
-  list(tunnel: number | undefined): RouteObject[];
+  /** Our objects, and all there is on our device, in slices. Until it is done nothing else may be asked. Rejects with KernelError. */
+  list(tunnel: number | undefined): Promise<RouteObject[]>;
   /** Tries all, whatever becomes of those before. For each undefined, or why it was refused. */
   apply(operations: readonly RouteOperation[]): readonly (KernelError | undefined)[];
   /** Calls `changed` when others have changed what may be ours, or what it rests on, until `close`. Throws ERR_NETLINK_SOCKET. */

@@ -1,4 +1,4 @@
-import { type Cidr, formatCidr, formatIp, type IpAddress } from '../../core/index.ts';
+import { type Cidr, formatCidr, formatIp, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
 import { formatMac } from '../plan/mac.ts';
 
 /**
@@ -67,6 +67,28 @@ export function keyOf(object: RouteObject): string {
     case 'fdb':
       return `fdb ${formatMac(object.mac)}`;
   }
+}
+
+/** Whether two objects with one key are equal. */
+export function sameObject(a: RouteObject, b: RouteObject): boolean {
+  switch (a.kind) {
+    case 'nexthop':
+      return b.kind === 'nexthop' && sameHop(a, b);
+    case 'route':
+      if (b.kind !== 'route') return false;
+      if (a.way === 'nexthop') return b.way === 'nexthop' && a.id === b.id;
+      if (a.way === 'gateway') return b.way === 'gateway' && sameHop(a, b);
+      if (a.way === 'device') return b.way === 'device' && a.outInterface === b.outInterface;
+      return b.way === 'unreachable';
+    case 'neighbour':
+      return b.kind === 'neighbour' && a.index === b.index && sameBytes(a.mac, b.mac);
+    case 'fdb':
+      return b.kind === 'fdb' && a.index === b.index && ipEquals(a.remote, b.remote);
+  }
+}
+
+function sameHop(a: Hop, b: Hop): boolean {
+  return a.outInterface === b.outInterface && a.onlink === b.onlink && ipEquals(a.gateway, b.gateway);
 }
 
 /** All of an object in one line, as the kernel's tools would print it: equal texts are equal objects. */

@@ -1,38 +1,69 @@
-import { keyOf, type RouteObject, type RouteOperation, textOf } from '../kernel/route-object.ts';
+import { atOnce, type Steps } from '../../core/index.ts';
+import { keyOf, type RouteObject, type RouteOperation, sameObject } from '../kernel/route-object.ts';
 
 /** What others refer to comes before those that do. */
 const ORDER: readonly RouteObject['kind'][] = ['neighbour', 'fdb', 'nexthop', 'route'];
 
 /**
- * What to do so that the kernel holds `wanted` in place of `present`.
+ * What to do so that the kernel holds `wanted` in place of `present`, in the order in which it is to be done.
  *
  * First everything that is missing or different, then what is too much, so that a destination that is in both is never without
  * its route. Of two present objects with one key (others can give a MAC address a second destination) those that are not
- * wanted go first: replacing would leave one of them.
+ * wanted go right before: replacing would leave one of them.
  */
 export function diffObjects(present: Iterable<RouteObject>, wanted: Iterable<RouteObject>): RouteOperation[] {
-  const wantedByKey = new Map<string, { readonly object: RouteObject; readonly text: string }>();
-  for (const object of wanted) wantedByKey.set(keyOf(object), { object, text: textOf(object) });
-  const presentByKey = groupByKey(present);
-  const first: RouteOperation[] = [];
-  const needed: RouteOperation[] = [];
-  const last: RouteOperation[] = [];
-  for (const [key, { object, text }] of wantedByKey) {
-    const found = presentByKey.get(key) ?? [];
-    const others = found.filter((one) => textOf(one) !== text);
-    const isThere = others.length < found.length;
-    if (!isThere && others.length === 1 && canReplace(others[0]!, object)) {
-      needed.push({ action: 'replace', object });
-      continue;
+  return atOnce(diffSteps(present, wanted));
+}
+
+/** As `diffObjects`, for thousands of objects. */
+export function* diffSteps(present: Iterable<RouteObject>, wanted: Iterable<RouteObject>): Steps<RouteOperation[]> {
+  const wantedByKey = new Map<string, RouteObject>();
+  for (const object of wanted) {
+    wantedByKey.set(keyOf(object), object);
+    yield;
+  }
+  const there = new Set<string>();
+  const others = new Map<string, RouteObject[]>();
+  const last = new Stages();
+  for (const object of present) {
+    const key = keyOf(object);
+    const same = wantedByKey.get(key);
+    if (!same) last.push({ action: 'delete', object });
+    else if (sameObject(object, same)) there.add(key);
+    else others.set(key, [...(others.get(key) ?? []), object]);
+    yield;
+  }
+  const needed = new Stages();
+  for (const [key, object] of wantedByKey) {
+    const found = others.get(key) ?? [];
+    const isThere = there.has(key);
+    if (!isThere && found.length === 1 && canReplace(found[0]!, object)) needed.push({ action: 'replace', object });
+    else {
+      // A delete and its add lie side by side: a destination is without its route for no longer than the two take.
+      for (const other of found) needed.push({ action: 'delete', object: other });
+      if (!isThere) needed.push({ action: 'add', object });
     }
-    for (const other of others) first.push({ action: 'delete', object: other });
-    if (!isThere) needed.push({ action: 'add', object });
+    yield;
   }
-  for (const [key, objects] of presentByKey) {
-    if (wantedByKey.has(key)) continue;
-    for (const object of objects) last.push({ action: 'delete', object });
+  return [...needed.inOrder(ORDER), ...last.inOrder(ORDER.toReversed())];
+}
+
+/** Operations by the kind of their objects. */
+class Stages {
+  readonly #byKind: Readonly<Record<RouteObject['kind'], RouteOperation[]>> = {
+    neighbour: [],
+    fdb: [],
+    nexthop: [],
+    route: [],
+  };
+
+  push(operation: RouteOperation): void {
+    this.#byKind[operation.object.kind].push(operation);
   }
-  return [...first, ...needed.sort(byOrder), ...last.sort((a, b) => byOrder(b, a))];
+
+  inOrder(kinds: readonly RouteObject['kind'][]): RouteOperation[] {
+    return kinds.flatMap((kind) => this.#byKind[kind]);
+  }
 }
 
 /**
@@ -45,19 +76,4 @@ function canReplace(present: RouteObject, wanted: RouteObject): boolean {
     !wanted.onlink ||
     (present.kind === 'route' && present.way === 'gateway' && present.outInterface === wanted.outInterface)
   );
-}
-
-function groupByKey(objects: Iterable<RouteObject>): ReadonlyMap<string, readonly RouteObject[]> {
-  const groups = new Map<string, RouteObject[]>();
-  for (const object of objects) {
-    const key = keyOf(object);
-    const group = groups.get(key);
-    if (group) group.push(object);
-    else groups.set(key, [object]);
-  }
-  return groups;
-}
-
-function byOrder(a: RouteOperation, b: RouteOperation): number {
-  return ORDER.indexOf(a.object.kind) - ORDER.indexOf(b.object.kind);
 }

@@ -40,26 +40,30 @@ export type PeerReading = { readonly peer: Peer } | { readonly problem: string }
  * What a Node object says about one family.
  *
  * @param vni the VXLAN network of this cluster
- * @param instead what counts in place of what the Node says, for this node's own; no ranges: those of the Node
+ * @param own what counts in place of what the Node says, for this node's own; no ranges: those of the Node. Of what flannel says
+ *   about this node the MAC address is kept, which others may know
  * @returns undefined: it has no pods of this family (yet)
  */
 export function readPeer(
   node: Node,
   family: IpFamily,
   vni: number,
-  instead: { readonly ranges?: readonly Cidr[]; readonly address?: IpAddress | undefined } = {},
+  own?: { readonly ranges: readonly Cidr[]; readonly address: IpAddress | undefined },
 ): PeerReading | undefined {
   const { name, creationTimestamp, annotations = {} } = node.metadata;
-  const ranges = instead.ranges?.length ? instead.ranges : podRangesOf(node, family);
+  const ranges = own?.ranges.length ? own.ranges : podRangesOf(node, family);
   if (ranges.length === 0) return undefined;
-  const flannel = readFlannelVtep(annotations, family);
+  const said = readFlannelVtep(annotations, family);
+  const isUnusable = said && ('problem' in said || said.vni !== vni);
+  const flannel = own && isUnusable ? undefined : said;
   if (flannel && 'problem' in flannel) return flannel;
   if (flannel && flannel.vni !== vni) {
     return {
       problem: `flannel uses VXLAN network ${flannel.vni} on it, this node ${vni}: set --routes-vni to the same`,
     };
   }
-  const address = instead.address ?? flannel?.publicIp ?? internalIpOf(node, family);
+  const publicIp = own ? own.address : flannel?.publicIp;
+  const address = publicIp ?? internalIpOf(node, family);
   if (!address) return { problem: `it has pods of ${family} but no InternalIP of ${family}` };
   const problem = objectionTo(address, ranges);
   if (problem !== undefined) return { problem };

@@ -57,6 +57,13 @@ describe('a node', () => {
     expect(readPeer(node, 'IPv4', 2)).toEqual({
       problem: 'flannel uses VXLAN network 1 on it, this node 2: set --routes-vni to the same',
     });
+    // What is said about ourselves may be of before: of flannel, another network, or another address.
+    const own = { ranges: [], address: undefined };
+    const here = { address: parseIp('10.0.0.9') };
+    expect(readPeer(node, 'IPv4', 1, own)).toMatchObject({
+      peer: { ...here, mac: tryParseMac('12:c6:65:89:b4:e3') },
+    });
+    expect(readPeer(node, 'IPv4', 2, own)).toMatchObject({ peer: { ...here, mac: vtepMac('f', 2, 'IPv4') } });
   });
 });
 

@@ -36,7 +36,7 @@ describe('routes of one family', () => {
       await clock.advance(100);
       expect(kernel.print()).toMatchSnapshot();
       expect(figures()).toEqual({ peers: { direct: 1, tunnel: 1, wireguard: 0 }, wanted: 2, inKernel: 2, leftOut: 0 });
-      expect(routes.verify()).toEqual([]);
+      expect(await routes.verify()).toEqual([]);
       await routes.stop();
     },
   );
@@ -81,8 +81,10 @@ describe('routes of one family', () => {
       routes.nodeChanged(OWN);
       for (let number = 2; number < count; number++) routes.nodeChanged(numberedNode(number));
       routes.start();
-      // A busy machine takes many turns of the event loop for it.
-      while (figures()?.inKernel !== count - 2) await clock.advance(100);
+      await clock.advance(1000);
+      // Between two slices the sync lets others run, in real time.
+      await expect.poll(figures, { timeout: 20_000 }).toMatchObject({ inKernel: count - 2 });
+      await clock.advance(1000);
       const before = kernel.requests;
       routes.nodeChanged(numberedNode(5555));
       routes.nodeChanged(numberedNode(2, { ips: ['10.9.9.9'] }));
@@ -98,13 +100,13 @@ describe('routes of one family', () => {
     for (const node of [OWN, numberedNode(2)]) routes.nodeChanged(node);
     routes.start();
     await clock.advance(100);
-    const nexthop = () => kernel.list(undefined).find(({ kind }) => kind === 'nexthop');
-    const before = nexthop();
+    const nexthop = async () => (await kernel.list(undefined)).find(({ kind }) => kind === 'nexthop');
+    const before = await nexthop();
     const requests = kernel.requests;
     routes.nodeChanged(numberedNode(2, { ips: ['10.0.0.99'] }));
     await clock.advance(100);
     expect(kernel.requests - requests).toBe(1);
-    expect(nexthop()).toMatchObject({ id: (before as { id: number }).id });
+    expect(await nexthop()).toMatchObject({ id: (before as { id: number }).id });
     expect(kernel.print()).toContain('via 10.0.0.99');
     await routes.stop();
   });
@@ -128,8 +130,45 @@ describe('routes of one family', () => {
     for (const node of [OWN, far(3), numberedNode(2)]) next.nodeChanged(node);
     next.start();
     await clock.advance(100);
-    expect(synced).toMatchObject([{ kind: 'synced', operations: 0 }]);
+    expect(synced).toMatchObject([{ kind: 'mtuKnown' }, { kind: 'synced', operations: 0 }]);
     await next.stop();
+  });
+
+  it('say what pods’ packets may measure as soon as this Node is told, and again when that changes', async () => {
+    const { clock, kernel, routes, events } = world('vxlan');
+    const told = () => events.flatMap((event) => (event.kind === 'mtuKnown' ? [event.mtu] : []));
+    expect(routes.mtu()).toBeUndefined();
+    routes.nodeChanged(OWN);
+    expect([routes.mtu(), told()]).toEqual([1450, []]);
+    routes.start();
+    await clock.advance(100);
+    kernel.changeLink('eth0', { mtu: 1400 });
+    await clock.advance(5000);
+    expect([routes.mtu(), told()]).toEqual([1350, [1450, 1350]]);
+    await routes.stop();
+    const direct = world('host-gw');
+    direct.routes.nodeChanged(OWN);
+    expect(direct.routes.mtu()).toBe(1500);
+  });
+
+  it('tell since when each stands as it does: comparing all of them changes nothing', async () => {
+    const { clock, kernel, routes } = world('auto');
+    for (const node of [OWN, numberedNode(2), far(3)]) routes.nodeChanged(node);
+    routes.start();
+    await clock.advance(100);
+    const since = (name: string) => routes.standings().get(name)?.changedAt;
+    const before = since('n2');
+    expect(before).toBe(since('n3'));
+    await clock.advance(5000);
+    kernel.changeLink('eth0', { mtu: 1400 });
+    routes.nodeChanged(numberedNode(3, { ips: ['192.168.1.99', 'fd01::99'] }));
+    await clock.advance(5000);
+    expect(since('n2')).toBe(before);
+    expect(since('n3')).toBeGreaterThan(before!);
+    routes.nodeRemoved('n3');
+    await clock.advance(100);
+    expect([...routes.standings().keys()]).toEqual(['n2']);
+    await routes.stop();
   });
 });
 
@@ -202,6 +241,24 @@ describe('what others do', () => {
     await clock.advance(2000);
     expect(kernel.print()).toBe(good);
     expect(events.filter(({ kind }) => kind === 'disturbed').length).toBeLessThan(15);
+    await routes.stop();
+  });
+
+  it('a network without a carrier is one reason for all peers, and they are back when it is', async () => {
+    const { clock, kernel, routes, leftOut, figures } = world('host-gw');
+    for (const node of [OWN, numberedNode(2), numberedNode(3)]) routes.nodeChanged(node);
+    routes.start();
+    await clock.advance(2000);
+    kernel.changeLink('eth0', { up: false });
+    await clock.advance(2000);
+    const reason =
+      'the interface that leads to it is down, or has no carrier; look for its cable, and its port on the switch';
+    expect(leftOut()).toEqual([`n2: ${reason}`, `n3: ${reason}`]);
+    expect(figures()).toMatchObject({ wanted: 2, inKernel: 0, leftOut: 2 });
+    kernel.changeLink('eth0', { up: true });
+    await clock.advance(2000);
+    expect(leftOut().slice(2)).toEqual(['n2: undefined', 'n3: undefined']);
+    expect(figures()).toMatchObject({ wanted: 2, inKernel: 2, leftOut: 0 });
     await routes.stop();
   });
 

@@ -7,6 +7,7 @@ import {
   NodeplaneError,
   SyncRunner,
   type Timer,
+  yielder,
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
@@ -14,9 +15,9 @@ import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
 import { type PeerPlan, RoutePlanner } from '../plan/planner.ts';
 import { deviceNames, type RouteSettings, tunnelDevice, tunnelKind } from '../plan/tunnel.ts';
 import { type SharedTunnel, wireguardDevice } from '../wireguard/shared-tunnel.ts';
-import type { RouteHappening, RouteObserver } from './events.ts';
+import type { OwnEnd, RouteHappening, RouteObserver } from './events.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
-import { RouteTally } from './tally.ts';
+import { type DatedStanding, RouteTally } from './tally.ts';
 
 export interface FamilyRoutesOptions {
   readonly family: IpFamily;
@@ -61,6 +62,8 @@ export class FamilyRoutes {
   #serviceRanges: readonly Cidr[] = [];
   #touched = new Set<string>();
   #ground: Ground | undefined;
+  /** Of the ground last found; it outlives failures. */
+  #mtu: number | undefined;
   #toldWaiting: string | undefined;
   #watch: { close(): void } | undefined;
   #lastRepair = Number.NEGATIVE_INFINITY;
@@ -73,7 +76,9 @@ export class FamilyRoutes {
     this.#options = options;
     this.#planner = new RoutePlanner(family, nodeName, settings);
     this.#kernel = new KernelRoutes(kernel);
-    this.#tally = new RouteTally((name, reason) => this.#tell({ kind: 'leftOut', name, reason }));
+    this.#tally = new RouteTally(clock.wallTime.bind(clock), (name, reason) =>
+      this.#tell({ kind: 'leftOut', name, reason }),
+    );
     this.#runner = new SyncRunner({
       clock,
       minIntervalMs: MIN_INTERVAL_MS,
@@ -83,7 +88,7 @@ export class FamilyRoutes {
       failed: (error, _full, retryInMs) => this.#tell({ kind: 'syncFailed', error, retryInMs }),
       check: {
         intervalMs: CHECK_MS,
-        run: async () => this.#check(),
+        run: () => this.#check(),
         failed: (error) => this.#tell({ kind: 'verifyFailed', error }),
       },
     });
@@ -122,9 +127,28 @@ export class FamilyRoutes {
     await this.#runner.stop();
   }
 
-  /** In what the kernel differs from what was written, in words. Throws KernelError, ERR_ROUTES. */
-  verify(): string[] {
+  /** In what the kernel differs from what was written, in words; between syncs. Rejects with KernelError, ERR_ROUTES. */
+  async verify(): Promise<string[]> {
     return this.#ground ? this.#kernel.drifts(this.#ground) : [];
+  }
+
+  /** By name, how it stands with each other Node that has pods. To be read only. */
+  standings(): ReadonlyMap<string, DatedStanding> {
+    return this.#tally.standings();
+  }
+
+  /**
+   * The largest packet that gets to all other nodes' pods: through the tunnel where there is one. Undefined while this node's own
+   * Node, or the network between the nodes, is not known.
+   */
+  mtu(): number | undefined {
+    if (this.#mtu !== undefined || !this.#own) return this.#mtu;
+    try {
+      return mtuOf(this.#groundOf(this.#own));
+    } catch {
+      // The sync says why.
+      return undefined;
+    }
   }
 
   #ownChanged(node: Node): void {
@@ -167,13 +191,15 @@ export class FamilyRoutes {
     const operations = isFull ? await this.#syncAll(this.#own) : await this.#syncSome(touched);
     this.#retryRefused();
     const seconds = (clock.now() - began) / 1000;
-    this.#tell({ kind: 'synced', full: isFull, seconds, operations, figures: this.#tally.figures() });
+    const own = ownEndOf(this.#ground!);
+    this.#tell({ kind: 'synced', full: isFull, seconds, operations, figures: this.#tally.figures(), own });
   }
 
   async #syncAll(own: Peer): Promise<number> {
     const { family, wireguard } = this.#options;
     this.#ground = undefined;
     const ground = this.#groundOf(own);
+    this.#noteMtu(mtuOf(ground));
     this.#planner.setOwn(ground.own);
     const names = [...this.#planner.names()];
     const plans = new Map<string, PeerPlan>();
@@ -185,7 +211,12 @@ export class FamilyRoutes {
     this.#ground = ground;
     if (this.#kernel.tunnel !== undefined) wireguard?.replaced(family, this.#kernel.tunnel, plans);
     this.#tally.forgetOthers(new Set(names));
-    for (const name of names) this.#count(name);
+    const rest = yielder();
+    for (const name of names) {
+      this.#count(name);
+      const wait = rest();
+      if (wait) await wait;
+    }
     return operations;
   }
 
@@ -225,8 +256,14 @@ export class FamilyRoutes {
     }
   }
 
-  #check(): void {
-    const drifts = this.verify();
+  #noteMtu(mtu: number): void {
+    if (mtu === this.#mtu) return;
+    this.#mtu = mtu;
+    this.#tell({ kind: 'mtuKnown', mtu });
+  }
+
+  async #check(): Promise<void> {
+    const drifts = await this.verify();
     if (drifts.length === 0) return;
     this.#tell({ kind: 'driftFound', drifts });
     this.#runner.requestFull();
@@ -266,6 +303,15 @@ export class FamilyRoutes {
   #tell(happening: RouteHappening): void {
     this.#options.observe({ family: this.#options.family, ...happening });
   }
+}
+
+function mtuOf({ own, tunnel }: Ground): number {
+  return tunnel?.mtu ?? own.underlay.mtu;
+}
+
+function ownEndOf(ground: Ground): OwnEnd {
+  const { underlay, mac, ranges } = ground.own;
+  return { address: underlay.address, mac, ranges, mtu: mtuOf(ground) };
 }
 
 function noUnderlay(interfaceName: string | undefined, address: IpAddress): NodeplaneError {

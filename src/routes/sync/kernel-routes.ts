@@ -1,8 +1,16 @@
-import { isExists, isNotFound, type KernelError, NodeplaneError, yielder } from '../../core/index.ts';
+import {
+  inSlices,
+  isExists,
+  isNotFound,
+  type KernelError,
+  NodeplaneError,
+  type Steps,
+  yielder,
+} from '../../core/index.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { keyOf, type RouteObject, type RouteOperation, textOf } from '../kernel/route-object.ts';
 import { describeDeviceOperation, diffDevice, isOurDevice, KIND_NAMES } from '../plan/device-diff.ts';
-import { diffObjects } from '../plan/diff.ts';
+import { diffObjects, diffSteps } from '../plan/diff.ts';
 import { type Devices, ownObjects, peerObjects } from '../plan/objects.ts';
 import type { OwnNode, PeerPlan } from '../plan/planner.ts';
 import type { TunnelDevice } from '../plan/tunnel.ts';
@@ -23,7 +31,7 @@ interface Committed {
 }
 
 /** Requests that go to the kernel in one piece, before others get their turn. */
-const OPERATIONS_AT_ONCE = 1000;
+const OPERATIONS_AT_ONCE = 500;
 /** Making a device, then what needs its index; and again where others meddle meanwhile. */
 const DEVICE_ROUNDS = 4;
 
@@ -74,14 +82,12 @@ export class KernelRoutes {
     const tunnel = ground.tunnel && this.#bringDevice(ground.tunnel);
     const devices = { underlay: ground.own.underlay.index, tunnel };
     this.#devices = devices;
-    const present = this.#kernel.list(tunnel);
+    const present = await this.#kernel.list(tunnel);
     for (const name of this.#committed.keys()) if (!plans.has(name)) this.#ids.release(name);
     this.#ids.adopt(present);
     this.#committed.clear();
     this.#refusals.clear();
-    const wanted = ownObjects(ground.own.ranges);
-    for (const [name, plan] of plans) wanted.push(...this.#objectsOf(this.#commit(name, plan)));
-    const operations = diffObjects(present, wanted);
+    const operations = await inSlices(this.#differences(ground, present, this.#commitAll(plans)));
     await this.#apply(operations, [...plans.keys()]);
     for (const name of ground.deviceNames) if (name !== ground.tunnel?.name) this.#removeDevice(name);
     return operations.length;
@@ -111,17 +117,29 @@ export class KernelRoutes {
     return operations.length;
   }
 
-  /** In what the kernel differs from the plans, in words; empty: in nothing. Throws KernelError, ERR_ROUTES. */
-  drifts(ground: Ground): string[] {
+  /** In what the kernel differs from the plans, in words; empty: in nothing. Rejects with KernelError, ERR_ROUTES. */
+  async drifts(ground: Ground): Promise<string[]> {
     const device = ground.deviceNames.flatMap((name) =>
       diffDevice(this.#kernel.device(name), name === ground.tunnel?.name ? ground.tunnel : undefined),
     );
     const devices = this.#devices;
     if (!devices || device.length > 0) return device.map(describeDeviceOperation);
-    const wanted = ownObjects(ground.own.ranges);
-    for (const committed of this.#committed.values()) wanted.push(...this.#objectsOf(committed));
-    const operations = diffObjects(this.#kernel.list(devices.tunnel), wanted);
+    const listed = await this.#kernel.list(devices.tunnel);
+    const operations = await inSlices(this.#differences(ground, listed, this.#committed.values()));
     return operations.map(({ action, object }) => `${DRIFT[action]}: ${textOf(object)}`);
+  }
+
+  *#differences({ own }: Ground, present: readonly RouteObject[], peers: Iterable<Committed>): Steps<RouteOperation[]> {
+    const wanted = ownObjects(own.ranges);
+    for (const committed of peers) {
+      wanted.push(...this.#objectsOf(committed));
+      yield;
+    }
+    return yield* diffSteps(present, wanted);
+  }
+
+  *#commitAll(plans: ReadonlyMap<string, PeerPlan>): Iterable<Committed> {
+    for (const [name, plan] of plans) yield this.#commit(name, plan);
   }
 
   #commit(name: string, plan: PeerPlan): Committed {
@@ -191,6 +209,9 @@ export class KernelRoutes {
   }
 }
 
+const NO_CARRIER =
+  'the interface that leads to it is down, or has no carrier; look for its cable, and its port on the switch';
+
 const DRIFT: Readonly<Record<RouteOperation['action'], string>> = {
   add: 'missing',
   replace: 'changed by somebody else',
@@ -202,5 +223,7 @@ function refusalText({ action, object }: RouteOperation, error: KernelError): st
     const look = object.kind === 'nexthop' ? `ip nexthop show id ${object.id}` : `ip route show ${keyOf(object)}`;
     return `somebody else has ${keyOf(object)} (${look}); remove it if it is not needed`;
   }
+  // One reason for all peers: the kernel takes no nexthop object on such a link, and has removed those it had.
+  if (object.kind === 'nexthop' && error.errnoName === 'ENETDOWN') return NO_CARRIER;
   return `the kernel refuses to ${action} ${textOf(object)}: ${error.message}`;
 }

@@ -133,7 +133,7 @@ class Cluster {
     return this.#family === 'IPv4' ? 'nodeplane-v4' : 'nodeplane-v6';
   }
 
-  verify(): string[] {
+  verify(): Promise<string[]> {
     return this.#routes!.verify();
   }
 
@@ -207,7 +207,7 @@ it('whatever nodes and others did, the kernel ends as a fresh start makes it', a
         fresh.start();
         await fresh.clock.advance(1000);
         expect(lived.kernel.print()).toBe(fresh.kernel.print());
-        expect(withoutNumbers(lived.verify())).toEqual(withoutNumbers(fresh.verify()));
+        expect(withoutNumbers(await lived.verify())).toEqual(withoutNumbers(await fresh.verify()));
         await lived.stop();
         await fresh.stop();
       },

@@ -1,6 +1,6 @@
 import { isNotFound, KernelError } from '../../core/index.ts';
 import {
-  getWireguard,
+  getWireguardInSlices,
   openWireguard,
   type PeerChange,
   setWireguard,
@@ -21,9 +21,9 @@ export class NetlinkWireguardKernel implements WireguardKernel {
     this.#conversation = undefined;
   }
 
-  read(index: number): WireguardDevice {
+  async read(index: number): Promise<WireguardDevice> {
     const { netlink, family } = this.#open();
-    return getWireguard(netlink, family, index);
+    return getWireguardInSlices(netlink, family, index);
   }
 
   configure(index: number, settings: DeviceSettings): void {

@@ -1,4 +1,4 @@
-import { type Cidr, formatCidr, type IpFamily, ipEquals } from '../../core/index.ts';
+import { type Cidr, formatCidr, type IpFamily, ipEquals, type Steps } from '../../core/index.ts';
 import { type Endpoint, formatKey, type PeerChange, type WireguardPeer } from '../../netlink/wireguard/index.ts';
 import type { PeerPlan } from '../plan/planner.ts';
 
@@ -48,23 +48,33 @@ export function wantedPeer(
  * away from a peer for even a moment; taking one away does. A peer that takes addresses over from one that goes, as after a change
  * of key, is spoken to at once: what its node has to send waits for a handshake, and its own found nobody who knew the key.
  */
-export function diffPeers(
+export function* diffPeers(
   present: ReadonlyMap<string, PresentPeer>,
   wanted: ReadonlyMap<string, WantedPeer>,
-): PeerChange[] {
+): Steps<PeerChange[]> {
   const gone = [...present].filter(([key]) => !wanted.has(key)).map(([, peer]) => peer);
-  const orphans = new Set(gone.flatMap(({ allowedIps }) => allowedIps.map(formatCidr)));
-  const changes = [...wanted].flatMap(([key, peer]): PeerChange[] => {
+  const orphans = new Set<string>();
+  for (const { allowedIps } of gone) {
+    for (const range of allowedIps) orphans.add(formatCidr(range));
+    yield;
+  }
+  const changes: PeerChange[] = [];
+  for (const [key, peer] of wanted) {
     const known = present.get(key);
-    if (known) return changeOf(known, peer);
-    const { keepaliveSeconds } = peer;
-    if (!peer.allowedIps.some((range) => orphans.has(formatCidr(range)))) return [peer];
-    // Beginning to keep a path open sends a packet along it.
-    const { publicKey } = peer;
-    const spoken = { ...peer, keepaliveSeconds: keepaliveSeconds || MOMENTARY };
-    return keepaliveSeconds ? [spoken] : [spoken, { publicKey, updateOnly: true, keepaliveSeconds }];
-  });
-  return [...changes, ...gone.map(({ publicKey }) => ({ publicKey, remove: true }))];
+    changes.push(...(known ? changeOf(known, peer) : newPeer(peer, orphans)));
+    yield;
+  }
+  for (const { publicKey } of gone) changes.push({ publicKey, remove: true });
+  return changes;
+}
+
+/** @param orphans addresses of peers that go */
+function newPeer(peer: WantedPeer, orphans: ReadonlySet<string>): PeerChange[] {
+  const { publicKey, keepaliveSeconds } = peer;
+  if (!peer.allowedIps.some((range) => orphans.has(formatCidr(range)))) return [peer];
+  // Beginning to keep a path open sends a packet along it.
+  const spoken = { ...peer, keepaliveSeconds: keepaliveSeconds || MOMENTARY };
+  return keepaliveSeconds ? [spoken] : [spoken, { publicKey, updateOnly: true, keepaliveSeconds }];
 }
 
 /** Seconds, of which none pass. */
@@ -99,15 +109,15 @@ export function sameEndpoint(a: Endpoint | undefined, b: Endpoint | undefined): 
  * What is wanted, with what the device has of families whose nodes are not known yet: an agent that has just started must not
  * take it away.
  */
-export function keepUnknown(
+export function* keepUnknown(
   wanted: ReadonlyMap<string, WantedPeer>,
-  present: Iterable<WireguardPeer>,
+  present: ReadonlyMap<string, PresentPeer>,
   isKnown: (family: IpFamily) => boolean,
-): ReadonlyMap<string, WantedPeer> {
+): Steps<ReadonlyMap<string, WantedPeer>> {
   const all = new Map(wanted);
-  for (const { publicKey, endpoint, keepaliveSeconds, allowedIps } of present) {
+  for (const [key, { publicKey, endpoint, keepaliveSeconds, allowedIps }] of present) {
+    yield;
     const kept = allowedIps.filter(({ address }) => !isKnown(address.family));
-    const key = formatKey(publicKey);
     const peer = wanted.get(key);
     if (kept.length === 0 || !(peer || endpoint)) continue;
     // Which of a node's addresses it is sent to is decided when all are known.

@@ -9,10 +9,13 @@ export interface DeviceSettings {
   readonly fwmark?: number | undefined;
 }
 
-/** The WireGuard devices of the kernel. All of it is synchronous. */
+/** The WireGuard devices of the kernel. */
 export interface WireguardKernel {
-  /** The device with its peers. Throws KernelError (`isNotFound`: there is none), ERR_NETLINK_DECODE. */
-  read(index: number): WireguardDevice;
+  /**
+   * The device with its peers; nothing else may be asked meanwhile. Rejects with KernelError (`isNotFound`: there is none),
+   * ERR_NETLINK_DECODE.
+   */
+  read(index: number): Promise<WireguardDevice>;
   /** Throws KernelError: EADDRINUSE when the port belongs to another program. */
   configure(index: number, settings: DeviceSettings): void;
   /** Tries all, whatever becomes of those before. For each undefined, or why it was refused. */

@@ -96,7 +96,7 @@ describe('the WireGuard device', () => {
     expect(kernels.IPv6.device('nodeplane-wg')).toMatchObject({ kind: 'wireguard', up: true, mtu: 1420 });
     expect(of('keyInForce')).toEqual([{ kind: 'keyInForce', publicKey: publicKeyOf(privateKey) }]);
     expect(of('synced').at(-1)).toMatchObject({ peers: expect.anything() });
-    expect(tunnel.verify()).toEqual([]);
+    expect(await tunnel.verify()).toEqual([]);
     await stop();
   });
 

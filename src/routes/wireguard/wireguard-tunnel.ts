@@ -2,7 +2,9 @@ import {
   type Clock,
   errorText,
   type IpFamily,
+  inSlices,
   NodeplaneError,
+  type Steps,
   SyncRunner,
   sameBytes,
   type Timer,
@@ -16,6 +18,7 @@ import {
   describePeerChange,
   diffPeers,
   keepUnknown,
+  type PresentPeer,
   sameEndpoint,
   type WantedPeer,
   type WireguardPlan,
@@ -84,7 +87,7 @@ export class WireguardTunnel implements SharedTunnel {
       failed: (error, _full, retryInMs) => options.observe({ kind: 'syncFailed', error, retryInMs }),
       check: {
         intervalMs: CHECK_MS,
-        run: async () => this.#check(),
+        run: () => this.#check(),
         failed: (error) => options.observe({ kind: 'verifyFailed', error }),
       },
     });
@@ -131,11 +134,11 @@ export class WireguardTunnel implements SharedTunnel {
     await this.#runner.stop();
   }
 
-  /** In what the device differs from what it was told, in words. Throws KernelError. */
-  verify(): string[] {
+  /** In what the device differs from what it was told, in words; between syncs. Rejects with KernelError. */
+  async verify(): Promise<string[]> {
     if (this.#index === undefined || !this.#inForce) return [];
-    const device = this.#options.kernel.read(this.#index);
-    const { settings, peers } = this.#differences(device, this.#wanted());
+    const device = await this.#options.kernel.read(this.#index);
+    const { settings, peers } = await inSlices(this.#differences(device, this.#inForce, this.#committed.values()));
     const known = new Set(device.peers.map(({ publicKey }) => formatKey(publicKey)));
     return [
       ...Object.keys(settings).map((name) => `the device has another ${SETTING_NAMES[name as keyof DeviceSettings]}`),
@@ -163,8 +166,9 @@ export class WireguardTunnel implements SharedTunnel {
     const { kernel } = this.#options;
     const index = this.#index!;
     const key = this.#key!;
-    const wanted = this.#wanted();
-    const { settings, peers } = this.#differences(kernel.read(index), wanted);
+    const device = await kernel.read(index);
+    const wanted = await inSlices(this.#wanted());
+    const { settings, peers } = await inSlices(this.#differences(device, key, wanted.values()));
     if (Object.keys(settings).length > 0) this.#configure(index, settings);
     this.#committed.clear();
     for (const [name, peer] of wanted) this.#committed.set(name, peer);
@@ -184,17 +188,19 @@ export class WireguardTunnel implements SharedTunnel {
       if (wanted) this.#committed.set(name, wanted);
       else this.#committed.delete(name);
     }
-    const changes = diffPeers(byKey(before), byKey(after));
+    const changes = await inSlices(diffOf(before, after));
     this.#tellRefusals(await this.#apply(changes), [...names]);
     return changes.length;
   }
 
-  #wanted(): ReadonlyMap<string, WantedPeer> {
+  /** By name. */
+  *#wanted(): Steps<ReadonlyMap<string, WantedPeer>> {
     const names = new Set([...this.#plans.values()].flatMap((plans) => [...plans.keys()]));
     const wanted = new Map<string, WantedPeer>();
     for (const name of names) {
       const peer = this.#wantedOf(name);
       if (peer) wanted.set(name, peer);
+      yield;
     }
     return wanted;
   }
@@ -204,30 +210,32 @@ export class WireguardTunnel implements SharedTunnel {
     return wantedPeer(plans, this.#options);
   }
 
-  #differences(
+  *#differences(
     device: WireguardDevice,
-    wanted: ReadonlyMap<string, WantedPeer>,
-  ): { readonly settings: DeviceSettings; readonly peers: readonly PeerChange[] } {
-    const key = this.#key!;
+    key: Uint8Array,
+    wanted: Iterable<WantedPeer>,
+  ): Steps<{ readonly settings: DeviceSettings; readonly peers: readonly PeerChange[] }> {
     const { port } = this.#options;
     const settings = {
       ...(!(device.privateKey && sameBytes(device.privateKey, key)) && { privateKey: key }),
       ...(device.port !== port && { port }),
       ...(device.fwmark !== 0 && { fwmark: 0 }),
     };
-    const wantedByKey = byKey(wanted.values());
-    const committed = byKey(this.#committed.values());
+    const wantedByKey = yield* byKey(wanted);
+    const present = new Map<string, PresentPeer>(yield* byKey(device.peers));
+    const all = yield* keepUnknown(wantedByKey, present, (family) => this.#plans.has(family));
+    const committed = yield* byKey(this.#committed.values());
     const now = this.#options.clock.wallTime() / 1000;
-    const present = device.peers.map((peer) => {
+    for (const peer of device.peers) {
       // A peer is sent to where it was last heard from, wherever that is.
       const isThere = peer.lastHandshake !== undefined && now - peer.lastHandshake < SESSION_SECONDS;
       const text = formatKey(peer.publicKey);
       const endpoint = wantedByKey.get(text)?.endpoint;
       const isTold = sameEndpoint(committed.get(text)?.endpoint, endpoint);
-      return endpoint && isThere && isTold ? { ...peer, endpoint } : peer;
-    });
-    const all = keepUnknown(wantedByKey, device.peers, (family) => this.#plans.has(family));
-    return { settings, peers: diffPeers(byKey(present), all) };
+      if (endpoint && isThere && isTold) present.set(text, { ...peer, endpoint });
+      yield;
+    }
+    return { settings, peers: yield* diffPeers(present, all) };
   }
 
   #configure(index: number, settings: DeviceSettings): void {
@@ -272,8 +280,8 @@ export class WireguardTunnel implements SharedTunnel {
     this.#options.observe({ kind: 'keyInForce', publicKey: publicKeyOf(key) });
   }
 
-  #check(): void {
-    const drifts = this.verify();
+  async #check(): Promise<void> {
+    const drifts = await this.verify();
     if (drifts.length === 0) return;
     this.#options.observe({ kind: 'driftFound', drifts });
     this.#runner.requestFull();
@@ -312,6 +320,15 @@ const SETTING_NAMES: Readonly<Record<keyof DeviceSettings, string>> = {
   fwmark: 'fwmark',
 };
 
-function byKey<T extends { readonly publicKey: Uint8Array }>(peers: Iterable<T>): ReadonlyMap<string, T> {
-  return new Map([...peers].map((peer) => [formatKey(peer.publicKey), peer]));
+function* diffOf(before: readonly WantedPeer[], after: readonly WantedPeer[]): Steps<PeerChange[]> {
+  return yield* diffPeers(yield* byKey(before), yield* byKey(after));
+}
+
+function* byKey<T extends { readonly publicKey: Uint8Array }>(peers: Iterable<T>): Steps<ReadonlyMap<string, T>> {
+  const found = new Map<string, T>();
+  for (const peer of peers) {
+    found.set(formatKey(peer.publicKey), peer);
+    yield;
+  }
+  return found;
 }

@@ -14,6 +14,29 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return result;
 }
 
+/**
+ * Strategic merge patch as far as a Node's status needs it: as a merge patch, but `status.conditions` and `status.addresses`
+ * are merged by `type`.
+ */
+export function strategicPatch(target: Json, patch: Json): unknown {
+  const patched = mergePatch(target, patch) as Json;
+  const [before, changes] = [target.status, patch.status].map((status) => (isMapping(status) ? status : {})) as [
+    Json,
+    Json,
+  ];
+  const status: Record<string, unknown> = { ...(patched.status as Json) };
+  for (const list of ['conditions', 'addresses']) {
+    if (Array.isArray(changes[list])) status[list] = mergeByType((before[list] ?? []) as Json[], changes[list]);
+  }
+  return { ...patched, status };
+}
+
+function mergeByType(before: readonly Json[], changes: readonly Json[]): readonly unknown[] {
+  const changeOf = (type: unknown) => changes.find((change) => change.type === type);
+  const added = changes.filter(({ type }) => before.every((entry) => entry.type !== type));
+  return [...before.map((entry) => mergePatch(entry, changeOf(entry.type) ?? {})), ...added];
+}
+
 export function isMapping(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

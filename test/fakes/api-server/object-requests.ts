@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ApiObject, type ApiResource, apiVersionOf, keyOf } from './api-object.ts';
 import { AppliedFields } from './applied-fields.ts';
 import { checkObject } from './check-object.ts';
-import { isMapping, mergePatch } from './merge-patch.ts';
+import { isMapping, mergePatch, strategicPatch } from './merge-patch.ts';
 import type { ObjectHistory } from './object-history.ts';
 import type { ApiCall } from './request.ts';
 import { Refusal } from './status.ts';
@@ -25,8 +25,8 @@ const MODIFIED = 'the object has been modified; please apply your changes to the
  * Requests about one object: get, create, update, patch (merge and apply) and delete, with the preconditions, refusals
  * and texts of a real server.
  *
- * What it does not do: strategic merge patch and JSON patch; `generateName`; subresources but `status`; finalizers, graceful deletion
- * and dependents; `metadata.generation`; defaults and, but for `checkObject`, validation; dry runs. `AppliedFields` says
+ * What it does not do: JSON patch; strategic merge patch but for a Node; `generateName`; subresources but `status`;
+ * finalizers, graceful deletion and dependents; `metadata.generation`; defaults and, but for `checkObject`, validation; dry runs. `AppliedFields` says
  * what its server-side apply leaves out.
  */
 export class ObjectRequests {
@@ -90,16 +90,20 @@ export class ObjectRequests {
 
   #patch(call: ApiCall, content: Content): Outcome {
     switch (content.type?.split(';')[0]) {
-      case 'application/merge-patch+json': {
-        const live = this.#existing(call);
-        const patched = mergePatch(live, parseMapping(content));
-        return { code: 200, body: this.#update(call, namedAs(call, patched)) };
-      }
+      case 'application/merge-patch+json':
+        return this.#merge(call, (live) => mergePatch(live, parseMapping(content)));
+      case 'application/strategic-merge-patch+json':
+        return this.#merge(call, (live) => strategicPatch(live, parseMapping(content)));
       case 'application/apply-patch+yaml':
         return this.#apply(call, parseObject(call, content));
       default:
         throw new Refusal(415, `the body of the request was in an unknown format: "${content.type}"`);
     }
+  }
+
+  #merge(call: ApiCall, patch: (live: ApiObject) => unknown): Outcome {
+    const patched = patch(this.#existing(call));
+    return { code: 200, body: this.#update(call, namedAs(call, patched)) };
   }
 
   #apply(call: ApiCall, wanted: ApiObject): Outcome {

@@ -132,6 +132,10 @@ export class Machine {
     return this.#usable.flatMap(({ cidr, until }) => (now < until ? cidr : []));
   }
 
+  get blockSize(): number {
+    return this.#pools[0]!.blockSize;
+  }
+
   use(cidr: string): { readonly used: number; readonly free: number } {
     const size = cidr.endsWith('/30') ? 4 : 8;
     const used = this.pods.get(cidr) ?? 0;

@@ -224,21 +224,25 @@ export class PoolWorld {
       const isWell = spec.state === 'confirmed' && owner?.isAlive && this.#store.nodes.get(spec.node) === spec.nodeUID;
       if (!isWell) this.#violated(`block ${spec.cidr} is lost: ${JSON.stringify(spec)}`);
     }
-    // Where block sizes differ, a free range may be too small for one.
-    const isFull = this.#freeAddresses(blocks) < 16;
     for (const machine of this.#machines.filter(({ isAlive }) => isAlive)) {
       const usable = machine.usable(this.#t);
       const free = usable.reduce((sum, cidr) => sum + machine.use(cidr).free, 0);
-      if (!isFull && free < 1)
+      if (free < 1 && this.#hasRoomFor(machine, blocks))
         this.#violated(`${machine.name} has ${usable.length} blocks with ${free} addresses left`);
       const empty = usable.filter((cidr) => machine.use(cidr).used === 0).length;
       if (empty > 1 && free > 12) this.#violated(`${machine.name} keeps ${empty} empty blocks`);
     }
   }
 
-  #freeAddresses(blocks: readonly PodCIDRBlock[]): number {
-    const sizeOf = ({ first, last }: IpSpan) => Number(last - first) + 1;
-    return blocks.reduce((free, { spec }) => free - sizeOf(spanOf(spec.cidr)), sizeOf(this.#pool));
+  /** Whether a block of the machine's size is free. Where sizes differ, much may be free and no room for a large one. */
+  #hasRoomFor({ blockSize }: Machine, blocks: readonly PodCIDRBlock[]): boolean {
+    const { family, first, last } = this.#pool;
+    const size = 2n ** BigInt(32 - blockSize);
+    for (let at = first; at < last; at += size) {
+      const room = { family, first: at, last: at + size - 1n };
+      if (!blocks.some(({ spec }) => spansOverlap(spanOf(spec.cidr), room))) return true;
+    }
+    return false;
   }
 
   #violated(what: string): void {

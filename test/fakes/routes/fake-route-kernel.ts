@@ -97,7 +97,7 @@ export class FakeRouteKernel implements RouteKernel {
     }
   }
 
-  list(tunnel: number | undefined): RouteObject[] {
+  async list(tunnel: number | undefined): Promise<RouteObject[]> {
     this.requests++;
     return [...this.#objects.values()].filter((object) => !('index' in object) || object.index === tunnel);
   }

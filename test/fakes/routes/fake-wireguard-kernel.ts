@@ -39,7 +39,7 @@ export class FakeWireguardKernel implements WireguardKernel {
     return { index: this.#index, name: 'nodeplane-wg', ...this.#settings, peers };
   }
 
-  read(index: number): WireguardDevice {
+  async read(index: number): Promise<WireguardDevice> {
     this.requests++;
     this.#check(index);
     return this.device;

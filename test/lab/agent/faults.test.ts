@@ -6,7 +6,6 @@ import { makeService } from '../../fakes/service-objects.ts';
 import { manifestOf, nodeObject, saveManifest } from '../../samples/manifests.ts';
 import { type Agent, createLab, type LabNode, removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
-import { builtProgram } from '../programs.ts';
 
 const lab = createLab();
 const node: LabNode = lab.addNode({ name: 'node-1' });
@@ -73,57 +72,5 @@ describe('signals', () => {
     process.kill(pid, 'SIGHUP');
     expect(await ended).toBe(0);
     expect(logged('stops; the rules stay in place')).toMatchObject([{ signal: 'SIGHUP' }]);
-  });
-});
-
-describe('route_localnet', () => {
-  const value = () => run('cat', '/proc/sys/net/ipv4/conf/all/route_localnet').trim();
-  const guards = () => run('iptables-nft-save', '-t', 'filter').match(/block incoming localnet connections/g)?.length;
-  const program = (...args: string[]) =>
-    execFileSync('ip', ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...args], {
-      env: { ...process.env, XTABLES_LOCKFILE: join(lab.folder, 'xtables.lock') },
-      encoding: 'utf8',
-    });
-
-  it('is off while the rules that go with it are gone, and off for good when nobody looks after them', async () => {
-    run('sh', '-c', 'echo 0 > /proc/sys/net/ipv4/conf/all/route_localnet');
-    await start('iptables');
-    expect([value(), guards()]).toEqual(['2', 1]);
-    run('iptables-nft', '-F', 'KUBE-FIREWALL');
-    await expect.poll(() => logged('route_localnet is off again').length, { timeout: patient(20_000) }).toBe(1);
-    await expect.poll(() => [value(), guards()], { timeout: patient(20_000) }).toEqual(['2', 1]);
-    await agent!.stop();
-    expect([value(), guards()]).toEqual(['2', 1]);
-
-    await start('nftables');
-    await expect.poll(value, { timeout: patient(20_000) }).toBe('0');
-    await agent!.stop();
-
-    await start('iptables');
-    expect(value()).toBe('2');
-    await agent!.stop();
-    await start('iptables', '--iptables-localhost-nodeports=false');
-    await expect.poll(value, { timeout: patient(20_000) }).toBe('0');
-  });
-
-  it('comes after its rules with --init-only, and goes with a clean-up, which leaves what others set', async () => {
-    program('cleanup');
-    run('iptables-nft', '-F');
-    program(
-      'agent',
-      '--manifests',
-      manifests,
-      '--hostname-override',
-      'node-1',
-      '--proxy-mode',
-      'iptables',
-      '--init-only',
-    );
-    expect([value(), guards()]).toEqual(['2', 1]);
-    expect(program('cleanup')).toContain('route_localnet: off again');
-    expect([value(), guards()]).toEqual(['0', 1]);
-    run('sh', '-c', 'echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet');
-    program('cleanup');
-    expect(value()).toBe('1');
   });
 });

@@ -1,8 +1,12 @@
 import { afterAll, expect, it } from 'vitest';
+import { formatIp } from '../../../src/core/index.ts';
 import { ensureAccounting, getAccounting } from '../../../src/netlink/conntrack/index.ts';
 import { Netlink } from '../../../src/netlink/index.ts';
+import { Nftables } from '../../../src/netlink/nftables/index.ts';
 import { NETLINK_NETFILTER } from '../../../src/netlink/uapi/index.ts';
+import { LOCALHOST_STAND_INS } from '../../../src/proxy/index.ts';
 import { COUNTERS, IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
+import { LocalhostRules, nodePortOf } from '../../../src/proxy/localhost/index.ts';
 import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { sampleNode, samplePlan, samplePort } from '../../samples/sample-plan.ts';
@@ -33,9 +37,15 @@ it.each(['legacy', 'nft'] as IptablesVariant[])(
     namespace.run('ip', 'link', 'set', 'lo', 'up');
     namespace.run('ip', 'link', 'add', 'up0', 'type', 'veth', 'peer', 'name', 'up1');
     for (const link of ['up0', 'up1']) namespace.run('ip', 'link', 'set', link, 'up');
-    namespace.run('ip', 'route', 'add', '10.244.0.0/16', 'dev', 'up0');
-    namespace.run('sysctl', '-qw', 'net.ipv4.conf.all.route_localnet=1');
-    await exec('bash', ['-c', 'timeout 0.3 bash -c "</dev/tcp/127.0.0.1/30080"']);
+    namespace.run('ip', 'address', 'add', '10.244.0.1/16', 'dev', 'up0');
+    const standIn = formatIp(LOCALHOST_STAND_INS.IPv4);
+    const localhost = new LocalhostRules('IPv4', () => inNetns(namespace.path, () => Nftables.open()), {
+      add: () => namespace.run('ip', 'route', 'add', 'local', standIn, 'dev', 'lo', 'table', 'local'),
+      remove: () => {},
+    });
+    await localhost.makeEqual(new Set([nodePortOf(web)]));
+    localhost.close();
+    await exec('bash', ['-c', 'timeout 2 bash -c "</dev/tcp/127.0.0.1/30080"']);
     await expect.poll(() => getAccounting(netlink, COUNTERS.loopbackAccepted)?.packets).toBe(1n);
     netlink.close();
   },

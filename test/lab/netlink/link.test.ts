@@ -4,6 +4,7 @@ import type { Netlink } from '../../../src/netlink/index.ts';
 import {
   deleteLink,
   getLink,
+  getLinkTraffic,
   listLinks,
   newBridge,
   newVeth,
@@ -187,6 +188,26 @@ describe('the list of links', () => {
     }));
     expect(ours).toEqual(seen);
     expect(ours).toHaveLength(3);
+  });
+});
+
+describe('the counters of a link', () => {
+  it('are those of iproute2, also after traffic', () => {
+    const counters = () => {
+      const [lo] = JSON.parse(node.run('ip', '-j', '-s', 'link', 'show', 'lo'));
+      const { rx, tx } = lo.stats64;
+      return { packetsIn: rx.packets, packetsOut: tx.packets, bytesIn: rx.bytes, bytesOut: tx.bytes };
+    };
+    const ours = () =>
+      Object.fromEntries(Object.entries(getLinkTraffic(netlink, 'lo')!).map(([key, value]) => [key, Number(value)]));
+    expect(ours()).toEqual(counters());
+    node.run('ip', 'link', 'set', 'lo', 'up');
+    const program = `const socket = require('node:dgram').createSocket('udp4');
+      socket.send(Buffer.alloc(3000), 9, '127.0.0.1', () => socket.close())`;
+    node.run(process.execPath, '-e', program);
+    expect(ours()).toEqual(counters());
+    expect(ours().bytesOut).toBeGreaterThan(3000);
+    expect(getLinkTraffic(netlink, 'nobody')).toBeUndefined();
   });
 });
 

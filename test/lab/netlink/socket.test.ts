@@ -47,8 +47,10 @@ describe('a netlink socket', () => {
     const address = (i: number) =>
       newAddress({ index: 1, address: parseIp(`10.0.${i >> 8}.${i & 0xff}`), prefixLength: 32 });
     const addresses = Array.from({ length: 400 }, (_, i) => address(i));
+    // What the kernel does is acknowledged once for all of them; what it refuses is told one by one.
+    netlink.execute(...addresses);
     expect(() => netlink.execute(...addresses)).toThrow(refused('ENOBUFS'));
-    // All of them have been done, and their late acknowledgements are not taken for the next one's.
+    // The late answers are not taken for the next one's.
     expect(listAddresses(netlink, { index: 1 })).toHaveLength(400);
     expect(() => netlink.execute(address(7))).toThrow(/EEXIST/);
     netlink.close();

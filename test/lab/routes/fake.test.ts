@@ -12,6 +12,7 @@ import {
 import { inNetns } from '../../../src/sys/index.ts';
 import { FakeRouteKernel } from '../../fakes/routes/fake-route-kernel.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
+import { patient } from '../patience.ts';
 import { ip } from '../wire.ts';
 
 afterAll(removeAll);
@@ -131,7 +132,7 @@ function fakeWorld(family: IpFamily): World {
 }
 
 /** What was refused, with the errno, and what is there in the end. */
-function run(world: World, sequence: readonly Step[]): string[] {
+async function run(world: World, sequence: readonly Step[]): Promise<string[]> {
   const said = sequence.map((step) => {
     if ('meddle' in step) {
       world.set(step.link, step.meddle);
@@ -140,16 +141,20 @@ function run(world: World, sequence: readonly Step[]): string[] {
     const [error] = world.kernel.apply([step]);
     return `${step.action} ${textOf(step.object)}: ${error?.errnoName ?? 'done'}`;
   });
-  const present = world.kernel.list(103).map((object) => `${keyOf(object)}: ${textOf(object)}`);
+  const present = (await world.kernel.list(103)).map((object) => `${keyOf(object)}: ${textOf(object)}`);
   world.end();
   return [...said, ...present.sort()];
 }
 
-it.each(['IPv4', 'IPv6'] as const)('refuses and does what the kernel does, whatever is asked (%s)', (family) => {
-  fc.assert(
-    fc.property(fc.array(steps(family), { minLength: 5, maxLength: 40 }), (sequence) => {
-      expect(run(fakeWorld(family), sequence)).toEqual(run(realWorld(family), sequence));
-    }),
-    { numRuns: 50, endOnFailure: process.env.SHRINK === undefined },
-  );
-});
+it.each(['IPv4', 'IPv6'] as const)(
+  'refuses and does what the kernel does, whatever is asked (%s)',
+  async (family) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(steps(family), { minLength: 5, maxLength: 40 }), async (sequence) => {
+        expect(await run(fakeWorld(family), sequence)).toEqual(await run(realWorld(family), sequence));
+      }),
+      { numRuns: 50, endOnFailure: process.env.SHRINK === undefined },
+    );
+  },
+  patient(300_000),
+);

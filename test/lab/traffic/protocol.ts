@@ -19,6 +19,8 @@ export interface ConnectOptions {
   readonly sourceIp?: string;
   /** Source port, to make two exchanges look like one flow. @default an unused one */
   readonly sourcePort?: number;
+  /** Bytes of a UDP datagram; it comes back with the answer. @default as few as it takes */
+  readonly bytes?: number;
 }
 
 /** What a server saw of the one who asked, and who it is. */
@@ -63,6 +65,19 @@ export interface LoadOptions extends ConnectOptions {
   readonly perSecond?: number;
 }
 
+export interface FlowOptions {
+  /** Datagrams sent per second. @default 100 */
+  readonly perSecond?: number;
+}
+
+/** The state of a flow. Lost is what was sent and not answered; before `stop`, that may also be under way. */
+export interface FlowReport {
+  readonly sent: number;
+  readonly answered: number;
+  /** The longest time between an answer and the one before it. */
+  readonly longestSilenceMs: number;
+}
+
 export interface HttpResponse {
   readonly status: number;
   readonly body: string;
@@ -84,11 +99,14 @@ export interface Commands {
     readonly target: Target;
     readonly options: ConnectOptions;
   }): Promise<{ readonly id: number; readonly outcome: Outcome }>;
-  echo(input: { readonly id: number; readonly timeoutMs: number }): Promise<Outcome>;
+  echo(input: { readonly id: number; readonly timeoutMs: number; readonly bytes: number }): Promise<Outcome>;
   release(input: { readonly id: number }): Promise<void>;
   startLoad(input: { readonly target: Target; readonly options: LoadOptions }): Promise<number>;
   loadReport(input: { readonly id: number }): Promise<LoadReport>;
   stopLoad(input: { readonly id: number }): Promise<LoadReport>;
+  startFlow(input: { readonly target: Target; readonly options: FlowOptions }): Promise<number>;
+  flowReport(input: { readonly id: number }): Promise<FlowReport>;
+  stopFlow(input: { readonly id: number }): Promise<FlowReport>;
   httpGet(input: { readonly url: string; readonly timeoutMs: number }): Promise<HttpResponse>;
 }
 

@@ -41,17 +41,21 @@ export async function openStream(
   return { outcome, socket };
 }
 
-/** Sends one line over an open connection and waits for the same line back. */
-export function echoStream(socket: Socket, before: Outcome, timeoutMs: number): Promise<Outcome> {
+/** Sends one line of at least `bytes` over an open connection and waits for the same line back. */
+export function echoStream(
+  socket: Socket,
+  before: Outcome,
+  { timeoutMs, bytes }: { readonly timeoutMs: number; readonly bytes: number },
+): Promise<Outcome> {
   const startedAt = performance.now();
   if (before.kind !== 'answered') return Promise.resolve(before);
-  const line = `echo ${Math.random()}\n`;
+  const line = `${`echo ${Math.random()} `.padEnd(bytes - 1, '.')}\n`;
   return converse(
     socket,
     line,
     timeoutMs,
     (reply) => {
-      if (reply !== line) throw new Error(`Echo of "${line.trim()}" came back as "${reply.trim()}"`);
+      if (reply !== line) throw new Error(`Echo of "${line.slice(0, 40)}" came back as "${reply.slice(0, 40)}"`);
       return { ...before, ms: Math.round((performance.now() - startedAt) * 10) / 10 };
     },
     startedAt,

@@ -5,12 +5,15 @@ import { answered, answerLine, failure, plainAddress, timedOut } from './outcome
 import type { ConnectOptions, Outcome, Target } from './protocol.ts';
 import type { RunningServer } from './stream-server.ts';
 
-/** A UDP server that answers every datagram with its name and the client it saw. */
+/** A server that the machine leaves without a processor for a while must not lose datagrams for want of room. */
+export const RECEIVE_BUFFER = 4 * 1024 * 1024;
+
+/** A UDP server that answers every datagram with its name and the client it saw, followed by the datagram itself. */
 export async function serveUdp(name: string, port: number, ip: string): Promise<RunningServer> {
-  const socket = createSocket(isIPv6(ip) ? 'udp6' : 'udp4');
-  socket.on('message', (_data, from) => {
+  const socket = createSocket({ type: isIPv6(ip) ? 'udp6' : 'udp4', recvBufferSize: RECEIVE_BUFFER });
+  socket.on('message', (data, from) => {
     const seen = { by: name, source: plainAddress(from.address), sourcePort: from.port };
-    socket.send(answerLine(seen), from.port, from.address);
+    socket.send([Buffer.from(answerLine(seen)), data], from.port, from.address);
   });
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject);
@@ -45,9 +48,16 @@ function ask(socket: Socket, target: Target, options: ConnectOptions, startedAt:
     const failed = (error: NodeJS.ErrnoException) => finish(() => failure(error, startedAt));
     const timer = setTimeout(() => finish(() => timedOut(startedAt)), patient(options.timeoutMs ?? 2000));
     socket.on('error', failed);
-    socket.on('message', (data) => finish(() => answered(data.toString('utf8'), startedAt)));
+    const question = 'who'.padEnd((options.bytes ?? 0) - 1, '.').concat('\n');
+    socket.on('message', (data) =>
+      finish(() => {
+        const [line = '', ...echo] = data.toString('utf8').split(/(?<=\n)/);
+        if (echo.join('') !== question) throw new Error(`A datagram of ${question.length} bytes came back otherwise`);
+        return answered(line, startedAt);
+      }),
+    );
     // Only a connected socket hears of ICMP errors, which is how a REJECT shows.
-    socket.on('connect', () => socket.send('who\n', (error) => error && failed(error)));
+    socket.on('connect', () => socket.send(question, (error) => error && failed(error)));
     socket.bind(
       {
         ...(options.sourceIp === undefined ? {} : { address: options.sourceIp }),

@@ -88,7 +88,7 @@ export class FeatureGuard {
       const { featuresOf, reassertFeatures } = await loadReassertion();
       this.#rules ??= new JournalRules(featuresOf);
       const entries = dataDirs.flatMap(journalEntries);
-      const repair = reassertFeatures(this.#nftables, this.#rules.of(entries, linkNames()));
+      const repair = reassertFeatures(this.#nftables, this.#rules.of(entries, linkNames()), linkNames);
       if (repair.structureRepaired || repair.elementsAdded > 0) {
         logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
       } else if (repair.admissionRepaired) {

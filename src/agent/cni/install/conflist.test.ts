@@ -13,6 +13,11 @@ it('has a list of its own that old and new runtimes can use, and that names noth
   });
 });
 
+it('leaves masquerading to the agent where the agent does it', () => {
+  const masquerades = (needs?: { ipMasq: boolean }) => JSON.parse(standardConflist(needs).text).plugins[0].ipMasq;
+  expect([masquerades(), masquerades({ ipMasq: true }), masquerades({ ipMasq: false })]).toEqual([true, true, false]);
+});
+
 it('takes a list with other plugins beside ours as it is', () => {
   const text = '{"name":"n","cniVersion":"1.0.0","plugins":[{"type":"nodeplane-cni","mtu":9000},{"type":"tuning"}]}';
   const conflist = readConflist(text, '/c');

@@ -13,6 +13,8 @@ export interface Conflist {
   readonly text: string;
   /** What the plugin would be given on standard input for STATUS. */
   readonly statusConfig: string;
+  /** Whether it says itself which MTU pods have. */
+  readonly hasMtu: boolean;
 }
 
 /**
@@ -34,16 +36,19 @@ const STANDARD = {
   ],
 };
 
-/** What a list must make the runtime pass. */
+/** What a list has to have, or not, by the agent's other settings. */
 export interface ConflistNeeds {
   /** The annotations of pods, because they decide what a pod gets. @default false */
   readonly podAnnotations?: boolean;
+  /** Whether each pod is masqueraded for itself; not where the agent does it for the node. @default true */
+  readonly ipMasq?: boolean;
 }
 
 export function standardConflist(needs: ConflistNeeds = {}): Conflist {
   const [plugin] = STANDARD.plugins;
   const annotations = needs.podAnnotations && { [POD_ANNOTATIONS]: true };
-  const list = { ...STANDARD, plugins: [{ ...plugin, capabilities: { ...plugin!.capabilities, ...annotations } }] };
+  const capabilities = { ...plugin!.capabilities, ...annotations };
+  const list = { ...STANDARD, plugins: [{ ...plugin, ipMasq: needs.ipMasq ?? true, capabilities }] };
   return readConflist(JSON.stringify(list, undefined, 2), 'standard list', needs);
 }
 
@@ -74,5 +79,6 @@ export function readConflist(text: string, path: string, { podAnnotations }: Con
     network: name,
     text: `${text.trim()}\n`,
     statusConfig: JSON.stringify({ ...own, name, cniVersion: '1.1.0' }),
+    hasMtu: 'mtu' in own,
   };
 }

@@ -3,7 +3,7 @@ import { makeNode } from '../../../../test/fakes/service-objects.ts';
 import { parseCidr } from '../../../core/index.ts';
 import type { ServiceCIDR } from '../../../kube/index.ts';
 import { macvlanKey } from './macvlan-key.ts';
-import { completeConfig } from './node-config.ts';
+import { completeConfig, NO_RANGES } from './node-config.ts';
 
 const settings = {
   namespaces: ['egress'],
@@ -40,7 +40,7 @@ it('says that the routes are not known before everything was told', () => {
 it('is added to the configuration of its own network alone, which may say something else', () => {
   const macvlan = { network: 'pods', key: { namespaces: ['egress'] } };
   const completed = (config: object) =>
-    JSON.parse(completeConfig(JSON.stringify(config), { podCidrs: [], dataDir: '/data', macvlan }).config);
+    JSON.parse(completeConfig(JSON.stringify(config), { ranges: NO_RANGES, dataDir: '/data', macvlan }).config);
   expect(completed({ name: 'pods' })).toEqual({ name: 'pods', dataDir: '/data', macvlan: macvlan.key });
   expect(completed({ name: 'other' })).toEqual({ name: 'other', dataDir: '/data' });
   expect(completed({ name: 'pods', macvlan: null })).toMatchObject({ macvlan: null });

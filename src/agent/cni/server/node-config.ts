@@ -1,13 +1,23 @@
-import { type Cidr, formatCidr, parseJson } from '../../../core/index.ts';
+import { type Cidr, formatCidr, type IpFamily, parseJson } from '../../../core/index.ts';
+import type { OwnRanges } from '../../pools/pod-ranges.ts';
 
 /** What the agent knows of its node and a network's configuration need not say. */
 export interface NodeNetwork {
-  /** In the order of the Node object; empty while they are not known. */
-  readonly podCidrs: readonly Cidr[];
+  /** Of its pods. */
+  readonly ranges: OwnRanges;
   /** Directory of address reservations. */
   readonly dataDir: string;
   /** The second interface of pods that ask for one. @default none may */
   readonly macvlan?: MacvlanOfNetwork | undefined;
+  /** Of pods whose configuration names none. @default the kernel's */
+  readonly mtu?: MtuOfNetwork | undefined;
+}
+
+/** Key `mtu` of the configuration of one network: others need not lead to other nodes. */
+export interface MtuOfNetwork {
+  readonly network: string;
+  /** Undefined while it is not known. */
+  readonly mtu: number | undefined;
 }
 
 /** Key `macvlan` of the configuration of one network. */
@@ -22,9 +32,12 @@ export interface CompletedConfig {
   /** Its name, checked by nobody so far; '' when it has none. */
   readonly network: string;
   readonly config: string;
-  /** Whether its addresses come from the node's pod CIDRs, and those are not known. */
+  /** Whether its addresses come from the node's ranges, and there are none for new pods. */
   readonly lacksRanges: boolean;
 }
+
+/** Of a node whose ranges are not known. */
+export const NO_RANGES: OwnRanges = { sets: [], lacking: '', held: [] };
 
 /** The IPAM type whose ranges come from the agent if the configuration has none. */
 const IPAM_TYPE = 'nodeplane';
@@ -32,16 +45,20 @@ const IPAM_TYPE = 'nodeplane';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Adds the node's pod CIDRs, the directory of reservations and the agent's settings to a configuration that leaves them open, so that the file
- * on the host is the same on all nodes and survives a change of the CIDRs. What has no name stays as it is: the plugin has
+ * Adds the node's ranges, the directory of reservations and the agent's settings to a configuration that leaves them open, so that the file
+ * on the host is the same on all nodes and survives a change of the ranges. What has no name stays as it is: the plugin has
  * the words for it.
  */
-export function completeConfig(text: string, { podCidrs, dataDir, macvlan }: NodeNetwork): CompletedConfig {
+export function completeConfig(text: string, { ranges, dataDir, macvlan, mtu }: NodeNetwork): CompletedConfig {
   const given = parseObject(text);
   const network = typeof given?.name === 'string' ? given.name : '';
   if (!given || network === '') return { network, config: text, lacksRanges: false };
-  const raw = macvlan?.network === network ? { macvlan: macvlan.key, ...given } : given;
-  const { ipam } = raw;
+  const raw = {
+    ...(mtu?.network === network && { mtu: mtu.mtu }),
+    ...(macvlan?.network === network && { macvlan: macvlan.key }),
+    ...given,
+  };
+  const { ipam } = given;
   if (!isObject(ipam) || ipam.type !== IPAM_TYPE) {
     // Where to note attachments whose addresses are not ours to reserve.
     return { network, config: JSON.stringify({ dataDir, ...raw }), lacksRanges: false };
@@ -50,13 +67,34 @@ export function completeConfig(text: string, { podCidrs, dataDir, macvlan }: Nod
   const completed = {
     dataDir,
     ...ipam,
-    ...(needsRanges && { ranges: podCidrs.map((cidr) => [{ subnet: formatCidr(cidr) }]) }),
+    ...(needsRanges && rangeKeys(ranges, ipam.exclude)),
   };
   return {
     network,
     config: JSON.stringify({ ...raw, ipam: completed }),
-    lacksRanges: needsRanges && podCidrs.length === 0,
+    lacksRanges: needsRanges && ranges.sets.length === 0,
   };
+}
+
+/**
+ * The keys of the `ipam` object for the node's ranges. Those of which new pods get no address are named too, and excluded: the
+ * bridge has their gateways, which would be in the way otherwise. No ADD is made without sets; all else is about pods that
+ * are there.
+ */
+function rangeKeys({ sets, held }: OwnRanges, excluded: unknown): object {
+  const subnetsOf = (set: readonly Cidr[]) => set.map((range) => ({ subnet: formatCidr(range) }));
+  if (sets.length === 0) return { ranges: held.map((range) => subnetsOf([range])) };
+  const open = new Set(sets.flat().map(formatCidr));
+  const closed = held.filter((range) => !open.has(formatCidr(range)));
+  if (closed.length === 0) return { ranges: sets.map(subnetsOf) };
+  const named = new Set<IpFamily>();
+  const ranges = sets.map((set) => {
+    const family = set[0]!.address.family;
+    const ofFamily = named.has(family) ? [] : closed.filter(({ address }) => address.family === family);
+    named.add(family);
+    return subnetsOf([...set, ...ofFamily]);
+  });
+  return { ranges, exclude: [...(Array.isArray(excluded) ? excluded : []), ...closed.map(formatCidr)] };
 }
 
 function parseObject(text: string): Json | undefined {

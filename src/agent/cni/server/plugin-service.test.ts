@@ -22,6 +22,9 @@ let served: ServedRequest[];
 let setAside: string[];
 let service: PluginService;
 
+/** A set of each range, or the reason why there is none. */
+const ownRanges = () => ({ sets: podCidrs.map((cidr) => [cidr]), lacking: 'pools are full', held: podCidrs });
+
 const CONFIG = JSON.stringify({ name: 'net', ipam: { type: 'nodeplane' } });
 const patient: Client = { left: new Promise(() => {}), hasLeft: () => false };
 
@@ -38,7 +41,7 @@ beforeEach(() => {
     spool: new Spool(folder),
     waitMs: 1000,
     concurrency: 4,
-    node: () => ({ podCidrs, dataDir: '/data' }),
+    node: () => ({ ranges: ownRanges(), dataDir: '/data' }),
     served: (request) => served.push(request),
     setAside: (reason) => setAside.push(reason),
     binDir: '/plugins',
@@ -205,7 +208,7 @@ describe('the service', () => {
       clock,
       logger: pino({ level: 'silent' }),
       spool: new Spool(folder),
-      node: () => ({ podCidrs, dataDir: '/data' }),
+      node: () => ({ ranges: ownRanges(), dataDir: '/data' }),
       served: () => {},
       setAside: () => {},
       binDir: '/plugins',
@@ -238,7 +241,7 @@ describe('the service', () => {
       served: () => {},
       setAside: () => {},
       binDir: '/plugins',
-      node: () => ({ podCidrs, dataDir: '/data' }),
+      node: () => ({ ranges: ownRanges(), dataDir: '/data' }),
       run: () => Promise.reject(new Error('broken')),
     });
     const answer = await broken.serve({ environment, config: CONFIG, netns: undefined }, patient);
@@ -328,7 +331,7 @@ describe('one kept DEL that cannot be settled', () => {
       served: () => {},
       setAside: () => {},
       binDir: '/plugins',
-      node: () => ({ podCidrs, dataDir: '/data' }),
+      node: () => ({ ranges: ownRanges(), dataDir: '/data' }),
       run: (run) => new Promise(() => runs.push({ ...run, end: () => {}, fail: () => {} })),
     });
     keep('1', kept('hanging'));

@@ -174,16 +174,15 @@ export class PluginService {
     });
   }
 
-  async #runInTurn(
-    request: ReceivedRequest,
-    { config, lacksRanges }: CompletedConfig,
-    client: Client,
-  ): Promise<Reply | undefined> {
+  async #runInTurn(request: ReceivedRequest, completed: CompletedConfig, client: Client): Promise<Reply | undefined> {
     const { CNI_COMMAND: verb } = request.environment;
-    if (verb !== 'ADD') return this.#run({ ...request, config });
-    if (lacksRanges) return refused(CNI_ERROR.TRY_AGAIN_LATER, NOT_KNOWN_YET);
+    if (verb !== 'ADD') return this.#run({ ...request, config: completed.config });
     // A DEL that was kept after the last look at the spool must not meet the container that has its ID now.
     await this.#kept.settleBefore(request.environment);
+    const node = this.#options.node();
+    // Ranges may have been given back while it waited.
+    const { config, lacksRanges } = completeConfig(request.config, node);
+    if (lacksRanges) return refused(CNI_ERROR.TRY_AGAIN_LATER, NOT_KNOWN_YET, node.ranges.lacking);
     let reply: Reply;
     try {
       reply = await this.#run({ ...request, config });
@@ -211,8 +210,9 @@ export class PluginService {
   }
 
   async #status(request: PluginRequest): Promise<Reply> {
-    const { config, lacksRanges } = completeConfig(request.config, this.#options.node());
-    if (lacksRanges) return refused(CNI_ERROR.PLUGIN_NOT_AVAILABLE, NOT_KNOWN_YET);
+    const node = this.#options.node();
+    const { config, lacksRanges } = completeConfig(request.config, node);
+    if (lacksRanges) return refused(CNI_ERROR.PLUGIN_NOT_AVAILABLE, NOT_KNOWN_YET, node.ranges.lacking);
     return this.#run({ ...request, config });
   }
 
@@ -242,8 +242,8 @@ interface Reply {
   readonly remarks: string;
 }
 
-function refused(code: number, message: string): Reply {
-  return { answer: refusal(code, message), remarks: '' };
+function refused(code: number, message: string, details = ''): Reply {
+  return { answer: refusal(code, message, details), remarks: '' };
 }
 
 /** Neither part holds a slash when it is valid; when not, it is refused without touching anything. */

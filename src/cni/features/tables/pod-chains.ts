@@ -21,6 +21,7 @@ import {
   FILTER,
   inBlock,
   isDestinationTranslated,
+  isFamily,
   isLocalAddress,
   RAW,
   SRCNAT,
@@ -39,8 +40,6 @@ const AFTER_SRCNAT = SRCNAT + 1;
 /** How many registers the name of a link takes. */
 const IFNAME_WORDS = 4;
 
-/** <linux/netfilter.h>. */
-const NFPROTO: Record<IpFamily, number> = { IPv4: 2, IPv6: 10 };
 const MULTICAST: Record<IpFamily, Cidr> = { IPv4: parseCidr('224.0.0.0/4'), IPv6: parseCidr('ff00::/8') };
 export const LOOPBACK: Record<IpFamily, Cidr> = { IPv4: parseCidr('127.0.0.0/8'), IPv6: parseCidr('::1/128') };
 
@@ -117,11 +116,6 @@ export function masqueradeChainName({ address, prefixLength }: Cidr): string {
 
 function podChain(name: string, base?: BaseChain): NftChain {
   return { kind: 'chain', family: POD_TABLE.family, table: POD_TABLE.name, name, ...(base && { base }) };
-}
-
-/** `meta nfproto FAMILY` */
-function isFamily(family: IpFamily): Expression[] {
-  return [meta('nfproto'), cmp.equal(Uint8Array.of(NFPROTO[family]))];
 }
 
 /** `LINK . ADDRESS @SET` */

@@ -81,6 +81,26 @@ export class ObjectClient {
   }
 
   /**
+   * As `mergePatch`, but what the API's types say about lists counts (strategic merge patch): of those with keys, such as the
+   * conditions of a Node, the entries that the patch does not name stay.
+   *
+   * @param target whichever has the name
+   */
+  async strategicPatch(
+    target: ObjectName,
+    patch: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<StoredObject> {
+    return await this.#sendFor('patch', target, {
+      method: 'PATCH',
+      query: this.#asManager(),
+      body: patch,
+      bodyType: 'application/strategic-merge-patch+json',
+      signal,
+    });
+  }
+
+  /**
    * Server-side apply: makes the object if it does not exist, otherwise sets exactly the fields in `object` and removes
    * those that this field manager applied before and `object` no longer has. Refused with `conflict` when another manager
    * owns a field of `object` with another value.

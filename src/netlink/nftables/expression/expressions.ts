@@ -14,6 +14,7 @@ import type {
   MetaKey,
   NumgenExpression,
   PayloadExpression,
+  PayloadSetExpression,
   Register,
   Verdict,
   VerdictExpression,
@@ -43,6 +44,30 @@ export const payload = {
   sport: (to: Register = 0) => load('transport', 0, 2, to),
   /** `th dport` */
   dport: (to: Register = 0) => load('transport', 2, 2, to),
+};
+
+/** Where the checksum of an IPv4 header is in it. IPv6 headers have none. */
+const IPV4_CHECKSUM = 10;
+
+const store = (family: Family, ipv4Offset: number, ipv6Offset: number, from: Register): PayloadSetExpression => {
+  const isIpv4 = family === 'IPv4';
+  return {
+    kind: 'payload-set',
+    base: 'network',
+    offset: isIpv4 ? ipv4Offset : ipv6Offset,
+    length: isIpv4 ? 4 : 16,
+    from,
+    checksumOffset: isIpv4 ? IPV4_CHECKSUM : undefined,
+    pseudoHeader: true,
+  };
+};
+
+/** Stores to header fields; checksums follow. */
+export const setPayload = {
+  /** `ip saddr set`, `ip6 saddr set` */
+  saddr: (family: Family, from: Register = 0) => store(family, 12, 8, from),
+  /** `ip daddr set`, `ip6 daddr set` */
+  daddr: (family: Family, from: Register = 0) => store(family, 16, 24, from),
 };
 
 /** `meta KEY` */

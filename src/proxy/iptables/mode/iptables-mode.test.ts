@@ -15,10 +15,7 @@ function programs(failing: RegExp): Exec {
 }
 
 const prepare = (failing: RegExp, iptablesVariant: 'auto' | 'legacy' = 'auto') =>
-  iptablesMode.prepare(
-    { iptablesVariant, localhostNodePorts: false },
-    { families: ['IPv4', 'IPv6'], exec: programs(failing), logger },
-  );
+  iptablesMode.prepare({ iptablesVariant }, { families: ['IPv4', 'IPv6'], exec: programs(failing), logger });
 
 it('serves the families whose iptables does NAT', async () => {
   expect((await prepare(/^$/)).families).toEqual(['IPv4', 'IPv6']);

@@ -1,5 +1,5 @@
-import { addressBits, formatIp, type IpFamily, isLoopback } from '../../../core/index.ts';
-import type { NodePlan } from '../../index.ts';
+import { addressBits, formatIp, type IpFamily } from '../../../core/index.ts';
+import { type NodePlan, translatedNodePortAddresses } from '../../index.ts';
 import {
   type ForeignRule,
   formatRule,
@@ -178,15 +178,14 @@ function clusterIpRules(node: NodePlan, set: SetMatch): RuleParts[] {
   return [{ match: set('KUBE-CLUSTER-IP', 'src,dst'), target }];
 }
 
-function nodePortEntry(family: IpFamily, { nodePortAddresses }: NodePlan): RuleParts[] {
+function nodePortEntry(family: IpFamily, node: NodePlan): RuleParts[] {
+  const addresses = translatedNodePortAddresses(family, node);
   const target = '-j KUBE-NODE-PORT';
-  if (nodePortAddresses === 'all') {
+  if (addresses === 'all') {
     const destination = family === 'IPv4' ? '! -d 127.0.0.0/8' : '! -d ::1/128';
     return [{ destination, match: '-m addrtype --dst-type LOCAL', target }];
   }
-  return nodePortAddresses
-    .filter((ip) => !isLoopback(ip))
-    .map((ip) => ({ destination: `-d ${formatIp(ip)}/${addressBits(family)}`, target }));
+  return addresses.map((ip) => ({ destination: `-d ${formatIp(ip)}/${addressBits(family)}`, target }));
 }
 
 function nodePortRules(set: SetMatch): RuleParts[] {

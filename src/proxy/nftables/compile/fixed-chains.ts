@@ -1,13 +1,11 @@
-import { addressBits, type Cidr, type IpFamily, parseIp } from '../../../core/index.ts';
+import type { IpFamily } from '../../../core/index.ts';
 import {
   type BaseChain,
-  cmp,
   drop,
   type Expression,
   goto,
   jump,
   lookup,
-  meta,
   payload,
   setMarkBits,
 } from '../../../netlink/nftables/index.ts';
@@ -17,16 +15,17 @@ import {
   clearMarkBits,
   DSTNAT,
   FILTER,
+  inLoopback,
   isDestinationTranslated,
   isLocalAddress,
   isMarked,
   isNew,
+  rejections,
   SRCNAT,
 } from '../../../nft/index.ts';
 import type { NodePlan } from '../../index.ts';
 import type { ChainBody } from './chain.ts';
 import { HAIRPIN_CHAIN, returnUnlessSameAddress } from './hairpin.ts';
-import { protocolField } from './keys.ts';
 import { SETS } from './names.ts';
 import { commented, fromPods, loadPort, loadVip, type RuleBody, rule } from './rule.ts';
 
@@ -90,16 +89,10 @@ function serviceRules(family: IpFamily, node: NodePlan): RuleBody[] {
   ];
 }
 
-/** A packet to a NodePort of a loopback address would not survive the way to an endpoint. */
+/** Loopback addresses have a stand-in: a packet to them would not survive the way to an endpoint. */
 function nodePortAddress(family: IpFamily, node: NodePlan): Expression[] {
   if (node.nodePortAddresses !== 'all') return [payload.daddr(family), lookup(SETS.nodePortIps)];
-  return addressIn('daddr', loopbackOf(family), '!=');
-}
-
-function loopbackOf(family: IpFamily): Cidr {
-  return family === 'IPv4'
-    ? { address: parseIp('127.0.0.0'), prefixLength: 8 }
-    : { address: parseIp('::1'), prefixLength: addressBits('IPv6') };
+  return inLoopback('daddr', family, '!=');
 }
 
 function sourceRule(family: IpFamily): RuleBody {
@@ -128,7 +121,7 @@ function masquerading(family: IpFamily, { masqueradeMark }: NodePlan): RuleBody[
     // Cleared, so that a packet that passes here again (a tunnel's outer packet) is not masqueraded again.
     rule(isMarked(masqueradeMark), clearMarkBits(masqueradeMark), MASQUERADE),
     // Others may redirect the node's own connections to loopback; no endpoint is there.
-    rule(isDestinationTranslated(), addressIn('saddr', loopbackOf(family), '!='), goto(HAIRPIN_CHAIN)),
+    rule(isDestinationTranslated(), inLoopback('saddr', family, '!='), goto(HAIRPIN_CHAIN)),
   ];
 }
 
@@ -140,13 +133,7 @@ function hairpinRules(family: IpFamily): RuleBody[] {
   return [...returnUnlessSameAddress(family), commented('from an address to itself', rule(MASQUERADE))];
 }
 
-/**
- * TCP is refused by a reset, because Linux sends one client six ICMP errors at once and then one a second (icmp_ratelimit): of many
- * refused connections most would wait for their SYN to be repeated. Other protocols by ICMP port unreachable.
- */
+/** What `REJECT_CHAIN` does. */
 export function rejectRules(family: IpFamily): RuleBody[] {
-  const isTcp = [meta('l4proto'), cmp.equal(protocolField('TCP').subarray(0, 1))];
-  // ICMP_PORT_UNREACH, ICMPV6_PORT_UNREACH
-  const code = family === 'IPv4' ? 3 : 4;
-  return [rule(isTcp, { kind: 'reject', type: 'tcp-reset' }), rule({ kind: 'reject', type: 'icmp', code })];
+  return rejections(family).map((expressions) => rule(...expressions));
 }

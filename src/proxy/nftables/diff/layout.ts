@@ -1,5 +1,5 @@
 import { atOnce, type IpFamily, insertSorted, removeSorted, type Steps } from '../../../core/index.ts';
-import { byOwner, type NodePlan, type ServicePortPlan } from '../../index.ts';
+import { byOwner, type NodePlan, type ServicePortPlan, translatedNodePortAddresses } from '../../index.ts';
 import { balanceChain } from '../compile/balance.ts';
 import type { ChainBody } from '../compile/chain.ts';
 import { type Claim, type CompiledPort, compilePort, type Entry } from '../compile/compile.ts';
@@ -69,7 +69,8 @@ export class Layout {
     this.#family = family;
     this.#node = node;
     for (const { rules } of fixedChains(family, node).values()) this.#counts.rules += rules.length;
-    if (node.nodePortAddresses !== 'all') this.#counts.elements += node.nodePortAddresses.length;
+    const addresses = translatedNodePortAddresses(family, node);
+    if (addresses !== 'all') this.#counts.elements += addresses.length;
   }
 
   /** How many elements and rules are placed. */
@@ -118,9 +119,9 @@ export class Layout {
       }
       return list;
     };
-    const { nodePortAddresses } = this.#node;
-    if (nodePortAddresses !== 'all') {
-      for (const { bytes } of nodePortAddresses) listOf(SETS.nodePortIps).add({ key: bytes });
+    const addresses = translatedNodePortAddresses(this.#family, this.#node);
+    if (addresses !== 'all') {
+      for (const { bytes } of addresses) listOf(SETS.nodePortIps).add({ key: bytes });
     }
     for (const { placed, groups } of this.#destinations.values()) {
       for (const entry of placed?.entries ?? []) listOf(entry.set).add(entryElement(entry, placed!));

@@ -95,3 +95,10 @@ it('knows its equals, whatever the order of what it was made of', () => {
   expect(rules({ apiServer: a }).equals(rules({ ownAddresses: [a] }))).toBe(false);
   expect(rules({ externalIpCidrs: [parseCidr('10.0.0.0/8')] }).equals(rules())).toBe(false);
 });
+
+it('refuse what stands in for localhost', () => {
+  for (const kind of ['externalIp', 'loadBalancerVip'] as const) {
+    expect(rules().refusal(parseIp('192.0.0.127'), kind)).toBe('is what stands in for localhost');
+    expect(rules().refusal(parseIp('fd02:de25:5500::1'), kind)).toBe('is what stands in for localhost');
+  }
+});

@@ -10,6 +10,7 @@ import {
 } from '../../../core/index.ts';
 import type { EndpointSlice, Node, Service, ServiceCIDR } from '../../../kube/index.ts';
 import { LIMITS } from './limits.ts';
+import { LOCALHOST_STAND_INS } from './stand-ins.ts';
 
 /** The Service the API server makes for itself. */
 export const API_SERVER_SERVICE = 'default/kubernetes';
@@ -98,6 +99,8 @@ function ownersOf({ nodes, ownAddresses, apiServer, apiService, apiSlices }: Add
     }
   }
   for (const ip of ownAddresses) owners.set(formatIp(ip), 'an address of this node');
+  // Whoever had it would get the connections of every node's processes to NodePorts at localhost.
+  for (const ip of Object.values(LOCALHOST_STAND_INS)) owners.set(formatIp(ip), 'what stands in for localhost');
   const ofApiServer = "the API server's address";
   if (apiServer) owners.set(formatIp(apiServer), ofApiServer);
   const { clusterIP, clusterIPs = [] } = apiService?.spec ?? {};

@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import { dataDirectoryOf } from '../../../cni/index.ts';
+import type { CniSettings } from '../../../config/index.ts';
+import { NodeplaneError } from '../../../core/index.ts';
+import { completeConfig, NO_RANGES } from '../server/node-config.ts';
+import { type Conflist, readConflist, standardConflist } from './conflist.ts';
+
+/**
+ * The list that the settings say is to be installed.
+ *
+ * @param ipMasq whether a pod's packets are to be masqueraded by its own rules, because the agent does not (--masquerade-cidrs)
+ * @throws ERR_CONFIG
+ */
+export function configuredConflist({ conflist, macvlan }: CniSettings, { ipMasq = true } = {}): Conflist {
+  const needs = { podAnnotations: macvlan !== undefined, ipMasq };
+  if (conflist === '') return standardConflist(needs);
+  let text: string;
+  try {
+    text = readFileSync(conflist, 'utf8');
+  } catch (cause) {
+    throw new NodeplaneError('ERR_CONFIG', `Cannot read the CNI configuration "${conflist}"`, { cause });
+  }
+  return readConflist(text, conflist, needs);
+}
+
+/** Where the reservations of pods are: the configuration of the installed network may name a directory of its own. */
+export function dataDirsOf({ dataDir }: CniSettings, { statusConfig }: Conflist): readonly string[] {
+  const { config } = completeConfig(statusConfig, { ranges: NO_RANGES, dataDir });
+  return [...new Set([dataDir, dataDirectoryOf(config)])];
+}
+
+/** Whether the pods of the network have addresses of this node's ranges, and not of those that its configuration names. */
+export function usesNodeRanges({ statusConfig }: Conflist): boolean {
+  return completeConfig(statusConfig, { ranges: NO_RANGES, dataDir: '/' }).lacksRanges;
+}

@@ -1,0 +1,87 @@
+import { type Cidr, compareText, formatCidr, parseCidr, spanOfCidr, spansOverlap } from '../../../core/index.ts';
+import type { PodCIDRBlock } from '../../../kube/index.ts';
+import type { BlockUse, Pool } from '../../../pools/index.ts';
+import type { ClusterAddresses } from './read-cluster.ts';
+
+/** The pod addresses of a cluster as one node sees them; the form of `nodeplane ipam --json`. */
+export interface IpamReport {
+  readonly node: string;
+  readonly from: 'node' | 'pool';
+  readonly pools: readonly {
+    readonly cidr: string;
+    readonly blockSize: number;
+    readonly blocks: number;
+    readonly free: number;
+    /** How many nodes have blocks of it. */
+    readonly nodes: number;
+  }[];
+  /** Of this node. */
+  readonly ranges: readonly {
+    readonly cidr: string;
+    /** A block's; `podCIDR` for one of the Node object, or of --cni-pod-cidrs. */
+    readonly state: string;
+    readonly used: number;
+    readonly free: number;
+  }[];
+  /** Blocks of all nodes. */
+  readonly blocks: readonly { readonly cidr: string; readonly node: string; readonly state: string }[];
+}
+
+export interface IpamReportInput extends ClusterAddresses {
+  readonly nodeName: string;
+  /** Undefined: nodes do not share pools. */
+  readonly pools: readonly Pool[] | undefined;
+  /** Of this node where it has no blocks. */
+  readonly podCidrs: readonly Cidr[];
+  /** The addresses of a range that pods of this node have, and could get. */
+  readonly use: (range: Cidr) => BlockUse;
+}
+
+/** Puts together what `nodeplane ipam` shows. Pure. */
+export function ipamReport({ nodeName, pools, podCidrs, blocks, use }: IpamReportInput): IpamReport {
+  const sorted = [...blocks].sort(
+    (a, b) => compareText(a.spec.node, b.spec.node) || compareText(a.spec.cidr, b.spec.cidr),
+  );
+  const own = sorted.filter(({ spec }) => spec.node === nodeName);
+  const ranges = pools
+    ? own.map(({ spec }) => ({ cidr: spec.cidr, state: stateOf(spec), ...use(parseCidr(spec.cidr)) }))
+    : podCidrs.map((range) => ({ cidr: formatCidr(range), state: 'podCIDR', ...use(range) }));
+  return {
+    node: nodeName,
+    from: pools ? 'pool' : 'node',
+    pools: (pools ?? []).map((pool) => poolOf(pool, sorted)),
+    ranges,
+    blocks: sorted.map(({ spec }) => ({ cidr: spec.cidr, node: spec.node, state: stateOf(spec) })),
+  };
+}
+
+function poolOf(pool: Pool, blocks: readonly PodCIDRBlock[]): IpamReport['pools'][number] {
+  const { name, blockSize, blockCount, span } = pool;
+  const taken = blocks.filter(({ spec }) => spansOverlap(spanOfCidr(parseCidr(spec.cidr)), span));
+  return {
+    cidr: name,
+    blockSize,
+    blocks: blockCount,
+    free: freeBlocks(pool, taken),
+    nodes: new Set(taken.map(({ spec }) => spec.node)).size,
+  };
+}
+
+/** Blocks of an earlier size may be several of the present one, or a part of one. */
+function freeBlocks({ blockCount, blockSize, span }: Pool, taken: readonly PodCIDRBlock[]): number {
+  const touched = new Set<bigint>();
+  const bits = span.family === 'IPv4' ? 32 : 128;
+  const size = 2n ** BigInt(bits - blockSize);
+  for (const { spec } of taken) {
+    const { first, last } = spanOfCidr(parseCidr(spec.cidr));
+    const from = first > span.first ? first : span.first;
+    const to = last < span.last ? last : span.last;
+    for (let at = from - ((from - span.first) % size); at <= to; at += size) touched.add(at);
+  }
+  return blockCount - touched.size;
+}
+
+/** `confirmed` when a manifest says nothing. */
+function stateOf({ state = 'confirmed' }: PodCIDRBlock['spec']): string {
+  return state;
+}

@@ -1,0 +1,58 @@
+import type { KubeProxyConfig } from '../../../config/index.ts';
+import { NodeplaneError, systemClock } from '../../../core/index.ts';
+import { type KubeObject, type Node, nodeNamed, POD_CIDR_BLOCKS, type PodCIDRBlock } from '../../../kube/index.ts';
+import { createLogger } from '../../logger.ts';
+import { createClient, createSource } from '../../object-source.ts';
+
+/** What the cluster's store says about pod addresses. */
+export interface ClusterAddresses {
+  /** This node's; undefined: there is none. */
+  readonly node: Node | undefined;
+  /** Of all nodes; empty where nodes do not share pools. */
+  readonly blocks: readonly PodCIDRBlock[];
+}
+
+const PATIENCE_MS = 15_000;
+
+/**
+ * Reads it once, from where the agent reads its objects.
+ *
+ * @throws ERR_CONFIG when there is no way to the API server, ERR_API when it does not answer in time or cannot be read
+ */
+export async function readCluster(config: KubeProxyConfig): Promise<ClusterAddresses> {
+  const clock = systemClock;
+  const observe = () => {};
+  const client = await createClient({ config, clock, observe, userAgent: 'nodeplane-ipam' });
+  const resources = [{ ...nodeNamed(config.nodeName), essential: true }, ...(config.pools ? [POD_CIDR_BLOCKS] : [])];
+  const { source } = createSource({ config, clock, logger: createLogger(config.logging), observe, client, resources });
+  const objects = new Map<string, KubeObject>();
+  let said = 'no answer';
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const late = () => reject(new NodeplaneError('ERR_API', `Cannot read the blocks of pod addresses: ${said}`));
+      // The clock's own timers do not keep a process alive.
+      timer = setTimeout(late, PATIENCE_MS);
+      void source.start({
+        event: ({ type, object }) => {
+          const key = `${object.kind} ${object.metadata.name}`;
+          if (type === 'deleted') objects.delete(key);
+          else objects.set(key, object);
+        },
+        synced: resolve,
+        problems: (problems) => {
+          said = problems.map(({ where, message }) => `${where}: ${message}`).join('; ') || said;
+        },
+      });
+    });
+  } finally {
+    clearTimeout(timer);
+    await source.stop();
+    client?.close();
+  }
+  const all = [...objects.values()];
+  return {
+    node: all.find((object): object is Node => object.kind === 'Node' && object.metadata.name === config.nodeName),
+    blocks: all.filter((object): object is PodCIDRBlock => object.kind === 'PodCIDRBlock'),
+  };
+}

@@ -1,0 +1,84 @@
+import { errorText, type IpFamily, inSlices, type Steps } from '../../core/index.ts';
+import { type DatedStanding, ROUTE_LIMITS, type RouteObserver } from '../../routes/index.ts';
+import type { HttpAnswer } from '../http/http-listener.ts';
+import type { Pages } from '../http/http-server.ts';
+import { toLocal } from '../http/local-clients.ts';
+import { type FamilyReport, nodeReport, type RoutesReport } from './report.ts';
+
+/** The routes of one family, as far as they are told. */
+export interface ReportedFamily {
+  readonly family: IpFamily;
+  standings(): ReadonlyMap<string, DatedStanding>;
+}
+
+export interface ReportPageOptions extends Pick<RoutesReport, 'node' | 'mode'> {
+  /** Asked for each answer. */
+  readonly families: () => readonly ReportedFamily[];
+}
+
+/** Where the metrics port shows it. */
+export const REPORT_PATH = '/routes';
+
+/**
+ * The page that tells `nodeplane routes` what the kernel does not know. It names all Nodes with their addresses, and so answers
+ * clients on this machine only. Thousands of Nodes are written in slices, once for all who ask meanwhile.
+ */
+export class ReportPage {
+  readonly #options: ReportPageOptions;
+  readonly #problems = new Map<IpFamily, string>();
+  #answer: Promise<HttpAnswer> | undefined;
+
+  constructor(options: ReportPageOptions) {
+    this.#options = options;
+  }
+
+  readonly pages: Pages = { [REPORT_PATH]: (request) => toLocal(request, () => this.#answered()) };
+
+  /** Remembers what keeps the routes of a family from being right. */
+  readonly observe: RouteObserver = (event) => {
+    const { kind, family } = event;
+    if (kind === 'waiting') this.#problems.set(family, event.reason);
+    if (kind === 'syncFailed') this.#problems.set(family, errorText(event.error));
+    if (kind === 'synced') this.#problems.delete(family);
+  };
+
+  #answered(): Promise<HttpAnswer> {
+    this.#answer ??= inSlices(this.#write()).finally(() => {
+      this.#answer = undefined;
+    });
+    return this.#answer;
+  }
+
+  *#write(): Steps<HttpAnswer> {
+    const { node, mode, families } = this.#options;
+    const written: string[] = [];
+    for (const { family, standings } of families().map((one) => ({ family: one.family, standings: one.standings() }))) {
+      const head: Omit<FamilyReport, 'nodes'> = {
+        family,
+        problem: this.#problems.get(family) ?? null,
+        total: standings.size,
+      };
+      const nodes: string[] = [];
+      for (const [name, standing] of leftOutFirst(standings)) {
+        if (nodes.length === ROUTE_LIMITS.standingsTold) break;
+        nodes.push(JSON.stringify(nodeReport(name, standing)));
+        yield;
+      }
+      written.push(`${JSON.stringify(head).slice(0, -1)},"nodes":[${nodes.join()}]}`);
+      yield;
+    }
+    const head: Omit<RoutesReport, 'families'> = { node, mode };
+    const body = `${JSON.stringify(head).slice(0, -1)},"families":[${written.join()}]}\n`;
+    return {
+      status: 200,
+      headers: { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff' },
+      body,
+    };
+  }
+}
+
+/** Those somebody should do something about are told whatever the limit is. They may change while the page is written. */
+function* leftOutFirst(standings: ReadonlyMap<string, DatedStanding>): Iterable<readonly [string, DatedStanding]> {
+  for (const entry of standings) if (entry[1].reason !== undefined) yield entry;
+  for (const entry of standings) if (entry[1].reason === undefined) yield entry;
+}

@@ -1,0 +1,22 @@
+import type { KubeProxyConfig, RoutesConfig } from '../../config/index.ts';
+import type { RuleSettings } from '../../routes/index.ts';
+
+/** What the configuration says about who may use the tunnel, and what is masqueraded. */
+export function ruleSettings(
+  { mode, port, masquerade }: RoutesConfig,
+  { masqueradeBit, detectLocal, pools }: Pick<KubeProxyConfig, 'masqueradeBit' | 'detectLocal' | 'pools'>,
+): RuleSettings {
+  const clusterCidrs = detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : [];
+  return {
+    tunnelPort: mode === 'vxlan' || mode === 'auto' ? port : undefined,
+    // Not a shift: 1 << 31 is negative in JavaScript.
+    masqueradeMark: 2 ** masqueradeBit,
+    masquerade: masquerade && {
+      ...masquerade,
+      exempt: [...clusterCidrs, ...(pools?.cidrs ?? []), ...masquerade.exempt],
+      // Its pods are reached as the node is. Through a tunnel the answer would take another way than the question, which
+      // reverse path filters and clouds do not let pass.
+      keepsSourceToNodes: mode === 'host-gw',
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import { showRoutes } from '../agent/index.ts';
+
+interface Flags {
+  readonly json?: boolean;
+  readonly agent: string;
+}
+
+/** `nodeplane routes`: shows how the pods of other nodes are reached. */
+export function addRoutesCommand(program: Command): void {
+  program
+    .command('routes')
+    .description(
+      'show how the pods of other nodes are reached from this one, and which are not; exit status 2 if any are not',
+    )
+    .option('--json', 'for programs')
+    .option('--agent <address:port>', "the agent's metrics port, asked for names and reasons", '127.0.0.1:10249')
+    .action(async ({ json = false, agent }: Flags) => {
+      const { stdout, stderr, exitCode } = await showRoutes({ json, agent });
+      process.stderr.write(stderr);
+      process.stdout.write(stdout);
+      process.exitCode = exitCode;
+    });
+}

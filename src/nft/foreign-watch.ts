@@ -1,0 +1,96 @@
+import type { Clock, Timer } from '../core/index.ts';
+import type { NftEvent, TableRef } from '../netlink/nftables/index.ts';
+
+/** Opens the kernel's stream of changes; `close` ends it. */
+export type WatchNftables = (listener: (event: NftEvent) => void) => { close(): void };
+
+export interface ForeignWatchOptions {
+  readonly watch: WatchNftables;
+  readonly table: TableRef;
+  readonly clock: Clock;
+  /** Several changes within this time are told as one. */
+  readonly debounceMs: number;
+  /** The ruleset's generation now. */
+  readonly generation: () => number;
+  /** Somebody else changed the table, or may have. */
+  readonly changed: () => void;
+}
+
+/** Notices that somebody else changed our table. What this process changes is nothing to be told. */
+export class ForeignWatch {
+  readonly #options: ForeignWatchOptions;
+  #stream: { close(): void } | undefined;
+  #touched = false;
+  #timer: Timer | undefined;
+  /** The ruleset's generation after our last commit. */
+  #ownGeneration: number | undefined;
+
+  constructor(options: ForeignWatchOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Listens from now on.
+   *
+   * @param generation after our last commit: if the ruleset has another one by now, somebody was there in between
+   */
+  start(generation: number | undefined): void {
+    this.#ownGeneration = generation ?? this.#ownGeneration;
+    if (this.#stream) return;
+    this.#touched = false;
+    this.#stream = this.#options.watch((event) => this.#take(event));
+    this.#compareGenerations();
+  }
+
+  /** Stops listening: the kernel need not tell about each element of a large commit. */
+  pause(): void {
+    this.#stream?.close();
+    this.#stream = undefined;
+  }
+
+  close(): void {
+    this.pause();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  /** After a commit of ours. */
+  committed(generation: number | undefined): void {
+    this.#ownGeneration = generation ?? this.#ownGeneration;
+  }
+
+  #take(event: NftEvent): void {
+    if (event.kind === 'overrun') {
+      this.#compareGenerations();
+    } else if (event.kind === 'generation') {
+      if (this.#touched && !event.own) this.#tell();
+      this.#touched = false;
+    } else {
+      const { table } = this.#options;
+      const { object } = event;
+      const name = object.kind === 'table' ? object.name : object.table;
+      if (object.family === table.family && name === table.name) this.#touched = true;
+    }
+  }
+
+  #compareGenerations(): void {
+    if (this.#ownGeneration !== undefined && this.#generation() !== this.#ownGeneration) this.#tell();
+  }
+
+  /** Undefined when the kernel cannot be asked: as good as another one. */
+  #generation(): number | undefined {
+    try {
+      return this.#options.generation();
+    } catch {
+      return undefined;
+    }
+  }
+
+  #tell(): void {
+    const { clock, debounceMs, changed } = this.#options;
+    this.#timer ??= clock.setTimer(() => {
+      this.#timer = undefined;
+      changed();
+    }, debounceMs);
+  }
+}

@@ -1,0 +1,193 @@
+import {
+  addressBits,
+  formatCidr,
+  type IpFamily,
+  isExists,
+  isNotFound,
+  isUnsupported,
+  yielder,
+} from '../../core/index.ts';
+import { type Netlink, withNetlink } from '../../netlink/index.ts';
+import { Nftables, type NftChange, type NftElement, type NftRuleset } from '../../netlink/nftables/index.ts';
+import { deleteRoute, getLink, listRoutes, newRoute, type RouteSpec } from '../../netlink/route/index.ts';
+import { NETLINK_ROUTE, RT_TABLE_LOCAL, RTN_LOCAL } from '../../netlink/uapi/index.ts';
+import { tableRepairs } from '../../nft/index.ts';
+import { LOCALHOST_STAND_INS, type Trace } from '../index.ts';
+import { keyOfNodePort, type NodePort, nodePortOfKey } from './node-port.ts';
+import { localhostLayout, localhostTable, nodePortSet } from './table.ts';
+
+/** Gives the node the stand-in address of a family, and takes it away. */
+export interface StandInAddress {
+  /** Nothing happens where it is there. */
+  add(): void;
+  /** Nothing happens where it is not there. */
+  remove(): void;
+}
+
+/**
+ * The table for NodePorts at localhost and the stand-in address of one family, in the kernel of the calling thread's
+ * namespace. Calls must not overlap. Each table is changed in one transaction: no packet meets half of it.
+ */
+export class LocalhostRules {
+  readonly #family: IpFamily;
+  readonly #open: () => NftRuleset;
+  readonly #standIn: StandInAddress;
+  #opened: NftRuleset | undefined;
+  /** The ruleset's generation in which the table was last known to be right. */
+  #rightGeneration: number | undefined;
+
+  constructor(family: IpFamily, open: () => NftRuleset = () => Nftables.open(), standIn = standInAddress(family)) {
+    this.#family = family;
+    this.#open = open;
+    this.#standIn = standIn;
+  }
+
+  /**
+   * Makes the kernel hold exactly this.
+   *
+   * @returns whether the table was not as it should be
+   * @throws NftCommitError; KernelError; errors of the layers below
+   */
+  async makeEqual(ports: ReadonlySet<NodePort>): Promise<boolean> {
+    this.#standIn.add();
+    const generation = this.#nft.generation();
+    if (this.#rightGeneration === generation) return false;
+    const isRight = await this.#holds(ports);
+    if (!isRight) await this.#nft.commitAsync(await this.#replacement(ports));
+    // Changes of others between the two are looked at the next time.
+    this.#rightGeneration = isRight ? generation : undefined;
+    return !isRight;
+  }
+
+  /**
+   * Adds and removes NodePorts, after `makeEqual`.
+   *
+   * @throws NftCommitError when somebody else removed the table or an element: `makeEqual` mends it; errors of the layers below
+   */
+  async change(added: Iterable<NodePort>, removed: Iterable<NodePort>): Promise<void> {
+    this.#rightGeneration = undefined;
+    const changes = [await this.#elements('delete', removed), await this.#elements('add', added)];
+    await this.#nft.commitAsync(changes.flat());
+  }
+
+  /** Takes everything away. Nothing there, or a kernel without nf_tables, is no error. */
+  remove(): void {
+    this.#rightGeneration = undefined;
+    if (hasTable(this.#nft, this.#family)) {
+      this.#nft.commit([{ operation: 'destroy', object: localhostTable(this.#family) }]);
+    }
+    this.#standIn.remove();
+    this.close();
+  }
+
+  close(): void {
+    this.#opened?.close();
+    this.#opened = undefined;
+  }
+
+  get #nft(): NftRuleset {
+    this.#opened ??= this.#open();
+    return this.#opened;
+  }
+
+  async #holds(ports: ReadonlySet<NodePort>): Promise<boolean> {
+    const layout = localhostLayout(this.#family);
+    if (tableRepairs(this.#nft, layout).length > 0) return false;
+    const present = await this.#nft.listElementsAsync(nodePortSet(this.#family));
+    if (present.length !== ports.size) return false;
+    const rest = yielder();
+    for (const { key } of present) {
+      if (!ports.has(nodePortOfKey(key))) return false;
+      const wait = rest();
+      if (wait) await wait;
+    }
+    return true;
+  }
+
+  async #replacement(ports: ReadonlySet<NodePort>): Promise<NftChange[]> {
+    const { table, sets, chains } = localhostLayout(this.#family);
+    const family = table.family;
+    return [
+      { operation: 'destroy', object: table },
+      { operation: 'create', object: { ...table, comment: 'NodePorts at localhost, by nodeplane' } },
+      ...sets.map((object): NftChange => ({ operation: 'create', object })),
+      ...chains.map(({ chain }): NftChange => ({ operation: 'create', object: chain })),
+      ...chains.flatMap(({ chain, rules }) =>
+        rules.map((expressions): NftChange => {
+          const rule = { kind: 'rule', family, table: table.name, chain: chain.name, expressions } as const;
+          return { operation: 'add', object: rule };
+        }),
+      ),
+      ...(await this.#elements('add', ports)),
+    ];
+  }
+
+  async #elements(operation: 'add' | 'delete', ports: Iterable<NodePort>): Promise<NftChange[]> {
+    const elements: NftElement[] = [];
+    const rest = yielder();
+    for (const port of ports) {
+      elements.push({ key: keyOfNodePort(port) });
+      const wait = rest();
+      if (wait) await wait;
+    }
+    if (elements.length === 0) return [];
+    const { family, table, name } = nodePortSet(this.#family);
+    return [{ operation, object: { kind: 'elements', family, table, set: name, elements } }];
+  }
+}
+
+/** Where this leaves something in the kernel. */
+export function localhostTrace(family: IpFamily): Trace {
+  return {
+    name: `NodePorts at localhost ${family}`,
+    isUsable: async () => true,
+    async clean() {
+      const rules = new LocalhostRules(family);
+      try {
+        rules.remove();
+      } finally {
+        rules.close();
+      }
+    },
+  };
+}
+
+/** In routing table local alone, on no interface: nobody takes it for an address of the node, or tells others of it. */
+function standInAddress(family: IpFamily): StandInAddress {
+  const destination = { address: LOCALHOST_STAND_INS[family], prefixLength: addressBits(family) };
+  const withLoopback = (act: (netlink: Netlink, route: RouteSpec, isThere: boolean) => void) =>
+    withNetlink(NETLINK_ROUTE, (netlink) => {
+      const place = { table: RT_TABLE_LOCAL, outInterface: getLink(netlink, { name: 'lo' })?.index };
+      const present = listRoutes(netlink, { family, ...place });
+      const isThere = present.some((route) => formatCidr(route.destination) === formatCidr(destination));
+      act(netlink, { destination, type: RTN_LOCAL, ...place }, isThere);
+    });
+  return {
+    add: () =>
+      withLoopback((netlink, route, isThere) => {
+        if (!isThere) unless(isExists, () => netlink.execute(newRoute(route)));
+      }),
+    remove: () =>
+      withLoopback((netlink, route, isThere) => {
+        if (isThere) unless(isNotFound, () => netlink.execute(deleteRoute(route)));
+      }),
+  };
+}
+
+function unless(isExpected: (error: unknown) => boolean, run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    if (!isExpected(error)) throw error;
+  }
+}
+
+function hasTable(nft: NftRuleset, family: IpFamily): boolean {
+  const wanted = localhostTable(family);
+  try {
+    return nft.listTables(wanted.family).some(({ name }) => name === wanted.name);
+  } catch (error) {
+    if (isUnsupported(error)) return false;
+    throw error;
+  }
+}

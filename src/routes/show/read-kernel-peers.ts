@@ -1,0 +1,85 @@
+import {
+  type Cidr,
+  compareText,
+  formatCidr,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  isUnsupported,
+} from '../../core/index.ts';
+import type { Netlink } from '../../netlink/index.ts';
+import { listNexthops, listRoutes, type Nexthop, type Route } from '../../netlink/route/index.ts';
+import { RT_TABLE_MAIN, RTN_UNICAST } from '../../netlink/uapi/index.ts';
+import { RTPROT_NODEPLANE } from '../kernel/route-object.ts';
+import { KernelFacts } from './kernel-facts.ts';
+import type { KernelPeer, KernelPeers } from './kernel-peer.ts';
+import { pathOf } from './paths.ts';
+
+/** Routes with the same next hop lead to the same node. */
+interface Group {
+  readonly outInterface: number;
+  readonly gateway: IpAddress;
+  readonly podCidrs: Cidr[];
+  mtu: number;
+}
+
+/**
+ * Reads how the pods of other nodes are reached, from the kernel alone: our routes are known by their protocol.
+ *
+ * @throws KernelError
+ */
+export function readKernelPeers(netlink: Netlink, family: IpFamily): KernelPeers {
+  const facts = new KernelFacts(netlink, family);
+  const groups = groupByHop(listOurRoutes(netlink, family), listOurNexthops(netlink, family));
+  const peers = [...groups.values()].map(({ outInterface, gateway, podCidrs, mtu }): KernelPeer => {
+    const link = facts.link(outInterface);
+    const { mode, address, reach } = pathOf(link, gateway, facts);
+    return {
+      family,
+      mode,
+      device: link?.name ?? `link ${outInterface}`,
+      gateway,
+      address,
+      podCidrs,
+      mtu: Math.min(mtu, link?.mtu ?? mtu),
+      reach: podCidrs.length > 0 ? reach : { verdict: 'no', because: 'no route' },
+    };
+  });
+  return { peers, leftovers: facts.unused() };
+}
+
+function groupByHop(routes: readonly Route[], nexthops: readonly Nexthop[]): ReadonlyMap<string, Group> {
+  const groups = new Map<string, Group>();
+  const groupOf = (outInterface: number, gateway: IpAddress): Group => {
+    const key = `${outInterface} ${formatIp(gateway)}`;
+    const known = groups.get(key);
+    if (known) return known;
+    const group = { outInterface, gateway, podCidrs: [], mtu: Number.POSITIVE_INFINITY };
+    groups.set(key, group);
+    return group;
+  };
+  const byId = new Map<number, Group>();
+  for (const { id, outInterface, gateway } of nexthops) if (gateway) byId.set(id, groupOf(outInterface, gateway));
+  for (const { nexthopId, outInterface, gateway, destination, mtu } of routes) {
+    const group = byId.get(nexthopId) ?? (gateway && groupOf(outInterface, gateway));
+    if (!group) continue;
+    group.podCidrs.push(destination);
+    group.mtu = Math.min(group.mtu, mtu ?? group.mtu);
+  }
+  for (const { podCidrs } of groups.values()) podCidrs.sort((a, b) => compareText(formatCidr(a), formatCidr(b)));
+  return groups;
+}
+
+function listOurRoutes(netlink: Netlink, family: IpFamily): Route[] {
+  const routes = listRoutes(netlink, { family, table: RT_TABLE_MAIN, protocol: RTPROT_NODEPLANE });
+  return routes.filter(({ type }) => type === RTN_UNICAST);
+}
+
+function listOurNexthops(netlink: Netlink, family: IpFamily): Nexthop[] {
+  try {
+    return listNexthops(netlink, { family }).filter(({ protocol }) => protocol === RTPROT_NODEPLANE);
+  } catch (error) {
+    if (isUnsupported(error)) return [];
+    throw error;
+  }
+}
