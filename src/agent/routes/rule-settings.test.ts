@@ -39,6 +39,13 @@ describe('the settings of the rules beside the routes', () => {
   ] as const)('--routes %s', (mode, tunnelPort, keepsSourceToNodes) => {
     const settings = ruleSettings(routes(mode, MASQUERADE), NODE);
     expect(settings).toMatchObject({ tunnelPort, masqueradeMark: 0x80000000, masquerade: { keepsSourceToNodes } });
+    expect(settings.wireguardPort).toBeUndefined();
+  });
+
+  it.each(['wireguard', 'auto'] as const)('--routes %s, by WireGuard', (mode) => {
+    const settings = ruleSettings({ ...routes(mode, MASQUERADE), tunnel: 'wireguard' }, NODE);
+    expect(settings).toMatchObject({ wireguardPort: 51820, masquerade: { keepsSourceToNodes: false } });
+    expect(settings.tunnelPort).toBeUndefined();
   });
 
   it('the cluster CIDR and the pools keep the source as well', () => {

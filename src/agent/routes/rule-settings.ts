@@ -1,14 +1,17 @@
 import type { KubeProxyConfig, RoutesConfig } from '../../config/index.ts';
-import type { RuleSettings } from '../../routes/index.ts';
+import { type RuleSettings, tunnelKind } from '../../routes/index.ts';
 
 /** What the configuration says about who may use the tunnel, and what is masqueraded. */
 export function ruleSettings(
-  { mode, port, masquerade }: RoutesConfig,
+  routes: RoutesConfig,
   { masqueradeBit, detectLocal, pools }: Pick<KubeProxyConfig, 'masqueradeBit' | 'detectLocal' | 'pools'>,
 ): RuleSettings {
+  const { mode, port, wireguard, masquerade } = routes;
+  const tunnel = tunnelKind(routes);
   const clusterCidrs = detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : [];
   return {
-    tunnelPort: mode === 'vxlan' || mode === 'auto' ? port : undefined,
+    tunnelPort: tunnel === 'vxlan' ? port : undefined,
+    wireguardPort: tunnel === 'wireguard' ? wireguard.port : undefined,
     // Not a shift: 1 << 31 is negative in JavaScript.
     masqueradeMark: 2 ** masqueradeBit,
     masquerade: masquerade && {

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/index.ts';
 import {
   keyOfFile,
   NetlinkWireguardKernel,
+  tunnelKind,
   WIREGUARD_NAME,
   type WireguardEvent,
   WireguardTunnel,
@@ -25,7 +26,7 @@ export function wireguardPart(
   options: WireguardPartOptions,
 ): { tunnel: WireguardTunnel; stop(): Promise<void> } | undefined {
   const { config, clock, logger, registry, announce } = options;
-  if (config.mode !== 'wireguard' && !(config.mode === 'auto' && config.tunnel === 'wireguard')) return undefined;
+  if (tunnelKind(config) !== 'wireguard') return undefined;
   const { port, keepaliveSeconds, keyFile } = config.wireguard;
   const log = logWireguardEvents(logger);
   const count = wireguardMetrics(registry);

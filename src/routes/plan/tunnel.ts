@@ -18,7 +18,7 @@ export interface RouteSettings {
 }
 
 /** Undefined: there is none. */
-export function tunnelKind({ mode, tunnel = 'vxlan' }: RouteSettings): TunnelKind | undefined {
+export function tunnelKind({ mode, tunnel = 'vxlan' }: Pick<RouteSettings, 'mode' | 'tunnel'>): TunnelKind | undefined {
   if (mode === 'host-gw') return undefined;
   return mode === 'auto' ? tunnel : mode;
 }

@@ -12,6 +12,7 @@ import {
   RULES_TABLE,
 } from './table.ts';
 import { tunnelChains } from './tunnel-chains.ts';
+import { wireguardChains } from './wireguard-chains.ts';
 
 /**
  * The table's sets, chains and rules; their elements are not in it. Pure.
@@ -20,8 +21,8 @@ import { tunnelChains } from './tunnel-chains.ts';
  * @returns undefined: nothing is to be done, so there is no table
  */
 export function rulesLayout(settings: RuleSettings, setNames: Iterable<string>): TableLayout | undefined {
-  const { tunnelPort, masquerade } = settings;
-  if (tunnelPort === undefined && !masquerade) return undefined;
+  const { tunnelPort, wireguardPort, masquerade } = settings;
+  if (tunnelPort === undefined && wireguardPort === undefined && !masquerade) return undefined;
   const blockSets = [...setNames].flatMap((name) => parseBlockSetName(name) ?? []).sort(longestFirst);
   const kinds = tunnelPort === undefined ? (['peers'] as const) : (['peers', 'former-peers', 'strangers'] as const);
   return {
@@ -32,6 +33,7 @@ export function rulesLayout(settings: RuleSettings, setNames: Iterable<string>):
     ],
     chains: [
       ...(tunnelPort === undefined ? [] : tunnelChains(tunnelPort, settings)),
+      ...(wireguardPort === undefined ? [] : wireguardChains(wireguardPort)),
       ...(masquerade ? masqueradeChains(masquerade, blockSets) : []),
     ],
   };

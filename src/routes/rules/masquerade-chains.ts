@@ -8,7 +8,7 @@ import { addressSetName, type BlockSet, type BlockSetKind, blockSetName, IP_FAMI
  * Behind the Services part (100) and the ports of pods (101): the first of several tables that translates a packet decides, and
  * what a Service wants of the client's address comes first.
  */
-const AFTER_OTHERS = SRCNAT + 2;
+export const AFTER_OTHERS = SRCNAT + 2;
 
 /**
  * Masquerades what the given sources send, unless it goes where packets keep their source.

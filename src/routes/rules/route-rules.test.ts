@@ -60,6 +60,12 @@ describe('the rules beside the routes', () => {
     expect(nft.toString()).toMatchSnapshot();
   });
 
+  it('keep the packets of WireGuard from being tracked, and turn nobody away', async () => {
+    const { nft, start } = world({ ...SETTINGS, tunnelPort: undefined, wireguardPort: 51820, masquerade: undefined });
+    await start(1, 2);
+    expect(nft.toString()).toMatchSnapshot();
+  });
+
   it('without either there is no table, and one that is there goes', async () => {
     const { nft, start, rules } = world();
     await start(1, 2);

@@ -4,6 +4,8 @@ import type { Cidr, IpFamily } from '../../core/index.ts';
 export interface RuleSettings {
   /** UDP port of VXLAN; undefined: this node takes no packets by VXLAN. */
   readonly tunnelPort: number | undefined;
+  /** UDP port of this node's WireGuard device. @default there is none */
+  readonly wireguardPort?: number | undefined;
   /** The bits of the mark by which the Services part, or a kube-proxy, asks for masquerading. */
   readonly masqueradeMark: number;
   /** Undefined: packets of pods leave as they are. */
