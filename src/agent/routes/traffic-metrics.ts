@@ -1,9 +1,9 @@
 import { Counter, type Registry } from 'prom-client';
-import { type IpFamily, tellFailure } from '../../core/index.ts';
+import { tellFailure } from '../../core/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
 import { getLinkTraffic, type LinkTraffic } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
-import { TUNNEL_NAMES } from '../../routes/index.ts';
+import { TUNNEL_NAMES, WIREGUARD_NAME } from '../../routes/index.ts';
 
 const COUNTS = {
   packetsIn: ['packets_in', 'Packets from other nodes through the tunnel'],
@@ -11,6 +11,9 @@ const COUNTS = {
   bytesIn: ['bytes_in', 'Bytes from other nodes through the tunnel, without what carries them'],
   bytesOut: ['bytes_out', 'Bytes to other nodes through the tunnel, without what carries them'],
 } as const satisfies Record<keyof LinkTraffic, readonly [name: string, help: string]>;
+
+/** What carries packets of the families, by the label of the metrics. WireGuard's device carries those of both. */
+const DEVICES: Readonly<Record<string, string>> = { ...TUNNEL_NAMES, any: WIREGUARD_NAME };
 
 /**
  * Registers the counters of our tunnel devices, read from the kernel at each scrape. They begin anew with the device; a family
@@ -38,12 +41,12 @@ export function registerTunnelMetrics(registry: Registry): void {
 }
 
 /** What cannot be read is told, and does not keep the other metrics from being shown. */
-function tunnelTraffic(): (readonly [IpFamily, LinkTraffic])[] {
+function tunnelTraffic(): (readonly [string, LinkTraffic])[] {
   try {
     return withNetlink(NETLINK_ROUTE, (netlink) =>
-      Object.entries(TUNNEL_NAMES).flatMap(([family, name]) => {
+      Object.entries(DEVICES).flatMap(([family, name]) => {
         const traffic = getLinkTraffic(netlink, name);
-        return traffic ? [[family as IpFamily, traffic] as const] : [];
+        return traffic ? [[family, traffic] as const] : [];
       }),
     );
   } catch (error) {

@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress } from '../../core/index.ts';
+import { addressBits, formatIp, type IpAddress, type IpFamily } from '../../core/index.ts';
 import type { Link, Neighbour } from '../../netlink/route/index.ts';
 import {
   IFF_LOWER_UP,
@@ -11,7 +11,9 @@ import {
   NUD_REACHABLE,
   NUD_STALE,
 } from '../../netlink/uapi/index.ts';
+import type { WireguardPeer } from '../../netlink/wireguard/index.ts';
 import { DEVICE_ALIAS } from '../kernel/route-kernel.ts';
+import { SESSION_SECONDS } from '../wireguard/session.ts';
 import type { KernelFacts } from './kernel-facts.ts';
 import type { KernelPeer, Reach } from './kernel-peer.ts';
 
@@ -37,6 +39,33 @@ function vxlanPath(link: Link, gateway: IpAddress, facts: KernelFacts): Path {
   const neighbour = facts.neighbour(link.index, gateway);
   const address = neighbour && facts.remoteOf(link.index, neighbour.lladdr);
   return { mode: 'tunnel', address, reach: vxlanReach(link, neighbour, address, facts) };
+}
+
+/**
+ * The way through our WireGuard device, which knows the node by its key. Where the node was heard from last is the kernel's
+ * business; that it is known by its address we have told the device.
+ *
+ * @param peer to which the device sends what the routes are for; undefined: it has none
+ * @param now seconds since 1970
+ */
+export function wireguardPath(
+  link: Link,
+  peer: WireguardPeer | undefined,
+  family: IpFamily,
+  now = Date.now() / 1000,
+): Path {
+  const isNode = ({ address, prefixLength }: WireguardPeer['allowedIps'][number]) =>
+    address.family === family && prefixLength === addressBits(family);
+  return { mode: 'wireguard', address: peer?.allowedIps.find(isNode)?.address, reach: wireguardReach(link, peer, now) };
+}
+
+function wireguardReach(link: Link, peer: WireguardPeer | undefined, now: number): Reach {
+  if (!link.up) return no(`${link.name} is down`);
+  if (!peer) return no(`no peer of ${link.name} has these addresses`);
+  if (!peer.endpoint) return no(`${link.name} does not know where the peer is`);
+  if (peer.lastHandshake === undefined) return { verdict: 'unknown', because: 'no handshake yet' };
+  const age = Math.max(0, Math.round(now - peer.lastHandshake));
+  return { verdict: age < SESSION_SECONDS ? 'yes' : 'unknown', because: `last handshake ${age} s ago` };
 }
 
 function vxlanReach(

@@ -10,15 +10,19 @@ import {
 import type { Netlink } from '../../netlink/index.ts';
 import { listNexthops, listRoutes, type Nexthop, type Route } from '../../netlink/route/index.ts';
 import { RT_TABLE_MAIN, RTN_UNICAST } from '../../netlink/uapi/index.ts';
+import { formatKey, type WireguardPeer } from '../../netlink/wireguard/index.ts';
 import { RTPROT_NODEPLANE } from '../kernel/route-object.ts';
 import { KernelFacts } from './kernel-facts.ts';
 import type { KernelPeer, KernelPeers } from './kernel-peer.ts';
-import { pathOf } from './paths.ts';
+import { pathOf, wireguardPath } from './paths.ts';
 
 /** Routes with the same next hop lead to the same node. */
 interface Group {
   readonly outInterface: number;
-  readonly gateway: IpAddress;
+  /** Undefined: our WireGuard device needs none. */
+  readonly gateway: IpAddress | undefined;
+  /** To whom that device sends. */
+  readonly wireguard?: WireguardPeer | undefined;
   readonly podCidrs: Cidr[];
   mtu: number;
 }
@@ -30,10 +34,10 @@ interface Group {
  */
 export function readKernelPeers(netlink: Netlink, family: IpFamily): KernelPeers {
   const facts = new KernelFacts(netlink, family);
-  const groups = groupByHop(listOurRoutes(netlink, family), listOurNexthops(netlink, family));
-  const peers = [...groups.values()].map(({ outInterface, gateway, podCidrs, mtu }): KernelPeer => {
+  const groups = groupByHop(listOurRoutes(netlink, family), listOurNexthops(netlink, family), facts);
+  const peers = [...groups.values()].map(({ outInterface, gateway, wireguard, podCidrs, mtu }): KernelPeer => {
     const link = facts.link(outInterface);
-    const { mode, address, reach } = pathOf(link, gateway, facts);
+    const { mode, address, reach } = gateway ? pathOf(link, gateway, facts) : wireguardPath(link!, wireguard, family);
     return {
       family,
       mode,
@@ -48,20 +52,31 @@ export function readKernelPeers(netlink: Netlink, family: IpFamily): KernelPeers
   return { peers, leftovers: facts.unused() };
 }
 
-function groupByHop(routes: readonly Route[], nexthops: readonly Nexthop[]): ReadonlyMap<string, Group> {
+function groupByHop(
+  routes: readonly Route[],
+  nexthops: readonly Nexthop[],
+  facts: KernelFacts,
+): ReadonlyMap<string, Group> {
   const groups = new Map<string, Group>();
-  const groupOf = (outInterface: number, gateway: IpAddress): Group => {
-    const key = `${outInterface} ${formatIp(gateway)}`;
+  const groupOf = (key: string, hop: Pick<Group, 'outInterface' | 'gateway' | 'wireguard'>): Group => {
     const known = groups.get(key);
     if (known) return known;
-    const group = { outInterface, gateway, podCidrs: [], mtu: Number.POSITIVE_INFINITY };
+    const group = { ...hop, podCidrs: [], mtu: Number.POSITIVE_INFINITY };
     groups.set(key, group);
     return group;
   };
+  const through = (outInterface: number, gateway: IpAddress) =>
+    groupOf(`${outInterface} ${formatIp(gateway)}`, { outInterface, gateway });
+  const byWireguard = (outInterface: number, destination: Cidr) => {
+    const wireguard = facts.peerOf(destination);
+    const key = `wireguard ${wireguard ? formatKey(wireguard.publicKey) : 'nobody'}`;
+    return groupOf(key, { outInterface, gateway: undefined, wireguard });
+  };
   const byId = new Map<number, Group>();
-  for (const { id, outInterface, gateway } of nexthops) if (gateway) byId.set(id, groupOf(outInterface, gateway));
+  for (const { id, outInterface, gateway } of nexthops) if (gateway) byId.set(id, through(outInterface, gateway));
   for (const { nexthopId, outInterface, gateway, destination, mtu } of routes) {
-    const group = byId.get(nexthopId) ?? (gateway && groupOf(outInterface, gateway));
+    const hop = byId.get(nexthopId) ?? (gateway && through(outInterface, gateway));
+    const group = hop ?? (facts.isWireguard(outInterface) ? byWireguard(outInterface, destination) : undefined);
     if (!group) continue;
     group.podCidrs.push(destination);
     group.mtu = Math.min(group.mtu, mtu ?? group.mtu);

@@ -24,6 +24,7 @@ import {
   type WireguardPlan,
   wantedPeer,
 } from './peer-diff.ts';
+import { SESSION_SECONDS } from './session.ts';
 import { type SharedTunnel, wireguardMtu } from './shared-tunnel.ts';
 import type { DeviceSettings, WireguardKernel } from './wireguard-kernel.ts';
 
@@ -51,8 +52,6 @@ const RETRY = { firstMs: 1000, maxMs: 60_000 };
 const KEY_MS = 5000;
 /** Peers of one request to the kernel, which works out a shared secret for each. */
 const PEERS_AT_ONCE = 100;
-/** A session is renewed after two minutes and void after three (REJECT_AFTER_TIME): whoever was heard of since then is there. */
-const SESSION_SECONDS = 180;
 
 /**
  * The key and the peers of the WireGuard device, which both families share: their plans in, peers out. The device itself, as a link,

@@ -80,7 +80,9 @@ describe('nodeplane routes', () => {
       ]);
       expect(Date.now() - Date.parse(String(peers[0]!.lastChange))).toBeLessThan(600_000);
       const { stdout } = routes();
-      expect(stdout).toMatch(/^4 peers, 2 direct, 2 tunnel, 0 not reachable, 0 left out, 0 drift\n\nNODE +MODE /);
+      expect(stdout).toMatch(
+        /^4 peers, 2 direct, 2 tunnel, 0 wireguard, 0 not reachable, 0 left out, 0 drift\n\nNODE +MODE /,
+      );
       expect(stdout).toMatch(/^node-2 +direct +eth0 +192\.168\.50\.2 .* yes \(neighbour \w+\)$/m);
     },
     LONG_MS,

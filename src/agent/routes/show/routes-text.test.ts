@@ -32,7 +32,10 @@ describe('routesText', () => {
     const leftOut = [{ node: 'n9', family: 'IPv6', reason: 'its pod CIDR overlaps ours', lastChange: '' }] as const;
     const routes = { agent: true, peers: [PEER, direct], leftOut, drift: ['n3: missing'], problems: ['IPv6: waits'] };
     const [summary, blank, head, ...rows] = routesText(routes).split('\n');
-    expect([summary, blank]).toEqual(['2 peers, 1 direct, 1 tunnel, 1 not reachable, 1 left out, 1 drift', '']);
+    expect([summary, blank]).toEqual([
+      '2 peers, 1 direct, 1 tunnel, 0 wireguard, 1 not reachable, 1 left out, 1 drift',
+      '',
+    ]);
     const columns = (row: string | undefined) => row?.split(/ {2,}/);
     const titles = ['NODE', 'MODE', 'DEVICE', 'GATEWAY', 'ADDRESS', 'POD CIDRS', 'MTU', 'LAST CHANGE', 'REACHABLE'];
     expect(columns(head)).toEqual(titles);
@@ -58,7 +61,7 @@ PROBLEMS
 
   it('says what cannot be known without an agent, and no more than one line when there is nothing', () => {
     expect(routesText({ ...EMPTY, agent: false })).toBe(
-      '0 peers, 0 direct, 0 tunnel, 0 not reachable, left out: not known without an agent, 0 drift\n',
+      '0 peers, 0 direct, 0 tunnel, 0 wireguard, 0 not reachable, left out: not known without an agent, 0 drift\n',
     );
   });
 

@@ -56,6 +56,19 @@ describe('shownRoutes', () => {
     ]);
   });
 
+  it('knows by its address who is reached by WireGuard, which needs no gateway', () => {
+    const way = { mode: 'wireguard', gateway: null, address: '10.0.0.2', podCidrs: ['10.244.2.0/24'] } as const;
+    const there = { mode: 'wireguard', device: 'nodeplane-wg', gateway: undefined } as const;
+    const { peers, drift } = shown([peer(there)], report([told({ way })]));
+    expect(drift).toEqual([]);
+    expect(peers).toMatchObject([{ node: 'n2', mode: 'wireguard', gateway: null, address: '10.0.0.2' }]);
+    expect(shown([peer()], report([told({ way })])).drift).toEqual([
+      'n2: the IPv4 routes are direct, not by WireGuard',
+    ]);
+    const nobody = shown([peer({ ...there, address: undefined })], report([told({ way })]));
+    expect(nobody.drift).toContain('n2: the IPv4 routes are missing');
+  });
+
   it('shows what the kernel holds without an agent', () => {
     const routes = shown([peer()], undefined, ['nodeplane-v4 has a neighbour 10.244.9.0 that no route uses']);
     expect(routes).toMatchObject({ agent: false, leftOut: [], problems: [] });
