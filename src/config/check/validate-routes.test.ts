@@ -6,12 +6,12 @@ import { readRoutes } from './validate-routes.ts';
 
 type Masquerade = Configuration['nodeplane']['routes']['masquerade'];
 
-function read(masquerade: Partial<Masquerade>, mode = 'vxlan') {
+function read(masquerade: Partial<Masquerade>, mode = 'vxlan', { tunnel = 'vxlan', annotations = false } = {}) {
   const problems = new Problems();
   const routes = readRoutes(
     {
       mode,
-      tunnel: 'vxlan',
+      tunnel,
       vni: 1,
       port: 8472,
       mtu: 0,
@@ -19,7 +19,7 @@ function read(masquerade: Partial<Masquerade>, mode = 'vxlan') {
       wireguard: { port: 51820, keepalive: 0, keyFile: '/var/lib/nodeplane/wireguard.key' },
       masquerade: { cidrs: ['ipv4', 'ipv6'], nonMasqueradeCIDRs: null, randomFully: true, ...masquerade },
       clearNetworkUnavailable: true,
-      flannel: { annotations: false, netConf: '', subnetFile: '' },
+      flannel: { annotations, netConf: '', subnetFile: '' },
     },
     '',
     problems,
@@ -40,6 +40,17 @@ it('masquerades nothing with "none"', () => {
 
 it('reads nothing of it without routes', () => {
   expect(read({ cidrs: ['x'] }, 'none')).toMatchObject({ routes: undefined, problems: [] });
+});
+
+it.each([
+  ['vxlan', 'wireguard', []],
+  ['auto', 'vxlan', []],
+  ['wireguard', 'vxlan', ['nodes of flannel do not reach pods']],
+  ['auto', 'wireguard', ['nodes of flannel do not reach pods']],
+])('tells nodes of flannel only what they can use: %s, %s', (mode, tunnel, problems) => {
+  expect(read({}, mode, { tunnel, annotations: true }).problems).toEqual(
+    problems.map((text) => expect.stringContaining(text)),
+  );
 });
 
 it.each([

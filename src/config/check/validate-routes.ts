@@ -36,6 +36,10 @@ export function readRoutes(
   if (!isAbsolute(wireguard.keyFile)) {
     problems.add('nodeplane.routes.wireguard.keyFile', `"${wireguard.keyFile}" is no absolute path`);
   }
+  if (flannel.annotations && (mode === 'wireguard' || (mode === 'auto' && tunnel === 'wireguard'))) {
+    const message = 'nodes of flannel do not reach pods through nodeplane’s WireGuard: leave it out, or use vxlan';
+    problems.add('nodeplane.routes.flannel.annotations', message);
+  }
   const networks = clusterCidr.split(',').flatMap((text) => tryParseCidr(text.trim()) ?? []);
   if (flannel.subnetFile !== '' && networks.length === 0) {
     const message = 'needs the addresses of all pods: give clusterCIDR (--cluster-cidr) or --routes-flannel-net-conf';
