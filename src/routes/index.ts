@@ -35,7 +35,7 @@ export type { OwnEnd, RouteEvent, RouteFigures, RouteObserver } from './sync/eve
 export { FamilyRoutes, type FamilyRoutesOptions } from './sync/family-routes.ts';
 export type { DatedStanding } from './sync/tally.ts';
 export type { WireguardEvent } from './wireguard/events.ts';
-export { wireguardAnnotations } from './wireguard/identity.ts';
+export { wireguardAnnotations, withdrawnWireguard } from './wireguard/identity.ts';
 export { keyOfFile } from './wireguard/key-file.ts';
 export { NetlinkWireguardKernel } from './wireguard/netlink-wireguard-kernel.ts';
 export type { DeviceSettings, WireguardKernel } from './wireguard/wireguard-kernel.ts';

@@ -20,6 +20,7 @@ import {
   type RouteObserver,
   RouteRules,
   withdrawnAnnotations,
+  withdrawnWireguard,
 } from '../../routes/index.ts';
 import type { MtuSource } from '../cni/pod-mtu.ts';
 import type { Pages } from '../http/http-server.ts';
@@ -173,6 +174,7 @@ export class RoutesPart implements Part, MtuSource {
   #nodeChanged(node: Node): void {
     const isOwn = node.metadata.name === this.#context.config.nodeName;
     if (isOwn && !this.#config.flannel.annotations) this.#announcer.want('flannel', withdrawnAnnotations(node));
+    if (isOwn && !this.#wireguard) this.#announcer.want('wireguard', withdrawnWireguard(node));
     this.#announcer.nodeChanged(node);
     const podCIDRs = this.#ranges.ofNode(node);
     // All Nodes of a large cluster would take much memory.

@@ -1,5 +1,5 @@
 import { sameBytes } from '../../core/index.ts';
-import { WIREGUARD_ANNOTATIONS } from '../../kube/index.ts';
+import { type Node, type WantedAnnotations, WIREGUARD_ANNOTATIONS } from '../../kube/index.ts';
 import { formatKey, tryParseKey } from '../../netlink/wireguard/index.ts';
 
 /** How a node is known to the WireGuard devices of others. */
@@ -20,6 +20,12 @@ export function readWireguardIdentity(annotations: Readonly<Record<string, strin
 /** The annotations by which a node tells the others. */
 export function wireguardAnnotations(publicKey: Uint8Array, port: number): Readonly<Record<string, string>> {
   return { [WIREGUARD_ANNOTATIONS.publicKey]: formatKey(publicKey), [WIREGUARD_ANNOTATIONS.port]: String(port) };
+}
+
+/** What is wanted of this node's own Node when it has no WireGuard device: nothing that would have others send to one. */
+export function withdrawnWireguard({ metadata: { annotations = {} } }: Node): WantedAnnotations {
+  const stale = Object.values(WIREGUARD_ANNOTATIONS).filter((name) => annotations[name] !== undefined);
+  return Object.fromEntries(stale.map((name) => [name, undefined]));
 }
 
 export function sameIdentity(a: WireguardIdentity | undefined, b: WireguardIdentity | undefined): boolean {
