@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { type Figure, inTurns, isMissed, oursAtMost, ratioAtLeast, ratioAtMost } from './report.ts';
+import { type Figure, isMissed, oursAtMost, ratioAtLeast, ratioAtMost } from './figure.ts';
+import { inTurns } from './statistics.ts';
 
 const figure = (overrides: Partial<Figure>): Figure => ({
   what: 'something',
