@@ -4,6 +4,7 @@ import { ipFromBytes } from '../../../src/core/index.ts';
 import { type Branch, KernelRules, type Walk, walkPacket } from '../../../src/explain/index.ts';
 import type { TraceEvent } from '../../../src/netlink/nftables/index.ts';
 import { removeAll } from '../namespace.ts';
+import { PATIENCE } from '../patience.ts';
 import { DESTINATIONS, hostOf, OracleWorld, PORTS, type SentPacket, SOURCES } from './oracle-world.ts';
 import { randomTable } from './random-rules.ts';
 
@@ -31,53 +32,57 @@ const drawn = fc.tuple(
 
 afterAll(removeAll);
 
-it('walks packets as the kernel does: rule by rule, to the same end, or says that it cannot tell', async () => {
-  const world = new OracleWorld();
-  const host = hostOf(world.node);
-  let [sent, unknown] = [0, 0];
-  for (const [first, second, packets] of fc.sample(drawn, RULESETS)) {
-    world.nft.commit([...first, ...second]);
-    world.arm();
-    const met = await world.send(packets);
-    world.disarm();
-    const rules = new KernelRules(world.nft);
-    for (const [index, sentPacket] of packets.entries()) {
-      const { port, events } = met[index]!;
-      expect(events.length, 'the packet was traced').toBeGreaterThan(0);
-      const question = {
-        protocol: 'udp',
-        source: ipFromBytes(sentPacket.source),
-        destination: ipFromBytes(sentPacket.destination),
-        destinationPort: sentPacket.destinationPort,
-        sourcePort: port,
-      } as const;
-      const { branches, complete } = walkPacket(
-        question,
-        sentPacket.from === 'node' ? 'this host' : host.in0,
-        rules,
-        host,
-      );
-      expect(complete).toBe(true);
-      const really = pathOf(events);
-      const walked = branches.map(({ result }) => ({ walk: result, path: stepsOf(result) }));
-      const same = walked.filter(({ path, walk }) => isSame(path, really, walk));
-      if (same.length === 0) {
-        const told = walked.map(({ path, walk }) => [...path, walk.end.kind]);
-        expect(told, `packet ${JSON.stringify(question)} from ${sentPacket.from}`).toContainEqual(really);
+it(
+  'walks packets as the kernel does: rule by rule, to the same end, or says that it cannot tell',
+  async () => {
+    const world = new OracleWorld();
+    const host = hostOf(world.node);
+    let [sent, unknown] = [0, 0];
+    for (const [first, second, packets] of fc.sample(drawn, RULESETS)) {
+      world.nft.commit([...first, ...second]);
+      world.arm();
+      const met = await world.send(packets);
+      world.disarm();
+      const rules = new KernelRules(world.nft);
+      for (const [index, sentPacket] of packets.entries()) {
+        const { port, events } = met[index]!;
+        expect(events.length, 'the packet was traced').toBeGreaterThan(0);
+        const question = {
+          protocol: 'udp',
+          source: ipFromBytes(sentPacket.source),
+          destination: ipFromBytes(sentPacket.destination),
+          destinationPort: sentPacket.destinationPort,
+          sourcePort: port,
+        } as const;
+        const { branches, complete } = walkPacket(
+          question,
+          sentPacket.from === 'node' ? 'this host' : host.in0,
+          rules,
+          host,
+        );
+        expect(complete).toBe(true);
+        const really = pathOf(events);
+        const walked = branches.map(({ result }) => ({ walk: result, path: stepsOf(result) }));
+        const same = walked.filter(({ path, walk }) => isSame(path, really, walk));
+        if (same.length === 0) {
+          const told = walked.map(({ path, walk }) => [...path, walk.end.kind]);
+          expect(told, `packet ${JSON.stringify(question)} from ${sentPacket.from}`).toContainEqual(really);
+        }
+        for (const { walk } of same.slice(0, 1)) expectSameEnd(walk, events);
+        sent++;
+        if (isUnknown(branches)) unknown++;
       }
-      for (const { walk } of same.slice(0, 1)) expectSameEnd(walk, events);
-      sent++;
-      if (isUnknown(branches)) unknown++;
+      world.nft.commit([
+        { operation: 'delete', object: { kind: 'table', family: 'ip', name: 'first' } },
+        { operation: 'delete', object: { kind: 'table', family: 'inet', name: 'second' } },
+      ]);
     }
-    world.nft.commit([
-      { operation: 'delete', object: { kind: 'table', family: 'ip', name: 'first' } },
-      { operation: 'delete', object: { kind: 'table', family: 'inet', name: 'second' } },
-    ]);
-  }
-  world.close();
-  expect(sent).toBe(RULESETS * PACKETS);
-  expect(unknown / sent).toBeLessThan(MOST_UNKNOWN);
-});
+    world.close();
+    expect(sent).toBe(RULESETS * PACKETS);
+    expect(unknown / sent).toBeLessThan(MOST_UNKNOWN);
+  },
+  900_000 * PATIENCE,
+);
 
 /** Whether what nobody can tell decides how the packet ends. */
 function isUnknown(branches: readonly Branch<Walk>[]): boolean {
