@@ -33,6 +33,7 @@ const ALLOWED = {
   pools: ['core', 'kube'],
   cni: ['core', 'sys', 'ipam', 'netlink', 'netlink/*', 'nft'],
   routes: ['core', 'sys', 'kube', 'netlink', 'netlink/uapi', 'netlink/route', 'netlink/nftables', 'nft'],
+  explain: ['core', 'netlink/uapi', 'netlink/nftables'],
   agent: [
     'core',
     'config',
