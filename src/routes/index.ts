@@ -23,7 +23,7 @@ export { requestOf } from './kernel/route-request.ts';
 export { LIMITS as ROUTE_LIMITS } from './plan/limits.ts';
 export type { PeerPlan } from './plan/planner.ts';
 export { type RouteSettings, TUNNEL_NAMES } from './plan/tunnel.ts';
-export { ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
+export { type Attachment, ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
 export type { RuleEvent, RuleObserver } from './rules/events.ts';
 export { RouteRules, type RouteRulesOptions } from './rules/route-rules.ts';
 export { removeRules } from './rules/rules-kernel.ts';
