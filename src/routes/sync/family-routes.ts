@@ -66,8 +66,6 @@ export class FamilyRoutes {
   #watch: { close(): void } | undefined;
   #lastRepair = Number.NEGATIVE_INFINITY;
   #repairTimer: Timer | undefined;
-  #refusals = 0;
-  #refusalTimer: Timer | undefined;
 
   constructor(options: FamilyRoutesOptions) {
     const { family, nodeName, settings, kernel, clock } = options;
@@ -121,7 +119,6 @@ export class FamilyRoutes {
   async stop(): Promise<void> {
     this.#watch?.close();
     this.#repairTimer?.cancel();
-    this.#refusalTimer?.cancel();
     await this.#runner.stop();
   }
 
@@ -187,7 +184,8 @@ export class FamilyRoutes {
     this.#touched = new Set();
     const isFull = full || !this.#ground;
     const operations = isFull ? await this.#syncAll(this.#own) : await this.#syncSome(touched);
-    this.#retryRefused();
+    // What is in the way may go without a word.
+    if (this.#kernel.refused > 0) this.#runner.requestRetry();
     const seconds = (clock.now() - began) / 1000;
     const own = ownEndOf(this.#ground!);
     this.#tell({ kind: 'synced', full: isFull, seconds, operations, figures: this.#tally.figures(), own });
@@ -277,17 +275,6 @@ export class FamilyRoutes {
       this.#repairTimer = undefined;
       this.#lastRepair = clock.now();
       this.#tell({ kind: 'disturbed' });
-      this.#runner.requestFull();
-    }, waitMs);
-  }
-
-  /** What the kernel refuses is tried again, ever more seldom: what is in the way may go without a word. */
-  #retryRefused(): void {
-    if (this.#kernel.refused === 0) this.#refusals = 0;
-    if (this.#kernel.refused === 0 || this.#refusalTimer) return;
-    const waitMs = Math.min(RETRY.maxMs, RETRY.firstMs * 2 ** this.#refusals++);
-    this.#refusalTimer = this.#options.clock.setTimer(() => {
-      this.#refusalTimer = undefined;
       this.#runner.requestFull();
     }, waitMs);
   }
