@@ -390,22 +390,3 @@ it('goes on when those it tells of failures throw', async () => {
   expect(bench.runs.length).toBeGreaterThanOrEqual(4);
   await bench.runner.stop();
 });
-
-describe('what a run leaves undone', () => {
-  it('is tried again by full runs ever more seldom, while others go on, until nothing is left', async () => {
-    const { clock, runner } = bench;
-    bench.outcome = () => runner.requestRetry();
-    runner.start();
-    await clock.advance(1_500);
-    runner.request();
-    await clock.advance(5_500);
-    // The first after a second; the request, for which that one counts as the last run, a second later; then 2 and 4 seconds.
-    expect(bench.log).toEqual(['0F', '1000F', '2000', '3000F', '7000F']);
-    bench.outcome = () => {};
-    runner.request();
-    await clock.advance(100_000);
-    expect(bench.log.slice(5)).toEqual(['8000']);
-    expect(bench.failures).toEqual([]);
-    await runner.stop();
-  });
-});

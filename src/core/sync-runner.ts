@@ -121,7 +121,7 @@ export class SyncRunner {
 
   /** Milliseconds until the next run may or must begin. */
   #delay(): number {
-    const { minIntervalMs, maxIntervalMs } = this.#options;
+    const { minIntervalMs } = this.#options;
     if (this.#failures > 0) return this.#remaining(this.#lastEnd, Math.max(minIntervalMs, this.#retryInMs));
     if (this.#requested !== 'nothing') return this.#remaining(this.#lastEnd, minIntervalMs);
     return Math.max(this.#remaining(this.#lastEnd, minIntervalMs), this.#untilFull());
