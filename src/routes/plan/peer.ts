@@ -13,7 +13,7 @@ import {
   tryParseIp,
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
-import { readFlannelVtep } from '../flannel/annotations.ts';
+import { readFlannelGateway, readFlannelVtep } from '../flannel/annotations.ts';
 import { LIMITS } from './limits.ts';
 import { vtepMac } from './mac.ts';
 
@@ -87,7 +87,9 @@ export function readPeer(
       problem: `flannel uses VXLAN network ${flannel.vni} on it, this node ${vni}: set --routes-vni to the same`,
     };
   }
-  const publicIp = own ? own.address : flannel?.publicIp;
+  const gateway = own ? undefined : readFlannelGateway(annotations, family);
+  if (gateway && 'problem' in gateway) return gateway;
+  const publicIp = own ? own.address : (flannel ?? gateway)?.publicIp;
   const address = publicIp ?? internalIpOf(node, family);
   if (!address) return { problem: `it has pods of ${family} but no InternalIP of ${family}` };
   const problem = objectionTo(address, ranges);
