@@ -25,6 +25,7 @@ export type { PeerPlan } from './plan/planner.ts';
 export { type RouteSettings, TUNNEL_NAMES } from './plan/tunnel.ts';
 export { type Attachment, ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
 export type { RuleEvent, RuleObserver } from './rules/events.ts';
+export { nodeAddresses } from './rules/node-elements.ts';
 export { RouteRules, type RouteRulesOptions } from './rules/route-rules.ts';
 export { removeRules } from './rules/rules-kernel.ts';
 export type { MasqueradeSettings, RuleSettings } from './rules/settings.ts';
