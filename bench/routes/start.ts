@@ -54,7 +54,8 @@ async function startOnce(each: RouteCase): Promise<{ readonly ms: number; readon
 function recorded(kernel: RouteKernel, batches: (readonly RouteOperation[])[]): RouteKernel {
   return {
     usesNexthops: kernel.usesNexthops,
-    underlay: (choice) => kernel.underlay(choice),
+    attachment: (choice) => kernel.attachment(choice),
+    routedWithin: (attachment) => kernel.routedWithin(attachment),
     device: (name) => kernel.device(name),
     changeDevice: (operations) => kernel.changeDevice(operations),
     list: (tunnel) => kernel.list(tunnel),

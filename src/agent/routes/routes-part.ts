@@ -31,6 +31,7 @@ import { ReportPage } from './report-page.ts';
 import { ruleSettings } from './rule-settings.ts';
 import { SubnetFile } from './subnet-file.ts';
 import { registerTunnelMetrics } from './traffic-metrics.ts';
+import { TunnelSource } from './tunnel-source.ts';
 
 /**
  * What flannel and Calico write when they have begun their work; never the opposite: the routes outlive the agent. Whether a node
@@ -64,6 +65,7 @@ export class RoutesPart implements Part, MtuSource {
   /** Writes what other nodes are to know about this one. */
   readonly #announcer: NodeAnnouncer;
   readonly #ends: OwnEnds;
+  readonly #tunnelSource: TunnelSource;
   readonly #subnetFile: SubnetFile | undefined;
   readonly #ranges: PodRanges;
   /** The Nodes whose ranges are not only those that they name. */
@@ -95,7 +97,11 @@ export class RoutesPart implements Part, MtuSource {
       subnetFile === undefined
         ? undefined
         : new SubnetFile(subnetFile, networks, config.masquerade !== undefined, logger);
+    this.#tunnelSource = new TunnelSource(logger);
+    // What flannel's annotations say, other nodes let in.
+    const hasSource = config.mode !== 'host-gw' && !config.flannel.annotations;
     const observers: RouteObserver[] = [
+      ...(hasSource ? [this.#tunnelSource.observe] : []),
       logRouteEvents(logger),
       routeMetrics(registry, clock),
       this.#report.observe,
@@ -167,6 +173,7 @@ export class RoutesPart implements Part, MtuSource {
   #nodeChanged(node: Node): void {
     const isOwn = node.metadata.name === this.#context.config.nodeName;
     if (isOwn && !this.#config.flannel.annotations) this.#announcer.want('flannel', withdrawnAnnotations(node));
+    if (isOwn) this.#tunnelSource.nodeChanged(node);
     this.#announcer.nodeChanged(node);
     const podCIDRs = this.#ranges.ofNode(node);
     // All Nodes of a large cluster would take much memory.

@@ -61,6 +61,7 @@ export {
   newNexthop,
   nexthopListing,
 } from './nexthop.ts';
+export { RequestForm } from './request-form.ts';
 export {
   decodeListedRoute,
   deleteListedRoute,

@@ -15,17 +15,18 @@ export interface Devices {
  * @param nexthopId of this peer's nexthop object; undefined: its routes name their gateway themselves
  */
 export function peerObjects(plan: PeerPlan, devices: Devices, nexthopId: number | undefined): RouteObject[] {
-  const { gateway, ranges } = plan;
-  if (plan.kind === 'direct')
-    return routesThrough({ outInterface: devices.underlay, gateway, onlink: false }, ranges, nexthopId);
+  const objects: RouteObject[] = [];
+  const { gateway } = plan;
+  if (plan.kind === 'direct') {
+    addRoutes(objects, plan, { outInterface: devices.underlay, gateway, onlink: false }, nexthopId);
+    return objects;
+  }
   const { tunnel } = devices;
-  if (tunnel === undefined) return [];
+  if (tunnel === undefined) return objects;
   const { mac, remote } = plan;
-  return [
-    { kind: 'neighbour', index: tunnel, ip: gateway, mac },
-    { kind: 'fdb', index: tunnel, mac, remote },
-    ...routesThrough({ outInterface: tunnel, gateway, onlink: true }, ranges, nexthopId),
-  ];
+  objects.push({ kind: 'neighbour', index: tunnel, ip: gateway, mac }, { kind: 'fdb', index: tunnel, mac, remote });
+  addRoutes(objects, plan, { outInterface: tunnel, gateway, onlink: true }, nexthopId);
+  return objects;
 }
 
 /**
@@ -36,10 +37,11 @@ export function ownObjects(ranges: readonly Cidr[]): RouteObject[] {
   return ranges.map((destination) => ({ kind: 'route', destination, way: 'unreachable' }));
 }
 
-function routesThrough(hop: Hop, ranges: readonly Cidr[], id: number | undefined): RouteObject[] {
-  if (id === undefined) return ranges.map((destination) => ({ kind: 'route', destination, way: 'gateway', ...hop }));
-  return [
-    { kind: 'nexthop', id, ...hop },
-    ...ranges.map((destination): RouteObject => ({ kind: 'route', destination, way: 'nexthop', id })),
-  ];
+function addRoutes(objects: RouteObject[], { ranges }: PeerPlan, hop: Hop, id: number | undefined): void {
+  const { outInterface, gateway, onlink } = hop;
+  if (id !== undefined) objects.push({ kind: 'nexthop', id, outInterface, gateway, onlink });
+  for (const destination of ranges) {
+    if (id !== undefined) objects.push({ kind: 'route', destination, way: 'nexthop', id });
+    else objects.push({ kind: 'route', destination, way: 'gateway', outInterface, gateway, onlink });
+  }
 }

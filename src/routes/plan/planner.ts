@@ -1,8 +1,7 @@
 import { type Cidr, formatIp, type IpAddress, type IpFamily, parseCidr } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
-import { blockOf, spanOf } from './address-span.ts';
-import { Claims, type Span } from './claims.ts';
-import { formatMac } from './mac.ts';
+import { blockOf, macSpan, spanOf } from './address-span.ts';
+import { type Claimant, Claims, type Span } from './claims.ts';
 import { type Peer, readPeer, samePeer } from './peer.ts';
 import type { RouteSettings } from './tunnel.ts';
 import { isOnLink, type Underlay } from './underlay.ts';
@@ -67,7 +66,7 @@ export class RoutePlanner {
   }
 
   /** A Node came or changed. Returns the names of the Nodes whose plan may be another one now. */
-  nodeChanged(node: Node): ReadonlySet<string> {
+  nodeChanged(node: Node): readonly string[] {
     const { name } = node.metadata;
     if (name === this.#nodeName) return NOTHING;
     const reading = readPeer(node, this.#family, this.#settings.vni);
@@ -75,21 +74,21 @@ export class RoutePlanner {
     if ('problem' in reading) {
       const touched = this.nodeRemoved(name);
       this.#problems.set(name, reading.problem);
-      return new Set(touched).add(name);
+      return touched.includes(name) ? touched : [...touched, name];
     }
     const { peer } = reading;
     const known = this.#peers.get(name);
     if (known && samePeer(known, peer)) return NOTHING;
     this.#problems.delete(name);
     this.#peers.set(name, peer);
-    return this.#claims.set({ name, createdAt: peer.createdAt, spans: this.#spansOf(peer) });
+    return this.#claims.set(this.#claimantOf(peer));
   }
 
   /** A Node went. Returns the names of the Nodes whose plan may be another one now. */
-  nodeRemoved(name: string): ReadonlySet<string> {
+  nodeRemoved(name: string): readonly string[] {
     const hadProblem = this.#problems.delete(name);
-    if (!this.#peers.delete(name)) return hadProblem ? new Set([name]) : NOTHING;
-    return new Set(this.#claims.remove(name)).add(name);
+    if (!this.#peers.delete(name)) return hadProblem ? [name] : NOTHING;
+    return [...this.#claims.remove(name), name];
   }
 
   /** This node changed: every plan may be another one. */
@@ -108,6 +107,11 @@ export class RoutePlanner {
   *names(): Iterable<string> {
     yield* this.#peers.keys();
     yield* this.#problems.keys();
+  }
+
+  /** Whether it is one of `names`. */
+  knows(name: string): boolean {
+    return this.#peers.has(name) || this.#problems.has(name);
   }
 
   /** Undefined: there are no routes to this Node's pods. */
@@ -131,17 +135,15 @@ export class RoutePlanner {
     return `its address ${formatIp(peer.address)} is not on the link of "${underlay.name}", which --routes=host-gw needs; use auto or vxlan`;
   }
 
-  #spansOf({ address, ranges, mac }: Peer): Span[] {
-    return [
-      spanOf(blockOf(address), 'address'),
-      ...ranges.map((range) => spanOf(range, 'pod CIDR')),
-      ...(this.#settings.mode === 'host-gw' ? [] : [macSpan(mac, 'MAC address')]),
-    ];
+  #claimantOf(peer: Peer): Claimant {
+    const { name, createdAt, address, ranges } = peer;
+    const spans: Span[] = [];
+    const claimant = { name, createdAt, spans };
+    spans.push(spanOf(blockOf(address), 'address', claimant));
+    for (const range of ranges) spans.push(spanOf(range, 'pod CIDR', claimant));
+    if (this.#settings.mode !== 'host-gw') spans.push(macSpan(peer.mac, 'MAC address', claimant));
+    return claimant;
   }
 }
 
-const NOTHING: ReadonlySet<string> = new Set();
-
-function macSpan(mac: Uint8Array, kind: string): Span {
-  return { first: mac, last: mac, what: `${kind} ${formatMac(mac)}` };
-}
+const NOTHING: readonly string[] = [];

@@ -1,5 +1,5 @@
 import { type Cidr, type IpAddress, type IpFamily, NodeplaneError } from '../../core/index.ts';
-import type { RouteMode, Underlay } from './underlay.ts';
+import type { Attachment, RouteMode } from './underlay.ts';
 
 /** What the operator decided about the routes to pods on other nodes. */
 export interface RouteSettings {
@@ -43,7 +43,7 @@ const LEAST_MTU: Readonly<Record<IpFamily, number>> = { IPv4: 576, IPv6: 1280 };
  */
 export function tunnelDevice(
   settings: RouteSettings,
-  underlay: Underlay,
+  underlay: Attachment,
   ranges: readonly Cidr[],
   mac: Uint8Array,
 ): TunnelDevice {
@@ -62,7 +62,7 @@ export function tunnelDevice(
 }
 
 /** The largest packet that fits into one of the underlay's, and is not larger than the operator wants. */
-function tunnelMtu({ mtu: wanted }: RouteSettings, { mtu, name, address: { family } }: Underlay): number {
+function tunnelMtu({ mtu: wanted }: RouteSettings, { mtu, name, address: { family } }: Attachment): number {
   const fits = mtu - OVERHEAD[family];
   const chosen = Math.min(fits, wanted ?? fits);
   if (chosen < LEAST_MTU[family]) {
