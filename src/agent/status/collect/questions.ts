@@ -11,7 +11,7 @@ const CONNTRACK_FULL = 0.9;
 
 /** What a question comes to. */
 interface Answer extends Omit<Question, 'id' | 'title' | 'verdict'> {
-  /** In place of what `problems` says. @default ok, or problem if there are any */
+  /** Where there are no problems. @default ok */
   readonly verdict?: 'none';
   readonly problems?: readonly Omit<Problem, 'question'>[];
 }
@@ -45,9 +45,9 @@ export function answerAll(facts: StatusFacts): {
 } {
   const problems: Problem[] = [];
   const questions = QUESTIONS.map((id): Question => {
-    const { problems: found = [], verdict = found.length > 0 ? 'problem' : 'ok', ...answer } = ANSWERS[id](facts);
+    const { problems: found = [], verdict = 'ok', ...answer } = ANSWERS[id](facts);
     problems.push(...found.map((one) => ({ question: id, ...one })));
-    return { id, title: TITLES[id], verdict, ...answer };
+    return { id, title: TITLES[id], verdict: found.length > 0 ? 'problem' : verdict, ...answer };
   });
   return { questions, problems };
 }
@@ -203,12 +203,13 @@ function nodes({ peers }: StatusFacts): Answer {
       problem === null ? [] : [{ message: `${node}, ${family}: ${problem}`, command: 'nodeplane routes' }],
     ),
   ];
-  const detail = total === 0 ? 'no other node has pods' : 'ways to the pods of other nodes are in order';
+  const ways = total === 0 ? 'no other node has pods' : 'ways to the pods of other nodes are in order';
+  const detail = texts.length > 0 ? `${ways}; ${texts[0]}` : ways;
   return { value: total - wrong, figure: `${total - wrong} of ${total}`, detail, ageSeconds, problems };
 }
 
 function changes({ changes: { count, last, what } }: StatusFacts): Answer {
-  const detail = last === undefined ? 'no Service or endpoint since the start' : `since the start; last: ${what}`;
+  const detail = last === undefined ? 'no Service or endpoint since the start' : `changes since the start; last: ${what}`;
   return { value: count, figure: String(count), detail, ageSeconds: last ?? null };
 }
 

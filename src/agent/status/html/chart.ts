@@ -1,6 +1,6 @@
 import type { FamilySyncs, SyncPoint } from '../status.ts';
 import { STATUS_LIMITS } from '../status.ts';
-import { durationText, secondsBetween, secondsText } from '../words.ts';
+import { countText, durationText, secondsBetween, secondsText } from '../words.ts';
 import { type Html, html } from './html.ts';
 
 /** In units of the picture, which is about as many pixels wide on a phone. */
@@ -33,7 +33,7 @@ export function syncChart({ family, syncs }: FamilySyncs, now: string): Html {
     (line) =>
       html`<line x1="${LEFT}" x2="${WIDTH}" y1="${y(line)}" y2="${y(line)}"/><text x="${LEFT - 5}" y="${y(line) + 3}" text-anchor="end">${labelOf(line)}</text>`,
   );
-  const summary = `${family}: ${syncs.length} syncs, median ${secondsText(medianOf(syncs))}, longest ${secondsText(longest)}`;
+  const summary = `${family}: ${countText(syncs.length, 'sync')}, median ${secondsText(medianOf(syncs))}, longest ${secondsText(longest)}`;
   return html`<figure><svg viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" role="img" aria-label="${summary}">${lines}${bars}<line x1="${LEFT}" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"/></svg><figcaption>${summary}</figcaption></figure>
 `;
 }

@@ -19,7 +19,7 @@ export function* statusHtml(status: Status): Steps<string> {
 <header><h1>${node}</h1><span class="faint">nodeplane ${version}, ${mode}, ${takenAt.replace('T', ' ').replace(/\.\d+Z$/, ' UTC')}</span></header>
 <p>${problemsTotal > 0 ? html`<a class="problem" href="#problems">✗ ${wrong}</a>` : html`<span class="ok">✓ No problems</span>`}</p>
 <table class="questions">${questions.map(questionHtml)}</table>
-<h2>Sync times <small>of the last syncs that wrote something; dark: all Services</small></h2>
+<h2>Sync times <small>of the last syncs that wrote something; strong: all Services at once</small></h2>
 <div class="charts">${syncs.map((one) => syncChart(one, takenAt))}${syncs.length === 0 && html`<p class="faint">Nothing was written yet.</p>`}</div>
 ${services}${peers && peersHtml(peers, takenAt)}${addresses && addressesHtml(addresses)}
 <h2>Drift <small>rules that others changed</small></h2>

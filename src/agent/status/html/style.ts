@@ -30,7 +30,8 @@ th:last-child, td:last-child { padding-right: 0; }
 .n { text-align: right; white-space: nowrap; }
 .mark { width: 1.5rem; }
 .questions td { padding-block: .4rem; }
-.questions th { padding-block: .4rem; border-top: 1px solid var(--line); color: inherit; font-size: inherit; white-space: nowrap; }
+.questions th { padding-block: .4rem; border-top: 1px solid var(--line); color: inherit; font-size: inherit; white-space: nowrap;
+  vertical-align: baseline; }
 .questions .n { width: 6.5rem; } .questions .detail { padding-left: .75rem; color: var(--faint); }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: 1rem 2rem; }
 figure { margin: 0; } svg { display: block; width: 100%; height: auto; }
@@ -41,7 +42,7 @@ input, button { font: inherit; color: inherit; background: var(--soft); border: 
   padding: .25rem .6rem; }
 input { flex: 1; min-width: 0; max-width: 26rem; }
 details { border-top: 1px solid var(--line); }
-summary { display: grid; grid-template-columns: 1.5rem minmax(9rem, 22rem) 1fr auto; gap: 0 .75rem; padding: .35rem 0; cursor: pointer;
+summary { display: grid; grid-template-columns: .85rem minmax(9rem, 18rem) 1fr auto; gap: 0 .75rem; padding: .35rem 0; cursor: pointer;
   list-style: none; align-items: baseline; }
 summary::-webkit-details-marker { display: none; }
 details[open] > summary { font-weight: 600; }
@@ -61,7 +62,7 @@ nav { display: flex; gap: 1.25rem; margin-top: .75rem; }
   .questions .n { width: auto; }
   .questions .detail { grid-column: 2; grid-row: 2; padding: 0; font-size: .875rem; }
   .questions .age { grid-column: 3; grid-row: 2; padding-left: .75rem; color: var(--faint); font-size: .875rem; }
-  summary { grid-template-columns: 1.5rem 1fr auto; }
+  summary { grid-template-columns: .85rem 1fr auto; }
   summary .where { grid-column: 2 / 4; grid-row: 2; }
   .body { margin-left: 0; }
   .wide { display: none; }
