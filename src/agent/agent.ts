@@ -142,6 +142,7 @@ export class Agent {
           server: client.server.href,
           watches: watchAges().map(([resource, seconds]) => ({ resource, seconds })),
         })),
+      manifests: config.manifests,
       routes: waysToNodes,
       addresses,
     });

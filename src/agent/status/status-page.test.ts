@@ -37,6 +37,7 @@ const page = new StatusPage((view) =>
       families: () => [{ family: 'IPv4', ports: planner.plan.ports, explain: (service) => planner.explain(service, store) }],
       healthy: () => true,
       api: undefined,
+      manifests: '/etc/manifests',
       routes: undefined,
       addresses: undefined,
       began: clock.now(),

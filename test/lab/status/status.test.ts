@@ -47,6 +47,7 @@ describe('nodeplane status', () => {
       const titles = ['Agent', 'Last write', 'API server', 'Services here', 'Rules in the kernel', 'Connection tracking', 'Other nodes', 'Lately changed'];
       expect(lines.slice(2, 10).map((line) => /^[✓✗–] +([A-Z][\w ]*?) {2,}/.exec(line)?.[1])).toEqual(titles);
       expect(lines[5]).toMatch(/^✗ +Services here +2 of 5 .* 1 without any endpoint, 1 with none on this node .* 1 not, or not all/);
+      expect(stdout).toMatch(/\n {6}less \+1 '?\/\S+hostile\.json'?\n/);
       expect(stdout).toMatch(/\n\nPROBLEMS: 2\n[^]*\n {2}✗ shop\/mail, IPv4: .*169\.254\.169\.254.*\n {6}nodeplane services shop\/mail\n$/);
       expect(status).toBe(2);
       expect(stdout).toContain('alert(1)</script>\\u001b[2J');

@@ -20,6 +20,8 @@ export interface StatusSources {
   readonly healthy: () => boolean;
   /** Undefined: the objects come from a directory of manifests. */
   readonly api: (() => { readonly server: string; readonly watches: readonly WatchAge[] }) | undefined;
+  /** The directory of manifests; empty: none. */
+  readonly manifests: string;
   /** Undefined: without --routes. */
   readonly routes: { readonly mode: string; readonly standing: () => readonly PeerFamily[] } | undefined;
   /** Undefined: without --cni and --routes. */
@@ -52,6 +54,7 @@ export function* collectStatus(sources: StatusSources, view: ServiceView): Steps
     age,
     families: records,
     api: sources.api?.(),
+    manifests: sources.manifests,
     objectProblems: recorder.objectProblems,
     services: index,
     conntrack: readConntrack(),

@@ -20,6 +20,8 @@ export interface StatusFacts {
   readonly families: readonly FamilyRecord[];
   /** Undefined: the objects come from a directory of manifests. */
   readonly api: { readonly server: string; readonly watches: readonly WatchAge[] } | undefined;
+  /** The directory of manifests; empty: none. */
+  readonly manifests: string;
   readonly objectProblems: readonly SourceProblem[];
   readonly services: Pick<ServiceIndex, 'counts' | 'troubled'>;
   /** Undefined: the kernel tracks no connections here, or does not say. */

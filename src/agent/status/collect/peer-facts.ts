@@ -21,8 +21,10 @@ export function* peerFacts(families: readonly PeerFamily[], now: number, reach =
   let total = 0;
   let wrongTotal = 0;
   let last = Number.NEGATIVE_INFINITY;
+  // A family that the cluster does not use waits for ever, and nobody misses it.
+  const isServed = families.some(({ problem }) => problem === undefined);
   for (const { family, problem, standings } of families) {
-    if (problem !== undefined) problems.push(`${family}: ${problem}`);
+    if (problem !== undefined && (standings.size > 0 || !isServed)) problems.push(`${family}: ${problem}`);
     total += standings.size;
     const looked = standings.size <= STATUS_LIMITS.peersLookedAt ? reachOrNothing(reach, problems) : () => undefined;
     yield;

@@ -102,10 +102,10 @@ function write({ families, age }: StatusFacts): Answer {
   };
 }
 
-function api({ api: source, objectProblems }: StatusFacts): Answer {
+function api({ api: source, objectProblems, manifests }: StatusFacts): Answer {
   const problems = objectProblems.slice(0, 10).map(({ where, object, field, message }) => ({
     message: `Cannot be read: ${[where, object, field].filter(Boolean).join(' ')}: ${message}; its last good state is in force`,
-    command: object ? `kubectl get ${kubectlWords(object)} -o yaml` : 'nodeplane status -o json',
+    command: source ? `kubectl get ${kubectlWords(object ?? '')} -o yaml` : fileCommand(manifests, where),
   }));
   const unreadable = objectProblems.length > 0 ? `, ${countText(objectProblems.length, 'object')} cannot be read` : '';
   if (!source) {
@@ -211,6 +211,12 @@ function nodes({ peers }: StatusFacts): Answer {
 function changes({ changes: { count, last, what } }: StatusFacts): Answer {
   const detail = last === undefined ? 'no Service or endpoint since the start' : `changes since the start; last: ${what}`;
   return { value: count, figure: String(count), detail, ageSeconds: last ?? null };
+}
+
+/** Opens a file at a line, of `web.yaml:12`. */
+function fileCommand(folder: string, where: string): string {
+  const [, file = '', line = '1'] = /^(.*?)(?::(\d+))?$/s.exec(where) ?? [];
+  return `less +${line} ${shellWord(`${folder}/${file}`)}`;
 }
 
 /** `Service demo/web` as kubectl takes it. */

@@ -2,7 +2,7 @@ import { html } from './html.ts';
 
 /**
  * The page's only style. Numbers stand below each other; colour says nothing that a sign or a word does not say too. The colours
- * have a contrast of at least 4.5 to their ground (WCAG 2.1, 1.4.3), which test/lab/status measures in a browser.
+ * have a contrast of at least 4.5 to their ground (WCAG 2.1, 1.4.3), which test/lab/status/status.test.ts measures in a browser.
  */
 export const STYLE = html`
 :root { color-scheme: light dark; --ground: #fff; --ink: #16191d; --faint: #5a626c; --line: #dfe3e8; --soft: #f5f6f8;
