@@ -6,7 +6,7 @@ import { Planner } from '../../proxy/index.ts';
 import type { HttpAnswer, HttpRequest } from '../http/http-listener.ts';
 import { collectStatus } from './collect/collect.ts';
 import { StatusRecorder } from './collect/recorder.ts';
-import { serviceText, servicesText } from './show/services-text.ts';
+import { servicesText, serviceText } from './show/services-text.ts';
 import { statusText } from './show/status-text.ts';
 import { STATUS_LIMITS, type Status } from './status.ts';
 import { StatusPage } from './status-page.ts';
@@ -34,7 +34,9 @@ const page = new StatusPage((view) =>
       mode: 'nftables',
       clock,
       recorder,
-      families: () => [{ family: 'IPv4', ports: planner.plan.ports, explain: (service) => planner.explain(service, store) }],
+      families: () => [
+        { family: 'IPv4', ports: planner.plan.ports, explain: (service) => planner.explain(service, store) },
+      ],
       healthy: () => true,
       api: undefined,
       manifests: '/etc/manifests',
@@ -138,13 +140,25 @@ describe('a list of 10,000 Services', () => {
 it('says of each endpoint why it is used or not', async () => {
   const { services, takenAt } = await status(`q=${name(8000)}`);
   const [port] = services.services[0]!.ports;
-  expect(port).toMatchObject({ endpointsTotal: 2, endpointsUsed: 1, internalVerdict: 'forward', externalVerdict: null });
+  expect(port).toMatchObject({
+    endpointsTotal: 2,
+    endpointsUsed: 1,
+    internalVerdict: 'forward',
+    externalVerdict: null,
+  });
   expect(port!.endpoints).toEqual([
     { address: '10.244.9.1', port: 8080, here: true, used: true, cluster: 'ready', local: null },
     { address: '10.244.9.2', port: 8080, here: false, used: false, cluster: 'not-ready', local: null },
   ]);
   const text = serviceText(services.services[0]!, takenAt, [
-    { family: 'IPv4', port: 80, protocol: 'TCP', total: 3, isMore: false, endpoints: [{ endpoint: '10.244.9.9:8080', connections: 3 }] },
+    {
+      family: 'IPv4',
+      port: 80,
+      protocol: 'TCP',
+      total: 3,
+      isMore: false,
+      endpoints: [{ endpoint: '10.244.9.9:8080', connections: 3 }],
+    },
   ]);
   expect(text).toMatch(/✓ {2}10\.244\.9\.1:8080 {2}on this node {2}0 connections {2}ready\n/);
   expect(text).toMatch(/✗ 3 connections to 10\.244\.9\.9:8080, which is no endpoint any more\n/);

@@ -43,8 +43,23 @@ export async function startBrowser(namespace: TestNamespace): Promise<Browser> {
   const profile = mkdtempSync(join(tmpdir(), 'nodeplane-browser-'));
   // Root has no sandbox; nothing but our own page is opened, in a namespace that leads nowhere.
   const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'];
-  const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-extensions', '--hide-scrollbars'];
-  const args = ['netns', 'exec', namespace.name, 'chromium', ...flags, ...quiet, `--user-data-dir=${profile}`, '--remote-debugging-pipe', 'about:blank'];
+  const quiet = [
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-extensions',
+    '--hide-scrollbars',
+  ];
+  const args = [
+    'netns',
+    'exec',
+    namespace.name,
+    'chromium',
+    ...flags,
+    ...quiet,
+    `--user-data-dir=${profile}`,
+    '--remote-debugging-pipe',
+    'about:blank',
+  ];
   const child = spawn('ip', args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
   const wire = new Wire(child);
   const { targetInfos } = await wire.ask<{ targetInfos: { targetId: string; type: string }[] }>('Target.getTargets');
@@ -68,10 +83,13 @@ export async function startBrowser(namespace: TestNamespace): Promise<Browser> {
       await loaded;
     },
     async evaluate<T>(expression: string) {
-      const { result, exceptionDetails } = await ask<{ result: { value: T }; exceptionDetails?: object }>('Runtime.evaluate', {
-        expression,
-        returnByValue: true,
-      });
+      const { result, exceptionDetails } = await ask<{ result: { value: T }; exceptionDetails?: object }>(
+        'Runtime.evaluate',
+        {
+          expression,
+          returnByValue: true,
+        },
+      );
       if (exceptionDetails) throw new Error(JSON.stringify(exceptionDetails));
       return result.value;
     },

@@ -17,7 +17,12 @@ export interface StatusNode {
 const meta = (name: string, more: object = {}) => ({ name, namespace: 'shop', ...more });
 
 function service(name: string, spec: object): object {
-  return { apiVersion: 'v1', kind: 'Service', metadata: meta(name), spec: { ports: [{ name: 'http', port: 80 }], ...spec } };
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: meta(name),
+    spec: { ports: [{ name: 'http', port: 80 }], ...spec },
+  };
 }
 
 function slice(serviceName: string, endpoints: readonly object[]): object {

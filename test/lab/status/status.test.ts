@@ -12,7 +12,7 @@ import { createStatusNode, HOSTILE, type StatusNode } from './node.ts';
 const LONG_MS = patient(300_000);
 /** `npm run docs:pictures` has the pictures of docs/ taken. */
 const PICTURES = process.env.NODEPLANE_PICTURES;
-const URL = 'http://127.0.0.1:10249/status';
+const PAGE_URL = 'http://127.0.0.1:10249/status';
 
 let lab: StatusNode;
 let agent: Agent;
@@ -44,11 +44,24 @@ describe('nodeplane status', () => {
       const { status, stdout } = nodeplane('status');
       const lines = stdout.split('\n');
       expect(lines[0]).toMatch(/^node-1: nodeplane \S+, nftables, /);
-      const titles = ['Agent', 'Last write', 'API server', 'Services here', 'Rules in the kernel', 'Connection tracking', 'Other nodes', 'Lately changed'];
+      const titles = [
+        'Agent',
+        'Last write',
+        'API server',
+        'Services here',
+        'Rules in the kernel',
+        'Connection tracking',
+        'Other nodes',
+        'Lately changed',
+      ];
       expect(lines.slice(2, 10).map((line) => /^[✓✗–] +([A-Z][\w ]*?) {2,}/.exec(line)?.[1])).toEqual(titles);
-      expect(lines[5]).toMatch(/^✗ +Services here +2 of 5 .* 1 without any endpoint, 1 with none on this node .* 1 not, or not all/);
+      expect(lines[5]).toMatch(
+        /^✗ +Services here +2 of 5 .* 1 without any endpoint, 1 with none on this node .* 1 not, or not all/,
+      );
       expect(stdout).toMatch(/\n {6}less \+1 '?\/\S+hostile\.json'?\n/);
-      expect(stdout).toMatch(/\n\nPROBLEMS: 2\n[^]*\n {2}✗ shop\/mail, IPv4: .*169\.254\.169\.254.*\n {6}nodeplane services shop\/mail\n$/);
+      expect(stdout).toMatch(
+        /\n\nPROBLEMS: 2\n[\s\S]*\n {2}✗ shop\/mail, IPv4: .*169\.254\.169\.254.*\n {6}nodeplane services shop\/mail\n$/,
+      );
       expect(status).toBe(2);
       expect(stdout).toContain('alert(1)</script>\\u001b[2J');
       expect(stdout).not.toContain('\u001b');
@@ -63,7 +76,9 @@ describe('nodeplane status', () => {
     () => {
       const { status, stderr, stdout } = nodeplane('status', '--address', '127.0.0.1:1');
       expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-      expect(stderr).toMatch(/^nodeplane: Cannot ask the agent at 127\.0\.0\.1:1\. Does it run on this node.*ECONNREFUSED.*\(ERR_STATUS_AGENT\)\n$/);
+      expect(stderr).toMatch(
+        /^nodeplane: Cannot ask the agent at 127\.0\.0\.1:1\. Does it run on this node.*ECONNREFUSED.*\(ERR_STATUS_AGENT\)\n$/,
+      );
     },
     LONG_MS,
   );
@@ -78,7 +93,9 @@ describe('nodeplane services', () => {
       const { status, stdout } = nodeplane('services', 'shop/web');
       await held.close();
       expect(stdout).toMatch(/^✓ shop\/web\n/);
-      expect(stdout).toMatch(/http, TCP, IPv4: 10\.96\.0\.10:80, NodePort 30080\n {2}4 endpoints, 3 used; [1-9]\d* connections? now/);
+      expect(stdout).toMatch(
+        /http, TCP, IPv4: 10\.96\.0\.10:80, NodePort 30080\n {2}4 endpoints, 3 used; [1-9]\d* connections? now/,
+      );
       expect(stdout).toMatch(/^ {2}✓ +10\.244\.1\.\d+:8080 +on this node +\d connections? +ready$/m);
       expect(stdout).toMatch(/^ {2}– +10\.244\.2\.12:8080 .* not ready$/m);
       expect(status).toBe(0);
@@ -94,7 +111,10 @@ describe('nodeplane services', () => {
       expect(names.at(0)).toBe('shop/mail');
       expect(names.slice(-2)).toEqual(['shop/search', 'shop/web']);
       expect(nodeplane('services', '10.96.0.20').stdout).toMatch(/^– shop\/empty: refused: no endpoint anywhere/);
-      expect(nodeplane('services', 'nobody')).toMatchObject({ status: 1, stderr: expect.stringContaining('none of 5 fits') });
+      expect(nodeplane('services', 'nobody')).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining('none of 5 fits'),
+      });
     },
     LONG_MS,
   );
@@ -114,7 +134,7 @@ describe('the page', () => {
   it.each(LOOKS)(
     'fits $width pixels, can be read in $scheme, and complains about nothing',
     async (look) => {
-      await browser.open(URL, look);
+      await browser.open(PAGE_URL, look);
       const { wide, rows, scripts, text, ground } = await browser.evaluate<Page>(PAGE);
       expect(wide).toBeLessThanOrEqual(look.width);
       expect(rows).toHaveLength(8);
@@ -133,8 +153,10 @@ describe('the page', () => {
   it(
     'is searched without a script',
     async () => {
-      await browser.open(`${URL}?q=10.96.0.10`, LOOKS[0]!);
-      const names = await browser.evaluate<string[]>('[...document.querySelectorAll("summary")].map((one) => one.children[1].textContent)');
+      await browser.open(`${PAGE_URL}?q=10.96.0.10`, LOOKS[0]!);
+      const names = await browser.evaluate<string[]>(
+        '[...document.querySelectorAll("summary")].map((one) => one.children[1].textContent)',
+      );
       expect(names).toEqual(['shop/web']);
       expect(await browser.evaluate<string>('document.querySelector("details").innerText')).toMatch(/not ready/);
     },

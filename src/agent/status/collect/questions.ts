@@ -209,7 +209,8 @@ function nodes({ peers }: StatusFacts): Answer {
 }
 
 function changes({ changes: { count, last, what } }: StatusFacts): Answer {
-  const detail = last === undefined ? 'no Service or endpoint since the start' : `changes since the start; last: ${what}`;
+  const detail =
+    last === undefined ? 'no Service or endpoint since the start' : `changes since the start; last: ${what}`;
   return { value: count, figure: String(count), detail, ageSeconds: last ?? null };
 }
 

@@ -28,14 +28,22 @@ it('remembers a bounded number of syncs, and since when they fail', async () => 
     const failed = { kind: 'syncFailed', family: 'IPv4', at: 0, full: true, seconds: 1, stage: 'commit' } as const;
     recorder.observe({ ...failed, error: new Error('no'), retryInMs: 1 });
   }
-  expect(recorder.families[0]).toMatchObject({ failing: { since: 1000, reason: 'writing failed: no' }, written: { at: 0 } });
+  expect(recorder.families[0]).toMatchObject({
+    failing: { since: 1000, reason: 'writing failed: no' },
+    written: { at: 0 },
+  });
   recorder.observe(FINISHED);
   expect(recorder.families[0]!.failing).toBeUndefined();
 });
 
 it('forgets drift when all was written anew', () => {
   const recorder = new StatusRecorder(new FakeClock());
-  recorder.observe({ kind: 'driftFound', family: 'IPv6', at: 0, drifts: [{ object: 'chain X', difference: 'missing' }] });
+  recorder.observe({
+    kind: 'driftFound',
+    family: 'IPv6',
+    at: 0,
+    drifts: [{ object: 'chain X', difference: 'missing' }],
+  });
   expect(recorder.families[0]!.drift).toEqual(['IPv6: chain X is missing']);
   recorder.observe({ ...FINISHED, family: 'IPv6' });
   expect(recorder.families[0]!.drift).toHaveLength(1);
@@ -55,7 +63,9 @@ it('tells changes once in a row with how often, and not what was there at the st
     { at: 0, what: 'endpoints of shop/web', count: 3 },
     { at: 5000, what: 'Service shop/cart added', count: 1 },
   ]);
-  expect([recorder.changeCount, recorder.lastChangeOf('shop/web'), recorder.lastChangeOf('shop/cart')]).toEqual([4, 0, 5000]);
+  expect([recorder.changeCount, recorder.lastChangeOf('shop/web'), recorder.lastChangeOf('shop/cart')]).toEqual([
+    4, 0, 5000,
+  ]);
   recorder.objectChanged({ type: 'deleted', object: makeService('shop/cart') });
   expect(recorder.lastChangeOf('shop/cart')).toBeUndefined();
 });
