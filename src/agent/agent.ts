@@ -22,6 +22,9 @@ import type { Part, PartContext } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
 import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
+import type { StatusSources } from './status/collect/collect.ts';
+import { StatusRecorder } from './status/collect/recorder.ts';
+import { StatusPart } from './status/status-part.ts';
 
 /** The name kube-proxy goes by in Events and pages, which tools look for. */
 const COMPONENT = 'kube-proxy';
@@ -56,6 +59,7 @@ export class Agent {
   /** The parts that hear of objects: all but those that were asked to stop. */
   readonly #listening: Set<Part>;
   readonly #servers: AgentServers;
+  readonly #status: StatusPart;
   readonly #problems: Gauge;
   readonly #stopping = new AbortController();
 
@@ -97,7 +101,9 @@ export class Agent {
     const watchAges = () =>
       [...this.#source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
     const { version } = build;
-    const observers = [failures.observe, nodeplaneMetrics({ registry, version, mode, ...(client && { watchAges }) })];
+    const recorder = new StatusRecorder(clock);
+    const metricsOfOurs = nodeplaneMetrics({ registry, version, mode, ...(client && { watchAges }) });
+    const observers = [failures.observe, metricsOfOurs, recorder.observe];
     const context: PartContext = {
       config,
       registry,
@@ -110,14 +116,37 @@ export class Agent {
     };
     const services = new ServicesPart({ context, machineFamilies, observers });
     const parts: Part[] = [services];
+    let addresses: StatusSources['addresses'];
+    let waysToNodes: StatusSources['routes'];
     if (config.routes || config.cni) {
       // Hears of objects before those that ask it.
       const pools = new PoolsPart(context, observe);
       parts.push(pools);
+      addresses = () => pools.addresses();
       const routes = config.routes && new RoutesPart(config.routes, context, machineFamilies, pools);
       if (routes) parts.push(routes);
+      waysToNodes = routes && { mode: config.routes.mode, standing: () => routes.standing() };
       if (config.cni) parts.push(new CniPart(config.cni, context, pools, routes));
     }
+    this.#status = new StatusPart({
+      node: nodeName,
+      version,
+      mode,
+      clock,
+      recorder,
+      families: () => services.planned(),
+      healthy: () => services.health.isHealthy(),
+      api:
+        client &&
+        (() => ({
+          server: client.server.href,
+          watches: watchAges().map(([resource, seconds]) => ({ resource, seconds })),
+        })),
+      manifests: config.manifests,
+      routes: waysToNodes,
+      addresses,
+    });
+    parts.push(this.#status);
     this.#parts = parts;
     this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);
@@ -125,7 +154,16 @@ export class Agent {
     const { health, metrics } = services;
     const countAnswer = metrics.countHealthAnswer.bind(metrics);
     const pages: Pages = Object.assign({}, ...this.#parts.map((part) => part.pages));
-    this.#servers = new AgentServers({ ...options, component: COMPONENT, registry, health, countAnswer, pages });
+    const statusPages = this.#status.openPages;
+    this.#servers = new AgentServers({
+      ...options,
+      component: COMPONENT,
+      registry,
+      health,
+      countAnswer,
+      pages,
+      statusPages,
+    });
   }
 
   /** @throws ERR_CONFIG when a port cannot be listened on and that is fatal, or the folder of manifests cannot be read */
@@ -147,6 +185,7 @@ export class Agent {
       },
       problems: (problems: readonly SourceProblem[]) => {
         this.#problems.set(problems.length);
+        this.#status.objectProblems(problems);
         logProblems(problems);
       },
     });

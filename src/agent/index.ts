@@ -13,3 +13,10 @@ export { FlowCleaner } from './services/conntrack/flow-cleaner.ts';
 export { openFlowTable } from './services/conntrack/flow-table.ts';
 export { applyConntrackSettings } from './services/conntrack/sysctls.ts';
 export { HealthCheckPorts } from './services/health-check-ports.ts';
+export {
+  type ShownStatus,
+  type ShowServicesOptions,
+  type ShowStatusOptions,
+  showServices,
+  showStatus,
+} from './status/show/show-status.ts';

@@ -27,6 +27,8 @@ export interface AgentServersOptions {
   readonly countAnswer: HealthPagesOptions['countAnswer'];
   /** Further pages of the metrics port. */
   readonly pages: Pages;
+  /** Those of --status-bind-address. */
+  readonly statusPages: Pages;
 }
 
 /** A server, and the reason kube-proxy gives in its Event when it cannot listen and that is fatal. */
@@ -35,7 +37,7 @@ interface NamedServer {
   readonly failure: string;
 }
 
-/** The agent's HTTP ports: health (if it has an address) and metrics, the latter with the profiler if that is asked for. */
+/** The agent's HTTP ports: health and status (if they have an address) and metrics, the last with the profiler if that is asked for. */
 export class AgentServers {
   readonly #servers: readonly NamedServer[];
   readonly #profiler: Profiler | undefined;
@@ -55,6 +57,11 @@ export class AgentServers {
     }
     const pages = pagesOfMetrics(options, this.#profiler);
     servers.push({ server: server('metrics server', metricsBindAddress, pages), failure: 'FailedToStartMetricServer' });
+    const { statusBindAddress } = config;
+    if (statusBindAddress) {
+      const status = server('status server', statusBindAddress, options.statusPages);
+      servers.push({ server: status, failure: 'FailedToStartStatusServer' });
+    }
     this.#servers = servers;
   }
 

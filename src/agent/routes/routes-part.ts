@@ -24,6 +24,7 @@ import type { MtuSource } from '../cni/pod-mtu.ts';
 import type { Pages } from '../http/http-server.ts';
 import type { Part, PartContext } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
+import type { PeerFamily } from '../status/collect/facts.ts';
 import { logAnnouncerEvents, logRouteEvents, observeUnwritten, routeMetrics } from './observe.ts';
 import { logRuleEvents, ruleMetrics } from './observe-rules.ts';
 import { recordRouteEvents } from './record.ts';
@@ -154,6 +155,15 @@ export class RoutesPart implements Part, MtuSource {
   mtu(): number | undefined {
     const known = this.#families.flatMap(({ routes }) => routes.mtu() ?? []);
     return known.length > 0 ? Math.min(...known) : undefined;
+  }
+
+  /** How it stands with each other Node, for people. */
+  standing(): readonly PeerFamily[] {
+    return this.#families.map(({ family, routes }) => ({
+      family,
+      problem: this.#report.problem(family),
+      standings: routes.standings(),
+    }));
   }
 
   onMtuChange(listener: () => void): void {

@@ -12,6 +12,7 @@ import {
 import { type Exec, exec } from '../../sys/index.ts';
 import { logProxyEvents, recordProxyEvents } from '../metrics/observe.ts';
 import type { Part, PartContext } from '../part.ts';
+import type { ExplainingFamily } from '../status/collect/service-report.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family, type FamilyOptions } from './family.ts';
 import { localhostMetrics } from './localhost-metrics.ts';
@@ -86,6 +87,15 @@ export class ServicesPart implements Part {
     preparePatiently({ attempt, exec, failureIsFatal: !config.cni, clock, logger, signal: stopping })
       .then((prepared) => prepared && this.#serve(prepared))
       .catch(unusable);
+  }
+
+  /** What is planned, and why, for people. Empty until the way into the kernel is known. */
+  planned(): readonly Omit<ExplainingFamily, 'record'>[] {
+    return [...this.#families].map(([family, { proxy }]) => ({
+      family,
+      ports: proxy.plan.ports,
+      explain: (serviceName) => proxy.explain(serviceName),
+    }));
   }
 
   changed(event: ObjectEvent): void {

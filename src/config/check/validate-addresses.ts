@@ -13,7 +13,7 @@ export function readNodeIp(text: string, problems: Problems): IpAddress | undefi
 
 /** Where a server listens. The empty address is for the caller to judge: it means off, and not every server can be off. */
 export function readServerAddress(
-  path: 'healthzBindAddress' | 'metricsBindAddress',
+  path: 'healthzBindAddress' | 'metricsBindAddress' | 'nodeplane.statusBindAddress',
   text: string,
   problems: Problems,
 ): BindAddress {

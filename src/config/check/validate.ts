@@ -57,6 +57,7 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
         ? undefined
         : readServerAddress('healthzBindAddress', effective.healthzBindAddress, problems),
     metricsBindAddress: readServerAddress('metricsBindAddress', effective.metricsBindAddress, problems),
+    statusBindAddress: readStatusAddress(effective, problems),
     bindAddressHardFail: effective.bindAddressHardFail,
     profiling: effective.enableProfiling,
     featureGates,
@@ -72,6 +73,11 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
     ...readOwn(effective, problems),
     effective,
   };
+}
+
+function readStatusAddress({ nodeplane }: Configuration, problems: Problems): KubeProxyConfig['statusBindAddress'] {
+  const { statusBindAddress: text } = nodeplane;
+  return text === '' ? undefined : readServerAddress('nodeplane.statusBindAddress', text, problems);
 }
 
 /** kube-proxy has such NodePorts in iptables mode alone. */

@@ -114,6 +114,8 @@ export interface KubeProxyConfig {
   /** Undefined: no health server. */
   readonly healthzBindAddress: BindAddress | undefined;
   readonly metricsBindAddress: BindAddress;
+  /** Where /status is shown to everybody; undefined: nowhere. */
+  readonly statusBindAddress: BindAddress | undefined;
   readonly bindAddressHardFail: boolean;
   readonly profiling: boolean;
   readonly featureGates: FeatureGates;

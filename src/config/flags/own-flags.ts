@@ -164,6 +164,11 @@ export const OWN_FLAGS = {
     'Let processes of the node reach NodePorts at 127.0.0.1 and ::1, in every mode and whatever --nodeport-addresses says. Without it as kube-proxy: see --iptables-localhost-nodeports',
     OWN,
   ),
+  'status-bind-address': fieldFlag(
+    'nodeplane.statusBindAddress',
+    'Address and port where everybody who reaches it may see the page /status; if empty, the metrics port shows it to clients on this machine alone',
+    OWN,
+  ),
   'log-level': fieldFlag(
     'nodeplane.logLevel',
     'debug, info, warn or error; if empty, info, or debug from -v 4 on',
