@@ -33,6 +33,7 @@ const ALLOWED = {
   pools: ['core', 'kube'],
   cni: ['core', 'sys', 'ipam', 'netlink', 'netlink/*', 'nft'],
   routes: ['core', 'sys', 'kube', 'netlink', 'netlink/uapi', 'netlink/route', 'netlink/nftables', 'nft'],
+  preflight: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'proxy', 'proxy/*', 'routes'],
   agent: [
     'core',
     'config',
@@ -46,8 +47,9 @@ const ALLOWED = {
     'proxy/*',
     'routes',
     'pools',
+    'preflight',
   ],
-  cli: ['core', 'config', 'agent', 'cni'],
+  cli: ['core', 'config', 'preflight', 'agent', 'cni'],
 };
 
 const ROOMS = Object.keys(ALLOWED).sort((a, b) => b.length - a.length);

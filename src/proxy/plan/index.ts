@@ -11,7 +11,7 @@ export {
   primaryFamilyOf,
   zoneOf,
 } from './node-plan.ts';
-export { proxyResources } from './objects/selectors.ts';
+export { isForProxy, proxyResources } from './objects/selectors.ts';
 export { ServiceObjects } from './objects/service-objects.ts';
 export { planService } from './plan.ts';
 export {

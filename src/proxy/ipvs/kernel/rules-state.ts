@@ -5,6 +5,7 @@ import {
   type IptablesTool,
   isEmptyDiff,
   isGeneratedChain,
+  PROXY_JUMP,
   type SavedTable,
   sameRules,
   type TableRestore,
@@ -163,7 +164,7 @@ function planRemoval(
     for (const rule of rules) {
       const target = targetOf(rule);
       if (!target || !isProxyChain(table, target)) continue;
-      if (JUMP_COMMENT.test(rule) && isObsolete({ chain, rule })) withdraw.push({ chain, rule });
+      if (PROXY_JUMP.test(rule) && isObsolete({ chain, rule })) withdraw.push({ chain, rule });
       else held.add(target);
     }
   }
@@ -175,9 +176,6 @@ function planRemoval(
     withdraw,
   };
 }
-
-/** What every jump of a kube-proxy says. */
-const JUMP_COMMENT = /--comment "(kubernetes|kube-proxy) /;
 
 function missingJumps(jumps: readonly Jump[], table: IpvsTable, chains: SavedTable): Jump[] {
   return jumps.filter((jump) => jump.table === table && !chains.get(jump.chain)?.rules.includes(jump.rule));
