@@ -11,10 +11,7 @@ import type { Logger } from './logger.ts';
  * @returns the families the machine has
  * @throws ERR_CONFIG without CAP_NET_ADMIN
  */
-export function preflight(
-  logger: Logger,
-  mayChangeRules: boolean = ownCapabilities().has('NET_ADMIN'),
-): IpFamily[] {
+export function preflight(logger: Logger, mayChangeRules: boolean = ownCapabilities().has('NET_ADMIN')): IpFamily[] {
   if (!mayChangeRules) {
     throw new NodeplaneError(
       'ERR_CONFIG',

@@ -1,6 +1,6 @@
 export type { World } from './check.ts';
-export { CHECKS } from './checks.ts';
 export { bridgeNfOutcome, routeLocalnetOutcome } from './checks/node.ts';
+export { CHECKS } from './checks.ts';
 export { ownCapabilities } from './facts/capabilities.ts';
 export { whyNoIpv6 } from './facts/families.ts';
 export { readCluster } from './facts/read-cluster.ts';

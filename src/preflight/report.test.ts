@@ -54,7 +54,9 @@ it('JSON has these fields, and names stay what they are', () => {
 });
 
 it('hostile names reach the terminal as text, on their line', () => {
-  const text = reportText(reportOf([{ check: 'a.one', ...ok('\u001b]0;x\u0007 \n fails  a.two <b>') }], { ...facts, node: '\u009bm' }));
+  const text = reportText(
+    reportOf([{ check: 'a.one', ...ok('\u001b]0;x\u0007 \n fails  a.two <b>') }], { ...facts, node: '\u009bm' }),
+  );
   expect(text.split('\n')).toHaveLength(6);
   expect(text.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
 });
@@ -81,7 +83,14 @@ it('a check that throws, or never answers, is a line; the order is that of the l
 });
 
 it('on a node where nothing can be read every line says so', async () => {
-  const broken = new Proxy({}, { get: () => () => { throw new Error('broken'); } });
+  const broken = new Proxy(
+    {},
+    {
+      get: () => () => {
+        throw new Error('broken');
+      },
+    },
+  );
   const world = { ...(await preflightWorld({ flags: ['--cni', '--routes=auto'] })), node: broken as never };
   const states = (await runChecks(world, { limitMs: 1000 })).map(({ state }) => state);
   expect(states).toHaveLength(CHECKS.length);

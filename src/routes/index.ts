@@ -20,9 +20,9 @@ export {
   textOf,
 } from './kernel/route-object.ts';
 export { requestOf } from './kernel/route-request.ts';
+export { isOurDevice } from './plan/device-diff.ts';
 export { LIMITS as ROUTE_LIMITS } from './plan/limits.ts';
 export type { PeerPlan } from './plan/planner.ts';
-export { isOurDevice } from './plan/device-diff.ts';
 export { type RouteSettings, TUNNEL_NAMES, tunnelMtu } from './plan/tunnel.ts';
 export { ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
 export type { RuleEvent, RuleObserver } from './rules/events.ts';

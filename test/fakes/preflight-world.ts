@@ -73,7 +73,9 @@ export async function preflightWorld(differences: Differences = {}): Promise<Wor
       whyNoIpv6: () => undefined,
       capabilities: () => new Set(['NET_ADMIN', 'NET_RAW', 'SYS_ADMIN', 'DAC_OVERRIDE'] as const),
       sysctl: (name) => held[name],
-      sysctls: () => [...new Set(Object.keys(held).flatMap((name) => /^net\/ipv4\/conf\/([^/]+)\//.exec(name)?.[1] ?? []))],
+      sysctls: () => [
+        ...new Set(Object.keys(held).flatMap((name) => /^net\/ipv4\/conf\/([^/]+)\//.exec(name)?.[1] ?? [])),
+      ],
       isProcSysWritable: () => true,
       links: () => [],
       addresses: () => [{ index: 2, address: parseIp('192.168.50.1'), prefixLength: 24 } as never],

@@ -15,7 +15,9 @@ function families({ node }: World): IpFamily[] {
 function feature(name: string, isThere: boolean, neededBy: string | undefined, remedy: string): Outcome {
   if (isThere) return ok(`the kernel has ${name}`);
   const message = `the kernel has no ${name}`;
-  return neededBy === undefined ? ok(`${message}; it is not needed as configured`) : fails(`${message}, which ${neededBy} needs`, remedy);
+  return neededBy === undefined
+    ? ok(`${message}; it is not needed as configured`)
+    : fails(`${message}, which ${neededBy} needs`, remedy);
 }
 
 const ipv6: Check = {
@@ -24,7 +26,8 @@ const ipv6: Check = {
     const missing = node.whyNoIpv6();
     if (missing === undefined) return ok('IPv6 is there');
     const wants = config.nodeIp?.family === 'IPv6';
-    if (wants) return fails(`${missing}, and --bind-address names an IPv6 address`, 'enable IPv6, or name an IPv4 address');
+    if (wants)
+      return fails(`${missing}, and --bind-address names an IPv6 address`, 'enable IPv6, or name an IPv4 address');
     return ok(`${missing}; IPv4 is served alone`);
   },
 };
@@ -40,7 +43,8 @@ const nftables: Check = {
     ];
     const missing = families(world).flatMap((family) => node.kernel.nftables(family) ?? []);
     if (missing.length === 0) return ok('nf_tables has all that mode nftables needs');
-    if (missing.some((text) => text.includes('CAP_NET_ADMIN'))) return unknown(missing[0]!, 'run it with CAP_NET_ADMIN');
+    if (missing.some((text) => text.includes('CAP_NET_ADMIN')))
+      return unknown(missing[0]!, 'run it with CAP_NET_ADMIN');
     if (needs.length === 0) return ok(`${missing.join('; ')}; it is not needed as configured`);
     return fails(`${missing.join('; ')}, which ${needs.join(' and ')} needs`, INSTALL);
   },
@@ -57,7 +61,9 @@ const iptables: Check = {
         const { variant, reason, hasNat, said: words } = await node.kernel.iptables(family);
         if (hasNat === undefined) {
           const message = `iptables-${variant} is there for ${family} (${reason}); whether the kernel has NAT for it cannot be told without making its tables`;
-          return isNeeded ? unknown(message, 'run it with CAP_SYS_ADMIN: it asks in a network namespace of its own then') : ok(message);
+          return isNeeded
+            ? unknown(message, 'run it with CAP_SYS_ADMIN: it asks in a network namespace of its own then')
+            : ok(message);
         }
         if (!hasNat) return lacking(`${family}: ${words}`, isNeeded);
         said.push(`${family}: iptables-${variant}, because ${reason}`);
@@ -70,7 +76,9 @@ const iptables: Check = {
 };
 
 function lacking(message: string, isNeeded: boolean): Outcome {
-  return isNeeded ? fails(message, 'install iptables, load iptable_nat or nft_compat, or choose --proxy-mode nftables') : ok(`${message}; it is not needed as configured`);
+  return isNeeded
+    ? fails(message, 'install iptables, load iptable_nat or nft_compat, or choose --proxy-mode nftables')
+    : ok(`${message}; it is not needed as configured`);
 }
 
 const ipvs: Check = {
@@ -87,25 +95,47 @@ const ipset: Check = {
   look({ config, node }) {
     const missing = node.kernel.missingSetTypes();
     const neededBy = config.mode === 'ipvs' ? 'mode ipvs' : undefined;
-    return feature(missing.length === 0 ? 'the ipset types of mode ipvs' : `ipset type ${missing.join(', ')}`, missing.length === 0, neededBy, INSTALL);
+    return feature(
+      missing.length === 0 ? 'the ipset types of mode ipvs' : `ipset type ${missing.join(', ')}`,
+      missing.length === 0,
+      neededBy,
+      INSTALL,
+    );
   },
 };
 
 const conntrack: Check = {
   name: 'kernel.conntrack',
-  look: ({ node }) => feature('connection tracking', node.kernel.hasConntrack(), 'every mode', 'load nf_conntrack and nf_conntrack_netlink'),
+  look: ({ node }) =>
+    feature(
+      'connection tracking',
+      node.kernel.hasConntrack(),
+      'every mode',
+      'load nf_conntrack and nf_conntrack_netlink',
+    ),
 };
 
 const bridge: Check = {
   name: 'kernel.bridge',
-  look: ({ config, node }) => feature('bridges', node.kernel.hasLinkKind('bridge'), config.cni && '--cni', 'load the module bridge, or install a conflist with "mode": "routed"'),
+  look: ({ config, node }) =>
+    feature(
+      'bridges',
+      node.kernel.hasLinkKind('bridge'),
+      config.cni && '--cni',
+      'load the module bridge, or install a conflist with "mode": "routed"',
+    ),
 };
 
 const vxlan: Check = {
   name: 'kernel.vxlan',
   look({ config: { routes }, node }) {
     const neededBy = routes && routes.mode !== 'host-gw' ? `--routes ${routes.mode}` : undefined;
-    return feature('VXLAN', node.kernel.hasLinkKind('vxlan'), neededBy, 'load the module vxlan, or use --routes host-gw');
+    return feature(
+      'VXLAN',
+      node.kernel.hasLinkKind('vxlan'),
+      neededBy,
+      'load the module vxlan, or use --routes host-gw',
+    );
   },
 };
 
@@ -119,8 +149,22 @@ const nexthops: Check = {
   look({ config, node }) {
     if (node.kernel.hasNexthops()) return ok('the kernel has nexthop objects');
     if (!config.routes) return skipped('nexthop objects: only --routes uses them');
-    return warning('the kernel has no nexthop objects, so a route costs more the more nodes there are', 'beyond 1,000 nodes: Linux 5.3 or newer');
+    return warning(
+      'the kernel has no nexthop objects, so a route costs more the more nodes there are',
+      'beyond 1,000 nodes: Linux 5.3 or newer',
+    );
   },
 };
 
-export const KERNEL_CHECKS: readonly Check[] = [ipv6, nftables, iptables, ipvs, ipset, conntrack, bridge, vxlan, wireguard, nexthops];
+export const KERNEL_CHECKS: readonly Check[] = [
+  ipv6,
+  nftables,
+  iptables,
+  ipvs,
+  ipset,
+  conntrack,
+  bridge,
+  vxlan,
+  wireguard,
+  nexthops,
+];

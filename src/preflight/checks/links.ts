@@ -16,9 +16,17 @@ const vxlan: Check = {
     const atPort = foreign.filter((link) => link.vxlan?.port === port);
     // The kernel takes both, and refuses to set the second one up (drivers/net/vxlan: EADDRINUSE).
     const metadata = atPort.find((link) => link.vxlan?.metadata);
-    if (metadata) return fails(`"${metadata.name}" takes all of UDP port ${port} (external mode, as Cilium's): a device of ours there cannot be set up`, `ip link delete ${metadata.name}, or another --routes-vxlan-port on all nodes`);
+    if (metadata)
+      return fails(
+        `"${metadata.name}" takes all of UDP port ${port} (external mode, as Cilium's): a device of ours there cannot be set up`,
+        `ip link delete ${metadata.name}, or another --routes-vxlan-port on all nodes`,
+      );
     const same = atPort.find((link) => link.vxlan?.vni === vni);
-    if (same) return fails(`"${same.name}" has network ${vni} at port ${port} already, and two devices cannot`, `take it over as docs/migration.md says (ip link delete ${same.name}), or choose another --routes-vxlan-vni on all nodes`);
+    if (same)
+      return fails(
+        `"${same.name}" has network ${vni} at port ${port} already, and two devices cannot`,
+        `take it over as docs/migration.md says (ip link delete ${same.name}), or choose another --routes-vxlan-vni on all nodes`,
+      );
     return ok(`network ${vni} at port ${port} is free`);
   },
 };
@@ -49,9 +57,13 @@ const leftovers: Check = {
     });
     const hasIpvs = links.some(({ name }) => name === IPVS_DEVICE);
     const isIpvsUsed = config.mode === 'ipvs' || (await presentProxies(node)).some(({ mode }) => mode === 'ipvs');
-    if (hasIpvs && !isIpvsUsed) found.push(`${IPVS_DEVICE} (addresses of Services of a proxy in mode ipvs that is gone)`);
+    if (hasIpvs && !isIpvsUsed)
+      found.push(`${IPVS_DEVICE} (addresses of Services of a proxy in mode ipvs that is gone)`);
     if (found.length === 0) return ok('no device of another network is left');
-    return warning(`devices of others are here: ${firstFew(found)}`, 'when nothing uses them any more: ip link delete <name>; nodeplane uses cni0 on');
+    return warning(
+      `devices of others are here: ${firstFew(found)}`,
+      'when nothing uses them any more: ip link delete <name>; nodeplane uses cni0 on',
+    );
   },
 };
 
@@ -65,13 +77,17 @@ const mtu: Check = {
       const address = config.nodeIp?.family === family ? config.nodeIp : addressOf(object, family);
       return node.underlay(family, { address, interfaceName: config.routes?.interfaceName }) ?? [];
     });
-    if (underlays.length === 0) return unknown('no interface has the node’s address', 'name the interface: --routes-interface');
+    if (underlays.length === 0)
+      return unknown('no interface has the node’s address', 'name the interface: --routes-interface');
     const said = underlays.map(({ name, mtu: bytes, address }) => `${address.family}: ${name} ${bytes}`);
     const most = Math.min(...underlays.map((underlay) => carried(world, underlay)));
     const tooLarge = node.links().filter((link) => carriesPods(link) && link.mtu > most);
     if (tooLarge.length > 0) {
       const names = tooLarge.map((link) => `${link.name} ${link.mtu}`);
-      return warning(`${firstFew(names)}: larger than the ${most} bytes that reach other nodes (${said.join(', ')})`, `ip link set ${tooLarge[0]!.name} mtu ${most}; pods that run keep theirs`);
+      return warning(
+        `${firstFew(names)}: larger than the ${most} bytes that reach other nodes (${said.join(', ')})`,
+        `ip link set ${tooLarge[0]!.name} mtu ${most}; pods that run keep theirs`,
+      );
     }
     return ok(`${said.join(', ')}; packets of pods may have ${most} bytes`);
   },
@@ -105,11 +121,19 @@ const tunnel: Check = {
   name: 'links.tunnel-mtu',
   look({ config: { routes, nodeIp }, node }) {
     if (!routes || routes.mode === 'host-gw') return skipped('the tunnel’s MTU: no --routes that uses one');
-    const underlay = node.underlay('IPv4', { address: nodeIp?.family === 'IPv4' ? nodeIp : undefined, interfaceName: routes.interfaceName });
-    if (!underlay) return unknown('no interface has an IPv4 address of the node', 'name the interface: --routes-interface');
+    const underlay = node.underlay('IPv4', {
+      address: nodeIp?.family === 'IPv4' ? nodeIp : undefined,
+      interfaceName: routes.interfaceName,
+    });
+    if (!underlay)
+      return unknown('no interface has an IPv4 address of the node', 'name the interface: --routes-interface');
     try {
       const fits = tunnelMtu({ mtu: undefined }, underlay);
-      if (routes.mtu !== undefined && routes.mtu > fits) return warning(`--routes-mtu ${routes.mtu} does not fit into ${underlay.name} (${underlay.mtu}): ${fits} is used`, `--routes-mtu ${fits} or less, or raise the MTU of ${underlay.name}`);
+      if (routes.mtu !== undefined && routes.mtu > fits)
+        return warning(
+          `--routes-mtu ${routes.mtu} does not fit into ${underlay.name} (${underlay.mtu}): ${fits} is used`,
+          `--routes-mtu ${fits} or less, or raise the MTU of ${underlay.name}`,
+        );
       return ok(`the tunnel carries ${routes.mtu ?? fits} of ${underlay.mtu} bytes`);
     } catch (error) {
       return fails(errorText(error), `raise the MTU of ${underlay.name}`);
@@ -126,7 +150,10 @@ const conflists: Check = {
     // Runtimes take the first by name (libcni, go-cni).
     const before = files.filter((name) => /\.(?:conf|conflist|json)$/.test(name) && name < conflistFile).sort();
     if (before.length === 0) return ok(`no configuration in ${cni.confDir} sorts before ${conflistFile}`);
-    return fails(`the container runtime takes ${cni.confDir}/${before[0]} and not ${conflistFile}, which sorts after it`, `rename or remove ${firstFew(before)}`);
+    return fails(
+      `the container runtime takes ${cni.confDir}/${before[0]} and not ${conflistFile}, which sorts after it`,
+      `rename or remove ${firstFew(before)}`,
+    );
   },
 };
 

@@ -8,6 +8,7 @@ import type { Check, World } from '../check.ts';
 import { presentProxies } from '../facts/present-proxy.ts';
 import { chainsOf, placeOf, readRuleSets } from '../facts/rule-sets.ts';
 import { firstFew, type Outcome, ok, skipped, warning } from '../finding.ts';
+import { NO_CLUSTER } from './cluster.ts';
 import { droppingChains } from './rules.ts';
 
 // What a change of mode alters for the Services of this node. The differences are kube-proxy's too (docs/migration.md).
@@ -26,10 +27,11 @@ async function changeOf({ config: { mode: to }, node, presentMode }: World): Pro
 const change: Check = {
   name: 'mode.change',
   async look(world) {
-    const { to } = { to: world.config.mode };
     const found = await changeOf(world);
-    if (!found) return ok(`no proxy in another mode than ${to} is here; see --present-mode`);
-    return ok(`Services move from mode ${found.from} to ${to}; the rules of the new mode stand before those of the old one go`);
+    if (!found) return ok(`no proxy in another mode than ${world.config.mode} is here; see --present-mode`);
+    return ok(
+      `Services move from mode ${found.from} to ${found.to}; the rules of the new mode stand before those of the old one go`,
+    );
   },
 };
 
@@ -51,14 +53,18 @@ function difference({ name, applies, concerns, message, remedy }: Difference): C
     async look(world): Promise<Outcome> {
       const { cluster } = world;
       const found = await changeOf(world);
-      if (!found) return skipped(`${name}: the mode does not change`);
+      if (!found) return skipped('the mode does not change');
       if (!(await applies(found, world))) return ok(`stays as it is from mode ${found.from} to ${found.to}`);
       const what = message(world);
-      if (cluster.origin.kind === 'none') return skipped(`${what}: which Services that concerns was not looked at: ${cluster.origin.reason}`);
+      if (cluster.origin.kind === 'none')
+        return skipped(`${what}; which Services that concerns cannot be told: ${NO_CLUSTER}`);
       const services = (await cluster.objects()).services.filter((service) => concerns(service, found));
       if (services.length === 0) return ok(`${what}; no Service of this node is concerned`);
       const names = services.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
-      return warning(`${what}: ${services.length} ${services.length === 1 ? 'Service' : 'Services'} (${firstFew(names)})`, remedy);
+      return warning(
+        `${what}: ${services.length} ${services.length === 1 ? 'Service' : 'Services'} (${firstFew(names)})`,
+        remedy,
+      );
     },
   };
 }
@@ -76,15 +82,20 @@ const localhost = difference({
 
 const addresses = difference({
   name: 'mode.nodeport-addresses',
-  applies: ({ to }, world) => to === 'nftables' && world.config.nodePortAddresses === 'primary' && otherAddresses(world).length > 0,
+  applies: ({ to }, world) =>
+    to === 'nftables' && world.config.nodePortAddresses === 'primary' && otherAddresses(world).length > 0,
   concerns: hasNodePort,
-  message: (world) => `NodePorts answer at the node’s first address alone, no longer at ${firstFew(otherAddresses(world))}`,
+  message: (world) =>
+    `NodePorts answer at the node’s first address alone, no longer at ${firstFew(otherAddresses(world))}`,
   remedy: '--nodeport-addresses with the CIDRs where they are to answer',
 });
 
 /** Addresses of the node that are not its first of a family: those of other interfaces, and floating ones. */
 function otherAddresses({ node, config: { nodeIp } }: World): string[] {
-  const all = node.addresses().map(({ address }) => address).filter((ip) => !isLoopback(ip) && specialRange(ip) !== 'link-local');
+  const all = node
+    .addresses()
+    .map(({ address }) => address)
+    .filter((ip) => !isLoopback(ip) && specialRange(ip) !== 'link-local');
   return all
     .filter((ip) => {
       const primary = nodeIp?.family === ip.family ? nodeIp : all.find(({ family }) => family === ip.family)!;
@@ -103,7 +114,8 @@ const affinity = difference({
 
 const sctp = difference({
   name: 'mode.sctp',
-  applies: ({ to }, { config }) => to === 'ipvs' && config.localhostNodePorts !== 'never' && !ipvsMode.localhostProtocols.includes('SCTP'),
+  applies: ({ to }, { config }) =>
+    to === 'ipvs' && config.localhostNodePorts !== 'never' && !ipvsMode.localhostProtocols.includes('SCTP'),
   concerns: (service) => hasNodePort(service) && (service.spec.ports ?? []).some(({ protocol }) => protocol === 'SCTP'),
   message: () => 'SCTP NodePorts do not answer at 127.0.0.1 in mode ipvs',
   remedy: 'let processes of the node use the node’s address',
@@ -113,23 +125,28 @@ const unknownPorts = difference({
   name: 'mode.unknown-ports',
   applies: ({ from, to }) => to === 'nftables' && from !== 'nftables',
   concerns: ({ spec }) => tryParseIp(spec.clusterIP ?? '') !== undefined,
-  message: () => 'ports that a Service does not have are refused at its ClusterIP, and unused addresses of ServiceCIDRs dropped',
+  message: () =>
+    'ports that a Service does not have are refused at its ClusterIP, and unused addresses of ServiceCIDRs dropped',
   remedy: 'look for clients that rely on silence or on another route there; ping of a ClusterIP is not concerned',
 });
 
 const externalAddresses = difference({
   name: 'mode.external-addresses',
   applies: ({ from, to }) => to === 'nftables' && from === 'iptables',
-  concerns: ({ spec, status }) => (spec.externalIPs?.length ?? 0) > 0 || (status?.loadBalancer?.ingress?.length ?? 0) > 0,
+  concerns: ({ spec, status }) =>
+    (spec.externalIPs?.length ?? 0) > 0 || (status?.loadBalancer?.ingress?.length ?? 0) > 0,
   message: () => 'external addresses without endpoints are refused to processes of the node too',
   remedy: 'nothing, unless such a process waits for the timeout',
 });
 
 const firewall = difference({
   name: 'mode.firewall-holes',
-  applies: async ({ to }, { node }) => to === 'nftables' && (await droppingChains(node, 'input')).length + (await droppingChains(node, 'forward')).length > 0,
+  applies: async ({ to }, { node }) =>
+    to === 'nftables' &&
+    (await droppingChains(node, 'input')).length + (await droppingChains(node, 'forward')).length > 0,
   concerns: (service) => hasNodePort(service) || service.spec.healthCheckNodePort !== undefined,
-  message: () => 'mode nftables opens no hole in a firewall that drops (INPUT, FORWARD), neither for NodePorts nor for health checks',
+  message: () =>
+    'mode nftables opens no hole in a firewall that drops (INPUT, FORWARD), neither for NodePorts nor for health checks',
   remedy: 'let the node’s firewall accept NodePorts, health check ports and what is forwarded to pods',
 });
 
@@ -166,7 +183,26 @@ function jumpCheck(name: string, isMeant: (target: string) => boolean, remedy: s
   };
 }
 
-const marks = jumpCheck('mode.mark-masq', (target) => target === 'KUBE-MARK-MASQ', 'let that software masquerade by a rule of its own: chain and mark are no interface');
-const chains = jumpCheck('mode.kube-chains', (target) => target !== 'KUBE-MARK-MASQ', 'write the rule without the chain: by ports (NodePorts 30000-32767) or addresses');
+const marks = jumpCheck(
+  'mode.mark-masq',
+  (target) => target === 'KUBE-MARK-MASQ',
+  'let that software masquerade by a rule of its own: chain and mark are no interface',
+);
+const chains = jumpCheck(
+  'mode.kube-chains',
+  (target) => target !== 'KUBE-MARK-MASQ',
+  'write the rule without the chain: by ports (NodePorts 30000-32767) or addresses',
+);
 
-export const MODE_CHECKS: readonly Check[] = [change, localhost, addresses, affinity, sctp, unknownPorts, externalAddresses, firewall, marks, chains];
+export const MODE_CHECKS: readonly Check[] = [
+  change,
+  localhost,
+  addresses,
+  affinity,
+  sctp,
+  unknownPorts,
+  externalAddresses,
+  firewall,
+  marks,
+  chains,
+];

@@ -1,5 +1,5 @@
 import type { KubeProxyConfig } from '../../config/index.ts';
-import type { Check, World } from '../check.ts';
+import type { Check } from '../check.ts';
 import type { Capability } from '../facts/capabilities.ts';
 import { fails, firstFew, type Outcome, ok, skipped, warning } from '../finding.ts';
 
@@ -15,12 +15,18 @@ const capabilities: Check = {
     if (missing.length === 0) return ok('this process has the capabilities that the agent needs');
     const message = `this process has no ${missing.map(({ name, why }) => `CAP_${name} (${why})`).join(', ')}`;
     const remedy = 'the agent’s own container has to have them; this one may do without';
-    return held.has('NET_ADMIN') ? warning(message, remedy) : fails(message, 'run it as root, or grant CAP_NET_ADMIN: most rules cannot be read without');
+    return held.has('NET_ADMIN')
+      ? warning(message, remedy)
+      : fails(message, 'run it as root, or grant CAP_NET_ADMIN: most rules cannot be read without');
   },
 };
 
 /** docs/security.md has the reasons at length. Exported for tests. */
-export function neededCapabilities({ mode, cni, iptablesVariant }: KubeProxyConfig): { name: Capability; why: string }[] {
+export function neededCapabilities({
+  mode,
+  cni,
+  iptablesVariant,
+}: KubeProxyConfig): { name: Capability; why: string }[] {
   return [
     { name: 'NET_ADMIN', why: 'rules, routes and links' },
     ...(mode !== 'nftables' && iptablesVariant !== 'nft' ? [{ name: 'NET_RAW', why: 'iptables-legacy' } as const] : []),
@@ -37,14 +43,20 @@ const procSys: Check = {
   name: 'node.proc-sys',
   look({ node }) {
     if (node.isProcSysWritable()) return ok('/proc/sys can be written');
-    return warning('/proc/sys is read-only here, as in every container that is not privileged', 'let an init container that is privileged run the agent with --init-only, or set the sysctls on the node');
+    return warning(
+      '/proc/sys is read-only here, as in every container that is not privileged',
+      'let an init container that is privileged run the agent with --init-only, or set the sysctls on the node',
+    );
   },
 };
 
 const forwarding: Check = {
   name: 'node.forwarding',
   look(world) {
-    const names = ['net/ipv4/ip_forward', ...(world.node.whyNoIpv6() === undefined ? ['net/ipv6/conf/all/forwarding'] : [])];
+    const names = [
+      'net/ipv4/ip_forward',
+      ...(world.node.whyNoIpv6() === undefined ? ['net/ipv6/conf/all/forwarding'] : []),
+    ];
     const off = names.filter((name) => world.node.sysctl(name) !== '1');
     if (off.length === 0) return ok('packets are forwarded');
     const message = `${off.map(dotted).join(' and ')} ${off.length > 1 ? 'are' : 'is'} not 1`;
@@ -52,18 +64,26 @@ const forwarding: Check = {
     if (world.config.cni) return ok(`${message}; the first pod’s ADD sets it`);
     const remedy = off.map((name) => `sysctl -w ${dotted(name)}=1`).join('; ');
     const isOnlyIpv6 = off.every((name) => name.includes('ipv6'));
-    return isOnlyIpv6 ? warning(message, `${remedy}, if pods have IPv6`) : fails(`${message}: pods reach nothing beyond the node`, remedy);
+    return isOnlyIpv6
+      ? warning(message, `${remedy}, if pods have IPv6`)
+      : fails(`${message}: pods reach nothing beyond the node`, remedy);
   },
 };
 
 const rpFilter: Check = {
   name: 'node.rp-filter',
   look({ node }) {
-    const strict = node.sysctls('net/ipv4/conf').filter((name) => name !== 'default' && name !== 'lo' && node.sysctl(`net/ipv4/conf/${name}/rp_filter`) === '1');
+    const strict = node
+      .sysctls('net/ipv4/conf')
+      .filter((name) => name !== 'default' && name !== 'lo' && node.sysctl(`net/ipv4/conf/${name}/rp_filter`) === '1');
     if (strict.length === 0) return ok('no interface has a strict reverse path filter');
     // The larger of "all" and the interface's own counts (Documentation/networking/ip-sysctl.rst).
-    if (node.sysctl('net/ipv4/conf/all/rp_filter') === '2') return ok('the reverse path filter is loose for all interfaces');
-    return warning(`the reverse path filter is strict (rp_filter=1) on ${firstFew(strict.sort())}: packets that come by another interface than the answer takes are dropped`, 'where nodes have several networks: sysctl -w net.ipv4.conf.all.rp_filter=2');
+    if (node.sysctl('net/ipv4/conf/all/rp_filter') === '2')
+      return ok('the reverse path filter is loose for all interfaces');
+    return warning(
+      `the reverse path filter is strict (rp_filter=1) on ${firstFew(strict.sort())}: packets that come by another interface than the answer takes are dropped`,
+      'where nodes have several networks: sysctl -w net.ipv4.conf.all.rp_filter=2',
+    );
   },
 };
 
@@ -95,7 +115,9 @@ const conntrackMax: Check = {
     const message = `${count} of ${max} tracked connections are in use`;
     if (share < CONNTRACK_WARNING) return ok(message);
     const remedy = 'raise net.netfilter.nf_conntrack_max, or --conntrack-max-per-core';
-    return share < CONNTRACK_FAILS ? warning(message, remedy) : fails(`${message}: new ones are refused when it is full`, remedy);
+    return share < CONNTRACK_FAILS
+      ? warning(message, remedy)
+      : fails(`${message}: new ones are refused when it is full`, remedy);
   },
 };
 
@@ -118,4 +140,12 @@ function dotted(name: string): string {
   return name.replaceAll('/', '.');
 }
 
-export const NODE_CHECKS: readonly Check[] = [capabilities, procSys, forwarding, rpFilter, bridgeNf, conntrackMax, routeLocalnet];
+export const NODE_CHECKS: readonly Check[] = [
+  capabilities,
+  procSys,
+  forwarding,
+  rpFilter,
+  bridgeNf,
+  conntrackMax,
+  routeLocalnet,
+];

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isNotFound } from '../../core/index.ts';
-import { resolveFamily, withNetlink } from '../../netlink/index.ts';
 import { walkFlows } from '../../netlink/conntrack/index.ts';
+import { resolveFamily, withNetlink } from '../../netlink/index.ts';
 import { IPVS_GENL_NAME } from '../../netlink/ipvs/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
 import { hasLinkKind } from '../../netlink/route/index.ts';
@@ -34,8 +34,7 @@ export function kernelProbes({ exec, variant: wanted }: ProbeOptions): KernelPro
     },
     hasLinkKind: (kind) => withNetlink(NETLINK_ROUTE, (netlink) => hasLinkKind(netlink, kind)),
     hasNexthops: () => withNetlink(NETLINK_ROUTE, hasNexthops),
-    hasIpvs: () =>
-      withNetlink(NETLINK_GENERIC, (netlink) => isThere(() => resolveFamily(netlink, IPVS_GENL_NAME))),
+    hasIpvs: () => withNetlink(NETLINK_GENERIC, (netlink) => isThere(() => resolveFamily(netlink, IPVS_GENL_NAME))),
     missingSetTypes,
     hasConntrack: () => {
       if (hasSysctl('net/netfilter/nf_conntrack_max')) return true;

@@ -38,7 +38,10 @@ export function readCluster(access: ClusterAccess): ClusterFacts {
   let objects: ReturnType<ClusterFacts['objects']> | undefined;
   let server: ReturnType<ClusterFacts['server']> | undefined;
   const readObjects: ClusterFacts['objects'] = async () => {
-    const resources = [{ ...nodeNamed(config.nodeName), essential: true }, { ...SERVICES, essential: true }];
+    const resources = [
+      { ...nodeNamed(config.nodeName), essential: true },
+      { ...SERVICES, essential: true },
+    ];
     const { objects: all, problems } = await readOnce(source(resources), 'Services and the Node', patienceMs);
     return {
       node: all.find((one): one is Node => one.kind === 'Node' && one.metadata.name === config.nodeName),
@@ -93,8 +96,18 @@ function originOf({ config, client }: ClusterAccess): ClusterOrigin {
 }
 
 async function ask(client: ApiClient, path: string, patienceMs: number) {
+  const signal = AbortSignal.timeout(patienceMs);
+  try {
+    return await read(client, path, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new NodeplaneError('ERR_API', `GET ${path}: no answer within ${patienceMs / 1000} s`, { cause: error });
+  }
+}
+
+async function read(client: ApiClient, path: string, signal: AbortSignal) {
   const askedAt = systemClock.wallTime();
-  const { body, date } = await client.send({ method: 'GET', path, signal: AbortSignal.timeout(patienceMs) });
+  const { body, date } = await client.send({ method: 'GET', path, signal });
   const answeredAt = systemClock.wallTime();
   const chunks: Uint8Array[] = [];
   let length = 0;

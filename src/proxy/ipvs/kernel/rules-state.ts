@@ -1,3 +1,4 @@
+import type { Removals } from '../../../core/index.ts';
 import type { Drift } from '../../index.ts';
 import {
   diffChains,
@@ -6,6 +7,7 @@ import {
   isEmptyDiff,
   isGeneratedChain,
   PROXY_JUMP,
+  removalsOf,
   type SavedTable,
   sameRules,
   type TableRestore,
@@ -34,10 +36,18 @@ export async function restoreRules(tool: IptablesTool, rules: FixedRules): Promi
   );
 }
 
-/** Takes the rules away, in one restore; see `planRuleCleanup`. Throws ERR_IPTABLES. */
-export async function removeRules(tool: IptablesTool): Promise<void> {
+/**
+ * Takes the rules away, in one restore; see `planRuleCleanup`. Throws ERR_IPTABLES.
+ *
+ * @param noted says what goes, and whether to do it. @default everything
+ */
+export async function removeRules(
+  tool: IptablesTool,
+  noted?: { readonly place: string; readonly removals: Removals },
+): Promise<void> {
   const tables = planRuleCleanup(await tool.saveAll());
-  if (tables.length > 0) await tool.restore(writeRestore(tables));
+  if (tables.length === 0 || noted?.removals.note(...removalsOf(noted.place, tables)) === false) return;
+  await tool.restore(writeRestore(tables));
 }
 
 /** Says where the rules differ from those wanted. Throws ERR_IPTABLES. */
