@@ -335,7 +335,9 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
 ];
 
 describe('each check on both sides', () => {
-  it.each(CASES)('%s: %s (%s)', async (check, state, words, differences) => {
+  const cases = CASES.map(([check, state, words, differences = {}]) => [check, state, words, differences] as const);
+
+  it.each(cases)('%s: %s (%s)', async (check, state, words, differences) => {
     const outcome = await look(check, differences);
     expect(outcome.state, outcome.message).toBe(state);
     expect(outcome.message).toContain(words);

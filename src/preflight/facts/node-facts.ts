@@ -1,8 +1,8 @@
-import type { IpAddress, IpFamily } from '../../core/index.ts';
+import type { IpFamily } from '../../core/index.ts';
 import type { NftChain, NftTable } from '../../netlink/nftables/index.ts';
 import type { InterfaceAddress, Link } from '../../netlink/route/index.ts';
 import type { IptablesVariant, SavedTable } from '../../proxy/rules/index.ts';
-import type { Underlay } from '../../routes/index.ts';
+import type { Underlay, UnderlayChoice } from '../../routes/index.ts';
 import type { Capability } from './capabilities.ts';
 import type { Listener } from './listeners.ts';
 
@@ -51,10 +51,7 @@ export interface NodeFacts {
   links(): readonly Link[];
   addresses(): readonly InterfaceAddress[];
   /** The interface to the other nodes; undefined: none has the address, or the name. */
-  underlay(
-    family: IpFamily,
-    choice: { readonly address?: IpAddress | undefined; readonly interfaceName?: string | undefined },
-  ): Underlay | undefined;
+  underlay(family: IpFamily, choice: UnderlayChoice): Underlay | undefined;
   iptables(family: IpFamily, variant: IptablesVariant): Promise<IptablesState>;
   nftables(): { readonly tables: readonly NftTable[]; readonly chains: readonly NftChain[] };
   /** TCP sockets that listen. */

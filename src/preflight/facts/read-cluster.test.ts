@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 it('reads Services and the Node once, and says where from', async () => {
-  server.apply(apiNode('node-1'), apiService('web'), apiService('api'));
+  server.apply(apiNode('node-1'), apiService('shop/web'), apiService('shop/api'));
   expect(cluster.origin).toMatchObject({ kind: 'api', server: server.url, host: '127.0.0.1', by: '--kubeconfig' });
   const { node, services, problems } = await cluster.objects();
   expect(node?.metadata.name).toBe('node-1');

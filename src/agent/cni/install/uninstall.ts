@@ -4,7 +4,7 @@ import { isNetworkName, loadRemoval } from '../../../cni/index.ts';
 import type { CniSettings } from '../../../config/index.ts';
 import { errorText, NODE_PATHS, NodeplaneError, parseJson, type Removals, tryParseIp } from '../../../core/index.ts';
 import { closing, withNetlink } from '../../../netlink/index.ts';
-import { Nftables, type NftChange, type NftRuleset } from '../../../netlink/nftables/index.ts';
+import { type CommitReport, Nftables, type NftChange, type NftRuleset } from '../../../netlink/nftables/index.ts';
 import { listLinks } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import { Spool } from '../kept/spool.ts';
