@@ -34,6 +34,7 @@ const ALLOWED = {
   cni: ['core', 'sys', 'ipam', 'netlink', 'netlink/*', 'nft'],
   routes: ['core', 'sys', 'kube', 'netlink', 'netlink/uapi', 'netlink/route', 'netlink/nftables', 'nft'],
   explain: ['core', 'netlink/uapi', 'netlink/nftables'],
+  preflight: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'proxy', 'proxy/*', 'routes'],
   agent: [
     'core',
     'config',
@@ -47,8 +48,9 @@ const ALLOWED = {
     'proxy/*',
     'routes',
     'pools',
+    'preflight',
   ],
-  cli: ['core', 'config', 'agent', 'cni'],
+  cli: ['core', 'config', 'preflight', 'agent', 'cni'],
 };
 
 const ROOMS = Object.keys(ALLOWED).sort((a, b) => b.length - a.length);

@@ -154,16 +154,9 @@ export class Agent {
     const { health, metrics } = services;
     const countAnswer = metrics.countHealthAnswer.bind(metrics);
     const pages: Pages = Object.assign({}, ...this.#parts.map((part) => part.pages));
-    const statusPages = this.#status.openPages;
-    this.#servers = new AgentServers({
-      ...options,
-      component: COMPONENT,
-      registry,
-      health,
-      countAnswer,
-      pages,
-      statusPages,
-    });
+    const readiness = () => this.#parts.flatMap((part) => part.readiness?.() ?? []);
+    const shown = { registry, health, countAnswer, readiness, pages, statusPages: this.#status.openPages };
+    this.#servers = new AgentServers({ ...options, component: COMPONENT, ...shown });
   }
 
   /** @throws ERR_CONFIG when a port cannot be listened on and that is fatal, or the folder of manifests cannot be read */

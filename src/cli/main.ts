@@ -4,6 +4,7 @@ import { addCleanupCommand } from './cleanup.ts';
 import { addCniCommand } from './cni/cni-command.ts';
 import { addDemoCommand } from './demo.ts';
 import { addIpamCommand } from './ipam.ts';
+import { addPreflightCommand } from './preflight.ts';
 import { reportFailure } from './report-failure.ts';
 import { addRoutesCommand } from './routes.ts';
 import { addServicesCommand } from './services.ts';
@@ -24,6 +25,7 @@ const program = new Command('nodeplane')
 
 addAgentCommand(program);
 addCniCommand(program);
+addPreflightCommand(program);
 addCleanupCommand(program);
 addStatusCommand(program);
 addServicesCommand(program);

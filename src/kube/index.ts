@@ -21,6 +21,7 @@ export {
   ZONE_LABEL,
 } from './objects/known-names.ts';
 export * from './objects/types.ts';
+export { type ReadObjects, readOnce } from './read-once.ts';
 export { type AwaitedObject, mergeResources, type Resource, type Substitute } from './resource.ts';
 export { ENDPOINT_SLICES, NODES, nodeNamed, POD_CIDR_BLOCKS, SERVICE_CIDRS, SERVICES } from './resources.ts';
 export type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from './source.ts';

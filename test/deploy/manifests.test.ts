@@ -60,7 +60,7 @@ describe('deploy/', () => {
   });
 
   it('kustomizations name files and folders that exist, and every file is used', () => {
-    const used = ['daemonset', 'base', 'agent', 'crds', 'pools'].flatMap((folder) => {
+    const used = ['daemonset', 'base', 'agent', 'crds', 'pools', 'preflight'].flatMap((folder) => {
       const { resources, patches = [] } = parse(readFileSync(join(deploy, folder, 'kustomization.yaml'), 'utf8'));
       const paths = [...resources, ...patches.map(({ path }: { path: string }) => path)] as string[];
       return paths.map((path) => join(folder, path));

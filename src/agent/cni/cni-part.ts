@@ -6,7 +6,7 @@ import { inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
 import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { watchNftables } from '../../netlink/nftables/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
-import type { Part, PartContext } from '../part.ts';
+import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
 import { Reclaimer } from './guard/reclaimer.ts';
@@ -129,6 +129,12 @@ export class CniPart implements Part {
   async start(): Promise<void> {
     this.#starting = this.#start();
     await this.#starting;
+  }
+
+  /** Ready: it serves, plugin and configuration are installed, and an ADD would succeed as far as STATUS tells. */
+  readiness(): Readiness {
+    const reason = this.#serving ? this.#installer.whyNotInstalled() : 'the CNI server does not listen yet';
+    return { name: 'cni', reason };
   }
 
   changed(event: ObjectEvent): void {

@@ -25,6 +25,8 @@ export interface AgentServersOptions {
   readonly health: ProxyHealth;
   /** Called after each answer of a health page. */
   readonly countAnswer: HealthPagesOptions['countAnswer'];
+  /** How the agent's parts stand. */
+  readonly readiness: HealthPagesOptions['readiness'];
   /** Further pages of the metrics port. */
   readonly pages: Pages;
   /** Those of --status-bind-address. */
@@ -51,7 +53,7 @@ export class AgentServers {
     const { healthzBindAddress, metricsBindAddress } = config;
     const servers: NamedServer[] = [];
     if (healthzBindAddress) {
-      const pages = healthPages({ health, countAnswer });
+      const pages = healthPages({ health, countAnswer, readiness: options.readiness });
       const failure = 'FailedToStartProxierHealthcheck';
       servers.push({ server: server('health server', healthzBindAddress, pages), failure });
     }

@@ -22,13 +22,14 @@ import {
 } from '../../routes/index.ts';
 import type { MtuSource } from '../cni/pod-mtu.ts';
 import type { Pages } from '../http/http-server.ts';
-import type { Part, PartContext } from '../part.ts';
+import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
 import type { PeerFamily } from '../status/collect/facts.ts';
 import { logAnnouncerEvents, logRouteEvents, observeUnwritten, routeMetrics } from './observe.ts';
 import { logRuleEvents, ruleMetrics } from './observe-rules.ts';
 import { recordRouteEvents } from './record.ts';
 import { ReportPage } from './report-page.ts';
+import { RouteReadiness } from './route-readiness.ts';
 import { ruleSettings } from './rule-settings.ts';
 import { SubnetFile } from './subnet-file.ts';
 import { registerTunnelMetrics } from './traffic-metrics.ts';
@@ -59,6 +60,7 @@ export class RoutesPart implements Part, MtuSource {
   readonly #context: PartContext;
   readonly #machineFamilies: readonly IpFamily[];
   readonly #serviceCidrs = new ObjectsOf('ServiceCIDR');
+  readonly #standing = new RouteReadiness();
   readonly #observe: RouteObserver;
   readonly #report: ReportPage;
   readonly #mtuListeners = new Set<() => void>();
@@ -106,6 +108,7 @@ export class RoutesPart implements Part, MtuSource {
       logRouteEvents(logger),
       routeMetrics(registry, clock),
       this.#report.observe,
+      this.#standing.observe,
       ...(recorder ? [recordRouteEvents(recorder, nodeName)] : []),
       ({ kind }) => {
         if (kind === 'mtuKnown') for (const listener of this.#mtuListeners) listener();
@@ -126,6 +129,11 @@ export class RoutesPart implements Part, MtuSource {
       const node = this.#nodes.get(name);
       if (node && !this.#stopped) this.#nodeChanged(node);
     });
+  }
+
+  /** Ready: the kernel holds the routes to other nodes. */
+  readiness(): Readiness {
+    return { name: 'routes', reason: this.#standing.reason() };
   }
 
   changed(event: ObjectEvent): void {

@@ -38,6 +38,7 @@ export {
   setLink,
   type VethSpec,
 } from './link-change.ts';
+export { hasLinkKind } from './link-kind.ts';
 export { getLinkTraffic, type LinkTraffic } from './link-traffic.ts';
 export {
   decodeNeighbour,

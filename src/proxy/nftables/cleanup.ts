@@ -1,18 +1,29 @@
-import type { IpFamily } from '../../core/index.ts';
+import type { IpFamily, Removals } from '../../core/index.ts';
 import { type NftRuleset, nftFamily } from '../../netlink/nftables/index.ts';
 import { KUBE_PROXY_TABLE, TABLE_NAME } from './compile/names.ts';
 
 /**
  * Removes our table and a kube-proxy's of one family, in one transaction.
  *
+ * @param removals hears of them, and says whether to do it. @default yes
  * @returns the names of the tables that were there
  * @throws NftCommitError
  */
-export function cleanupNftables(nft: NftRuleset, family: IpFamily, table: string = TABLE_NAME): string[] {
+export function cleanupNftables(
+  nft: NftRuleset,
+  family: IpFamily,
+  table: string = TABLE_NAME,
+  removals?: Removals,
+): string[] {
   const found = nft
     .listTables(nftFamily(family))
     .map(({ name }) => name)
     .filter((name) => name === table || name === KUBE_PROXY_TABLE);
+  const noted = found.map((name) => ({
+    object: `nftables, table ${nftFamily(family)} ${name}`,
+    why: name === KUBE_PROXY_TABLE ? 'kube-proxy’s table' : 'nodeplane’s table',
+  }));
+  if (removals?.note(...noted) === false) return found;
   // Somebody else may remove one meanwhile.
   if (found.length > 0) {
     nft.commit(

@@ -12,7 +12,7 @@ export {
   primaryFamilyOf,
   zoneOf,
 } from './node-plan.ts';
-export { proxyResources, serviceOfSlice } from './objects/selectors.ts';
+export { isForProxy, proxyResources, serviceOfSlice } from './objects/selectors.ts';
 export { ServiceObjects } from './objects/service-objects.ts';
 export { planService } from './plan.ts';
 export {

@@ -177,7 +177,8 @@ function deviceRequests(operation: Exclude<DeviceOperation, { action: 'create' }
   }
 }
 
-function hasNexthops(netlink: Netlink): boolean {
+/** Whether the kernel has nexthop objects (Linux 5.3). Throws ERR_ROUTES when it does not say. */
+export function hasNexthops(netlink: Netlink): boolean {
   try {
     listNexthops(netlink, { family: 'IPv4' });
     return true;

@@ -61,8 +61,16 @@ export function tunnelDevice(
   };
 }
 
-/** The largest packet that fits into one of the underlay's, and is not larger than the operator wants. */
-function tunnelMtu({ mtu: wanted }: RouteSettings, { mtu, name, address: { family } }: Attachment): number {
+/**
+ * The largest packet that fits into one of the underlay's, and is not larger than the operator wants.
+ *
+ * @returns bytes
+ * @throws ERR_ROUTES when the underlay's packets are too small for a tunnel
+ */
+export function tunnelMtu(
+  { mtu: wanted }: Pick<RouteSettings, 'mtu'>,
+  { mtu, name, address: { family } }: Pick<Attachment, 'mtu' | 'name' | 'address'>,
+): number {
   const fits = mtu - OVERHEAD[family];
   const chosen = Math.min(fits, wanted ?? fits);
   if (chosen < LEAST_MTU[family]) {

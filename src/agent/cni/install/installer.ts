@@ -39,6 +39,7 @@ export class CniInstaller {
   #stopped = false;
   #running: Promise<void> = Promise.resolve();
   #lastTrouble = '';
+  #looked = false;
   /** Since when an ADD would fail, and whether people were warned of it. */
   #waiting: { readonly since: number; warned: boolean } | undefined;
 
@@ -55,6 +56,12 @@ export class CniInstaller {
     this.#stopped = true;
     await this.#running;
     this.#timer?.cancel();
+  }
+
+  /** Why the runtime cannot make pods; undefined: plugin and configuration are there, and an ADD would succeed. */
+  whyNotInstalled(): string | undefined {
+    if (!this.#looked) return 'it was not looked at yet';
+    return this.#lastTrouble === '' ? undefined : this.#lastTrouble;
   }
 
   /** Looks at once, because something changed that ADD needs. */
@@ -84,6 +91,7 @@ export class CniInstaller {
       if (trouble !== this.#lastTrouble) logger.warn({ reason: trouble }, NOT_INSTALLED);
     }
     this.#lastTrouble = trouble;
+    this.#looked = true;
     this.#timer = clock.setTimer(() => this.look(), trouble === '' ? INSTALLED_MS : WAITING_MS);
   }
 

@@ -1,4 +1,4 @@
-import { plainText } from '../../log-line.ts';
+import { plainText } from '../../../core/index.ts';
 import { tableLines } from '../../text-table.ts';
 import { WAYS } from '../report.ts';
 import type { ShownPeer, ShownRoutes } from './shown-routes.ts';

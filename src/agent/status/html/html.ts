@@ -1,4 +1,4 @@
-import { plainText } from '../../log-line.ts';
+import { plainText } from '../../../core/index.ts';
 
 /** Text that is HTML already. Only `html` makes it. */
 export class Html {

@@ -1,4 +1,4 @@
-import { plainText } from '../../log-line.ts';
+import { plainText } from '../../../core/index.ts';
 import { tableLines } from '../../text-table.ts';
 import type { PortReport, ServiceReport, Status } from '../status.ts';
 import {

@@ -1,5 +1,4 @@
-import { NodeplaneError } from '../../../core/index.ts';
-import { plainText } from '../../log-line.ts';
+import { NodeplaneError, plainText } from '../../../core/index.ts';
 import { askStatus } from './ask-status.ts';
 import { connectionsOf } from './connections.ts';
 import { servicesText, serviceText } from './services-text.ts';

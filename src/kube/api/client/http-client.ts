@@ -140,7 +140,7 @@ class HttpApiClient implements ApiClient {
       requestEnded(status);
       const body = readBody(response, attempt, guard, finish);
       if (status < 200 || status > 299) throw await readStatusError(attempt, status, response.headers, body);
-      return { status, body, setQuietLimit: (ms) => guard.setLimit(ms) };
+      return { status, date: response.headers.date, body, setQuietLimit: (ms) => guard.setLimit(ms) };
     } catch (error) {
       finish();
       if (error instanceof NodeplaneError) throw error;

@@ -1,3 +1,4 @@
+import type { Removals } from '../../../core/index.ts';
 import type { Drift } from '../../index.ts';
 import {
   diffChains,
@@ -5,6 +6,8 @@ import {
   type IptablesTool,
   isEmptyDiff,
   isGeneratedChain,
+  PROXY_JUMP,
+  removalsOf,
   type SavedTable,
   sameRules,
   type TableRestore,
@@ -33,10 +36,18 @@ export async function restoreRules(tool: IptablesTool, rules: FixedRules): Promi
   );
 }
 
-/** Takes the rules away, in one restore; see `planRuleCleanup`. Throws ERR_IPTABLES. */
-export async function removeRules(tool: IptablesTool): Promise<void> {
+/**
+ * Takes the rules away, in one restore; see `planRuleCleanup`. Throws ERR_IPTABLES.
+ *
+ * @param noted says what goes, and whether to do it. @default everything
+ */
+export async function removeRules(
+  tool: IptablesTool,
+  noted?: { readonly place: string; readonly removals: Removals },
+): Promise<void> {
   const tables = planRuleCleanup(await tool.saveAll());
-  if (tables.length > 0) await tool.restore(writeRestore(tables));
+  if (tables.length === 0 || noted?.removals.note(...removalsOf(noted.place, tables)) === false) return;
+  await tool.restore(writeRestore(tables));
 }
 
 /** Says where the rules differ from those wanted. Throws ERR_IPTABLES. */
@@ -163,7 +174,7 @@ function planRemoval(
     for (const rule of rules) {
       const target = targetOf(rule);
       if (!target || !isProxyChain(table, target)) continue;
-      if (JUMP_COMMENT.test(rule) && isObsolete({ chain, rule })) withdraw.push({ chain, rule });
+      if (PROXY_JUMP.test(rule) && isObsolete({ chain, rule })) withdraw.push({ chain, rule });
       else held.add(target);
     }
   }
@@ -175,9 +186,6 @@ function planRemoval(
     withdraw,
   };
 }
-
-/** What every jump of a kube-proxy says. */
-const JUMP_COMMENT = /--comment "(kubernetes|kube-proxy) /;
 
 function missingJumps(jumps: readonly Jump[], table: IpvsTable, chains: SavedTable): Jump[] {
   return jumps.filter((jump) => jump.table === table && !chains.get(jump.chain)?.rules.includes(jump.rule));

@@ -4,7 +4,7 @@ import { getLink } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import type { Trace, TraceOptions } from '../../index.ts';
 import { bothVariants, isUsable } from '../../rules/index.ts';
-import { cleanupIpvs } from '../cleanup.ts';
+import { cleanupIpvs, type IpvsCleanupOptions } from '../cleanup.ts';
 import { IpvsDataplane } from '../dataplane.ts';
 import type { IpvsKernel } from '../kernel/kernel.ts';
 import { DEVICE, openIpvsKernel } from '../kernel/netlink-kernel.ts';
@@ -16,19 +16,20 @@ export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceO
     const usable = await Promise.all(tools.map(isUsable));
     return tools.filter((_, index) => usable[index]);
   };
-  const removeRules = async () => {
+  const removeRules = async (removals?: IpvsCleanupOptions['removals']) => {
     const tools = await usableTools();
-    for (const tool of tools) await cleanupIpvs({ tool, kernel: undefined });
+    for (const tool of tools) await cleanupIpvs({ tool, kernel: undefined, removals });
     return tools[0]!;
   };
   const trace: Trace = {
     name: `IPVS ${family}`,
     isUsable: async () => (await usableTools()).length > 0,
     isInUse: hasDevice,
-    async clean() {
-      const tool = await removeRules();
+    async clean(note) {
+      const removals = note && { family, note };
+      const tool = await removeRules(removals);
       const kernel = tryOpenIpvs(family);
-      if (kernel) await closing(kernel, () => cleanupIpvs({ tool, kernel, excludeCidrs }));
+      if (kernel) await closing(kernel, () => cleanupIpvs({ tool, kernel, excludeCidrs, removals }));
     },
     async retire(signal) {
       const { variant } = await removeRules();
