@@ -51,7 +51,7 @@ describe('resolveFeatureGates', () => {
   it('refuses unknown and locked gates', () => {
     expect(resolve({ NoSuchGate: true, NFTablesProxyMode: false, MultiCIDRServiceAllocator: true }).problems).toEqual([
       'unrecognized feature gate "NoSuchGate": leave it out',
-      'unrecognized feature gate "NoSuchGate": leave it out',
+      'cannot set feature gate "NFTablesProxyMode" to false, it is locked to true: leave it out',
     ]);
   });
 });
