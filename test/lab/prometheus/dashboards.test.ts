@@ -114,8 +114,8 @@ describe('deploy/monitoring/dashboard.json', () => {
   });
 
   it('chooses among the nodes there are', async () => {
-    const [{ labels }] = (await node.prometheus.query('nodeplane_build_info')) as [{ labels: object }];
-    expect(labels).toMatchObject({ cluster: 'lab', job: 'kube-proxy', instance: 'node-1' });
+    const samples = await node.prometheus.query('nodeplane_build_info');
+    expect(samples).toMatchObject([{ labels: { cluster: 'lab', job: 'kube-proxy', instance: 'node-1' } }]);
   });
 });
 
