@@ -62,8 +62,9 @@ describe('what is written of a run', () => {
 describe('the run that is kept', () => {
   it('is what RESULTS.md, the README and the pictures show: nobody has edited them by hand', () => {
     const results = readResults(ROOT);
+    if (process.env.UPDATE_DOCS !== undefined) writeResults(ROOT, results);
     expect(headlines(results).length).toBeGreaterThan(5);
-    for (const [path, content] of resultFiles(results, README)) {
+    for (const [path, content] of resultFiles(results, readFileSync(join(ROOT, 'README.md'), 'utf8'))) {
       expect(readFileSync(join(ROOT, path), 'utf8'), path).toBe(content);
     }
   });

@@ -1,5 +1,5 @@
 import { Gauge, Registry } from 'prom-client';
-import type { KubeProxyConfig, Program } from '../config/index.ts';
+import { KUBERNETES_VERSION, type KubeProxyConfig, type Program } from '../config/index.ts';
 import { type Clock, errorText, type IpFamily, inBackground, stopAll } from '../core/index.ts';
 import {
   type ApiClient,
@@ -13,6 +13,7 @@ import { CniPart } from './cni/cni-part.ts';
 import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
+import { ClusterVersion } from './metrics/cluster-version.ts';
 import { type Build, registerComponentMetrics } from './metrics/component-metrics.ts';
 import { nodeplaneMetrics } from './metrics/nodeplane-metrics.ts';
 import { logApiEvents, logSourceProblems } from './metrics/observe.ts';
@@ -61,6 +62,8 @@ export class Agent {
   readonly #servers: AgentServers;
   readonly #status: StatusPart;
   readonly #problems: Gauge;
+  /** Undefined without an API server to follow. */
+  readonly #clusterVersion: ClusterVersion | undefined;
   readonly #stopping = new AbortController();
 
   /** @throws ERR_CONFIG when the API server's credentials cannot be read, or a part cannot be made as configured */
@@ -92,11 +95,15 @@ export class Agent {
       help: 'Objects that cannot be read at the moment; their last good state is in force.',
       registers: [registry],
     });
-    registerComponentMetrics({
+    const showVersion = registerComponentMetrics({
       registry,
       features: config.featureGates,
       build: { ...build, kubernetesVersion: config.reportedVersion },
     });
+    // What --version says is said on purpose.
+    if (client && config.reportedVersion === KUBERNETES_VERSION) {
+      this.#clusterVersion = new ClusterVersion({ client, clock, logger, changed: showVersion });
+    }
     failures.register(registry);
     const watchAges = () =>
       [...this.#source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
@@ -150,7 +157,11 @@ export class Agent {
     this.#parts = parts;
     this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);
-    this.#source = createSource({ config, clock, logger, observe, client, resources });
+    const observeAll: ApiObserver = (observation) => {
+      observe(observation);
+      this.#clusterVersion?.observe(observation);
+    };
+    this.#source = createSource({ config, clock, logger, observe: observeAll, client, resources });
     const { health, metrics } = services;
     const countAnswer = metrics.countHealthAnswer.bind(metrics);
     const pages: Pages = Object.assign({}, ...this.#parts.map((part) => part.pages));
@@ -182,11 +193,13 @@ export class Agent {
         logProblems(problems);
       },
     });
+    this.#clusterVersion?.start();
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#listening.clear();
+    this.#clusterVersion?.stop();
     await stopAll([...this.#parts.toReversed(), this.#source.source, this.#servers]);
     this.#recorder?.stop();
     this.#client?.close();
