@@ -164,6 +164,11 @@ export const OWN_FLAGS = {
     'Let processes of the node reach NodePorts at 127.0.0.1 and ::1, in every mode and whatever --nodeport-addresses says. Without it as kube-proxy: see --iptables-localhost-nodeports',
     OWN,
   ),
+  'proc-sys-root': fieldFlag(
+    'nodeplane.procSysRoot',
+    'Directory of sysctls, where a container that is not privileged has them to write: /proc/sys/net of the node at its net',
+    OWN,
+  ),
   'log-level': fieldFlag(
     'nodeplane.logLevel',
     'debug, info, warn or error; if empty, info, or debug from -v 4 on',
