@@ -46,6 +46,8 @@ export interface ContainerConfig {
       readonly selinuxOptions?: { readonly type?: string; readonly level?: string };
       readonly readonlyRootfs?: boolean;
       readonly noNewPrivs?: boolean;
+      readonly maskedPaths?: readonly string[];
+      readonly readonlyPaths?: readonly string[];
       readonly seccomp?: { readonly profileType: 'RuntimeDefault' | 'Unconfined' };
     };
   };

@@ -28,6 +28,15 @@ export interface ManifestPod {
   remove(): Promise<void>;
 }
 
+/** What a kubelet has the runtime hide from, and make read-only for, containers that are not privileged (procMount: Default). */
+const MASKED_PATHS = [
+  ...['acpi', 'asound', 'kcore', 'keys', 'latency_stats', 'sched_debug', 'scsi', 'timer_list'].map(
+    (name) => `/proc/${name}`,
+  ),
+  '/sys/firmware',
+];
+const READ_ONLY_PATHS = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
+
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
@@ -127,6 +136,7 @@ function containerOf(
         ...(selinuxOptions && { selinuxOptions }),
         readonlyRootfs: readOnlyRootFilesystem,
         noNewPrivs: !allowPrivilegeEscalation,
+        ...(!privileged && { maskedPaths: MASKED_PATHS, readonlyPaths: READ_ONLY_PATHS }),
         seccomp: { profileType: seccompProfile?.type === 'RuntimeDefault' ? 'RuntimeDefault' : 'Unconfined' },
       },
     },

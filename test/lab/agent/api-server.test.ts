@@ -6,13 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { enterNetns } from '../../../src/sys/index.ts';
 import { SYSTEM_NODE_PROXIER } from '../../deploy/render.ts';
-import {
-  type ApiObject,
-  apiNode,
-  apiService,
-  apiSlice,
-  FakeApiServer,
-} from '../../fakes/api-server/index.ts';
+import { type ApiObject, apiNode, apiService, apiSlice, FakeApiServer } from '../../fakes/api-server/index.ts';
 import { type Agent, createLab, type LabNode, type Pod, removeAll, tally } from '../lab.ts';
 import { builtProgram } from '../programs.ts';
 

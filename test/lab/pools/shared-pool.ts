@@ -40,7 +40,10 @@ export async function createPoolCluster(): Promise<PoolCluster> {
   enterNetns(lab.wire.namespace.path);
   const api = new FakeApiServer({ address: lab.wire.gateways[0]! });
   await api.start();
-  api.misbehave.rules = [...SYSTEM_NODE_PROXIER, ...grantedBy(renderWith({ resources: ['overlays/full/nftables'], components: ['components/pools'] }))];
+  api.misbehave.rules = [
+    ...SYSTEM_NODE_PROXIER,
+    ...grantedBy(renderWith({ resources: ['overlays/full/nftables'], components: ['components/pools'] })),
+  ];
   const kubeconfig = join(lab.folder, 'kubeconfig');
   api.writeKubeconfig(kubeconfig);
   const pools = nodes.map((node) => createPoolNode(node, lab.folder, kubeconfig)) as [PoolNode, PoolNode];

@@ -90,17 +90,14 @@ describe('applyConntrackSettings', () => {
     });
   });
 
-  it.each<[Errno]>([['EROFS'], ['EACCES'], ['EPERM']])(
-    'goes on after %s and says what to do',
-    (errno) => {
-      const { kernel } = fakeKernel({ nf_conntrack_max: 1, nf_conntrack_udp_timeout: 1 }, { nf_conntrack_max: errno });
-      const { written, warnings } = applyConntrackSettings({ maxPerCore: 4, udpTimeoutMs: 5000 }, kernel, 1);
-      expect(written).toEqual(['nf_conntrack_udp_timeout=5']);
-      expect(warnings[0]).toMatch(
-        new RegExp(
-          `^Cannot set "nf_conntrack_max=4": .* \\(${errno}\\); this process may not write them: run it with --init-only`,
-        ),
-      );
-    },
-  );
+  it.each<[Errno]>([['EROFS'], ['EACCES'], ['EPERM']])('goes on after %s and says what to do', (errno) => {
+    const { kernel } = fakeKernel({ nf_conntrack_max: 1, nf_conntrack_udp_timeout: 1 }, { nf_conntrack_max: errno });
+    const { written, warnings } = applyConntrackSettings({ maxPerCore: 4, udpTimeoutMs: 5000 }, kernel, 1);
+    expect(written).toEqual(['nf_conntrack_udp_timeout=5']);
+    expect(warnings[0]).toMatch(
+      new RegExp(
+        `^Cannot set "nf_conntrack_max=4": .* \\(${errno}\\); this process may not write them: run it with --init-only`,
+      ),
+    );
+  });
 });
