@@ -28,6 +28,9 @@ export function renderWith(kustomization: {
   readonly resources?: readonly string[];
   readonly components?: readonly string[];
   readonly patches?: readonly object[];
+  readonly images?: readonly object[];
+  readonly configMapGenerator?: readonly object[];
+  /** Beside it, by name. */
   readonly files?: Readonly<Record<string, string>>;
 }): readonly Rendered[] {
   const { files = {}, resources = [], components = [], ...others } = kustomization;
