@@ -1,14 +1,12 @@
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
 import { systemClock } from '../core/index.ts';
-import { exec, returnFreedMemory } from '../sys/index.ts';
+import { returnFreedMemory, useProcSysRoot } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { BackgroundFailures } from './background-failures.ts';
 import { createLogger } from './logger.ts';
 import type { Build } from './metrics/component-metrics.ts';
 import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
-import { MODES } from './services/modes/modes.ts';
-import { preparePatiently } from './services/modes/prepare-patiently.ts';
 
 /** What to run, as the command line says. */
 export interface AgentWork {
@@ -51,6 +49,7 @@ export async function runAgent({ program, config, configFile, messages, flags, b
   for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) {
     process.on(signal, () => logger.info({ signal }, `${program} does nothing at this signal`));
   }
+  useProcSysRoot(config.procSysRoot);
   const machineFamilies = preflight(logger);
   setUpNode(config, logger);
   const agent = await Agent.create({
@@ -72,20 +71,4 @@ export async function runAgent({ program, config, configFile, messages, flags, b
   } finally {
     await agent.stop();
   }
-}
-
-/** `--init-only`: what needs privileges, so that the container that runs afterwards can do without them. */
-export async function initialise(config: KubeProxyConfig): Promise<void> {
-  const logger = createLogger(config.logging);
-  const families = preflight(logger);
-  const mode = MODES[config.mode];
-  await preparePatiently({
-    attempt: (cancellable) => mode.prepare(config, { families, exec: cancellable, logger }),
-    failureIsFatal: true,
-    exec,
-    clock: systemClock,
-    logger,
-    signal: new AbortController().signal,
-  });
-  setUpNode(config, logger);
 }

@@ -16,7 +16,7 @@ it('names the paths the plugin in C has', () => {
 });
 
 it('names paths in the folders of the host that the DaemonSet mounts', () => {
-  const [patch] = parseAllDocuments(read('deploy/agent/daemonset-patch.yaml'));
+  const [patch] = parseAllDocuments(read('deploy/components/network/daemonset-patch.yaml'));
   const { containers, volumes } = patch!.toJS().spec.template.spec;
   const hostPaths = new Map<string, string>(
     volumes.flatMap(({ name, hostPath }: { name: string; hostPath?: { path: string } }) =>

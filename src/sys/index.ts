@@ -9,6 +9,6 @@ export { lockHolder } from './lock-holder.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
 export { checkOwnDirectory, makeOwnDirectory } from './own-directory.ts';
 export { sleepSync } from './sleep.ts';
-export { readSysctl, writeSysctl } from './sysctl.ts';
+export { listSysctls, procSysRoot, readSysctl, useProcSysRoot, writeSysctl } from './sysctl.ts';
 export { descriptorOf, hasPeerLeft, peerCredentials, receiveWithDescriptors, waitForMessage } from './unix-socket.ts';
 export { watchReadable } from './watch-readable.ts';

@@ -73,6 +73,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.logLevel': ['agent/logger.ts', 'level'],
   'nodeplane.serviceTrafficMetrics': ['proxy/ipvs/mode/ipvs-mode.ts', 'serviceTrafficMetrics'],
   'nodeplane.localhostNodePorts': [VALIDATE, 'nodeplane.localhostNodePorts'],
+  'nodeplane.procSysRoot': ['agent/run.ts', 'config.procSysRoot'],
   'nodeplane.routes.mode': ['config/check/validate-routes.ts', 'section.mode'],
   'nodeplane.routes.vni': ['routes/plan/tunnel.ts', 'vni'],
   'nodeplane.routes.port': ['routes/plan/tunnel.ts', 'port'],

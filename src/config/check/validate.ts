@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path';
 import { sectionsOf } from '../file/fold-modes.ts';
 import { IPTABLES_VARIANTS, type KubeProxyConfig, MODES } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
@@ -160,18 +161,21 @@ type OwnSettings =
   | 'serviceProxyName'
   | 'serviceTrafficMetrics'
   | 'externalIpCidrs'
+  | 'procSysRoot'
   | 'cni'
   | 'pools'
   | 'routes';
 
 function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyConfig, OwnSettings> {
-  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs } = effective.nodeplane;
+  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs, procSysRoot } =
+    effective.nodeplane;
   if (!LABEL_VALUE.test(serviceProxyName)) {
     problems.add(
       'nodeplane.serviceProxyName',
       `"${serviceProxyName}" cannot be the value of a label: give up to 63 letters, digits, "-", "_" and ".", the first and last no sign`,
     );
   }
+  if (!isAbsolute(procSysRoot)) problems.add('nodeplane.procSysRoot', `"${procSysRoot}" is no absolute path`);
   const variant = problems.oneOf('nodeplane.iptablesVariant', iptablesVariant, IPTABLES_VARIANTS);
   return {
     manifests,
@@ -179,6 +183,7 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceProxyName,
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
+    procSysRoot,
     cni: readCni(effective.nodeplane.cni, problems),
     pools: readPools(effective, problems),
     routes: readRoutes(effective.nodeplane.routes, effective.clusterCIDR, problems),

@@ -160,6 +160,8 @@ export interface KubeProxyConfig {
   readonly serviceTrafficMetrics: number;
   /** Where external IPs of Services may be; empty: everywhere. */
   readonly externalIpCidrs: readonly Cidr[];
+  /** The directory of sysctls; absolute. */
+  readonly procSysRoot: string;
   /** Undefined: the agent has nothing to do with the pods' network. */
   readonly cni: CniSettings | undefined;
   /** Undefined: the ranges of a node's pods are those that its Node object names. */

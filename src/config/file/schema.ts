@@ -136,6 +136,7 @@ export const ALL_FIELDS = {
     externalIPCIDRs: plain(textList),
     localhostNodePorts: plain(boolean),
     statusBindAddress: plain(text),
+    procSysRoot: defaulted(text, '/proc/sys'),
     routes: {
       mode: defaulted(text, 'none'),
       vni: pointer(uint32, 1),

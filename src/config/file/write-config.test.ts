@@ -162,6 +162,7 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       serviceTrafficMetrics: 0,
       externalIPCIDRs: null,
       localhostNodePorts: false,
+      procSysRoot: '/proc/sys',
       routes: {
         mode: 'none',
         vni: 1,

@@ -169,6 +169,11 @@ export const OWN_FLAGS = {
     'Address and port where everybody who reaches it may see the page /status; if empty, the metrics port shows it to clients on this machine alone',
     OWN,
   ),
+  'proc-sys-root': fieldFlag(
+    'nodeplane.procSysRoot',
+    'Directory of sysctls, where a container that is not privileged has them to write: /proc/sys/net of the node at its net',
+    OWN,
+  ),
   'log-level': fieldFlag(
     'nodeplane.logLevel',
     'debug, info, warn or error; if empty, info, or debug from -v 4 on',
