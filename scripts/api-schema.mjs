@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 const KINDS = {
   'apps/v1': ['DaemonSet'],
   v1: ['ConfigMap', 'Service', 'ServiceAccount'],
-  'rbac.authorization.k8s.io/v1': ['ClusterRole', 'ClusterRoleBinding'],
+  'rbac.authorization.k8s.io/v1': ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
   'apiextensions.k8s.io/v1': ['CustomResourceDefinition'],
 };
 const target = new URL('../test/golden/kubernetes-api.json', import.meta.url);

@@ -197,6 +197,29 @@ describe('permissions', () => {
   });
 });
 
+describe('the look before the first start', () => {
+  const objects = render('overlays/preflight');
+
+  it('fits the API, and may change nothing', () => {
+    expect(objects.flatMap((object) => misfits(object))).toEqual([]);
+    const verbs = objects.flatMap(({ rules = [] }) => rules.flatMap((rule: { verbs: string[] }) => rule.verbs));
+    expect(new Set(verbs)).toEqual(new Set(['get', 'list', 'watch']));
+  });
+
+  it('has no privileges, and mounts the node’s files read-only', () => {
+    const { initContainers = [], containers, hostNetwork } = daemonSetOf(objects).spec!.template.spec!;
+    expect(hostNetwork).toBe(true);
+    for (const { securityContext, volumeMounts = [] } of [...initContainers, ...containers]) {
+      expect(securityContext).toMatchObject({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+      for (const { readOnly } of volumeMounts) expect(readOnly).toBe(true);
+    }
+  });
+});
+
 it('each mode’s configuration is that mode’s, and the rest is the same', () => {
   const configs = MODES.map((mode) => readFileSync(join(DEPLOY, `components/${mode}/config.conf`), 'utf8'));
   expect(configs.map((text) => parse(text).mode)).toEqual(MODES);

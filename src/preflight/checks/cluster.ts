@@ -71,7 +71,7 @@ const kubeadm: Check = {
       if (error instanceof ApiStatusError && error.status === 403) {
         return unknown(
           'ConfigMap kube-system/kubeadm-config may not be read',
-          'grant "get" on it, as deploy/preflight does, or look for proxy.disabled yourself',
+          'grant "get" on it, as deploy/overlays/preflight does, or look for proxy.disabled yourself',
         );
       }
       throw error;

@@ -216,7 +216,7 @@ it('without capabilities it says what it cannot tell, and ends', async () => {
   expect(stateOf(node)).toEqual(before);
 });
 
-it('with the rights of deploy/preflight all rules are read', async () => {
+it('with the rights of deploy/overlays/preflight all rules are read', async () => {
   const node = cleanNode('least');
   const words = [
     '--bounding-set=-all,+net_admin,+net_raw',
