@@ -22,6 +22,8 @@ import type { Part, PartContext } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
 import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
+import { HeldObjects } from './standby/held-objects.ts';
+import type { NodeClaim } from './standby/node-claim.ts';
 
 /** The name kube-proxy goes by in Events and pages, which tools look for. */
 const COMPONENT = 'kube-proxy';
@@ -41,6 +43,10 @@ export interface AgentOptions {
   readonly failures: BackgroundFailures;
   /** The families this machine has. */
   readonly machineFamilies: readonly IpFamily[];
+  /** The right to work on this node. */
+  readonly claim: NodeClaim;
+  /** Sets up the node, once it is this agent's. */
+  readonly setUpNode: () => void;
   /** Called when a part cannot do its work and the agent is to end. */
   readonly unusable: (error: Error) => void;
 }
@@ -55,7 +61,16 @@ export class Agent {
   readonly #parts: readonly Part[];
   /** The parts that hear of objects: all but those that were asked to stop. */
   readonly #listening: Set<Part>;
+  /** Those that were started. */
+  readonly #begun: Part[] = [];
+  /** What the source tells before there is anything for parts to do. */
+  readonly #objects = new HeldObjects();
   readonly #servers: AgentServers;
+  readonly #services: ServicesPart;
+  /** Set while another agent has the node. */
+  readonly #standing: Gauge;
+  #standby: Promise<void> = Promise.resolve();
+  #isStandby = false;
   readonly #problems: Gauge;
   readonly #stopping = new AbortController();
 
@@ -88,6 +103,11 @@ export class Agent {
       help: 'Objects that cannot be read at the moment; their last good state is in force.',
       registers: [registry],
     });
+    this.#standing = new Gauge({
+      name: 'nodeplane_standby',
+      help: '1 while another agent works on this node and this one waits for its end, else 0.',
+      registers: [registry],
+    });
     registerComponentMetrics({
       registry,
       features: config.featureGates,
@@ -109,6 +129,7 @@ export class Agent {
       unusable: options.unusable,
     };
     const services = new ServicesPart({ context, machineFamilies, observers });
+    this.#services = services;
     const parts: Part[] = [services];
     if (config.routes || config.cni) {
       // Hears of objects before those that ask it.
@@ -125,26 +146,85 @@ export class Agent {
     const { health, metrics } = services;
     const countAnswer = metrics.countHealthAnswer.bind(metrics);
     const pages: Pages = Object.assign({}, ...this.#parts.map((part) => part.pages));
-    this.#servers = new AgentServers({ ...options, component: COMPONENT, registry, health, countAnswer, pages });
+    const whyNotReady = () => this.#whyNotReady();
+    this.#servers = new AgentServers({
+      ...options,
+      component: COMPONENT,
+      registry,
+      health,
+      countAnswer,
+      whyNotReady,
+      pages,
+    });
   }
 
-  /** @throws ERR_CONFIG when a port cannot be listened on and that is fatal, or the folder of manifests cannot be read */
+  /**
+   * Begins the work; where another agent has the node, once that has ended.
+   *
+   * @throws ERR_CONFIG when a port cannot be listened on and that is fatal, or the folder of manifests cannot be read
+   */
   async start(): Promise<void> {
-    const { config, logger } = this.#options;
-    const node = { kind: 'Node', name: config.nodeName, namespace: '' } as const;
-    const action = 'StartKubeProxy';
-    await this.#servers.start(async (reason, error) => {
-      this.#recorder?.record(node, { type: 'Warning', reason, action, note: errorText(error) });
-      await this.#recorder?.drain(LAST_WORDS_MS);
-    });
-    for (const part of this.#parts) await part.start();
-    this.#recorder?.record(node, { type: 'Normal', reason: 'Starting', action, note: '' });
-    const logProblems = logSourceProblems(logger);
-    await this.#source.source.start({
+    const { claim, unusable } = this.#options;
+    if (!claim.tryTake()) {
+      this.#isStandby = true;
+      this.#standby = this.#standBy().catch(unusable);
+      return;
+    }
+    await this.#servers.start(this.#tellFailedPort);
+    await this.#work();
+    await this.#listen();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#listening.clear();
+    await this.#standby;
+    await stopAll([...this.#begun.toReversed(), this.#source.source, this.#servers]);
+    this.#recorder?.stop();
+    this.#client?.close();
+  }
+
+  /** Knows what there is to do, and does nothing, until the other agent has ended. */
+  async #standBy(): Promise<void> {
+    const { claim, clock, logger } = this.#options;
+    const began = clock.now();
+    this.#standing.set(1);
+    const facts = { lock: claim.path, holder: claim.holder() };
+    logger.info(facts, 'Another agent works on this node: standing by, ready to take over, and writing nothing');
+    await this.#servers.listenIfFree();
+    await this.#listen();
+    if (!(await claim.take(this.#stopping.signal))) return;
+    const { size: objects, isComplete: complete } = this.#objects;
+    const waitedSeconds = Math.round((clock.now() - began) / 1000);
+    logger.info({ waitedSeconds, objects, complete }, 'The other agent has ended: taking over');
+    await this.#servers.takeOver(this.#tellFailedPort);
+    this.#isStandby = false;
+    this.#standing.set(0);
+    await this.#work();
+  }
+
+  /** Starts the parts, and tells them all objects that are known. */
+  async #work(): Promise<void> {
+    this.#options.setUpNode();
+    for (const part of this.#parts) {
+      this.#begun.push(part);
+      await part.start();
+    }
+    this.#record('Normal', 'Starting', '');
+    this.#objects.release({
       event: (event) => this.#changed(event),
       synced: () => {
         for (const part of this.#listening) part.synced?.();
       },
+    });
+  }
+
+  /** Begins to hear of objects. */
+  async #listen(): Promise<void> {
+    const logProblems = logSourceProblems(this.#options.logger);
+    await this.#source.source.start({
+      event: (event) => this.#objects.event(event),
+      synced: () => this.#objects.synced(),
       problems: (problems: readonly SourceProblem[]) => {
         this.#problems.set(problems.length);
         logProblems(problems);
@@ -152,12 +232,20 @@ export class Agent {
     });
   }
 
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    this.#listening.clear();
-    await stopAll([...this.#parts.toReversed(), this.#source.source, this.#servers]);
-    this.#recorder?.stop();
-    this.#client?.close();
+  #whyNotReady(): string | undefined {
+    if (!this.#isStandby) return this.#services.health.whyNotReady();
+    const { claim } = this.#options;
+    return `standing by, because ${claim.holder()} works on this node and holds "${claim.path}"`;
+  }
+
+  readonly #tellFailedPort = async (reason: string, error: unknown): Promise<void> => {
+    this.#record('Warning', reason, errorText(error));
+    await this.#recorder?.drain(LAST_WORDS_MS);
+  };
+
+  #record(type: 'Normal' | 'Warning', reason: string, note: string): void {
+    const node = { kind: 'Node', name: this.#options.config.nodeName, namespace: '' } as const;
+    this.#recorder?.record(node, { type, reason, action: 'StartKubeProxy', note });
   }
 
   /** What one object leads to in one part must not keep the others from being taken in. */

@@ -9,6 +9,7 @@ import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
 import { MODES } from './services/modes/modes.ts';
 import { preparePatiently } from './services/modes/prepare-patiently.ts';
+import { NodeClaim } from './standby/node-claim.ts';
 
 /** What to run, as the command line says. */
 export interface AgentWork {
@@ -52,7 +53,8 @@ export async function runAgent({ program, config, configFile, messages, flags, b
     process.on(signal, () => logger.info({ signal }, `${program} does nothing at this signal`));
   }
   const machineFamilies = preflight(logger);
-  setUpNode(config, logger);
+  const mayLack = program === 'kube-proxy';
+  const claim = NodeClaim.open({ directory: config.agentLockDir, mayLack, clock: systemClock, logger });
   const agent = await Agent.create({
     program,
     config,
@@ -62,8 +64,12 @@ export async function runAgent({ program, config, configFile, messages, flags, b
     clock: systemClock,
     failures,
     machineFamilies,
+    claim,
+    setUpNode: () => setUpNode(config, logger),
     unusable,
   });
+  // Nothing else may: a standby without ports and without an API server to talk to has only timers.
+  const alive = setInterval(() => {}, 2 ** 30);
   try {
     await agent.start();
     const reason = await ended;
@@ -71,6 +77,9 @@ export async function runAgent({ program, config, configFile, messages, flags, b
     logger.info({ signal: reason }, `${program} stops; the rules stay in place`);
   } finally {
     await agent.stop();
+    // Whoever stands by writes from now on.
+    claim.release();
+    clearInterval(alive);
   }
 }
 

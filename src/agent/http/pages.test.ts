@@ -1,6 +1,6 @@
 import { Gauge, Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import type { HttpAnswer } from './http-listener.ts';
+import { type HttpAnswer, textAnswer } from './http-listener.ts';
 import { healthPages, metricsPages } from './pages.ts';
 
 const registry = new Registry();
@@ -118,10 +118,12 @@ it('has no z-pages when they are switched off', () => {
   expect(paths).not.toContain('/statusz');
 });
 
-it('the health server answers /healthz and /livez, and counts', () => {
+it('the health server answers /healthz, /livez and /readyz, and counts the first two as kube-proxy does', () => {
   const counted: string[] = [];
   const answer = (status: 200 | 503) => ({ status, headers: {}, body: String(status) });
+  let reason: string | undefined = 'standing by';
   const pages = healthPages({
+    whyNotReady: () => reason,
     health: { healthz: () => answer(503), livez: () => answer(200) },
     countAnswer: (path, status) => counted.push(`${path} ${status}`),
   });
@@ -129,6 +131,9 @@ it('the health server answers /healthz and /livez, and counts', () => {
   expect(Object.entries(pages).map(([path, page]) => [path, page(request)])).toEqual([
     ['/healthz', answer(503)],
     ['/livez', answer(200)],
+    ['/readyz', textAnswer(503, 'not ready: standing by\n')],
   ]);
+  reason = undefined;
+  expect(pages['/readyz']!(request)).toEqual(textAnswer(200, 'ok\n'));
   expect(counted).toEqual(['healthz 503', 'livez 200']);
 });

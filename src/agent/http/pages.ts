@@ -10,16 +10,25 @@ export interface HealthPagesOptions {
   readonly health: Pick<ProxyHealth, 'healthz' | 'livez'>;
   /** Called for each answer (`ProxyMetrics.countHealthAnswer`). */
   readonly countAnswer: (path: 'healthz' | 'livez', status: number) => void;
+  /** Why the agent does not do its work yet; undefined: it does. */
+  readonly whyNotReady: () => string | undefined;
 }
 
-/** The pages of the health server (port 10256): /healthz for load balancers, /livez for the kubelet. */
-export function healthPages({ health, countAnswer }: HealthPagesOptions): Pages {
+/**
+ * The pages of the health server (port 10256): /healthz for load balancers, /livez for the kubelet, and /readyz, which kube-proxy
+ * does not have, for the kubelet as well: the node's rules are this agent's, and were in the kernel once.
+ */
+export function healthPages({ health, countAnswer, whyNotReady }: HealthPagesOptions): Pages {
   const page = (path: 'healthz' | 'livez') => (): HttpAnswer => {
     const answer = health[path]();
     countAnswer(path, answer.status);
     return answer;
   };
-  return { '/healthz': page('healthz'), '/livez': page('livez') };
+  const readyz = (): HttpAnswer => {
+    const reason = whyNotReady();
+    return reason === undefined ? textAnswer(200, 'ok\n') : textAnswer(503, `not ready: ${reason}\n`);
+  };
+  return { '/healthz': page('healthz'), '/livez': page('livez'), '/readyz': readyz };
 }
 
 /** What the metrics server's pages are made of; functions are asked for each request. */

@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path';
 import { sectionsOf } from '../file/fold-modes.ts';
 import { IPTABLES_VARIANTS, type KubeProxyConfig, MODES } from '../file/kube-proxy-config.ts';
 import type { Configuration, FieldPath } from '../file/schema.ts';
@@ -147,14 +148,19 @@ type OwnSettings =
   | 'serviceProxyName'
   | 'serviceTrafficMetrics'
   | 'externalIpCidrs'
+  | 'agentLockDir'
   | 'cni'
   | 'pools'
   | 'routes';
 
 function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyConfig, OwnSettings> {
-  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs } = effective.nodeplane;
+  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs, agentLockDir } =
+    effective.nodeplane;
   if (!LABEL_VALUE.test(serviceProxyName)) {
     problems.add('nodeplane.serviceProxyName', `"${serviceProxyName}" cannot be the value of a label`);
+  }
+  if (agentLockDir !== '' && !isAbsolute(agentLockDir)) {
+    problems.add('nodeplane.agentLockDir', `"${agentLockDir}" is no absolute path`);
   }
   const variant = problems.oneOf('nodeplane.iptablesVariant', iptablesVariant, IPTABLES_VARIANTS);
   return {
@@ -163,6 +169,7 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceProxyName,
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
+    agentLockDir,
     cni: readCni(effective.nodeplane.cni, problems),
     pools: readPools(effective, problems),
     routes: readRoutes(effective.nodeplane.routes, effective.clusterCIDR, problems),

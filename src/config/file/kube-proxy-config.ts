@@ -158,6 +158,8 @@ export interface KubeProxyConfig {
   readonly serviceTrafficMetrics: number;
   /** Where external IPs of Services may be; empty: everywhere. */
   readonly externalIpCidrs: readonly Cidr[];
+  /** Where the lock lies that keeps two agents off one node; empty: there is none. */
+  readonly agentLockDir: string;
   /** Undefined: the agent has nothing to do with the pods' network. */
   readonly cni: CniSettings | undefined;
   /** Undefined: the ranges of a node's pods are those that its Node object names. */

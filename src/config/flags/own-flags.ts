@@ -164,6 +164,11 @@ export const OWN_FLAGS = {
     'Let processes of the node reach NodePorts at 127.0.0.1 and ::1, in every mode and whatever --nodeport-addresses says. Without it as kube-proxy: see --iptables-localhost-nodeports',
     OWN,
   ),
+  'agent-lock-dir': fieldFlag(
+    'nodeplane.agentLockDir',
+    'Directory of the lock that keeps two agents off one node: the second stands by until the first has ended. If empty, none',
+    OWN,
+  ),
   'log-level': fieldFlag(
     'nodeplane.logLevel',
     'debug, info, warn or error; if empty, info, or debug from -v 4 on',

@@ -23,6 +23,8 @@ interface FamilyHealth {
   queuedSince: number | undefined;
   /** Since when, likewise, the sync now running, or failed and to be retried, is wanted. */
   unfinishedSince: number | undefined;
+  /** Whether its rules were in the kernel once. */
+  hasSynced: boolean;
   /** The last sync failed because another process holds a lock: what a restart of ours does not change. */
   heldUp: boolean;
 }
@@ -67,6 +69,7 @@ export class ProxyHealth {
         break;
       case 'syncFinished':
         family.lastUpdated = event.at;
+        family.hasSynced = true;
         family.unfinishedSince = undefined;
         family.heldUp = false;
         break;
@@ -95,6 +98,16 @@ export class ProxyHealth {
   /** Whether the proxy can work and all families keep up, whatever the node's own fate. */
   isHealthy(): boolean {
     return this.#prepared && [...this.#families.values()].every((family) => this.#keepsUp(family));
+  }
+
+  /** Why Services do not work here yet, in words; undefined: they do. */
+  whyNotReady(): string | undefined {
+    if (!this.#prepared) return 'the proxy has not found its way into the kernel, or does not know all objects yet';
+    for (const [name, family] of this.#families) {
+      if (!family.hasSynced) return `the rules of ${name} were not in the kernel yet`;
+      if (!this.#keepsUp(family)) return `the rules of ${name} are older than ${this.#timeoutMs / 1000} s`;
+    }
+    return undefined;
   }
 
   /** For load balancers: 200 if the proxy is healthy and the node is to receive traffic. */
@@ -139,7 +152,13 @@ export class ProxyHealth {
   #family(name: IpFamily): FamilyHealth {
     let family = this.#families.get(name);
     if (!family) {
-      family = { lastUpdated: undefined, queuedSince: undefined, unfinishedSince: undefined, heldUp: false };
+      family = {
+        lastUpdated: undefined,
+        queuedSince: undefined,
+        unfinishedSince: undefined,
+        hasSynced: false,
+        heldUp: false,
+      };
       this.#families.set(name, family);
     }
     return family;
