@@ -5,11 +5,14 @@ import {
   type ApiClient,
   type ApiObserver,
   EventRecorder,
+  type Node,
   type ObjectEvent,
   type SourceProblem,
 } from '../kube/index.ts';
 import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni/cni-part.ts';
+import { registerConfigHash } from './effective/config-hash.ts';
+import type { Verdict } from './effective/mode-override.ts';
 import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
@@ -43,6 +46,8 @@ export interface AgentOptions {
   readonly failures: BackgroundFailures;
   /** The families this machine has. */
   readonly machineFamilies: readonly IpFamily[];
+  /** Asked at each change of the own Node. At `restart` the agent does nothing more, and is to be stopped. */
+  readonly ownNodeChanged: (node: Node) => Verdict;
   /** The right to work on this node. */
   readonly claim: NodeClaim;
   /** Sets up the node, once it is this agent's. */
@@ -88,7 +93,7 @@ export class Agent {
         count({ verb, host, code, seconds: watch ? undefined : seconds });
       }
     };
-    const client = await createClient({ config, clock, observe, userAgent });
+    const client = await createClient({ config, clock, logger, observe, userAgent });
     return new Agent(options, registry, client, observe);
   }
 
@@ -114,6 +119,7 @@ export class Agent {
       build: { ...build, kubernetesVersion: config.reportedVersion },
     });
     failures.register(registry);
+    registerConfigHash(registry, config);
     const watchAges = () =>
       [...this.#source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
     const { version } = build;
@@ -223,13 +229,27 @@ export class Agent {
   async #listen(): Promise<void> {
     const logProblems = logSourceProblems(this.#options.logger);
     await this.#source.source.start({
-      event: (event) => this.#objects.event(event),
+      event: (event) => {
+        this.#lookAtOwnNode(event);
+        this.#objects.event(event);
+      },
       synced: () => this.#objects.synced(),
       problems: (problems: readonly SourceProblem[]) => {
         this.#problems.set(problems.length);
         logProblems(problems);
       },
     });
+  }
+
+  #lookAtOwnNode({ type, object }: ObjectEvent): void {
+    const { config, ownNodeChanged } = this.#options;
+    if (object.kind !== 'Node' || object.metadata.name !== config.nodeName || type === 'deleted') return;
+    const verdict = ownNodeChanged(object);
+    if (verdict?.kind === 'problem' && !this.#isStandby) this.#record('Warning', 'InvalidAnnotation', verdict.text);
+    if (verdict?.kind !== 'restart') return;
+    // Nothing is to be written any more in the mode that is over.
+    this.#stopping.abort();
+    this.#listening.clear();
   }
 
   #whyNotReady(): string | undefined {

@@ -72,6 +72,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.serviceProxyName': [SERVICES, 'config.serviceProxyName'],
   'nodeplane.logLevel': ['agent/logger.ts', 'level'],
   'nodeplane.serviceTrafficMetrics': ['proxy/ipvs/mode/ipvs-mode.ts', 'serviceTrafficMetrics'],
+  'nodeplane.configChangeSpread': ['agent/run.ts', 'config.configChangeSpreadMs'],
   'nodeplane.agentLockDir': ['agent/run.ts', 'config.agentLockDir'],
   'nodeplane.localhostNodePorts': [VALIDATE, 'nodeplane.localhostNodePorts'],
   'nodeplane.routes.mode': ['config/check/validate-routes.ts', 'section.mode'],

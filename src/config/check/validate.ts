@@ -148,6 +148,7 @@ type OwnSettings =
   | 'serviceProxyName'
   | 'serviceTrafficMetrics'
   | 'externalIpCidrs'
+  | 'configChangeSpreadMs'
   | 'agentLockDir'
   | 'cni'
   | 'pools'
@@ -169,6 +170,7 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceProxyName,
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
+    configChangeSpreadMs: problems.notNegative('nodeplane.configChangeSpread', effective.nodeplane.configChangeSpread),
     agentLockDir,
     cni: readCni(effective.nodeplane.cni, problems),
     pools: readPools(effective, problems),

@@ -158,6 +158,8 @@ export interface KubeProxyConfig {
   readonly serviceTrafficMetrics: number;
   /** Where external IPs of Services may be; empty: everywhere. */
   readonly externalIpCidrs: readonly Cidr[];
+  /** How long the end after a change of the configuration file may be put off; 0: not at all. */
+  readonly configChangeSpreadMs: number;
   /** Where the lock lies that keeps two agents off one node; empty: there is none. */
   readonly agentLockDir: string;
   /** Undefined: the agent has nothing to do with the pods' network. */

@@ -135,6 +135,7 @@ export const ALL_FIELDS = {
     serviceTrafficMetrics: plain(uint32),
     externalIPCIDRs: plain(textList),
     localhostNodePorts: plain(boolean),
+    configChangeSpread: pointer(duration, MINUTE),
     agentLockDir: pointer(text, NODE_PATHS.runDir),
     routes: {
       mode: defaulted(text, 'none'),

@@ -164,6 +164,11 @@ export const OWN_FLAGS = {
     'Let processes of the node reach NodePorts at 127.0.0.1 and ::1, in every mode and whatever --nodeport-addresses says. Without it as kube-proxy: see --iptables-localhost-nodeports',
     OWN,
   ),
+  'config-change-spread': fieldFlag(
+    'nodeplane.configChangeSpread',
+    'When the configuration file changes, end (to be started anew with it) after a random time up to this, so that not all nodes do at once; 0: at once',
+    OWN,
+  ),
   'agent-lock-dir': fieldFlag(
     'nodeplane.agentLockDir',
     'Directory of the lock that keeps two agents off one node: the second stands by until the first has ended. If empty, none',
