@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { cleanup, cleanupRoutes, type UninstallOptions, uninstallCni } from '../agent/index.ts';
+import { cleanup, cleanupRoutes, leaveToKubeProxy, type UninstallOptions, uninstallCni } from '../agent/index.ts';
 import { NODE_PATHS } from '../core/index.ts';
 import { excludedCidrs } from './excluded-cidrs.ts';
 
@@ -7,6 +7,7 @@ interface Flags extends CniFlags {
   readonly cni?: boolean;
   readonly routes?: boolean;
   readonly force?: boolean;
+  readonly leaveKubeProxy?: boolean;
   readonly config?: string;
   readonly ipvsExcludeCidrs?: string;
 }
@@ -24,6 +25,10 @@ export function addCleanupCommand(program: Command): void {
   program
     .command('cleanup')
     .description('remove every rule of nodeplane and of kube-proxy from this machine, and nothing else')
+    .option(
+      '--leave-kube-proxy',
+      'remove only what a kube-proxy that runs here instead does not know; refused before it has rules',
+    )
     .option('--cni', 'remove the CNI plugin and its configuration too; refused while pods are attached')
     .option('--force', 'with --cni: although pods are attached; their runtime cannot remove them afterwards')
     .option('--routes', 'remove the routes to pods on other nodes too: these cannot be reached from here then')
@@ -40,7 +45,7 @@ export function addCleanupCommand(program: Command): void {
       // First, because it may be refused.
       if (flags.cni) print(await uninstallCni(uninstallOptions(flags)));
       if (flags.routes) print(await cleanupRoutes());
-      print(await cleanup({ excludeCidrs }));
+      print(flags.leaveKubeProxy ? await leaveToKubeProxy() : await cleanup({ excludeCidrs }));
     });
 }
 

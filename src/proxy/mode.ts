@@ -75,6 +75,8 @@ export interface Trace {
   isInUse?(): boolean;
   /** Removes what is ours or a kube-proxy's, and nothing else; nothing there is no error. */
   clean(): Promise<void>;
+  /** Removes what is ours and a kube-proxy does not know; what both have stays as it is. Missing: there is nothing of the kind. */
+  cleanOwn?(): Promise<void>;
   /**
    * Gives way to another mode, whose rules stand: as `clean`, but established connections may finish. Ends early, with the
    * rest left as it is, when `signal` aborts. Missing: `clean` does not end connections.

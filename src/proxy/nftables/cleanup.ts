@@ -2,17 +2,20 @@ import type { IpFamily } from '../../core/index.ts';
 import { type NftRuleset, nftFamily } from '../../netlink/nftables/index.ts';
 import { KUBE_PROXY_TABLE, TABLE_NAME } from './compile/names.ts';
 
+const BOTH = [TABLE_NAME, KUBE_PROXY_TABLE];
+
 /**
- * Removes our table and a kube-proxy's of one family, in one transaction.
+ * Removes tables of one family, in one transaction.
  *
+ * @param tables their names. @default our table and a kube-proxy's
  * @returns the names of the tables that were there
  * @throws NftCommitError
  */
-export function cleanupNftables(nft: NftRuleset, family: IpFamily, table: string = TABLE_NAME): string[] {
+export function cleanupNftables(nft: NftRuleset, family: IpFamily, tables: readonly string[] = BOTH): string[] {
   const found = nft
     .listTables(nftFamily(family))
     .map(({ name }) => name)
-    .filter((name) => name === table || name === KUBE_PROXY_TABLE);
+    .filter((name) => tables.includes(name));
   // Somebody else may remove one meanwhile.
   if (found.length > 0) {
     nft.commit(

@@ -8,6 +8,7 @@ import { cleanupIpvs } from '../cleanup.ts';
 import { IpvsDataplane } from '../dataplane.ts';
 import type { IpvsKernel } from '../kernel/kernel.ts';
 import { DEVICE, openIpvsKernel } from '../kernel/netlink-kernel.ts';
+import { removeRules } from '../kernel/rules-state.ts';
 
 /** Rules of either variant of iptables, and what is not rules: they refer to it, so it goes last. */
 export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceOptions): Trace[] {
@@ -16,7 +17,7 @@ export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceO
     const usable = await Promise.all(tools.map(isUsable));
     return tools.filter((_, index) => usable[index]);
   };
-  const removeRules = async () => {
+  const removeAllRules = async () => {
     const tools = await usableTools();
     for (const tool of tools) await cleanupIpvs({ tool, kernel: undefined });
     return tools[0]!;
@@ -26,12 +27,16 @@ export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceO
     isUsable: async () => (await usableTools()).length > 0,
     isInUse: hasDevice,
     async clean() {
-      const tool = await removeRules();
+      const tool = await removeAllRules();
       const kernel = tryOpenIpvs(family);
       if (kernel) await closing(kernel, () => cleanupIpvs({ tool, kernel, excludeCidrs }));
     },
+    // kube-proxy has nothing in this table; in the others it finds its own names.
+    async cleanOwn() {
+      for (const tool of await usableTools()) await removeRules(tool, ['mangle']);
+    },
     async retire(signal) {
-      const { variant } = await removeRules();
+      const { variant } = await removeAllRules();
       const kernel = tryOpenIpvs(family);
       if (!kernel) return;
       const dataplane = new IpvsDataplane({ family, variant, exec, kernel, excludeCidrs });

@@ -3,6 +3,7 @@ import { closing } from '../../../netlink/index.ts';
 import { Nftables } from '../../../netlink/nftables/index.ts';
 import type { Trace } from '../../index.ts';
 import { cleanupNftables } from '../cleanup.ts';
+import { TABLE_NAME } from '../compile/names.ts';
 
 /** Our table and a kube-proxy's. */
 export function nftablesTraces(family: IpFamily): Trace[] {
@@ -19,6 +20,9 @@ export function nftablesTraces(family: IpFamily): Trace[] {
       },
       async clean() {
         closing(Nftables.open(), (nft) => cleanupNftables(nft, family));
+      },
+      async cleanOwn() {
+        closing(Nftables.open(), (nft) => cleanupNftables(nft, family, [TABLE_NAME]));
       },
     },
   ];
