@@ -32,7 +32,7 @@ const KUBE_PROXY = {
     iptables('-N', 'KUBE-SERVICES');
     const service = ['-d', `${VIP}/32`, '-p', 'tcp', '--dport', '80'];
     iptables('-A', 'KUBE-SERVICES', ...service, '-j', 'DNAT', '--to-destination', `${theirs.ip()}:8080`);
-    iptables('-A', 'PREROUTING', '-j', 'KUBE-SERVICES');
+    iptables('-A', 'PREROUTING', '-m', 'comment', '--comment', 'kubernetes service portals', '-j', 'KUBE-SERVICES');
   },
 } as const;
 
