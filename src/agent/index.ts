@@ -3,6 +3,7 @@ export { standardConflist } from './cni/install/conflist.ts';
 export { type UninstallOptions, uninstallCni } from './cni/install/uninstall.ts';
 export { WorkerPool } from './cni/threads/worker-pool.ts';
 export { initialise } from './init/initialise.ts';
+export { leaveToKubeProxy } from './leave-to-kube-proxy.ts';
 export type { Build } from './metrics/component-metrics.ts';
 export type { IpamFinding } from './pools/report/check-addresses.ts';
 export { checkAddressesOf, type IpamCheck, showAddresses } from './pools/report/ipam.ts';

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { cleanup, cleanupRoutes, type UninstallOptions, uninstallCni } from '../agent/index.ts';
+import { cleanup, cleanupRoutes, leaveToKubeProxy, type UninstallOptions, uninstallCni } from '../agent/index.ts';
 import { NODE_PATHS, plainText, Removals } from '../core/index.ts';
 import { excludedCidrs } from './excluded-cidrs.ts';
 
@@ -9,6 +9,7 @@ interface Flags extends CniFlags {
   readonly force?: boolean;
   readonly dryRun?: boolean;
   readonly mode?: 'iptables' | 'nftables' | 'ipvs';
+  readonly leaveKubeProxy?: boolean;
   readonly config?: string;
   readonly ipvsExcludeCidrs?: string;
 }
@@ -34,6 +35,12 @@ export function addCleanupCommand(program: Command): void {
         'ipvs',
       ]),
     )
+    .addOption(
+      new Option(
+        '--leave-kube-proxy',
+        'remove only what a kube-proxy that runs here instead does not know; refused before it has rules',
+      ).conflicts('mode'),
+    )
     .option('--cni', 'remove the CNI plugin and its configuration too; refused while pods are attached')
     .option('--force', 'with --cni: although pods are attached; their runtime cannot remove them afterwards')
     .option('--routes', 'remove the routes to pods on other nodes too: these cannot be reached from here then')
@@ -53,7 +60,8 @@ export function addCleanupCommand(program: Command): void {
       // First, because it may be refused.
       if (flags.cni) tell(await uninstallCni({ ...uninstallOptions(flags), removals }));
       if (flags.routes) tell(await cleanupRoutes(removals));
-      tell(await cleanup({ excludeCidrs, mode: flags.mode, removals }));
+      if (flags.leaveKubeProxy) tell(await leaveToKubeProxy(removals));
+      else tell(await cleanup({ excludeCidrs, mode: flags.mode, removals }));
       if (flags.dryRun) print(dryRunLines(removals));
     });
 }

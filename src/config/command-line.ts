@@ -3,7 +3,7 @@ import { effectWarnings } from './check/no-effect.ts';
 import { type ConfigProblem, formatProblem } from './check/problems.ts';
 import { validate } from './check/validate.ts';
 import { complete, isGiven, nodeNameOf } from './complete.ts';
-import { type DecodedFile, decodeConfigFile } from './file/config-file.ts';
+import { type DecodedFile, decodeConfigFile, type GivenFields } from './file/config-file.ts';
 import { withNetConf } from './file/flannel-net-conf.ts';
 import type { KubeProxyConfig } from './file/kube-proxy-config.ts';
 import type { Configuration } from './file/schema.ts';
@@ -22,6 +22,8 @@ export interface Surroundings {
   readonly readFile: (path: string) => string;
   /** As the operating system gives it. */
   readonly hostname: string;
+  /** The mode in place of the one that flags or file name. @default theirs */
+  readonly mode?: string;
 }
 
 /** Something to tell the user through the log, which only exists once the configuration is known. */
@@ -100,11 +102,11 @@ export function readCommandLine(argv: readonly string[], surroundings: Surroundi
 
 /** @throws ERR_CONFIG when the file cannot be read or decoded */
 function prepare(flags: GivenFlags, surroundings: Surroundings, messages: ConfigMessage[]): Outcome {
-  const { program } = surroundings;
+  const { program, mode } = surroundings;
   const configFile = flags.config ? loadFile(flags.config, surroundings) : undefined;
   const decoded = configFile && decodeFile(configFile, program);
   if (decoded) messages.push(...fileMessages(decoded));
-  const { effective, problems: netConfProblems } = withNetConf(complete(flags, decoded?.given), {
+  const { effective, problems: netConfProblems } = withNetConf(completeIn(mode, flags, decoded?.given), {
     isGiven: (path) => isGiven(path, flags, decoded?.given),
     readFile: surroundings.readFile,
   });
@@ -141,6 +143,11 @@ function decodeFile({ path, text }: LoadedFile, program: Program): DecodedFile {
   } catch (cause) {
     throw new NodeplaneError('ERR_CONFIG', `Cannot use the configuration file "${path}" (--config)`, { cause });
   }
+}
+
+function completeIn(mode: string | undefined, flags: GivenFlags, file: GivenFields | undefined): Configuration {
+  if (mode === undefined) return complete(flags, file);
+  return file ? complete(flags, { ...file, mode }) : complete({ ...flags, 'proxy-mode': mode }, undefined);
 }
 
 function actionOf(flags: GivenFlags): (Work | WriteConfig)['action'] {

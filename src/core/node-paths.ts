@@ -13,6 +13,8 @@ export const NODE_PATHS = {
   cniSocket: '/run/nodeplane/cni.sock',
   /** DELs that came while no agent ran. */
   cniSpoolDir: '/var/lib/nodeplane/cni/spool',
+  /** What lives as long as the node runs: sockets, locks. */
+  runDir: '/run/nodeplane',
   /** Held by whoever changes what pods of the node share. */
   nodeLock: '/run/nodeplane/node.lock',
 } as const;

@@ -79,6 +79,8 @@ export interface Trace {
    * @param removals hears of each thing, and says whether to do it. @default everything
    */
   clean(removals?: Removals): Promise<void>;
+  /** Removes what is ours and a kube-proxy does not know; what both have stays as it is. Missing: there is nothing of the kind. */
+  cleanOwn?(removals?: Removals): Promise<void>;
   /**
    * Gives way to another mode, whose rules stand: as `clean`, but established connections may finish. Ends early, with the
    * rest left as it is, when `signal` aborts. Missing: `clean` does not end connections.

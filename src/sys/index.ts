@@ -2,7 +2,7 @@ export { returnFreedMemory } from './allocator.ts';
 export { DescriptorLedger } from './descriptor-ledger.ts';
 export { type Exec, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
-export { withFileLock } from './file-lock.ts';
+export { FileLock, withFileLock } from './file-lock.ts';
 export { legacyForwardRefuses } from './legacy-iptables.ts';
 export { libc, noteDescriptorsIn } from './libc.ts';
 export { lockHolder } from './lock-holder.ts';

@@ -72,6 +72,8 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.serviceProxyName': [SERVICES, 'config.serviceProxyName'],
   'nodeplane.logLevel': ['agent/logger.ts', 'level'],
   'nodeplane.serviceTrafficMetrics': ['proxy/ipvs/mode/ipvs-mode.ts', 'serviceTrafficMetrics'],
+  'nodeplane.configChangeSpread': ['agent/run.ts', 'config.configChangeSpreadMs'],
+  'nodeplane.agentLockDir': ['agent/run.ts', 'config.agentLockDir'],
   'nodeplane.localhostNodePorts': [VALIDATE, 'nodeplane.localhostNodePorts'],
   'nodeplane.procSysRoot': ['agent/run.ts', 'config.procSysRoot'],
   'nodeplane.routes.mode': ['config/check/validate-routes.ts', 'section.mode'],

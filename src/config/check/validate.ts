@@ -162,13 +162,17 @@ type OwnSettings =
   | 'serviceTrafficMetrics'
   | 'externalIpCidrs'
   | 'procSysRoot'
+  | 'configChangeSpreadMs'
+  | 'agentLockDir'
   | 'cni'
   | 'pools'
   | 'routes';
 
 function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyConfig, OwnSettings> {
-  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs, procSysRoot } =
-    effective.nodeplane;
+  const own = effective.nodeplane;
+  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs } = own;
+  const { procSysRoot, agentLockDir } = own;
+  effective.nodeplane;
   if (!LABEL_VALUE.test(serviceProxyName)) {
     problems.add(
       'nodeplane.serviceProxyName',
@@ -176,6 +180,9 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     );
   }
   if (!isAbsolute(procSysRoot)) problems.add('nodeplane.procSysRoot', `"${procSysRoot}" is no absolute path`);
+  if (agentLockDir !== '' && !isAbsolute(agentLockDir)) {
+    problems.add('nodeplane.agentLockDir', `"${agentLockDir}" is no absolute path: give one, or "" for no lock`);
+  }
   const variant = problems.oneOf('nodeplane.iptablesVariant', iptablesVariant, IPTABLES_VARIANTS);
   return {
     manifests,
@@ -184,6 +191,8 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
     procSysRoot,
+    configChangeSpreadMs: problems.notNegative('nodeplane.configChangeSpread', effective.nodeplane.configChangeSpread),
+    agentLockDir,
     cni: readCni(effective.nodeplane.cni, problems),
     pools: readPools(effective, problems),
     routes: readRoutes(effective.nodeplane.routes, effective.clusterCIDR, problems),

@@ -137,6 +137,8 @@ export const ALL_FIELDS = {
     localhostNodePorts: plain(boolean),
     statusBindAddress: plain(text),
     procSysRoot: defaulted(text, '/proc/sys'),
+    configChangeSpread: pointer(duration, MINUTE),
+    agentLockDir: pointer(text, NODE_PATHS.runDir),
     routes: {
       mode: defaulted(text, 'none'),
       vni: pointer(uint32, 1),

@@ -5,6 +5,11 @@ import type { IpvsKernel } from './kernel/kernel.ts';
 import { readState } from './kernel/read-state.ts';
 import { removeRules } from './kernel/rules-state.ts';
 
+/** What a dry run calls the rules of a variant and family. */
+export function placeOf({ variant }: IptablesTool, family: IpFamily): string {
+  return `iptables-${variant} ${family}`;
+}
+
 export interface IpvsCleanupOptions {
   /** Of the family and variant to clean up. */
   readonly tool: IptablesTool;
@@ -27,10 +32,7 @@ export interface IpvsCleanupOptions {
  */
 export async function cleanupIpvs(options: IpvsCleanupOptions): Promise<void> {
   const { tool, kernel, excludeCidrs = [], made = new Set(), removals } = options;
-  await removeRules(
-    tool,
-    removals && { place: `iptables-${tool.variant} ${removals.family}`, removals: removals.note },
-  );
+  await removeRules(tool, { noted: removals && { place: placeOf(tool, removals.family), removals: removals.note } });
   if (!kernel) return;
   const state = await inSlices(readState(kernel, { excludeCidrs, made }));
   if (removals) {

@@ -145,18 +145,15 @@ export class LocalhostRules {
 
 /** Where this leaves something in the kernel. */
 export function localhostTrace(family: IpFamily): Trace {
-  return {
-    name: `NodePorts at localhost ${family}`,
-    isUsable: async () => true,
-    async clean(removals) {
-      const rules = new LocalhostRules(family);
-      try {
-        rules.remove(removals);
-      } finally {
-        rules.close();
-      }
-    },
+  const clean = async (removals?: Removals) => {
+    const rules = new LocalhostRules(family);
+    try {
+      rules.remove(removals);
+    } finally {
+      rules.close();
+    }
   };
+  return { name: `NodePorts at localhost ${family}`, isUsable: async () => true, clean, cleanOwn: clean };
 }
 
 /** In routing table local alone, on no interface: nobody takes it for an address of the node, or tells others of it. */

@@ -39,15 +39,22 @@ export async function restoreRules(tool: IptablesTool, rules: FixedRules): Promi
 /**
  * Takes the rules away, in one restore; see `planRuleCleanup`. Throws ERR_IPTABLES.
  *
+ * @param tables where to look. @default all of them
  * @param noted says what goes, and whether to do it. @default everything
  */
 export async function removeRules(
   tool: IptablesTool,
-  noted?: { readonly place: string; readonly removals: Removals },
+  {
+    tables,
+    noted,
+  }: {
+    readonly tables?: readonly IpvsTable[];
+    readonly noted?: { readonly place: string; readonly removals: Removals } | undefined;
+  } = {},
 ): Promise<void> {
-  const tables = planRuleCleanup(await tool.saveAll());
-  if (tables.length === 0 || noted?.removals.note(...removalsOf(noted.place, tables)) === false) return;
-  await tool.restore(writeRestore(tables));
+  const changes = planRuleCleanup(await tool.saveAll(), tables);
+  if (changes.length === 0 || noted?.removals.note(...removalsOf(noted.place, changes)) === false) return;
+  await tool.restore(writeRestore(changes));
 }
 
 /** Says where the rules differ from those wanted. Throws ERR_IPTABLES. */
@@ -93,11 +100,13 @@ export function planTakeover(rules: FixedRules, saved: SavedTables): TableRestor
 /**
  * Takes away the chains and jumps of a proxy in IPVS mode. Those it shares with a proxy in iptables mode stay while that mode
  * is in force. Exported for tests.
+ *
+ * @param tables @default all that have any
  */
-export function planRuleCleanup(saved: SavedTables): TableRestore[] {
+export function planRuleCleanup(saved: SavedTables, tables: readonly IpvsTable[] = IPVS_TABLES): TableRestore[] {
   const services = saved.get('nat')?.get('KUBE-SERVICES');
   const otherMode = services !== undefined && !services.rules.some((rule) => rule.includes('--match-set KUBE-'));
-  return IPVS_TABLES.flatMap((table) => {
+  return tables.flatMap((table) => {
     const chains: SavedTable = saved.get(table) ?? new Map();
     const goes = (name: string) => IPVS_CHAINS[table].includes(name) && !(otherMode && SHARED_CHAINS.has(name));
     const removal = planRemoval(

@@ -19,7 +19,10 @@ export function nftablesTraces(family: IpFamily): Trace[] {
         }
       },
       async clean(removals) {
-        closing(Nftables.open(), (nft) => cleanupNftables(nft, family, TABLE_NAME, removals));
+        closing(Nftables.open(), (nft) => cleanupNftables(nft, family, undefined, removals));
+      },
+      async cleanOwn(removals) {
+        closing(Nftables.open(), (nft) => cleanupNftables(nft, family, [TABLE_NAME], removals));
       },
     },
   ];
