@@ -32,6 +32,22 @@ export interface Report {
   readonly figures: readonly Figure[];
 }
 
+/** A whole run of the benchmarks: what bench/results/results.json holds, and all that the pages are made of. */
+export interface Results {
+  /** `2026-11-22`, UTC. */
+  readonly date: string;
+  /** `git describe --always --dirty`; empty where there is no git. */
+  readonly commit: string;
+  /** `2 x AMD EPYC, 8 GiB`. */
+  readonly machine: string;
+  /** Name and version, in the order they are shown: `Linux`, `Node.js`, `nft`, ... */
+  readonly versions: readonly (readonly [name: string, version: string])[];
+  /** The load of the machine before the first benchmark, of one minute. */
+  readonly load: number;
+  readonly minutes: number;
+  readonly reports: readonly Report[];
+}
+
 /** A target for the ratio ours/peer. */
 export function ratioAtMost(atMost: number, note?: string): Target {
   return { of: 'ratio', atMost, ...(note !== undefined && { note }) };

@@ -1,6 +1,5 @@
 import { chartName } from './chart.ts';
-import type { Figure } from './figure.ts';
-import type { Results } from './results.ts';
+import type { Figure, Results } from './figure.ts';
 import { cells, format, quantity } from './text.ts';
 
 /**

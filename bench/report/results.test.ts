@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { Figure } from './figure.ts';
-import { headlines, type Results, readResults, resultFiles, writeResults } from './results.ts';
+import type { Figure, Results } from './figure.ts';
+import { headlines, readResults, resultFiles, writeResults } from './results.ts';
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');

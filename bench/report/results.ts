@@ -1,24 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chart, chartName } from './chart.ts';
-import type { Figure, Report } from './figure.ts';
+import type { Figure, Results } from './figure.ts';
 import { headlineTable, resultsPage } from './markdown.ts';
-
-/** A whole run of the benchmarks: what bench/results/results.json holds, and all that the pages are made of. */
-export interface Results {
-  /** `2026-11-22`, UTC. */
-  readonly date: string;
-  /** `git describe --always --dirty`; empty where there is no git. */
-  readonly commit: string;
-  /** `2 x AMD EPYC, 8 GiB`. */
-  readonly machine: string;
-  /** Name and version, in the order they are shown: `Linux`, `Node.js`, `nft`, ... */
-  readonly versions: readonly (readonly [name: string, version: string])[];
-  /** The load of the machine before the first benchmark, of one minute. */
-  readonly load: number;
-  readonly minutes: number;
-  readonly reports: readonly Report[];
-}
 
 /** Where the README's table of headline figures begins and ends. */
 const MARKS = ['<!-- headline figures, written by `npm run bench` -->', '<!-- end of headline figures -->'] as const;

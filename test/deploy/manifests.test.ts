@@ -116,7 +116,7 @@ describe.each(own)('%s', (name) => {
     const host = name === 'swapped' ? undefined : '127.0.0.1';
     expect(livenessProbe?.httpGet).toEqual({ path: '/livez', port: 10256, ...(host && { host }) });
     expect(livenessProbe!.periodSeconds! * livenessProbe!.failureThreshold!).toBeGreaterThanOrEqual(60);
-    expect(readinessProbe?.httpGet?.path).toBe('/healthz');
+    expect(readinessProbe?.httpGet?.path).toBe('/readyz');
     // Declared ports of the node would keep a second pod from being scheduled, whatever it does with them.
     expect(ports).toBeUndefined();
     expect(Object.keys(resources!)).toEqual(['requests']);
@@ -148,7 +148,7 @@ describe('the swap', () => {
       ...container,
       command: ['/usr/local/bin/kube-proxy', ...container.command.slice(2)],
       livenessProbe: { ...container.livenessProbe, httpGet: { path: '/livez', port: 10256 } },
-      readinessProbe: { ...container.readinessProbe, httpGet: { path: '/healthz', port: 10256 } },
+      readinessProbe: { ...container.readinessProbe, httpGet: { path: '/readyz', port: 10256 } },
     });
     const { containers, initContainers, securityContext, volumes } = base.spec.template.spec;
     expect(patch.spec.template.spec).toEqual({

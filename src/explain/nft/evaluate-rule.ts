@@ -1,20 +1,13 @@
-import type { Expression, NftRule, Verdict } from '../../netlink/nftables/index.ts';
+import type { Expression, NftRule } from '../../netlink/nftables/index.ts';
 import { hostOrder32 } from '../../netlink/nftables/index.ts';
 import type { Choose } from '../choices.ts';
 import { KnownBytes, type Packet } from '../packet/index.ts';
 import { findElement } from './find-element.ts';
 import { loadCt, loadFib, loadMeta, loadPayload } from './load.ts';
 import { translate } from './nat.ts';
+import type { Outcome } from './outcome.ts';
 import { Registers } from './registers.ts';
 import type { Host, Rules } from './surroundings.ts';
-
-/** What came of a rule. */
-export type Outcome =
-  | { readonly kind: 'no match' }
-  | Exclude<Verdict, { readonly kind: 'break' }>
-  | { readonly kind: 'reject'; readonly how: string }
-  /** It holds something whose effect nobody here knows. */
-  | { readonly kind: 'cannot tell'; readonly about: string };
 
 /** Where a rule is evaluated. */
 export interface Situation {

@@ -1,6 +1,6 @@
 import type { Expression } from '../../netlink/nftables/index.ts';
 import { type Connection, type Ends, KnownBytes, type Packet } from '../packet/index.ts';
-import type { Outcome } from './evaluate-rule.ts';
+import type { Outcome } from './outcome.ts';
 import type { Registers } from './registers.ts';
 import type { Host } from './surroundings.ts';
 

@@ -1,5 +1,6 @@
 import type { ChainRef, NftRule } from '../../netlink/nftables/index.ts';
-import { evaluateRule, type Outcome, type Situation } from './evaluate-rule.ts';
+import { evaluateRule, type Situation } from './evaluate-rule.ts';
+import type { Outcome } from './outcome.ts';
 import type { BaseChainOf, Hook } from './surroundings.ts';
 
 /** One rule that matched, or the policy at the end of a base chain. */
