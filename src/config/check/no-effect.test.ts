@@ -75,6 +75,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.configChangeSpread': ['agent/run.ts', 'config.configChangeSpreadMs'],
   'nodeplane.agentLockDir': ['agent/run.ts', 'config.agentLockDir'],
   'nodeplane.localhostNodePorts': [VALIDATE, 'nodeplane.localhostNodePorts'],
+  'nodeplane.statusBindAddress': ['agent/http/agent-servers.ts', 'statusBindAddress'],
   'nodeplane.procSysRoot': ['agent/run.ts', 'config.procSysRoot'],
   'nodeplane.routes.mode': ['config/check/validate-routes.ts', 'section.mode'],
   'nodeplane.routes.vni': ['routes/plan/tunnel.ts', 'vni'],

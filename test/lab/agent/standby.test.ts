@@ -74,7 +74,7 @@ it('writes nothing while it stands by, says so at ports of its own, and ends at 
   const get = (path: string) => node.httpGet(`${OWN_HEALTH}${path}`);
   await expect.poll(async () => (await get('/livez').catch(() => undefined))?.status).toBe(200);
   expect(await get('/healthz')).toMatchObject({ status: 503 });
-  const holder = new RegExp(`^not ready: standing by, because process ${first.pid} \\(.*\\) works on this node`);
+  const holder = new RegExp(`^\\[-\\]standby failed: process ${first.pid} \\(.*\\) works on this node`);
   expect(await get('/readyz')).toMatchObject({ status: 503, body: expect.stringMatching(holder) });
   expect((await node.httpGet('http://127.0.0.1:20249/metrics')).body).toContain('nodeplane_standby 1');
   expect((await node.httpGet('http://127.0.0.1:10256/readyz')).status).toBe(200);
