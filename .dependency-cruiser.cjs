@@ -32,7 +32,19 @@ const ALLOWED = {
   ipam: ['core', 'sys'],
   pools: ['core', 'kube'],
   cni: ['core', 'sys', 'ipam', 'netlink', 'netlink/*', 'nft'],
-  routes: ['core', 'sys', 'kube', 'netlink', 'netlink/uapi', 'netlink/route', 'netlink/nftables', 'netlink/wireguard', 'nft'],
+  routes: [
+    'core',
+    'sys',
+    'kube',
+    'netlink',
+    'netlink/uapi',
+    'netlink/route',
+    'netlink/nftables',
+    'netlink/wireguard',
+    'nft',
+  ],
+  explain: ['core', 'netlink/uapi', 'netlink/nftables'],
+  preflight: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'proxy', 'proxy/*', 'routes'],
   agent: [
     'core',
     'config',
@@ -46,8 +58,9 @@ const ALLOWED = {
     'proxy/*',
     'routes',
     'pools',
+    'preflight',
   ],
-  cli: ['core', 'config', 'agent', 'cni'],
+  cli: ['core', 'config', 'preflight', 'agent', 'cni'],
 };
 
 const ROOMS = Object.keys(ALLOWED).sort((a, b) => b.length - a.length);

@@ -14,10 +14,12 @@ import {
   type Wanted,
 } from './cni-subjects.ts';
 import { pluginRunner, type RunChains } from './plugin-runs.ts';
-import { type Figure, HOLDS_THE_LINE, inTurns, ratioAtMost, report, type Target } from './report.ts';
+import { type Figure, HOLDS_THE_LINE, inTurns, ratioAtMost, report, type Target } from './report/index.ts';
 
 interface Series extends Wanted {
   readonly label: string;
+  /** How the README calls it. @default it does not show it */
+  readonly headline?: string;
   /** What others have left on the nodes. @default empty */
   readonly state?: NodeState;
   /** What is promised for the way through the agent, and for the plugin alone, as a part of the reference's time. */
@@ -38,6 +40,7 @@ const CROWD_TURNS = 5;
 const LANES = 8;
 const STANDARD: Series = {
   label: 'standard list, node as a kubelet leaves it',
+  headline: 'standard conflist',
   ipMasq: true,
   hostPort: false,
   standard: true,
@@ -165,7 +168,7 @@ function inParallel(run: RunChains, subjects: readonly Subject[], pods: readonly
   return times;
 }
 
-function figures({ targets }: Series, single: readonly Times[], crowd: readonly Times[]): Figure[] {
+function figures({ targets, headline }: Series, single: readonly Times[], crowd: readonly Times[]): Figure[] {
   const { add, del, alone, parallel } = targets;
   /** By whom: through the agent, stand-alone. */
   type Promised = readonly (Target | undefined)[];
@@ -184,6 +187,7 @@ function figures({ targets }: Series, single: readonly Times[], crowd: readonly 
         ...inTurns(times[verb], reference![verb]),
         peerName: 'Debian’s reference plugins',
         ...(target && { target }),
+        ...(headline && times === single[1] && { headline: `${what} of a pod, ${headline}` }),
       };
     }),
   );

@@ -5,7 +5,7 @@ import type { TestNamespace } from '../test/lab/namespace.ts';
 import { sampleNode, samplePlan } from '../test/samples/sample-plan.ts';
 import { samplePorts } from './cluster.ts';
 import { connectOnce, createPacketPath } from './packet-path.ts';
-import { type Figure, HOLDS_THE_LINE, inTurns, oursAtMost, percentile, ratioAtMost, report } from './report.ts';
+import { type Figure, HOLDS_THE_LINE, inTurns, oursAtMost, percentile, ratioAtMost, report } from './report/index.ts';
 import { countRulesMet } from './rules-met.ts';
 import { upstreamLayout } from './upstream-layout.ts';
 import { withinNamespace } from './within-namespace.ts';
@@ -38,6 +38,7 @@ export async function benchFirstPacket(): Promise<void> {
   report(`first-packet-rules, ${services} x ${ENDPOINTS}, ${met.length} connects`, [
     {
       what: what('mean'),
+      headline: `Rules the first packet of a connection meets, ${services} Services, iptables`,
       unit: '',
       ours: mean,
       target: oursAtMost(24),

@@ -1,7 +1,7 @@
 import { IptablesDataplane } from '../src/proxy/iptables/index.ts';
 import { recordingExec } from '../test/lab/iptables/fixtures.ts';
 import { ENDPOINTS, startProxy } from './changing-proxy.ts';
-import { type Figure, inTurns, median, oursAtMost, ratioAtMost, report } from './report.ts';
+import { type Figure, inTurns, median, oursAtMost, ratioAtMost, report } from './report/index.ts';
 
 const MANY = 10_000;
 const FEW = 100;

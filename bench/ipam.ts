@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseIpamConfig, release, reserve } from '../src/ipam/index.ts';
 import { createFolder } from '../test/lab/namespace.ts';
-import { type Figure, inTurns, ratioAtMost, report } from './report.ts';
+import { type Figure, inTurns, ratioAtMost, report } from './report/index.ts';
 
 const ROUNDS = 200;
 const IPAM = parseIpamConfig({ ranges: [[{ subnet: '10.200.0.0/16' }]] });

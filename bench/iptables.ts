@@ -5,7 +5,7 @@ import { execIn, recordingExec, useOwnLockFile } from '../test/lab/iptables/fixt
 import { createNamespace, type TestNamespace } from '../test/lab/namespace.ts';
 import { sampleNode, samplePlan } from '../test/samples/sample-plan.ts';
 import { samplePorts, sampleService } from './cluster.ts';
-import { type Figure, HOLDS_THE_LINE, inTurns, oursAtMost, ratioAtMost, report, type Target } from './report.ts';
+import { type Figure, HOLDS_THE_LINE, inTurns, oursAtMost, ratioAtMost, report, type Target } from './report/index.ts';
 import { upstreamLayout } from './upstream-layout.ts';
 
 const ENDPOINTS = 10;
@@ -63,13 +63,21 @@ async function measure(variant: IptablesVariant, services: number, turns: number
   const targets = TARGETS[variant];
   const peerName = 'upstream’s layout';
   return [
-    { what: 'full load', unit: 'ms', ...inTurns(ours.load, theirs.load), peerName, target: targets.load },
+    {
+      what: 'full load',
+      unit: 'ms',
+      ...inTurns(ours.load, theirs.load),
+      peerName,
+      target: targets.load,
+      headline: `All of ${services} Services, iptables-${variant}`,
+    },
     {
       what: 'one endpoint changed',
       unit: 'ms',
       ...inTurns(ours.change, theirs.change),
       peerName,
       target: targets.change,
+      headline: `One endpoint changes among ${services} Services, iptables-${variant}`,
     },
     {
       what: 'its restore input',

@@ -10,7 +10,7 @@ import {
 import { createNamespace } from '../test/lab/namespace.ts';
 import { sampleNode, samplePlan, samplePort } from '../test/samples/sample-plan.ts';
 import { sampleAddress } from './cluster.ts';
-import { HOLDS_THE_LINE, inTurns, ratioAtMost, report } from './report.ts';
+import { HOLDS_THE_LINE, inTurns, ratioAtMost, report } from './report/index.ts';
 import { withinNamespace } from './within-namespace.ts';
 
 const MANY = 5000;

@@ -10,6 +10,9 @@ import { benchIpvs } from './ipvs.ts';
 import { benchManifestEdit } from './manifest-edit.ts';
 import { benchMemory } from './memory.ts';
 import { benchNftables } from './nftables.ts';
+import { reports } from './report/index.ts';
+import { writeResults } from './report/results.ts';
+import { surroundings } from './report/surroundings.ts';
 import { benchRoutes } from './routes/index.ts';
 import { benchScale, benchScaleNftables } from './scale.ts';
 
@@ -20,7 +23,7 @@ interface Benchmark {
   readonly slow?: boolean;
 }
 
-/** `npm run bench` runs all but the slow ones, `npm run bench -- NAME …` some, `… -- 'hostile:nftables IPv4'` a part of one. */
+/** `npm run bench` runs all but the slow ones and writes bench/RESULTS.md, `npm run bench -- NAME …` runs some, `… -- 'hostile:nftables IPv4'` a part of one. */
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   iptables: { run: benchIptables },
   'iptables-nft-5000': { run: benchIptablesNft5000, slow: true },
@@ -59,11 +62,17 @@ async function main(names: readonly string[]): Promise<void> {
   for (const [name, only] of parts) await BENCHMARKS[name]!.run(only);
 }
 
+/** Every benchmark that is not slow; what they tell is kept in the folder this runs in, the project's. */
+async function runAll(): Promise<void> {
+  const [begun, load] = [Date.now(), loadavg()[0]!];
+  await main(Object.keys(BENCHMARKS).filter((name) => !BENCHMARKS[name]!.slow));
+  const minutes = (Date.now() - begun) / 60_000;
+  const date = new Date(begun).toISOString().slice(0, 10);
+  writeResults(process.cwd(), { date, ...surroundings(), load, minutes, reports: reports() });
+}
+
 const named = process.argv.slice(2);
-const standard = Object.keys(BENCHMARKS).filter((name) => !BENCHMARKS[name]!.slow);
-main(named.length > 0 ? named : standard)
-  .finally(removeAll)
-  .catch((error: unknown) => {
-    process.stderr.write(`${String(error)}\n`);
-    process.exitCode = 1;
-  });
+(named.length > 0 ? main(named) : runAll()).finally(removeAll).catch((error: unknown) => {
+  process.stderr.write(`${String(error)}\n`);
+  process.exitCode = 1;
+});

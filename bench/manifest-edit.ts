@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { makeService, makeSlice } from '../test/fakes/service-objects.ts';
 import { createLab } from '../test/lab/lab.ts';
 import { manifestOf, saveManifest } from '../test/samples/manifests.ts';
-import { HOLDS_THE_LINE, inTurns, median, ratioAtMost, report } from './report.ts';
+import { HOLDS_THE_LINE, inTurns, median, ratioAtMost, report } from './report/index.ts';
 
 const EDITS = 15;
 /** Longer than the default least interval between syncs, so that no edit waits for it. */

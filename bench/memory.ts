@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent } from '../test/lab/lab.ts';
 import { type ApiCluster, peakResidentMiB, residentMiB, syncs, withApiCluster } from './api-cluster.ts';
-import { type Figure, HOLDS_THE_LINE, oursAtMost, ratioAtMost, report, type Target } from './report.ts';
+import { type Figure, HOLDS_THE_LINE, oursAtMost, ratioAtMost, report, type Target } from './report/index.ts';
 
 const SERVICES = 10_000;
 /** Made twice: what the second half adds is growth, what the first adds may be the young heap finding its size. */

@@ -19,7 +19,7 @@ import {
   ratioAtLeast,
   ratioAtMost,
   report,
-} from './report.ts';
+} from './report/index.ts';
 import { withinNamespace } from './within-namespace.ts';
 
 const MANY = 10_000;
@@ -83,6 +83,7 @@ async function fullSync(): Promise<Figure[]> {
       peer: load,
       target: ratioAtMost(0.1, HOLDS_THE_LINE),
       peerName: 'upstream’s layout by nft -f',
+      headline: `All of ${MANY} Services, nftables`,
     },
   ];
 }
@@ -132,7 +133,11 @@ async function changes(): Promise<Figure[]> {
     peerName,
   });
   return [
-    { ...figure(50), target: ratioAtMost(1.3, 'goal 2 ms') },
+    {
+      ...figure(50),
+      target: ratioAtMost(1.3, 'goal 2 ms'),
+      headline: `One endpoint changes among ${MANY} Services, nftables`,
+    },
     figure(99),
     {
       what: 'netlink messages, most',

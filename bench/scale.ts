@@ -4,7 +4,7 @@ import { exec } from '../src/sys/index.ts';
 import { useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
 import { type ApiCluster, residentMiB, syncs, withApiCluster } from './api-cluster.ts';
 import { samplePorts } from './cluster.ts';
-import { type Figure, HOLDS_THE_LINE, inTurns, median, oursAtMost, ratioAtMost, report } from './report.ts';
+import { type Figure, HOLDS_THE_LINE, inTurns, median, oursAtMost, ratioAtMost, report } from './report/index.ts';
 import { upstreamLayout } from './upstream-layout.ts';
 
 const ENDPOINTS = 10;

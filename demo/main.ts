@@ -13,6 +13,7 @@ import { showNoEndpoints } from './no-endpoints.ts';
 import { showOtherNode } from './other-node.ts';
 import { createScreen, type Screen } from './screen.ts';
 import { FOLDER, liveOwner, removeDemo, writeOwner } from './state.ts';
+import { showStatus } from './status.ts';
 
 /** Runs the command line; returns the exit status. */
 async function main(args: readonly string[]): Promise<number> {
@@ -52,6 +53,7 @@ async function show(screen: Screen, keep: boolean): Promise<number> {
     await showEndpointRemoval(screen, cluster);
     await showNoEndpoints(screen, cluster);
     await showModeSwitch(screen, cluster);
+    showStatus(screen, cluster);
     if (keep) {
       await keepUp(screen, cluster);
       return 0;

@@ -51,3 +51,68 @@ it('comments name files that are there', () => {
   // The form of an answer above.
   expect(wrong).toEqual([['src/docs.test.ts', 'path/of.test.ts']]);
 });
+
+describe('docs/', () => {
+  const pages = [
+    'README.md',
+    ...readdirSync(at('docs'), { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`),
+  ];
+  const texts = new Map(pages.filter((path) => path.endsWith('.md')).map((path) => [path, read(path)]));
+  const everything = [...texts.values()].join('\n');
+  const sources = readdirSync(at('src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /(?<!\.test)\.ts$/.test(name))
+    .map((name) => read(`src/${name}`))
+    .join('\n');
+
+  /** The anchors that GitHub makes of a page's headings. */
+  const anchorsOf = (text: string) =>
+    [...text.replace(/^```[\s\S]*?^```/gm, '').matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+      heading!
+        .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}_\- ]/gu, '')
+        .replaceAll(' ', '-'),
+    );
+
+  it.each([...texts])('%s has no dead link', (path, text) => {
+    const dead = [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link]) => {
+      if (/^[a-z]+:/.test(link!)) return [];
+      const [file = '', anchor] = link!.split('#');
+      const target = file === '' ? path : new URL(file, `file:///${path}`).pathname.slice(1);
+      const isThere = existsSync(at(target)) && (anchor === undefined || anchorsOf(read(target)).includes(anchor));
+      return isThere ? [] : [link];
+    });
+    expect(dead).toEqual([]);
+  });
+
+  it('have every metric', () => {
+    const named = [...sources.matchAll(/'((?:nodeplane|kubeproxy)_[a-z_]+(?:total|seconds|info|[a-z]))'/g)].map(
+      ([, name]) => name!,
+    );
+    const tables = [...sources.matchAll(/^ {2,4}((?:sync|network|proxy|drift|service|services)_[a-z_]+): \{$/gm)];
+    expect(named.length).toBeGreaterThan(25);
+    expect(tables.length).toBeGreaterThan(15);
+    const page = read('docs/metrics.md');
+    const missing = [...named, ...tables.map(([, name]) => name!)].filter((name) => !page.includes(`${name}\``));
+    expect(missing).toEqual([]);
+  });
+
+  it('have every reason of Events and conditions', () => {
+    const reasons = [...sources.matchAll(/(?:reason: |record\(\w+, |, )'([A-Z][a-z]+(?:[A-Z][a-z]+)+)'(?:,|\)| })/g)];
+    const found = new Set(reasons.map(([, reason]) => reason!));
+    for (const known of ['ServiceNotProgrammed', 'PodsNotRouted']) expect(found).toContain(known);
+    const eventReasons = [...found].filter((reason) => !everything.includes(reason));
+    expect(eventReasons).toEqual([]);
+  });
+
+  it('name no flag of the agent that is none', () => {
+    const known = new Set([...read('docs/flags.md').matchAll(/`--([\w-]+)`/g)].map(([, name]) => name!));
+    expect(known.size).toBeGreaterThan(90);
+    const lines = everything.match(/nodeplane agent (?:--[\w-]+(?:[ =][^\s`-][^\s`]*)? ?)+/g) ?? [];
+    expect(lines.length).toBeGreaterThan(3);
+    const wrong = lines
+      .flatMap((line) => [...line.matchAll(/--([\w-]+)/g)].map(([, name]) => name!))
+      .filter((name) => !known.has(name));
+    expect(wrong).toEqual([]);
+  });
+});

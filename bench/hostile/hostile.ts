@@ -3,7 +3,7 @@ import type { IpFamily } from '../../src/core/index.ts';
 import type { Service } from '../../src/kube/index.ts';
 import { useOwnLockFile } from '../../test/lab/iptables/fixtures.ts';
 import { type LongestBlock, LoopMeter, settledMemory } from '../loop-meter.ts';
-import { type Figure, ratioAtMost, report } from '../report.ts';
+import { type Figure, ratioAtMost, report } from '../report/index.ts';
 import { CASES, type HostileCase } from './cases.ts';
 import { type SubjectMode, startNode } from './subject.ts';
 

@@ -1,6 +1,6 @@
 import { numberedNode } from '../../test/fakes/routes/node-objects.ts';
 import { LoopMeter, settledMemory } from '../loop-meter.ts';
-import { type Figure, median, oursAtMost } from '../report.ts';
+import { type Figure, median, oursAtMost } from '../report/index.ts';
 import { CASES, createNodeNamespace, nameOf, otherNodes, type RouteCase, RouteWorld } from './route-world.ts';
 
 const NODES = 5000;

@@ -1,4 +1,4 @@
-import { type Figure, report } from '../report.ts';
+import { type Figure, report } from '../report/index.ts';
 import { burden } from './burden.ts';
 import { nodeEvents } from './node-events.ts';
 import { runningTraffic } from './running-traffic.ts';

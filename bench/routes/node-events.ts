@@ -1,5 +1,5 @@
 import { numberedNode } from '../../test/fakes/routes/node-objects.ts';
-import { type Figure, inTurns, ratioAtMost } from '../report.ts';
+import { type Figure, inTurns, ratioAtMost } from '../report/index.ts';
 import { CASES, createNodeNamespace, nameOf, otherNodes, type RouteCase, RouteWorld } from './route-world.ts';
 
 const MANY = 5000;

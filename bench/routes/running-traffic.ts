@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RouteMode } from '../../src/routes/index.ts';
 import { numberedNode } from '../../test/fakes/routes/node-objects.ts';
-import { type Figure, oursAtMost } from '../report.ts';
+import { type Figure, oursAtMost } from '../report/index.ts';
 import { withinNamespace } from '../within-namespace.ts';
 import { otherNodes, type RouteCase, RouteWorld } from './route-world.ts';
 import { createTwoNodes, type NodeWithPod, podAddress } from './two-nodes.ts';

@@ -4,7 +4,7 @@ import { openSocket } from '../../src/netlink/socket.ts';
 import { NETLINK_ROUTE, NLM_F_ACK, NLM_F_REQUEST } from '../../src/netlink/uapi/index.ts';
 import { type RouteKernel, type RouteOperation, requestOf } from '../../src/routes/index.ts';
 import { inNetns } from '../../src/sys/index.ts';
-import { type Figure, inTurns, ratioAtMost } from '../report.ts';
+import { type Figure, inTurns, ratioAtMost } from '../report/index.ts';
 import { CASES, createNodeNamespace, nameOf, otherNodes, type RouteCase, RouteWorld } from './route-world.ts';
 
 const NODES = 5000;
@@ -54,7 +54,8 @@ async function startOnce(each: RouteCase): Promise<{ readonly ms: number; readon
 function recorded(kernel: RouteKernel, batches: (readonly RouteOperation[])[]): RouteKernel {
   return {
     usesNexthops: kernel.usesNexthops,
-    underlay: (choice) => kernel.underlay(choice),
+    attachment: (choice) => kernel.attachment(choice),
+    routedWithin: (attachment) => kernel.routedWithin(attachment),
     device: (name) => kernel.device(name),
     changeDevice: (operations) => kernel.changeDevice(operations),
     list: (tunnel) => kernel.list(tunnel),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { numberedNode } from '../../test/fakes/routes/node-objects.ts';
 import { createHost } from '../../test/lab/host.ts';
 import { ip } from '../../test/lab/wire.ts';
-import { type Figure, inTurns, ratioAtLeast, ratioAtMost } from '../report.ts';
+import { type Figure, inTurns, ratioAtLeast, ratioAtMost } from '../report/index.ts';
 import { CASES, nameOf, type RouteCase, RouteWorld } from './route-world.ts';
 import { createTwoNodes, type NodeWithPod, podAddress } from './two-nodes.ts';
 
@@ -40,6 +40,7 @@ async function figuresOf(each: RouteCase): Promise<Figure[]> {
       ...inTurns(our!.throughput, peer!.throughput),
       peerName,
       target: ratioAtLeast(0.97),
+      ...(each.mode === 'vxlan' && { headline: `TCP between pods of two nodes, ${nameOf(each)}` }),
     },
     {
       what: `${nameOf(each)}: TCP round trip, median`,

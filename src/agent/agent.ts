@@ -1,27 +1,36 @@
 import { Gauge, Registry } from 'prom-client';
-import type { KubeProxyConfig, Program } from '../config/index.ts';
+import { KUBERNETES_VERSION, type KubeProxyConfig, type Program } from '../config/index.ts';
 import { type Clock, errorText, type IpFamily, inBackground, stopAll } from '../core/index.ts';
 import {
   type ApiClient,
   type ApiObserver,
   EventRecorder,
+  type Node,
   type ObjectEvent,
   type SourceProblem,
 } from '../kube/index.ts';
 import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni/cni-part.ts';
+import { registerConfigHash } from './effective/config-hash.ts';
+import type { Verdict } from './effective/mode-override.ts';
 import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
+import { ClusterVersion } from './metrics/cluster-version.ts';
 import { type Build, registerComponentMetrics } from './metrics/component-metrics.ts';
 import { nodeplaneMetrics } from './metrics/nodeplane-metrics.ts';
 import { logApiEvents, logSourceProblems } from './metrics/observe.ts';
 import { restClientObserver } from './metrics/rest-client-metrics.ts';
 import { type AgentSource, createClient, createSource } from './object-source.ts';
-import type { Part, PartContext } from './part.ts';
+import type { Part, PartContext, Readiness } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
 import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
+import { HeldObjects } from './standby/held-objects.ts';
+import type { NodeClaim } from './standby/node-claim.ts';
+import type { StatusSources } from './status/collect/collect.ts';
+import { StatusRecorder } from './status/collect/recorder.ts';
+import { StatusPart } from './status/status-part.ts';
 
 /** The name kube-proxy goes by in Events and pages, which tools look for. */
 const COMPONENT = 'kube-proxy';
@@ -41,6 +50,12 @@ export interface AgentOptions {
   readonly failures: BackgroundFailures;
   /** The families this machine has. */
   readonly machineFamilies: readonly IpFamily[];
+  /** Asked at each change of the own Node. At `restart` the agent does nothing more, and is to be stopped. */
+  readonly ownNodeChanged: (node: Node) => Verdict;
+  /** The right to work on this node. */
+  readonly claim: NodeClaim;
+  /** Sets up the node, once it is this agent's. */
+  readonly setUpNode: () => void;
   /** Called when a part cannot do its work and the agent is to end. */
   readonly unusable: (error: Error) => void;
 }
@@ -55,8 +70,19 @@ export class Agent {
   readonly #parts: readonly Part[];
   /** The parts that hear of objects: all but those that were asked to stop. */
   readonly #listening: Set<Part>;
+  /** Those that were started. */
+  readonly #begun: Part[] = [];
+  /** What the source tells before there is anything for parts to do. */
+  readonly #objects = new HeldObjects();
   readonly #servers: AgentServers;
+  readonly #status: StatusPart;
+  /** Set while another agent has the node. */
+  readonly #standing: Gauge;
+  #standby: Promise<void> = Promise.resolve();
+  #isStandby = false;
   readonly #problems: Gauge;
+  /** Undefined without an API server to follow. */
+  readonly #clusterVersion: ClusterVersion | undefined;
   readonly #stopping = new AbortController();
 
   /** @throws ERR_CONFIG when the API server's credentials cannot be read, or a part cannot be made as configured */
@@ -73,7 +99,7 @@ export class Agent {
         count({ verb, host, code, seconds: watch ? undefined : seconds });
       }
     };
-    const client = await createClient({ config, clock, observe, userAgent });
+    const client = await createClient({ config, clock, logger, observe, userAgent });
     return new Agent(options, registry, client, observe);
   }
 
@@ -88,16 +114,28 @@ export class Agent {
       help: 'Objects that cannot be read at the moment; their last good state is in force.',
       registers: [registry],
     });
-    registerComponentMetrics({
+    this.#standing = new Gauge({
+      name: 'nodeplane_standby',
+      help: '1 while another agent works on this node and this one waits for its end, else 0.',
+      registers: [registry],
+    });
+    const showVersion = registerComponentMetrics({
       registry,
       features: config.featureGates,
       build: { ...build, kubernetesVersion: config.reportedVersion },
     });
+    // What --version says is said on purpose.
+    if (client && config.reportedVersion === KUBERNETES_VERSION) {
+      this.#clusterVersion = new ClusterVersion({ client, clock, logger, changed: showVersion });
+    }
     failures.register(registry);
+    registerConfigHash(registry, config);
     const watchAges = () =>
       [...this.#source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
     const { version } = build;
-    const observers = [failures.observe, nodeplaneMetrics({ registry, version, mode, ...(client && { watchAges }) })];
+    const recorder = new StatusRecorder(clock);
+    const metricsOfOurs = nodeplaneMetrics({ registry, version, mode, ...(client && { watchAges }) });
+    const observers = [failures.observe, metricsOfOurs, recorder.observe];
     const context: PartContext = {
       config,
       registry,
@@ -110,54 +148,158 @@ export class Agent {
     };
     const services = new ServicesPart({ context, machineFamilies, observers });
     const parts: Part[] = [services];
+    let addresses: StatusSources['addresses'];
+    let waysToNodes: StatusSources['routes'];
     if (config.routes || config.cni) {
       // Hears of objects before those that ask it.
       const pools = new PoolsPart(context, observe);
       parts.push(pools);
+      addresses = () => pools.addresses();
       const routes = config.routes && new RoutesPart(config.routes, context, machineFamilies, pools);
       if (routes) parts.push(routes);
+      waysToNodes = routes && { mode: config.routes.mode, standing: () => routes.standing() };
       if (config.cni) parts.push(new CniPart(config.cni, context, pools, routes));
     }
+    this.#status = new StatusPart({
+      node: nodeName,
+      version,
+      mode,
+      clock,
+      recorder,
+      families: () => services.planned(),
+      healthy: () => services.health.isHealthy(),
+      api:
+        client &&
+        (() => ({
+          server: client.server.href,
+          watches: watchAges().map(([resource, seconds]) => ({ resource, seconds })),
+        })),
+      manifests: config.manifests,
+      routes: waysToNodes,
+      addresses,
+    });
+    parts.push(this.#status);
     this.#parts = parts;
     this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);
-    this.#source = createSource({ config, clock, logger, observe, client, resources });
+    const observeAll: ApiObserver = (observation) => {
+      observe(observation);
+      this.#clusterVersion?.observe(observation);
+    };
+    this.#source = createSource({ config, clock, logger, observe: observeAll, client, resources });
     const { health, metrics } = services;
     const countAnswer = metrics.countHealthAnswer.bind(metrics);
     const pages: Pages = Object.assign({}, ...this.#parts.map((part) => part.pages));
-    this.#servers = new AgentServers({ ...options, component: COMPONENT, registry, health, countAnswer, pages });
+    const readiness = () => this.#readiness();
+    const shown = { registry, health, countAnswer, readiness, pages, statusPages: this.#status.openPages };
+    this.#servers = new AgentServers({ ...options, component: COMPONENT, ...shown });
   }
 
-  /** @throws ERR_CONFIG when a port cannot be listened on and that is fatal, or the folder of manifests cannot be read */
+  /**
+   * Begins the work; where another agent has the node, once that has ended.
+   *
+   * @throws ERR_CONFIG when a port cannot be listened on and that is fatal, or the folder of manifests cannot be read
+   */
   async start(): Promise<void> {
-    const { config, logger } = this.#options;
-    const node = { kind: 'Node', name: config.nodeName, namespace: '' } as const;
-    const action = 'StartKubeProxy';
-    await this.#servers.start(async (reason, error) => {
-      this.#recorder?.record(node, { type: 'Warning', reason, action, note: errorText(error) });
-      await this.#recorder?.drain(LAST_WORDS_MS);
-    });
-    for (const part of this.#parts) await part.start();
-    this.#recorder?.record(node, { type: 'Normal', reason: 'Starting', action, note: '' });
-    const logProblems = logSourceProblems(logger);
-    await this.#source.source.start({
-      event: (event) => this.#changed(event),
-      synced: () => {
-        for (const part of this.#listening) part.synced?.();
-      },
-      problems: (problems: readonly SourceProblem[]) => {
-        this.#problems.set(problems.length);
-        logProblems(problems);
-      },
-    });
+    const { claim, unusable } = this.#options;
+    if (!claim.tryTake()) {
+      this.#isStandby = true;
+      this.#standby = this.#standBy().catch(unusable);
+      return;
+    }
+    await this.#servers.start(this.#tellFailedPort);
+    await this.#work();
+    await this.#listen();
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#listening.clear();
-    await stopAll([...this.#parts.toReversed(), this.#source.source, this.#servers]);
+    await this.#standby;
+    this.#clusterVersion?.stop();
+    await stopAll([...this.#begun.toReversed(), this.#source.source, this.#servers]);
     this.#recorder?.stop();
     this.#client?.close();
+  }
+
+  /** Knows what there is to do, and does nothing, until the other agent has ended. */
+  async #standBy(): Promise<void> {
+    const { claim, clock, logger } = this.#options;
+    const began = clock.now();
+    this.#standing.set(1);
+    const facts = { lock: claim.path, holder: claim.holder() };
+    logger.info(facts, 'Another agent works on this node: standing by, ready to take over, and writing nothing');
+    await this.#servers.listenIfFree();
+    await this.#listen();
+    if (!(await claim.take(this.#stopping.signal))) return;
+    const { size: objects, isComplete: complete } = this.#objects;
+    const waitedSeconds = Math.round((clock.now() - began) / 1000);
+    logger.info({ waitedSeconds, objects, complete }, 'The other agent has ended: taking over');
+    await this.#servers.takeOver(this.#tellFailedPort);
+    this.#isStandby = false;
+    this.#standing.set(0);
+    await this.#work();
+  }
+
+  /** Starts the parts, and tells them all objects that are known. */
+  async #work(): Promise<void> {
+    this.#options.setUpNode();
+    for (const part of this.#parts) {
+      this.#begun.push(part);
+      await part.start();
+    }
+    this.#record('Normal', 'Starting', '');
+    this.#objects.release({
+      event: (event) => this.#changed(event),
+      synced: () => {
+        for (const part of this.#listening) part.synced?.();
+      },
+    });
+  }
+
+  /** Begins to hear of objects. */
+  async #listen(): Promise<void> {
+    const logProblems = logSourceProblems(this.#options.logger);
+    await this.#source.source.start({
+      event: (event) => {
+        this.#lookAtOwnNode(event);
+        this.#objects.event(event);
+      },
+      synced: () => this.#objects.synced(),
+      problems: (problems: readonly SourceProblem[]) => {
+        this.#problems.set(problems.length);
+        this.#status.objectProblems(problems);
+        logProblems(problems);
+      },
+    });
+    this.#clusterVersion?.start();
+  }
+
+  #lookAtOwnNode({ type, object }: ObjectEvent): void {
+    const { config, ownNodeChanged } = this.#options;
+    if (object.kind !== 'Node' || object.metadata.name !== config.nodeName || type === 'deleted') return;
+    const verdict = ownNodeChanged(object);
+    if (verdict?.kind === 'problem' && !this.#isStandby) this.#record('Warning', 'InvalidAnnotation', verdict.text);
+    if (verdict?.kind !== 'restart') return;
+    // Nothing is to be written any more in the mode that is over.
+    this.#stopping.abort();
+    this.#listening.clear();
+  }
+
+  #readiness(): readonly Readiness[] {
+    if (!this.#isStandby) return this.#parts.flatMap((part) => part.readiness?.() ?? []);
+    const { claim } = this.#options;
+    return [{ name: 'standby', reason: `${claim.holder()} works on this node and holds "${claim.path}"` }];
+  }
+
+  readonly #tellFailedPort = async (reason: string, error: unknown): Promise<void> => {
+    this.#record('Warning', reason, errorText(error));
+    await this.#recorder?.drain(LAST_WORDS_MS);
+  };
+
+  #record(type: 'Normal' | 'Warning', reason: string, note: string): void {
+    const node = { kind: 'Node', name: this.#options.config.nodeName, namespace: '' } as const;
+    this.#recorder?.record(node, { type, reason, action: 'StartKubeProxy', note });
   }
 
   /** What one object leads to in one part must not keep the others from being taken in. */

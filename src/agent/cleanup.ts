@@ -1,10 +1,17 @@
-import { errorText, type IpFamily, NodeplaneError } from '../core/index.ts';
-import type { TraceOptions } from '../proxy/index.ts';
+import { errorText, type IpFamily, NodeplaneError, type Removals } from '../core/index.ts';
+import type { ProxyMode, TraceOptions } from '../proxy/index.ts';
 import { localhostTrace } from '../proxy/localhost/index.ts';
 import { exec } from '../sys/index.ts';
 import { MODES } from './services/modes/modes.ts';
 
 const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
+
+export interface CleanupOptions extends Partial<TraceOptions> {
+  /** What a proxy in this mode leaves, and nothing else. @default every mode */
+  readonly mode?: ProxyMode | undefined;
+  /** Hears of each thing, and says whether to do it. @default everything */
+  readonly removals?: Removals;
+}
 
 /**
  * Removes everything of nodeplane and kube-proxy that makes Services work, in every mode and both families. Goes on after a
@@ -13,21 +20,20 @@ const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
  * @returns one sentence for each place looked at
  * @throws ERR_CLEANUP naming every place that could not be cleaned
  */
-export async function cleanup(options: Partial<TraceOptions> = {}): Promise<string[]> {
+export async function cleanup({ mode: only, removals, ...options }: CleanupOptions = {}): Promise<string[]> {
   const done: string[] = [];
   const failed: string[] = [];
-  const ofModes = Object.values(MODES).flatMap((mode) =>
-    FAMILIES.flatMap((family) => mode.traces(family, { exec, ...options })),
-  );
+  const modes = only === undefined ? Object.values(MODES) : [MODES[only]];
+  const ofModes = modes.flatMap((mode) => FAMILIES.flatMap((family) => mode.traces(family, { exec, ...options })));
   // Once no NodePort is translated any more, nothing of localhost leaves the node.
-  const traces = [...ofModes, ...FAMILIES.map(localhostTrace)];
+  const traces = [...ofModes, ...(only === undefined ? FAMILIES.map(localhostTrace) : [])];
   for (const { name, isUsable, clean } of traces) {
     if (!(await isUsable())) {
       done.push(`${name}: not usable on this machine, so there is nothing to remove`);
       continue;
     }
     try {
-      await clean();
+      await clean(removals);
       done.push(`${name}: clean`);
     } catch (error) {
       failed.push(`${name}: ${errorText(error)}`);

@@ -2,14 +2,24 @@ export { cleanup } from './cleanup.ts';
 export { standardConflist } from './cni/install/conflist.ts';
 export { type UninstallOptions, uninstallCni } from './cni/install/uninstall.ts';
 export { WorkerPool } from './cni/threads/worker-pool.ts';
+export { initialise } from './init/initialise.ts';
+export { leaveToKubeProxy } from './leave-to-kube-proxy.ts';
 export type { Build } from './metrics/component-metrics.ts';
 export type { IpamFinding } from './pools/report/check-addresses.ts';
 export { checkAddressesOf, type IpamCheck, showAddresses } from './pools/report/ipam.ts';
 export type { IpamReport } from './pools/report/ipam-report.ts';
+export { type PreflightOptions, preflightNode } from './preflight-node.ts';
 export { cleanupRoutes } from './routes/cleanup-routes.ts';
 export { type ShowRoutesOptions, type ShowRoutesResult, showRoutes } from './routes/show/show-routes.ts';
-export { type AgentWork, initialise, runAgent } from './run.ts';
+export { type AgentWork, runAgent } from './run.ts';
 export { FlowCleaner } from './services/conntrack/flow-cleaner.ts';
 export { openFlowTable } from './services/conntrack/flow-table.ts';
 export { applyConntrackSettings } from './services/conntrack/sysctls.ts';
 export { HealthCheckPorts } from './services/health-check-ports.ts';
+export {
+  type ShownStatus,
+  type ShowServicesOptions,
+  type ShowStatusOptions,
+  showServices,
+  showStatus,
+} from './status/show/show-status.ts';

@@ -1,3 +1,5 @@
+import { plainText } from '../core/index.ts';
+
 /** What pino writes for a line, of which only the first three fields are always there. */
 interface LogEntry {
   readonly time?: string;
@@ -37,14 +39,6 @@ export function textLine(json: string, withStacks: boolean): string {
 function valueText(value: unknown): string {
   if (typeof value === 'string' && /^[\w.:/@%+,*-]+$/.test(value)) return value;
   return plainText(JSON.stringify(value) ?? 'undefined');
-}
-
-/** Text with control characters, and those by which Unicode ends lines or turns their direction, in JSON's writing. */
-export function plainText(text: string): string {
-  return text.replace(
-    /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }
 
 /** Without its first line, which the message is. */

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import type { KubeProxyConfig } from '../config/index.ts';
+import { routeLocalnetOutcome } from '../preflight/index.ts';
 import { readSysctl } from '../sys/index.ts';
 import type { Logger } from './logger.ts';
 import { applyConntrackSettings } from './services/conntrack/sysctls.ts';
@@ -9,12 +10,8 @@ export function setUpNode(config: KubeProxyConfig, logger: Logger): void {
   const { written, warnings } = applyConntrackSettings(config.conntrack);
   if (written.length > 0) logger.info({ written }, 'Connection tracking set up');
   for (const warning of warnings) logger.warn(warning);
-  if (isRouteLocalnetOn()) {
-    // Not switched off: who did that, and what relies on it, is not to be seen.
-    logger.warn(
-      'net.ipv4.conf.all.route_localnet is on, perhaps since a kube-proxy ran here: neighbours reach what listens on 127.0.0.1 unless a rule drops it. Set it to 0 if nothing but NodePorts at 127.0.0.1 was meant; nodeplane does not need it',
-    );
-  }
+  const localnet = routeLocalnetOutcome(routeLocalnet());
+  if (localnet.state === 'warning') logger.warn(`${localnet.message}. ${localnet.remedy}`);
   try {
     writeFileSync('/proc/self/oom_score_adj', String(config.oomScoreAdj));
   } catch (error) {
@@ -23,11 +20,11 @@ export function setUpNode(config: KubeProxyConfig, logger: Logger): void {
   }
 }
 
-function isRouteLocalnetOn(): boolean {
+function routeLocalnet(): string | undefined {
   try {
-    return readSysctl('net/ipv4/conf/all/route_localnet') !== '0';
+    return readSysctl('net/ipv4/conf/all/route_localnet');
   } catch {
     // Not to be read, as on a kernel without IPv4.
-    return false;
+    return undefined;
   }
 }

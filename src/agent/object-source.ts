@@ -16,6 +16,8 @@ import type { Logger } from './logger.ts';
 export interface ClientOptions {
   readonly config: KubeProxyConfig;
   readonly clock: Clock;
+  /** Told which server is talked to, and why. @default nobody */
+  readonly logger?: Logger;
   /** Observes requests. */
   readonly observe: ApiObserver;
   readonly userAgent: string;
@@ -29,6 +31,7 @@ export interface ClientOptions {
 export async function createClient({
   config,
   clock,
+  logger,
   observe,
   userAgent,
 }: ClientOptions): Promise<ApiClient | undefined> {
@@ -42,6 +45,8 @@ export async function createClient({
     observe,
     rate: { qps, burst },
     runProgram: exec,
+    chosen: ({ server, source, proxy }) =>
+      logger?.info({ server: server.href, source, ...(proxy !== undefined && { proxy }) }, 'The API server'),
   });
 }
 

@@ -11,6 +11,8 @@ export interface Part {
   readonly resources?: readonly Resource[];
   /** What it shows on the metrics port. @default none */
   readonly pages?: Pages;
+  /** Whether it does what it is for, at this moment: /readyz shows it. @default nobody asks */
+  readiness?(): Readiness;
   /**
    * Begins the part's work; no object was told before. Resolves when the next part may start.
    *
@@ -23,6 +25,14 @@ export interface Part {
   changed?(event: ObjectEvent): void;
   /** Every object that existed at the start was told. */
   synced?(): void;
+}
+
+/** Whether a part of the agent does what it is for. */
+export interface Readiness {
+  /** Of the part: `services`, `routes`, `cni`. */
+  readonly name: string;
+  /** Why not; undefined: it does. */
+  readonly reason: string | undefined;
 }
 
 /** What every part is given. */

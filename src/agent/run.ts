@@ -1,14 +1,14 @@
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
 import { systemClock } from '../core/index.ts';
-import { exec, returnFreedMemory } from '../sys/index.ts';
+import { returnFreedMemory, useProcSysRoot } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { BackgroundFailures } from './background-failures.ts';
-import { createLogger } from './logger.ts';
+import { ModeOverride } from './effective/mode-override.ts';
+import { createLogger, type Logger } from './logger.ts';
 import type { Build } from './metrics/component-metrics.ts';
 import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
-import { MODES } from './services/modes/modes.ts';
-import { preparePatiently } from './services/modes/prepare-patiently.ts';
+import { NodeClaim } from './standby/node-claim.ts';
 
 /** What to run, as the command line says. */
 export interface AgentWork {
@@ -21,6 +21,8 @@ export interface AgentWork {
   /** Every flag with its value as text, for /flagz. */
   readonly flags: Readonly<Record<string, string>>;
   readonly build: Build;
+  /** The configuration in another mode, or why there is none, in words. */
+  readonly inMode: (mode: string) => KubeProxyConfig | string;
 }
 
 /**
@@ -30,7 +32,8 @@ export interface AgentWork {
  * @throws ERR_CONFIG, ERR_IPTABLES, ERR_NFTABLES or ERR_IPVS when the machine, the manifest folder or the credentials cannot be
  *   used at all, and ERR_CONFIG when the configuration file changed. With --cni the proxy alone waits for what it needs.
  */
-export async function runAgent({ program, config, configFile, messages, flags, build }: AgentWork): Promise<void> {
+export async function runAgent(work: AgentWork): Promise<void> {
+  const { program, config, configFile, messages, flags, build, inMode } = work;
   returnFreedMemory();
   const logger = createLogger(config.logging);
   const failures = new BackgroundFailures(logger);
@@ -43,49 +46,77 @@ export async function runAgent({ program, config, configFile, messages, flags, b
   const ended = new Promise<NodeJS.Signals | Error>((resolve) => {
     unusable = resolve;
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve(signal));
-    if (configFile)
-      new ConfigWatch({ file: configFile, files: systemFiles, clock: systemClock, ended: resolve }).start();
+    if (configFile) watchConfig(configFile, work, logger, resolve);
   });
   // Without listeners SIGUSR2 would kill, and SIGUSR1 let any process of the node debug this one: node's inspector asks for
   // no password.
   for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) {
     process.on(signal, () => logger.info({ signal }, `${program} does nothing at this signal`));
   }
+  useProcSysRoot(config.procSysRoot);
   const machineFamilies = preflight(logger);
-  setUpNode(config, logger);
-  const agent = await Agent.create({
-    program,
-    config,
-    flags,
-    build,
-    logger,
-    clock: systemClock,
-    failures,
-    machineFamilies,
-    unusable,
-  });
+  const mayLack = program === 'kube-proxy';
+  const claim = NodeClaim.open({ directory: config.agentLockDir, mayLack, clock: systemClock, logger });
+  const override = new ModeOverride({ configured: config, inMode, logger });
+  // Nothing else may: a standby without ports and without an API server to talk to has only timers.
+  const alive = setInterval(() => {}, 2 ** 30);
   try {
-    await agent.start();
-    const reason = await ended;
-    if (reason instanceof Error) throw reason;
-    logger.info({ signal: reason }, `${program} stops; the rules stay in place`);
+    for (;;) {
+      let beginAnew: () => void = () => {};
+      const outdated = new Promise<'outdated'>((resolve) => {
+        beginAnew = () => resolve('outdated');
+      });
+      const inForce = override.config;
+      const agent = await Agent.create({
+        program,
+        config: inForce,
+        flags,
+        build,
+        logger,
+        clock: systemClock,
+        failures,
+        machineFamilies,
+        ownNodeChanged: (seen) => {
+          const verdict = override.look(seen);
+          if (verdict?.kind === 'restart') beginAnew();
+          return verdict;
+        },
+        claim,
+        setUpNode: () => setUpNode(inForce, logger),
+        unusable,
+      });
+      try {
+        await agent.start();
+        const reason = await Promise.race([ended, outdated]);
+        if (reason === 'outdated') continue;
+        if (reason instanceof Error) throw reason;
+        logger.info({ signal: reason }, `${program} stops; the rules stay in place`);
+        return;
+      } finally {
+        await agent.stop();
+      }
+    }
   } finally {
-    await agent.stop();
+    // Whoever stands by writes from now on.
+    claim.release();
+    clearInterval(alive);
   }
 }
 
-/** `--init-only`: what needs privileges, so that the container that runs afterwards can do without them. */
-export async function initialise(config: KubeProxyConfig): Promise<void> {
-  const logger = createLogger(config.logging);
-  const families = preflight(logger);
-  const mode = MODES[config.mode];
-  await preparePatiently({
-    attempt: (cancellable) => mode.prepare(config, { families, exec: cancellable, logger }),
-    failureIsFatal: true,
-    exec,
-    clock: systemClock,
-    logger,
-    signal: new AbortController().signal,
-  });
-  setUpNode(config, logger);
+/** As kube-proxy, whose command line has no such setting, `kube-proxy` ends at once. */
+function watchConfig(
+  file: LoadedFile,
+  { program, config }: AgentWork,
+  logger: Logger,
+  ended: (reason: Error) => void,
+): void {
+  const putOff = (ms: number | undefined) => {
+    if (ms === undefined) logger.info('The configuration file is as before: going on');
+    else {
+      const inSeconds = Math.round(ms / 1000);
+      logger.info({ inSeconds }, 'The configuration file has changed: ending soon, at another time than other nodes');
+    }
+  };
+  const spreadMs = program === 'kube-proxy' ? 0 : config.configChangeSpreadMs;
+  new ConfigWatch({ file, files: systemFiles, clock: systemClock, spreadMs, putOff, ended }).start();
 }

@@ -1,12 +1,15 @@
-import type { Command } from 'commander';
-import { cleanup, cleanupRoutes, type UninstallOptions, uninstallCni } from '../agent/index.ts';
-import { NODE_PATHS } from '../core/index.ts';
+import { type Command, Option } from 'commander';
+import { cleanup, cleanupRoutes, leaveToKubeProxy, type UninstallOptions, uninstallCni } from '../agent/index.ts';
+import { NODE_PATHS, plainText, Removals } from '../core/index.ts';
 import { excludedCidrs } from './excluded-cidrs.ts';
 
 interface Flags extends CniFlags {
   readonly cni?: boolean;
   readonly routes?: boolean;
   readonly force?: boolean;
+  readonly dryRun?: boolean;
+  readonly mode?: 'iptables' | 'nftables' | 'ipvs';
+  readonly leaveKubeProxy?: boolean;
   readonly config?: string;
   readonly ipvsExcludeCidrs?: string;
 }
@@ -24,6 +27,20 @@ export function addCleanupCommand(program: Command): void {
   program
     .command('cleanup')
     .description('remove every rule of nodeplane and of kube-proxy from this machine, and nothing else')
+    .option('--dry-run', 'list what would be removed, and what shows that it is ours; remove nothing')
+    .addOption(
+      new Option('--mode <mode>', 'what a proxy in this mode leaves, and no other').choices([
+        'iptables',
+        'nftables',
+        'ipvs',
+      ]),
+    )
+    .addOption(
+      new Option(
+        '--leave-kube-proxy',
+        'remove only what a kube-proxy that runs here instead does not know; refused before it has rules',
+      ).conflicts('mode'),
+    )
     .option('--cni', 'remove the CNI plugin and its configuration too; refused while pods are attached')
     .option('--force', 'with --cni: although pods are attached; their runtime cannot remove them afterwards')
     .option('--routes', 'remove the routes to pods on other nodes too: these cannot be reached from here then')
@@ -37,11 +54,22 @@ export function addCleanupCommand(program: Command): void {
     .action(async (flags: Flags) => {
       const excludeCidrs = excludedCidrs(flags);
       const print = (lines: readonly string[]) => process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+      const removals = new Removals({ dryRun: flags.dryRun ?? false });
+      // What is not done is not told as done.
+      const tell = flags.dryRun ? () => {} : print;
       // First, because it may be refused.
-      if (flags.cni) print(await uninstallCni(uninstallOptions(flags)));
-      if (flags.routes) print(await cleanupRoutes());
-      print(await cleanup({ excludeCidrs }));
+      if (flags.cni) tell(await uninstallCni({ ...uninstallOptions(flags), removals }));
+      if (flags.routes) tell(await cleanupRoutes(removals));
+      if (flags.leaveKubeProxy) tell(await leaveToKubeProxy(removals));
+      else tell(await cleanup({ excludeCidrs, mode: flags.mode, removals }));
+      if (flags.dryRun) print(dryRunLines(removals));
     });
+}
+
+/** What a dry run prints: one line a thing. */
+function dryRunLines(removals: Removals): string[] {
+  const lines = removals.all().map(({ object, why, stays }) => `${stays ? 'empty' : 'remove'} ${object} (${why})`);
+  return lines.length > 0 ? lines.map(plainText) : ['There is nothing to remove'];
 }
 
 function uninstallOptions(flags: Flags): UninstallOptions {

@@ -4,8 +4,11 @@ import { addCleanupCommand } from './cleanup.ts';
 import { addCniCommand } from './cni/cni-command.ts';
 import { addDemoCommand } from './demo.ts';
 import { addIpamCommand } from './ipam.ts';
+import { addPreflightCommand } from './preflight.ts';
 import { reportFailure } from './report-failure.ts';
 import { addRoutesCommand } from './routes.ts';
+import { addServicesCommand } from './services.ts';
+import { addStatusCommand } from './status.ts';
 import { VERSION } from './version.ts';
 
 // Deleting a pod's link occupies a thread of Node's pool for tens of milliseconds, and eight are deleted at once; four would
@@ -22,7 +25,10 @@ const program = new Command('nodeplane')
 
 addAgentCommand(program);
 addCniCommand(program);
+addPreflightCommand(program);
 addCleanupCommand(program);
+addStatusCommand(program);
+addServicesCommand(program);
 addRoutesCommand(program);
 addIpamCommand(program);
 addDemoCommand(program);

@@ -11,12 +11,20 @@ import { BUILD, VERSION } from './version.ts';
  * @throws what running fails with
  */
 export async function runProxy(program: Program, argv: readonly string[]): Promise<void> {
-  const outcome = readCommandLine(argv, {
-    program,
-    version: VERSION,
-    readFile: (path) => readFileSync(path, 'utf8'),
-    hostname: hostname(),
-  });
+  // As they were at the start: a change of one ends the process.
+  const texts = new Map<string, string>();
+  const readFile = (path: string): string => {
+    const text = texts.get(path) ?? readFileSync(path, 'utf8');
+    texts.set(path, text);
+    return text;
+  };
+  const surroundings = { program, version: VERSION, readFile, hostname: hostname() };
+  const outcome = readCommandLine(argv, surroundings);
+  const inMode = (mode: string) => {
+    const other = readCommandLine(argv, { ...surroundings, mode });
+    if (other.action === 'run') return other.config;
+    return 'output' in other ? other.output.stderr.trim() : other.action;
+  };
   switch (outcome.action) {
     case 'help':
     case 'version':
@@ -35,6 +43,6 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
       await initialise(outcome.config);
       return;
     case 'run':
-      await runAgent({ ...outcome, program, build: BUILD });
+      await runAgent({ ...outcome, program, build: BUILD, inMode });
   }
 }

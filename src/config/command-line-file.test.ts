@@ -112,7 +112,7 @@ describe('a file', () => {
     });
     expect(outcome.messages.filter(({ verbosity }) => verbosity === 0)).toEqual([
       {
-        level: 'info',
+        level: 'warn',
         verbosity: 0,
         text: 'Using lenient decoding as strict decoding failed: unknown field "nodeplane"',
       },

@@ -76,12 +76,14 @@ describe('what to do', () => {
 
 describe('refusals', () => {
   it('prints usage and error for flags that cannot be parsed', () => {
-    expect(refusalOf(['--nope'])).toMatch(/^Usage:\n {2}kube-proxy \[flags\]\n[\s\S]*\nError: unknown flag: --nope\n$/);
+    expect(refusalOf(['--nope'])).toMatch(
+      /^Usage:\n {2}kube-proxy \[flags\]\n[\s\S]*\nError: unknown flag: --nope \(--help shows all flags\)\n$/,
+    );
   });
 
   it('takes no arguments', () => {
     expect(refusalOf(['--cleanup', 'false', '', 'x"y'])).toBe(
-      'Error: "kube-proxy" does not take any arguments, got ["false" "" "x\\"y"]\n',
+      'Error: "kube-proxy" does not take any arguments, got ["false" "" "x\\"y"]: flags begin with --\n',
     );
   });
 
@@ -95,9 +97,9 @@ describe('refusals', () => {
       ]),
     ).toBe(
       `kube-proxy: command failed:
-  configSyncPeriod (--config-sync-period): must be greater than 0
-  nftables.syncPeriod (--iptables-sync-period): must be greater than 0
-  nftables.minSyncPeriod (--iptables-min-sync-period): must not exceed syncPeriod
+  configSyncPeriod (--config-sync-period): 0s must be greater than 0: 15m0s is the default
+  nftables.syncPeriod (--iptables-sync-period): 0s must be greater than 0: 30s is the default
+  nftables.minSyncPeriod (--iptables-min-sync-period): 1s must not exceed syncPeriod: give 0s or less
   oomScoreAdj (--oom-score-adj): -1001 is not within -1000 and 1000
 `,
     );
@@ -105,10 +107,10 @@ describe('refusals', () => {
 
   it('says which file cannot be read or decoded, and why', () => {
     expect(refusalOf(['--config=/none'])).toBe(
-      `kube-proxy: command failed: Cannot read the configuration file "/none": ENOENT: no such file or directory, open '/none'\n`,
+      `kube-proxy: command failed: Cannot read the configuration file "/none" (--config): name one that is there, or mount it: ENOENT: no such file or directory, open '/none'\n`,
     );
     expect(refusalOf([], 'mode: 3\n')).toBe(
-      'kube-proxy: command failed: failed to decode: mode: expected text, found 3\n',
+      'kube-proxy: command failed: Cannot use the configuration file "/c" (--config): failed to decode: mode: expected text, found 3\n',
     );
   });
 
@@ -120,7 +122,7 @@ describe('refusals', () => {
   });
 
   it('does not take an empty --cluster-cidr for none, unlike the file', () => {
-    expect(refusalOf(['--cluster-cidr='])).toContain('clusterCIDR (--cluster-cidr): is given but empty');
+    expect(refusalOf(['--cluster-cidr='])).toContain('clusterCIDR (--cluster-cidr): "" is given but empty');
     expect(configOf(['--cluster-cidr=', '--detect-local-mode=NodeCIDR']).detectLocal).toEqual({ mode: 'NodeCIDR' });
     expect(configOf(['--cluster-cidr='], 'clusterCIDR: ""\n').detectLocal).toEqual({ mode: 'ClusterCIDR', cidrs: [] });
   });

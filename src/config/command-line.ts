@@ -3,7 +3,7 @@ import { effectWarnings } from './check/no-effect.ts';
 import { type ConfigProblem, formatProblem } from './check/problems.ts';
 import { validate } from './check/validate.ts';
 import { complete, isGiven, nodeNameOf } from './complete.ts';
-import { type DecodedFile, decodeConfigFile } from './file/config-file.ts';
+import { type DecodedFile, decodeConfigFile, type GivenFields } from './file/config-file.ts';
 import { withNetConf } from './file/flannel-net-conf.ts';
 import type { KubeProxyConfig } from './file/kube-proxy-config.ts';
 import type { Configuration } from './file/schema.ts';
@@ -22,6 +22,8 @@ export interface Surroundings {
   readonly readFile: (path: string) => string;
   /** As the operating system gives it. */
   readonly hostname: string;
+  /** The mode in place of the one that flags or file name. @default theirs */
+  readonly mode?: string;
 }
 
 /** Something to tell the user through the log, which only exists once the configuration is known. */
@@ -86,7 +88,7 @@ export function readCommandLine(argv: readonly string[], surroundings: Surroundi
   if (flags.help) return printed('help', helpText(program));
   if (positionals.some((word) => word !== '')) {
     const words = positionals.map((word) => JSON.stringify(word)).join(' ');
-    return refusal(`Error: "${program}" does not take any arguments, got [${words}]\n`);
+    return refusal(`Error: "${program}" does not take any arguments, got [${words}]: flags begin with --\n`);
   }
   const { version } = flags;
   if (version === 'line' || version === 'raw') return printed('version', versionText(version, surroundings));
@@ -100,11 +102,11 @@ export function readCommandLine(argv: readonly string[], surroundings: Surroundi
 
 /** @throws ERR_CONFIG when the file cannot be read or decoded */
 function prepare(flags: GivenFlags, surroundings: Surroundings, messages: ConfigMessage[]): Outcome {
-  const { program } = surroundings;
+  const { program, mode } = surroundings;
   const configFile = flags.config ? loadFile(flags.config, surroundings) : undefined;
-  const decoded = configFile && decodeConfigFile(configFile.text, program);
+  const decoded = configFile && decodeFile(configFile, program);
   if (decoded) messages.push(...fileMessages(decoded));
-  const { effective, problems: netConfProblems } = withNetConf(complete(flags, decoded?.given), {
+  const { effective, problems: netConfProblems } = withNetConf(completeIn(mode, flags, decoded?.given), {
     isGiven: (path) => isGiven(path, flags, decoded?.given),
     readFile: surroundings.readFile,
   });
@@ -135,6 +137,19 @@ function prepare(flags: GivenFlags, surroundings: Surroundings, messages: Config
   return { action, config, messages, path: flags['write-config-to']!, text: writeConfigYaml(effective, program) };
 }
 
+function decodeFile({ path, text }: LoadedFile, program: Program): DecodedFile {
+  try {
+    return decodeConfigFile(text, program);
+  } catch (cause) {
+    throw new NodeplaneError('ERR_CONFIG', `Cannot use the configuration file "${path}" (--config)`, { cause });
+  }
+}
+
+function completeIn(mode: string | undefined, flags: GivenFlags, file: GivenFields | undefined): Configuration {
+  if (mode === undefined) return complete(flags, file);
+  return file ? complete(flags, { ...file, mode }) : complete({ ...flags, 'proxy-mode': mode }, undefined);
+}
+
 function actionOf(flags: GivenFlags): (Work | WriteConfig)['action'] {
   if (flags['write-config-to']) return 'write-config';
   if (flags.cleanup) return 'cleanup';
@@ -145,7 +160,8 @@ function loadFile(path: string, { readFile }: Surroundings): LoadedFile {
   try {
     return { path, text: readFile(path) };
   } catch (cause) {
-    throw new NodeplaneError('ERR_CONFIG', `Cannot read the configuration file "${path}"`, { cause });
+    const message = `Cannot read the configuration file "${path}" (--config): name one that is there, or mount it`;
+    throw new NodeplaneError('ERR_CONFIG', message, { cause });
   }
 }
 
@@ -159,9 +175,12 @@ function emptyFlags(flags: GivenFlags, effective: Configuration): ConfigProblem[
   const problems: ConfigProblem[] = [];
   const override = flags['hostname-override'];
   if (override && nodeNameOf(override) === '')
-    problems.push({ path: 'hostnameOverride', message: 'must not be blank' });
+    problems.push({
+      path: 'hostnameOverride',
+      message: `"${override}" must not be blank: give the name of this machine’s Node object`,
+    });
   if (!flags.config && flags['cluster-cidr'] === '' && effective.detectLocalMode === 'ClusterCIDR') {
-    problems.push({ path: 'clusterCIDR', message: 'is given but empty: name the pod addresses, or leave it out' });
+    problems.push({ path: 'clusterCIDR', message: '"" is given but empty: name the pod addresses, or leave it out' });
   }
   return problems;
 }
@@ -178,7 +197,7 @@ function fileMessages({ strictProblems, furtherDocuments }: DecodedFile): Config
   const messages: ConfigMessage[] = [];
   if (strictProblems.length > 0) {
     const text = `Using lenient decoding as strict decoding failed: ${strictProblems.join(', ')}`;
-    messages.push({ level: 'info', verbosity: 0, text });
+    messages.push({ level: 'warn', verbosity: 0, text });
   }
   if (furtherDocuments > 0) {
     const text = `The configuration file has ${furtherDocuments} more YAML document(s); only the first is read`;

@@ -11,6 +11,6 @@ export type {
 } from './file/kube-proxy-config.ts';
 export { systemFiles } from './file/watched-files.ts';
 export { writeConfigz } from './file/write-config.ts';
-export type { Program } from './program.ts';
+export { KUBERNETES_VERSION, type Program } from './program.ts';
 export { type BindAddress, formatBindAddress, parseBindAddress } from './values/bind-address.ts';
 export { isEnabled } from './values/feature-gates.ts';

@@ -102,6 +102,7 @@ export class ByteWriter {
   }
 
   zeros(count: number): void {
+    if (count === 0) return;
     const at = this.#extend(count);
     this.#buffer.fill(0, at, at + count);
   }

@@ -43,6 +43,8 @@ export interface KernelErrorDetails {
   readonly extAck?: string | undefined;
   /** Byte offset in the request that the kernel objected to. */
   readonly offset?: number | undefined;
+  /** What to do about it, where that is known. */
+  readonly remedy?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -58,7 +60,8 @@ export class KernelError extends NodeplaneError {
     const { name, text } = details.meaning ?? describeErrno(details.errno);
     const on = details.object ? ` ${details.object}` : '';
     const kernelText = details.extAck ? `: ${details.extAck}` : '';
-    super(code, `${details.operation}${on}: ${text} (${name})${kernelText}`, {
+    const remedy = details.remedy ? `; ${details.remedy}` : '';
+    super(code, `${details.operation}${on}: ${text} (${name})${kernelText}${remedy}`, {
       facts: {
         operation: details.operation,
         object: details.object,

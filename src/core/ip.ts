@@ -148,14 +148,22 @@ export function formatCidr(cidr: Cidr): string {
   return `${formatIp(cidr.address)}/${cidr.prefixLength}`;
 }
 
-/** The address with all bits after the prefix cleared. */
+/** The address with all bits after the prefix cleared: itself where they are. */
 export function networkOf(ip: IpAddress, prefixLength: number): IpAddress {
+  if (!hasHostBits(ip.bytes, prefixLength)) return ip;
   const bytes = Uint8Array.from(ip.bytes);
   for (let i = 0; i < bytes.length; i++) {
     const keep = Math.min(8, Math.max(0, prefixLength - i * 8));
     bytes[i] = bytes[i]! & (0xff << (8 - keep));
   }
   return { family: ip.family, bytes };
+}
+
+function hasHostBits(bytes: Uint8Array, prefixLength: number): boolean {
+  const whole = prefixLength >> 3;
+  if (whole < bytes.length && (bytes[whole]! & (0xff >> (prefixLength & 7))) !== 0) return true;
+  for (let i = whole + 1; i < bytes.length; i++) if (bytes[i] !== 0) return true;
+  return false;
 }
 
 /** Whether `ip` lies in `cidr`; false when the families differ. */

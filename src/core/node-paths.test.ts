@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { V1PodSpec } from '@kubernetes/client-node';
 import { expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { NODE_PATHS } from './node-paths.ts';
@@ -16,19 +17,15 @@ it('names the paths the plugin in C has', () => {
 });
 
 it('names paths in the folders of the host that the DaemonSet mounts', () => {
-  const [patch] = parseAllDocuments(read('deploy/agent/daemonset-patch.yaml'));
-  const { containers, volumes } = patch!.toJS().spec.template.spec;
-  const hostPaths = new Map<string, string>(
-    volumes.flatMap(({ name, hostPath }: { name: string; hostPath?: { path: string } }) =>
-      hostPath ? [[name, hostPath.path]] : [],
-    ),
-  );
-  const same = containers[0].volumeMounts.filter(
-    ({ name, mountPath }: { name: string; mountPath: string }) => hostPaths.get(name) === mountPath,
-  );
-  const folders = same.map(({ mountPath }: { mountPath: string }) => mountPath);
+  const mounted = ['deploy/base/daemonset.yaml', 'deploy/components/network/daemonset-patch.yaml'].flatMap((file) => {
+    const [daemonSet] = parseAllDocuments(read(file));
+    const { containers, volumes } = daemonSet!.toJS().spec.template.spec as V1PodSpec;
+    const hostPaths = new Map(volumes!.map(({ name, hostPath }) => [name, hostPath?.path]));
+    return containers[0]!.volumeMounts!.filter(({ name, mountPath }) => hostPaths.get(name) === mountPath);
+  });
+  const folders = mounted.map(({ mountPath }) => mountPath);
   const uncovered = Object.values(NODE_PATHS).filter(
-    (path) => !folders.some((folder: string) => path === folder || path.startsWith(`${folder}/`)),
+    (path) => !folders.some((folder) => path === folder || path.startsWith(`${folder}/`)),
   );
   expect(uncovered).toEqual([]);
 });

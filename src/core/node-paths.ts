@@ -15,6 +15,8 @@ export const NODE_PATHS = {
   cniSpoolDir: '/var/lib/nodeplane/cni/spool',
   /** The private key of the node's WireGuard device. */
   wireguardKey: '/var/lib/nodeplane/wireguard.key',
+  /** What lives as long as the node runs: sockets, locks. */
+  runDir: '/run/nodeplane',
   /** Held by whoever changes what pods of the node share. */
   nodeLock: '/run/nodeplane/node.lock',
 } as const;

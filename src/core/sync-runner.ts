@@ -6,6 +6,7 @@ export interface SyncRunnerOptions {
   readonly minIntervalMs: number;
   /** A full run is made when the last one ended this long ago. */
   readonly maxIntervalMs: number;
+  /** After a failure, and for what `requestRetry` leaves undone. */
   readonly retry: {
     /** Wait after the first failure; doubles with each further one. */
     readonly firstMs: number;
@@ -58,6 +59,10 @@ export class SyncRunner {
   #lastCheckEnd = Number.NEGATIVE_INFINITY;
   #retryInMs = 0;
   #checkRequested = false;
+  #retryRequested = false;
+  /** Runs in a row that left something undone, and when it is tried again. */
+  #undone = 0;
+  #retryAt = Number.POSITIVE_INFINITY;
 
   constructor(options: SyncRunnerOptions) {
     this.#options = options;
@@ -81,6 +86,14 @@ export class SyncRunner {
     this.#requested = 'full';
     this.#retryInMs = 0;
     this.#schedule();
+  }
+
+  /**
+   * From within a run: it is not to count as failed, but has left something undone that is worth another full run. That comes
+   * after a wait that grows as after failures; other runs do not wait for it.
+   */
+  requestRetry(): void {
+    this.#retryRequested = true;
   }
 
   /** Asks for a check before its time, because there is reason to think that the last run does not hold any more. */
@@ -108,10 +121,16 @@ export class SyncRunner {
 
   /** Milliseconds until the next run may or must begin. */
   #delay(): number {
-    const { minIntervalMs, maxIntervalMs } = this.#options;
+    const { minIntervalMs } = this.#options;
     if (this.#failures > 0) return this.#remaining(this.#lastEnd, Math.max(minIntervalMs, this.#retryInMs));
     if (this.#requested !== 'nothing') return this.#remaining(this.#lastEnd, minIntervalMs);
-    return Math.max(this.#remaining(this.#lastEnd, minIntervalMs), this.#remaining(this.#lastFullEnd, maxIntervalMs));
+    return Math.max(this.#remaining(this.#lastEnd, minIntervalMs), this.#untilFull());
+  }
+
+  /** Milliseconds until a full run is due that nobody has asked for. */
+  #untilFull(): number {
+    const { clock, maxIntervalMs } = this.#options;
+    return Math.min(this.#remaining(this.#lastFullEnd, maxIntervalMs), Math.max(0, this.#retryAt - clock.now()));
   }
 
   /** Milliseconds until the next check may begin. */
@@ -129,7 +148,7 @@ export class SyncRunner {
 
   #begin(): void {
     // A timer is exact to a millisecond.
-    const overdue = this.#remaining(this.#lastFullEnd, this.#options.maxIntervalMs) < 1;
+    const overdue = this.#untilFull() < 1;
     const full = this.#requested === 'full' || this.#failures > 0 || overdue;
     this.#requested = 'nothing';
     if (full) this.#checkRequested = false;
@@ -163,10 +182,12 @@ export class SyncRunner {
 
   async #runOnce(full: boolean): Promise<void> {
     const { clock, run, failed } = this.#options;
+    this.#retryRequested = false;
     try {
       await run(full);
       this.#lastEnd = clock.now();
       this.#failures = 0;
+      this.#noteUndone(full);
       if (!full) return;
       this.#lastFullEnd = this.#lastEnd;
       this.#lastCheckEnd = this.#lastEnd;
@@ -175,6 +196,13 @@ export class SyncRunner {
       this.#retryInMs = this.#backOff(this.#failures++);
       failed(error, full, this.#retryInMs);
     }
+  }
+
+  #noteUndone(full: boolean): void {
+    if (!this.#retryRequested) {
+      this.#undone = 0;
+      this.#retryAt = Number.POSITIVE_INFINITY;
+    } else if (full || this.#undone === 0) this.#retryAt = this.#lastEnd + this.#backOff(this.#undone++);
   }
 
   #backOff(earlierFailures: number): number {

@@ -15,6 +15,7 @@ export {
   IPVS_SCHEDULER_ANNOTATION,
   NETWORK_UNAVAILABLE,
   OUR_FLANNEL_ANNOTATION,
+  PROXY_MODE_ANNOTATION,
   SERVICE_NAME_LABEL,
   SERVICE_PROXY_NAME_LABEL,
   TRIGGER_TIME_ANNOTATION,
@@ -22,6 +23,7 @@ export {
   ZONE_LABEL,
 } from './objects/known-names.ts';
 export * from './objects/types.ts';
+export { type ReadObjects, readOnce } from './read-once.ts';
 export { type AwaitedObject, mergeResources, type Resource, type Substitute } from './resource.ts';
 export { ENDPOINT_SLICES, NODES, nodeNamed, POD_CIDR_BLOCKS, SERVICE_CIDRS, SERVICES } from './resources.ts';
 export type { ObjectEvent, ObjectHandler, ObjectSource, SourceProblem } from './source.ts';

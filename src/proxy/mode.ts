@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { Cidr, IpFamily } from '../core/index.ts';
+import type { Cidr, IpFamily, Removals } from '../core/index.ts';
 import type { Protocol } from '../kube/index.ts';
 import type { Exec } from '../sys/index.ts';
 import type { ModeMetrics } from './observe/index.ts';
@@ -73,8 +73,14 @@ export interface Trace {
   isUsable(): Promise<boolean>;
   /** Whether a proxy works here, as far as one look tells; false makes a closer one needless. @default perhaps */
   isInUse?(): boolean;
-  /** Removes what is ours or a kube-proxy's, and nothing else; nothing there is no error. */
-  clean(): Promise<void>;
+  /**
+   * Removes what is ours or a kube-proxy's, and nothing else; nothing there is no error.
+   *
+   * @param removals hears of each thing, and says whether to do it. @default everything
+   */
+  clean(removals?: Removals): Promise<void>;
+  /** Removes what is ours and a kube-proxy does not know; what both have stays as it is. Missing: there is nothing of the kind. */
+  cleanOwn?(removals?: Removals): Promise<void>;
   /**
    * Gives way to another mode, whose rules stand: as `clean`, but established connections may finish. Ends early, with the
    * rest left as it is, when `signal` aborts. Missing: `clean` does not end connections.

@@ -3,7 +3,7 @@ export { type FlannelRoutes, type FlannelVtep, flannelAnnotations, readFlannelVt
 export { publishedAnnotations, withdrawnAnnotations } from './flannel/flannel-wants.ts';
 export { OwnEnds } from './flannel/own-ends.ts';
 export { placeSubnetEnv, subnetEnv } from './flannel/subnet-env.ts';
-export { NetlinkRouteKernel } from './kernel/netlink-route-kernel.ts';
+export { hasNexthops, NetlinkRouteKernel } from './kernel/netlink-route-kernel.ts';
 export {
   DEVICE_ALIAS,
   type DeviceOperation,
@@ -20,11 +20,13 @@ export {
   textOf,
 } from './kernel/route-object.ts';
 export { requestOf } from './kernel/route-request.ts';
+export { isOurDevice } from './plan/device-diff.ts';
 export { LIMITS as ROUTE_LIMITS } from './plan/limits.ts';
 export type { PeerPlan } from './plan/planner.ts';
-export { type RouteSettings, TUNNEL_NAMES, tunnelKind, WIREGUARD_NAME } from './plan/tunnel.ts';
-export { ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
+export { type RouteSettings, TUNNEL_NAMES, tunnelKind, tunnelMtu, WIREGUARD_NAME } from './plan/tunnel.ts';
+export { type Attachment, ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
 export type { RuleEvent, RuleObserver } from './rules/events.ts';
+export { nodeAddresses } from './rules/node-elements.ts';
 export { RouteRules, type RouteRulesOptions } from './rules/route-rules.ts';
 export { removeRules } from './rules/rules-kernel.ts';
 export type { MasqueradeSettings, RuleSettings } from './rules/settings.ts';

@@ -17,6 +17,52 @@ const OPEN_TO_OTHERS = 0o077;
 const SHORTEST_POLL_MS = 0.1;
 const LONGEST_POLL_MS = 5;
 
+/**
+ * flock(2) on a file that is created if missing (mode 0600) and stays. The kernel releases the lock when the process ends,
+ * however it ends.
+ *
+ * Whoever can open a file, for reading too, can lock it and keep all others waiting; so it must be root's or this user's,
+ * and others lose the right to open it if they had one.
+ */
+export class FileLock {
+  readonly path: string;
+  readonly #fd: number;
+
+  /** @throws ERR_UNSAFE_PATH when it is another user's, or no regular file; KernelError when it cannot be opened */
+  constructor(path: string) {
+    this.path = path;
+    // O_NONBLOCK: a fifo in its place must not keep us waiting.
+    this.#fd = libc().open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600);
+    try {
+      closeToOthers(this.#fd, path);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** Takes the lock if nobody else holds it; whether it is held now. Never waits. */
+  tryTake(): boolean {
+    try {
+      libc().flock(this.#fd, LOCK_EX | LOCK_NB);
+      return true;
+    } catch (error) {
+      if (error instanceof KernelError && error.errnoName === 'EAGAIN') return false;
+      throw error;
+    }
+  }
+
+  /** Who holds it, in words. */
+  holder(): string {
+    return describeLockHolder(fstatSync(this.#fd));
+  }
+
+  /** Gives it back. */
+  close(): void {
+    libc().close(this.#fd);
+  }
+}
+
 /** How to take a lock. */
 export interface FileLockOptions {
   /** How long to wait for another holder. @default 10000 */
@@ -24,27 +70,20 @@ export interface FileLockOptions {
 }
 
 /**
- * Runs the synchronous `fn` while holding flock(2) on `path`, which is created if missing (mode 0600) and stays.
- * The kernel releases the lock when the process ends, however it ends.
+ * Runs the synchronous `fn` while holding the lock of a file.
  *
- * Whoever can open a file, for reading too, can lock it and keep all others waiting; so it must be root's or this user's,
- * and others lose the right to open it if they had one.
- *
- * @throws ERR_LOCK_TIMEOUT naming the holder, when another holds it for longer than the timeout; ERR_UNSAFE_PATH when it is
- *   another user's, or no regular file; KernelError when it cannot be opened
+ * @throws ERR_LOCK_TIMEOUT naming the holder, when another holds it for longer than the timeout; what making a `FileLock`
+ *   throws
  */
 export function withFileLock<T>(path: string, fn: () => T, options: FileLockOptions = {}): T {
   const timeoutMs = options.timeoutMs ?? 10_000;
-  const c = libc();
-  // O_NONBLOCK: a fifo in its place must not keep us waiting.
-  const fd = c.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600);
+  const lock = new FileLock(path);
   try {
-    closeToOthers(fd, path);
     const deadline = performance.now() + timeoutMs;
     let pollMs = SHORTEST_POLL_MS;
-    while (!tryLock(fd)) {
+    while (!lock.tryTake()) {
       if (performance.now() >= deadline) {
-        const holder = describeLockHolder(fstatSync(fd));
+        const holder = lock.holder();
         throw new NodeplaneError(
           'ERR_LOCK_TIMEOUT',
           `Waited ${timeoutMs} ms for the lock "${path}", held by ${holder}`,
@@ -58,7 +97,7 @@ export function withFileLock<T>(path: string, fn: () => T, options: FileLockOpti
     }
     return fn();
   } finally {
-    c.close(fd);
+    lock.close();
   }
 }
 
@@ -79,14 +118,4 @@ function closeToOthers(fd: number, path: string): void {
     );
   }
   if ((stat.mode & OPEN_TO_OTHERS) !== 0) fchmodSync(fd, 0o600);
-}
-
-function tryLock(fd: number): boolean {
-  try {
-    libc().flock(fd, LOCK_EX | LOCK_NB);
-    return true;
-  } catch (error) {
-    if (error instanceof KernelError && error.errnoName === 'EAGAIN') return false;
-    throw error;
-  }
 }

@@ -1,13 +1,40 @@
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
-import { KernelError } from '../core/index.ts';
+import { KernelError, NodeplaneError } from '../core/index.ts';
 
-// Everything below /proc/sys/net is per network namespace of the calling thread; run inside `inNetns` for another one.
+// Everything below net/ is per network namespace of the calling thread; run inside `inNetns` for another one.
+
+/** Where sysctls are files. */
+const DEFAULT_ROOT = '/proc/sys';
+let root = DEFAULT_ROOT;
+
+/**
+ * Reads and writes sysctls below another folder from now on, in this thread: a container that is not privileged has /proc/sys
+ * read-only, and can be given the node's /proc/sys/net elsewhere. What a mounted file shows follows the network namespace of the
+ * thread that reads it, as in /proc/sys itself.
+ *
+ * @throws ERR_CONFIG when there are no network sysctls below it
+ */
+export function useProcSysRoot(path: string): void {
+  if (!existsSync(`${path}/net`)) {
+    throw new NodeplaneError(
+      'ERR_CONFIG',
+      `Cannot set sysctls below "${path}" (--proc-sys-root): it has no folder net; mount the node's /proc/sys/net at "${path}/net", or leave the flag out`,
+      { facts: { path } },
+    );
+  }
+  root = path;
+}
+
+/** The folder that `useProcSysRoot` named, for threads that are to use it too. */
+export function procSysRoot(): string {
+  return root;
+}
 
 /** Reads a sysctl such as `net/ipv4/ip_forward`, trimmed. Throws KernelError (ENOENT when this kernel has none). */
 export function readSysctl(name: string): string {
   try {
-    return readFileSync(`/proc/sys/${name}`, 'utf8').trim();
+    return readFileSync(`${root}/${name}`, 'utf8').trim();
   } catch (cause) {
     throw sysctlError('read sysctl', name, cause);
   }
@@ -19,7 +46,7 @@ export function writeSysctl(name: string, value: string | number): boolean {
   let fd: number;
   try {
     // Once for both: with many network namespaces it takes the kernel long to find the name in this one.
-    fd = openSync(`/proc/sys/${name}`, 'r+');
+    fd = openSync(`${root}/${name}`, 'r+');
   } catch (cause) {
     if (readSysctl(name) === text) return false;
     throw sysctlError('write sysctl', `${name}=${text}`, cause);
@@ -36,7 +63,20 @@ export function writeSysctl(name: string, value: string | number): boolean {
   }
 }
 
+/** The names in a folder of sysctls, such as the interfaces in `net/ipv6/conf`. Throws KernelError. */
+export function listSysctls(folder: string): string[] {
+  try {
+    return readdirSync(`${root}/${folder}`);
+  } catch (cause) {
+    throw sysctlError('list sysctls', folder, cause);
+  }
+}
+
+const READ_ONLY =
+  'it is read-only in this container: set it on the node, run --init-only in a container that may, or mount the node’s /proc/sys/net and name the place with --proc-sys-root';
+
 function sysctlError(operation: string, object: string, cause: unknown): KernelError {
-  const errno = (cause as NodeJS.ErrnoException).errno ?? -osConstants.errno.EIO;
-  return new KernelError('ERR_SYSCALL', { operation, object, errno: -errno, cause });
+  const errno = -((cause as NodeJS.ErrnoException).errno ?? -osConstants.errno.EIO);
+  const remedy = errno === osConstants.errno.EROFS ? READ_ONLY : undefined;
+  return new KernelError('ERR_SYSCALL', { operation, object, errno, remedy, cause });
 }

@@ -42,8 +42,12 @@ export interface ContainerConfig {
       };
       readonly privileged?: boolean;
       readonly namespaceOptions?: NamespaceOptions;
+      /** Ignored by a runtime without SELinux. */
+      readonly selinuxOptions?: { readonly type?: string; readonly level?: string };
       readonly readonlyRootfs?: boolean;
       readonly noNewPrivs?: boolean;
+      readonly maskedPaths?: readonly string[];
+      readonly readonlyPaths?: readonly string[];
       readonly seccomp?: { readonly profileType: 'RuntimeDefault' | 'Unconfined' };
     };
   };
@@ -96,6 +100,15 @@ interface Calls {
   ];
   StartContainer: [{ readonly containerId: string }, object];
   StopContainer: [{ readonly containerId: string; readonly timeout: number }, object];
+  ContainerStatus: [
+    { readonly containerId: string },
+    {
+      readonly status: {
+        readonly state: 'CONTAINER_CREATED' | 'CONTAINER_RUNNING' | 'CONTAINER_EXITED' | 'CONTAINER_UNKNOWN';
+        readonly exitCode: number;
+      };
+    },
+  ];
   ExecSync: [
     { readonly containerId: string; readonly cmd: readonly string[]; readonly timeout: number },
     { readonly stdout: Buffer; readonly stderr: Buffer; readonly exitCode: number },

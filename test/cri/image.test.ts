@@ -4,15 +4,14 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { V1DaemonSet, V1PodSpec } from '@kubernetes/client-node';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { enterNetns } from '../../src/sys/index.ts';
+import { daemonSetOf, grantedBy, type Rendered, render, renderSwap, SYSTEM_NODE_PROXIER } from '../deploy/render.ts';
 import { apiNode, apiService, apiSlice, FakeApiServer } from '../fakes/api-server/index.ts';
 import type { Host } from '../lab/host.ts';
 import { createLab, removeAll } from '../lab/lab.ts';
 import { type Containerd, startContainerd } from './containerd.ts';
-import { runManifestPod, type Surroundings } from './manifest-pod.ts';
+import { type ManifestPod, runManifestPod, type Surroundings } from './manifest-pod.ts';
 import { runPod } from './pod.ts';
 import { createPodman, podmanObjection } from './podman.ts';
 
@@ -28,6 +27,8 @@ const run = promisify(execFile);
 let containerd: Containerd;
 let api: FakeApiServer;
 let surroundings: Surroundings;
+/** Those that run. */
+const running = new Set<ManifestPod>();
 
 interface Built {
   readonly name: string;
@@ -43,8 +44,6 @@ async function build(tag: string, file: string, env: NodeJS.ProcessEnv = {}): Pr
   return { name, file: path, said: stdout };
 }
 
-const manifest = (file: string) => parse(readFileSync(join(DEPLOY, file), 'utf8'));
-const podSpecOf = (file: string) => (manifest(file) as V1DaemonSet).spec!.template.spec!;
 const digest = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
 const answers = async (from: Host) => {
   const outcome = await from.connect(SERVICE);
@@ -66,27 +65,25 @@ beforeAll(async () => {
   api = new FakeApiServer();
   await api.start();
   api.misbehave.tokens = new Set(['secret']);
-  api.misbehave.rules = parseAllDocuments(readFileSync(join(DEPLOY, 'base/rbac.yaml'), 'utf8'))
-    .map((document) => document.toJS())
-    .find(({ kind }) => kind === 'ClusterRole').rules;
   const { podCidrs } = node;
   const spec = { podCIDR: podCidrs[0], podCIDRs: podCidrs };
   api.apply({ ...apiNode('node-1', node.ip()), spec }, apiService('demo/web'), apiSlice('demo/web', [web.ip()]));
-  const [configMap, serviceAccount] = [join(lab.folder, 'config-map'), join(lab.folder, 'service-account')];
-  for (const folder of [configMap, serviceAccount]) mkdirSync(folder);
+  const serviceAccount = join(lab.folder, 'service-account');
+  mkdirSync(serviceAccount);
   writeFileSync(join(serviceAccount, 'token'), 'secret');
   writeFileSync(join(serviceAccount, 'ca.crt'), api.ca);
-  for (const [name, text] of Object.entries<string>(manifest('base/configmap.yaml').data)) {
-    writeFileSync(join(configMap, name), text.replace('https://CONTROL_PLANE_ENDPOINT:6443', api.url));
-  }
   surroundings = {
     image: first.name,
     nodeName: 'node-1',
-    configMaps: { 'kube-proxy': configMap },
+    configMaps: {},
     serviceAccount,
     hostPaths: { '/opt/cni/bin': containerd.cniBinDir, '/etc/cni/net.d': containerd.cniConfigDir },
   };
 }, 600_000);
+// What a failed test left would answer in the next one.
+afterEach(async () => {
+  for (const pod of running) await end(pod);
+});
 afterAll(async () => {
   await api?.stop();
   removeAll();
@@ -118,9 +115,34 @@ it.skipIf(podmanObjection())('is read and run by podman, too', async () => {
   expect(said.trim()).toBe(JSON.parse(readFileSync(join(DEPLOY, '../package.json'), 'utf8')).version);
 });
 
+/** Runs what an overlay renders, as a kubelet would: with its ConfigMap and with no more rights than its roles give. */
+async function runOverlay(name: string, objects: readonly Rendered[], image = first!.name): Promise<ManifestPod> {
+  api.misbehave.rules = [...SYSTEM_NODE_PROXIER, ...grantedBy(objects)];
+  const configMaps = objects.flatMap(({ kind, metadata, data }) => {
+    if (kind !== 'ConfigMap') return [];
+    const folder = join(lab.folder, metadata.name);
+    mkdirSync(folder, { recursive: true });
+    for (const [file, text] of Object.entries<string>(data)) {
+      writeFileSync(join(folder, file), text.replace('https://CONTROL_PLANE_ENDPOINT:6443', api.url));
+    }
+    return [[metadata.name, folder]];
+  });
+  const spec = daemonSetOf(objects).spec!.template.spec!;
+  const those = { ...surroundings, image, configMaps: Object.fromEntries(configMaps) };
+  const pod = await runManifestPod(containerd, name, spec, those);
+  running.add(pod);
+  return pod;
+}
+
+async function end(pod: ManifestPod): Promise<void> {
+  running.delete(pod);
+  await pod.remove();
+}
+
+const notable = ({ logs }: ManifestPod) => logs().filter((line) => !/^\S+ INFO/.test(line));
+
 it('takes kube-proxy’s place; no connection fails while another build takes over', async () => {
-  const spec = podSpecOf('daemonset/daemonset.yaml');
-  const pod = await runManifestPod(containerd, 'proxy-1', spec, surroundings);
+  const pod = await runOverlay('proxy-1', render('overlays/proxy/iptables'));
   await expect.poll(() => answers(client)).toBe('web');
   await expect.poll(() => get('/livez', 10256)).toContain('"healthy":true');
   expect(await get('/metrics', 10249)).toMatch(/^kubernetes_build_info{.*git_commit="[0-9a-f]{40}"/m);
@@ -129,35 +151,53 @@ it('takes kube-proxy’s place; no connection fails while another build takes ov
   const load = (async () => {
     while (!isOver) outcomes.add(await answers(client));
   })();
-  await pod.remove();
-  const next = await runManifestPod(containerd, 'proxy-2', spec, { ...surroundings, image: second!.name });
+  await end(pod);
+  const next = await runOverlay('proxy-2', render('overlays/proxy/iptables'), second!.name);
   await expect.poll(() => get('/metrics', 10249).catch(String)).toContain(`git_commit="${'f'.repeat(40)}"`);
   isOver = true;
   await load;
   expect([...outcomes]).toEqual(['web']);
-  await next.remove();
-  for (const { logs } of [pod, next]) {
-    expect(logs().filter((line) => !/^\S+ INFO/.test(line))).toEqual([]);
-  }
+  await end(next);
+  for (const one of [pod, next]) expect(notable(one)).toEqual([]);
+});
+
+it('has no privileges: what it was not given is refused', async () => {
+  const pod = await runOverlay('bounds', render('overlays/proxy/nftables'));
+  await expect.poll(() => answers(client)).toBe('web');
+  const attempt = (code: string) => pod.run('/usr/local/bin/node', '-e', code);
+  const status = await attempt("process.stdout.write(require('fs').readFileSync('/proc/self/status', 'utf8'))");
+  // NET_ADMIN and NET_RAW; no new ones by a program; a filter for system calls.
+  expect(status.output).toMatch(/^CapBnd:\t0000000000003000$/m);
+  expect(status.output).toMatch(/^NoNewPrivs:\t1$/m);
+  expect(status.output).toMatch(/^Seccomp:\t2$/m);
+  const write = (path: string) => attempt(`require('fs').writeFileSync('${path}', '1')`);
+  expect((await write('/proc/sys/net/ipv4/ip_forward')).output).toContain('EROFS');
+  expect((await write('/usr/local/bin/other')).output).toContain('EROFS');
+  expect((await write('/var/lib/kube-proxy/config.conf')).output).toContain('EROFS');
+  expect((await write('/tmp/file')).exitCode).toBe(0);
+  await end(pod);
+  expect(notable(pod)).toEqual([]);
+});
+
+it('swapped into kubeadm’s DaemonSet it keeps that one’s configuration, and has no privileges either', async () => {
+  const pod = await runOverlay('swapped', renderSwap());
+  await expect.poll(() => get('/proxyMode', 10249).catch(String)).toBe('iptables');
+  await expect.poll(() => get('/livez', 10256).catch(String)).toContain('"healthy":true');
+  expect(await answers(client)).toBe('web');
+  await end(pod);
+  expect(notable(pod)).toEqual([]);
 });
 
 it('gives the node’s runtime its plugin and pods their network', async () => {
   for (const pod of [web, client]) await pod.remove();
-  const [spec, patch] = [podSpecOf('daemonset/daemonset.yaml'), podSpecOf('agent/daemonset-patch.yaml')];
-  const pod = await runManifestPod(containerd, 'agent', patched(spec, patch), surroundings);
+  const pod = await runOverlay('agent', render('overlays/full/nftables'));
   await containerd.networkReady();
   const [server, asking] = [await runPod(containerd, 'server'), await runPod(containerd, 'asking')];
   await server.serve({ port: 8080 });
   api.apply(apiSlice('demo/web', [server.ips[0]!]));
   await expect.poll(() => answers(asking)).toBe('server');
-  for (const ended of [asking, server, pod]) await ended.remove();
-  expect(pod.logs().filter((line) => !/^\S+ INFO/.test(line))).toEqual([]);
+  expect(await get('/metrics', 10249)).toMatch(/^nodeplane_cni_requests_total{verb="ADD",code="0"} 2$/m);
+  for (const ended of [asking, server]) await ended.remove();
+  await end(pod);
+  expect(notable(pod)).toEqual([]);
 });
-
-/** As kustomize merges: lists of named things by their names, everything else is replaced. */
-function patched(spec: V1PodSpec, patch: V1PodSpec): V1PodSpec {
-  const [container, change] = [spec.containers[0]!, patch.containers[0]!];
-  const volumeMounts = [...(container.volumeMounts ?? []), ...(change.volumeMounts ?? [])];
-  const volumes = [...(spec.volumes ?? []), ...(patch.volumes ?? [])];
-  return { ...spec, containers: [{ ...container, ...change, volumeMounts }], volumes };
-}

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { V1Container, V1PodSpec, V1VolumeMount } from '@kubernetes/client-node';
 import type { Containerd } from './containerd.ts';
 import type { ContainerConfig, ContainerMount, PodSandboxConfig } from './cri-client.ts';
+import { until } from './until.ts';
 
 /** What of the node and the cluster a pod's manifest refers to. */
 export interface Surroundings {
@@ -19,20 +20,30 @@ export interface Surroundings {
 
 /** A pod made out of a manifest. */
 export interface ManifestPod {
-  /** What its container wrote so far, line by line. */
+  /** What its containers wrote so far, line by line; those that ran first come first. */
   logs(): string[];
+  /** Runs a program in the container that stays, with that one's privileges, and gives what it printed. */
+  run(...command: string[]): Promise<{ readonly exitCode: number; readonly output: string }>;
   /** As a kubelet ends a container: SIGTERM, and SIGKILL after a grace time. Removes the pod too. */
   remove(): Promise<void>;
 }
 
+/** What a kubelet has the runtime hide from, and make read-only for, containers that are not privileged (procMount: Default). */
+const MASKED_PATHS = [
+  ...['acpi', 'asound', 'kcore', 'keys', 'latency_stats', 'sched_debug', 'scsi', 'timer_list'].map(
+    (name) => `/proc/${name}`,
+  ),
+  '/sys/firmware',
+];
+const READ_ONLY_PATHS = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
+
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
-const GRACE_SECONDS = 30;
 
 /**
- * Runs a pod with one container on the node's network, as a kubelet does it: command, environment, mounts and security context are
- * the manifest's.
+ * Runs a pod with one container, and any that run before it, on the node's network, as a kubelet does it: command, environment,
+ * mounts and security context are the manifest's, those of the pod where the container names none.
  *
- * @throws for what a manifest may say and this does not know
+ * @throws for what a manifest may say and this does not know, and when a container that runs before fails, with its log
  */
 export async function runManifestPod(
   containerd: Containerd,
@@ -43,7 +54,8 @@ export async function runManifestPod(
   const { cri, enclosure } = containerd;
   const [container, ...others] = spec.containers;
   if (!container || others.length > 0 || !spec.hostNetwork) throw new Error('Not one container on the node’s network');
-  const privileged = container.securityContext?.privileged ?? false;
+  const all = [...(spec.initContainers ?? []), container];
+  const privileged = all.some(({ securityContext }) => securityContext?.privileged);
   const namespaceOptions = { network: 'NODE' } as const;
   const logDirectory = join(enclosure.folder, 'logs', name);
   mkdirSync(logDirectory, { recursive: true });
@@ -52,18 +64,39 @@ export async function runManifestPod(
     logDirectory,
     linux: { cgroupParent: `/${enclosure.cgroup}`, securityContext: { namespaceOptions, privileged } },
   };
+  const sources = volumeSources(spec, surroundings, containerd, name);
   const { podSandboxId } = await cri.call('RunPodSandbox', { config: sandboxConfig });
-  const mounts = [
-    ...(container.volumeMounts ?? []).map((mount) => mountOf(mount, spec, surroundings)),
-    mountAt(SERVICE_ACCOUNT, surroundings.serviceAccount, { readOnly: true }),
-  ];
-  const config = containerOf(container, mounts, surroundings);
-  const { containerId } = await cri.call('CreateContainer', { podSandboxId, config, sandboxConfig });
-  await cri.call('StartContainer', { containerId });
+  const logs = () => all.flatMap((one) => readLog(join(logDirectory, logFile(one))));
+  const start = async (one: V1Container) => {
+    const mounts = [
+      ...(one.volumeMounts ?? []).map((mount) => mountAt(mount.mountPath, sources[mount.name], mount)),
+      mountAt(SERVICE_ACCOUNT, surroundings.serviceAccount, { readOnly: true }),
+    ];
+    const config = containerOf(one, spec, mounts, surroundings);
+    const { containerId } = await cri.call('CreateContainer', { podSandboxId, config, sandboxConfig });
+    await cri.call('StartContainer', { containerId });
+    return containerId;
+  };
+  for (const one of spec.initContainers ?? []) {
+    const containerId = await start(one);
+    let exitCode = 0;
+    await until(`${one.name} ends`, async () => {
+      const { status } = await cri.call('ContainerStatus', { containerId });
+      if (status.state !== 'CONTAINER_EXITED') throw new Error(status.state);
+      exitCode = status.exitCode;
+    });
+    if (exitCode !== 0) throw new Error(`${one.name} ended with ${exitCode}: ${logs().join('\n')}`);
+  }
+  const containerId = await start(container);
   return {
-    logs: () => readLog(join(logDirectory, config.logPath!)),
+    logs,
+    async run(...cmd) {
+      const { stdout, stderr, exitCode } = await cri.call('ExecSync', { containerId, cmd, timeout: 30 });
+      return { exitCode, output: `${stdout}${stderr}` };
+    },
     async remove() {
-      await cri.call('StopContainer', { containerId, timeout: GRACE_SECONDS });
+      const timeout = spec.terminationGracePeriodSeconds ?? 30;
+      await cri.call('StopContainer', { containerId, timeout });
       await cri.call('StopPodSandbox', { podSandboxId });
       await cri.call('RemovePodSandbox', { podSandboxId });
     },
@@ -71,10 +104,12 @@ export async function runManifestPod(
 }
 
 function containerOf(
-  { name, command = [], args = [], env = [], securityContext = {} }: V1Container,
+  container: V1Container,
+  { securityContext: ofPod = {} }: V1PodSpec,
   mounts: readonly ContainerMount[],
   { image, nodeName }: Surroundings,
 ): ContainerConfig {
+  const { name, command = [], args = [], env = [], securityContext = {} } = container;
   const envs = env.map(({ name: key, value, valueFrom }) => {
     if (value !== undefined) return { key, value };
     if (valueFrom?.fieldRef?.fieldPath === 'spec.nodeName') return { key, value: nodeName };
@@ -83,40 +118,76 @@ function containerOf(
   const expand = (text: string) =>
     text.replace(/\$\((\w+)\)/g, (whole, key) => envs.find((variable) => variable.key === key)?.value ?? whole);
   const { capabilities, privileged = false, readOnlyRootFilesystem = false } = securityContext;
-  const { allowPrivilegeEscalation = true, seccompProfile } = securityContext;
+  const { allowPrivilegeEscalation = true } = securityContext;
+  const seccompProfile = securityContext.seccompProfile ?? ofPod.seccompProfile;
+  const selinuxOptions = securityContext.seLinuxOptions ?? ofPod.seLinuxOptions;
   return {
     metadata: { name },
     image: { image },
     command: [...command, ...args].map(expand),
     envs,
     mounts,
-    logPath: `${name}.log`,
+    logPath: logFile(container),
     linux: {
       securityContext: {
         capabilities: { addCapabilities: capabilities?.add ?? [], dropCapabilities: capabilities?.drop ?? [] },
         privileged,
         namespaceOptions: { network: 'NODE' },
+        ...(selinuxOptions && { selinuxOptions }),
         readonlyRootfs: readOnlyRootFilesystem,
         noNewPrivs: !allowPrivilegeEscalation,
+        ...(!privileged && { maskedPaths: MASKED_PATHS, readonlyPaths: READ_ONLY_PATHS }),
         seccomp: { profileType: seccompProfile?.type === 'RuntimeDefault' ? 'RuntimeDefault' : 'Unconfined' },
       },
     },
   };
 }
 
-function mountOf(mount: V1VolumeMount, { volumes = [] }: V1PodSpec, surroundings: Surroundings): ContainerMount {
-  const { configMaps, hostPaths = {} } = surroundings;
-  const { hostPath, configMap } = volumes.find(({ name }) => name === mount.name) ?? {};
-  if (configMap?.name !== undefined) return mountAt(mount.mountPath, configMaps[configMap.name]!, mount);
-  if (hostPath) return mountAt(mount.mountPath, hostPaths[hostPath.path] ?? hostPath.path, mount);
-  throw new Error(`Volume "${mount.name}": only ConfigMaps and paths of the node are known here`);
+const logFile = ({ name }: V1Container): string => `${name}.log`;
+
+/** How a kubelet makes sure that a path of the node is there, by the volume's type; none: it does not look. */
+const PATH_CHECKS: Readonly<Record<string, readonly string[]>> = {
+  Directory: ['test', '-d'],
+  DirectoryOrCreate: ['mkdir', '-p'],
+  FileOrCreate: ['touch'],
+};
+
+/** Where each volume's files lie, by its name, among the runtime's mounts. */
+function volumeSources(
+  { volumes = [] }: V1PodSpec,
+  { configMaps, hostPaths = {} }: Surroundings,
+  { enclosure }: Containerd,
+  pod: string,
+): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(
+    volumes.map(({ name, hostPath, configMap, emptyDir }) => {
+      if (configMap?.name !== undefined) return [name, configMaps[configMap.name]];
+      if (hostPath) {
+        const path = hostPaths[hostPath.path] ?? hostPath.path;
+        const [program, ...args] = PATH_CHECKS[hostPath.type ?? ''] ?? ['true'];
+        enclosure.run(program!, [...args, path]);
+        return [name, path];
+      }
+      if (emptyDir) {
+        const path = join(enclosure.folder, 'volumes', pod, name);
+        mkdirSync(path, { recursive: true, mode: 0o777 });
+        if (emptyDir.medium === 'Memory') {
+          const size = emptyDir.sizeLimit?.replace(/Mi$/, 'm') ?? '50%';
+          enclosure.run('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', path]);
+        }
+        return [name, path];
+      }
+      throw new Error(`Volume "${name}": only ConfigMaps, paths of the node and empty directories are known here`);
+    }),
+  );
 }
 
 function mountAt(
   containerPath: string,
-  hostPath: string,
+  hostPath: string | undefined,
   { readOnly = false, mountPropagation = 'None' }: Partial<V1VolumeMount>,
 ): ContainerMount {
+  if (hostPath === undefined) throw new Error(`${containerPath}: there is no such volume`);
   const propagation = mountPropagation === 'None' ? 'PROPAGATION_PRIVATE' : 'PROPAGATION_HOST_TO_CONTAINER';
   if (mountPropagation === 'Bidirectional') throw new Error(`${containerPath}: no pod here may mount for the node`);
   return { containerPath, hostPath, readonly: readOnly, propagation };

@@ -122,6 +122,11 @@ export class FakeIpvsKernel implements IpvsKernel {
     });
   }
 
+  removable(): string[] {
+    this.#asked();
+    return [...this.bound.keys()].map((address) => `address ${address}`);
+  }
+
   removeAll(): void {
     this.#asked();
     this.bound.clear();

@@ -16,8 +16,13 @@ export interface AgentOptions {
   readonly flags?: readonly string[];
   /** Lets it live on when this process ends. @default false */
   readonly detached?: boolean;
-  /** What to wait for: `live` is what the kubelet asks for, before anything was synced. @default synced */
-  readonly until?: 'live' | 'synced';
+  /**
+   * What to wait for: `live` is what the kubelet asks for, before anything was synced; `started`: nothing, because another agent
+   * has the ports. @default synced
+   */
+  readonly until?: 'started' | 'live' | 'synced';
+  /** The name of its log file without the suffix. @default one for all agents of the node */
+  readonly log?: string;
   /** The beginning of a command line that runs it where it belongs. @default `ip netns exec <the node>` */
   readonly enter?: readonly string[];
 }
@@ -52,7 +57,7 @@ const STOP_TIMEOUT_MS = patient(20_000);
  * @throws with the end of its log when it ends early or is not ready in time
  */
 export async function startAgent(node: Host, folder: string, options: AgentOptions): Promise<Agent> {
-  const logFile = join(folder, `agent-${node.name}.log`);
+  const logFile = join(folder, `${options.log ?? `agent-${node.name}`}.log`);
   const log = openSync(logFile, 'a');
   const { manifests, program = 'nodeplane', flags = [] } = options;
   const args = [
@@ -73,7 +78,8 @@ export async function startAgent(node: Host, folder: string, options: AgentOptio
   });
   const end = (signal: NodeJS.Signals) => endProcess(child, ended, signal, logFile);
   try {
-    await ready(node, ended, logFile, options.until ?? 'synced');
+    const { until = 'synced' } = options;
+    if (until !== 'started') await ready(node, ended, logFile, until);
   } catch (error) {
     child.kill('SIGKILL');
     throw error;

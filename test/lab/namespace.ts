@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -126,6 +126,8 @@ export function removeNamespace(name: string): void {
       // A test that entered the namespace itself is listed too; it must not end itself.
       if (pid !== process.pid) killQuietly(pid);
     }
+    // An agent names its lock after the namespace; the next one of this number is another.
+    rmSync(`/run/nodeplane/agent-${statSync(path).ino}.lock`, { force: true });
     execFileSync('ip', ['netns', 'del', name], { stdio: ['ignore', 'ignore', 'pipe'] });
   } catch (error) {
     // Two runs may sweep the same leftovers at once.

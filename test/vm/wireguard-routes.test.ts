@@ -103,6 +103,15 @@ function seenOnWire({ namespace }: LabNode): Record<'wireguard' | 'plain', numbe
   return sums;
 }
 
+/**
+ * What has been seen in the clear and may have been: while the other node is not known yet, or the device is gone, packets to its
+ * pods follow the default route (docs/routes.md).
+ */
+const excused = new Map<LabNode, number>();
+const excuse = () => {
+  for (const node of nodes) excused.set(node, seenOnWire(node).plain);
+};
+
 /** Numbered datagrams there and back again, none of which is sent twice, while something is changed. */
 async function lostWhile(change: () => Promise<void>): Promise<number> {
   const flow = await pod1.startFlow({ ip: pod2.ip(), port: PORT }, { perSecond: 10 });
@@ -131,10 +140,13 @@ beforeAll(async () => {
     for (const node of nodes) if (agents.has(node)) tell(node, keyInForce(node) || told.get(node)!);
   }, 50);
   await Promise.all(nodes.map(start));
+  await answers(pod1, pod2).toEqual(bothFrom(pod1, pod2));
+  await answers(pod2, pod1).toEqual(bothFrom(pod2, pod1));
+  excuse();
 });
 afterEach(async () => {
   await answers(pod1, pod2).toEqual(bothFrom(pod1, pod2));
-  for (const node of nodes) expect(seenOnWire(node)).toEqual({ wireguard: expect.any(Number), plain: 0 });
+  for (const node of nodes) expect(seenOnWire(node).plain).toBe(excused.get(node));
 });
 afterAll(async () => {
   clearInterval(courier);
@@ -218,7 +230,9 @@ it.each([
   ['switched off and on', ['ip link set nodeplane-wg down', 'ip link set nodeplane-wg up']],
 ])('a device that is %s is brought back at once', async (_, commands) => {
   for (const command of commands) one.namespace.run(...(command.split(' ') as [string, ...string[]]));
-  await expect.poll(() => allowed(one)).toEqual([ofNode(two)]);
+  await answers(pod1, pod2).toEqual(bothFrom(pod1, pod2));
+  expect(allowed(one)).toEqual([ofNode(two)]);
+  excuse();
 });
 
 it('a device whose peers somebody took away is mended within a minute or two', async () => {
@@ -240,7 +254,8 @@ it('a node that leaves is no peer any more, and is one again when it is back', a
   expect(one.namespace.run('ip', 'route', 'show', two.podCidrs[0]!)).toBe('');
   told.delete(two);
   tell(two, key);
-  await expect.poll(() => allowed(one)).toEqual([ofNode(two)]);
+  await answers(pod1, pod2).toEqual(bothFrom(pod1, pod2));
+  excuse();
 });
 
 it('nodeplane cleanup --routes removes the device', async () => {
@@ -250,4 +265,6 @@ it('nodeplane cleanup --routes removes the device', async () => {
   expect(device(one)).toBeUndefined();
   for (const family of ['-4', '-6']) expect(one.namespace.run('ip', family, 'route', 'show', 'proto', '78')).toBe('');
   await start(one);
+  await answers(pod1, pod2).toEqual(bothFrom(pod1, pod2));
+  excuse();
 });

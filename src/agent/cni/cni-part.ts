@@ -1,18 +1,17 @@
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname } from 'node:path';
 import type { CniSettings } from '../../config/index.ts';
-import { inBackground, NodeplaneError, type Timer } from '../../core/index.ts';
+import { inBackground, type Timer } from '../../core/index.ts';
 import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { watchNftables } from '../../netlink/nftables/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
-import type { Part, PartContext } from '../part.ts';
+import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
 import { Reclaimer } from './guard/reclaimer.ts';
 import { configuredConflist, dataDirsOf } from './install/configured.ts';
 import type { Conflist } from './install/conflist.ts';
 import { CniInstaller } from './install/installer.ts';
+import { besideAgent, readHostPlugin } from './install/plugin.ts';
 import { SPOOL_PURPOSE, Spool } from './kept/spool.ts';
 import { type MtuSource, PodMtu } from './pod-mtu.ts';
 import { macvlanKey } from './server/macvlan-key.ts';
@@ -22,8 +21,7 @@ import { requestLog, setAsideCounter } from './server/request-log.ts';
 import { CniServer, SOCKET_PURPOSE } from './server/server.ts';
 import { WorkerPool } from './threads/worker-pool.ts';
 
-/** What the build calls the plugin for the host and the program of the server's threads; they lie beside the agent. */
-const HOST_PLUGIN_FILE = 'nodeplane-cni-shim';
+/** What the build calls the program of the server's threads; it lies beside the agent. */
 const WORKER_FILE = 'cni-worker.js';
 const RETRY_MS = 5000;
 const SETTLE_MS = 60_000;
@@ -131,6 +129,12 @@ export class CniPart implements Part {
     await this.#starting;
   }
 
+  /** Ready: it serves, plugin and configuration are installed, and an ADD would succeed as far as STATUS tells. */
+  readiness(): Readiness {
+    const reason = this.#serving ? this.#installer.whyNotInstalled() : 'the CNI server does not listen yet';
+    return { name: 'cni', reason };
+  }
+
   changed(event: ObjectEvent): void {
     this.#serviceCidrs.apply(event);
     if (this.#nodes.apply(event) !== undefined) this.#look();
@@ -206,18 +210,4 @@ export class CniPart implements Part {
     const { msg, details } = JSON.parse(stdout) as { msg: string; details?: string };
     return details ? `${msg}: ${details}` : msg;
   }
-}
-
-function readHostPlugin(): Buffer {
-  const path = besideAgent(HOST_PLUGIN_FILE);
-  try {
-    return readFileSync(path);
-  } catch (cause) {
-    const message = `Cannot serve CNI: there is no plugin for the host at "${path}"; build it on a machine with a C compiler`;
-    throw new NodeplaneError('ERR_CONFIG', message, { facts: { path }, cause });
-  }
-}
-
-function besideAgent(name: string): string {
-  return join(dirname(fileURLToPath(import.meta.url)), name);
 }

@@ -25,9 +25,17 @@ export interface AgentServersOptions {
   readonly health: ProxyHealth;
   /** Called after each answer of a health page. */
   readonly countAnswer: HealthPagesOptions['countAnswer'];
+  /** How the agent's parts stand. */
+  readonly readiness: HealthPagesOptions['readiness'];
   /** Further pages of the metrics port. */
   readonly pages: Pages;
+  /** Those of --status-bind-address. */
+  readonly statusPages: Pages;
 }
+
+/** How long the ports of an agent that has ended are waited for, and how often they are looked at. */
+const HANDOVER_MS = 2000;
+const HANDOVER_POLL_MS = 10;
 
 /** A server, and the reason kube-proxy gives in its Event when it cannot listen and that is fatal. */
 interface NamedServer {
@@ -35,13 +43,15 @@ interface NamedServer {
   readonly failure: string;
 }
 
-/** The agent's HTTP ports: health (if it has an address) and metrics, the latter with the profiler if that is asked for. */
+/** The agent's HTTP ports: health and status (if they have an address) and metrics, the last with the profiler if that is asked for. */
 export class AgentServers {
   readonly #servers: readonly NamedServer[];
   readonly #profiler: Profiler | undefined;
+  readonly #clock: Clock;
 
   constructor(options: AgentServersOptions) {
-    const { config, clock, logger, registry, health, countAnswer } = options;
+    const { config, clock, logger, registry, health, countAnswer, readiness } = options;
+    this.#clock = clock;
     registerConnectionMetrics(registry, httpConnections);
     this.#profiler = config.profiling ? new Profiler(clock) : undefined;
     const server = (name: string, address: BindAddress, pages: Pages) =>
@@ -49,12 +59,17 @@ export class AgentServers {
     const { healthzBindAddress, metricsBindAddress } = config;
     const servers: NamedServer[] = [];
     if (healthzBindAddress) {
-      const pages = healthPages({ health, countAnswer });
+      const pages = healthPages({ health, countAnswer, readiness });
       const failure = 'FailedToStartProxierHealthcheck';
       servers.push({ server: server('health server', healthzBindAddress, pages), failure });
     }
     const pages = pagesOfMetrics(options, this.#profiler);
     servers.push({ server: server('metrics server', metricsBindAddress, pages), failure: 'FailedToStartMetricServer' });
+    const { statusBindAddress } = config;
+    if (statusBindAddress) {
+      const status = server('status server', statusBindAddress, options.statusPages);
+      servers.push({ server: status, failure: 'FailedToStartStatusServer' });
+    }
     this.#servers = servers;
   }
 
@@ -74,6 +89,26 @@ export class AgentServers {
         throw error;
       }
     }
+  }
+
+  /** Listens on what is free. Of what is not, nothing is said: who holds the node holds it. */
+  async listenIfFree(): Promise<void> {
+    await Promise.all(this.#servers.map(({ server }) => server.listenIfFree()));
+  }
+
+  /**
+   * Listens on all ports once another process, which has just ended, has given them back: the kernel takes its time to close
+   * all that a killed process had open. As `start` from there on.
+   */
+  async takeOver(failed: (reason: string, error: unknown) => Promise<void>): Promise<void> {
+    const clock = this.#clock;
+    const deadline = clock.now() + HANDOVER_MS;
+    const isHeld = async () =>
+      !(await Promise.all(this.#servers.map(({ server }) => server.listenIfFree()))).every(Boolean);
+    while ((await isHeld()) && clock.now() < deadline) {
+      await new Promise<void>((resolve) => void clock.setTimer(resolve, HANDOVER_POLL_MS));
+    }
+    await this.start(failed);
   }
 
   async stop(): Promise<void> {

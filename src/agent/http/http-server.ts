@@ -30,6 +30,11 @@ export class HttpServer {
     this.#options = options;
   }
 
+  /** Listens if that can be now, and otherwise tries nothing more. Whether it listens. */
+  async listenIfFree(): Promise<boolean> {
+    return (await this.#attempt()) === undefined;
+  }
+
   /**
    * Starts listening; resolves when it listens or when the first attempt failed (the next ones go on by themselves).
    *
@@ -38,10 +43,8 @@ export class HttpServer {
   async start(): Promise<void> {
     const { name, address, clock, logger } = this.#options;
     const where = formatBindAddress(address);
-    try {
-      this.#listener = await this.#listen();
-      logger.info({ address: where }, `${name} listens`);
-    } catch (error) {
+    const error = await this.#attempt();
+    if (error) {
       if (this.#options.hardFail) {
         throw new NodeplaneError('ERR_CONFIG', `The ${name} cannot listen on ${where}`, { cause: error });
       }
@@ -56,6 +59,19 @@ export class HttpServer {
   async stop(): Promise<void> {
     this.#retry?.cancel();
     await this.#listener?.close();
+  }
+
+  /** The error of listening; undefined when it listens. */
+  async #attempt(): Promise<Error | undefined> {
+    const { name, address, logger } = this.#options;
+    if (this.#listener) return undefined;
+    try {
+      this.#listener = await this.#listen();
+      logger.info({ address: formatBindAddress(address) }, `${name} listens`);
+      return undefined;
+    } catch (error) {
+      return error as Error;
+    }
   }
 
   async #listen(): Promise<HttpListener> {

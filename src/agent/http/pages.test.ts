@@ -1,5 +1,6 @@
 import { Gauge, Registry } from 'prom-client';
 import { expect, it } from 'vitest';
+import type { Readiness } from '../part.ts';
 import type { HttpAnswer } from './http-listener.ts';
 import { healthPages, metricsPages } from './pages.ts';
 
@@ -118,17 +119,25 @@ it('has no z-pages when they are switched off', () => {
   expect(paths).not.toContain('/statusz');
 });
 
-it('the health server answers /healthz and /livez, and counts', () => {
+it('the health server answers /healthz and /livez, which it counts, and /readyz', () => {
   const counted: string[] = [];
+  let parts: readonly Readiness[] = [{ name: 'services', reason: undefined }];
   const answer = (status: 200 | 503) => ({ status, headers: {}, body: String(status) });
   const pages = healthPages({
     health: { healthz: () => answer(503), livez: () => answer(200) },
     countAnswer: (path, status) => counted.push(`${path} ${status}`),
+    readiness: () => parts,
   });
   const request = { method: 'GET', path: '', query: new URLSearchParams(), headers: {} };
   expect(Object.entries(pages).map(([path, page]) => [path, page(request)])).toEqual([
     ['/healthz', answer(503)],
     ['/livez', answer(200)],
+    ['/readyz', expect.objectContaining({ status: 200, body: '[+]services ok\nreadyz check passed\n' })],
   ]);
+  parts = [...parts, { name: 'cni', reason: 'no\u001b[31m range' }];
+  expect(pages['/readyz']!(request)).toMatchObject({
+    status: 503,
+    body: '[+]services ok\n[-]cni failed: no\\u001b[31m range\nreadyz check failed\n',
+  });
   expect(counted).toEqual(['healthz 503', 'livez 200']);
 });

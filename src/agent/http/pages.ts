@@ -1,6 +1,8 @@
 import type { Registry } from 'prom-client';
+import { plainText } from '../../core/index.ts';
 import type { ProxyHealth, ProxyMode } from '../../proxy/index.ts';
 import { SliMetrics } from '../metrics/sli-metrics.ts';
+import type { Readiness } from '../part.ts';
 import { type HttpAnswer, textAnswer } from './http-listener.ts';
 import type { Pages } from './http-server.ts';
 import { flagzPage, negotiateText, type StatuszFacts, statuszPage } from './zpages.ts';
@@ -10,16 +12,30 @@ export interface HealthPagesOptions {
   readonly health: Pick<ProxyHealth, 'healthz' | 'livez'>;
   /** Called for each answer (`ProxyMetrics.countHealthAnswer`). */
   readonly countAnswer: (path: 'healthz' | 'livez', status: number) => void;
+  /** How the agent's parts stand. */
+  readonly readiness: () => readonly Readiness[];
 }
 
-/** The pages of the health server (port 10256): /healthz for load balancers, /livez for the kubelet. */
-export function healthPages({ health, countAnswer }: HealthPagesOptions): Pages {
+/**
+ * The pages of the health server (port 10256): /healthz for load balancers, /livez for the kubelet, both as kube-proxy has
+ * them; /readyz, which it has not, for a rollout.
+ */
+export function healthPages({ health, countAnswer, readiness }: HealthPagesOptions): Pages {
   const page = (path: 'healthz' | 'livez') => (): HttpAnswer => {
     const answer = health[path]();
     countAnswer(path, answer.status);
     return answer;
   };
-  return { '/healthz': page('healthz'), '/livez': page('livez') };
+  return { '/healthz': page('healthz'), '/livez': page('livez'), '/readyz': () => readyPage(readiness()) };
+}
+
+/** A line a part, in the form of the API server's /readyz?verbose. */
+function readyPage(parts: readonly Readiness[]): HttpAnswer {
+  const isReady = parts.every(({ reason }) => reason === undefined);
+  const lines = parts.map(({ name, reason }) =>
+    reason === undefined ? `[+]${name} ok` : `[-]${name} failed: ${plainText(reason)}`,
+  );
+  return textAnswer(isReady ? 200 : 503, [...lines, `readyz check ${isReady ? 'passed' : 'failed'}`, ''].join('\n'));
 }
 
 /** What the metrics server's pages are made of; functions are asked for each request. */

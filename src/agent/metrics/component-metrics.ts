@@ -14,7 +14,10 @@ export interface Build {
 
 /** The same in the words of Kubernetes. What is empty is an empty label. */
 export interface BuildFacts extends Build {
-  /** The release of kube-proxy we behave like, with the suffix that --version asks for: `v1.36.2`. */
+  /**
+   * The release of kube-proxy we behave like, with the suffix that --version asks for: `v1.36.2`. Later that of the API
+   * server, where there is one.
+   */
   readonly kubernetesVersion: string;
 }
 
@@ -28,18 +31,23 @@ export interface ComponentMetricsOptions {
 /**
  * Registers what every Kubernetes component shows of itself (k8s.io/component-base) and what Prometheus' clients show of
  * a process: process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
- * process_start_time_seconds, process_open_fds and process_max_fds have the same names and help here as in Go.
+ * process_start_time_seconds, process_open_fds and process_max_fds have the same names and help here as in Go. Those of Go's
+ * runtime (go_*) are not there: nothing here is a goroutine.
+ *
+ * @returns has kubernetes_build_info show another release of Kubernetes: `v1.34.2`
  */
-export function registerComponentMetrics({ registry, build, features }: ComponentMetricsOptions): void {
+export function registerComponentMetrics(options: ComponentMetricsOptions): (kubernetesVersion: string) => void {
+  const { registry, build, features } = options;
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   const labels = buildLabels(build);
-  new Gauge({
+  const buildInfo = new Gauge({
     name: 'kubernetes_build_info',
     help: "[BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
     labelNames: Object.keys(labels),
     registers,
-  }).set(labels, 1);
+  });
+  buildInfo.set(labels, 1);
 
   const featureEnabled = new Gauge({
     name: 'kubernetes_feature_enabled',
@@ -65,6 +73,10 @@ export function registerComponentMetrics({ registry, build, features }: Componen
   // Nothing can be hidden or switched off here, so these stay at zero; alerts on them go on working.
   new Counter({ name: 'hidden_metrics_total', help: '[BETA] The count of hidden metrics.', registers });
   new Counter({ name: 'disabled_metrics_total', help: '[BETA] The count of disabled metrics.', registers });
+  return (kubernetesVersion) => {
+    buildInfo.reset();
+    buildInfo.set(buildLabels({ ...build, kubernetesVersion }), 1);
+  };
 }
 
 /**

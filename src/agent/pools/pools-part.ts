@@ -3,6 +3,7 @@ import type { ApiObserver, Node, ObjectEvent, Resource } from '../../kube/index.
 import { configuredConflist, dataDirsOf, usesNodeRanges } from '../cni/install/configured.ts';
 import { logSourceProblems } from '../metrics/observe.ts';
 import type { Part, PartContext } from '../part.ts';
+import type { AddressFacts } from '../status/collect/facts.ts';
 import { AddressUse } from './address-use.ts';
 import { livingRanges } from './living-ranges.ts';
 import { logPoolProblems, rangeMetrics } from './observe.ts';
@@ -63,6 +64,17 @@ export class PoolsPart implements Part, PodRanges {
       () => this.own(),
       (range) => this.#use.of(range),
     );
+  }
+
+  /** The ranges of this node's pods and what is left of them, for people. */
+  addresses(): AddressFacts {
+    const { sets, held, lacking } = this.own();
+    const open = new Set(sets.flat().map(formatCidr));
+    const ranges = held.map((range) => {
+      const cidr = formatCidr(range);
+      return { cidr, state: open.has(cidr) ? ('open' as const) : ('closed' as const), ...this.#use.of(range) };
+    });
+    return { ranges, lacking: this.#hasPods && this.#isComplete ? lacking : '' };
   }
 
   get complete(): Promise<void> {

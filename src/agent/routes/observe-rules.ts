@@ -60,6 +60,8 @@ export function ruleMetrics(registry: Registry): RuleObserver {
     help: 'Packets to the tunnel that came from no node, and were dropped.',
     labelNames: ['ip_family'],
   });
+  // The first step from nothing to 1 is no increase to Prometheus.
+  for (const ip_family of ['IPv4', 'IPv6']) refused.inc({ ip_family }, 0);
   const failures = new Counter({
     registers,
     name: 'nodeplane_routes_rule_failures_total',

@@ -133,6 +133,8 @@ export function routeMetrics(registry: Registry, clock: Pick<Clock, 'wallTime'>)
     if (event.kind === 'disturbed' || event.kind === 'driftFound') drifts.inc(labels);
     if (event.kind !== 'synced') return;
     const { figures } = event;
+    // The first step from nothing to 1 is no increase to Prometheus.
+    for (const counter of [failures, drifts]) counter.inc(labels, 0);
     for (const way of ['direct', 'tunnel', 'wireguard'] as const) peers.set({ ...labels, way }, figures.peers[way]);
     leftOut.set(labels, figures.leftOut);
     wanted.set(labels, figures.wanted);

@@ -3,7 +3,7 @@ import { type DatedStanding, ROUTE_LIMITS, type RouteObserver } from '../../rout
 import type { HttpAnswer } from '../http/http-listener.ts';
 import type { Pages } from '../http/http-server.ts';
 import { toLocal } from '../http/local-clients.ts';
-import { type FamilyReport, nodeReport, type RoutesReport } from './report.ts';
+import { type FamilyReport, leftOutFirst, nodeReport, type RoutesReport } from './report.ts';
 
 /** The routes of one family, as far as they are told. */
 export interface ReportedFamily {
@@ -42,6 +42,11 @@ export class ReportPage {
     if (kind === 'synced') this.#problems.delete(family);
   };
 
+  /** What keeps the routes of a family from being right; undefined: nothing. */
+  problem(family: IpFamily): string | undefined {
+    return this.#problems.get(family);
+  }
+
   #answered(): Promise<HttpAnswer> {
     this.#answer ??= inSlices(this.#write()).finally(() => {
       this.#answer = undefined;
@@ -75,10 +80,4 @@ export class ReportPage {
       body,
     };
   }
-}
-
-/** Those somebody should do something about are told whatever the limit is. They may change while the page is written. */
-function* leftOutFirst(standings: ReadonlyMap<string, DatedStanding>): Iterable<readonly [string, DatedStanding]> {
-  for (const entry of standings) if (entry[1].reason !== undefined) yield entry;
-  for (const entry of standings) if (entry[1].reason === undefined) yield entry;
 }

@@ -57,3 +57,11 @@ function wayReport(plan: PeerPlan): WayReport {
   const address = plan.kind === 'direct' ? plan.gateway : plan.remote;
   return { mode, gateway, address: formatIp(address), podCidrs: ranges.map(formatCidr) };
 }
+
+/** Those somebody should do something about are told whatever the limit is. They may change while the page is written. */
+export function* leftOutFirst(
+  standings: ReadonlyMap<string, DatedStanding>,
+): Iterable<readonly [string, DatedStanding]> {
+  for (const entry of standings) if (entry[1].reason !== undefined) yield entry;
+  for (const entry of standings) if (entry[1].reason === undefined) yield entry;
+}

@@ -24,15 +24,18 @@ import {
 } from '../../routes/index.ts';
 import type { MtuSource } from '../cni/pod-mtu.ts';
 import type { Pages } from '../http/http-server.ts';
-import type { Part, PartContext } from '../part.ts';
+import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
+import type { PeerFamily } from '../status/collect/facts.ts';
 import { logAnnouncerEvents, logRouteEvents, observeUnwritten, routeMetrics } from './observe.ts';
 import { logRuleEvents, ruleMetrics } from './observe-rules.ts';
 import { recordRouteEvents } from './record.ts';
 import { ReportPage } from './report-page.ts';
+import { RouteReadiness } from './route-readiness.ts';
 import { ruleSettings } from './rule-settings.ts';
 import { SubnetFile } from './subnet-file.ts';
 import { registerTunnelMetrics } from './traffic-metrics.ts';
+import { TunnelSource } from './tunnel-source.ts';
 import { wireguardPart } from './wireguard-part.ts';
 
 /**
@@ -60,6 +63,7 @@ export class RoutesPart implements Part, MtuSource {
   readonly #context: PartContext;
   readonly #machineFamilies: readonly IpFamily[];
   readonly #serviceCidrs = new ObjectsOf('ServiceCIDR');
+  readonly #standing = new RouteReadiness();
   readonly #observe: RouteObserver;
   readonly #report: ReportPage;
   readonly #mtuListeners = new Set<() => void>();
@@ -68,6 +72,7 @@ export class RoutesPart implements Part, MtuSource {
   readonly #announcer: NodeAnnouncer;
   readonly #wireguard: ReturnType<typeof wireguardPart>;
   readonly #ends: OwnEnds;
+  readonly #tunnelSource: TunnelSource;
   readonly #subnetFile: SubnetFile | undefined;
   readonly #ranges: PodRanges;
   /** The Nodes whose ranges are not only those that they name. */
@@ -101,10 +106,15 @@ export class RoutesPart implements Part, MtuSource {
       subnetFile === undefined
         ? undefined
         : new SubnetFile(subnetFile, networks, config.masquerade !== undefined, logger);
+    this.#tunnelSource = new TunnelSource(logger);
+    // What flannel's annotations say, other nodes let in.
+    const hasSource = config.mode !== 'host-gw' && !config.flannel.annotations;
     const observers: RouteObserver[] = [
+      ...(hasSource ? [this.#tunnelSource.observe] : []),
       logRouteEvents(logger),
       routeMetrics(registry, clock),
       this.#report.observe,
+      this.#standing.observe,
       ...(recorder ? [recordRouteEvents(recorder, nodeName)] : []),
       ({ kind }) => {
         if (kind === 'mtuKnown') for (const listener of this.#mtuListeners) listener();
@@ -125,6 +135,11 @@ export class RoutesPart implements Part, MtuSource {
       const node = this.#nodes.get(name);
       if (node && !this.#stopped) this.#nodeChanged(node);
     });
+  }
+
+  /** Ready: the kernel holds the routes to other nodes. */
+  readiness(): Readiness {
+    return { name: 'routes', reason: this.#standing.reason() };
   }
 
   changed(event: ObjectEvent): void {
@@ -156,6 +171,15 @@ export class RoutesPart implements Part, MtuSource {
     return known.length > 0 ? Math.min(...known) : undefined;
   }
 
+  /** How it stands with each other Node, for people. */
+  standing(): readonly PeerFamily[] {
+    return this.#families.map(({ family, routes }) => ({
+      family,
+      problem: this.#report.problem(family),
+      standings: routes.standings(),
+    }));
+  }
+
   onMtuChange(listener: () => void): void {
     this.#mtuListeners.add(listener);
   }
@@ -175,6 +199,7 @@ export class RoutesPart implements Part, MtuSource {
     const isOwn = node.metadata.name === this.#context.config.nodeName;
     if (isOwn && !this.#config.flannel.annotations) this.#announcer.want('flannel', withdrawnAnnotations(node));
     if (isOwn && !this.#wireguard) this.#announcer.want('wireguard', withdrawnWireguard(node));
+    if (isOwn) this.#tunnelSource.nodeChanged(node);
     this.#announcer.nodeChanged(node);
     const podCIDRs = this.#ranges.ofNode(node);
     // All Nodes of a large cluster would take much memory.

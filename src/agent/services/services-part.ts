@@ -11,7 +11,8 @@ import {
 } from '../../proxy/index.ts';
 import { type Exec, exec } from '../../sys/index.ts';
 import { logProxyEvents, recordProxyEvents } from '../metrics/observe.ts';
-import type { Part, PartContext } from '../part.ts';
+import type { Part, PartContext, Readiness } from '../part.ts';
+import type { ExplainingFamily } from '../status/collect/service-report.ts';
 import { flowMetrics } from './conntrack/flow-metrics.ts';
 import { createFamily, type Family, type FamilyOptions } from './family.ts';
 import { localhostMetrics } from './localhost-metrics.ts';
@@ -43,6 +44,8 @@ export class ServicesPart implements Part {
   readonly #cleaned: FamilyOptions['cleaned'];
   /** Empty until the way into the kernel is known. */
   #families: ReadonlyMap<IpFamily, Family> = new Map();
+  /** Those whose rules were complete once. */
+  readonly #complete = new Set<IpFamily>();
   /** Resolves when all objects were read once, or the agent stops. */
   readonly #known: Promise<void>;
   #objectsKnown: () => void = () => {};
@@ -66,6 +69,7 @@ export class ServicesPart implements Part {
       ...options.observers,
       this.metrics.observe,
       this.health.observe,
+      ({ kind, family }) => void (kind === 'syncFinished' && this.#complete.add(family)),
       ...(recorder ? [recordProxyEvents(recorder)] : []),
     ];
     this.#localhost = localhostMetrics(registry, logger);
@@ -86,6 +90,25 @@ export class ServicesPart implements Part {
     preparePatiently({ attempt, exec, failureIsFatal: !config.cni, clock, logger, signal: stopping })
       .then((prepared) => prepared && this.#serve(prepared))
       .catch(unusable);
+  }
+
+  /** What is planned, and why, for people. Empty until the way into the kernel is known. */
+  planned(): readonly Omit<ExplainingFamily, 'record'>[] {
+    return [...this.#families].map(([family, { proxy }]) => ({
+      family,
+      ports: proxy.plan.ports,
+      explain: (serviceName) => proxy.explain(serviceName),
+    }));
+  }
+
+  /** Ready: the rules of all Services were complete once, in each family that is served, and keep up since. */
+  readiness(): Readiness {
+    const name = 'services';
+    const families = [...this.#families.keys()];
+    if (families.length === 0) return { name, reason: 'the objects, or the way into the kernel, are not known yet' };
+    const missing = families.filter((family) => !this.#complete.has(family));
+    if (missing.length > 0) return { name, reason: `the rules of ${missing.join(' and ')} are not written yet` };
+    return { name, reason: this.health.isHealthy() ? undefined : 'a sync is outstanding for too long' };
   }
 
   changed(event: ObjectEvent): void {

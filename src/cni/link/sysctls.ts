@@ -1,6 +1,5 @@
-import { readdirSync } from 'node:fs';
 import { type IpFamily, isNotFound } from '../../core/index.ts';
-import { readSysctl, writeSysctl } from '../../sys/index.ts';
+import { listSysctls, readSysctl, writeSysctl } from '../../sys/index.ts';
 
 /** Writes a sysctl unless this kernel has none of that name (it was built or booted without IPv6). True if it changed. */
 export function writeSysctlIfPresent(name: string, value: string | number): boolean {
@@ -28,7 +27,7 @@ export function enableForwarding(families: Iterable<IpFamily>): void {
  * whose accept_ra is 2 (kernel: Documentation/networking/ip-sysctl.rst).
  */
 function keepRouterAdvertisements(): void {
-  for (const link of readdirSync('/proc/sys/net/ipv6/conf')) {
+  for (const link of listSysctls('net/ipv6/conf')) {
     if (['all', 'default', 'lo'].includes(link)) continue;
     const name = `net/ipv6/conf/${link}/accept_ra`;
     try {

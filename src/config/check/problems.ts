@@ -1,10 +1,12 @@
+import { fieldAt } from '../file/field-path.ts';
 import type { FieldPath } from '../file/schema.ts';
 import { FLAG_NAMES, flagNamed } from '../flags/flags.ts';
+import type { ValueType } from '../values/value-type.ts';
 
 /** One setting that cannot be used. */
 export interface ConfigProblem {
   readonly path: FieldPath;
-  /** What was found and what is accepted; the path is not repeated. */
+  /** What was found, and what is accepted or what to do; the path is not repeated. */
   readonly message: string;
 }
 
@@ -25,7 +27,13 @@ export class Problems {
   }
 
   notNegative(path: FieldPath, value: number): number {
-    if (!(value >= 0)) this.add(path, 'must not be negative');
+    if (!(value >= 0)) this.add(path, `${shown(path, value)} must not be negative: give ${shown(path, 0)} or more`);
+    return value;
+  }
+
+  positive(path: FieldPath, value: number): number {
+    const usual = shown(path, fieldAt(path).fallback as number);
+    if (!(value > 0)) this.add(path, `${shown(path, value)} must be greater than 0: ${usual} is the default`);
     return value;
   }
 
@@ -34,6 +42,11 @@ export class Problems {
       this.add(path, `"${value}" is none of ${choices.map((c) => `"${c}"`).join(', ')}`);
     return value as C;
   }
+}
+
+/** A value of this field as a flag would be written: `1m30s`. */
+export function shown(path: FieldPath, value: number): string {
+  return (fieldAt(path).type as ValueType<number>).toFlag(value);
 }
 
 /** `iptables.masqueradeBit (--iptables-masquerade-bit): 32 is not within 0 and 31` */

@@ -7,13 +7,13 @@ import type { Problems } from './problems.ts';
 /** The node IP that `bindAddress` stands for; undefined if it leaves it to the Node object. */
 export function readNodeIp(text: string, problems: Problems): IpAddress | undefined {
   const ip = tryParseIp(text);
-  if (!ip) problems.add('bindAddress', `"${text}" is not an IP address`);
+  if (!ip) problems.add('bindAddress', `"${text}" is not an IP address: give one of this node, or 0.0.0.0 or ::`);
   return ip && !isUnspecified(ip) ? ip : undefined;
 }
 
 /** Where a server listens. The empty address is for the caller to judge: it means off, and not every server can be off. */
 export function readServerAddress(
-  path: 'healthzBindAddress' | 'metricsBindAddress',
+  path: 'healthzBindAddress' | 'metricsBindAddress' | 'nodeplane.statusBindAddress',
   text: string,
   problems: Problems,
 ): BindAddress {
@@ -30,7 +30,8 @@ export function readNodePortAddresses(
   if (!list?.length) return 'all';
   if (list.length === 1 && list[0] === 'primary') return 'primary';
   if (list.includes('primary')) {
-    problems.add('nodePortAddresses', '"primary" stands for itself and cannot be mixed with CIDRs');
+    const message = `"primary" stands for itself and cannot be mixed with CIDRs, as in "${list.join(',')}": give one or the other`;
+    problems.add('nodePortAddresses', message);
   }
   return readCidrs(
     'nodePortAddresses',
@@ -52,10 +53,16 @@ export function readDetectLocal(effective: Configuration, problems: Problems): D
     case 'NodeCIDR':
       return { mode };
     case 'BridgeInterface':
-      if (bridgeInterface === '') problems.add('detectLocal.bridgeInterface', `is needed by the mode ${mode}`);
+      if (bridgeInterface === '') {
+        const message = `"" names nothing, but is needed by the mode ${mode}: name the bridge of the pods`;
+        problems.add('detectLocal.bridgeInterface', message);
+      }
       return { mode, bridgeInterface };
     case 'InterfaceNamePrefix':
-      if (interfaceNamePrefix === '') problems.add('detectLocal.interfaceNamePrefix', `is needed by the mode ${mode}`);
+      if (interfaceNamePrefix === '') {
+        const message = `"" names nothing, but is needed by the mode ${mode}: give how names of pods’ interfaces begin`;
+        problems.add('detectLocal.interfaceNamePrefix', message);
+      }
       return { mode, interfaceNamePrefix };
     default:
       return { mode, cidrs: readClusterCidrs(effective.clusterCIDR, problems) };
@@ -67,7 +74,8 @@ function readClusterCidrs(text: string, problems: Problems): Cidr[] {
   if (text === '') return [];
   const cidrs = readCidrs('clusterCIDR', text.split(','), problems);
   const families = new Set(cidrs.map((cidr) => cidr.address.family));
-  if (cidrs.length > families.size) problems.add('clusterCIDR', `"${text}" has more than one CIDR of a family`);
+  if (cidrs.length > families.size)
+    problems.add('clusterCIDR', `"${text}" has more than one CIDR of a family: give one, or one IPv4 and one IPv6`);
   return cidrs;
 }
 

@@ -22,10 +22,14 @@ export function readCni(section: CniSection, problems: Problems): CniSettings | 
   const podCidrs = readCidrs('nodeplane.cni.podCIDRs', podCIDRs ?? [], problems);
   for (const name of ['binDir', 'confDir', 'dataDir', 'socket', 'spoolDir', 'conflist'] as const) {
     const path = paths[name];
-    if (path !== '' && !isAbsolute(path)) problems.add(`nodeplane.cni.${name}`, `"${path}" is no absolute path`);
+    if (path !== '' && !isAbsolute(path))
+      problems.add(`nodeplane.cni.${name}`, `"${path}" is no absolute path: give one that begins with /`);
   }
   if (Buffer.byteLength(paths.socket) > LONGEST_SOCKET_PATH) {
-    problems.add('nodeplane.cni.socket', `"${paths.socket}" is longer than ${LONGEST_SOCKET_PATH} bytes`);
+    problems.add(
+      'nodeplane.cni.socket',
+      `"${paths.socket}" is longer than ${LONGEST_SOCKET_PATH} bytes, and a socket’s path cannot be: give a shorter one`,
+    );
   }
   return { ...paths, podCidrs, macvlan: readMacvlan(macvlan, problems) };
 }
@@ -34,10 +38,16 @@ function readMacvlan(section: CniSection['macvlan'], problems: Problems): Macvla
   const namespaces = section.namespaces ?? [];
   const masters = section.masters ?? [];
   for (const namespace of namespaces.filter((name) => !NAMESPACE.test(name))) {
-    problems.add('nodeplane.cni.macvlan.namespaces', `"${namespace}" is no name of a namespace, and not "*"`);
+    problems.add(
+      'nodeplane.cni.macvlan.namespaces',
+      `"${namespace}" is no name of a namespace, and not "*": namespaces have small letters, digits and "-"`,
+    );
   }
   for (const master of masters.filter((name) => !LINK_NAME.test(name))) {
-    problems.add('nodeplane.cni.macvlan.masters', `"${master}" is no name of an interface`);
+    problems.add(
+      'nodeplane.cni.macvlan.masters',
+      `"${master}" is no name of an interface: "ip link" shows those of the node`,
+    );
   }
   const settings = {
     namespaces,

@@ -1,6 +1,7 @@
 import { type KubeProxyConfig, LOG_FORMATS, LOG_LEVELS } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
 import { type FeatureGates, isEnabled } from '../values/feature-gates.ts';
+import { verbosityPatterns } from '../values/list-types.ts';
 import { quantity } from '../values/logging-types.ts';
 import type { Problems } from './problems.ts';
 
@@ -15,13 +16,20 @@ export function readLogging(
 ): KubeProxyConfig['logging'] {
   const { options, verbosity, vmodule } = effective.logging;
   const format = problems.oneOf('logging.format', effective.logging.format, LOG_FORMATS);
-  if (vmodule.length > 0 && format !== 'text') problems.add('logging.vmodule', 'works with the format "text" only');
+  if (vmodule.length > 0 && format !== 'text') {
+    const given = verbosityPatterns.toFlag(vmodule);
+    const message = `"${given}" works with the format "text" only, and the format is "${format}": leave it out`;
+    problems.add('logging.vmodule', message);
+  }
   if (!isEnabled(gates, 'LoggingAlphaOptions')) {
-    const gated = 'needs the feature gate LoggingAlphaOptions';
+    const gated =
+      'needs the feature gate LoggingAlphaOptions: leave it out, or set featureGates.LoggingAlphaOptions to true';
     for (const name of LOG_FORMATS) {
       const { splitStream, infoBufferSize } = options[name];
-      if (splitStream) problems.add(`logging.options.${name}.splitStream`, gated);
-      if (!quantity.isZero(infoBufferSize)) problems.add(`logging.options.${name}.infoBufferSize`, gated);
+      if (splitStream) problems.add(`logging.options.${name}.splitStream`, `true ${gated}`);
+      if (!quantity.isZero(infoBufferSize)) {
+        problems.add(`logging.options.${name}.infoBufferSize`, `${infoBufferSize} ${gated}`);
+      }
     }
   }
   const byVerbosity = verbosity >= DEBUG_VERBOSITY ? 'debug' : 'info';

@@ -27,7 +27,7 @@ it('are read from flags and file', () => {
 
 it.each([
   [['--pod-cidrs-from=cloud'], '"cloud" is none of "node", "pool"'],
-  [POOL, '(--pool-cidrs): is empty: name the pools of the cluster'],
+  [POOL, '(--pool-cidrs): "" is empty: name the pools of the cluster'],
   [[...POOL, '--pool-cidrs=10.1.0.0'], 'pool-cidrs'],
   [[...POOL, '--pool-cidrs=10.1.0.0/16', '--pool-block-size=31'], '31 is not within 8 and 30'],
   [[...POOL, '--pool-cidrs=10.1.0.0/16', '--pool-block-size-ipv6=127'], '127 is not within 64 and 126'],

@@ -29,7 +29,10 @@ export function readRoutes(
   problems.inRange('nodeplane.routes.port', port, 1, 65535);
   if (mtu !== 0) problems.inRange('nodeplane.routes.mtu', mtu, LEAST_MTU, 65535);
   if (Buffer.byteLength(interfaceName) > LONGEST_INTERFACE_NAME) {
-    problems.add('nodeplane.routes.interface', `"${interfaceName}" is longer than ${LONGEST_INTERFACE_NAME} bytes`);
+    problems.add(
+      'nodeplane.routes.interface',
+      `"${interfaceName}" is longer than ${LONGEST_INTERFACE_NAME} bytes: give the name of an interface, as "ip link" shows it`,
+    );
   }
   problems.inRange('nodeplane.routes.wireguard.port', wireguard.port, 1, 65535);
   problems.inRange('nodeplane.routes.wireguard.keepalive', wireguard.keepalive, 0, 65535);
@@ -42,7 +45,7 @@ export function readRoutes(
   }
   const networks = clusterCidr.split(',').flatMap((text) => tryParseCidr(text.trim()) ?? []);
   if (flannel.subnetFile !== '' && networks.length === 0) {
-    const message = 'needs the addresses of all pods: give clusterCIDR (--cluster-cidr) or --routes-flannel-net-conf';
+    const message = `"${flannel.subnetFile}" needs the addresses of all pods: give clusterCIDR (--cluster-cidr) or --routes-flannel-net-conf`;
     problems.add('nodeplane.routes.flannel.subnetFile', message);
   }
   return {
@@ -74,7 +77,10 @@ function readMasquerade(
   const list = cidrs ?? [];
   const exempt = readCidrs('nodeplane.routes.masquerade.nonMasqueradeCIDRs', nonMasqueradeCIDRs ?? [], problems);
   if (list.includes('none')) {
-    if (list.length > 1) problems.add(path, '"none" stands for itself and cannot be mixed with others');
+    if (list.length > 1) {
+      const message = `"none" stands for itself and cannot be mixed with others, as in "${list.join(',')}": give it alone, or leave it out`;
+      problems.add(path, message);
+    }
     return undefined;
   }
   const ownPods = list.flatMap((item) => OWN_PODS.get(item) ?? []);

@@ -1,9 +1,10 @@
+import { isAbsolute } from 'node:path';
 import { sectionsOf } from '../file/fold-modes.ts';
 import { IPTABLES_VARIANTS, type KubeProxyConfig, MODES } from '../file/kube-proxy-config.ts';
-import type { Configuration, FieldPath } from '../file/schema.ts';
+import type { Configuration } from '../file/schema.ts';
 import { KUBERNETES_VERSION } from '../program.ts';
 import { resolveFeatureGates } from '../values/feature-gates.ts';
-import { type ConfigProblem, Problems } from './problems.ts';
+import { type ConfigProblem, Problems, shown } from './problems.ts';
 import {
   readCidrs,
   readDetectLocal,
@@ -57,6 +58,7 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
         ? undefined
         : readServerAddress('healthzBindAddress', effective.healthzBindAddress, problems),
     metricsBindAddress: readServerAddress('metricsBindAddress', effective.metricsBindAddress, problems),
+    statusBindAddress: readStatusAddress(effective, problems),
     bindAddressHardFail: effective.bindAddressHardFail,
     profiling: effective.enableProfiling,
     featureGates,
@@ -74,6 +76,11 @@ function readConfiguration(effective: Configuration, settings: ProcessSettings, 
   };
 }
 
+function readStatusAddress({ nodeplane }: Configuration, problems: Problems): KubeProxyConfig['statusBindAddress'] {
+  const { statusBindAddress: text } = nodeplane;
+  return text === '' ? undefined : readServerAddress('nodeplane.statusBindAddress', text, problems);
+}
+
 /** kube-proxy has such NodePorts in iptables mode alone. */
 function readLocalhostNodePorts({ mode, iptables, nodeplane }: Configuration): KubeProxyConfig['localhostNodePorts'] {
   if (nodeplane.localhostNodePorts) return 'always';
@@ -82,7 +89,7 @@ function readLocalhostNodePorts({ mode, iptables, nodeplane }: Configuration): K
 
 function readApiServer(effective: Configuration, master: string, problems: Problems): KubeProxyConfig['apiServer'] {
   const { kubeconfig, qps, burst } = effective.clientConnection;
-  positive('configSyncPeriod', effective.configSyncPeriod, problems);
+  problems.positive('configSyncPeriod', effective.configSyncPeriod);
   return { master, kubeconfig, qps, burst: problems.notNegative('clientConnection.burst', burst) };
 }
 
@@ -91,7 +98,10 @@ function checkHiddenMetrics(release: string, problems: Problems): void {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(KUBERNETES_VERSION)!;
   const previous = `${major}.${Number(minor) - 1}`;
   if (release !== '' && release !== previous) {
-    problems.add('showHiddenMetricsForVersion', `"${release}" is not the previous minor release, "${previous}"`);
+    problems.add(
+      'showHiddenMetricsForVersion',
+      `"${release}" is not the previous minor release, "${previous}": give that, or leave it empty`,
+    );
   }
 }
 
@@ -102,11 +112,15 @@ function readModeSettings(
 ): Pick<KubeProxyConfig, 'masqueradeBit' | 'masqueradeAll' | 'syncPeriodMs' | 'minSyncPeriodMs'> {
   const { periods, masquerading } = sectionsOf(effective.mode);
   const { syncPeriod, minSyncPeriod } = effective[periods];
-  positive(`${periods}.syncPeriod`, syncPeriod, problems);
+  problems.positive(`${periods}.syncPeriod`, syncPeriod);
   problems.notNegative(`${periods}.minSyncPeriod`, minSyncPeriod);
-  if (minSyncPeriod > syncPeriod) problems.add(`${periods}.minSyncPeriod`, 'must not exceed syncPeriod');
+  const minimum = shown(`${periods}.minSyncPeriod`, minSyncPeriod);
+  if (minSyncPeriod > syncPeriod) {
+    const longest = shown(`${periods}.syncPeriod`, syncPeriod);
+    problems.add(`${periods}.minSyncPeriod`, `${minimum} must not exceed syncPeriod: give ${longest} or less`);
+  }
   // A sync is due after an hour at the latest. kube-proxy takes a longer minimum and crashes.
-  if (minSyncPeriod > HOUR_MS) problems.add(`${periods}.minSyncPeriod`, 'must not exceed 1h');
+  if (minSyncPeriod > HOUR_MS) problems.add(`${periods}.minSyncPeriod`, `${minimum} must not exceed 1h`);
   problems.inRange('iptables.masqueradeBit', effective.iptables.masqueradeBit, 0, 31);
   const { masqueradeBit, masqueradeAll } = effective[masquerading];
   if (masquerading === 'nftables') problems.inRange('nftables.masqueradeBit', masqueradeBit, 0, 31);
@@ -147,14 +161,27 @@ type OwnSettings =
   | 'serviceProxyName'
   | 'serviceTrafficMetrics'
   | 'externalIpCidrs'
+  | 'procSysRoot'
+  | 'configChangeSpreadMs'
+  | 'agentLockDir'
   | 'cni'
   | 'pools'
   | 'routes';
 
 function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyConfig, OwnSettings> {
-  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs } = effective.nodeplane;
+  const own = effective.nodeplane;
+  const { manifests, iptablesVariant, serviceProxyName, serviceTrafficMetrics, externalIPCIDRs } = own;
+  const { procSysRoot, agentLockDir } = own;
+  effective.nodeplane;
   if (!LABEL_VALUE.test(serviceProxyName)) {
-    problems.add('nodeplane.serviceProxyName', `"${serviceProxyName}" cannot be the value of a label`);
+    problems.add(
+      'nodeplane.serviceProxyName',
+      `"${serviceProxyName}" cannot be the value of a label: give up to 63 letters, digits, "-", "_" and ".", the first and last no sign`,
+    );
+  }
+  if (!isAbsolute(procSysRoot)) problems.add('nodeplane.procSysRoot', `"${procSysRoot}" is no absolute path`);
+  if (agentLockDir !== '' && !isAbsolute(agentLockDir)) {
+    problems.add('nodeplane.agentLockDir', `"${agentLockDir}" is no absolute path: give one, or "" for no lock`);
   }
   const variant = problems.oneOf('nodeplane.iptablesVariant', iptablesVariant, IPTABLES_VARIANTS);
   return {
@@ -163,13 +190,11 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     serviceProxyName,
     serviceTrafficMetrics,
     externalIpCidrs: readCidrs('nodeplane.externalIPCIDRs', externalIPCIDRs ?? [], problems),
+    procSysRoot,
+    configChangeSpreadMs: problems.notNegative('nodeplane.configChangeSpread', effective.nodeplane.configChangeSpread),
+    agentLockDir,
     cni: readCni(effective.nodeplane.cni, problems),
     pools: readPools(effective, problems),
     routes: readRoutes(effective.nodeplane.routes, effective.clusterCIDR, problems),
   };
-}
-
-function positive(path: FieldPath, value: number, problems: Problems): number {
-  if (!(value > 0)) problems.add(path, 'must be greater than 0');
-  return value;
 }

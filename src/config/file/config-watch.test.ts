@@ -46,6 +46,45 @@ describe('ConfigWatch', () => {
     return { files, clock, ends, watch, happens: (folder = '/etc') => files.watched.get(folder)!.changed() };
   };
 
+  const setUpSpread = async () => {
+    const files = new FakeFiles();
+    const clock = new FakeClock();
+    const ended = vi.fn();
+    const putOff = vi.fn();
+    const file = { path: '/etc/c', text: 'old' };
+    new ConfigWatch({ file, files, clock, ended, putOff, spreadMs: 60_000, random: () => 0.5 }).start();
+    await clock.advance(1000);
+    const write = async (content: string | undefined) => {
+      files.content = content;
+      files.watched.get('/etc')!.changed();
+      await clock.advance(1000);
+    };
+    return { clock, ended, putOff, write };
+  };
+
+  it('puts the end off by a part of the spread, once, however often the file changes meanwhile', async () => {
+    const { clock, ended, putOff, write } = await setUpSpread();
+    await write('new');
+    await clock.advance(20_000);
+    await write('newer');
+    expect(putOff.mock.calls).toEqual([[30_000]]);
+    expect(ended).not.toHaveBeenCalled();
+    await clock.advance(9000);
+    expect(ended).toHaveBeenCalledOnce();
+  });
+
+  it.each(['old', undefined])('does not end when the file is %j again before', async (content) => {
+    const { clock, ended, putOff, write } = await setUpSpread();
+    await write('new');
+    await write(content);
+    await clock.advance(600_000);
+    expect(putOff.mock.calls).toEqual([[30_000], [undefined]]);
+    expect(ended).not.toHaveBeenCalled();
+    await write('newest');
+    await clock.advance(60_000);
+    expect(ended).toHaveBeenCalledOnce();
+  });
+
   it('ends once when the content is another one, and stops watching', async () => {
     const { files, clock, ends, happens } = await setUp();
     files.content = 'new';

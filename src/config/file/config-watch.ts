@@ -18,6 +18,12 @@ export interface ConfigWatchOptions {
   readonly file: LoadedFile;
   readonly files: WatchedFiles;
   readonly clock: Clock;
+  /** How long the end may be put off, so that not all nodes of a cluster end at once. @default 0, as kube-proxy */
+  readonly spreadMs?: number;
+  /** A number from 0 to 1 (exclusive). @default Math.random */
+  readonly random?: () => number;
+  /** Told in how many milliseconds the process is to end; undefined: not any more, the content is the one in force again. */
+  readonly putOff?: (ms: number | undefined) => void;
   /** Called once, when the process should end with this error so that its supervisor starts it anew. */
   readonly ended: (reason: NodeplaneError) => void;
 }
@@ -34,6 +40,8 @@ export class ConfigWatch {
   readonly #options: ConfigWatchOptions;
   #watchers: { close(): void }[] = [];
   #timer: Timer | undefined;
+  /** Set while the end is put off. */
+  #ending: Timer | undefined;
   /** The content at the last look, if the file was there. */
   #seen: string | undefined;
   #over = false;
@@ -51,6 +59,7 @@ export class ConfigWatch {
   close(): void {
     this.#over = true;
     this.#timer?.cancel();
+    this.#ending?.cancel();
     this.#closeWatchers();
   }
 
@@ -90,13 +99,33 @@ export class ConfigWatch {
     const now = readIfThere(files, file.path);
     const settled = now === this.#seen;
     this.#seen = now;
-    if (now === undefined || now === file.text) return;
+    if (now === undefined || now === file.text) {
+      this.#stay();
+      return;
+    }
     if (!settled) {
       this.#noticed();
       return;
     }
+    if (this.#ending) return;
+    const { spreadMs = 0, random = Math.random, putOff } = this.#options;
     const text = `content of the proxy server's configuration file was updated: "${file.path}"`;
-    this.#end(new NodeplaneError('ERR_CONFIG', text));
+    const end = () => this.#end(new NodeplaneError('ERR_CONFIG', text));
+    if (spreadMs === 0) {
+      end();
+      return;
+    }
+    const ms = Math.floor(spreadMs * random());
+    putOff?.(ms);
+    this.#ending = this.#options.clock.setTimer(end, ms);
+  }
+
+  /** There is nothing to start anew with: an end that was put off does not come. */
+  #stay(): void {
+    if (!this.#ending) return;
+    this.#ending.cancel();
+    this.#ending = undefined;
+    this.#options.putOff?.(undefined);
   }
 
   #failed(cause: unknown): void {

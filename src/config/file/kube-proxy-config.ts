@@ -128,6 +128,8 @@ export interface KubeProxyConfig {
   /** Undefined: no health server. */
   readonly healthzBindAddress: BindAddress | undefined;
   readonly metricsBindAddress: BindAddress;
+  /** Where /status is shown to everybody; undefined: nowhere. */
+  readonly statusBindAddress: BindAddress | undefined;
   readonly bindAddressHardFail: boolean;
   readonly profiling: boolean;
   readonly featureGates: FeatureGates;
@@ -172,6 +174,12 @@ export interface KubeProxyConfig {
   readonly serviceTrafficMetrics: number;
   /** Where external IPs of Services may be; empty: everywhere. */
   readonly externalIpCidrs: readonly Cidr[];
+  /** The directory of sysctls; absolute. */
+  readonly procSysRoot: string;
+  /** How long the end after a change of the configuration file may be put off; 0: not at all. */
+  readonly configChangeSpreadMs: number;
+  /** Where the lock lies that keeps two agents off one node; empty: there is none. */
+  readonly agentLockDir: string;
   /** Undefined: the agent has nothing to do with the pods' network. */
   readonly cni: CniSettings | undefined;
   /** Undefined: the ranges of a node's pods are those that its Node object names. */

@@ -135,6 +135,10 @@ export const ALL_FIELDS = {
     serviceTrafficMetrics: plain(uint32),
     externalIPCIDRs: plain(textList),
     localhostNodePorts: plain(boolean),
+    statusBindAddress: plain(text),
+    procSysRoot: defaulted(text, '/proc/sys'),
+    configChangeSpread: pointer(duration, MINUTE),
+    agentLockDir: pointer(text, NODE_PATHS.runDir),
     routes: {
       mode: defaulted(text, 'none'),
       tunnel: defaulted(text, 'vxlan'),

@@ -162,6 +162,10 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       serviceTrafficMetrics: 0,
       externalIPCIDRs: null,
       localhostNodePorts: false,
+      statusBindAddress: '',
+      procSysRoot: '/proc/sys',
+      configChangeSpread: '1m0s',
+      agentLockDir: '/run/nodeplane',
       routes: {
         mode: 'none',
         tunnel: 'vxlan',

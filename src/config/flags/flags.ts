@@ -21,7 +21,7 @@ export const FLAGS = {
   cleanup: processFlag(boolean, 'Remove the rules of every mode and exit', FROM_FILE_TOO),
   'init-only': processFlag(
     boolean,
-    'Do only what needs full privileges (sysctls, checks of the kernel) and exit. A second process with CAP_NET_ADMIN alone can then do the rest',
+    'Do only what needs more privileges (kernel modules, sysctls, with --cni the plugin) and exit. A second process can then do the rest with fewer',
     FROM_FILE_TOO,
   ),
   master: processFlag(text, 'URL of the API server, in place of the one in the kubeconfig', FROM_FILE_TOO),

@@ -176,6 +176,26 @@ export const OWN_FLAGS = {
     'Let processes of the node reach NodePorts at 127.0.0.1 and ::1, in every mode and whatever --nodeport-addresses says. Without it as kube-proxy: see --iptables-localhost-nodeports',
     OWN,
   ),
+  'status-bind-address': fieldFlag(
+    'nodeplane.statusBindAddress',
+    'Address and port where everybody who reaches it may see the page /status; if empty, the metrics port shows it to clients on this machine alone',
+    OWN,
+  ),
+  'proc-sys-root': fieldFlag(
+    'nodeplane.procSysRoot',
+    'Directory of sysctls, where a container that is not privileged has them to write: /proc/sys/net of the node at its net',
+    OWN,
+  ),
+  'config-change-spread': fieldFlag(
+    'nodeplane.configChangeSpread',
+    'When the configuration file changes, end (to be started anew with it) after a random time up to this, so that not all nodes do at once; 0: at once',
+    OWN,
+  ),
+  'agent-lock-dir': fieldFlag(
+    'nodeplane.agentLockDir',
+    'Directory of the lock that keeps two agents off one node: the second stands by until the first has ended. If empty, none',
+    OWN,
+  ),
   'log-level': fieldFlag(
     'nodeplane.logLevel',
     'debug, info, warn or error; if empty, info, or debug from -v 4 on',

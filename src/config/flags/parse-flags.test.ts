@@ -63,17 +63,17 @@ describe('parseFlags', () => {
   });
 
   it.each([
-    [['--foo'], 'unknown flag: --foo'],
-    [['--foo_bar=1'], 'unknown flag: --foo_bar'],
-    [['--no-cleanup'], 'unknown flag: --no-cleanup'],
-    [['--enable-dsr'], 'unknown flag: --enable-dsr'],
-    [['--windows-service'], 'unknown flag: --windows-service'],
-    [['--manifests=/m'], 'unknown flag: --manifests'],
-    [['--node-name=n'], 'unknown flag: --node-name'],
-    [['--toString'], 'unknown flag: --toString'],
-    [['-xyz'], "unknown shorthand flag: 'x' in -xyz"],
-    [['--oom-score-adj'], 'flag needs an argument: --oom-score-adj'],
-    [['-v'], 'flag needs an argument: -v'],
+    [['--foo'], 'unknown flag: --foo (--help shows all flags)'],
+    [['--foo_bar=1'], 'unknown flag: --foo_bar (--help shows all flags)'],
+    [['--no-cleanup'], 'unknown flag: --no-cleanup (--help shows all flags)'],
+    [['--enable-dsr'], 'unknown flag: --enable-dsr (--help shows all flags)'],
+    [['--windows-service'], 'unknown flag: --windows-service (--help shows all flags)'],
+    [['--manifests=/m'], 'unknown flag: --manifests (--help shows all flags)'],
+    [['--node-name=n'], 'unknown flag: --node-name (--help shows all flags)'],
+    [['--toString'], 'unknown flag: --toString (--help shows all flags)'],
+    [['-xyz'], "unknown shorthand flag: 'x' in -xyz (--help shows all flags)"],
+    [['--oom-score-adj'], 'flag needs an argument: --oom-score-adj (a whole number from -2147483648 to 2147483647)'],
+    [['-v'], 'flag needs an argument: -v (a whole number from 0 to 4294967295)'],
     [
       ['--oom-score-adj=low'],
       'invalid argument "low" for "--oom-score-adj" flag: expected a whole number from -2147483648 to 2147483647',

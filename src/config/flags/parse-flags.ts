@@ -37,7 +37,7 @@ export function parseFlags(argv: readonly string[], program: Program): ParsedArg
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
     const name = known.get(token.name);
-    if (name === undefined) throw unknownFlag(token.name, token.rawName, argv[token.index] ?? token.rawName);
+    if (name === undefined) throw unknownFlag(token.name, token.rawName, argv[token.index] ?? token.rawName, known);
     // parseArgs keeps the "=" of "-v=2".
     const written = token.rawName.startsWith('--') ? token.value : token.value?.replace(/^=/, '');
     const value = readValue(flagNamed(name), token.rawName, written);
@@ -74,7 +74,7 @@ function withDashes(word: string, known: ReadonlyMap<string, FlagName>): string 
 function readValue(spec: FlagSpec<unknown>, written: string, word: string | undefined): unknown {
   if (word === undefined) {
     if (spec.bareValue !== undefined) return spec.bareValue;
-    throw new NodeplaneError('ERR_CONFIG', `flag needs an argument: ${written}`);
+    throw new NodeplaneError('ERR_CONFIG', `flag needs an argument: ${written} (${spec.type.expected})`);
   }
   const value = spec.type.fromFlag(word);
   if (value !== undefined) return value;
@@ -84,10 +84,11 @@ function readValue(spec: FlagSpec<unknown>, written: string, word: string | unde
   );
 }
 
-function unknownFlag(name: string, written: string, word: string): NodeplaneError {
+function unknownFlag(name: string, written: string, word: string, known: Iterable<readonly [string, unknown]>): Error {
+  const plain = (text: string) => text.toLowerCase().replace(/[-_]/g, '');
+  const meant = [...known].find(([other]) => plain(other) === plain(name))?.[0];
+  const remedy = meant ? `did you mean --${meant}?` : '--help shows all flags';
   const long = written.startsWith('--');
-  return new NodeplaneError(
-    'ERR_CONFIG',
-    long ? `unknown flag: --${name}` : `unknown shorthand flag: '${name}' in ${word}`,
-  );
+  const what = long ? `unknown flag: --${name}` : `unknown shorthand flag: '${name}' in ${word}`;
+  return new NodeplaneError('ERR_CONFIG', `${what} (${remedy})`);
 }

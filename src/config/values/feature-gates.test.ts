@@ -50,8 +50,8 @@ describe('resolveFeatureGates', () => {
 
   it('refuses unknown and locked gates', () => {
     expect(resolve({ NoSuchGate: true, NFTablesProxyMode: false, MultiCIDRServiceAllocator: true }).problems).toEqual([
-      'unrecognized feature gate "NoSuchGate"',
-      'cannot set feature gate "NFTablesProxyMode" to false, it is locked to true',
+      'unrecognized feature gate "NoSuchGate": leave it out',
+      'cannot set feature gate "NFTablesProxyMode" to false, it is locked to true: leave it out',
     ]);
   });
 });

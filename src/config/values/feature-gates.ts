@@ -32,8 +32,9 @@ export function resolveFeatureGates(
   problem: (message: string) => void,
 ): FeatureGates {
   for (const [name, enabled] of Object.entries(set)) {
-    if (!KNOWN_GATES.has(name)) problem(`unrecognized feature gate "${name}"`);
-    if (LOCKED_ON.has(name) && !enabled) problem(`cannot set feature gate "${name}" to false, it is locked to true`);
+    if (!KNOWN_GATES.has(name)) problem(`unrecognized feature gate "${name}": leave it out`);
+    if (LOCKED_ON.has(name) && !enabled)
+      problem(`cannot set feature gate "${name}" to false, it is locked to true: leave it out`);
   }
   const byStage = new Map<GateStage, boolean>();
   for (const [name, stage] of STAGE_GATES) {

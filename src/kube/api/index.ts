@@ -7,3 +7,4 @@ export { ObjectClient, type ObjectClientOptions } from './client/object-client.t
 export { isRefused, ObjectError, type ObjectOperation, type RefusalKind } from './client/object-error.ts';
 export type { ApiObservation, ApiObserver } from './client/observation.ts';
 export { EventRecorder } from './event-recorder.ts';
+export { readServerVersion } from './server-version.ts';

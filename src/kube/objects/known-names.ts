@@ -15,6 +15,9 @@ export const IPVS_SCHEDULER_ANNOTATION = 'nodeplane.io/ipvs-scheduler';
 /** Set by the endpoint-slice controller: when the first change that led to this version of the slice happened. */
 export const TRIGGER_TIME_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
 
+/** Of a Node: the mode in which its proxy runs, in place of the configured one. */
+export const PROXY_MODE_ANNOTATION = 'nodeplane.io/proxy-mode';
+
 /**
  * Of a Node: what flannel tells the other nodes about it, and they about us
  * (pkg/subnet/kube/annotations.go of flannel; the prefix is its --kube-annotation-prefix).
@@ -59,4 +62,5 @@ export const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   ...Object.values(FLANNEL_ANNOTATIONS),
   ...Object.values(WIREGUARD_ANNOTATIONS),
   OUR_FLANNEL_ANNOTATION,
+  PROXY_MODE_ANNOTATION,
 ]);

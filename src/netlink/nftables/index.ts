@@ -51,3 +51,4 @@ export type {
   TableRef,
 } from './object/model.ts';
 export type { NftReader, NftRuleset } from './ruleset.ts';
+export { decodeTraces, type TraceEvent, watchTraces } from './trace/watch-traces.ts';

@@ -38,6 +38,7 @@ export {
   setLink,
   type VethSpec,
 } from './link-change.ts';
+export { hasLinkKind } from './link-kind.ts';
 export { getLinkTraffic, type LinkTraffic } from './link-traffic.ts';
 export {
   decodeNeighbour,
@@ -61,6 +62,7 @@ export {
   newNexthop,
   nexthopListing,
 } from './nexthop.ts';
+export { RequestForm } from './request-form.ts';
 export {
   decodeListedRoute,
   deleteListedRoute,

@@ -1,2 +1,2 @@
 export { type MessageRule, messageFilter } from './message-filter.ts';
-export { watchSocket } from './watch-socket.ts';
+export { type SocketWatch, watchSocket } from './watch-socket.ts';

@@ -1,4 +1,12 @@
-import { type IptablesTool, type SavedTable, TABLES, type TableRestore, writeRestore } from '../rules/index.ts';
+import type { Removals } from '../../core/index.ts';
+import {
+  type IptablesTool,
+  removalsOf,
+  type SavedTable,
+  TABLES,
+  type TableRestore,
+  writeRestore,
+} from '../rules/index.ts';
 import { foreignRules, heldChains, isJump, isProxyChain } from './kernel-state.ts';
 import { CANARY_CHAIN } from './names.ts';
 
@@ -6,11 +14,16 @@ import { CANARY_CHAIN } from './names.ts';
  * Removes the jumps and all chains that are ours or a kube-proxy's, in one restore. The kubelet's chains stay. A chain
  * that somebody else's rule leads to is emptied and stays.
  *
+ * @param noted says what goes, and whether to do it. @default everything
  * @throws ERR_IPTABLES
  */
-export async function cleanupIptables(tool: IptablesTool): Promise<void> {
+export async function cleanupIptables(
+  tool: IptablesTool,
+  noted?: { readonly place: string; readonly removals: Removals },
+): Promise<void> {
   const tables = planCleanup(await tool.saveAll());
-  if (tables.length > 0) await tool.restore(writeRestore(tables));
+  if (tables.length === 0 || noted?.removals.note(...removalsOf(noted.place, tables)) === false) return;
+  await tool.restore(writeRestore(tables));
 }
 
 /** What to take away, given all tables of a family; tables without anything of ours are left out. */

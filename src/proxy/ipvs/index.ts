@@ -3,7 +3,8 @@ export { elementKey, elementText, kernelSetName, SET_NAMES, type SetElement } fr
 export { IpvsDataplane } from './dataplane.ts';
 export type { Operation } from './diff/operations.ts';
 export type { IpvsKernel } from './kernel/kernel.ts';
-export { openIpvsKernel } from './kernel/netlink-kernel.ts';
+export { DEVICE as IPVS_DEVICE, openIpvsKernel } from './kernel/netlink-kernel.ts';
+export { missingSetTypes } from './kernel/set-table.ts';
 export { ipvsMode } from './mode/ipvs-mode.ts';
 export { checkIpvs } from './preflight.ts';
 export { prepareIpvs } from './settings.ts';

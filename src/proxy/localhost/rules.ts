@@ -5,6 +5,7 @@ import {
   isExists,
   isNotFound,
   isUnsupported,
+  type Removals,
   yielder,
 } from '../../core/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
@@ -20,8 +21,8 @@ import { localhostLayout, localhostTable, nodePortSet } from './table.ts';
 export interface StandInAddress {
   /** Nothing happens where it is there. */
   add(): void;
-  /** Nothing happens where it is not there. */
-  remove(): void;
+  /** Nothing happens where it is not there. @param removals hears of it, and says whether to do it. @default yes */
+  remove(removals?: Removals): void;
 }
 
 /**
@@ -70,13 +71,19 @@ export class LocalhostRules {
     await this.#nft.commitAsync(changes.flat());
   }
 
-  /** Takes everything away. Nothing there, or a kernel without nf_tables, is no error. */
-  remove(): void {
+  /**
+   * Takes everything away. Nothing there, or a kernel without nf_tables, is no error.
+   *
+   * @param removals hears of it, and says whether to do it. @default yes
+   */
+  remove(removals?: Removals): void {
     this.#rightGeneration = undefined;
     if (hasTable(this.#nft, this.#family)) {
-      this.#nft.commit([{ operation: 'destroy', object: localhostTable(this.#family) }]);
+      const table = localhostTable(this.#family);
+      const noted = { object: `nftables, table ${table.family} ${table.name}`, why: 'nodeplane’s table' };
+      if (removals?.note(noted) !== false) this.#nft.commit([{ operation: 'destroy', object: table }]);
     }
-    this.#standIn.remove();
+    this.#standIn.remove(removals);
     this.close();
   }
 
@@ -138,18 +145,15 @@ export class LocalhostRules {
 
 /** Where this leaves something in the kernel. */
 export function localhostTrace(family: IpFamily): Trace {
-  return {
-    name: `NodePorts at localhost ${family}`,
-    isUsable: async () => true,
-    async clean() {
-      const rules = new LocalhostRules(family);
-      try {
-        rules.remove();
-      } finally {
-        rules.close();
-      }
-    },
+  const clean = async (removals?: Removals) => {
+    const rules = new LocalhostRules(family);
+    try {
+      rules.remove(removals);
+    } finally {
+      rules.close();
+    }
   };
+  return { name: `NodePorts at localhost ${family}`, isUsable: async () => true, clean, cleanOwn: clean };
 }
 
 /** In routing table local alone, on no interface: nobody takes it for an address of the node, or tells others of it. */
@@ -167,9 +171,10 @@ function standInAddress(family: IpFamily): StandInAddress {
       withLoopback((netlink, route, isThere) => {
         if (!isThere) unless(isExists, () => netlink.execute(newRoute(route)));
       }),
-    remove: () =>
+    remove: (removals) =>
       withLoopback((netlink, route, isThere) => {
-        if (isThere) unless(isNotFound, () => netlink.execute(deleteRoute(route)));
+        const noted = { object: `route local ${formatCidr(destination)}`, why: 'nodeplane’s stand-in for localhost' };
+        if (isThere && removals?.note(noted) !== false) unless(isNotFound, () => netlink.execute(deleteRoute(route)));
       }),
   };
 }

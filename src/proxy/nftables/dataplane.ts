@@ -153,7 +153,7 @@ export class NftablesDataplane implements Dataplane {
   async cleanup(): Promise<void> {
     this.#committed = undefined;
     this.#watch?.close();
-    cleanupNftables(this.#nft, this.family, this.#place.table);
+    cleanupNftables(this.#nft, this.family, [this.#place.table, KUBE_PROXY_TABLE]);
   }
 
   get #nft(): NftRuleset {

@@ -11,7 +11,8 @@ type Metric = Counter | Gauge | Histogram;
 
 /**
  * Counts what the proxy does, in kube-proxy's metrics. `observe` is a ProxyObserver; one instance serves all families.
- * One with labels has no series until something happened.
+ * As there, one with labels has no series until something happened; our own counters and gauges begin at 0, as the first step
+ * from nothing to 1 is no increase to Prometheus.
  */
 export class ProxyMetrics {
   readonly #metrics = new Map<string, Metric>();
@@ -40,6 +41,7 @@ export class ProxyMetrics {
     switch (event.kind) {
       case 'started':
       case 'queued':
+        if (event.kind === 'started') this.#beginAtZero(event.family);
         this.#set('sync_proxy_rules_last_queued_timestamp_seconds', event.at / 1000, family);
         break;
       case 'changed':
@@ -75,6 +77,12 @@ export class ProxyMetrics {
   /** Counts an answer of the health server. */
   countHealthAnswer(path: 'healthz' | 'livez', status: number): void {
     this.#count(`proxy_${path}_total`, { code: String(status) });
+  }
+
+  #beginAtZero(ip_family: IpFamily): void {
+    for (const name of ['drift_found_total', 'drift_repaired_total'] as const) this.#count(name, { ip_family }, 0);
+    for (const stage of ['plan', 'commit']) this.#count('sync_failures_total', { ip_family, stage }, 0);
+    this.#set('service_ports_left_out', 0, { ip_family });
   }
 
   #observeDuration({ family, seconds }: SyncFinished | SyncFailed): void {

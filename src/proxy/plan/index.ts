@@ -3,6 +3,7 @@ export { RESTRICTIONS } from './bounds/findings.ts';
 export { LOCALHOST_STAND_INS } from './bounds/stand-ins.ts';
 export { byOwner, type PortClaim } from './claim-order.ts';
 export { type Endpoint, endpointsOf } from './endpoint.ts';
+export type { ExplainedPort } from './explain-service.ts';
 export { translatedNodePortAddresses } from './localhost.ts';
 export {
   makeNodePlan,
@@ -11,7 +12,7 @@ export {
   primaryFamilyOf,
   zoneOf,
 } from './node-plan.ts';
-export { proxyResources } from './objects/selectors.ts';
+export { isForProxy, proxyResources, serviceOfSlice } from './objects/selectors.ts';
 export { ServiceObjects } from './objects/service-objects.ts';
 export { planService } from './plan.ts';
 export {
@@ -22,6 +23,7 @@ export {
   type RestrictedServices,
 } from './planner.ts';
 export { sameNodePlan, samePortPlan } from './same-plan.ts';
+export { type EndpointReason, type ExplainedEndpoint, isInUse } from './select-reasons.ts';
 export { type ServiceHealthCheck, serviceHealthCheck } from './service-health.ts';
 export type {
   LocalDetector,

@@ -88,7 +88,7 @@ function restrictionsOf(restrictions: Iterable<Restriction>): Pick<ServicePlan, 
 }
 
 /** Every destination of a port leads to all of its endpoints. */
-function mostEndpoints(ports: readonly ServicePort[]): number {
+export function mostEndpoints(ports: readonly ServicePort[]): number {
   const destinations = Math.max(
     ...ports.map(({ externalIps, loadBalancerVips }) => 2 + externalIps.length + loadBalancerVips.length),
   );
@@ -99,7 +99,7 @@ function mostEndpoints(ports: readonly ServicePort[]): number {
  * Which endpoint sets a Service port needs. An external destination needs the Cluster set even under policy Local: pods
  * and the node itself are short-circuited to it.
  */
-function wantedSets(
+export function wantedSets(
   port: Pick<ServicePort, 'nodePort' | 'externalIps' | 'loadBalancerVips' | 'internalPolicy' | 'externalPolicy'>,
 ): Wanted {
   const external = isExternallyAccessible(port);

@@ -3,6 +3,7 @@ import type { AddressRules } from './bounds/address-rules.ts';
 import { claimsOf, createdAtOf, type DestinationClaim, DestinationOwners } from './bounds/destination-owners.ts';
 import { EndpointBudget } from './bounds/endpoint-budget.ts';
 import { RESTRICTIONS, type Restriction } from './bounds/findings.ts';
+import { type ExplainedPort, explainService } from './explain-service.ts';
 import { type PlanContext, planPorts, planService, type ServicePlan } from './plan.ts';
 import { samePortPlan } from './same-plan.ts';
 import type { ServiceHealthCheck } from './service-health.ts';
@@ -191,6 +192,14 @@ export class Planner {
   /** Plans every Service again, and drops those that are gone. */
   async rebuild(store: ServiceStore): Promise<PlanUpdate> {
     return this.update(new Set([...this.#services.keys(), ...store.serviceNames()]), store);
+  }
+
+  /** The planned ports of a Service with all of its endpoints, and why each of them is used or not. For people: it is not cheap. */
+  *explain(serviceName: string, store: ServiceStore): Steps<readonly ExplainedPort[]> {
+    const planned = this.#services.get(serviceName)?.plan.ports ?? [];
+    const service = store.service(serviceName);
+    if (!service || planned.length === 0) return [];
+    return yield* explainService({ service, slices: store.slices(serviceName), planned }, this.#context());
   }
 
   /** Enters what a Service asks for now. */

@@ -12,7 +12,7 @@ export { type Packet, type Walk, walkPacket } from './packet-walk.ts';
 export type { Key, KeySpace } from './radix.ts';
 export * from './restore.ts';
 export { isRestoreFailure, RESTORE_METRICS } from './restore-metrics.ts';
-export { formatRule, type RuleParts } from './rule.ts';
+export { formatRule, PROXY_JUMP, type RuleParts } from './rule.ts';
 export { returnUnlessSameAddress } from './same-address.ts';
 export { parseSave, type SavedTable, targetOf } from './save.ts';
 export { MASQUERADE, refuse } from './targets.ts';

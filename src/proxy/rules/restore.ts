@@ -1,3 +1,4 @@
+import type { Removal } from '../../core/index.ts';
 import type { ChainDiff } from './chain-set.ts';
 
 /** A rule in a chain that is not ours, such as the jump from PREROUTING. */
@@ -64,4 +65,28 @@ export function failedLine(stderr: string, restore: RestoreText): LineOrigin | u
   if (!line || !table) return undefined;
   const chain = /^(?::|-[ADIX] )(\S+)/.exec(line)?.[1];
   return { line, table: table.table, chain, owner: chain && table.write.get(chain)?.owner };
+}
+
+/**
+ * What a restore takes away, in words.
+ *
+ * @param place `iptables-nft IPv4`
+ */
+export function removalsOf(place: string, tables: readonly TableRestore[]): Removal[] {
+  const why = 'a name of kube-proxy’s chains, which nodeplane uses too';
+  return tables.flatMap(({ table, remove, write, withdraw }) => {
+    const chainAt = (name: string) => `${place}, table ${table}, chain ${name}`;
+    return [
+      ...withdraw.map(({ chain, rule }) => ({
+        object: `${chainAt(chain)}, rule "${rule}"`,
+        why: 'kube-proxy’s jump, which nodeplane makes too',
+      })),
+      ...remove.map((name) => ({ object: chainAt(name), why })),
+      ...[...write.keys()].map((name) => ({
+        object: chainAt(name),
+        why: `${why}; emptied, as a rule of others leads to it`,
+        stays: true,
+      })),
+    ];
+  });
 }

@@ -43,6 +43,9 @@ export function formatRule(parts: RuleParts): string {
   return words.join(' ');
 }
 
+/** In every jump to a proxy's chain that kube-proxy or nodeplane makes. */
+export const PROXY_JUMP = /--comment "(kubernetes|kube-proxy) /;
+
 /**
  * A comment as iptables-save quotes it: bare when it is one word of letters, digits, `_` and `-`, else in double quotes.
  * Names come from manifests nobody may have validated: whatever is not plain ASCII text becomes `_`.

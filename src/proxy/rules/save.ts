@@ -3,6 +3,8 @@ import { formatIp, parseIp, type Steps } from '../../core/index.ts';
 /** A chain as iptables-save prints it. */
 export interface SavedChain {
   readonly builtIn: boolean;
+  /** What becomes of packets that no rule decides, if not ACCEPT; built-in chains only. @default ACCEPT */
+  readonly policy?: string;
   /** Without `-A CHAIN`, in order. */
   readonly rules: readonly string[];
 }
@@ -16,7 +18,7 @@ export type SavedTable = ReadonlyMap<string, SavedChain>;
  */
 export function* parseSave(text: string): Steps<ReadonlyMap<string, SavedTable>> {
   const tables = new Map<string, SavedTable>();
-  let chains = new Map<string, { builtIn: boolean; rules: string[] }>();
+  let chains = new Map<string, { builtIn: boolean; policy?: string; rules: string[] }>();
   // Line by line, not split: a hundred thousand lines at once would keep the event loop waiting.
   for (let start = 0, newline = 0; start <= text.length; start = newline + 1) {
     newline = text.indexOf('\n', start);
@@ -28,7 +30,8 @@ export function* parseSave(text: string): Steps<ReadonlyMap<string, SavedTable>>
       tables.set(line.slice(1).trim(), chains);
     } else if (line.startsWith(':')) {
       const [name, policy] = line.slice(1).split(' ');
-      chains.set(name!, { builtIn: policy !== '-', rules: [] });
+      const refuses = policy !== '-' && policy !== 'ACCEPT' && policy !== undefined;
+      chains.set(name!, { builtIn: policy !== '-', ...(refuses && { policy }), rules: [] });
     } else if (line.startsWith('-A ')) {
       const end = line.indexOf(' ', 3);
       const name = end < 0 ? line.slice(3) : line.slice(3, end);

@@ -45,6 +45,8 @@ export type ProxyEvent = { readonly family: IpFamily; readonly at: number } & (
   | { readonly kind: 'leftOut'; readonly ports: readonly LeftOutPort[] }
   /** The kernel no longer holds what was committed; a full sync follows at once. Never empty. */
   | { readonly kind: 'driftFound'; readonly drifts: readonly Drift[] }
+  /** The kernel holds what was committed. */
+  | { readonly kind: 'verified' }
   /** The kernel could not be read to look for drift; the next look is made as usual. */
   | { readonly kind: 'verifyFailed'; readonly error: unknown }
   /** Work beside the syncs failed; what it would have found out stays as it was, and it is tried again in its time. */

@@ -5,13 +5,14 @@ import {
   type IpAddress,
   type IpFamily,
   type Rest,
+  type Steps,
   type SyncCheck,
   SyncRunner,
   type SyncRunnerOptions,
   tellFailure,
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
-import type { Plan, PlanDelta, ServiceHint, ServiceStore } from '../plan/index.ts';
+import type { ExplainedPort, Plan, PlanDelta, ServiceHint, ServiceStore } from '../plan/index.ts';
 import {
   AddressRules,
   API_SERVER_SERVICE,
@@ -131,6 +132,11 @@ export class FamilyProxy {
     return this.#planner.healthChecks;
   }
 
+  /** The ports of a Service with all of its endpoints, and why each of them is used or not, by its objects as they are now. */
+  explain(serviceName: string): Steps<readonly ExplainedPort[]> {
+    return this.#planner.explain(serviceName, this.#options.store);
+  }
+
   /** Begins to sync. Call it when the store holds everything: what is not in it then is removed from the kernel. */
   start(): void {
     if (this.#started) return;
@@ -248,7 +254,8 @@ export class FamilyProxy {
       return;
     }
     const drifts = await this.#options.dataplane.verify();
-    if (drifts.length === 0 || !this.#started) return;
+    if (!this.#started) return;
+    if (drifts.length === 0) return this.#tell({ kind: 'verified' });
     this.#tell({ kind: 'driftFound', drifts });
     this.#tell({ kind: 'queued', reason: 'drift' });
     this.#runner.requestFull();
@@ -322,8 +329,7 @@ export class FamilyProxy {
     this.#lastNode = store.node(nodeName) ?? this.#lastNode;
     const node = this.#lastNode;
     const objects = { node, localAddresses, serviceCidrs: store.serviceCidrs() };
-    const plan = makeNodePlan({ family: this.#family, settings, ...objects });
-    return { node: plan, zone: zoneOf(node) };
+    return { node: makeNodePlan({ family: this.#family, settings, ...objects }), zone: zoneOf(node) };
   }
 
   #secondsSince(began: number): number {

@@ -32,13 +32,40 @@ export function readFlannelVtep(
   const { data: dataName, ip: ipName } = namesOf(family);
   const [dataText, ipText] = [annotations[dataName], annotations[ipName]];
   if (dataText === undefined || ipText === undefined) return undefined;
-  const publicIp = tryParseIp(ipText);
-  if (publicIp?.family !== family)
-    return { problem: `its annotation ${ipName} "${cut(ipText)}" is no ${family} address` };
+  const place = readPublicIp(ipName, ipText, family);
+  if ('problem' in place) return place;
   const data = readBackendData(dataText);
   return data
-    ? { ...data, publicIp }
+    ? { ...data, publicIp: place.publicIp }
     : { problem: `its annotation ${dataName} "${cut(dataText)}" names no VNI and MAC` };
+}
+
+/**
+ * Where a node of flannel with backend host-gw says it is, in one family; it need not be its InternalIP (`--iface`,
+ * `--public-ip`).
+ *
+ * @returns undefined: it is none, or has nothing in this family; `problem`: what it says cannot be read
+ */
+export function readFlannelGateway(
+  annotations: Readonly<Record<string, string>>,
+  family: IpFamily,
+): { readonly publicIp: IpAddress } | { readonly problem: string } | undefined {
+  const { managed, backendType } = FLANNEL_ANNOTATIONS;
+  const { ip: name } = namesOf(family);
+  const text = annotations[name];
+  if (text === undefined || annotations[managed] !== 'true' || annotations[backendType] !== 'host-gw') return undefined;
+  return readPublicIp(name, text, family);
+}
+
+function readPublicIp(
+  name: string,
+  text: string,
+  family: IpFamily,
+): { readonly publicIp: IpAddress } | { readonly problem: string } {
+  const publicIp = tryParseIp(text);
+  return publicIp?.family === family
+    ? { publicIp }
+    : { problem: `its annotation ${name} "${cut(text)}" is no ${family} address` };
 }
 
 /** `{"VNI":1,"VtepMAC":"12:c6:65:89:b4:e3"}`; Go ignores the order, and other keys. */

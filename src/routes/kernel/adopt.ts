@@ -19,6 +19,7 @@ export function adoptions(
   refused: readonly (KernelError | undefined)[],
 ): ReadonlyMap<number, RouteOperation> {
   const adopted = new Map<number, RouteOperation>();
+  if (!refused.some(isExists)) return adopted;
   const wanted = [...operations.entries()].flatMap(([index, { action, object }]) => {
     const isTaken = action === 'add' && object.kind === 'route' && isExists(refused[index]);
     return isTaken && (object.way === 'nexthop' || object.way === 'gateway') ? [{ index, object }] : [];

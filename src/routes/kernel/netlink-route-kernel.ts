@@ -10,8 +10,9 @@ import {
   NodeplaneError,
   specialRange,
 } from '../../core/index.ts';
-import { Netlink, type NetlinkRequest } from '../../netlink/index.ts';
+import { listInSlices, Netlink, type NetlinkRequest } from '../../netlink/index.ts';
 import {
+  decodeListedRoute,
   deleteAddress,
   deleteLink,
   getLink,
@@ -19,20 +20,21 @@ import {
   listAddresses,
   listLinks,
   listNexthops,
-  listRoutes,
   newAddress,
   newVxlan,
+  routeListing,
   setLink,
   setVxlan,
 } from '../../netlink/route/index.ts';
-import { RT_TABLE_MAIN } from '../../netlink/uapi/index.ts';
+import { RT_TABLE_MAIN, rtmsg } from '../../netlink/uapi/index.ts';
 import { newWireguardLink } from '../../netlink/wireguard/index.ts';
 import { KIND_NAMES } from '../plan/device-diff.ts';
 import type { TunnelDevice } from '../plan/tunnel.ts';
-import type { Underlay } from '../plan/underlay.ts';
+import type { Attachment } from '../plan/underlay.ts';
 import { adoptions } from './adopt.ts';
 import { KernelWatch } from './kernel-watch.ts';
 import { listObjects } from './list-objects.ts';
+import { RequestForms } from './request-forms.ts';
 import {
   DEVICE_ALIAS,
   type DeviceOperation,
@@ -41,7 +43,6 @@ import {
   type UnderlayChoice,
 } from './route-kernel.ts';
 import { type RouteObject, type RouteOperation, RTPROT_NODEPLANE } from './route-object.ts';
-import { requestOf } from './route-request.ts';
 
 /** The routes of the network namespace in which it was opened, over rtnetlink. */
 export class NetlinkRouteKernel implements RouteKernel {
@@ -49,6 +50,7 @@ export class NetlinkRouteKernel implements RouteKernel {
   readonly #family: IpFamily;
   readonly #netlink: Netlink;
   readonly #watch: KernelWatch;
+  readonly #forms = new RequestForms();
 
   /** Opens a conversation in the namespace of the calling thread. Throws ERR_NETLINK_SOCKET, KernelError. */
   static open(family: IpFamily): NetlinkRouteKernel {
@@ -66,7 +68,7 @@ export class NetlinkRouteKernel implements RouteKernel {
     this.#netlink.close();
   }
 
-  underlay({ address, interfaceName }: UnderlayChoice): Underlay | undefined {
+  attachment({ address, interfaceName }: UnderlayChoice): Attachment | undefined {
     const all = listAddresses(this.#netlink, { family: this.#family });
     const named = interfaceName === undefined ? undefined : getLink(this.#netlink, { name: interfaceName });
     if (interfaceName !== undefined && !named) return undefined;
@@ -78,7 +80,19 @@ export class NetlinkRouteKernel implements RouteKernel {
     const { index, name, mtu } = link;
     const prefixes = all.filter((one) => one.index === index && specialRange(one.address) === undefined).map(blockOf);
     this.#watch.seen('underlay', link);
-    return { index, name, mtu, address: found.address, prefixes, routed: this.#routedWithin(prefixes, index) };
+    return { index, name, mtu, address: found.address, prefixes };
+  }
+
+  async routedWithin({ prefixes, index: outInterface }: Attachment): Promise<readonly Cidr[]> {
+    const isWithin = (range: Cidr) =>
+      prefixes.some((prefix) => range.prefixLength > prefix.prefixLength && cidrContains(prefix, range.address));
+    const listing = routeListing({ family: this.#family, table: RT_TABLE_MAIN, outInterface });
+    return listInSlices(this.#netlink, listing, (payload) => {
+      // Most are ours; to read them all takes as long as all the rest of a sync.
+      if (rtmsg.decode(payload).rtm_protocol === RTPROT_NODEPLANE) return undefined;
+      const route = decodeListedRoute(payload);
+      return route?.gateway && isWithin(route.destination) ? route.destination : undefined;
+    });
   }
 
   device(name: string): PresentDevice | undefined {
@@ -106,9 +120,11 @@ export class NetlinkRouteKernel implements RouteKernel {
   }
 
   apply(operations: readonly RouteOperation[]): readonly (KernelError | undefined)[] {
-    const results = [...this.#netlink.attempt(operations.map(requestOf))];
+    const attempt = (all: readonly RouteOperation[]) =>
+      this.#netlink.attempt(all.map((operation) => this.#forms.requestOf(operation)));
+    const results = [...attempt(operations)];
     const adopted = [...adoptions(this.#netlink, operations, results)];
-    const second = this.#netlink.attempt(adopted.map(([, operation]) => requestOf(operation)));
+    const second = attempt(adopted.map(([, operation]) => operation));
     for (const [at, [index]] of adopted.entries()) results[index] = second[at];
     return results;
   }
@@ -144,16 +160,6 @@ export class NetlinkRouteKernel implements RouteKernel {
       throw new NodeplaneError('ERR_ROUTES', message, { facts: { device: name, vni, port }, cause });
     }
   }
-
-  /** Parts of the link's own prefixes that others have sent through a router. */
-  #routedWithin(prefixes: readonly Cidr[], outInterface: number): Cidr[] {
-    return listRoutes(this.#netlink, { family: this.#family, table: RT_TABLE_MAIN, outInterface })
-      .filter(({ gateway, protocol }) => gateway && protocol !== RTPROT_NODEPLANE)
-      .map(({ destination }) => destination)
-      .filter((range) =>
-        prefixes.some((prefix) => range.prefixLength > prefix.prefixLength && cidrContains(prefix, range.address)),
-      );
-  }
 }
 
 function deviceRequests(operation: Exclude<DeviceOperation, { action: 'create' }>): NetlinkRequest[] {
@@ -175,7 +181,8 @@ function deviceRequests(operation: Exclude<DeviceOperation, { action: 'create' }
   }
 }
 
-function hasNexthops(netlink: Netlink): boolean {
+/** Whether the kernel has nexthop objects (Linux 5.3). Throws ERR_ROUTES when it does not say. */
+export function hasNexthops(netlink: Netlink): boolean {
   try {
     listNexthops(netlink, { family: 'IPv4' });
     return true;

@@ -1,6 +1,6 @@
 import type { Cidr, IpAddress, KernelError } from '../../core/index.ts';
 import type { TunnelDevice } from '../plan/tunnel.ts';
-import type { Underlay } from '../plan/underlay.ts';
+import type { Attachment } from '../plan/underlay.ts';
 import type { RouteObject, RouteOperation } from './route-object.ts';
 
 /** `ip link` shows it: what a device of ours is for, and how one is known to be ours. */
@@ -59,8 +59,13 @@ export interface UnderlayChoice {
 export interface RouteKernel {
   /** Whether routes can refer to nexthop objects, and gain by it: IPv4 on Linux 5.3 and newer. */
   readonly usesNexthops: boolean;
-  /** The network between the nodes; undefined: no interface has the address. Throws KernelError. */
-  underlay(choice: UnderlayChoice): Underlay | undefined;
+  /** The interface that leads to the other nodes; undefined: none has the address. Throws KernelError. */
+  attachment(choice: UnderlayChoice): Attachment | undefined;
+  /**
+   * Parts of its prefixes that others have sent through a gateway, in slices: the interface has a route to each other node.
+   * Until it is done nothing else may be asked. Rejects with KernelError.
+   */
+  routedWithin(attachment: Attachment): Promise<readonly Cidr[]>;
   /** Whatever has this name. Throws KernelError. */
   device(name: string): PresentDevice | undefined;
   /** @throws KernelError; ERR_ROUTES when the VXLAN network belongs to another device */

@@ -1,18 +1,23 @@
-import {
-  addressBits,
-  type Cidr,
-  formatCidr,
-  formatIp,
-  type IpAddress,
-  networkOf,
-  sameBytes,
-} from '../../core/index.ts';
-import { lastOf } from '../../nft/index.ts';
-import type { Span } from './claims.ts';
+import { addressBits, type Cidr, formatCidr, formatIp, type IpAddress } from '../../core/index.ts';
+import { formatKey } from '../../netlink/wireguard/index.ts';
+import type { Claimant, Span } from './claims.ts';
+import { formatMac } from './mac.ts';
+
+const WIREGUARD_KEY_LENGTH = 32;
 
 /** The addresses of a block, called by `kind` and the block: `pod CIDR 10.244.3.0/24`. Host bits do not matter. */
-export function spanOf(block: Cidr, kind: string): Span {
-  return new BlockSpan(block, kind);
+export function spanOf({ address, prefixLength }: Cidr, kind: string, owner?: Claimant): Span {
+  return new NamedSpan(address.bytes, prefixLength, kind, owner);
+}
+
+/** The one value a MAC address is. */
+export function macSpan(mac: Uint8Array, kind: string, owner?: Claimant): Span {
+  return new NamedSpan(mac, 8 * mac.length, kind, owner);
+}
+
+/** The one value a WireGuard key is: 32 bytes. */
+export function keySpan(key: Uint8Array, kind: string, owner?: Claimant): Span {
+  return new NamedSpan(key, 8 * key.length, kind, owner);
 }
 
 /** One address as a block. */
@@ -20,27 +25,29 @@ export function blockOf(address: IpAddress): Cidr {
   return { address, prefixLength: addressBits(address.family) };
 }
 
-/** There are thousands: bytes are shared with the block where they are the same, and words are made when they are asked for. */
-class BlockSpan implements Span {
-  readonly first: Uint8Array;
-  readonly last: Uint8Array;
-  readonly #block: Cidr;
+/** There are thousands: bytes are shared with what they are of, and words are made when they are asked for. */
+class NamedSpan implements Span {
+  readonly bytes: Uint8Array;
+  readonly prefixLength: number;
+  readonly owner: Claimant | undefined;
   readonly #kind: string;
 
-  constructor(block: Cidr, kind: string) {
-    const { bytes } = block.address;
-    const network = networkOf(block.address, block.prefixLength).bytes;
-    this.first = sameBytes(network, bytes) ? bytes : network;
-    this.last = isOne(block) ? this.first : lastOf(block);
-    this.#block = block;
+  constructor(bytes: Uint8Array, prefixLength: number, kind: string, owner: Claimant | undefined) {
+    this.bytes = bytes;
+    this.prefixLength = prefixLength;
+    this.owner = owner;
     this.#kind = kind;
   }
 
   get what(): string {
-    return `${this.#kind} ${isOne(this.#block) ? formatIp(this.#block.address) : formatCidr(this.#block)}`;
+    return `${this.#kind} ${this.#valueText()}`;
   }
-}
 
-function isOne({ address, prefixLength }: Cidr): boolean {
-  return prefixLength === addressBits(address.family);
+  #valueText(): string {
+    const { bytes, prefixLength } = this;
+    if (bytes.length === 6) return formatMac(bytes);
+    if (bytes.length === WIREGUARD_KEY_LENGTH) return formatKey(bytes);
+    const address: IpAddress = { family: bytes.length === 4 ? 'IPv4' : 'IPv6', bytes };
+    return prefixLength === 8 * bytes.length ? formatIp(address) : formatCidr({ address, prefixLength });
+  }
 }

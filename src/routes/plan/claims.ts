@@ -1,12 +1,12 @@
-import { insertSorted, lowerBound, type Order, removeSorted } from '../../core/index.ts';
+import { insertSorted, type Order } from '../../core/index.ts';
+import { type Block, compareBlocks, DisjointBlocks } from './blocks.ts';
 
-/** Consecutive values of one length, such as the addresses of a range: byte strings in network order. */
-export interface Span {
-  readonly first: Uint8Array;
-  /** Inclusive; as long as `first`. */
-  readonly last: Uint8Array;
+/** Values that somebody wants for itself alone, or that nobody may have. */
+export interface Span extends Block {
   /** What it is, for people: `pod CIDR 10.244.3.0/24`. */
   readonly what: string;
+  /** Undefined: it is reserved. */
+  readonly owner: Claimant | undefined;
 }
 
 /** Somebody who wants values that only one may have. Its own spans do not overlap each other. */
@@ -15,11 +15,6 @@ export interface Claimant {
   /** Milliseconds since 1970; Infinity when it is not known. */
   readonly createdAt: number;
   readonly spans: readonly Span[];
-}
-
-interface Held {
-  readonly span: Span;
-  readonly owner: Claimant;
 }
 
 interface Refusal {
@@ -39,8 +34,7 @@ interface Refusal {
 export class Claims {
   #reserved: readonly Span[] = [];
   readonly #claimants = new Map<string, Claimant>();
-  /** Disjoint, in the order of `byPlace`. */
-  readonly #held: Held[] = [];
+  readonly #held = new DisjointBlocks<Span>();
   readonly #refusals = new Map<string, Refusal>();
   /** By name, who was refused because of it. */
   readonly #waiting = new Map<string, Set<string>>();
@@ -56,7 +50,7 @@ export class Claims {
   }
 
   /** Claims for a name, in place of those it had. Returns the names for which it had to be decided anew. */
-  set(claimant: Claimant): ReadonlySet<string> {
+  set(claimant: Claimant): readonly string[] {
     const { name } = claimant;
     const freed = this.#release(name);
     this.#claimants.set(name, claimant);
@@ -64,7 +58,7 @@ export class Claims {
   }
 
   /** Gives up what a name claims. Returns the names for which it had to be decided anew. */
-  remove(name: string): ReadonlySet<string> {
+  remove(name: string): readonly string[] {
     const freed = this.#release(name);
     this.#claimants.delete(name);
     return this.#decide(freed);
@@ -74,79 +68,81 @@ export class Claims {
    * What nobody may have, in place of what was reserved before. Returns the names for which it had to be decided anew: whoever
    * was refused anything, and whoever has what is reserved now.
    */
-  reserve(spans: readonly Span[]): ReadonlySet<string> {
+  reserve(spans: readonly Span[]): readonly string[] {
     this.#reserved = spans;
     const names = new Set(this.#refusals.keys());
-    for (const span of spans) for (const { owner } of this.#overlapping(span)) names.add(owner.name);
+    for (const span of spans) for (const { owner } of this.#held.overlapping(span)) names.add(owner!.name);
     // Those who waited for somebody in the list are in it themselves.
     for (const name of names) this.#release(name);
     return this.#decide([...names].map((name) => this.#claimants.get(name)!));
   }
 
   /** Whoever is decided about can only disturb those behind it, so that everybody is decided about once. */
-  #decide(claimants: readonly Claimant[]): ReadonlySet<string> {
+  #decide(claimants: readonly Claimant[]): readonly string[] {
     const queue = [...claimants].sort(bySeniority);
-    const decided = new Set<string>();
     for (let at = 0; at < queue.length; at++) {
-      const claimant = queue[at]!;
-      decided.add(claimant.name);
-      for (const disturbed of this.#decideOne(claimant)) insertSorted(queue, disturbed, bySeniority);
+      for (const disturbed of this.#decideOne(queue[at]!)) insertSorted(queue, disturbed, bySeniority);
     }
-    return decided;
+    return queue.map(({ name }) => name);
   }
 
   /** Returns those that have to be decided about again. */
-  #decideOne(claimant: Claimant): Claimant[] {
+  #decideOne(claimant: Claimant): readonly Claimant[] {
     const { name, spans } = claimant;
     for (const span of spans) {
-      const reserved = this.#reserved.find((other) => overlap(span, other));
+      const reserved = this.#reserved.find((other) => compareBlocks(span, other) === 0);
       if (reserved) {
         this.#refusals.set(name, { reason: `its ${span.what} overlaps the ${reserved.what}`, owner: undefined });
-        return [];
+        return NOBODY;
       }
     }
+    if (this.#hold(spans)) return NOBODY;
     const rivals = new Set<Claimant>();
     for (const span of spans) {
-      for (const { span: other, owner } of this.#overlapping(span)) {
-        if (bySeniority(owner, claimant) < 0) {
-          const relation = span.what === other.what ? 'is also that' : `overlaps the ${other.what}`;
-          const reason = `its ${span.what} ${relation} of Node "${owner.name}", which is older`;
-          this.#refusals.set(name, { reason, owner: owner.name });
-          this.#waitersOf(owner.name).add(name);
-          return [];
+      for (const { what, owner } of this.#held.overlapping(span)) {
+        if (bySeniority(owner!, claimant) < 0) {
+          const relation = span.what === what ? 'is also that' : `overlaps the ${what}`;
+          const reason = `its ${span.what} ${relation} of Node "${owner!.name}", which is older`;
+          this.#refusals.set(name, { reason, owner: owner!.name });
+          this.#waitersOf(owner!.name).add(name);
+          return NOBODY;
         }
-        rivals.add(owner);
+        rivals.add(owner!);
       }
     }
     const disturbed = [...rivals].flatMap((rival) => [rival, ...this.#release(rival.name)]);
-    for (const span of spans) insertSorted(this.#held, { span, owner: claimant }, byPlace);
+    this.#hold(spans);
     return disturbed;
   }
 
+  /** False, and nothing is held, when somebody has any of them. */
+  #hold(spans: readonly Span[]): boolean {
+    for (const [at, span] of spans.entries()) {
+      if (this.#held.add(span)) continue;
+      for (const held of spans.slice(0, at)) this.#held.remove(held);
+      return false;
+    }
+    return true;
+  }
+
   /** Forgets the decision about a name. Returns those who waited for it. */
-  #release(name: string): Claimant[] {
+  #release(name: string): readonly Claimant[] {
     const claimant = this.#claimants.get(name);
-    if (!claimant) return [];
+    if (!claimant) return NOBODY;
     const refusal = this.#refusals.get(name);
     if (refusal) {
       this.#refusals.delete(name);
       if (refusal.owner !== undefined) this.#leaveQueueOf(refusal.owner, name);
-      return [];
+      return NOBODY;
     }
-    for (const span of claimant.spans) removeSorted(this.#held, { span, owner: claimant }, byPlace);
-    const waiters = [...this.#waitersOf(name)];
+    for (const span of claimant.spans) this.#held.remove(span);
+    const waiters = this.#waiting.get(name);
+    if (!waiters) return NOBODY;
     this.#waiting.delete(name);
-    return waiters.map((waiter) => {
+    return [...waiters].map((waiter) => {
       this.#refusals.delete(waiter);
       return this.#claimants.get(waiter)!;
     });
-  }
-
-  #overlapping({ first, last }: Span): readonly Held[] {
-    const from = lowerBound(this.#held, ({ span }) => compareValues(span.last, first) < 0);
-    let to = from;
-    while (to < this.#held.length && compareValues(this.#held[to]!.span.first, last) <= 0) to++;
-    return this.#held.slice(from, to);
   }
 
   #waitersOf(name: string): Set<string> {
@@ -170,16 +166,4 @@ const bySeniority: Order<Claimant> = (a, b) => {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 };
 
-const byPlace: Order<Held> = (a, b) => compareValues(a.span.first, b.span.first);
-
-function overlap(a: Span, b: Span): boolean {
-  return compareValues(a.first, b.last) <= 0 && compareValues(b.first, a.last) <= 0;
-}
-
-/** By length, then as numbers: values of different lengths never lie between each other. */
-function compareValues(a: Uint8Array, b: Uint8Array): number {
-  if (a.length !== b.length) return a.length - b.length;
-  // Buffer.compare takes several times as long for so few bytes.
-  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return a[at]! - b[at]!;
-  return 0;
-}
+const NOBODY: readonly Claimant[] = [];

@@ -1,51 +1,68 @@
-import { atOnce, type Steps } from '../../core/index.ts';
 import { keyOf, type RouteObject, type RouteOperation, sameObject } from '../kernel/route-object.ts';
 
 /** What others refer to comes before those that do. */
 const ORDER: readonly RouteObject['kind'][] = ['neighbour', 'fdb', 'nexthop', 'route'];
 
+/** What to do so that the kernel holds `wanted` in place of `present`: see `ObjectDiff`. */
+export function diffObjects(present: Iterable<RouteObject>, wanted: Iterable<RouteObject>): RouteOperation[] {
+  const diff = new ObjectDiff();
+  for (const object of present) diff.isThere(object);
+  for (const object of wanted) diff.want(object);
+  return diff.operations();
+}
+
 /**
- * What to do so that the kernel holds `wanted` in place of `present`, in the order in which it is to be done.
+ * Works out what to do so that the kernel holds what is wanted in place of what is there, in the order in which it is to be
+ * done: told of what is there first, then of what is wanted, of which no two have one key.
  *
  * First everything that is missing or different, then what is too much, so that a destination that is in both is never without
  * its route. Of two present objects with one key (others can give a MAC address a second destination) those that are not
  * wanted go right before: replacing would leave one of them.
  */
-export function diffObjects(present: Iterable<RouteObject>, wanted: Iterable<RouteObject>): RouteOperation[] {
-  return atOnce(diffSteps(present, wanted));
-}
+export class ObjectDiff {
+  /** By key, what is there and nobody has wanted yet. */
+  readonly #present = new Map<string, RouteObject | RouteObject[]>();
+  readonly #needed = new Stages();
 
-/** As `diffObjects`, for thousands of objects. */
-export function* diffSteps(present: Iterable<RouteObject>, wanted: Iterable<RouteObject>): Steps<RouteOperation[]> {
-  const wantedByKey = new Map<string, RouteObject>();
-  for (const object of wanted) {
-    wantedByKey.set(keyOf(object), object);
-    yield;
-  }
-  const there = new Set<string>();
-  const others = new Map<string, RouteObject[]>();
-  const last = new Stages();
-  for (const object of present) {
+  isThere(object: RouteObject): void {
     const key = keyOf(object);
-    const same = wantedByKey.get(key);
-    if (!same) last.push({ action: 'delete', object });
-    else if (sameObject(object, same)) there.add(key);
-    else others.set(key, [...(others.get(key) ?? []), object]);
-    yield;
+    const others = this.#present.get(key);
+    this.#present.set(key, others ? [others, object].flat() : object);
   }
-  const needed = new Stages();
-  for (const [key, object] of wantedByKey) {
-    const found = others.get(key) ?? [];
-    const isThere = there.has(key);
-    if (!isThere && found.length === 1 && canReplace(found[0]!, object)) needed.push({ action: 'replace', object });
-    else {
-      // A delete and its add lie side by side: a destination is without its route for no longer than the two take.
-      for (const other of found) needed.push({ action: 'delete', object: other });
-      if (!isThere) needed.push({ action: 'add', object });
+
+  want(object: RouteObject): void {
+    // Keys are texts: at a first start there is nothing to look up.
+    const found = this.#present.size === 0 ? undefined : this.#take(keyOf(object));
+    if (!found) {
+      this.#needed.push({ action: 'add', object });
+      return;
     }
-    yield;
+    if (!Array.isArray(found) && sameObject(found, object)) return;
+    const all = [found].flat();
+    const wrong = all.filter((other) => !sameObject(other, object));
+    const isThere = wrong.length < all.length;
+    if (!isThere && wrong.length === 1 && canReplace(wrong[0]!, object)) {
+      this.#needed.push({ action: 'replace', object });
+      return;
+    }
+    // A delete and its add lie side by side: a destination is without its route for no longer than the two take.
+    for (const other of wrong) this.#needed.push({ action: 'delete', object: other });
+    if (!isThere) this.#needed.push({ action: 'add', object });
   }
-  return [...needed.inOrder(ORDER), ...last.inOrder(ORDER.toReversed())];
+
+  operations(): RouteOperation[] {
+    const last = new Stages();
+    for (const left of this.#present.values()) {
+      for (const object of [left].flat()) last.push({ action: 'delete', object });
+    }
+    return [...this.#needed.inOrder(ORDER), ...last.inOrder(ORDER.toReversed())];
+  }
+
+  #take(key: string): RouteObject | RouteObject[] | undefined {
+    const found = this.#present.get(key);
+    if (found) this.#present.delete(key);
+    return found;
+  }
 }
 
 /** Operations by the kind of their objects. */

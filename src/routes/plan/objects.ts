@@ -15,21 +15,22 @@ export interface Devices {
  * @param nexthopId of this peer's nexthop object; undefined: its routes name their gateway themselves
  */
 export function peerObjects(plan: PeerPlan, devices: Devices, nexthopId: number | undefined): RouteObject[] {
-  const { ranges } = plan;
+  const objects: RouteObject[] = [];
   if (plan.kind === 'direct') {
-    const hop = { outInterface: devices.underlay, gateway: plan.gateway, onlink: false };
-    return routesThrough(hop, ranges, nexthopId);
+    addRoutes(objects, plan, { outInterface: devices.underlay, gateway: plan.gateway, onlink: false }, nexthopId);
+    return objects;
   }
   const { tunnel } = devices;
-  if (tunnel === undefined) return [];
-  if (plan.kind === 'wireguard')
-    return ranges.map((destination) => ({ kind: 'route', destination, way: 'device', outInterface: tunnel }));
+  if (tunnel === undefined) return objects;
+  if (plan.kind === 'wireguard') {
+    for (const destination of plan.ranges)
+      objects.push({ kind: 'route', destination, way: 'device', outInterface: tunnel });
+    return objects;
+  }
   const { gateway, mac, remote } = plan;
-  return [
-    { kind: 'neighbour', index: tunnel, ip: gateway, mac },
-    { kind: 'fdb', index: tunnel, mac, remote },
-    ...routesThrough({ outInterface: tunnel, gateway, onlink: true }, ranges, nexthopId),
-  ];
+  objects.push({ kind: 'neighbour', index: tunnel, ip: gateway, mac }, { kind: 'fdb', index: tunnel, mac, remote });
+  addRoutes(objects, plan, { outInterface: tunnel, gateway, onlink: true }, nexthopId);
+  return objects;
 }
 
 /**
@@ -40,10 +41,11 @@ export function ownObjects(ranges: readonly Cidr[]): RouteObject[] {
   return ranges.map((destination) => ({ kind: 'route', destination, way: 'unreachable' }));
 }
 
-function routesThrough(hop: Hop, ranges: readonly Cidr[], id: number | undefined): RouteObject[] {
-  if (id === undefined) return ranges.map((destination) => ({ kind: 'route', destination, way: 'gateway', ...hop }));
-  return [
-    { kind: 'nexthop', id, ...hop },
-    ...ranges.map((destination): RouteObject => ({ kind: 'route', destination, way: 'nexthop', id })),
-  ];
+function addRoutes(objects: RouteObject[], { ranges }: PeerPlan, hop: Hop, id: number | undefined): void {
+  const { outInterface, gateway, onlink } = hop;
+  if (id !== undefined) objects.push({ kind: 'nexthop', id, outInterface, gateway, onlink });
+  for (const destination of ranges) {
+    if (id !== undefined) objects.push({ kind: 'route', destination, way: 'nexthop', id });
+    else objects.push({ kind: 'route', destination, way: 'gateway', outInterface, gateway, onlink });
+  }
 }

@@ -13,7 +13,7 @@ import {
   tryParseIp,
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
-import { readFlannelVtep } from '../flannel/annotations.ts';
+import { readFlannelGateway, readFlannelVtep } from '../flannel/annotations.ts';
 import { readWireguardIdentity, sameIdentity, type WireguardIdentity } from '../wireguard/identity.ts';
 import { LIMITS } from './limits.ts';
 import { vtepMac } from './mac.ts';
@@ -29,8 +29,38 @@ export interface Peer {
   readonly ranges: readonly Cidr[];
   /** The MAC address of its VXLAN device, if it has one. */
   readonly mac: Uint8Array;
+  /** The one that flannel says it has; undefined: its name tells. */
+  readonly flannelMac: Uint8Array | undefined;
   /** Undefined: it has told no key. */
   readonly wireguard: WireguardIdentity | undefined;
+}
+
+/** Its MAC address is worked out when somebody asks: without a tunnel nobody does, of thousands. */
+class ReadPeer implements Peer {
+  readonly name: string;
+  readonly createdAt: number;
+  readonly address: IpAddress;
+  readonly ranges: readonly Cidr[];
+  readonly flannelMac: Uint8Array | undefined;
+  readonly wireguard: WireguardIdentity | undefined;
+  readonly #vni: number;
+  #mac: Uint8Array | undefined;
+
+  constructor({ name, createdAt, address, ranges, flannelMac, wireguard }: Omit<Peer, 'mac'>, vni: number) {
+    this.name = name;
+    this.createdAt = createdAt;
+    this.address = address;
+    this.ranges = ranges;
+    this.flannelMac = flannelMac;
+    this.wireguard = wireguard;
+    this.#vni = vni;
+    this.#mac = flannelMac;
+  }
+
+  get mac(): Uint8Array {
+    this.#mac ??= vtepMac(this.name, this.#vni, this.address.family);
+    return this.#mac;
+  }
 }
 
 /** What a Node says, or why it cannot be used. */
@@ -62,44 +92,49 @@ export function readPeer(
       problem: `flannel uses VXLAN network ${flannel.vni} on it, this node ${vni}: set --routes-vni to the same`,
     };
   }
-  const publicIp = own ? own.address : flannel?.publicIp;
+  const gateway = own ? undefined : readFlannelGateway(annotations, family);
+  if (gateway && 'problem' in gateway) return gateway;
+  const publicIp = own ? own.address : (flannel ?? gateway)?.publicIp;
   const address = publicIp ?? internalIpOf(node, family);
   if (!address) return { problem: `it has pods of ${family} but no InternalIP of ${family}` };
   const problem = objectionTo(address, ranges);
   if (problem !== undefined) return { problem };
-  const createdAt = creationTimestamp === undefined ? Number.NaN : Date.parse(creationTimestamp);
-  return {
-    peer: {
-      name,
-      createdAt: Number.isNaN(createdAt) ? Number.POSITIVE_INFINITY : createdAt,
-      address,
-      ranges,
-      mac: flannel?.mac ?? vtepMac(name, vni, family),
-      wireguard: readWireguardIdentity(annotations),
-    },
-  };
+  const created = creationTimestamp === undefined ? Number.NaN : Date.parse(creationTimestamp);
+  const createdAt = Number.isNaN(created) ? Number.POSITIVE_INFINITY : created;
+  const wireguard = readWireguardIdentity(annotations);
+  return { peer: new ReadPeer({ name, createdAt, address, ranges, flannelMac: flannel?.mac, wireguard }, vni) };
 }
 
 /** The pod ranges of a Node in one family; what cannot be read is left out. */
 export function podRangesOf({ spec }: Node, family: IpFamily): Cidr[] {
-  const texts = spec?.podCIDRs ?? (spec?.podCIDR ? [spec.podCIDR] : []);
-  return texts.flatMap((text) => tryParseCidr(text) ?? []).filter(({ address }) => address.family === family);
+  const ranges: Cidr[] = [];
+  for (const text of spec?.podCIDRs ?? (spec?.podCIDR ? [spec.podCIDR] : [])) {
+    const range = mayBeOf(text, family) ? tryParseCidr(text) : undefined;
+    if (range?.address.family === family) ranges.push(range);
+  }
+  return ranges;
 }
 
 /** The first InternalIP of a family. */
 export function internalIpOf({ status }: Node, family: IpFamily): IpAddress | undefined {
   for (const { type, address } of status?.addresses ?? []) {
-    const ip = type === 'InternalIP' ? tryParseIp(address) : undefined;
+    const ip = type === 'InternalIP' && mayBeOf(address, family) ? tryParseIp(address) : undefined;
     if (ip?.family === family) return ip;
   }
   return undefined;
 }
 
+/** Saves reading the other family's addresses of thousands of nodes. IPv4 can be written as IPv6 (::ffff:10.0.0.1). */
+function mayBeOf(text: string, family: IpFamily): boolean {
+  return text.includes(':') ? family === 'IPv6' || /ffff/i.test(text) : family === 'IPv4';
+}
+
+/** Whether two readings of one Node are the same. */
 export function samePeer(a: Peer, b: Peer): boolean {
   return (
     a.createdAt === b.createdAt &&
     ipEquals(a.address, b.address) &&
-    sameBytes(a.mac, b.mac) &&
+    sameBytes(a.flannelMac, b.flannelMac) &&
     sameIdentity(a.wireguard, b.wireguard) &&
     sameRanges(a.ranges, b.ranges)
   );
@@ -121,11 +156,12 @@ function objectionTo(address: IpAddress, ranges: readonly Cidr[]): string | unde
   if (ranges.length > LIMITS.rangesOfPeer) {
     return `it has ${ranges.length} pod CIDRs, more than ${LIMITS.rangesOfPeer}`;
   }
-  for (const [index, range] of ranges.entries()) {
+  for (let index = 0; index < ranges.length; index++) {
+    const range = ranges[index]!;
     if (cidrContains(range, address)) {
       return `its pod CIDR ${formatCidr(range)} contains its own address ${formatIp(address)}`;
     }
-    const twice = ranges.slice(0, index).find((other) => doOverlap(range, other));
+    const twice = index === 0 ? undefined : ranges.slice(0, index).find((other) => doOverlap(range, other));
     if (twice) return `its pod CIDRs ${formatCidr(twice)} and ${formatCidr(range)} overlap`;
     if (range.prefixLength === addressBits(range.address.family)) {
       return `its pod CIDR ${formatCidr(range)} has room for no pod`;

@@ -67,6 +67,32 @@ describe('a node', () => {
   });
 });
 
+it('a node of flannel’s host-gw is where flannel says, not where its Node object says', () => {
+  const annotations = {
+    'flannel.alpha.coreos.com/kube-subnet-manager': 'true',
+    'flannel.alpha.coreos.com/backend-type': 'host-gw',
+    'flannel.alpha.coreos.com/backend-data': 'null',
+    'flannel.alpha.coreos.com/public-ip': '10.0.0.99',
+  };
+  const read = (change: Readonly<Record<string, string>>, own?: Parameters<typeof readPeer>[3]) => {
+    const all = { ...annotations, ...change };
+    return readPeer(
+      nodeObject({ name: 'f', ips: ['10.0.0.9'], podCidrs: ['10.1.0.0/24'], annotations: all }),
+      'IPv4',
+      1,
+      own,
+    );
+  };
+  expect(read({})).toMatchObject({ peer: { address: parseIp('10.0.0.99') } });
+  expect(read({ 'flannel.alpha.coreos.com/public-ip': 'nowhere' })).toEqual({
+    problem: 'its annotation flannel.alpha.coreos.com/public-ip "nowhere" is no IPv4 address',
+  });
+  expect(read({ 'flannel.alpha.coreos.com/kube-subnet-manager': 'false' })).toMatchObject({
+    peer: { address: parseIp('10.0.0.9') },
+  });
+  expect(read({}, { ranges: [], address: undefined })).toMatchObject({ peer: { address: parseIp('10.0.0.9') } });
+});
+
 it('the MAC of a node follows from its name, its network and its family, and is locally administered', () => {
   expect(formatMac(vtepMac('a', 1, 'IPv4'))).toBe(formatMac(mac));
   const others = [vtepMac('b', 1, 'IPv4'), vtepMac('a', 2, 'IPv4'), vtepMac('a', 1, 'IPv6')];

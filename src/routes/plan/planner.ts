@@ -1,10 +1,8 @@
 import { type Cidr, formatIp, type IpAddress, type IpFamily, parseCidr } from '../../core/index.ts';
 import { type Node, WIREGUARD_ANNOTATIONS } from '../../kube/index.ts';
-import { formatKey } from '../../netlink/wireguard/index.ts';
 import type { WireguardIdentity } from '../wireguard/identity.ts';
-import { blockOf, spanOf } from './address-span.ts';
-import { Claims, type Span } from './claims.ts';
-import { formatMac } from './mac.ts';
+import { blockOf, keySpan, macSpan, spanOf } from './address-span.ts';
+import { type Claimant, Claims, type Span } from './claims.ts';
 import { type Peer, readPeer, samePeer } from './peer.ts';
 import { type RouteSettings, type TunnelKind, tunnelKind } from './tunnel.ts';
 import { isOnLink, type Underlay } from './underlay.ts';
@@ -80,7 +78,7 @@ export class RoutePlanner {
   }
 
   /** A Node came or changed. Returns the names of the Nodes whose plan may be another one now. */
-  nodeChanged(node: Node): ReadonlySet<string> {
+  nodeChanged(node: Node): readonly string[] {
     const { name } = node.metadata;
     if (name === this.#nodeName) return NOTHING;
     const reading = readPeer(node, this.#family, this.#settings.vni);
@@ -88,21 +86,21 @@ export class RoutePlanner {
     if ('problem' in reading) {
       const touched = this.nodeRemoved(name);
       this.#problems.set(name, reading.problem);
-      return new Set(touched).add(name);
+      return touched.includes(name) ? touched : [...touched, name];
     }
     const { peer } = reading;
     const known = this.#peers.get(name);
     if (known && samePeer(known, peer)) return NOTHING;
     this.#problems.delete(name);
     this.#peers.set(name, peer);
-    return this.#claims.set({ name, createdAt: peer.createdAt, spans: this.#spansOf(peer) });
+    return this.#claims.set(this.#claimantOf(peer));
   }
 
   /** A Node went. Returns the names of the Nodes whose plan may be another one now. */
-  nodeRemoved(name: string): ReadonlySet<string> {
+  nodeRemoved(name: string): readonly string[] {
     const hadProblem = this.#problems.delete(name);
-    if (!this.#peers.delete(name)) return hadProblem ? new Set([name]) : NOTHING;
-    return new Set(this.#claims.remove(name)).add(name);
+    if (!this.#peers.delete(name)) return hadProblem ? [name] : NOTHING;
+    return [...this.#claims.remove(name), name];
   }
 
   /** This node changed: every plan may be another one. */
@@ -122,6 +120,11 @@ export class RoutePlanner {
   *names(): Iterable<string> {
     yield* this.#peers.keys();
     yield* this.#problems.keys();
+  }
+
+  /** Whether it is one of `names`. */
+  knows(name: string): boolean {
+    return this.#peers.has(name) || this.#problems.has(name);
   }
 
   /** Undefined: there are no routes to this Node's pods. */
@@ -153,24 +156,20 @@ export class RoutePlanner {
     return `its address ${formatIp(peer.address)} is not on the link of "${underlay.name}", which --routes=host-gw needs; use auto or vxlan`;
   }
 
-  #spansOf({ address, ranges, mac, wireguard }: Peer): Span[] {
-    return [
-      spanOf(blockOf(address), 'address'),
-      ...ranges.map((range) => spanOf(range, 'pod CIDR')),
-      ...(this.#tunnel === 'vxlan' ? [macSpan(mac, 'MAC address')] : []),
-      ...(this.#tunnel === 'wireguard' && wireguard ? [keySpan(wireguard.publicKey, 'WireGuard key')] : []),
-    ];
+  #claimantOf(peer: Peer): Claimant {
+    const { name, createdAt, address, ranges, wireguard } = peer;
+    const spans: Span[] = [];
+    const claimant = { name, createdAt, spans };
+    spans.push(spanOf(blockOf(address), 'address', claimant));
+    for (const range of ranges) spans.push(spanOf(range, 'pod CIDR', claimant));
+    if (this.#tunnel === 'vxlan') spans.push(macSpan(peer.mac, 'MAC address', claimant));
+    if (this.#tunnel === 'wireguard' && wireguard) {
+      spans.push(keySpan(wireguard.publicKey, 'WireGuard key', claimant));
+    }
+    return claimant;
   }
 }
 
-const NOTHING: ReadonlySet<string> = new Set();
+const NOTHING: readonly string[] = [];
 
 const NO_KEY = `it tells no WireGuard key of its own (annotation ${WIREGUARD_ANNOTATIONS.publicKey}): look into the log of its agent, which has to run with the same --routes`;
-
-function macSpan(mac: Uint8Array, kind: string): Span {
-  return { first: mac, last: mac, what: `${kind} ${formatMac(mac)}` };
-}
-
-function keySpan(key: Uint8Array, kind: string): Span {
-  return { first: key, last: key, what: `${kind} ${formatKey(key)}` };
-}

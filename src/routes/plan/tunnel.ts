@@ -1,5 +1,5 @@
 import { type Cidr, type IpAddress, type IpFamily, NodeplaneError } from '../../core/index.ts';
-import type { RouteMode, Underlay } from './underlay.ts';
+import type { Attachment, RouteMode } from './underlay.ts';
 
 /** How packets travel to nodes that are not on the link. */
 export type TunnelKind = 'vxlan' | 'wireguard';
@@ -74,7 +74,7 @@ export const LEAST_MTU: Readonly<Record<IpFamily, number>> = { IPv4: 576, IPv6: 
  */
 export function tunnelDevice(
   settings: RouteSettings,
-  underlay: Underlay,
+  underlay: Attachment,
   ranges: readonly Cidr[],
   mac: Uint8Array,
 ): VxlanDevice {
@@ -93,8 +93,16 @@ export function tunnelDevice(
   };
 }
 
-/** The largest packet that fits into one of the underlay's, and is not larger than the operator wants. */
-function tunnelMtu({ mtu: wanted }: RouteSettings, { mtu, name, address: { family } }: Underlay): number {
+/**
+ * The largest packet that fits into one of the underlay's, and is not larger than the operator wants.
+ *
+ * @returns bytes
+ * @throws ERR_ROUTES when the underlay's packets are too small for a tunnel
+ */
+export function tunnelMtu(
+  { mtu: wanted }: Pick<RouteSettings, 'mtu'>,
+  { mtu, name, address: { family } }: Pick<Attachment, 'mtu' | 'name' | 'address'>,
+): number {
   const fits = mtu - OVERHEAD[family];
   const chosen = Math.min(fits, wanted ?? fits);
   if (chosen < LEAST_MTU[family]) {

@@ -1,7 +1,7 @@
 import { type Cidr, cidrContains, type IpAddress } from '../../core/index.ts';
 
-/** The network between the nodes, as this node is attached to it in one family. */
-export interface Underlay {
+/** How this node is attached to the network between the nodes in one family. */
+export interface Attachment {
   /** Index of the interface that has the node's address. */
   readonly index: number;
   readonly name: string;
@@ -10,6 +10,10 @@ export interface Underlay {
   readonly address: IpAddress;
   /** The interface's own addresses with their prefixes: who is in one of them is reached without a router. */
   readonly prefixes: readonly Cidr[];
+}
+
+/** The network between the nodes, as this node sees it in one family. */
+export interface Underlay extends Attachment {
   /** Destinations within the prefixes that others have routed through a gateway all the same. */
   readonly routed: readonly Cidr[];
 }

@@ -14,7 +14,7 @@ const SHORTEST_PREFIX: Readonly<Record<IpFamily, number>> = { IPv4: 8, IPv6: 16 
 
 /** What another Node adds to the sets: its addresses, by whichever of them its packets come, and the ranges of its pods. */
 export function peerElements(node: Node, { masquerade }: RuleSettings): Element[] {
-  const addresses = IP_FAMILIES.flatMap((family) => addressesOf(node, family));
+  const addresses = IP_FAMILIES.flatMap((family) => nodeAddresses(node, family));
   const ranges = masquerade ? IP_FAMILIES.flatMap((family) => podRangesOf(node, family)) : [];
   return [
     ...addresses.map((address) => addressElement('peers', address)),
@@ -34,8 +34,8 @@ export function ownElements(ranges: readonly Cidr[], { masquerade }: RuleSetting
   ]);
 }
 
-/** InternalIPs, ExternalIPs, and where flannel says it is. */
-function addressesOf({ status, metadata: { annotations = {} } }: Node, family: IpFamily): IpAddress[] {
+/** By which of its addresses a node's tunnel packets are let in: InternalIPs, ExternalIPs, and where flannel says it is. */
+export function nodeAddresses({ status, metadata: { annotations = {} } }: Node, family: IpFamily): IpAddress[] {
   const named = (status?.addresses ?? []).filter(({ type }) => type === 'InternalIP' || type === 'ExternalIP');
   const flannel = readFlannelVtep(annotations, family);
   const addresses = [

@@ -1,4 +1,4 @@
-import { isNotFound } from '../../core/index.ts';
+import { isNotFound, type Removals } from '../../core/index.ts';
 import type { NftChange, NftElement, NftElements, NftRuleset, NftSet } from '../../netlink/nftables/index.ts';
 import { type TableLayout, tableRepairs } from '../../nft/index.ts';
 import { type Element, elementText, partsOf } from './elements.ts';
@@ -78,11 +78,16 @@ export async function updateRules(
   return { generation, elements: joined.length + left.length, rebuilt: false };
 }
 
-/** Removes the table. Returns whether there was one. Throws NftCommitError, KernelError. */
-export function removeRules(ruleset: NftRuleset): boolean {
+/**
+ * Removes the table. Returns whether there was one. Throws NftCommitError, KernelError.
+ *
+ * @param removals hears of it, and says whether to do it. @default yes
+ */
+export function removeRules(ruleset: NftRuleset, removals?: Removals): boolean {
   const { family, name } = RULES_TABLE;
   if (!ruleset.listTables(family).some((table) => table.name === name)) return false;
-  ruleset.commit([{ operation: 'destroy', object: RULES_TABLE }]);
+  const noted = { object: `nftables, table ${family} ${name}`, why: 'nodeplane’s table' };
+  if (removals?.note(noted) !== false) ruleset.commit([{ operation: 'destroy', object: RULES_TABLE }]);
   return true;
 }
 

@@ -1,4 +1,4 @@
-import { addressBits, formatIp, type IpAddress, type IpFamily } from '../../core/index.ts';
+import { addressBits, formatIp, type IpAddress, type IpFamily, systemClock } from '../../core/index.ts';
 import type { Link, Neighbour } from '../../netlink/route/index.ts';
 import {
   IFF_LOWER_UP,
@@ -52,7 +52,7 @@ export function wireguardPath(
   link: Link,
   peer: WireguardPeer | undefined,
   family: IpFamily,
-  now = Date.now() / 1000,
+  now = systemClock.wallTime() / 1000,
 ): Path {
   const isNode = ({ address, prefixLength }: WireguardPeer['allowedIps'][number]) =>
     address.family === family && prefixLength === addressBits(family);

@@ -13,7 +13,8 @@ import type { Node } from '../../kube/index.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
 import { type PeerPlan, RoutePlanner } from '../plan/planner.ts';
-import { deviceNames, type RouteSettings, tunnelDevice, tunnelKind } from '../plan/tunnel.ts';
+import { deviceNames, type RouteSettings, type TunnelDevice, tunnelDevice, tunnelKind } from '../plan/tunnel.ts';
+import type { Attachment } from '../plan/underlay.ts';
 import { type SharedTunnel, wireguardDevice } from '../wireguard/shared-tunnel.ts';
 import type { OwnEnd, RouteHappening, RouteObserver } from './events.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
@@ -68,8 +69,6 @@ export class FamilyRoutes {
   #watch: { close(): void } | undefined;
   #lastRepair = Number.NEGATIVE_INFINITY;
   #repairTimer: Timer | undefined;
-  #refusals = 0;
-  #refusalTimer: Timer | undefined;
 
   constructor(options: FamilyRoutesOptions) {
     const { family, nodeName, settings, kernel, clock } = options;
@@ -123,7 +122,6 @@ export class FamilyRoutes {
   async stop(): Promise<void> {
     this.#watch?.close();
     this.#repairTimer?.cancel();
-    this.#refusalTimer?.cancel();
     await this.#runner.stop();
   }
 
@@ -144,7 +142,8 @@ export class FamilyRoutes {
   mtu(): number | undefined {
     if (this.#mtu !== undefined || !this.#own) return this.#mtu;
     try {
-      return mtuOf(this.#groundOf(this.#own));
+      const attachment = this.#attachment(this.#own);
+      return this.#tunnelOf(this.#own, attachment).tunnel?.mtu ?? attachment.mtu;
     } catch {
       // The sync says why.
       return undefined;
@@ -171,8 +170,8 @@ export class FamilyRoutes {
     this.#runner.requestFull();
   }
 
-  #touch(names: ReadonlySet<string>): void {
-    if (names.size === 0) return;
+  #touch(names: readonly string[]): void {
+    if (names.length === 0) return;
     for (const name of names) this.#touched.add(name);
     this.#runner.request();
   }
@@ -189,7 +188,8 @@ export class FamilyRoutes {
     this.#touched = new Set();
     const isFull = full || !this.#ground;
     const operations = isFull ? await this.#syncAll(this.#own) : await this.#syncSome(touched);
-    this.#retryRefused();
+    // What is in the way may go without a word.
+    if (this.#kernel.refused > 0) this.#runner.requestRetry();
     const seconds = (clock.now() - began) / 1000;
     const own = ownEndOf(this.#ground!);
     this.#tell({ kind: 'synced', full: isFull, seconds, operations, figures: this.#tally.figures(), own });
@@ -198,21 +198,21 @@ export class FamilyRoutes {
   async #syncAll(own: Peer): Promise<number> {
     const { family, wireguard } = this.#options;
     this.#ground = undefined;
-    const ground = this.#groundOf(own);
+    const ground = await this.#groundOf(own);
     this.#noteMtu(mtuOf(ground));
     this.#planner.setOwn(ground.own);
-    const names = [...this.#planner.names()];
+    // In one go: plans of different times could want the same.
     const plans = new Map<string, PeerPlan>();
-    for (const name of names) {
+    for (const name of this.#planner.names()) {
       const plan = this.#planner.planOf(name);
       if (plan) plans.set(name, plan);
     }
     const operations = await this.#kernel.reconcile(ground, plans);
     this.#ground = ground;
     if (this.#kernel.tunnel !== undefined) wireguard?.replaced(family, this.#kernel.tunnel, plans);
-    this.#tally.forgetOthers(new Set(names));
+    this.#tally.forgetOthers((name) => this.#planner.knows(name));
     const rest = yielder();
-    for (const name of names) {
+    for (const name of this.#planner.names()) {
       this.#count(name);
       const wait = rest();
       if (wait) await wait;
@@ -229,29 +229,43 @@ export class FamilyRoutes {
   }
 
   #count(name: string): void {
+    const plan = this.#kernel.committed(name);
     const refusal = this.#kernel.refusalOf(name);
-    const reason = this.#planner.objectionTo(name) ?? refusal;
-    this.#tally.set(name, { plan: this.#kernel.committed(name), reason, isRefused: refusal !== undefined });
+    const reason = plan && refusal === undefined ? undefined : (this.#planner.objectionTo(name) ?? refusal);
+    this.#tally.set(name, { plan, reason, isRefused: refusal !== undefined });
   }
 
-  /** @throws ERR_ROUTES when no interface leads to the other nodes, or its packets are too small for a tunnel */
-  #groundOf(own: Peer): Ground {
-    const { family, settings, interfaceName, wireguard, kernel } = this.#options;
-    const address = interfaceName === undefined ? own.address : undefined;
-    const underlay = kernel.underlay({ address, interfaceName });
-    if (!underlay) throw noUnderlay(interfaceName, own.address);
+  async #groundOf(own: Peer): Promise<Ground> {
+    const { family, kernel } = this.#options;
+    const attachment = this.#attachment(own);
+    const { tunnel, wireguardKey } = this.#tunnelOf(own, attachment);
+    const underlay = { ...attachment, routed: await kernel.routedWithin(attachment) };
     const { ranges, mac } = own;
     const serviceRanges = this.#serviceRanges;
     const common = { underlay, ranges, mac, serviceRanges };
+    return { own: { ...common, wireguardKey }, tunnel, deviceNames: deviceNames(family) };
+  }
+
+  /** @throws ERR_ROUTES when no interface leads to the other nodes */
+  #attachment(own: Peer): Attachment {
+    const { interfaceName, kernel } = this.#options;
+    const address = interfaceName === undefined ? own.address : undefined;
+    const attachment = kernel.attachment({ address, interfaceName });
+    if (!attachment) throw noUnderlay(interfaceName, own.address);
+    return attachment;
+  }
+
+  /** @throws ERR_ROUTES when the interface's packets are too small for a tunnel */
+  #tunnelOf({ ranges, mac }: Peer, attachment: Attachment): { tunnel?: TunnelDevice; wireguardKey?: Uint8Array } {
+    const { settings, wireguard } = this.#options;
     switch (tunnelKind(settings)) {
       case undefined:
-        return { own: common, tunnel: undefined, deviceNames: deviceNames(family) };
+        return {};
       case 'vxlan':
-        return { own: common, tunnel: tunnelDevice(settings, underlay, ranges, mac), deviceNames: deviceNames(family) };
+        return { tunnel: tunnelDevice(settings, attachment, ranges, mac) };
       case 'wireguard': {
-        const { publicKey, mtu } = wireguard!.ground(underlay);
-        const tunnel = wireguardDevice(ranges, mtu);
-        return { own: { ...common, wireguardKey: publicKey }, tunnel, deviceNames: deviceNames(family) };
+        const { publicKey, mtu } = wireguard!.ground(attachment);
+        return { tunnel: wireguardDevice(ranges, mtu), wireguardKey: publicKey };
       }
     }
   }
@@ -278,17 +292,6 @@ export class FamilyRoutes {
       this.#repairTimer = undefined;
       this.#lastRepair = clock.now();
       this.#tell({ kind: 'disturbed' });
-      this.#runner.requestFull();
-    }, waitMs);
-  }
-
-  /** What the kernel refuses is tried again, ever more seldom: what is in the way may go without a word. */
-  #retryRefused(): void {
-    if (this.#kernel.refused === 0) this.#refusals = 0;
-    if (this.#kernel.refused === 0 || this.#refusalTimer) return;
-    const waitMs = Math.min(RETRY.maxMs, RETRY.firstMs * 2 ** this.#refusals++);
-    this.#refusalTimer = this.#options.clock.setTimer(() => {
-      this.#refusalTimer = undefined;
       this.#runner.requestFull();
     }, waitMs);
   }

@@ -10,7 +10,7 @@ import {
 import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { keyOf, type RouteObject, type RouteOperation, textOf } from '../kernel/route-object.ts';
 import { describeDeviceOperation, diffDevice, isOurDevice, KIND_NAMES } from '../plan/device-diff.ts';
-import { diffObjects, diffSteps } from '../plan/diff.ts';
+import { diffObjects, ObjectDiff } from '../plan/diff.ts';
 import { type Devices, ownObjects, peerObjects } from '../plan/objects.ts';
 import type { OwnNode, PeerPlan } from '../plan/planner.ts';
 import type { TunnelDevice } from '../plan/tunnel.ts';
@@ -130,12 +130,17 @@ export class KernelRoutes {
   }
 
   *#differences({ own }: Ground, present: readonly RouteObject[], peers: Iterable<Committed>): Steps<RouteOperation[]> {
-    const wanted = ownObjects(own.ranges);
-    for (const committed of peers) {
-      wanted.push(...this.#objectsOf(committed));
+    const diff = new ObjectDiff();
+    for (const object of present) {
+      diff.isThere(object);
       yield;
     }
-    return yield* diffSteps(present, wanted);
+    for (const object of ownObjects(own.ranges)) diff.want(object);
+    for (const committed of peers) {
+      for (const object of this.#objectsOf(committed)) diff.want(object);
+      yield;
+    }
+    return diff.operations();
   }
 
   *#commitAll(plans: ReadonlyMap<string, PeerPlan>): Iterable<Committed> {

@@ -7,7 +7,7 @@ import { FIRST_NEXTHOP_ID, NEXTHOP_IDS, type RouteObject } from '../kernel/route
  */
 export class NexthopIds {
   readonly #ids = new Map<string, number>();
-  readonly #used = new Set<number>();
+  readonly #used = new NumberSet();
   /** By gateway, those in the kernel that no peer has yet; and the same numbers. */
   readonly #unowned = new Map<string, number>();
   readonly #unownedIds = new Set<number>();
@@ -28,13 +28,20 @@ export class NexthopIds {
   of(name: string, gateway: IpAddress): number | undefined {
     const known = this.#ids.get(name);
     if (known !== undefined) return known;
+    const id = this.#adopted(gateway) ?? this.#free();
+    if (id === undefined) return undefined;
+    this.#ids.set(name, id);
+    this.#used.add(id);
+    return id;
+  }
+
+  #adopted(gateway: IpAddress): number | undefined {
+    if (this.#unowned.size === 0) return undefined;
     const text = formatIp(gateway);
-    const id = this.#unowned.get(text) ?? this.#free();
+    const id = this.#unowned.get(text);
     if (id === undefined) return undefined;
     this.#unowned.delete(text);
     this.#unownedIds.delete(id);
-    this.#ids.set(name, id);
-    this.#used.add(id);
     return id;
   }
 
@@ -60,5 +67,33 @@ export class NexthopIds {
       id = FIRST_NEXTHOP_ID + this.#last;
     } while (this.#used.has(id) || this.#unownedIds.has(id));
     return id;
+  }
+}
+
+/** Of the numbers a nexthop object may have, some. A bit for each takes less than a Set of those of a large cluster. */
+class NumberSet {
+  readonly #bits = new Uint8Array(NEXTHOP_IDS / 8);
+  size = 0;
+
+  has(id: number): boolean {
+    const n = id - FIRST_NEXTHOP_ID;
+    return n >= 0 && n < NEXTHOP_IDS && (this.#bits[n >> 3]! & (1 << (n & 7))) !== 0;
+  }
+
+  add(id: number): void {
+    if (this.has(id)) return;
+    this.#flip(id);
+    this.size++;
+  }
+
+  delete(id: number): void {
+    if (!this.has(id)) return;
+    this.#flip(id);
+    this.size--;
+  }
+
+  #flip(id: number): void {
+    const n = id - FIRST_NEXTHOP_ID;
+    this.#bits[n >> 3]! ^= 1 << (n & 7);
   }
 }

@@ -59,10 +59,10 @@ export class RouteTally {
     if (before?.reason !== standing.reason) this.#leftOutChanged(name, standing.reason);
   }
 
-  /** Peers with other names are gone. */
-  forgetOthers(names: ReadonlySet<string>): void {
+  /** Peers that are not known (any more) are gone. */
+  forgetOthers(isKnown: (name: string) => boolean): void {
     for (const name of this.#standings.keys()) {
-      if (!names.has(name)) this.set(name, { plan: undefined, reason: undefined, isRefused: false });
+      if (!isKnown(name)) this.set(name, { plan: undefined, reason: undefined, isRefused: false });
     }
   }
 

@@ -1,14 +1,14 @@
 import { type Cidr, type IpFamily, NodeplaneError } from '../../core/index.ts';
 import type { PeerPlan } from '../plan/planner.ts';
 import { LEAST_MTU, WIREGUARD_NAME, type WireguardDevice } from '../plan/tunnel.ts';
-import type { Underlay } from '../plan/underlay.ts';
+import type { Attachment } from '../plan/underlay.ts';
 
 /** The one WireGuard device, as the routes of a family see it. */
 export interface SharedTunnel {
   /** This node has pods of the family: what is sent to them has to fit. */
   joins(family: IpFamily): void;
   /** This node's public key, and the largest packet that the device takes. Throws ERR_ROUTES when it cannot be used. */
-  ground(underlay: Underlay): { readonly publicKey: Uint8Array; readonly mtu: number };
+  ground(underlay: Attachment): { readonly publicKey: Uint8Array; readonly mtu: number };
   /** The plans of a family, all of them, and the index of the device, which is there. */
   replaced(family: IpFamily, index: number, plans: ReadonlyMap<string, PeerPlan>): void;
   /** Plans of a family that changed; undefined: there is none any more. */
@@ -31,7 +31,7 @@ export function wireguardDevice(ranges: readonly Cidr[], mtu: number): Wireguard
  * @throws ERR_ROUTES when they do not
  */
 export function wireguardMtu(
-  underlays: ReadonlyMap<IpFamily, Underlay>,
+  underlays: ReadonlyMap<IpFamily, Attachment>,
   family: IpFamily,
   wanted: number | undefined,
 ): number {

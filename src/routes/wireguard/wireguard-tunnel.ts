@@ -12,7 +12,7 @@ import {
 } from '../../core/index.ts';
 import { formatKey, type PeerChange, publicKeyOf, type WireguardDevice } from '../../netlink/wireguard/index.ts';
 import type { PeerPlan } from '../plan/planner.ts';
-import type { Underlay } from '../plan/underlay.ts';
+import type { Attachment } from '../plan/underlay.ts';
 import type { WireguardEvent } from './events.ts';
 import {
   describePeerChange,
@@ -62,7 +62,7 @@ export class WireguardTunnel implements SharedTunnel {
   readonly #options: WireguardTunnelOptions;
   readonly #runner: SyncRunner;
   readonly #families = new Set<IpFamily>();
-  readonly #underlays = new Map<IpFamily, Underlay>();
+  readonly #underlays = new Map<IpFamily, Attachment>();
   readonly #plans = new Map<IpFamily, Map<string, WireguardPlan>>();
   readonly #refusals = new Map<string, string>();
   /** By name, what the device was told. */
@@ -96,7 +96,7 @@ export class WireguardTunnel implements SharedTunnel {
     this.#families.add(family);
   }
 
-  ground(underlay: Underlay): { readonly publicKey: Uint8Array; readonly mtu: number } {
+  ground(underlay: Attachment): { readonly publicKey: Uint8Array; readonly mtu: number } {
     this.#key ??= this.#options.readKey();
     const { family } = underlay.address;
     // A family whose way is not known yet has the same one, most often: the device begins with the MTU it will have.

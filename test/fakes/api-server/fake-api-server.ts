@@ -28,6 +28,8 @@ export class FakeApiServer {
   readonly history = new ObjectHistory();
   readonly #objectRequests = new ObjectRequests(this.history);
   readonly misbehave: Misbehaviour = behaveWell();
+  /** What /version says; undefined: it does not say. */
+  gitVersion: string | undefined = 'v1.36.2';
   /** Every request answered so far, oldest first. */
   readonly requests: RequestRecord[] = [];
   /** How many connections were made to it. */
@@ -159,6 +161,11 @@ export class FakeApiServer {
       return this.#send(response, body);
     }
     if (!this.#isAuthenticated(headers.authorization)) return refuse(401, 'Unauthorized');
+    if (url === '/version' && this.gitVersion !== undefined) {
+      const { gitVersion } = this;
+      record();
+      return this.#send(response, JSON.stringify({ gitVersion, platform: 'linux/amd64' }));
+    }
     if (!call) return refuse(404, 'the server could not find the requested resource');
     if (!isAllowed(call, this.misbehave)) {
       return refuse(403, forbiddenText(call));

@@ -11,6 +11,7 @@ import {
   parseCidr,
 } from '../../../src/core/index.ts';
 import {
+  type Attachment,
   DEVICE_ALIAS,
   type DeviceOperation,
   type Hop,
@@ -20,7 +21,6 @@ import {
   type RouteObject,
   type RouteOperation,
   textOf,
-  type Underlay,
   type UnderlayChoice,
 } from '../../../src/routes/index.ts';
 
@@ -73,15 +73,19 @@ export class FakeRouteKernel implements RouteKernel {
     this.usesNexthops = options.usesNexthops ?? family === 'IPv4';
   }
 
-  underlay({ address, interfaceName }: UnderlayChoice): Underlay | undefined {
+  attachment({ address, interfaceName }: UnderlayChoice): Attachment | undefined {
     this.requests++;
     for (const { name, index, mtu, addresses } of this.#links.values()) {
       if (interfaceName !== undefined && name !== interfaceName) continue;
       const found = addresses.find((one) => !address || ipEquals(one.address, address));
       if (!found) continue;
-      return { index, name, mtu, address: found.address, prefixes: addresses, routed: [] };
+      return { index, name, mtu, address: found.address, prefixes: addresses };
     }
     return undefined;
+  }
+
+  async routedWithin(): Promise<readonly Cidr[]> {
+    return [];
   }
 
   device(name: string): PresentDevice | undefined {

@@ -5,18 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { enterNetns } from '../../../src/sys/index.ts';
-import {
-  type ApiObject,
-  apiNode,
-  apiService,
-  apiSlice,
-  FakeApiServer,
-  type PolicyRule,
-} from '../../fakes/api-server/index.ts';
+import { SYSTEM_NODE_PROXIER } from '../../deploy/render.ts';
+import { type ApiObject, apiNode, apiService, apiSlice, FakeApiServer } from '../../fakes/api-server/index.ts';
 import { type Agent, createLab, type LabNode, type Pod, removeAll, tally } from '../lab.ts';
 import { builtProgram } from '../programs.ts';
 
-// dist/kube-proxy against an API server that speaks the real protocol, with the permissions of deploy/ and real traffic.
+// dist/kube-proxy against an API server that speaks the real protocol, with the permissions of proxies and real traffic.
 
 const lab = createLab();
 const node: LabNode = lab.addNode({ name: 'node-1' });
@@ -40,14 +34,6 @@ iptables: { minSyncPeriod: 10ms }
 `;
 }
 
-/** What deploy/ grants, and nothing else. */
-function deployedRules(): PolicyRule[] {
-  const text = readFileSync(new URL('../../../deploy/base/rbac.yaml', import.meta.url), 'utf8');
-  return parseAllDocuments(text)
-    .map((document) => document.toJS())
-    .find(({ kind }) => kind === 'ClusterRole').rules;
-}
-
 const slice = (...pods: Pod[]): ApiObject =>
   apiSlice(
     'demo/web',
@@ -69,7 +55,7 @@ beforeAll(async () => {
   api = new FakeApiServer();
   await api.start();
   api.misbehave.tokens = new Set(['secret']);
-  api.misbehave.rules = deployedRules();
+  api.misbehave.rules = SYSTEM_NODE_PROXIER;
   writeFileSync(tokenFile, 'secret');
   api.writeKubeconfig(kubeconfig, { tokenFile });
   writeFileSync(configFile, configText());
@@ -85,7 +71,7 @@ afterAll(async () => {
   removeAll();
 });
 
-it('follows the objects of the API server with no more permissions than deploy/ grants', async () => {
+it('follows the objects of the API server with no more permissions than a cluster gives proxies', async () => {
   await start();
   expect(await whoAnswers()).toBe('web');
   api.apply(slice(spare));

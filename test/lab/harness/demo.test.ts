@@ -36,6 +36,8 @@ it(
     expect(output.match(/all 200 answered/g)).toHaveLength(2);
     expect(output).toMatch(/was begun \d+ ms after the file was saved/);
     expect(output).toMatch(/refused after [\d.]+ ms/);
+    expect(output).toMatch(/Services here +1 of 2 /);
+    expect(output).toContain('http://127.0.0.1:10249/status');
     expect(output).not.toContain('\x1b');
     expect(Math.max(...output.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
     expect(left()).toEqual([]);
@@ -54,6 +56,7 @@ it(
       expect(said(command(/ip netns exec \S+-client \S+ .*10\.96\.0\.10.*/))).toMatch(/web-[123]/);
       expect(said(command(/ip netns exec \S+-outside .*30080.*/))).toMatch(/web-[123]/);
       expect(() => said(command(/ip netns exec .*10\.96\.0\.20.*/))).toThrow(/refused|connect/i);
+      expect(said(command(/ip netns exec .*services default\/web/))).toContain('10.244.2.11:8080');
       expect(said(command(/ip netns exec .*ip route.*/))).toContain('10.244.2.0/24');
       expect(said(command(/ip netns exec .*nft list.*/))).toContain('default/web:http');
       expect(demo(nodeplane)).toMatchObject({ status: 1, output: expect.stringContaining('A demo is up already') });

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
 import { enterNetns } from '../../../src/sys/index.ts';
-import { type ApiObject, FakeApiServer, type PolicyRule } from '../../fakes/api-server/index.ts';
+import { grantedBy, renderWith, SYSTEM_NODE_PROXIER } from '../../deploy/render.ts';
+import { type ApiObject, FakeApiServer } from '../../fakes/api-server/index.ts';
 import { callPlugin, type PluginOutcome } from '../cni/plugin.ts';
 import { installedConfig } from '../cni/served-node.ts';
 import { createHost, type Host } from '../host.ts';
@@ -41,7 +40,10 @@ export async function createPoolCluster(): Promise<PoolCluster> {
   enterNetns(lab.wire.namespace.path);
   const api = new FakeApiServer({ address: lab.wire.gateways[0]! });
   await api.start();
-  api.misbehave.rules = ['base', 'pools'].flatMap(rulesOf);
+  api.misbehave.rules = [
+    ...SYSTEM_NODE_PROXIER,
+    ...grantedBy(renderWith({ resources: ['overlays/full/nftables'], components: ['components/pools'] })),
+  ];
   const kubeconfig = join(lab.folder, 'kubeconfig');
   api.writeKubeconfig(kubeconfig);
   const pools = nodes.map((node) => createPoolNode(node, lab.folder, kubeconfig)) as [PoolNode, PoolNode];
@@ -59,13 +61,6 @@ export async function createPoolCluster(): Promise<PoolCluster> {
         .map(({ spec }) => spec.cidr!),
   };
   return cluster;
-}
-
-/** What a folder of deploy/ grants. */
-function rulesOf(folder: string): readonly PolicyRule[] {
-  const text = readFileSync(new URL(`../../../deploy/${folder}/rbac.yaml`, import.meta.url), 'utf8');
-  const documents = parseAllDocuments(text).map((document) => document.toJS());
-  return documents.find(({ kind }) => kind === 'ClusterRole').rules;
 }
 
 function createPoolNode(node: LabNode, labFolder: string, kubeconfig: string): PoolNode {

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
 import { enterNetns } from '../../../src/sys/index.ts';
-import { type ApiObject, apiNode, FakeApiServer, type PolicyRule } from '../../fakes/api-server/index.ts';
+import { grantedBy, render, SYSTEM_NODE_PROXIER } from '../../deploy/render.ts';
+import { type ApiObject, apiNode, FakeApiServer } from '../../fakes/api-server/index.ts';
 import { type Agent, createLab, type Lab, type LabNode, removeAll } from '../lab.ts';
 
 // What the agent writes into its own Node object, and for flannel into a file, with the permissions of deploy/.
@@ -42,14 +42,6 @@ afterAll(async () => {
   removeAll();
 });
 
-/** What deploy/ grants in these files, and nothing else. */
-function granted(...files: string[]): PolicyRule[] {
-  return files
-    .map((file) => readFileSync(new URL(`../../../deploy/${file}`, import.meta.url), 'utf8'))
-    .flatMap((text) => parseAllDocuments(text).map((document) => document.toJS()))
-    .flatMap(({ kind, rules }) => (kind === 'ClusterRole' ? rules : []));
-}
-
 const path = (name: string) => join(lab.folder, name);
 async function start(): Promise<Agent> {
   const folders = ['bin-dir', 'conf-dir', 'spool-dir', 'data-dir'].flatMap((name) => [`--cni-${name}`, path(name)]);
@@ -67,8 +59,8 @@ async function start(): Promise<Agent> {
 const object = (): ApiObject => api.objects('Node')[0]!;
 const annotationsOf = () => object().metadata.annotations ?? {};
 
-it('says in flannel’s words where its pods are, and clears NetworkUnavailable, with the rights of deploy/agent', async () => {
-  api.misbehave.rules = granted('base/rbac.yaml', 'agent/rbac.yaml');
+it('says in flannel’s words where its pods are, and clears NetworkUnavailable, with the rights of deploy/overlays/full', async () => {
+  api.misbehave.rules = [...SYSTEM_NODE_PROXIER, ...grantedBy(render('overlays/full/nftables'))];
   const { logs, metrics } = await start();
   await expect.poll(annotationsOf).toMatchObject({
     'flannel.alpha.coreos.com/backend-data': expect.stringMatching(/^{"VNI":77,"VtepMAC":"[0-9a-f:]{17}"}$/),
@@ -100,7 +92,7 @@ FLANNEL_IPMASQ=true
 
 it('names the right it lacks, once', async () => {
   await agent!.stop();
-  api.misbehave.rules = granted('base/rbac.yaml');
+  api.misbehave.rules = SYSTEM_NODE_PROXIER;
   const { metadata, ...rest } = object();
   api.apply({ ...rest, metadata: { ...metadata, annotations: {} } });
   const { logs, metrics } = await start();

@@ -30,6 +30,8 @@ export async function openStream(
           ...(options.sourcePort === undefined ? {} : { localPort: options.sourcePort }),
         }),
   });
+  // Errors between two questions are told by the next one.
+  socket.on('error', () => {});
   socket.setEncoding('utf8');
   const outcome = await converse(
     socket,
@@ -75,8 +77,6 @@ function converse(
     const finish = (result: () => Outcome) => {
       clearTimeout(timer);
       socket.off('data', onData).off('error', onError).off('close', onClose);
-      // Errors after the outcome are told by the next use of a held connection.
-      socket.on('error', () => {});
       try {
         const outcome = result();
         if (outcome.kind !== 'answered') socket.destroy();

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, errorText, parseJson, type Timer } from '../../../core/index.ts';
 import type { Logger } from '../../logger.ts';
-import { CONFLIST_FILE, type Conflist, PLUGIN_NAME } from './conflist.ts';
+import { CONFLIST_FILE, type Conflist } from './conflist.ts';
 import { placeFile, readIfThere } from './host-file.ts';
+import { installPlugin } from './plugin.ts';
 
 export interface InstallerOptions {
   /** Where the runtime looks for plugins. */
@@ -25,8 +26,6 @@ const INSTALLED_MS = 60_000;
 /** How long a start may take that needs nobody: the node's pod CIDRs come with the objects of the API server. */
 const ORDINARY_WAIT_MS = 30_000;
 const NOT_INSTALLED = 'The CNI configuration is not installed yet, or not looked after';
-/** Older runtimes bring no loopback of their own. Another package's is left alone. */
-const LOOPBACK = 'loopback';
 
 /**
  * Puts plugin and configuration on the host, the configuration last: from then on the runtime makes pods. Both are looked
@@ -39,6 +38,7 @@ export class CniInstaller {
   #stopped = false;
   #running: Promise<void> = Promise.resolve();
   #lastTrouble = '';
+  #looked = false;
   /** Since when an ADD would fail, and whether people were warned of it. */
   #waiting: { readonly since: number; warned: boolean } | undefined;
 
@@ -57,6 +57,12 @@ export class CniInstaller {
     this.#timer?.cancel();
   }
 
+  /** Why the runtime cannot make pods; undefined: plugin and configuration are there, and an ADD would succeed. */
+  whyNotInstalled(): string | undefined {
+    if (!this.#looked) return 'it was not looked at yet';
+    return this.#lastTrouble === '' ? undefined : this.#lastTrouble;
+  }
+
   /** Looks at once, because something changed that ADD needs. */
   look(): Promise<void> {
     const round = () => this.#round();
@@ -70,7 +76,7 @@ export class CniInstaller {
     this.#timer?.cancel();
     let trouble = '';
     try {
-      this.#installPlugin();
+      installPlugin(this.#options);
       const objection = await this.#options.objection();
       if (objection === undefined) {
         this.#waiting = undefined;
@@ -84,6 +90,7 @@ export class CniInstaller {
       if (trouble !== this.#lastTrouble) logger.warn({ reason: trouble }, NOT_INSTALLED);
     }
     this.#lastTrouble = trouble;
+    this.#looked = true;
     this.#timer = clock.setTimer(() => this.look(), trouble === '' ? INSTALLED_MS : WAITING_MS);
   }
 
@@ -95,18 +102,6 @@ export class CniInstaller {
     if (reason === this.#lastTrouble && (!isLate || this.#waiting.warned)) return;
     logger[isLate ? 'warn' : 'info']({ reason }, NOT_INSTALLED);
     this.#waiting.warned = isLate;
-  }
-
-  #installPlugin(): void {
-    const { binDir, plugin, logger } = this.#options;
-    mkdirSync(binDir, { recursive: true, mode: 0o755 });
-    for (const name of [PLUGIN_NAME, LOOPBACK]) {
-      const path = join(binDir, name);
-      const there = readIfThere(path);
-      if (there?.equals(plugin) || (there && name === LOOPBACK)) continue;
-      placeFile(path, plugin, 0o755);
-      logger.info({ path }, 'CNI plugin installed');
-    }
   }
 
   #installConflist(): void {

@@ -2,9 +2,9 @@ import { readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isNetworkName, loadRemoval } from '../../../cni/index.ts';
 import type { CniSettings } from '../../../config/index.ts';
-import { errorText, NODE_PATHS, NodeplaneError, parseJson, tryParseIp } from '../../../core/index.ts';
+import { errorText, NODE_PATHS, NodeplaneError, parseJson, type Removals, tryParseIp } from '../../../core/index.ts';
 import { closing, withNetlink } from '../../../netlink/index.ts';
-import { Nftables } from '../../../netlink/nftables/index.ts';
+import { type CommitReport, Nftables, type NftChange, type NftRuleset } from '../../../netlink/nftables/index.ts';
 import { listLinks } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import { Spool } from '../kept/spool.ts';
@@ -15,8 +15,11 @@ import { readIfThere, removeFile } from './host-file.ts';
 export interface UninstallOptions extends Pick<CniSettings, 'binDir' | 'confDir' | 'dataDir' | 'socket' | 'spoolDir'> {
   /** Go on although pods are attached: they keep their network, and their runtime can no longer remove them. */
   readonly force: boolean;
+  /** Hears of each thing, and says whether to do it. @default everything */
+  readonly removals?: Removals | undefined;
 }
 
+const INSTALLED = 'a file of the name that the agent installs';
 const OWN_DIRECTORY = /\/nodeplane(\/cni)?$/;
 
 /**
@@ -27,7 +30,7 @@ const OWN_DIRECTORY = /\/nodeplane(\/cni)?$/;
  * @throws ERR_CNI_INSTALL when an agent runs, when pods are attached and `force` is not set, or a file cannot be removed
  */
 export async function uninstallCni(options: UninstallOptions): Promise<string[]> {
-  const { binDir, confDir, socket } = options;
+  const { binDir, confDir, socket, removals } = options;
   if (await isAnswered(socket)) {
     throw refusal(`an agent serves "${socket}" and would install it again; end it first`);
   }
@@ -40,7 +43,10 @@ export async function uninstallCni(options: UninstallOptions): Promise<string[]>
     );
   }
   const done: string[] = [];
-  const remove = (path: string) => void (removeFile(path) && done.push(`${path}: removed`));
+  const remove = (path: string) => {
+    if (readIfThere(path) === undefined || removals?.note({ object: path, why: INSTALLED }) === false) return;
+    if (removeFile(path)) done.push(`${path}: removed`);
+  };
   remove(conflist);
   const plugin = join(binDir, PLUGIN_NAME);
   const loopback = join(binDir, 'loopback');
@@ -49,7 +55,7 @@ export async function uninstallCni(options: UninstallOptions): Promise<string[]>
   if (content && readIfThere(loopback)?.equals(content)) remove(loopback);
   remove(plugin);
   if (left.length > 0) done.push(`State left in place, because pods are attached (${left.join(', ')})`);
-  else done.push(...removeState(network, options), ...(await removeRules()));
+  else done.push(...removeState(network, options), ...(await removeRules(removals)));
   return done;
 }
 
@@ -68,11 +74,13 @@ function attachmentsLeft(network: string, { dataDir, spoolDir }: UninstallOption
   ];
 }
 
-function removeState(network: string, { dataDir, spoolDir, socket }: UninstallOptions): string[] {
+function removeState(network: string, { dataDir, spoolDir, socket, removals }: UninstallOptions): string[] {
   const reservations = join(dataDir, network);
   const there = [reservations, spoolDir, socket, NODE_PATHS.nodeLock].filter((path) =>
     entries(dirname(path)).includes(baseOf(path)),
   );
+  const noted = there.map((path) => ({ object: path, why: 'the plugin’s state, and no pod is left' }));
+  if (removals?.note(...noted) === false) return [];
   for (const path of there) rmSync(path, { recursive: true });
   // The directories around them, if they hold nothing else.
   const around = [dirname(spoolDir), dirname(dirname(spoolDir)), dirname(socket)];
@@ -80,16 +88,45 @@ function removeState(network: string, { dataDir, spoolDir, socket }: UninstallOp
   return there.map((path) => `${path}: removed`);
 }
 
-async function removeRules(): Promise<string[]> {
+async function removeRules(removals: Removals | undefined): Promise<string[]> {
   const { removeFeatures } = await loadRemoval();
   return closing(Nftables.open(), (nftables) => {
     try {
-      return removeFeatures(nftables);
+      return removeFeatures(removals ? notingRuleset(nftables, removals) : nftables);
     } catch (error) {
       // A kernel without nf_tables never had any.
       return [`Rules of pods in nftables: not looked at (${errorText(error)})`];
     }
   });
+}
+
+const NOTHING_DONE: CommitReport = { generation: undefined, messages: 0, bytes: 0, encodeSeconds: 0, kernelSeconds: 0 };
+
+/** A ruleset whose transactions are noted first, and made only if they are to be. */
+function notingRuleset(nftables: Nftables, removals: Removals): NftRuleset {
+  return new Proxy<NftRuleset>(nftables, {
+    get(target, name) {
+      if (name === 'commit') {
+        return (changes: readonly NftChange[]) => {
+          const noted = changes.map(({ object }) => ({
+            object: textOfObject(object),
+            why: 'the plugin’s rules of pods',
+          }));
+          return removals.note(...noted) ? target.commit(changes) : NOTHING_DONE;
+        };
+      }
+      const value = Reflect.get(target, name, target) as unknown;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+function textOfObject(object: NftChange['object']): string {
+  const { family } = object;
+  const table = object.kind === 'table' ? object.name : object.table;
+  const place = `nftables, table ${family} ${table}`;
+  if (object.kind === 'chain') return `${place}, chain ${object.name}`;
+  return object.kind === 'rule' ? `${place}, chain ${object.chain}, rule ${object.handle}` : place;
 }
 
 function networkOf(conflist: Buffer | undefined): string {

@@ -23,6 +23,10 @@ export interface CniServerOptions {
   readonly transferMs?: number;
 }
 
+/** How often, and how long after each other, it is looked whether the one who listens is only ending. */
+const ENDING_LOOKS = 20;
+const ENDING_LOOK_MS = 25;
+
 /** What the directory of the socket is for, in messages. */
 export const SOCKET_PURPOSE = 'the socket of the CNI plugin (--cni-socket)';
 
@@ -45,7 +49,7 @@ export class CniServer {
     const { path } = this.#options;
     try {
       makeOwnDirectory(dirname(path), SOCKET_PURPOSE);
-      if (await isAnswered(path)) throw new Error('another process listens there');
+      if (await isAnsweredFor(path, this.#options.clock)) throw new Error('another process listens there');
       if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
       // Nothing may be read by node itself: it would lose the descriptor that comes with the first bytes.
       const { clock, logger } = this.#options;
@@ -132,6 +136,15 @@ export class CniServer {
     socket.resume();
     socket.end(encodeAnswer(answer));
   }
+}
+
+/** Whether somebody answers, and does not stop to: what a process has open that was just killed is closed a little later. */
+async function isAnsweredFor(path: string, clock: Clock): Promise<boolean> {
+  for (let look = 0; look < ENDING_LOOKS; look++) {
+    if (!(await isAnswered(path))) return false;
+    await new Promise<void>((resolve) => void clock.setTimer(resolve, ENDING_LOOK_MS));
+  }
+  return true;
 }
 
 /** Whether somebody accepts connections on a unix socket, or may do so. */

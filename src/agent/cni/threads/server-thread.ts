@@ -1,11 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import { type Clock, inBackground, NodeplaneError, type Timer } from '../../../core/index.ts';
-import { DescriptorLedger, libc } from '../../../sys/index.ts';
+import { DescriptorLedger, libc, procSysRoot } from '../../../sys/index.ts';
 
 /** What a thread of the server is begun with. */
 export interface ThreadStart {
   /** Where it notes the descriptors it has open. */
   readonly ledger: SharedArrayBuffer;
+  /** Where it finds sysctls. */
+  readonly procSysRoot: string;
 }
 
 /** A thread needs little: a request is some kilobytes of objects. */
@@ -44,7 +46,7 @@ export class ServerThread {
     this.#clock = clock;
     this.#onFree = events.free;
     this.#onEnd = events.end;
-    const workerData: ThreadStart = { ledger: this.#ledger.memory };
+    const workerData: ThreadStart = { ledger: this.#ledger.memory, procSysRoot: procSysRoot() };
     this.#worker = new Worker(file, { resourceLimits: LIMITS, workerData });
     // An idle thread is no reason to stay.
     this.#worker.unref();

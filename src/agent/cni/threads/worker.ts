@@ -2,7 +2,7 @@
 // other requests from being served.
 import { parentPort, workerData } from 'node:worker_threads';
 import { type CniReply, type CniRequest, keepSocketsOpen, runCni } from '../../../cni/index.ts';
-import { DescriptorLedger, noteDescriptorsIn } from '../../../sys/index.ts';
+import { DescriptorLedger, noteDescriptorsIn, useProcSysRoot } from '../../../sys/index.ts';
 import { type ReclaimReport, reclaimNode } from '../guard/reclaim-node.ts';
 import type { ThreadStart } from './server-thread.ts';
 
@@ -16,7 +16,9 @@ export interface ReclaimTask {
 export type WorkerTask = WorkerRequest | ReclaimTask;
 export type WorkerReply<T extends WorkerTask> = T extends ReclaimTask ? ReclaimReport : CniReply;
 
-noteDescriptorsIn(new DescriptorLedger((workerData as ThreadStart).ledger));
+const start = workerData as ThreadStart;
+noteDescriptorsIn(new DescriptorLedger(start.ledger));
+useProcSysRoot(start.procSysRoot);
 keepSocketsOpen();
 parentPort?.on('message', async (task: WorkerTask) => {
   // What throws ends the thread, and the pool answers for it.

@@ -1,6 +1,6 @@
 import type { KubeProxyConfig } from '../../../config/index.ts';
-import { NodeplaneError, systemClock } from '../../../core/index.ts';
-import { type KubeObject, type Node, nodeNamed, POD_CIDR_BLOCKS, type PodCIDRBlock } from '../../../kube/index.ts';
+import { systemClock } from '../../../core/index.ts';
+import { type Node, nodeNamed, POD_CIDR_BLOCKS, type PodCIDRBlock, readOnce } from '../../../kube/index.ts';
 import { createLogger } from '../../logger.ts';
 import { createClient, createSource } from '../../object-source.ts';
 
@@ -25,34 +25,13 @@ export async function readCluster(config: KubeProxyConfig): Promise<ClusterAddre
   const client = await createClient({ config, clock, observe, userAgent: 'nodeplane-ipam' });
   const resources = [{ ...nodeNamed(config.nodeName), essential: true }, ...(config.pools ? [POD_CIDR_BLOCKS] : [])];
   const { source } = createSource({ config, clock, logger: createLogger(config.logging), observe, client, resources });
-  const objects = new Map<string, KubeObject>();
-  let said = 'no answer';
-  let timer: NodeJS.Timeout | undefined;
   try {
-    await new Promise<void>((resolve, reject) => {
-      const late = () => reject(new NodeplaneError('ERR_API', `Cannot read the blocks of pod addresses: ${said}`));
-      // The clock's own timers do not keep a process alive.
-      timer = setTimeout(late, PATIENCE_MS);
-      void source.start({
-        event: ({ type, object }) => {
-          const key = `${object.kind} ${object.metadata.name}`;
-          if (type === 'deleted') objects.delete(key);
-          else objects.set(key, object);
-        },
-        synced: resolve,
-        problems: (problems) => {
-          said = problems.map(({ where, message }) => `${where}: ${message}`).join('; ') || said;
-        },
-      });
-    });
+    const { objects: all } = await readOnce(source, 'the blocks of pod addresses', PATIENCE_MS);
+    return {
+      node: all.find((object): object is Node => object.kind === 'Node' && object.metadata.name === config.nodeName),
+      blocks: all.filter((object): object is PodCIDRBlock => object.kind === 'PodCIDRBlock'),
+    };
   } finally {
-    clearTimeout(timer);
-    await source.stop();
     client?.close();
   }
-  const all = [...objects.values()];
-  return {
-    node: all.find((object): object is Node => object.kind === 'Node' && object.metadata.name === config.nodeName),
-    blocks: all.filter((object): object is PodCIDRBlock => object.kind === 'PodCIDRBlock'),
-  };
 }

@@ -1,4 +1,5 @@
-import { plainText } from '../../log-line.ts';
+import { plainText } from '../../../core/index.ts';
+import { tableLines } from '../../text-table.ts';
 import { WAYS } from '../report.ts';
 import type { ShownPeer, ShownRoutes } from './shown-routes.ts';
 
@@ -25,7 +26,7 @@ export function routesText(routes: ShownRoutes): string {
   const { peers, leftOut, drift, problems } = routes;
   const sections = [
     [summary(routes)],
-    peers.length > 0 ? table([Object.keys(COLUMNS), ...peers.map(row)]) : [],
+    peers.length > 0 ? tableLines([Object.keys(COLUMNS), ...peers.map(row)]) : [],
     titled(
       'LEFT OUT',
       leftOut.map(({ node, family, reason }) => `${node} (${family}): ${reason}`),
@@ -53,16 +54,6 @@ function summary({ agent, peers, leftOut, drift }: ShownRoutes): string {
 
 function row(peer: ShownPeer): string[] {
   return Object.values(COLUMNS).map((text) => plainText(text(peer)));
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]!.map((_, column) => rows.reduce((most, cells) => Math.max(most, cells[column]!.length), 0));
-  return rows.map((cells) =>
-    cells
-      .map((cell, column) => cell.padEnd(widths[column]!))
-      .join('  ')
-      .trimEnd(),
-  );
 }
 
 function titled(title: string, lines: readonly string[]): string[] {

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { errorText, type IpFamily } from '../../../core/index.ts';
+import { errorText, type IpFamily, plainText } from '../../../core/index.ts';
 import { withNetlink } from '../../../netlink/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import { type KernelPeers, readKernelPeers } from '../../../routes/index.ts';
-import { plainText } from '../../log-line.ts';
 import type { RoutesReport } from '../report.ts';
 import { askAgent } from './ask-agent.ts';
 import { routesText } from './routes-text.ts';

@@ -1,5 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus, constants as osConstants } from 'node:os';
+import { cpus } from 'node:os';
 import { describeErrno, errorText, KernelError } from '../../../core/index.ts';
 import { readSysctl, writeSysctl } from '../../../sys/index.ts';
 
@@ -23,8 +22,6 @@ export interface ConntrackSettings {
 export interface ConntrackKernel {
   read(name: string): string;
   write(name: string, value: number): void;
-  readHashSize(): number;
-  writeHashSize(value: number): void;
 }
 
 /** What was changed, and what could not be: sentences for the log. */
@@ -93,34 +90,18 @@ export function applyConntrackSettings(
   const max = wantedMax(settings, cpuCount);
   if (max !== undefined) {
     set('nf_conntrack_max', max, (present) => (settings.mayLowerMax ? present !== max : present < max));
+    // The module's parameter hashsize by another name: it is below /proc/sys, which a container can be given to write.
     const buckets = Math.floor(max / FLOWS_PER_BUCKET);
-    attempt(`hashsize=${buckets}`, () => {
-      if (kernel.readHashSize() >= buckets) return false;
-      kernel.writeHashSize(buckets);
-      return true;
-    });
+    set('nf_conntrack_buckets', buckets, (present) => present < buckets);
   }
   for (const [name, value] of wantedSysctls(settings)) set(name, value, (present) => present !== value);
   return { written, warnings: warningsOf(refused) };
 }
 
-const HASH_SIZE = '/sys/module/nf_conntrack/parameters/hashsize';
-
 const realKernel: ConntrackKernel = {
   read: (name) => readSysctl(`net/netfilter/${name}`),
   write: (name, value) => void writeSysctl(`net/netfilter/${name}`, value),
-  readHashSize: () => Number(onHashSize('read', () => readFileSync(HASH_SIZE, 'utf8'))),
-  writeHashSize: (value) => onHashSize('write', () => writeFileSync(HASH_SIZE, String(value))),
 };
-
-function onHashSize<T>(operation: string, access: () => T): T {
-  try {
-    return access();
-  } catch (cause) {
-    const errno = -((cause as NodeJS.ErrnoException).errno ?? -osConstants.errno.EIO);
-    throw new KernelError('ERR_SYSCALL', { operation, object: HASH_SIZE, errno, cause });
-  }
-}
 
 interface Refused {
   readonly setting: string;
@@ -128,7 +109,7 @@ interface Refused {
 }
 
 const READ_ONLY =
-  'this process may not write them: run it privileged in the host’s network namespace, or set them on the host';
+  'this process may not write them: run it with --init-only first, in a container that can (deploy/base), or set them on the host';
 
 /** What to do, by errno. */
 const REMEDIES: Readonly<Record<string, string>> = {
@@ -136,8 +117,6 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EROFS: READ_ONLY,
   EACCES: READ_ONLY,
   EPERM: READ_ONLY,
-  // libuv’s name of EOPNOTSUPP, which the kernel gives for the hash size outside the initial network namespace.
-  ENOTSUP: READ_ONLY,
 };
 
 /** One sentence for each reason, however many settings it concerns. */

@@ -15,6 +15,8 @@ export interface ApiRequest {
 export interface ApiResponse {
   /** 2xx; every other status is an ApiStatusError. */
   readonly status: number;
+  /** The server's clock as its answer tells it (header Date), to a second. */
+  readonly date?: string | undefined;
   /** The bytes as they come. Leaving the loop early closes the connection. Throws ERR_API when it breaks. */
   readonly body: AsyncIterable<Uint8Array>;
   /** Cuts the connection once no byte has come for this long. @default as for the answer itself: 60 s */

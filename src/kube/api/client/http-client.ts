@@ -20,6 +20,8 @@ export interface ApiClientOptions extends ApiServerLocation {
   readonly observe?: ApiObserver;
   /** How often the server may be asked. @default as often as one likes */
   readonly rate?: { readonly qps: number; readonly burst: number };
+  /** Told once which server is talked to. @default nobody */
+  readonly chosen?: (access: Pick<ServerAccess, 'server' | 'source' | 'proxy'>) => void;
   /** Runs the credential plugin of a kubeconfig. @default a kubeconfig with one is refused */
   readonly runProgram?: RunProgram;
 }
@@ -45,7 +47,9 @@ export async function createApiClient(options: ApiClientOptions): Promise<ApiCli
         `Cannot run the credential plugin "${plugin.command}" of the kubeconfig here`,
       );
     });
-  return new HttpApiClient(load(), load, closing, options);
+  const access = load();
+  options.chosen?.(access);
+  return new HttpApiClient(access, load, closing, options);
 }
 
 class HttpApiClient implements ApiClient {
@@ -140,7 +144,7 @@ class HttpApiClient implements ApiClient {
       requestEnded(status);
       const body = readBody(response, attempt, guard, finish);
       if (status < 200 || status > 299) throw await readStatusError(attempt, status, response.headers, body);
-      return { status, body, setQuietLimit: (ms) => guard.setLimit(ms) };
+      return { status, date: response.headers.date, body, setQuietLimit: (ms) => guard.setLimit(ms) };
     } catch (error) {
       finish();
       if (error instanceof NodeplaneError) throw error;

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { isIPv6 } from 'node:net';
 import { dirname, isAbsolute, join } from 'node:path';
@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { NodeplaneError } from '../../../core/index.ts';
 import { isMapping } from '../../objects/field-reader.ts';
 import { type CredentialPlugin, type ExecCredential, readPlugin } from './exec-credential.ts';
+import { type Environment, proxyOf } from './proxy-environment.ts';
 
 // The only file that imports @kubernetes/client-node, and itself imported only when an API server is to be used: the
 // package costs 60 ms of start and 25 MB of memory. It reads kubeconfigs; requests are made by http-client.ts. Programs are
@@ -17,8 +18,13 @@ export interface ApiServerLocation {
   readonly kubeconfig?: string;
   /** Overrides the server of the kubeconfig (--master). */
   readonly master?: string;
-  /** Where KUBERNETES_SERVICE_HOST and _PORT are looked up when neither of the above is given. @default process.env */
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  /**
+   * Where NODEPLANE_API_SERVER, KUBERNETES_SERVICE_HOST and _PORT are looked up when neither of the above is given, and the proxies
+   * in any case. @default process.env
+   */
+  readonly env?: Environment;
+  /** The kubeconfig that kubeadm mounts into kube-proxy's pods. @default /var/lib/kube-proxy/kubeconfig.conf */
+  readonly kubeadmKubeconfig?: string;
   /** @default /var/run/secrets/kubernetes.io/serviceaccount */
   readonly serviceAccountFolder?: string;
 }
@@ -29,28 +35,45 @@ export type MakeExecCredential = (plugin: CredentialPlugin) => Pick<ExecCredenti
 /** Where the API server is and how to prove who we are. */
 export interface ServerAccess {
   readonly server: URL;
+  /** Where that is written, in words. */
+  readonly source: string;
+  /** The proxy on the way there, without its password; undefined: there is none. */
+  readonly proxy: string | undefined;
   /**
-   * TLS material, headers and basic authentication for one request; an agent only if the kubeconfig names a proxy.
+   * TLS material, headers and basic authentication for one request; an agent only if there is a proxy on the way.
    * Files are read each time and plugins asked when what they said has expired, so that renewed certificates and tokens are
    * picked up. Rejects with the error of the file or plugin, also when `signal` aborts.
    */
   requestOptions(signal: AbortSignal): Promise<RequestOptions>;
 }
 
+const KUBEADM_KUBECONFIG = '/var/lib/kube-proxy/kubeconfig.conf';
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * Reads the configuration anew: from the kubeconfig, with `master` alone without any authentication, else from the
- * pod's service account, as client-go's BuildConfigFromFlags does. Throws ERR_CONFIG.
+ * Reads the configuration anew: from the kubeconfig, with `master` alone without any authentication, as client-go's
+ * BuildConfigFromFlags does. Without either, client-go takes the pod's service account and the address in its environment,
+ * which is a ClusterIP: on a node that has just booted nobody leads there but ourselves, once we know how. So that comes last, behind
+ * NODEPLANE_API_SERVER (with the service account as well) and the kubeconfig that kubeadm gives kube-proxy. Throws ERR_CONFIG.
  */
 export function loadServerAccess(location: ApiServerLocation, execCredential: MakeExecCredential): ServerAccess {
-  const { kubeconfig, master } = location;
-  if (kubeconfig) return fromKubeconfig(kubeconfig, master, execCredential);
-  if (master) return access(configFor({ server: withScheme(master) }), {}, '--master');
-  return fromServiceAccount(location);
+  const { kubeconfig, master, env = process.env, kubeadmKubeconfig = KUBEADM_KUBECONFIG } = location;
+  const fromFile = (path: string) => fromKubeconfig(path, master, env, execCredential);
+  if (kubeconfig) return fromFile(kubeconfig);
+  if (master) return access(configFor({ server: withScheme(master) }), { source: '--master', env });
+  if (env.NODEPLANE_API_SERVER) {
+    return fromServiceAccount(withScheme(env.NODEPLANE_API_SERVER, 'https'), 'NODEPLANE_API_SERVER', location);
+  }
+  if (existsSync(kubeadmKubeconfig)) return fromFile(kubeadmKubeconfig);
+  return fromServiceAccount(clusterIpServer(env), 'the pod’s environment', location);
 }
 
-function fromKubeconfig(path: string, master: string | undefined, execCredential: MakeExecCredential): ServerAccess {
+function fromKubeconfig(
+  path: string,
+  master: string | undefined,
+  env: Environment,
+  execCredential: MakeExecCredential,
+): ServerAccess {
   const config = new KubeConfig();
   let tokenFile: string | undefined;
   let plugin: CredentialPlugin | undefined;
@@ -70,7 +93,7 @@ function fromKubeconfig(path: string, master: string | undefined, execCredential
   }
   config.users = config.users.map(({ exec: _, ...user }) => user);
   const credential = plugin && execCredential(plugin);
-  return access(config, { tokenFile, credential }, `the kubeconfig "${path}"`);
+  return access(config, { tokenFile, credential, env, source: `the kubeconfig "${path}"` });
 }
 
 /**
@@ -106,18 +129,24 @@ function refuseForeignPrograms(authProvider: unknown): void {
   }
 }
 
-function fromServiceAccount({ env = process.env, serviceAccountFolder }: ApiServerLocation): ServerAccess {
-  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
+/** The address that the kubelet puts into each pod. */
+function clusterIpServer({ KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port }: Environment): string {
   if (!host || !port) {
     const message =
       'Cannot find the API server: neither a kubeconfig nor a master URL is given, and KUBERNETES_SERVICE_HOST and ' +
       'KUBERNETES_SERVICE_PORT are not set; give --kubeconfig, or run in a pod';
     throw new NodeplaneError('ERR_CONFIG', message);
   }
-  const folder = serviceAccountFolder ?? SERVICE_ACCOUNT_FOLDER;
-  const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
-  const config = configFor({ server, caFile: join(folder, 'ca.crt') });
-  return access(config, { tokenFile: join(folder, 'token') }, 'the pod’s environment');
+  return `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}
+
+function fromServiceAccount(
+  server: string,
+  source: string,
+  { env = process.env, serviceAccountFolder = SERVICE_ACCOUNT_FOLDER }: ApiServerLocation,
+): ServerAccess {
+  const config = configFor({ server, caFile: join(serviceAccountFolder, 'ca.crt') });
+  return access(config, { tokenFile: join(serviceAccountFolder, 'token'), env, source });
 }
 
 function configFor(cluster: { readonly server: string; readonly caFile?: string }): KubeConfig {
@@ -126,13 +155,17 @@ function configFor(cluster: { readonly server: string; readonly caFile?: string 
   return config;
 }
 
-/** What KubeConfig leaves out of a user. */
-interface FurtherCredentials {
+/** What KubeConfig does not know. */
+interface FurtherAccess {
   readonly tokenFile?: string | undefined;
   readonly credential?: Pick<ExecCredential, 'get'> | undefined;
+  /** Where it all comes from, in words. */
+  readonly source: string;
+  /** Names the proxies. */
+  readonly env: Environment;
 }
 
-function access(config: KubeConfig, { tokenFile, credential }: FurtherCredentials, source: string): ServerAccess {
+function access(config: KubeConfig, { tokenFile, credential, source, env }: FurtherAccess): ServerAccess {
   const cluster = config.getCurrentCluster();
   if (!cluster) {
     throw new NodeplaneError('ERR_CONFIG', `Cannot use ${source}: its current context names no cluster`);
@@ -142,8 +175,12 @@ function access(config: KubeConfig, { tokenFile, credential }: FurtherCredential
     // KubeConfig refuses plain HTTP unless certificates are not to be verified; there are none.
     config.clusters = config.clusters.map((entry) => ({ ...entry, skipTLSVerify: true }));
   }
+  const proxy = cluster.proxyUrl || proxyOf(server, env);
+  if (proxy) config.clusters = config.clusters.map((entry) => ({ ...entry, proxyUrl: proxy }));
   return {
     server,
+    source,
+    proxy: proxy && withoutPassword(proxy),
     async requestOptions(signal) {
       const options: RequestOptions = {};
       await config.applyToHTTPSOptions(options);
@@ -156,7 +193,7 @@ function access(config: KubeConfig, { tokenFile, credential }: FurtherCredential
       if (tokenFile !== undefined) {
         Object.assign(headers, { Authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}` });
       }
-      return { ...rest, headers, ...(cluster.proxyUrl && agent && { agent }) };
+      return { ...rest, headers, ...(proxy && agent && { agent }) };
     },
   };
 }
@@ -171,6 +208,12 @@ function serverUrl(text: string, source: string): URL {
 }
 
 /** client-go takes a server without a scheme for plain HTTP. */
-function withScheme(server: string): string {
-  return server.includes('://') ? server : `http://${server}`;
+function withScheme(server: string, scheme: 'http' | 'https' = 'http'): string {
+  return server.includes('://') ? server : `${scheme}://${server}`;
+}
+
+function withoutPassword(proxy: string): string {
+  if (!URL.canParse(proxy)) return 'one whose URL cannot be read';
+  const { protocol, host } = new URL(proxy);
+  return `${protocol}//${host}`;
 }

@@ -5,9 +5,12 @@ import { cleanupIptables } from '../cleanup.ts';
 
 /** The rules of either variant. */
 export function iptablesTraces(family: IpFamily, { exec }: TraceOptions): Trace[] {
-  return bothVariants(family, exec).map((tool) => ({
-    name: `iptables-${tool.variant} ${family}`,
-    isUsable: () => isUsable(tool),
-    clean: () => cleanupIptables(tool),
-  }));
+  return bothVariants(family, exec).map((tool) => {
+    const place = `iptables-${tool.variant} ${family}`;
+    return {
+      name: place,
+      isUsable: () => isUsable(tool),
+      clean: (removals) => cleanupIptables(tool, removals && { place, removals }),
+    };
+  });
 }

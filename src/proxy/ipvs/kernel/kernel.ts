@@ -25,6 +25,8 @@ export interface IpvsKernel {
    * @returns for each undefined, or why it was refused
    */
   apply(operations: readonly Operation[]): readonly (KernelError | undefined)[];
+  /** What `removeAll` removes, in words: `device kube-ipvs0`, `ipset KUBE-CLUSTER-IP`. */
+  removable(): string[];
   /** Removes kube-ipvs0 and our sets of this family; the device only when no address of the other family is on it. */
   removeAll(): void;
   /** Gives the sockets back. */

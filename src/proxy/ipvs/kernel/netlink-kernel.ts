@@ -1,4 +1,5 @@
 import {
+  formatIp,
   type IpAddress,
   type IpFamily,
   isExists,
@@ -121,16 +122,31 @@ class NetlinkKernel implements IpvsKernel {
     return this.#socketOf(SUBSYSTEM_OF[first.kind]).attempt(operations.map((operation) => this.#request(operation)));
   }
 
+  removable(): string[] {
+    const { device, ours, isAll } = this.#onDevice();
+    return [
+      ...ours.map(({ address }) => `address ${formatIp(address)} of ${DEVICE}`),
+      ...(device && isAll ? [`device ${DEVICE}`] : []),
+      ...this.#sockets.sets.present().map((name) => `ipset ${name}`),
+    ];
+  }
+
   removeAll(): void {
     const { route, sets } = this.#sockets;
-    const device = getLink(route, { name: DEVICE });
-    if (device?.kind === 'dummy') {
-      const addresses = listAddresses(route, { index: device.index });
-      const ours = addresses.filter(({ address }) => address.family === this.family);
-      for (const each of ours) route.attempt([deleteAddress(each)]);
-      if (ours.length === addresses.length) this.#deleteDevice(device.index);
-    }
+    const { device, ours, isAll } = this.#onDevice();
+    for (const each of ours) route.attempt([deleteAddress(each)]);
+    if (device && isAll) this.#deleteDevice(device.index);
     sets.removeAll();
+  }
+
+  /** Our device, its addresses of this family, and whether it has no others. */
+  #onDevice() {
+    const { route } = this.#sockets;
+    const link = getLink(route, { name: DEVICE });
+    const device = link?.kind === 'dummy' ? link : undefined;
+    const addresses = device ? listAddresses(route, { index: device.index }) : [];
+    const ours = addresses.filter(({ address }) => address.family === this.family);
+    return { device, ours, isAll: ours.length === addresses.length };
   }
 
   close(): void {

@@ -1,3 +1,4 @@
+import type { Removals } from '../../../core/index.ts';
 import type { Drift } from '../../index.ts';
 import {
   diffChains,
@@ -5,6 +6,8 @@ import {
   type IptablesTool,
   isEmptyDiff,
   isGeneratedChain,
+  PROXY_JUMP,
+  removalsOf,
   type SavedTable,
   sameRules,
   type TableRestore,
@@ -33,10 +36,25 @@ export async function restoreRules(tool: IptablesTool, rules: FixedRules): Promi
   );
 }
 
-/** Takes the rules away, in one restore; see `planRuleCleanup`. Throws ERR_IPTABLES. */
-export async function removeRules(tool: IptablesTool): Promise<void> {
-  const tables = planRuleCleanup(await tool.saveAll());
-  if (tables.length > 0) await tool.restore(writeRestore(tables));
+/**
+ * Takes the rules away, in one restore; see `planRuleCleanup`. Throws ERR_IPTABLES.
+ *
+ * @param tables where to look. @default all of them
+ * @param noted says what goes, and whether to do it. @default everything
+ */
+export async function removeRules(
+  tool: IptablesTool,
+  {
+    tables,
+    noted,
+  }: {
+    readonly tables?: readonly IpvsTable[];
+    readonly noted?: { readonly place: string; readonly removals: Removals } | undefined;
+  } = {},
+): Promise<void> {
+  const changes = planRuleCleanup(await tool.saveAll(), tables);
+  if (changes.length === 0 || noted?.removals.note(...removalsOf(noted.place, changes)) === false) return;
+  await tool.restore(writeRestore(changes));
 }
 
 /** Says where the rules differ from those wanted. Throws ERR_IPTABLES. */
@@ -82,11 +100,13 @@ export function planTakeover(rules: FixedRules, saved: SavedTables): TableRestor
 /**
  * Takes away the chains and jumps of a proxy in IPVS mode. Those it shares with a proxy in iptables mode stay while that mode
  * is in force. Exported for tests.
+ *
+ * @param tables @default all that have any
  */
-export function planRuleCleanup(saved: SavedTables): TableRestore[] {
+export function planRuleCleanup(saved: SavedTables, tables: readonly IpvsTable[] = IPVS_TABLES): TableRestore[] {
   const services = saved.get('nat')?.get('KUBE-SERVICES');
   const otherMode = services !== undefined && !services.rules.some((rule) => rule.includes('--match-set KUBE-'));
-  return IPVS_TABLES.flatMap((table) => {
+  return tables.flatMap((table) => {
     const chains: SavedTable = saved.get(table) ?? new Map();
     const goes = (name: string) => IPVS_CHAINS[table].includes(name) && !(otherMode && SHARED_CHAINS.has(name));
     const removal = planRemoval(
@@ -163,7 +183,7 @@ function planRemoval(
     for (const rule of rules) {
       const target = targetOf(rule);
       if (!target || !isProxyChain(table, target)) continue;
-      if (JUMP_COMMENT.test(rule) && isObsolete({ chain, rule })) withdraw.push({ chain, rule });
+      if (PROXY_JUMP.test(rule) && isObsolete({ chain, rule })) withdraw.push({ chain, rule });
       else held.add(target);
     }
   }
@@ -175,9 +195,6 @@ function planRemoval(
     withdraw,
   };
 }
-
-/** What every jump of a kube-proxy says. */
-const JUMP_COMMENT = /--comment "(kubernetes|kube-proxy) /;
 
 function missingJumps(jumps: readonly Jump[], table: IpvsTable, chains: SavedTable): Jump[] {
   return jumps.filter((jump) => jump.table === table && !chains.get(jump.chain)?.rules.includes(jump.rule));

@@ -99,9 +99,13 @@ export class SetTable {
 
   /** Removes all of them. Throws KernelError for one that a rule still uses. */
   removeAll(): void {
+    this.netlink.execute(...this.present().map(deleteIpSet));
+  }
+
+  /** Names of those that are there, of whatever shape. */
+  present(): string[] {
     const present = this.#present();
-    const names = SET_NAMES.map((set) => kernelSetName(this.#family, set)).filter((name) => present.has(name));
-    this.netlink.execute(...names.map(deleteIpSet));
+    return SET_NAMES.map((set) => kernelSetName(this.#family, set)).filter((name) => present.has(name));
   }
 
   close(): void {

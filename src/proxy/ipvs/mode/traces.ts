@@ -4,10 +4,11 @@ import { getLink } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import type { Trace, TraceOptions } from '../../index.ts';
 import { bothVariants, isUsable } from '../../rules/index.ts';
-import { cleanupIpvs } from '../cleanup.ts';
+import { cleanupIpvs, type IpvsCleanupOptions, placeOf } from '../cleanup.ts';
 import { IpvsDataplane } from '../dataplane.ts';
 import type { IpvsKernel } from '../kernel/kernel.ts';
 import { DEVICE, openIpvsKernel } from '../kernel/netlink-kernel.ts';
+import { removeRules } from '../kernel/rules-state.ts';
 
 /** Rules of either variant of iptables, and what is not rules: they refer to it, so it goes last. */
 export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceOptions): Trace[] {
@@ -16,22 +17,30 @@ export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceO
     const usable = await Promise.all(tools.map(isUsable));
     return tools.filter((_, index) => usable[index]);
   };
-  const removeRules = async () => {
+  const removeAllRules = async (removals?: IpvsCleanupOptions['removals']) => {
     const tools = await usableTools();
-    for (const tool of tools) await cleanupIpvs({ tool, kernel: undefined });
+    for (const tool of tools) await cleanupIpvs({ tool, kernel: undefined, removals });
     return tools[0]!;
   };
   const trace: Trace = {
     name: `IPVS ${family}`,
     isUsable: async () => (await usableTools()).length > 0,
     isInUse: hasDevice,
-    async clean() {
-      const tool = await removeRules();
+    async clean(note) {
+      const removals = note && { family, note };
+      const tool = await removeAllRules(removals);
       const kernel = tryOpenIpvs(family);
-      if (kernel) await closing(kernel, () => cleanupIpvs({ tool, kernel, excludeCidrs }));
+      if (kernel) await closing(kernel, () => cleanupIpvs({ tool, kernel, excludeCidrs, removals }));
+    },
+    // kube-proxy has nothing in this table; in the others it finds its own names.
+    async cleanOwn(removals) {
+      for (const tool of await usableTools()) {
+        const noted = removals && { place: placeOf(tool, family), removals };
+        await removeRules(tool, { tables: ['mangle'], noted });
+      }
     },
     async retire(signal) {
-      const { variant } = await removeRules();
+      const { variant } = await removeAllRules();
       const kernel = tryOpenIpvs(family);
       if (!kernel) return;
       const dataplane = new IpvsDataplane({ family, variant, exec, kernel, excludeCidrs });

@@ -3,6 +3,7 @@ import { closing } from '../../../netlink/index.ts';
 import { Nftables } from '../../../netlink/nftables/index.ts';
 import type { Trace } from '../../index.ts';
 import { cleanupNftables } from '../cleanup.ts';
+import { TABLE_NAME } from '../compile/names.ts';
 
 /** Our table and a kube-proxy's. */
 export function nftablesTraces(family: IpFamily): Trace[] {
@@ -17,8 +18,11 @@ export function nftablesTraces(family: IpFamily): Trace[] {
           return false;
         }
       },
-      async clean() {
-        closing(Nftables.open(), (nft) => cleanupNftables(nft, family));
+      async clean(removals) {
+        closing(Nftables.open(), (nft) => cleanupNftables(nft, family, undefined, removals));
+      },
+      async cleanOwn(removals) {
+        closing(Nftables.open(), (nft) => cleanupNftables(nft, family, [TABLE_NAME], removals));
       },
     },
   ];

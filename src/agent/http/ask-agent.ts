@@ -1,0 +1,40 @@
+import { request } from 'node:http';
+
+/** Whoever listens at the port may be anybody. */
+const TIMEOUT_MS = 5000;
+/** Ten thousand Nodes with their longest names and a few pod CIDRs each have a third of it. */
+const LARGEST_ANSWER = 16 << 20;
+
+/**
+ * Fetches a page of the agent of this machine.
+ *
+ * @param url `http://127.0.0.1:10249/routes`
+ * @param notThere what it means when the agent has no such page
+ * @throws Error in words when nobody answers in time, with status 200, or in no more than 16 MiB
+ */
+export function askAgentFor(url: string, notThere: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // One time for all of it: a server that sends a byte now and then would reset a time without traffic.
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const asked = request(url, { signal, agent: false }, (response) => {
+      const { statusCode = 0 } = response;
+      const chunks: Buffer[] = [];
+      let length = 0;
+      response.on('error', failed);
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        length += chunk.length;
+        if (length > LARGEST_ANSWER) asked.destroy(new Error(`the answer has more than ${LARGEST_ANSWER} bytes`));
+      });
+      response.on('end', () => {
+        if (statusCode === 200) resolve(Buffer.concat(chunks).toString());
+        else if (statusCode === 403) reject(new Error('it answers clients at 127.0.0.1 and ::1 only'));
+        else reject(new Error(statusCode === 404 ? notThere : `it answers with status ${statusCode}`));
+      });
+    });
+    const failed = (error: Error) =>
+      reject(signal.aborted ? new Error(`no answer within ${TIMEOUT_MS / 1000} s`) : error);
+    asked.on('error', failed);
+    asked.end();
+  });
+}

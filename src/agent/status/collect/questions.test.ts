@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { QUESTIONS } from '../status.ts';
+import type { StatusFacts } from './facts.ts';
+import { answerAll } from './questions.ts';
+import type { FamilyRecord } from './recorder.ts';
+import { shellWord } from './shell-word.ts';
+
+const FAMILY: FamilyRecord = {
+  family: 'IPv4',
+  syncs: [],
+  succeededAt: 0,
+  written: { at: 0, seconds: 0.002, ports: 3 },
+  failing: undefined,
+  verifiedAt: 0,
+  unverified: undefined,
+  drift: [],
+  leftOut: new Map(),
+  problems: new Map(),
+};
+const GOOD: StatusFacts = {
+  node: 'n1',
+  version: '1.2.3',
+  mode: 'iptables',
+  upSeconds: 100,
+  memory: 80 << 20,
+  healthy: true,
+  age: (at) => 10 - at,
+  families: [FAMILY],
+  api: { server: 'https://10.0.0.1:6443/', watches: [{ resource: 'services', seconds: 3 }] },
+  manifests: '',
+  objectProblems: [],
+  services: { counts: { total: 5, troubled: 0, refused: 1, dropped: 0 }, troubled: [] },
+  conntrack: { count: 10, max: 1000 },
+  peers: { total: 4, wrong: 0, peers: [], problems: [], ageSeconds: 60 },
+  addresses: { ranges: [], lacking: '' },
+  changes: { count: 7, last: 5, what: 'endpoints of shop/web' },
+};
+
+it('answers eight questions in their order, with a number and an age each', () => {
+  const { questions, problems } = answerAll(GOOD);
+  expect(problems).toEqual([]);
+  expect(questions.map(({ id, verdict, value, ageSeconds }) => [id, verdict, value, ageSeconds])).toEqual([
+    ['agent', 'ok', 80 << 20, 100],
+    ['write', 'ok', 0.002, 10],
+    ['api', 'ok', 1, 3],
+    ['services', 'ok', 4, 10],
+    ['rules', 'ok', 0, 10],
+    ['conntrack', 'ok', 0.01, 0],
+    ['nodes', 'ok', 4, 60],
+    ['changes', 'ok', 7, 5],
+  ]);
+  expect(questions.map(({ id }) => id)).toEqual(QUESTIONS);
+});
+
+describe('a problem', () => {
+  const PEER = { node: 'n2', family: 'IPv4', way: '', podCidrs: [], problem: 'no route', lastChange: '' } as const;
+  const hostile = { where: 'services', object: "Service a/b'; reboot", message: 'odd' };
+
+  it.each<[string, Partial<StatusFacts>, RegExp, RegExp]>([
+    ['agent', { healthy: false }, /does not keep up/, /10256\/healthz/],
+    ['agent', { healthy: false, families: [] }, /does not serve Services/, /10256\/healthz/],
+    ['agent', { addresses: { ranges: [], lacking: 'no podCIDRs' } }, /no address: no podCIDRs/, /^nodeplane ipam$/],
+    [
+      'write',
+      { families: [{ ...FAMILY, failing: { since: 4, reason: 'writing failed: E' } }] },
+      /for 6 s now, writing/,
+      /failures/,
+    ],
+    [
+      'api',
+      { api: { ...GOOD.api!, watches: [{ resource: 'services', seconds: 700 }] } },
+      /services for 11 min/,
+      /10\.0\.0\.1:6443\/readyz$/,
+    ],
+    ['api', { objectProblems: [hostile] }, /odd; its last good/, /^kubectl get Service -n a 'b'\\''; reboot' -o yaml$/],
+    [
+      'api',
+      { api: undefined, manifests: '/m', objectProblems: [{ where: 'a b.yaml:7', message: 'odd' }] },
+      /odd/,
+      /^less \+7 '\/m\/a b\.yaml'$/,
+    ],
+    [
+      'services',
+      {
+        services: { ...GOOD.services, troubled: ['shop/web'] },
+        families: [
+          {
+            ...FAMILY,
+            leftOut: new Map([['shop/web:/TCP', { key: 'shop/web:/TCP', name: 'shop/web', reason: 'ENOSPC' }]]),
+          },
+        ],
+      },
+      /shop\/web is not programmed in IPv4: ENOSPC/,
+      /^nodeplane services shop\/web$/,
+    ],
+    [
+      'rules',
+      { families: [{ ...FAMILY, drift: ['IPv4: chain X is missing'] }] },
+      /chain X is missing/,
+      /^iptables-save/,
+    ],
+    ['rules', { families: [{ ...FAMILY, unverified: 'EPERM' }] }, /cannot be read back: EPERM/, /^iptables-save/],
+    ['conntrack', { conntrack: { count: 95, max: 100 } }, /95 % full/, /nf_conntrack_max/],
+    ['nodes', { peers: { ...GOOD.peers!, wrong: 1, peers: [PEER] } }, /n2, IPv4: no route/, /^nodeplane routes$/],
+  ])('of %s is told with the command that tells more: %#', (id, facts, message, command) => {
+    const { questions, problems } = answerAll({ ...GOOD, ...facts });
+    expect(questions.filter(({ verdict }) => verdict === 'problem').map((one) => one.id)).toEqual([id]);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]!.question).toBe(id);
+    expect(problems[0]!.message).toMatch(message);
+    expect(problems[0]!.command).toMatch(command);
+  });
+});
+
+it.each([
+  ['shop/web', 'shop/web'],
+  ['', "''"],
+  ['-rf', "'-rf'"],
+  ['a b', "'a b'"],
+  ["$(reboot)'", `'$(reboot)'\\'''`],
+])('%s is one word for a shell', (text, word) => expect(shellWord(text)).toBe(word));

@@ -1,0 +1,227 @@
+import type { Problem, Question, QuestionId } from '../status.ts';
+import { QUESTIONS } from '../status.ts';
+import { byteText, countText, durationText, secondsText } from '../words.ts';
+import type { StatusFacts } from './facts.ts';
+import { shellWord } from './shell-word.ts';
+
+/** The API server sends something about each resource every minute or so; the alert waits as long. */
+const UNHEARD_SECONDS = 600;
+/** From here on new connections soon find no room, and the kernel begins to drop old ones. */
+const CONNTRACK_FULL = 0.9;
+
+/** What a question comes to. */
+interface Answer extends Omit<Question, 'id' | 'title' | 'verdict'> {
+  /** Where there are no problems. @default ok */
+  readonly verdict?: 'none';
+  readonly problems?: readonly Omit<Problem, 'question'>[];
+}
+
+const TITLES: Readonly<Record<QuestionId, string>> = {
+  agent: 'Agent',
+  write: 'Last write',
+  api: 'API server',
+  services: 'Services here',
+  rules: 'Rules in the kernel',
+  conntrack: 'Connection tracking',
+  nodes: 'Other nodes',
+  changes: 'Lately changed',
+};
+
+const ANSWERS: Readonly<Record<QuestionId, (facts: StatusFacts) => Answer>> = {
+  agent,
+  write,
+  api,
+  services,
+  rules,
+  conntrack,
+  nodes,
+  changes,
+};
+
+/** The eight answers, and what is behind those that are bad. Pure. */
+export function answerAll(facts: StatusFacts): {
+  readonly questions: readonly Question[];
+  readonly problems: readonly Problem[];
+} {
+  const problems: Problem[] = [];
+  const questions = QUESTIONS.map((id): Question => {
+    const { problems: found = [], verdict = 'ok', ...answer } = ANSWERS[id](facts);
+    problems.push(...found.map((one) => ({ question: id, ...one })));
+    return { id, title: TITLES[id], verdict: found.length > 0 ? 'problem' : verdict, ...answer };
+  });
+  return { questions, problems };
+}
+
+function agent({ version, mode, upSeconds, memory, healthy, families, addresses }: StatusFacts): Answer {
+  const problems = [];
+  if (!healthy) {
+    const message =
+      families.length === 0
+        ? 'It does not serve Services: it waits for the objects, or for what its mode needs of the kernel'
+        : 'It does not keep up: a sync that is wanted has not succeeded in time';
+    problems.push({ message, command: 'curl -s 127.0.0.1:10256/healthz' });
+  }
+  if (addresses && addresses.lacking !== '') {
+    problems.push({ message: `New pods get no address: ${addresses.lacking}`, command: 'nodeplane ipam' });
+  }
+  const detail = [`version ${version}`, `mode ${mode}`, families.map(({ family }) => family).join(' and ')];
+  return {
+    value: memory,
+    figure: byteText(memory),
+    detail: detail.filter(Boolean).join(', '),
+    ageSeconds: upSeconds,
+    problems,
+  };
+}
+
+function write({ families, age }: StatusFacts): Answer {
+  const problems = families.flatMap(({ family, failing }) =>
+    failing
+      ? [
+          {
+            message: `${family}: for ${durationText(age(failing.since))} now, ${failing.reason}`,
+            command: 'curl -s 127.0.0.1:10249/metrics | grep nodeplane_sync_failures_total',
+          },
+        ]
+      : [],
+  );
+  const written = families.flatMap((record) => record.written ?? []);
+  const last = written.reduce<(typeof written)[number] | undefined>(
+    (newest, one) => (newest && newest.at > one.at ? newest : one),
+    undefined,
+  );
+  if (!last)
+    return { value: null, figure: '–', detail: 'nothing was written yet', ageSeconds: null, verdict: 'none', problems };
+  const detail = `${countText(last.ports, 'Service port')} written${problems.length > 0 ? '; what it wrote stays in force' : ''}`;
+  return {
+    value: last.seconds,
+    figure: secondsText(last.seconds),
+    detail,
+    ageSeconds: age(last.at),
+    problems,
+  };
+}
+
+function api({ api: source, objectProblems, manifests }: StatusFacts): Answer {
+  const problems = objectProblems.slice(0, 10).map(({ where, object, field, message }) => ({
+    message: `Cannot be read: ${[where, object, field].filter(Boolean).join(' ')}: ${message}; its last good state is in force`,
+    command: source ? `kubectl get ${kubectlWords(object ?? '')} -o yaml` : fileCommand(manifests, where),
+  }));
+  const unreadable = objectProblems.length > 0 ? `, ${countText(objectProblems.length, 'object')} cannot be read` : '';
+  if (!source) {
+    const detail = `objects come from a directory of manifests${unreadable}`;
+    return { value: objectProblems.length, figure: '–', detail, ageSeconds: null, verdict: 'none', problems };
+  }
+  const { server, watches } = source;
+  const oldest = watches.reduce((most, { seconds }) => Math.max(most, seconds), 0);
+  for (const { resource, seconds } of watches) {
+    if (seconds <= UNHEARD_SECONDS) continue;
+    const message = `Nothing was heard about ${resource} for ${durationText(seconds)}: what is known may be as old`;
+    problems.push({ message, command: `curl -k ${shellWord(`${server.replace(/\/$/, '')}/readyz`)}` });
+  }
+  if (watches.length === 0)
+    problems.push({ message: 'It was not heard yet', command: `curl -k ${shellWord(`${server}/readyz`)}` });
+  const detail = `${watches.length} resources of ${server} followed${unreadable}`;
+  return { value: watches.length, figure: String(watches.length), detail, ageSeconds: oldest, problems };
+}
+
+function services({ services: { counts, troubled }, families, age }: StatusFacts): Answer {
+  const problems = troubled.map((name) => {
+    const texts = families.flatMap(({ family, leftOut, problems: known }) => [
+      ...[...leftOut.values()]
+        .filter(({ key }) => key.startsWith(`${name}:`))
+        .map(({ name: port, reason }) => `${port} is not programmed in ${family}: ${reason}`),
+      ...(known.get(name) ?? []).slice(0, 1).map((text) => `${name}, ${family}: ${text}`),
+    ]);
+    return { message: texts[0] ?? name, command: `nodeplane services ${shellWord(name)}` };
+  });
+  const served = counts.total - counts.refused - counts.dropped - counts.troubled;
+  const others = [
+    counts.refused > 0 && `${counts.refused} without any endpoint`,
+    counts.dropped > 0 && `${counts.dropped} with none on this node under policy Local`,
+    counts.troubled > 0 && `${counts.troubled} not, or not all, served`,
+  ].filter(Boolean);
+  const last = Math.max(...families.map(({ written }) => written?.at ?? Number.NEGATIVE_INFINITY));
+  return {
+    value: served,
+    figure: `${served} of ${counts.total}`,
+    detail: others.length > 0 ? `have endpoints; ${others.join(', ')}` : 'have endpoints for this node',
+    ageSeconds: Number.isFinite(last) ? age(last) : null,
+    problems,
+  };
+}
+
+function rules({ families, mode, age }: StatusFacts): Answer {
+  const command = LOOK_AT_RULES[mode] ?? 'nft list ruleset';
+  const problems = families.flatMap(({ family, drift, unverified }) => [
+    ...drift.map((message) => ({ message, command })),
+    ...(unverified ? [{ message: `${family}: the kernel cannot be read back: ${unverified}`, command }] : []),
+  ]);
+  const verified = families.map(({ verifiedAt }) => verifiedAt);
+  const differences = families.reduce((sum, { drift }) => sum + drift.length, 0);
+  if (verified.length === 0 || verified.some((at) => at === undefined))
+    return { value: null, figure: '–', detail: 'not compared yet', ageSeconds: null, verdict: 'none', problems };
+  return {
+    value: differences,
+    figure: String(differences),
+    detail: 'differences between what was written and what the kernel holds',
+    ageSeconds: Math.max(...verified.map((at) => age(at!))),
+    problems,
+  };
+}
+
+const LOOK_AT_RULES: Readonly<Record<string, string>> = {
+  iptables: 'iptables-save | grep KUBE-',
+  nftables: 'nft list table ip nodeplane',
+  ipvs: 'ipvsadm -Ln',
+};
+
+function conntrack({ conntrack: table }: StatusFacts): Answer {
+  if (!table) return { value: null, figure: '–', detail: 'the kernel does not say', ageSeconds: null, verdict: 'none' };
+  const { count, max } = table;
+  const share = max > 0 ? count / max : 0;
+  const percent = `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+  const problems =
+    share < CONNTRACK_FULL
+      ? []
+      : [
+          {
+            message: `The table of tracked connections is ${percent} full: new connections are dropped when it is`,
+            command: 'conntrack -S; sysctl net.netfilter.nf_conntrack_max',
+          },
+        ];
+  return { value: share, figure: percent, detail: `${count} of ${max} connections`, ageSeconds: 0, problems };
+}
+
+function nodes({ peers }: StatusFacts): Answer {
+  if (!peers)
+    return { value: null, figure: '–', detail: 'routes are somebody else’s', ageSeconds: null, verdict: 'none' };
+  const { total, wrong, peers: told, problems: texts, ageSeconds } = peers;
+  const problems = [
+    ...texts.map((message) => ({ message, command: 'nodeplane routes' })),
+    ...told.flatMap(({ node, family, problem }) =>
+      problem === null ? [] : [{ message: `${node}, ${family}: ${problem}`, command: 'nodeplane routes' }],
+    ),
+  ];
+  const ways = total === 0 ? 'no other node has pods' : 'ways to the pods of other nodes are in order';
+  const detail = texts.length > 0 ? `${ways}; ${texts[0]}` : ways;
+  return { value: total - wrong, figure: `${total - wrong} of ${total}`, detail, ageSeconds, problems };
+}
+
+function changes({ changes: { count, last, what } }: StatusFacts): Answer {
+  const detail =
+    last === undefined ? 'no Service or endpoint since the start' : `changes since the start; last: ${what}`;
+  return { value: count, figure: String(count), detail, ageSeconds: last ?? null };
+}
+
+/** Opens a file at a line, of `web.yaml:12`. */
+function fileCommand(folder: string, where: string): string {
+  const [, file = '', line = '1'] = /^(.*?)(?::(\d+))?$/s.exec(where) ?? [];
+  return `less +${line} ${shellWord(`${folder}/${file}`)}`;
+}
+
+/** `Service demo/web` as kubectl takes it. */
+function kubectlWords(object: string): string {
+  const [, kind = '', namespace, name = ''] = /^(\S+) (?:([^/]*)\/)?(.*)$/.exec(object) ?? [];
+  return `${shellWord(kind)}${namespace ? ` -n ${shellWord(namespace)}` : ''} ${shellWord(name)}`;
+}

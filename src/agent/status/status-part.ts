@@ -1,0 +1,41 @@
+import type { ObjectEvent, SourceProblem } from '../../kube/index.ts';
+import type { Pages } from '../http/http-server.ts';
+import type { Part } from '../part.ts';
+import { collectStatus, type StatusSources } from './collect/collect.ts';
+import type { StatusRecorder } from './collect/recorder.ts';
+import { StatusPage } from './status-page.ts';
+
+/** Tells how the node stands, to whoever asks. Until then it remembers a little of what happens. */
+export class StatusPart implements Part {
+  /** For clients on this machine. */
+  readonly pages: Pages;
+  /** For everybody who reaches the address of --status-bind-address. */
+  readonly openPages: Pages;
+  readonly #recorder: StatusRecorder;
+
+  constructor(sources: Omit<StatusSources, 'began'>) {
+    const { clock, recorder } = sources;
+    const all: StatusSources = { ...sources, began: clock.now() };
+    const page = new StatusPage((view) => collectStatus(all, view));
+    this.pages = page.local;
+    this.openPages = page.open;
+    this.#recorder = recorder;
+  }
+
+  start(): void {}
+
+  stop(): void {}
+
+  changed(event: ObjectEvent): void {
+    this.#recorder.objectChanged(event);
+  }
+
+  synced(): void {
+    this.#recorder.begin();
+  }
+
+  /** Takes in which objects cannot be read now. */
+  objectProblems(problems: readonly SourceProblem[]): void {
+    this.#recorder.setObjectProblems(problems);
+  }
+}

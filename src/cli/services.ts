@@ -1,0 +1,21 @@
+import type { Command } from 'commander';
+import { showServices } from '../agent/index.ts';
+import { addStatusFlags, type StatusFlags } from './status.ts';
+
+/** `nodeplane services`: what of Services is served on this node, and why each endpoint is used or not. */
+export function addServicesCommand(program: Command): void {
+  const command = program
+    .command('services')
+    .description(
+      'show which Services are served on this node; of a single one its addresses, endpoints with why each is used or not, and connections. Exit status 2 if parts are not served',
+    )
+    .argument('[name]', 'namespace/name of one, or a part of names, an address, a port')
+    .option('--page <number>', 'of a list in pages', '1');
+  addStatusFlags(command).action(async (name: string | undefined, flags: StatusFlags & { readonly page: string }) => {
+    const { output, address, page } = flags;
+    const json = output === 'json';
+    const { stdout, exitCode } = await showServices({ address, json, name: name ?? '', page: Number(page) });
+    process.stdout.write(stdout);
+    process.exitCode = exitCode;
+  });
+}

@@ -1,0 +1,31 @@
+import { type Command, Option } from 'commander';
+import { showStatus } from '../agent/index.ts';
+
+/** Of the commands that ask the agent for its status. */
+export interface StatusFlags {
+  readonly output: 'text' | 'json';
+  readonly address: string;
+}
+
+/** The flags that `status` and `services` have in common. */
+export function addStatusFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option('-o, --output <form>', 'for people or for programs').choices(['text', 'json']).default('text'),
+    )
+    .option('--address <address:port>', "the agent's metrics port", '127.0.0.1:10249');
+}
+
+/** `nodeplane status`: the eight things to look at first, then what is wrong. */
+export function addStatusCommand(program: Command): void {
+  const command = program
+    .command('status')
+    .description(
+      'show how this node stands, and last what is wrong; exit status 2 if anything is, 1 if no agent answers',
+    );
+  addStatusFlags(command).action(async ({ output, address }: StatusFlags) => {
+    const { stdout, exitCode } = await showStatus({ address, json: output === 'json' });
+    process.stdout.write(stdout);
+    process.exitCode = exitCode;
+  });
+}

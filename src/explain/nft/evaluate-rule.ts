@@ -1,0 +1,200 @@
+import type { Expression, NftRule } from '../../netlink/nftables/index.ts';
+import { hostOrder32 } from '../../netlink/nftables/index.ts';
+import type { Choose } from '../choices.ts';
+import { KnownBytes, type Packet } from '../packet/index.ts';
+import { findElement } from './find-element.ts';
+import { loadCt, loadFib, loadMeta, loadPayload } from './load.ts';
+import { translate } from './nat.ts';
+import type { Outcome } from './outcome.ts';
+import { Registers } from './registers.ts';
+import type { Host, Rules } from './surroundings.ts';
+
+/** Where a rule is evaluated. */
+export interface Situation {
+  readonly packet: Packet;
+  readonly rules: Rules;
+  readonly host: Host;
+  readonly choose: Choose;
+}
+
+/** What an expression does: ends the rule, or goes on (undefined). */
+type Effect = Outcome | undefined;
+
+const NO_MATCH: Outcome = { kind: 'no match' };
+const CONTINUE: Outcome = { kind: 'continue' };
+/** A draw among more than these is not walked option by option. */
+const MOST_OPTIONS = 4096;
+
+/**
+ * Evaluates one rule as nft_do_chain (net/netfilter/nf_tables_core.c) does: expression after expression, until one does not
+ * match or ends it. What the rule does to the packet is done to it.
+ *
+ * Where a value decides that is not known, both ways are walked (`choose`).
+ */
+export function evaluateRule(rule: NftRule, situation: Situation): Outcome {
+  const registers = new Registers();
+  for (const expression of rule.expressions) {
+    const effect = evaluate(expression, rule, registers, situation);
+    if (effect) return effect;
+  }
+  return CONTINUE;
+}
+
+function evaluate(expression: Expression, rule: NftRule, registers: Registers, situation: Situation): Effect {
+  const { packet, host, choose } = situation;
+  switch (expression.kind) {
+    case 'payload':
+      return load(
+        registers,
+        expression,
+        `${expression.base} header, byte ${expression.offset}`,
+        loadPayload(expression, packet),
+      );
+    case 'meta':
+      return load(registers, expression, `meta ${expression.key}`, loadMeta(expression, packet));
+    case 'ct':
+      return load(registers, expression, `ct ${expression.key}`, loadCt(expression, packet));
+    case 'fib':
+      return load(registers, expression, `fib ${expression.result}`, loadFib(expression, packet, host));
+    case 'immediate':
+      registers.write(expression.to, KnownBytes.of(expression.data), 'a constant');
+      return undefined;
+    case 'numgen':
+    case 'jhash': {
+      const { modulus, offset = 0, to } = expression;
+      const about = expression.kind === 'numgen' ? `numgen ${expression.mode} mod ${modulus}` : `jhash mod ${modulus}`;
+      if (modulus > MOST_OPTIONS) registers.write(to, KnownBytes.unknown(4), about);
+      else registers.write(to, KnownBytes.of(hostOrder32(offset + choose('chance', about, modulus))), about);
+      return undefined;
+    }
+    case 'bitwise': {
+      const { from, to, mask, xor } = expression;
+      return move(registers, from, to, registers.read(from, mask.length).masked(mask, xor), mask.length);
+    }
+    case 'byteorder': {
+      const { from, to, length, size } = expression;
+      return move(registers, from, to, registers.read(from, length).reversed(size), length);
+    }
+    case 'shift':
+      registers.write(expression.to, KnownBytes.unknown(expression.length), 'a shifted value');
+      return undefined;
+    case 'cmp': {
+      const value = registers.read(expression.from, expression.data.length);
+      const about = `${registers.unknownPart(expression.from, value.length)} ${expression.op} …`;
+      return goOnIf(compare(value, expression.op, expression.data), about, choose);
+    }
+    case 'range': {
+      const { from, op, first, last } = expression;
+      const value = registers.read(from, first.length);
+      const [low, high] = [value.compare(first), value.compare(last)];
+      const within = low === undefined || high === undefined ? undefined : low >= 0 && high <= 0;
+      const about = `${registers.unknownPart(from, first.length)} in a range`;
+      return goOnIf(op === '==' ? within : negate(within), about, choose);
+    }
+    case 'lookup':
+      return lookUp(expression, rule, registers, situation);
+    case 'verdict':
+      return expression.verdict.kind === 'break' ? NO_MATCH : expression.verdict;
+    case 'meta-set':
+      if (expression.key === 'mark') packet.mark = registers.read(expression.from, 4);
+      return undefined;
+    case 'ct-set': {
+      const { connection } = packet;
+      if (expression.key === 'zone') return { kind: 'cannot tell', about: 'ct zone set' };
+      if (connection !== undefined && connection !== 'untracked') connection.mark = registers.read(expression.from, 4);
+      return undefined;
+    }
+    case 'payload-set': {
+      if (expression.base === 'link') return undefined;
+      const { base, offset, from, length } = expression;
+      packet[base] = packet[base].with(offset, registers.read(from, length));
+      return undefined;
+    }
+    case 'notrack':
+      // nft_notrack_eval leaves alone what is tracked already.
+      packet.connection ??= 'untracked';
+      return undefined;
+    case 'nat':
+    case 'masquerade':
+    case 'redirect':
+      return translate(expression, registers, packet, host);
+    case 'reject':
+      return {
+        kind: 'reject',
+        how: expression.type === 'tcp-reset' ? 'tcp reset' : `${expression.type} ${expression.code}`,
+      };
+    case 'limit':
+      return goOnIf(undefined, `limit rate ${expression.rate}/${expression.unit}`, choose);
+    case 'dynset':
+      // Elements are added and refreshed without a word; what is evaluated for each of them decides.
+      return expression.expressions?.some(({ kind }) => kind === 'limit')
+        ? goOnIf(undefined, `a limit for each element of @${expression.set}`, choose)
+        : undefined;
+    case 'counter':
+    case 'log':
+    case 'objref':
+      return undefined;
+    case 'unknown':
+      return { kind: 'cannot tell', about: `expression "${expression.name}"` };
+  }
+}
+
+function load(
+  registers: Registers,
+  { to }: { readonly to: number },
+  about: string,
+  value: KnownBytes | 'nothing',
+): Effect {
+  if (value === 'nothing') return NO_MATCH;
+  registers.write(to, value, about);
+  return undefined;
+}
+
+function move(registers: Registers, from: number, to: number, value: KnownBytes, length: number): Effect {
+  registers.write(to, value, registers.unknownPart(from, length));
+  return undefined;
+}
+
+function lookUp(
+  expression: Extract<Expression, { kind: 'lookup' }>,
+  { family, table }: NftRule,
+  registers: Registers,
+  { rules, choose }: Situation,
+): Effect {
+  const { set: name, from, to, invert = false } = expression;
+  const set = rules.getSet({ kind: 'set', family, table, name });
+  if (!set) return { kind: 'cannot tell', about: `set ${name}, which cannot be read` };
+  const found = findElement(set, (length) => registers.read(from, length), rules);
+  if (found.kind === 'cannot tell') {
+    const about = `${registers.unknownPart(from, found.length)} in @${name}`;
+    // Of a set the answer is yes or no; of a map it could be any of its values.
+    return to === undefined ? goOnIf(undefined, about, choose) : { kind: 'cannot tell', about };
+  }
+  const { element } = found;
+  if ((element !== undefined) === invert) return NO_MATCH;
+  if (to === undefined || !element) return undefined;
+  if (to === 'verdict') {
+    const { verdict = CONTINUE } = element;
+    return verdict.kind === 'break' ? NO_MATCH : verdict.kind === 'continue' ? undefined : (verdict as Outcome);
+  }
+  registers.write(to, KnownBytes.of(element.data ?? new Uint8Array()), `a value of @${name}`);
+  return undefined;
+}
+
+/** Goes on with the rule if it is so; where nobody can tell, both ways are walked. */
+function goOnIf(holds: boolean | undefined, about: string, choose: Choose): Effect {
+  const goesOn = holds ?? choose('unknown', about, 2) === 0;
+  return goesOn ? undefined : NO_MATCH;
+}
+
+function compare(value: KnownBytes, op: '==' | '!=' | '<' | '<=' | '>' | '>=', data: Uint8Array): boolean | undefined {
+  if (op === '==') return value.equals(data);
+  if (op === '!=') return negate(value.equals(data));
+  const order = value.compare(data);
+  if (order === undefined) return undefined;
+  return { '<': order < 0, '<=': order <= 0, '>': order > 0, '>=': order >= 0 }[op];
+}
+
+function negate(value: boolean | undefined): boolean | undefined {
+  return value === undefined ? undefined : !value;
+}

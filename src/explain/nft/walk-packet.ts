@@ -1,0 +1,100 @@
+import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
+import { type Branch, type Choose, walkAll } from '../choices.ts';
+import { type FirstPacket, type Interface, Packet } from '../packet/index.ts';
+import type { Hook, Host, Rules } from './surroundings.ts';
+import type { ChainResult, Step } from './walk-chain.ts';
+import { walkHook } from './walk-hook.ts';
+
+/** How a packet ends on this host. */
+export type End =
+  | { readonly kind: 'delivered' }
+  | { readonly kind: 'sent'; readonly by: Interface }
+  | { readonly kind: 'no route' }
+  | Exclude<ChainResult, { readonly kind: 'accept' }>
+  /** It is not known where the routing table sends it. */
+  | { readonly kind: 'cannot tell'; readonly about: string };
+
+/** A packet's way through the host. */
+export interface Walk {
+  readonly steps: readonly Step[];
+  readonly end: End;
+  /** As it was at its end: translated, marked. */
+  readonly packet: Packet;
+}
+
+/** Where a packet comes from: an interface, or this host. */
+export type Origin = Interface | 'this host';
+
+/** More ways than this through the rules are not walked. A Service has at most 1,000 endpoints in a slice. */
+const MOST_WAYS = 4096;
+
+/**
+ * Walks the first packet of a flow through the rules of a host, all ways that chance and ignorance leave open.
+ *
+ * @throws whatever the reading of rules throws
+ */
+export function walkPacket(
+  question: FirstPacket,
+  origin: Origin,
+  rules: Rules,
+  host: Host,
+): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+  return walkAll((choose) => walkOnce(new Packet(question), origin, { rules, host, choose }), MOST_WAYS);
+}
+
+function walkOnce(
+  packet: Packet,
+  origin: Origin,
+  surroundings: { readonly rules: Rules; readonly host: Host; readonly choose: Choose },
+): Walk {
+  const situation = { ...surroundings, packet };
+  const { host } = surroundings;
+  const steps: Step[] = [];
+  /** Through some hooks; what ends the packet there, if anything does. */
+  const through = (...hooks: Hook[]): End | undefined => {
+    for (const hook of hooks) {
+      const result = walkHook(hook, situation, steps);
+      if (result.kind !== 'accept') return result;
+    }
+    return undefined;
+  };
+  const end = (): End => {
+    if (origin === 'this host') {
+      const first = route(packet, host);
+      if (first.kind === 'no way') return first.end;
+      packet.oif = first.oif;
+      const ended = through('output');
+      if (ended) return ended;
+      // Rules of output may have changed where it goes (ip_route_me_harder).
+      const second = route(packet, host);
+      if (second.kind === 'no way') return second.end;
+      packet.oif = second.oif;
+      const left = through('postrouting');
+      if (left || !second.local) return left ?? { kind: 'sent', by: second.oif };
+      [packet.iif, packet.oif] = [second.oif, undefined];
+    } else {
+      packet.iif = origin;
+    }
+    const refused = through('prerouting');
+    if (refused) return refused;
+    const way = route(packet, host);
+    if (way.kind === 'no way') return way.end;
+    if (way.local) return through('input') ?? { kind: 'delivered' };
+    packet.oif = way.oif;
+    return through('forward', 'postrouting') ?? { kind: 'sent', by: way.oif };
+  };
+  return { end: end(), steps, packet };
+}
+
+type Way =
+  | { readonly kind: 'way'; readonly oif: Interface; readonly local: boolean }
+  | { readonly kind: 'no way'; readonly end: End };
+
+function route(packet: Packet, host: Host): Way {
+  const type = host.addressType(packet.ends.destination);
+  const oif = host.interfaceTo(packet, 'destination');
+  if (type === undefined || oif === undefined)
+    return { kind: 'no way', end: { kind: 'cannot tell', about: 'its route' } };
+  if (oif === 'none') return { kind: 'no way', end: { kind: 'no route' } };
+  return { kind: 'way', oif, local: type === RTN_LOCAL };
+}

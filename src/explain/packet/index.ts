@@ -1,0 +1,2 @@
+export { KnownBytes } from './known-bytes.ts';
+export { type Connection, type Ends, type FirstPacket, type Interface, Packet, PROTOCOLS } from './packet.ts';

@@ -1,0 +1,89 @@
+/**
+ * Bytes of which some bits are not known: a header whose identification nobody has seen, a register that was loaded from
+ * what cannot be asked. Comparing them answers true, false, or undefined for "cannot tell".
+ */
+export class KnownBytes {
+  readonly bytes: Uint8Array;
+  /** As long as `bytes`; a bit is 1 where the same bit of `bytes` is known. Bits that are not known are 0 in `bytes`. */
+  readonly known: Uint8Array;
+
+  private constructor(bytes: Uint8Array, known: Uint8Array) {
+    this.bytes = bytes;
+    this.known = known;
+  }
+
+  /** All of it is known. The bytes are copied. */
+  static of(bytes: Uint8Array): KnownBytes {
+    return new KnownBytes(Uint8Array.from(bytes), new Uint8Array(bytes.length).fill(0xff));
+  }
+
+  /** What the mask has bits for is known. */
+  static partly(bytes: Uint8Array, known: Uint8Array): KnownBytes {
+    return new KnownBytes(
+      bytes.map((byte, index) => byte & known[index]!),
+      Uint8Array.from(known),
+    );
+  }
+
+  /** Nothing of it is known. */
+  static unknown(length: number): KnownBytes {
+    return new KnownBytes(new Uint8Array(length), new Uint8Array(length));
+  }
+
+  get length(): number {
+    return this.bytes.length;
+  }
+
+  get isKnown(): boolean {
+    return this.known.every((mask) => mask === 0xff);
+  }
+
+  /** A copy of `length` bytes; what lies behind the end is not known. */
+  slice(offset: number, length: number): KnownBytes {
+    const part = KnownBytes.unknown(length);
+    part.bytes.set(this.bytes.subarray(offset, offset + length));
+    part.known.set(this.known.subarray(offset, offset + length));
+    return part;
+  }
+
+  /** A copy in which `part` stands at `offset`. */
+  with(offset: number, part: KnownBytes): KnownBytes {
+    const copy = this.slice(0, this.length);
+    copy.bytes.set(part.bytes, offset);
+    copy.known.set(part.known, offset);
+    return copy;
+  }
+
+  /** (this & mask) ^ xor, byte by byte. What the mask takes away need not be known. */
+  masked(mask: Uint8Array, xor: Uint8Array): KnownBytes {
+    const known = this.known.map((bits, index) => bits | (~mask[index]! & 0xff));
+    const bytes = this.bytes.map((byte, index) => ((byte & mask[index]!) ^ xor[index]!) & known[index]!);
+    return new KnownBytes(bytes, known);
+  }
+
+  /** The bytes of each group of `size` in reverse order. */
+  reversed(size: number): KnownBytes {
+    const turn = (bytes: Uint8Array) =>
+      bytes.map((_, index) => bytes[index - (index % size) + size - 1 - (index % size)]!);
+    return new KnownBytes(turn(this.bytes), turn(this.known));
+  }
+
+  /** Whether it is `other`; undefined if it could be either. */
+  equals(other: Uint8Array): boolean | undefined {
+    let certain = true;
+    for (const [index, mask] of this.known.entries()) {
+      if (((this.bytes[index]! ^ other[index]!) & mask) !== 0) return false;
+      if (mask !== 0xff) certain = false;
+    }
+    return certain ? true : undefined;
+  }
+
+  /** As memcmp: negative, 0 or positive; undefined if a bit that is not known decides. */
+  compare(other: Uint8Array): number | undefined {
+    for (const [index, byte] of this.bytes.entries()) {
+      if (this.known[index] !== 0xff) return undefined;
+      if (byte !== other[index]) return byte - other[index]!;
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,118 @@
+import { addressBits, type IpAddress, type IpFamily } from '../../core/index.ts';
+import { KnownBytes } from './known-bytes.ts';
+
+/** An interface as rules see it. */
+export interface Interface {
+  readonly index: number;
+  readonly name: string;
+}
+
+/** What connection tracking knows of the flow a packet belongs to. */
+export interface Connection {
+  readonly state: 'new' | 'established' | 'related';
+  readonly direction: 'original' | 'reply';
+  /** Source and destination as the flow began, before any translation. */
+  readonly original: Ends;
+  /** enum ip_conntrack_status, <linux/netfilter/nf_conntrack_common.h>. */
+  status: number;
+  /** Host byte order. */
+  mark: KnownBytes;
+}
+
+/** Both ends of a flow: addresses and ports in network byte order. */
+export interface Ends {
+  readonly source: KnownBytes;
+  readonly destination: KnownBytes;
+  readonly sourcePort: KnownBytes;
+  readonly destinationPort: KnownBytes;
+}
+
+/** Protocols whose packets have ports, by their number (<linux/in.h>). */
+export const PROTOCOLS = { tcp: 6, udp: 17, sctp: 132 } as const;
+
+/** Headers in front of the ports do not count: the offsets are those of <linux/ip.h> and <linux/ipv6.h>. */
+const HEADER = {
+  IPv4: { length: 20, source: 12, destination: 16 },
+  IPv6: { length: 40, source: 8, destination: 24 },
+} as const;
+
+/** As much of the transport header as rules look at: all of TCP's without options. */
+const TRANSPORT_LENGTH = 20;
+const TCP_FLAGS = 13;
+const TCP_SYN = 0x02;
+
+/** The first packet of a flow, as somebody sends it. */
+export interface FirstPacket {
+  readonly protocol: keyof typeof PROTOCOLS;
+  readonly source: IpAddress;
+  readonly destination: IpAddress;
+  readonly destinationPort: number;
+  /** @default any: not known */
+  readonly sourcePort?: number | undefined;
+}
+
+/**
+ * A packet on its way through the rules, which change it. Of its headers only what the question says is known: not the
+ * length, the time to live, or the sequence number.
+ */
+export class Packet {
+  readonly family: IpFamily;
+  /** IPPROTO_*. */
+  readonly protocol: number;
+  network: KnownBytes;
+  transport: KnownBytes;
+  /** Host byte order. A packet that enters a namespace has none. */
+  mark = KnownBytes.of(new Uint8Array(4));
+  /** Undefined for what this host sends. */
+  iif: Interface | undefined;
+  /** Undefined until it is routed. */
+  oif: Interface | undefined;
+  /** Undefined before connection tracking has seen it. */
+  connection: Connection | 'untracked' | undefined;
+
+  /** @throws RangeError when source and destination are of different families */
+  constructor({ protocol, source, destination, sourcePort, destinationPort }: FirstPacket) {
+    if (source.family !== destination.family) throw new RangeError('source and destination are of different families');
+    this.family = source.family;
+    this.protocol = PROTOCOLS[protocol];
+    this.network = this.#header(source, destination);
+    this.transport = KnownBytes.unknown(TRANSPORT_LENGTH).with(2, port(destinationPort));
+    if (sourcePort !== undefined) this.transport = this.transport.with(0, port(sourcePort));
+    if (protocol === 'tcp') this.transport = this.transport.with(TCP_FLAGS, KnownBytes.of(Uint8Array.of(TCP_SYN)));
+  }
+
+  get ends(): Ends {
+    const { source, destination } = HEADER[this.family];
+    const length = addressBits(this.family) / 8;
+    return {
+      source: this.network.slice(source, length),
+      destination: this.network.slice(destination, length),
+      sourcePort: this.transport.slice(0, 2),
+      destinationPort: this.transport.slice(2, 2),
+    };
+  }
+
+  /** Translates some of its ends. */
+  translate(ends: Partial<Ends>): void {
+    const header = HEADER[this.family];
+    if (ends.source) this.network = this.network.with(header.source, ends.source);
+    if (ends.destination) this.network = this.network.with(header.destination, ends.destination);
+    if (ends.sourcePort) this.transport = this.transport.with(0, ends.sourcePort);
+    if (ends.destinationPort) this.transport = this.transport.with(2, ends.destinationPort);
+  }
+
+  #header(source: IpAddress, destination: IpAddress): KnownBytes {
+    const { length, ...at } = HEADER[this.family];
+    const [versionAt, version, protocolAt] = this.family === 'IPv4' ? [0, 0x45, 9] : [0, 0x60, 6];
+    return KnownBytes.unknown(length)
+      .with(versionAt, KnownBytes.of(Uint8Array.of(version)))
+      .with(protocolAt, KnownBytes.of(Uint8Array.of(this.protocol)))
+      .with(at.source, KnownBytes.of(source.bytes))
+      .with(at.destination, KnownBytes.of(destination.bytes));
+  }
+}
+
+/** A port in network byte order. */
+function port(number: number): KnownBytes {
+  return KnownBytes.of(Uint8Array.of(number >> 8, number & 0xff));
+}

@@ -1,0 +1,160 @@
+import { errorText, type IpAddress, tryParseIp } from '../../core/index.ts';
+import type { Node } from '../../kube/index.ts';
+import type { Link } from '../../netlink/route/index.ts';
+import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
+import { type Attachment, isOurDevice, TUNNEL_NAMES, tunnelMtu } from '../../routes/index.ts';
+import type { Check, World } from '../check.ts';
+import { presentProxies } from '../facts/present-proxy.ts';
+import { fails, firstFew, ok, skipped, unknown, warning } from '../finding.ts';
+
+const vxlan: Check = {
+  name: 'links.vxlan',
+  look({ config: { routes }, node }) {
+    if (!routes || routes.mode === 'host-gw') return skipped('VXLAN: no --routes that uses it');
+    const { vni, port } = routes;
+    const foreign = node.links().filter((link) => link.vxlan && !isOurs(link));
+    const atPort = foreign.filter((link) => link.vxlan?.port === port);
+    // The kernel takes both, and refuses to set the second one up (drivers/net/vxlan: EADDRINUSE).
+    const metadata = atPort.find((link) => link.vxlan?.metadata);
+    if (metadata)
+      return fails(
+        `"${metadata.name}" takes all of UDP port ${port} (external mode, as Cilium's): a device of ours there cannot be set up`,
+        `ip link delete ${metadata.name}, or another --routes-vxlan-port on all nodes`,
+      );
+    const same = atPort.find((link) => link.vxlan?.vni === vni);
+    if (same)
+      return fails(
+        `"${same.name}" has network ${vni} at port ${port} already, and two devices cannot`,
+        `take it over as docs/migration.md says (ip link delete ${same.name}), or choose another --routes-vxlan-vni on all nodes`,
+      );
+    return ok(`network ${vni} at port ${port} is free`);
+  },
+};
+
+function isOurs({ index, name, kind, alias, up, mtu, address: mac, vxlan: own }: Link): boolean {
+  return isOurDevice({ index, name, kind, alias, up, mtu, mac, vxlan: own, addresses: [] });
+}
+
+/** Links that others leave behind, and what they are in the way of. */
+const LEFTOVERS: readonly { link: RegExp; what: string }[] = [
+  { link: /^flannel(?:-v6)?\.\d+$/, what: 'flannel’s tunnel' },
+  { link: /^(?:cni0|cbr0)$/, what: 'the bridge of flannel or of the bridge plugin, with pods if it has ports' },
+  { link: /^cilium_/, what: 'Cilium’s' },
+  { link: /^(?:vxlan|vxlan-v6)\.calico$|^tunl0$/, what: 'Calico’s tunnel' },
+  { link: /^kube-(?:bridge|dummy-if)$/, what: 'kube-router’s' },
+];
+
+const leftovers: Check = {
+  name: 'links.leftovers',
+  async look({ node, config }) {
+    const links = node.links();
+    const found = links.flatMap((link) => {
+      const known = LEFTOVERS.find((one) => one.link.test(link.name));
+      // Of every namespace with ip_tunnel; Calico's is up.
+      if (!known || (link.name === 'tunl0' && !link.up)) return [];
+      const ports = links.filter(({ master }) => master === link.index).length;
+      return [`${link.name} (${known.what}${ports > 0 ? `, ${ports} ports` : ''})`];
+    });
+    const hasIpvs = links.some(({ name }) => name === IPVS_DEVICE);
+    const isIpvsUsed = config.mode === 'ipvs' || (await presentProxies(node)).some(({ mode }) => mode === 'ipvs');
+    if (hasIpvs && !isIpvsUsed)
+      found.push(`${IPVS_DEVICE} (addresses of Services of a proxy in mode ipvs that is gone)`);
+    if (found.length === 0) return ok('no device of another network is left');
+    return warning(
+      `devices of others are here: ${firstFew(found)}`,
+      'when nothing uses them any more: ip link delete <name>; nodeplane uses cni0 on',
+    );
+  },
+};
+
+const mtu: Check = {
+  name: 'links.mtu',
+  async look(world) {
+    const { config, node } = world;
+    const object = await nodeObject(world);
+    const families = node.whyNoIpv6() === undefined ? (['IPv4', 'IPv6'] as const) : (['IPv4'] as const);
+    const underlays = families.flatMap((family) => {
+      const address = config.nodeIp?.family === family ? config.nodeIp : addressOf(object, family);
+      return node.underlay(family, { address, interfaceName: config.routes?.interfaceName }) ?? [];
+    });
+    if (underlays.length === 0)
+      return unknown('no interface has the node’s address', 'name the interface: --routes-interface');
+    const said = underlays.map(({ name, mtu: bytes, address }) => `${address.family}: ${name} ${bytes}`);
+    const most = Math.min(...underlays.map((underlay) => carried(world, underlay)));
+    const tooLarge = node.links().filter((link) => carriesPods(link) && link.mtu > most);
+    if (tooLarge.length > 0) {
+      const names = tooLarge.map((link) => `${link.name} ${link.mtu}`);
+      return warning(
+        `${firstFew(names)}: larger than the ${most} bytes that reach other nodes (${said.join(', ')})`,
+        `ip link set ${tooLarge[0]!.name} mtu ${most}; pods that run keep theirs`,
+      );
+    }
+    return ok(`${said.join(', ')}; packets of pods may have ${most} bytes`);
+  },
+};
+
+/** @throws ERR_ROUTES when the underlay cannot carry a tunnel, which `look` tells as what it is */
+function carried({ config: { routes } }: World, underlay: Attachment): number {
+  return routes && routes.mode !== 'host-gw' ? tunnelMtu(routes, underlay) : underlay.mtu;
+}
+
+function carriesPods({ kind, name }: Link): boolean {
+  return (kind === 'bridge' && /^(?:cni|cbr|kube-bridge)/.test(name)) || Object.values(TUNNEL_NAMES).includes(name);
+}
+
+/** Undefined where it cannot be known: the address of the interface decides then. */
+async function nodeObject({ cluster }: World): Promise<Node | undefined> {
+  if (cluster.origin.kind === 'none') return undefined;
+  try {
+    return (await cluster.objects()).node;
+  } catch {
+    return undefined;
+  }
+}
+
+function addressOf(node: Node | undefined, family: 'IPv4' | 'IPv6'): IpAddress | undefined {
+  const internal = node?.status?.addresses?.filter(({ type }) => type === 'InternalIP') ?? [];
+  return internal.map(({ address }) => tryParseIp(address)).find((ip) => ip?.family === family);
+}
+
+const tunnel: Check = {
+  name: 'links.tunnel-mtu',
+  look({ config: { routes, nodeIp }, node }) {
+    if (!routes || routes.mode === 'host-gw') return skipped('the tunnel’s MTU: no --routes that uses one');
+    const underlay = node.underlay('IPv4', {
+      address: nodeIp?.family === 'IPv4' ? nodeIp : undefined,
+      interfaceName: routes.interfaceName,
+    });
+    if (!underlay)
+      return unknown('no interface has an IPv4 address of the node', 'name the interface: --routes-interface');
+    try {
+      const fits = tunnelMtu({ mtu: undefined }, underlay);
+      if (routes.mtu !== undefined && routes.mtu > fits)
+        return warning(
+          `--routes-mtu ${routes.mtu} does not fit into ${underlay.name} (${underlay.mtu}): ${fits} is used`,
+          `--routes-mtu ${fits} or less, or raise the MTU of ${underlay.name}`,
+        );
+      return ok(`the tunnel carries ${routes.mtu ?? fits} of ${underlay.mtu} bytes`);
+    } catch (error) {
+      return fails(errorText(error), `raise the MTU of ${underlay.name}`);
+    }
+  },
+};
+
+const conflists: Check = {
+  name: 'cni.conflists',
+  look({ config: { cni }, node, conflistFile }) {
+    if (!cni) return skipped('CNI configurations: no --cni');
+    const files = node.files(cni.confDir);
+    if (files === undefined) return ok(`${cni.confDir} is not there yet; the agent makes it`);
+    // Runtimes take the first by name (libcni, go-cni).
+    const before = files.filter((name) => /\.(?:conf|conflist|json)$/.test(name) && name < conflistFile).sort();
+    if (before.length === 0) return ok(`no configuration in ${cni.confDir} sorts before ${conflistFile}`);
+    return fails(
+      `the container runtime takes ${cni.confDir}/${before[0]} and not ${conflistFile}, which sorts after it`,
+      `rename or remove ${firstFew(before)}`,
+    );
+  },
+};
+
+export const LINK_CHECKS: readonly Check[] = [vxlan, leftovers, mtu, tunnel, conflists];

@@ -1,0 +1,183 @@
+import type { Check, World } from '../check.ts';
+import { presentProxies } from '../facts/present-proxy.ts';
+import { chainsOf, type FoundChain, placeOf, type RuleSet, readRuleSets } from '../facts/rule-sets.ts';
+import { fails, firstFew, type Outcome, ok, unknown, warning } from '../finding.ts';
+
+/** What was read is in order, but not all could be read. */
+function orUnread(outcome: Outcome, unread: readonly string[]): Outcome {
+  return outcome.state === 'ok' && unread.length > 0
+    ? unknown(`not all rules can be read: ${unread[0]}`, 'run it as root, with the programs of the iptables package')
+    : outcome;
+}
+
+const variants: Check = {
+  name: 'rules.iptables-variants',
+  async look({ node }) {
+    const { sets, unread } = await readRuleSets(node);
+    const filled = new Map(
+      ['nft', 'legacy'].map((variant) => [variant, sum(sets.filter((set) => set.variant === variant))]),
+    );
+    const [nft, legacy] = [filled.get('nft')!, filled.get('legacy')!];
+    if (nft > 0 && legacy > 0) {
+      return warning(
+        `both variants of iptables have rules (nft ${nft}, legacy ${legacy}), and all of them apply`,
+        'find out who writes the other ones (update-alternatives --display iptables), and move it to one variant',
+      );
+    }
+    return orUnread(
+      ok(nft + legacy === 0 ? 'iptables has no rules' : `only iptables-${nft > 0 ? 'nft' : 'legacy'} has rules`),
+      unread,
+    );
+  },
+};
+
+/** Rules and chains of others' making: an empty table is nothing. */
+function sum(sets: readonly RuleSet[]): number {
+  return sets.flatMap((set) => [...chainsOf(set)]).reduce((count, { rules }) => count + rules.length, 0);
+}
+
+const proxies: Check = {
+  name: 'rules.other-proxy',
+  async look({ node, config }) {
+    const found = await presentProxies(node);
+    const others = found.filter(({ by }) => by === 'kube-proxy');
+    if (others.length === 0) {
+      const ours = found.map(({ mode }) => `mode ${mode}`);
+      return ok(ours.length === 0 ? 'no proxy has rules here' : `the rules of nodeplane are here (${ours.join(', ')})`);
+    }
+    const signs = others.map(({ mode, sign }) => `mode ${mode}: ${sign}`);
+    return warning(
+      `a kube-proxy has rules here (${firstFew(signs)})`,
+      `the agent takes them over when it has all Services (mode ${config.mode}); end the kube-proxy before, or both write`,
+    );
+  },
+};
+
+const forward: Check = {
+  name: 'rules.forward',
+  async look({ node, config }) {
+    const dropping = await droppingChains(node, 'forward');
+    if (dropping.length === 0) return ok('chain FORWARD accepts what no rule decides');
+    const message = `what no rule accepts is not forwarded (${firstFew(dropping)}), as Docker leaves it`;
+    if (config.cni) return ok(`${message}; the agent lets pods through`);
+    return warning(
+      message,
+      'who makes the pods’ network has to let their packets through: iptables -I FORWARD -s <pod CIDR> -j ACCEPT, and -d',
+    );
+  },
+};
+
+/** Chains at a hook whose policy is to drop, in words; tables of iptables-nft are nf_tables too, and among them. */
+export async function droppingChains(node: World['node'], hook: 'forward' | 'input'): Promise<string[]> {
+  const inNft = node
+    .nftables()
+    .chains.filter(({ base }) => base?.type === 'filter' && base.hook === hook && base.policy === 'drop')
+    .map(({ family, table, name }) => `nftables table ${family} ${table}, chain ${name}`);
+  const { sets } = await readRuleSets(node);
+  const chain = hook.toUpperCase();
+  const inLegacy = sets.filter(
+    ({ variant, tables }) => variant === 'legacy' && tables.get('filter')?.get(chain)?.policy === 'DROP',
+  );
+  return [...inNft, ...inLegacy.map(({ family }) => `iptables-legacy ${family}, chain ${chain}`)];
+}
+
+/** Chains by which firewalls are known. */
+const FIREWALLS: Readonly<Record<string, RegExp>> = {
+  firewalld: /^(?:FWDI_|IN_public|INPUT_direct|INPUT_ZONES)/,
+  ufw: /^ufw6?-/,
+};
+
+const firewall: Check = {
+  name: 'rules.firewall',
+  async look({ node }) {
+    const { sets, unread } = await readRuleSets(node);
+    const chains = sets.flatMap((set) => [...chainsOf(set)]);
+    const found = Object.entries(FIREWALLS).flatMap(([name, pattern]) => {
+      const chain = chains.find((one) => pattern.test(one.name));
+      return chain ? [`${name} (${placeOf(chain)})`] : [];
+    });
+    for (const { family, name } of node.nftables().tables)
+      if (name === 'firewalld') found.push(`firewalld (nftables table ${family} ${name})`);
+    if (found.length === 0) return orUnread(ok('no firewall that is known by its chains'), unread);
+    return warning(
+      `a firewall is at work: ${firstFew(found)}`,
+      'let pass: the pods’ addresses, NodePorts, the tunnel’s UDP port; a reload may remove rules, which the agent brings back',
+    );
+  },
+};
+
+/** Chains, tables and links of other networks for pods. */
+const NETWORKS: readonly { name: string; chain: RegExp; table?: RegExp; link: RegExp }[] = [
+  { name: 'Cilium', chain: /^CILIUM_/, link: /^cilium_/ },
+  {
+    name: 'Calico',
+    chain: /^cali-/,
+    table: /^calico$/,
+    link: /^(?:cali|vxlan\.calico|vxlan-v6\.calico|wireguard\.cali)/,
+  },
+  { name: 'kube-router', chain: /^KUBE-(?:ROUTER|NWPLCY|POD-FW)-/, link: /^(?:kube-bridge|kube-dummy-if)$/ },
+  { name: 'flannel', chain: /^FLANNEL-/, table: /^flannel-ipv[46]$/, link: /^flannel[.-]/ },
+  { name: 'kindnet', chain: /^KIND-MASQ-/, table: /^kindnet/, link: /^kindnet/ },
+  { name: 'Weave', chain: /^WEAVE/, link: /^weave$/ },
+];
+
+const networks: Check = {
+  name: 'rules.other-network',
+  async look({ node, config }) {
+    const { sets, unread } = await readRuleSets(node);
+    const chains: FoundChain[] = sets.flatMap((set) => [...chainsOf(set)]);
+    const { tables } = node.nftables();
+    const found = NETWORKS.flatMap(({ name, chain, table, link }) => {
+      const inRules = chains.find((one) => chain.test(one.name));
+      const inTables = tables.find((one) => table?.test(one.name));
+      const device = node.links().find((one) => link.test(one.name));
+      const sign = inRules
+        ? placeOf(inRules)
+        : inTables
+          ? `nftables table ${inTables.family} ${inTables.name}`
+          : device && `link ${device.name}`;
+      return sign === undefined ? [] : [`${name} (${sign})`];
+    });
+    if (found.length === 0) return orUnread(ok('no other pod network has left anything'), unread);
+    const message = `another pod network is here or was: ${firstFew(found)}`;
+    if (config.cni || config.routes)
+      return warning(
+        message,
+        'move to nodeplane as docs/migration.md says; remove what is left when no pod of it is left',
+      );
+    return ok(`${message}; without --cni and --routes the pods’ network is its own`);
+  },
+};
+
+const ports: Check = {
+  name: 'rules.ports',
+  look({ node, config: { healthzBindAddress, metricsBindAddress, bindAddressHardFail } }) {
+    const wanted = [
+      { what: 'health', address: healthzBindAddress },
+      { what: 'metrics', address: metricsBindAddress },
+    ];
+    const taken = wanted.flatMap(({ what, address }) => {
+      const listener =
+        address && node.listeners().find((one) => one.port === address.port && overlap(one.ip, address.ip));
+      return listener
+        ? [`${what} port ${address.port} is held by ${listener.process ?? 'a process that cannot be seen from here'}`]
+        : [];
+    });
+    if (taken.length === 0) return ok('the health and metrics ports are free');
+    const message = taken.join('; ');
+    if (/nodeplane/.test(message))
+      return warning(message, 'an agent runs already: fine for an upgrade, otherwise end it');
+    return fails(
+      `${message}: perhaps another proxy, and two proxies undo each other’s work`,
+      `end it, or choose other ports (--healthz-bind-address, --metrics-bind-address)${bindAddressHardFail ? '' : '; the agent would run without'}`,
+    );
+  },
+};
+
+/** Whether sockets at these addresses and one port are in each other's way: the unspecified one of IPv6 takes IPv4 too. */
+function overlap(a: { readonly bytes: Uint8Array }, b: { readonly bytes: Uint8Array }): boolean {
+  const isAny = ({ bytes }: { readonly bytes: Uint8Array }) => bytes.every((byte) => byte === 0);
+  return isAny(a) || isAny(b) || Buffer.compare(a.bytes, b.bytes) === 0;
+}
+
+export const RULE_CHECKS: readonly Check[] = [variants, proxies, forward, firewall, networks, ports];

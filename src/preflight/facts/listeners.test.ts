@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest';
+import { formatIp } from '../../core/index.ts';
+import { capabilitiesOf } from './capabilities.ts';
+import { parseListener } from './listeners.ts';
+
+// Lines of /proc/net/tcp and tcp6 of a Linux 6.18, little endian.
+it('reads sockets that listen, and no others', () => {
+  const read = (line: string) => {
+    const found = parseListener(line);
+    return found && [formatIp(found.ip), found.port, found.inode];
+  };
+  expect(
+    read(
+      '   0: 0100007F:2809 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0000000000000000 100 0 0 10 0',
+    ),
+  ).toEqual(['127.0.0.1', 10249, '4711']);
+  expect(
+    read(
+      '   1: 00000000000000000000000001000000:2810 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4712 1 0',
+    ),
+  ).toEqual(['::1', 10256, '4712']);
+  expect(
+    read('   2: 0100007F:2809 0100007F:D431 01 00000000:00000000 00:00000000 00000000     0        0 4713 1 0'),
+  ).toBeUndefined();
+  expect(read('')).toBeUndefined();
+});
+
+it('reads capabilities', () => {
+  expect([...capabilitiesOf('Name:\tx\nCapEff:\t0000000000003000\n')]).toEqual(['NET_ADMIN', 'NET_RAW']);
+  expect([...capabilitiesOf('CapEff:\t0000000000200002\n')]).toEqual(['DAC_OVERRIDE', 'SYS_ADMIN']);
+  expect([...capabilitiesOf('')]).toEqual([]);
+});

@@ -1,0 +1,116 @@
+import type { NetlinkRequest } from '../../netlink/index.ts';
+import { RequestForm } from '../../netlink/route/index.ts';
+import { NDA, NHA, ndmsg, nhmsg, RTA, rtmsg } from '../../netlink/uapi/index.ts';
+import type { RouteObject, RouteOperation } from './route-object.ts';
+import { requestOf } from './route-request.ts';
+
+const { NHA_ID, NHA_GATEWAY } = NHA.declarations;
+const { RTA_DST, RTA_GATEWAY, RTA_NH_ID } = RTA.declarations;
+const { NDA_DST, NDA_LLADDR } = NDA.declarations;
+
+const HEADER_SIZES: Readonly<Record<RouteObject['kind'], number>> = {
+  nexthop: nhmsg.size,
+  route: rtmsg.size,
+  neighbour: ndmsg.size,
+  fdb: ndmsg.size,
+};
+
+/** The requests of `requestOf` for thousands of operations of one family, which have few forms. */
+export class RequestForms {
+  readonly #forms = new Map<number, RequestForm>();
+
+  /** As `requestOf`; the payload is valid until that of another request is asked for. */
+  requestOf(operation: RouteOperation): NetlinkRequest {
+    const key = formOf(operation);
+    let form = this.#forms.get(key);
+    if (!form) {
+      form = new RequestForm(requestOf(operation), HEADER_SIZES[operation.object.kind]);
+      this.#forms.set(key, form);
+    }
+    return new FormedRequest(form, operation);
+  }
+}
+
+class FormedRequest implements NetlinkRequest {
+  readonly #form: RequestForm;
+  readonly #operation: RouteOperation;
+
+  constructor(form: RequestForm, operation: RouteOperation) {
+    this.#form = form;
+    this.#operation = operation;
+  }
+
+  get type(): number {
+    return this.#form.type;
+  }
+
+  get flags(): number {
+    return this.#form.flags;
+  }
+
+  get operation(): string {
+    return requestOf(this.#operation).operation;
+  }
+
+  get object(): string {
+    return requestOf(this.#operation).object;
+  }
+
+  get payload(): Uint8Array {
+    fill(this.#form, this.#operation.object);
+    return this.#form.payload;
+  }
+}
+
+/** All of what `fill` does not put in: the same number is the same form. */
+function formOf({ action, object }: RouteOperation): number {
+  switch (object.kind) {
+    case 'nexthop':
+      return numberOf(0, action, object.outInterface, object.onlink, 0);
+    case 'route': {
+      const { way, destination } = object;
+      if (way === 'unreachable') return numberOf(1, action, 0, false, destination.prefixLength);
+      if (way === 'nexthop') return numberOf(2, action, 0, false, destination.prefixLength);
+      if (way === 'device') return numberOf(6, action, object.outInterface, false, destination.prefixLength);
+      return numberOf(3, action, object.outInterface, object.onlink, destination.prefixLength);
+    }
+    case 'neighbour':
+      return numberOf(4, action, object.index, false, 0);
+    case 'fdb':
+      return numberOf(5, action, object.index, false, 0);
+  }
+}
+
+const ACTIONS: readonly RouteOperation['action'][] = ['add', 'replace', 'delete'];
+
+function numberOf(
+  kind: number,
+  action: RouteOperation['action'],
+  link: number,
+  onlink: boolean,
+  prefixLength: number,
+): number {
+  const small = (kind * ACTIONS.length + ACTIONS.indexOf(action)) * 2 + (onlink ? 1 : 0);
+  return (link * 256 + prefixLength) * 64 + small;
+}
+
+function fill(form: RequestForm, object: RouteObject): void {
+  switch (object.kind) {
+    case 'nexthop':
+      form.setU32(NHA_ID[0], object.id);
+      form.setBytes(NHA_GATEWAY[0], object.gateway.bytes);
+      return;
+    case 'route':
+      form.setBytes(RTA_DST[0], object.destination.address.bytes);
+      if (object.way === 'nexthop') form.setU32(RTA_NH_ID[0], object.id);
+      else if (object.way === 'gateway') form.setBytes(RTA_GATEWAY[0], object.gateway.bytes);
+      return;
+    case 'neighbour':
+      form.setBytes(NDA_DST[0], object.ip.bytes);
+      form.setBytes(NDA_LLADDR[0], object.mac);
+      return;
+    case 'fdb':
+      form.setBytes(NDA_DST[0], object.remote.bytes);
+      form.setBytes(NDA_LLADDR[0], object.mac);
+  }
+}
