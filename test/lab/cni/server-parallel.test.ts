@@ -128,6 +128,8 @@ describe('the agent', () => {
       'node-1',
       ...served.flags,
     ];
+    // Without the lock, which would have it wait before it comes to the socket.
+    args.push('--agent-lock-dir', '');
     args.push('--healthz-bind-address', '127.0.0.1:20256', '--metrics-bind-address', '127.0.0.1:20249');
     const second = spawn('ip', ['netns', 'exec', served.node.namespace.name, builtProgram('nodeplane'), ...args], {
       stdio: ['ignore', 'ignore', 'pipe'],
