@@ -60,7 +60,8 @@ export async function startBrowser(namespace: TestNamespace): Promise<Browser> {
     '--remote-debugging-pipe',
     'about:blank',
   ];
-  const child = spawn('ip', args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+  // A group of its own: helpers of the browser live on for a moment, and write to the profile.
+  const child = spawn('ip', args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true });
   const wire = new Wire(child);
   const { targetInfos } = await wire.ask<{ targetInfos: { targetId: string; type: string }[] }>('Target.getTargets');
   const { targetId } = targetInfos.find(({ type }) => type === 'page')!;
@@ -100,10 +101,19 @@ export async function startBrowser(namespace: TestNamespace): Promise<Browser> {
     async close() {
       child.stdio[3]?.destroy();
       child.kill('SIGTERM');
-      if (child.exitCode === null) await once(child, 'exit');
-      rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      killGroup(child.pid!);
+      rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
     },
   };
+}
+
+function killGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // Nobody is left.
+  }
 }
 
 /** One conversation with the browser. */
