@@ -67,3 +67,14 @@ it('ends when the agent does, also in the middle of a wait', async () => {
   await clock.advance(600_000);
   expect(looks()).toBe(1);
 });
+
+it('says nothing of families that a look did not find because it was cut off', async () => {
+  const oneFamily = { ...prepared, unserved: new Map([['IPv6', 'it was cancelled']]) } as PreparedMode;
+  const { controller, found, lines } = looking([oneFamily]);
+  controller.abort();
+  await found;
+  expect(lines).toEqual([]);
+  const told = looking([oneFamily]);
+  await told.found;
+  expect(told.lines).toHaveLength(1);
+});

@@ -38,6 +38,8 @@ export async function preparePatiently(options: PreparationOptions): Promise<Pre
   while (!signal.aborted) {
     try {
       prepared = await attempt(cancellable);
+      // A look that was cut off finds families missing that are there.
+      if (signal.aborted) return prepared;
       for (const [family, reason] of prepared.unserved) logger.warn({ reason }, `${family} is not served`);
       if (said !== '') logger.info('The proxy can write rules now');
       return prepared;
