@@ -7,7 +7,8 @@ export function surroundings(): { machine: string; versions: [name: string, vers
   return {
     machine: `${availableParallelism()} x ${cpus()[0]?.model.trim() || 'unnamed processor'}, ${gibibytes} GiB`,
     versions: [
-      ['Linux', release()],
+      // Without what the distribution calls its build.
+      ['Linux', release().split('-')[0]!],
       ['Node.js', process.version],
       ['nft', firstWord(output('nft', '--version'), 'v')],
       ['iptables', firstWord(output('iptables', '--version'), 'v')],
