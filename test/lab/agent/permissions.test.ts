@@ -148,5 +148,6 @@ it('what is not granted is refused: without the second role the Node is not writ
   const { logs } = await start(render('overlays/full/nftables').filter(({ kind }) => kind !== 'ClusterRole'));
   await expect.poll(refused).toContainEqual(expect.stringMatching(/^PATCH .*\/nodes\/node-1\/status/));
   await expect.poll(answers).toBe('web');
-  expect(logs().filter(({ level }) => level === 'error')).not.toEqual([]);
+  // Told once the refusal has come back.
+  await expect.poll(() => logs().filter(({ level }) => level === 'error')).not.toEqual([]);
 });
