@@ -72,7 +72,7 @@ it('says nothing of families that a look did not find because it was cut off', a
   const oneFamily = { ...prepared, unserved: new Map([['IPv6', 'it was cancelled']]) } as PreparedMode;
   const { controller, found, lines } = looking([oneFamily]);
   controller.abort();
-  await found;
+  expect(await found).toBeUndefined();
   expect(lines).toEqual([]);
   const told = looking([oneFamily]);
   await told.found;

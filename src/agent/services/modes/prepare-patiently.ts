@@ -37,9 +37,10 @@ export async function preparePatiently(options: PreparationOptions): Promise<Pre
   let retryMs = FIRST_RETRY_MS;
   while (!signal.aborted) {
     try {
-      prepared = await attempt(cancellable);
+      const found = await attempt(cancellable);
       // A look that was cut off finds families missing that are there.
-      if (signal.aborted) return prepared;
+      if (signal.aborted) break;
+      prepared = found;
       for (const [family, reason] of prepared.unserved) logger.warn({ reason }, `${family} is not served`);
       if (said !== '') logger.info('The proxy can write rules now');
       return prepared;
