@@ -107,8 +107,12 @@ it.each([
         await server.start();
       },
     ];
-    misbehave.cutWatchesAfterMs = 150;
-    for (let round = 0; round < ROUNDS; round++) {
+    misbehave.cutWatchesAfterMs = 150 as number;
+    const hasDeleted = () => recorder.log().some((line) => line.startsWith('deleted'));
+    const isBadEnough = () => counts.lists > 8 && counts.failures > 20 && hasDeleted();
+    // On a slow machine watches would be cut before they have said anything.
+    for (let round = 0; round < ROUNDS || !isBadEnough(); round++) {
+      if (round >= ROUNDS) misbehave.cutWatchesAfterMs *= 1.1;
       for (let i = choose(8); i >= 0; i--) change();
       await pick(disturbances)?.();
       await sleep(choose(60));
@@ -133,10 +137,6 @@ it.each([
     );
     expect(wronglyDeleted).toEqual([]);
     expect(recorder.violations).toEqual([]);
-    expect(recorder.log().some((line) => line.startsWith('deleted'))).toBe(true);
-    // It was as bad as meant.
-    expect(counts.lists).toBeGreaterThan(8);
-    expect(counts.failures).toBeGreaterThan(20);
 
     await source.stop();
     client.close();

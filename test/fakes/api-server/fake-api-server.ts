@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import https from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiObject, apiVersionOf, keyOf, resourceOfKind } from './api-object.ts';
 import { type Certificate, makeCertificate } from './certificate.ts';
@@ -41,6 +41,7 @@ export class FakeApiServer {
   #certificate: Certificate | undefined;
   #server: https.Server | undefined;
   readonly #watches = new Set<Watch>();
+  readonly #sockets = new Set<Socket>();
   readonly #snapshots = new Map<string, { readonly items: readonly ApiObject[]; readonly version: number }>();
 
   constructor({ address = '127.0.0.1', port = 0 }: FakeApiServerOptions = {}) {
@@ -65,6 +66,10 @@ export class FakeApiServer {
       this.#answer(request, response).catch((error) => response.destroy(error));
     });
     server.on('secureConnection', () => this.connections++);
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+    });
     server.keepAliveTimeout = 60_000;
     await new Promise<void>((resolve, reject) => {
       server.on('error', reject);
@@ -80,7 +85,8 @@ export class FakeApiServer {
     this.#server = undefined;
     if (!server) return;
     const closed = new Promise((resolve) => server.close(resolve));
-    server.closeAllConnections();
+    // Those in the middle of a TLS handshake too, which the HTTP server does not know yet and would serve to their end.
+    for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 
