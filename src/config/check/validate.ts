@@ -164,6 +164,7 @@ type OwnSettings =
   | 'procSysRoot'
   | 'configChangeSpreadMs'
   | 'agentLockDir'
+  | 'migrationAnnotation'
   | 'cni'
   | 'pools'
   | 'routes';
@@ -193,6 +194,7 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     procSysRoot,
     configChangeSpreadMs: problems.notNegative('nodeplane.configChangeSpread', effective.nodeplane.configChangeSpread),
     agentLockDir,
+    migrationAnnotation: own.migrationAnnotation,
     cni: readCni(effective.nodeplane.cni, problems),
     pools: readPools(effective, problems),
     routes: readRoutes(effective.nodeplane.routes, effective.clusterCIDR, problems),
