@@ -70,8 +70,7 @@ beforeAll(async () => {
 }, 60_000 * PATIENCE);
 afterEach(async () => {
   await agent?.stop();
-  for (const one of load) await one.stop();
-  load = [];
+  for (const one of load.splice(0)) await one.stop();
   nodeplane('cleanup');
 });
 afterAll(removeAll);
@@ -138,23 +137,30 @@ it.each(MOVES)(
     const stillThere = async (held: readonly HeldConnection[]) => {
       for (const connection of held) expect(await connection.echo()).toMatchObject({ kind: 'answered' });
     };
+    const phases: [string, number][] = [];
+    const begin = (phase: string) => phases.push([phase, Date.now()]);
     const ofKubeProxy = await hold();
     await goesOn();
+    begin('agent killed on the way');
 
     const options = { manifests, flags: ['--proxy-mode', mode, '--cluster-cidr', '10.244.0.0/16'] };
     // Killed on the way, it is as if it goes on where it was.
     agent = await node.startAgent({ ...options, until: 'live' });
     await agent.kill();
+    begin('agent starts');
     agent = await node.startAgent(options);
     // What kube-proxy alone writes is gone.
     await expect.poll(async () => Object.keys(await rules()).filter((name) => ONLY_KUBE_PROXY.test(name))).toEqual([]);
     await goesOn();
     await stillThere(ofKubeProxy);
+    begin('agent works');
     const ofNodeplane = await hold();
     await agent.stop();
     await goesOn();
 
+    begin('kube-proxy starts');
     await startKubeProxy(kubeProxy, source);
+    begin('clean-up');
     expect(nodeplane('cleanup', '--leave-kube-proxy')).toMatchObject({ status: 0, stderr: '' });
     await goesOn();
     for (const held of [ofKubeProxy, ofNodeplane]) {
@@ -162,7 +168,16 @@ it.each(MOVES)(
       for (const connection of held) await connection.close();
     }
     expect(await rules()).toEqual(before);
-    for (const one of load) expect((await one.stop()).failures).toEqual([]);
+    const failures: { load: number; phase: string; kind: string }[] = [];
+    for (const [index, one] of load.splice(0).entries()) {
+      for (const { startedAt, outcome } of (await one.stop()).failures) {
+        const phase = phases.findLast(([, since]) => since <= startedAt)?.[0] ?? 'begin';
+        failures.push({ load: index, phase, kind: outcome.kind });
+      }
+    }
+    // kube-proxy removes rules of iptables before it writes tables of nftables: that gap is its own.
+    const hasGap = source === 'nftables' && mode === 'iptables';
+    expect(failures.filter(({ phase }) => !hasGap || phase !== 'kube-proxy starts')).toEqual([]);
   },
   120_000 * PATIENCE,
 );
