@@ -21,7 +21,10 @@ import { type Build, registerComponentMetrics } from './metrics/component-metric
 import { nodeplaneMetrics } from './metrics/nodeplane-metrics.ts';
 import { logApiEvents, logSourceProblems } from './metrics/observe.ts';
 import { restClientObserver } from './metrics/rest-client-metrics.ts';
+import { lookAround } from './migration/look-around.ts';
+import { MigrationPart } from './migration/migration-part.ts';
 import { type AgentSource, createClient, createSource } from './object-source.ts';
+import { OwnNodePart } from './own-node-part.ts';
 import type { Part, PartContext, Readiness } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
 import { RoutesPart } from './routes/routes-part.ts';
@@ -136,7 +139,7 @@ export class Agent {
     const recorder = new StatusRecorder(clock);
     const metricsOfOurs = nodeplaneMetrics({ registry, version, mode, ...(client && { watchAges }) });
     const observers = [failures.observe, metricsOfOurs, recorder.observe];
-    const context: PartContext = {
+    const shared = {
       config,
       registry,
       clock,
@@ -146,8 +149,13 @@ export class Agent {
       stopping: this.#stopping.signal,
       unusable: options.unusable,
     };
+    const ownNode = new OwnNodePart(shared);
+    const context: PartContext = { ...shared, announcer: ownNode.announcer };
     const services = new ServicesPart({ context, machineFamilies, observers });
-    const parts: Part[] = [services];
+    // The first looks what is here before others remove it, and the one that writes our Node ends last.
+    const parts: Part[] = [ownNode];
+    if (config.migrationAnnotation) parts.push(new MigrationPart(context, () => lookAround(config)));
+    parts.push(services);
     let addresses: StatusSources['addresses'];
     let waysToNodes: StatusSources['routes'];
     if (config.routes || config.cni) {

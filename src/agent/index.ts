@@ -5,6 +5,7 @@ export { WorkerPool } from './cni/threads/worker-pool.ts';
 export { initialise } from './init/initialise.ts';
 export { leaveToKubeProxy } from './leave-to-kube-proxy.ts';
 export type { Build } from './metrics/component-metrics.ts';
+export { type MigrationReport, migrationReport, migrationText } from './migration/show-migration.ts';
 export type { IpamFinding } from './pools/report/check-addresses.ts';
 export { checkAddressesOf, type IpamCheck, showAddresses } from './pools/report/ipam.ts';
 export type { IpamReport } from './pools/report/ipam-report.ts';

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { KubeProxyConfig } from '../config/index.ts';
 import type { Clock } from '../core/index.ts';
-import type { ApiClient, EventRecorder, ObjectEvent, Resource } from '../kube/index.ts';
+import type { ApiClient, EventRecorder, NodeAnnouncer, ObjectEvent, Resource } from '../kube/index.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
 
@@ -43,6 +43,8 @@ export interface PartContext {
   readonly logger: Logger;
   /** Undefined where the objects come from a directory of manifests. */
   readonly client: ApiClient | undefined;
+  /** Writes annotations and conditions of our own Node. */
+  readonly announcer: Pick<NodeAnnouncer, 'want' | 'wantCondition'>;
   /** Writes Events; undefined without an API server. */
   readonly recorder: EventRecorder | undefined;
   /** Aborts as soon as the agent is to stop, before any part is stopped. */

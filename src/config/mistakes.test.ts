@@ -53,6 +53,11 @@ const IN_FLAGS: readonly Mistake[] = [
   ['--log-json-split-stream', '--log-json-split-stream', 'true', 'leave it out'],
   ['--proxy-mode=ipvs --ipvs-exclude-cidrs=10.0.0.1', '--ipvs-exclude-cidrs', '"10.0.0.1"', 'such as 10.244.0.0/16'],
   ['--proxy-mode=ipvs --ipvs-udp-timeout=-1s', '--ipvs-udp-timeout', '-1s', 'give 0s or more'],
+  ['--metrics-port=99999', '--metrics-port', '"99999"', 'expected a port from 0 to 65535'],
+  ['--healthz-port=-1', '--healthz-port', '"-1"', 'expected a port from 0 to 65535'],
+  ['--proxy-mode=ipvs --ipvs-scheduler=zz', '--ipvs-scheduler', '"zz"', 'give one of "rr"'],
+  ['--master=ftp://x', '--master', '"ftp://x"', 'such as https://192.0.2.1:6443'],
+  ['--master=http://foo%bar:6443', '--master', '"http://foo%bar:6443"', 'such as https://192.0.2.1:6443'],
   ['--iptables-variant=nftables', '--iptables-variant', '"nftables"', '"legacy", "nft"'],
   ['--service-proxy-name=-x', '--service-proxy-name', '"-x"', 'up to 63 letters'],
   ['--external-ip-cidrs=203.0.113.7', '--external-ip-cidrs', '"203.0.113.7"', 'such as 10.244.0.0/16'],
@@ -135,6 +140,11 @@ describe('a mistake in the file is refused with field, value and remedy', () => 
       if (part !== '"/c"' || line.includes('Cannot use')) expect(line).toContain(part);
     }
   });
+});
+
+it('an address with a space in it is no API server', () => {
+  const refusal = refusalOf(['--master=foo bar'], undefined, AGENT);
+  for (const part of ['--master', '"foo bar"', 'such as https://192.0.2.1:6443']) expect(refusal).toContain(part);
 });
 
 it('all mistakes are told at once', () => {

@@ -3,6 +3,8 @@ export { bridgeNfOutcome, routeLocalnetOutcome } from './checks/node.ts';
 export { CHECKS } from './checks.ts';
 export { ownCapabilities } from './facts/capabilities.ts';
 export { whyNoIpv6 } from './facts/families.ts';
+export { type PresentNetwork, presentNetworks } from './facts/present-network.ts';
+export { presentProxies } from './facts/present-proxy.ts';
 export { readCluster } from './facts/read-cluster.ts';
 export { readNode } from './facts/read-node.ts';
 export { type PreflightReport, reportJson, reportOf, reportText } from './report.ts';

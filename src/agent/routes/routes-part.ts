@@ -4,7 +4,6 @@ import {
   NETWORK_UNAVAILABLE,
   NODES,
   type Node,
-  NodeAnnouncer,
   type ObjectEvent,
   ObjectsOf,
   type Resource,
@@ -27,7 +26,7 @@ import type { Pages } from '../http/http-server.ts';
 import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
 import type { PeerFamily } from '../status/collect/facts.ts';
-import { logAnnouncerEvents, logRouteEvents, observeUnwritten, routeMetrics } from './observe.ts';
+import { logRouteEvents, routeMetrics } from './observe.ts';
 import { logRuleEvents, ruleMetrics } from './observe-rules.ts';
 import { recordRouteEvents } from './record.ts';
 import { ReportPage } from './report-page.ts';
@@ -69,7 +68,7 @@ export class RoutesPart implements Part, MtuSource {
   readonly #mtuListeners = new Set<() => void>();
   readonly #rules: RouteRules;
   /** Writes what other nodes are to know about this one. */
-  readonly #announcer: NodeAnnouncer;
+  readonly #announcer: PartContext['announcer'];
   readonly #wireguard: ReturnType<typeof wireguardPart>;
   readonly #ends: OwnEnds;
   readonly #tunnelSource: TunnelSource;
@@ -89,16 +88,15 @@ export class RoutesPart implements Part, MtuSource {
     this.#config = config;
     this.#context = context;
     this.#machineFamilies = machineFamilies;
-    const { client, logger, registry, clock, recorder } = context;
+    const { logger, registry, clock, recorder, announcer } = context;
     const { nodeName } = context.config;
     const families = () =>
       this.#families.map(({ family, routes }) => ({ family, standings: () => routes.standings() }));
     this.#report = new ReportPage({ node: nodeName, mode: config.mode, families });
     this.pages = this.#report.pages;
     registerTunnelMetrics(registry);
-    this.#announcer = new NodeAnnouncer({ client, nodeName, clock, observe: logAnnouncerEvents(logger) });
-    observeUnwritten(registry, this.#announcer);
-    const announce = (annotations: WantedAnnotations) => this.#announcer.want('wireguard', annotations);
+    this.#announcer = announcer;
+    const announce = (annotations: WantedAnnotations) => announcer.want('wireguard', annotations);
     this.#wireguard = wireguardPart({ config, clock, logger, registry, announce });
     this.#ends = new OwnEnds(machineFamilies);
     const { subnetFile, networks } = config.flannel;
@@ -152,7 +150,7 @@ export class RoutesPart implements Part, MtuSource {
       return;
     }
     this.#nodes.delete(name);
-    for (const nodes of [this.#announcer, ...this.#followers()]) nodes.nodeRemoved(name);
+    for (const nodes of this.#followers()) nodes.nodeRemoved(name);
   }
 
   /** Begins to write: routes of nodes that were not told yet would be taken for those of nodes that are gone. */
@@ -187,7 +185,6 @@ export class RoutesPart implements Part, MtuSource {
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#rules.stop();
-    await this.#announcer.stop();
     for (const { routes, kernel } of this.#families) {
       await routes.stop();
       kernel.close();
@@ -200,7 +197,6 @@ export class RoutesPart implements Part, MtuSource {
     if (isOwn && !this.#config.flannel.annotations) this.#announcer.want('flannel', withdrawnAnnotations(node));
     if (isOwn && !this.#wireguard) this.#announcer.want('wireguard', withdrawnWireguard(node));
     if (isOwn) this.#tunnelSource.nodeChanged(node);
-    this.#announcer.nodeChanged(node);
     const podCIDRs = this.#ranges.ofNode(node);
     // All Nodes of a large cluster would take much memory.
     if (podCIDRs) this.#nodes.set(node.metadata.name, node);

@@ -74,6 +74,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.serviceTrafficMetrics': ['proxy/ipvs/mode/ipvs-mode.ts', 'serviceTrafficMetrics'],
   'nodeplane.configChangeSpread': ['agent/run.ts', 'config.configChangeSpreadMs'],
   'nodeplane.agentLockDir': ['agent/run.ts', 'config.agentLockDir'],
+  'nodeplane.migrationAnnotation': ['agent/agent.ts', 'config.migrationAnnotation'],
   'nodeplane.localhostNodePorts': [VALIDATE, 'nodeplane.localhostNodePorts'],
   'nodeplane.statusBindAddress': ['agent/http/agent-servers.ts', 'statusBindAddress'],
   'nodeplane.procSysRoot': ['agent/run.ts', 'config.procSysRoot'],

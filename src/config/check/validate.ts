@@ -19,6 +19,9 @@ import { readRoutes } from './validate-routes.ts';
 
 const HOUR_MS = 3_600_000;
 
+/** Modules ip_vs_<name> of Linux 6.18 (net/netfilter/ipvs/Kconfig); flags such as `,sh-port` may follow. */
+const SCHEDULERS: ReadonlySet<string> = new Set('rr wrr lc wlc fo ovf lblc lblcr dh sh mh sed nq twos'.split(' '));
+
 /** Label values of Kubernetes; the empty one stands for "no such label" here. */
 const LABEL_VALUE = /^([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?$/;
 
@@ -131,6 +134,10 @@ function readModeSettings(
 function readIpvs(effective: Configuration, allProblems: Problems): KubeProxyConfig['ipvs'] {
   const problems = effective.mode === 'ipvs' ? allProblems : new Problems();
   const { scheduler, strictARP, tcpTimeout, tcpFinTimeout, udpTimeout, excludeCIDRs } = effective.ipvs;
+  if (scheduler !== '' && !SCHEDULERS.has(scheduler.split(',')[0]!)) {
+    const known = [...SCHEDULERS].map((name) => `"${name}"`).join(', ');
+    problems.add('ipvs.scheduler', `"${scheduler}" is no scheduler of the kernel: give one of ${known}`);
+  }
   return {
     scheduler: scheduler || 'rr',
     strictArp: strictARP,
@@ -164,6 +171,7 @@ type OwnSettings =
   | 'procSysRoot'
   | 'configChangeSpreadMs'
   | 'agentLockDir'
+  | 'migrationAnnotation'
   | 'cni'
   | 'pools'
   | 'routes';
@@ -193,6 +201,7 @@ function readOwn(effective: Configuration, problems: Problems): Pick<KubeProxyCo
     procSysRoot,
     configChangeSpreadMs: problems.notNegative('nodeplane.configChangeSpread', effective.nodeplane.configChangeSpread),
     agentLockDir,
+    migrationAnnotation: own.migrationAnnotation,
     cni: readCni(effective.nodeplane.cni, problems),
     pools: readPools(effective, problems),
     routes: readRoutes(effective.nodeplane.routes, effective.clusterCIDR, problems),

@@ -180,6 +180,8 @@ export interface KubeProxyConfig {
   readonly configChangeSpreadMs: number;
   /** Where the lock lies that keeps two agents off one node; empty: there is none. */
   readonly agentLockDir: string;
+  /** Whether the own Node is to say what this node ran before. */
+  readonly migrationAnnotation: boolean;
   /** Undefined: the agent has nothing to do with the pods' network. */
   readonly cni: CniSettings | undefined;
   /** Undefined: the ranges of a node's pods are those that its Node object names. */

@@ -139,6 +139,7 @@ export const ALL_FIELDS = {
     procSysRoot: defaulted(text, '/proc/sys'),
     configChangeSpread: pointer(duration, MINUTE),
     agentLockDir: pointer(text, NODE_PATHS.runDir),
+    migrationAnnotation: plain(boolean),
     routes: {
       mode: defaulted(text, 'none'),
       tunnel: defaulted(text, 'vxlan'),

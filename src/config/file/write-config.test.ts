@@ -166,6 +166,7 @@ nftables: {masqueradeAll: true, syncPeriod: 7s, minSyncPeriod: 4s}
       procSysRoot: '/proc/sys',
       configChangeSpread: '1m0s',
       agentLockDir: '/run/nodeplane',
+      migrationAnnotation: false,
       routes: {
         mode: 'none',
         tunnel: 'vxlan',

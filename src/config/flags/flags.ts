@@ -1,5 +1,5 @@
 import { HEALTHZ_PORT, METRICS_PORT } from '../file/defaults.ts';
-import { boolean, int32, text } from '../values/scalar-types.ts';
+import { boolean, port, serverUrl, text } from '../values/scalar-types.ts';
 import { type FlagSpec, fieldFlag, processFlag } from './flag-spec.ts';
 import { OWN_FLAGS } from './own-flags.ts';
 import { versionRequest } from './version-flag.ts';
@@ -24,7 +24,7 @@ export const FLAGS = {
     'Do only what needs more privileges (kernel modules, sysctls, with --cni the plugin) and exit. A second process can then do the rest with fewer',
     FROM_FILE_TOO,
   ),
-  master: processFlag(text, 'URL of the API server, in place of the one in the kubeconfig', FROM_FILE_TOO),
+  master: processFlag(serverUrl, 'URL of the API server, in place of the one in the kubeconfig', FROM_FILE_TOO),
   kubeconfig: fieldFlag(
     'clientConnection.kubeconfig',
     'Kubeconfig file with the way to the API server. Without it and --master, the service account of the pod is used',
@@ -183,14 +183,14 @@ export const FLAGS = {
   'boot-id-file': processFlag(text, 'Has no effect', IGNORED),
   'machine-id-file': processFlag(text, 'Has no effect', IGNORED),
   'healthz-port': processFlag(
-    int32,
+    port,
     'Port of the health server if --healthz-bind-address names none; 0 switches it off',
     {
       fallback: HEALTHZ_PORT,
       deprecated: 'use --healthz-bind-address',
     },
   ),
-  'metrics-port': processFlag(int32, 'Port of the metrics server if --metrics-bind-address names none', {
+  'metrics-port': processFlag(port, 'Port of the metrics server if --metrics-bind-address names none', {
     fallback: METRICS_PORT,
     deprecated: 'use --metrics-bind-address',
   }),

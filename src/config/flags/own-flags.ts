@@ -196,6 +196,11 @@ export const OWN_FLAGS = {
     'Directory of the lock that keeps two agents off one node: the second stands by until the first has ended. If empty, none',
     OWN,
   ),
+  'migration-annotation': fieldFlag(
+    'nodeplane.migrationAnnotation',
+    'Say in annotation nodeplane.io/migration of the own Node what it ran before, and whether that is gone; needs the right to patch nodes/status',
+    OWN,
+  ),
   'log-level': fieldFlag(
     'nodeplane.logLevel',
     'debug, info, warn or error; if empty, info, or debug from -v 4 on',

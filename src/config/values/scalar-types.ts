@@ -47,6 +47,22 @@ function integer(min: number, max: number): ValueType<number> {
 export const int32 = integer(-(2 ** 31), 2 ** 31 - 1);
 export const uint32 = integer(0, 2 ** 32 - 1);
 
+/** Of TCP; 0 switches a server off. */
+export const port: ValueType<number> = { ...integer(0, 65_535), expected: 'a port from 0 to 65535' };
+
+/** Where an API server is: http where no scheme is named, as client-go takes it. Empty: not given. */
+export const serverUrl: ValueType<string> = {
+  ...text,
+  placeholder: 'url',
+  expected: 'the http or https URL of an API server, such as https://192.0.2.1:6443',
+  fromFlag: (value) => (value === '' || isServerUrl(value) ? value : undefined),
+};
+
+function isServerUrl(value: string): boolean {
+  const url = value.includes('://') ? value : `http://${value}`;
+  return /^https?:/.test(url) && URL.canParse(url);
+}
+
 /** A number with or without fraction. */
 export const float: ValueType<number> = {
   placeholder: 'number',

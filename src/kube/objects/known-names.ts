@@ -17,6 +17,8 @@ export const TRIGGER_TIME_ANNOTATION = 'endpoints.kubernetes.io/last-change-trig
 
 /** Of a Node: the mode in which its proxy runs, in place of the configured one. */
 export const PROXY_MODE_ANNOTATION = 'nodeplane.io/proxy-mode';
+/** Of a Node, written by its agent: what it ran before, and how far the move is. */
+export const MIGRATION_ANNOTATION = 'nodeplane.io/migration';
 
 /**
  * Of a Node: what flannel tells the other nodes about it, and they about us
@@ -63,4 +65,5 @@ export const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   ...Object.values(WIREGUARD_ANNOTATIONS),
   OUR_FLANNEL_ANNOTATION,
   PROXY_MODE_ANNOTATION,
+  MIGRATION_ANNOTATION,
 ]);

@@ -1,5 +1,5 @@
 import type { ProxyMode } from '../../proxy/index.ts';
-import { CANARY_CHAIN, HAIRPIN_CHAIN } from '../../proxy/iptables/index.ts';
+import { HAIRPIN_CHAIN } from '../../proxy/iptables/index.ts';
 import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
 import { KUBE_PROXY_TABLE, TABLE_NAME } from '../../proxy/nftables/index.ts';
 import type { NodeFacts } from './node-facts.ts';
@@ -44,7 +44,7 @@ function inIptables({ sets }: RuleSets, node: NodeFacts): PresentProxy[] {
       const names = [...nat.keys(), ...(tables.get('mangle')?.keys() ?? [])];
       return [{ mode: 'ipvs', by: names.some((name) => OUR_IPVS_CHAIN.test(name)) ? 'nodeplane' : 'kube-proxy', sign }];
     }
-    const isOurs = nat.has(HAIRPIN_CHAIN) && !nat.has(CANARY_CHAIN);
-    return [{ mode: 'iptables', by: isOurs ? 'nodeplane' : 'kube-proxy', sign }];
+    // A kube-proxy removes this chain with its first sync; its own canaries stay where we have taken over.
+    return [{ mode: 'iptables', by: nat.has(HAIRPIN_CHAIN) ? 'nodeplane' : 'kube-proxy', sign }];
   });
 }

@@ -94,6 +94,18 @@ const CASES: Readonly<Record<string, { readonly fires: Series; readonly silent: 
     },
   },
   NodeplaneBackgroundFailures: counter(`nodeplane_background_failures_total{${NODE},work="timer"}`),
+  NodeplaneConfigDiffers: {
+    fires: {
+      [`nodeplane_config_hash_info{${NODE},hash="0123456789ab"}`]: '1x600',
+      'nodeplane_config_hash_info{job="kube-proxy",instance="node-2",hash="ba9876543210"}': '1x600',
+    },
+    silent: {
+      [`nodeplane_config_hash_info{${NODE},hash="0123456789ab"}`]: '1x600',
+      'nodeplane_config_hash_info{job="kube-proxy",instance="node-2",hash="0123456789ab"}': '1x600',
+      // Another set of agents has settings of its own.
+      'nodeplane_config_hash_info{job="edge",instance="node-9",hash="ba9876543210"}': '1x600',
+    },
+  },
   NodeplaneVersionsDiffer: {
     fires: {
       [`nodeplane_build_info{${NODE},version="0.1.0"}`]: '1x600',

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Command } from 'commander';
+import { migrationReport, migrationText } from '../agent/index.ts';
+import { readCommandLine } from '../config/index.ts';
+import { VERSION } from './version.ts';
+
+/** Exit status of a command line that cannot be used. */
+const USAGE = 2;
+
+/** `nodeplane migration`: where this node stands between another network and nodeplane. Changes nothing. */
+export function addMigrationCommand(program: Command): void {
+  program
+    .command('migration')
+    .description(
+      'show what this node came from, how far it is, what to do next and the way back, by its kernel and its Node object; changes nothing',
+    )
+    // What follows are the flags of the agent, and it reads them.
+    .allowUnknownOption()
+    .passThroughOptions()
+    .argument('[flags...]', '-o json, and the flags of the agent on this node: see "nodeplane agent --help"')
+    .action((_flags: string[], _options: object, command: Command) => runMigration(command.args));
+}
+
+/** Looks and prints. @param argv what follows the command's name */
+async function runMigration(argv: readonly string[]): Promise<void> {
+  const { output, rest } = readOutput(argv);
+  if (output !== 'text' && output !== 'json') return usage(`--output is text or json, found "${output}"`);
+  const outcome = readCommandLine(rest, {
+    program: 'nodeplane agent',
+    version: VERSION,
+    readFile: (path) => readFileSync(path, 'utf8'),
+    hostname: hostname(),
+  });
+  if (outcome.action !== 'run') return usage('output' in outcome ? outcome.output.stderr.trim() : outcome.action);
+  const report = await migrationReport(outcome.config);
+  process.stdout.write(output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : migrationText(report));
+}
+
+function readOutput(argv: readonly string[]): { output: string; rest: readonly string[] } {
+  const at = argv.findIndex((word) => /^(?:-o|--output)(?:=|$)/.test(word));
+  if (at < 0) return { output: 'text', rest: argv };
+  const [, given] = /=(.*)$/s.exec(argv[at]!) ?? [];
+  return { output: given ?? argv[at + 1] ?? '', rest: argv.toSpliced(at, given === undefined ? 2 : 1) };
+}
+
+function usage(what: string): void {
+  process.stderr.write(`nodeplane migration: ${what}\n`);
+  process.exitCode = USAGE;
+}
