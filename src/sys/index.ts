@@ -7,6 +7,7 @@ export { legacyForwardRefuses } from './legacy-iptables.ts';
 export { libc, noteDescriptorsIn } from './libc.ts';
 export { lockHolder } from './lock-holder.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
+export { isOwnProcess } from './own-programs.ts';
 export { checkOwnDirectory, makeOwnDirectory } from './own-directory.ts';
 export { sleepSync } from './sleep.ts';
 export { listSysctls, procSysRoot, readSysctl, useProcSysRoot, writeSysctl } from './sysctl.ts';

@@ -17,7 +17,7 @@ import {
   CTA_TUPLE_REPLY,
   CTA_ZONE,
 } from '../uapi/nfnetlink-conntrack.ts';
-import { findAttribute, valueEnd, valueStart } from './find-attribute.ts';
+import { findAttribute, valueEnd, valueStart } from '../find-attribute.ts';
 
 /** One direction of a flow. Ports are 0 for protocols that have none. */
 export interface FlowDirection {

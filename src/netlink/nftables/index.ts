@@ -1,4 +1,6 @@
 export { BatchEncoder } from './batch.ts';
+export type { CommitChange, NftCommit } from './commits/commit.ts';
+export { watchCommits } from './commits/watch-commits.ts';
 export { isStaleGeneration, NftCommitError, type NftRefusal } from './commit-error.ts';
 export type { Expression, Register, Verdict } from './expression/expression.ts';
 export {

@@ -1,6 +1,6 @@
-import { readU16 } from '../../core/index.ts';
-import { decodeError } from '../decode-error.ts';
-import { NLA_HDRLEN, NLA_TYPE_MASK, NLMSG_ALIGNTO } from '../uapi/netlink.ts';
+import { readU16 } from '../core/index.ts';
+import { decodeError } from './decode-error.ts';
+import { NLA_HDRLEN, NLA_TYPE_MASK, NLMSG_ALIGNTO } from './uapi/netlink.ts';
 
 /**
  * Looks for one attribute between `start` and `end`, without allocating anything: for listings of 100,000s of objects
