@@ -23,3 +23,4 @@ export {
   showServices,
   showStatus,
 } from './status/show/show-status.ts';
+export { type ShowTraceOptions, showTrace } from './trace/index.ts';

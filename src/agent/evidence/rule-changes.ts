@@ -74,7 +74,8 @@ export function commitText({ changes, total }: Pick<NftCommit, 'changes' | 'tota
   // A table goes with all that is in it, which the kernel tells as well.
   const tables = new Set(sorted.filter(isWholeTable).map(placeOf));
   const told = sorted.filter((one) => isWholeTable(one) || !tables.has(placeOf(one))).slice(0, KINDS_TOLD);
-  const rest = total - sorted.filter((one) => told.includes(one) || tables.has(placeOf(one))).reduce(sum, 0);
+  const covered = new Set(told.filter(isWholeTable).map(placeOf));
+  const rest = total - sorted.filter((one) => told.includes(one) || covered.has(placeOf(one))).reduce(sum, 0);
   return [...told.map(changeText), ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ');
 }
 

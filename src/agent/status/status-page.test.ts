@@ -43,7 +43,14 @@ const page = new StatusPage((view) =>
       routes: undefined,
       addresses: undefined,
       ruleChanges: () => [
-        { at: clock.now() - 180_000, program: 'fire<b>walld', pid: 812, what: 'removed chain inet x y', changes: [], count: 2 },
+        {
+          at: clock.now() - 180_000,
+          program: 'fire<b>walld',
+          pid: 812,
+          what: 'removed chain inet x y',
+          changes: [],
+          count: 2,
+        },
       ],
       began: clock.now(),
     },

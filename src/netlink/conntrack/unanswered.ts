@@ -14,7 +14,12 @@ import {
 } from '../uapi/filter.ts';
 import { NETLINK_NETFILTER, NLA_HDRLEN, NLMSG_HDRLEN } from '../uapi/netlink.ts';
 import { NFNL_SUBSYS_CTNETLINK, nfgenmsg, nfnlType } from '../uapi/nfnetlink.ts';
-import { CTA_STATUS, IPCTNL_MSG_CT_DELETE, IPS_SEEN_REPLY, NFNLGRP_CONNTRACK_DESTROY } from '../uapi/nfnetlink-conntrack.ts';
+import {
+  CTA_STATUS,
+  IPCTNL_MSG_CT_DELETE,
+  IPS_SEEN_REPLY,
+  NFNLGRP_CONNTRACK_DESTROY,
+} from '../uapi/nfnetlink-conntrack.ts';
 import { type Instruction, program, type SocketWatch, watchSocket } from '../watch/index.ts';
 import { decodeFlow, type Flow } from './flow.ts';
 

@@ -55,10 +55,7 @@ export function program(instructions: readonly Instruction[]): Uint8Array {
 }
 
 function portInstructions(exceptFrom: readonly number[]): Instruction[] {
-  return [
-    { code: BPF_LOAD.u32, k: PORT_OFFSET },
-    ...exceptFrom.flatMap((port) => [skipUnless(swap32(port), 1), drop]),
-  ];
+  return [{ code: BPF_LOAD.u32, k: PORT_OFFSET }, ...exceptFrom.flatMap((port) => [skipUnless(swap32(port), 1), drop])];
 }
 
 /** Ends with a verdict on messages of its types, and goes on behind itself with others. */

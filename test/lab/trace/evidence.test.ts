@@ -1,13 +1,13 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commitText } from '../../../src/agent/evidence/rule-changes.ts';
 import { systemClock } from '../../../src/core/index.ts';
 import { deleteFlows, type Flow, listFlows, watchUnanswered } from '../../../src/netlink/conntrack/index.ts';
-import { type NftCommit, Nftables, watchCommits } from '../../../src/netlink/nftables/index.ts';
 import { Netlink } from '../../../src/netlink/index.ts';
+import { Nftables, type NftCommit, watchCommits } from '../../../src/netlink/nftables/index.ts';
 import { NETLINK_NETFILTER } from '../../../src/netlink/uapi/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
-import { commitText } from '../../../src/agent/evidence/rule-changes.ts';
 import { createNamespace, own, removeAll, type TestNamespace } from '../namespace.ts';
 
 let namespace: TestNamespace;
@@ -28,7 +28,10 @@ describe('changes of nf_tables', () => {
     own(() => nft.close());
     const table = { kind: 'table', family: 'inet', name: 'ours' } as const;
     nft.commit([{ operation: 'add', object: table }]);
-    namespace.run('nft', 'add table ip other; add chain ip other c; add rule ip other c accept; add rule ip other c drop');
+    namespace.run(
+      'nft',
+      'add table ip other; add chain ip other c; add rule ip other c accept; add rule ip other c drop',
+    );
     nft.commit([{ operation: 'delete', object: table }]);
     namespace.run('nft', 'delete', 'table', 'ip', 'other');
     namespace.run('iptables-nft', '-A', 'FORWARD', '-j', 'DROP');
@@ -58,7 +61,10 @@ describe('flows that end', () => {
 
   beforeAll(() => {
     // Connection tracking begins with the first rule that asks for it.
-    namespace.run('nft', 'add table ip track; add chain ip track c { type filter hook input priority 0; }; add rule ip track c ct state new counter');
+    namespace.run(
+      'nft',
+      'add table ip track; add chain ip track c { type filter hook input priority 0; }; add rule ip track c ct state new counter',
+    );
     told = [];
     [watch, netlink] = inNetns(namespace.path, () => [
       watchUnanswered((flow) => told.push(flow), {
@@ -76,7 +82,6 @@ describe('flows that end', () => {
   async function exchange(count: number, answered: boolean): Promise<void> {
     const server = inNetns(namespace.path, () => bound());
     const clients = Array.from({ length: count }, () => inNetns(namespace.path, () => bound()));
-    await Promise.all([server, ...clients].map((socket) => once(socket, 'listening')));
     server.on('message', (message, { port, address }) => answered && server.send(message, port, address));
     for (const client of clients) {
       const heard = once(answered ? client : server, 'message');
@@ -103,9 +108,9 @@ describe('flows that end', () => {
   });
 });
 
-/** Its descriptor is made at once, in the namespace of the thread. */
+/** With a look-up that answers at once the socket is bound before this returns, in the namespace of the thread. */
 function bound() {
-  const socket = createSocket({ type: 'udp4' });
+  const socket = createSocket({ type: 'udp4', lookup: (host, _, found) => found(null, host, 4) });
   socket.bind({ port: 0, address: '127.0.0.1', exclusive: true });
   return socket;
 }

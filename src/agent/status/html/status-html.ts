@@ -8,8 +8,21 @@ import { STYLE } from './style.ts';
 
 /** The whole page: the eight lines first, problems last. Every name in it is text. */
 export function* statusHtml(status: Status): Steps<string> {
-  const { node, version, mode, takenAt, questions, problems, problemsTotal, syncs, peers, addresses, drift, changes, ruleChanges } =
-    status;
+  const {
+    node,
+    version,
+    mode,
+    takenAt,
+    questions,
+    problems,
+    problemsTotal,
+    syncs,
+    peers,
+    addresses,
+    drift,
+    changes,
+    ruleChanges,
+  } = status;
   const wrong = countText(problemsTotal, 'problem');
   const services = yield* servicesHtml(status.services, takenAt);
   yield;

@@ -7,7 +7,16 @@ import { ageText, durationText, MARKS, programText, secondsBetween } from '../wo
 const FOREIGN_CHANGES = 3;
 
 /** For people: the eight lines, and last, where they stay on the screen, the problems. Every name is text on the terminal. */
-export function statusText({ node, version, mode, takenAt, questions, problems, problemsTotal, ruleChanges }: Status): string {
+export function statusText({
+  node,
+  version,
+  mode,
+  takenAt,
+  questions,
+  problems,
+  problemsTotal,
+  ruleChanges,
+}: Status): string {
   const rows = questions.map(({ id, verdict, title, figure, detail, ageSeconds }) =>
     [MARKS[verdict], title, figure, ageText({ id, ageSeconds }), detail].map(plainText),
   );
@@ -35,5 +44,12 @@ function foreignChanges(changes: Status['ruleChanges'], now: string): string[] {
       programText(change),
       change.count === 1 ? change.what : `${change.what}, ${change.count} times`,
     ]);
-  return ['', 'Rules were changed by others:', ...tableLines(rows.map((row) => row.map(plainText)), [])];
+  return [
+    '',
+    'Rules were changed by others:',
+    ...tableLines(
+      rows.map((row) => row.map(plainText)),
+      [],
+    ),
+  ];
 }

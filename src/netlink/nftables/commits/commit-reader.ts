@@ -29,7 +29,14 @@ const MESSAGES = new Map<number, readonly [Kind['verb'], Kind['object'], name: n
 ]);
 
 /** NFPROTO_* */
-const FAMILIES: Readonly<Record<number, string>> = { 1: 'inet', 2: 'ip', 3: 'arp', 5: 'netdev', 7: 'bridge', 10: 'ip6' };
+const FAMILIES: Readonly<Record<number, string>> = {
+  1: 'inet',
+  2: 'ip',
+  3: 'arp',
+  5: 'netdev',
+  7: 'bridge',
+  10: 'ip6',
+};
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -63,7 +70,8 @@ export class CommitReader {
     const key = `${verb} ${object} ${family} ${table} ${name ?? ''}`;
     const alike = this.#changes.get(key);
     if (alike) alike.count++;
-    else if (this.#changes.size < KINDS_OF_COMMIT) this.#changes.set(key, { verb, object, family, table, name, count: 1 });
+    else if (this.#changes.size < KINDS_OF_COMMIT)
+      this.#changes.set(key, { verb, object, family, table, name, count: 1 });
     return undefined;
   }
 

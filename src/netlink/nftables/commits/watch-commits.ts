@@ -2,7 +2,7 @@ import { readMessages } from '../../message.ts';
 import { openSocket } from '../../socket.ts';
 import { NETLINK_NETFILTER } from '../../uapi/netlink.ts';
 import { NFNLGRP_NFTABLES } from '../../uapi/nf-tables.ts';
-import { type SocketWatch, withoutPorts, watchSocket } from '../../watch/index.ts';
+import { type SocketWatch, watchSocket, withoutPorts } from '../../watch/index.ts';
 import { onOwnPorts, ownPorts } from '../own-ports.ts';
 import type { NftCommit } from './commit.ts';
 import { CommitReader } from './commit-reader.ts';

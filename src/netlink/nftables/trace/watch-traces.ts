@@ -28,6 +28,11 @@ export interface TraceEvent {
   readonly iif: number | undefined;
   readonly oif: number | undefined;
   readonly mark: number;
+  /**
+   * Of the connection, as conntrack's own messages number it; undefined before conntrack has seen the packet, and on kernels that
+   * do not tell it (6.1 does not, 6.18 does).
+   */
+  readonly connection: { readonly id: number; readonly direction: 'original' | 'reply' } | undefined;
 }
 
 const TYPES: Readonly<Record<number, TraceEvent['type']>> = {
@@ -84,5 +89,9 @@ function decodeTrace(payload: Uint8Array): TraceEvent | undefined {
     iif: a.NFTA_TRACE_IIF,
     oif: a.NFTA_TRACE_OIF,
     mark: a.NFTA_TRACE_MARK ?? 0,
+    connection:
+      a.NFTA_TRACE_CT_ID === undefined
+        ? undefined
+        : { id: a.NFTA_TRACE_CT_ID, direction: a.NFTA_TRACE_CT_DIRECTION === 1 ? 'reply' : 'original' },
   };
 }
