@@ -50,6 +50,11 @@ async function runTraceCommand(source: string, destination: string, flags: Flags
   } catch (error) {
     reportFailure('nodeplane trace', error);
     const code = error instanceof NodeplaneError ? error.code : '';
-    process.exitCode = code === 'ERR_CONFIG' ? EX_USAGE : code === 'ERR_STATUS_AGENT' ? EX_UNAVAILABLE : EX_SOFTWARE;
+    process.exitCode =
+      code === 'ERR_CONFIG' || code === 'ERR_NETNS'
+        ? EX_USAGE
+        : code === 'ERR_STATUS_AGENT'
+          ? EX_UNAVAILABLE
+          : EX_SOFTWARE;
   }
 }

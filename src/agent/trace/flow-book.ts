@@ -76,22 +76,22 @@ export class FlowBook {
     const { flow, way } = passing;
     if (event.connection) this.#numbered.set(event.connection.id, flow);
     if (packet && way === flow.there) noteTranslation(flow, packet);
+    // Told once in a chain, by its first event.
     way.iif ??= event.iif;
+    way.oif = event.oif ?? way.oif;
     const place = placeOf(event.table, event.chain);
     if (place) {
       way.last = { hook: place.hook, late: place.stage === 'late' };
-      if (place.stage === 'late' && event.type === 'policy') this.#leave(passing, event, place.hook, at);
+      if (place.stage === 'late' && event.type === 'policy') this.#leave(passing, place.hook, at);
     } else if (event.verdict === 'drop') {
-      const { family, table, chain, type, handle } = event;
+      const { tableFamily: family, table, chain, type, handle } = event;
       way.drop = { family, table, chain, handle: type === 'policy' ? undefined : handle };
     }
   }
 
-  #leave({ flow, way }: Passing, { oif }: TraceEvent, hook: string, at: number): void {
-    if (hook === 'postrouting') {
-      way.through = 'out';
-      way.oif = oif;
-    } else if (hook === 'input') way.through = 'in';
+  #leave({ flow, way }: Passing, hook: string, at: number): void {
+    if (hook === 'postrouting') way.through = 'out';
+    else if (hook === 'input') way.through = 'in';
     if (way.through && way === flow.back) flow.answeredAt ??= at;
   }
 

@@ -21,6 +21,8 @@ export interface Probe {
   /** Of UDP. */
   readonly payload: string;
   readonly timeoutMs: number;
+  /** Ends the attempt. */
+  readonly signal: AbortSignal;
   /** The folder of namespaces. @default /run/netns */
   readonly namespaces?: string;
 }
@@ -47,7 +49,13 @@ if (protocol === '6') {
  *
  * @throws ERR_NETNS when no namespace of this node has the address; ERR_EXEC when it cannot be tried
  */
-export function probe({ tuple, payload, timeoutMs, namespaces = NETNS_FOLDER }: Probe): Promise<ProbeOutcome> {
+export async function probe({
+  tuple,
+  payload,
+  timeoutMs,
+  signal,
+  namespaces = NETNS_FOLDER,
+}: Probe): Promise<ProbeOutcome> {
   const { source, destination, port, protocol } = tuple;
   const path = namespaceOf(source, namespaces);
   const args = [protocol, formatIp(destination), port, formatIp(source), payload, timeoutMs].map(String);
@@ -57,6 +65,7 @@ export function probe({ tuple, payload, timeoutMs, namespaces = NETNS_FOLDER }: 
     return { child };
   };
   const { child } = path === undefined ? start() : inNetns(path, start);
+  signal.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
   return new Promise((resolve, reject) => {
     let result = '';
     child.stdout.on('data', (chunk: Buffer) => {

@@ -19,13 +19,16 @@ import { type Drop, isComplete } from './traced-flow.ts';
 /** What follows a flow's end at once, as the event of conntrack that tells of it. */
 const GRACE_MS = 100;
 
+/** How long the pod's own view of a flow is waited for that is complete here. */
+const PROBE_MS = 3000;
+
 /** How to trace. */
 export interface RunTraceOptions {
   readonly question: UnderstoodQuestion;
   /** The longest that is watched. */
   readonly durationMs: number;
   /** Sends something, once the trace stands; undefined: others are waited for. */
-  readonly probe: (() => Promise<ProbeOutcome>) | undefined;
+  readonly probe: ((signal: AbortSignal) => Promise<ProbeOutcome>) | undefined;
   readonly exec: Exec;
   /** Ends the trace early. @default never */
   readonly signal?: AbortSignal | undefined;
@@ -44,6 +47,7 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
   const { family } = tuples[0]!.destination;
   const book = new FlowBook(tuples);
   const ports = new Set(tuples.map(({ protocol, port }) => `${protocol} ${port}`));
+  const probing = new AbortController();
   let lost = false;
   let complete: () => void = () => {};
   const completed = new Promise<void>((resolve) => {
@@ -72,10 +76,12 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
   try {
     noteKnownFlows(book, question);
     arm(opened.nft, question);
-    const attempt = options.probe?.();
+    const attempt = options.probe?.(probing.signal);
+    // Awaited below, once the trace is over.
+    attempt?.catch(() => {});
     await firstOf(completed, durationMs, signal);
     const rest = Math.max(0, durationMs - (performance.now() - began));
-    const probed = attempt && (await Promise.race([attempt, wait(Math.max(rest, GRACE_MS)).then(() => undefined)]));
+    const probed = attempt && (await Promise.race([attempt, noProbe(Math.min(rest, PROBE_MS))]));
     await wait(Math.min(GRACE_MS, Math.max(rest, 1)));
     opened.traces.catchUp();
     opened.flows.catchUp();
@@ -96,6 +102,7 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
       }),
     );
   } finally {
+    probing.abort();
     // The table goes with its socket.
     opened.nft.close();
     opened.traces.close();
@@ -152,6 +159,11 @@ function firstOf(completed: Promise<void>, ms: number, signal: AbortSignal | und
     void completed.then(end);
     signal?.addEventListener('abort', end, { once: true });
   });
+}
+
+async function noProbe(ms: number): Promise<ProbeOutcome> {
+  await wait(ms);
+  return { source: 'the pod', result: 'neither connected nor refused by then' };
 }
 
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));

@@ -58,7 +58,7 @@ function probeOf({ probe: wanted, payload, protocol }: ShowTraceOptions, { tuple
   if (protocol !== 'tcp' && (protocol !== 'udp' || payload === undefined)) {
     throw new NodeplaneError('ERR_CONFIG', '--probe connects by tcp, or sends --payload by udp');
   }
-  return () => probe({ tuple: { ...tuple, source }, payload: payload ?? '', timeoutMs: ms });
+  return (signal: AbortSignal) => probe({ tuple: { ...tuple, source }, payload: payload ?? '', timeoutMs: ms, signal });
 }
 
 /** Names of Services beside addresses, as far as the agent knows any: without it there are just addresses. */
@@ -67,6 +67,7 @@ async function namesFor(
   find: (query: string) => Promise<Status['services']['services']>,
 ): Promise<NameOf> {
   const names = new Map<string, string>();
+  const asked = report.question.service;
   const wanted = new Set(
     report.flows.flatMap(({ destination, endpoint }) => [destination, ...(endpoint ? [endpoint] : [])]),
   );
@@ -74,14 +75,16 @@ async function namesFor(
     try {
       const ip = text.replace(/^\[?(.*?)\]?:\d+$/, '$1');
       const port = Number(/\d+$/.exec(text)?.[0]);
-      const found = (await find(ip)).find(({ ports }) =>
+      const found = (await find(ip)).filter(({ ports }) =>
         ports.some(
           (one) =>
             (one.port === port && [one.clusterIp, ...one.externalIps, ...one.loadBalancerVips].includes(ip)) ||
             one.endpoints.some((endpoint) => endpoint.address === ip && endpoint.port === port),
         ),
       );
-      if (found) names.set(text, found.name);
+      // Several may lead to one endpoint.
+      const name = (found.find((one) => one.name === (asked ?? names.values().next().value)) ?? found[0])?.name;
+      if (name !== undefined) names.set(text, name);
     } catch {
       // No agent here, or one without Services.
       break;

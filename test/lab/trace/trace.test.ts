@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TraceReport } from '../../../src/agent/trace/index.ts';
@@ -70,6 +70,13 @@ const tables = () => lab.node.namespace.run('nft', 'list', 'tables');
 const connect = (target = SERVICE) => client.connect(target, { timeoutMs: 1500 });
 const endpointPattern = () => lab.pods.map((pod) => pod.ip().replaceAll('.', '\\.')).join('|');
 
+/** What the agent says that others did. */
+function ruleChanges(): readonly { readonly program: string; readonly what: string }[] {
+  const command = ['netns', 'exec', lab.node.namespace.name, builtProgram('nodeplane'), 'status', '-o', 'json'];
+  const { stdout } = spawnSync('ip', command, { encoding: 'utf8' });
+  return (JSON.parse(stdout) as { ruleChanges: { program: string; what: string }[] }).ruleChanges;
+}
+
 /** A Service's flow, in every way of writing its rules. */
 function followsServices(): void {
   it(
@@ -102,7 +109,10 @@ describe('in mode nftables', () => {
       const rules =
         'add table inet fence; add chain inet fence gate { type filter hook forward priority 10; }; add rule inet fence gate tcp dport 8080 counter drop comment "no web"';
       lab.node.namespace.run('nft', rules);
-      const { status, stdout } = await traced([client.ip(), '10.96.0.10:80', '--live', '60s', '-o', 'json'], connect);
+      const { status, stdout } = await traced([client.ip(), '10.96.0.10:80', '--live', '60s', '-o', 'json'], async () =>
+        connect(),
+      );
+      lab.node.namespace.run('nft', 'delete', 'table', 'inet', 'fence');
       const report = JSON.parse(stdout) as TraceReport;
       expect(report).toMatchObject({
         schema: 'nodeplane/trace/v1',
@@ -113,16 +123,14 @@ describe('in mode nftables', () => {
       expect(report.flows[0]!.drop!.rule).toMatch(/tcp dport 8080 counter.* drop comment "no web"/);
       expect(report.flows[0]!.endpoint).toMatch(new RegExp(`^(${endpointPattern()}):8080$`));
       expect(status).toBe(1);
-      const told = lab.node.namespace.run(builtProgram('nodeplane'), 'status', '-o', 'json');
-      lab.node.namespace.run('nft', 'delete', 'table', 'inet', 'fence');
-      const { ruleChanges } = JSON.parse(told) as { ruleChanges: { program: string; what: string; pid: number }[] };
-      expect(ruleChanges).toContainEqual(
+      const changes = ruleChanges();
+      expect(changes).toContainEqual(
         expect.objectContaining({ program: 'nft', what: expect.stringContaining('added chain inet fence gate') }),
       );
-      expect(ruleChanges).toContainEqual(
+      expect(changes).toContainEqual(
         expect.objectContaining({ what: expect.stringContaining('added table inet nodeplane-trace') }),
       );
-      expect(ruleChanges.every(({ what }) => !what.includes(' kube'))).toBe(true);
+      expect(changes.every(({ what }) => !what.includes(' kube'))).toBe(true);
       expect(agent!.logs()).toContainEqual(expect.objectContaining({ msg: 'A live trace was begun on this node' }));
     },
     LONG_MS,
@@ -205,9 +213,7 @@ describe('in mode iptables, variant nft', () => {
   it(
     'does not take what its own agent writes for a change by others',
     async () => {
-      const told = lab.node.namespace.run(builtProgram('nodeplane'), 'status', '-o', 'json');
-      const { ruleChanges } = JSON.parse(told) as { ruleChanges: { program: string }[] };
-      expect(ruleChanges.filter(({ program }) => program.startsWith('iptables'))).toEqual([]);
+      expect(ruleChanges().filter(({ program }) => program.startsWith('iptables'))).toEqual([]);
     },
     LONG_MS,
   );

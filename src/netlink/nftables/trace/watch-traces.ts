@@ -13,7 +13,10 @@ import { FAMILIES, VERDICTS } from '../object/names.ts';
 export interface TraceEvent {
   /** The same for all events of a packet, until it leaves the namespace. */
   readonly id: number;
+  /** Of the packet. */
   readonly family: NftFamily;
+  /** Of the table: `inet` for packets of both families. */
+  readonly tableFamily: NftFamily;
   readonly table: string;
   readonly chain: string;
   /** `return`: at the end of a chain that is no base chain. */
@@ -79,6 +82,7 @@ function decodeTrace(payload: Uint8Array): TraceEvent | undefined {
   return {
     id: a.NFTA_TRACE_ID ?? 0,
     family,
+    tableFamily: FAMILIES.name(nfgenmsg.decode(payload).nfgen_family) ?? family,
     table: a.NFTA_TRACE_TABLE ?? '',
     chain: a.NFTA_TRACE_CHAIN ?? '',
     type,
