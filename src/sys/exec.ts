@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { NodeplaneError } from '../core/index.ts';
-import { noteProgram } from './own-programs.ts';
+import { noteProgram } from './processes/own-programs.ts';
 
 /** What to give a program. */
 export interface ExecOptions {

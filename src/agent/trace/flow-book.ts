@@ -56,8 +56,10 @@ export class FlowBook {
   }
 
   /** @param at monotonic milliseconds */
-  connection({ flow, answered }: FlowEvent, at: number): void {
+  connection({ kind, flow, answered }: FlowEvent, at: number): void {
     if (!this.#isAsked(flow.protocol, flow.original)) return;
+    // That one from before ends says nothing of how packets fare now.
+    if (kind === 'ended' && !this.#find(flow.protocol, flow.original)) return;
     const old = this.#tracked.has(flow.id) && !this.#find(flow.protocol, flow.original);
     this.#tracked.set(flow.id, flow);
     const traced = this.#open(flow.protocol, flow.original, at, old);

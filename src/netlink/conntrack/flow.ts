@@ -1,7 +1,7 @@
 import { type IpAddress, type IpFamily, readBe16, readBe32 } from '../../core/index.ts';
 import { decodeIp, ipFamilyOf } from '../address-family.ts';
+import { findAttribute, valueEnd, valueStart } from '../attribute.ts';
 import { decodeError } from '../decode-error.ts';
-import { findAttribute, valueEnd, valueStart } from '../find-attribute.ts';
 import { nfgenmsg } from '../uapi/nfnetlink.ts';
 import {
   CTA_ID,

@@ -9,7 +9,8 @@ import { builtProgram } from '../programs.ts';
 import { createStatusNode, type StatusNode } from '../status/node.ts';
 
 const LONG_MS = patient(300_000);
-const SERVICE = { ip: '10.96.0.10', port: 80 };
+/** Of shop/search, whose only endpoint is the first pod. */
+const SERVICE = { ip: '10.96.0.40', port: 80 };
 
 let lab: StatusNode;
 let client: Pod;
@@ -68,7 +69,7 @@ async function traced(args: readonly string[], send: () => Promise<unknown>): Pr
 
 const tables = () => lab.node.namespace.run('nft', 'list', 'tables');
 const connect = (target = SERVICE) => client.connect(target, { timeoutMs: 1500 });
-const endpointPattern = () => lab.pods.map((pod) => pod.ip().replaceAll('.', '\\.')).join('|');
+const endpointPattern = () => lab.pods[0]!.ip().replaceAll('.', '\\.');
 
 /** What the agent says that others did. */
 function ruleChanges(): readonly { readonly program: string; readonly what: string }[] {
@@ -82,10 +83,10 @@ function followsServices(): void {
   it(
     'follows a connection to a Service to its endpoint and back',
     async () => {
-      const { status, stdout } = await traced([client.ip(), 'shop/web', '--live', '60s'], async () => connect());
-      expect(stdout).toMatch(new RegExp(`^WORKS  ${client.ip()} -> shop/web 10\\.96\\.0\\.10:80/tcp, watched for`));
+      const { status, stdout } = await traced([client.ip(), 'shop/search', '--live', '60s'], async () => connect());
+      expect(stdout).toMatch(new RegExp(`^WORKS  ${client.ip()} -> shop/search 10\\.96\\.0\\.40:80/tcp, watched for`));
       const flow = new RegExp(
-        `^  ${client.ip()}:\\d+ SYN -> DNAT (${endpointPattern()}):8080 \\(shop/web\\) -> cni0; answered with SYN-ACK after`,
+        `^  ${client.ip()}:\\d+ SYN -> DNAT (${endpointPattern()}):8080 \\(shop/search\\) -> cni0; answered with SYN-ACK after`,
         'm',
       );
       expect(stdout).toMatch(flow);
@@ -109,7 +110,7 @@ describe('in mode nftables', () => {
       const rules =
         'add table inet fence; add chain inet fence gate { type filter hook forward priority 10; }; add rule inet fence gate tcp dport 8080 counter drop comment "no web"';
       lab.node.namespace.run('nft', rules);
-      const { status, stdout } = await traced([client.ip(), '10.96.0.10:80', '--live', '60s', '-o', 'json'], async () =>
+      const { status, stdout } = await traced([client.ip(), '10.96.0.40:80', '--live', '60s', '-o', 'json'], async () =>
         connect(),
       );
       lab.node.namespace.run('nft', 'delete', 'table', 'inet', 'fence');
@@ -158,7 +159,7 @@ describe('in mode nftables', () => {
   it(
     'says when nothing came',
     async () => {
-      const { status, stdout } = await traced(['any', '10.96.0.10:80', '--live', '300ms'], async () => {});
+      const { status, stdout } = await traced(['any', '10.96.0.40:80', '--live', '300ms'], async () => {});
       expect(stdout).toMatch(/^UNKNOWN .*\n {2}Nothing from anybody to there reached this node's rules/);
       expect(status).toBe(2);
     },
@@ -169,7 +170,7 @@ describe('in mode nftables', () => {
     'connects from the pod when asked to',
     async () => {
       const { status, stdout } = await traced(
-        [client.ip(), 'shop/web:http', '--probe', '--live', '60s'],
+        [client.ip(), 'shop/search:http', '--probe', '--live', '60s'],
         async () => {},
       );
       expect(stdout).toMatch(new RegExp(`  probe from ${client.ip()}: connected`));
@@ -182,8 +183,8 @@ describe('in mode nftables', () => {
   it(
     'leaves nothing when it is killed, and is the only one meanwhile',
     async () => {
-      const first = await begin('any', '10.96.0.10:80', '--live', '300s');
-      const second = await (await begin('any', '10.96.0.10:80', '--live', '1s')).ended;
+      const first = await begin('any', '10.96.0.40:80', '--live', '300s');
+      const second = await (await begin('any', '10.96.0.40:80', '--live', '1s')).ended;
       expect(second).toMatchObject({ status: 70, stderr: expect.stringContaining('another one runs') });
       expect(tables()).toContain('nodeplane-trace');
       first.child.kill('SIGKILL');
@@ -194,9 +195,9 @@ describe('in mode nftables', () => {
   );
 
   it.each([
-    ['a source that is no address', ['web-1', '10.96.0.10:80'], 64],
+    ['a source that is no address', ['web-1', '10.96.0.40:80'], 64],
     ['a Service that is not there', ['any', 'shop/nobody'], 64],
-    ['a time that is none', ['any', '10.96.0.10:80', '--live', 'soon'], 64],
+    ['a time that is none', ['any', '10.96.0.40:80', '--live', 'soon'], 64],
   ])('refuses %s', async (_, args, expected) => {
     const { ended } = await begin(...args);
     expect((await ended).status).toBe(expected);

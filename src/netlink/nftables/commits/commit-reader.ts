@@ -1,4 +1,4 @@
-import { findAttribute, valueEnd, valueStart } from '../../find-attribute.ts';
+import { findAttribute, valueEnd, valueStart } from '../../attribute.ts';
 import type { NetlinkMessage } from '../../message.ts';
 import * as uapi from '../../uapi/nf-tables.ts';
 import { nfgenmsg, nfnlType } from '../../uapi/nfnetlink.ts';
