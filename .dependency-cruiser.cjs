@@ -13,7 +13,7 @@ const ALLOWED = {
   'netlink/route': ['core', 'sys', 'netlink', 'netlink/uapi', 'netlink/watch'],
   'netlink/ipvs': ['core', 'sys', 'netlink', 'netlink/uapi'],
   'netlink/nftables': ['core', 'sys', 'netlink', 'netlink/uapi', 'netlink/watch'],
-  'netlink/conntrack': ['core', 'sys', 'netlink', 'netlink/uapi'],
+  'netlink/conntrack': ['core', 'sys', 'netlink', 'netlink/uapi', 'netlink/watch'],
   'netlink/wireguard': ['core', 'sys', 'netlink', 'netlink/uapi'],
   'netlink/ipset': ['core', 'sys', 'netlink', 'netlink/uapi'],
   'netlink/words': ['core', 'netlink', 'netlink/uapi', 'netlink/nftables'],

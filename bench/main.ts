@@ -1,6 +1,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { removeAll } from '../test/lab/lab.ts';
 import { benchCni, benchCniStandard } from './cni.ts';
+import { benchEvidence } from './evidence.ts';
 import { benchFirstPacket } from './first-packet.ts';
 import { benchHostile } from './hostile/index.ts';
 import { benchIncremental } from './incremental.ts';
@@ -31,6 +32,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   ipvs: { run: benchIpvs, slow: true },
   nftables: { run: benchNftables },
   incremental: { run: benchIncremental },
+  evidence: { run: benchEvidence },
   'first-packet': { run: benchFirstPacket },
   'manifest-edit': { run: benchManifestEdit },
   scale: { run: benchScale },

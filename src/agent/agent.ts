@@ -13,6 +13,7 @@ import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni/cni-part.ts';
 import { registerConfigHash } from './effective/config-hash.ts';
 import type { Verdict } from './effective/mode-override.ts';
+import { EvidencePart } from './evidence/index.ts';
 import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
@@ -168,6 +169,9 @@ export class Agent {
       waysToNodes = routes && { mode: config.routes.mode, standing: () => routes.standing() };
       if (config.cni) parts.push(new CniPart(config.cni, context, pools, routes));
     }
+    // What happens from the start on; the kernel tells it only once.
+    const evidence = new EvidencePart(context);
+    parts.unshift(evidence);
     this.#status = new StatusPart({
       node: nodeName,
       version,
@@ -185,6 +189,7 @@ export class Agent {
       manifests: config.manifests,
       routes: waysToNodes,
       addresses,
+      ruleChanges: () => evidence.ruleChanges(),
     });
     parts.push(this.#status);
     this.#parts = parts;

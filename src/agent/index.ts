@@ -24,3 +24,4 @@ export {
   showServices,
   showStatus,
 } from './status/show/show-status.ts';
+export { type ShowTraceOptions, showTrace } from './trace/index.ts';

@@ -10,6 +10,7 @@ import { reportFailure } from './report-failure.ts';
 import { addRoutesCommand } from './routes.ts';
 import { addServicesCommand } from './services.ts';
 import { addStatusCommand } from './status.ts';
+import { addTraceCommand } from './trace.ts';
 import { VERSION } from './version.ts';
 
 // Deleting a pod's link occupies a thread of Node's pool for tens of milliseconds, and eight are deleted at once; four would
@@ -32,6 +33,7 @@ addMigrationCommand(program);
 addStatusCommand(program);
 addServicesCommand(program);
 addRoutesCommand(program);
+addTraceCommand(program);
 addIpamCommand(program);
 addDemoCommand(program);
 

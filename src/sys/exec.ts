@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { NodeplaneError } from '../core/index.ts';
+import { noteProgram } from './processes/own-programs.ts';
 
 /** What to give a program. */
 export interface ExecOptions {
@@ -81,6 +82,8 @@ export const exec: Exec = async (program, args, options = {}) => {
       cannotRun(error);
       return;
     }
+    const ended = noteProgram(program, child.pid);
+    child.once('close', ended).once('error', ended);
     child.on('error', cannotRun);
     signal?.addEventListener('abort', onAbort);
     // Without a free descriptor there are no streams, and `error` follows.

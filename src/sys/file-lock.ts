@@ -1,8 +1,8 @@
 import { fchmodSync, fstatSync } from 'node:fs';
 import { KernelError, NodeplaneError } from '../core/index.ts';
 import { libc } from './libc.ts';
-import { describeLockHolder } from './lock-holder.ts';
 import { isTrusted } from './own-directory.ts';
+import { describeLockHolder } from './processes/lock-holder.ts';
 import { sleepSync } from './sleep.ts';
 
 const O_RDWR = 2;

@@ -42,6 +42,16 @@ const page = new StatusPage((view) =>
       manifests: '/etc/manifests',
       routes: undefined,
       addresses: undefined,
+      ruleChanges: () => [
+        {
+          at: clock.now() - 180_000,
+          program: 'fire<b>walld',
+          pid: 812,
+          what: 'removed chain inet x y',
+          changes: [],
+          count: 2,
+        },
+      ],
       began: clock.now(),
     },
     view,
@@ -162,6 +172,13 @@ it('says of each endpoint why it is used or not', async () => {
   ]);
   expect(text).toMatch(/✓ {2}10\.244\.9\.1:8080 {2}on this node {2}0 connections {2}ready\n/);
   expect(text).toMatch(/✗ 3 connections to 10\.244\.9\.9:8080, which is no endpoint any more\n/);
+});
+
+it('tells who else changed rules', async () => {
+  expect(statusText(await status(''))).toContain(
+    'Rules were changed by others:\n  3 min ago  fire<b>walld (pid 812)  removed chain inet x y, 2 times\n',
+  );
+  expect((await ask('')).body).toContain('fire&lt;b&gt;walld (pid 812)');
 });
 
 it('tells problems last, each with the command that tells more, and names as text', async () => {

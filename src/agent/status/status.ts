@@ -30,6 +30,8 @@ export interface Status {
   readonly drift: readonly string[];
   /** What happened lately, the newest first. */
   readonly changes: readonly Change[];
+  /** What others changed in nf_tables lately, the newest first. Changes by legacy iptables nobody is told of. */
+  readonly ruleChanges: readonly ForeignChange[];
 }
 
 export const QUESTIONS = ['agent', 'write', 'api', 'services', 'rules', 'conntrack', 'nodes', 'changes'] as const;
@@ -167,6 +169,14 @@ export interface AddressRange {
   readonly free: number;
 }
 
+/** A change of rules by somebody else. */
+export interface ForeignChange extends Change {
+  /** As the kernel knows it, at most 15 bytes. */
+  readonly program: string;
+  /** Outside all containers; 0: the kernel itself. */
+  readonly pid: number;
+}
+
 export interface Change {
   readonly at: string;
   readonly what: string;
@@ -184,6 +194,7 @@ export const STATUS_LIMITS = {
   problems: 50,
   syncs: 60,
   changes: 40,
+  ruleChanges: 32,
   peers: 100,
   drifts: 20,
   /** Services whose last change is remembered: those beyond changed longest ago. */

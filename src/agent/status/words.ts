@@ -1,5 +1,5 @@
 import type { EndpointReason, Verdict } from '../../proxy/index.ts';
-import type { EndpointReport, PortReport, Question, ServiceReport } from './status.ts';
+import type { EndpointReport, ForeignChange, PortReport, Question, ServiceReport } from './status.ts';
 
 // Numbers as people read them, the same on the page and in the terminal.
 
@@ -108,4 +108,9 @@ export function traitTexts(port: PortReport): readonly string[] {
 /** Milliseconds between RFC 3339 texts, as seconds. */
 export function secondsBetween(from: string, to: string): number {
   return (Date.parse(to) - Date.parse(from)) / 1000;
+}
+
+/** `firewalld (pid 812)`: who changed rules. */
+export function programText({ program, pid }: Pick<ForeignChange, 'program' | 'pid'>): string {
+  return pid === 0 ? 'the kernel' : `${program} (pid ${pid})`;
 }

@@ -1,5 +1,6 @@
 import { type IpAddress, type IpFamily, readBe16, readBe32 } from '../../core/index.ts';
 import { decodeIp, ipFamilyOf } from '../address-family.ts';
+import { findAttribute, valueEnd, valueStart } from '../attribute.ts';
 import { decodeError } from '../decode-error.ts';
 import { nfgenmsg } from '../uapi/nfnetlink.ts';
 import {
@@ -11,13 +12,13 @@ import {
   CTA_PROTO_DST_PORT,
   CTA_PROTO_NUM,
   CTA_PROTO_SRC_PORT,
+  CTA_STATUS,
   CTA_TUPLE_IP,
   CTA_TUPLE_ORIG,
   CTA_TUPLE_PROTO,
   CTA_TUPLE_REPLY,
   CTA_ZONE,
 } from '../uapi/nfnetlink-conntrack.ts';
-import { findAttribute, valueEnd, valueStart } from './find-attribute.ts';
 
 /** One direction of a flow. Ports are 0 for protocols that have none. */
 export interface FlowDirection {
@@ -77,6 +78,11 @@ export function decodeFlow(payload: Uint8Array, filter?: FlowFilter): Flow | und
     zone: topLevelInteger(payload, CTA_ZONE, 2, 'CTA_ZONE'),
     tuple: payload.subarray(valueStart(original), valueEnd(payload, original)),
   };
+}
+
+/** IPS_* bits of the payload of an IPCTNL_MSG_CT_NEW; 0 when it does not say. Throws ERR_NETLINK_DECODE. */
+export function flowStatus(payload: Uint8Array): number {
+  return topLevelInteger(payload, CTA_STATUS, 4, 'CTA_STATUS');
 }
 
 /** Where an attribute that must be there begins. */

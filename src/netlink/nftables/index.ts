@@ -1,5 +1,7 @@
 export { BatchEncoder } from './batch.ts';
 export { isStaleGeneration, NftCommitError, type NftRefusal } from './commit-error.ts';
+export type { CommitChange, NftCommit } from './commits/commit.ts';
+export { watchCommits } from './commits/watch-commits.ts';
 export type { Expression, Register, Verdict } from './expression/expression.ts';
 export {
   accept,
@@ -41,6 +43,7 @@ export type {
   NftElement,
   NftElements,
   NftFamily,
+  NftHook,
   NftObject,
   NftRef,
   NftRule,

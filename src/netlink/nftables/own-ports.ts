@@ -2,16 +2,29 @@
 // numbers differ between containers.
 
 const ports = new Set<number>();
+const listeners = new Set<() => void>();
 
 export function addOwnPort(portId: number): void {
   ports.add(portId);
+  for (const listener of listeners) listener();
 }
 
 export function removeOwnPort(portId: number): void {
   ports.delete(portId);
+  for (const listener of listeners) listener();
 }
 
 /** Whether a transaction was made over a socket of this process that is still open. */
 export function isOwnPort(portId: number): boolean {
   return ports.has(portId);
+}
+
+export function ownPorts(): readonly number[] {
+  return [...ports];
+}
+
+/** Calls `listener` whenever a socket comes or goes, until the function returned is called. */
+export function onOwnPorts(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }

@@ -34,4 +34,7 @@ export const NFTA_TRACE = attributeSet('NFTA_TRACE', {
   NFTA_TRACE_MARK: [14, 'be32'],
   NFTA_TRACE_NFPROTO: [15, 'be32'],
   NFTA_TRACE_POLICY: [16, 'be32'],
+  // Newer kernels: of the connection, once it is known. CT_ID is that of conntrack's own messages (CTA_ID).
+  NFTA_TRACE_CT_ID: [18, 'be32'],
+  NFTA_TRACE_CT_DIRECTION: [19, 'u8'],
 });

@@ -27,6 +27,8 @@ export const NFT_MSG_GETGEN = 16;
 export const NFT_MSG_NEWOBJ = 18;
 export const NFT_MSG_GETOBJ = 19;
 export const NFT_MSG_DELOBJ = 20;
+export const NFT_MSG_NEWFLOWTABLE = 22;
+export const NFT_MSG_DELFLOWTABLE = 24;
 // Since Linux 6.3.
 export const NFT_MSG_DESTROYRULE = 28;
 export const NFT_MSG_DESTROYSET = 29;
@@ -40,6 +42,9 @@ export const NFPROTO_IPV6 = 10;
 
 /** In bytes. */
 export const NFT_USERDATA_MAXLEN = 256;
+
+/** Flag of a table: it belongs to the socket that made it, and goes with it (Linux 5.12). */
+export const NFT_TABLE_F_OWNER = 2;
 
 export const NF_DROP = 0;
 export const NF_ACCEPT = 1;

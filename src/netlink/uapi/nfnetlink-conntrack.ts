@@ -6,11 +6,20 @@ export const IPCTNL_MSG_CT_NEW = 0;
 export const IPCTNL_MSG_CT_GET = 1;
 export const IPCTNL_MSG_CT_DELETE = 2;
 
+// Multicast groups (enum nfnetlink_groups).
+export const NFNLGRP_CONNTRACK_NEW = 1;
+export const NFNLGRP_CONNTRACK_UPDATE = 2;
+export const NFNLGRP_CONNTRACK_DESTROY = 3;
+
 export const CTA_TUPLE_ORIG = 1;
 export const CTA_TUPLE_REPLY = 2;
+export const CTA_STATUS = 3;
 export const CTA_ID = 12;
 export const CTA_ZONE = 18;
 export const CTA_FILTER = 25;
+
+/** Bit of CTA_STATUS (<linux/netfilter/nf_conntrack_common.h>): a packet came back. */
+export const IPS_SEEN_REPLY = 1 << 1;
 
 export const CTA_TUPLE_IP = 1;
 export const CTA_TUPLE_PROTO = 2;

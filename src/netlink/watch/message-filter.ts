@@ -18,7 +18,8 @@ export interface MessageRule {
   readonly values: readonly number[];
 }
 
-type Instruction = Parameters<(typeof sock_filter)['encode']>[1];
+/** What a program is made of. */
+export type Instruction = Parameters<(typeof sock_filter)['encode']>[1];
 
 /** Jumps are 8 bits wide, and a value takes two instructions. */
 const MOST_VALUES = 100;
@@ -38,15 +39,23 @@ export function messageFilter(rules: readonly MessageRule[], exceptFrom: readonl
   if (Math.max(exceptFrom.length, ...rules.map(({ values }) => values.length)) > MOST_VALUES) {
     throw new NodeplaneError('ERR_ENCODE', `Cannot write a message filter with more than ${MOST_VALUES} values`);
   }
-  const program = [
-    { code: BPF_LOAD.u32, k: PORT_OFFSET },
-    ...exceptFrom.flatMap((port) => [skipUnless(swap32(port), 1), drop]),
-    ...rules.flatMap(ruleInstructions),
-    drop,
-  ];
-  const writer = new ByteWriter(sock_filter.size * program.length);
-  for (const instruction of program) sock_filter.encode(writer, instruction);
+  return program([...portInstructions(exceptFrom), ...rules.flatMap(ruleInstructions), drop]);
+}
+
+/** As `messageFilter`, for all messages but those about changes made over sockets with these port IDs; of more than 100, the first 100. */
+export function withoutPorts(exceptFrom: readonly number[]): Uint8Array {
+  return program([...portInstructions(exceptFrom.slice(0, MOST_VALUES)), take]);
+}
+
+/** struct sock_filter[] of instructions. */
+export function program(instructions: readonly Instruction[]): Uint8Array {
+  const writer = new ByteWriter(sock_filter.size * instructions.length);
+  for (const instruction of instructions) sock_filter.encode(writer, instruction);
   return writer.written();
+}
+
+function portInstructions(exceptFrom: readonly number[]): Instruction[] {
+  return [{ code: BPF_LOAD.u32, k: PORT_OFFSET }, ...exceptFrom.flatMap((port) => [skipUnless(swap32(port), 1), drop])];
 }
 
 /** Ends with a verdict on messages of its types, and goes on behind itself with others. */

@@ -1,5 +1,6 @@
 import type { Clock, Steps } from '../../../core/index.ts';
 import { readSysctl } from '../../../sys/index.ts';
+import type { RuleChange } from '../../evidence/index.ts';
 import { STATUS_LIMITS, STATUS_SCHEMA, type Status } from '../status.ts';
 import type { AddressFacts, PeerFamily, StatusFacts, WatchAge } from './facts.ts';
 import { peerFacts } from './peer-facts.ts';
@@ -26,6 +27,8 @@ export interface StatusSources {
   readonly routes: { readonly mode: string; readonly standing: () => readonly PeerFamily[] } | undefined;
   /** Undefined: without --cni and --routes. */
   readonly addresses: (() => AddressFacts) | undefined;
+  /** What others changed in nf_tables, the newest last. */
+  readonly ruleChanges: () => readonly RuleChange[];
   /** When the agent began, by the clock. */
   readonly began: number;
 }
@@ -91,6 +94,11 @@ export function* collectStatus(sources: StatusSources, view: ServiceView): Steps
     addresses: addresses?.ranges ?? null,
     drift: records.flatMap(({ drift }) => drift),
     changes: recorder.changes.map(({ at, ...change }) => ({ at: timeOf(at), ...change })).reverse(),
+    ruleChanges: sources
+      .ruleChanges()
+      .map(({ at, what, count, program, pid }) => ({ at: timeOf(at), what, count, program, pid }))
+      .reverse()
+      .slice(0, STATUS_LIMITS.ruleChanges),
   };
 }
 

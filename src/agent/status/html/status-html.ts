@@ -1,6 +1,6 @@
 import type { Steps } from '../../../core/index.ts';
 import type { AddressRange, Change, PeerList, Problem, Question, Status } from '../status.ts';
-import { ageText, countText, durationText, MARKS, secondsBetween } from '../words.ts';
+import { ageText, countText, durationText, MARKS, programText, secondsBetween } from '../words.ts';
 import { syncChart } from './chart.ts';
 import { type Html, html } from './html.ts';
 import { servicesHtml } from './services-html.ts';
@@ -8,8 +8,21 @@ import { STYLE } from './style.ts';
 
 /** The whole page: the eight lines first, problems last. Every name in it is text. */
 export function* statusHtml(status: Status): Steps<string> {
-  const { node, version, mode, takenAt, questions, problems, problemsTotal, syncs, peers, addresses, drift, changes } =
-    status;
+  const {
+    node,
+    version,
+    mode,
+    takenAt,
+    questions,
+    problems,
+    problemsTotal,
+    syncs,
+    peers,
+    addresses,
+    drift,
+    changes,
+    ruleChanges,
+  } = status;
   const wrong = countText(problemsTotal, 'problem');
   const services = yield* servicesHtml(status.services, takenAt);
   yield;
@@ -24,7 +37,7 @@ export function* statusHtml(status: Status): Steps<string> {
 ${services}${peers && peersHtml(peers, takenAt)}${addresses && addressesHtml(addresses)}
 <h2>Drift <small>rules that others changed</small></h2>
 ${drift.length === 0 ? html`<p class="faint">None.</p>` : html`<ol>${drift.map((one) => html`<li>${one}</li>`)}</ol>`}
-${changesHtml(changes, takenAt)}${problemsHtml(problems, problemsTotal)}
+${foreignHtml(ruleChanges, takenAt)}${changesHtml(changes, takenAt)}${problemsHtml(problems, problemsTotal)}
 <p class="faint">The same for programs: <a href="?format=json">JSON</a>. In a terminal: <code>nodeplane status</code></p>
 </body></html>
 `;
@@ -58,6 +71,20 @@ ${
     : html`<table><tr><th>Range</th><th>New pods</th><th class="n">Used</th><th class="n">Free</th></tr>${ranges.map(
         ({ cidr, state, used, free }) =>
           html`<tr><td>${cidr}</td><td class="${state === 'open' ? 'ok' : 'none'}">${state === 'open' ? 'yes' : 'no more'}</td><td class="n">${used}</td><td class="n">${free}</td></tr>`,
+      )}</table>`
+}
+`;
+}
+
+function foreignHtml(changes: Status['ruleChanges'], now: string): Html {
+  return html`<h2>Rules changed by others <small>in nf_tables</small></h2>
+${
+  changes.length === 0
+    ? html`<p class="faint">None since the agent’s start.</p>`
+    : html`<table class="changes">${changes.map(
+        (change) =>
+          html`<tr><td class="n">${durationText(secondsBetween(change.at, now))} ago</td><td>${programText(change)}: ${change.what}${change.count > 1 && html` <span class="faint">${change.count} times</span>`}</td></tr>
+`,
       )}</table>`
 }
 `;

@@ -100,6 +100,7 @@ const isStatus: Check = objectOf({
   questions: listOf(isQuestion),
   problems: listOf(objectOf({ message: isText, command: isText })),
   problemsTotal: isNumber,
+  ruleChanges: listOf(objectOf({ at: isText, what: isText, count: isNumber, program: isText, pid: isNumber })),
   services: objectOf({
     total: isNumber,
     query: isText,

@@ -17,6 +17,11 @@ export interface TableRef {
 export interface NftTable extends TableRef {
   /** Shown by `nft list`; here and in all other objects at most 253 bytes, of which `nft` itself accepts 128. */
   readonly comment?: string | undefined;
+  /**
+   * It belongs to the socket that makes it: nobody else may change it, a flush of the ruleset spares it, and it vanishes with the
+   * socket, however its process ends. Linux 5.12; written only. @default false
+   */
+  readonly owned?: boolean | undefined;
   /** Read back only: how many chains, sets and stateful objects are in it. */
   readonly use?: number | undefined;
   /** Read back only: the kernel's number of this object, unique in its table. */

@@ -10,6 +10,7 @@ import {
   NFT_OBJECT_COUNTER,
   NFT_SET_CONCAT,
   NFT_SET_MAP,
+  NFT_TABLE_F_OWNER,
   NFTA_CHAIN,
   NFTA_LIST_ELEM,
   NFTA_OBJ,
@@ -42,7 +43,7 @@ import { commentUserdata, setUserdata } from './userdata.ts';
 export function encodeTable(writer: AttributeWriter, table: NftTable | TableRef, reference: boolean): void {
   NFTA_TABLE.encode(writer, {
     NFTA_TABLE_NAME: table.name,
-    NFTA_TABLE_FLAGS: reference ? undefined : 0,
+    NFTA_TABLE_FLAGS: reference ? undefined : (table as NftTable).owned ? NFT_TABLE_F_OWNER : 0,
     NFTA_TABLE_USERDATA: reference ? undefined : commentUserdata((table as NftTable).comment),
   });
 }

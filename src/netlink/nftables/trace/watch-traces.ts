@@ -13,7 +13,10 @@ import { FAMILIES, VERDICTS } from '../object/names.ts';
 export interface TraceEvent {
   /** The same for all events of a packet, until it leaves the namespace. */
   readonly id: number;
+  /** Of the packet. */
   readonly family: NftFamily;
+  /** Of the table: `inet` for packets of both families. */
+  readonly tableFamily: NftFamily;
   readonly table: string;
   readonly chain: string;
   /** `return`: at the end of a chain that is no base chain. */
@@ -28,6 +31,11 @@ export interface TraceEvent {
   readonly iif: number | undefined;
   readonly oif: number | undefined;
   readonly mark: number;
+  /**
+   * Of the connection, as conntrack's own messages number it; undefined before conntrack has seen the packet, and on kernels that
+   * do not tell it (6.1 does not, 6.18 does).
+   */
+  readonly connection: { readonly id: number; readonly direction: 'original' | 'reply' } | undefined;
 }
 
 const TYPES: Readonly<Record<number, TraceEvent['type']>> = {
@@ -74,6 +82,7 @@ function decodeTrace(payload: Uint8Array): TraceEvent | undefined {
   return {
     id: a.NFTA_TRACE_ID ?? 0,
     family,
+    tableFamily: FAMILIES.name(nfgenmsg.decode(payload).nfgen_family) ?? family,
     table: a.NFTA_TRACE_TABLE ?? '',
     chain: a.NFTA_TRACE_CHAIN ?? '',
     type,
@@ -84,5 +93,9 @@ function decodeTrace(payload: Uint8Array): TraceEvent | undefined {
     iif: a.NFTA_TRACE_IIF,
     oif: a.NFTA_TRACE_OIF,
     mark: a.NFTA_TRACE_MARK ?? 0,
+    connection:
+      a.NFTA_TRACE_CT_ID === undefined
+        ? undefined
+        : { id: a.NFTA_TRACE_CT_ID, direction: a.NFTA_TRACE_CT_DIRECTION === 1 ? 'reply' : 'original' },
   };
 }

@@ -1,0 +1,237 @@
+import { type IpAddress, ipEquals } from '../../core/index.ts';
+import type { Flow, FlowDirection, FlowEvent } from '../../netlink/conntrack/index.ts';
+import type { TraceEvent } from '../../netlink/nftables/index.ts';
+import { readPacket, type TracedPacket } from './read-packet.ts';
+import { placeOf, type TracedTuple } from './trace-table.ts';
+import type { TracedFlow, Way } from './traced-flow.ts';
+
+/** Events and flows kept: a trace is for people. */
+const MOST_EVENTS = 1000;
+const MOST_FLOWS = 100;
+
+/** A packet whose trace goes on. */
+interface Passing {
+  readonly flow: TracedFlow;
+  readonly way: Way;
+}
+
+/**
+ * Puts the kernel's events together to flows: conntrack's by what the flow was asked for, the rules' by the connection's number where
+ * the kernel tells it, else by the packet's number and by addresses and ports as they are before and after translation.
+ */
+export class FlowBook {
+  readonly #tuples: readonly TracedTuple[];
+  readonly #flows: TracedFlow[] = [];
+  /** By conntrack's number. */
+  readonly #tracked = new Map<number, Flow>();
+  /** By conntrack's number, as traces tell it: conntrack's own events come by another socket, perhaps later. */
+  readonly #numbered = new Map<number, TracedFlow>();
+  /** By the trace's number of the packet, the oldest first. */
+  readonly #passing = new Map<number, Passing>();
+  readonly #events: TraceEvent[] = [];
+  #ended = false;
+
+  constructor(tuples: readonly TracedTuple[]) {
+    this.#tuples = tuples;
+  }
+
+  /** In the order in which they were first seen. */
+  get flows(): readonly TracedFlow[] {
+    return this.#flows;
+  }
+
+  /** The last ones. */
+  get events(): readonly TraceEvent[] {
+    return this.#events;
+  }
+
+  /** More flows were seen than are kept. */
+  get overflowed(): boolean {
+    return this.#ended;
+  }
+
+  /** A flow that was there before. */
+  known(flow: Flow): void {
+    if (this.#isAsked(flow.protocol, flow.original)) this.#tracked.set(flow.id, flow);
+  }
+
+  /** @param at monotonic milliseconds */
+  connection({ kind, flow, answered }: FlowEvent, at: number): void {
+    if (!this.#isAsked(flow.protocol, flow.original)) return;
+    // That one from before ends says nothing of how packets fare now.
+    if (kind === 'ended' && !this.#find(flow.protocol, flow.original)) return;
+    const old = this.#tracked.has(flow.id) && !this.#find(flow.protocol, flow.original);
+    this.#tracked.set(flow.id, flow);
+    const traced = this.#open(flow.protocol, flow.original, at, old);
+    if (!traced) return;
+    translate(traced, flow);
+    if (answered) traced.answeredAt ??= at;
+  }
+
+  /** @param at monotonic milliseconds */
+  packet(event: TraceEvent, at: number): void {
+    this.#events.push(event);
+    if (this.#events.length > MOST_EVENTS) this.#events.shift();
+    const packet = event.networkHeader && readPacket(event.networkHeader, event.transportHeader);
+    const passing = this.#passing.get(event.id) ?? this.#enter(event, packet, at);
+    if (!passing) return;
+    const { flow, way } = passing;
+    if (event.connection) this.#numbered.set(event.connection.id, flow);
+    if (packet && way === flow.there) noteTranslation(flow, packet);
+    // Told once in a chain, by its first event.
+    way.iif ??= event.iif;
+    way.oif = event.oif ?? way.oif;
+    const place = placeOf(event.table, event.chain);
+    if (place) {
+      way.last = { hook: place.hook, late: place.stage === 'late' };
+      if (place.stage === 'late' && event.type === 'policy') this.#leave(passing, place.hook, at);
+    } else if (event.verdict === 'drop') {
+      const { tableFamily: family, table, chain, type, handle } = event;
+      way.drop = { family, table, chain, handle: type === 'policy' ? undefined : handle };
+    }
+  }
+
+  #leave({ flow, way }: Passing, hook: string, at: number): void {
+    if (hook === 'postrouting') way.through = 'out';
+    else if (hook === 'input') way.through = 'in';
+    if (way.through && way === flow.back) flow.answeredAt ??= at;
+  }
+
+  /** The first event of a packet. Its later ones follow its number, for their headers change. */
+  #enter(event: TraceEvent, packet: TracedPacket | undefined, at: number): Passing | undefined {
+    if (!packet) return undefined;
+    const found = this.#flowOf(event, packet, at);
+    if (!found) return undefined;
+    const way = found.flow[found.direction];
+    // What comes again, as a SYN that got no answer, says no more than the first did, and may get further.
+    if (!way.through) {
+      way.drop = undefined;
+      way.flags = packet.flags;
+    }
+    const passing = { flow: found.flow, way: way.through ? blankWay() : way };
+    this.#passing.set(event.id, passing);
+    if (this.#passing.size > MOST_EVENTS) this.#passing.delete(this.#passing.keys().next().value!);
+    return passing;
+  }
+
+  #flowOf(
+    { connection }: TraceEvent,
+    packet: TracedPacket,
+    at: number,
+  ): { flow: TracedFlow; direction: 'there' | 'back' } | undefined {
+    if (connection) {
+      const tracked = this.#tracked.get(connection.id);
+      const flow = this.#numbered.get(connection.id) ?? (tracked && this.#openTracked(tracked, at));
+      if (flow) return { flow, direction: connection.direction === 'reply' ? 'back' : 'there' };
+    }
+    if (this.#isAsked(packet.protocol, packet)) {
+      const flow = this.#open(packet.protocol, packet, at, false);
+      return flow && { flow, direction: 'there' };
+    }
+    for (const tracked of this.#tracked.values()) {
+      if (tracked.protocol !== packet.protocol) continue;
+      const there = sameEnds(packet, turned(tracked.reply));
+      const back = sameEnds(packet, tracked.reply) || sameEnds(packet, turned(tracked.original));
+      const flow = there || back ? this.#openTracked(tracked, at) : undefined;
+      if (flow) return { flow, direction: there ? 'there' : 'back' };
+    }
+    const answered = this.#flows.find((flow) => isAnswer(flow, packet));
+    return answered && { flow: answered, direction: 'back' };
+  }
+
+  #openTracked(tracked: Flow, at: number): TracedFlow | undefined {
+    const flow = this.#open(tracked.protocol, tracked.original, at, true);
+    if (flow) translate(flow, tracked);
+    return flow;
+  }
+
+  #find(protocol: number, original: FlowDirection): TracedFlow | undefined {
+    return this.#flows.find((flow) => flow.protocol === protocol && sameEnds(flow.original, original));
+  }
+
+  #open(protocol: number, ends: FlowDirection, at: number, old: boolean): TracedFlow | undefined {
+    const known = this.#find(protocol, ends);
+    if (known) return known;
+    if (this.#flows.length === MOST_FLOWS) {
+      this.#ended = true;
+      return undefined;
+    }
+    const { source, sourcePort, destination, destinationPort } = ends;
+    const flow: TracedFlow = {
+      protocol,
+      original: { source, sourcePort, destination, destinationPort },
+      at,
+      endpoint: undefined,
+      maskedAs: undefined,
+      there: blankWay(),
+      back: blankWay(),
+      answeredAt: undefined,
+      old,
+    };
+    this.#flows.push(flow);
+    return flow;
+  }
+
+  #isAsked(protocol: number, { source, destination, destinationPort }: FlowDirection): boolean {
+    return this.#tuples.some(
+      (tuple) =>
+        tuple.protocol === protocol &&
+        tuple.port === destinationPort &&
+        ipEquals(tuple.destination, destination) &&
+        (!tuple.source || ipEquals(tuple.source, source)),
+    );
+  }
+}
+
+const blankWay = (): Way => ({
+  flags: '',
+  iif: undefined,
+  oif: undefined,
+  last: undefined,
+  through: undefined,
+  drop: undefined,
+});
+
+const turned = ({ source, sourcePort, destination, destinationPort }: FlowDirection): FlowDirection => ({
+  source: destination,
+  sourcePort: destinationPort,
+  destination: source,
+  destinationPort: sourcePort,
+});
+
+function sameEnds(a: FlowDirection, b: FlowDirection): boolean {
+  return (
+    a.sourcePort === b.sourcePort &&
+    a.destinationPort === b.destinationPort &&
+    ipEquals(a.source, b.source) &&
+    ipEquals(a.destination, b.destination)
+  );
+}
+
+/** Whether a packet answers a flow, by what was seen of its translation. */
+function isAnswer({ protocol, original, endpoint, maskedAs }: TracedFlow, packet: TracedPacket): boolean {
+  const { source, sourcePort, destination, destinationPort } = original;
+  const isFrom = (ip: IpAddress, port: number) => ipEquals(packet.source, ip) && packet.sourcePort === port;
+  return (
+    packet.protocol === protocol &&
+    (isFrom(destination, destinationPort) || (endpoint !== undefined && isFrom(endpoint.address, endpoint.port))) &&
+    // Masquerading may take another port.
+    ((maskedAs !== undefined && ipEquals(packet.destination, maskedAs)) ||
+      (ipEquals(packet.destination, source) && packet.destinationPort === sourcePort))
+  );
+}
+
+/** By what conntrack says. */
+function translate(flow: TracedFlow, { reply }: Flow): void {
+  noteTranslation(flow, turned(reply));
+}
+
+/** @param now the flow's ends as the packet carries them on its way there */
+function noteTranslation(flow: TracedFlow, now: FlowDirection): void {
+  const { original } = flow;
+  const changed: (a: IpAddress, b: IpAddress) => boolean = (a, b) => !ipEquals(a, b);
+  if (changed(now.destination, original.destination) || now.destinationPort !== original.destinationPort) {
+    flow.endpoint = { address: now.destination, port: now.destinationPort };
+  }
+  if (changed(now.source, original.source)) flow.maskedAs = now.source;
+}

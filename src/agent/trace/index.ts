@@ -1,0 +1,2 @@
+export { type ShowTraceOptions, showTrace } from './show-trace.ts';
+export type { TraceReport } from './trace-report.ts';

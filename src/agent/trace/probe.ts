@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { errorText, formatIp, type IpAddress, NodeplaneError } from '../../core/index.ts';
+import { inNetns } from '../../sys/index.ts';
+import type { TracedTuple } from './trace-table.ts';
+
+/** Where container runtimes keep the namespaces of pods (containerd, CRI-O). */
+const NETNS_FOLDER = '/run/netns';
+
+/** What an attempt came to: `connected`, or the error as the program in the pod would see it. */
+export interface ProbeOutcome {
+  readonly source: string;
+  readonly result: string;
+}
+
+/** What to send. */
+export interface Probe {
+  readonly tuple: TracedTuple & { readonly source: IpAddress };
+  /** Of UDP. */
+  readonly payload: string;
+  readonly timeoutMs: number;
+  /** Ends the attempt. */
+  readonly signal: AbortSignal;
+  /** The folder of namespaces. @default /run/netns */
+  readonly namespaces?: string;
+}
+
+/** Runs inside the namespace: `node -e`. TCP is closed at once, and nothing of it is sent. */
+const SCRIPT = `
+const [protocol, address, port, source, payload, timeout] = process.argv.slice(1);
+const done = (result) => { process.stdout.write(result); process.exit(0); };
+setTimeout(() => done('ETIMEDOUT'), Number(timeout));
+if (protocol === '6') {
+  const socket = require('net').connect({ host: address, port: Number(port), localAddress: source });
+  socket.on('connect', () => { socket.end(); done('connected'); });
+  socket.on('error', (error) => done(error.code || String(error)));
+} else {
+  const socket = require('dgram').createSocket(address.includes(':') ? 'udp6' : 'udp4');
+  socket.on('error', (error) => done(error.code || String(error)));
+  socket.on('message', () => done('answered'));
+  socket.bind({ address: source }, () => socket.connect(Number(port), address, (error) => error ? done(error.code) : socket.send(payload)));
+}
+`;
+
+/**
+ * Makes a real connection from the pod that has the source address: TCP, closed at once, or one UDP datagram.
+ *
+ * @throws ERR_NETNS when no namespace of this node has the address; ERR_EXEC when it cannot be tried
+ */
+export async function probe({
+  tuple,
+  payload,
+  timeoutMs,
+  signal,
+  namespaces = NETNS_FOLDER,
+}: Probe): Promise<ProbeOutcome> {
+  const { source, destination, port, protocol } = tuple;
+  const path = namespaceOf(source, namespaces);
+  const args = [protocol, formatIp(destination), port, formatIp(source), payload, timeoutMs].map(String);
+  // A child begins in the namespace of the thread that starts it.
+  const start = () => {
+    const child = spawn(process.execPath, ['-e', SCRIPT, ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
+    return { child };
+  };
+  const { child } = path === undefined ? start() : inNetns(path, start);
+  signal.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
+  return new Promise((resolve, reject) => {
+    let result = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      result += chunk.toString('utf8');
+    });
+    child.on('error', (cause) =>
+      reject(new NodeplaneError('ERR_EXEC', `Cannot connect from the pod: ${errorText(cause)}`, { cause })),
+    );
+    child.on('close', () => resolve({ source: formatIp(source), result: result || 'the attempt was ended' }));
+  });
+}
+
+/** Undefined: the address is the node's own. */
+function namespaceOf(address: IpAddress, folder: string): string | undefined {
+  if (hasAddress(address)) return undefined;
+  const paths = folderEntries(folder).map((name) => join(folder, name));
+  const found = paths.find((path) => {
+    try {
+      return inNetns(path, () => hasAddress(address));
+    } catch {
+      // A leftover of a pod that is gone, or one that goes now.
+      return false;
+    }
+  });
+  if (found !== undefined) return found;
+  throw new NodeplaneError(
+    'ERR_NETNS',
+    `Cannot connect from ${formatIp(address)}: none of the ${paths.length} network namespaces in "${folder}" has this address. Name a pod of this node, and run this where the node's "${folder}" is seen`,
+    { facts: { address: formatIp(address), folder } },
+  );
+}
+
+function hasAddress(address: IpAddress): boolean {
+  const text = formatIp(address);
+  return Object.values(networkInterfaces()).some((addresses) => addresses?.some((one) => one.address === text));
+}
+
+function folderEntries(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

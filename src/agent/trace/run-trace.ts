@@ -1,0 +1,169 @@
+import { errorText, KernelError, NodeplaneError } from '../../core/index.ts';
+import { listFlows, watchFlows } from '../../netlink/conntrack/index.ts';
+import { closing, Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
+import { Nftables, type NftRule, watchTraces } from '../../netlink/nftables/index.ts';
+import { ruleText } from '../../netlink/nftables/text/index.ts';
+import { getLink } from '../../netlink/route/index.ts';
+import { NETLINK_NETFILTER, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
+import type { Exec } from '../../sys/index.ts';
+import { FlowBook } from './flow-book.ts';
+import { ipvsConnections } from './ipvs-connections.ts';
+import { type LegacyCounters, legacyDrops, readLegacy } from './legacy-counters.ts';
+import { makeReport } from './make-report.ts';
+import type { ProbeOutcome } from './probe.ts';
+import type { UnderstoodQuestion } from './question.ts';
+import type { TraceReport } from './trace-report.ts';
+import { TRACE_TABLE, traceTable } from './trace-table.ts';
+import { type Drop, isComplete } from './traced-flow.ts';
+
+/** What follows a flow's end at once, as the event of conntrack that tells of it. */
+const GRACE_MS = 100;
+
+/** How long the pod's own view of a flow is waited for that is complete here. */
+const PROBE_MS = 3000;
+
+/** How to trace. */
+export interface RunTraceOptions {
+  readonly question: UnderstoodQuestion;
+  /** The longest that is watched. */
+  readonly durationMs: number;
+  /** Sends something, once the trace stands; undefined: others are waited for. */
+  readonly probe: ((signal: AbortSignal) => Promise<ProbeOutcome>) | undefined;
+  readonly exec: Exec;
+  /** Ends the trace early. @default never */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Watches what becomes of packets in the namespace of the calling thread, until a flow is complete or the time is over. What it puts
+ * into the kernel goes with its socket, however this process ends.
+ *
+ * @throws ERR_NFTABLES when another trace runs, or this kernel has no tables with an owner (Linux 5.12); ERR_NETLINK_SOCKET; what
+ *   `probe` throws
+ */
+export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
+  const { question, durationMs, exec, signal } = options;
+  const { tuples } = question;
+  const { family } = tuples[0]!.destination;
+  const book = new FlowBook(tuples);
+  const ports = new Set(tuples.map(({ protocol, port }) => `${protocol} ${port}`));
+  const probing = new AbortController();
+  let lost = false;
+  let complete: () => void = () => {};
+  const completed = new Promise<void>((resolve) => {
+    complete = resolve;
+  });
+  const take = (put: (at: number) => void) => {
+    put(performance.now());
+    if (book.flows.some(isComplete)) complete();
+  };
+  const missed = () => {
+    lost = true;
+  };
+  const before = await readLegacy(exec, family);
+  const began = performance.now();
+  const opened = openTogether((keep) => ({
+    // Before the table: nothing that it makes the kernel tell is missed.
+    traces: keep(watchTraces((event) => (event === 'lost' ? missed() : take((at) => book.packet(event, at))))),
+    flows: keep(
+      watchFlows(
+        (event) => (event === 'lost' ? missed() : take((at) => book.connection(event, at))),
+        (protocol, port) => ports.has(`${protocol} ${port}`),
+      ),
+    ),
+    nft: keep(Nftables.open()),
+  }));
+  try {
+    noteKnownFlows(book, question);
+    arm(opened.nft, question);
+    const attempt = options.probe?.(probing.signal);
+    // Awaited below, once the trace is over.
+    attempt?.catch(() => {});
+    await firstOf(completed, durationMs, signal);
+    const rest = Math.max(0, durationMs - (performance.now() - began));
+    const probed = attempt && (await Promise.race([attempt, noProbe(Math.min(rest, PROBE_MS))]));
+    await wait(Math.min(GRACE_MS, Math.max(rest, 1)));
+    opened.traces.catchUp();
+    opened.flows.catchUp();
+    const ended = performance.now();
+    const after: LegacyCounters = before && (await readLegacy(exec, family));
+    return withNetlink(NETLINK_ROUTE, (netlink) =>
+      makeReport({
+        question,
+        book,
+        began,
+        ended,
+        probe: probed,
+        lost,
+        legacyDrops: legacyDrops(before, after),
+        ipvs: ipvsConnections(tuples),
+        linkName: (index) => getLink(netlink, { index })?.name ?? `interface ${index}`,
+        ruleText: (drop) => textOf(opened.nft, drop),
+      }),
+    );
+  } finally {
+    probing.abort();
+    // The table goes with its socket.
+    opened.nft.close();
+    opened.traces.close();
+    opened.flows.close();
+  }
+}
+
+/** Those under way: the kernel tells of them by number, and tells nothing of how they began. */
+function noteKnownFlows(book: FlowBook, { tuples }: UnderstoodQuestion): void {
+  closing(Netlink.open(NETLINK_NETFILTER), (netlink) => {
+    for (const { destination: ip, port, protocol } of tuples) {
+      for (const flow of listFlows(netlink, { family: ip.family, destination: { protocol, port, ip } }))
+        book.known(flow);
+    }
+  });
+}
+
+function arm(nft: Nftables, { tuples }: UnderstoodQuestion): void {
+  try {
+    nft.commit(traceTable(tuples));
+  } catch (cause) {
+    // Others may not even name a table that has an owner (EPERM).
+    const isOther = nft.listTables('inet').some(({ name }) => name === TRACE_TABLE);
+    const errno = cause instanceof KernelError ? cause.errnoName : '';
+    const why = isOther
+      ? `another one runs (table inet ${TRACE_TABLE}): wait for its end`
+      : `${errorText(cause)}${errno === 'EOPNOTSUPP' || errno === 'EINVAL' ? '. It needs Linux 5.12: look at counters instead' : ''}`;
+    throw new NodeplaneError('ERR_NFTABLES', `Cannot begin a live trace: ${why}`, { cause });
+  }
+}
+
+/** The rule as it stands now; undefined: it is gone, or it was a policy. */
+function textOf(nft: Nftables, { family, table, chain: name, handle }: Drop): string | undefined {
+  if (handle === undefined) return undefined;
+  let rule: NftRule | undefined;
+  try {
+    rule = nft.listRules({ kind: 'chain', family, table, name }).find((one) => one.handle === handle);
+  } catch {
+    // Table or chain is gone.
+    return undefined;
+  }
+  if (!rule) return undefined;
+  const text = ruleText(rule.expressions, family);
+  return rule.comment === undefined ? text : `${text} comment "${rule.comment}"`;
+}
+
+function firstOf(completed: Promise<void>, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const end = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    void completed.then(end);
+    signal?.addEventListener('abort', end, { once: true });
+  });
+}
+
+async function noProbe(ms: number): Promise<ProbeOutcome> {
+  await wait(ms);
+  return { source: 'the pod', result: 'neither connected nor refused by then' };
+}
+
+const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,257 @@
+import { describe, expect, it } from 'vitest';
+import { parseIp } from '../../core/index.ts';
+import type { Flow, FlowDirection } from '../../netlink/conntrack/index.ts';
+import type { TraceEvent } from '../../netlink/nftables/index.ts';
+import { FlowBook } from './flow-book.ts';
+import { parseIpvsConnections } from './ipvs-connections.ts';
+import { legacyDrops, parseCounters } from './legacy-counters.ts';
+import { makeReport } from './make-report.ts';
+import { type FindServices, understand } from './question.ts';
+import { durationOf } from './show-trace.ts';
+import { TRACE_TABLE } from './trace-table.ts';
+import { traceText } from './trace-text.ts';
+
+const TCP = 6;
+const SYN = 0x02;
+const SYN_ACK = 0x12;
+const RST = 0x14;
+const ends = (source: string, sourcePort: number, destination: string, destinationPort: number): FlowDirection => ({
+  source: parseIp(source),
+  sourcePort,
+  destination: parseIp(destination),
+  destinationPort,
+});
+const ASKED = ends('10.244.1.7', 40000, '10.96.0.12', 80);
+const THERE = ends('10.244.1.7', 40000, '10.244.1.9', 8080);
+const BACK = ends('10.244.1.9', 8080, '10.244.1.7', 40000);
+const RESTORED = ends('10.96.0.12', 80, '10.244.1.7', 40000);
+const FLOW: Flow = {
+  family: 'IPv4',
+  protocol: TCP,
+  original: ASKED,
+  reply: BACK,
+  id: 77,
+  zone: 0,
+  tuple: new Uint8Array(),
+};
+const TUPLE = { source: undefined, destination: parseIp('10.96.0.12'), port: 80, protocol: TCP };
+
+/** Headers as the kernel copies them. */
+function headers({ source, sourcePort, destination, destinationPort }: FlowDirection, flags: number) {
+  const networkHeader = new Uint8Array(20);
+  networkHeader[0] = 0x45;
+  networkHeader[9] = TCP;
+  networkHeader.set(source.bytes, 12);
+  networkHeader.set(destination.bytes, 16);
+  const transportHeader = new Uint8Array(20);
+  const view = new DataView(transportHeader.buffer);
+  view.setUint16(0, sourcePort);
+  view.setUint16(2, destinationPort);
+  transportHeader[13] = flags;
+  return { networkHeader, transportHeader };
+}
+
+const event = (id: number, chain: string, more: Partial<TraceEvent> = {}): TraceEvent => ({
+  id,
+  family: 'ip',
+  tableFamily: 'inet',
+  table: TRACE_TABLE,
+  chain,
+  type: 'policy',
+  handle: undefined,
+  verdict: 'accept',
+  networkHeader: undefined,
+  transportHeader: undefined,
+  iif: undefined,
+  oif: undefined,
+  mark: 0,
+  connection: undefined,
+  ...more,
+});
+
+/** The whole way of a packet through the node, with the connection's number or, as older kernels have it, without. */
+function pass(
+  id: number,
+  ways: readonly [FlowDirection, FlowDirection],
+  flags: number,
+  numbered: boolean,
+): TraceEvent[] {
+  const direction = flags === SYN ? ('original' as const) : ('reply' as const);
+  const connection = numbered ? { id: 77, direction } : undefined;
+  const [before, after] = ways;
+  return [
+    event(id, 'early-prerouting', { ...headers(before, flags), iif: 4, type: 'rule', verdict: 'continue' }),
+    event(id, 'tracked-prerouting', { ...headers(before, flags), iif: 4, connection }),
+    event(id, 'late-prerouting', { ...headers(after, flags), iif: 4, connection }),
+    event(id, 'early-forward', { ...headers(after, flags), iif: 4, oif: 5, connection }),
+    event(id, 'late-forward', { ...headers(after, flags), iif: 4, oif: 5, connection }),
+    event(id, 'late-postrouting', { ...headers(after, flags), oif: 5, connection, type: 'rule', verdict: 'continue' }),
+    event(id, 'late-postrouting', { connection }),
+  ];
+}
+
+function told(book: FlowBook, more: Partial<Parameters<typeof makeReport>[0]> = {}) {
+  const report = makeReport({
+    question: { tuples: [TUPLE], service: undefined },
+    book,
+    began: 0,
+    ended: 3000,
+    probe: undefined,
+    lost: false,
+    legacyDrops: [],
+    ipvs: [],
+    linkName: (index) => `veth${index}`,
+    ruleText: () => 'tcp dport 8080 drop',
+    ...more,
+  });
+  return { report, text: traceText(report, (text) => (text === '10.244.1.9:8080' ? 'shop/web' : undefined)) };
+}
+
+describe('a flow', () => {
+  it.each([
+    ['with the connection’s number', true, false],
+    ['by addresses', false, true],
+    ['by addresses, what conntrack says being late', false, false],
+  ])('is put together %s', (_, numbered, conntrack) => {
+    const book = new FlowBook([TUPLE]);
+    for (const one of pass(1, [ASKED, THERE], SYN, numbered)) book.packet(one, 10);
+    if (conntrack) book.connection({ kind: 'changed', flow: FLOW, answered: false }, 11);
+    for (const one of pass(2, [BACK, RESTORED], SYN_ACK, numbered)) book.packet(one, 12);
+    const { report, text } = told(book);
+    expect(report.flows).toMatchObject([{ fate: 'answered', endpoint: '10.244.1.9:8080', answeredAfterMs: 2 }]);
+    expect(report.verdict).toBe('works');
+    expect(text.split('\n')[1]).toBe(
+      '  10.244.1.7:40000 SYN -> DNAT 10.244.1.9:8080 (shop/web) -> veth5; answered with SYN-ACK after 2 ms',
+    );
+  });
+
+  it('that is reset is refused', () => {
+    const book = new FlowBook([TUPLE]);
+    for (const one of pass(1, [ASKED, THERE], SYN, true)) book.packet(one, 10);
+    for (const one of pass(2, [BACK, RESTORED], RST, true)) book.packet(one, 10);
+    expect(told(book).report).toMatchObject({ verdict: 'fails', flows: [{ fate: 'refused', replyFlags: 'ACK-RST' }] });
+  });
+
+  it('without an answer says for how long, and is not certain when events were lost', () => {
+    const book = new FlowBook([TUPLE]);
+    for (const one of pass(1, [ASKED, THERE], SYN, true)) book.packet(one, 1000);
+    expect(told(book).text).toMatch(/^FAILS .*\n.* -> veth5; no reply in 2 s\n$/);
+    expect(told(book, { lost: true }).report).toMatchObject({
+      verdict: 'unknown',
+      incomplete: [expect.stringContaining('ENOBUFS')],
+    });
+  });
+
+  it('that is dropped names the rule, and what comes again may get further', () => {
+    const book = new FlowBook([TUPLE]);
+    const [first, second] = pass(1, [ASKED, THERE], SYN, true);
+    for (const one of [first!, second!]) book.packet(one, 10);
+    book.packet(event(1, 'gate', { table: 'fence', type: 'rule', handle: 9, verdict: 'drop' }), 10);
+    expect(told(book).text).toMatch(/; dropped in table inet fence, chain gate, by rule 9: tcp dport 8080 drop\n$/);
+    for (const one of pass(2, [ASKED, THERE], SYN, true)) book.packet(one, 1000);
+    expect(told(book).report.flows).toMatchObject([{ fate: 'no-reply', drop: null }]);
+  });
+
+  it('that vanishes says between which looks', () => {
+    const book = new FlowBook([TUPLE]);
+    for (const one of pass(1, [ASKED, THERE], SYN, true).slice(0, 4)) book.packet(one, 10);
+    expect(told(book).text).toContain("; lost in hook forward, by none of nf_tables' rules\n");
+  });
+
+  it('of others is not told', () => {
+    const book = new FlowBook([TUPLE]);
+    for (const one of pass(1, [BACK, THERE], SYN_ACK, false)) book.packet(one, 10);
+    expect(told(book)).toMatchObject({ report: { verdict: 'unknown', flows: [] } });
+  });
+
+  it('is one of so many', () => {
+    const book = new FlowBook([TUPLE]);
+    for (let port = 1; port <= 300; port++) {
+      const asked = { ...ASKED, sourcePort: port };
+      for (const one of pass(port, [asked, asked], SYN, false)) book.packet(one, 10);
+    }
+    expect(book.flows).toHaveLength(100);
+    expect(book.events).toHaveLength(1000);
+    expect(told(book).report.incomplete).toEqual(['more flows were seen than are kept']);
+  });
+});
+
+describe('a question', () => {
+  const port = { portName: 'http', protocol: 'TCP', clusterIp: '10.96.0.12', port: 80, externalIps: ['192.0.2.7'] };
+  const find = (async (name: string) => [
+    {
+      name,
+      ports: [
+        { ...port, loadBalancerVips: [] },
+        { ...port, clusterIp: 'fd00::c', externalIps: [], loadBalancerVips: [] },
+      ],
+    },
+  ]) as unknown as FindServices;
+  const ask = (source: string, destination: string, protocol = 'tcp') =>
+    understand({ source, destination, protocol }, find);
+
+  it.each([
+    ['any', '10.96.0.12:80', ['10.96.0.12']],
+    ['fd00::1', '[fd00::c]:80', ['fd00::c']],
+    ['10.244.1.7', 'svc/shop/web', ['10.96.0.12', '192.0.2.7']],
+    ['fd00::1', 'shop/web:http', ['fd00::c']],
+    ['any', 'shop/web:80', ['10.96.0.12', '192.0.2.7', 'fd00::c']],
+  ])('%s -> %s', async (source, destination, expected) => {
+    const { tuples } = await ask(source, destination);
+    expect(tuples.map((tuple) => tuple.destination)).toEqual(expected.map(parseIp));
+  });
+
+  it.each([
+    ['web-1', '10.96.0.12:80', 'tcp', 'The source is an address'],
+    ['any', '10.96.0.12', 'tcp', 'The destination is'],
+    ['any', '10.96.0.12:0', 'tcp', 'The destination is'],
+    ['fd00::1', '10.96.0.12:80', 'tcp', 'different families'],
+    ['any', 'shop/web:81', 'tcp', 'has no TCP port 81'],
+    ['any', 'shop/web', 'udp', 'has no UDP port'],
+    ['any', '10.96.0.12:80', 'icmp', '--proto is'],
+  ])('%s -> %s %s is refused: %s', async (source, destination, protocol, message) => {
+    await expect(ask(source, destination, protocol)).rejects.toThrow(message);
+  });
+
+  it('has a time', () => {
+    expect(['10s', '500ms', '2m', '0.5s'].map(durationOf)).toEqual([10_000, 500, 120_000, 500]);
+    for (const wrong of ['', '10', '0s', '11m', '-1s']) expect(() => durationOf(wrong)).toThrow('--live is');
+  });
+});
+
+it('reads what IPVS keeps', () => {
+  // Of Linux 6.1, `cat /proc/net/ip_vs_conn`.
+  const text = `Pro FromIP   FPrt ToIP     TPrt DestIP   DPrt State       Expires PEName PEData
+TCP 0AF40107 9C40 0A60000C 0050 0AF40109 1F90 SYN_RECV         57
+TCP 0AF40107 9C41 0A60000D 0050 0AF40109 1F90 ESTABLISHED     899
+TCP fd00:0000:0000:0000:0000:0000:0000:0001 9C40 fd00:0000:0000:0000:0000:0000:0000:000c 0050 fd00:0000:0000:0000:0000:0000:0000:0009 1F90 FIN_WAIT    10
+`;
+  const v6 = { ...TUPLE, destination: parseIp('fd00::c') };
+  expect(parseIpvsConnections(text, [TUPLE])).toEqual([
+    {
+      client: parseIp('10.244.1.7'),
+      clientPort: 40000,
+      server: parseIp('10.244.1.9'),
+      serverPort: 8080,
+      state: 'SYN_RECV',
+    },
+  ]);
+  expect(parseIpvsConnections(text, [v6])).toMatchObject([{ server: parseIp('fd00::9'), state: 'FIN_WAIT' }]);
+});
+
+it('compares what legacy rules count', () => {
+  const save = (dropped: number, accepted: number, policy: number) =>
+    parseCounters(`# Generated
+*filter
+:INPUT ACCEPT [10:600]
+:FORWARD DROP [${policy}:60]
+[${dropped}:60] -A FORWARD -p tcp -m tcp --dport 8080 -j DROP
+[${accepted}:60] -A FORWARD -j ACCEPT
+COMMIT
+`);
+  expect(legacyDrops(save(1, 1, 0), save(3, 9, 1))).toEqual([
+    { table: 'filter', rule: '-P FORWARD -j DROP', packets: 1 },
+    { table: 'filter', rule: '-A FORWARD -p tcp -m tcp --dport 8080 -j DROP', packets: 2 },
+  ]);
+  expect(legacyDrops(undefined, save(1, 1, 1))).toEqual([]);
+});

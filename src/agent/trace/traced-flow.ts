@@ -1,0 +1,63 @@
+import type { IpAddress } from '../../core/index.ts';
+import type { FlowDirection } from '../../netlink/conntrack/index.ts';
+import type { NftFamily, NftHook } from '../../netlink/nftables/index.ts';
+
+/** A rule, or the policy of a chain, that ended the way of a packet. */
+export interface Drop {
+  readonly family: NftFamily;
+  readonly table: string;
+  readonly chain: string;
+  /** Undefined: the chain's policy. */
+  readonly handle: number | undefined;
+}
+
+/** How far packets of one direction came. */
+export interface Way {
+  /** `SYN`, `SYN-ACK`, `RST`; empty: not TCP, or not known. */
+  flags: string;
+  /** Interface numbers; undefined: not seen, or none, as for what this node sends. */
+  iif: number | undefined;
+  oif: number | undefined;
+  /** The last place where it was seen; undefined: not seen. */
+  last: { readonly hook: NftHook; readonly late: boolean } | undefined;
+  /** Left the node, or was handed to it. */
+  through: 'out' | 'in' | undefined;
+  drop: Drop | undefined;
+}
+
+/** What was seen of a flow. Times are monotonic milliseconds. */
+export interface TracedFlow {
+  readonly protocol: number;
+  readonly original: FlowDirection;
+  /** When its first packet was seen here. */
+  readonly at: number;
+  /** Where it was translated to; undefined: it was not, as far as was seen. */
+  endpoint: { readonly address: IpAddress; readonly port: number } | undefined;
+  /** The source that the endpoint sees, where it is another one. */
+  maskedAs: IpAddress | undefined;
+  readonly there: Way;
+  readonly back: Way;
+  /** When the first packet back was seen. */
+  answeredAt: number | undefined;
+  /** It was under way before the trace began. */
+  readonly old: boolean;
+}
+
+/** What became of a flow, the worst first. */
+export type Fate = 'dropped' | 'reply-dropped' | 'lost' | 'refused' | 'reply-lost' | 'no-reply' | 'answered';
+
+/** What became of a flow by what was seen until now. Pure. */
+export function fateOf({ there, back, answeredAt }: TracedFlow): Fate {
+  if (back.through || (answeredAt !== undefined && !back.last)) {
+    return back.flags.includes('RST') ? 'refused' : 'answered';
+  }
+  if (back.drop) return 'reply-dropped';
+  if (back.last) return 'reply-lost';
+  if (there.drop) return 'dropped';
+  return there.through || !there.last ? 'no-reply' : 'lost';
+}
+
+/** Nothing more is to be learnt of it. */
+export function isComplete(flow: TracedFlow): boolean {
+  return flow.back.through !== undefined || flow.back.drop !== undefined || flow.there.drop !== undefined;
+}

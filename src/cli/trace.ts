@@ -1,0 +1,60 @@
+import { type Command, Option } from 'commander';
+import { showTrace } from '../agent/index.ts';
+import { NodeplaneError } from '../core/index.ts';
+import { reportFailure } from './report-failure.ts';
+
+/** Exit statuses of <sysexits.h>: the command line cannot be used; a defect of ours, or of the machine. */
+const EX_USAGE = 64;
+const EX_UNAVAILABLE = 69;
+const EX_SOFTWARE = 70;
+
+interface Flags {
+  readonly live: string;
+  readonly proto: string;
+  readonly probe?: boolean;
+  readonly payload?: string;
+  readonly output: 'text' | 'json';
+  readonly address: string;
+}
+
+/** `nodeplane trace`: what becomes of packets, as it happens. */
+export function addTraceCommand(program: Command): void {
+  program
+    .command('trace')
+    .description(
+      'watch what becomes of packets from a source to a destination on this node, rule by rule; nothing stays behind. Exit status 0: answered, 1: seen and failing, 2: nothing seen, or not enough; 64: wrong question',
+    )
+    .argument('<source>', 'an address, or any')
+    .argument('<destination>', 'ADDRESS:PORT, or NAMESPACE/NAME[:PORT] of a Service')
+    .option('--live <time>', 'how long to watch at most; it ends with the first flow that is complete', '10s')
+    .addOption(new Option('--proto <protocol>', 'protocol').choices(['tcp', 'udp', 'sctp']).default('tcp'))
+    .option('--probe', 'connect from the pod that has the source address (tcp: closed at once; udp: with --payload)')
+    .option('--payload <text>', 'what --probe sends by udp')
+    .addOption(
+      new Option('-o, --output <form>', 'for people or for programs').choices(['text', 'json']).default('text'),
+    )
+    .option('--address <address:port>', "the agent's metrics port, asked for Services by name", '127.0.0.1:10249')
+    .action(runTraceCommand);
+}
+
+async function runTraceCommand(source: string, destination: string, flags: Flags): Promise<void> {
+  const { live, proto: protocol, probe = false, payload, output, address } = flags;
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort());
+  const { signal } = interrupted;
+  try {
+    const json = output === 'json';
+    const shown = await showTrace({ source, destination, protocol, live, probe, payload, json, address, signal });
+    process.stdout.write(shown.stdout);
+    process.exitCode = shown.exitCode;
+  } catch (error) {
+    reportFailure('nodeplane trace', error);
+    const code = error instanceof NodeplaneError ? error.code : '';
+    process.exitCode =
+      code === 'ERR_CONFIG' || code === 'ERR_NETNS'
+        ? EX_USAGE
+        : code === 'ERR_STATUS_AGENT'
+          ? EX_UNAVAILABLE
+          : EX_SOFTWARE;
+  }
+}

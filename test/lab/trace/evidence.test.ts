@@ -1,0 +1,116 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commitText } from '../../../src/agent/evidence/rule-changes.ts';
+import { systemClock } from '../../../src/core/index.ts';
+import { deleteFlows, type Flow, listFlows, watchUnanswered } from '../../../src/netlink/conntrack/index.ts';
+import { Netlink } from '../../../src/netlink/index.ts';
+import { Nftables, type NftCommit, watchCommits } from '../../../src/netlink/nftables/index.ts';
+import { NETLINK_NETFILTER } from '../../../src/netlink/uapi/index.ts';
+import { inNetns } from '../../../src/sys/index.ts';
+import { createNamespace, own, removeAll, type TestNamespace } from '../namespace.ts';
+
+let namespace: TestNamespace;
+beforeAll(() => {
+  namespace = createNamespace('evidence');
+  namespace.run('ip', 'link', 'set', 'lo', 'up');
+});
+afterAll(removeAll);
+
+describe('changes of nf_tables', () => {
+  it('are told with the program that made them, but those of this process', () => {
+    const told: (NftCommit | 'lost')[] = [];
+    const { watch, nft } = inNetns(namespace.path, () => ({
+      watch: watchCommits((commit) => told.push(commit)),
+      nft: Nftables.open(),
+    }));
+    own(() => watch.close());
+    own(() => nft.close());
+    const table = { kind: 'table', family: 'inet', name: 'ours' } as const;
+    nft.commit([{ operation: 'add', object: table }]);
+    namespace.run(
+      'nft',
+      'add table ip other; add chain ip other c; add rule ip other c accept; add rule ip other c drop',
+    );
+    nft.commit([{ operation: 'delete', object: table }]);
+    namespace.run('nft', 'delete', 'table', 'ip', 'other');
+    namespace.run('iptables-nft', '-A', 'FORWARD', '-j', 'DROP');
+    watch.catchUp();
+    expect(told.map((commit) => commit !== 'lost' && [commit.processName, commitText(commit)])).toEqual([
+      ['nft', 'added table ip other, added chain ip other c, added 2 rules in ip other c'],
+      ['nft', 'removed table ip other'],
+      ['iptables-nft', expect.stringContaining('added a rule in ip filter FORWARD')],
+    ]);
+  });
+
+  it('are not lost when thousands come at once', () => {
+    const told: (NftCommit | 'lost')[] = [];
+    const watch = inNetns(namespace.path, () => watchCommits((commit) => told.push(commit)));
+    own(() => watch.close());
+    const rules = Array.from({ length: 2000 }, () => 'add rule ip many c accept');
+    namespace.run('nft', ['add table ip many', 'add chain ip many c', ...rules].join('; '));
+    watch.catchUp();
+    expect(told).toMatchObject([{ processName: 'nft', total: 2002, changes: { length: 3 } }]);
+  });
+});
+
+describe('flows that end', () => {
+  let told: Flow[];
+  let netlink: Netlink;
+  let watch: ReturnType<typeof watchUnanswered>;
+
+  beforeAll(() => {
+    // Connection tracking begins with the first rule that asks for it.
+    namespace.run(
+      'nft',
+      'add table ip track; add chain ip track c { type filter hook input priority 0; }; add rule ip track c ct state new counter',
+    );
+    told = [];
+    [watch, netlink] = inNetns(namespace.path, () => [
+      watchUnanswered((flow) => told.push(flow), {
+        flows: 3,
+        now: () => systemClock.now(),
+        after: (fn, ms) => systemClock.setTimer(fn, ms),
+      }),
+      Netlink.open(NETLINK_NETFILTER),
+    ]);
+    own(() => watch.close());
+    own(() => netlink.close());
+  });
+
+  /** One datagram to each of these, and an answer by those that are to give one. */
+  async function exchange(count: number, answered: boolean): Promise<void> {
+    const server = inNetns(namespace.path, () => bound());
+    const clients = Array.from({ length: count }, () => inNetns(namespace.path, () => bound()));
+    server.on('message', (message, { port, address }) => answered && server.send(message, port, address));
+    for (const client of clients) {
+      const heard = once(answered ? client : server, 'message');
+      client.send('x', server.address().port, '127.0.0.1');
+      await heard;
+    }
+    for (const socket of [server, ...clients]) socket.close();
+    deleteFlows(netlink, listFlows(netlink, { family: 'IPv4', protocol: 17 }));
+    watch.catchUp();
+  }
+
+  it('are told when nobody answered, alone', async () => {
+    await exchange(2, true);
+    expect(told).toEqual([]);
+    await exchange(2, false);
+    expect(told).toHaveLength(2);
+    expect(told[0]).toMatchObject({ protocol: 17, original: { destination: told[0]!.reply.source } });
+  });
+
+  it('are told only so many in a while', async () => {
+    await exchange(20, false);
+    expect(told).toHaveLength(3);
+    expect(watch.cutShort).toBe(1);
+  });
+});
+
+/** With a look-up that answers at once the socket is bound before this returns, in the namespace of the thread. */
+function bound() {
+  const socket = createSocket({ type: 'udp4', lookup: (host, _, found) => found(null, host, 4) });
+  socket.bind({ port: 0, address: '127.0.0.1', exclusive: true });
+  return socket;
+}

@@ -1,0 +1,249 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TraceReport } from '../../../src/agent/trace/index.ts';
+import { type Agent, type Pod, removeAll } from '../lab.ts';
+import { own } from '../namespace.ts';
+import { patient } from '../patience.ts';
+import { builtProgram } from '../programs.ts';
+import { createStatusNode, type StatusNode } from '../status/node.ts';
+
+const LONG_MS = patient(300_000);
+/** Of shop/search, whose only endpoint is the first pod. */
+const SERVICE = { ip: '10.96.0.40', port: 80 };
+
+let lab: StatusNode;
+let client: Pod;
+let agent: Agent | undefined;
+
+beforeAll(async () => {
+  lab = await createStatusNode();
+  client = lab.node.addPod('client');
+}, LONG_MS);
+afterAll(async () => {
+  await agent?.stop();
+  removeAll();
+});
+
+interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A trace that waits for packets; `ended` when it has printed. */
+interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+}
+
+/** Begins `nodeplane trace` on the node, and returns when it stands in the kernel. */
+async function begin(...args: string[]): Promise<Running> {
+  const command = ['netns', 'exec', lab.node.namespace.name, builtProgram('nodeplane'), 'trace', ...args];
+  const child = spawn('ip', command, { env: { ...process.env, XTABLES_LOCKFILE: '/dev/null' } });
+  own(() => child.kill('SIGKILL'));
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  let isOver = false;
+  const ended = new Promise<Ended>((resolve) => {
+    child.on('close', (status) => {
+      isOver = true;
+      resolve({ status, stdout, stderr });
+    });
+  });
+  while (!isOver && !tables().includes('nodeplane-trace')) await delay(50);
+  return { child, ended };
+}
+
+/** A whole trace with packets sent meanwhile. */
+async function traced(args: readonly string[], send: () => Promise<unknown>): Promise<Ended> {
+  const { ended } = await begin(...args);
+  await send();
+  return ended;
+}
+
+const tables = () => lab.node.namespace.run('nft', 'list', 'tables');
+const connect = (target = SERVICE) => client.connect(target, { timeoutMs: 1500 });
+const endpointPattern = () => lab.pods[0]!.ip().replaceAll('.', '\\.');
+
+/** What the agent says that others did. */
+function ruleChanges(): readonly { readonly program: string; readonly what: string }[] {
+  const command = ['netns', 'exec', lab.node.namespace.name, builtProgram('nodeplane'), 'status', '-o', 'json'];
+  const { stdout } = spawnSync('ip', command, { encoding: 'utf8' });
+  return (JSON.parse(stdout) as { ruleChanges: { program: string; what: string }[] }).ruleChanges;
+}
+
+/** A Service's flow, in every way of writing its rules. */
+function followsServices(): void {
+  it(
+    'follows a connection to a Service to its endpoint and back',
+    async () => {
+      const { status, stdout } = await traced([client.ip(), 'shop/search', '--live', '60s'], async () => connect());
+      expect(stdout).toMatch(new RegExp(`^WORKS  ${client.ip()} -> shop/search 10\\.96\\.0\\.40:80/tcp, watched for`));
+      const flow = new RegExp(
+        `^  ${client.ip()}:\\d+ SYN -> DNAT (${endpointPattern()}):8080 \\(shop/search\\) -> cni0; answered with SYN-ACK after`,
+        'm',
+      );
+      expect(stdout).toMatch(flow);
+      expect(status).toBe(0);
+      expect(tables()).not.toContain('nodeplane-trace');
+    },
+    LONG_MS,
+  );
+}
+
+describe('in mode nftables', () => {
+  beforeAll(async () => {
+    agent = await lab.start('--proxy-mode', 'nftables');
+  }, LONG_MS);
+
+  followsServices();
+
+  it(
+    'names the rule of others that drops, and who wrote it is remembered',
+    async () => {
+      const rules =
+        'add table inet fence; add chain inet fence gate { type filter hook forward priority 10; }; add rule inet fence gate tcp dport 8080 counter drop comment "no web"';
+      lab.node.namespace.run('nft', rules);
+      const { status, stdout } = await traced([client.ip(), '10.96.0.40:80', '--live', '60s', '-o', 'json'], async () =>
+        connect(),
+      );
+      lab.node.namespace.run('nft', 'delete', 'table', 'inet', 'fence');
+      const report = JSON.parse(stdout) as TraceReport;
+      expect(report).toMatchObject({
+        schema: 'nodeplane/trace/v1',
+        verdict: 'fails',
+        flows: [{ fate: 'dropped', drop: { family: 'inet', table: 'fence', chain: 'gate' } }],
+        incomplete: [],
+      });
+      expect(report.flows[0]!.drop!.rule).toMatch(/tcp dport 8080 counter.* drop comment "no web"/);
+      expect(report.flows[0]!.endpoint).toMatch(new RegExp(`^(${endpointPattern()}):8080$`));
+      expect(status).toBe(1);
+      const changes = ruleChanges();
+      expect(changes).toContainEqual(
+        expect.objectContaining({ program: 'nft', what: expect.stringContaining('added chain inet fence gate') }),
+      );
+      expect(changes).toContainEqual(
+        expect.objectContaining({ what: expect.stringContaining('added table inet nodeplane-trace') }),
+      );
+      expect(changes.every(({ what }) => !what.includes(' kube'))).toBe(true);
+      expect(agent!.logs()).toContainEqual(expect.objectContaining({ msg: 'A live trace was begun on this node' }));
+    },
+    LONG_MS,
+  );
+
+  it(
+    'says when nobody answers',
+    async () => {
+      const [server] = lab.pods;
+      const silent = 'add table ip mute; add chain ip mute in { type filter hook input priority 0; policy drop; }';
+      server!.namespace.run('nft', silent);
+      const target = { ip: server!.ip(), port: 8080 };
+      const { status, stdout } = await traced([client.ip(), `${target.ip}:8080`, '--live', '8s'], () =>
+        connect(target),
+      );
+      server!.namespace.run('nft', 'delete', 'table', 'ip', 'mute');
+      // Pods of one bridge are neighbours: their packets pass the node's rules with br_netfilter alone.
+      expect(stdout).toMatch(/^(FAILS|UNKNOWN) /);
+      if (status === 1) expect(stdout).toMatch(/; no reply in \d/);
+      else expect(stdout).toContain("reached this node's rules");
+    },
+    LONG_MS,
+  );
+
+  it(
+    'says when nothing came',
+    async () => {
+      const { status, stdout } = await traced(['any', '10.96.0.40:80', '--live', '300ms'], async () => {});
+      expect(stdout).toMatch(/^UNKNOWN .*\n {2}Nothing from anybody to there reached this node's rules/);
+      expect(status).toBe(2);
+    },
+    LONG_MS,
+  );
+
+  it(
+    'connects from the pod when asked to',
+    async () => {
+      const { status, stdout } = await traced(
+        [client.ip(), 'shop/search:http', '--probe', '--live', '60s'],
+        async () => {},
+      );
+      expect(stdout).toMatch(new RegExp(`  probe from ${client.ip()}: connected`));
+      expect(stdout).toMatch(/; answered with SYN-ACK/);
+      expect(status).toBe(0);
+    },
+    LONG_MS,
+  );
+
+  it(
+    'leaves nothing when it is killed, and is the only one meanwhile',
+    async () => {
+      const first = await begin('any', '10.96.0.40:80', '--live', '300s');
+      const second = await (await begin('any', '10.96.0.40:80', '--live', '1s')).ended;
+      expect(second).toMatchObject({ status: 70, stderr: expect.stringContaining('another one runs') });
+      expect(tables()).toContain('nodeplane-trace');
+      first.child.kill('SIGKILL');
+      await first.ended;
+      expect(tables()).not.toContain('nodeplane-trace');
+    },
+    LONG_MS,
+  );
+
+  it.each([
+    ['a source that is no address', ['web-1', '10.96.0.40:80'], 64],
+    ['a Service that is not there', ['any', 'shop/nobody'], 64],
+    ['a time that is none', ['any', '10.96.0.40:80', '--live', 'soon'], 64],
+  ])('refuses %s', async (_, args, expected) => {
+    const { ended } = await begin(...args);
+    expect((await ended).status).toBe(expected);
+  });
+});
+
+describe('in mode iptables, variant nft', () => {
+  beforeAll(async () => {
+    await agent?.stop();
+    agent = await lab.start('--proxy-mode', 'iptables');
+  }, LONG_MS);
+  followsServices();
+
+  it(
+    'does not take what its own agent writes for a change by others',
+    async () => {
+      expect(ruleChanges().filter(({ program }) => program.startsWith('iptables'))).toEqual([]);
+    },
+    LONG_MS,
+  );
+});
+
+describe('with rules of legacy iptables', () => {
+  beforeAll(async () => {
+    await agent?.stop();
+    agent = undefined;
+  }, LONG_MS);
+
+  it(
+    'sees that they translate, and names those that count as they drop',
+    async () => {
+      const [server] = lab.pods;
+      const { namespace } = lab.node;
+      const target = { ip: '10.97.0.1', port: 81 };
+      const translated = ['-d', `${target.ip}/32`, '-p', 'tcp', '--dport', '81', '-j', 'DNAT'];
+      namespace.run('iptables-legacy', '-t', 'nat', '-A', 'PREROUTING', ...translated, '--to', `${server!.ip()}:8080`);
+      const question = [client.ip(), `${target.ip}:81`, '--live'];
+      const works = await traced([...question, '60s'], () => connect(target));
+      expect(works.stdout).toMatch(new RegExp(` SYN -> DNAT ${server!.ip()}:8080 -> cni0; answered`));
+      expect(works.status).toBe(0);
+      namespace.run('iptables-legacy', '-A', 'FORWARD', '-p', 'tcp', '--dport', '8080', '-j', 'DROP');
+      const fails = await traced([...question, '8s'], () => connect(target));
+      expect(fails.stdout).toMatch(/; lost in hook forward, by none of nf_tables' rules/);
+      expect(fails.stdout).toMatch(/legacy iptables, table filter: \d+ packets, .* -A FORWARD .*-j DROP/);
+      expect(fails.status).toBe(1);
+    },
+    LONG_MS,
+  );
+});
