@@ -1,0 +1,3 @@
+export { evaluateTextRule } from './evaluate-rule.ts';
+export type { Facts, InSet, IpSets, SetKey } from './facts.ts';
+export { LegacyRules, type Saved } from './legacy-rules.ts';
