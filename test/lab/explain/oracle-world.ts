@@ -29,6 +29,13 @@ export interface SentPacket {
   readonly destinationPort: number;
 }
 
+/** Neighbours are written down: random rules would stop those of IPv6 from finding each other. */
+const MAC = {
+  client: '02:00:00:00:00:01',
+  in0: '02:00:00:00:00:02',
+  out0: '02:00:00:00:00:03',
+  server: '02:00:00:00:00:04',
+};
 const QUIET_MS = 30;
 /** Beyond `PORTS`: what the node answers from those is not taken for a packet. */
 const FIRST_SOURCE_PORT = 31_000;
@@ -69,13 +76,13 @@ export class OracleWorld {
       );
     }
     ip(client!, [
-      `link add eth0 type veth peer name in0 netns ${node!.name}`,
+      `link add eth0 address ${MAC.client} type veth peer name in0 address ${MAC.in0} netns ${node!.name}`,
       'link set lo up',
       'link set eth0 up',
       `address add ${links.in.other}/${linkBits} dev eth0`,
     ]);
     ip(server!, [
-      `link add eth0 type veth peer name out0 netns ${node!.name}`,
+      `link add eth0 address ${MAC.server} type veth peer name out0 address ${MAC.out0} netns ${node!.name}`,
       'link set lo up',
       'link set eth0 up',
       `address add ${links.out.other}/${linkBits} dev eth0`,
@@ -86,10 +93,16 @@ export class OracleWorld {
       'link set out0 up',
       `address add ${links.in.node}/${linkBits} dev in0`,
       `address add ${links.out.node}/${linkBits} dev out0`,
+      `neigh add ${links.in.other} lladdr ${MAC.client} dev in0`,
+      `neigh add ${links.out.other} lladdr ${MAC.server} dev out0`,
       `route add ${ranges.sources} via ${links.in.other}`,
       `route add ${ranges.destinations} via ${links.out.other}`,
     ]);
-    ip(client!, [`route add default via ${links.in.node}`, `route add local ${ranges.sources} dev lo`]);
+    ip(client!, [
+      `neigh add ${links.in.node} lladdr ${MAC.in0} dev eth0`,
+      `route add default via ${links.in.node}`,
+      `route add local ${ranges.sources} dev lo`,
+    ]);
     node!.run('sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1');
     this.nft = inNetns(node!.path, () => Nftables.open());
     this.#watch = inNetns(node!.path, () =>

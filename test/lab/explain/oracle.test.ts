@@ -17,7 +17,7 @@ const CASES: readonly (readonly [IpFamily, 'tcp' | 'udp'])[] = [
   ['IPv6', 'tcp'],
 ];
 /** With those of legacy iptables 10,000 packets (legacy-oracle.test.ts). */
-const RULESETS = 30;
+const RULESETS = 20;
 const PACKETS = 50;
 /** The share of packets of which the walk may say that it cannot tell: rules with a limit are in their way. */
 const MOST_UNKNOWN = 0.1;
