@@ -43,7 +43,7 @@ const ALLOWED = {
     'netlink/wireguard',
     'nft',
   ],
-  explain: ['core', 'netlink/uapi', 'netlink/nftables'],
+  explain: ['core', 'netlink', 'netlink/*', 'proxy/rules'],
   preflight: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'proxy', 'proxy/*', 'routes'],
   agent: [
     'core',

@@ -1,20 +1,17 @@
-import type { Expression, NftRule } from '../../netlink/nftables/index.ts';
+import type { Expression, NftRule, Verdict } from '../../netlink/nftables/index.ts';
 import { hostOrder32 } from '../../netlink/nftables/index.ts';
 import type { Choose } from '../choices.ts';
-import { KnownBytes, type Packet } from '../packet/index.ts';
+import { KnownBytes } from '../packet/index.ts';
+import type { Situation as AnySituation, Outcome } from '../walk/index.ts';
 import { findElement } from './find-element.ts';
 import { loadCt, loadFib, loadMeta, loadPayload } from './load.ts';
-import { translate } from './nat.ts';
-import type { Outcome } from './outcome.ts';
+import { translateBy } from './nat.ts';
 import { Registers } from './registers.ts';
-import type { Host, Rules } from './surroundings.ts';
+import type { Rules } from './surroundings.ts';
 
 /** Where a rule is evaluated. */
-export interface Situation {
-  readonly packet: Packet;
+interface Situation extends AnySituation {
   readonly rules: Rules;
-  readonly host: Host;
-  readonly choose: Choose;
 }
 
 /** What an expression does: ends the rule, or goes on (undefined). */
@@ -94,7 +91,7 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'lookup':
       return lookUp(expression, rule, registers, situation);
     case 'verdict':
-      return expression.verdict.kind === 'break' ? NO_MATCH : expression.verdict;
+      return outcomeOf(expression.verdict);
     case 'meta-set':
       if (expression.key === 'mark') packet.mark = registers.read(expression.from, 4);
       return undefined;
@@ -117,7 +114,7 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'nat':
     case 'masquerade':
     case 'redirect':
-      return translate(expression, registers, packet, host);
+      return translateBy(expression, registers, packet, host);
     case 'reject':
       return {
         kind: 'reject',
@@ -137,6 +134,10 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'unknown':
       return { kind: 'cannot tell', about: `expression "${expression.name}"` };
   }
+}
+
+function outcomeOf(verdict: Verdict): Outcome {
+  return 'chain' in verdict ? verdict : verdict.kind === 'break' ? NO_MATCH : { kind: verdict.kind };
 }
 
 function load(
@@ -174,8 +175,8 @@ function lookUp(
   if ((element !== undefined) === invert) return NO_MATCH;
   if (to === undefined || !element) return undefined;
   if (to === 'verdict') {
-    const { verdict = CONTINUE } = element;
-    return verdict.kind === 'break' ? NO_MATCH : verdict.kind === 'continue' ? undefined : (verdict as Outcome);
+    const { verdict } = element;
+    return verdict === undefined || verdict.kind === 'continue' ? undefined : outcomeOf(verdict);
   }
   registers.write(to, KnownBytes.of(element.data ?? new Uint8Array()), `a value of @${name}`);
   return undefined;

@@ -1,6 +1,17 @@
-import type { ChainRef, NftElement, NftReader, NftRule, NftSet, SetRef } from '../../netlink/nftables/index.ts';
+import type { IpFamily } from '../../core/index.ts';
+import type {
+  ChainRef,
+  NftElement,
+  NftFamily,
+  NftReader,
+  NftRule,
+  NftSet,
+  SetRef,
+} from '../../netlink/nftables/index.ts';
+import type { SavedTable } from '../../proxy/rules/index.ts';
 import type { Packet } from '../packet/index.ts';
-import type { BaseChainOf, Hook, Rules } from './surroundings.ts';
+import type { Hook } from '../walk/index.ts';
+import type { BaseChainOf, Rules } from './surroundings.ts';
 
 /**
  * The rules of a namespace as they are, read piece by piece when a walk comes to them and kept for the next way of the same
@@ -8,13 +19,17 @@ import type { BaseChainOf, Hook, Rules } from './surroundings.ts';
  */
 export class KernelRules implements Rules {
   readonly #reader: NftReader;
+  /** By the family of their tables: iptables-nft has none of family inet. */
+  readonly #saved: { readonly [family in NftFamily]?: ReadonlyMap<string, SavedTable> | undefined };
   readonly #chains = new Map<Packet['family'], readonly BaseChainOf[]>();
   readonly #rules = new Map<string, readonly NftRule[]>();
   readonly #sets = new Map<string, readonly NftSet[]>();
   readonly #elements = new Map<string, NftElement | undefined>();
 
-  constructor(reader: NftReader) {
+  /** @param saved what `iptablesTool(family, 'nft', …).saveAll()` read, for each family where that can be asked */
+  constructor(reader: NftReader, saved: { readonly [family in IpFamily]?: ReadonlyMap<string, SavedTable> } = {}) {
     this.#reader = reader;
+    this.#saved = { ip: saved.IPv4, ip6: saved.IPv6 };
   }
 
   baseChains(hook: Hook, family: Packet['family']): readonly BaseChainOf[] {
@@ -40,6 +55,14 @@ export class KernelRules implements Rules {
     const { family, table, name } = set;
     const id = [family, table, name, Buffer.from(key).toString('hex')].join('\0');
     return kept(this.#elements, id, () => this.#reader.getElement(set, key));
+  }
+
+  textsOf({ family, table, name }: ChainRef): readonly string[] | undefined {
+    return this.#saved[family]?.get(table)?.get(name)?.rules;
+  }
+
+  hasChain({ family, table, name }: ChainRef): boolean {
+    return this.#saved[family]?.get(table)?.has(name) ?? false;
   }
 
   /**

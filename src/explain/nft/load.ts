@@ -1,6 +1,6 @@
 import { type Expression, hostOrder32, interfaceName } from '../../netlink/nftables/index.ts';
 import { type Interface, KnownBytes, type Packet } from '../packet/index.ts';
-import type { Host } from './surroundings.ts';
+import type { Host } from '../walk/index.ts';
 
 type Of<K extends Expression['kind']> = Extract<Expression, { kind: K }>;
 

@@ -7,9 +7,8 @@ import type {
   NftSet,
   SetRef,
 } from '../../netlink/nftables/index.ts';
-import type { Interface, KnownBytes, Packet } from '../packet/index.ts';
-
-export type Hook = 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting';
+import type { Packet } from '../packet/index.ts';
+import type { Hook } from '../walk/index.ts';
 
 /** A base chain, with where it is hooked in. */
 export type BaseChainOf = NftChain & { readonly base: BaseChain };
@@ -26,14 +25,8 @@ export interface Rules {
   getSet(set: SetRef): NftSet | undefined;
   /** The element a key falls into; undefined when there is none. */
   getElement(set: SetRef, key: Uint8Array): NftElement | undefined;
-}
-
-/** What rules and the way between the hooks ask of the host. Everything may be unknown: undefined. */
-export interface Host {
-  /** What `fib` expressions ask. @returns RTN_* of <linux/rtnetlink.h> for an address */
-  addressType(address: KnownBytes, on?: Interface): number | undefined;
-  /** By which interface a packet would leave that goes where this one's source (`back`) or destination is. */
-  interfaceTo(packet: Packet, which: 'source' | 'destination'): Interface | 'none' | undefined;
-  /** The address that masquerading puts on packets that leave by an interface. */
-  addressOn(oif: Interface, packet: Packet): Uint8Array | undefined;
+  /** The rules of a chain as iptables-nft prints them, without `-A CHAIN`; undefined when it has not been asked. */
+  textsOf?(chain: ChainRef): readonly string[] | undefined;
+  /** Whether there is such a chain; asked only where there are texts. */
+  hasChain?(chain: ChainRef): boolean;
 }

@@ -61,6 +61,14 @@ export class KnownBytes {
     return new KnownBytes(bytes, known);
   }
 
+  /** this ^ other, of the same length. */
+  xor(other: KnownBytes): KnownBytes {
+    return KnownBytes.partly(
+      this.bytes.map((byte, index) => byte ^ other.bytes[index]!),
+      this.known.map((bits, index) => bits & other.known[index]!),
+    );
+  }
+
   /** The bytes of each group of `size` in reverse order. */
   reversed(size: number): KnownBytes {
     const turn = (bytes: Uint8Array) =>

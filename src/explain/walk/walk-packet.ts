@@ -1,8 +1,7 @@
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
-import { type Branch, type Choose, walkAll } from '../choices.ts';
+import { type Branch, walkAll } from '../choices.ts';
 import { type FirstPacket, type Interface, Packet } from '../packet/index.ts';
-import type { Hook, Host, Rules } from './surroundings.ts';
-import type { ChainResult, Step } from './walk-chain.ts';
+import type { Hook, Host, RuleSource, Situation, StationResult, Step } from './source.ts';
 import { walkHook } from './walk-hook.ts';
 
 /** How a packet ends on this host. */
@@ -10,9 +9,8 @@ export type End =
   | { readonly kind: 'delivered' }
   | { readonly kind: 'sent'; readonly by: Interface }
   | { readonly kind: 'no route' }
-  | Exclude<ChainResult, { readonly kind: 'accept' }>
-  /** It is not known where the routing table sends it. */
-  | { readonly kind: 'cannot tell'; readonly about: string };
+  /** `cannot tell` without `at`: it is not known where the routing table sends it. */
+  | Exclude<StationResult, { readonly kind: 'accept' | 'sent anew' }>;
 
 /** A packet's way through the host. */
 export interface Walk {
@@ -31,21 +29,23 @@ const MOST_WAYS = 4096;
 /**
  * Walks the first packet of a flow through the rules of a host, all ways that chance and ignorance leave open.
  *
+ * @param sources all that has rules on the host: a source that is left out counts as empty
  * @throws whatever the reading of rules throws
  */
 export function walkPacket(
   question: FirstPacket,
   origin: Origin,
-  rules: Rules,
+  sources: readonly RuleSource[],
   host: Host,
 ): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
-  return walkAll((choose) => walkOnce(new Packet(question), origin, { rules, host, choose }), MOST_WAYS);
+  return walkAll((choose) => walkOnce(new Packet(question), origin, sources, { host, choose }), MOST_WAYS);
 }
 
 function walkOnce(
   packet: Packet,
   origin: Origin,
-  surroundings: { readonly rules: Rules; readonly host: Host; readonly choose: Choose },
+  sources: readonly RuleSource[],
+  surroundings: Omit<Situation, 'packet'>,
 ): Walk {
   const situation = { ...surroundings, packet };
   const { host } = surroundings;
@@ -53,10 +53,18 @@ function walkOnce(
   /** Through some hooks; what ends the packet there, if anything does. */
   const through = (...hooks: Hook[]): End | undefined => {
     for (const hook of hooks) {
-      const result = walkHook(hook, situation, steps);
+      const result = walkHook(hook, sources, situation, steps);
+      if (result.kind === 'sent anew') return sendAnew();
       if (result.kind !== 'accept') return result;
     }
     return undefined;
+  };
+  /** Only to other hosts: what goes to this one is not sent anew (ip_vs_nat_send_or_cont, net/netfilter/ipvs/ip_vs_xmit.c). */
+  const sendAnew = (): End => {
+    const way = route(packet, host);
+    if (way.kind === 'no way') return way.end;
+    [packet.iif, packet.oif] = [undefined, way.oif];
+    return through('output', 'postrouting') ?? { kind: 'sent', by: way.oif };
   };
   const end = (): End => {
     if (origin === 'this host') {

@@ -1,0 +1,32 @@
+import type { KnownBytes } from '../packet/index.ts';
+
+/** What rules of iptables ask of the kernel, besides the packet and the host. All of it may be left out: not known. */
+export interface Facts {
+  /** Sets of addresses and ports. */
+  readonly ipsets?: IpSets | undefined;
+  /**
+   * Whether an address is in a list of `-m recent`: `never` when it is not, `seen` when it is, whenever that was.
+   *
+   * @default not known
+   */
+  recent?(list: string, address: KnownBytes): 'seen' | 'never' | undefined;
+}
+
+/** A part of a set's key: what a rule says with `src` or `dst` for it. */
+export interface SetKey {
+  readonly address: KnownBytes;
+  readonly port: KnownBytes;
+}
+
+/** What a set says about a packet. */
+export type InSet = 'not there' | { readonly mark: number | undefined };
+
+export interface IpSets {
+  /**
+   * Looks a packet up.
+   *
+   * @param directions what `src` or `dst` mean for it, in the order of the rule
+   * @returns undefined when nobody can tell: there is no such set, it is of a type nobody here knows, the key is not all known
+   */
+  find(set: string, directions: readonly SetKey[], protocol: number): InSet | undefined;
+}

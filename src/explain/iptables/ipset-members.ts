@@ -1,0 +1,78 @@
+import { formatIp } from '../../core/index.ts';
+import type { IpSet, SetMember } from '../../netlink/ipset/index.ts';
+import type { InSet, IpSets, SetKey } from './facts.ts';
+import { all, inNetwork, type Truth } from './values.ts';
+
+/** What the kernel is asked for, or a fake. */
+export interface IpSetReader {
+  /** All sets, without members. */
+  listSets(): readonly IpSet[];
+  /** The members of one of them. */
+  listMembers(name: string): readonly SetMember[];
+}
+
+type Part = 'address' | 'port' | 'second';
+
+/** The parts of the keys of the types that are known here, in the order of a rule's directions. */
+const PARTS: Readonly<Record<string, readonly Part[]>> = {
+  'hash:ip': ['address'],
+  'hash:ip,port': ['address', 'port'],
+  'hash:ip,port,ip': ['address', 'port', 'second'],
+  'hash:ip,port,net': ['address', 'port', 'second'],
+  'bitmap:port': ['port'],
+};
+
+/**
+ * Sets of the kernel, each read when a rule first asks for it and kept for the same question. The kernel gives members out all
+ * at once only; those of the types above are told, all others nobody here can tell.
+ */
+export class IpSetMembers implements IpSets {
+  readonly #reader: IpSetReader;
+  #sets: ReadonlyMap<string, IpSet> | undefined;
+  readonly #members = new Map<string, readonly SetMember[]>();
+
+  constructor(reader: IpSetReader) {
+    this.#reader = reader;
+  }
+
+  find(name: string, directions: readonly SetKey[], protocol: number): InSet | undefined {
+    this.#sets ??= new Map(this.#reader.listSets().map((set) => [set.name, set]));
+    const set = this.#sets.get(name);
+    const parts = set && PARTS[set.type];
+    if (!parts || directions.length < parts.length) return undefined;
+    const family = directions[0]!.address.length === 4 ? 'IPv4' : 'IPv6';
+    // A set of the other family's addresses has none of these: the kernel refuses to look (ip_set_test).
+    if (set.family !== undefined && set.family !== family) return undefined;
+    let unknown = false;
+    for (const member of this.#membersOf(name)) {
+      const found = all(parts.map((part, index) => fits(part, member, directions[index]!, protocol)));
+      if (found === true) return unknown ? undefined : { mark: member.mark };
+      if (found === undefined) unknown = true;
+    }
+    return unknown ? undefined : 'not there';
+  }
+
+  #membersOf(name: string): readonly SetMember[] {
+    const known = this.#members.get(name) ?? this.#reader.listMembers(name);
+    this.#members.set(name, known);
+    return known;
+  }
+}
+
+function fits(part: Part, member: SetMember, { address, port }: SetKey, protocol: number): Truth {
+  switch (part) {
+    case 'address':
+      return member.address && address.equals(member.address.bytes);
+    case 'second': {
+      const { second, secondPrefixLength } = member;
+      if (!second) return undefined;
+      const network = `${formatIp(second)}${secondPrefixLength === undefined ? '' : `/${secondPrefixLength}`}`;
+      return inNetwork(address, network);
+    }
+    case 'port': {
+      // A bitmap has ports of every protocol.
+      if (member.protocol !== undefined && member.protocol !== protocol) return false;
+      return member.port === undefined ? undefined : port.equals(Uint8Array.of(member.port >> 8, member.port & 0xff));
+    }
+  }
+}

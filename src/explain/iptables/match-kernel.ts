@@ -1,0 +1,122 @@
+import {
+  RTN_BLACKHOLE,
+  RTN_BROADCAST,
+  RTN_LOCAL,
+  RTN_PROHIBIT,
+  RTN_UNICAST,
+  RTN_UNREACHABLE,
+} from '../../netlink/uapi/rtnetlink.ts';
+import type { Packet } from '../packet/index.ts';
+import type { SetKey } from './facts.ts';
+import type { Asked, Match, OptionCheck } from './matches.ts';
+import { all, isInterface, negate, type Truth } from './values.ts';
+
+/** <linux/rtnetlink.h> */
+const [RTN_ANYCAST, RTN_MULTICAST] = [4, 5];
+const TYPES: Readonly<Record<string, number>> = {
+  UNICAST: RTN_UNICAST,
+  LOCAL: RTN_LOCAL,
+  BROADCAST: RTN_BROADCAST,
+  ANYCAST: RTN_ANYCAST,
+  MULTICAST: RTN_MULTICAST,
+  BLACKHOLE: RTN_BLACKHOLE,
+  UNREACHABLE: RTN_UNREACHABLE,
+  PROHIBIT: RTN_PROHIBIT,
+};
+
+/** addrtype_mt_v1, net/netfilter/xt_addrtype.c. */
+const isOfType =
+  (which: 'source' | 'destination'): OptionCheck =>
+  ({ values }, { packet, host, options }) => {
+    const has = (name: string) => options.some((option) => option.name === name);
+    const on = has('--limit-iface-in') ? packet.iif : has('--limit-iface-out') ? packet.oif : undefined;
+    const wanted = values[0]!.split(',');
+    const type = host.addressType(packet.ends[which], on);
+    if (type === undefined || wanted.some((name) => !(name in TYPES))) return undefined;
+    // Of IPv6 a route is looked up for some types only, and every address that is not of a group is UNICAST.
+    if (packet.family === 'IPv6' && wanted.length > 1) return undefined;
+    if (packet.family === 'IPv6' && wanted[0] === 'UNICAST') return type !== RTN_MULTICAST;
+    return wanted.some((name) => TYPES[name] === type);
+  };
+
+const always: OptionCheck = () => true;
+
+/** `--match-set NAME src,dst`: what a direction stands for in the key. */
+export function setKeys(packet: Packet, directions: string): SetKey[] {
+  const { source, destination, sourcePort, destinationPort } = packet.ends;
+  return directions
+    .split(',')
+    .map((direction) =>
+      direction === 'src' ? { address: source, port: sourcePort } : { address: destination, port: destinationPort },
+    );
+}
+
+/** Of the kernel's memory of a list; how long ago, or how often, is not known. */
+const recent = ({ options, packet, facts }: Asked): Truth => {
+  const option = (name: string) => options.find((option) => option.name === name);
+  // `--set` remembers the address, and holds (recent_mt, net/netfilter/xt_recent.c).
+  if (option('--set')) return option('--set')?.inverted !== true;
+  const check = option('--rcheck') ?? option('--update');
+  const address = option('--rdest') ? packet.ends.destination : packet.ends.source;
+  const mask = option('--mask')?.values[0];
+  if (!check || (mask !== undefined && !/^(255\.255\.255\.255|ffff(:ffff){7})$/.test(mask))) return undefined;
+  const found = facts.recent?.(option('--name')?.values[0] ?? 'DEFAULT', address);
+  if (found === undefined) return undefined;
+  if (found === 'never') return check.inverted;
+  return option('--seconds') || option('--hitcount') || option('--rttl') ? undefined : !check.inverted;
+};
+
+/** physdev_mt, net/netfilter/xt_physdev.c. What leaves by a port of a bridge is not known before it does. */
+const physdev = ({ options, packet, host }: Asked): Truth => {
+  const port = packet.iif === undefined ? 'none' : host.bridgePort?.(packet);
+  if (port === undefined) return undefined;
+  return all(
+    options.map(({ name, values, inverted }) => {
+      const holds = port === 'none' ? false : ofPort(name, values[0], port);
+      return negate(holds, inverted);
+    }),
+  );
+};
+
+function ofPort(option: string, value: string | undefined, port: string): Truth {
+  if (option === '--physdev-is-in') return true;
+  if (option === '--physdev-in') return isInterface(port, value ?? '');
+  return undefined;
+}
+
+/** rpfilter_mt, net/ipv4/netfilter/ipt_rpfilter.c: whether the way back leads out where the packet came in. */
+const rpfilter = ({ options, packet, host }: Asked): Truth => {
+  const has = (name: string) => options.some((option) => option.name === name);
+  const known = ['--loose', '--accept-local', '--invert'];
+  if (options.some(({ name }) => !known.includes(name))) return undefined;
+  // What comes from the loopback interface is let through.
+  if (packet.iif === undefined || packet.iif.name === 'lo') return !has('--invert');
+  const [type, back] = [host.addressType(packet.ends.source), host.interfaceTo(packet, 'source')];
+  if (type === undefined || back === undefined) return undefined;
+  const isUsable = type === RTN_UNICAST || (has('--accept-local') && type === RTN_LOCAL);
+  const passes = isUsable && back !== 'none' && (has('--loose') || back.index === packet.iif.index);
+  return passes !== has('--invert');
+};
+
+/** kube-proxy's own counters have no quota; of a counter with one it depends on how much was counted. */
+const WITHOUT_QUOTA = ['ct_state_invalid_dropped_pkts', 'localhost_nps_accepted_pkts'];
+
+/** Matches that ask something of the kernel: routes, sets, what it remembers. */
+export const KERNEL_MATCHES: Readonly<Record<string, Match>> = {
+  addrtype: {
+    '--src-type': isOfType('source'),
+    '--dst-type': isOfType('destination'),
+    '--limit-iface-in': always,
+    '--limit-iface-out': always,
+  },
+  set: {
+    '--match-set': ({ values: [name, directions] }, { packet, facts }) => {
+      const found = facts.ipsets?.find(name!, setKeys(packet, directions!), packet.protocol);
+      return found === undefined ? undefined : found !== 'not there';
+    },
+  },
+  nfacct: { '--nfacct-name': ({ values }) => (WITHOUT_QUOTA.includes(values[0]!) ? true : undefined) },
+  recent,
+  physdev,
+  rpfilter,
+};

@@ -1,0 +1,89 @@
+import { PROTOCOLS } from '../packet/index.ts';
+import type { Situation } from '../walk/index.ts';
+import type { Facts } from './facts.ts';
+import { CONNECTION_MATCHES } from './match-connection.ts';
+import { KERNEL_MATCHES } from './match-kernel.ts';
+import type { Extension, Option } from './parse-rule.ts';
+import { all, any, hasMark, inAddressRange, inPortRange, negate, type Truth } from './values.ts';
+
+/** What a match is asked with. */
+export interface Asked extends Situation {
+  readonly facts: Facts;
+  readonly options: readonly Option[];
+}
+
+/** One option of a match: holds, does not, or nobody can tell. What `!` says is not its business. */
+export type OptionCheck = (option: Option, asked: Asked) => Truth;
+
+/**
+ * What a match is: a check for each option it may have, which must all hold; or a function for those whose options are more than
+ * that. A match or an option that is not here is not known.
+ */
+export type Match = Readonly<Record<string, OptionCheck>> | ((asked: Asked) => Truth);
+
+const destinationPorts: OptionCheck = ({ values }, { packet }) => inPortRange(packet.ends.destinationPort, values[0]!);
+const sourcePorts: OptionCheck = ({ values }, { packet }) => inPortRange(packet.ends.sourcePort, values[0]!);
+const PORTS = { '--dport': destinationPorts, '--sport': sourcePorts };
+
+const inList = (end: 'sourcePort' | 'destinationPort', { values }: Option, { packet }: Asked): Truth =>
+  any(values[0]!.split(',').map((range) => inPortRange(packet.ends[end], range)));
+
+const TCP_FLAGS: Readonly<Record<string, number>> = {
+  FIN: 1,
+  SYN: 2,
+  RST: 4,
+  PSH: 8,
+  ACK: 16,
+  URG: 32,
+  ALL: 63,
+  NONE: 0,
+};
+const TCP_FLAGS_AT = 13;
+
+const tcpFlags: OptionCheck = ({ values }, { packet }) => {
+  const [mask, wanted] = values.map((list) =>
+    list.split(',').reduce((sum, flag) => sum | (TCP_FLAGS[flag] ?? Number.NaN), 0),
+  );
+  const flags = packet.transport.slice(TCP_FLAGS_AT, 1);
+  return flags.masked(Uint8Array.of(mask!), Uint8Array.of(0)).equals(Uint8Array.of(wanted!));
+};
+
+/** The matches whose effect is known, by their names in rules. */
+const MATCHES: Readonly<Record<string, Match>> = {
+  comment: { '--comment': () => true },
+  tcp: { ...PORTS, '--tcp-flags': tcpFlags },
+  udp: PORTS,
+  sctp: PORTS,
+  multiport: {
+    '--dports': (option, asked) => inList('destinationPort', option, asked),
+    '--sports': (option, asked) => inList('sourcePort', option, asked),
+    '--ports': (option, asked) => any([inList('destinationPort', option, asked), inList('sourcePort', option, asked)]),
+  },
+  mark: { '--mark': ({ values }, { packet }) => hasMark(packet.mark, values[0]) },
+  iprange: {
+    '--src-range': ({ values }, { packet }) => inAddressRange(packet.ends.source, values[0]!),
+    '--dst-range': ({ values }, { packet }) => inAddressRange(packet.ends.destination, values[0]!),
+  },
+  ...CONNECTION_MATCHES,
+  ...KERNEL_MATCHES,
+};
+
+/** Whether a match holds. It is unknown, never true, when there is something in it that is not known here. */
+export function holds({ name, options }: Extension, asked: Omit<Asked, 'options'>): Truth {
+  const match = Object.hasOwn(MATCHES, name) ? MATCHES[name] : undefined;
+  if (!match) return undefined;
+  const withOptions = { ...asked, options };
+  if (typeof match === 'function') return match(withOptions);
+  return all(
+    options.map((option) => {
+      const check = Object.hasOwn(match, option.name) ? match[option.name] : undefined;
+      return check && negate(check(option, withOptions), option.inverted);
+    }),
+  );
+}
+
+/** The protocols of whole numbers and of names that can be those of the packet; every other name is another protocol's. */
+export function isProtocol(text: string, protocol: number): boolean {
+  if (text === 'all' || text === '0') return true;
+  return (Object.hasOwn(PROTOCOLS, text) ? PROTOCOLS[text as keyof typeof PROTOCOLS] : Number(text)) === protocol;
+}

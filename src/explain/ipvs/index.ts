@@ -1,0 +1,1 @@
+export { type IpvsReader, IpvsServers } from './ipvs-servers.ts';

@@ -1,0 +1,16 @@
+export type { Outcome } from './outcome.ts';
+export type {
+  Hook,
+  Host,
+  IptablesStep,
+  IpvsStep,
+  NftStep,
+  RuleSource,
+  Situation,
+  Station,
+  StationResult,
+  Step,
+} from './source.ts';
+export { IPS, type Manipulation, masquerade, type NewEnds, redirect, translate } from './translate.ts';
+export { type Chains, walkChain } from './walk-chain.ts';
+export { type End, type Origin, type Walk, walkPacket } from './walk-packet.ts';

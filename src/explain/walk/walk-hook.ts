@@ -1,0 +1,102 @@
+import { KnownBytes } from '../packet/index.ts';
+import type { Hook, RuleSource, Situation, Station, StationResult, Step } from './source.ts';
+import { decide, isDecided, type Manipulation } from './translate.ts';
+
+const ACCEPTED: StationResult = { kind: 'accept' };
+/** NF_IP_PRI_CONNTRACK, <linux/netfilter_ipv4.h>. */
+const CONNTRACK_PRIORITY = -200;
+/** NF_IP_PRI_NAT_DST and NF_IP_PRI_NAT_SRC. */
+const NAT_PRIORITY: Partial<Record<Hook, [number, Manipulation]>> = {
+  prerouting: [-100, 'destination'],
+  output: [-100, 'destination'],
+  postrouting: [100, 'source'],
+  input: [100, 'source'],
+};
+
+/**
+ * Takes a packet through one hook: the stations of all sources by priority, connection tracking and translation at their
+ * places between them. Stations of type nat run where the kernel translates, whatever their own priority; it orders them among
+ * each other (nf_nat_inet_fn, net/netfilter/nf_nat_core.c).
+ *
+ * @param steps gets what matched
+ * @returns `accept` when the packet leaves the hook; otherwise its end there
+ */
+export function walkHook(
+  hook: Hook,
+  sources: readonly RuleSource[],
+  situation: Situation,
+  steps: Step[],
+): StationResult {
+  const all = inOrder(hook, sources, situation);
+  const stations: Pick<Station, 'priority' | 'run'>[] = all.filter(({ type }) => type !== 'nat');
+  const nats = all.filter(({ type }) => type === 'nat');
+  if (hook === 'prerouting' || hook === 'output') {
+    insert(stations, { priority: CONNTRACK_PRIORITY, run: track });
+  }
+  const nat = NAT_PRIORITY[hook];
+  if (nat) {
+    const [priority, manipulation] = nat;
+    insert(stations, { priority, run: (situation, steps) => runNat(nats, manipulation, situation, steps) });
+  }
+  for (const station of stations) {
+    const result = station.run(situation, steps);
+    if (result.kind !== 'accept') return result;
+  }
+  return ACCEPTED;
+}
+
+/**
+ * The stations of all sources by priority. Among equals of one source its own order counts. Those of two sources were hooked in
+ * in an order that only the kernel knows, the later one in front (nf_hook_entries_grow, net/netfilter/core.c): legacy tables when they
+ * were first used, chains of nf_tables when they were made. So both orders are walked.
+ */
+function inOrder(hook: Hook, sources: readonly RuleSource[], { packet, choose }: Situation): Station[] {
+  const lists = sources.map((source) => ({ name: source.name, stations: source.stations(hook, packet.family) }));
+  const seen = new Map<string, string>();
+  let clash: string | undefined;
+  for (const { name, stations } of lists) {
+    for (const { type, priority } of stations) {
+      const other = seen.get(`${type} ${priority}`);
+      if (other !== undefined && other !== name) clash ??= `whether ${other} or ${name} comes first in hook ${hook}`;
+      seen.set(`${type} ${priority}`, name);
+    }
+  }
+  if (clash !== undefined && choose('unknown', clash, 2) === 1) lists.reverse();
+  return lists.flatMap(({ stations }) => stations).sort((a, b) => a.priority - b.priority);
+}
+
+/** In front of the first with a higher priority: what is there already ran first at the same one. */
+function insert(stations: Pick<Station, 'priority' | 'run'>[], station: Pick<Station, 'priority' | 'run'>): void {
+  const at = stations.findIndex(({ priority }) => priority > station.priority);
+  stations.splice(at < 0 ? stations.length : at, 0, station);
+}
+
+/** The first packet of a flow gets an entry, unless a rule kept it out. */
+function track({ packet }: Situation): StationResult {
+  packet.connection ??= {
+    state: 'new',
+    direction: 'original',
+    original: packet.ends,
+    status: 0,
+    mark: KnownBytes.of(new Uint8Array(4)),
+  };
+  return ACCEPTED;
+}
+
+/** Only the first packet of a flow meets stations of type nat, and only until one of them has decided. */
+function runNat(
+  stations: readonly Station[],
+  manipulation: Manipulation,
+  situation: Situation,
+  steps: Step[],
+): StationResult {
+  const { connection } = situation.packet;
+  if (connection === undefined || connection === 'untracked' || connection.state !== 'new') return ACCEPTED;
+  for (const station of stations) {
+    if (isDecided(connection, manipulation)) return ACCEPTED;
+    const result = station.run(situation, steps);
+    if (result.kind !== 'accept') return result;
+  }
+  if (!isDecided(connection, manipulation)) decide(connection, manipulation);
+  return ACCEPTED;
+}
