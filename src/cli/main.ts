@@ -3,6 +3,7 @@ import { addAgentCommand } from './agent.ts';
 import { addCleanupCommand } from './cleanup.ts';
 import { addCniCommand } from './cni/cni-command.ts';
 import { addDemoCommand } from './demo.ts';
+import { addDiffCommand } from './diff.ts';
 import { addIpamCommand } from './ipam.ts';
 import { addPreflightCommand } from './preflight.ts';
 import { reportFailure } from './report-failure.ts';
@@ -31,6 +32,7 @@ addStatusCommand(program);
 addServicesCommand(program);
 addRoutesCommand(program);
 addIpamCommand(program);
+addDiffCommand(program);
 addDemoCommand(program);
 
 program.parseAsync().catch((error: unknown) => reportFailure('nodeplane', error));

@@ -37,7 +37,11 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
       }
       case 'driftFound':
         logger.warn(
-          { family, drifts: event.drifts.slice(0, 20), count: event.drifts.length },
+          {
+            family,
+            drifts: event.drifts.slice(0, 20).map(({ object, difference }) => ({ object, difference })),
+            count: event.drifts.length,
+          },
           'Somebody changed our rules; repairing',
         );
         break;

@@ -1,6 +1,6 @@
-import type { IpFamily } from '../../core/index.ts';
+import type { Drift, IpFamily } from '../../core/index.ts';
 import type { NoLocalEndpoints, RestrictedServices } from '../plan/index.ts';
-import type { Commit, Drift, LeftOutPort } from './dataplane.ts';
+import type { Commit, LeftOutPort } from './dataplane.ts';
 
 /**
  * Everything the proxy lets others see; log, metrics and health live on it. `at` is calendar time, to be printed and
