@@ -26,6 +26,7 @@ import { localhostMetrics } from './localhost-metrics.ts';
 import { MODES } from './modes/modes.ts';
 import { preparePatiently } from './modes/prepare-patiently.ts';
 import { removeOtherModes } from './modes/remove-others.ts';
+import { recordTroubles } from './trouble-events.ts';
 import { checkNode } from './node-check.ts';
 
 export interface ServicesPartOptions {
@@ -77,7 +78,7 @@ export class ServicesPart implements Part {
       this.metrics.observe,
       this.health.observe,
       ({ kind, family }) => void (kind === 'syncFinished' && this.#complete.add(family)),
-      ...(recorder ? [recordProxyEvents(recorder)] : []),
+      ...(recorder ? [recordProxyEvents(recorder), recordTroubles(recorder, clock)] : []),
     ];
     this.#localhost = localhostMetrics(registry, logger);
     this.#cleaned = flowMetrics(registry, logger);

@@ -334,6 +334,7 @@ export class FamilyProxy {
 
   #report(update: PlanUpdate): PlanUpdate {
     for (const problem of update.problems) this.#tell({ kind: 'serviceProblem', ...problem });
+    for (const troubles of update.troubles) this.#tell({ kind: 'portTroubles', ...troubles });
     return update;
   }
 
