@@ -26,8 +26,8 @@ import { localhostMetrics } from './localhost-metrics.ts';
 import { MODES } from './modes/modes.ts';
 import { preparePatiently } from './modes/prepare-patiently.ts';
 import { removeOtherModes } from './modes/remove-others.ts';
-import { recordTroubles } from './trouble-events.ts';
 import { checkNode } from './node-check.ts';
+import { recordTroubles } from './trouble-events.ts';
 
 export interface ServicesPartOptions {
   readonly context: PartContext;

@@ -10,7 +10,10 @@ function setUp() {
   const clock = new FakeClock();
   const told: string[] = [];
   const record = recordTroubles(
-    { record: ({ namespace, name }, { type, reason, note }) => void told.push(`${namespace}/${name} ${type} ${reason}: ${note}`) },
+    {
+      record: ({ namespace, name }, { type, reason, note }) =>
+        void told.push(`${namespace}/${name} ${type} ${reason}: ${note}`),
+    },
     clock,
   );
   const tell = (portKey: string, ...troubles: PortTrouble[]) =>

@@ -8,9 +8,9 @@ import { type PlanContext, planPorts, planService, type ServicePlan } from './pl
 import { samePortPlan } from './same-plan.ts';
 import type { ServiceHealthCheck } from './service-health.ts';
 import type { NodePlan, Plan, PlanDelta, ServicePortPlan } from './service-plan.ts';
-import { type PortTrouble, troublesOf } from './troubles.ts';
 import { type ServiceHint, type ServicePorts, servicePortsOf } from './service-port.ts';
 import type { ServiceStore } from './service-store.ts';
+import { type PortTrouble, troublesOf } from './troubles.ts';
 
 /** What is new for one Service: the problems it has now; empty when the earlier ones are mended. */
 export interface ServiceProblem {

@@ -10,16 +10,20 @@ function troubles(spec: Partial<ServiceSpec>, change: (slice: EndpointSlice) => 
   const slice = makeSlice('shop/web', ['10.244.2.1', '10.244.3.1']);
   const changed = { ...slice, ...change(slice) } as EndpointSlice;
   const context = { family: 'IPv4', nodeName: 'n1', zone } as const;
-  const { ports } = atOnce(planService(makeService('shop/web', { clusterIP: '10.96.0.1', ...spec }), [changed], context));
+  const { ports } = atOnce(
+    planService(makeService('shop/web', { clusterIP: '10.96.0.1', ...spec }), [changed], context),
+  );
   return ports.flatMap((port) => troublesOf(port, context));
 }
 
-const hinted = (...zones: (string | undefined)[]) => (slice: EndpointSlice) => ({
-  endpoints: slice.endpoints!.map((endpoint, index) => {
-    const name = zones[index];
-    return { ...endpoint, ...(name !== undefined && { hints: { forZones: [{ name }] } }) };
-  }),
-});
+const hinted =
+  (...zones: (string | undefined)[]) =>
+  (slice: EndpointSlice) => ({
+    endpoints: slice.endpoints!.map((endpoint, index) => {
+      const name = zones[index];
+      return { ...endpoint, ...(name !== undefined && { hints: { forZones: [{ name }] } }) };
+    }),
+  });
 
 describe('troubles of a Service port', () => {
   it('are none for one that is served', () => {

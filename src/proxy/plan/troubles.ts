@@ -1,6 +1,6 @@
 import { type Place, topologyOf } from './select.ts';
-import { isExternallyAccessible } from './service-port.ts';
 import type { ServicePortPlan } from './service-plan.ts';
+import { isExternallyAccessible } from './service-port.ts';
 
 /** What keeps a Service port from doing what its author may expect, although all of it is programmed. */
 export type TroubleCause =
@@ -49,6 +49,7 @@ function whyHintsIgnored({ clusterEndpoints }: ServicePortPlan, place: Place): s
     return `${ready.length - count} of ${ready.length} have no hint for ${kind}, and hints count only if all have them`;
   }
   if (zoned < ready.length) return undefined;
-  if (place.zone === '') return 'the Node has no label topology.kubernetes.io/zone, so hints for zones cannot be followed';
+  if (place.zone === '')
+    return 'the Node has no label topology.kubernetes.io/zone, so hints for zones cannot be followed';
   return `none is hinted for this node's zone "${place.zone}"`;
 }
