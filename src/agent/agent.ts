@@ -11,6 +11,8 @@ import {
 } from '../kube/index.ts';
 import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni/cni-part.ts';
+import { ControlPart } from './control/control-part.ts';
+import { diffPages } from './diff/diff-pages.ts';
 import { registerConfigHash } from './effective/config-hash.ts';
 import type { Verdict } from './effective/mode-override.ts';
 import { EvidencePart } from './evidence/index.ts';
@@ -192,6 +194,16 @@ export class Agent {
       ruleChanges: () => evidence.ruleChanges(),
     });
     parts.push(this.#status);
+    const { socket } = options.claim;
+    if (socket !== '') {
+      const pages = diffPages({
+        node: nodeName,
+        mode,
+        clock,
+        parts: () => parts.flatMap((part) => part.compared?.() ?? []),
+      });
+      parts.push(new ControlPart({ path: socket, pages, clock, logger }));
+    }
     this.#parts = parts;
     this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);

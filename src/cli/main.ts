@@ -3,6 +3,7 @@ import { addAgentCommand } from './agent.ts';
 import { addCleanupCommand } from './cleanup.ts';
 import { addCniCommand } from './cni/cni-command.ts';
 import { addDemoCommand } from './demo.ts';
+import { addDiffCommand } from './diff.ts';
 import { addIpamCommand } from './ipam.ts';
 import { addMigrationCommand } from './migration.ts';
 import { addPreflightCommand } from './preflight.ts';
@@ -35,6 +36,7 @@ addServicesCommand(program);
 addRoutesCommand(program);
 addTraceCommand(program);
 addIpamCommand(program);
+addDiffCommand(program);
 addDemoCommand(program);
 
 program.parseAsync().catch((error: unknown) => reportFailure('nodeplane', error));

@@ -62,6 +62,8 @@ export const ERROR_CODES = {
     '`nodeplane routes` shows what the kernel holds, without the names and reasons that the agent knows: it does not run, runs without --routes, or has its metrics port elsewhere (--metrics-bind-address). Name the port with --agent; it answers at 127.0.0.1 and ::1 alone.',
   ERR_STATUS_AGENT:
     '`nodeplane status` and `nodeplane services` show what the agent of this node knows, and it does not answer: it does not run, or has its metrics port elsewhere (--metrics-bind-address). Look whether it runs (kubectl get pods --all-namespaces --field-selector spec.nodeName=<node>, or the service manager), what its log ends with (kubectl logs --previous), or name the port with --address; it answers at 127.0.0.1 and ::1 alone. What it programmed stays in force meanwhile.',
+  ERR_DIFF:
+    '`nodeplane diff` cannot tell whether the kernel holds what is meant: no agent answers at its socket, or a part could not be compared or repaired yet. The message says which; look whether the agent runs (nodeplane status), and at the end of its log.',
   ERR_DATAPLANE:
     'The kernel’s rules could not be brought in line with the plan. The next sync tries again from scratch.',
 } as const satisfies Record<string, string>;

@@ -1,6 +1,14 @@
 export { BackgroundFailure, inBackground, stopAll, tellFailure } from './background.ts';
 export { ByteWriter, hashBytes, readBe16, readBe32, readU16, readU32, sameBytes } from './bytes.ts';
 export { type Clock, secondsSince, systemClock, type Timer } from './clock.ts';
+export {
+  type ComparedPart,
+  DRIFT_LINES,
+  type Drift,
+  driftLines,
+  driftText,
+  nothingToCompare,
+} from './drift.ts';
 export type { ErrorCode } from './error-codes.ts';
 export {
   describeErrno,

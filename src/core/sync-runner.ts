@@ -1,4 +1,5 @@
 import type { Clock, Timer } from './clock.ts';
+import { NodeplaneError } from './errors.ts';
 
 export interface SyncRunnerOptions {
   readonly clock: Clock;
@@ -63,6 +64,8 @@ export class SyncRunner {
   /** Runs in a row that left something undone, and when it is tried again. */
   #undone = 0;
   #retryAt = Number.POSITIVE_INFINITY;
+  /** Who waits for the end of the next full run. */
+  #awaiting: { readonly done: () => void; readonly failed: (error: unknown) => void }[] = [];
 
   constructor(options: SyncRunnerOptions) {
     this.#options = options;
@@ -89,6 +92,28 @@ export class SyncRunner {
   }
 
   /**
+   * Asks for a full run, and resolves at its end.
+   *
+   * @throws what makes the run fail; ERR_DATAPLANE when there will be none
+   */
+  runFull(): Promise<void> {
+    if (this.#state !== 'started') return Promise.reject(noRun());
+    return new Promise((done, failed) => {
+      this.#awaiting.push({ done, failed });
+      this.requestFull();
+    });
+  }
+
+  /** Does something else between the runs: none begins before it has ended. Rejects as it does. */
+  async between<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#running) await this.#running;
+    this.#timer?.cancel();
+    const done = work();
+    this.#occupy(done.then(() => {}));
+    return await done;
+  }
+
+  /**
    * From within a run: it is not to count as failed, but has left something undone that is worth another full run. That comes
    * after a wait that grows as after failures; other runs do not wait for it.
    */
@@ -107,6 +132,7 @@ export class SyncRunner {
     this.#state = 'stopped';
     this.#timer?.cancel();
     await this.#running;
+    for (const { failed } of this.#awaiting.splice(0)) failed(noRun());
   }
 
   #schedule(): void {
@@ -183,11 +209,13 @@ export class SyncRunner {
   async #runOnce(full: boolean): Promise<void> {
     const { clock, run, failed } = this.#options;
     this.#retryRequested = false;
+    const awaiting = full ? this.#awaiting.splice(0) : [];
     try {
       await run(full);
       this.#lastEnd = clock.now();
       this.#failures = 0;
       this.#noteUndone(full);
+      for (const { done } of awaiting) done();
       if (!full) return;
       this.#lastFullEnd = this.#lastEnd;
       this.#lastCheckEnd = this.#lastEnd;
@@ -195,6 +223,7 @@ export class SyncRunner {
       this.#lastEnd = clock.now();
       this.#retryInMs = this.#backOff(this.#failures++);
       failed(error, full, this.#retryInMs);
+      for (const waiting of awaiting) waiting.failed(error);
     }
   }
 
@@ -210,4 +239,8 @@ export class SyncRunner {
     const wait = Math.min(retry.maxMs, retry.firstMs * 2 ** earlierFailures);
     return Math.round(wait * (1 - random() / 5));
   }
+}
+
+function noRun(): NodeplaneError {
+  return new NodeplaneError('ERR_DATAPLANE', 'Nothing is written at the moment: the work has not begun, or has ended');
 }

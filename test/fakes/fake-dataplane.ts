@@ -1,8 +1,7 @@
-import type { IpFamily } from '../../src/core/index.ts';
+import type { Drift, IpFamily } from '../../src/core/index.ts';
 import {
   type Commit,
   type Dataplane,
-  type Drift,
   type LeftOutPort,
   LeftOutPorts,
   type Plan,

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import type { CniSettings } from '../../config/index.ts';
-import { inBackground, type Timer } from '../../core/index.ts';
+import { type ComparedPart, inBackground, type Timer } from '../../core/index.ts';
 import { nodeNamed, type ObjectEvent, ObjectsOf, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { watchNftables } from '../../netlink/nftables/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
@@ -133,6 +133,10 @@ export class CniPart implements Part {
   readiness(): Readiness {
     const reason = this.#serving ? this.#installer.whyNotInstalled() : 'the CNI server does not listen yet';
     return { name: 'cni', reason };
+  }
+
+  compared(): readonly ComparedPart[] {
+    return [this.#guard];
   }
 
   changed(event: ObjectEvent): void {

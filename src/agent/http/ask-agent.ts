@@ -1,22 +1,32 @@
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 
 /** Whoever listens at the port may be anybody. */
 const TIMEOUT_MS = 5000;
 /** Ten thousand Nodes with their longest names and a few pod CIDRs each have a third of it. */
 const LARGEST_ANSWER = 16 << 20;
 
+/** A page at a unix socket. */
+export interface SocketPage {
+  readonly socketPath: string;
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** For all of it. */
+  readonly timeoutMs: number;
+}
+
 /**
  * Fetches a page of the agent of this machine.
  *
- * @param url `http://127.0.0.1:10249/routes`
+ * @param page `http://127.0.0.1:10249/routes`, or where else it is
  * @param notThere what it means when the agent has no such page
  * @throws Error in words when nobody answers in time, with status 200, or in no more than 16 MiB
  */
-export function askAgentFor(url: string, notThere: string): Promise<string> {
+export function askAgentFor(page: string | SocketPage, notThere: string): Promise<string> {
   return new Promise((resolve, reject) => {
     // One time for all of it: a server that sends a byte now and then would reset a time without traffic.
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const asked = request(url, { signal, agent: false }, (response) => {
+    const timeoutMs = typeof page === 'string' ? TIMEOUT_MS : page.timeoutMs;
+    const signal = AbortSignal.timeout(timeoutMs);
+    const take = (response: IncomingMessage) => {
       const { statusCode = 0 } = response;
       const chunks: Buffer[] = [];
       let length = 0;
@@ -31,9 +41,11 @@ export function askAgentFor(url: string, notThere: string): Promise<string> {
         else if (statusCode === 403) reject(new Error('it answers clients at 127.0.0.1 and ::1 only'));
         else reject(new Error(statusCode === 404 ? notThere : `it answers with status ${statusCode}`));
       });
-    });
+    };
+    const options = { signal, agent: false } as const;
+    const asked = typeof page === 'string' ? request(page, options, take) : request({ ...page, ...options }, take);
     const failed = (error: Error) =>
-      reject(signal.aborted ? new Error(`no answer within ${TIMEOUT_MS / 1000} s`) : error);
+      reject(signal.aborted ? new Error(`no answer within ${timeoutMs / 1000} s`) : error);
     asked.on('error', failed);
     asked.end();
   });

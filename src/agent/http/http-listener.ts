@@ -1,4 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { type Clock, systemClock, tellFailure } from '../../core/index.ts';
 import { HttpConnections } from './http-connections.ts';
 import { keepListening } from './keep-listening.ts';
@@ -22,12 +23,14 @@ export interface HttpRequest {
   readonly remoteAddress?: string | undefined;
 }
 
-export interface HttpListenerOptions {
-  /** Address to listen on, as text. */
-  readonly host: string;
-  readonly port: number;
-  /** Whether `::` leaves IPv4 alone. */
-  readonly ipv6Only: boolean;
+/** Where to listen: an address as text (`ipv6Only`: whether `::` leaves IPv4 alone), or the path of a unix socket. */
+export type HttpPlace =
+  | { readonly host: string; readonly port: number; readonly ipv6Only: boolean }
+  | { readonly path: string };
+
+export type HttpListenerOptions = HttpPlace & {
+  /** Whether to answer who has connected. @default everybody */
+  readonly admit?: (socket: Socket) => boolean;
   /** What it throws or rejects with is told, and the connection cut. */
   readonly answer: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>;
   /** Told when nobody can be accepted for now, with the system's error. */
@@ -36,7 +39,7 @@ export interface HttpListenerOptions {
   readonly clock?: Clock;
   /** @default those of the process */
   readonly connections?: HttpConnections;
-}
+};
 
 /** Of all servers together: descriptors are the process's. */
 export const httpConnections = new HttpConnections();
@@ -49,7 +52,7 @@ export interface HttpListener {
 
 /** Listens; rejects with the system's error (EADDRINUSE, EADDRNOTAVAIL, ...) when that cannot be. */
 export async function listenHttp(options: HttpListenerOptions): Promise<HttpListener> {
-  const { host, port, ipv6Only, answer, failed, clock = systemClock, connections = httpConnections } = options;
+  const { answer, admit, failed, clock = systemClock, connections = httpConnections } = options;
   const { headersMs, requestMs, answerMs, keepAliveMs, checkMs, headerBytes } = connections.bounds;
   const server = createServer(
     {
@@ -72,7 +75,13 @@ export async function listenHttp(options: HttpListenerOptions): Promise<HttpList
     },
   );
   connections.watch(server);
-  const listen = () => void server.listen({ host, port, ipv6Only });
+  if (admit) {
+    server.on('connection', (socket) => {
+      if (!isAdmitted(socket, admit)) socket.destroy();
+    });
+  }
+  const place = placeOf(options);
+  const listen = () => void server.listen(place);
   const stop = await keepListening({ server, listen, clock, failed });
   return {
     close: () =>
@@ -84,6 +93,22 @@ export async function listenHttp(options: HttpListenerOptions): Promise<HttpList
         server.closeAllConnections();
       }),
   };
+}
+
+function placeOf(options: HttpPlace): HttpPlace {
+  if ('path' in options) return { path: options.path };
+  const { host, port, ipv6Only } = options;
+  return { host, port, ipv6Only };
+}
+
+/** Whoever has left already is nobody. */
+function isAdmitted(socket: Socket, admit: (socket: Socket) => boolean): boolean {
+  try {
+    return admit(socket);
+  } catch (error) {
+    tellFailure('HTTP connection', error);
+    return false;
+  }
 }
 
 async function respond(

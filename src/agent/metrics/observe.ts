@@ -37,7 +37,11 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
       }
       case 'driftFound':
         logger.warn(
-          { family, drifts: event.drifts.slice(0, 20), count: event.drifts.length },
+          {
+            family,
+            drifts: event.drifts.slice(0, 20).map(({ object, difference }) => ({ object, difference })),
+            count: event.drifts.length,
+          },
           'Somebody changed our rules; repairing',
         );
         break;
@@ -56,21 +60,29 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
   };
 }
 
-/** Puts what concerns a single Service where its owner looks: as Events on it. */
+/** Puts what concerns a single Service where its owner looks: as Events on it, each cause once while it lasts. */
 export function recordProxyEvents(recorder: Pick<EventRecorder, 'record'>): ProxyObserver {
   const record = (service: string, reason: string, note: string): void => {
     const [, namespace = '', name = ''] = /^([^/]+)\/([^:]+)/.exec(service) ?? [];
     const event = { type: 'Warning', reason, action: 'ProgramService', note } as const;
     recorder.record({ kind: 'Service', namespace, name }, event);
   };
+  /** By family and Service, what is wrong with it now. */
+  const told = new Map<string, readonly string[]>();
   return (event) => {
     const { family } = event;
     if (event.kind === 'leftOut') {
       for (const { name: servicePort, reason } of event.ports) {
         record(servicePort, 'ServiceNotProgrammed', `${servicePort} is not programmed in ${family}: ${reason}`);
       }
-    } else if (event.kind === 'serviceProblem' && event.problems.length > 0) {
-      record(event.serviceName, 'ServicePartlyUnusable', `In ${family}: ${event.problems.join('; ')}`);
+    } else if (event.kind === 'serviceProblem') {
+      const key = `${family} ${event.serviceName}`;
+      const before = told.get(key) ?? [];
+      // Those that were told and are still there say nothing new.
+      const fresh = event.problems.filter((problem) => !before.includes(problem));
+      if (event.problems.length > 0) told.set(key, event.problems);
+      else told.delete(key);
+      if (fresh.length > 0) record(event.serviceName, 'ServicePartlyUnusable', `In ${family}: ${fresh.join('; ')}`);
     }
   };
 }

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { Clock } from '../../core/index.ts';
+import { type Clock, driftText } from '../../core/index.ts';
 import type { AnnouncerEvent } from '../../kube/index.ts';
 import type { RouteObserver } from '../../routes/index.ts';
 import type { Logger } from '../logger.ts';
@@ -44,7 +44,7 @@ export function logRouteEvents(logger: Logger): RouteObserver {
       case 'driftFound': {
         const { drifts } = event;
         logger.warn(
-          { family, drifts: drifts.slice(0, 20), count: drifts.length },
+          { family, drifts: drifts.slice(0, 20).map(driftText), count: drifts.length },
           'Somebody changed our routes; repairing',
         );
         break;

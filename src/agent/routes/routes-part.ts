@@ -1,5 +1,5 @@
 import type { RoutesConfig } from '../../config/index.ts';
-import { type IpFamily, inBackground, tryParseCidr } from '../../core/index.ts';
+import { type ComparedPart, type IpFamily, inBackground, tryParseCidr } from '../../core/index.ts';
 import {
   NETWORK_UNAVAILABLE,
   NODES,
@@ -138,6 +138,17 @@ export class RoutesPart implements Part, MtuSource {
   /** Ready: the kernel holds the routes to other nodes. */
   readiness(): Readiness {
     return { name: 'routes', reason: this.#standing.reason() };
+  }
+
+  compared(): readonly ComparedPart[] {
+    const part = (name: string, of: Omit<ComparedPart, 'name'>): ComparedPart => {
+      return { name, compare: () => of.compare(), repair: () => of.repair() };
+    };
+    return [
+      ...this.#families.map(({ family, routes }) => part(`routes ${family}`, routes)),
+      part('rules beside the routes', this.#rules),
+      ...(this.#wireguard ? [part('WireGuard', this.#wireguard.tunnel)] : []),
+    ];
   }
 
   changed(event: ObjectEvent): void {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RoutesConfig } from '../../config/index.ts';
-import type { Clock } from '../../core/index.ts';
+import { type Clock, driftText } from '../../core/index.ts';
 import {
   keyOfFile,
   NetlinkWireguardKernel,
@@ -88,7 +88,10 @@ function logWireguardEvents(logger: Logger): (event: WireguardEvent) => void {
       case 'driftFound': {
         const { drifts } = event;
         const count = drifts.length;
-        logger.warn({ device, drifts: drifts.slice(0, 20), count }, 'Somebody changed our WireGuard device; repairing');
+        logger.warn(
+          { device, drifts: drifts.slice(0, 20).map(driftText), count },
+          'Somebody changed our WireGuard device; repairing',
+        );
         break;
       }
       case 'verifyFailed':

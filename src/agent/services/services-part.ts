@@ -1,4 +1,11 @@
-import { type IpAddress, type IpFamily, inBackground, tryParseIp } from '../../core/index.ts';
+import {
+  type ComparedPart,
+  type IpAddress,
+  type IpFamily,
+  inBackground,
+  nothingToCompare,
+  tryParseIp,
+} from '../../core/index.ts';
 import type { ObjectEvent, Resource } from '../../kube/index.ts';
 import {
   changeOf,
@@ -20,6 +27,7 @@ import { MODES } from './modes/modes.ts';
 import { preparePatiently } from './modes/prepare-patiently.ts';
 import { removeOtherModes } from './modes/remove-others.ts';
 import { checkNode } from './node-check.ts';
+import { recordTroubles } from './trouble-events.ts';
 
 export interface ServicesPartOptions {
   readonly context: PartContext;
@@ -70,7 +78,7 @@ export class ServicesPart implements Part {
       this.metrics.observe,
       this.health.observe,
       ({ kind, family }) => void (kind === 'syncFinished' && this.#complete.add(family)),
-      ...(recorder ? [recordProxyEvents(recorder)] : []),
+      ...(recorder ? [recordProxyEvents(recorder), recordTroubles(recorder, clock)] : []),
     ];
     this.#localhost = localhostMetrics(registry, logger);
     this.#cleaned = flowMetrics(registry, logger);
@@ -99,6 +107,22 @@ export class ServicesPart implements Part {
       ports: proxy.plan.ports,
       explain: (serviceName) => proxy.explain(serviceName),
     }));
+  }
+
+  /** Also before the way into the kernel is known: then it cannot be told. */
+  compared(): readonly ComparedPart[] {
+    const name = (family: IpFamily) => `Services ${family}`;
+    if (this.#families.size > 0) {
+      return [...this.#families].map(([family, { proxy }]) => ({
+        name: name(family),
+        compare: () => proxy.compare(),
+        repair: () => proxy.repair(),
+      }));
+    }
+    const untold = async (): Promise<never> => {
+      throw nothingToCompare('the objects, or the way into the kernel, are not known yet');
+    };
+    return this.#options.machineFamilies.map((family) => ({ name: name(family), compare: untold, repair: untold }));
   }
 
   /** Ready: the rules of all Services were complete once, in each family that is served, and keep up since. */

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Clock } from '../../core/index.ts';
-import { FileLock, makeOwnDirectory, netnsIdentity } from '../../sys/index.ts';
+import { FileLock, makeOwnDirectory } from '../../sys/index.ts';
 import type { Logger } from '../logger.ts';
 import { sleep } from '../services/modes/wait.ts';
+import { agentFile } from './agent-file.ts';
 
 export interface NodeClaimOptions {
   /** Where the lock lies; the same for all agents of the node. Empty: there is no lock. */
@@ -33,10 +33,9 @@ export class NodeClaim {
   static open(options: NodeClaimOptions): NodeClaim {
     const { directory, mayLack, logger } = options;
     if (directory === '') return new NodeClaim(options, undefined);
-    const [, inode] = netnsIdentity('/proc/self/ns/net').split(':');
     try {
       makeOwnDirectory(directory, PURPOSE);
-      const lock = new FileLock(join(directory, `agent-${inode}.lock`));
+      const lock = new FileLock(agentFile(directory, 'lock'));
       if (isPrivate(directory)) {
         const facts = { lock: lock.path };
         logger.info(facts, `A second agent on this node would not be noticed: ${remedy(directory)}`);
@@ -68,6 +67,11 @@ export class NodeClaim {
   /** Where the lock is; empty: there is none. */
   get path(): string {
     return this.#lock?.path ?? '';
+  }
+
+  /** Where root may ask whoever works on the node; empty: nowhere, as there is no directory for it. */
+  get socket(): string {
+    return this.#lock ? agentFile(this.#options.directory, 'sock') : '';
   }
 
   /** Waits until the node is ours. False when `signal` aborts before. */

@@ -193,7 +193,7 @@ export const OWN_FLAGS = {
   ),
   'agent-lock-dir': fieldFlag(
     'nodeplane.agentLockDir',
-    'Directory of the lock that keeps two agents off one node: the second stands by until the first has ended. If empty, none',
+    'Directory of the lock that keeps two agents off one node: the second stands by until the first has ended; and of the socket that `nodeplane diff` asks. If empty, neither',
     OWN,
   ),
   'migration-annotation': fieldFlag(

@@ -1,10 +1,9 @@
-import { type IpFamily, inSlices, secondsSince, yielder } from '../../core/index.ts';
+import { type Drift, type IpFamily, inSlices, secondsSince, yielder } from '../../core/index.ts';
 import { type Exec, exec as runProgram } from '../../sys/index.ts';
 import {
   type Blame,
   type Commit,
   type Dataplane,
-  type Drift,
   LeftOutPorts,
   type NodePlan,
   type Plan,
@@ -123,7 +122,7 @@ export class IptablesDataplane implements Dataplane {
   async verify(): Promise<readonly Drift[]> {
     const committed = this.#committed;
     if (!committed) return [];
-    return findDrift(committed.chains, await readKernelState(this.#tool));
+    return inSlices(findDrift(committed.chains, await readKernelState(this.#tool)));
   }
 
   async cleanup(): Promise<void> {

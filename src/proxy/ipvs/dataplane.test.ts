@@ -40,7 +40,7 @@ describe('a full sync', () => {
     kernel.servers.delete('10.96.0.2:80/TCP');
     kernel.elements.delete('KUBE-CLUSTER-IP 10.96.0.1,tcp:80');
     kernel.bound.delete('10.96.0.1');
-    expect(await verify()).toEqual([
+    expect(await verify()).toMatchObject([
       { object: 'virtual server 10.96.0.2:80/TCP', difference: 'missing' },
       { object: `destination of ${VIP} ${A}`, difference: 'missing' },
       { object: 'ipset member KUBE-CLUSTER-IP 10.96.0.1,tcp:80', difference: 'missing' },

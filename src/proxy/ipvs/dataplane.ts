@@ -1,5 +1,6 @@
 import {
   compareIp,
+  type Drift,
   type IpAddress,
   type IpFamily,
   inSlices,
@@ -13,7 +14,6 @@ import { exec as runProgram } from '../../sys/index.ts';
 import {
   type Commit,
   type Dataplane,
-  type Drift,
   LeftOutPorts,
   LOCALHOST_STAND_INS,
   type NodePlan,
@@ -142,7 +142,7 @@ export class IpvsDataplane implements Dataplane {
       const wrong = kernel.wrong().map((object): Drift => ({ object, difference: 'missing' }));
       const found = await inSlices(readState(kernel, this.#ownership));
       const addresses = nodePortAddressesOf(this.family, committed.node!, found);
-      return [...rules, ...wrong, ...findDrift(committed, found, addresses)];
+      return [...rules, ...wrong, ...(await inSlices(findDrift(committed, found, addresses)))];
     });
   }
 

@@ -1,8 +1,8 @@
-import { formatIp, type IpAddress } from '../../core/index.ts';
-import type { Drift } from '../index.ts';
-import { sameVirtualServer } from './compile/server.ts';
-import { sameElement } from './compile/sets.ts';
-import type { KernelState } from './diff/state.ts';
+import { type Drift, formatIp, formatIpPort, type IpAddress, type Steps } from '../../core/index.ts';
+import type { Destination } from '../../netlink/ipvs/index.ts';
+import { sameVirtualServer, serverKey } from './compile/server.ts';
+import { elementKey, type SetElement, sameElement } from './compile/sets.ts';
+import type { HeldServer, KernelState } from './diff/state.ts';
 
 /** What was committed, to compare with. */
 export interface CommittedState {
@@ -17,41 +17,74 @@ export interface CommittedState {
  * @param found what the kernel holds now
  * @param nodePortAddresses those NodePorts would be given now
  */
-export function findDrift(
+export function* findDrift(
   committed: CommittedState,
   found: KernelState,
   nodePortAddresses: readonly IpAddress[],
-): Drift[] {
+): Steps<Drift[]> {
   const { state } = committed;
-  return [
-    ...compare('virtual server', state.servers, found.servers, (a, b) => sameVirtualServer(a.virtual, b.virtual)),
-    ...[...state.servers].flatMap(([key, { destinations }]) => {
-      const now = found.servers.get(key)?.destinations;
-      if (!now) return [];
-      return compare(`destination of ${key}`, destinations, now, (a, b) => a.weight === b.weight);
-    }),
-    ...compare('ipset member', state.elements, found.elements, sameElement),
-    ...compare('address of kube-ipvs0', state.bound, found.bound, () => true),
-    ...compare('NodePort address', byText(committed.nodePortAddresses), byText(nodePortAddresses), () => true),
-  ];
+  const drift: Drift[] = [];
+  const wanted = byText(committed.nodePortAddresses);
+  yield* compare(SERVER, state.servers, found.servers, drift);
+  for (const [key, { destinations }] of state.servers) {
+    const now = found.servers.get(key)?.destinations;
+    if (now) yield* compare({ ...DESTINATION, what: `destination of ${key}` }, destinations, now, drift);
+  }
+  yield* compare(MEMBER, state.elements, found.elements, drift);
+  yield* compare({ ...ADDRESS, what: 'address of kube-ipvs0' }, state.bound, found.bound, drift);
+  yield* compare({ ...ADDRESS, what: 'NodePort address' }, wanted, byText(nodePortAddresses), drift);
+  return drift;
 }
 
-function compare<T>(
-  what: string,
+/** How things of a kind are compared, and told. */
+interface Comparison<T> {
+  readonly what: string;
+  /** Of two with one key. */
+  readonly same: (a: T, b: T) => boolean;
+  readonly textOf: (object: T) => string;
+}
+
+const SERVER: Comparison<HeldServer> = {
+  what: 'virtual server',
+  same: (a, b) => sameVirtualServer(a.virtual, b.virtual),
+  textOf: ({ virtual: { key, scheduler, flags, persistenceSeconds } }) =>
+    `${serverKey(key)} scheduler ${scheduler}, flags 0x${flags.toString(16)}, persistence ${persistenceSeconds} s`,
+};
+const DESTINATION: Omit<Comparison<Destination>, 'what'> = {
+  same: (a, b) => a.weight === b.weight,
+  textOf: ({ address, port, weight }) => `${formatIpPort(address, port)} weight ${weight}`,
+};
+const MEMBER: Comparison<SetElement> = {
+  what: 'ipset member',
+  same: sameElement,
+  textOf: (member) => {
+    const { element } = member;
+    const mark = element.type === 'hash:ip,port' ? element.mark : undefined;
+    return `${elementKey(member)}${mark === undefined ? '' : ` skbmark 0x${mark.toString(16)}`}`;
+  },
+};
+const ADDRESS: Omit<Comparison<IpAddress>, 'what'> = { same: () => true, textOf: formatIp };
+
+function* compare<T>(
+  { what, same, textOf }: Comparison<T>,
   committed: ReadonlyMap<string, T>,
   found: ReadonlyMap<string, T>,
-  same: (a: T, b: T) => boolean,
-): Drift[] {
-  const drift: Drift[] = [];
+  drift: Drift[],
+): Steps<void> {
+  const tell = (key: string, difference: Drift['difference'], ours?: T, theirs?: T) => {
+    const texts = (object: T | undefined) => (object === undefined ? [] : [textOf(object)]);
+    drift.push({ object: `${what} ${key}`, difference, ours: texts(ours), theirs: texts(theirs) });
+  };
   for (const [key, value] of committed) {
+    yield;
     const now = found.get(key);
-    if (now === undefined) drift.push({ object: `${what} ${key}`, difference: 'missing' });
-    else if (!same(value, now)) drift.push({ object: `${what} ${key}`, difference: 'changed' });
+    if (now === undefined) tell(key, 'missing', value);
+    else if (!same(value, now)) tell(key, 'changed', value, now);
   }
-  for (const key of found.keys()) {
-    if (!committed.has(key)) drift.push({ object: `${what} ${key}`, difference: 'unexpected' });
+  for (const [key, now] of found) {
+    yield;
+    if (!committed.has(key)) tell(key, 'unexpected', undefined, now);
   }
-  return drift;
 }
 
 function byText(addresses: readonly IpAddress[]): ReadonlyMap<string, IpAddress> {

@@ -20,6 +20,7 @@ function setUp() {
   const states: LocalhostState[] = [];
   let standIns = 0;
   const standIn = {
+    isThere: () => standIns === 1,
     add: () => {
       standIns = 1;
     },

@@ -1,6 +1,6 @@
-import type { IpFamily } from '../../core/index.ts';
+import type { Drift, IpFamily } from '../../core/index.ts';
 import type { Protocol } from '../../kube/index.ts';
-import type { Commit, Dataplane, Drift, Plan, PlanDelta } from '../index.ts';
+import type { Commit, Dataplane, Plan, PlanDelta } from '../index.ts';
 import type { NodePort } from './node-port.ts';
 import { PlannedNodePorts } from './planned-node-ports.ts';
 import type { LocalhostRules } from './rules.ts';
@@ -21,7 +21,7 @@ export interface LocalhostDataplaneOptions {
   readonly dataplane: Dataplane;
   /** NodePorts of others do not answer at localhost. */
   readonly protocols: readonly Protocol[];
-  readonly rules: Pick<LocalhostRules, 'makeEqual' | 'change' | 'remove' | 'close'>;
+  readonly rules: Pick<LocalhostRules, 'makeEqual' | 'drift' | 'change' | 'remove' | 'close'>;
   /** Told after each time the kernel was looked at or changed. */
   readonly told: (state: LocalhostState) => void;
 }
@@ -75,6 +75,11 @@ export class LocalhostDataplane implements Dataplane {
     const drifts = await this.#dataplane.verify();
     if (this.#ports || this.#isUncertain) await this.#makeEqual();
     return drifts;
+  }
+
+  async compare(): Promise<readonly Drift[]> {
+    const drifts = await this.#dataplane.verify();
+    return [...drifts, ...(this.#ports ? await this.#rules.drift(this.#ports.all) : [])];
   }
 
   async cleanup(): Promise<void> {

@@ -1,7 +1,10 @@
 import {
   addressBits,
+  type Cidr,
+  type Drift,
   formatCidr,
   type IpFamily,
+  inSlices,
   isExists,
   isNotFound,
   isUnsupported,
@@ -12,6 +15,7 @@ import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { Nftables, type NftChange, type NftElement, type NftRuleset } from '../../netlink/nftables/index.ts';
 import { deleteRoute, getLink, listRoutes, newRoute, type RouteSpec } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_TABLE_LOCAL, RTN_LOCAL } from '../../netlink/uapi/index.ts';
+import { changesDrift } from '../../nft/drift/index.ts';
 import { tableRepairs } from '../../nft/index.ts';
 import { LOCALHOST_STAND_INS, type Trace } from '../index.ts';
 import { keyOfNodePort, type NodePort, nodePortOfKey } from './node-port.ts';
@@ -19,6 +23,7 @@ import { localhostLayout, localhostTable, nodePortSet } from './table.ts';
 
 /** Gives the node the stand-in address of a family, and takes it away. */
 export interface StandInAddress {
+  isThere(): boolean;
   /** Nothing happens where it is there. */
   add(): void;
   /** Nothing happens where it is not there. @param removals hears of it, and says whether to do it. @default yes */
@@ -58,6 +63,19 @@ export class LocalhostRules {
     // Changes of others between the two are looked at the next time.
     this.#rightGeneration = isRight ? generation : undefined;
     return !isRight;
+  }
+
+  /** In what the kernel differs from this; nothing is changed. Rejects as `makeEqual`. */
+  async drift(ports: ReadonlySet<NodePort>): Promise<readonly Drift[]> {
+    const { table } = localhostLayout(this.#family);
+    const address: Drift[] = this.#standIn.isThere()
+      ? []
+      : [{ object: `route local ${formatCidr(standInRoute(this.#family))}`, difference: 'missing' }];
+    if (this.#rightGeneration === this.#nft.generation() || (await this.#holds(ports))) return address;
+    if (!hasTable(this.#nft, this.#family)) {
+      return [...address, { object: `table ${table.family} ${table.name}`, difference: 'missing' }];
+    }
+    return [...address, ...(await inSlices(changesDrift(this.#nft, await this.#replacement(ports))))];
   }
 
   /**
@@ -156,17 +174,22 @@ export function localhostTrace(family: IpFamily): Trace {
   return { name: `NodePorts at localhost ${family}`, isUsable: async () => true, clean, cleanOwn: clean };
 }
 
+function standInRoute(family: IpFamily): Cidr {
+  return { address: LOCALHOST_STAND_INS[family], prefixLength: addressBits(family) };
+}
+
 /** In routing table local alone, on no interface: nobody takes it for an address of the node, or tells others of it. */
 function standInAddress(family: IpFamily): StandInAddress {
-  const destination = { address: LOCALHOST_STAND_INS[family], prefixLength: addressBits(family) };
-  const withLoopback = (act: (netlink: Netlink, route: RouteSpec, isThere: boolean) => void) =>
+  const destination = standInRoute(family);
+  const withLoopback = <T>(act: (netlink: Netlink, route: RouteSpec, isThere: boolean) => T): T =>
     withNetlink(NETLINK_ROUTE, (netlink) => {
       const place = { table: RT_TABLE_LOCAL, outInterface: getLink(netlink, { name: 'lo' })?.index };
       const present = listRoutes(netlink, { family, ...place });
       const isThere = present.some((route) => formatCidr(route.destination) === formatCidr(destination));
-      act(netlink, { destination, type: RTN_LOCAL, ...place }, isThere);
+      return act(netlink, { destination, type: RTN_LOCAL, ...place }, isThere);
     });
   return {
+    isThere: () => withLoopback((_netlink, _route, isThere) => isThere),
     add: () =>
       withLoopback((netlink, route, isThere) => {
         if (!isThere) unless(isExists, () => netlink.execute(newRoute(route)));

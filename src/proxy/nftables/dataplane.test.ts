@@ -34,9 +34,9 @@ describe('verify', () => {
     const chain = { kind: 'chain', family: 'ip', table: 'nodeplane', name: 'services' } as const;
     nft.commitAsOther({ operation: 'flush', object: chain });
     await upsert(samplePort({ name: 'shop/web', clusterIp: '10.96.0.1', remote: ['10.1.1.1:80'] }));
-    expect(await dataplane.verify()).toEqual([{ object: 'chain services', difference: 'changed' }]);
+    expect(await dataplane.verify()).toMatchObject([{ object: 'chain services', difference: 'changed' }]);
     nft.flushRuleset();
-    expect(await dataplane.verify()).toEqual([{ object: 'table nodeplane', difference: 'missing' }]);
+    expect(await dataplane.verify()).toMatchObject([{ object: 'table nodeplane', difference: 'missing' }]);
   });
 });
 

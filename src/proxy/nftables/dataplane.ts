@@ -1,5 +1,6 @@
 import {
   type Clock,
+  type Drift,
   type IpFamily,
   inSlices,
   type Rest,
@@ -20,7 +21,6 @@ import { ForeignWatch, type WatchNftables } from '../../nft/index.ts';
 import {
   type Commit,
   type Dataplane,
-  type Drift,
   LeftOutPorts,
   type NodePlan,
   type Plan,
@@ -33,9 +33,10 @@ import { isAffinity } from './compile/schema.ts';
 import { forgetClients, keptClients } from './diff/affinity.ts';
 import { type TablePlace, toChanges } from './diff/changes.ts';
 import { countElements, type Edits } from './diff/edits.ts';
+import { findDrift } from './diff/find-drift.ts';
 import { type KernelState, type KernelTable, readKernelState, slotHints } from './diff/kernel-state.ts';
 import { Layout } from './diff/layout.ts';
-import { createAll, findDrift, reconcile } from './diff/reconcile.ts';
+import { createAll, reconcile } from './diff/reconcile.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { isRefusal, type LeftOut, refusedByName, refusedByTrial } from './refused.ts';
 
@@ -145,7 +146,7 @@ export class NftablesDataplane implements Dataplane {
     if (!kernel.table) return [{ object: `table ${table}`, difference: 'missing' }];
     const rest = yielder();
     const wanted = await inSlices(committed.layout.wanted(), rest);
-    const drift = await inSlices(findDrift(wanted, kernel.table, table), rest);
+    const drift = await inSlices(findDrift(wanted, kernel.table, { family: this.family, name: table }), rest);
     if (drift.length === 0) this.#rightGeneration = kernel.generation;
     return drift;
   }

@@ -1,5 +1,5 @@
 export { cleanupNftables } from './cleanup.ts';
-export { KUBE_PROXY_TABLE, TABLE_NAME } from './compile/names.ts';
+export { KUBE_PROXY_TABLE, stickyNames, TABLE_NAME } from './compile/names.ts';
 export { NftablesDataplane, type NftablesDataplaneOptions } from './dataplane.ts';
 export { nftablesMode } from './mode/nftables-mode.ts';
 export { checkNftables } from './preflight.ts';

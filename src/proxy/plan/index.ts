@@ -20,6 +20,7 @@ export {
   Planner,
   type PlannerOptions,
   type PlanUpdate,
+  type PortTroubles,
   type RestrictedServices,
 } from './planner.ts';
 export { sameNodePlan, samePortPlan } from './same-plan.ts';
@@ -36,3 +37,4 @@ export type {
 } from './service-plan.ts';
 export { type ServiceHint, servicePortsOf } from './service-port.ts';
 export type { ServiceStore } from './service-store.ts';
+export type { PortTrouble, TroubleCause } from './troubles.ts';

@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import type { Drift, IpFamily } from '../../core/index.ts';
 import type { Plan, PlanDelta } from '../plan/index.ts';
 
 /** One family of one way to make Services work in the kernel. Calls never overlap: the runner serialises them. */
@@ -13,6 +13,8 @@ export interface Dataplane {
   resync(plan: Plan): Promise<Commit>;
   /** Reads the kernel back and says what differs from the last commit; empty when nothing does. */
   verify(): Promise<readonly Drift[]>;
+  /** As `verify`, where that repairs something by the way: changes nothing. @default `verify` */
+  compare?(): Promise<readonly Drift[]>;
   /** Removes everything that is ours or kube-proxy's, and nothing else. */
   cleanup(): Promise<void>;
   /** Ends what goes on between the calls and gives sockets back; the kernel stays as it is. No call may be under way. */
@@ -39,11 +41,4 @@ export interface LeftOutPort {
   readonly reason: string;
   /** It is only suspected: there was no time to try it by itself. A full sync soon goes on with that. @default false */
   readonly untried?: boolean;
-}
-
-/** One difference between what was committed and what the kernel holds. */
-export interface Drift {
-  /** What: `nat chain KUBE-SVC-…`, `jump nat PREROUTING -> KUBE-SERVICES`. */
-  readonly object: string;
-  readonly difference: 'missing' | 'changed' | 'unexpected';
 }

@@ -1,6 +1,6 @@
-import type { IpFamily } from '../../core/index.ts';
-import type { NoLocalEndpoints, RestrictedServices } from '../plan/index.ts';
-import type { Commit, Drift, LeftOutPort } from './dataplane.ts';
+import type { Drift, IpFamily } from '../../core/index.ts';
+import type { NoLocalEndpoints, PortTroubles, RestrictedServices } from '../plan/index.ts';
+import type { Commit, LeftOutPort } from './dataplane.ts';
 
 /**
  * Everything the proxy lets others see; log, metrics and health live on it. `at` is calendar time, to be printed and
@@ -41,6 +41,8 @@ export type ProxyEvent = { readonly family: IpFamily; readonly at: number } & (
     }
   /** The set of things in a Service that cannot be used changed; empty: all mended. */
   | { readonly kind: 'serviceProblem'; readonly serviceName: string; readonly problems: readonly string[] }
+  /** What keeps a Service port from doing what may be expected of it changed; none: mended. */
+  | ({ readonly kind: 'portTroubles' } & PortTroubles)
   /** The set of Service ports the kernel refused changed: these are not programmed, all others are. Empty: all mended. */
   | { readonly kind: 'leftOut'; readonly ports: readonly LeftOutPort[] }
   /** The kernel no longer holds what was committed; a full sync follows at once. Never empty. */

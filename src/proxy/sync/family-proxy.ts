@@ -2,8 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   type Cidr,
   type Clock,
+  type Drift,
+  errorText,
   type IpAddress,
   type IpFamily,
+  nothingToCompare,
   type Rest,
   type Steps,
   type SyncCheck,
@@ -92,6 +95,8 @@ export class FamilyProxy {
   #stage: 'plan' | 'commit' = 'plan';
   #runBegan = 0;
   #leftOut: readonly LeftOutPort[] = [];
+  /** Why the last plan is not what the kernel is to hold; undefined: it is. */
+  #notInForce: string | undefined = 'nothing was written yet';
 
   constructor(options: FamilyProxyOptions) {
     const { clock, dataplane, nodeName, verifyIntervalMs } = options;
@@ -116,6 +121,7 @@ export class FamilyProxy {
       run: (full) => this.#run(full),
       check: verifyIntervalMs === undefined ? undefined : this.#check(verifyIntervalMs),
       failed: (error, full, retryInMs) => {
+        this.#notInForce = `the last sync failed: ${errorText(error)}`;
         const seconds = this.#secondsSince(this.#runBegan);
         this.#tell({ kind: 'syncFailed', full, seconds, error, stage: this.#stage, retryInMs });
       },
@@ -188,6 +194,30 @@ export class FamilyProxy {
     if (this.#started) this.#runner.requestCheck();
   }
 
+  /**
+   * In what the kernel differs from what is meant, what it refuses included; between the syncs, and nothing is changed.
+   *
+   * @throws ERR_DIFF when what is meant is not in force; errors of reading the kernel
+   */
+  compare(): Promise<readonly Drift[]> {
+    const { dataplane } = this.#options;
+    return this.#runner.between(async () => {
+      if (this.#notInForce !== undefined) throw nothingToCompare(this.#notInForce);
+      const drifts = await (dataplane.compare?.() ?? dataplane.verify());
+      const refused = this.#leftOut.map(({ name, reason }): Drift => {
+        const theirs = [`the kernel refuses it: ${reason}`];
+        return { object: `Service port ${name}`, difference: 'missing', ours: [], theirs };
+      });
+      return [...refused, ...drifts];
+    });
+  }
+
+  /** Makes the kernel what is meant; resolves when it is. Rejects with what makes the sync fail. */
+  repair(): Promise<void> {
+    if (this.#started) this.#tell({ kind: 'queued', reason: 'request' });
+    return this.#runner.runFull();
+  }
+
   /** Asks for a full sync, for example because the kernel was found to differ from the plan. */
   resync(): void {
     if (!this.#started) return;
@@ -210,6 +240,7 @@ export class FamilyProxy {
       if (full) commit = await dataplane.resync(this.#planner.plan);
       else if (deltaSize > 0) commit = await dataplane.sync(this.#planner.plan, delta);
       if (commit) this.#reportLeftOut(commit.leftOut ?? []);
+      this.#notInForce = undefined;
       const seconds = this.#secondsSince(this.#runBegan);
       const { noLocalEndpoints, restrictedServices } = this.#planner;
       this.#tell({
@@ -303,6 +334,7 @@ export class FamilyProxy {
 
   #report(update: PlanUpdate): PlanUpdate {
     for (const problem of update.problems) this.#tell({ kind: 'serviceProblem', ...problem });
+    for (const troubles of update.troubles) this.#tell({ kind: 'portTroubles', ...troubles });
     return update;
   }
 

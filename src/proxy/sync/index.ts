@@ -1,7 +1,7 @@
 export { bisect } from './bisect.ts';
 export { changeOf } from './changes.ts';
 export { addTouched, nodePortAddressTest, type StaleFlows, staleFlows, type TouchedPorts } from './conntrack.ts';
-export type { Commit, Dataplane, Drift, LeftOutPort } from './dataplane.ts';
+export type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 export type { ProxyEvent, ProxyEventBody, ProxyObserver } from './events.ts';
 export { FamilyProxy, type FamilyProxyOptions, type LocalAddresses } from './family-proxy.ts';
 export { type Blame, LeftOutPorts } from './left-out.ts';

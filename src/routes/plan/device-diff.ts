@@ -1,4 +1,12 @@
-import { addressBits, type Cidr, formatCidr, ipEquals, NodeplaneError, sameBytes } from '../../core/index.ts';
+import {
+  addressBits,
+  type Cidr,
+  type Drift,
+  formatCidr,
+  ipEquals,
+  NodeplaneError,
+  sameBytes,
+} from '../../core/index.ts';
 import { DEVICE_ALIAS, type DeviceOperation, type PresentDevice } from '../kernel/route-kernel.ts';
 import type { TunnelDevice } from './tunnel.ts';
 
@@ -54,23 +62,34 @@ function changes({ index, mtu, mac, vxlan }: PresentDevice, wanted: TunnelDevice
   return Object.keys(change).length === 0 ? [] : [{ action: 'change', index, ...change }];
 }
 
-/** One operation in words, for drift. */
-export function describeDeviceOperation(operation: DeviceOperation): string {
+/** What the steps say about the device that is there; none: nothing. */
+export function deviceDrift(name: string, operations: readonly DeviceOperation[]): Drift[] {
+  const [first] = operations;
+  if (!first) return [];
+  const object = `device ${name}`;
+  if (first.action === 'create') return [{ object, difference: 'missing' }];
+  const isUnwanted = first.action === 'delete' && operations.length === 1;
+  if (isUnwanted) return [{ object, difference: 'unexpected' }];
+  return [{ object, difference: 'changed', ours: [], theirs: operations.flatMap(describeOperation) }];
+}
+
+/** In what the device differs that needs this step. */
+function describeOperation(operation: DeviceOperation): string[] {
   switch (operation.action) {
     case 'create':
-      return `device ${operation.device.name} is missing`;
+      return [];
     case 'delete':
-      return `device ${operation.index} is not the one wanted`;
+      return ['another VNI, port or link than wanted, or of another kind'];
     case 'change': {
-      const { action: _, index, ...change } = operation;
-      return `device ${index} has another ${Object.keys(change).join(', ')}`;
+      const { action: _, index: _index, ...change } = operation;
+      return [`another ${Object.keys(change).join(', ')}`];
     }
     case 'up':
-      return `device ${operation.index} is down`;
+      return ['it is down'];
     case 'add-address':
-      return `device ${operation.index} lacks the address ${formatCidr(operation.address)}`;
+      return [`without the address ${formatCidr(operation.address)}`];
     case 'delete-address':
-      return `device ${operation.index} has the address ${formatCidr(operation.address)}`;
+      return [`with the address ${formatCidr(operation.address)}`];
   }
 }
 

@@ -1,9 +1,18 @@
-import { type Cidr, type Clock, SyncRunner, type Timer } from '../../core/index.ts';
+import {
+  type Cidr,
+  type Clock,
+  type Drift,
+  inSlices,
+  nothingToCompare,
+  SyncRunner,
+  type Timer,
+} from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import type { NftRuleset } from '../../netlink/nftables/index.ts';
+import { changesDrift, trialOf } from '../../nft/drift/index.ts';
 import { ForeignWatch, type TableLayout, type WatchNftables } from '../../nft/index.ts';
 import { podRangesOf } from '../plan/peer.ts';
-import { fixedElements, partsOf } from './elements.ts';
+import { type Element, fixedElements, partsOf } from './elements.ts';
 import type { RuleObserver } from './events.ts';
 import { rulesLayout } from './layout.ts';
 import { ownElements, peerElements } from './node-elements.ts';
@@ -95,6 +104,22 @@ export class RouteRules {
     this.#runner.start();
   }
 
+  /** In what the table differs from what it is to be; nothing is changed. Rejects with KernelError, ERR_DIFF. */
+  compare(): Promise<Drift[]> {
+    return this.#runner.between(async () => {
+      if (!this.#hasSynced) throw nothingToCompare('the rules beside the routes are not written');
+      const ruleset = this.#open();
+      const trial = trialOf(ruleset);
+      await this.#makeEqual(trial.ruleset, this.#wanted.all());
+      return inSlices(changesDrift(ruleset, trial.changes));
+    });
+  }
+
+  /** Makes the table what it is to be; resolves when it is. Rejects with what makes the sync fail. */
+  repair(): Promise<void> {
+    return this.#runner.runFull();
+  }
+
   /** Ends the work; the table stays in the kernel. */
   async stop(): Promise<void> {
     await this.#runner.stop();
@@ -145,13 +170,19 @@ export class RouteRules {
 
   async #reconcile(): Promise<RuleCommit> {
     this.#layout = undefined;
-    const wanted = this.#wanted.takeAll();
-    const layout = rulesLayout(this.#options.settings, new Set(wanted.map((element) => partsOf(element)[0])));
-    const ruleset = this.#open();
-    if (!layout) return { generation: undefined, elements: 0, rebuilt: removeRules(ruleset) };
-    const commit = await reconcileRules(ruleset, layout, wanted);
+    const { layout, commit } = await this.#makeEqual(this.#open(), this.#wanted.takeAll());
     this.#layout = layout;
     return commit;
+  }
+
+  /** Makes the table of a ruleset have these elements, and the rules for them. */
+  async #makeEqual(
+    ruleset: NftRuleset,
+    wanted: readonly Element[],
+  ): Promise<{ readonly layout: TableLayout | undefined; readonly commit: RuleCommit }> {
+    const layout = rulesLayout(this.#options.settings, new Set(wanted.map((element) => partsOf(element)[0])));
+    if (layout) return { layout, commit: await reconcileRules(ruleset, layout, wanted) };
+    return { layout, commit: { generation: undefined, elements: 0, rebuilt: removeRules(ruleset) } };
   }
 
   #open(): NftRuleset {

@@ -31,10 +31,15 @@ export class WantedElements {
     return this.#touched.size > 0;
   }
 
+  /** All of them, each once. */
+  all(): Element[] {
+    return [...this.#wanted.keys()];
+  }
+
   /** All of them, each once. What changed until now is in it, and need not be taken any more. */
   takeAll(): Element[] {
     this.#touched.clear();
-    return [...this.#wanted.keys()];
+    return this.all();
   }
 
   /** What changed since elements were taken. */

@@ -1,4 +1,4 @@
-import type { Cidr, IpAddress, IpFamily } from '../../core/index.ts';
+import type { Cidr, Drift, IpAddress, IpFamily } from '../../core/index.ts';
 import type { PeerPlan } from '../plan/planner.ts';
 
 /** What the routes of one family let others see; log and metrics live on it. */
@@ -26,7 +26,7 @@ export type RouteHappening =
   /** Others changed what is ours, or what it rests on; all is compared at once. */
   | { readonly kind: 'disturbed' }
   /** The kernel does not hold what was written; all is written again at once. Never empty. */
-  | { readonly kind: 'driftFound'; readonly drifts: readonly string[] }
+  | { readonly kind: 'driftFound'; readonly drifts: readonly Drift[] }
   | { readonly kind: 'verifyFailed'; readonly error: unknown };
 
 /** This node as others reach its pods in one family, when the kernel holds what that takes. */

@@ -1,10 +1,12 @@
 import {
   type Cidr,
   type Clock,
+  type Drift,
   formatIp,
   type IpAddress,
   type IpFamily,
   NodeplaneError,
+  nothingToCompare,
   SyncRunner,
   type Timer,
   yielder,
@@ -125,9 +127,22 @@ export class FamilyRoutes {
     await this.#runner.stop();
   }
 
-  /** In what the kernel differs from what was written, in words; between syncs. Rejects with KernelError, ERR_ROUTES. */
-  async verify(): Promise<string[]> {
+  /** In what the kernel differs from what was written; between syncs. Rejects with KernelError, ERR_ROUTES. */
+  async verify(): Promise<Drift[]> {
     return this.#ground ? this.#kernel.drifts(this.#ground) : [];
+  }
+
+  /** As `verify`, between the syncs. Rejects with ERR_DIFF too, when there is nothing to compare with. */
+  compare(): Promise<Drift[]> {
+    return this.#runner.between(async () => {
+      if (!this.#ground) throw nothingToCompare(this.#toldWaiting ?? 'the routes are not written');
+      return this.verify();
+    });
+  }
+
+  /** Makes the kernel what it is to be; resolves when it is. Rejects with what makes the sync fail. */
+  repair(): Promise<void> {
+    return this.#runner.runFull();
   }
 
   /** By name, how it stands with each other Node that has pods. To be read only. */

@@ -1,4 +1,5 @@
 import {
+  type Drift,
   inSlices,
   isExists,
   isNotFound,
@@ -7,9 +8,10 @@ import {
   type Steps,
   yielder,
 } from '../../core/index.ts';
+import { objectDrift } from '../kernel/object-drift.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { keyOf, type RouteObject, type RouteOperation, textOf } from '../kernel/route-object.ts';
-import { describeDeviceOperation, diffDevice, isOurDevice, KIND_NAMES } from '../plan/device-diff.ts';
+import { deviceDrift, diffDevice, isOurDevice, KIND_NAMES } from '../plan/device-diff.ts';
 import { diffObjects, ObjectDiff } from '../plan/diff.ts';
 import { type Devices, ownObjects, peerObjects } from '../plan/objects.ts';
 import type { OwnNode, PeerPlan } from '../plan/planner.ts';
@@ -117,16 +119,17 @@ export class KernelRoutes {
     return operations.length;
   }
 
-  /** In what the kernel differs from the plans, in words; empty: in nothing. Rejects with KernelError, ERR_ROUTES. */
-  async drifts(ground: Ground): Promise<string[]> {
-    const device = ground.deviceNames.flatMap((name) =>
-      diffDevice(this.#kernel.device(name), name === ground.tunnel?.name ? ground.tunnel : undefined),
-    );
+  /** In what the kernel differs from the plans; empty: in nothing. Rejects with KernelError, ERR_ROUTES. */
+  async drifts(ground: Ground): Promise<Drift[]> {
+    const device = ground.deviceNames.flatMap((name) => {
+      const wanted = name === ground.tunnel?.name ? ground.tunnel : undefined;
+      return deviceDrift(name, diffDevice(this.#kernel.device(name), wanted));
+    });
     const devices = this.#devices;
-    if (!devices || device.length > 0) return device.map(describeDeviceOperation);
+    if (!devices || device.length > 0) return device;
     const listed = await this.#kernel.list(devices.tunnel);
     const operations = await inSlices(this.#differences(ground, listed, this.#committed.values()));
-    return operations.map(({ action, object }) => `${DRIFT[action]}: ${textOf(object)}`);
+    return objectDrift(operations, listed);
   }
 
   *#differences({ own }: Ground, present: readonly RouteObject[], peers: Iterable<Committed>): Steps<RouteOperation[]> {
@@ -216,12 +219,6 @@ export class KernelRoutes {
 
 const NO_CARRIER =
   'the interface that leads to it is down, or has no carrier; look for its cable, and its port on the switch';
-
-const DRIFT: Readonly<Record<RouteOperation['action'], string>> = {
-  add: 'missing',
-  replace: 'changed by somebody else',
-  delete: 'not ours to have',
-};
 
 function refusalText({ action, object }: RouteOperation, error: KernelError): string {
   if (action === 'add' && isExists(error)) {

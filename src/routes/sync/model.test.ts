@@ -133,8 +133,8 @@ class Cluster {
     return this.#family === 'IPv4' ? 'nodeplane-v4' : 'nodeplane-v6';
   }
 
-  verify(): Promise<string[]> {
-    return this.#routes!.verify();
+  async verify(): Promise<string[]> {
+    return (await this.#routes!.verify()).map((drift) => JSON.stringify(drift));
   }
 
   async stop(): Promise<void> {

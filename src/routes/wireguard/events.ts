@@ -1,3 +1,5 @@
+import type { Drift } from '../../core/index.ts';
+
 /** What the WireGuard device lets others see; log and metrics live on it. */
 export type WireguardEvent =
   | {
@@ -18,5 +20,5 @@ export type WireguardEvent =
   /** The kernel refused something of this Node; undefined: not any more. */
   | { readonly kind: 'refused'; readonly name: string; readonly reason: string | undefined }
   /** The device is not what was made of it; it is mended at once. Never empty. */
-  | { readonly kind: 'driftFound'; readonly drifts: readonly string[] }
+  | { readonly kind: 'driftFound'; readonly drifts: readonly Drift[] }
   | { readonly kind: 'verifyFailed'; readonly error: unknown };

@@ -1,4 +1,12 @@
-import { type Cidr, formatCidr, type IpFamily, ipEquals, type Steps } from '../../core/index.ts';
+import {
+  type Cidr,
+  type Drift,
+  formatCidr,
+  formatIpPort,
+  type IpFamily,
+  ipEquals,
+  type Steps,
+} from '../../core/index.ts';
 import { type Endpoint, formatKey, type PeerChange, type WireguardPeer } from '../../netlink/wireguard/index.ts';
 import type { PeerPlan } from '../plan/planner.ts';
 
@@ -93,11 +101,25 @@ function changeOf(present: PresentPeer, wanted: WantedPeer): PeerChange[] {
   return Object.keys(change).length === 0 ? [] : [{ publicKey, ...change }];
 }
 
-/** One change in words, for drift. */
-export function describePeerChange({ publicKey, remove, ...change }: PeerChange, isKnown: boolean): string {
-  const peer = `peer ${formatKey(publicKey)}`;
-  if (remove) return `${peer} is not ours to have`;
-  return isKnown ? `${peer} has another ${Object.keys(change).join(', ')}` : `${peer} is missing`;
+/** What changes of peers say about the device: a line for each that it lacks, has too much, or has otherwise. */
+export function peerDrift(
+  changes: readonly PeerChange[],
+  wanted: ReadonlyMap<string, Omit<PresentPeer, 'publicKey'>>,
+  present: ReadonlyMap<string, Omit<PresentPeer, 'publicKey'>>,
+): Drift[] {
+  return [...new Set(changes.map(({ publicKey }) => formatKey(publicKey)))].map((key): Drift => {
+    const [ours, theirs] = [wanted.get(key), present.get(key)];
+    const difference = !theirs ? 'missing' : ours ? 'changed' : 'unexpected';
+    return { object: `peer ${key}`, difference, ours: peerLines(ours), theirs: peerLines(theirs) };
+  });
+}
+
+function peerLines(peer: Omit<PresentPeer, 'publicKey'> | undefined): string[] {
+  if (!peer) return [];
+  const { endpoint, allowedIps, keepaliveSeconds } = peer;
+  const where = endpoint ? formatIpPort(endpoint.ip, endpoint.port) : '(none)';
+  const ranges = allowedIps.map(formatCidr).sort().join(',');
+  return [`endpoint ${where} allowed-ips ${ranges} persistent-keepalive ${keepaliveSeconds}`];
 }
 
 export function sameEndpoint(a: Endpoint | undefined, b: Endpoint | undefined): boolean {

@@ -1,9 +1,11 @@
 import {
   type Clock,
+  type Drift,
   errorText,
   type IpFamily,
   inSlices,
   NodeplaneError,
+  nothingToCompare,
   type Steps,
   SyncRunner,
   sameBytes,
@@ -15,10 +17,10 @@ import type { PeerPlan } from '../plan/planner.ts';
 import type { Attachment } from '../plan/underlay.ts';
 import type { WireguardEvent } from './events.ts';
 import {
-  describePeerChange,
   diffPeers,
   keepUnknown,
   type PresentPeer,
+  peerDrift,
   sameEndpoint,
   type WantedPeer,
   type WireguardPlan,
@@ -133,16 +135,33 @@ export class WireguardTunnel implements SharedTunnel {
     await this.#runner.stop();
   }
 
-  /** In what the device differs from what it was told, in words; between syncs. Rejects with KernelError. */
-  async verify(): Promise<string[]> {
+  /** In what the device differs from what it was told; between syncs. Rejects with KernelError. */
+  async verify(): Promise<Drift[]> {
     if (this.#index === undefined || !this.#inForce) return [];
     const device = await this.#options.kernel.read(this.#index);
     const { settings, peers } = await inSlices(this.#differences(device, this.#inForce, this.#committed.values()));
-    const known = new Set(device.peers.map(({ publicKey }) => formatKey(publicKey)));
+    const present = await inSlices(byKey(device.peers));
+    const wanted = await inSlices(byKey(this.#committed.values()));
     return [
-      ...Object.keys(settings).map((name) => `the device has another ${SETTING_NAMES[name as keyof DeviceSettings]}`),
-      ...peers.map((change) => describePeerChange(change, known.has(formatKey(change.publicKey)))),
+      ...Object.keys(settings).map((name): Drift => {
+        // The private key itself is nobody's to see.
+        return { object: `device ${SETTING_NAMES[name as keyof DeviceSettings]}`, difference: 'changed' };
+      }),
+      ...peerDrift(peers, wanted, present),
     ];
+  }
+
+  /** As `verify`, between the syncs. Rejects with ERR_DIFF too, when there is nothing to compare with. */
+  compare(): Promise<Drift[]> {
+    return this.#runner.between(async () => {
+      if (!this.#inForce) throw nothingToCompare('the WireGuard device is not set up');
+      return this.verify();
+    });
+  }
+
+  /** Makes the kernel what it is to be; resolves when it is. Rejects with what makes the sync fail. */
+  repair(): Promise<void> {
+    return this.#runner.runFull();
   }
 
   #start(): void {

@@ -40,6 +40,7 @@ it.each(['legacy', 'nft'] as IptablesVariant[])(
     namespace.run('ip', 'address', 'add', '10.244.0.1/16', 'dev', 'up0');
     const standIn = formatIp(LOCALHOST_STAND_INS.IPv4);
     const localhost = new LocalhostRules('IPv4', () => inNetns(namespace.path, () => Nftables.open()), {
+      isThere: () => true,
       add: () => namespace.run('ip', 'route', 'add', 'local', standIn, 'dev', 'lo', 'table', 'local'),
       remove: () => {},
     });

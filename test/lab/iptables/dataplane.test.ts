@@ -62,7 +62,7 @@ describe.each(variants)('%s', (variant) => {
     iptables('-t', 'nat', '-F', 'KUBE-SVC-67NZLRHBNDSAWJRO');
     iptables('-t', 'nat', '-N', 'KUBE-SEP-STRANGE');
     iptables('-I', 'KUBE-FORWARD', '-j', 'DROP');
-    expect(await dataplane.verify()).toEqual([
+    expect(await dataplane.verify()).toMatchObject([
       { object: 'filter chain KUBE-FORWARD', difference: 'changed' },
       { object: 'jump nat PREROUTING -> KUBE-SERVICES', difference: 'missing' },
       { object: 'nat chain KUBE-SVC-67NZLRHBNDSAWJRO', difference: 'changed' },

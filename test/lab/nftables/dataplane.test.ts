@@ -134,7 +134,7 @@ describe.each(FAMILIES)('%s', (family) => {
     run('flush chain TABLE external-1');
     run(`delete element TABLE endpoints { ${vip} . udp . 53 . 0 }`);
     run(`add element TABLE endpoints { ${vip} . udp . 53 . 0 : ${vip} . 53 }`);
-    expect([...(await dataplane.verify())].sort((a, b) => (a.object < b.object ? -1 : 1))).toEqual([
+    expect([...(await dataplane.verify())].sort((a, b) => (a.object < b.object ? -1 : 1))).toMatchObject([
       { object: 'chain external-1', difference: 'changed' },
       { object: 'chain services', difference: 'changed' },
       { object: 'chain stranger', difference: 'unexpected' },

@@ -1,10 +1,18 @@
 import { loadReassertion } from '../../../cni/index.ts';
-import type { Clock, Timer } from '../../../core/index.ts';
+import {
+  type Clock,
+  type ComparedPart,
+  type Drift,
+  inSlices,
+  nothingToCompare,
+  type Timer,
+} from '../../../core/index.ts';
 import { isUnderWay, journalEntries } from '../../../ipam/index.ts';
 import { withNetlink } from '../../../netlink/index.ts';
-import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
+import { Nftables, type NftEvent, type NftRuleset } from '../../../netlink/nftables/index.ts';
 import { listLinks } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
+import { changesDrift, trialOf } from '../../../nft/drift/index.ts';
 import type { Logger } from '../../logger.ts';
 import { JournalRules } from './journal-rules.ts';
 
@@ -29,13 +37,16 @@ const UNDER_WAY_MS = 1000;
  * What the pods should have is noted by each ADD, whichever process it ran in, until the DEL. An attachment whose link is
  * gone is being detached, or vanished; nothing comes back for it.
  */
-export class FeatureGuard {
+export class FeatureGuard implements ComparedPart {
+  readonly name = 'rules of pods';
   readonly #options: FeatureGuardOptions;
   #rules: JournalRules | undefined;
   #nftables: Nftables | undefined;
   #watch: { close(): void } | undefined;
   #next: { readonly timer: Timer; readonly ms: number } | undefined;
   #checking: Promise<void> = Promise.resolve();
+  /** Why the last check could not be made; undefined: it was. */
+  #failure: unknown;
 
   constructor(options: FeatureGuardOptions) {
     this.#options = options;
@@ -71,6 +82,34 @@ export class FeatureGuard {
     return this.#checking;
   }
 
+  /** In what the rules of pods differ from those noted by their ADDs. Rejects with ERR_DIFF, errors of reading the kernel. */
+  compare(): Promise<readonly Drift[]> {
+    const compared = this.#checking.then(
+      () => this.#compare(),
+      () => this.#compare(),
+    );
+    this.#checking = compared.then(
+      () => {},
+      () => {},
+    );
+    return compared;
+  }
+
+  /** As `check`, but rejects with why it cannot be done. */
+  async repair(): Promise<void> {
+    await this.check();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  async #compare(): Promise<readonly Drift[]> {
+    const ruleset = this.#nftables;
+    if (!ruleset) throw nothingToCompare('nf_tables of this node cannot be read');
+    const trial = trialOf(ruleset);
+    const { conflicts } = (await this.#bringBack(trial.ruleset)).repair;
+    const drifts = await inSlices(changesDrift(ruleset, trial.changes));
+    return [...drifts, ...conflicts.map((object): Drift => ({ object, difference: 'changed' }))];
+  }
+
   #schedule(ms: number): void {
     if (this.#next && this.#next.ms <= ms) return;
     this.#next?.timer.cancel();
@@ -82,13 +121,11 @@ export class FeatureGuard {
   }
 
   async #check(): Promise<void> {
-    const { dataDirs, logger } = this.#options;
+    const { logger } = this.#options;
     if (!this.#nftables) return;
+    this.#failure = undefined;
     try {
-      const { featuresOf, reassertFeatures } = await loadReassertion();
-      this.#rules ??= new JournalRules(featuresOf);
-      const entries = dataDirs.flatMap(journalEntries);
-      const repair = reassertFeatures(this.#nftables, this.#rules.of(entries, linkNames()), linkNames);
+      const { entries, repair } = await this.#bringBack(this.#nftables);
       if (repair.structureRepaired || repair.elementsAdded > 0) {
         logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
       } else if (repair.admissionRepaired) {
@@ -97,8 +134,18 @@ export class FeatureGuard {
       // What it has made so far may have been flushed, and cannot be told from what it has yet to make.
       if (entries.some((entry) => entry.note && isUnderWay(entry))) this.#schedule(UNDER_WAY_MS);
     } catch (error) {
+      this.#failure = error;
       logger.error({ err: error }, 'The rules of pods cannot be looked after');
     }
+  }
+
+  /** Puts what is missing into a ruleset. */
+  async #bringBack(ruleset: NftRuleset) {
+    const { featuresOf, reassertFeatures } = await loadReassertion();
+    this.#rules ??= new JournalRules(featuresOf);
+    const entries = this.#options.dataDirs.flatMap(journalEntries);
+    const repair = reassertFeatures(ruleset, this.#rules.of(entries, linkNames()), linkNames);
+    return { entries, repair };
   }
 }
 

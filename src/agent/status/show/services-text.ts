@@ -12,6 +12,7 @@ import {
   VERDICTS,
   whyText,
 } from '../words.ts';
+import type { PortAffinity } from './affinity/affinity.ts';
 import type { PortConnections } from './connections.ts';
 
 const HEAD = ['', 'SERVICE', 'ADDRESS', 'PORTS', 'ENDPOINTS', 'CHANGED', ''] as const;
@@ -43,11 +44,13 @@ export function servicesText({ services, takenAt }: Status): string {
  * All about one Service.
  *
  * @param connections a count for each port, or why there is none
+ * @param affinity the clients each port remembers, or why they are not known. @default not asked for
  */
 export function serviceText(
   service: ServiceReport,
   takenAt: string,
   connections: readonly PortConnections[] | string,
+  affinity: readonly (PortAffinity | null)[] | string = [],
 ): string {
   const { name, ports, problems, lastChange } = service;
   const { verdict, text } = standingOf(service);
@@ -60,7 +63,9 @@ export function serviceText(
     ...ports.flatMap((port, index) => [
       '',
       ...portLines(port, typeof connections === 'string' ? undefined : connections[index]),
+      ...(typeof affinity === 'string' ? [] : affinityLines(affinity[index])),
     ]),
+    ...(typeof affinity === 'string' ? ['', `Who is remembered is not known: ${affinity}`] : []),
     ...(typeof connections === 'string' ? ['', `Connections are not known: ${connections}`] : []),
   ]);
 }
@@ -97,6 +102,22 @@ function portLines(port: PortReport, connections: PortConnections | undefined): 
         ([endpoint, open]) =>
           `  ${MARKS.problem} ${countText(open, 'connection')} to ${endpoint}, which is no endpoint any more`,
       ),
+  ];
+}
+
+/** Who keeps its endpoint, and for how long. */
+function affinityLines(affinity: PortAffinity | null | undefined): string[] {
+  if (!affinity) return [];
+  const { total, clients } = affinity;
+  const rows = clients.map(({ client, endpoint, remainingSeconds }) => {
+    const left = remainingSeconds === null ? '' : `for ${durationText(remainingSeconds)} more`;
+    return ['   ', client, `-> ${endpoint}`, left].map(plainText);
+  });
+  const more = total - clients.length;
+  return [
+    `  ${countText(total, 'client')} remembered`,
+    ...tableLines(rows),
+    ...(more > 0 ? [`    and ${more} more`] : []),
   ];
 }
 

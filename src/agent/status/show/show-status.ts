@@ -1,4 +1,5 @@
 import { NodeplaneError, plainText } from '../../../core/index.ts';
+import { affinityOf } from './affinity/affinity.ts';
 import { askStatus } from './ask-status.ts';
 import { connectionsOf } from './connections.ts';
 import { servicesText, serviceText } from './services-text.ts';
@@ -36,13 +37,13 @@ export async function showStatus({ address, json }: ShowStatusOptions): Promise<
 
 /**
  * `nodeplane services`: what of Services is served here. The agent is asked for plan and reasons, the kernel for the connections
- * of the one Service that is asked for.
+ * of the one Service that is asked for, and for the clients it remembers.
  *
  * @throws ERR_STATUS_AGENT when no agent answers, ERR_CONFIG when no Service fits the name
  */
 export async function showServices({ address, json, name, page }: ShowServicesOptions): Promise<ShownStatus> {
   const status = await askStatus(address, { query: name, page });
-  const { services, node, takenAt, schema } = status;
+  const { services, node, takenAt, schema, mode } = status;
   const [first, ...others] = services.services;
   if (name !== '' && !first) {
     const message = `Nothing is served here of a Service "${plainText(name)}": none of ${services.total} fits. Headless and ExternalName Services are nobody's to serve; "nodeplane services" lists the others`;
@@ -50,13 +51,16 @@ export async function showServices({ address, json, name, page }: ShowServicesOp
   }
   const one = name !== '' && others.length === 0 ? first : undefined;
   const connections = one && connectionsOf(one.ports);
+  const affinity = one && affinityOf(mode, one.name, one.ports);
   const wrong = services.services.some(
     ({ problems, ports }) => problems.length > 0 || ports.some(({ leftOut }) => leftOut),
   );
   const exitCode = wrong ? 2 : 0;
-  if (json)
-    return { stdout: jsonText({ schema, node, takenAt, services, connections: connections ?? null }), exitCode };
-  if (one && connections) return { stdout: serviceText(one, takenAt, connections), exitCode };
+  if (json) {
+    const shown = { schema, node, takenAt, services, connections: connections ?? null, affinity: affinity ?? null };
+    return { stdout: jsonText(shown), exitCode };
+  }
+  if (one && connections) return { stdout: serviceText(one, takenAt, connections, affinity), exitCode };
   return { stdout: servicesText(status), exitCode };
 }
 

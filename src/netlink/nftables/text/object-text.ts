@@ -16,7 +16,15 @@ export function commentLines(comment: string | undefined): Body {
 const FLAG_ORDER: readonly SetFlag[] = ['constant', 'dynamic', 'interval', 'timeout'];
 
 /** What a set or map is, without its elements. */
-export function setBody({ key, data, flags = [], size, timeoutMs, gcIntervalMs, comment }: NftSet): Body {
+export function setBody({
+  key,
+  data,
+  flags = [],
+  size,
+  timeoutMs,
+  gcIntervalMs,
+  comment,
+}: Omit<NftSet, 'kind' | 'family' | 'table' | 'name'>): Body {
   const type = typeText(key) + (data === undefined ? '' : ` : ${data === 'verdict' ? data : typeText(data)}`);
   const shown = FLAG_ORDER.filter((flag) => flags.includes(flag));
   return [

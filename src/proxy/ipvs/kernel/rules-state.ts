@@ -1,15 +1,15 @@
-import type { Removals } from '../../../core/index.ts';
-import type { Drift } from '../../index.ts';
+import type { Drift, Removals } from '../../../core/index.ts';
 import {
+  chainDrift,
   diffChains,
   type ForeignRule,
   type IptablesTool,
   isEmptyDiff,
   isGeneratedChain,
+  missingJump,
   PROXY_JUMP,
   removalsOf,
   type SavedTable,
-  sameRules,
   type TableRestore,
   targetOf,
   writeRestore,
@@ -62,16 +62,13 @@ export async function ruleDrift(tool: IptablesTool, rules: FixedRules): Promise<
   const saved = await saveTables(tool);
   const drift: Drift[] = [];
   for (const table of IPVS_TABLES) {
-    const chains = saved.get(table) ?? new Map();
-    for (const { chain, rule } of missingJumps(rules.jumps, table, chains)) {
-      drift.push({ object: `jump ${table} ${chain} -> ${targetOf(rule)}`, difference: 'missing' });
+    const chains: SavedTable = saved.get(table) ?? new Map();
+    for (const jump of missingJumps(rules.jumps, table, chains)) {
+      drift.push(missingJump(table, jump, targetOf(jump.rule)));
     }
     for (const [name, wanted] of rules.chains[table]) {
-      const present = chains.get(name);
-      if (!present) drift.push({ object: `${table} chain ${name}`, difference: 'missing' });
-      else if (!sameRules(present.rules, wanted)) {
-        drift.push({ object: `${table} chain ${name}`, difference: 'changed' });
-      }
+      const found = chainDrift(table, name, wanted, chains.get(name)?.rules);
+      if (found) drift.push(found);
     }
   }
   return drift;

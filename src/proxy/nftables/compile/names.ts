@@ -62,10 +62,13 @@ export interface StickyNames {
   readonly local: StickyMaps & { readonly chain: string };
 }
 
+/** What the names are made of. */
+type NamedPort = Pick<ServicePortPlan, 'serviceName' | 'name' | 'protocol'>;
+
 /** Kernel names have at most 255 bytes (NFT_NAME_MAXLEN); what is longer than Kubernetes allows is cut and hashed. */
 const MAX_PORT_NAME = 200;
 
-export function stickyNames(port: ServicePortPlan): StickyNames {
+export function stickyNames(port: NamedPort): StickyNames {
   const own = portName(port);
   const names = (policy: '' | 'local-') => ({
     chain: `sticky-${policy}${own}`,
@@ -77,7 +80,7 @@ export function stickyNames(port: ServicePortPlan): StickyNames {
 }
 
 /** `shop/web/tcp/http`, or `shop/web/tcp` for an unnamed port; unique because names have no slash. */
-function portName({ serviceName, name, protocol }: ServicePortPlan): string {
+function portName({ serviceName, name, protocol }: NamedPort): string {
   const portPart = name.slice(serviceName.length + 1);
   const text = [serviceName, protocol.toLowerCase(), ...(portPart === '' ? [] : [portPart])].join('/');
   if (Buffer.byteLength(text) <= MAX_PORT_NAME) return text;

@@ -2,9 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '../../../core/index.ts';
 import type { NftChain, NftElement, NftSet } from '../../../netlink/nftables/index.ts';
 import { sameRuleBodies } from '../../../nft/index.ts';
-import type { Drift } from '../../index.ts';
 import type { ChainBody } from '../compile/chain.ts';
-import { describeKey, keyText } from '../compile/keys.ts';
 import { SETS } from '../compile/names.ts';
 import { isAffinity, type SetBody } from '../compile/schema.ts';
 import { staleClients } from './affinity.ts';
@@ -97,10 +95,6 @@ function bare({ key, keyEnd, catchAll, intervalEnd }: NftElement): NftElement {
   return { key, ...(keyEnd && { keyEnd }), ...(catchAll && { catchAll }), ...(intervalEnd && { intervalEnd }) };
 }
 
-function elementId({ key, keyEnd }: NftElement): string {
-  return keyEnd ? keyText(key) + keyText(keyEnd) : keyText(key);
-}
-
 function sameSet(present: NftSet, { key, data, flags = [], size, timeoutMs }: SetBody): boolean {
   return (
     isDeepStrictEqual(present.key, key) &&
@@ -119,33 +113,4 @@ function sameHook({ base: present }: NftChain, { base }: ChainBody): boolean {
     present.priority === base.priority &&
     (present.policy ?? 'accept') === (base.policy ?? 'accept')
   );
-}
-
-/** Says where the kernel's table differs from what was committed. */
-export function* findDrift(wanted: Wanted, kernel: KernelTable, table: string): Steps<Drift[]> {
-  const edits = yield* reconcile(wanted, kernel);
-  if (!edits) return [{ object: `table ${table}`, difference: 'changed' }];
-  const drift: Drift[] = [];
-  for (const name of new Set([...edits.addSets.keys(), ...edits.removeSets])) {
-    const difference = differenceOf(edits.addSets.has(name), edits.removeSets.has(name));
-    drift.push({ object: `set ${name}`, difference });
-  }
-  for (const { name, exists } of edits.writeChains) {
-    drift.push({ object: `chain ${name}`, difference: differenceOf(true, exists) });
-  }
-  for (const name of edits.removeChains) drift.push({ object: `chain ${name}`, difference: 'unexpected' });
-  for (const [name, { key }] of wanted.sets) {
-    const added = new Map((edits.addElements.get(name) ?? []).map((element) => [elementId(element), element]));
-    const removed = new Map((edits.removeElements.get(name) ?? []).map((element) => [elementId(element), element]));
-    for (const [id, element] of [...added, ...[...removed].filter(([each]) => !added.has(each))]) {
-      const difference = differenceOf(added.has(id), removed.has(id));
-      drift.push({ object: `element ${name} ${describeKey(element.key, key)}`, difference });
-    }
-  }
-  return drift;
-}
-
-function differenceOf(wanted: boolean, present: boolean): Drift['difference'] {
-  if (wanted && present) return 'changed';
-  return wanted ? 'missing' : 'unexpected';
 }

@@ -1,0 +1,61 @@
+import { errorText, NodeplaneError } from '../../core/index.ts';
+import { askControl } from '../control/ask-control.ts';
+import { type Check, isNumber, isOneOf, isText, listOf, objectOf, orNull, parseForm } from '../http/json-form.ts';
+import { agentFile } from '../standby/agent-file.ts';
+import { DIFF_PAGE } from './diff-pages.ts';
+import { diffText } from './diff-text.ts';
+import { DIFF_SCHEMA, type DiffReport } from './report.ts';
+
+export interface ShowDiffOptions {
+  /** The agent's --agent-lock-dir. */
+  readonly directory: string;
+  readonly repair: boolean;
+  readonly json: boolean;
+}
+
+export interface ShownDiff {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** As `diff`: 0 equal, 1 different, 2 something could not be told; 69 (EX_UNAVAILABLE of sysexits.h): no agent answers. */
+  readonly exitCode: 0 | 1 | 2 | 69;
+}
+
+/** `nodeplane diff`: what is meant to be in the kernel, and what is. */
+export async function showDiff({ directory, repair, json }: ShowDiffOptions): Promise<ShownDiff> {
+  const path = agentFile(directory, 'sock');
+  const failed = (exitCode: 2 | 69, reason: string): ShownDiff => {
+    const message = `Cannot ask the agent at "${path}": ${reason}. Run this as root in the agent's network namespace (kubectl exec into its pod); it runs with this --agent-lock-dir?`;
+    const error = new NodeplaneError('ERR_DIFF', message);
+    return { stdout: '', stderr: `nodeplane: ${error.message} (${error.code})\n`, exitCode };
+  };
+  let text: string;
+  try {
+    text = await askControl(path, repair ? 'POST' : 'GET', DIFF_PAGE);
+  } catch (error) {
+    return failed(69, errorText(error));
+  }
+  const report = parseForm<DiffReport>(text, isReport);
+  if (!report) return failed(2, 'the answer is not one of this version of nodeplane');
+  const stdout = json ? `${JSON.stringify(report, undefined, 2)}\n` : diffText(report);
+  const has = (verdict: string) => report.parts.some((part) => part.verdict === verdict);
+  return { stdout, stderr: '', exitCode: has('unknown') ? 2 : has('differs') ? 1 : 0 };
+}
+
+const isDrifts = listOf(objectOf({ object: isText, difference: isOneOf('missing', 'changed', 'unexpected') }));
+const isReport: Check = objectOf({
+  schema: isOneOf(DIFF_SCHEMA),
+  node: isText,
+  mode: isText,
+  takenAt: isText,
+  parts: listOf(
+    objectOf({
+      name: isText,
+      verdict: isOneOf('equal', 'differs', 'unknown'),
+      reason: orNull(isText),
+      total: isNumber,
+      differences: isDrifts,
+      repaired: isDrifts,
+      repairedTotal: isNumber,
+    }),
+  ),
+});

@@ -1,0 +1,193 @@
+import { type Drift, driftLines, isNotFound, type Steps } from '../../core/index.ts';
+import type {
+  NftChain,
+  NftChange,
+  NftElement,
+  NftElements,
+  NftFamily,
+  NftReader,
+  NftRule,
+  NftSet,
+  SetRef,
+} from '../../netlink/nftables/index.ts';
+import { baseText, elementTexts, ruleText } from '../../netlink/nftables/text/index.ts';
+
+/** A chain that a repair writes. */
+interface WrittenChain {
+  readonly family: NftFamily;
+  readonly table: string;
+  readonly name: string;
+  made?: NftChain;
+  flushed: boolean;
+  readonly rules: NftRule[];
+}
+
+/**
+ * What the changes of a repair say about the kernel: each thing they make is missing or other than it is to be, each that they
+ * remove is not ours to have. What is made anew as it was is no difference.
+ *
+ * @param reader the kernel, which has not seen the changes
+ * @throws KernelError, ERR_NETLINK_DUMP_INTERRUPTED
+ */
+export function* changesDrift(reader: NftReader, changes: readonly NftChange[]): Steps<Drift[]> {
+  const present = new Present(reader);
+  const rebuilt = new Map<string, { readonly family: NftFamily; readonly name: string }>();
+  const chains = new Map<string, WrittenChain>();
+  const drift: Drift[] = [];
+  const sets = new Map<string, NftSet>();
+  const chainOf = ({ family, table, name }: Omit<WrittenChain, 'flushed' | 'rules'>): WrittenChain => {
+    const key = `${family} ${table} ${name}`;
+    const chain = chains.get(key) ?? { family, table, name, flushed: false, rules: [] };
+    chains.set(key, chain);
+    return chain;
+  };
+  for (const { operation, object } of changes) {
+    yield;
+    const isRemoval = operation === 'delete' || operation === 'destroy';
+    switch (object.kind) {
+      case 'table':
+        if (isRemoval && present.hasTable(object.family, object.name)) {
+          rebuilt.set(`${object.family} ${object.name}`, object);
+        }
+        break;
+      case 'chain':
+        if (operation === 'flush') chainOf(object).flushed = true;
+        else if (!isRemoval) chainOf(object).made = object as NftChain;
+        break;
+      case 'set':
+        if (!isRemoval && 'key' in object) sets.set(`${object.family} ${object.table} ${object.name}`, object);
+        break;
+      case 'rule': {
+        const rule = object as NftRule;
+        const { family, table, chain: name } = rule;
+        if (isRemoval) {
+          const theirs = present.rules(family, table, name).filter(({ handle }) => handle === rule.handle);
+          drift.push({
+            object: `rule of chain ${family} ${table} ${name}`,
+            difference: 'unexpected',
+            ours: [],
+            theirs: theirs.map((one) => present.ruleText(one)),
+          });
+        } else chainOf({ family, table, name }).rules.push(rule);
+        break;
+      }
+      case 'elements': {
+        const set = sets.get(`${object.family} ${object.table} ${object.set}`) ?? present.set(object);
+        yield* elementsDrift(object, isRemoval, set, present, drift);
+        break;
+      }
+      default:
+    }
+  }
+  for (const chain of chains.values()) {
+    yield;
+    const found = chainDrift(chain, present, sets, rebuilt.has(`${chain.family} ${chain.table}`));
+    if (found) drift.push(found);
+  }
+  for (const { family, name } of rebuilt.values()) {
+    for (const chain of present.chains(family, name)) {
+      if (chains.has(`${family} ${name} ${chain.name}`)) continue;
+      const theirs = present.rules(family, name, chain.name).map((rule) => present.ruleText(rule));
+      drift.push({
+        object: `chain ${family} ${name} ${chain.name}`,
+        difference: 'unexpected',
+        ...driftLines([], theirs),
+      });
+    }
+    // Its sets, then: another version of the program made them.
+    if (drift.length === 0) drift.push({ object: `table ${family} ${name}`, difference: 'changed' });
+  }
+  return drift;
+}
+
+function chainDrift(
+  { family, table, name, made, flushed, rules }: WrittenChain,
+  present: Present,
+  sets: ReadonlyMap<string, NftSet>,
+  isRebuilt: boolean,
+): Drift | undefined {
+  const there = present.chains(family, table).find((chain) => chain.name === name);
+  const known = (set: string) => sets.get(`${family} ${table} ${set}`) ?? present.set({ family, table, set });
+  const base = (chain: NftChain | undefined) => (chain?.base ? [baseText(chain.base, family)] : []);
+  const ours = [...base(made), ...rules.map(({ expressions }) => ruleText(expressions, family, known))];
+  if (!there) return { object: `chain ${family} ${table} ${name}`, difference: 'missing', ...driftLines(ours, []) };
+  // Put among the rules of others.
+  if (!flushed && !isRebuilt) {
+    if (rules.length === 0) return undefined;
+    return { object: `rule of chain ${family} ${table} ${name}`, difference: 'missing', ...driftLines(ours, []) };
+  }
+  const theirs = [...base(made && there), ...present.rules(family, table, name).map((rule) => present.ruleText(rule))];
+  if (ours.length === theirs.length && ours.every((text, index) => text === theirs[index])) return undefined;
+  return { object: `chain ${family} ${table} ${name}`, difference: 'changed', ...driftLines(ours, theirs) };
+}
+
+function* elementsDrift(
+  elements: NftElements,
+  isRemoval: boolean,
+  set: NftSet | undefined,
+  present: Present,
+  drift: Drift[],
+): Steps<void> {
+  const { family, table, set: name } = elements;
+  const object = `element of set ${family} ${table} ${name}`;
+  const there = present.elements({ kind: 'set', family, table, name });
+  for (const element of elements.elements) {
+    yield;
+    const found = there.get(keyOf(element));
+    const text = (one: NftElement) => elementTexts([one], set);
+    if (isRemoval) drift.push({ object, difference: 'unexpected', ours: [], theirs: text(found ?? element) });
+    else if (!found) drift.push({ object, difference: 'missing', ours: text(element), theirs: [] });
+  }
+}
+
+function keyOf({ key, keyEnd }: NftElement): string {
+  return [key, keyEnd].map((part) => Buffer.from(part ?? []).toString('hex')).join(' ');
+}
+
+/** What is in the kernel, read once where it is asked for. */
+class Present {
+  readonly #reader: NftReader;
+  readonly #known = new Map<string, unknown>();
+
+  constructor(reader: NftReader) {
+    this.#reader = reader;
+  }
+
+  hasTable(family: NftFamily, name: string): boolean {
+    return this.#once(`tables ${family}`, () => this.#reader.listTables(family)).some((table) => table.name === name);
+  }
+
+  chains(family: NftFamily, name: string): readonly NftChain[] {
+    return this.#once(`chains ${family} ${name}`, () => this.#reader.listChains({ kind: 'table', family, name }));
+  }
+
+  rules(family: NftFamily, table: string, name: string): readonly NftRule[] {
+    const list = () => this.#reader.listRules({ kind: 'chain', family, table, name });
+    return this.#once(`rules ${family} ${table} ${name}`, list);
+  }
+
+  set({ family, table, set }: Pick<NftElements, 'family' | 'table' | 'set'>): NftSet | undefined {
+    const list = () => this.#reader.listSets({ kind: 'table', family, name: table });
+    return this.#once(`sets ${family} ${table}`, list).find(({ name }) => name === set);
+  }
+
+  elements(set: SetRef): ReadonlyMap<string, NftElement> {
+    return this.#once(`elements ${set.family} ${set.table} ${set.name}`, () => {
+      try {
+        return new Map(this.#reader.listElements(set).map((element) => [keyOf(element), element]));
+      } catch (error) {
+        if (isNotFound(error)) return new Map();
+        throw error;
+      }
+    });
+  }
+
+  ruleText({ expressions, family, table }: NftRule): string {
+    return ruleText(expressions, family, (set) => this.set({ family, table, set }));
+  }
+
+  #once<T>(key: string, read: () => T): T {
+    if (!this.#known.has(key)) this.#known.set(key, read());
+    return this.#known.get(key) as T;
+  }
+}
