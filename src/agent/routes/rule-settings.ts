@@ -9,14 +9,15 @@ export function ruleSettings(
   const { mode, port, wireguard, masquerade } = routes;
   const tunnel = tunnelKind(routes);
   const clusterCidrs = detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : [];
+  const podRanges = [...clusterCidrs, ...(pools?.cidrs ?? [])];
   return {
     tunnelPort: tunnel === 'vxlan' ? port : undefined,
-    wireguardPort: tunnel === 'wireguard' ? wireguard.port : undefined,
+    wireguard: tunnel === 'wireguard' ? { port: wireguard.port, podRanges, mayBeDirect: mode === 'auto' } : undefined,
     // Not a shift: 1 << 31 is negative in JavaScript.
     masqueradeMark: 2 ** masqueradeBit,
     masquerade: masquerade && {
       ...masquerade,
-      exempt: [...clusterCidrs, ...(pools?.cidrs ?? []), ...masquerade.exempt],
+      exempt: [...podRanges, ...masquerade.exempt],
       // Its pods are reached as the node is. Through a tunnel the answer would take another way than the question, which
       // reverse path filters and clouds do not let pass.
       keepsSourceToNodes: mode === 'host-gw',

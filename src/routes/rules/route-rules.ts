@@ -3,10 +3,10 @@ import type { Node } from '../../kube/index.ts';
 import type { NftRuleset } from '../../netlink/nftables/index.ts';
 import { ForeignWatch, type TableLayout, type WatchNftables } from '../../nft/index.ts';
 import { podRangesOf } from '../plan/peer.ts';
-import { fixedElements, partsOf } from './elements.ts';
+import { type Element, fixedElements, partsOf } from './elements.ts';
 import type { RuleObserver } from './events.ts';
 import { rulesLayout } from './layout.ts';
-import { ownElements, peerElements } from './node-elements.ts';
+import { nodeAddresses, ownElements, peerElements, unenforceable } from './node-elements.ts';
 import { RefusalReader } from './refusals.ts';
 import { type RuleCommit, reconcileRules, removeRules, updateRules } from './rules-kernel.ts';
 import type { RuleSettings } from './settings.ts';
@@ -51,6 +51,8 @@ export class RouteRules {
   /** As committed; undefined: nothing is known about the kernel, or nothing is to be there. */
   #layout: TableLayout | undefined;
   #hasSynced = false;
+  /** Of the elements that are wanted, those that are not written all the same. */
+  #withheld: ReadonlySet<Element> = new Set();
   #looking: Timer | undefined;
 
   constructor(options: RouteRulesOptions) {
@@ -106,6 +108,7 @@ export class RouteRules {
 
   #ownChanged(node: Node): void {
     const { settings, podRanges = [] } = this.#options;
+    if (settings.wireguard) this.#withhold(unenforceable(IP_FAMILIES.flatMap((family) => nodeAddresses(node, family))));
     const ranges = IP_FAMILIES.flatMap((family) => {
       const given = podRanges.filter(({ address }) => address.family === family);
       return given.length > 0 ? given : podRangesOf(node, family);
@@ -113,7 +116,13 @@ export class RouteRules {
     if (ranges.length > 0) this.#want(OWN, ownElements(ranges, settings));
   }
 
-  #want(owner: string, elements: readonly string[]): void {
+  #withhold(elements: ReadonlySet<Element>): void {
+    if (elements.size === this.#withheld.size && [...elements].every((element) => this.#withheld.has(element))) return;
+    this.#withheld = elements;
+    this.#runner.requestFull();
+  }
+
+  #want(owner: string, elements: readonly Element[]): void {
     if (this.#wanted.set(owner, elements)) this.#runner.request();
   }
 
@@ -134,7 +143,8 @@ export class RouteRules {
   async #update(): Promise<RuleCommit | undefined> {
     const layout = this.#layout;
     if (!layout) return undefined;
-    const changes = this.#wanted.takeChanges();
+    const { joined, left } = this.#wanted.takeChanges();
+    const changes = { joined: this.#written(joined), left: this.#written(left) };
     const names = new Set(layout.sets.map(({ name }) => name));
     if (!changes.joined.every((element) => names.has(partsOf(element)[0]))) return undefined;
     this.#layout = undefined;
@@ -145,13 +155,17 @@ export class RouteRules {
 
   async #reconcile(): Promise<RuleCommit> {
     this.#layout = undefined;
-    const wanted = this.#wanted.takeAll();
+    const wanted = this.#written(this.#wanted.takeAll());
     const layout = rulesLayout(this.#options.settings, new Set(wanted.map((element) => partsOf(element)[0])));
     const ruleset = this.#open();
     if (!layout) return { generation: undefined, elements: 0, rebuilt: removeRules(ruleset) };
     const commit = await reconcileRules(ruleset, layout, wanted);
     this.#layout = layout;
     return commit;
+  }
+
+  #written(elements: readonly Element[]): readonly Element[] {
+    return this.#withheld.size === 0 ? elements : elements.filter((element) => !this.#withheld.has(element));
   }
 
   #open(): NftRuleset {
