@@ -1,4 +1,5 @@
 import type { KubeProxyConfig, RoutesConfig } from '../../config/index.ts';
+import type { Cidr } from '../../core/index.ts';
 import { type RuleSettings, tunnelKind } from '../../routes/index.ts';
 
 /** What the configuration says about who may use the tunnel, and what is masqueraded. */
@@ -8,8 +9,7 @@ export function ruleSettings(
 ): RuleSettings {
   const { mode, port, wireguard, masquerade } = routes;
   const tunnel = tunnelKind(routes);
-  const clusterCidrs = detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : [];
-  const podRanges = [...clusterCidrs, ...(pools?.cidrs ?? [])];
+  const podRanges = namedPodRanges({ detectLocal, pools });
   return {
     tunnelPort: tunnel === 'vxlan' ? port : undefined,
     wireguard: tunnel === 'wireguard' ? { port: wireguard.port, podRanges, mayBeDirect: mode === 'auto' } : undefined,
@@ -23,4 +23,12 @@ export function ruleSettings(
       keepsSourceToNodes: mode === 'host-gw',
     },
   };
+}
+
+/** Addresses of pods, on whichever node, as far as the configuration names them. */
+export function namedPodRanges({
+  detectLocal,
+  pools,
+}: Pick<KubeProxyConfig, 'detectLocal' | 'pools'>): readonly Cidr[] {
+  return [...(detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : []), ...(pools?.cidrs ?? [])];
 }
