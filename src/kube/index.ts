@@ -11,6 +11,7 @@ export { decodeObject, type ObjectKind } from './objects/kind.ts';
 export { KINDS } from './objects/kinds.ts';
 export {
   FLANNEL_ANNOTATIONS,
+  FORMER_POD_CIDRS_ANNOTATION,
   HEADLESS_LABEL,
   IPVS_SCHEDULER_ANNOTATION,
   NETWORK_UNAVAILABLE,

@@ -196,6 +196,11 @@ export const RULE_FORMS: readonly RuleForm[] = [
     ],
   },
   {
+    chain: 'post',
+    text: 'rt ip nexthop @s4 accept',
+    expressions: [{ kind: 'rt', key: 'nexthop-ip', to: 0 }, lookup('s4'), accept],
+  },
+  {
     chain: 'in',
     text: 'meta mark set numgen inc mod 4 offset 2',
     expressions: [

@@ -72,6 +72,21 @@ describe('/routes', () => {
     expect(await problem()).toBeNull();
   });
 
+  it('takes a family that the cluster does not use for no problem, as long as the other one is served', async () => {
+    const families = (['IPv4', 'IPv6'] as const).map((family) => ({ family, standings: () => new Map() }));
+    const page = new ReportPage({ node: 'n1', mode: 'vxlan', families: () => families });
+    const problems = async () => {
+      const answer = await page.pages['/routes']!({ remoteAddress: '127.0.0.1' } as HttpRequest);
+      return (JSON.parse(String(answer.body)) as RoutesReport).families.map(({ problem }) => problem);
+    };
+    const reason = 'this node has no pod CIDR of IPv6';
+    page.observe({ kind: 'waiting', family: 'IPv6', reason });
+    expect(await problems()).toEqual([null, null]);
+    expect(page.problem('IPv6')).toBe(reason);
+    page.observe({ kind: 'syncFailed', family: 'IPv4', error: new Error('no buffer'), retryInMs: 1000 });
+    expect(await problems()).toEqual(['no buffer', reason]);
+  });
+
   it('tells 5,000 Nodes of a family, the left out among them, in slices, once for all who ask', async () => {
     const standings = new Map(Array.from({ length: 30_000 }, (_, i) => [`n${i}`, reached()]));
     standings.set('bad', leftOut('its pod CIDR overlaps ours'));

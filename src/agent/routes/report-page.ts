@@ -16,6 +16,12 @@ export interface ReportPageOptions extends Pick<RoutesReport, 'node' | 'mode'> {
   readonly families: () => readonly ReportedFamily[];
 }
 
+interface Problem {
+  readonly text: string;
+  /** This node has nothing to do in the family, for now. */
+  readonly isWaiting: boolean;
+}
+
 /** Where the metrics port shows it. */
 export const REPORT_PATH = '/routes';
 
@@ -25,7 +31,7 @@ export const REPORT_PATH = '/routes';
  */
 export class ReportPage {
   readonly #options: ReportPageOptions;
-  readonly #problems = new Map<IpFamily, string>();
+  readonly #problems = new Map<IpFamily, Problem>();
   #answer: Promise<HttpAnswer> | undefined;
 
   constructor(options: ReportPageOptions) {
@@ -37,14 +43,21 @@ export class ReportPage {
   /** Remembers what keeps the routes of a family from being right. */
   readonly observe: RouteObserver = (event) => {
     const { kind, family } = event;
-    if (kind === 'waiting') this.#problems.set(family, event.reason);
-    if (kind === 'syncFailed') this.#problems.set(family, errorText(event.error));
+    if (kind === 'waiting') this.#problems.set(family, { text: event.reason, isWaiting: true });
+    if (kind === 'syncFailed') this.#problems.set(family, { text: errorText(event.error), isWaiting: false });
     if (kind === 'synced') this.#problems.delete(family);
   };
 
   /** What keeps the routes of a family from being right; undefined: nothing. */
   problem(family: IpFamily): string | undefined {
-    return this.#problems.get(family);
+    return this.#problems.get(family)?.text;
+  }
+
+  /** A family that the cluster does not use waits for ever, and nobody misses it. */
+  #toldProblem(family: IpFamily): string | undefined {
+    const problem = this.#problems.get(family);
+    const isServed = this.#options.families().some((other) => !this.#problems.has(other.family));
+    return problem?.isWaiting && isServed ? undefined : problem?.text;
   }
 
   #answered(): Promise<HttpAnswer> {
@@ -60,7 +73,7 @@ export class ReportPage {
     for (const { family, standings } of families().map((one) => ({ family: one.family, standings: one.standings() }))) {
       const head: Omit<FamilyReport, 'nodes'> = {
         family,
-        problem: this.#problems.get(family) ?? null,
+        problem: this.#toldProblem(family) ?? null,
         total: standings.size,
       };
       const nodes: string[] = [];

@@ -13,6 +13,7 @@ import {
 import { Nftables, watchNftables } from '../../netlink/nftables/index.ts';
 import {
   FamilyRoutes,
+  formerRangesWanted,
   NetlinkRouteKernel,
   OwnEnds,
   publishedAnnotations,
@@ -31,7 +32,7 @@ import { logRuleEvents, ruleMetrics } from './observe-rules.ts';
 import { recordRouteEvents } from './record.ts';
 import { ReportPage } from './report-page.ts';
 import { RouteReadiness } from './route-readiness.ts';
-import { ruleSettings } from './rule-settings.ts';
+import { namedPodRanges, ruleSettings } from './rule-settings.ts';
 import { SubnetFile } from './subnet-file.ts';
 import { registerTunnelMetrics } from './traffic-metrics.ts';
 import { TunnelSource } from './tunnel-source.ts';
@@ -209,6 +210,9 @@ export class RoutesPart implements Part, MtuSource {
     if (isOwn && !this.#wireguard) this.#announcer.want('wireguard', withdrawnWireguard(node));
     if (isOwn) this.#tunnelSource.nodeChanged(node);
     const podCIDRs = this.#ranges.ofNode(node);
+    // Blocks have objects of their own, which tell the others.
+    if (isOwn)
+      this.#announcer.want('ranges', formerRangesWanted(node, this.#context.config.pools ? [] : (podCIDRs ?? [])));
     // All Nodes of a large cluster would take much memory.
     if (podCIDRs) this.#nodes.set(node.metadata.name, node);
     const withRanges: Node = podCIDRs ? { ...node, spec: { ...node.spec, podCIDRs } } : node;
@@ -223,7 +227,7 @@ export class RoutesPart implements Part, MtuSource {
   #familyOf(family: IpFamily): Running {
     const { config, clock } = this.#context;
     const { mode, tunnel, vni, port, mtu, interfaceName } = this.#config;
-    const settings = { mode, tunnel, vni, port, mtu };
+    const settings = { mode, tunnel, vni, port, mtu, podRanges: namedPodRanges(config) };
     const kernel = NetlinkRouteKernel.open(family);
     const routes = new FamilyRoutes({
       family,

@@ -39,12 +39,14 @@ describe('the settings of the rules beside the routes', () => {
   ] as const)('--routes %s', (mode, tunnelPort, keepsSourceToNodes) => {
     const settings = ruleSettings(routes(mode, MASQUERADE), NODE);
     expect(settings).toMatchObject({ tunnelPort, masqueradeMark: 0x80000000, masquerade: { keepsSourceToNodes } });
-    expect(settings.wireguardPort).toBeUndefined();
+    expect(settings.wireguard).toBeUndefined();
   });
 
   it.each(['wireguard', 'auto'] as const)('--routes %s, by WireGuard', (mode) => {
     const settings = ruleSettings({ ...routes(mode, MASQUERADE), tunnel: 'wireguard' }, NODE);
-    expect(settings).toMatchObject({ wireguardPort: 51820, masquerade: { keepsSourceToNodes: false } });
+    expect(settings.masquerade!.keepsSourceToNodes).toBe(false);
+    expect(settings.wireguard).toMatchObject({ port: 51820, mayBeDirect: mode === 'auto' });
+    expect(settings.wireguard!.podRanges.map(formatCidr)).toEqual(['10.244.0.0/16']);
     expect(settings.tunnelPort).toBeUndefined();
   });
 

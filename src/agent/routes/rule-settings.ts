@@ -1,4 +1,5 @@
 import type { KubeProxyConfig, RoutesConfig } from '../../config/index.ts';
+import type { Cidr } from '../../core/index.ts';
 import { type RuleSettings, tunnelKind } from '../../routes/index.ts';
 
 /** What the configuration says about who may use the tunnel, and what is masqueraded. */
@@ -8,18 +9,26 @@ export function ruleSettings(
 ): RuleSettings {
   const { mode, port, wireguard, masquerade } = routes;
   const tunnel = tunnelKind(routes);
-  const clusterCidrs = detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : [];
+  const podRanges = namedPodRanges({ detectLocal, pools });
   return {
     tunnelPort: tunnel === 'vxlan' ? port : undefined,
-    wireguardPort: tunnel === 'wireguard' ? wireguard.port : undefined,
+    wireguard: tunnel === 'wireguard' ? { port: wireguard.port, podRanges, mayBeDirect: mode === 'auto' } : undefined,
     // Not a shift: 1 << 31 is negative in JavaScript.
     masqueradeMark: 2 ** masqueradeBit,
     masquerade: masquerade && {
       ...masquerade,
-      exempt: [...clusterCidrs, ...(pools?.cidrs ?? []), ...masquerade.exempt],
+      exempt: [...podRanges, ...masquerade.exempt],
       // Its pods are reached as the node is. Through a tunnel the answer would take another way than the question, which
       // reverse path filters and clouds do not let pass.
       keepsSourceToNodes: mode === 'host-gw',
     },
   };
+}
+
+/** Addresses of pods, on whichever node, as far as the configuration names them. */
+export function namedPodRanges({
+  detectLocal,
+  pools,
+}: Pick<KubeProxyConfig, 'detectLocal' | 'pools'>): readonly Cidr[] {
+  return [...(detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : []), ...(pools?.cidrs ?? [])];
 }

@@ -1,3 +1,4 @@
+import { addressBits } from '../../core/index.ts';
 import type { Expression, NftRule, Verdict } from '../../netlink/nftables/index.ts';
 import { hostOrder32 } from '../../netlink/nftables/index.ts';
 import type { Choose } from '../choices.ts';
@@ -53,6 +54,8 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
       return load(registers, expression, `ct ${expression.key}`, loadCt(expression, packet));
     case 'fib':
       return load(registers, expression, `fib ${expression.result}`, loadFib(expression, packet, host));
+    case 'rt':
+      return load(registers, expression, 'rt nexthop', KnownBytes.unknown(addressBits(packet.family) / 8));
     case 'immediate':
       registers.write(expression.to, KnownBytes.of(expression.data), 'a constant');
       return undefined;

@@ -42,6 +42,8 @@ export const WIREGUARD_ANNOTATIONS = {
   /** UDP port; without it, the one of who reads it. */
   port: 'nodeplane.io/wireguard-port',
 } as const;
+/** Of a Node: pod CIDRs it had before it was registered again, of which pods still live; separated by commas. */
+export const FORMER_POD_CIDRS_ANNOTATION = 'nodeplane.io/former-pod-cidrs';
 /** Of a Node: its FLANNEL_ANNOTATIONS were written by nodeplane, and may be taken away by it. */
 export const OUR_FLANNEL_ANNOTATION = 'nodeplane.io/writes-flannel-annotations';
 
@@ -63,6 +65,7 @@ export const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   TRIGGER_TIME_ANNOTATION,
   ...Object.values(FLANNEL_ANNOTATIONS),
   ...Object.values(WIREGUARD_ANNOTATIONS),
+  FORMER_POD_CIDRS_ANNOTATION,
   OUR_FLANNEL_ANNOTATION,
   PROXY_MODE_ANNOTATION,
   MIGRATION_ANNOTATION,

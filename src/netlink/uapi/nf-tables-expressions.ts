@@ -94,6 +94,10 @@ export const NFT_EXPRESSIONS = {
     NFTA_FIB_RESULT: [2, 'be32'],
     NFTA_FIB_FLAGS: [3, 'be32'],
   }),
+  rt: attributeSet('NFTA_RT', {
+    NFTA_RT_DREG: [1, 'be32'],
+    NFTA_RT_KEY: [2, 'be32'],
+  }),
   ct: attributeSet('NFTA_CT', {
     NFTA_CT_DREG: [1, 'be32'],
     NFTA_CT_KEY: [2, 'be32'],

@@ -15,6 +15,7 @@ import {
 import type { Node } from '../../kube/index.ts';
 import { readFlannelGateway, readFlannelVtep } from '../flannel/annotations.ts';
 import { readWireguardIdentity, sameIdentity, type WireguardIdentity } from '../wireguard/identity.ts';
+import { readFormerRanges } from './former-ranges.ts';
 import { LIMITS } from './limits.ts';
 import { vtepMac } from './mac.ts';
 
@@ -27,6 +28,8 @@ export interface Peer {
   readonly address: IpAddress;
   /** The ranges of its pods: at least one, disjoint, without host bits. */
   readonly ranges: readonly Cidr[];
+  /** Those that it says it had before, of which pods still live. */
+  readonly formerRanges: readonly Cidr[];
   /** The MAC address of its VXLAN device, if it has one. */
   readonly mac: Uint8Array;
   /** The one that flannel says it has; undefined: its name tells. */
@@ -41,16 +44,21 @@ class ReadPeer implements Peer {
   readonly createdAt: number;
   readonly address: IpAddress;
   readonly ranges: readonly Cidr[];
+  readonly formerRanges: readonly Cidr[];
   readonly flannelMac: Uint8Array | undefined;
   readonly wireguard: WireguardIdentity | undefined;
   readonly #vni: number;
   #mac: Uint8Array | undefined;
 
-  constructor({ name, createdAt, address, ranges, flannelMac, wireguard }: Omit<Peer, 'mac'>, vni: number) {
+  constructor(
+    { name, createdAt, address, ranges, formerRanges, flannelMac, wireguard }: Omit<Peer, 'mac'>,
+    vni: number,
+  ) {
     this.name = name;
     this.createdAt = createdAt;
     this.address = address;
     this.ranges = ranges;
+    this.formerRanges = formerRanges;
     this.flannelMac = flannelMac;
     this.wireguard = wireguard;
     this.#vni = vni;
@@ -102,7 +110,10 @@ export function readPeer(
   const created = creationTimestamp === undefined ? Number.NaN : Date.parse(creationTimestamp);
   const createdAt = Number.isNaN(created) ? Number.POSITIVE_INFINITY : created;
   const wireguard = readWireguardIdentity(annotations);
-  return { peer: new ReadPeer({ name, createdAt, address, ranges, flannelMac: flannel?.mac, wireguard }, vni) };
+  const formerRanges = own ? [] : readFormerRanges(annotations, family);
+  return {
+    peer: new ReadPeer({ name, createdAt, address, ranges, formerRanges, flannelMac: flannel?.mac, wireguard }, vni),
+  };
 }
 
 /** The pod ranges of a Node in one family; what cannot be read is left out. */
@@ -136,7 +147,8 @@ export function samePeer(a: Peer, b: Peer): boolean {
     ipEquals(a.address, b.address) &&
     sameBytes(a.flannelMac, b.flannelMac) &&
     sameIdentity(a.wireguard, b.wireguard) &&
-    sameRanges(a.ranges, b.ranges)
+    sameRanges(a.ranges, b.ranges) &&
+    sameRanges(a.formerRanges, b.formerRanges)
   );
 }
 

@@ -1,8 +1,9 @@
-import { type Cidr, formatIp, type IpAddress, type IpFamily, parseCidr } from '../../core/index.ts';
+import { type Cidr, formatCidr, formatIp, type IpAddress, type IpFamily, parseCidr } from '../../core/index.ts';
 import { type Node, WIREGUARD_ANNOTATIONS } from '../../kube/index.ts';
 import type { WireguardIdentity } from '../wireguard/identity.ts';
 import { blockOf, keySpan, macSpan, spanOf } from './address-span.ts';
 import { type Claimant, Claims, type Span } from './claims.ts';
+import { isPodRange } from './former-ranges.ts';
 import { type Peer, readPeer, samePeer } from './peer.ts';
 import { type RouteSettings, type TunnelKind, tunnelKind } from './tunnel.ts';
 import { isOnLink, type Underlay } from './underlay.ts';
@@ -93,14 +94,18 @@ export class RoutePlanner {
     if (known && samePeer(known, peer)) return NOTHING;
     this.#problems.delete(name);
     this.#peers.set(name, peer);
-    return this.#claims.set(this.#claimantOf(peer));
+    const touched = [...this.#forgetFormer(known), ...this.#claims.set(this.#claimantOf(peer))];
+    for (const range of this.#formerOf(peer)) touched.push(...this.#claims.set(this.#formerClaimant(peer, range)));
+    return nodesOf(touched);
   }
 
   /** A Node went. Returns the names of the Nodes whose plan may be another one now. */
   nodeRemoved(name: string): readonly string[] {
     const hadProblem = this.#problems.delete(name);
-    if (!this.#peers.delete(name)) return hadProblem ? [name] : NOTHING;
-    return [...this.#claims.remove(name), name];
+    const peer = this.#peers.get(name);
+    if (!peer) return hadProblem ? [name] : NOTHING;
+    this.#peers.delete(name);
+    return nodesOf([...this.#forgetFormer(peer), ...this.#claims.remove(name), name]);
   }
 
   /** This node changed: every plan may be another one. */
@@ -131,7 +136,8 @@ export class RoutePlanner {
   planOf(name: string): PeerPlan | undefined {
     const peer = this.#peers.get(name);
     if (!peer || !this.#own || this.#claims.refusalOf(name) !== undefined) return undefined;
-    const { address, ranges, mac, wireguard } = peer;
+    const { address, mac, wireguard } = peer;
+    const ranges = this.#rangesOf(peer);
     const { mode } = this.#settings;
     const mayBeDirect = mode === 'host-gw' || mode === 'auto';
     if (mayBeDirect && isOnLink(address, this.#own.underlay)) return { kind: 'direct', gateway: address, ranges };
@@ -156,6 +162,33 @@ export class RoutePlanner {
     return `its address ${formatIp(peer.address)} is not on the link of "${underlay.name}", which --routes=host-gw needs; use auto or vxlan`;
   }
 
+  /** Of its present ranges and those of before what it has. */
+  #rangesOf(peer: Peer): readonly Cidr[] {
+    const { name, ranges } = peer;
+    const former = this.#formerOf(peer);
+    if (former.length === 0) return ranges;
+    return [...ranges, ...former.filter((range) => this.#claims.refusalOf(formerName(name, range)) === undefined)];
+  }
+
+  #formerOf({ formerRanges }: Peer): readonly Cidr[] {
+    if (formerRanges.length === 0) return formerRanges;
+    const { podRanges = [] } = this.#settings;
+    return formerRanges.filter((range) => isPodRange(range, podRanges));
+  }
+
+  #forgetFormer(peer: Peer | undefined): readonly string[] {
+    if (!peer || peer.formerRanges.length === 0) return NOTHING;
+    return this.#formerOf(peer).flatMap((range) => this.#claims.remove(formerName(peer.name, range)));
+  }
+
+  /** Behind every Node that has it by its Node object. */
+  #formerClaimant(peer: Peer, range: Cidr): Claimant {
+    const spans: Span[] = [];
+    const claimant = { name: formerName(peer.name, range), createdAt: Number.POSITIVE_INFINITY, spans };
+    spans.push(spanOf(range, 'former pod CIDR', claimant));
+    return claimant;
+  }
+
   #claimantOf(peer: Peer): Claimant {
     const { name, createdAt, address, ranges, wireguard } = peer;
     const spans: Span[] = [];
@@ -171,5 +204,18 @@ export class RoutePlanner {
 }
 
 const NOTHING: readonly string[] = [];
+
+/** Comes after the name of every Node, and is none. */
+const FORMER = '~';
+
+function formerName(node: string, range: Cidr): string {
+  return `${FORMER}${node} ${formatCidr(range)}`;
+}
+
+/** The Nodes that claimants stand for. */
+function nodesOf(claimants: readonly string[]): readonly string[] {
+  if (!claimants.some((name) => name.startsWith(FORMER))) return claimants;
+  return [...new Set(claimants.map((name) => (name.startsWith(FORMER) ? name.slice(1, name.indexOf(' ')) : name)))];
+}
 
 const NO_KEY = `it tells no WireGuard key of its own (annotation ${WIREGUARD_ANNOTATIONS.publicKey}): look into the log of its agent, which has to run with the same --routes`;

@@ -13,6 +13,8 @@ export interface RouteSettings {
   readonly vni: number;
   /** UDP port of VXLAN: the same on all nodes. */
   readonly port: number;
+  /** Addresses of the cluster's pods, as far as the operator has named them. @default none */
+  readonly podRanges?: readonly Cidr[] | undefined;
   /** Largest packet through the tunnel; undefined: what the underlay carries. */
   readonly mtu: number | undefined;
 }

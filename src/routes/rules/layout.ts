@@ -1,5 +1,6 @@
 import { compareText } from '../../core/index.ts';
 import type { TableLayout } from '../../nft/index.ts';
+import { encryptionChains } from './encryption-chains.ts';
 import { masqueradeChains } from './masquerade-chains.ts';
 import type { RuleSettings } from './settings.ts';
 import {
@@ -21,8 +22,8 @@ import { wireguardChains } from './wireguard-chains.ts';
  * @returns undefined: nothing is to be done, so there is no table
  */
 export function rulesLayout(settings: RuleSettings, setNames: Iterable<string>): TableLayout | undefined {
-  const { tunnelPort, wireguardPort, masquerade } = settings;
-  if (tunnelPort === undefined && wireguardPort === undefined && !masquerade) return undefined;
+  const { tunnelPort, wireguard, masquerade } = settings;
+  if (tunnelPort === undefined && !wireguard && !masquerade) return undefined;
   const blockSets = [...setNames].flatMap((name) => parseBlockSetName(name) ?? []).sort(longestFirst);
   const kinds = tunnelPort === undefined ? (['peers'] as const) : (['peers', 'former-peers', 'strangers'] as const);
   return {
@@ -33,7 +34,7 @@ export function rulesLayout(settings: RuleSettings, setNames: Iterable<string>):
     ],
     chains: [
       ...(tunnelPort === undefined ? [] : tunnelChains(tunnelPort, settings)),
-      ...(wireguardPort === undefined ? [] : wireguardChains(wireguardPort)),
+      ...(wireguard ? [...wireguardChains(wireguard.port), ...encryptionChains(wireguard, blockSets)] : []),
       ...(masquerade ? masqueradeChains(masquerade, blockSets) : []),
     ],
   };

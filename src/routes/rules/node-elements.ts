@@ -1,11 +1,11 @@
-import { type Cidr, type IpAddress, type IpFamily, specialRange, tryParseIp } from '../../core/index.ts';
+import { addressBits, type Cidr, type IpAddress, type IpFamily, specialRange, tryParseIp } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import { readFlannelVtep } from '../flannel/annotations.ts';
 import { LIMITS } from '../plan/limits.ts';
 import { podRangesOf } from '../plan/peer.ts';
 import { addressElement, blockElement, type Element } from './elements.ts';
 import type { RuleSettings } from './settings.ts';
-import { IP_FAMILIES } from './table.ts';
+import { type BlockSetKind, IP_FAMILIES } from './table.ts';
 
 /** A node has one or two addresses of a family; who writes its Node object could name all there are. */
 const MOST_ADDRESSES = 8;
@@ -13,25 +13,51 @@ const MOST_ADDRESSES = 8;
 const SHORTEST_PREFIX: Readonly<Record<IpFamily, number>> = { IPv4: 8, IPv6: 16 };
 
 /** What another Node adds to the sets: its addresses, by whichever of them its packets come, and the ranges of its pods. */
-export function peerElements(node: Node, { masquerade }: RuleSettings): Element[] {
+export function peerElements(node: Node, { masquerade, wireguard }: RuleSettings): Element[] {
   const addresses = IP_FAMILIES.flatMap((family) => nodeAddresses(node, family));
-  const ranges = masquerade ? IP_FAMILIES.flatMap((family) => podRangesOf(node, family)) : [];
+  const kinds: BlockSetKind[] = [
+    ...(masquerade ? (['kept'] as const) : []),
+    ...(wireguard ? (['encrypted'] as const) : []),
+  ];
+  const ranges = kinds.length > 0 ? IP_FAMILIES.flatMap((family) => podRangesOf(node, family)) : [];
   return [
     ...addresses.map((address) => addressElement('peers', address)),
     ...ranges
       .slice(0, LIMITS.rangesOfPeer)
       .filter(({ address, prefixLength }) => prefixLength >= SHORTEST_PREFIX[address.family])
-      .map((range) => blockElement('kept', range)),
+      .flatMap((range) => kinds.map((kind) => blockElement(kind, range))),
   ];
 }
 
-/** What this node's own pod ranges add to the sets. */
-export function ownElements(ranges: readonly Cidr[], { masquerade }: RuleSettings): Element[] {
-  if (!masquerade) return [];
-  return ranges.flatMap((range) => [
-    blockElement('kept', range),
-    ...(masquerade.ownPods.includes(range.address.family) ? [blockElement('masqueraded', range)] : []),
-  ]);
+/**
+ * What this node's own pod ranges add to the sets. Before they are known, packets to pods are not held back for where the cluster
+ * has its pods: they could be for pods of this node.
+ */
+export function ownElements(ranges: readonly Cidr[], { masquerade, wireguard }: RuleSettings): Element[] {
+  const isMasqueraded = ({ address }: Cidr) => masquerade?.ownPods.includes(address.family);
+  const encrypted = ranges.length > 0 ? (wireguard?.podRanges ?? []) : [];
+  return [
+    ...ranges.flatMap((range) => [
+      ...(masquerade ? [blockElement('kept', range)] : []),
+      ...(isMasqueraded(range) ? [blockElement('masqueraded', range)] : []),
+      ...(wireguard ? [blockElement('own', range)] : []),
+    ]),
+    ...encrypted.map((range) => blockElement('encrypted', range)),
+  ];
+}
+
+/**
+ * Blocks that contain addresses of this node are not of pods alone, whoever says so: to hold back what goes there could cut the
+ * node off.
+ */
+export function unenforceable(ownAddresses: readonly IpAddress[]): ReadonlySet<Element> {
+  return new Set(
+    ownAddresses.flatMap((address) =>
+      Array.from({ length: addressBits(address.family) + 1 }, (_, prefixLength) =>
+        blockElement('encrypted', { address, prefixLength }),
+      ),
+    ),
+  );
 }
 
 /** By which of its addresses a node's tunnel packets are let in: InternalIPs, ExternalIPs, and where flannel says it is. */

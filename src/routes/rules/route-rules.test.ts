@@ -61,9 +61,47 @@ describe('the rules beside the routes', () => {
   });
 
   it('keep the packets of WireGuard from being tracked, and turn nobody away', async () => {
-    const { nft, start } = world({ ...SETTINGS, tunnelPort: undefined, wireguardPort: 51820, masquerade: undefined });
+    const { nft, start } = world({
+      ...SETTINGS,
+      tunnelPort: undefined,
+      wireguard: { port: 51820, podRanges: [], mayBeDirect: false },
+      masquerade: undefined,
+    });
     await start(1, 2);
     expect(nft.toString()).toMatchSnapshot();
+  });
+
+  it('let nothing to pods of other nodes leave but by WireGuard, or to a node on the link', async () => {
+    const wireguard = { port: 51820, podRanges: [parseCidr('10.64.0.0/10')], mayBeDirect: true };
+    const { nft, start } = world({ ...SETTINGS, tunnelPort: undefined, wireguard, masquerade: undefined });
+    await start(1, 2);
+    expect(nft.toString()).toMatchSnapshot();
+  });
+
+  it('hold back nothing by the cluster’s range before this node’s own is known', async () => {
+    const wireguard = { port: 51820, podRanges: [parseCidr('10.64.0.0/10')], mayBeDirect: false };
+    const { start, rules, set, clock } = world({ ...SETTINGS, wireguard });
+    await start(2);
+    expect(set('encrypted-ipv4-24')).toEqual(['10.64.2.0']);
+    expect(() => set('encrypted-ipv4-10')).toThrow();
+    rules.nodeChanged(numberedNode(1));
+    await clock.advance(100);
+    expect(set('encrypted-ipv4-10')).toEqual(['10.64.0.0']);
+    expect(set('own-ipv4-24')).toEqual(['10.64.1.0']);
+  });
+
+  it('hold back nothing by a range that contains an address of this node, whoever names it', async () => {
+    const wireguard = { port: 51820, podRanges: [parseCidr('10.0.0.0/8')], mayBeDirect: false };
+    const { start, rules, set, clock } = world({ ...SETTINGS, wireguard });
+    rules.nodeChanged(numberedNode(3, { podCidrs: ['10.0.0.0/16'] }));
+    await start(2, 1);
+    expect(() => set('encrypted-ipv4-8')).toThrow();
+    expect(() => set('encrypted-ipv4-16')).toThrow();
+    expect(set('encrypted-ipv4-24')).toEqual(['10.64.2.0']);
+    rules.nodeChanged(numberedNode(1, { ips: ['192.0.2.1'] }));
+    await clock.advance(100);
+    expect(set('encrypted-ipv4-8')).toEqual(['10.0.0.0']);
+    expect(set('encrypted-ipv4-16')).toEqual(['10.0.0.0']);
   });
 
   it('without either there is no table, and one that is there goes', async () => {

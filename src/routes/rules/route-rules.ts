@@ -15,7 +15,7 @@ import { podRangesOf } from '../plan/peer.ts';
 import { type Element, fixedElements, partsOf } from './elements.ts';
 import type { RuleObserver } from './events.ts';
 import { rulesLayout } from './layout.ts';
-import { ownElements, peerElements } from './node-elements.ts';
+import { nodeAddresses, ownElements, peerElements, unenforceable } from './node-elements.ts';
 import { RefusalReader } from './refusals.ts';
 import { type RuleCommit, reconcileRules, removeRules, updateRules } from './rules-kernel.ts';
 import type { RuleSettings } from './settings.ts';
@@ -60,6 +60,8 @@ export class RouteRules {
   /** As committed; undefined: nothing is known about the kernel, or nothing is to be there. */
   #layout: TableLayout | undefined;
   #hasSynced = false;
+  /** Of the elements that are wanted, those that are not written all the same. */
+  #withheld: ReadonlySet<Element> = new Set();
   #looking: Timer | undefined;
 
   constructor(options: RouteRulesOptions) {
@@ -110,7 +112,7 @@ export class RouteRules {
       if (!this.#hasSynced) throw nothingToCompare('the rules beside the routes are not written');
       const ruleset = this.#open();
       const trial = trialOf(ruleset);
-      await this.#makeEqual(trial.ruleset, this.#wanted.all());
+      await this.#makeEqual(trial.ruleset, this.#written(this.#wanted.all()));
       return inSlices(changesDrift(ruleset, trial.changes));
     });
   }
@@ -131,6 +133,7 @@ export class RouteRules {
 
   #ownChanged(node: Node): void {
     const { settings, podRanges = [] } = this.#options;
+    if (settings.wireguard) this.#withhold(unenforceable(IP_FAMILIES.flatMap((family) => nodeAddresses(node, family))));
     const ranges = IP_FAMILIES.flatMap((family) => {
       const given = podRanges.filter(({ address }) => address.family === family);
       return given.length > 0 ? given : podRangesOf(node, family);
@@ -138,7 +141,13 @@ export class RouteRules {
     if (ranges.length > 0) this.#want(OWN, ownElements(ranges, settings));
   }
 
-  #want(owner: string, elements: readonly string[]): void {
+  #withhold(elements: ReadonlySet<Element>): void {
+    if (elements.size === this.#withheld.size && [...elements].every((element) => this.#withheld.has(element))) return;
+    this.#withheld = elements;
+    this.#runner.requestFull();
+  }
+
+  #want(owner: string, elements: readonly Element[]): void {
     if (this.#wanted.set(owner, elements)) this.#runner.request();
   }
 
@@ -159,7 +168,8 @@ export class RouteRules {
   async #update(): Promise<RuleCommit | undefined> {
     const layout = this.#layout;
     if (!layout) return undefined;
-    const changes = this.#wanted.takeChanges();
+    const { joined, left } = this.#wanted.takeChanges();
+    const changes = { joined: this.#written(joined), left: this.#written(left) };
     const names = new Set(layout.sets.map(({ name }) => name));
     if (!changes.joined.every((element) => names.has(partsOf(element)[0]))) return undefined;
     this.#layout = undefined;
@@ -170,7 +180,7 @@ export class RouteRules {
 
   async #reconcile(): Promise<RuleCommit> {
     this.#layout = undefined;
-    const { layout, commit } = await this.#makeEqual(this.#open(), this.#wanted.takeAll());
+    const { layout, commit } = await this.#makeEqual(this.#open(), this.#written(this.#wanted.takeAll()));
     this.#layout = layout;
     return commit;
   }
@@ -183,6 +193,10 @@ export class RouteRules {
     const layout = rulesLayout(this.#options.settings, new Set(wanted.map((element) => partsOf(element)[0])));
     if (layout) return { layout, commit: await reconcileRules(ruleset, layout, wanted) };
     return { layout, commit: { generation: undefined, elements: 0, rebuilt: removeRules(ruleset) } };
+  }
+
+  #written(elements: readonly Element[]): readonly Element[] {
+    return this.#withheld.size === 0 ? elements : elements.filter((element) => !this.#withheld.has(element));
   }
 
   #open(): NftRuleset {

@@ -4,12 +4,22 @@ import type { Cidr, IpFamily } from '../../core/index.ts';
 export interface RuleSettings {
   /** UDP port of VXLAN; undefined: this node takes no packets by VXLAN. */
   readonly tunnelPort: number | undefined;
-  /** UDP port of this node's WireGuard device. @default there is none */
-  readonly wireguardPort?: number | undefined;
+  /** @default this node has no WireGuard device */
+  readonly wireguard?: WireguardRules | undefined;
   /** The bits of the mark by which the Services part, or a kube-proxy, asks for masquerading. */
   readonly masqueradeMark: number;
   /** Undefined: packets of pods leave as they are. */
   readonly masquerade: MasqueradeSettings | undefined;
+}
+
+/** What concerns WireGuard. */
+export interface WireguardRules {
+  /** UDP port of this node's device. */
+  readonly port: number;
+  /** Addresses of pods, wherever they are: besides the ranges that other Nodes name. */
+  readonly podRanges: readonly Cidr[];
+  /** Whether nodes on the same link get packets to their pods as they are. */
+  readonly mayBeDirect: boolean;
 }
 
 /** Which packets carry the node's address when they leave the cluster. */

@@ -24,7 +24,11 @@ export type BlockSetKind =
   /** Whose packets are masqueraded. */
   | 'masqueraded'
   /** Where packets keep their source. */
-  | 'kept';
+  | 'kept'
+  /** Where packets go encrypted, or not at all. */
+  | 'encrypted'
+  /** This node's own pods. */
+  | 'own';
 
 /** A set of the first addresses of blocks that are equally long: a lookup costs the same however many there are. */
 export interface BlockSet {
@@ -53,7 +57,7 @@ export function blockSetName({ kind, family, prefixLength }: BlockSet): string {
 
 /** The set of blocks with this name; undefined for sets of addresses. */
 export function parseBlockSetName(name: string): BlockSet | undefined {
-  const [, kind, family, length] = /^(masqueraded|kept)-(ipv4|ipv6)-(\d+)$/.exec(name) ?? [];
+  const [, kind, family, length] = /^(masqueraded|kept|encrypted|own)-(ipv4|ipv6)-(\d+)$/.exec(name) ?? [];
   if (kind === undefined) return undefined;
   return { kind: kind as BlockSetKind, family: family === 'ipv4' ? 'IPv4' : 'IPv6', prefixLength: Number(length) };
 }

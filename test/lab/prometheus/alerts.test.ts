@@ -77,6 +77,7 @@ const CASES: Readonly<Record<string, { readonly fires: Series; readonly silent: 
   NodeplaneStrangersAtTunnel: counter(`nodeplane_routes_refused_packets_total{${FAMILY}}`),
   NodeplanePeersLeftOut: gauge(`nodeplane_routes_left_out_peers{${FAMILY}}`, 1, 0),
   NodeplaneRoutesFailing: counter(`nodeplane_routes_sync_failures_total{${FAMILY}}`),
+  NodeplaneWireguardFailing: counter(`nodeplane_routes_wireguard_sync_failures_total{${NODE}}`),
   NodeplaneRoutesDisturbed: counter(`nodeplane_routes_disturbances_total{${FAMILY}}`, '0+1x600', '0 1x600'),
   NodeplaneAbsent: {
     fires: { 'up{job="kube-proxy"}': '0x600' },

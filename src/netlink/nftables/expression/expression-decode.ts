@@ -165,6 +165,11 @@ const DECODERS: Readonly<Record<keyof typeof SETS, Decoder>> = {
       to: readRegister(need(a, 'NFTA_FIB_DREG'), 'NFTA_FIB_DREG'),
     };
   },
+  rt(data) {
+    const a = SETS.rt.decode(data);
+    const key = names.RT_KEYS.name(need(a, 'NFTA_RT_KEY'));
+    return key && { kind: 'rt', key, to: readRegister(need(a, 'NFTA_RT_DREG'), 'NFTA_RT_DREG') };
+  },
   ct(data) {
     const a = SETS.ct.decode(data);
     const key = names.CT_KEYS.name(need(a, 'NFTA_CT_KEY'));

@@ -141,6 +141,10 @@ const ENCODERS: { readonly [K in Exclude<Kind, 'unknown'>]: Encoder<K> } = {
     NFTA_FIB_RESULT: names.FIB_RESULTS.numbers[result],
     NFTA_FIB_DREG: register(to),
   })),
+  rt: encoder('rt', ({ key, to }) => ({
+    NFTA_RT_KEY: names.RT_KEYS.numbers[key],
+    NFTA_RT_DREG: register(to),
+  })),
   ct: encoder('ct', ({ key, direction, to }) => ({
     NFTA_CT_KEY: names.CT_KEYS.numbers[key],
     NFTA_CT_DREG: register(to),

@@ -187,6 +187,13 @@ export interface FibExpression {
   readonly to: Register;
 }
 
+/** Loads where the packet's route sends it on the link: the gateway, or its destination. Of the packet's own family alone. */
+export interface RtExpression {
+  readonly kind: 'rt';
+  readonly key: 'nexthop-ip' | 'nexthop-ip6';
+  readonly to: Register;
+}
+
 export type CtKey =
   | 'state'
   | 'direction'
@@ -335,6 +342,7 @@ export type Expression =
   | MasqueradeExpression
   | RedirectExpression
   | FibExpression
+  | RtExpression
   | CtExpression
   | CtSetExpression
   | NumgenExpression

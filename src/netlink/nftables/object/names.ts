@@ -25,6 +25,7 @@ import type {
   MetaKey,
   NatFlag,
   PayloadBase,
+  RtExpression,
 } from '../expression/expression.ts';
 import type { NftFamily, NftHook, SetFlag } from './model.ts';
 
@@ -134,6 +135,9 @@ export const NAT_FLAGS = flagNames<NatFlag>({
 export const FIB_RESULTS = names<FibExpression['result']>({ oif: 1, oifname: 2, type: 3 });
 
 export const FIB_FLAGS = flagNames<FibFlag>({ saddr: 1, daddr: 2, mark: 4, iif: 8, oif: 16 });
+
+/** enum nft_rt_keys. */
+export const RT_KEYS = names<RtExpression['key']>({ 'nexthop-ip': 1, 'nexthop-ip6': 2 });
 
 export const DIRECTIONS = names<'original' | 'reply'>({ original: 0, reply: 1 });
 

@@ -1,4 +1,4 @@
-import type { CtExpression, FibExpression, MetaKey, PayloadBase } from '../expression/expression.ts';
+import type { CtExpression, FibExpression, MetaKey, PayloadBase, RtExpression } from '../expression/expression.ts';
 import type { NftFamily } from '../object/model.ts';
 import type { Operand } from './registers.ts';
 import type { ValueType } from './value-text.ts';
@@ -103,4 +103,11 @@ export function ctText({ key, direction }: Pick<CtExpression, 'key' | 'direction
 export function fibText({ result, flags, present }: FibExpression): Operand {
   const type = present ? 'existence' : result === 'type' ? 'fib_type' : result === 'oifname' ? 'ifname' : 'integer';
   return { text: `fib ${flags.join(' . ')} ${result}`, type, words: type === 'ifname' ? 4 : 1 };
+}
+
+/** `rt ip nexthop`, `rt ip6 nexthop` */
+export function rtText(key: RtExpression['key']): Operand {
+  return key === 'nexthop-ip'
+    ? { text: 'rt ip nexthop', type: 'ipv4_addr', words: 1 }
+    : { text: 'rt ip6 nexthop', type: 'ipv6_addr', words: 4 };
 }

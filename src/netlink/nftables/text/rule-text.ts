@@ -1,7 +1,7 @@
 import type { DynsetExpression, Expression, LookupExpression, Verdict } from '../expression/expression.ts';
 import { type DatatypeName, typeLength } from '../object/datatypes.ts';
 import type { NftFamily, NftSet } from '../object/model.ts';
-import { ctText, fibText, metaText, packetContext, payloadText } from './load-text.ts';
+import { ctText, fibText, metaText, packetContext, payloadText, rtText } from './load-text.ts';
 import { natText } from './nat-text.ts';
 import { type Operand, operandText, Registers } from './registers.ts';
 import { expressionFields, limitText, logText, rejectText } from './statement-text.ts';
@@ -66,6 +66,9 @@ class RuleWriter {
         break;
       case 'fib':
         registers.set(expression.to, fibText(expression));
+        break;
+      case 'rt':
+        registers.set(expression.to, rtText(expression.key));
         break;
       case 'numgen': {
         const { mode, modulus, offset } = expression;
