@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
 import { inBackground, systemClock } from '../core/index.ts';
 import { returnFreedMemory, trimAfterStart, useProcSysRoot } from '../sys/index.ts';
@@ -9,6 +10,9 @@ import type { Build } from './metrics/component-metrics.ts';
 import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
 import { NodeClaim } from './standby/node-claim.ts';
+
+/** Of V8's old generation between two collections; it would be several times what lives in it (scripts/build.mjs). */
+const HEAP_GROWTH = '--heap-growing-percent=25';
 
 /** When memory is given back that only the start needed: most agents have begun their work then, slow ones a little later. */
 const TRIM_AFTER_MS = [10_000, 60_000];
@@ -37,6 +41,7 @@ export interface AgentWork {
  */
 export async function runAgent(work: AgentWork): Promise<void> {
   const { program, config, configFile, messages, flags, build, inMode } = work;
+  setFlagsFromString(HEAP_GROWTH);
   returnFreedMemory();
   const logger = createLogger(config.logging);
   const failures = new BackgroundFailures(logger);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
-import { isMapping } from '../../objects/field-reader.ts';
+import { isMapping } from '../../../objects/field-reader.ts';
 
 /** Where an API server is, and what it proves its identity with: `clusters[]` of a kubeconfig. Paths are absolute. */
 export interface KubeCluster {
