@@ -6,8 +6,6 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { setFlagsFromString } from 'node:v8';
-import { Script } from 'node:vm';
 import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -30,10 +28,15 @@ const buildFacts = JSON.stringify({ version, ...commitFacts() });
 
 /**
  * V8 lets a heap grow to several times what lives in it before it cleans up. With a small young generation and little
- * growth the agent takes 230 MiB at 10,000 Services x 10 endpoints and 289 MiB after 20,000 changes, in place of 263 and
- * 414 (`npm run bench -- memory`).
+ * growth (src/agent/run.ts) the agent takes 230 MiB at 10,000 Services x 10 endpoints and 289 MiB after 20,000 changes, in place
+ * of 263 and 414 (`npm run bench -- memory`). The growth is no flag here: Node.js's own code cache holds for few flags.
  */
-const AGENT_FLAGS = '--max-semi-space-size=4 --heap-growing-percent=25';
+const AGENT_FLAGS = '--max-semi-space-size=4';
+
+/** Of what every start of the agent needs: with all functions it would take 4 MiB more. */
+const AGENT_CACHE = { flags: AGENT_FLAGS, args: ['--version'] };
+/** Of all functions: the build cannot run an ADD. */
+const PLUGIN_CACHE = { flags: '', args: [] };
 
 /** Debian's, by the architecture that they compile for. */
 const CROSS_COMPILERS = { arm64: ['aarch64-linux-gnu-gcc'], x64: ['x86_64-linux-gnu-gcc'] };
@@ -104,10 +107,12 @@ try {
 
 async function buildAll() {
   await Promise.all([
-    bundle('src/cli/main.ts', 'nodeplane', { flags: AGENT_FLAGS }),
-    bundle('src/cli/kube-proxy.ts', 'kube-proxy', { flags: AGENT_FLAGS }),
-    bundle('src/cli/cni/cni-start.ts', 'nodeplane-cni'),
-    bundlePluginCode(),
+    bundle('src/cli/start/agent-start.ts', 'nodeplane', { flags: AGENT_FLAGS }),
+    bundleCode('src/cli/main.ts', 'nodeplane', AGENT_CACHE),
+    bundle('src/cli/start/agent-start.ts', 'kube-proxy', { flags: AGENT_FLAGS }),
+    bundleCode('src/cli/kube-proxy.ts', 'kube-proxy', AGENT_CACHE),
+    bundle('src/cli/start/cni-start.ts', 'nodeplane-cni'),
+    bundleCode('src/cli/cni/cni.ts', 'nodeplane-cni', PLUGIN_CACHE, { plugins: [withoutSideEffects] }),
     bundle('demo/main.ts', 'nodeplane-demo'),
     bundle('bench/main.ts', 'nodeplane-bench'),
     bundle('src/agent/cni/threads/worker.ts', 'cni-worker.js', { executable: false }),
@@ -123,35 +128,44 @@ async function buildAll() {
 }
 
 /**
- * The code of the stand-alone plugin, as src/cli/cni/cni-start.ts reads it: a line of 64 bytes with the version of Node.js and the
- * number of bytes of V8's code cache; the cache; the code, which is ASCII. One file, because V8 takes a cache for any code of the
- * same length. A function around the code stands for what Node.js gives a module.
+ * The code of a program, as src/cli/start/built-code.ts reads it: a line of 64 bytes with the version of Node.js and the number of
+ * bytes of V8's code cache; the cache; the code, which is ASCII. One file, because V8 takes a cache for any code of the same
+ * length. A function around the code stands for what Node.js gives a module.
  */
-async function bundlePluginCode() {
-  const output = 'nodeplane-cni.code';
-  await bundle('src/cli/cni/cni.ts', output, {
+async function bundleCode(entry, program, cached, bundling = {}) {
+  const output = `${program}.code`;
+  await bundle(entry, output, {
     executable: false,
     banner: { js: `(function(require,__filename){${MODULE_URL}` },
     footer: { js: '})' },
     // V8 knows import() only in code that Node.js loads.
     supported: { 'dynamic-import': false },
-    plugins: [withoutSideEffects],
+    ...bundling,
   });
   const path = join(dist, output);
-  const code = readFileSync(path, 'latin1');
-  const cache = options['no-code-cache'] ? Buffer.alloc(0) : codeCacheOf(code);
+  const cache = options['no-code-cache'] ? Buffer.alloc(0) : codeCacheOf(output, cached);
   const header = `${process.version} ${cache.length}`.padEnd(63);
-  writeFileSync(path, Buffer.concat([Buffer.from(`${header}\n`), cache, Buffer.from(code)]));
+  writeFileSync(path, Buffer.concat([Buffer.from(`${header}\n`), cache, readFileSync(path)]));
 }
 
-function codeCacheOf(code) {
-  setFlagsFromString('--no-lazy');
-  const script = new Script(code);
-  // V8 takes a cache only under the flags it was made with: the plugin has none. --hash-seed is given to the build, so that the
-  // same code gives the same cache.
-  setFlagsFromString('--lazy');
-  setFlagsFromString('--hash-seed=0');
-  return script.createCachedData();
+/**
+ * What V8 makes of a program's code.
+ *
+ * @param flags of Node.js, as the program has them
+ * @param args what it runs with meanwhile; none: see scripts/code-cache.mjs
+ */
+function codeCacheOf(name, { flags, args }) {
+  const script = join(root, 'scripts/code-cache.mjs');
+  const output = `${name}.cache`;
+  const child = spawnSync(
+    process.execPath,
+    ['--hash-seed=1', '--predictable', ...flags.split(' ').filter(Boolean), script, name, output, ...args],
+    { cwd: dist, encoding: 'utf8' },
+  );
+  if (child.status !== 0) throw new Error(`V8's code cache of ${name} cannot be made: ${child.stderr}`);
+  const cache = readFileSync(join(dist, output));
+  rmSync(join(dist, output));
+  return cache;
 }
 
 /**

@@ -52,7 +52,9 @@ export const NODE = {
 /** Of dist/: what runs in the image. The rest is for development. */
 export const PROGRAMS = [
   'nodeplane',
+  'nodeplane.code',
   'kube-proxy',
+  'kube-proxy.code',
   'nodeplane-cni',
   'nodeplane-cni.code',
   'nodeplane-cni-shim',

@@ -34,7 +34,6 @@ export function nodeplaneLayer(folder, { arch, root, cache, work, node, facts })
   const dist = join(work, 'dist');
   // V8's code cache is of use to the Node.js that made it; of another architecture's nobody can make one here.
   const args = [
-    '--hash-seed=1',
     join(root, 'scripts/build.mjs'),
     '--output',
     dist,

@@ -21,6 +21,7 @@ import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
 import { ClusterVersion } from './metrics/cluster-version.ts';
 import { type Build, registerComponentMetrics } from './metrics/component-metrics.ts';
+import { EventLoopDelay } from './metrics/event-loop-delay.ts';
 import { nodeplaneMetrics } from './metrics/nodeplane-metrics.ts';
 import { logApiEvents, logSourceProblems } from './metrics/observe.ts';
 import { restClientObserver } from './metrics/rest-client-metrics.ts';
@@ -82,6 +83,7 @@ export class Agent {
   readonly #objects = new HeldObjects();
   readonly #servers: AgentServers;
   readonly #status: StatusPart;
+  readonly #loopDelay: EventLoopDelay;
   /** Set while another agent has the node. */
   readonly #standing: Gauge;
   #standby: Promise<void> = Promise.resolve();
@@ -140,8 +142,9 @@ export class Agent {
       [...this.#source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
     const { version } = build;
     const recorder = new StatusRecorder(clock);
+    this.#loopDelay = new EventLoopDelay(registry, clock);
     const metricsOfOurs = nodeplaneMetrics({ registry, version, mode, ...(client && { watchAges }) });
-    const observers = [failures.observe, metricsOfOurs, recorder.observe];
+    const observers = [failures.observe, metricsOfOurs, recorder.observe, this.#loopDelay.observe];
     const shared = {
       config,
       registry,
@@ -242,6 +245,7 @@ export class Agent {
     this.#listening.clear();
     await this.#standby;
     this.#clusterVersion?.stop();
+    this.#loopDelay.stop();
     await stopAll([...this.#begun.toReversed(), this.#source.source, this.#servers]);
     this.#recorder?.stop();
     this.#client?.close();
@@ -287,6 +291,7 @@ export class Agent {
     const logProblems = logSourceProblems(this.#options.logger);
     await this.#source.source.start({
       event: (event) => {
+        this.#loopDelay.stir();
         this.#lookAtOwnNode(event);
         this.#objects.event(event);
       },

@@ -1,6 +1,7 @@
+import { setFlagsFromString } from 'node:v8';
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
-import { systemClock } from '../core/index.ts';
-import { returnFreedMemory, useProcSysRoot } from '../sys/index.ts';
+import { inBackground, systemClock } from '../core/index.ts';
+import { returnFreedMemory, trimAfterStart, useProcSysRoot } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { BackgroundFailures } from './background-failures.ts';
 import { ModeOverride } from './effective/mode-override.ts';
@@ -9,6 +10,12 @@ import type { Build } from './metrics/component-metrics.ts';
 import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
 import { NodeClaim } from './standby/node-claim.ts';
+
+/** Of V8's old generation between two collections; it would be several times what lives in it (scripts/build.mjs). */
+const HEAP_GROWTH = '--heap-growing-percent=25';
+
+/** When memory is given back that only the start needed: most agents have begun their work then, slow ones a little later. */
+const TRIM_AFTER_MS = [10_000, 60_000];
 
 /** What to run, as the command line says. */
 export interface AgentWork {
@@ -34,6 +41,7 @@ export interface AgentWork {
  */
 export async function runAgent(work: AgentWork): Promise<void> {
   const { program, config, configFile, messages, flags, build, inMode } = work;
+  setFlagsFromString(HEAP_GROWTH);
   returnFreedMemory();
   const logger = createLogger(config.logging);
   const failures = new BackgroundFailures(logger);
@@ -60,6 +68,8 @@ export async function runAgent(work: AgentWork): Promise<void> {
   const override = new ModeOverride({ configured: config, inMode, logger });
   // Nothing else may: a standby without ports and without an API server to talk to has only timers.
   const alive = setInterval(() => {}, 2 ** 30);
+  const trim = () => inBackground('return of memory', trimAfterStart);
+  const trims = TRIM_AFTER_MS.map((ms) => systemClock.setTimer(trim, ms));
   try {
     for (;;) {
       let beginAnew: () => void = () => {};
@@ -100,6 +110,7 @@ export async function runAgent(work: AgentWork): Promise<void> {
     // Whoever stands by writes from now on.
     claim.release();
     clearInterval(alive);
+    for (const timer of trims) timer.cancel();
   }
 }
 

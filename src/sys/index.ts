@@ -1,4 +1,4 @@
-export { returnFreedMemory } from './allocator.ts';
+export { returnFreedMemory, trimAfterStart } from './allocator.ts';
 export { DescriptorLedger } from './descriptor-ledger.ts';
 export { type Exec, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';

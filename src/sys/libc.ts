@@ -47,6 +47,10 @@ export interface Libc {
   flock(fd: number, operation: number): void;
   /** Changes a parameter of the allocator (malloc.h); false when this C library has none of them, or not this one. */
   mallopt(parameter: number, value: number): boolean;
+  /** Gives free memory of the allocator back to the kernel (malloc.h); false when this C library does not know how. */
+  mallocTrim(): boolean;
+  /** Tells the kernel about a range of memory, whose addresses are multiples of the page size (madvise(2)). */
+  madvise(address: bigint, length: bigint, advice: number): void;
 }
 
 /** What `recvmsg` received. */
@@ -139,6 +143,7 @@ function declare(koffi: Koffi): Libc {
   const close = lib.func('int close(int)');
   const setns = checked('int setns(int, int)');
   const flock = checked('int flock(int, int)');
+  const madvise = checked('int madvise(uintptr_t, size_t, int)');
   return {
     socket: (domain, type, protocol) => noted(socket(`domain ${domain} protocol ${protocol}`, domain, type, protocol)),
     bind: (fd, address) => void bind(`fd ${fd}`, fd, address, address.length),
@@ -201,6 +206,17 @@ function declare(koffi: Koffi): Libc {
         return false;
       }
     },
+    mallocTrim() {
+      try {
+        lib.func('int malloc_trim(size_t)')(0);
+        return true;
+      } catch {
+        // Nor this one.
+        return false;
+      }
+    },
+    madvise: (address, length, advice) =>
+      void madvise(`${length} bytes at 0x${address.toString(16)}`, address, length, advice),
   };
 }
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { type Clock, errorText, NodeplaneError, systemClock } from '../../../core/index.ts';
+import { ExecCredential, type RunProgram } from './access/exec-credential.ts';
+import { type ApiServerLocation, loadServerAccess, type ServerAccess } from './access/kube-config.ts';
 import { AgentPool } from './agent-pool.ts';
 import { type ApiClient, type ApiRequest, type ApiResponse, ApiStatusError } from './api-client.ts';
 import { exchange } from './exchange.ts';
-import { ExecCredential, type RunProgram } from './exec-credential.ts';
-import type { ApiServerLocation, ServerAccess } from './kube-config.ts';
 import type { ApiObserver } from './observation.ts';
 import { QuietGuard } from './quiet-guard.ts';
 import { RateLimit } from './rate-limit.ts';
@@ -36,7 +36,6 @@ const LONG_WAIT_MS = 1000;
  * server itself is not contacted.
  */
 export async function createApiClient(options: ApiClientOptions): Promise<ApiClient> {
-  const { loadServerAccess } = await import('./kube-config.ts');
   const closing = new AbortController();
   const { runProgram: run, clock = systemClock, observe = () => {} } = options;
   const load = () =>

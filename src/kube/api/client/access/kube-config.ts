@@ -2,16 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { isIPv6 } from 'node:net';
 import { dirname, isAbsolute, join } from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
-import { parse } from 'yaml';
-import { NodeplaneError } from '../../../core/index.ts';
-import { isMapping } from '../../objects/field-reader.ts';
+import { NodeplaneError } from '../../../../core/index.ts';
+import { isMapping } from '../../../objects/field-reader.ts';
 import { type CredentialPlugin, type ExecCredential, readPlugin } from './exec-credential.ts';
+import { directOptions, type KubeCluster, type KubeUser, readKubeconfig } from './kubeconfig-file.ts';
 import { type Environment, proxyOf } from './proxy-environment.ts';
-
-// The only file that imports @kubernetes/client-node, and itself imported only when an API server is to be used: the
-// package costs 60 ms of start and 25 MB of memory. It reads kubeconfigs; requests are made by http-client.ts. Programs are
-// run by exec-credential.ts: the package would wait for them without end.
 
 export interface ApiServerLocation {
   /** Path of a kubeconfig file (--kubeconfig). */
@@ -60,7 +55,7 @@ export function loadServerAccess(location: ApiServerLocation, execCredential: Ma
   const { kubeconfig, master, env = process.env, kubeadmKubeconfig = KUBEADM_KUBECONFIG } = location;
   const fromFile = (path: string) => fromKubeconfig(path, master, env, execCredential);
   if (kubeconfig) return fromFile(kubeconfig);
-  if (master) return access(configFor({ server: withScheme(master) }), { source: '--master', env });
+  if (master) return access(clusterAt(withScheme(master)), { source: '--master', env });
   if (env.NODEPLANE_API_SERVER) {
     return fromServiceAccount(withScheme(env.NODEPLANE_API_SERVER, 'https'), 'NODEPLANE_API_SERVER', location);
   }
@@ -74,39 +69,20 @@ function fromKubeconfig(
   env: Environment,
   execCredential: MakeExecCredential,
 ): ServerAccess {
-  const config = new KubeConfig();
-  let tokenFile: string | undefined;
+  const source = `the kubeconfig "${path}"`;
+  let named: KubeCluster | undefined;
+  let user: KubeUser | undefined;
   let plugin: CredentialPlugin | undefined;
   try {
-    const text = readFileSync(path, 'utf8');
-    config.loadFromString(text);
-    config.makePathsAbsolute(dirname(path));
-    tokenFile = tokenFileOf(text, config.getContextObject(config.currentContext)?.user, dirname(path));
-    const user = config.getCurrentUser();
+    ({ cluster: named, user } = readKubeconfig(readFileSync(path, 'utf8'), dirname(path)));
     if (user?.exec) plugin = completePlugin(readPlugin(user.exec), path);
     refuseForeignPrograms(user?.authProvider);
   } catch (error) {
     throw new NodeplaneError('ERR_CONFIG', `Cannot read the kubeconfig "${path}"`, { cause: error });
   }
-  if (master) {
-    config.clusters = config.clusters.map((cluster) => ({ ...cluster, server: withScheme(master) }));
-  }
-  config.users = config.users.map(({ exec: _, ...user }) => user);
-  const credential = plugin && execCredential(plugin);
-  return access(config, { tokenFile, credential, env, source: `the kubeconfig "${path}"` });
-}
-
-/**
- * `users[].user.tokenFile`, which kubeadm's kube-proxy configuration uses and KubeConfig does not know. As in client-go it
- * goes before `token`.
- */
-function tokenFileOf(kubeconfig: string, userName: string | undefined, folder: string): string | undefined {
-  const content: unknown = parse(kubeconfig);
-  const users = isMapping(content) && Array.isArray(content.users) ? content.users : [];
-  const user = users.find((entry) => isMapping(entry) && entry.name === userName)?.user;
-  const file = isMapping(user) ? user.tokenFile : undefined;
-  if (typeof file !== 'string' || file === '') return undefined;
-  return isAbsolute(file) ? file : join(folder, file);
+  if (!named) throw new NodeplaneError('ERR_CONFIG', `Cannot use ${source}: its current context names no cluster`);
+  const cluster = master ? { ...named, server: withScheme(master) } : named;
+  return access(cluster, { user, credential: plugin && execCredential(plugin), env, source });
 }
 
 /** What an exec plugin may rely on (client.authentication.k8s.io). */
@@ -145,19 +121,19 @@ function fromServiceAccount(
   source: string,
   { env = process.env, serviceAccountFolder = SERVICE_ACCOUNT_FOLDER }: ApiServerLocation,
 ): ServerAccess {
-  const config = configFor({ server, caFile: join(serviceAccountFolder, 'ca.crt') });
-  return access(config, { tokenFile: join(serviceAccountFolder, 'token'), env, source });
+  const cluster = { ...clusterAt(server), caFile: join(serviceAccountFolder, 'ca.crt') };
+  const user = { name: 'service account', tokenFile: join(serviceAccountFolder, 'token') };
+  return access(cluster, { user, env, source });
 }
 
-function configFor(cluster: { readonly server: string; readonly caFile?: string }): KubeConfig {
-  const config = new KubeConfig();
-  config.loadFromClusterAndUser({ name: 'cluster', skipTLSVerify: false, ...cluster }, { name: 'user' });
-  return config;
+function clusterAt(server: string): KubeCluster {
+  return { name: 'cluster', server, skipTLSVerify: false };
 }
 
-/** What KubeConfig does not know. */
-interface FurtherAccess {
-  readonly tokenFile?: string | undefined;
+/** Who asks, and from where. */
+interface Asker {
+  /** @default nobody: without any authentication */
+  readonly user?: KubeUser | undefined;
   readonly credential?: Pick<ExecCredential, 'get'> | undefined;
   /** Where it all comes from, in words. */
   readonly source: string;
@@ -165,37 +141,36 @@ interface FurtherAccess {
   readonly env: Environment;
 }
 
-function access(config: KubeConfig, { tokenFile, credential, source, env }: FurtherAccess): ServerAccess {
-  const cluster = config.getCurrentCluster();
-  if (!cluster) {
-    throw new NodeplaneError('ERR_CONFIG', `Cannot use ${source}: its current context names no cluster`);
-  }
-  const server = serverUrl(cluster.server, source);
-  if (server.protocol === 'http:') {
-    // KubeConfig refuses plain HTTP unless certificates are not to be verified; there are none.
-    config.clusters = config.clusters.map((entry) => ({ ...entry, skipTLSVerify: true }));
-  }
-  const proxy = cluster.proxyUrl || proxyOf(server, env);
-  if (proxy) config.clusters = config.clusters.map((entry) => ({ ...entry, proxyUrl: proxy }));
+function access(named: KubeCluster, { user, credential, source, env }: Asker): ServerAccess {
+  const server = serverUrl(named.server, source);
+  const proxy = named.proxyUrl || proxyOf(server, env);
+  // Of plain HTTP there is nothing to verify, and client-node wants to hear so.
+  const skipTLSVerify = named.skipTLSVerify || server.protocol === 'http:';
+  const cluster: KubeCluster = { ...named, skipTLSVerify, proxyUrl: proxy };
   return {
     server,
     source,
     proxy: proxy && withoutPassword(proxy),
     async requestOptions(signal) {
-      const options: RequestOptions = {};
-      await config.applyToHTTPSOptions(options);
+      const direct = !proxy && !user?.authProvider;
+      const options = direct ? directOptions(cluster, user) : await indirectOptions(cluster, user);
       const { agent, headers = {}, ...rest } = options;
       if (credential) {
         const { token, cert, key } = await credential.get(signal);
         if (token !== undefined) Object.assign(headers, { Authorization: `Bearer ${token}` });
         if (cert !== undefined) Object.assign(rest, { cert, key });
       }
-      if (tokenFile !== undefined) {
-        Object.assign(headers, { Authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}` });
+      if (user?.tokenFile !== undefined) {
+        Object.assign(headers, { Authorization: `Bearer ${readFileSync(user.tokenFile, 'utf8').trim()}` });
       }
       return { ...rest, headers, ...(proxy && agent && { agent }) };
     },
   };
+}
+
+async function indirectOptions(cluster: KubeCluster, user: KubeUser | undefined): Promise<RequestOptions> {
+  const { clientNodeOptions } = await import('./client-node-options.ts');
+  return clientNodeOptions(cluster, user);
 }
 
 function serverUrl(text: string, source: string): URL {

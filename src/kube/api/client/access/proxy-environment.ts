@@ -1,4 +1,11 @@
-import { cidrContains, type IpAddress, ipEquals, isLoopback, tryParseCidr, tryParseIp } from '../../../core/index.ts';
+import {
+  cidrContains,
+  type IpAddress,
+  ipEquals,
+  isLoopback,
+  tryParseCidr,
+  tryParseIp,
+} from '../../../../core/index.ts';
 
 /** Names and values of environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
