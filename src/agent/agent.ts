@@ -13,6 +13,7 @@ import type { BackgroundFailures } from './background-failures.ts';
 import { CniPart } from './cni/cni-part.ts';
 import { registerConfigHash } from './effective/config-hash.ts';
 import type { Verdict } from './effective/mode-override.ts';
+import { ExplainPart } from './explain/explain-part.ts';
 import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
@@ -178,7 +179,7 @@ export class Agent {
       routes: waysToNodes,
       addresses,
     });
-    parts.push(this.#status);
+    parts.push(this.#status, new ExplainPart({ context, services, recorder }));
     this.#parts = parts;
     this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);

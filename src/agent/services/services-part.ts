@@ -2,12 +2,14 @@ import { type IpAddress, type IpFamily, inBackground, tryParseIp } from '../../c
 import type { ObjectEvent, Resource } from '../../kube/index.ts';
 import {
   changeOf,
+  type NodePlan,
   type PreparedMode,
   ProxyHealth,
   ProxyMetrics,
   type ProxyObserver,
   proxyResources,
   ServiceObjects,
+  type ServiceStore,
 } from '../../proxy/index.ts';
 import { type Exec, exec } from '../../sys/index.ts';
 import { logProxyEvents, recordProxyEvents } from '../metrics/observe.ts';
@@ -27,6 +29,11 @@ export interface ServicesPartOptions {
   readonly machineFamilies: readonly IpFamily[];
   /** Observers of the proxies, besides log, metrics, health and Events. */
   readonly observers: readonly ProxyObserver[];
+}
+
+/** A family as `status` and `explain` show it. */
+export interface PlannedForPeople extends Omit<ExplainingFamily, 'record'> {
+  readonly node: NodePlan;
 }
 
 /**
@@ -92,10 +99,16 @@ export class ServicesPart implements Part {
       .catch(unusable);
   }
 
+  /** The objects that Services are planned from. */
+  get objects(): ServiceStore {
+    return this.#store;
+  }
+
   /** What is planned, and why, for people. Empty until the way into the kernel is known. */
-  planned(): readonly Omit<ExplainingFamily, 'record'>[] {
+  planned(): readonly PlannedForPeople[] {
     return [...this.#families].map(([family, { proxy }]) => ({
       family,
+      node: proxy.plan.node,
       ports: proxy.plan.ports,
       explain: (serviceName) => proxy.explain(serviceName),
     }));

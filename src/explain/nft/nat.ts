@@ -10,6 +10,9 @@ type Change = { -readonly [End in keyof Ends]?: Ends[End] };
 /** enum ip_conntrack_status, <linux/netfilter/nf_conntrack_common.h>. */
 const IPS = { srcNat: 1 << 4, dstNat: 1 << 5, srcNatDone: 1 << 7, dstNatDone: 1 << 8 } as const;
 
+/** Status of a flow of which both are decided. */
+export const TRANSLATIONS_DONE = IPS.srcNatDone | IPS.dstNatDone;
+
 /** The two translations of a flow. Each is decided once, by its first packet. */
 export type Manipulation = 'source' | 'destination';
 

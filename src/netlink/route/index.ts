@@ -74,6 +74,7 @@ export {
   type RouteSpec,
   routeListing,
 } from './route.ts';
+export { lookUpRoute, type RouteAnswer, type RouteQuestion } from './route-lookup.ts';
 export { type IngressFilter, listIngressFilters, redirectIngress } from './tc-filter.ts';
 export { type IfbSpec, newIfb } from './tc-ifb.ts';
 export { listQdiscs, newIngressQdisc, type Qdisc, setTokenBucket, type TokenBucket } from './tc-qdisc.ts';

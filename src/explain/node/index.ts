@@ -1,0 +1,2 @@
+export { hostOf, interfaceOf } from './host.ts';
+export { type LocalPod, NodeView } from './node-view.ts';
