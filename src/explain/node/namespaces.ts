@@ -1,14 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatIp } from '../../core/index.ts';
-import { withNetlink } from '../../netlink/index.ts';
-import { type Link, listAddresses, listLinks } from '../../netlink/route/index.ts';
+import { type Netlink, withNetlink } from '../../netlink/index.ts';
+import { getNetnsId, type Link, listAddresses, listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_SCOPE_UNIVERSE } from '../../netlink/uapi/index.ts';
-import { inNetns, netnsIdentity } from '../../sys/index.ts';
+import { inNetns, type NetnsHandle, netnsIdentity, openNetns } from '../../sys/index.ts';
 
 /** A network namespace of this machine other than ours: a pod's, most often. */
 export interface OtherNamespace {
   readonly path: string;
+  /** The number it has here, where a link leads to it. */
+  readonly id: number | undefined;
   /** Its addresses others can reach, and the link each is on. */
   readonly addresses: readonly { readonly ip: string; readonly link: Link }[];
 }
@@ -20,10 +22,10 @@ const FOLDERS = ['/run/netns', '/run/docker/netns'];
 const MOST_NAMESPACES = 1024;
 
 /**
- * The namespaces that can be seen from here: those with a name, else, as in a container with the host's processes, those of
+ * The namespaces that links of ours lead to, as far as they can be seen from here: those with a name, else, as in a container with the host's processes, those of
  * processes. What vanishes meanwhile is left out. Needs CAP_SYS_ADMIN.
  */
-export function otherNamespaces(): readonly OtherNamespace[] {
+export function otherNamespaces(netlink: Netlink): readonly OtherNamespace[] {
   const found = new Map<string, string>();
   for (const path of candidates()) {
     const identity = attempt(() => netnsIdentity(path));
@@ -31,18 +33,28 @@ export function otherNamespaces(): readonly OtherNamespace[] {
     if (found.size > MOST_NAMESPACES) break;
   }
   found.delete(netnsIdentity('/proc/thread-self/ns/net'));
-  return [...found.values()].flatMap((path) => attempt(() => look(path)) ?? []);
+  return [...found.values()].flatMap((path) => attempt(() => look(path, netlink)) ?? []);
 }
 
-function look(path: string): OtherNamespace {
-  return inNetns(path, () =>
+function look(path: string, netlink: Netlink): OtherNamespace | undefined {
+  const handle = openNetns(path);
+  try {
+    const id = getNetnsId(netlink, handle.fd);
+    // No pod of ours: another machine's worth of namespaces may be here.
+    return id === undefined ? undefined : { path, id, addresses: addressesIn(handle) };
+  } finally {
+    handle.close();
+  }
+}
+
+function addressesIn(handle: NetnsHandle): OtherNamespace['addresses'] {
+  return inNetns(handle, () =>
     withNetlink(NETLINK_ROUTE, (socket) => {
       const links = new Map(listLinks(socket).map((link) => [link.index, link]));
-      const addresses = listAddresses(socket).flatMap(({ address, scope, index }) => {
+      return listAddresses(socket).flatMap(({ address, scope, index }) => {
         const link = links.get(index);
         return link && scope === RT_SCOPE_UNIVERSE ? [{ ip: formatIp(address), link }] : [];
       });
-      return { path, addresses };
     }),
   );
 }

@@ -3,7 +3,6 @@ import { type Flow, listFlows } from '../../netlink/conntrack/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
 import {
-  getLink,
   type Link,
   listAddresses,
   listLinks,
@@ -151,31 +150,16 @@ export class NodeView {
   }
 
   get #namespaces(): readonly OtherNamespace[] {
-    this.#others ??= otherNamespaces();
+    this.#others ??= otherNamespaces(this.#route);
     return this.#others;
   }
 
-  /** Numbers of interfaces repeat from namespace to namespace: both ends must name each other, and the MAC address be the same. */
-  #pod({ path }: OtherNamespace, ip: string, inside: Link): LocalPod {
-    const mac = Buffer.from(inside.address).toString('hex');
+  #pod({ id, path }: OtherNamespace, ip: string, inside: Link): LocalPod {
     const outside = this.links.find(
-      (link) =>
-        link.kind === 'veth' &&
-        link.index === inside.peerIndex &&
-        link.peerIndex === inside.index &&
-        peerAddress(this.#route, link) === mac,
+      ({ index, kind, peerNetnsId }) =>
+        kind === 'veth' && index === inside.peerIndex && peerNetnsId !== undefined && peerNetnsId === id,
     );
     const seenAs = outside && (outside.master === 0 ? outside : this.link(outside.master));
     return { ip, netns: path, inside, outside, seenAs };
-  }
-}
-
-/** The MAC address of a pair's other end; undefined: it cannot be asked. */
-function peerAddress(netlink: Netlink, { peerIndex: index, peerNetnsId: netnsId }: Link): string | undefined {
-  try {
-    const link = getLink(netlink, { index, netnsId });
-    return link && Buffer.from(link.address).toString('hex');
-  } catch {
-    return undefined;
   }
 }

@@ -51,6 +51,7 @@ export {
   neighbourListing,
   newNeighbour,
 } from './neighbour.ts';
+export { getNetnsId } from './netns-id.ts';
 export {
   decodeNexthop,
   deleteNexthop,
