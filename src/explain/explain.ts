@@ -12,7 +12,7 @@ import { Report } from './stages/report.ts';
 import { lookAtRoutes } from './stages/route.ts';
 import { ruleSourceOf } from './stages/rule-source.ts';
 import { lookAtRules } from './stages/rules.ts';
-import { lookAtSockets } from './stages/sockets.ts';
+import { lookAtNodePort, lookAtSockets } from './stages/sockets.ts';
 import { lookAtWayBack } from './stages/way-back.ts';
 
 /** More endpoints are not looked at one by one. */
@@ -47,6 +47,7 @@ function lookAtNode(question: Question, knowledge: Knowledge, target: Target, no
   if (report.hasFailed) return;
   if (all.length > MOST_GOALS) report.notChecked(`${all.length - MOST_GOALS} of ${all.length} endpoints`);
   const goals = all.slice(0, MOST_GOALS);
+  if (target.service?.via === 'node-port') lookAtNodePort(target, node, report);
   for (const look of [lookAtRoutes, lookAtLinks, lookAtSockets]) {
     look(asked, goals, node, report);
     if (report.hasFailed) return;

@@ -20,10 +20,6 @@ export const CAUSES = {
     sentence: 'The Service is not served by this proxy: headless, ExternalName, or labelled for another one.',
     remedy: 'Connect to the endpoints and their targetPort, or to the name.',
   },
-  'pod-name': {
-    sentence: 'Nobody on the node knows addresses of pods by their names.',
-    remedy: "Ask with the pod's address.",
-  },
   family: {
     sentence: 'The address family of the client is one that the Service, the process, or the node does not have.',
     remedy: 'Set ipFamilyPolicy: PreferDualStack, or let the process listen on ::.',
@@ -55,10 +51,6 @@ export const CAUSES = {
   'nodeport-address': {
     sentence: 'NodePorts do not answer at this address of the node.',
     remedy: 'Use an address of --nodeport-addresses, or add this one.',
-  },
-  'no-path-to-vip': {
-    sentence: 'The address is no local address, no Service of this node, and no pod.',
-    remedy: 'See that the load balancer has given or announced the address, and which Service has it.',
   },
   'source-ranges': {
     sentence: 'The client is outside of loadBalancerSourceRanges.',

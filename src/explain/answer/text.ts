@@ -1,8 +1,8 @@
-import type { Answer, Stage, StageResult } from './answer.ts';
+import type { Answer, FurtherCause, Stage, StageResult } from './answer.ts';
 
 const COLUMNS = 100;
-/** Of the path a line each; what is more of one kind than this is counted. */
-const MOST_WARNINGS = 2;
+/** Further causes and warnings: a line each. */
+const MOST_NOTES = 3;
 const LABEL = 11;
 
 export interface TextForm {
@@ -24,14 +24,15 @@ export function answerText(answer: Answer, { unicode, verbose = false }: TextFor
   const tag = code === null ? '' : `[${code}]`;
   const lines = [
     tag === '' ? cut(title) : `${cut(title, COLUMNS - tag.length - 2).padEnd(COLUMNS - tag.length)}${tag}`,
-    ...wrap(cause, '', '', 3),
+    ...wrap(cause, '', '', 2),
     '',
     ...path.flatMap((stage) => stageLines(stage, MARKS[unicode ? 'unicode' : 'ascii'], verbose)),
   ];
+  const note = (label: string, { code: other, text }: FurtherCause) => labelled(label, `${text} [${other}]`, 1)[0]!;
+  const notes = [...also.map((one) => note('also', one)), ...warnings.map((one) => note('note', one))];
   const foot = [
-    ...also.map(({ code: other, text }) => labelled('also', `${text} [${other}]`, 1)[0]!),
-    ...warnings.slice(0, MOST_WARNINGS).map(({ code: other, text }) => labelled('note', `${text} [${other}]`, 1)[0]!),
-    ...remedy.slice(0, 2).flatMap((text, index) => labelled(index === 0 ? 'fix' : 'or', text, 2)),
+    ...notes.slice(0, MOST_NOTES),
+    ...remedy.slice(0, 2).flatMap((text, index) => labelled(index === 0 ? 'fix' : 'or', text, index === 0 ? 2 : 1)),
     ...labelled('checked', checkedText(path, tookMs, notChecked), verbose ? 10 : 2),
   ];
   return `${[...lines, '', ...foot].map((line) => (unicode ? line : ascii(line)).trimEnd()).join('\n')}\n`;

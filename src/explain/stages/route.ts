@@ -36,6 +36,15 @@ function lookAtWay({ client, knowledge }: Asked, goal: Goal, node: NodeView, rep
     report.failEndpoint('route', goal.address, refusedWay(answer, plain, goal, client, node));
     return;
   }
+  // What stays on one bridge is translated there and, of IPv6, not forwarded (br_netfilter_ipv6.c).
+  const staysOnLink = ip.family === 'IPv6' && answer.route.outInterface === inInterface;
+  const isForwarded = inInterface !== undefined && !staysOnLink && !node.isOwnAddress(formatIp(ip));
+  const off = isForwarded ? forwardingOff(ip, node.link(inInterface)?.name ?? '', node) : undefined;
+  if (off !== undefined) {
+    // A lookup of IPv6 does not look at it.
+    report.failEndpoint('route', goal.address, notForwarded(off));
+    return;
+  }
   const matched = node.route({ destination: ip, matched: true });
   const { route } = matched.kind === 'route' ? matched : answer;
   const link = node.link(route.outInterface)?.name ?? `link ${route.outInterface}`;
@@ -92,11 +101,7 @@ function refusedWay(
   const link = node.link(inInterfaceOf(client) ?? 0)?.name ?? '';
   const off = forwardingOff(ip, link, node);
   if (off !== undefined) {
-    return {
-      code: 'forwarding',
-      text: `${off} is 0: this node forwards nothing`,
-      remedy: [`sysctl -w ${off.replaceAll('/', '.')}=1`],
-    };
+    return notForwarded(off);
   }
   return rpFilter(client.ip, to, link, errno, node);
 }
@@ -108,6 +113,11 @@ function rpFilter(from: IpAddress, to: string, link: string, errno: string, node
       ? `packets from ${formatIp(from)} to ${to} are refused on ${link} (${errno}): rp_filter is strict, and the way back is another`
       : `packets from ${formatIp(from)} to ${to} are refused on ${link} (${errno})`;
   return { code: 'rp-filter', text, remedy: [`sysctl -w net.ipv4.conf.${link}.rp_filter=2`] };
+}
+
+function notForwarded(setting: string): Finding {
+  const name = setting.replaceAll('/', '.');
+  return { code: 'forwarding', text: `${name} is 0: this node forwards nothing`, remedy: [`sysctl -w ${name}=1`] };
 }
 
 /** The setting that forbids to forward; undefined: none does. */
@@ -138,11 +148,7 @@ function lookAtWayBack({ client }: Asked, goal: Goal, node: NodeView, report: Re
   }
   const off = forwardingOff(ip, link, node);
   if (off !== undefined) {
-    report.failEndpoint('route', address, {
-      code: 'forwarding',
-      text: `${off} is 0: this node forwards nothing`,
-      remedy: [`sysctl -w ${off.replaceAll('/', '.')}=1`],
-    });
+    report.failEndpoint('route', address, notForwarded(off));
     return;
   }
   report.failEndpoint('route', address, rpFilter(ip, formatIp(client.ip), link, back.errno, node));

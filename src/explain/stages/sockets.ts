@@ -1,7 +1,7 @@
 import { addressBits, formatIp, type IpAddress, ipEquals, isLoopback } from '../../core/index.ts';
 import type { Listener } from '../../netlink/sock-diag/index.ts';
 import type { NodeView } from '../node/index.ts';
-import type { Asked, Goal } from './asked.ts';
+import type { Asked, Goal, Target } from './asked.ts';
 import type { Finding, Report } from './report.ts';
 
 /** Looks whether a process listens where the packets arrive, for endpoints of this node. */
@@ -71,4 +71,10 @@ function takes({ address, dual }: Listener, ip: IpAddress): boolean {
 function show({ address, port }: Listener): string {
   const ip = formatIp(address);
   return address.family === 'IPv4' ? `${ip}:${port}` : `[${ip}]:${port}`;
+}
+
+/** The rules come first: a process of the node that listens there hears nothing. */
+export function lookAtNodePort({ protocol, port }: Target, node: NodeView, report: Report): void {
+  if (!node.listeners(protocol).some((one) => one.port === port)) return;
+  report.warn('nodeport-clash', `a process of this node listens on ${port} too, and gets nothing from outside`);
 }
