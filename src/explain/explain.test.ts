@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { FakeServiceStore, makeNode } from '../../test/fakes/service-objects.ts';
-import { atOnce, parseCidr } from '../core/index.ts';
-import type { Steps } from '../core/yielding.ts';
+import { atOnce, parseCidr, type Steps } from '../core/index.ts';
 import { type NodePlan, Planner } from '../proxy/index.ts';
 import { explain } from './explain.ts';
 import { type Knowledge, type KnowledgeSources, tellKnowledge } from './knowledge/index.ts';

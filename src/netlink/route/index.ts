@@ -40,6 +40,8 @@ export {
 } from './link-change.ts';
 export { hasLinkKind } from './link-kind.ts';
 export { getLinkTraffic, type LinkTraffic } from './link-traffic.ts';
+export { getNetnsId } from './lookup/netns-id.ts';
+export { lookUpRoute, type RouteAnswer, type RouteQuestion } from './lookup/route-lookup.ts';
 export {
   decodeNeighbour,
   deleteNeighbour,
@@ -51,7 +53,6 @@ export {
   neighbourListing,
   newNeighbour,
 } from './neighbour.ts';
-export { getNetnsId } from './netns-id.ts';
 export {
   decodeNexthop,
   deleteNexthop,
@@ -75,7 +76,6 @@ export {
   type RouteSpec,
   routeListing,
 } from './route.ts';
-export { lookUpRoute, type RouteAnswer, type RouteQuestion } from './route-lookup.ts';
 export { type IngressFilter, listIngressFilters, redirectIngress } from './tc-filter.ts';
 export { type IfbSpec, newIfb } from './tc-ifb.ts';
 export { listQdiscs, newIngressQdisc, type Qdisc, setTokenBucket, type TokenBucket } from './tc-qdisc.ts';

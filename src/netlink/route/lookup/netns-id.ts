@@ -1,6 +1,6 @@
-import { encodeBody } from '../attribute-set.ts';
-import type { Netlink } from '../netlink.ts';
-import { NETNSA, RTM_GETNSID, rtgenmsg } from '../uapi/net-namespace.ts';
+import { encodeBody } from '../../attribute-set.ts';
+import type { Netlink } from '../../netlink.ts';
+import { NETNSA, RTM_GETNSID, rtgenmsg } from '../../uapi/net-namespace.ts';
 
 /**
  * The number that the socket's namespace has for another one, as in `Link.peerNetnsId`; undefined: it has none, because no link of

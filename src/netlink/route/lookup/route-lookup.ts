@@ -1,10 +1,10 @@
-import { addressBits, formatIp, type IpAddress, isNotFound, KernelError } from '../../core/index.ts';
-import { familyNumber } from '../address-family.ts';
-import { encodeBody } from '../attribute-set.ts';
-import type { NetlinkRequest } from '../message.ts';
-import type { Netlink } from '../netlink.ts';
-import { RTA_LOOKUP, RTM_F_FIB_MATCH, RTM_GETROUTE, rtmsg } from '../uapi/rtnetlink.ts';
-import { decodeRoute, type Route } from './route.ts';
+import { addressBits, formatIp, type IpAddress, isNotFound, KernelError } from '../../../core/index.ts';
+import { familyNumber } from '../../address-family.ts';
+import { encodeBody } from '../../attribute-set.ts';
+import type { NetlinkRequest } from '../../message.ts';
+import type { Netlink } from '../../netlink.ts';
+import { RTA_LOOKUP, RTM_F_FIB_MATCH, RTM_GETROUTE, rtmsg } from '../../uapi/rtnetlink.ts';
+import { decodeRoute, type Route } from '../route.ts';
 
 /** Which way a packet would take; what is left out the kernel takes for zero. */
 export interface RouteQuestion {
