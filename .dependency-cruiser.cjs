@@ -16,6 +16,7 @@ const ALLOWED = {
   'netlink/conntrack': ['core', 'sys', 'netlink', 'netlink/uapi', 'netlink/watch'],
   'netlink/wireguard': ['core', 'sys', 'netlink', 'netlink/uapi'],
   'netlink/ipset': ['core', 'sys', 'netlink', 'netlink/uapi'],
+  'netlink/sock-diag': ['core', 'netlink', 'netlink/uapi'],
   'netlink/words': ['core', 'netlink', 'netlink/uapi', 'netlink/nftables'],
   nft: ['core', 'netlink/uapi', 'netlink/nftables'],
   config: ['core'],
@@ -43,7 +44,7 @@ const ALLOWED = {
     'netlink/wireguard',
     'nft',
   ],
-  explain: ['core', 'netlink', 'netlink/*', 'proxy/rules'],
+  explain: ['core', 'sys', 'kube', 'proxy', 'proxy/plan', 'proxy/rules', 'netlink', 'netlink/*'],
   preflight: ['core', 'config', 'sys', 'netlink', 'netlink/*', 'kube', 'proxy', 'proxy/*', 'routes'],
   agent: [
     'core',
@@ -59,8 +60,9 @@ const ALLOWED = {
     'routes',
     'pools',
     'preflight',
+    'explain',
   ],
-  cli: ['core', 'config', 'preflight', 'agent', 'cni'],
+  cli: ['core', 'config', 'preflight', 'agent', 'cni', 'explain'],
 };
 
 const ROOMS = Object.keys(ALLOWED).sort((a, b) => b.length - a.length);

@@ -16,6 +16,7 @@ import { diffPages } from './diff/diff-pages.ts';
 import { registerConfigHash } from './effective/config-hash.ts';
 import type { Verdict } from './effective/mode-override.ts';
 import { EvidencePart } from './evidence/index.ts';
+import { ExplainPart } from './explain/explain-part.ts';
 import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
@@ -196,7 +197,7 @@ export class Agent {
       addresses,
       ruleChanges: () => evidence.ruleChanges(),
     });
-    parts.push(this.#status);
+    parts.push(this.#status, new ExplainPart({ context, services, recorder }));
     const { socket } = options.claim;
     if (socket !== '') {
       const pages = diffPages({

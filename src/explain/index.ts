@@ -1,4 +1,6 @@
+export * from './answer/index.ts';
 export type { Branch, Choice } from './choices.ts';
+export { explain } from './explain.ts';
 export {
   type Facts,
   type InSet,
@@ -10,6 +12,15 @@ export {
   type SetKey,
 } from './iptables/index.ts';
 export { type IpvsReader, IpvsServers } from './ipvs/index.ts';
+export {
+  KNOWLEDGE_SCHEMA,
+  type Knowledge,
+  type KnowledgeSources,
+  type TellingFamily,
+  tellKnowledge,
+} from './knowledge/index.ts';
 export { KernelRules, NftRules, type Rules } from './nft/index.ts';
+export { NodeView } from './node/index.ts';
 export { type FirstPacket, type Interface, KnownBytes, Packet } from './packet/index.ts';
+export { parseQuestion, type Question, QuestionError, type WrittenQuestion } from './question/index.ts';
 export { type End, type Host, type Origin, type RuleSource, type Step, type Walk, walkPacket } from './walk/index.ts';

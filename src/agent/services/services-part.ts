@@ -9,12 +9,14 @@ import {
 import type { ObjectEvent, Resource } from '../../kube/index.ts';
 import {
   changeOf,
+  type NodePlan,
   type PreparedMode,
   ProxyHealth,
   ProxyMetrics,
   type ProxyObserver,
   proxyResources,
   ServiceObjects,
+  type ServiceStore,
 } from '../../proxy/index.ts';
 import { type Exec, exec } from '../../sys/index.ts';
 import { logProxyEvents, recordProxyEvents } from '../metrics/observe.ts';
@@ -35,6 +37,11 @@ export interface ServicesPartOptions {
   readonly machineFamilies: readonly IpFamily[];
   /** Observers of the proxies, besides log, metrics, health and Events. */
   readonly observers: readonly ProxyObserver[];
+}
+
+/** A family as `status` and `explain` show it. */
+export interface PlannedForPeople extends Omit<ExplainingFamily, 'record'> {
+  readonly node: NodePlan;
 }
 
 /**
@@ -100,10 +107,16 @@ export class ServicesPart implements Part {
       .catch(unusable);
   }
 
+  /** The objects that Services are planned from. */
+  get objects(): ServiceStore {
+    return this.#store;
+  }
+
   /** What is planned, and why, for people. Empty until the way into the kernel is known. */
-  planned(): readonly Omit<ExplainingFamily, 'record'>[] {
+  planned(): readonly PlannedForPeople[] {
     return [...this.#families].map(([family, { proxy }]) => ({
       family,
+      node: proxy.plan.node,
       ports: proxy.plan.ports,
       explain: (serviceName) => proxy.explain(serviceName),
     }));

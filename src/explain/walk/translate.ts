@@ -11,6 +11,9 @@ export type Manipulation = 'source' | 'destination';
 /** enum ip_conntrack_status, <linux/netfilter/nf_conntrack_common.h>. */
 export const IPS = { srcNat: 1 << 4, dstNat: 1 << 5, srcNatDone: 1 << 7, dstNatDone: 1 << 8 } as const;
 
+/** Status of a flow of which both are decided. */
+export const TRANSLATIONS_DONE = IPS.srcNatDone | IPS.dstNatDone;
+
 /** Whether the flow's source or destination has been decided on (IPS_SRC_NAT_DONE, IPS_DST_NAT_DONE). */
 export function isDecided({ status }: Connection, manipulation: Manipulation): boolean {
   return (status & (manipulation === 'source' ? IPS.srcNatDone : IPS.dstNatDone)) !== 0;

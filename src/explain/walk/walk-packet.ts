@@ -1,7 +1,8 @@
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { type Branch, walkAll } from '../choices.ts';
-import { type FirstPacket, type Interface, Packet } from '../packet/index.ts';
+import { type FirstPacket, type Interface, KnownBytes, Packet } from '../packet/index.ts';
 import type { Hook, Host, RuleSource, Situation, StationResult, Step } from './source.ts';
+import { TRANSLATIONS_DONE } from './translate.ts';
 import { walkHook } from './walk-hook.ts';
 
 /** How a packet ends on this host. */
@@ -39,6 +40,32 @@ export function walkPacket(
   host: Host,
 ): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
   return walkAll((choose) => walkOnce(new Packet(question), origin, sources, { host, choose }), MOST_WAYS);
+}
+
+/**
+ * Walks an answer on its way back, as the flow's own translations have left it: chains of type nat do not see it.
+ *
+ * @param answer from the endpoint to the client; its ports are those of the endpoint and of the client
+ * @param first how the flow began, before any translation
+ */
+export function walkAnswer(
+  answer: FirstPacket,
+  first: FirstPacket,
+  origin: Origin,
+  sources: readonly RuleSource[],
+  host: Host,
+): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+  return walkAll((choose) => {
+    const packet = new Packet(answer);
+    packet.connection = {
+      state: 'established',
+      direction: 'reply',
+      original: new Packet(first).ends,
+      status: TRANSLATIONS_DONE,
+      mark: KnownBytes.unknown(4),
+    };
+    return walkOnce(packet, origin, sources, { host, choose });
+  }, MOST_WAYS);
 }
 
 function walkOnce(

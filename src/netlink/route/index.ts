@@ -40,6 +40,8 @@ export {
 } from './link-change.ts';
 export { hasLinkKind } from './link-kind.ts';
 export { getLinkTraffic, type LinkTraffic } from './link-traffic.ts';
+export { getNetnsId } from './lookup/netns-id.ts';
+export { lookUpRoute, type RouteAnswer, type RouteQuestion } from './lookup/route-lookup.ts';
 export {
   decodeNeighbour,
   deleteNeighbour,

@@ -96,6 +96,14 @@ export const RTA = attributeSet('RTA', {
   RTA_NH_ID: [30, 'u32'],
 });
 
+/** What an RTM_GETROUTE for one packet says of it. */
+export const RTA_LOOKUP = attributeSet('RTA', {
+  RTA_DST: [1, 'bytes'],
+  RTA_SRC: [2, 'bytes'],
+  RTA_IIF: [3, 'u32'],
+  RTA_MARK: [16, 'u32'],
+});
+
 export const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;
 export const RTN_BROADCAST = 3;
@@ -120,3 +128,5 @@ export const RT_TABLE_LOCAL = 255;
 export const RTNH_F_ONLINK = 4;
 /** A cached route, an exception learned from the network rather than one that was added. */
 export const RTM_F_CLONED = 0x200;
+/** In a lookup: tell the route that matched, in place of the way to the one address (Linux 4.13). */
+export const RTM_F_FIB_MATCH = 0x2000;

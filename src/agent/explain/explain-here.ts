@@ -1,0 +1,66 @@
+import { errorText } from '../../core/index.ts';
+import {
+  answerText,
+  CAUSES,
+  exitCodeOf,
+  explain,
+  NodeView,
+  parseQuestion,
+  QuestionError,
+  type WrittenQuestion,
+} from '../../explain/index.ts';
+import { exec } from '../../sys/index.ts';
+import { askKnowledge, NoAgentError } from './ask-knowledge.ts';
+import { readKnowledge } from './offline.ts';
+
+export interface ExplainOptions {
+  readonly question: WrittenQuestion;
+  readonly json: boolean;
+  readonly verbose: boolean;
+  /** The terminal shows more than ASCII. */
+  readonly unicode: boolean;
+  /** Without an agent: objects of this directory, and the name of the node. @default the agent is asked */
+  readonly offline?: { readonly manifests: string; readonly nodeName: string } | undefined;
+}
+
+export interface Explained {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
+}
+
+/** <sysexits.h> */
+const [EX_USAGE, EX_UNAVAILABLE, EX_SOFTWARE] = [64, 69, 70];
+
+/** Answers a question for a command line: the agent tells what it knows, and the kernel is read by this process. Writes nothing. */
+export async function explainHere(options: ExplainOptions): Promise<Explained> {
+  const { question: written, json, verbose, unicode, offline } = options;
+  try {
+    const question = parseQuestion(written);
+    const knowledge = offline ? await readKnowledge(written, offline) : await askKnowledge(written);
+    const node = offline ? undefined : await NodeView.open(exec);
+    try {
+      const answer = explain(question, knowledge, node);
+      const stdout = json ? `${JSON.stringify(answer, undefined, 2)}\n` : answerText(answer, { unicode, verbose });
+      return { stdout, stderr: '', exitCode: exitCodeOf(answer) };
+    } finally {
+      node?.close();
+    }
+  } catch (error) {
+    return { stdout: '', ...failure(error) };
+  }
+}
+
+function failure(error: unknown): Omit<Explained, 'stdout'> {
+  const text = errorText(error);
+  if (error instanceof QuestionError) return { stderr: `${text}\n`, exitCode: EX_USAGE };
+  if (error instanceof NoAgentError) {
+    const remedy =
+      'It answers root on the node, in its network namespace. Without one, --manifests DIR reads the objects from files';
+    return {
+      stderr: `Cannot ask the agent of this node: ${text}. ${CAUSES['agent-not-ready'].remedy} ${remedy}\n`,
+      exitCode: EX_UNAVAILABLE,
+    };
+  }
+  return { stderr: `Cannot answer: ${text}\n`, exitCode: EX_SOFTWARE };
+}

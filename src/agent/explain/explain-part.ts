@@ -1,0 +1,86 @@
+import { inSlices, parseJson } from '../../core/index.ts';
+import { type KnowledgeSources, parseQuestion, tellKnowledge, type WrittenQuestion } from '../../explain/index.ts';
+import { type ObjectEvent, ObjectsOf } from '../../kube/index.ts';
+import { isForProxy, zoneOf } from '../../proxy/index.ts';
+import type { Part, PartContext } from '../part.ts';
+import type { ServicesPart } from '../services/services-part.ts';
+import type { StatusRecorder } from '../status/collect/recorder.ts';
+import { KnowledgeSocket } from './knowledge-socket.ts';
+
+export interface ExplainPartOptions {
+  readonly context: PartContext;
+  readonly services: ServicesPart;
+  readonly recorder: StatusRecorder;
+}
+
+/** Tells `nodeplane explain` what the agent knows: objects, plan, and how writing it went. It reads nothing and writes nothing. */
+export class ExplainPart implements Part {
+  readonly #options: ExplainPartOptions;
+  readonly #socket: KnowledgeSocket;
+  /** Services of others. An API server does not tell them; a directory of manifests does. */
+  readonly #notServed: ObjectsOf<'Service'>;
+
+  constructor(options: ExplainPartOptions) {
+    this.#options = options;
+    const { config, logger } = options.context;
+    this.#notServed = new ObjectsOf('Service', (service) => !isForProxy(service, config.serviceProxyName));
+    this.#socket = new KnowledgeSocket({ answer: (line) => this.#answer(line), logger });
+  }
+
+  start(): void {
+    this.#socket.listen();
+  }
+
+  stop(): void {
+    this.#socket.close();
+  }
+
+  changed(event: ObjectEvent): void {
+    this.#notServed.apply(event);
+  }
+
+  async #answer(line: string): Promise<string> {
+    const question = parseQuestion(parseJson(line) as WrittenQuestion);
+    return JSON.stringify(await inSlices(tellKnowledge(this.#sources(), question)));
+  }
+
+  #sources(): KnowledgeSources {
+    const { context, services, recorder } = this.#options;
+    const { config, clock } = context;
+    const age = (at: number) => Math.max(0, clock.now() - at) / 1000;
+    return {
+      nodeName: config.nodeName,
+      zone: zoneOf(services.objects.node(config.nodeName)),
+      mode: config.mode,
+      live: true,
+      routes: config.routes !== undefined,
+      store: services.objects,
+      families: services.planned().map(({ family, node, ports, explain }) => {
+        const record = recorder.families.find((one) => one.family === family);
+        const { failing, written, drift = [], leftOut = new Map(), problems } = record ?? {};
+        return {
+          family,
+          node,
+          ports,
+          explain,
+          writtenSecondsAgo: written ? age(written.at) : null,
+          failing: failing ? { seconds: age(failing.since), reason: failing.reason } : null,
+          drift,
+          leftOut,
+          problems: (name) => problems?.get(name) ?? [],
+        };
+      }),
+      notServed: (name) => {
+        const service = this.#notServed.get(name);
+        if (!service) return undefined;
+        if (service.spec.clusterIP === 'None')
+          return 'it is headless (clusterIP: None): its name leads to the pods themselves';
+        return 'its label service.kubernetes.io/service-proxy-name gives it to another proxy';
+      },
+      changedSecondsAgo: (name) => {
+        const at = recorder.lastChangeOf(name);
+        return at === undefined ? null : age(at);
+      },
+    };
+  }
+}

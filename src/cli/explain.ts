@@ -1,0 +1,51 @@
+import { hostname } from 'node:os';
+import { type Command, Option } from 'commander';
+import { explainHere } from '../agent/index.ts';
+
+interface Flags {
+  readonly from?: string;
+  readonly proto?: string;
+  readonly output: 'text' | 'json';
+  readonly verbose?: boolean;
+  readonly manifests?: string;
+  readonly node: string;
+}
+
+/** `nodeplane explain`: whether a connection works from this node, and if not, why. */
+export function addExplainCommand(program: Command): void {
+  program
+    .command('explain')
+    .description(
+      'say whether a connection works from this node, and if not, why. Exit status 0 if it works, 1 if it fails or does so partly, 2 if that cannot be told',
+    )
+    .argument('<destination>', 'svc/NAMESPACE/NAME[:PORT], ADDRESS[:PORT], node:NODEPORT')
+    .option(
+      '--from <source>',
+      '"node", or an address: a pod of this node or anybody else. Default: any pod of this node',
+    )
+    .addOption(new Option('--proto <protocol>', 'default: that of the port').choices(['tcp', 'udp', 'sctp']))
+    .addOption(
+      new Option('-o, --output <form>', 'for people or for programs').choices(['text', 'json']).default('text'),
+    )
+    .option('-v, --verbose', 'with the evidence: what was read, and where')
+    .option('--manifests <directory>', 'without an agent: the objects alone, from files')
+    .option('--node <name>', 'with --manifests: the node that is meant', hostname().toLowerCase())
+    .action(async (destination: string, flags: Flags) => {
+      const { from, proto, output, verbose = false, manifests, node } = flags;
+      const { stdout, stderr, exitCode } = await explainHere({
+        question: { destination, source: from, protocol: proto },
+        json: output === 'json',
+        verbose,
+        unicode: showsUnicode(process.env),
+        offline: manifests === undefined ? undefined : { manifests, nodeName: node },
+      });
+      process.stderr.write(stderr);
+      process.stdout.write(stdout);
+      process.exitCode = exitCode;
+    });
+}
+
+/** As the C library decides: LC_ALL, then LC_CTYPE, then LANG. */
+function showsUnicode({ LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): boolean {
+  return /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG || '');
+}

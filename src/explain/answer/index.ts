@@ -1,0 +1,15 @@
+export {
+  ANSWER_SCHEMA,
+  type Answer,
+  type AnswerEndpoint,
+  type Evidence,
+  exitCodeOf,
+  type FurtherCause,
+  STAGES,
+  type Stage,
+  type StageName,
+  type StageResult,
+  type Verdict,
+} from './answer.ts';
+export { CAUSES, type CauseCode, type CauseMeaning, CODES_PAGE } from './codes.ts';
+export { answerText, type TextForm } from './text.ts';

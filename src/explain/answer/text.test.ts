@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest';
+import { ANSWER_SCHEMA, type Answer, STAGES } from './answer.ts';
+import { answerText } from './text.ts';
+
+const long = 'words '.repeat(200).trim();
+const answer: Answer = {
+  schema: ANSWER_SCHEMA,
+  question: { from: 'pod 10.244.1.7', to: 'svc shop/web:80 (10.96.0.12:80/tcp)', protocol: 'tcp', family: 'IPv4' },
+  verdict: 'partly',
+  code: 'target-port',
+  cause: long,
+  page: null,
+  endpoints: [],
+  path: STAGES.map((stage, index) => ({
+    stage,
+    result: (['ok', 'fail', 'unknown', 'not-reached'] as const)[index % 4]!,
+    text: index % 2 === 0 ? long : 'naïve – short',
+    evidence: [{ source: 'nf_tables', object: 'rule', value: 'raw' }],
+  })),
+  also: (['drift', 'mtu', 'hairpin'] as const).map((code) => ({ code, text: long })),
+  warnings: (['hints', 'terminating', 'mtu'] as const).map((code) => ({ code, text: long })),
+  remedy: [long, long, long],
+  notChecked: [long],
+  tookMs: 38,
+};
+
+it('fits 24 lines and 100 columns whatever it holds', () => {
+  const lines = answerText(answer, { unicode: true }).trimEnd().split('\n');
+  expect(lines.length).toBeLessThanOrEqual(24);
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
+  expect(lines[0]).toMatch(
+    /^PARTLY {2}pod 10\.244\.1\.7 -> svc shop\/web:80 \(10\.96\.0\.12:80\/tcp\) +\[target-port\]$/,
+  );
+});
+
+it('is ASCII where the terminal has nothing else, with words for the marks', () => {
+  const text = answerText(answer, { unicode: false });
+  expect(text).toMatch(/^[\x20-\x7e\n]*$/);
+  for (const mark of ['ok', '!!', '??', '--']) expect(text).toContain(`  ${mark} `);
+});
+
+it('shows evidence only when asked', () => {
+  expect(answerText(answer, { unicode: true })).not.toContain('nf_tables: rule: raw');
+  expect(answerText(answer, { unicode: true, verbose: true })).toContain('nf_tables: rule: raw');
+});

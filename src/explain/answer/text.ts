@@ -1,0 +1,78 @@
+import type { Answer, FurtherCause, Stage, StageResult } from './answer.ts';
+
+const COLUMNS = 100;
+/** Further causes and warnings: a line each. */
+const MOST_NOTES = 3;
+const LABEL = 11;
+
+export interface TextForm {
+  /** Whether the terminal shows more than ASCII. */
+  readonly unicode: boolean;
+  /** With all evidence, however long. @default false */
+  readonly verbose?: boolean;
+}
+
+const MARKS = {
+  unicode: { ok: '✓', fail: '✗', unknown: '?', 'not-reached': '-' },
+  ascii: { ok: 'ok', fail: '!!', unknown: '??', 'not-reached': '--' },
+} as const satisfies Record<string, Record<StageResult, string>>;
+
+/** The answer for people: one screen of 24 lines and 100 columns, and more only when asked for all evidence. */
+export function answerText(answer: Answer, { unicode, verbose = false }: TextForm): string {
+  const { question, verdict, code, cause, path, also, warnings, remedy, notChecked, tookMs } = answer;
+  const title = `${verdict.toUpperCase()}  ${question.from} -> ${question.to}`;
+  const tag = code === null ? '' : `[${code}]`;
+  const lines = [
+    tag === '' ? cut(title) : `${cut(title, COLUMNS - tag.length - 2).padEnd(COLUMNS - tag.length)}${tag}`,
+    ...wrap(cause, '', '', 2),
+    '',
+    ...path.flatMap((stage) => stageLines(stage, MARKS[unicode ? 'unicode' : 'ascii'], verbose)),
+  ];
+  const note = (label: string, { code: other, text }: FurtherCause) => labelled(label, `${text} [${other}]`, 1)[0]!;
+  const notes = [...also.map((one) => note('also', one)), ...warnings.map((one) => note('note', one))];
+  const foot = [
+    ...notes.slice(0, MOST_NOTES),
+    ...remedy.slice(0, 2).flatMap((text, index) => labelled(index === 0 ? 'fix' : 'or', text, index === 0 ? 2 : 1)),
+    ...labelled('checked', checkedText(path, tookMs, notChecked), verbose ? 10 : 2),
+  ];
+  return `${[...lines, '', ...foot].map((line) => (unicode ? line : ascii(line)).trimEnd()).join('\n')}\n`;
+}
+
+function checkedText(path: readonly Stage[], tookMs: number, notChecked: readonly string[]): string {
+  const looked = path.filter(({ result }) => result !== 'not-reached').length;
+  const not = notChecked.length === 0 ? '' : `; not checked: ${notChecked.join(', ')}`;
+  return `${looked} of ${path.length} stages in ${Math.round(tookMs)} ms${not}`;
+}
+
+function stageLines({ stage, result, text, evidence }: Stage, marks: Record<StageResult, string>, verbose: boolean) {
+  const line = cut(`  ${marks[result]} ${stage.padEnd(LABEL)}${text}`);
+  if (!verbose) return [line];
+  return [line, ...evidence.map(({ source, object, value }) => `      ${source}: ${object}: ${value}`)];
+}
+
+function labelled(label: string, text: string, most: number): string[] {
+  return wrap(text, `  ${label.padEnd(LABEL + 2)}`, ' '.repeat(LABEL + 4), most);
+}
+
+/** At most `most` lines; the last one is cut. */
+function wrap(text: string, first: string, next: string, most: number): string[] {
+  const lines: string[] = [];
+  let line = first;
+  for (const word of text.split(' ')) {
+    const isEmpty = line.length === (lines.length === 0 ? first : next).length;
+    if (!isEmpty && line.length + 1 + word.length > COLUMNS && lines.length + 1 < most) {
+      lines.push(line);
+      line = next + word;
+    } else line += isEmpty ? word : ` ${word}`;
+  }
+  return [...lines, line].map((one) => cut(one));
+}
+
+function cut(text: string, columns = COLUMNS): string {
+  return text.length <= columns ? text : `${text.slice(0, columns - 3)}...`;
+}
+
+/** What object names hold beyond ASCII is replaced as well: the terminal could not show it. */
+function ascii(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?');
+}

@@ -1,0 +1,89 @@
+import { expect, it } from 'vitest';
+import { FakeServiceStore, makeNode } from '../../test/fakes/service-objects.ts';
+import { atOnce, parseCidr, type Steps } from '../core/index.ts';
+import { type NodePlan, Planner } from '../proxy/index.ts';
+import { explain } from './explain.ts';
+import { type Knowledge, type KnowledgeSources, tellKnowledge } from './knowledge/index.ts';
+import { parseQuestion } from './question/index.ts';
+
+const PLAN: NodePlan = {
+  localDetector: { kind: 'cidr', cidr: parseCidr('10.244.0.0/16') },
+  masqueradeMark: 0x4000,
+  masqueradeAll: false,
+  nodePortAddresses: 'all',
+  nodeIp: undefined,
+};
+
+/** What an agent would tell, of objects alone. */
+async function knowledgeOf(written: string, change: Partial<KnowledgeSources> = {}, node = PLAN): Promise<Knowledge> {
+  const store = new FakeServiceStore();
+  store.put('shop/web', ['10.244.1.9'], { type: 'NodePort', ports: [{ name: 'http', port: 80, nodePort: 30080 }] });
+  store.put('shop/api', ['10.244.1.9']);
+  store.nodesByName.set(
+    'n1',
+    makeNode('n1', { status: { addresses: [{ type: 'InternalIP', address: '192.0.2.1' }] } }),
+  );
+  const planner = new Planner({ family: 'IPv4', nodeName: 'n1', node });
+  await planner.rebuild(store);
+  const sources: KnowledgeSources = {
+    nodeName: 'n1',
+    zone: '',
+    mode: 'nftables',
+    live: true,
+    routes: false,
+    store,
+    families: [
+      {
+        family: 'IPv4',
+        node,
+        ports: planner.plan.ports,
+        explain: (name) => planner.explain(name, store),
+        writtenSecondsAgo: null,
+        failing: null,
+        drift: [],
+        leftOut: new Map(),
+        problems: () => [],
+      },
+    ],
+    notServed: () => undefined,
+    changedSecondsAgo: () => null,
+    ...change,
+  };
+  const steps: Steps<Knowledge> = tellKnowledge(sources, parseQuestion({ destination: written }));
+  return atOnce(steps);
+}
+
+const ask = async (written: string, change?: Partial<KnowledgeSources>, node?: NodePlan) =>
+  explain(parseQuestion({ destination: written }), await knowledgeOf(written, change, node), undefined);
+
+it('says of objects alone what they forbid, and that the rest was not asked', async () => {
+  expect(await ask('svc/shop/api:80')).toMatchObject({
+    verdict: 'unknown',
+    code: 'cannot-tell',
+
+    notChecked: ['the kernel'],
+  });
+  expect(await ask('svc/shop/web:http')).toMatchObject({ verdict: 'fails', code: 'manual-endpoints' });
+  expect(await ask('svc/shop/web:https')).toMatchObject({ verdict: 'fails', code: 'no-such-port' });
+});
+
+it('finds a Service by its address and by its NodePort, of either node:PORT or the address of the node', async () => {
+  expect((await ask('10.96.0.10')).question.to).toContain('svc shop/web');
+  for (const text of ['node:30080', '192.0.2.1:30080']) {
+    expect((await ask(text)).question.to).toBe('svc shop/web:http (192.0.2.1:30080/tcp)');
+  }
+});
+
+it('nodeport-address: NodePorts that do not answer at the address of the node', async () => {
+  const answer = await ask('node:30080', {}, { ...PLAN, nodePortAddresses: [] });
+  expect(answer).toMatchObject({ verdict: 'fails', code: 'nodeport-address' });
+});
+
+it('agent-not-ready: before the way into the kernel is known', async () => {
+  expect(await ask('svc/shop/web', { families: [] })).toMatchObject({ verdict: 'fails', code: 'agent-not-ready' });
+});
+
+it('is plain JSON: what the agent sends is what is read', async () => {
+  const knowledge = await knowledgeOf('svc/shop/web');
+  expect(JSON.parse(JSON.stringify(knowledge))).toEqual(knowledge);
+});

@@ -1,0 +1,83 @@
+import type { Answer } from './answer/index.ts';
+import type { Knowledge } from './knowledge/index.ts';
+import type { NodeView } from './node/index.ts';
+import type { Question } from './question/index.ts';
+import type { Asked, Target } from './stages/asked.ts';
+import { lookAtEndpoints } from './stages/endpoints.ts';
+import { findClient } from './stages/find-client.ts';
+import { findTarget } from './stages/find-target.ts';
+import { lookAtFlows } from './stages/flows.ts';
+import { lookAtLinks } from './stages/link.ts';
+import { Report } from './stages/report.ts';
+import { lookAtRoutes } from './stages/route.ts';
+import { lookAtRules } from './stages/rules.ts';
+import { lookAtNodePort, lookAtSockets } from './stages/sockets.ts';
+import { lookAtWayBack } from './stages/way-back.ts';
+
+/** More endpoints are not looked at one by one. */
+const MOST_GOALS = 64;
+
+/**
+ * Says whether a connection works from this node, and if not, why: stage after stage, until one fails for all endpoints.
+ *
+ * @param node undefined: the kernel is not asked, and what depends on it cannot be told
+ * @throws what reading the kernel throws
+ */
+export function explain(question: Question, knowledge: Knowledge, node: NodeView | undefined): Answer {
+  const report = new Report();
+  const target = findTarget(question, knowledge, report);
+  if (target && node) lookAtNode(question, knowledge, target, node, report);
+  else if (target) lookAtPlan(question, knowledge, target, report);
+  return report.answer();
+}
+
+function lookAtNode(question: Question, knowledge: Knowledge, target: Target, node: NodeView, report: Report): void {
+  const client = findClient(question, target, node, report);
+  if (!client) return;
+  const asked: Asked = { knowledge, target, client };
+  const planned = target.service && lookAtEndpoints(asked, report);
+  if (report.hasFailed) return;
+  lookAtAgent(knowledge, target, report);
+  if (report.hasFailed) return;
+  const all = lookAtRules(asked, planned, node, report);
+  if (report.hasFailed) return;
+  lookAtFlows(asked, planned, node, report);
+  if (report.hasFailed) return;
+  if (all.length > MOST_GOALS) report.notChecked(`${all.length - MOST_GOALS} of ${all.length} endpoints`);
+  const goals = all.slice(0, MOST_GOALS);
+  if (target.service?.via === 'node-port') lookAtNodePort(target, node, report);
+  for (const look of [lookAtRoutes, lookAtLinks, lookAtSockets]) {
+    look(asked, goals, node, report);
+    if (report.hasFailed) return;
+  }
+  lookAtWayBack(asked, goals, node, report);
+  if (client.kind === 'pod') {
+    const foreign = node.rulesIn(client.pod, target.family);
+    if (foreign) report.cannotTell('source', `the pod has rules of its own: ${foreign}`);
+  }
+}
+
+/** Without the kernel: what the objects alone forbid. */
+function lookAtPlan(question: Question, knowledge: Knowledge, target: Target, report: Report): void {
+  const { source } = question;
+  const ip = source.kind === 'address' ? source.address : target.ip;
+  if (target.service) lookAtEndpoints({ knowledge, target, client: { kind: 'node', ip } }, report);
+  if (!report.hasFailed) report.cannotTell('rules', 'the objects allow it; the kernel was not asked (offline)');
+  report.notChecked('the kernel');
+}
+
+function lookAtAgent(knowledge: Knowledge, target: Target, report: Report): void {
+  const family = knowledge.families.find((one) => one.family === target.family);
+  if (!family) {
+    report.fail('agent', { code: 'agent-not-ready', text: `the agent does not serve ${target.family}` });
+    return;
+  }
+  const { failing, drift, writtenSecondsAgo } = family;
+  const written =
+    writtenSecondsAgo === null ? 'nothing written yet' : `last wrote ${Math.round(writtenSecondsAgo)} s ago`;
+  const evidence = drift.map((value) => ({ source: 'agent', object: 'differences found', value }));
+  const text = failing
+    ? `its syncs fail for ${Math.round(failing.seconds)} s: ${failing.reason}`
+    : `mode ${knowledge.mode}, ${written}`;
+  report.stage('agent', failing ? 'unknown' : 'ok', text, evidence);
+}

@@ -1,0 +1,11 @@
+export {
+  type DestinationKind,
+  KNOWLEDGE_SCHEMA,
+  type Knowledge,
+  type KnownDestination,
+  type KnownEndpoint,
+  type KnownFamily,
+  type KnownPort,
+  type KnownService,
+} from './knowledge.ts';
+export { type KnowledgeSources, type TellingFamily, tellKnowledge } from './tell.ts';

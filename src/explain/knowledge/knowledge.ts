@@ -1,0 +1,121 @@
+import type { IpFamily, IpProtocol } from '../../core/index.ts';
+import type { ProxyMode, TrafficPolicy, Verdict } from '../../proxy/index.ts';
+
+export const KNOWLEDGE_SCHEMA = 'explain-knowledge/v1';
+
+// What the agent knows and the kernel does not: objects, and what they were made into. Plain JSON; addresses are text.
+
+/** How the agent stands in one family. */
+export interface KnownFamily {
+  readonly family: IpFamily;
+  readonly masqueradeMark: number;
+  readonly nodePortAddresses: 'all' | readonly string[];
+  /** Seconds since something was written; null: never. */
+  readonly writtenSecondsAgo: number | null;
+  /** Since when its syncs fail, and why; null: they do not. */
+  readonly failing: { readonly seconds: number; readonly reason: string } | null;
+  /** Differences that it found in the kernel and has not repaired. */
+  readonly drift: readonly string[];
+}
+
+export interface KnownEndpoint {
+  readonly ip: string;
+  readonly port: number;
+  /** Null: the slice does not say. */
+  readonly node: string | null;
+  readonly here: boolean;
+  readonly ready: boolean;
+  readonly terminating: boolean;
+  /** EndpointReason of each policy; `policy-not-used` where no destination follows it. */
+  readonly cluster: string;
+  readonly local: string;
+  readonly usedByCluster: boolean;
+  readonly usedByLocal: boolean;
+}
+
+/** A Service port as planned in one family. */
+export interface KnownPort {
+  readonly family: IpFamily;
+  readonly key: string;
+  /** `shop/web:http` */
+  readonly name: string;
+  readonly protocol: IpProtocol;
+  readonly clusterIp: string;
+  readonly port: number;
+  readonly nodePort: number;
+  readonly externalIps: readonly string[];
+  readonly loadBalancerVips: readonly string[];
+  readonly sourceRanges: readonly string[];
+  readonly affinitySeconds: number;
+  readonly internalPolicy: TrafficPolicy;
+  readonly externalPolicy: TrafficPolicy;
+  readonly internalVerdict: Verdict;
+  readonly externalVerdict: Verdict;
+  /** The kernel refuses it. */
+  readonly leftOut: string | null;
+  /** At most 1,000. */
+  readonly endpoints: readonly KnownEndpoint[];
+  readonly endpointsTotal: number;
+}
+
+export interface KnownService {
+  readonly name: string;
+  readonly ipFamilies: readonly IpFamily[];
+  /** `http 80/tcp`, all of them. */
+  readonly portList: readonly string[];
+  readonly ports: readonly KnownPort[];
+  /** What of it or of its slices cannot be used. */
+  readonly problems: readonly string[];
+  /** Endpoints of its slices in all families, whatever their port. */
+  readonly slices: number;
+  readonly sliceEndpoints: number;
+  readonly changedSecondsAgo: number | null;
+  /** Hints are there and cannot be followed: why; null otherwise. */
+  readonly hintsIgnored: string | null;
+}
+
+/** By which of its addresses a Service is meant. */
+export type DestinationKind = 'cluster-ip' | 'external-ip' | 'load-balancer-ip' | 'node-port';
+
+/** What the destination of a question is. */
+export type KnownDestination =
+  | {
+      readonly kind: 'service';
+      readonly service: KnownService;
+      readonly via: DestinationKind;
+      /** Null: that of the port in the family that is asked. */
+      readonly address: string | null;
+      /** Null: none was named. */
+      readonly port: string | null;
+    }
+  | { readonly kind: 'no-service'; readonly name: string; readonly near: readonly string[] }
+  | { readonly kind: 'not-served'; readonly name: string; readonly why: string }
+  | { readonly kind: 'pod-name'; readonly name: string }
+  | { readonly kind: 'no-node-port'; readonly port: number }
+  | {
+      readonly kind: 'address';
+      readonly address: string;
+      readonly port: number | null;
+      /** Services it is an endpoint of. */
+      readonly endpointOf: readonly string[];
+      /** The node it is an address of, or its pod. */
+      readonly node: string | null;
+    };
+
+export interface Knowledge {
+  readonly schema: typeof KNOWLEDGE_SCHEMA;
+  readonly node: {
+    readonly name: string;
+    readonly zone: string;
+    readonly addresses: readonly string[];
+    readonly podCidrs: readonly string[];
+  };
+  readonly mode: ProxyMode;
+  /** Whether an agent told it, which writes the kernel; otherwise manifests alone. */
+  readonly live: boolean;
+  /** Whether routes to other nodes are the agent's work. */
+  readonly routes: boolean;
+  /** Empty until the way into the kernel is known. */
+  readonly families: readonly KnownFamily[];
+  readonly destination: KnownDestination;
+}

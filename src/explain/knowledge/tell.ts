@@ -1,0 +1,272 @@
+import {
+  cidrContains,
+  formatCidr,
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  ipEquals,
+  type Steps,
+  tryParseCidr,
+} from '../../core/index.ts';
+import type { EndpointSlice, Node } from '../../kube/index.ts';
+import {
+  type ExplainedPort,
+  isInUse,
+  type NodePlan,
+  type ProxyMode,
+  podCidrsOf,
+  type ServicePortPlan,
+  type ServiceStore,
+} from '../../proxy/index.ts';
+import { nearMisses, type Question } from '../question/index.ts';
+import { whyHintsAreIgnored } from './hints.ts';
+import {
+  type DestinationKind,
+  KNOWLEDGE_SCHEMA,
+  type Knowledge,
+  type KnownDestination,
+  type KnownEndpoint,
+  type KnownFamily,
+  type KnownPort,
+  type KnownService,
+} from './knowledge.ts';
+
+/** One family that is planned, and how its rules stand. */
+export interface TellingFamily {
+  readonly family: IpFamily;
+  readonly node: NodePlan;
+  readonly ports: ReadonlyMap<string, ServicePortPlan>;
+  explain(serviceName: string): Steps<readonly ExplainedPort[]>;
+  readonly writtenSecondsAgo: number | null;
+  readonly failing: KnownFamily['failing'];
+  readonly drift: readonly string[];
+  /** Why the kernel refuses a port, by its key. */
+  readonly leftOut: ReadonlyMap<string, { readonly reason: string }>;
+  /** What cannot be used of a Service. */
+  problems(serviceName: string): readonly string[];
+}
+
+/** What knowledge is told from. */
+export interface KnowledgeSources {
+  readonly nodeName: string;
+  readonly zone: string;
+  readonly mode: ProxyMode;
+  readonly live: boolean;
+  readonly routes: boolean;
+  readonly store: ServiceStore;
+  readonly families: readonly TellingFamily[];
+  /** Why a Service that exists is not served here; undefined: nothing is known of such a one. */
+  notServed(name: string): string | undefined;
+  changedSecondsAgo(serviceName: string): number | null;
+}
+
+/** A Service has up to 20,000 endpoints; more than these make no better answer. */
+const MOST_ENDPOINTS = 1000;
+
+/** Tells what is known about a question, in steps: an address is looked for among all Services. Pure but for its sources. */
+export function* tellKnowledge(sources: KnowledgeSources, question: Question): Steps<Knowledge> {
+  const { nodeName, zone, mode, live, routes, store, families } = sources;
+  const node = store.node(nodeName);
+  return {
+    schema: KNOWLEDGE_SCHEMA,
+    node: {
+      name: nodeName,
+      zone,
+      addresses: addressesOf(node),
+      podCidrs: podCidrsOf(node).map(formatCidr),
+    },
+    mode,
+    live,
+    routes,
+    families: families.map(({ family, node: plan, writtenSecondsAgo, failing, drift }) => ({
+      family,
+      masqueradeMark: plan.masqueradeMark,
+      nodePortAddresses: plan.nodePortAddresses === 'all' ? 'all' : plan.nodePortAddresses.map(formatIp),
+      writtenSecondsAgo,
+      failing,
+      drift,
+    })),
+    destination: yield* destinationOf(sources, question),
+  };
+}
+
+function* destinationOf(sources: KnowledgeSources, { destination, protocol }: Question): Steps<KnownDestination> {
+  switch (destination.kind) {
+    case 'pod':
+      return { kind: 'pod-name', name: `${destination.namespace}/${destination.name}` };
+    case 'service': {
+      const name = `${destination.namespace}/${destination.name}`;
+      return yield* namedService(sources, name, destination.port ?? null);
+    }
+    case 'node-port': {
+      const found = yield* findPort(sources, ({ nodePort, protocol: own }) =>
+        nodePort === destination.port && (protocol ?? own) === own ? 'node-port' : undefined,
+      );
+      if (!found) return { kind: 'no-node-port', port: destination.port };
+      return {
+        kind: 'service',
+        service: yield* tellService(sources, found.serviceName),
+        via: 'node-port',
+        address: null,
+        port: String(destination.port),
+      };
+    }
+    case 'address':
+      return yield* destinationAt(sources, destination.address, destination.port ?? null);
+  }
+}
+
+function* namedService(sources: KnowledgeSources, name: string, port: string | null): Steps<KnownDestination> {
+  const { store } = sources;
+  const service = store.service(name);
+  const why =
+    service?.spec.type === 'ExternalName'
+      ? 'it is of type ExternalName: a name in DNS and nothing more'
+      : sources.notServed(name);
+  if (why !== undefined) return { kind: 'not-served', name, why };
+  if (!service) return { kind: 'no-service', name, near: nearMisses(name, store.serviceNames()) };
+  return { kind: 'service', service: yield* tellService(sources, name), via: 'cluster-ip', address: null, port };
+}
+
+function* destinationAt(sources: KnowledgeSources, ip: IpAddress, port: number | null): Steps<KnownDestination> {
+  const address = formatIp(ip);
+  const service = function* (name: string, via: DestinationKind): Steps<KnownDestination> {
+    const told = yield* tellService(sources, name);
+    return { kind: 'service', service: told, via, address, port: port === null ? null : String(port) };
+  };
+  const viaOf = (one: ServicePortPlan): DestinationKind | undefined => {
+    if (ipEquals(one.clusterIp, ip)) return 'cluster-ip';
+    if (one.externalIps.some((other) => ipEquals(other, ip))) return 'external-ip';
+    return one.loadBalancerVips.some((other) => ipEquals(other, ip)) ? 'load-balancer-ip' : undefined;
+  };
+  // Services may share an external address, with different ports.
+  const exact = yield* findPort(sources, (one) => (port === null || one.port === port ? viaOf(one) : undefined));
+  if (exact) return yield* service(exact.serviceName, exact.via);
+  const other = yield* findPort(sources, viaOf);
+  if (other) return yield* service(other.serviceName, other.via);
+  const { store, nodeName } = sources;
+  if (port !== null && addressesOf(store.node(nodeName)).includes(address)) {
+    const nodePort = yield* findPort(sources, (one) => (one.nodePort === port ? 'node-port' : undefined));
+    if (nodePort) return yield* service(nodePort.serviceName, 'node-port');
+  }
+  const endpointOf = new Set<string>();
+  for (const { ports } of sources.families) {
+    for (const one of [...ports.values()]) {
+      if (endpointOf.size < 3 && one.clusterEndpoints.some((endpoint) => ipEquals(endpoint.ip, ip))) {
+        endpointOf.add(one.serviceName);
+      }
+      yield;
+    }
+  }
+  return { kind: 'address', address, port, endpointOf: [...endpointOf], node: nodeWith(sources, ip) };
+}
+
+/** The first port, in any family, of which `via` says by which of its addresses it is meant. */
+function* findPort(
+  { families }: KnowledgeSources,
+  via: (port: ServicePortPlan) => DestinationKind | undefined,
+): Steps<{ readonly serviceName: string; readonly via: DestinationKind } | undefined> {
+  for (const { ports } of families) {
+    // Plans change while this is interrupted.
+    for (const port of [...ports.values()]) {
+      const kind = via(port);
+      if (kind) return { serviceName: port.serviceName, via: kind };
+      yield;
+    }
+  }
+  return undefined;
+}
+
+function nodeWith({ store }: KnowledgeSources, ip: IpAddress): string | null {
+  for (const node of store.nodes()) {
+    const { name } = node.metadata;
+    if (addressesOf(node).includes(formatIp(ip))) return name;
+    const ranges = node.spec?.podCIDRs ?? [];
+    if (ranges.some((text) => cidrContains(tryParseCidr(text) ?? NO_CIDR, ip))) return name;
+  }
+  return null;
+}
+
+const NO_CIDR = { address: { family: 'IPv4', bytes: Uint8Array.of(255, 255, 255, 255) }, prefixLength: 32 } as const;
+
+function* tellService(sources: KnowledgeSources, name: string): Steps<KnownService> {
+  const { store, families } = sources;
+  const slices = store.slices(name);
+  const service = store.service(name);
+  const ports: KnownPort[] = [];
+  const problems = new Set<string>();
+  const names = nodesOfEndpoints(slices);
+  for (const family of families) {
+    for (const text of family.problems(name)) problems.add(text);
+    for (const explained of yield* family.explain(name)) {
+      ports.push(tellPort(family, explained, names));
+      yield;
+    }
+  }
+  const spec = service?.spec;
+  return {
+    name,
+    ipFamilies: spec?.ipFamilies ?? [],
+    portList: (spec?.ports ?? []).map(({ name: portName, port, protocol = 'TCP' }) =>
+      [portName, `${port}/${protocol.toLowerCase()}`].filter(Boolean).join(' '),
+    ),
+    ports,
+    problems: [...problems],
+    slices: slices.length,
+    sliceEndpoints: slices.reduce((sum, { endpoints = [] }) => sum + endpoints.length, 0),
+    changedSecondsAgo: sources.changedSecondsAgo(name),
+    hintsIgnored: whyHintsAreIgnored(slices, sources),
+  };
+}
+
+function tellPort(
+  { family, leftOut }: TellingFamily,
+  { port, endpoints }: ExplainedPort,
+  nodes: ReadonlyMap<string, string>,
+): KnownPort {
+  const told = endpoints.map(({ endpoint, cluster, local }): KnownEndpoint => {
+    const ip = formatIp(endpoint.ip);
+    const { port: number, isLocal: here, ready, terminating } = endpoint;
+    const [usedByCluster, usedByLocal] = [isInUse(cluster), isInUse(local)];
+    const node = nodes.get(ip) ?? null;
+    return { ip, port: number, node, here, ready, terminating, cluster, local, usedByCluster, usedByLocal };
+  });
+  return {
+    family,
+    key: port.key,
+    name: port.name,
+    protocol: port.protocol,
+    clusterIp: formatIp(port.clusterIp),
+    port: port.port,
+    nodePort: port.nodePort,
+    externalIps: port.externalIps.map(formatIp),
+    loadBalancerVips: port.loadBalancerVips.map(formatIp),
+    sourceRanges: port.sourceRanges.map(formatCidr),
+    affinitySeconds: port.affinitySeconds,
+    internalPolicy: port.internalPolicy,
+    externalPolicy: port.externalPolicy,
+    internalVerdict: port.internalVerdict,
+    externalVerdict: port.externalVerdict,
+    leftOut: leftOut.get(port.key)?.reason ?? null,
+    endpoints: told
+      .sort((a, b) => Number(b.usedByCluster || b.usedByLocal) - Number(a.usedByCluster || a.usedByLocal))
+      .slice(0, MOST_ENDPOINTS),
+    endpointsTotal: told.length,
+  };
+}
+
+function nodesOfEndpoints(slices: readonly EndpointSlice[]): ReadonlyMap<string, string> {
+  const nodes = new Map<string, string>();
+  for (const { endpoints = [] } of slices) {
+    for (const { addresses = [], nodeName } of endpoints) {
+      if (addresses[0] !== undefined && nodeName !== undefined) nodes.set(addresses[0], nodeName);
+    }
+  }
+  return nodes;
+}
+
+function addressesOf(node: Node | undefined): readonly string[] {
+  return (node?.status?.addresses ?? [])
+    .filter(({ type }) => type === 'InternalIP' || type === 'ExternalIP')
+    .map(({ address }) => address);
+}

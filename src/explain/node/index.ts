@@ -1,0 +1,3 @@
+export { hostOf, interfaceOf } from './host.ts';
+export { type LocalPod, NodeView } from './node-view.ts';
+export type { RulesHere } from './rule-sources.ts';

@@ -1,0 +1,177 @@
+import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
+import { type Flow, listFlows } from '../../netlink/conntrack/index.ts';
+import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
+import { Nftables } from '../../netlink/nftables/index.ts';
+import {
+  type Link,
+  listAddresses,
+  listLinks,
+  listNeighbours,
+  lookUpRoute,
+  type Neighbour,
+  type RouteAnswer,
+  type RouteQuestion,
+} from '../../netlink/route/index.ts';
+import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
+import { NETLINK_NETFILTER, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
+import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
+import { type Exec, inNetns, readSysctl } from '../../sys/index.ts';
+import { legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
+import { type RulesHere, readRules } from './rule-sources.ts';
+
+/** A pod as this node sees it. */
+export interface LocalPod {
+  readonly ip: string;
+  readonly netns: string;
+  /** Its end of the pair. */
+  readonly inside: Link;
+  /** The node's end; undefined: it has none here (macvlan, or the pair is gone). */
+  readonly outside: Link | undefined;
+  /** What rules see its packets come in by: the bridge it is plugged into, or its own link. */
+  readonly seenAs: Link | undefined;
+}
+
+/** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing. */
+export class NodeView {
+  readonly #route: Netlink;
+  readonly #nft: Nftables;
+  readonly #rules: Readonly<Record<IpFamily, RulesHere>>;
+  #links: readonly Link[] | undefined;
+  #addresses: ReturnType<typeof listAddresses> | undefined;
+  #others: readonly OtherNamespace[] | undefined;
+
+  private constructor(route: Netlink, nft: Nftables, rules: Readonly<Record<IpFamily, RulesHere>>) {
+    this.#route = route;
+    this.#nft = nft;
+    this.#rules = rules;
+  }
+
+  /**
+   * Of the calling thread's namespace.
+   *
+   * @param exec runs the programs that tell the rules of iptables, where there are any
+   * @throws ERR_NETLINK_SOCKET
+   */
+  static async open(exec: Exec): Promise<NodeView> {
+    const [route, nft] = openTogether((keep) => [keep(Netlink.open(NETLINK_ROUTE)), keep(Nftables.open())] as const);
+    try {
+      return new NodeView(route, nft, await readRules(nft, exec));
+    } catch (error) {
+      route.close();
+      nft.close();
+      throw error;
+    }
+  }
+
+  rulesFor(family: IpFamily): RulesHere {
+    return this.#rules[family];
+  }
+
+  close(): void {
+    this.#route.close();
+    this.#nft.close();
+  }
+
+  get generation(): number {
+    return this.#nft.generation();
+  }
+
+  route(question: RouteQuestion): RouteAnswer {
+    return lookUpRoute(this.#route, question);
+  }
+
+  /** The way out of a pod. */
+  routeIn(pod: LocalPod, question: RouteQuestion): RouteAnswer {
+    return inNetns(pod.netns, () => withNetlink(NETLINK_ROUTE, (netlink) => lookUpRoute(netlink, question)));
+  }
+
+  get links(): readonly Link[] {
+    this.#links ??= listLinks(this.#route);
+    return this.#links;
+  }
+
+  link(index: number): Link | undefined {
+    return this.links.find((link) => link.index === index);
+  }
+
+  get addresses(): ReturnType<typeof listAddresses> {
+    this.#addresses ??= listAddresses(this.#route);
+    return this.#addresses;
+  }
+
+  isOwnAddress(ip: string): boolean {
+    return this.addresses.some(({ address }) => formatIp(address) === ip);
+  }
+
+  /** The pods with this address: more than one has it wrongly. */
+  podsAt(ip: string): readonly LocalPod[] {
+    return this.#namespaces.flatMap((other) =>
+      other.addresses.flatMap(({ ip: own, link }) => (own === ip ? [this.#pod(other, own, link)] : [])),
+    );
+  }
+
+  /** Pods of this node with an address of the family: those whose pair ends here. */
+  localPods(family: IpFamily): readonly LocalPod[] {
+    return this.#namespaces
+      .flatMap((other) => other.addresses.map(({ ip, link }) => this.#pod(other, ip, link)))
+      .filter(({ ip, outside }) => outside !== undefined && parseIp(ip).family === family);
+  }
+
+  neighbour(address: IpAddress, index: number): Neighbour | undefined {
+    const wanted = formatIp(address);
+    return listNeighbours(this.#route, { family: address.family, index }).find(
+      ({ ip }) => ip !== undefined && formatIp(ip) === wanted,
+    );
+  }
+
+  /** Tracked flows to a destination. */
+  flowsTo(destination: { readonly protocol: number; readonly port: number; readonly ip: IpAddress }): readonly Flow[] {
+    const { family } = destination.ip;
+    return withNetlink(NETLINK_NETFILTER, (netlink) => listFlows(netlink, { family, destination }));
+  }
+
+  /** @param netns the namespace of a pod. @default the node's */
+  listeners(protocol: IpProtocol, netns?: string): readonly Listener[] {
+    const list = () => withNetlink(NETLINK_SOCK_DIAG, (netlink) => listListeners(netlink, protocol));
+    return netns === undefined ? list() : inNetns(netns, list);
+  }
+
+  /** Undefined: the kernel has no such setting (the module is not loaded). */
+  sysctl(name: string): string | undefined {
+    try {
+      return readSysctl(name);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Rules of somebody else in a pod, in words: a mesh's sidecar, most often. */
+  rulesIn(pod: LocalPod, family: IpFamily): string | undefined {
+    const legacy = legacyTablesIn(pod.netns, family);
+    if (legacy.length > 0) return `iptables (legacy) tables ${legacy.join(', ')}`;
+    const chains = inNetns(pod.netns, () => {
+      const nft = Nftables.open();
+      try {
+        return nft.listChains().filter(({ base }) => base !== undefined);
+      } finally {
+        nft.close();
+      }
+    });
+    const [first] = chains;
+    return first && `nf_tables table ${first.family} ${first.table}, chain ${first.name}`;
+  }
+
+  get #namespaces(): readonly OtherNamespace[] {
+    this.#others ??= otherNamespaces(this.#route);
+    return this.#others;
+  }
+
+  #pod({ id, path }: OtherNamespace, ip: string, inside: Link): LocalPod {
+    const outside = this.links.find(
+      ({ index, kind, peerNetnsId }) =>
+        kind === 'veth' && index === inside.peerIndex && peerNetnsId !== undefined && peerNetnsId === id,
+    );
+    const seenAs = outside && (outside.master === 0 ? outside : this.link(outside.master));
+    return { ip, netns: path, inside, outside, seenAs };
+  }
+}

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { parseIp } from '../../core/index.ts';
+import { nearMisses } from './near-misses.ts';
+import { parseQuestion } from './parse.ts';
+import { QuestionError } from './question.ts';
+
+const address = parseIp;
+
+describe('a question', () => {
+  it.each([
+    ['svc/shop/web', { kind: 'service', namespace: 'shop', name: 'web', port: undefined }],
+    ['svc/shop/web:http', { kind: 'service', namespace: 'shop', name: 'web', port: 'http' }],
+    ['pod/shop/web-1:8080', { kind: 'pod', namespace: 'shop', name: 'web-1', port: 8080 }],
+    ['node:30080', { kind: 'node-port', port: 30080 }],
+    ['10.96.0.10', { kind: 'address', address: address('10.96.0.10') }],
+    ['10.96.0.10:80', { kind: 'address', address: address('10.96.0.10'), port: 80 }],
+    ['fd00::10', { kind: 'address', address: address('fd00::10') }],
+    ['[fd00::10]:80', { kind: 'address', address: address('fd00::10'), port: 80 }],
+  ])('%s is read', (text, destination) => {
+    expect(parseQuestion({ destination: text }).destination).toEqual(destination);
+  });
+
+  it.each(['', 'web', 'svc/web', 'node:0', '10.96.0.10:99999', '[10.96.0.10', 'svc/a/b/c', '10.96.0.10:80:80'])(
+    '"%s" is none, and what is expected is said',
+    (text) => {
+      expect(() => parseQuestion({ destination: text })).toThrow(QuestionError);
+    },
+  );
+
+  it('has a source and a protocol', () => {
+    const asked = { destination: 'node:30080', source: 'node', protocol: 'udp' };
+    expect(parseQuestion(asked)).toMatchObject({ source: { kind: 'node' }, protocol: 'UDP' });
+    expect(() => parseQuestion({ ...asked, source: 'nod' })).toThrow('Cannot read "nod" as a source');
+    expect(() => parseQuestion({ ...asked, protocol: 'icmp' })).toThrow('expected tcp, udp or sctp');
+  });
+});
+
+describe('near misses', () => {
+  it('are names with a letter wrong, or in another namespace', () => {
+    const names = ['shop/web', 'shop/cart', 'other/wbe', 'kube-system/kube-dns'];
+    expect(nearMisses('shop/wbe', names)).toEqual(['other/wbe', 'shop/web']);
+    expect(nearMisses('default/kube-dns', names)).toEqual(['kube-system/kube-dns']);
+    expect(nearMisses('nothing/like-it', names)).toEqual([]);
+  });
+});

@@ -1,0 +1,45 @@
+import type { IpAddress, IpFamily, IpProtocol } from '../../core/index.ts';
+import type { DestinationKind, Knowledge, KnownPort, KnownService } from '../knowledge/index.ts';
+import type { LocalPod } from '../node/index.ts';
+
+/** Who connects, found on this node. */
+export type Client =
+  | { readonly kind: 'pod'; readonly ip: IpAddress; readonly pod: LocalPod }
+  | { readonly kind: 'node'; readonly ip: IpAddress }
+  /** Its packets come in by a link of this node. */
+  | {
+      readonly kind: 'outside';
+      readonly ip: IpAddress;
+      readonly link: { readonly index: number; readonly name: string };
+    };
+
+/** What is connected to. */
+export interface Target {
+  readonly family: IpFamily;
+  readonly protocol: IpProtocol;
+  readonly ip: IpAddress;
+  readonly port: number;
+  /** Undefined: an address that is no Service's. */
+  readonly service:
+    | { readonly service: KnownService; readonly port: KnownPort; readonly via: DestinationKind }
+    | undefined;
+}
+
+/** A question with everything in it found. */
+export interface Asked {
+  readonly knowledge: Knowledge;
+  readonly target: Target;
+  readonly client: Client;
+}
+
+/** Where a packet may end up: an endpoint, or the address that was asked for. */
+export interface Goal {
+  /** `10.244.1.9:8080` */
+  readonly address: string;
+  readonly ip: IpAddress;
+  readonly port: number;
+  /** Whether the sender's address is changed on the way; undefined: it is not known. */
+  readonly masqueraded: boolean | undefined;
+  /** The source it arrives with; undefined: not known. */
+  readonly source: IpAddress | undefined;
+}

@@ -1,0 +1,104 @@
+import { cidrContains, formatIp, parseCidr } from '../../core/index.ts';
+import type { KnownEndpoint, KnownPort } from '../knowledge/index.ts';
+import type { Asked } from './asked.ts';
+import type { Report } from './report.ts';
+
+/** What the plan says becomes of the connection. */
+export interface Planned {
+  readonly verdict: 'forward' | 'reject' | 'drop';
+  /** Those it may get. */
+  readonly endpoints: readonly KnownEndpoint[];
+}
+
+/** Says which endpoints are used for this client, and why the others are not. */
+export function lookAtEndpoints(asked: Asked, report: Report): Planned {
+  const { target, client, knowledge } = asked;
+  const { service, port, via } = target.service!;
+  const inside = client.kind !== 'outside';
+  const byLocal = via === 'cluster-ip' ? port.internalPolicy === 'Local' : port.externalPolicy === 'Local' && !inside;
+  // Pods and processes of this node reach external addresses by policy Cluster, whatever it says (short circuit).
+  const verdict =
+    via === 'cluster-ip'
+      ? port.internalVerdict
+      : inside && port.externalVerdict === 'drop'
+        ? 'forward'
+        : port.externalVerdict;
+  const isUsed = (endpoint: KnownEndpoint) => (byLocal ? endpoint.usedByLocal : endpoint.usedByCluster);
+  const used = port.endpoints.filter(isUsed);
+  for (const endpoint of port.endpoints) {
+    const { ip, node, here } = endpoint;
+    const reason = byLocal ? endpoint.local : endpoint.cluster;
+    report.addEndpoint({ address: keyOf(ip, endpoint.port), node, here, used: isUsed(endpoint), reason });
+  }
+  const text = `${used.length} used of ${port.endpointsTotal}${list(used)}${leftOut(port, isUsed, byLocal)}`;
+  const behind = knowledge.families.find(({ family }) => family === target.family)?.failing;
+  // While the agent cannot write, the kernel may do something else: it is asked.
+  if (verdict !== 'forward' && !behind) whyNone(asked, verdict, report);
+  else report.stage('endpoints', 'ok', text);
+  if (via === 'load-balancer-ip' && port.sourceRanges.length > 0) {
+    const within = port.sourceRanges.some((range) => cidrContains(parseCidr(range), client.ip));
+    if (!within) {
+      report.fail('endpoints', {
+        code: 'source-ranges',
+        text: `${formatIp(client.ip)} is in none of the source ranges ${port.sourceRanges.join(', ')}`,
+        remedy: [`kubectl -n ${service.name.replace('/', ' edit service ')}   # spec.loadBalancerSourceRanges`],
+      });
+    }
+  }
+  if (service.hintsIgnored !== null) report.warn('hints', `topology hints are not followed: ${service.hintsIgnored}`);
+  if (used.length > 0 && used.every(({ terminating }) => terminating)) {
+    report.warn('terminating', `all ${used.length} endpoints in use are terminating`);
+  }
+  return { verdict, endpoints: used };
+}
+
+export function keyOf(ip: string, port: number): string {
+  return ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
+}
+
+function list(used: readonly KnownEndpoint[]): string {
+  if (used.length === 0) return '';
+  const shown = used.slice(0, 3).map(({ ip, here, node }) => `${ip} (${here ? 'here' : (node ?? 'node unknown')})`);
+  return `: ${shown.join(', ')}${used.length > 3 ? ', ...' : ''}`;
+}
+
+function leftOut(port: KnownPort, isUsed: (endpoint: KnownEndpoint) => boolean, byLocal: boolean): string {
+  const others = port.endpoints.filter((endpoint) => !isUsed(endpoint));
+  if (others.length === 0) return '';
+  const [first] = others;
+  const more = others.length > 1 ? ` and ${others.length - 1} more` : '';
+  return `; left out: ${first!.ip} ${byLocal ? first!.local : first!.cluster}${more}`;
+}
+
+function whyNone({ target, knowledge }: Asked, verdict: 'reject' | 'drop', report: Report): void {
+  const { service, port } = target.service!;
+  const [namespace, name] = service.name.split('/');
+  const get = `kubectl -n ${namespace} get endpointslices -l kubernetes.io/service-name=${name} -o yaml`;
+  if (verdict === 'drop') {
+    const text = `policy Local, and none of ${port.endpointsTotal} endpoints runs on ${knowledge.node.name}: packets are dropped`;
+    report.fail('endpoints', { code: 'local-none', text });
+  } else if (port.endpointsTotal > 0) {
+    const text = `none of ${port.endpointsTotal} endpoints of ${service.name} is ready: connections are refused`;
+    report.fail('endpoints', {
+      code: 'not-ready',
+      text,
+      remedy: [`kubectl -n ${namespace} describe pods   # readiness`, get],
+    });
+  } else if (service.problems.some((text) => text.includes('EndpointSlice')) || service.sliceEndpoints > 0) {
+    const inOther = service.ports.some((other) => other.family !== port.family && other.endpointsTotal > 0);
+    const [problem] = service.problems.filter((text) => text.includes('EndpointSlice'));
+    if (inOther && !problem) {
+      const text = `${service.name} has ${port.family} addresses, and no endpoint has one`;
+      report.fail('endpoints', { code: 'family', text });
+    } else {
+      const text =
+        problem ??
+        `its slices have ${service.sliceEndpoints} endpoints, and none for the port "${port.name}": the names of ports differ`;
+      report.fail('endpoints', { code: 'manual-endpoints', text, remedy: [get] });
+    }
+  } else {
+    const text = `${service.name} has no endpoints (${service.slices} slices): connections are refused`;
+    const remedy = [`kubectl -n ${namespace} get pods --show-labels   # compare with spec.selector of ${name}`, get];
+    report.fail('endpoints', { code: 'no-endpoints', text, remedy });
+  }
+}

@@ -1,0 +1,122 @@
+import { formatIp, type IpAddress, type IpFamily, parseIp } from '../../core/index.ts';
+import type { NodeView } from '../node/index.ts';
+import type { Question } from '../question/index.ts';
+import type { Client, Target } from './asked.ts';
+import type { Report } from './report.ts';
+
+/** Finds who connects; undefined: it cannot be told, and the report says why. */
+export function findClient({ source }: Question, target: Target, node: NodeView, report: Report): Client | undefined {
+  const from = (text: string) => {
+    report.question = { ...report.question, from: text };
+  };
+  const { family } = target;
+  switch (source.kind) {
+    case 'pod': {
+      const { namespace, name } = source;
+      from(`pod ${namespace}/${name}`);
+      report.cannotTell(
+        'source',
+        `addresses of pods are not known here by their names: ask with the address that kubectl -n ${namespace} get pod ${name} -o wide shows`,
+      );
+      return undefined;
+    }
+    case 'node':
+      from('this node');
+      return nodeClient(target, node, report);
+    case 'any-pod': {
+      const pods = node.localPods(family);
+      const endpoints = new Set(target.service?.port.endpoints.map(({ ip }) => ip));
+      const pod = pods.find(({ ip }) => !endpoints.has(ip)) ?? pods[0];
+      if (!pod) {
+        from('this node');
+        report.notChecked('pods as sources: there are none on this node');
+        return nodeClient(target, node, report);
+      }
+      from(`pod ${pod.ip}`);
+      return podClient(pod.ip, node, report);
+    }
+    case 'address': {
+      const ip = formatIp(source.address);
+      if (source.address.family !== family) {
+        from(ip);
+        report.fail('source', {
+          code: 'family',
+          text: `${ip} is ${source.address.family}, the destination is ${family}`,
+        });
+        return undefined;
+      }
+      if (node.isOwnAddress(ip)) {
+        from(`this node (${ip})`);
+        report.stage('source', 'ok', `${ip} is this node's own`);
+        return { kind: 'node', ip: source.address };
+      }
+      const pods = node.podsAt(ip).filter(({ outside }) => outside);
+      if (pods.length > 0) {
+        from(`pod ${ip}`);
+        return podClient(ip, node, report);
+      }
+      from(ip);
+      return outsideClient(source.address, node, report);
+    }
+  }
+}
+
+function podClient(ip: string, node: NodeView, report: Report): Client | undefined {
+  const all = node.podsAt(ip).filter(({ outside }) => outside);
+  const [pod] = all;
+  const { inside, outside, seenAs } = pod!;
+  if (all.length > 1) {
+    report.fail('source', {
+      code: 'duplicate-ip',
+      text: `${all.length} pods of this node have ${ip}: ${all.map(({ netns }) => netns).join(', ')}`,
+    });
+    return undefined;
+  }
+  if (!inside.up || !outside?.up || !seenAs?.up) {
+    const down = !inside.up ? `${inside.name} in the pod` : !outside?.up ? outside!.name : seenAs!.name;
+    report.fail('source', { code: 'link-down', text: `${down} is down`, remedy: [`ip link set ${outside!.name} up`] });
+    return undefined;
+  }
+  const by = seenAs.index === outside.index ? '' : ` on ${seenAs.name}`;
+  report.stage('source', 'ok', `${inside.name} -> ${outside.name}${by}, this node`, [
+    { source: 'namespace', object: ip, value: pod!.netns },
+  ]);
+  return { kind: 'pod', ip: parseIp(ip), pod: pod! };
+}
+
+function nodeClient(target: Target, node: NodeView, report: Report): Client | undefined {
+  const answer = node.route({ destination: target.ip });
+  const own = firstOwn(node, target.family);
+  const ip = answer.kind === 'route' ? (answer.route.source ?? own) : undefined;
+  if (!ip) {
+    const why = answer.kind === 'refused' ? answer.errno : 'it has no address of the family';
+    report.fail('source', {
+      code: 'pod-route',
+      text: `this node has no route to ${formatIp(target.ip)} (${why}), so that no connection is begun`,
+      remedy: ['ip route add default via GATEWAY'],
+    });
+    return undefined;
+  }
+  report.stage('source', 'ok', `a process of this node, from ${formatIp(ip)}`);
+  return { kind: 'node', ip };
+}
+
+function firstOwn(node: NodeView, family: IpFamily): IpAddress | undefined {
+  return node.addresses.find(({ address, scope }) => address.family === family && scope === 0)?.address;
+}
+
+function outsideClient(ip: IpAddress, node: NodeView, report: Report): Client | undefined {
+  const answer = node.route({ destination: ip });
+  const link = answer.kind === 'route' ? node.link(answer.route.outInterface) : undefined;
+  if (!link) {
+    const why = answer.kind === 'refused' ? ` (${answer.errno})` : '';
+    report.fail('source', {
+      code: 'way-back',
+      text: `there is no route back to ${formatIp(ip)}${why}`,
+      remedy: [`ip route get ${formatIp(ip)}`],
+    });
+    return undefined;
+  }
+  report.stage('source', 'ok', `outside of this node; its packets are taken to come in by ${link.name}`);
+  return { kind: 'outside', ip, link: { index: link.index, name: link.name } };
+}

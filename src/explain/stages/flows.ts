@@ -1,0 +1,47 @@
+import { formatIp, formatIpPort, IP_PROTOCOLS, ipEquals } from '../../core/index.ts';
+import type { NodeView } from '../node/index.ts';
+import type { Asked } from './asked.ts';
+import { keyOf, type Planned } from './endpoints.ts';
+import type { Report } from './report.ts';
+
+/** From here on the kernel begins to drop what is tracked. */
+const FULL = 0.99;
+
+/** Looks for tracked flows of this client to this destination, which overrule the rules, and whether there is room for another. */
+export function lookAtFlows(asked: Asked, planned: Planned | undefined, node: NodeView, report: Report): void {
+  const { target, client } = asked;
+  const [count, max] = ['count', 'max'].map((name) => Number(node.sysctl(`net/netfilter/nf_conntrack_${name}`)));
+  if (max! > 0 && count! >= max! * FULL) {
+    report.fail('conntrack', {
+      code: 'conntrack-full',
+      text: `${count} of ${max} tracked connections: new ones are dropped`,
+      remedy: [`sysctl -w net.netfilter.nf_conntrack_max=${2 * max!}`, 'conntrack -S'],
+    });
+    return;
+  }
+  const { ip, port, protocol } = target;
+  const flows = node
+    .flowsTo({ protocol: IP_PROTOCOLS[protocol], port, ip })
+    .filter(({ original }) => ipEquals(original.source, client.ip));
+  const wanted = new Set(planned?.endpoints.map((endpoint) => keyOf(endpoint.ip, endpoint.port)));
+  for (const { original, reply } of flows) {
+    const to = keyOf(formatIp(reply.source), reply.sourcePort);
+    const from = formatIpPort(original.source, original.sourcePort);
+    const evidence = [
+      { source: 'conntrack', object: `${from} -> ${formatIpPort(ip, port)}`, value: `answers from ${to}` },
+    ];
+    const remedy = [
+      `conntrack -D -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} --sport ${original.sourcePort} -d ${formatIp(ip)} --dport ${port}`,
+    ];
+    if (!planned || wanted.has(to)) continue;
+    if (ipEquals(reply.source, ip)) {
+      const text = `the flow from ${from} was begun before the rules were there and is not translated: it hangs, new ones do not`;
+      report.failPartly('conntrack', { code: 'untranslated', text, remedy }, evidence);
+    } else if (protocol === 'UDP') {
+      const text = `packets from ${from} go to ${to} as long as they come, which is no endpoint any more`;
+      report.failPartly('conntrack', { code: 'stale-udp', text, remedy }, evidence);
+    }
+  }
+  const text = flows.length === 0 ? 'no entry for this client yet' : `${flows.length} entries for this client`;
+  report.stage('conntrack', 'ok', `${text}; ${count} of ${max} in the table`);
+}

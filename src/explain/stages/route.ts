@@ -1,0 +1,155 @@
+import { formatCidr, formatIp, type IpAddress } from '../../core/index.ts';
+import type { RouteAnswer } from '../../netlink/route/index.ts';
+import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
+import type { NodeView } from '../node/index.ts';
+import type { Asked, Goal } from './asked.ts';
+import type { Finding, Report } from './report.ts';
+
+/** Asks the kernel for the way to each endpoint and back, as it would forward the packet. */
+export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  if (client.kind === 'pod') {
+    const out = node.routeIn(client.pod, { destination: target.ip });
+    if (out.kind === 'refused') {
+      const text = `the pod ${formatIp(client.ip)} has no route to ${formatIp(target.ip)} (${out.errno})`;
+      const remedy = [`nsenter --net=${client.pod.netns} ip route`];
+      report.fail('route', { code: 'pod-route', text, remedy });
+      return;
+    }
+  }
+  const told = new Set<string>();
+  for (const goal of goals) {
+    const text = formatIp(goal.ip);
+    if (told.has(text)) continue;
+    told.add(text);
+    lookAtWay(asked, goal, node, report);
+    if (goal.masqueraded !== true) lookAtWayBack(asked, goal, node, report);
+  }
+}
+
+function lookAtWay({ client, knowledge }: Asked, goal: Goal, node: NodeView, report: Report): void {
+  const { ip } = goal;
+  const inInterface = inInterfaceOf(client);
+  const plain = node.route({ destination: ip });
+  const answer = inInterface === undefined ? plain : node.route({ destination: ip, source: client.ip, inInterface });
+  if (answer.kind === 'refused' || !isDelivering(answer.route.type)) {
+    report.failEndpoint('route', goal.address, refusedWay(answer, plain, goal, client, node));
+    return;
+  }
+  // What stays on one bridge is translated there and, of IPv6, not forwarded (br_netfilter_ipv6.c).
+  const staysOnLink = ip.family === 'IPv6' && answer.route.outInterface === inInterface;
+  const isForwarded = inInterface !== undefined && !staysOnLink && !node.isOwnAddress(formatIp(ip));
+  const off = isForwarded ? forwardingOff(ip, node.link(inInterface)?.name ?? '', node) : undefined;
+  if (off !== undefined) {
+    // A lookup of IPv6 does not look at it.
+    report.failEndpoint('route', goal.address, notForwarded(off));
+    return;
+  }
+  const matched = node.route({ destination: ip, matched: true });
+  const { route } = matched.kind === 'route' ? matched : answer;
+  const link = node.link(route.outInterface)?.name ?? `link ${route.outInterface}`;
+  const isDefault = route.destination.prefixLength === 0;
+  const isLocal = route.type === RTN_LOCAL;
+  const isPod =
+    knowledge.destination.kind === 'service' && !node.isOwnAddress(formatIp(ip)) && !isNodeAddress(knowledge, ip);
+  if (isDefault && isPod && knowledge.routes) {
+    const text = `${formatIp(ip)} is reached by the default route alone: the route to its node is missing`;
+    report.failEndpoint('route', goal.address, { code: 'no-peer-route', text, remedy: ['nodeplane routes'] });
+  } else {
+    if (isDefault && isPod)
+      report.warn(
+        'no-peer-route',
+        `${formatIp(ip)} leaves by the default route: right only where the network knows pods`,
+      );
+    const by = route.gateway ? ` via ${formatIp(route.gateway)}` : '';
+    report.stage(
+      'route',
+      'ok',
+      isLocal ? `${formatIp(ip)} is this node` : `${formatCidr(route.destination)}${by} dev ${link}`,
+    );
+  }
+}
+
+function isNodeAddress({ node }: Asked['knowledge'], ip: IpAddress): boolean {
+  return node.addresses.includes(formatIp(ip));
+}
+
+function isDelivering(type: number): boolean {
+  return type === RTN_UNICAST || type === RTN_LOCAL;
+}
+
+/** Undefined: the packet is this node's own. */
+function inInterfaceOf(client: Asked['client']): number | undefined {
+  if (client.kind === 'node') return undefined;
+  return client.kind === 'outside' ? client.link.index : client.pod.seenAs!.index;
+}
+
+/** An error has several causes; they are told apart by what the kernel says without the incoming interface, and by settings. */
+function refusedWay(
+  answer: RouteAnswer,
+  plain: RouteAnswer,
+  { ip }: Goal,
+  client: Asked['client'],
+  node: NodeView,
+): Finding {
+  const to = formatIp(ip);
+  const errno = answer.kind === 'refused' ? answer.errno : `a route of type ${answer.route.type}`;
+  if (plain.kind === 'refused' || !isDelivering(plain.route.type)) {
+    const text = `there is no route to ${to} on this node (${plain.kind === 'refused' ? plain.errno : errno})`;
+    return { code: 'no-peer-route', text, remedy: [`ip route get ${to}`, 'nodeplane routes'] };
+  }
+  const link = node.link(inInterfaceOf(client) ?? 0)?.name ?? '';
+  const off = forwardingOff(ip, link, node);
+  if (off !== undefined) {
+    return notForwarded(off);
+  }
+  return rpFilter(client.ip, to, link, errno, node);
+}
+
+function rpFilter(from: IpAddress, to: string, link: string, errno: string, node: NodeView): Finding {
+  const strict = Math.max(...['all', link].map((name) => Number(node.sysctl(`net/ipv4/conf/${name}/rp_filter`) ?? 0)));
+  const text =
+    strict === 1
+      ? `packets from ${formatIp(from)} to ${to} are refused on ${link} (${errno}): rp_filter is strict, and the way back is another`
+      : `packets from ${formatIp(from)} to ${to} are refused on ${link} (${errno})`;
+  return { code: 'rp-filter', text, remedy: [`sysctl -w net.ipv4.conf.${link}.rp_filter=2`] };
+}
+
+function notForwarded(setting: string): Finding {
+  const name = setting.replaceAll('/', '.');
+  return { code: 'forwarding', text: `${name} is 0: this node forwards nothing`, remedy: [`sysctl -w ${name}=1`] };
+}
+
+/** The setting that forbids to forward; undefined: none does. */
+function forwardingOff({ family }: IpAddress, link: string, node: NodeView): string | undefined {
+  const settings =
+    family === 'IPv4'
+      ? ['net/ipv4/ip_forward', ...(link === '' ? [] : [`net/ipv4/conf/${link}/forwarding`])]
+      : ['net/ipv6/conf/all/forwarding'];
+  return settings.find((name) => node.sysctl(name) === '0');
+}
+
+/** The answer comes in by the endpoint's link and goes to the client. */
+function lookAtWayBack({ client }: Asked, goal: Goal, node: NodeView, report: Report): void {
+  const { ip, address } = goal;
+  if (node.isOwnAddress(formatIp(ip)) || client.kind === 'node') return;
+  const out = node.route({ destination: ip });
+  if (out.kind === 'refused') return;
+  const [pod] = node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
+  const inInterface = pod?.seenAs?.index ?? out.route.outInterface;
+  const back = node.route({ destination: client.ip, source: ip, inInterface });
+  if (back.kind === 'route') return;
+  const plain = node.route({ destination: client.ip });
+  const link = node.link(inInterface)?.name ?? '';
+  if (plain.kind === 'refused') {
+    const text = `there is no route back to ${formatIp(client.ip)} (${plain.errno})`;
+    report.failEndpoint('route', address, { code: 'way-back', text });
+    return;
+  }
+  const off = forwardingOff(ip, link, node);
+  if (off !== undefined) {
+    report.failEndpoint('route', address, notForwarded(off));
+    return;
+  }
+  report.failEndpoint('route', address, rpFilter(ip, formatIp(client.ip), link, back.errno, node));
+}

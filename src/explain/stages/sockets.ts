@@ -1,0 +1,80 @@
+import { addressBits, formatIp, type IpAddress, ipEquals, isLoopback } from '../../core/index.ts';
+import type { Listener } from '../../netlink/sock-diag/index.ts';
+import type { NodeView } from '../node/index.ts';
+import type { Asked, Goal, Target } from './asked.ts';
+import type { Finding, Report } from './report.ts';
+
+/** Looks whether a process listens where the packets arrive, for endpoints of this node. */
+export function lookAtSockets(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
+  const { protocol } = asked.target;
+  const elsewhere: string[] = [];
+  let heard = 0;
+  for (const goal of goals) {
+    const text = formatIp(goal.ip);
+    const isHost = node.isOwnAddress(text);
+    const pod = isHost ? undefined : node.podsAt(text).find(({ outside }) => outside);
+    if (!isHost && !pod) {
+      elsewhere.push(goal.address);
+      report.cannotTellEndpoint('endpoint', goal.address, whyNotAsked(asked, goal));
+      continue;
+    }
+    const foreign = pod && node.rulesIn(pod, goal.ip.family);
+    if (foreign) report.cannotTellEndpoint('endpoint', goal.address, `${text} has rules of its own: ${foreign}`);
+    const listeners = node.listeners(protocol, pod?.netns);
+    const finding = judge(listeners, goal, pod ? `pod ${text}` : 'this node');
+    if (finding) {
+      const value = listeners.map(show).join(', ') || 'none';
+      report.failEndpoint('endpoint', goal.address, finding, [
+        { source: 'sock_diag', object: pod?.netns ?? 'this node', value },
+      ]);
+    } else heard++;
+  }
+  if (heard > 0) report.stage('endpoint', 'ok', `a process listens at ${heard} of ${goals.length}`);
+  if (elsewhere.length > 0)
+    report.notChecked(`processes at ${elsewhere.slice(0, 3).join(', ')}${elsewhere.length > 3 ? ', ...' : ''}`);
+}
+
+function whyNotAsked({ target, knowledge }: Asked, { address, ip }: Goal): string {
+  const endpoint = target.service?.port.endpoints.find((one) => one.ip === formatIp(ip));
+  const node = endpoint ? endpoint.node : knowledge.destination.kind === 'address' ? knowledge.destination.node : null;
+  if (endpoint?.here) return `${address} runs here by its slice, and no pod with this address was found`;
+  return `${address} is on ${node ?? 'another node'}, not asked`;
+}
+
+function judge(listeners: readonly Listener[], { ip, port, address }: Goal, where: string): Finding | undefined {
+  const atPort = listeners.filter((one) => one.port === port);
+  const taking = atPort.filter((one) => takes(one, ip));
+  const full = taking.find(({ queued, queueLimit }) => queueLimit > 0 && queued > queueLimit);
+  if (full) {
+    const text = `${full.queued} connections wait at ${address} to be accepted, ${full.queueLimit} may`;
+    return { code: 'accept-queue', text };
+  }
+  if (taking.length > 0) return undefined;
+  if (atPort.length === 0) {
+    const others = listeners.filter((one) => takes(one, ip)).map(show);
+    const open = others.length === 0 ? 'on no port at all' : `but on ${others.slice(0, 4).join(', ')}`;
+    return { code: 'target-port', text: `nobody listens on ${port} in ${where}, ${open}` };
+  }
+  const loopback = atPort.find((one) => isLoopback(one.address));
+  if (loopback) return { code: 'loopback-bound', text: `the process in ${where} listens on ${show(loopback)} alone` };
+  const text = `the process in ${where} listens on ${atPort.map(show).join(', ')}, not for ${ip.family} at ${formatIp(ip)}`;
+  return { code: atPort.every((one) => one.address.family !== ip.family) ? 'family' : 'target-port', text };
+}
+
+function takes({ address, dual }: Listener, ip: IpAddress): boolean {
+  if (address.family !== ip.family) return dual && ip.family === 'IPv4';
+  return (
+    ipEquals(address, { family: ip.family, bytes: new Uint8Array(addressBits(ip.family) / 8) }) || ipEquals(address, ip)
+  );
+}
+
+function show({ address, port }: Listener): string {
+  const ip = formatIp(address);
+  return address.family === 'IPv4' ? `${ip}:${port}` : `[${ip}]:${port}`;
+}
+
+/** The rules come first: a process of the node that listens there hears nothing. */
+export function lookAtNodePort({ protocol, port }: Target, node: NodeView, report: Report): void {
+  if (!node.listeners(protocol).some((one) => one.port === port)) return;
+  report.warn('nodeport-clash', `a process of this node listens on ${port} too, and gets nothing from outside`);
+}

@@ -1,0 +1,1 @@
+export { type Listener, listListeners } from './listeners.ts';

@@ -1,0 +1,69 @@
+import { addressBits, type IpAddress, type IpFamily, ipFromBytes } from '../../core/index.ts';
+import { familyNumber } from '../address-family.ts';
+import { encodeBody } from '../attribute-set.ts';
+import type { Netlink } from '../netlink.ts';
+import {
+  IDIAG_SRC,
+  INET_DIAG,
+  inet_diag_msg,
+  inet_diag_req_v2,
+  SOCK_DIAG_BY_FAMILY,
+  TCPF_CLOSE,
+  TCPF_LISTEN,
+} from '../uapi/inet-diag.ts';
+
+/** A socket that takes what comes to its port. */
+export interface Listener {
+  readonly port: number;
+  /** The zero address: all of them. */
+  readonly address: IpAddress;
+  /** It is an IPv6 socket that takes IPv4 as well: bound to `::` without IPV6_V6ONLY. */
+  readonly dual: boolean;
+  /** TCP: connections nobody has accepted yet, and how many may wait. UDP: bytes nobody has read yet; 0. */
+  readonly queued: number;
+  readonly queueLimit: number;
+}
+
+const IPPROTO = { TCP: 6, UDP: 17, SCTP: 132 } as const;
+
+/**
+ * The sockets of the conversation's namespace that listen (TCP, SCTP), or are bound and not connected (UDP), in both families.
+ *
+ * @param netlink a conversation of protocol NETLINK_SOCK_DIAG
+ * @throws KernelError: ENOENT where the kernel cannot list sockets of the protocol
+ */
+export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO): Listener[] {
+  return (['IPv4', 'IPv6'] as const).flatMap((family) =>
+    netlink
+      .dump({
+        type: SOCK_DIAG_BY_FAMILY,
+        flags: 0,
+        operation: 'SOCK_DIAG_BY_FAMILY',
+        object: `${protocol} sockets of ${family} that listen`,
+        payload: encodeBody(
+          inet_diag_req_v2,
+          {
+            sdiag_family: familyNumber(family),
+            sdiag_protocol: IPPROTO[protocol],
+            idiag_states: protocol === 'UDP' ? TCPF_CLOSE : TCPF_LISTEN,
+          },
+          INET_DIAG,
+          {},
+        ),
+      })
+      .map((payload) => decodeListener(payload, family)),
+  );
+}
+
+function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
+  const { idiag_sport, idiag_rqueue, idiag_wqueue } = inet_diag_msg.decode(payload);
+  const { INET_DIAG_SKV6ONLY } = INET_DIAG.decode(payload, inet_diag_msg.size);
+  const address = ipFromBytes(payload.subarray(IDIAG_SRC, IDIAG_SRC + addressBits(family) / 8));
+  return {
+    port: idiag_sport,
+    address,
+    dual: family === 'IPv6' && INET_DIAG_SKV6ONLY === 0 && address.bytes.every((byte) => byte === 0),
+    queued: idiag_rqueue,
+    queueLimit: idiag_wqueue,
+  };
+}

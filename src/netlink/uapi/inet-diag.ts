@@ -1,0 +1,46 @@
+// <linux/inet_diag.h>, <linux/sock_diag.h>: sockets of a namespace. Ports are in network byte order.
+import { attributeSet } from '../attribute-set.ts';
+import { struct } from '../struct.ts';
+
+export const NETLINK_SOCK_DIAG = 4;
+export const SOCK_DIAG_BY_FAMILY = 20;
+
+/** States as bits of `idiag_states` (<net/tcp_states.h>). A UDP socket that is not connected is closed. */
+export const TCPF_CLOSE = 1 << 7;
+export const TCPF_LISTEN = 1 << 10;
+
+/**
+ * struct inet_diag_req_v2 {
+ *   __u8  sdiag_family;
+ *   __u8  sdiag_protocol;
+ *   __u8  idiag_ext;
+ *   __u8  pad;
+ *   __u32 idiag_states;
+ *   struct inet_diag_sockid id;  // 48 bytes
+ * };
+ */
+export const inet_diag_req_v2 = struct('inet_diag_req_v2', 56, {
+  sdiag_family: ['u8', 0],
+  sdiag_protocol: ['u8', 1],
+  idiag_states: ['u32', 4],
+});
+
+/** Offset of `id.idiag_src` in struct inet_diag_msg: four bytes, then both ports. */
+export const IDIAG_SRC = 8;
+
+/**
+ * struct inet_diag_msg {
+ *   __u8 idiag_family, idiag_state, idiag_timer, idiag_retrans;
+ *   struct inet_diag_sockid id;  // __be16 sport, dport; __be32 src[4], dst[4]; __u32 if, cookie[2]
+ *   __u32 idiag_expires, idiag_rqueue, idiag_wqueue, idiag_uid, idiag_inode;
+ * };
+ */
+export const inet_diag_msg = struct('inet_diag_msg', 72, {
+  idiag_family: ['u8', 0],
+  idiag_state: ['u8', 1],
+  idiag_sport: ['be16', 4],
+  idiag_rqueue: ['u32', 56],
+  idiag_wqueue: ['u32', 60],
+});
+
+export const INET_DIAG = attributeSet('INET_DIAG', { INET_DIAG_SKV6ONLY: [11, 'u8'] });

@@ -1,0 +1,139 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { Answer } from '../../../src/explain/index.ts';
+import type { EndpointSlice, KubeObject, Service, ServiceSpec, SliceEndpoint } from '../../../src/kube/index.ts';
+import { makeService, makeSlice } from '../../fakes/service-objects.ts';
+import { manifestOf, nodeObject, saveManifest } from '../../samples/manifests.ts';
+import { type Agent, createLab, type Host, type LabNode, type Pod } from '../lab.ts';
+import { patient } from '../patience.ts';
+import { builtProgram } from '../programs.ts';
+
+/** What a command said. */
+export interface Said {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
+}
+
+/** The target port of all Services. */
+export const TARGET = 8080;
+
+/**
+ * A cluster of two nodes, the first with an agent, to ask about and to break. What a test breaks it mends itself.
+ */
+export class ExplainWorld {
+  readonly lab = createLab();
+  readonly node: LabNode = this.lab.addNode({ name: 'node-1' });
+  readonly other: LabNode = this.lab.addNode({ name: 'node-2' });
+  readonly outside: Host = this.lab.addClient('outside');
+  readonly client: Pod = this.node.addPod('client');
+  readonly web: Pod = this.node.addPod('web');
+  readonly web2: Pod = this.node.addPod('web2');
+  readonly far: Pod = this.other.addPod('far');
+  readonly manifests = join(this.lab.folder, 'manifests');
+  agent: Agent | undefined;
+
+  constructor() {
+    mkdirSync(this.manifests);
+  }
+
+  async begin(objects: readonly KubeObject[], ...flags: string[]): Promise<void> {
+    for (const pod of [this.web, this.web2, this.far]) {
+      await pod.serve({ port: TARGET });
+      await pod.serve({ port: TARGET, protocol: 'UDP' });
+    }
+    // Frames between pods of a bridge pass the rules, as Kubernetes demands.
+    this.sysctl('net.bridge.bridge-nf-call-iptables=1', 'net.bridge.bridge-nf-call-ip6tables=1');
+    saveManifest(this.manifests, 'all.yaml', manifestOf(nodeObject(this.node), nodeObject(this.other), ...objects));
+    this.agent = await this.node.startAgent({
+      manifests: this.manifests,
+      flags: ['--proxy-mode', 'nftables', '--cluster-cidr', '10.244.0.0/16,fd00:10:244::/48', ...flags],
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.agent?.stop();
+  }
+
+  /** Some settings are not there on every kernel. */
+  sysctl(...settings: string[]): void {
+    for (const setting of settings) {
+      try {
+        this.node.namespace.run('sysctl', '-qw', setting);
+      } catch {
+        // Without the module there is nothing to set.
+      }
+    }
+  }
+
+  run(program: string, ...args: string[]): string {
+    return this.node.namespace.run(program, ...args);
+  }
+
+  command(...args: string[]): Promise<Said> {
+    return runIn(this.node, ...args);
+  }
+
+  /** Asks, and holds the exit status to the verdict. */
+  async ask(destination: string, from: string, ...flags: string[]): Promise<Answer> {
+    const { stdout, stderr, exitCode } = await this.command(
+      'explain',
+      destination,
+      '--from',
+      from,
+      '-o',
+      'json',
+      ...flags,
+    );
+    expect(stderr).toBe('');
+    const answer = JSON.parse(stdout) as Answer;
+    expect(exitCode).toBe({ works: 0, fails: 1, partly: 1, unknown: 2 }[answer.verdict]);
+    return answer;
+  }
+
+  /** Waits until the agent has written what is new. */
+  async settle(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, patient(1500)));
+  }
+}
+
+export function runIn(node: LabNode, ...args: string[]): Promise<Said> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('ip', ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...args], {
+      env: { ...process.env, LC_ALL: 'C.UTF-8' },
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout += chunk;
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += chunk;
+    });
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ stdout, stderr, exitCode: code ?? -1 }));
+  });
+}
+
+/** A Service of one port, 80 to TARGET, and its slice. */
+export function served(
+  name: string,
+  clusterIP: string,
+  endpoints: readonly (string | SliceEndpoint)[],
+  spec: Partial<ServiceSpec> = {},
+  port: number = TARGET,
+): (Service | EndpointSlice)[] {
+  const [{ protocol } = { protocol: undefined }] = spec.ports ?? [];
+  const family = clusterIP.includes(':') ? 'IPv6' : 'IPv4';
+  const slice = makeSlice(name, endpoints, {
+    addressType: family,
+    ports: [{ port, ...(protocol && { protocol }) }],
+  });
+  return [makeService(name, { clusterIP, ipFamilies: [family], ...spec }), slice];
+}
+
+/** An endpoint on a node. */
+export function on(node: LabNode, pod: string, more: Partial<SliceEndpoint> = {}): SliceEndpoint {
+  return { addresses: [pod], nodeName: node.name, ...more };
+}

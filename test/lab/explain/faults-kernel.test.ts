@@ -1,0 +1,282 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { parseIp } from '../../../src/core/index.ts';
+import { Nftables } from '../../../src/netlink/nftables/index.ts';
+import { inNetns } from '../../../src/sys/index.ts';
+import { manifestOf, saveManifest } from '../../samples/manifests.ts';
+import { removeAll } from '../lab.ts';
+import { patient } from '../patience.ts';
+import { ExplainWorld, on, served } from './explain-world.ts';
+
+// What is broken in the kernel, the objects being in order: each cause is made, named, held against a packet, and mended.
+
+const world = new ExplainWorld();
+const { node, other, web, web2, far, client, outside } = world;
+const VIP = { IPv4: '10.96.0.10', IPv6: 'fd00:96::10' } as const;
+const SOLO = '10.96.0.11';
+/** An address of the wire where nobody is. */
+const NOBODY = '192.168.50.77';
+/** Longer than a question takes, so that what is broken is not mended meanwhile. */
+const MIN_SYNC_SECONDS = 20;
+
+const mend: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of mend.splice(0).reverse()) undo();
+});
+
+beforeAll(async () => {
+  const config = join(world.lab.folder, 'config.yaml');
+  writeFileSync(
+    config,
+    `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: nftables
+clusterCIDR: 10.244.0.0/16,fd00:10:244::/48
+nftables: { minSyncPeriod: ${MIN_SYNC_SECONDS}s }
+`,
+  );
+  const udp = { ports: [{ port: 53, protocol: 'UDP' as const }] };
+  await world.begin(
+    [
+      ...served('shop/web', VIP.IPv4, [on(node, web.ip()), on(node, web2.ip())]),
+      ...served('shop/web6', VIP.IPv6, [on(node, web.ip('IPv6')), on(node, web2.ip('IPv6'))]),
+      ...served('shop/solo', SOLO, [on(node, web.ip())]),
+      ...served('shop/far', '10.96.0.12', [on(other, far.ip())]),
+      ...served('shop/far6', 'fd00:96::12', [on(other, far.ip('IPv6'))]),
+      ...served('shop/nobody', '10.96.0.13', [{ addresses: [NOBODY], nodeName: 'node-9' }]),
+      ...served('shop/host', '10.96.0.14', [on(node, node.ip())], {}, 9000),
+      ...served('shop/sticky', '10.96.0.15', [on(node, web.ip()), on(node, web2.ip())], {
+        sessionAffinity: 'ClientIP',
+      }),
+      ...served('shop/dns', '10.96.0.16', [on(node, web.ip())], udp),
+      ...served('shop/full', '10.96.0.17', [on(node, web.ip())], {}, 8090),
+      ...served('shop/port', '10.96.0.18', [on(node, web.ip())], {
+        type: 'NodePort',
+        ports: [{ port: 80, nodePort: 30080 }],
+      }),
+    ],
+    '--config',
+    config,
+  );
+  await node.serve({ port: 9000 });
+}, 300_000);
+afterAll(async () => {
+  await world.end();
+  removeAll();
+});
+
+const answers = async (ip: string, port = 80, from = client) => {
+  const { kind } = await from.connect({ ip, port }, { timeoutMs: 1500 });
+  return kind === 'answered';
+};
+/** Asks for the code, and expects what packets say. */
+const expectCode = async (destination: string, from: string, code: string, verdict: 'fails' | 'partly' = 'fails') => {
+  const answer = await world.ask(destination, from);
+  expect(answer, answer.cause).toMatchObject({ verdict, code });
+  return answer;
+};
+/** On one line nft wants a line's end in front of each closing brace. */
+const runNft = (text: string) => node.namespace.run('nft', text.replaceAll(' }', '\n}'));
+const nft = (text: string, table: string) => {
+  runNft(text);
+  mend.push(() => node.namespace.run('nft', `delete table ${table}`));
+};
+const sysctl = (name: string, value: string) => {
+  const before = world.run('sysctl', '-n', name).trim();
+  world.run('sysctl', '-qw', `${name}=${value}`);
+  mend.push(() => void world.run('sysctl', '-qw', `${name}=${before}`));
+};
+const ipUndone = (doing: string, undoing: string) => {
+  world.run('ip', ...doing.split(' '));
+  mend.push(() => void world.run('ip', ...undoing.split(' ')));
+};
+/** The node's end of a pod's pair. */
+const vethOf = (pod: typeof web) => {
+  const index = JSON.parse(pod.namespace.run('ip', '-j', 'link', 'show', 'eth0'))[0].link_index as number;
+  const links = JSON.parse(world.run('ip', '-j', 'link')) as { ifindex: number; ifname: string }[];
+  return links.find(({ ifindex }) => ifindex === index)!.ifname;
+};
+
+describe.each(['IPv4', 'IPv6'] as const)('%s', (family) => {
+  const table = 'inet theirs';
+  const from = client.ip(family);
+  const base = (hook: string, rule: string) =>
+    `table ${table} { chain ${hook} { type filter hook ${hook} priority 10; ${rule}; } }`;
+
+  it('foreign-drop: rules of others drop the packet, or its answer', async () => {
+    nft(base('forward', 'tcp dport 8080 drop'), table);
+    const answer = await expectCode(VIP[family], from, 'foreign-drop');
+    expect(answer.cause).toContain('table inet theirs, chain forward');
+    expect(await answers(VIP[family])).toBe(false);
+  });
+  it('foreign-drop: rules of others drop the answer', async () => {
+    nft(base('forward', 'tcp sport 8080 drop'), table);
+    expect((await expectCode(VIP[family], from, 'foreign-drop')).cause).toContain('answers are dropped');
+    expect(await answers(VIP[family])).toBe(false);
+  });
+  it('cannot tell past what nobody simulates', async () => {
+    nft(base('forward', 'tcp dport 8080 limit rate over 1000/second drop'), table);
+    expect(await world.ask(VIP[family], from)).toMatchObject({ verdict: 'unknown', code: 'cannot-tell' });
+  });
+  it('no-peer-route: the node of the endpoint cannot be reached', async () => {
+    const [version, range] = family === 'IPv4' ? ['-4', '10.244.2.0/25'] : ['-6', 'fd00:10:244:2::/65'];
+    ipUndone(
+      `${version} route add unreachable ${range} metric 1`,
+      `${version} route del unreachable ${range} metric 1`,
+    );
+    await expectCode(family === 'IPv4' ? '10.96.0.12' : 'fd00:96::12', from, 'no-peer-route');
+    expect(await answers(family === 'IPv4' ? '10.96.0.12' : 'fd00:96::12')).toBe(false);
+  });
+  it('forwarding: the node forwards nothing', async () => {
+    sysctl(family === 'IPv4' ? 'net.ipv4.ip_forward' : 'net.ipv6.conf.all.forwarding', '0');
+    const vip = family === 'IPv4' ? VIP.IPv4 : 'fd00:96::12';
+    await expectCode(vip, from, 'forwarding');
+    expect(await answers(vip)).toBe(false);
+  });
+  it('drift: somebody removed what the agent wrote', async () => {
+    const map = `${family === 'IPv4' ? 'ip' : 'ip6'} nodeplane endpoints`;
+    const count = () => world.run('nft', '-j', 'list', 'map', ...map.split(' ')).length;
+    const whole = count();
+    // The first time it is mended at once, the second time only when the shortest time between syncs is over.
+    world.run('nft', 'flush', 'map', ...map.split(' '));
+    await expect.poll(count, { timeout: patient(40_000) }).toBe(whole);
+    world.run('nft', 'flush', 'map', ...map.split(' '));
+    await expectCode(VIP[family], from, 'drift');
+    await expect.poll(count, { timeout: patient(60_000) }).toBe(whole);
+    expect(await world.ask(VIP[family], from)).toMatchObject({ verdict: 'works' });
+  });
+});
+
+it('old-proxy: rules of another proxy are in front of ours', async () => {
+  nft(
+    `table ip kube-proxy { chain nat-prerouting { type nat hook prerouting priority -110; ip daddr ${SOLO} tcp dport 80 dnat to 10.244.1.200:8080; } }`,
+    'ip kube-proxy',
+  );
+  await expectCode(SOLO, client.ip(), 'old-proxy');
+  expect(await answers(SOLO)).toBe(false);
+});
+
+it('affinity: the client is held at an endpoint that is gone', async () => {
+  const own = inNetns(node.namespace.path, () => Nftables.open());
+  const set = { family: 'ip', table: 'nodeplane', set: 'affinity-shop/sticky/tcp' } as const;
+  const data = Uint8Array.of(...parseIp('10.244.1.200').bytes, 8080 >> 8, 8080 & 255, 0, 0);
+  const object = { kind: 'elements', ...set, elements: [{ key: parseIp(client.ip()).bytes, data }] } as const;
+  own.commit([{ operation: 'add', object }]);
+  mend.push(() => {
+    own.commit([{ operation: 'delete', object }]);
+    own.close();
+  });
+  await expectCode('10.96.0.15', client.ip(), 'affinity');
+  expect(await answers('10.96.0.15')).toBe(false);
+});
+
+describe('tracked flows overrule the rules', () => {
+  it('stale-udp: to what is no endpoint', async () => {
+    const dnat = `ip daddr 10.96.0.16 udp dport 53 dnat to ${far.ip()}:8080`;
+    runNft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`);
+    await client.connect({ ip: '10.96.0.16', port: 53, protocol: 'UDP' }, { timeoutMs: 300 });
+    node.namespace.run('nft', 'delete table ip theirs');
+    const { remedy } = await expectCode('svc/shop/dns', client.ip(), 'stale-udp', 'partly');
+    expect(remedy[0]).toContain('conntrack -D -p udp');
+  });
+  it('untranslated: begun before there was a Service', async () => {
+    expect(await answers('10.96.0.30')).toBe(false);
+    saveManifest(world.manifests, 'late.yaml', manifestOf(...served('shop/late', '10.96.0.30', [on(node, web.ip())])));
+    const isWritten = () => world.run('nft', 'list', 'map', 'ip', 'nodeplane', 'services').includes('10.96.0.30');
+    await expect.poll(isWritten, { timeout: patient(60_000) }).toBe(true);
+    await expectCode('svc/shop/late', client.ip(), 'untranslated', 'partly');
+    expect(await answers('10.96.0.30')).toBe(true);
+  });
+});
+
+it('rp-filter: packets come in by another interface than answers leave by', async () => {
+  sysctl('net.ipv4.conf.all.rp_filter', '1');
+  ipUndone(`route add ${client.ip()}/32 dev eth0`, `route del ${client.ip()}/32 dev eth0`);
+  await expectCode(VIP.IPv4, client.ip(), 'rp-filter');
+  expect(await answers(VIP.IPv4)).toBe(false);
+});
+
+it('link-down: the pair of the endpoint', async () => {
+  ipUndone(`link set ${vethOf(web)} down`, `link set ${vethOf(web)} up`);
+  await expectCode(SOLO, client.ip(), 'link-down');
+  expect((await expectCode(VIP.IPv4, client.ip(), 'link-down', 'partly')).cause).toContain('1 of 2 endpoints');
+  expect(await answers(SOLO)).toBe(false);
+});
+
+it('neighbour: nobody has the address of the endpoint', async () => {
+  expect(await answers('10.96.0.13', 80)).toBe(false);
+  await new Promise((resolve) => setTimeout(resolve, 3500));
+  await expectCode('svc/shop/nobody', client.ip(), 'neighbour');
+});
+
+it('duplicate-ip: another has the address of the endpoint', async () => {
+  ipUndone(
+    `neigh replace ${web.ip()} lladdr 02:00:00:00:00:99 dev cni0 nud permanent`,
+    `neigh del ${web.ip()} dev cni0`,
+  );
+  await expectCode(SOLO, outside.ip(), 'duplicate-ip');
+});
+
+it('hairpin: a pod does not reach itself', async () => {
+  expect(await world.ask(SOLO, web.ip())).toMatchObject({ verdict: 'works' });
+  expect(await answers(SOLO, 80, web)).toBe(true);
+  const veth = vethOf(web);
+  world.run('bridge', 'link', 'set', 'dev', veth, 'hairpin', 'off');
+  mend.push(() => void world.run('bridge', 'link', 'set', 'dev', veth, 'hairpin', 'on'));
+  await expectCode(SOLO, web.ip(), 'hairpin');
+  expect(await answers(SOLO, 80, web)).toBe(false);
+});
+
+it('bridge-nf: frames between pods pass by the rules', async () => {
+  sysctl('net.bridge.bridge-nf-call-iptables', '0');
+  await expectCode(SOLO, client.ip(), 'bridge-nf');
+  expect(await answers(SOLO)).toBe(false);
+});
+
+it('accept-queue: the process does not take connections', async () => {
+  const script = `
+    const fd = require('node:net').createServer({ pauseOnConnect: true });
+    fd.listen({ port: 8090, host: '0.0.0.0', backlog: 1 }, () => { process.stdout.write('ready'); for (;;); });`;
+  const busy = spawn('ip', ['netns', 'exec', web.namespace.name, process.execPath, '-e', script]);
+  mend.push(() => busy.kill('SIGKILL'));
+  await once(busy.stdout, 'data');
+  await client.connectMany({ ip: '10.96.0.17', port: 80 }, 6, { timeoutMs: 500 });
+  await expectCode('svc/shop/full', client.ip(), 'accept-queue');
+});
+
+it("host-endpoint: the node's own firewall drops it", async () => {
+  expect(await world.ask('svc/shop/host', client.ip())).toMatchObject({ verdict: 'works' });
+  nft('table inet theirs { chain input { type filter hook input priority 0; tcp dport 9000 drop; } }', 'inet theirs');
+  await expectCode('svc/shop/host', client.ip(), 'host-endpoint');
+  expect(await answers('10.96.0.14')).toBe(false);
+});
+
+it('pod-route: the client has no route', async () => {
+  client.namespace.run('ip', 'route', 'del', 'default');
+  mend.push(() => void client.namespace.run('ip', 'route', 'add', 'default', 'via', '10.244.1.1'));
+  await expectCode(VIP.IPv4, client.ip(), 'pod-route');
+  expect(await answers(VIP.IPv4)).toBe(false);
+});
+
+it('works again when all is mended, from everywhere', async () => {
+  const expected = { verdict: 'works', code: null };
+  expect(await world.ask(VIP.IPv4, client.ip())).toMatchObject(expected);
+  expect(await world.ask('node:30080', outside.ip())).toMatchObject(expected);
+  expect(await answers(VIP.IPv4)).toBe(true);
+});
+
+it('says that no agent answers, and reads manifests without one', async () => {
+  await world.end();
+  world.agent = undefined;
+  const away = await world.command('explain', 'svc/shop/web');
+  expect(away).toMatchObject({ exitCode: 69, stdout: '' });
+  expect(away.stderr).toContain('Cannot ask the agent of this node');
+  const offline = ['--manifests', world.manifests, '--node', 'node-1', '-o', 'json'];
+  const read = await world.command('explain', 'svc/shop/web', ...offline);
+  expect(read.exitCode).toBe(2);
+  expect(JSON.parse(read.stdout)).toMatchObject({ verdict: 'unknown', code: 'cannot-tell' });
+  expect((await world.command('explain', 'svc/shop/no', ...offline)).exitCode).toBe(1);
+});
