@@ -36,7 +36,6 @@ function outcomes(rule: string, { mark = 0, facts = {} }: { mark?: number; facts
       { packet: on, host: HOST, choose: noted },
       {
         facts,
-        hook: 'prerouting',
         isChain: (name) => name === 'NEXT',
       },
     );

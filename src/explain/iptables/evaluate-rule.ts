@@ -1,6 +1,7 @@
-import type { Hook, Outcome, Situation } from '../walk/index.ts';
+import type { Outcome, Situation } from '../walk/index.ts';
 import type { Facts } from './facts.ts';
-import { holds, isProtocol } from './matches.ts';
+import { isProtocol } from './match.ts';
+import { holds } from './matches.ts';
 import { type Extension, type Option, type ParsedRule, parseRule } from './parse-rule.ts';
 import { applyTarget } from './targets.ts';
 import { all, inNetwork, isInterface, negate, type Truth } from './values.ts';
@@ -8,7 +9,6 @@ import { all, inNetwork, isInterface, negate, type Truth } from './values.ts';
 /** What is around a rule. */
 export interface Surroundings {
   readonly facts: Facts;
-  readonly hook: Hook;
   /** Whether its table has such a chain. */
   isChain(name: string): boolean;
 }

@@ -59,7 +59,7 @@ export class LegacyRules implements RuleSource {
   }
 
   #chainsOf(table: string, chains: SavedTable, hook: Hook, situation: Situation): Chains<NumberedRule> {
-    const surroundings = { facts: this.#facts, hook, isChain: (name: string) => chains.get(name)?.builtIn === false };
+    const surroundings = { facts: this.#facts, isChain: (name: string) => chains.get(name)?.builtIn === false };
     return {
       rulesOf: (name) => this.#rulesOf(chains.get(name)?.rules ?? []),
       evaluate: ({ parsed }) => evaluateParsedRule(parsed, situation, surroundings),

@@ -1,6 +1,6 @@
 import type { Connection, KnownBytes, Packet } from '../packet/index.ts';
 import { IPS } from '../walk/index.ts';
-import { isProtocol, type Match, type OptionCheck } from './matches.ts';
+import { isProtocol, type Match, type OptionCheck } from './match.ts';
 import { all, hasMark, inNetwork, inPortRange, negate, type Truth } from './values.ts';
 
 const STATES = { NEW: 'new', ESTABLISHED: 'established', RELATED: 'related' } as const;

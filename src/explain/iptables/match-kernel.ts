@@ -8,7 +8,7 @@ import {
 } from '../../netlink/uapi/rtnetlink.ts';
 import type { Packet } from '../packet/index.ts';
 import type { SetKey } from './facts.ts';
-import type { Asked, Match, OptionCheck } from './matches.ts';
+import type { Asked, Match, OptionCheck } from './match.ts';
 import { all, isInterface, negate, type Truth } from './values.ts';
 
 /** <linux/rtnetlink.h> */

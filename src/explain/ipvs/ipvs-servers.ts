@@ -17,7 +17,6 @@ export interface IpvsReader {
  */
 const PRIORITY: Partial<Record<Hook, number>> = { input: 99, output: -98 };
 
-/** Taken for connections of an address that IPVS sends on itself; it looks at a packet once (skb->ipvs_property). */
 const ACCEPTED: StationResult = { kind: 'accept' };
 
 /**
@@ -29,6 +28,7 @@ export class IpvsServers implements RuleSource {
   readonly #reader: IpvsReader;
   #servers: readonly VirtualServer[] | undefined;
   readonly #destinations = new Map<VirtualServer, readonly Destination[]>();
+  /** IPVS looks at a packet once (skb->ipvs_property). */
   readonly #sent = new WeakSet<Packet>();
 
   constructor(reader: IpvsReader) {

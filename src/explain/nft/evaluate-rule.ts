@@ -3,17 +3,13 @@ import type { Expression, NftRule, Verdict } from '../../netlink/nftables/index.
 import { hostOrder32 } from '../../netlink/nftables/index.ts';
 import type { Choose } from '../choices.ts';
 import { KnownBytes } from '../packet/index.ts';
-import type { Situation as AnySituation, Outcome } from '../walk/index.ts';
+import type { Outcome } from '../walk/index.ts';
 import { findElement } from './find-element.ts';
 import { loadCt, loadFib, loadMeta, loadPayload } from './load.ts';
 import { translateBy } from './nat.ts';
 import { Registers } from './registers.ts';
-import type { Rules } from './surroundings.ts';
-
-/** Where a rule is evaluated. */
-interface Situation extends AnySituation {
-  readonly rules: Rules;
-}
+import { isIdle, remember, withRemembered } from './remembered.ts';
+import type { NftSituation } from './surroundings.ts';
 
 /** What an expression does: ends the rule, or goes on (undefined). */
 type Effect = Outcome | undefined;
@@ -29,7 +25,8 @@ const MOST_OPTIONS = 4096;
  *
  * Where a value decides that is not known, both ways are walked (`choose`).
  */
-export function evaluateRule(rule: NftRule, situation: Situation): Outcome {
+export function evaluateRule(rule: NftRule, situation: NftSituation): Outcome {
+  if (isIdle(rule, situation)) return NO_MATCH;
   const registers = new Registers();
   for (const expression of rule.expressions) {
     const effect = evaluate(expression, rule, registers, situation);
@@ -38,7 +35,7 @@ export function evaluateRule(rule: NftRule, situation: Situation): Outcome {
   return CONTINUE;
 }
 
-function evaluate(expression: Expression, rule: NftRule, registers: Registers, situation: Situation): Effect {
+function evaluate(expression: Expression, rule: NftRule, registers: Registers, situation: NftSituation): Effect {
   const { packet, host, choose } = situation;
   switch (expression.kind) {
     case 'payload':
@@ -126,6 +123,7 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'limit':
       return goOnIf(undefined, `limit rate ${expression.rate}/${expression.unit}`, choose);
     case 'dynset':
+      remember(expression, rule, registers, situation);
       // Elements are added and refreshed without a word; what is evaluated for each of them decides.
       return expression.expressions?.some(({ kind }) => kind === 'limit')
         ? goOnIf(undefined, `a limit for each element of @${expression.set}`, choose)
@@ -163,12 +161,12 @@ function lookUp(
   expression: Extract<Expression, { kind: 'lookup' }>,
   { family, table }: NftRule,
   registers: Registers,
-  { rules, choose }: Situation,
+  { rules, choose, packet }: NftSituation,
 ): Effect {
   const { set: name, from, to, invert = false } = expression;
   const set = rules.getSet({ kind: 'set', family, table, name });
   if (!set) return { kind: 'cannot tell', about: `set ${name}, which cannot be read` };
-  const found = findElement(set, (length) => registers.read(from, length), rules);
+  const found = findElement(set, (length) => registers.read(from, length), withRemembered(rules, packet));
   if (found.kind === 'cannot tell') {
     const about = `${registers.unknownPart(from, found.length)} in @${name}`;
     // Of a set the answer is yes or no; of a map it could be any of its values.

@@ -13,7 +13,11 @@ export type Found =
  *
  * @param read the first bytes of the registers of the key
  */
-export function findElement(set: NftSet, read: (length: number) => KnownBytes, rules: Rules): Found {
+export function findElement(
+  set: NftSet,
+  read: (length: number) => KnownBytes,
+  rules: Pick<Rules, 'getElement'>,
+): Found {
   // Programs other than `nft` need not say what a key is made of, and then its length is not known here.
   if (set.key.length === 0 || set.key.includes('unknown')) return { kind: 'cannot tell', length: 4 };
   const key = read(typeLength(set.key));

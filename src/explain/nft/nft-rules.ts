@@ -58,7 +58,7 @@ export class NftRules implements RuleSource {
         const isBlob = rule.expressions.some((expression) => expression.kind === 'unknown' && isXtables(expression));
         if (!isBlob || text === undefined) return evaluateRule(rule, { ...situation, rules: this.#rules });
         const isChain = (name: string) => this.#rules.hasChain?.(chain(name)) ?? false;
-        return evaluateTextRule(text, situation, { facts: this.#facts, hook, isChain });
+        return evaluateTextRule(text, situation, { facts: this.#facts, isChain });
       },
       step: (name, texted, verdict) => ({
         source: 'nftables',

@@ -8,7 +8,7 @@ import type {
   SetRef,
 } from '../../netlink/nftables/index.ts';
 import type { Packet } from '../packet/index.ts';
-import type { Hook } from '../walk/index.ts';
+import type { Hook, Situation } from '../walk/index.ts';
 
 /** A base chain, with where it is hooked in. */
 export type BaseChainOf = NftChain & { readonly base: BaseChain };
@@ -29,4 +29,9 @@ export interface Rules {
   textsOf?(chain: ChainRef): readonly string[] | undefined;
   /** Whether there is such a chain; asked only where there are texts. */
   hasChain?(chain: ChainRef): boolean;
+}
+
+/** Where a rule is evaluated. */
+export interface NftSituation extends Situation {
+  readonly rules: Rules;
 }

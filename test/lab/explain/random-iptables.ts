@@ -17,7 +17,7 @@ const no = fc.constantFrom('', '', '! ');
 const port = fc.constantFrom(...PORTS);
 const bit = fc.integer({ min: 0, max: 15 }).map((number) => `0x${(1 << number).toString(16)}`);
 
-/** A match of a rule; `when` are those that the chain may have. */
+/** A match of a rule: of all kinds that are evaluated. */
 function match({ family, sources, destinations, prefixes }: OracleNetwork, protocol: string): fc.Arbitrary<string> {
   const address = fc.constantFrom(...sources, ...destinations).map(textOf);
   const length = fc.constantFrom(...prefixes, addressBits(family));
