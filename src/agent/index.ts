@@ -23,4 +23,5 @@ export {
   type ShowStatusOptions,
   showServices,
   showStatus,
+  showTopServices,
 } from './status/show/show-status.ts';
