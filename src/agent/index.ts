@@ -25,5 +25,6 @@ export {
   type ShowStatusOptions,
   showServices,
   showStatus,
+  showTopServices,
 } from './status/show/show-status.ts';
 export { type ShowTraceOptions, showTrace } from './trace/index.ts';

@@ -8,7 +8,7 @@ export {
   driftLines,
   driftText,
   nothingToCompare,
-} from './drift.ts';
+} from './drift/drift.ts';
 export type { ErrorCode } from './error-codes.ts';
 export {
   describeErrno,

@@ -64,6 +64,11 @@ export async function loadReassertion() {
     /** Brings back what is missing of it. */
     reassertFeatures: (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>): Reassertion =>
       reassertRules(ruleset, layouts, rules, links),
+    /** In what the kernel differs from it; nothing is changed. */
+    compareFeatures: async (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>) => {
+      const { compareRules } = await import('./compare-rules.ts');
+      return compareRules(ruleset, layouts, rules, links);
+    },
   };
 }
 

@@ -20,7 +20,6 @@ export {
   Planner,
   type PlannerOptions,
   type PlanUpdate,
-  type PortTroubles,
   type RestrictedServices,
 } from './planner.ts';
 export { sameNodePlan, samePortPlan } from './same-plan.ts';
@@ -37,4 +36,5 @@ export type {
 } from './service-plan.ts';
 export { type ServiceHint, servicePortsOf } from './service-port.ts';
 export type { ServiceStore } from './service-store.ts';
-export type { PortTrouble, TroubleCause } from './troubles.ts';
+export type { PortTroubles } from './troubles/trouble-book.ts';
+export type { PortTrouble, TroubleCause } from './troubles/troubles.ts';

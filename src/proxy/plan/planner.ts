@@ -10,7 +10,7 @@ import type { ServiceHealthCheck } from './service-health.ts';
 import type { NodePlan, Plan, PlanDelta, ServicePortPlan } from './service-plan.ts';
 import { type ServiceHint, type ServicePorts, servicePortsOf } from './service-port.ts';
 import type { ServiceStore } from './service-store.ts';
-import { type PortTrouble, troublesOf } from './troubles.ts';
+import { type PortTroubles, TroubleBook } from './troubles/trouble-book.ts';
 
 /** What is new for one Service: the problems it has now; empty when the earlier ones are mended. */
 export interface ServiceProblem {
@@ -33,13 +33,6 @@ export interface PlanUpdate {
   readonly problems: readonly ServiceProblem[];
   /** Of ports whose troubles are others than before. */
   readonly troubles: readonly PortTroubles[];
-}
-
-/** What is new for one Service port: the troubles it has now; none when the earlier ones are mended. */
-export interface PortTroubles {
-  readonly serviceName: string;
-  readonly portKey: string;
-  readonly troubles: readonly PortTrouble[];
 }
 
 export interface PlannerOptions {
@@ -84,7 +77,6 @@ interface Former {
 }
 
 const SLICE_MS = 10;
-const NO_TROUBLES: readonly PortTrouble[] = [];
 const UNKNOWN: PlannedService = { claims: [], plan: { ports: [], problems: [] } };
 
 /**
@@ -100,8 +92,7 @@ export class Planner {
   readonly #ports = new Map<string, ServicePortPlan>();
   readonly #services = new Map<string, PlannedService>();
   readonly #healthChecks = new Map<string, ServiceHealthCheck>();
-  /** By port key, of those that have any. */
-  readonly #troubles = new Map<string, readonly PortTrouble[]>();
+  readonly #troubles = new TroubleBook();
   readonly #owners = new DestinationOwners();
   readonly #budget: EndpointBudget;
   readonly #noLocal = { internal: 0, external: 0 };
@@ -311,7 +302,7 @@ export class Planner {
     for (const [key, before] of former.ports) {
       yield;
       const now = this.#ports.get(key);
-      const changed = this.#troublesOf(key, now ?? before!, now);
+      const changed = this.#troubles.enter(key, (now ?? before!).serviceName, now, this.#context());
       if (changed) troubles.push(changed);
       if (now && before && samePortPlan(before, now)) continue;
       if (now) delta.upserted.push(now);
@@ -323,16 +314,6 @@ export class Planner {
       if (!sameTexts(before, now)) problems.push({ serviceName, problems: now });
     }
     return { delta, problems, troubles };
-  }
-
-  /** Undefined: they are those of before. */
-  #troublesOf(portKey: string, { serviceName }: ServicePortPlan, now: ServicePortPlan | undefined) {
-    const before = this.#troubles.get(portKey) ?? NO_TROUBLES;
-    const after = now ? troublesOf(now, this.#context()) : NO_TROUBLES;
-    if (sameTexts(before.map(textOf), after.map(textOf))) return undefined;
-    if (after.length > 0) this.#troubles.set(portKey, after);
-    else this.#troubles.delete(portKey);
-    return { serviceName, portKey, troubles: after };
   }
 
   #count(port: ServicePortPlan, step: 1 | -1): void {
@@ -348,8 +329,4 @@ export class Planner {
 
 function sameTexts(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, index) => text === b[index]);
-}
-
-function textOf({ text }: PortTrouble): string {
-  return text;
 }

@@ -1,5 +1,6 @@
 export * from './chain-set.ts';
 export { ClaimedTree, type TreeKey } from './claims.ts';
+export { chainDrift, missingJump } from './drift/rule-drift.ts';
 export {
   type IptablesTool,
   type IptablesVariant,
@@ -13,7 +14,6 @@ export type { Key, KeySpace } from './radix.ts';
 export * from './restore.ts';
 export { isRestoreFailure, RESTORE_METRICS } from './restore-metrics.ts';
 export { formatRule, PROXY_JUMP, type RuleParts } from './rule.ts';
-export { chainDrift, missingJump } from './rule-drift.ts';
 export { returnUnlessSameAddress } from './same-address.ts';
 export { parseSave, type SavedTable, targetOf } from './save.ts';
 export { MASQUERADE, refuse } from './targets.ts';

@@ -3,7 +3,7 @@ import { FamilyBench } from '../../../test/fakes/family-bench.ts';
 import { makeNode, makeService, makeSlice } from '../../../test/fakes/service-objects.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
 import type { Change } from './changes.ts';
-import type { FamilyProxyOptions } from './family-proxy.ts';
+import type { FamilyProxyOptions } from './family-proxy-options.ts';
 
 const slice = (triggerTime?: number): Change => ({ kind: 'slice', triggerTime, deleted: false });
 

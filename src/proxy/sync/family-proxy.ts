@@ -1,78 +1,31 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
-  type Cidr,
-  type Clock,
   type Drift,
   errorText,
   type IpAddress,
   type IpFamily,
   nothingToCompare,
-  type Rest,
   type Steps,
   type SyncCheck,
   SyncRunner,
-  type SyncRunnerOptions,
   tellFailure,
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
-import type { ExplainedPort, Plan, PlanDelta, ServiceHint, ServiceStore } from '../plan/index.ts';
+import type { ExplainedPort } from '../plan/index.ts';
 import {
   AddressRules,
   API_SERVER_SERVICE,
   makeNodePlan,
-  type NodeSettings,
   Planner,
   type PlanUpdate,
   sameNodePlan,
   zoneOf,
 } from '../plan/index.ts';
 import { type Change, PendingChanges } from './changes.ts';
-import type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
-import type { ProxyEventBody, ProxyObserver } from './events.ts';
-
-/** Looks after connections the kernel remembers, which new rules alone do not redirect. */
-export interface FlowKeeper {
-  /** What a sync is going to change; told before the commit, also of one that fails. */
-  note(delta: PlanDelta): void;
-  /** After each successful commit, with the plan that is in the kernel now and the addresses on this machine's interfaces. */
-  clean(plan: Plan, localAddresses: readonly IpAddress[]): Promise<void>;
-}
-
-/** The addresses on this machine's interfaces. */
-export interface LocalAddresses {
-  readonly all: readonly IpAddress[];
-  /** The node's own, which may be no Service's: without those that were put there to float from node to node. */
-  readonly own: readonly IpAddress[];
-}
-
-export interface FamilyProxyOptions extends Pick<SyncRunnerOptions, 'minIntervalMs' | 'maxIntervalMs' | 'retry'> {
-  readonly clock: Clock;
-  readonly random?: () => number;
-  readonly nodeName: string;
-  readonly settings: NodeSettings;
-  /** Whether external IPs are served (feature gate AllowServiceExternalIPs). @default true */
-  readonly externalIps?: boolean;
-  readonly store: ServiceStore;
-  readonly dataplane: Dataplane;
-  /** How often the kernel is read back and compared with what was committed. @default never */
-  readonly verifyIntervalMs?: number;
-  /**
-   * Lists the addresses on this machine's interfaces, when the node is looked at. What it throws is told: the addresses it
-   * told last stay in force, and before there are any no sync succeeds.
-   */
-  readonly localAddresses: () => LocalAddresses;
-  /** Where the agent reaches the API server, when it is an address: it may be no Service's. @default none */
-  readonly apiServer?: () => IpAddress | undefined;
-  /** Where external IPs may be. @default everywhere but where no Service's address may be */
-  readonly externalIpCidrs?: readonly Cidr[];
-  /** What the mode in use reads of a Service for itself. @default nothing */
-  readonly hint?: ServiceHint | undefined;
-  /** See PlannerOptions. */
-  readonly pauses?: () => Rest;
-  readonly observers: readonly ProxyObserver[];
-  /** @default nobody looks after them */
-  readonly flows?: FlowKeeper;
-}
+import type { Commit, LeftOutPort } from './dataplane.ts';
+import type { ProxyEventBody } from './events.ts';
+import type { FamilyProxyOptions, LocalAddresses } from './family-proxy-options.ts';
+import { leftOutDrift } from './left-out.ts';
 
 /**
  * One family put together: objects change -> the Services concerned are planned again -> the difference goes to the
@@ -204,11 +157,7 @@ export class FamilyProxy {
     return this.#runner.between(async () => {
       if (this.#notInForce !== undefined) throw nothingToCompare(this.#notInForce);
       const drifts = await (dataplane.compare?.() ?? dataplane.verify());
-      const refused = this.#leftOut.map(({ name, reason }): Drift => {
-        const theirs = [`the kernel refuses it: ${reason}`];
-        return { object: `Service port ${name}`, difference: 'missing', ours: [], theirs };
-      });
-      return [...refused, ...drifts];
+      return [...leftOutDrift(this.#leftOut), ...drifts];
     });
   }
 

@@ -3,5 +3,6 @@ export { changeOf } from './changes.ts';
 export { addTouched, nodePortAddressTest, type StaleFlows, staleFlows, type TouchedPorts } from './conntrack.ts';
 export type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 export type { ProxyEvent, ProxyEventBody, ProxyObserver } from './events.ts';
-export { FamilyProxy, type FamilyProxyOptions, type LocalAddresses } from './family-proxy.ts';
+export { FamilyProxy } from './family-proxy.ts';
+export type { FamilyProxyOptions, LocalAddresses } from './family-proxy-options.ts';
 export { type Blame, LeftOutPorts } from './left-out.ts';

@@ -1,3 +1,4 @@
+import type { Drift } from '../../core/index.ts';
 import type { PlanDelta } from '../plan/index.ts';
 import type { LeftOutPort } from './dataplane.ts';
 
@@ -92,4 +93,12 @@ export class LeftOutPorts {
     for (const port of found.values()) this.add(port);
     return found.size > 0;
   }
+}
+
+/** What is meant and not in the kernel because that refuses it. */
+export function leftOutDrift(ports: readonly LeftOutPort[]): Drift[] {
+  return ports.map(({ name, reason }) => {
+    const theirs = [`the kernel refuses it: ${reason}`];
+    return { object: `Service port ${name}`, difference: 'missing', ours: [], theirs };
+  });
 }

@@ -9,6 +9,7 @@ import {
 } from '../../core/index.ts';
 import { type Endpoint, formatKey, type PeerChange, type WireguardPeer } from '../../netlink/wireguard/index.ts';
 import type { PeerPlan } from '../plan/planner.ts';
+import type { DeviceSettings } from './wireguard-kernel.ts';
 
 /** A node as the device is to know it. */
 export interface WantedPeer {
@@ -113,6 +114,19 @@ export function peerDrift(
     return { object: `peer ${key}`, difference, ours: peerLines(ours), theirs: peerLines(theirs) };
   });
 }
+
+/** What differs of the device itself. The private key is nobody's to see. */
+export function settingsDrift(settings: DeviceSettings): Drift[] {
+  return Object.keys(settings).map((name) => {
+    return { object: `device ${SETTING_NAMES[name as keyof DeviceSettings]}`, difference: 'changed' };
+  });
+}
+
+const SETTING_NAMES: Readonly<Record<keyof DeviceSettings, string>> = {
+  privateKey: 'private key',
+  port: 'port',
+  fwmark: 'fwmark',
+};
 
 function peerLines(peer: Omit<PresentPeer, 'publicKey'> | undefined): string[] {
   if (!peer) return [];

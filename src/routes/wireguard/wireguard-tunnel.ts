@@ -22,6 +22,7 @@ import {
   type PresentPeer,
   peerDrift,
   sameEndpoint,
+  settingsDrift,
   type WantedPeer,
   type WireguardPlan,
   wantedPeer,
@@ -142,13 +143,7 @@ export class WireguardTunnel implements SharedTunnel {
     const { settings, peers } = await inSlices(this.#differences(device, this.#inForce, this.#committed.values()));
     const present = await inSlices(byKey(device.peers));
     const wanted = await inSlices(byKey(this.#committed.values()));
-    return [
-      ...Object.keys(settings).map((name): Drift => {
-        // The private key itself is nobody's to see.
-        return { object: `device ${SETTING_NAMES[name as keyof DeviceSettings]}`, difference: 'changed' };
-      }),
-      ...peerDrift(peers, wanted, present),
-    ];
+    return [...settingsDrift(settings), ...peerDrift(peers, wanted, present)];
   }
 
   /** As `verify`, between the syncs. Rejects with ERR_DIFF too, when there is nothing to compare with. */
@@ -331,12 +326,6 @@ export class WireguardTunnel implements SharedTunnel {
     }
   }
 }
-
-const SETTING_NAMES: Readonly<Record<keyof DeviceSettings, string>> = {
-  privateKey: 'private key',
-  port: 'port',
-  fwmark: 'fwmark',
-};
 
 function* diffOf(before: readonly WantedPeer[], after: readonly WantedPeer[]): Steps<PeerChange[]> {
   return yield* diffPeers(yield* byKey(before), yield* byKey(after));

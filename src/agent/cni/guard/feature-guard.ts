@@ -1,18 +1,10 @@
 import { loadReassertion } from '../../../cni/index.ts';
-import {
-  type Clock,
-  type ComparedPart,
-  type Drift,
-  inSlices,
-  nothingToCompare,
-  type Timer,
-} from '../../../core/index.ts';
+import { type Clock, type ComparedPart, type Drift, nothingToCompare, type Timer } from '../../../core/index.ts';
 import { isUnderWay, journalEntries } from '../../../ipam/index.ts';
 import { withNetlink } from '../../../netlink/index.ts';
-import { Nftables, type NftEvent, type NftRuleset } from '../../../netlink/nftables/index.ts';
+import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
 import { listLinks } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
-import { changesDrift, trialOf } from '../../../nft/drift/index.ts';
 import type { Logger } from '../../logger.ts';
 import { JournalRules } from './journal-rules.ts';
 
@@ -102,12 +94,9 @@ export class FeatureGuard implements ComparedPart {
   }
 
   async #compare(): Promise<readonly Drift[]> {
-    const ruleset = this.#nftables;
-    if (!ruleset) throw nothingToCompare('nf_tables of this node cannot be read');
-    const trial = trialOf(ruleset);
-    const { conflicts } = (await this.#bringBack(trial.ruleset)).repair;
-    const drifts = await inSlices(changesDrift(ruleset, trial.changes));
-    return [...drifts, ...conflicts.map((object): Drift => ({ object, difference: 'changed' }))];
+    if (!this.#nftables) throw nothingToCompare('nf_tables of this node cannot be read');
+    const { compareFeatures, rules } = await this.#wanted();
+    return compareFeatures(this.#nftables, rules, linkNames);
   }
 
   #schedule(ms: number): void {
@@ -125,7 +114,8 @@ export class FeatureGuard implements ComparedPart {
     if (!this.#nftables) return;
     this.#failure = undefined;
     try {
-      const { entries, repair } = await this.#bringBack(this.#nftables);
+      const { reassertFeatures, entries, rules } = await this.#wanted();
+      const repair = reassertFeatures(this.#nftables, rules, linkNames);
       if (repair.structureRepaired || repair.elementsAdded > 0) {
         logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
       } else if (repair.admissionRepaired) {
@@ -139,13 +129,12 @@ export class FeatureGuard implements ComparedPart {
     }
   }
 
-  /** Puts what is missing into a ruleset. */
-  async #bringBack(ruleset: NftRuleset) {
-    const { featuresOf, reassertFeatures } = await loadReassertion();
+  /** What the pods should have, by the notes about them. */
+  async #wanted() {
+    const { featuresOf, ...actions } = await loadReassertion();
     this.#rules ??= new JournalRules(featuresOf);
     const entries = this.#options.dataDirs.flatMap(journalEntries);
-    const repair = reassertFeatures(ruleset, this.#rules.of(entries, linkNames()), linkNames);
-    return { entries, repair };
+    return { ...actions, entries, rules: this.#rules.of(entries, linkNames()) };
   }
 }
 

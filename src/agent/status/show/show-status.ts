@@ -4,6 +4,7 @@ import { askStatus } from './ask-status.ts';
 import { connectionsOf } from './connections.ts';
 import { servicesText, serviceText } from './services-text.ts';
 import { statusText } from './status-text.ts';
+import { type Destination, type NamedDestination, readTableUse, serviceAt, topText } from './top.ts';
 
 export interface ShowStatusOptions {
   /** The metrics port of this machine's agent, `127.0.0.1:10249`. */
@@ -62,6 +63,33 @@ export async function showServices({ address, json, name, page }: ShowServicesOp
   }
   if (one && connections) return { stdout: serviceText(one, takenAt, connections, affinity), exitCode };
   return { stdout: servicesText(status), exitCode };
+}
+
+/**
+ * `nodeplane services --top`: which Services the tracked connections of this node were made to. The kernel is asked for the
+ * connections, the agent for the names of those with the most.
+ *
+ * @throws ERR_STATUS_AGENT when no agent answers, ERR_CONFIG when the connections cannot be read
+ */
+export async function showTopServices({ address, json }: ShowStatusOptions): Promise<ShownStatus> {
+  const use = readTableUse();
+  if (typeof use === 'string') {
+    throw new NodeplaneError('ERR_CONFIG', `Cannot read the tracked connections: ${use}. This needs root on the node`);
+  }
+  const destinations: NamedDestination[] = [];
+  for (const destination of use.destinations) {
+    const { services } = (await askStatus(address, { query: destination.ip, page: 1 })).services;
+    const service = serviceAt(destination, services) ?? (await serviceOfNodePort(address, destination));
+    destinations.push({ ...destination, service });
+  }
+  const stdout = json ? jsonText({ ...use, destinations }) : topText(use, destinations);
+  return { stdout, exitCode: 0 };
+}
+
+async function serviceOfNodePort(address: string, destination: Destination): Promise<string | null> {
+  const { services } = (await askStatus(address, { query: String(destination.port), page: 1 })).services;
+  const open = services.filter(({ ports }) => ports.some(({ nodePort }) => nodePort === destination.port));
+  return serviceAt(destination, open);
 }
 
 function jsonText(value: object): string {

@@ -4,17 +4,9 @@ import { Nftables, type NftElement, nftFamily, type SetRef } from '../../../../n
 import { endpointChainName } from '../../../../proxy/iptables/index.ts';
 import { stickyNames, TABLE_NAME } from '../../../../proxy/nftables/index.ts';
 import type { PortReport } from '../../status.ts';
+import type { AffinityClient } from './client.ts';
 import { parseTemplates } from './ipvs-templates.ts';
 import { kernelTicks, parseRecentList } from './recent-list.ts';
-
-/** A client that keeps its endpoint. */
-export interface AffinityClient {
-  readonly client: string;
-  /** `10.244.1.5:8080` */
-  readonly endpoint: string;
-  /** How long it is remembered from now on, if it does not come again; null: the kernel does not say. */
-  readonly remainingSeconds: number | null;
-}
 
 /** The clients that a Service port remembers (session affinity). */
 export interface PortAffinity {

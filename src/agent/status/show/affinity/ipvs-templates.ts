@@ -1,6 +1,6 @@
 import { formatIp, formatIpPort, type IpAddress, ipFromBytes, tryParseIp } from '../../../../core/index.ts';
 import type { PortReport } from '../../status.ts';
-import type { AffinityClient } from './affinity.ts';
+import type { AffinityClient } from './client.ts';
 
 /**
  * The templates of persistence of a Service port in /proc/net/ip_vs_conn: entries without a client's port. Those of virtual

@@ -1,5 +1,5 @@
 import { formatIp, tryParseIp } from '../../../../core/index.ts';
-import type { AffinityClient } from './affinity.ts';
+import type { AffinityClient } from './client.ts';
 
 /** The kernel's clock in its own units. */
 export interface KernelTicks {

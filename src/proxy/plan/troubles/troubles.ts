@@ -1,6 +1,6 @@
-import { type Place, topologyOf } from './select.ts';
-import type { ServicePortPlan } from './service-plan.ts';
-import { isExternallyAccessible } from './service-port.ts';
+import { type Place, topologyOf } from '../select.ts';
+import type { ServicePortPlan } from '../service-plan.ts';
+import { isExternallyAccessible } from '../service-port.ts';
 
 /** What keeps a Service port from doing what its author may expect, although all of it is programmed. */
 export type TroubleCause =

@@ -1,5 +1,5 @@
-import { type Drift, driftLines } from '../../core/index.ts';
-import { sameRules } from './chain-set.ts';
+import { type Drift, driftLines } from '../../../core/index.ts';
+import { sameRules } from '../chain-set.ts';
 
 /** A rule that is to be in a chain of others. */
 interface Jump {

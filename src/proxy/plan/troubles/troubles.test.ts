@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { makeService, makeSlice } from '../../../test/fakes/service-objects.ts';
-import { atOnce } from '../../core/index.ts';
-import type { EndpointSlice, ServiceSpec } from '../../kube/index.ts';
-import { planService } from './plan.ts';
+import { makeService, makeSlice } from '../../../../test/fakes/service-objects.ts';
+import { atOnce } from '../../../core/index.ts';
+import type { EndpointSlice, ServiceSpec } from '../../../kube/index.ts';
+import { planService } from '../plan.ts';
 import { troublesOf } from './troubles.ts';
 
 /** The troubles of a Service with two endpoints on other nodes, seen from node n1 in zone a. */

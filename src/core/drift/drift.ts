@@ -1,4 +1,4 @@
-import { NodeplaneError } from './errors.ts';
+import { NodeplaneError } from '../errors.ts';
 
 /** One difference between what is meant to be in the kernel and what it holds. */
 export interface Drift {
