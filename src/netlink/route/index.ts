@@ -15,6 +15,7 @@ export {
 } from './devices/bridge-vlan.ts';
 export { newDummy } from './devices/dummy.ts';
 export { type MacvlanMode, type MacvlanSpec, macvlanModeOf, newMacvlan } from './devices/macvlan.ts';
+export { namespaceNumber } from './devices/namespace-number.ts';
 export { newVlan, type VlanSpec } from './devices/vlan.ts';
 export { newVxlan, setVxlan, type Vxlan, type VxlanChange, type VxlanSpec } from './devices/vxlan.ts';
 export {

@@ -120,3 +120,11 @@ export const RT_TABLE_LOCAL = 255;
 export const RTNH_F_ONLINK = 4;
 /** A cached route, an exception learned from the network rather than one that was added. */
 export const RTM_F_CLONED = 0x200;
+
+export const RTM_GETNSID = 90;
+
+/** struct rtgenmsg { unsigned char rtgen_family; }, padded to 4 bytes. */
+export const rtgenmsg = struct('rtgenmsg', 4, { rtgen_family: ['u8', 0] });
+
+/** <linux/net_namespace.h>: the number of one namespace in another. */
+export const NETNSA = attributeSet('NETNSA', { NETNSA_NSID: [1, 's32'], NETNSA_FD: [3, 'u32'] });
