@@ -40,12 +40,12 @@ it.each<[string, readonly CommitChange[]]>([
   expect(commitText(commit('x', ...changes))).toBe(text);
 });
 
-it('keeps the last ones, and what is done again only once', () => {
+it('keeps the last ones, and what is done again only once', async () => {
   const clock = new FakeClock();
   const changes = new RuleChanges(clock);
   changes.add(commit('firewalld', change('removed', 'chain', 'first')));
   for (let i = 0; i < RULE_CHANGES_KEPT - 1; i++) changes.add(commit('nft', change('added', 'set', String(i))));
-  clock.advance(1000);
+  await clock.advance(1000);
   changes.add(commit('firewalld', change('removed', 'chain', 'first')));
   expect(changes.kept).toHaveLength(RULE_CHANGES_KEPT);
   expect(changes.kept.at(-1)).toMatchObject({ program: 'firewalld', pid: 812, count: 2, at: clock.now() });

@@ -3,7 +3,10 @@ import { readdirSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { errorText, formatIp, type IpAddress, NodeplaneError } from '../../core/index.ts';
-import { inNetns } from '../../sys/index.ts';
+import { withNetlink } from '../../netlink/index.ts';
+import { listLinks, getNetnsId } from '../../netlink/route/index.ts';
+import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
+import { inNetns, openNetns } from '../../sys/index.ts';
 import type { TracedTuple } from './trace-table.ts';
 
 /** Where container runtimes keep the namespaces of pods (containerd, CRI-O). */
@@ -26,6 +29,9 @@ export interface Probe {
   /** The folder of namespaces. @default /run/netns */
   readonly namespaces?: string;
 }
+
+/** Letters of what the attempt says when it fails to run. */
+const MOST_COMPLAINT = 300;
 
 /** Runs inside the namespace: `node -e`. TCP is closed at once, and nothing of it is sent. */
 const SCRIPT = `
@@ -61,20 +67,27 @@ export async function probe({
   const args = [protocol, formatIp(destination), port, formatIp(source), payload, timeoutMs].map(String);
   // A child begins in the namespace of the thread that starts it.
   const start = () => {
-    const child = spawn(process.execPath, ['-e', SCRIPT, ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = spawn(process.execPath, ['-e', SCRIPT, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     return { child };
   };
   const { child } = path === undefined ? start() : inNetns(path, start);
   signal.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
   return new Promise((resolve, reject) => {
     let result = '';
+    let complaint = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      complaint = (complaint + chunk.toString('utf8')).slice(-MOST_COMPLAINT);
+    });
     child.stdout.on('data', (chunk: Buffer) => {
       result += chunk.toString('utf8');
     });
     child.on('error', (cause) =>
       reject(new NodeplaneError('ERR_EXEC', `Cannot connect from the pod: ${errorText(cause)}`, { cause })),
     );
-    child.on('close', () => resolve({ source: formatIp(source), result: result || 'the attempt was ended' }));
+    child.on('close', (status, by) => {
+      const how = `the attempt was ended, ${by ?? `with status ${status}`}${complaint === '' ? '' : `: ${complaint.trim()}`}`;
+      resolve({ source: formatIp(source), result: result || how });
+    });
   });
 }
 
@@ -82,18 +95,28 @@ export async function probe({
 function namespaceOf(address: IpAddress, folder: string): string | undefined {
   if (hasAddress(address)) return undefined;
   const paths = folderEntries(folder).map((name) => join(folder, name));
-  const found = paths.find((path) => {
-    try {
-      return inNetns(path, () => hasAddress(address));
-    } catch {
-      // A leftover of a pod that is gone, or one that goes now.
-      return false;
-    }
+  const found = withNetlink(NETLINK_ROUTE, (netlink) => {
+    const attached = new Set(listLinks(netlink).map(({ peerNetnsId }) => peerNetnsId));
+    return paths.find((path) => {
+      try {
+        const handle = openNetns(path);
+        try {
+          // Other networks of this machine may use the same addresses.
+          const number = getNetnsId(netlink, handle.fd);
+          return number !== undefined && attached.has(number) && inNetns(handle, () => hasAddress(address));
+        } finally {
+          handle.close();
+        }
+      } catch {
+        // A leftover of a pod that is gone, or one that goes now.
+        return false;
+      }
+    });
   });
   if (found !== undefined) return found;
   throw new NodeplaneError(
     'ERR_NETNS',
-    `Cannot connect from ${formatIp(address)}: none of the ${paths.length} network namespaces in "${folder}" has this address. Name a pod of this node, and run this where the node's "${folder}" is seen`,
+    `Cannot connect from ${formatIp(address)}: none of the ${paths.length} network namespaces in "${folder}" that are attached to this node has this address. Name a pod of this node, and run this where the node's "${folder}" is seen`,
     { facts: { address: formatIp(address), folder } },
   );
 }

@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commitText } from '../../../src/agent/evidence/rule-changes.ts';
+import { commitText } from '../../../src/agent/evidence/index.ts';
 import { systemClock } from '../../../src/core/index.ts';
 import { deleteFlows, type Flow, listFlows, watchUnanswered } from '../../../src/netlink/conntrack/index.ts';
 import { Netlink } from '../../../src/netlink/index.ts';

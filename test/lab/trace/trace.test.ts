@@ -181,6 +181,18 @@ describe('in mode nftables', () => {
   );
 
   it(
+    'follows IPv6 as well, to the node itself',
+    async () => {
+      const { node } = lab;
+      await node.serve({ port: 9090 });
+      const [from, to] = [client.ip('IPv6'), node.ip('IPv6')];
+      const tcp = await traced([from, `[${to}]:9090`, '--live', '60s'], () => client.connect({ ip: to, port: 9090 }));
+      expect(tcp.stdout).toContain(` SYN -> [${to}]:9090; answered with SYN-ACK`);
+    },
+    LONG_MS,
+  );
+
+  it(
     'leaves nothing when it is killed, and is the only one meanwhile',
     async () => {
       const first = await begin('any', '10.96.0.40:80', '--live', '300s');
