@@ -27,6 +27,15 @@ const OBJECTS = new Map<number, readonly [Told['kind'], ObjectDecoder]>([
   [uapi.NFT_MSG_DELOBJ, ['deleted', decode.decodeCounter]],
 ]);
 
+/** What to listen to, and with how much room. */
+export interface NftWatchOptions extends Pick<SocketOptions, 'bufferBytes'> {
+  /**
+   * Whose tables' objects are told; generations are in any case. Those of others are not decoded: beside a transaction with
+   * 100,000 elements of IPv4 that would keep a listener to IPv6 busy for as long as the kernel. @default all families
+   */
+  readonly family?: NftFamily | undefined;
+}
+
 /**
  * Tells everything that changes in nf_tables of the calling thread's namespace (`inNetns` for another), by whomever, from
  * now on until `close`. While nothing changes nothing runs, and reading never holds up the event loop.
@@ -38,12 +47,12 @@ const OBJECTS = new Map<number, readonly [Told['kind'], ObjectDecoder]>([
  */
 export function watchNftables(
   listener: (event: NftEvent) => void,
-  options: Pick<SocketOptions, 'bufferBytes'> = {},
+  { family, ...options }: NftWatchOptions = {},
 ): { close(): void } {
   const socket = openSocket(NETLINK_NETFILTER, { ...options, groups: [uapi.NFNLGRP_NFTABLES] });
   let open = true;
   const watch = watchSocket(socket, (datagram) => {
-    for (const event of readEvents(datagram)) if (open) listener(event);
+    for (const event of readEvents(datagram, family)) if (open) listener(event);
   });
   return {
     close() {
@@ -53,28 +62,32 @@ export function watchNftables(
   };
 }
 
-function readEvents(datagram: Uint8Array | 'lost'): NftEvent[] {
+function readEvents(datagram: Uint8Array | 'lost', family: NftFamily | undefined): NftEvent[] {
   if (datagram === 'lost') return [{ kind: 'overrun' }];
   try {
-    return decodeEvents(datagram);
+    return decodeEvents(datagram, family);
   } catch {
     // What this program cannot read is as good as lost.
     return [{ kind: 'overrun' }];
   }
 }
 
-/** The events in a datagram of the multicast group; those the model has no place for are left out. Throws ERR_NETLINK_DECODE. */
-export function decodeEvents(datagram: Uint8Array): NftEvent[] {
-  return [...readMessages(datagram)].flatMap((message) => decodeEvent(message) ?? []);
+/**
+ * The events in a datagram of the multicast group; those the model has no place for are left out, and so are objects of
+ * other families than the wanted one. Throws ERR_NETLINK_DECODE.
+ */
+export function decodeEvents(datagram: Uint8Array, wanted?: NftFamily): NftEvent[] {
+  return [...readMessages(datagram)].flatMap((message) => decodeEvent(message, wanted) ?? []);
 }
 
-function decodeEvent({ type, portId, payload }: NetlinkMessage): NftEvent | undefined {
+function decodeEvent({ type, portId, payload }: NetlinkMessage, wanted: NftFamily | undefined): NftEvent | undefined {
   if (type === nfnlType(uapi.NFNL_SUBSYS_NFTABLES, uapi.NFT_MSG_NEWGEN)) {
     return { kind: 'generation', ...decode.decodeGeneration(payload), own: isOwnPort(portId) };
   }
   if (type >> 8 !== uapi.NFNL_SUBSYS_NFTABLES) return undefined;
   const known = OBJECTS.get(type & 0xff);
   const family = known && decode.decodeFamily(payload);
+  if (wanted !== undefined && family !== wanted) return undefined;
   const object = family && known[1](payload, family);
   return object && { kind: known[0], object };
 }

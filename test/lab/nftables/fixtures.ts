@@ -43,10 +43,10 @@ export function dataplaneIn(
 
 /** Listens to the changes in a namespace. */
 export function watchIn(namespace: TestNamespace): NonNullable<NftablesDataplaneOptions['watch']> {
-  return (listener: (event: NftEvent) => void) => {
+  return (listener: (event: NftEvent) => void, family) => {
     let close = () => {};
     inNetns(namespace.path, () => {
-      close = watchNftables(listener).close;
+      close = watchNftables(listener, { family }).close;
     });
     return { close: () => close() };
   };

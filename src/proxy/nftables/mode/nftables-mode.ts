@@ -23,7 +23,12 @@ export const nftablesMode: Mode<unknown> = {
       families: usable,
       unserved,
       begin: () => (family, hooks) =>
-        new NftablesDataplane({ family, open, watch: watchNftables, onForeignChange: hooks.changedByOthers }),
+        new NftablesDataplane({
+          family,
+          open,
+          watch: (listener, of) => watchNftables(listener, { family: of }),
+          onForeignChange: hooks.changedByOthers,
+        }),
     };
   },
   traces: nftablesTraces,
