@@ -1,0 +1,3 @@
+import { testMoves } from './migration.ts';
+
+testMoves('iptables-nft');
