@@ -54,7 +54,9 @@ const nodeplane: Look = (words) => {
   const own = OWN[command.name()];
   if (own) return agentFlags(rest.filter((word) => !own.test(word)));
   const flags = rest.filter((word) => /^-{1,2}[a-z]/.test(word)).map((word) => word.replace(/=.*$/s, ''));
-  const known = (flag: string) => /^(?:-h|--help|--version)$/.test(flag) || command.options.some((one) => one.is(flag));
+  const known = (flag: string) =>
+    /^(?:-h|--help|--version)$/.test(flag) ||
+    command.options.some(({ long, short }) => flag === long || flag === short);
   const unknown = flags.find((flag) => !known(flag));
   return unknown === undefined ? undefined : `"${command.name()}" has no flag ${unknown}`;
 };
