@@ -1,3 +1,0 @@
-import { testMoves } from './migration.ts';
-
-testMoves('iptables-legacy');
