@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { enterNetns } from '../../../src/sys/index.ts';
+import { enterNetns, exec } from '../../../src/sys/index.ts';
 import { grantedBy, render, SYSTEM_NODE_PROXIER } from '../../deploy/render.ts';
 import { type ApiObject, apiNode, FakeApiServer } from '../../fakes/api-server/index.ts';
 import { type Agent, createLab, type Lab, type LabNode, removeAll } from '../lab.ts';
+import { builtProgram } from '../programs.ts';
 
 // What the agent writes into its own Node object, and for flannel into a file, with the permissions of deploy/.
 
@@ -43,7 +44,7 @@ afterAll(async () => {
 });
 
 const path = (name: string) => join(lab.folder, name);
-async function start(): Promise<Agent> {
+async function start(...more: string[]): Promise<Agent> {
   const folders = ['bin-dir', 'conf-dir', 'spool-dir', 'data-dir'].flatMap((name) => [`--cni-${name}`, path(name)]);
   const flannel = ['annotations=true', `net-conf=${path('net-conf.json')}`, `subnet-file=${path('run/subnet.env')}`];
   agent = await node.startAgent({
@@ -51,6 +52,7 @@ async function start(): Promise<Agent> {
       ...['--proxy-mode', 'nftables', '--kubeconfig', path('kubeconfig'), '--cni', '--cni-socket', path('cni.sock')],
       ...folders,
       ...flannel.map((flag) => `--routes-flannel-${flag}`),
+      ...more,
     ],
   });
   return agent;
@@ -103,4 +105,24 @@ it('names the right it lacks, once', async () => {
       { err: { message: expect.stringContaining('needs the RBAC verb "patch" on resource "nodes/status"') } },
     ]);
   expect(await metrics()).toMatch(/^nodeplane_node_unwritten_fields 7$/m);
+});
+
+it('says what the node came from, before it is gone and after, and a command says it too', async () => {
+  await agent!.stop();
+  api.misbehave.rules = [...SYSTEM_NODE_PROXIER, ...grantedBy(render('overlays/full/nftables'))];
+  node.namespace.run('nft', 'delete table ip nodeplane; delete table ip6 nodeplane; add table ip kube-proxy');
+  await start('--migration-annotation');
+  const note = () => JSON.parse(annotationsOf()['nodeplane.io/migration'] ?? '{}');
+  await expect.poll(note).toMatchObject({ from: ['kube-proxy nftables'], step: 'taken-over' });
+  const { since } = note();
+  const flags = ['--hostname-override', 'node-1', '--kubeconfig', path('kubeconfig')];
+  const said = await exec(builtProgram('nodeplane'), ['migration', ...flags]);
+  expect(said.stdout).toMatch(/^State +taken over$/m);
+  expect(said.stdout).toContain(`taken-over since ${since}, from kube-proxy nftables`);
+  await agent!.kill();
+  const writes = api.count('patch', 'nodes');
+  await start('--migration-annotation');
+  // Another annotation brings the agent to a look at its Node.
+  expect(note()).toEqual({ from: ['kube-proxy nftables'], step: 'taken-over', since });
+  expect(api.count('patch', 'nodes')).toBe(writes);
 });

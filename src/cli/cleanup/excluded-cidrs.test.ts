@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { formatCidr } from '../core/index.ts';
+import { formatCidr } from '../../core/index.ts';
 import { type ExcludedCidrsFlags, excludedCidrs } from './excluded-cidrs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nodeplane-excluded-'));

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import { cleanup, cleanupRoutes, leaveToKubeProxy, type UninstallOptions, uninstallCni } from '../agent/index.ts';
-import { NODE_PATHS, plainText, Removals } from '../core/index.ts';
+import { cleanup, cleanupRoutes, leaveToKubeProxy, type UninstallOptions, uninstallCni } from '../../agent/index.ts';
+import { NODE_PATHS, plainText, Removals } from '../../core/index.ts';
 import { excludedCidrs } from './excluded-cidrs.ts';
 
 interface Flags extends CniFlags {

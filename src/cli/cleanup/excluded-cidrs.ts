@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { readCommandLine } from '../config/index.ts';
-import { type Cidr, NodeplaneError, parseCidr } from '../core/index.ts';
+import { readCommandLine } from '../../config/index.ts';
+import { type Cidr, NodeplaneError, parseCidr } from '../../core/index.ts';
 
 /** Where the addresses of other people's virtual servers are named. */
 export interface ExcludedCidrsFlags {

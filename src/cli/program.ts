@@ -1,0 +1,40 @@
+import { Command } from 'commander';
+import { addAgentCommand } from './agent.ts';
+import { addCleanupCommand } from './cleanup/cleanup.ts';
+import { addCniCommand } from './cni/cni-command.ts';
+import { addDemoCommand } from './demo.ts';
+import { addDiffCommand } from './diff.ts';
+import { addExplainCommand } from './explain.ts';
+import { addIpamCommand } from './ipam.ts';
+import { addMigrationCommand } from './migration.ts';
+import { addPreflightCommand } from './preflight.ts';
+import { addRoutesCommand } from './routes.ts';
+import { addServicesCommand } from './services.ts';
+import { addStatusCommand } from './status.ts';
+import { addTraceCommand } from './trace.ts';
+import { VERSION } from './version.ts';
+
+/** The commands of `nodeplane`. Nothing is run before `parseAsync`. */
+export function nodeplaneProgram(): Command {
+  const program = new Command('nodeplane')
+    .description('One agent per Kubernetes node: pod networking (CNI) and Services (a kube-proxy replacement).')
+    .version(VERSION, '--version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .showHelpAfterError('(run with --help for the flags)')
+    // What follows a command's name is the command's.
+    .enablePositionalOptions();
+  addAgentCommand(program);
+  addCniCommand(program);
+  addPreflightCommand(program);
+  addCleanupCommand(program);
+  addMigrationCommand(program);
+  addStatusCommand(program);
+  addServicesCommand(program);
+  addExplainCommand(program);
+  addRoutesCommand(program);
+  addTraceCommand(program);
+  addIpamCommand(program);
+  addDiffCommand(program);
+  addDemoCommand(program);
+  return program;
+}

@@ -1,0 +1,3 @@
+import { testMove } from './migration.ts';
+
+testMove('iptables-nft', 'iptables');
