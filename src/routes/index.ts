@@ -21,9 +21,9 @@ export {
 } from './kernel/route-object.ts';
 export { requestOf } from './kernel/route-request.ts';
 export { isOurDevice } from './plan/device-diff.ts';
+export { formerRangesWanted } from './plan/former-ranges.ts';
 export { LIMITS as ROUTE_LIMITS } from './plan/limits.ts';
 export type { PeerPlan } from './plan/planner.ts';
-export { formerRangesWanted } from './plan/former-ranges.ts';
 export { type RouteSettings, TUNNEL_NAMES, tunnelKind, tunnelMtu, WIREGUARD_NAME } from './plan/tunnel.ts';
 export { type Attachment, ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
 export type { RuleEvent, RuleObserver } from './rules/events.ts';

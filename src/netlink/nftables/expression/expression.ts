@@ -1,5 +1,7 @@
 // What rules are made of. Each expression reads or writes registers, and may end the rule.
 
+import type { FibExpression, RtExpression } from './routing-expression.ts';
+
 /**
  * One of the sixteen 4-byte registers, 0 to 15 (NFT_REG32_00 to NFT_REG32_15). A longer value begins at its register and
  * covers the next ones; a concatenation is its fields in consecutive registers, each padded to 4 bytes: IPv4 address in 0,
@@ -174,24 +176,6 @@ export interface RedirectExpression {
   readonly port?: Register | undefined;
   readonly portMax?: Register | undefined;
   readonly flags?: readonly NatFlag[] | undefined;
-}
-
-export type FibFlag = 'saddr' | 'daddr' | 'mark' | 'iif' | 'oif';
-
-/** Asks the routing table. `type` is an RTN_* in host order; `present` makes the result 0 or 1. */
-export interface FibExpression {
-  readonly kind: 'fib';
-  readonly result: 'oif' | 'oifname' | 'type';
-  readonly flags: readonly FibFlag[];
-  readonly present?: boolean | undefined;
-  readonly to: Register;
-}
-
-/** Loads where the packet's route sends it on the link: the gateway, or its destination. Of the packet's own family alone. */
-export interface RtExpression {
-  readonly kind: 'rt';
-  readonly key: 'nexthop-ip' | 'nexthop-ip6';
-  readonly to: Register;
 }
 
 export type CtKey =

@@ -6,8 +6,6 @@ import type {
   CtExpression,
   CtKey,
   Expression,
-  FibExpression,
-  FibFlag,
   ImmediateExpression,
   LookupExpression,
   MetaExpression,
@@ -19,6 +17,7 @@ import type {
   Verdict,
   VerdictExpression,
 } from './expression.ts';
+import type { FibExpression, FibFlag } from './routing-expression.ts';
 
 type Family = 'IPv4' | 'IPv6';
 

@@ -19,14 +19,12 @@ import type {
   CmpExpression,
   CtKey,
   DynsetExpression,
-  FibExpression,
-  FibFlag,
   LimitExpression,
   MetaKey,
   NatFlag,
   PayloadBase,
-  RtExpression,
 } from '../expression/expression.ts';
+import type { FibExpression, FibFlag, RtExpression } from '../expression/routing-expression.ts';
 import type { NftFamily, NftHook, SetFlag } from './model.ts';
 
 /** Names with their numbers, looked up in both directions. */

@@ -1,4 +1,5 @@
-import type { CtExpression, FibExpression, MetaKey, PayloadBase, RtExpression } from '../expression/expression.ts';
+import type { CtExpression, MetaKey, PayloadBase } from '../expression/expression.ts';
+import type { FibExpression, RtExpression } from '../expression/routing-expression.ts';
 import type { NftFamily } from '../object/model.ts';
 import type { Operand } from './registers.ts';
 import type { ValueType } from './value-text.ts';

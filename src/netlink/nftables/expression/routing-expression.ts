@@ -1,0 +1,21 @@
+// What rules are told about the routes of a packet.
+
+export type FibFlag = 'saddr' | 'daddr' | 'mark' | 'iif' | 'oif';
+
+/** Asks the routing table. `type` is an RTN_* in host order; `present` makes the result 0 or 1. */
+export interface FibExpression {
+  readonly kind: 'fib';
+  readonly result: 'oif' | 'oifname' | 'type';
+  readonly flags: readonly FibFlag[];
+  readonly present?: boolean | undefined;
+  /** A register. */
+  readonly to: number;
+}
+
+/** Loads where the packet's route sends it on the link: the gateway, or its destination. Of the packet's own family alone. */
+export interface RtExpression {
+  readonly kind: 'rt';
+  readonly key: 'nexthop-ip' | 'nexthop-ip6';
+  /** A register. */
+  readonly to: number;
+}
