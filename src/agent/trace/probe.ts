@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { errorText, formatIp, type IpAddress, NodeplaneError } from '../../core/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
-import { listLinks, getNetnsId } from '../../netlink/route/index.ts';
+import { getNetnsId, listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { inNetns, openNetns } from '../../sys/index.ts';
 import type { TracedTuple } from './trace-table.ts';
