@@ -39,6 +39,7 @@ export class ExplainWorld {
     mkdirSync(this.manifests);
   }
 
+  /** In mode nftables, unless flags say otherwise. */
   async begin(objects: readonly KubeObject[], ...flags: string[]): Promise<void> {
     for (const pod of [this.web, this.web2, this.far]) {
       await pod.serve({ port: TARGET });
@@ -49,7 +50,10 @@ export class ExplainWorld {
     saveManifest(this.manifests, 'all.yaml', manifestOf(nodeObject(this.node), nodeObject(this.other), ...objects));
     this.agent = await this.node.startAgent({
       manifests: this.manifests,
-      flags: ['--proxy-mode', 'nftables', '--cluster-cidr', '10.244.0.0/16,fd00:10:244::/48', ...flags],
+      flags: [
+        ...(flags.includes('--proxy-mode') ? [] : ['--proxy-mode', 'nftables']),
+        ...['--cluster-cidr', '10.244.0.0/16,fd00:10:244::/48', ...flags],
+      ],
     });
   }
 

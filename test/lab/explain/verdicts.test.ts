@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/kube/index.ts';
+import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 
@@ -11,9 +12,13 @@ const SERVICES = 24;
 /** With affinity all tries are one; hence only with one endpoint. Enough that with two endpoints, one of them broken, both are met: all alike by chance once in a million. */
 const TRIES = 20;
 
-const world = new ExplainWorld();
-const { node, web, client } = world;
 const SILENT = 8099;
+
+const MODES = {
+  nftables: ['--proxy-mode', 'nftables'],
+  'iptables, legacy variant': ['--proxy-mode', 'iptables', '--iptables-variant', 'legacy'],
+  'iptables, nft variant': ['--proxy-mode', 'iptables', '--iptables-variant', 'nft'],
+} as const;
 
 interface Drawn {
   readonly ips: readonly ('web' | 'web2')[];
@@ -39,44 +44,40 @@ const cases = fc.sample(drawn, SERVICES).map((one, index) => ({
   vip: one.family === 'IPv4' ? `10.96.7.${index + 1}` : `fd00:96::7:${index + 1}`,
 }));
 
-beforeAll(async () => {
-  const objects = cases.flatMap(({ ips, port, family, protocol, affinity, index, vip }): KubeObject[] =>
-    served(
-      `random/service-${index}`,
-      vip,
-      ips.map((name) => on(node, world[name].ip(family))),
-      { ports: [{ port: 80, protocol }], ...(affinity && ips.length === 1 && { sessionAffinity: 'ClientIP' }) },
-      port,
-    ),
-  );
-  await world.begin(objects);
-  await web.serve({ port: 8098 });
-  await web.serve({ port: 8098, protocol: 'UDP' });
-}, 300_000);
-afterAll(async () => {
-  await world.end();
-  removeAll();
-});
+afterAll(removeAll);
 
-const hosts = { client, web, node };
+describe.each(Object.entries(MODES))('%s', (_, flags) => {
+  let world: ExplainWorld;
 
-it.each(cases)(
-  'service $index: $family $protocol from $from to $ips:$port',
-  async ({ family, protocol, from, vip }) => {
-    const host = hosts[from];
-    const source = from === 'node' ? 'node' : host.ip(family);
-    const answer = await world.ask(
-      family === 'IPv4' ? `${vip}:80` : `[${vip}]:80`,
-      source,
-      '--proto',
-      protocol.toLowerCase(),
+  beforeAll(async () => {
+    useOwnLockFile();
+    world = new ExplainWorld();
+    const { node, web } = world;
+    const objects = cases.flatMap(({ ips, port, protocol, affinity, family, index, vip }): KubeObject[] =>
+      served(
+        `random/service-${index}`,
+        vip,
+        ips.map((name) => on(node, world[name].ip(family))),
+        { ports: [{ port: 80, protocol }], ...(affinity && ips.length === 1 && { sessionAffinity: 'ClientIP' }) },
+        port,
+      ),
     );
-    const outcomes = await host.connectMany({ ip: vip, port: 80, protocol }, TRIES, {
-      timeoutMs: 1000,
-      concurrency: 4,
-    });
+    await world.begin(objects, ...flags);
+    await web.serve({ port: 8098 });
+    await web.serve({ port: 8098, protocol: 'UDP' });
+  }, 300_000);
+  afterAll(() => world.end());
+
+  it.each(cases)('service $index: $family $protocol from $from to $ips:$port', async (one) => {
+    const { family, protocol, from, vip } = one;
+    const host = world[from];
+    const source = from === 'node' ? 'node' : host.ip(family);
+    const destination = family === 'IPv4' ? `${vip}:80` : `[${vip}]:80`;
+    const answer = await world.ask(destination, source, '--proto', protocol.toLowerCase());
+    const options = { timeoutMs: 1000, concurrency: 4 };
+    const outcomes = await host.connectMany({ ip: vip, port: 80, protocol }, TRIES, options);
     const good = outcomes.filter(({ kind }) => kind === 'answered').length;
     const really = good === TRIES ? 'works' : good === 0 ? 'fails' : 'partly';
     expect(answer.verdict, `${answer.cause} ${good} of ${TRIES} were answered`).toBe(really);
-  },
-);
+  });
+});
