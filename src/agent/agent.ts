@@ -206,6 +206,7 @@ export class Agent {
         clock,
         parts: () => parts.flatMap((part) => part.compared?.() ?? []),
       });
+      Object.assign(pages, ...parts.map((part) => part.controlPages));
       parts.push(new ControlPart({ path: socket, pages, clock, logger }));
     }
     this.#parts = parts;

@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 import type { KubeProxyConfig } from '../config/index.ts';
 import type { Clock, ComparedPart } from '../core/index.ts';
 import type { ApiClient, EventRecorder, NodeAnnouncer, ObjectEvent, Resource } from '../kube/index.ts';
+import type { ControlPages } from './control/control-server.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
 
@@ -11,6 +12,8 @@ export interface Part {
   readonly resources?: readonly Resource[];
   /** What it shows on the metrics port. @default none */
   readonly pages?: Pages;
+  /** What root may ask it for at the control socket. @default nothing */
+  readonly controlPages?: ControlPages;
   /** What of it lies in the kernel, to be compared with what is meant (`nodeplane diff`). @default nothing */
   compared?(): readonly ComparedPart[];
   /** Whether it does what it is for, at this moment: /readyz shows it. @default nobody asks */

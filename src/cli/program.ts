@@ -1,17 +1,17 @@
 import { Command } from 'commander';
 import { addAgentCommand } from './agent.ts';
+import { addDiffCommand } from './ask/diff.ts';
+import { addExplainCommand } from './ask/explain.ts';
+import { addRoutesCommand } from './ask/routes.ts';
+import { addServicesCommand } from './ask/services.ts';
+import { addStatusCommand } from './ask/status.ts';
+import { addTraceCommand } from './ask/trace.ts';
 import { addCleanupCommand } from './cleanup/cleanup.ts';
 import { addCniCommand } from './cni/cni-command.ts';
 import { addDemoCommand } from './demo.ts';
-import { addDiffCommand } from './diff.ts';
-import { addExplainCommand } from './explain.ts';
 import { addIpamCommand } from './ipam.ts';
 import { addMigrationCommand } from './migration.ts';
 import { addPreflightCommand } from './preflight.ts';
-import { addRoutesCommand } from './routes.ts';
-import { addServicesCommand } from './services.ts';
-import { addStatusCommand } from './status.ts';
-import { addTraceCommand } from './trace.ts';
 import { VERSION } from './version.ts';
 
 /** The commands of `nodeplane`. Nothing is run before `parseAsync`. */

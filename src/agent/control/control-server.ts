@@ -29,7 +29,7 @@ export class ControlServer {
     this.#options = options;
   }
 
-  /** Listens. That it cannot is told and harms nothing else: only `nodeplane diff` finds nobody. */
+  /** Listens. That it cannot is told and harms nothing else: only `nodeplane diff` and `nodeplane explain` find nobody. */
   async start(): Promise<void> {
     const { path, clock, logger } = this.#options;
     try {
@@ -46,7 +46,7 @@ export class ControlServer {
       chmodSync(path, 0o600);
       logger.debug({ path }, 'The control socket listens');
     } catch (error) {
-      logger.warn({ path, err: error }, 'There is no control socket: "nodeplane diff" finds no agent');
+      logger.warn({ path, err: error }, 'There is no control socket: "nodeplane diff" and "nodeplane explain" find no agent');
     }
   }
 

@@ -19,6 +19,8 @@ export interface ExplainOptions {
   readonly verbose: boolean;
   /** The terminal shows more than ASCII. */
   readonly unicode: boolean;
+  /** The agent's --agent-lock-dir. */
+  readonly directory: string;
   /** Without an agent: objects of this directory, and the name of the node. @default the agent is asked */
   readonly offline?: { readonly manifests: string; readonly nodeName: string } | undefined;
 }
@@ -34,10 +36,10 @@ const [EX_USAGE, EX_UNAVAILABLE, EX_SOFTWARE] = [64, 69, 70];
 
 /** Answers a question for a command line: the agent tells what it knows, and the kernel is read by this process. Writes nothing. */
 export async function explainHere(options: ExplainOptions): Promise<Explained> {
-  const { question: written, json, verbose, unicode, offline } = options;
+  const { question: written, json, verbose, unicode, directory, offline } = options;
   try {
     const question = parseQuestion(written);
-    const knowledge = offline ? await readKnowledge(written, offline) : await askKnowledge(written);
+    const knowledge = offline ? await readKnowledge(written, offline) : await askKnowledge(directory, written);
     const node = offline ? undefined : await NodeView.open(exec);
     try {
       const answer = explain(question, knowledge, node);

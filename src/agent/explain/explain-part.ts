@@ -1,11 +1,17 @@
-import { inSlices, parseJson } from '../../core/index.ts';
-import { type KnowledgeSources, parseQuestion, tellKnowledge, type WrittenQuestion } from '../../explain/index.ts';
+import { inSlices } from '../../core/index.ts';
+import {
+  type Knowledge,
+  type KnowledgeSources,
+  parseQuestion,
+  tellKnowledge,
+  type WrittenQuestion,
+} from '../../explain/index.ts';
 import { type ObjectEvent, ObjectsOf } from '../../kube/index.ts';
 import { isForProxy, zoneOf } from '../../proxy/index.ts';
 import type { Part, PartContext } from '../part.ts';
 import type { ServicesPart } from '../services/services-part.ts';
 import type { StatusRecorder } from '../status/collect/recorder.ts';
-import { KnowledgeSocket } from './knowledge-socket.ts';
+import { explainPages } from './explain-page.ts';
 
 export interface ExplainPartOptions {
   readonly context: PartContext;
@@ -16,32 +22,26 @@ export interface ExplainPartOptions {
 /** Tells `nodeplane explain` what the agent knows: objects, plan, and how writing it went. It reads nothing and writes nothing. */
 export class ExplainPart implements Part {
   readonly #options: ExplainPartOptions;
-  readonly #socket: KnowledgeSocket;
+  readonly controlPages = explainPages((question) => this.#tell(question));
   /** Services of others. An API server does not tell them; a directory of manifests does. */
   readonly #notServed: ObjectsOf<'Service'>;
 
   constructor(options: ExplainPartOptions) {
     this.#options = options;
-    const { config, logger } = options.context;
+    const { config } = options.context;
     this.#notServed = new ObjectsOf('Service', (service) => !isForProxy(service, config.serviceProxyName));
-    this.#socket = new KnowledgeSocket({ answer: (line) => this.#answer(line), logger });
   }
 
-  start(): void {
-    this.#socket.listen();
-  }
+  start(): void {}
 
-  stop(): void {
-    this.#socket.close();
-  }
+  stop(): void {}
 
   changed(event: ObjectEvent): void {
     this.#notServed.apply(event);
   }
 
-  async #answer(line: string): Promise<string> {
-    const question = parseQuestion(parseJson(line) as WrittenQuestion);
-    return JSON.stringify(await inSlices(tellKnowledge(this.#sources(), question)));
+  async #tell(question: WrittenQuestion): Promise<Knowledge> {
+    return inSlices(tellKnowledge(this.#sources(), parseQuestion(question)));
   }
 
   #sources(): KnowledgeSources {

@@ -1,12 +1,14 @@
 import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
-import { explainHere } from '../agent/index.ts';
+import { explainHere } from '../../agent/index.ts';
+import { NODE_PATHS } from '../../core/index.ts';
 
 interface Flags {
   readonly from?: string;
   readonly proto?: string;
   readonly output: 'text' | 'json';
   readonly verbose?: boolean;
+  readonly agentLockDir: string;
   readonly manifests?: string;
   readonly node: string;
 }
@@ -28,15 +30,17 @@ export function addExplainCommand(program: Command): void {
       new Option('-o, --output <form>', 'for people or for programs').choices(['text', 'json']).default('text'),
     )
     .option('-v, --verbose', 'with the evidence: what was read, and where')
+    .option('--agent-lock-dir <path>', 'as given to the agent: its socket is in there', NODE_PATHS.runDir)
     .option('--manifests <directory>', 'without an agent: the objects alone, from files')
     .option('--node <name>', 'with --manifests: the node that is meant', hostname().toLowerCase())
     .action(async (destination: string, flags: Flags) => {
-      const { from, proto, output, verbose = false, manifests, node } = flags;
+      const { from, proto, output, verbose = false, agentLockDir, manifests, node } = flags;
       const { stdout, stderr, exitCode } = await explainHere({
         question: { destination, source: from, protocol: proto },
         json: output === 'json',
         verbose,
         unicode: showsUnicode(process.env),
+        directory: agentLockDir,
         offline: manifests === undefined ? undefined : { manifests, nodeName: node },
       });
       process.stderr.write(stderr);

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import { showDiff } from '../agent/index.ts';
-import { NODE_PATHS } from '../core/index.ts';
+import { showDiff } from '../../agent/index.ts';
+import { NODE_PATHS } from '../../core/index.ts';
 
 interface Flags {
   readonly repair?: boolean;

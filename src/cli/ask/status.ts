@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { showStatus } from '../agent/index.ts';
+import { showStatus } from '../../agent/index.ts';
 
 /** Of the commands that ask the agent for its status. */
 export interface StatusFlags {

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
-import { showTrace } from '../agent/index.ts';
-import { NodeplaneError } from '../core/index.ts';
-import { reportFailure } from './report-failure.ts';
+import { showTrace } from '../../agent/index.ts';
+import { NodeplaneError } from '../../core/index.ts';
+import { reportFailure } from '../report-failure.ts';
 
 /** Exit statuses of <sysexits.h>: the command line cannot be used; a defect of ours, or of the machine. */
 const EX_USAGE = 64;

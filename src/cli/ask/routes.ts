@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { showRoutes } from '../agent/index.ts';
+import { showRoutes } from '../../agent/index.ts';
 
 interface Flags {
   readonly json?: boolean;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { showServices, showTopServices } from '../agent/index.ts';
+import { showServices, showTopServices } from '../../agent/index.ts';
 import { addStatusFlags, type StatusFlags } from './status.ts';
 
 interface Flags extends StatusFlags {
