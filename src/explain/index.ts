@@ -20,7 +20,7 @@ export {
   tellKnowledge,
 } from './knowledge/index.ts';
 export { KernelRules, NftRules, type Rules } from './nft/index.ts';
-export { NodeView } from './node/index.ts';
+export { NodeView, otherNamespaces } from './node/index.ts';
 export { type FirstPacket, type Interface, KnownBytes, Packet } from './packet/index.ts';
 export { parseQuestion, type Question, QuestionError, type WrittenQuestion } from './question/index.ts';
 export { type End, type Host, type Origin, type RuleSource, type Step, type Walk, walkPacket } from './walk/index.ts';

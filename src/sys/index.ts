@@ -6,6 +6,7 @@ export { FileLock, withFileLock } from './file-lock.ts';
 export { legacyForwardRefuses } from './legacy-iptables.ts';
 export { libc, noteDescriptorsIn } from './libc.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
+export { otherNetns } from './other-netns.ts';
 export { checkOwnDirectory, makeOwnDirectory } from './own-directory.ts';
 export { lockHolder } from './processes/lock-holder.ts';
 export { isOwnProcess } from './processes/own-programs.ts';

@@ -46,7 +46,10 @@ export class ControlServer {
       chmodSync(path, 0o600);
       logger.debug({ path }, 'The control socket listens');
     } catch (error) {
-      logger.warn({ path, err: error }, 'There is no control socket: "nodeplane diff" and "nodeplane explain" find no agent');
+      logger.warn(
+        { path, err: error },
+        'There is no control socket: "nodeplane diff" and "nodeplane explain" find no agent',
+      );
     }
   }
 

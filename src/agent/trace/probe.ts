@@ -1,16 +1,12 @@
 import { spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { join } from 'node:path';
 import { errorText, formatIp, type IpAddress, NodeplaneError } from '../../core/index.ts';
+import { otherNamespaces } from '../../explain/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
-import { getNetnsId, listLinks } from '../../netlink/route/index.ts';
+import { listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
-import { inNetns, openNetns } from '../../sys/index.ts';
+import { inNetns } from '../../sys/index.ts';
 import type { TracedTuple } from './trace-table.ts';
-
-/** Where container runtimes keep the namespaces of pods (containerd, CRI-O). */
-const NETNS_FOLDER = '/run/netns';
 
 /** What an attempt came to: `connected`, or the error as the program in the pod would see it. */
 export interface ProbeOutcome {
@@ -26,8 +22,6 @@ export interface Probe {
   readonly timeoutMs: number;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
-  /** The folder of namespaces. @default /run/netns */
-  readonly namespaces?: string;
 }
 
 /** Letters of what the attempt says when it fails to run. */
@@ -55,15 +49,9 @@ if (protocol === '6') {
  *
  * @throws ERR_NETNS when no namespace of this node has the address; ERR_EXEC when it cannot be tried
  */
-export async function probe({
-  tuple,
-  payload,
-  timeoutMs,
-  signal,
-  namespaces = NETNS_FOLDER,
-}: Probe): Promise<ProbeOutcome> {
+export async function probe({ tuple, payload, timeoutMs, signal }: Probe): Promise<ProbeOutcome> {
   const { source, destination, port, protocol } = tuple;
-  const path = namespaceOf(source, namespaces);
+  const path = namespaceOf(source);
   const args = [protocol, formatIp(destination), port, formatIp(source), payload, timeoutMs].map(String);
   // A child begins in the namespace of the thread that starts it.
   const start = () => {
@@ -92,44 +80,25 @@ export async function probe({
 }
 
 /** Undefined: the address is the node's own. */
-function namespaceOf(address: IpAddress, folder: string): string | undefined {
+function namespaceOf(address: IpAddress): string | undefined {
   if (hasAddress(address)) return undefined;
-  const paths = folderEntries(folder).map((name) => join(folder, name));
+  const text = formatIp(address);
   const found = withNetlink(NETLINK_ROUTE, (netlink) => {
+    // Other networks of this machine may use the same addresses.
     const attached = new Set(listLinks(netlink).map(({ peerNetnsId }) => peerNetnsId));
-    return paths.find((path) => {
-      try {
-        const handle = openNetns(path);
-        try {
-          // Other networks of this machine may use the same addresses.
-          const number = getNetnsId(netlink, handle.fd);
-          return number !== undefined && attached.has(number) && inNetns(handle, () => hasAddress(address));
-        } finally {
-          handle.close();
-        }
-      } catch {
-        // A leftover of a pod that is gone, or one that goes now.
-        return false;
-      }
-    });
+    return otherNamespaces(netlink).find(
+      ({ id, addresses }) => id !== undefined && attached.has(id) && addresses.some(({ ip }) => ip === text),
+    );
   });
-  if (found !== undefined) return found;
+  if (found) return found.path;
   throw new NodeplaneError(
     'ERR_NETNS',
-    `Cannot connect from ${formatIp(address)}: none of the ${paths.length} network namespaces in "${folder}" that are attached to this node has this address. Name a pod of this node, and run this where the node's "${folder}" is seen`,
-    { facts: { address: formatIp(address), folder } },
+    `Cannot connect from ${text}: none of the network namespaces that are seen here and attached to this node has this address. Name a pod of this node, and run this where the node's /run/netns is seen`,
+    { facts: { address: text } },
   );
 }
 
 function hasAddress(address: IpAddress): boolean {
   const text = formatIp(address);
   return Object.values(networkInterfaces()).some((addresses) => addresses?.some((one) => one.address === text));
-}
-
-function folderEntries(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }

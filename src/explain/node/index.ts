@@ -1,3 +1,4 @@
 export { hostOf, interfaceOf } from './host.ts';
+export { otherNamespaces } from './namespaces.ts';
 export { type LocalPod, NodeView } from './node-view.ts';
 export type { RulesHere } from './rule-sources.ts';

@@ -1,10 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { formatIp } from '../../core/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { getNetnsId, type Link, listAddresses, listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_SCOPE_UNIVERSE } from '../../netlink/uapi/index.ts';
-import { inNetns, type NetnsHandle, netnsIdentity, openNetns } from '../../sys/index.ts';
+import { inNetns, type NetnsHandle, openNetns, otherNetns } from '../../sys/index.ts';
 
 /** A network namespace of this machine other than ours: a pod's, most often. */
 export interface OtherNamespace {
@@ -15,25 +14,9 @@ export interface OtherNamespace {
   readonly addresses: readonly { readonly ip: string; readonly link: Link }[];
 }
 
-/** Where container runtimes, and Docker, give namespaces names. */
-const FOLDERS = ['/run/netns', '/run/docker/netns'];
-
-/** A node has a few hundred pods at most. */
-const MOST_NAMESPACES = 1024;
-
-/**
- * The namespaces that links of ours lead to, as far as they can be seen from here: those with a name, else, as in a container with the host's processes, those of
- * processes. What vanishes meanwhile is left out. Needs CAP_SYS_ADMIN.
- */
+/** The namespaces that links of ours lead to, as far as they can be seen from here. What vanishes meanwhile is left out. Needs CAP_SYS_ADMIN. */
 export function otherNamespaces(netlink: Netlink): readonly OtherNamespace[] {
-  const found = new Map<string, string>();
-  for (const path of candidates()) {
-    const identity = attempt(() => netnsIdentity(path));
-    if (identity !== undefined && !found.has(identity)) found.set(identity, path);
-    if (found.size > MOST_NAMESPACES) break;
-  }
-  found.delete(netnsIdentity('/proc/thread-self/ns/net'));
-  return [...found.values()].flatMap((path) => attempt(() => look(path, netlink)) ?? []);
+  return otherNetns().flatMap((path) => attempt(() => look(path, netlink)) ?? []);
 }
 
 function look(path: string, netlink: Netlink): OtherNamespace | undefined {
@@ -57,18 +40,6 @@ function addressesIn(handle: NetnsHandle): OtherNamespace['addresses'] {
       });
     }),
   );
-}
-
-function* candidates(): Generator<string> {
-  let named = 0;
-  for (const folder of FOLDERS) {
-    for (const name of attempt(() => readdirSync(folder)) ?? []) {
-      named++;
-      yield join(folder, name);
-    }
-  }
-  if (named > 0) return;
-  for (const name of readdirSync('/proc')) if (/^\d+$/.test(name)) yield `/proc/${name}/ns/net`;
 }
 
 /** Whether rules of the legacy x_tables are in a namespace: `/proc/net/ip_tables_names` lists their tables. */
