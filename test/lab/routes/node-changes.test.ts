@@ -82,7 +82,8 @@ it('a node is deleted and registers again with other pod CIDRs: new pods are rea
   }
   // The range may be another node's by now.
   for (const node of [one!, three!]) expect(routesTo(node, two!.podCidrs)).toEqual(['', '']);
-  expect(two!.namespace.run('ip', '-o', 'address', 'show', 'dev', 'nodeplane-v4')).toContain('10.244.22.0/32');
+  const ownAddress = () => two!.namespace.run('ip', '-o', 'address', 'show', 'dev', 'nodeplane-v4');
+  await expect.poll(ownAddress).toContain('10.244.22.0/32');
 });
 
 it('a node gets another address, and loses the old one', async () => {
