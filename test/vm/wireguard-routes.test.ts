@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { formatCidr } from '../../src/core/index.ts';
 import { closing, Netlink } from '../../src/netlink/index.ts';
 import { getLink } from '../../src/netlink/route/index.ts';
@@ -14,6 +14,7 @@ import {
 } from '../../src/netlink/wireguard/index.ts';
 import { inNetns } from '../../src/sys/index.ts';
 import { type Agent, createLab, type LabNode, type Pod, removeAll } from '../lab/lab.ts';
+import { patient } from '../lab/patience.ts';
 import { builtProgram } from '../lab/programs.ts';
 
 // Two nodes with the agent and `--routes wireguard`; here, because it takes a kernel with WireGuard.
@@ -63,7 +64,8 @@ async function start(node: LabNode): Promise<void> {
     ...['--cluster-cidr', '10.244.0.0/16,fd00:10:244::/48'],
   ];
   agents.set(node, await node.startAgent({ manifests, flags }));
-  await expect.poll(() => node.namespace.run('nft', 'list ruleset')).toContain('chain encrypted-only-ipv4');
+  const inForce = () => expect(node.namespace.run('nft', 'list ruleset')).toContain('chain encrypted-only-ipv4');
+  await vi.waitFor(inForce, { timeout: patient(20_000), interval: 20 });
 }
 
 /** The device as the kernel has it; undefined: there is none. */
