@@ -25,7 +25,7 @@ process.exitCode = await run(kind === 'test' ? testCommand(args) : shellCommand(
 });
 
 function testCommand(vitestArguments) {
-  const words = ['node', 'node_modules/vitest/vitest.mjs', 'run', '--project', 'vm', ...vitestArguments];
+  const words = ['node', 'test/suite.mjs', 'vm', ...vitestArguments];
   return words.map(quote).join(' ');
 }
 
