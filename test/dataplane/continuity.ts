@@ -61,7 +61,7 @@ export function testContinuity(mode: ModeName, { periods, destroy }: Continuity)
     }
 
     const who = async (ip: string) => {
-      const outcome = await client.connect({ ip, port: 80 }, { timeoutMs: 500 });
+      const outcome = await client.connect({ ip, port: 80 });
       return outcome.kind === 'answered' ? outcome.by : outcome.kind;
     };
     const start = () => node.startAgent({ manifests, flags: [...flags, ...periods] });

@@ -90,7 +90,7 @@ export async function startAgent(node: Host, folder: string, options: AgentOptio
     ended,
     logFile,
     logs: () => readFileSync(logFile, 'utf8').split('\n').filter(Boolean).map(parseLogLine),
-    metrics: async () => (await node.httpGet(METRICS_URL)).body,
+    metrics: async () => (await node.httpGet(METRICS_URL, { timeoutMs: 10_000 })).body,
     stop: () => end('SIGTERM'),
     kill: async () => void (await end('SIGKILL')),
   };

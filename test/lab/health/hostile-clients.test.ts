@@ -85,7 +85,8 @@ it('700 connections that do nothing cost the agent neither its work nor its prob
     expect(descriptors()).toBeLessThan(before + 160);
   }
   await expect.poll(() => node.iptablesSave('nft')).toContain('10.96.1.9');
-  expect(await agent.metrics()).toMatch(/^nodeplane_http_connections_evicted_total [1-9]/m);
+  // The attack goes on: this question may be among the evicted.
+  await expect.poll(agent.metrics).toMatch(/^nodeplane_http_connections_evicted_total [1-9]/m);
   expect(agent.logs().filter(({ level }) => level !== 'info' && level !== 'warn')).toEqual([]);
   expect(await agent.stop()).toBe(0);
 });
