@@ -15,6 +15,11 @@ export interface Target {
 export interface ConnectOptions {
   /** How long without an answer counts as `timeout`, on a quiet machine (patience.ts). @default 2000 */
   readonly timeoutMs?: number;
+  /**
+   * How long the server of a connection that was made in time may take to answer: for who asks about the network, and not
+   * whether the thread that serves had a processor. @default timeoutMs
+   */
+  readonly answerMs?: number;
   /** Source address, for a host that has several. @default chosen by the kernel's routing */
   readonly sourceIp?: string;
   /** Source port, to make two exchanges look like one flow. @default an unused one */

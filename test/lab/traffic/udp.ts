@@ -46,7 +46,9 @@ function ask(socket: Socket, target: Target, options: ConnectOptions, startedAt:
       }
     };
     const failed = (error: NodeJS.ErrnoException) => finish(() => failure(error, startedAt));
-    const timer = setTimeout(() => finish(() => timedOut(startedAt)), patient(options.timeoutMs ?? 2000));
+    // A datagram that was lost is not sent again: waiting longer hides nothing.
+    const limitMs = options.answerMs ?? options.timeoutMs ?? 2000;
+    const timer = setTimeout(() => finish(() => timedOut(startedAt)), patient(limitMs));
     socket.on('error', failed);
     const question = 'who'.padEnd((options.bytes ?? 0) - 1, '.').concat('\n');
     socket.on('message', (data) =>
