@@ -24,7 +24,8 @@ export class DisjointBlocks<T extends Block> {
     if (next && compareBlocks(next, block) === 0) return false;
     if (at === blocks.length) blocks.push(block);
     else blocks.splice(at, 0, block);
-    if (blocks.length >= 2 * PIECE) this.#pieces.splice(piece + 1, 0, blocks.splice(PIECE));
+    // Two new lists: the old one keeps its room.
+    if (blocks.length >= 2 * PIECE) this.#pieces.splice(piece, 1, blocks.slice(0, PIECE), blocks.slice(PIECE));
     return true;
   }
 

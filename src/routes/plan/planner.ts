@@ -200,7 +200,8 @@ class ClaimingPeer implements Claimant {
     if (tunnel === 'wireguard' && peer.wireguard) {
       spans.push(keySpan(peer.wireguard.publicKey, 'WireGuard key', this));
     }
-    this.spans = spans;
+    // Without the room that a list has which grew.
+    this.spans = spans.slice();
   }
 
   get name(): string {
