@@ -63,7 +63,7 @@ const schedstat = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r');
 const buffer = Buffer.alloc(64);
 
 /** Milliseconds this thread has worked, in JavaScript and in the kernel: what else runs on the machine does not count. */
-function cpuMs(): number {
+export function cpuMs(): number {
   const length = readSync(schedstat, buffer, 0, buffer.length, 0);
   return Number(buffer.toString('latin1', 0, length).split(' ')[0]) / 1e6;
 }

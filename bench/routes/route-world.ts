@@ -88,7 +88,8 @@ export class RouteWorld {
     const rest = yielder();
     for (const node of nodes) {
       this.#routes.nodeChanged(node);
-      await rest();
+      const wait = rest();
+      if (wait) await wait;
     }
     inNetns(this.namespace.path, () => this.#routes.start());
     await synced;

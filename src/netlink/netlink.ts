@@ -100,6 +100,7 @@ export class Netlink {
    * @throws ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
    */
   attempt(requests: readonly NetlinkRequest[]): readonly (KernelError | undefined)[] {
+    if (requests.length <= REQUESTS_AT_ONCE) return this.exchange(requests, []).refusals;
     const refusals: (KernelError | undefined)[] = [];
     for (let start = 0; start < requests.length; start += REQUESTS_AT_ONCE) {
       refusals.push(...this.exchange(requests.slice(start, start + REQUESTS_AT_ONCE), []).refusals);

@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { RoutesConfig } from '../../config/index.ts';
 import { type Clock, driftText } from '../../core/index.ts';
+import { Nftables } from '../../netlink/nftables/index.ts';
 import {
   keyOfFile,
   NetlinkWireguardKernel,
@@ -11,6 +12,7 @@ import {
   wireguardAnnotations,
 } from '../../routes/index.ts';
 import type { Logger } from '../logger.ts';
+import { registerEncryptionMetrics } from './encryption-metrics.ts';
 
 export interface WireguardPartOptions {
   readonly config: RoutesConfig;
@@ -30,6 +32,7 @@ export function wireguardPart(
   const { port, keepaliveSeconds, keyFile } = config.wireguard;
   const log = logWireguardEvents(logger);
   const count = wireguardMetrics(registry);
+  registerEncryptionMetrics(registry, () => Nftables.open());
   const kernel = new NetlinkWireguardKernel();
   const tunnel = new WireguardTunnel({
     readKey: () => keyOfFile(keyFile),

@@ -122,8 +122,10 @@ export class NetlinkRouteKernel implements RouteKernel {
   apply(operations: readonly RouteOperation[]): readonly (KernelError | undefined)[] {
     const attempt = (all: readonly RouteOperation[]) =>
       this.#netlink.attempt(all.map((operation) => this.#forms.requestOf(operation)));
-    const results = [...attempt(operations)];
-    const adopted = [...adoptions(this.#netlink, operations, results)];
+    const first = attempt(operations);
+    const adopted = [...adoptions(this.#netlink, operations, first)];
+    if (adopted.length === 0) return first;
+    const results = [...first];
     const second = attempt(adopted.map(([, operation]) => operation));
     for (const [at, [index]] of adopted.entries()) results[index] = second[at];
     return results;

@@ -22,8 +22,10 @@ export class DisjointBlocks<T extends Block> {
     const blocks = this.#pieces[piece]!;
     const next = blocks[at];
     if (next && compareBlocks(next, block) === 0) return false;
-    blocks.splice(at, 0, block);
-    if (blocks.length >= 2 * PIECE) this.#pieces.splice(piece + 1, 0, blocks.splice(PIECE));
+    if (at === blocks.length) blocks.push(block);
+    else blocks.splice(at, 0, block);
+    // Two new lists: the old one keeps its room.
+    if (blocks.length >= 2 * PIECE) this.#pieces.splice(piece, 1, blocks.slice(0, PIECE), blocks.slice(PIECE));
     return true;
   }
 
@@ -56,7 +58,7 @@ export class DisjointBlocks<T extends Block> {
     let piece = 0;
     for (let high = pieces.length - 1; piece < high; ) {
       const middle = (piece + high) >>> 1;
-      if (compareBlocks(pieces[middle]!.at(-1)!, block) < 0) piece = middle + 1;
+      if (compareBlocks(lastOf(pieces[middle]!), block) < 0) piece = middle + 1;
       else high = middle;
     }
     const blocks = pieces[piece]!;
@@ -70,9 +72,14 @@ export class DisjointBlocks<T extends Block> {
   }
 }
 
+function lastOf<T>(list: readonly T[]): T {
+  return list[list.length - 1]!;
+}
+
 /** By length, then as numbers; 0: they overlap. Values of different lengths never lie between each other. */
 export function compareBlocks(a: Block, b: Block): number {
-  const [left, right] = [a.bytes, b.bytes];
+  const left = a.bytes;
+  const right = b.bytes;
   if (left.length !== right.length) return left.length - right.length;
   let bits = Math.min(a.prefixLength, b.prefixLength);
   // Buffer.compare takes several times as long for so few bytes.

@@ -11,7 +11,10 @@ export interface Span extends Block {
 
 /** Somebody who wants values that only one may have. Its own spans do not overlap each other. */
 export interface Claimant {
+  /** Of all claimants no other has it. */
   readonly name: string;
+  /** The Node that it stands for: several may stand for one. */
+  readonly node: string;
   /** Milliseconds since 1970; Infinity when it is not known. */
   readonly createdAt: number;
   readonly spans: readonly Span[];
@@ -20,7 +23,7 @@ export interface Claimant {
 interface Refusal {
   readonly reason: string;
   /** The claimant that has what this one wants; undefined: it is reserved. */
-  readonly owner: string | undefined;
+  readonly owner: Claimant | undefined;
 }
 
 /**
@@ -29,70 +32,66 @@ interface Refusal {
  * came.
  *
  * The work of a change depends on those whose claims overlap with it: what is held is disjoint, so a look into it is a search by
- * halves, and whoever was refused waits behind the one claimant that was the reason.
+ * halves, and whoever was refused waits behind the one claimant that was the reason. Who claims what is known by whoever asks:
+ * thousands that all get what they claim need no list of their own.
  */
 export class Claims {
   #reserved: readonly Span[] = [];
-  readonly #claimants = new Map<string, Claimant>();
   readonly #held = new DisjointBlocks<Span>();
-  readonly #refusals = new Map<string, Refusal>();
-  /** By name, who was refused because of it. */
-  readonly #waiting = new Map<string, Set<string>>();
+  readonly #refusals = new Map<Claimant, Refusal>();
+  /** Who was refused because of a claimant. */
+  readonly #waiting = new Map<Claimant, Set<Claimant>>();
 
   /** Undefined: it is accepted, or unknown. */
-  refusalOf(name: string): string | undefined {
-    return this.#refusals.get(name)?.reason;
+  refusalOf(claimant: Claimant): string | undefined {
+    return this.#refusals.get(claimant)?.reason;
   }
 
-  /** The names of those refused, with the reason. */
-  *refusals(): Iterable<readonly [name: string, reason: string]> {
-    for (const [name, { reason }] of this.#refusals) yield [name, reason];
+  /** Those refused. */
+  refused(): Iterable<Claimant> {
+    return this.#refusals.keys();
   }
 
-  /** Claims for a name, in place of those it had. Returns the names for which it had to be decided anew. */
-  set(claimant: Claimant): readonly string[] {
-    const { name } = claimant;
-    const freed = this.#release(name);
-    this.#claimants.set(name, claimant);
+  /** Claims, in place of those of `before`, if there were any. Returns for whom it had to be decided anew. */
+  set(claimant: Claimant, before?: Claimant): readonly Claimant[] {
+    const freed = before ? this.#release(before) : NOBODY;
     return this.#decide([claimant, ...freed]);
   }
 
-  /** Gives up what a name claims. Returns the names for which it had to be decided anew. */
-  remove(name: string): readonly string[] {
-    const freed = this.#release(name);
-    this.#claimants.delete(name);
-    return this.#decide(freed);
+  /** Gives up what somebody claims who has claimed. Returns for whom it had to be decided anew. */
+  remove(claimant: Claimant): readonly Claimant[] {
+    return this.#decide([...this.#release(claimant)]);
   }
 
   /**
-   * What nobody may have, in place of what was reserved before. Returns the names for which it had to be decided anew: whoever
-   * was refused anything, and whoever has what is reserved now.
+   * What nobody may have, in place of what was reserved before. Returns for whom it had to be decided anew: whoever was refused
+   * anything, and whoever has what is reserved now.
    */
-  reserve(spans: readonly Span[]): readonly string[] {
+  reserve(spans: readonly Span[]): readonly Claimant[] {
     this.#reserved = spans;
-    const names = new Set(this.#refusals.keys());
-    for (const span of spans) for (const { owner } of this.#held.overlapping(span)) names.add(owner!.name);
+    const concerned = new Set(this.#refusals.keys());
+    for (const span of spans) for (const { owner } of this.#held.overlapping(span)) concerned.add(owner!);
     // Those who waited for somebody in the list are in it themselves.
-    for (const name of names) this.#release(name);
-    return this.#decide([...names].map((name) => this.#claimants.get(name)!));
+    for (const claimant of concerned) this.#release(claimant);
+    return this.#decide([...concerned]);
   }
 
   /** Whoever is decided about can only disturb those behind it, so that everybody is decided about once. */
-  #decide(claimants: readonly Claimant[]): readonly string[] {
-    const queue = [...claimants].sort(bySeniority);
+  #decide(queue: Claimant[]): readonly Claimant[] {
+    queue.sort(bySeniority);
     for (let at = 0; at < queue.length; at++) {
       for (const disturbed of this.#decideOne(queue[at]!)) insertSorted(queue, disturbed, bySeniority);
     }
-    return queue.map(({ name }) => name);
+    return queue;
   }
 
   /** Returns those that have to be decided about again. */
   #decideOne(claimant: Claimant): readonly Claimant[] {
-    const { name, spans } = claimant;
+    const { spans } = claimant;
     for (const span of spans) {
-      const reserved = this.#reserved.find((other) => compareBlocks(span, other) === 0);
+      const reserved = this.#reservedOf(span);
       if (reserved) {
-        this.#refusals.set(name, { reason: `its ${span.what} overlaps the ${reserved.what}`, owner: undefined });
+        this.#refusals.set(claimant, { reason: `its ${span.what} overlaps the ${reserved.what}`, owner: undefined });
         return NOBODY;
       }
     }
@@ -102,61 +101,62 @@ export class Claims {
       for (const { what, owner } of this.#held.overlapping(span)) {
         if (bySeniority(owner!, claimant) < 0) {
           const relation = span.what === what ? 'is also that' : `overlaps the ${what}`;
-          const reason = `its ${span.what} ${relation} of Node "${owner!.name}", which is older`;
-          this.#refusals.set(name, { reason, owner: owner!.name });
-          this.#waitersOf(owner!.name).add(name);
+          const reason = `its ${span.what} ${relation} of Node "${owner!.node}", which is older`;
+          this.#refusals.set(claimant, { reason, owner });
+          this.#waitersOf(owner!).add(claimant);
           return NOBODY;
         }
         rivals.add(owner!);
       }
     }
-    const disturbed = [...rivals].flatMap((rival) => [rival, ...this.#release(rival.name)]);
+    const disturbed = [...rivals].flatMap((rival) => [rival, ...this.#release(rival)]);
     this.#hold(spans);
     return disturbed;
   }
 
   /** False, and nothing is held, when somebody has any of them. */
   #hold(spans: readonly Span[]): boolean {
-    for (const [at, span] of spans.entries()) {
-      if (this.#held.add(span)) continue;
+    for (let at = 0; at < spans.length; at++) {
+      if (this.#held.add(spans[at]!)) continue;
       for (const held of spans.slice(0, at)) this.#held.remove(held);
       return false;
     }
     return true;
   }
 
-  /** Forgets the decision about a name. Returns those who waited for it. */
-  #release(name: string): readonly Claimant[] {
-    const claimant = this.#claimants.get(name);
-    if (!claimant) return NOBODY;
-    const refusal = this.#refusals.get(name);
+  #reservedOf(span: Span): Span | undefined {
+    for (const reserved of this.#reserved) if (compareBlocks(span, reserved) === 0) return reserved;
+    return undefined;
+  }
+
+  /** Forgets the decision about a claimant. Returns those who waited for it. */
+  #release(claimant: Claimant): readonly Claimant[] {
+    const refusal = this.#refusals.get(claimant);
     if (refusal) {
-      this.#refusals.delete(name);
-      if (refusal.owner !== undefined) this.#leaveQueueOf(refusal.owner, name);
+      this.#refusals.delete(claimant);
+      if (refusal.owner) this.#leaveQueueOf(refusal.owner, claimant);
       return NOBODY;
     }
     for (const span of claimant.spans) this.#held.remove(span);
-    const waiters = this.#waiting.get(name);
+    const waiters = this.#waiting.get(claimant);
     if (!waiters) return NOBODY;
-    this.#waiting.delete(name);
-    return [...waiters].map((waiter) => {
-      this.#refusals.delete(waiter);
-      return this.#claimants.get(waiter)!;
-    });
+    this.#waiting.delete(claimant);
+    for (const waiter of waiters) this.#refusals.delete(waiter);
+    return [...waiters];
   }
 
-  #waitersOf(name: string): Set<string> {
-    let waiters = this.#waiting.get(name);
+  #waitersOf(claimant: Claimant): Set<Claimant> {
+    let waiters = this.#waiting.get(claimant);
     if (!waiters) {
       waiters = new Set();
-      this.#waiting.set(name, waiters);
+      this.#waiting.set(claimant, waiters);
     }
     return waiters;
   }
 
-  #leaveQueueOf(owner: string, name: string): void {
+  #leaveQueueOf(owner: Claimant, claimant: Claimant): void {
     const waiters = this.#waitersOf(owner);
-    waiters.delete(name);
+    waiters.delete(claimant);
     if (waiters.size === 0) this.#waiting.delete(owner);
   }
 }

@@ -58,6 +58,13 @@ describe('ranges that a Node had before it was registered again', () => {
     }
   });
 
+  it('count once however often they are said', () => {
+    const { planner, rangesOf } = plannerOf('10.64.0.0/10');
+    const said = [FORMER, '10.64.99.7/24', FORMER].join();
+    planner.nodeChanged(numberedNode(2, { annotations: { [FORMER_POD_CIDRS_ANNOTATION]: said } }));
+    expect(rangesOf('n2')).toEqual(['10.64.2.0/24', FORMER]);
+  });
+
   it('are never this node’s own, nor an address of a node', () => {
     const { planner, rangesOf } = plannerOf('10.0.0.0/8');
     const said = ['10.64.1.0/25', '10.0.0.0/24', '10.64.2.128/25'].join();

@@ -7,12 +7,16 @@ import { LIMITS } from './limits.ts';
  * in an annotation, and the other nodes go on routing them until the last of those pods is gone, or another Node has the range.
  */
 
-/** What a Node's annotation says in one family; what cannot be read is left out. */
+/** What a Node's annotation says in one family, each range once; what cannot be read is left out. */
 export function readFormerRanges(annotations: Readonly<Record<string, string>>, family: IpFamily): readonly Cidr[] {
   const text = annotations[FORMER_POD_CIDRS_ANNOTATION];
   if (text === undefined) return NONE;
-  const ranges = text.split(',', LIMITS.formerRangesOfPeer).flatMap((each) => tryParseCidr(each) ?? []);
-  return ranges.filter(({ address }) => address.family === family);
+  const ranges = new Map<string, Cidr>();
+  for (const each of text.split(',', LIMITS.formerRangesOfPeer)) {
+    const range = tryParseCidr(each);
+    if (range?.address.family === family) ranges.set(formatCidr(range), range);
+  }
+  return [...ranges.values()];
 }
 
 /**

@@ -65,7 +65,7 @@ export class RoutePlanner {
   readonly #nodeName: string;
   readonly #settings: RouteSettings;
   readonly #tunnel: TunnelKind | undefined;
-  readonly #peers = new Map<string, Peer>();
+  readonly #peers = new Map<string, ClaimingPeer>();
   /** By name, why a Node cannot be used whatever others there are. */
   readonly #problems = new Map<string, string>();
   readonly #claims = new Claims();
@@ -91,21 +91,23 @@ export class RoutePlanner {
     }
     const { peer } = reading;
     const known = this.#peers.get(name);
-    if (known && samePeer(known, peer)) return NOTHING;
+    if (known && samePeer(known.peer, peer)) return NOTHING;
     this.#problems.delete(name);
-    this.#peers.set(name, peer);
-    const touched = [...this.#forgetFormer(known), ...this.#claims.set(this.#claimantOf(peer))];
-    for (const range of this.#formerOf(peer)) touched.push(...this.#claims.set(this.#formerClaimant(peer, range)));
-    return nodesOf(touched);
+    const claiming = new ClaimingPeer(peer, this.#tunnel, this.#formerOf(peer));
+    this.#peers.set(name, claiming);
+    const freed = known ? this.#forgetFormer(known) : NOBODY;
+    const decided = this.#claims.set(claiming, known);
+    if (freed.length === 0 && claiming.former.length === 0) return nodesOf(decided);
+    return nodesOf([...freed, ...decided, ...claiming.former.flatMap((former) => this.#claims.set(former))]);
   }
 
   /** A Node went. Returns the names of the Nodes whose plan may be another one now. */
   nodeRemoved(name: string): readonly string[] {
     const hadProblem = this.#problems.delete(name);
-    const peer = this.#peers.get(name);
-    if (!peer) return hadProblem ? [name] : NOTHING;
+    const known = this.#peers.get(name);
+    if (!known) return hadProblem ? [name] : NOTHING;
     this.#peers.delete(name);
-    return nodesOf([...this.#forgetFormer(peer), ...this.#claims.remove(name), name]);
+    return nodesOf([...this.#forgetFormer(known), ...this.#claims.remove(known), known]);
   }
 
   /** This node changed: every plan may be another one. */
@@ -134,10 +136,11 @@ export class RoutePlanner {
 
   /** Undefined: there are no routes to this Node's pods. */
   planOf(name: string): PeerPlan | undefined {
-    const peer = this.#peers.get(name);
-    if (!peer || !this.#own || this.#claims.refusalOf(name) !== undefined) return undefined;
-    const { address, mac, wireguard } = peer;
-    const ranges = this.#rangesOf(peer);
+    const known = this.#peers.get(name);
+    if (!known || !this.#own || this.#claims.refusalOf(known) !== undefined) return undefined;
+    const { peer } = known;
+    const { address, wireguard } = peer;
+    const ranges = this.#rangesOf(known);
     const { mode } = this.#settings;
     const mayBeDirect = mode === 'host-gw' || mode === 'auto';
     if (mayBeDirect && isOnLink(address, this.#own.underlay)) return { kind: 'direct', gateway: address, ranges };
@@ -145,7 +148,7 @@ export class RoutePlanner {
       case undefined:
         return undefined;
       case 'vxlan':
-        return { kind: 'tunnel', gateway: ranges[0]!.address, mac, remote: address, ranges };
+        return { kind: 'tunnel', gateway: ranges[0]!.address, mac: peer.mac, remote: address, ranges };
       case 'wireguard':
         return wireguard && { kind: 'wireguard', remote: address, ranges, ...wireguard };
     }
@@ -153,21 +156,20 @@ export class RoutePlanner {
 
   /** Why there are no routes to a Node's pods although it has some; undefined: there are, or there is no such Node. */
   objectionTo(name: string): string | undefined {
-    const objection = this.#problems.get(name) ?? this.#claims.refusalOf(name);
+    const known = this.#peers.get(name);
+    const objection = this.#problems.get(name) ?? (known && this.#claims.refusalOf(known));
     if (objection !== undefined) return objection;
-    const peer = this.#peers.get(name);
-    if (!peer || !this.#own || this.planOf(name)) return undefined;
+    if (!known || !this.#own || this.planOf(name)) return undefined;
     if (this.#tunnel === 'wireguard') return NO_KEY;
     const { underlay } = this.#own;
-    return `its address ${formatIp(peer.address)} is not on the link of "${underlay.name}", which --routes=host-gw needs; use auto or vxlan`;
+    return `its address ${formatIp(known.peer.address)} is not on the link of "${underlay.name}", which --routes=host-gw needs; use auto or vxlan`;
   }
 
   /** Of its present ranges and those of before what it has. */
-  #rangesOf(peer: Peer): readonly Cidr[] {
-    const { name, ranges } = peer;
-    const former = this.#formerOf(peer);
+  #rangesOf({ peer: { ranges }, former }: ClaimingPeer): readonly Cidr[] {
     if (former.length === 0) return ranges;
-    return [...ranges, ...former.filter((range) => this.#claims.refusalOf(formerName(name, range)) === undefined)];
+    const had = former.filter((one) => this.#claims.refusalOf(one) === undefined);
+    return [...ranges, ...had.map(({ range }) => range)];
   }
 
   #formerOf({ formerRanges }: Peer): readonly Cidr[] {
@@ -176,46 +178,70 @@ export class RoutePlanner {
     return formerRanges.filter((range) => isPodRange(range, podRanges));
   }
 
-  #forgetFormer(peer: Peer | undefined): readonly string[] {
-    if (!peer || peer.formerRanges.length === 0) return NOTHING;
-    return this.#formerOf(peer).flatMap((range) => this.#claims.remove(formerName(peer.name, range)));
+  #forgetFormer({ former }: ClaimingPeer): readonly Claimant[] {
+    return former.length === 0 ? NOBODY : former.flatMap((one) => this.#claims.remove(one));
   }
+}
 
-  /** Behind every Node that has it by its Node object. */
-  #formerClaimant(peer: Peer, range: Cidr): Claimant {
-    const spans: Span[] = [];
-    const claimant = { name: formerName(peer.name, range), createdAt: Number.POSITIVE_INFINITY, spans };
-    spans.push(spanOf(range, 'former pod CIDR', claimant));
-    return claimant;
-  }
+/** What a Node says, and what it claims for it. */
+class ClaimingPeer implements Claimant {
+  readonly peer: Peer;
+  readonly spans: readonly Span[];
+  /** The claims for ranges that it had before. */
+  readonly former: readonly FormerRange[];
 
-  #claimantOf(peer: Peer): Claimant {
-    const { name, createdAt, address, ranges, wireguard } = peer;
-    const spans: Span[] = [];
-    const claimant = { name, createdAt, spans };
-    spans.push(spanOf(blockOf(address), 'address', claimant));
-    for (const range of ranges) spans.push(spanOf(range, 'pod CIDR', claimant));
-    if (this.#tunnel === 'vxlan') spans.push(macSpan(peer.mac, 'MAC address', claimant));
-    if (this.#tunnel === 'wireguard' && wireguard) {
-      spans.push(keySpan(wireguard.publicKey, 'WireGuard key', claimant));
+  constructor(peer: Peer, tunnel: TunnelKind | undefined, formerRanges: readonly Cidr[]) {
+    this.peer = peer;
+    this.former =
+      formerRanges.length === 0 ? NO_RANGES : formerRanges.map((range) => new FormerRange(peer.name, range));
+    const spans = [spanOf(blockOf(peer.address), 'address', this)];
+    for (const range of peer.ranges) spans.push(spanOf(range, 'pod CIDR', this));
+    if (tunnel === 'vxlan') spans.push(macSpan(peer.mac, 'MAC address', this));
+    if (tunnel === 'wireguard' && peer.wireguard) {
+      spans.push(keySpan(peer.wireguard.publicKey, 'WireGuard key', this));
     }
-    return claimant;
+    // Without the room that a list has which grew.
+    this.spans = spans.slice();
+  }
+
+  get name(): string {
+    return this.peer.name;
+  }
+
+  get node(): string {
+    return this.peer.name;
+  }
+
+  get createdAt(): number {
+    return this.peer.createdAt;
+  }
+}
+
+/** The claim for a range that a Node had before: behind every Node that has it by its Node object. */
+class FormerRange implements Claimant {
+  readonly node: string;
+  readonly range: Cidr;
+  readonly name: string;
+  readonly createdAt = Number.POSITIVE_INFINITY;
+  readonly spans: readonly Span[];
+
+  constructor(node: string, range: Cidr) {
+    this.node = node;
+    this.range = range;
+    // "~" comes after the name of every Node, and is in none.
+    this.name = `~${node} ${formatCidr(range)}`;
+    this.spans = [spanOf(range, 'former pod CIDR', this)];
   }
 }
 
 const NOTHING: readonly string[] = [];
+const NOBODY: readonly Claimant[] = [];
+const NO_RANGES: readonly FormerRange[] = [];
 
-/** Comes after the name of every Node, and is none. */
-const FORMER = '~';
-
-function formerName(node: string, range: Cidr): string {
-  return `${FORMER}${node} ${formatCidr(range)}`;
-}
-
-/** The Nodes that claimants stand for. */
-function nodesOf(claimants: readonly string[]): readonly string[] {
-  if (!claimants.some((name) => name.startsWith(FORMER))) return claimants;
-  return [...new Set(claimants.map((name) => (name.startsWith(FORMER) ? name.slice(1, name.indexOf(' ')) : name)))];
+/** The Nodes that claimants stand for, each once. */
+function nodesOf(claimants: readonly Claimant[]): readonly string[] {
+  const names = claimants.map(({ node }) => node);
+  return names.length === 1 ? names : [...new Set(names)];
 }
 
 const NO_KEY = `it tells no WireGuard key of its own (annotation ${WIREGUARD_ANNOTATIONS.publicKey}): look into the log of its agent, which has to run with the same --routes`;

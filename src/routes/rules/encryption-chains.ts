@@ -8,6 +8,7 @@ import {
   interfaceName,
   lookup,
   meta,
+  type NftReader,
   payload,
   returnToCaller,
 } from '../../netlink/nftables/index.ts';
@@ -64,6 +65,15 @@ export function encryptionChains(
       ),
     },
   ];
+}
+
+/**
+ * How many packets of a family were dropped because they would have left unencrypted, since the table was made; undefined when
+ * there are no such rules. Throws KernelError.
+ */
+export function unencryptedDropped(ruleset: NftReader, family: IpFamily): bigint | undefined {
+  const rules = ruleset.listRules(chainOf(chainName(family)));
+  return rules.at(-1)?.expressions.find((expression) => expression.kind === 'counter')?.packets;
 }
 
 function chainName(family: IpFamily): string {

@@ -5,11 +5,12 @@ import {
   formatIp,
   type IpAddress,
   type IpFamily,
+  inSlices,
   NodeplaneError,
   nothingToCompare,
+  type Steps,
   SyncRunner,
   type Timer,
-  yielder,
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
@@ -48,6 +49,8 @@ const FULL_MS = 3_600_000;
 const RETRY = { firstMs: 1000, maxMs: 60_000 };
 /** Somebody who changes our routes all the time does not make us compare them all more often than this. */
 const REPAIR_MS = 1000;
+/** Nodes between two looks at the clock, which takes as long as counting one. */
+const STEP = 16;
 
 /**
  * The routes to other nodes' pods in one family: Nodes in, kernel objects out. Everything is compared with the kernel at the
@@ -186,7 +189,8 @@ export class FamilyRoutes {
   }
 
   #touch(names: readonly string[]): void {
-    if (names.length === 0) return;
+    // What is told before the start is all dealt with at the start.
+    if (names.length === 0 || !this.#watch) return;
     for (const name of names) this.#touched.add(name);
     this.#runner.request();
   }
@@ -226,12 +230,7 @@ export class FamilyRoutes {
     this.#ground = ground;
     if (this.#kernel.tunnel !== undefined) wireguard?.replaced(family, this.#kernel.tunnel, plans);
     this.#tally.forgetOthers((name) => this.#planner.knows(name));
-    const rest = yielder();
-    for (const name of this.#planner.names()) {
-      this.#count(name);
-      const wait = rest();
-      if (wait) await wait;
-    }
+    await inSlices(this.#countAll());
     return operations;
   }
 
@@ -241,6 +240,14 @@ export class FamilyRoutes {
     const operations = await this.#kernel.update(changes);
     for (const name of names) this.#count(name);
     return operations;
+  }
+
+  *#countAll(): Steps<void> {
+    let counted = 0;
+    for (const name of this.#planner.names()) {
+      this.#count(name);
+      if (++counted % STEP === 0) yield;
+    }
   }
 
   #count(name: string): void {

@@ -34,6 +34,8 @@ interface Committed {
 
 /** Requests that go to the kernel in one piece, before others get their turn. */
 const OPERATIONS_AT_ONCE = 500;
+/** Objects between two looks at the clock, which takes as long as dealing with one. */
+const STEP = 16;
 /** Making a device, then what needs its index; and again where others meddle meanwhile. */
 const DEVICE_ROUNDS = 4;
 
@@ -85,9 +87,12 @@ export class KernelRoutes {
     const devices = { underlay: ground.own.underlay.index, tunnel };
     this.#devices = devices;
     const present = await this.#kernel.list(tunnel);
-    for (const name of this.#committed.keys()) if (!plans.has(name)) this.#ids.release(name);
+    for (const [name, { nexthopId }] of this.#committed) {
+      if (plans.has(name)) continue;
+      this.#ids.release(nexthopId);
+      this.#committed.delete(name);
+    }
     this.#ids.adopt(present);
-    this.#committed.clear();
     this.#refusals.clear();
     const operations = await inSlices(this.#differences(ground, present, this.#commitAll(plans)));
     await this.#apply(operations, [...plans.keys()]);
@@ -105,17 +110,17 @@ export class KernelRoutes {
     const before: RouteObject[] = [];
     const after: RouteObject[] = [];
     const names = [...changes.keys()].filter((name) => !this.#refusals.has(name));
-    const gone: string[] = [];
+    const gone: Committed[] = [];
     for (const name of names) {
       const committed = this.#committed.get(name);
       const plan = changes.get(name);
       if (committed) before.push(...this.#objectsOf(committed));
       if (plan) after.push(...this.#objectsOf(this.#commit(name, plan)));
-      else if (this.#committed.delete(name)) gone.push(name);
+      else if (committed && this.#committed.delete(name)) gone.push(committed);
     }
     const operations = diffObjects(before, after);
     await this.#apply(operations, names);
-    for (const name of gone) this.#ids.release(name);
+    for (const { nexthopId } of gone) this.#ids.release(nexthopId);
     return operations.length;
   }
 
@@ -134,14 +139,15 @@ export class KernelRoutes {
 
   *#differences({ own }: Ground, present: readonly RouteObject[], peers: Iterable<Committed>): Steps<RouteOperation[]> {
     const diff = new ObjectDiff();
+    let done = 0;
     for (const object of present) {
       diff.isThere(object);
-      yield;
+      if (++done % STEP === 0) yield;
     }
     for (const object of ownObjects(own.ranges)) diff.want(object);
     for (const committed of peers) {
       for (const object of this.#objectsOf(committed)) diff.want(object);
-      yield;
+      if (++done % STEP === 0) yield;
     }
     return diff.operations();
   }
@@ -152,7 +158,8 @@ export class KernelRoutes {
 
   #commit(name: string, plan: PeerPlan): Committed {
     const usesNexthop = this.#kernel.usesNexthops && plan.kind !== 'wireguard';
-    const nexthopId = usesNexthop ? this.#ids.of(name, plan.gateway) : undefined;
+    const known = this.#committed.get(name)?.nexthopId;
+    const nexthopId = usesNexthop ? this.#ids.of(known, plan.gateway) : known;
     const committed = { plan, nexthopId };
     this.#committed.set(name, committed);
     return committed;
@@ -190,7 +197,7 @@ export class KernelRoutes {
         // Deleting what is gone is done; with a nexthop go its routes, with a device what leads through it.
         if (!error || (operation.action === 'delete' && isNotFound(error))) continue;
         refused.set(keyOf(operation.object), refusalText(operation, error));
-        if (operation.object.kind === 'nexthop' && isExists(error)) this.#avoid(operation.object.id, names);
+        if (operation.object.kind === 'nexthop' && isExists(error)) this.#ids.avoid(operation.object.id);
       }
       await rest();
     }
@@ -210,10 +217,6 @@ export class KernelRoutes {
       }
     }
     for (const [key, reason] of unowned) this.#refusals.set(key, reason);
-  }
-
-  #avoid(id: number, names: readonly string[]): void {
-    for (const name of names) if (this.#committed.get(name)?.nexthopId === id) this.#ids.avoid(name);
   }
 }
 

@@ -2,12 +2,13 @@ import { formatIp, type IpAddress } from '../../core/index.ts';
 import { FIRST_NEXTHOP_ID, NEXTHOP_IDS, type RouteObject } from '../kernel/route-object.ts';
 
 /**
- * Which nexthop object is whose. A peer keeps its number as long as it is there, and over a restart as long as its gateway is
- * the same: what its routes refer to need not be touched then.
+ * Which numbers of nexthop objects are in use. A peer keeps its number as long as it is there, and over a restart as long as its
+ * gateway is the same: what its routes refer to need not be touched then. Which one is whose is known by whoever asks.
  */
 export class NexthopIds {
-  readonly #ids = new Map<string, number>();
   readonly #used = new NumberSet();
+  /** Those that somebody else has; they stay in use. */
+  readonly #taken = new Set<number>();
   /** By gateway, those in the kernel that no peer has yet; and the same numbers. */
   readonly #unowned = new Map<string, number>();
   readonly #unownedIds = new Set<number>();
@@ -24,14 +25,15 @@ export class NexthopIds {
     }
   }
 
-  /** The number of a peer's nexthop object; undefined when all are in use. */
-  of(name: string, gateway: IpAddress): number | undefined {
-    const known = this.#ids.get(name);
-    if (known !== undefined) return known;
+  /**
+   * The number of a peer's nexthop object; undefined when all are in use.
+   *
+   * @param known the one it has had until now, if any
+   */
+  of(known: number | undefined, gateway: IpAddress): number | undefined {
+    if (known !== undefined && !this.#taken.has(known)) return known;
     const id = this.#adopted(gateway) ?? this.#free();
-    if (id === undefined) return undefined;
-    this.#ids.set(name, id);
-    this.#used.add(id);
+    if (id !== undefined) this.#used.add(id);
     return id;
   }
 
@@ -45,17 +47,14 @@ export class NexthopIds {
     return id;
   }
 
-  /** The peer is gone, and so is its object. */
-  release(name: string): void {
-    const id = this.#ids.get(name);
-    if (id === undefined) return;
-    this.#ids.delete(name);
-    this.#used.delete(id);
+  /** The peer is gone, and so is the object of its number, if it had one. */
+  release(id: number | undefined): void {
+    if (id !== undefined && !this.#taken.has(id)) this.#used.delete(id);
   }
 
-  /** Somebody else has the peer's number: it gets another one, and nobody gets this. */
-  avoid(name: string): void {
-    this.#ids.delete(name);
+  /** Somebody else has this number: whoever had it gets another one, and nobody gets this. */
+  avoid(id: number): void {
+    this.#taken.add(id);
   }
 
   /** The next one round the circle, so that a number is used again late. */

@@ -85,9 +85,15 @@ it.skipIf(hasWireguard())('what is to be encrypted and cannot be leaves by no ot
   }
   for (const to of [neighbour, two, pod2]) expect(await answered(pod1, to)).toEqual([true, true]);
 
-  await cluster.restart(one, { by: 'SIGTERM', flags: flags('wireguard') });
+  const agent = await cluster.restart(one, { by: 'SIGTERM', flags: flags('wireguard') });
   for (const family of FAMILIES) await expect.poll(() => leaves(pod1, pod2.ip(family))).toBe(false);
   for (const to of [neighbour, two]) expect(await answered(pod1, to)).toEqual([true, true]);
-  expect(one.namespace.run('nft', 'list chain inet nodeplane-routes encrypted-only-ipv6')).toMatch(/packets [1-9]/);
+  for (const family of FAMILIES) {
+    const dropped = new RegExp(
+      `^nodeplane_routes_unencrypted_dropped_packets_total\\{ip_family="${family}"\\} [1-9]`,
+      'm',
+    );
+    expect(await agent.metrics()).toMatch(dropped);
+  }
   await cluster.stop();
 });
