@@ -77,7 +77,7 @@ async function follow(clock: Clock, debug?: (message: string) => void): Promise<
 }
 
 function service(name: string, port = 80): string {
-  return `---\napiVersion: v1\nkind: Service\nmetadata: {name: ${name}}\nspec:\n  ports:\n  - port: ${port}\n`;
+  return `---\napiVersion: v1\nkind: Service\nmetadata: {name: ${name}}\nspec:\n  clusterIP: 10.96.0.${name.charCodeAt(0)}\n  ports:\n  - port: ${port}\n`;
 }
 
 let writes = 0;
