@@ -3,7 +3,9 @@ import { editDistance, nearestWord } from './edit-distance.ts';
 
 it.each([
   ['', '', 0],
-  ['service', 'servcie', 2],
+  ['service', 'servcie', 1],
+  ['labels', 'lables', 1],
+  ['abcdef', 'badcfe', 3],
   ['port', 'ports', 1],
   ['port', 'node', 3],
 ])('from %j to %j is %i', (a, b, distance) => {
@@ -20,6 +22,7 @@ it.each([
   ['clusterIp', 'clusterIP'],
   ['extrenalIPs', 'externalIPs'],
   ['port', undefined],
+  ['sepc', undefined],
   ['x'.repeat(1000), undefined],
 ])('%j may stand for %j', (wrong, meant) => {
   expect(nearestWord(wrong, ['clusterIP', 'clusterIPs', 'targetPort', 'externalIPs'])).toBe(meant);

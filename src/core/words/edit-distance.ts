@@ -1,14 +1,22 @@
-/** How many letters to change, add or take away to make `b` of `a`; more than `limit` is told as `limit` + 1. */
+/**
+ * How many letters to change, add, take away or swap with their neighbour to make `b` of `a`; more than `limit` is told as
+ * `limit` + 1.
+ */
 export function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
+  let twoBefore: readonly number[] = [];
   let before = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
     const now = [i];
     for (let j = 1; j <= b.length; j++) {
       const change = before[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      now.push(Math.min(change, before[j]! + 1, now[j - 1]! + 1));
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swap = isSwap ? twoBefore[j - 2]! + 1 : change;
+      now.push(Math.min(change, swap, before[j]! + 1, now[j - 1]! + 1));
     }
-    if (Math.min(...now) > limit) return limit + 1;
+    // A swap reaches back two rows.
+    if (Math.min(...now, ...before) > limit) return limit + 1;
+    twoBefore = before;
     before = now;
   }
   return before[b.length]!;

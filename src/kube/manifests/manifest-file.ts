@@ -10,7 +10,14 @@ import { type KubeObject, objectKey } from '../objects/types.ts';
 import type { SourceProblem } from '../source.ts';
 import type { ManifestKinds } from './manifest-kinds.ts';
 import { parseJson, parseYaml } from './manifest-parse.ts';
-import { doubtfulValues, KNOWN_FIELDS, misspelt, unknownFields, wrongKind } from './mistakes/index.ts';
+import {
+  doubtfulValues,
+  KNOWN_FIELDS,
+  misspelt,
+  unknownFields,
+  withoutConsequences,
+  wrongKind,
+} from './mistakes/index.ts';
 
 /** Objects defined twice that are named. A line is looked up for each, through the whole document. */
 const MOST_DOUBLES = 20;
@@ -152,7 +159,9 @@ function readItem(item: Item, kinds: ManifestKinds, most: number): ItemResult {
   }
   const { object, problems } = decodeObject(kind, value);
   const unknown = unknownFields(value, KNOWN_FIELDS[kind.kind], most);
-  return object ? { object, doubts: [...unknown, ...doubtfulValues(object, value)] } : { problems: [...problems, ...unknown] };
+  const found = object ? doubtfulValues(object, value) : problems;
+  const all = [...unknown, ...withoutConsequences(found, unknown)];
+  return object ? { object, doubts: all } : { problems: all };
 }
 
 function problem(path: FieldPath, expected: string, found: unknown, hint = ''): ItemResult {

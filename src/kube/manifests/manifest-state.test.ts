@@ -16,7 +16,7 @@ function service(text: string): Service {
   return {
     kind: 'Service',
     metadata: { name, namespace: 'demo' },
-    spec: { clusterIP: `10.96.0.${name.charCodeAt(0)}`, ports: [{ port: Number(port) }] },
+    spec: { clusterIP: 'None', ports: [{ port: Number(port) }] },
   };
 }
 

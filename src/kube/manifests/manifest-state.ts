@@ -90,7 +90,8 @@ export class ManifestState {
   #note(file: string, manifest: Manifest | undefined): void {
     if (manifest && manifest.problems.length > 0) this.#problems.set(file, manifest.problems);
     else this.#problems.delete(file);
-    if (manifest && manifest.ignored.length > 0 && this.#order.includes('EndpointSlice')) this.#ignored.set(file, manifest.ignored);
+    if (manifest && manifest.ignored.length > 0 && this.#order.includes('EndpointSlice'))
+      this.#ignored.set(file, manifest.ignored);
     else this.#ignored.delete(file);
   }
 

@@ -109,7 +109,8 @@ function olderEndpoints(
   const found: SourceProblem[] = [];
   for (const [file, objects] of ignored) {
     for (const object of objects) {
-      const [kind, name = ''] = object.split(' ');
+      const [kind, written = ''] = object.split(' ');
+      const name = written.includes('/') ? written : `default/${written}`;
       if (kind !== 'Endpoints' || services.get(name)?.slices.length !== 0 || found.length >= MOST) continue;
       const message = `Endpoints are not read from files, and Service ${name} has no EndpointSlice; write one (discovery.k8s.io/v1)`;
       found.push({ where: file, object, field: 'kind', message, inForce: true });
@@ -118,11 +119,6 @@ function olderEndpoints(
   return found;
 }
 
-function doubt(
-  file: string,
-  object: KubeObject,
-  path: readonly (string | number)[],
-  message: string,
-): SourceProblem {
+function doubt(file: string, object: KubeObject, path: readonly (string | number)[], message: string): SourceProblem {
   return { where: file, object: objectKey(object), field: formatFieldPath(path), message, inForce: true };
 }

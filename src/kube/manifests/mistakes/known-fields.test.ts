@@ -38,4 +38,3 @@ it('the fields of a PodCIDRBlock are those of its definition', () => {
   expect(own.sort()).toEqual(Object.keys(schema.properties!).sort());
   expect(differences(below.get('spec')!, schema.properties!.spec!, 'spec')).toEqual([]);
 });
-
