@@ -127,9 +127,9 @@ const DOUBTFUL: readonly Mistake[] = [
   [
     SLICE,
     'service-name: web',
-    'service-name: wbe',
+    'service-name: shop',
     'f.yaml: EndpointSlice demo/web-1 metadata.labels',
-    'no Service demo/wbe',
+    'no Service demo/shop',
     'correct the label, or add the Service',
   ],
   [SLICE, 'port: 8080', 'port: 8080, nodePort: 1', 'EndpointSlice demo/web-1 ports[0].nodePort', 'take it out'],
@@ -217,7 +217,13 @@ const REFUSED: readonly Mistake[] = [
     'found "10.244.1.0"',
   ],
   [SERVICE, '  ports: [', '\tports: [', 'f.yaml:6: Cannot be parsed', 'Tabs are not allowed as indentation'],
-  [SERVICE, 'name: http', 'name: *http', 'f.yaml:1: Cannot be parsed', 'the anchor must be set before the alias: http'],
+  [
+    SERVICE,
+    'name: http',
+    'name: *http',
+    'f.yaml:1: Cannot be parsed',
+    'the anchor must be set before the alias): http',
+  ],
   [
     SERVICE,
     'spec:',
