@@ -1,4 +1,4 @@
-// Writes test/golden/kubernetes-api.json: the API's own schema (OpenAPI) of the kinds in deploy/, with all that they refer to. It is taken
+// Writes test/golden/kubernetes-api.json: the API's own schema (OpenAPI) of the kinds in deploy/ and of those the agent reads, with all that they refer to. It is taken
 // from the Kubernetes client, which is generated from it: which fields there are, of which type, and which are required.
 //   node scripts/api-schema.mjs
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,9 @@ import { dirname, join } from 'node:path';
 
 const KINDS = {
   'apps/v1': ['DaemonSet'],
-  v1: ['ConfigMap', 'Service', 'ServiceAccount'],
+  v1: ['ConfigMap', 'Node', 'Service', 'ServiceAccount'],
+  'discovery.k8s.io/v1': ['EndpointSlice'],
+  'networking.k8s.io/v1': ['ServiceCIDR'],
   'rbac.authorization.k8s.io/v1': ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
   'apiextensions.k8s.io/v1': ['CustomResourceDefinition'],
 };

@@ -90,6 +90,7 @@ export class Agent {
   #standby: Promise<void> = Promise.resolve();
   #isStandby = false;
   readonly #problems: Gauge;
+  readonly #doubts: Gauge;
   /** Undefined without an API server to follow. */
   readonly #clusterVersion: ClusterVersion | undefined;
   readonly #stopping = new AbortController();
@@ -121,6 +122,11 @@ export class Agent {
     this.#problems = new Gauge({
       name: 'nodeplane_object_problems',
       help: 'Objects that cannot be read at the moment; their last good state is in force.',
+      registers: [registry],
+    });
+    this.#doubts = new Gauge({
+      name: 'nodeplane_object_doubts',
+      help: 'Fields and values of manifests that do nothing, or probably not what was meant; their objects are in force.',
       registers: [registry],
     });
     this.#standing = new Gauge({
@@ -299,7 +305,9 @@ export class Agent {
       },
       synced: () => this.#objects.synced(),
       problems: (problems: readonly SourceProblem[]) => {
-        this.#problems.set(problems.length);
+        const doubts = problems.filter(({ inForce }) => inForce).length;
+        this.#problems.set(problems.length - doubts);
+        this.#doubts.set(doubts);
         this.#status.objectProblems(problems);
         logProblems(problems);
       },

@@ -1,5 +1,6 @@
 import { errorText, NodeplaneError } from '../core/index.ts';
 import { effectWarnings } from './check/no-effect.ts';
+import { fieldsOfOtherModes } from './check/other-modes.ts';
 import { type ConfigProblem, formatProblem } from './check/problems.ts';
 import { validate } from './check/validate.ts';
 import { complete, isGiven, nodeNameOf } from './complete.ts';
@@ -112,6 +113,10 @@ function prepare(flags: GivenFlags, surroundings: Surroundings, messages: Config
   });
   messages.push(
     ...effectWarnings(flags, effective).map((text) => ({ level: 'warn', verbosity: 0, text }) as const),
+    // Whoever is about to change the mode has both sections, so this is no warning.
+    ...fieldsOfOtherModes(decoded?.given ?? {}, effective.mode).map(
+      (text) => ({ level: 'info', verbosity: 0, text }) as const,
+    ),
     ...flagLog(flags, program).map((text) => ({ level: 'info', verbosity: 1, text }) as const),
   );
 

@@ -100,6 +100,21 @@ const IN_FILE: readonly Mistake[] = [
     '"ConfigMap"',
     '"KubeProxyConfiguration" of "kubeproxy.config.k8s.io/v1alpha1" is needed',
   ],
+  [
+    'apiVersion: kubeproxy.config.k8s.io/v1beta1',
+    '"/c" (--config)',
+    'of apiVersion "kubeproxy.config.k8s.io/v1beta1"',
+    'of "kubeproxy.config.k8s.io/v1alpha1" is needed',
+  ],
+  ['kind: kubeproxyconfiguration', '"/c" (--config)', '"kubeproxyconfiguration"', '"KubeProxyConfiguration" of'],
+  ['mode:\n\t- x', '"/c" (--config)', 'at line 4, column 1', 'Tabs are not allowed'],
+  ['clusterCIDR: [10.0.0.0/8]', 'clusterCIDR', 'found ["10.0.0.0/8"]', 'expected text'],
+  ['iptables: {masqueradeAll: "yes"}', 'iptables.masqueradeAll', 'found "yes"', 'true or false'],
+  ['oomScoreAdj: low', 'oomScoreAdj', 'found "low"', 'expected a whole number'],
+  ['conntrack: {tcpEstablishedTimeout: 1d}', 'conntrack.tcpEstablishedTimeout', 'found "1d"', 'a duration such as'],
+  ['mode: ipvs\nipvs: {excludeCIDRs: [a]}', 'ipvs.excludeCIDRs', '"a"', 'such as 10.244.0.0/16'],
+  ['nodeplane: {routes: {mode: bgp}}', 'nodeplane.routes.mode', '"bgp"', '"host-gw", "vxlan"'],
+  ['nodeplane: {pools: {cidrs: 10.0.0.0/8}}', 'nodeplane.pools.cidrs', 'found "10.0.0.0/8"', 'a list of texts'],
   ['iptables: 5', 'iptables', 'found 5', 'expected a section with fields'],
   ['iptables: {syncPeriod: 30}', 'iptables.syncPeriod', 'found 30', 'a duration such as 500ms, 30s or 1m30s'],
   ['clientConnection: {qps: fast}', 'clientConnection.qps', 'found "fast"', 'expected a number'],
@@ -153,11 +168,27 @@ it('all mistakes are told at once', () => {
   expect(refusal.match(/ is no/g)).toHaveLength(3);
 });
 
-it('a field of the file that nobody knows is warned of, as kube-proxy takes such a file', () => {
-  const { messages } = read(['--config=/c'], 'modee: ipvs', AGENT);
-  expect(messages).toContainEqual({
-    level: 'warn',
-    verbosity: 0,
-    text: expect.stringContaining('unknown field "modee"'),
-  });
+it.each([
+  ['modee: ipvs', 'unknown field "modee" (did you mean "mode"?)'],
+  ['iptables: {sync_period: 30s}', 'unknown field "iptables.sync_period" (did you mean "syncPeriod"?)'],
+  ['iptables: {lemon: 1}', 'unknown field "iptables.lemon"'],
+  ['mode: ipvs\nmode: iptables', 'key "mode" already set in map (line 4)'],
+  ['mode: ipvs\n---\nmode: iptables', 'has 1 more YAML document(s); only the first is read'],
+])('what nobody reads in %j is warned of, as kube-proxy takes such a file', (body, told) => {
+  const { messages } = read(['--config=/c'], body, AGENT);
+  expect(messages).toContainEqual({ level: 'warn', verbosity: 0, text: expect.stringContaining(told) });
+});
+
+it('fields for another mode than the one that runs are named, but not those that are as by default', () => {
+  const told = (body: string) =>
+    read(['--config=/c'], body, AGENT)
+      .messages.map(({ text }) => text)
+      .filter((text) => text.includes('it is for mode'));
+  expect(told('mode: iptables\nipvs: {scheduler: rr, strictARP: false}\nnftables: {masqueradeBit: 14}')).toEqual([
+    'ipvs.scheduler has no effect: it is for mode ipvs, and the mode is iptables',
+  ]);
+  expect(told('mode: nftables\niptables: {masqueradeAll: true, syncPeriod: 30s}')).toEqual([
+    'iptables.masqueradeAll has no effect: it is for mode iptables and ipvs, and the mode is nftables',
+  ]);
+  expect(told('mode: ipvs\niptables: {masqueradeAll: true}\nipvs: {scheduler: rr}')).toEqual([]);
 });

@@ -1,12 +1,14 @@
 import { NodeplaneError } from '../core/index.ts';
 import { type KubeObject, objectKey } from './objects/types.ts';
-import type { ObjectSource } from './source.ts';
+import { type ObjectSource, problemText } from './source.ts';
 
 /** What a source said once, as far as it can be read. */
 export interface ReadObjects {
   readonly objects: readonly KubeObject[];
   /** What of it cannot be used, in words. */
   readonly problems: readonly string[];
+  /** What of it is in force and probably not meant, in words. */
+  readonly doubts: readonly string[];
 }
 
 /**
@@ -19,6 +21,7 @@ export interface ReadObjects {
 export async function readOnce(source: ObjectSource, what: string, patienceMs: number): Promise<ReadObjects> {
   const objects = new Map<string, KubeObject>();
   let problems: readonly string[] = [];
+  let doubts: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
   try {
     await new Promise<void>((resolve, reject) => {
@@ -34,7 +37,8 @@ export async function readOnce(source: ObjectSource, what: string, patienceMs: n
           },
           synced: resolve,
           problems: (all) => {
-            problems = all.map(({ where, message }) => `${where}: ${message}`);
+            problems = all.filter(({ inForce }) => !inForce).map(problemText);
+            doubts = all.filter(({ inForce }) => inForce).map(problemText);
           },
         })
         .catch(reject);
@@ -43,5 +47,5 @@ export async function readOnce(source: ObjectSource, what: string, patienceMs: n
     clearTimeout(timer);
     await source.stop();
   }
-  return { objects: [...objects.values()], problems };
+  return { objects: [...objects.values()], problems, doubts };
 }

@@ -6,7 +6,7 @@ export interface ObjectEvent {
   readonly object: KubeObject;
 }
 
-/** Something in the source cannot be used; the last good state stays in force. */
+/** Something in the source cannot be used, and its last good state stays in force; or it is in force, and probably not as meant. */
 export interface SourceProblem {
   /** Where: a file with line (`web.yaml:12`), or an API resource. */
   readonly where: string;
@@ -15,6 +15,14 @@ export interface SourceProblem {
   /** The field path, `spec.ports[0].port`, when known. */
   readonly field?: string;
   readonly message: string;
+  /** The object is in force all the same: only what is named is left out, or does nothing. @default false */
+  readonly inForce?: true;
+}
+
+/** `web.yaml:12: Service demo/web spec.ports[0].port: Expected …`. */
+export function problemText({ where, object, field, message }: SourceProblem): string {
+  const what = [object, field].filter(Boolean).join(' ');
+  return [where, what, message].filter(Boolean).join(': ');
 }
 
 /** What a source tells. All calls are synchronous and in order. */

@@ -88,7 +88,7 @@ export async function preflightWorld(differences: Differences = {}): Promise<Wor
     },
     cluster: {
       origin: { kind: 'api', server: 'https://192.168.50.9:6443', host: '192.168.50.9', by: '--kubeconfig' },
-      objects: async () => ({ node: NODE, services, problems: [] }),
+      objects: async () => ({ node: NODE, services, problems: [], doubts: [] }),
       server: async () => ({ version: 'v1.36.2', aheadSeconds: 0 }),
       kubeadmConfig: async () => 'proxy:\n  disabled: true\n',
       ...cluster,

@@ -96,7 +96,10 @@ export function logSourceProblems(logger: Logger): (problems: readonly SourcePro
       const identity = JSON.stringify(problem);
       now.add(identity);
       if (!known.has(identity)) {
-        logger.error({ ...problem }, 'An object cannot be read; its last good state stays in force');
+        const { inForce, ...what } = problem;
+        if (inForce)
+          logger.warn(what, 'A manifest has what is probably not meant; its object is in force all the same');
+        else logger.error(what, 'An object cannot be read; its last good state stays in force');
       }
     }
     if (known.size > 0 && now.size === 0) logger.info('All objects are in order again');

@@ -38,7 +38,7 @@ describe('decodeConfigFile', () => {
     );
     expect(given).toEqual({ mode: 'nftables', iptables: {} });
     expect(strictProblems).toEqual([
-      'unknown field "Mode"',
+      'unknown field "Mode" (did you mean "mode"?)',
       'unknown field "iptables.bit"',
       'unknown field "nodeplane"',
       'key "mode" already set in map (line 6)',

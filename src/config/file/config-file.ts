@@ -1,4 +1,4 @@
-import { NodeplaneError } from '../../core/index.ts';
+import { NodeplaneError, nearestWord } from '../../core/index.ts';
 import type { Program } from '../program.ts';
 import { isMapping } from '../values/list-types.ts';
 import { ALL_FIELDS, API_VERSION, type Field, isField, KIND, KUBE_PROXY_FIELDS, type Section } from './schema.ts';
@@ -39,12 +39,13 @@ export function decodeConfigFile(source: string, program: Program): DecodedFile 
   if (report.wrong.length > 0) throw notDecoded(report.wrong.join('; '));
   return {
     given,
-    strictProblems: [...report.unknown.map((path) => `unknown field "${path}"`), ...content.duplicates],
+    strictProblems: [...report.unknown, ...content.duplicates],
     furtherDocuments: content.furtherDocuments,
   };
 }
 
 interface Report {
+  /** In words. */
   readonly unknown: string[];
   readonly wrong: string[];
 }
@@ -54,13 +55,18 @@ function readSection(section: Section, raw: GivenFields, prefix: string, report:
   for (const [name, value] of Object.entries(raw)) {
     const path = `${prefix}${name}`;
     const entry = Object.hasOwn(section, name) ? section[name] : undefined;
-    if (!entry) report.unknown.push(path);
+    if (!entry) report.unknown.push(unknownField(path, name, section));
     else if (value === null) continue;
     else if (isField(entry)) given[name] = readField(entry, value, path, report);
     else if (isMapping(value)) given[name] = readSection(entry, value, `${path}.`, report);
     else report.wrong.push(`${path}: expected a section with fields, found ${quoted(value)}`);
   }
   return given;
+}
+
+function unknownField(path: string, name: string, section: Section): string {
+  const meant = nearestWord(name, Object.keys(section));
+  return `unknown field "${path}"${meant === undefined ? '' : ` (did you mean "${meant}"?)`}`;
 }
 
 function readField(field: Field<unknown>, raw: unknown, path: string, report: Report): unknown {

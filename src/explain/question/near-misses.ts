@@ -1,3 +1,5 @@
+import { editDistance } from '../../core/index.ts';
+
 /** More than this many suggestions help nobody. */
 const MOST = 3;
 
@@ -14,20 +16,4 @@ export function nearMisses(wanted: string, names: Iterable<string>): readonly st
   }
   found.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1));
   return found.slice(0, MOST).map(({ name }) => name);
-}
-
-/** How many letters to change, add or take away; more than `limit` is told as `limit` + 1. */
-function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) > limit) return limit + 1;
-  let before = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const now = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = before[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      now.push(Math.min(change, before[j]! + 1, now[j - 1]! + 1));
-    }
-    if (Math.min(...now) > limit) return limit + 1;
-    before = now;
-  }
-  return before[b.length]!;
 }

@@ -41,7 +41,7 @@ it(
     const keys = Array.from({ length: 100_000 }, (_, key) => `k${key}: 1\n`).join('');
     expect(messages(`kind: Pod\n${keys}`)).toEqual([]);
     expect(messages(`kind: Pod\n${'a: 1\n'.repeat(100_000)}`)).toEqual([
-      'x.yaml:3 Cannot be parsed: Map keys must be unique',
+      'x.yaml:3 Cannot be parsed: Map keys must be unique; keep one of the two, or put "---" between two objects',
     ]);
   },
   SOON,
@@ -50,7 +50,8 @@ it(
 it(
   'names the first of many objects that are defined again, and counts the others',
   () => {
-    const service = '{apiVersion: v1, kind: Service, metadata: {name: q}, spec: {clusterIP: 10.96.7.7}}';
+    const service =
+      '{apiVersion: v1, kind: Service, metadata: {name: q}, spec: {clusterIP: 10.96.7.7, ports: [{port: 1}]}}';
     const text = (count: number) =>
       `apiVersion: v1\nkind: List\nx: &s ${service}\nitems: [${Array(count).fill('*s').join(', ')}]\n`;
     const found = messages(text(5000));

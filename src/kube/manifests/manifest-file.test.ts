@@ -16,7 +16,7 @@ function keysAndLines(fileName: string, text: string): string[] {
 const service = (name: string) => `apiVersion: v1
 kind: Service
 metadata: {name: ${name}}
-spec: {clusterIP: 10.96.0.1}
+spec: {clusterIP: 10.96.0.1, ports: [{port: 80}]}
 `;
 
 describe('YAML', () => {
@@ -38,8 +38,8 @@ items:
     const typed = `apiVersion: discovery.k8s.io/v1
 kind: EndpointSliceList
 items:
-- {metadata: {name: a}, addressType: IPv4}
-- {metadata: {name: b}, addressType: IPv4}
+- {metadata: {name: a, labels: {kubernetes.io/service-name: a}}, addressType: IPv4}
+- {metadata: {name: b, labels: {kubernetes.io/service-name: b}}, addressType: IPv4}
 `;
     expect(keysAndLines('x.yml', typed)).toEqual(['EndpointSlice default/a line 4', 'EndpointSlice default/b line 5']);
     expect(readManifest('x.yaml', 'kind: NodeList\napiVersion: v1\n', kinds).problems).toEqual([]);
@@ -48,7 +48,7 @@ items:
 
   it('reads anchors, merge keys, and aliases used many times', () => {
     const ports = Array.from({ length: 500 }, (_, i) => `  - {<<: *p, name: p${i}, port: ${i + 1}}`).join('\n');
-    const text = `apiVersion: v1\nkind: Service\nx: &p {protocol: UDP}\nmetadata: {name: a}\nspec:\n  ports:\n${ports}\n`;
+    const text = `apiVersion: v1\nkind: Service\nx-p: &p {protocol: UDP}\nmetadata: {name: a}\nspec:\n  clusterIP: 10.96.0.1\n  ports:\n${ports}\n`;
     const { objects, problems } = readManifest('x.yaml', text, kinds);
     expect(problems).toEqual([]);
     expect(objects[0]?.object).toMatchObject({ spec: { ports: { length: 500, 499: { protocol: 'UDP', port: 500 } } } });
@@ -108,7 +108,7 @@ spec:
   });
 
   it('follows an alias to the line of the value itself', () => {
-    const text = 'x: &bad\n  - port: 0\nkind: Service\napiVersion: v1\nmetadata: {name: a}\nspec: {ports: *bad}\n';
+    const text = 'x-bad: &bad\n  - port: 0\nkind: Service\napiVersion: v1\nmetadata: {name: a}\nspec: {ports: *bad}\n';
     expect(readManifest('x.yaml', text, kinds).problems).toMatchObject([
       { where: 'x.yaml:2', field: 'spec.ports[0].port' },
     ]);
@@ -128,19 +128,24 @@ spec:
     expect(problems[0]!.message).toContain(message);
   });
 
-  it('reports the second of two definitions of an object', () => {
+  it('takes the first of two definitions of an object and reports the second', () => {
     expect(readManifest('x.yaml', `${service('a')}---\n${service('b')}---\n${service('a')}`, kinds).problems).toEqual([
       {
         where: 'x.yaml:11',
         object: 'Service default/a',
-        message: 'Already defined in line 1 of this file; remove one of the two',
+        message: 'Already defined in line 1 of this file, which is in force; remove one of the two',
       },
     ]);
   });
 });
 
 describe('JSON', () => {
-  const object = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'a' }, spec: { ports: [{ port: 80 }] } };
+  const object = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'a' },
+    spec: { clusterIP: '10.96.0.1', ports: [{ port: 80 }] },
+  };
 
   it('reads an object or a list, a byte order mark, and several documents', () => {
     const list = { kind: 'List', items: [object, { ...object, metadata: { name: 'b' } }] };
@@ -151,7 +156,7 @@ describe('JSON', () => {
   });
 
   it.each(['  ', '\t'])('names the line of a wrong field (indented with %j)', (indent) => {
-    const wrong = { ...object, spec: { ports: [{ port: 80 }, { name: 'b', port: 0 }] } };
+    const wrong = { ...object, spec: { clusterIP: '10.96.0.1', ports: [{ port: 80 }, { name: 'b', port: 0 }] } };
     const text = JSON.stringify({ kind: 'List', items: [wrong] }, null, indent);
     const line = text.split('\n').findIndex((row) => row.includes('"port": 0')) + 1;
     expect(readManifest('x.json', text, kinds).problems).toMatchObject([

@@ -10,9 +10,19 @@ import { type KubeObject, objectKey } from '../objects/types.ts';
 import type { SourceProblem } from '../source.ts';
 import type { ManifestKinds } from './manifest-kinds.ts';
 import { parseJson, parseYaml } from './manifest-parse.ts';
+import {
+  doubtfulValues,
+  KNOWN_FIELDS,
+  misspelt,
+  unknownFields,
+  withoutConsequences,
+  wrongKind,
+} from './mistakes/index.ts';
 
 /** Objects defined twice that are named. A line is looked up for each, through the whole document. */
 const MOST_DOUBLES = 20;
+/** Fields nobody reads, and values that do nothing, that are named: one file can have them by the ten thousand. */
+const MOST_DOUBTS = 20;
 
 /** An object and where it stands. */
 export interface ManifestObject {
@@ -21,9 +31,11 @@ export interface ManifestObject {
   line(): number;
 }
 
-/** The content of one manifest file. It can be used only if there are no problems. */
+/** The content of one manifest file. */
 export interface Manifest {
+  /** Those that can be used; none of them twice. */
   readonly objects: readonly ManifestObject[];
+  /** What cannot be used, and what of the objects is probably not meant (`inForce`). */
   readonly problems: readonly SourceProblem[];
   /** Objects of kinds that are not read, as `Deployment demo/web`. */
   readonly ignored: readonly string[];
@@ -40,13 +52,14 @@ interface Item {
 }
 
 type ItemResult =
-  | { readonly object: KubeObject }
+  | { readonly object: KubeObject; readonly doubts: readonly FieldProblem[] }
   | { readonly problems: readonly FieldProblem[] }
   | { readonly ignored: string };
 
 /**
  * Reads the text of a manifest file: documents, lists and objects. `fileName` decides between YAML and JSON (`.json`)
- * and stands in the problems. Never throws. An object that occurs twice is a problem; one of another kind than `kinds` is not read.
+ * and stands in the problems. Never throws. Of an object that occurs twice the first counts; one of another kind than `kinds` is
+ * not read.
  */
 export function readManifest(fileName: string, source: string, kinds: ManifestKinds): Manifest {
   const objects: ManifestObject[] = [];
@@ -54,36 +67,42 @@ export function readManifest(fileName: string, source: string, kinds: ManifestKi
   const ignored: string[] = [];
   const firsts = new Map<string, ManifestObject>();
   let doubles = 0;
+  let doubts = 0;
 
   // Some editors put a byte order mark in front, which JSON.parse refuses.
   const text = source.replace(/^\uFEFF/, '');
-  const parsed = fileName.endsWith('.json') ? parseJson(text) : parseYaml(text);
+  const parsed = fileName.toLowerCase().endsWith('.json') ? parseJson(text) : parseYaml(text);
   for (const { line, message } of parsed.errors) {
     problems.push({ where: `${fileName}:${line}`, message: `Cannot be parsed: ${message}` });
   }
   for (const document of parsed.documents) {
     for (const item of itemsOf(document.value, kinds)) {
       const line = (field: FieldPath = []) => document.lineOf([...item.path, ...field]);
-      const result = readItem(item, kinds);
+      const result = readItem(item, kinds, MOST_DOUBTS - Math.min(doubts, MOST_DOUBTS) + 1);
       if ('ignored' in result) {
         ignored.push(result.ignored);
-      } else if ('problems' in result) {
-        const name = describeObject(item, kinds);
-        for (const problem of result.problems) {
-          problems.push(sourceProblem(`${fileName}:${line(problem.path)}`, name, problem));
-        }
+        continue;
+      }
+      const name = describeObject(item, kinds);
+      const tell = (problem: FieldProblem) => sourceProblem(`${fileName}:${line(problem.path)}`, name, problem);
+      if ('problems' in result) {
+        for (const problem of result.problems) problems.push(tell(problem));
+        continue;
+      }
+      const key = objectKey(result.object);
+      const first = firsts.get(key);
+      const found = { object: result.object, line: () => line() };
+      if (first) {
+        doubles++;
+        if (doubles > MOST_DOUBLES) continue;
+        const message = `Already defined in line ${first.line()} of this file, which is in force; remove one of the two`;
+        problems.push({ where: `${fileName}:${line()}`, object: key, message });
       } else {
-        const key = objectKey(result.object);
-        const first = firsts.get(key);
-        const found = { object: result.object, line: () => line() };
-        if (first) {
-          doubles++;
-          if (doubles > MOST_DOUBLES) continue;
-          const message = `Already defined in line ${first.line()} of this file; remove one of the two`;
-          problems.push({ where: `${fileName}:${line()}`, object: key, message });
-        } else {
-          firsts.set(key, found);
-          objects.push(found);
+        firsts.set(key, found);
+        objects.push(found);
+        for (const doubt of result.doubts) {
+          if (doubts < MOST_DOUBTS) problems.push({ ...tell(doubt), inForce: true });
+          doubts++;
         }
       }
     }
@@ -93,6 +112,10 @@ export function readManifest(fileName: string, source: string, kinds: ManifestKi
       where: fileName,
       message: `${doubles - MOST_DOUBLES} more objects are defined twice in this file`,
     });
+  }
+  if (doubts > MOST_DOUBTS) {
+    const message = `There are more fields that are not read, or do nothing, than these ${MOST_DOUBTS}`;
+    problems.push({ where: fileName, message, inForce: true });
   }
   return { objects, problems, ignored };
 }
@@ -108,28 +131,41 @@ function itemsOf(value: unknown, kinds: ManifestKinds): readonly Item[] {
   return items.map((item, index) => ({ value: item, path: ['items', index], ...defaults }));
 }
 
-function readItem(item: Item, kinds: ManifestKinds): ItemResult {
+/** @param most of the unknown fields are named */
+function readItem(item: Item, kinds: ManifestKinds, most: number): ItemResult {
   const { value } = item;
   if (!isMapping(value)) return problem([], 'an object with "apiVersion" and "kind"', value);
   const kindName = value.kind ?? item.kind;
-  if (typeof kindName !== 'string') return problem(['kind'], 'the kind of an object', kindName);
+  if (typeof kindName !== 'string') {
+    return problem(['kind'], 'the kind of an object', kindName, misspelt('kind', value));
+  }
   if (isListKind(kindName, kinds)) {
     // A list that was not taken apart by itemsOf.
     return item.path.length > 0
       ? problem(['kind'], 'an object inside a list', kindName)
       : problem(['items'], 'a list', value.items);
   }
-  const kind = kinds.get(kindName);
-  if (!kind) return { ignored: describeObject(item, kinds) };
   const apiVersion = value.apiVersion ?? item.apiVersion;
-  if (apiVersion !== kind.apiVersion) {
-    return problem(['apiVersion'], `"${kind.apiVersion}" for a ${kindName}`, apiVersion);
+  const kind = kinds.get(kindName);
+  if (!kind) {
+    const message = wrongKind(kindName, apiVersion, kinds);
+    return message === undefined
+      ? { ignored: describeObject(item, kinds) }
+      : { problems: [{ path: ['kind'], message }] };
   }
-  return decodeObject(kind, value);
+  if (apiVersion !== kind.apiVersion) {
+    const what = `"${kind.apiVersion}" for a ${kindName}`;
+    return problem(['apiVersion'], what, apiVersion, misspelt('apiVersion', value));
+  }
+  const { object, problems } = decodeObject(kind, value);
+  const unknown = unknownFields(value, KNOWN_FIELDS[kind.kind], most);
+  const found = object ? doubtfulValues(object, value) : problems;
+  const all = [...unknown, ...withoutConsequences(found, unknown)];
+  return object ? { object, doubts: all } : { problems: all };
 }
 
-function problem(path: FieldPath, expected: string, found: unknown): ItemResult {
-  return { problems: [{ path, message: `Expected ${expected}, found ${describeValue(found)}` }] };
+function problem(path: FieldPath, expected: string, found: unknown, hint = ''): ItemResult {
+  return { problems: [{ path, message: `Expected ${expected}, found ${describeValue(found)}${hint}` }] };
 }
 
 function sourceProblem(where: string, object: string, { path, message }: FieldProblem): SourceProblem {

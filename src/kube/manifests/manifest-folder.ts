@@ -5,7 +5,7 @@ import { type Manifest, readManifest } from './manifest-file.ts';
 import type { ManifestKinds } from './manifest-kinds.ts';
 
 /** Leaves out hidden files and what editors leave behind (`web.yaml~`, `#web.yaml#`, `.web.yaml.swp`, `web.yaml.bak`). */
-const MANIFEST_NAME = /^[^.].*\.(yaml|yml|json)$/;
+const MANIFEST_NAME = /^[^.].*\.(yaml|yml|json)$/i;
 
 /**
  * How long a file that had content may be empty before that is believed. Writing a file in place (`>`, `cp`) truncates it

@@ -77,7 +77,7 @@ async function follow(clock: Clock, debug?: (message: string) => void): Promise<
 }
 
 function service(name: string, port = 80): string {
-  return `---\napiVersion: v1\nkind: Service\nmetadata: {name: ${name}}\nspec:\n  ports:\n  - port: ${port}\n`;
+  return `---\napiVersion: v1\nkind: Service\nmetadata: {name: ${name}}\nspec:\n  clusterIP: 10.96.0.${name.charCodeAt(0)}\n  ports:\n  - port: ${port}\n`;
 }
 
 let writes = 0;
@@ -114,7 +114,7 @@ describe('at the start', () => {
     write('bad.yaml', `${service('a')}---\nkind: [\n`);
     write('good.yaml', service('b'));
     const listener = await follow(new FakeClock());
-    expect(listener.take()).toEqual(['added b:80', 'problems bad.yaml:10', 'synced']);
+    expect(listener.take()).toEqual(['added a:80', 'added b:80', 'problems bad.yaml:11', 'synced']);
   });
 
   it('says at debug level what kinds it does not read', async () => {
@@ -155,10 +155,10 @@ describe('after the start', () => {
     const listener = await follow(clock);
     write('a.yaml', service('x', 81) + service('y', 0));
     await clock.advance(A_LOOK_MS);
-    expect(listener.take()).toEqual(['added x:80', 'synced', 'problems a.yaml:14']);
+    expect(listener.take()).toEqual(['added x:80', 'synced', 'updated x:81', 'problems a.yaml:16']);
     expect(listener.present).toEqual([
       {
-        where: 'a.yaml:14',
+        where: 'a.yaml:16',
         object: 'Service default/y',
         field: 'spec.ports[0].port',
         message: 'Expected a port number from 1 to 65535, found 0',
@@ -168,7 +168,22 @@ describe('after the start', () => {
     expect(listener.take()).toEqual([]);
     write('a.yaml', service('x', 81));
     await clock.advance(A_LOOK_MS);
-    expect(listener.take()).toEqual(['updated x:81', 'problems']);
+    expect(listener.take()).toEqual(['problems']);
+  });
+
+  it('tells what is probably not meant once for each content of the file, with the object in force', async () => {
+    const text = service('x').replace('port:', 'targetport: 8080\n    port:');
+    write('a.yaml', text);
+    const clock = new FakeClock();
+    const listener = await follow(clock);
+    expect(listener.take()).toEqual(['added x:80', 'problems a.yaml:8', 'synced']);
+    expect(listener.present).toMatchObject([{ field: 'spec.ports[0].targetport', inForce: true }]);
+    write('a.yaml', text);
+    await clock.advance(3 * A_LOOK_MS);
+    expect(listener.take()).toEqual([]);
+    write('a.yaml', service('x'));
+    await clock.advance(A_LOOK_MS);
+    expect(listener.take()).toEqual(['problems']);
   });
 
   it('reports a duplicate of another file and takes it over when the other lets go', async () => {

@@ -29,8 +29,8 @@ export interface ManifestSourceOptions {
 /**
  * Kubernetes objects from a folder of YAML and JSON files, which is followed with inotify.
  *
- * Every file takes force as a whole: while it does not parse, holds an object of the wrong shape, or defines an
- * object that another file defines already, its last good content stays in force and `problems` says why.
+ * Every object takes force on its own: while it has the wrong shape, or another file defines it already, its last good content
+ * stays in force and `problems` says why. What is in force and probably not meant is told there as well.
  */
 export class ManifestSource implements ObjectSource {
   readonly #folderPath: string;

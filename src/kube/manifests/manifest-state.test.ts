@@ -9,23 +9,22 @@ import { ManifestState } from './manifest-state.ts';
 
 const kinds: ManifestKinds = new Map(Object.entries(KINDS));
 
-// Objects are written as `name` or `name=port`, manifests as lists of them; `!` is a manifest with a problem.
+// Objects are written as `name` or `name=port`, manifests as lists of them; `!` is one that cannot be used.
 
 function service(text: string): Service {
   const [name = '', port = '80'] = text.split('=');
   return {
     kind: 'Service',
     metadata: { name, namespace: 'demo' },
-    spec: { clusterIP: '10.96.0.1', ports: [{ port: Number(port) }] },
+    spec: { clusterIP: 'None', ports: [{ port: Number(port) }] },
   };
 }
 
 function manifest(text: string): Manifest {
-  if (text === '!') return { objects: [], problems: [{ where: 'x:1', message: 'broken' }], ignored: [] };
-  const objects = text.split(' ').filter((part) => part !== '');
+  const objects = text.split(' ').filter((part) => part !== '' && part !== '!');
   return {
     objects: objects.map((part, i) => ({ object: service(part), line: () => i + 1 })),
-    problems: [],
+    problems: text.includes('!') ? [{ where: 'x:1', message: 'broken' }] : [],
     ignored: [],
   };
 }
@@ -76,6 +75,16 @@ describe('changes of one file', () => {
     ]);
   });
 
+  it('leave what a file defined before while something in it cannot be used, and take what can', () => {
+    const state = new ManifestState(kinds);
+    round(state, { a: 'x y' });
+    expect(round(state, { a: '! y=81 z' })).toEqual(['updated y=81', 'added z']);
+    expect(problems(state)).toEqual(['x:1  broken']);
+    expect(round(state, { a: '! z' })).toEqual([]);
+    expect(round(state, { a: 'z' })).toEqual(['deleted x', 'deleted y=81']);
+    expect(problems(state)).toEqual([]);
+  });
+
   it('wait while the file is broken', () => {
     const state = new ManifestState(kinds);
     round(state, { a: 'x', b: 'y' });
@@ -95,14 +104,14 @@ describe('changes of one file', () => {
 });
 
 describe('the same object in two files', () => {
-  it('stays with the file that had it first; the other keeps its earlier content as a whole', () => {
+  it('stays with the file that had it first; the rest of the other takes force', () => {
     const state = new ManifestState(kinds);
     round(state, { b: 'x', a: 'y' });
-    expect(round(state, { a: 'y=81 z x=82' })).toEqual([]);
-    expect(problems(state)).toEqual(['a:3 Service demo/x Already defined in "b"']);
+    expect(round(state, { a: 'y=81 z x=82' })).toEqual(['updated y=81', 'added z']);
+    expect(problems(state)).toEqual(['a:3 Service demo/x Already defined in "b", whose content is in force']);
     expect(round(state, { c: 'w' })).toEqual(['added w']);
     expect(problems(state)).toHaveLength(1);
-    expect(round(state, { b: '' })).toEqual(['updated x=82', 'updated y=81', 'added z'].sort(byName));
+    expect(round(state, { b: '' })).toEqual(['updated x=82']);
     expect(problems(state)).toEqual([]);
   });
 
@@ -110,29 +119,33 @@ describe('the same object in two files', () => {
     const state = new ManifestState(kinds);
     round(state, { b: 'x' });
     expect(round(state, { a: 'x=81', b: 'x=82 y' })).toEqual(['updated x=82', 'added y']);
-    expect(problems(state)).toEqual(['a:1 Service demo/x Already defined in "b", line 1']);
+    expect(problems(state)).toEqual(['a:1 Service demo/x Already defined in "b", whose content is in force']);
   });
 
   it('goes to the file first in name order when both are new', () => {
     const state = new ManifestState(kinds);
-    expect(round(state, { b: 'x=2 y', a: 'x=1' })).toEqual(['added x=1']);
-    expect(problems(state)).toEqual(['b:1 Service demo/x Already defined in "a", line 1']);
-    expect(round(state, { a: null })).toEqual(['updated x=2', 'added y']);
+    expect(round(state, { b: 'x=2 y', a: 'x=1' })).toEqual(['added x=1', 'added y']);
+    expect(problems(state)).toEqual(['b:1 Service demo/x Already defined in "a", whose content is in force']);
+    expect(round(state, { a: null })).toEqual(['updated x=2']);
     expect(problems(state)).toEqual([]);
   });
 
-  it('is no conflict with a file that does not get in itself', () => {
+  it('is named for the first twenty, and counted beyond', () => {
     const state = new ManifestState(kinds);
-    round(state, { c: 'x' });
-    expect(round(state, { a: 'x y', b: 'y' })).toEqual(['added y']);
-    expect(problems(state)).toEqual(['a:1 Service demo/x Already defined in "c"']);
+    const many = Array.from({ length: 25 }, (_, index) => `x${index}`).join(' ');
+    round(state, { a: many, b: many });
+    expect(problems(state)).toHaveLength(21);
+    expect(problems(state).at(-1)).toBe('b  5 more objects are already defined in other files');
   });
 
   it('is a conflict with the last good state of a broken file', () => {
     const state = new ManifestState(kinds);
     round(state, { a: 'x' });
     expect(round(state, { a: '!', b: 'x=2' })).toEqual([]);
-    expect(problems(state)).toEqual(['x:1  broken', 'b:1 Service demo/x Already defined in "a"']);
+    expect(problems(state)).toEqual([
+      'x:1  broken',
+      'b:1 Service demo/x Already defined in "a", whose content is in force',
+    ]);
     expect(round(state, { a: 'y' })).toEqual(['updated x=2', 'added y']);
     expect(problems(state)).toEqual([]);
   });
@@ -159,15 +172,12 @@ describe('an object that moves in one round', () => {
     expect(round(state, { a: '', b: '' })).toEqual(['deleted y', 'deleted z']);
   });
 
-  it('stays where it is if the file it left cannot be used', () => {
+  it('moves whatever else is wrong with the file it left', () => {
     const state = new ManifestState(kinds);
     round(state, { a: 'x', b: 'y', c: 'z' });
-    // a gives x to b, but also wants z, which c holds: neither a nor b can change.
+    // a gives x to b, but also wants z, which c holds.
     expect(round(state, { a: 'z', b: 'x y' })).toEqual([]);
-    expect(problems(state)).toEqual([
-      'a:1 Service demo/z Already defined in "c"',
-      'b:1 Service demo/x Already defined in "a"',
-    ]);
+    expect(problems(state)).toEqual(['a:1 Service demo/z Already defined in "c", whose content is in force']);
     expect(round(state, { c: null })).toEqual([]);
     expect(problems(state)).toEqual([]);
   });
@@ -180,7 +190,7 @@ it('after any rounds: events add up to a state without duplicates, equal to the 
       weight: 6,
       arbitrary: fc.uniqueArray(names, { maxLength: 3, selector: (name) => name[0] }).map((n) => n.join(' ')),
     },
-    { weight: 1, arbitrary: fc.constantFrom('!', null) },
+    { weight: 1, arbitrary: fc.constantFrom('!', '! x', 'y ! z', null) },
   );
   const rounds = fc.array(fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), content, { noNullPrototype: true }), {
     maxLength: 8,
@@ -212,7 +222,3 @@ it('after any rounds: events add up to a state without duplicates, equal to the 
     { numRuns: 2000 },
   );
 });
-
-function byName(a: string, b: string): number {
-  return a.split(' ')[1]! < b.split(' ')[1]! ? -1 : 1;
-}

@@ -58,7 +58,8 @@ class Inspection {
 
   #noteKey(key: Scalar, keys: Set<unknown>): void {
     if (key.anchor) this.#anchors.set(key.anchor, key);
-    if (keys.has(key.value)) this.#found(key, 'Map keys must be unique');
+    if (keys.has(key.value))
+      this.#found(key, 'Map keys must be unique; keep one of the two, or put "---" between two objects');
     keys.add(key.value);
   }
 

@@ -123,9 +123,13 @@ const objects: Check = {
   name: 'cluster.objects',
   async look({ cluster }) {
     if (cluster.origin.kind === 'none') return skipped(`Services: ${NO_CLUSTER}`);
-    const { services, problems } = await cluster.objects();
-    if (problems.length === 0) return ok(`${services.length} Services can be read`);
-    return warning(`objects cannot be read: ${firstFew(problems)}`, 'correct what is named; the rest is served');
+    const { services, problems, doubts } = await cluster.objects();
+    const found = [
+      problems.length > 0 && `objects cannot be read: ${firstFew(problems)}`,
+      doubts.length > 0 && `what is written is probably not meant: ${firstFew(doubts)}`,
+    ].filter((text) => text !== false);
+    if (found.length === 0) return ok(`${services.length} Services can be read`);
+    return warning(found.join('; '), 'correct what is named; the rest is served');
   },
 };
 

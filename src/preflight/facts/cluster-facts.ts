@@ -22,6 +22,8 @@ export interface ClusterObjects {
   readonly services: readonly Service[];
   /** Objects that cannot be read, in words. */
   readonly problems: readonly string[];
+  /** What of the others is probably not meant, in words. */
+  readonly doubts: readonly string[];
 }
 
 /** What the API server says about itself. */

@@ -3,11 +3,13 @@ import { errorText, NodeplaneError, systemClock } from '../../core/index.ts';
 import {
   type ApiClient,
   ApiStatusError,
+  ENDPOINT_SLICES,
   type Node,
   nodeNamed,
   type ObjectSource,
   type Resource,
   readOnce,
+  SERVICE_CIDRS,
   SERVICES,
   type Service,
 } from '../../kube/index.ts';
@@ -41,14 +43,17 @@ export function readCluster(access: ClusterAccess): ClusterFacts {
     const resources = [
       { ...nodeNamed(config.nodeName), essential: true },
       { ...SERVICES, essential: true },
+      // Of files it costs nothing, and mistakes are to be found before an agent reads them.
+      ...(config.manifests === '' ? [] : [SERVICE_CIDRS, ENDPOINT_SLICES]),
     ];
-    const { objects: all, problems } = await readOnce(source(resources), 'Services and the Node', patienceMs);
+    const { objects: all, problems, doubts } = await readOnce(source(resources), 'Services and the Node', patienceMs);
     return {
       node: all.find((one): one is Node => one.kind === 'Node' && one.metadata.name === config.nodeName),
       services: all
         .filter((one): one is Service => one.kind === 'Service' && isForProxy(one, config.serviceProxyName))
         .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)),
       problems,
+      doubts,
     };
   };
   const readServer: ClusterFacts['server'] = async () => {

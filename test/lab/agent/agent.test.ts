@@ -83,6 +83,41 @@ describe('nodeplane agent', () => {
     expect(await metrics()).toContain('nodeplane_object_problems 0');
   });
 
+  it('serves what is right among ten mistakes, and names each in one line, once', async () => {
+    const other = (name: string, ip: string, spec: Partial<ServiceSpec> = {}) =>
+      manifestOf(makeService(`demo/${name}`, { clusterIP: ip, ports: [{ name: 'http', port: 80 }], ...spec }));
+    const wrong: Record<string, string> = {
+      'a1.yaml': other('a1', '10.96.1.1').replace('port: 80', 'port: 80\n      target_port: 8080'),
+      'a2.yaml': other('a2', '10.96.1.2').replace('kind: Service', 'kind: service'),
+      'a3.yaml': other('a3', '10.96.1.3', { externalIPs: ['192.0.2'] }),
+      'a4.yaml': other('a4', '10.96.1.4', { loadBalancerSourceRanges: ['192.0.2.0'] }),
+      'a5.yaml': other('a5', '10.96.1.5').replace('port: 80', 'port: 80000'),
+      'a6.yaml': other('a6', '10.96.1.6').replace('  clusterIP:', '\tclusterIP:'),
+      'a7.yaml': manifestOf(makeSlice('demo/wbe', [])),
+      'a8.yaml': manifestOf(makeSlice('demo/a1', [])).replace('discovery.k8s.io/v1', 'discovery.k8s.io/v1beta1'),
+      'z9.yaml': other('z9', SERVICE.ip),
+      'web2.yaml': other('web', '10.96.1.10'),
+    };
+    for (const [name, text] of Object.entries(wrong)) saveManifest(manifests, name, text);
+    save(manifest([web!]));
+    const { logs, metrics } = await start();
+    const told = () => logs().filter(({ where }) => typeof where === 'string');
+    await expect.poll(() => told().length).toBeGreaterThanOrEqual(10);
+    expect(await whoAnswers()).toBe('web');
+    const files = () => told().map(({ where }) => String(where).replace(/:\d+$/, ''));
+    expect(files().sort()).toEqual(Object.keys(wrong).sort());
+    for (const line of told()) expect(String(line.message)).not.toBe('');
+    expect(await metrics()).toContain('nodeplane_object_problems 5');
+    expect(await metrics()).toContain('nodeplane_object_doubts 5');
+
+    // What changes elsewhere does not say it again.
+    save(manifest([spare!]));
+    await expect.poll(whoAnswers).toBe('spare');
+    expect(told()).toHaveLength(10);
+    for (const name of Object.keys(wrong)) rmSync(join(manifests, name));
+    await expect.poll(metrics).toContain('nodeplane_object_doubts 0');
+  });
+
   it('leaves the rules in place when it stops, and a restart writes nothing that is right already', async () => {
     save(manifest([web!, spare!]));
     await start();

@@ -1,3 +1,4 @@
+import { problemText } from '../../../kube/index.ts';
 import type { Problem, Question, QuestionId } from '../status.ts';
 import { QUESTIONS } from '../status.ts';
 import { byteText, countText, durationText, secondsText } from '../words.ts';
@@ -103,11 +104,22 @@ function write({ families, age }: StatusFacts): Answer {
 }
 
 function api({ api: source, objectProblems, manifests }: StatusFacts): Answer {
-  const problems = objectProblems.slice(0, 10).map(({ where, object, field, message }) => ({
-    message: `Cannot be read: ${[where, object, field].filter(Boolean).join(' ')}: ${message}; its last good state is in force`,
-    command: source ? `kubectl get ${kubectlWords(object ?? '')} -o yaml` : fileCommand(manifests, where),
+  const doubts = objectProblems.filter(({ inForce }) => inForce);
+  const refused = objectProblems.filter(({ inForce }) => !inForce);
+  const problems = [...refused, ...doubts].slice(0, 10).map((problem) => ({
+    message: problem.inForce
+      ? `Probably not meant: ${problemText(problem)}`
+      : `Cannot be read: ${problemText(problem)}; its last good state is in force`,
+    command: source
+      ? `kubectl get ${kubectlWords(problem.object ?? '')} -o yaml`
+      : fileCommand(manifests, problem.where),
   }));
-  const unreadable = objectProblems.length > 0 ? `, ${countText(objectProblems.length, 'object')} cannot be read` : '';
+  const unreadable = [
+    refused.length > 0 && `, ${countText(refused.length, 'object')} cannot be read`,
+    doubts.length > 0 && `, ${countText(doubts.length, 'value')} probably not meant`,
+  ]
+    .filter(Boolean)
+    .join('');
   if (!source) {
     const detail = `objects come from a directory of manifests${unreadable}`;
     return { value: objectProblems.length, figure: '–', detail, ageSeconds: null, verdict: 'none', problems };

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { type Clock, errorText, NodeplaneError, systemClock } from '../../../core/index.ts';
 import { ExecCredential, type RunProgram } from './access/exec-credential.ts';
+import { remedyOfFailure, remedyOfStatus } from './access/failure-remedy.ts';
 import { type ApiServerLocation, loadServerAccess, type ServerAccess } from './access/kube-config.ts';
 import { AgentPool } from './agent-pool.ts';
 import { type ApiClient, type ApiRequest, type ApiResponse, ApiStatusError } from './api-client.ts';
@@ -115,6 +116,7 @@ class HttpApiClient implements ApiClient {
     const { server } = this.#access;
     const attempt = `${method} ${server.origin}${path}`;
     const options = await this.#optionsFor(request, attempt);
+    const asked = { source: this.#access.source, server, options, now: this.#clock.wallTime() };
     const started = this.#clock.now();
     const requestEnded = (code: number | '<error>') => {
       const seconds = (this.#clock.now() - started) / 1000;
@@ -142,13 +144,15 @@ class HttpApiClient implements ApiClient {
       const status = response.statusCode ?? 0;
       requestEnded(status);
       const body = readBody(response, attempt, guard, finish);
-      if (status < 200 || status > 299) throw await readStatusError(attempt, status, response.headers, body);
+      if (status < 200 || status > 299) {
+        throw await readStatusError(attempt, status, response.headers, body, remedyOfStatus(status, asked));
+      }
       return { status, date: response.headers.date, body, setQuietLimit: (ms) => guard.setLimit(ms) };
     } catch (error) {
       finish();
       if (error instanceof NodeplaneError) throw error;
       requestEnded('<error>');
-      throw failure(attempt, error);
+      throw failure(attempt, error, remedyOfFailure(error, asked));
     }
   }
 
@@ -191,6 +195,6 @@ async function* readBody(
   }
 }
 
-function failure(attempt: string, error: unknown): NodeplaneError {
-  return new NodeplaneError('ERR_API', `${attempt} failed: ${errorText(error)}`, { cause: error });
+function failure(attempt: string, error: unknown, remedy = ''): NodeplaneError {
+  return new NodeplaneError('ERR_API', `${attempt} failed: ${errorText(error)}${remedy}`, { cause: error });
 }

@@ -9,12 +9,17 @@ const LONGEST_RETRY_AFTER_S = 60;
 /** A longer text (a proxy's HTML page) is cut in messages. */
 const LONGEST_TEXT = 300;
 
-/** Makes an error of an answer that is not 2xx. Throws ERR_API if the connection breaks. */
+/**
+ * Makes an error of an answer that is not 2xx. Throws ERR_API if the connection breaks.
+ *
+ * @param remedy stands behind the server's own words
+ */
 export async function readStatusError(
   attempt: string,
   status: number,
   headers: IncomingHttpHeaders,
   body: AsyncIterable<Uint8Array>,
+  remedy = '',
 ): Promise<ApiStatusError> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -25,7 +30,10 @@ export async function readStatusError(
   }
   const text = Buffer.concat(chunks).toString('utf8').trim();
   const { message, reason } = readRefusal(text);
-  return new ApiStatusError(attempt, status, message, { retryAfterMs: retryAfterMs(headers['retry-after']), reason });
+  return new ApiStatusError(attempt, status, `${message}${remedy}`, {
+    retryAfterMs: retryAfterMs(headers['retry-after']),
+    reason,
+  });
 }
 
 /** Makes an error of the `Status` object of an ERROR event. */

@@ -89,7 +89,9 @@ export class ExecCredential {
       return this.#credential;
     } catch (cause) {
       told('failed');
-      const message = `The credential plugin "${command}" of the kubeconfig gave no credential: ${errorText(cause)}`;
+      const isMissing = cause instanceof Error && /ENOENT/.test(errorText(cause));
+      const remedy = isMissing ? '; install it, or give its whole path as users[].user.exec.command' : '';
+      const message = `The credential plugin "${command}" of the kubeconfig gave no credential: ${errorText(cause)}${remedy}`;
       throw new NodeplaneError('ERR_API', message, { facts: { command }, cause });
     } finally {
       timer.cancel();
@@ -100,8 +102,10 @@ export class ExecCredential {
 /** `users[].user.exec`. Throws an Error saying what is wrong. */
 export function readPlugin(exec: Record<string, unknown>): CredentialPlugin {
   const { apiVersion, command, args, env, interactiveMode } = exec;
-  if (typeof command !== 'string' || command === '') throw new Error('users[].user.exec names no command');
-  if (typeof apiVersion !== 'string') throw new Error('users[].user.exec names no apiVersion');
+  if (typeof command !== 'string' || command === '')
+    throw new Error('users[].user.exec.command is missing; name the program that gives the credential');
+  if (typeof apiVersion !== 'string')
+    throw new Error('users[].user.exec.apiVersion is missing; write "client.authentication.k8s.io/v1"');
   if (interactiveMode === 'Always')
     throw new Error('users[].user.exec wants to ask a person (interactiveMode: Always)');
   const variables = (Array.isArray(env) ? env : []).filter(isMapping);

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { isIPv6 } from 'node:net';
 import { dirname, isAbsolute, join } from 'node:path';
-import { NodeplaneError } from '../../../../core/index.ts';
+import { errorText, NodeplaneError } from '../../../../core/index.ts';
 import { isMapping } from '../../../objects/field-reader.ts';
 import { type CredentialPlugin, type ExecCredential, readPlugin } from './exec-credential.ts';
 import { directOptions, type KubeCluster, type KubeUser, readKubeconfig } from './kubeconfig-file.ts';
@@ -70,19 +70,26 @@ function fromKubeconfig(
   execCredential: MakeExecCredential,
 ): ServerAccess {
   const source = `the kubeconfig "${path}"`;
-  let named: KubeCluster | undefined;
+  let named: KubeCluster;
   let user: KubeUser | undefined;
   let plugin: CredentialPlugin | undefined;
   try {
-    ({ cluster: named, user } = readKubeconfig(readFileSync(path, 'utf8'), dirname(path)));
+    ({ cluster: named, user } = readKubeconfig(readText(path), dirname(path)));
     if (user?.exec) plugin = completePlugin(readPlugin(user.exec), path);
     refuseForeignPrograms(user?.authProvider);
   } catch (error) {
     throw new NodeplaneError('ERR_CONFIG', `Cannot read the kubeconfig "${path}"`, { cause: error });
   }
-  if (!named) throw new NodeplaneError('ERR_CONFIG', `Cannot use ${source}: its current context names no cluster`);
   const cluster = master ? { ...named, server: withScheme(master) } : named;
   return access(cluster, { user, credential: plugin && execCredential(plugin), env, source });
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Error(`${errorText(error)}; name one that is there, or mount it`);
+  }
 }
 
 /** What an exec plugin may rely on (client.authentication.k8s.io). */
@@ -161,7 +168,7 @@ function access(named: KubeCluster, { user, credential, source, env }: Asker): S
         if (cert !== undefined) Object.assign(rest, { cert, key });
       }
       if (user?.tokenFile !== undefined) {
-        Object.assign(headers, { Authorization: `Bearer ${readFileSync(user.tokenFile, 'utf8').trim()}` });
+        Object.assign(headers, { Authorization: `Bearer ${readToken(user.tokenFile)}` });
       }
       return { ...rest, headers, ...(proxy && agent && { agent }) };
     },
@@ -178,8 +185,26 @@ function serverUrl(text: string, source: string): URL {
   if (url?.protocol === 'https:' || url?.protocol === 'http:') return url;
   throw new NodeplaneError(
     'ERR_CONFIG',
-    `Cannot use ${source}: "${text}" is not the http or https URL of an API server`,
+    `Cannot use ${source}: "${text}" is not the http or https URL of an API server; write ${urlLike(text)}`,
   );
+}
+
+/** What was probably meant by an address without a scheme, else an example. */
+function urlLike(text: string): string {
+  const isAddress = /^[\w.[\]:-]+$/.test(text) && URL.canParse(`https://${text}`);
+  return `"https://${isAddress ? text : '192.0.2.1:6443'}"`;
+}
+
+/** @throws an Error that names the file and the remedy */
+function readToken(file: string): string {
+  let token: string;
+  try {
+    token = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new Error(`tokenFile "${file}" cannot be read (${errorText(error)}); correct the path, or mount the file`);
+  }
+  if (token === '') throw new Error(`tokenFile "${file}" is empty; write the token there, or name another file`);
+  return token;
 }
 
 /** client-go takes a server without a scheme for plain HTTP. */

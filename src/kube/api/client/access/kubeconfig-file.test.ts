@@ -38,8 +38,8 @@ it('reads what the current context names, paths relative to the file', () => {
   });
 });
 
-it('knows neither where nor who without a context', () => {
-  expect(readKubeconfig(FILE.replace('current-context: second', ''), '/')).toEqual({});
+it('knows who asks only if the context names a user', () => {
+  expect(readKubeconfig(FILE.replace('cluster: two, user: two', 'cluster: two'), '/').user).toBeUndefined();
 });
 
 it.each([

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
-import { isMapping } from '../../../objects/field-reader.ts';
+import { describeValue, isMapping } from '../../../objects/field-reader.ts';
+import { checkPem, misfitOf, type PemSource, readPem } from './pem.ts';
 
 /** Where an API server is, and what it proves its identity with: `clusters[]` of a kubeconfig. Paths are absolute. */
 export interface KubeCluster {
@@ -36,7 +36,8 @@ export interface KubeUser {
 
 /** What the current context of a kubeconfig names. */
 export interface KubeAccess {
-  readonly cluster: KubeCluster | undefined;
+  readonly cluster: KubeCluster;
+  /** Undefined: nobody is authenticated. */
   readonly user: KubeUser | undefined;
 }
 
@@ -48,18 +49,87 @@ export interface KubeAccess {
  */
 export function readKubeconfig(text: string, folder: string): KubeAccess {
   const content: unknown = parse(text);
-  const config = isMapping(content) ? content : {};
+  if (!isMapping(content))
+    throw new Error(`it holds ${describeValue(content)} instead of clusters, users and contexts`);
+  const config = content;
+  if (config.kind !== undefined && config.kind !== 'Config') {
+    throw new Error(`kind is ${describeValue(config.kind)}, "Config" is needed; name the kubeconfig itself`);
+  }
   const clusters = entriesOf(config, 'clusters', 'cluster').map(([name, entry], index) => {
-    if (!textOf(entry, 'server')) throw new Error(`clusters[${index}].cluster.server is missing`);
+    if (!textOf(entry, 'server')) {
+      throw new Error(`clusters[${index}].cluster.server is missing; give the URL of the API server`);
+    }
     return clusterOf(name, entry, folder);
   });
   const users = entriesOf(config, 'users', 'user', true).map(([name, entry]) => userOf(name, entry, folder));
   const contexts = entriesOf(config, 'contexts', 'context');
-  const current = contexts.find(([name]) => name === textOf(config, 'current-context'))?.[1];
-  return {
-    cluster: current && clusters.find(({ name }) => name === textOf(current, 'cluster')),
-    user: current && users.find(({ name }) => name === textOf(current, 'user')),
-  };
+  const [context, current] = entryNamed(contexts, ([name]) => name, textOf(config, 'current-context'), {
+    field: 'current-context',
+    list: 'contexts',
+  });
+  const within = `contexts "${context}": `;
+  const cluster = entryNamed(clusters, ({ name }) => name, textOf(current, 'cluster'), {
+    field: `${within}cluster`,
+    list: 'clusters',
+  });
+  // Without a user nobody is authenticated, as in client-go; one that is named has to be there.
+  const userName = textOf(current, 'user');
+  const user =
+    userName === undefined
+      ? undefined
+      : entryNamed(users, ({ name }) => name, userName, { field: `${within}user`, list: 'users' });
+  checkCluster(cluster);
+  if (user) checkUser(user);
+  return { cluster, user };
+}
+
+/** The entry of a list that a field names. */
+function entryNamed<T>(
+  entries: readonly T[],
+  nameOf: (entry: T) => string,
+  wanted: string | undefined,
+  { field, list }: { readonly field: string; readonly list: string },
+): T {
+  const found = entries.find((entry) => nameOf(entry) === wanted);
+  if (found !== undefined) return found;
+  const names = entries.map((entry) => `"${nameOf(entry)}"`).join(', ') || 'nothing';
+  const what = wanted === undefined ? 'is missing' : `is "${wanted}", which is not there`;
+  throw new Error(`${field} ${what}; name one of ${list}, which has ${names}`);
+}
+
+/** As in client-go, which refuses the same. */
+function checkCluster(cluster: KubeCluster): void {
+  checkPem(authorityOf(cluster));
+  if (cluster.skipTLSVerify && (cluster.caFile !== undefined || cluster.caData !== undefined)) {
+    throw new Error(
+      `clusters "${cluster.name}": insecure-skip-tls-verify and certificate-authority are both given; take the first out`,
+    );
+  }
+}
+
+function checkUser(user: KubeUser): void {
+  const [cert, key] = [certificateOf(user), keyOf(user)];
+  for (const source of [cert, key]) checkPem(source);
+  const isGiven = ({ file, base64 }: PemSource) => file !== undefined || base64 !== undefined;
+  if (isGiven(cert) !== isGiven(key)) {
+    const [given, lacking] = isGiven(cert) ? [cert, key] : [key, cert];
+    throw new Error(`users "${user.name}": ${given.field} is given without ${lacking.field}; give both`);
+  }
+  if (cert.base64 === undefined || key.base64 === undefined) return;
+  const misfit = misfitOf(readPem(cert)!, readPem(key)!);
+  if (misfit !== undefined) throw new Error(`users "${user.name}": ${misfit}`);
+}
+
+function authorityOf({ caFile, caData }: KubeCluster): PemSource {
+  return { field: 'certificate-authority', file: caFile, base64: caData };
+}
+
+function certificateOf({ certFile, certData }: KubeUser): PemSource {
+  return { field: 'client-certificate', file: certFile, base64: certData };
+}
+
+function keyOf({ keyFile, keyData }: KubeUser): PemSource {
+  return { field: 'client-key', file: keyFile, base64: keyData };
 }
 
 /**
@@ -69,9 +139,9 @@ export function readKubeconfig(text: string, folder: string): KubeAccess {
  */
 export function directOptions(cluster: KubeCluster, user: KubeUser | undefined): RequestOptions {
   const { username, password, token, impersonateUser } = user ?? {};
-  const ca = contentOf(cluster.caFile, cluster.caData);
-  const cert = contentOf(user?.certFile, user?.certData);
-  const key = contentOf(user?.keyFile, user?.keyData);
+  const ca = readPem(authorityOf(cluster));
+  const cert = user && readPem(certificateOf(user));
+  const key = user && readPem(keyOf(user));
   return {
     ...(cluster.skipTLSVerify && { rejectUnauthorized: false }),
     ...(cluster.tlsServerName && { servername: cluster.tlsServerName }),
@@ -91,12 +161,14 @@ type Mapping = Readonly<Record<string, unknown>>;
 /** The named entries of a list: `clusters: [{ name: …, cluster: { … } }]`. */
 function entriesOf(config: Mapping, list: string, member: string, mayBeEmpty = false): [name: string, Mapping][] {
   const entries = config[list];
-  if (!Array.isArray(entries)) return [];
+  if (entries === undefined || entries === null) return [];
+  if (!Array.isArray(entries)) throw new Error(`${list} is ${describeValue(entries)}; write a list`);
   return entries.map((entry: unknown, index) => {
     const name = isMapping(entry) ? textOf(entry, 'name') : undefined;
-    if (!isMapping(entry) || !name) throw new Error(`${list}[${index}].name is missing`);
+    if (!isMapping(entry) || !name) throw new Error(`${list}[${index}].name is missing; name the entry`);
     const value = entry[member];
-    if (!isMapping(value) && !mayBeEmpty) throw new Error(`${list}[${index}].${member} is missing`);
+    if (!isMapping(value) && !mayBeEmpty)
+      throw new Error(`${list}[${index}].${member} is missing; write it below the name`);
     return [name, isMapping(value) ? value : {}];
   });
 }
@@ -141,9 +213,4 @@ function textOf(entry: Mapping, field: string): string | undefined {
 function pathOf(entry: Mapping, field: string, folder: string): string | undefined {
   const path = textOf(entry, field);
   return path === undefined || isAbsolute(path) ? path : join(folder, path);
-}
-
-function contentOf(file: string | undefined, base64: string | undefined): Buffer | undefined {
-  if (file !== undefined) return readFileSync(file);
-  return base64 === undefined ? undefined : Buffer.from(base64, 'base64');
 }
