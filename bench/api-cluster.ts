@@ -17,13 +17,22 @@ export interface ApiCluster {
   compact(): void;
 }
 
-/** Runs `work` in the namespace of a node, next to an API server with so many Services of ten endpoints. */
-export async function withApiCluster(services: number, work: (cluster: ApiCluster) => Promise<void>): Promise<void> {
+/**
+ * Runs `work` in the namespace of a node, next to an API server with so many Services of ten endpoints.
+ *
+ * @param latencyMs how late its answers begin. @default 0
+ */
+export async function withApiCluster(
+  services: number,
+  work: (cluster: ApiCluster) => Promise<void>,
+  latencyMs = 0,
+): Promise<void> {
   const lab = createLab();
   // Not one of the nodes that `apiSlice` places endpoints on: no node runs a fifth of all pods.
   const node = lab.addNode({ name: 'bench-node' });
   await withinNamespace(node.namespace.path, async () => {
     const api = new FakeApiServer();
+    api.misbehave.latencyMs = latencyMs;
     await api.start();
     const change = (n: number, generation: number) =>
       api.apply(apiSlice(`bench/service-${n}`, endpoints(n, generation)));

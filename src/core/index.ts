@@ -33,6 +33,7 @@ export {
   type IpAddress,
   type IpFamily,
   ipEquals,
+  ipFamilyOf,
   ipFromBytes,
   isLoopback,
   networkOf,

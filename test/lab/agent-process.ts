@@ -12,6 +12,8 @@ export interface AgentOptions {
   readonly manifests?: string;
   /** `kube-proxy` is the same under kube-proxy's own command line. @default nodeplane */
   readonly program?: 'nodeplane' | 'kube-proxy';
+  /** The folder of another build than the one that lies beside this. @default this one's */
+  readonly build?: string;
   /** Further flags: `['--proxy-mode', 'iptables']`. @default none */
   readonly flags?: readonly string[];
   /** Lets it live on when this process ends. @default false */
@@ -59,14 +61,15 @@ const STOP_TIMEOUT_MS = patient(20_000);
 export async function startAgent(node: Host, folder: string, options: AgentOptions): Promise<Agent> {
   const logFile = join(folder, `${options.log ?? `agent-${node.name}`}.log`);
   const log = openSync(logFile, 'a');
-  const { manifests, program = 'nodeplane', flags = [] } = options;
+  const { manifests, program = 'nodeplane', build, flags = [] } = options;
+  const executable = build === undefined ? builtProgram(program) : join(build, program);
   const args = [
     ...(program === 'nodeplane' ? ['agent'] : []),
     ...(manifests === undefined ? [] : ['--manifests', manifests]),
     ...['--hostname-override', node.name, '--logging-format', 'json', ...flags],
   ];
   const [enter, ...rest] = options.enter ?? ['ip', 'netns', 'exec', node.namespace.name];
-  const child = spawn(enter!, [...rest, builtProgram(program), ...args], {
+  const child = spawn(enter!, [...rest, executable, ...args], {
     stdio: ['ignore', log, log],
     env: { ...process.env, XTABLES_LOCKFILE: join(folder, 'xtables.lock') },
     detached: options.detached ?? false,

@@ -14,11 +14,31 @@ export function slimSlice(slice: EndpointSlice, shared: SharedValues): EndpointS
 }
 
 function slimEndpoint(endpoint: SliceEndpoint, shared: SharedValues): SliceEndpoint {
-  const { conditions, nodeName, hints } = endpoint;
+  const { addresses, conditions, nodeName, hints } = endpoint;
+  // Nearly all are so. One literal takes a fraction of the time of spreads.
+  if (addresses && conditions && nodeName !== undefined && !hints) {
+    return { addresses, conditions: sharedConditions(conditions), nodeName: shared.text(nodeName) };
+  }
   return {
     ...endpoint,
-    ...(conditions && { conditions: shared.value(conditions) }),
+    ...(conditions && { conditions: sharedConditions(conditions) }),
     ...(nodeName !== undefined && { nodeName: shared.text(nodeName) }),
     ...(hints && { hints: shared.value(hints) }),
   };
+}
+
+type Conditions = NonNullable<SliceEndpoint['conditions']>;
+
+/** There are three, each of which is true, false or missing. */
+const allConditions = new Array<Conditions | undefined>(27);
+
+function sharedConditions(conditions: Conditions): Conditions {
+  const { ready, serving, terminating } = conditions;
+  const index = digitOf(ready) * 9 + digitOf(serving) * 3 + digitOf(terminating);
+  allConditions[index] ??= conditions;
+  return allConditions[index];
+}
+
+function digitOf(condition: boolean | undefined): number {
+  return condition === undefined ? 0 : condition ? 1 : 2;
 }

@@ -1,4 +1,4 @@
-import { type IpFamily, tryParseCidr, tryParseIp } from '../../core/index.ts';
+import { type IpFamily, ipFamilyOf, tryParseCidr } from '../../core/index.ts';
 import { integer, oneOf, type Reader, textThat } from './field-reader.ts';
 import type { Protocol } from './types.ts';
 
@@ -36,13 +36,13 @@ export const trafficPolicy = oneOf('Cluster', 'Local');
 /** An address, `None` (headless) or empty (none assigned). */
 export const clusterIp = textThat(
   'an IP address or "None"',
-  (value) => value === '' || value === 'None' || tryParseIp(value) !== undefined,
+  (value) => value === '' || value === 'None' || ipFamilyOf(value) !== undefined,
 );
 
-export const addressOrEmpty = textThat('an IP address', (value) => value === '' || tryParseIp(value) !== undefined);
+export const addressOrEmpty = textThat('an IP address', (value) => value === '' || ipFamilyOf(value) !== undefined);
 
 export function addressOf(family: IpFamily): Reader<string> {
-  return textThat(`an ${family} address`, (value) => tryParseIp(value)?.family === family);
+  return textThat(`an ${family} address`, (value) => ipFamilyOf(value) === family);
 }
 
 export const cidr = textThat('a CIDR such as "10.244.0.0/24"', isCidr);

@@ -147,6 +147,7 @@ export class FakeApiServer {
     }
     const call = parseCall(method, url, this.misbehave);
     response.on('error', () => {});
+    if (this.misbehave.latencyMs > 0) await sleep(this.misbehave.latencyMs, undefined, { ref: false });
     const record = () => {
       const { verb, resource } = call ?? {};
       this.requests.push({ method, url, status: response.statusCode, verb, resource: resource?.name, headers });

@@ -16,6 +16,8 @@ export interface Misbehaviour {
   expireContinueTokens: boolean;
   /** Answers are sent in pieces of so many bytes, with pauses. */
   slow: { readonly bytes: number; readonly pauseMs: number } | undefined;
+  /** Every answer begins so many milliseconds late, as that of a server which asks etcd first. */
+  latencyMs: number;
   /** Requests are received and never answered. */
   stallAnswers: boolean;
   /** So many of the next requests about one object are done, and their answers are lost with the connection. */
@@ -52,6 +54,7 @@ export function behaveWell(): Misbehaviour {
     refuseWatchVersions: undefined,
     expireContinueTokens: false,
     slow: undefined,
+    latencyMs: 0,
     stallAnswers: false,
     lostAnswers: 0,
     stallWatches: false,

@@ -33,11 +33,14 @@ export class GarbageError extends NodeplaneError {
 export async function* watchEvents(body: AsyncIterable<Uint8Array>, rest = yielder()): AsyncGenerator<WatchEvent> {
   for await (const line of lines(body)) {
     const read = withoutUnread(line);
-    await rest();
+    let wait = rest();
+    if (wait) await wait;
     const event = parseEvent(read);
-    await rest();
+    wait = rest();
+    if (wait) await wait;
     yield event;
-    await rest();
+    wait = rest();
+    if (wait) await wait;
   }
 }
 

@@ -103,7 +103,8 @@ function* compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyNam
   const internal = internalTarget(port, sticky);
   add('vip', 'cluster IP', vip(clusterIp), internal ? { target: internal } : { refusal: port.internalVerdict });
 
-  if (!isReachableFromOutside(port)) return claims;
+  // A copy has no room to spare; a list that grew has some for seventeen.
+  if (!isReachableFromOutside(port)) return [...claims];
   const external: ClaimParts = {
     ...(port.hasAnyEndpoints && { target: externalTarget(port, sticky) }),
     ...(port.externalVerdict !== 'forward' && { refusal: port.externalVerdict }),
@@ -209,7 +210,7 @@ function claimElements(kind: keyof typeof KINDS, key: Uint8Array, { target, refu
     entries.push({ set: SETS.restrictedVips, key });
     for (const range of sources) entries.push({ set: SETS.allowedSources, ...rangeKeys(key, range) });
   }
-  return { entries, groups };
+  return { entries: [...entries], groups: [...groups] };
 }
 
 /** The same few for all Services, so that they are made, and compared, once. */

@@ -48,7 +48,8 @@ export function claimsOf({ ports, withheldVips }: ServicePorts, createdAt: numbe
     for (const ip of addresses.externalIps) claim('externalIp', addressPort(ip, port, protocol));
     if (nodePort !== 0) claim('nodePort', nodePortText(nodePort, protocol));
   }
-  return claims;
+  // A copy has no room to spare; a list that grew has some for seventeen.
+  return [...claims];
 }
 
 /** When a Service was created, by its metadata. */
