@@ -2,7 +2,7 @@ import { type Containerd, startContainerd } from '../test/cri/containerd.ts';
 import { installReference, placeConflist, serveByAgent } from '../test/cri/plugins.ts';
 import { createLab, type LabNode } from '../test/lab/lab.ts';
 import { prepareNode } from '../test/lab/node-state.ts';
-import { burstMeter, type Latency } from './burst-meter.ts';
+import { type Latency, networkLatency } from './burst-meter.ts';
 import { type Figure, inTurns, ratioAtMost, report } from './report/index.ts';
 
 const PODS = 60;
@@ -42,7 +42,7 @@ export async function benchCniBurst(): Promise<void> {
 }
 
 async function burst({ cri, enclosure, metrics }: Containerd, name: string, count: number): Promise<Turn> {
-  const meter = burstMeter(metrics);
+  const before = metrics();
   const startedAt = performance.now();
   const ids = await Promise.all(
     Array.from({ length: count }, async (_, index) => {
@@ -58,7 +58,12 @@ async function burst({ cri, enclosure, metrics }: Containerd, name: string, coun
   await Promise.all(
     ids.map((podSandboxId) => cri.call('RemovePodSandbox', { podSandboxId }, { timeoutMs: TIMEOUT_MS })),
   );
-  return { upMs, add: meter('SetUpPod'), del: meter('TearDownPod') };
+  const after = metrics();
+  return {
+    upMs,
+    add: networkLatency(before, after, 'set_up_pod'),
+    del: networkLatency(before, after, 'tear_down_pod'),
+  };
 }
 
 /** The reference plugins with the list that does what the agent's own one does. */
