@@ -88,8 +88,8 @@ export class WorkerPool {
       // The one that worked last: its code is compiled, its memory there.
       const idle = this.#members.filter(({ thread }) => !thread.isBusy).sort((a, b) => b.idleSince - a.idleSince)[0];
       const {
-        soon = Number(process.env.ZZ_SOON ?? Math.max(2, availableParallelism())),
-        size = Number(process.env.ZZ_SIZE ?? 8),
+        soon = Math.max(2, availableParallelism()),
+        size = 8,
         limitMs = 150_000,
       } = this.#options;
       if (!idle && this.#members.length >= Math.min(soon, size)) {
