@@ -1,10 +1,13 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inNetns } from '../src/sys/index.ts';
 import { useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
+import type { IptablesVariant } from '../test/lab/iptables-rules.ts';
 import { createLab } from '../test/lab/lab.ts';
 import { createFolder, createNamespace, type TestNamespace } from '../test/lab/namespace.ts';
 import { type NodeState, prepareNode } from '../test/lab/node-state.ts';
+import { samplePorts } from './cluster.ts';
 import {
   hostPlugin,
   referencePlugins,
@@ -15,6 +18,7 @@ import {
 } from './cni-subjects.ts';
 import { pluginRunner, type RunChains } from './plugin-runs.ts';
 import { type Figure, HOLDS_THE_LINE, inTurns, ratioAtMost, report, type Target } from './report/index.ts';
+import { upstreamLayout } from './upstream-layout.ts';
 
 interface Series extends Wanted {
   readonly label: string;
@@ -22,6 +26,8 @@ interface Series extends Wanted {
   readonly headline?: string;
   /** What others have left on the nodes. @default empty */
   readonly state?: NodeState;
+  /** Nodes with a Service proxy: kube-proxy's layout in iptables of this variant, for so many Services. @default none */
+  readonly services?: { readonly count: number; readonly variant: IptablesVariant };
   /** What is promised for the way through the agent, and for the plugin alone, as a part of the reference's time. */
   readonly targets: {
     readonly add: Target;
@@ -38,6 +44,8 @@ const WARM_UP = 10;
 const CROWD = 40;
 const CROWD_TURNS = 5;
 const LANES = 8;
+/** The issue's own: what the reference takes is for one pod after the other, and for many at a time. */
+const ON_A_NODE: Series['targets'] = { add: ratioAtMost(0.3), del: ratioAtMost(0.5), parallel: ratioAtMost(0.45) };
 const STANDARD: Series = {
   label: 'standard list, node as a kubelet leaves it',
   headline: 'standard conflist',
@@ -45,8 +53,18 @@ const STANDARD: Series = {
   hostPort: false,
   standard: true,
   state: 'kubelet-nft',
-  targets: { add: ratioAtMost(0.3), del: ratioAtMost(0.3), parallel: ratioAtMost(0.5) },
+  targets: ON_A_NODE,
 };
+/** The same where legacy iptables is in use, and beside a proxy with 5,000 Services. */
+const ON_OTHER_NODES: readonly Series[] = [
+  { ...STANDARD, label: 'standard list, legacy iptables', state: 'kubelet-legacy' },
+  ...(['nft', 'legacy'] as const).map((variant) => ({
+    ...STANDARD,
+    label: `standard list, 5000 Services of kube-proxy in iptables-${variant}`,
+    state: `kubelet-${variant}` as const,
+    services: { count: 5000, variant },
+  })),
+].map(({ headline: _, ...series }) => series);
 const SERIES: readonly Series[] = [
   {
     label: 'plain',
@@ -88,6 +106,11 @@ export async function benchCniStandard(): Promise<void> {
   await benchEach([STANDARD]);
 }
 
+/** The standard list on nodes with other packet filters, and with many Services. */
+export async function benchCniNodes(): Promise<void> {
+  await benchEach(ON_OTHER_NODES);
+}
+
 async function benchEach(all: readonly Series[]): Promise<void> {
   useOwnLockFile();
   const run = pluginRunner(createFolder('run-plugins').path);
@@ -108,7 +131,10 @@ async function benchSeries(
   const lab = createLab();
   const at = (name: string) => join(lab.folder, name);
   const nodes = ['reference', 'agent', 'alone'].map((name) => lab.addNode({ name }));
-  for (const { namespace } of nodes) prepareNode(namespace, series.state ?? 'empty');
+  for (const { namespace } of nodes) {
+    prepareNode(namespace, series.state ?? 'empty');
+    if (series.services) loadServices(namespace, series.services);
+  }
   mkdirSync(at('manifests'));
   writeFileSync(at('manifests/node.yaml'), 'apiVersion: v1\nkind: Node\nmetadata: { name: agent }\n');
   const socket = at('cni.sock.d/cni.sock');
@@ -131,6 +157,13 @@ async function benchSeries(
   const crowd = inParallel(run, subjects, pods);
   report(`cni, ${series.label}`, figures(series, alone, crowd));
   await agent.stop();
+}
+
+function loadServices({ path }: TestNamespace, { count, variant }: NonNullable<Series['services']>): void {
+  const input = upstreamLayout(samplePorts(count, 1));
+  inNetns(path, () => {
+    execFileSync(`iptables-${variant}-restore`, ['--noflush'], { input, stdio: ['pipe', 'ignore', 'inherit'] });
+  });
 }
 
 /** The subjects take turns with each pod. */

@@ -1,6 +1,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { removeAll } from '../test/lab/lab.ts';
-import { benchCni, benchCniStandard } from './cni.ts';
+import { benchCni, benchCniNodes, benchCniStandard } from './cni.ts';
+import { benchCniBurst } from './cni-burst.ts';
 import { benchEvidence } from './evidence.ts';
 import { benchFirstPacket } from './first-packet.ts';
 import { benchHostile } from './hostile/index.ts';
@@ -44,6 +45,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   cni: { run: benchCni },
   // A part of it.
   'cni-standard': { run: benchCniStandard, slow: true },
+  'cni-nodes': { run: benchCniNodes, slow: true },
+  'cni-burst': { run: benchCniBurst, slow: true },
   ipam: { run: benchIpam },
   routes: { run: benchRoutes },
 };

@@ -18,6 +18,8 @@ export interface PluginRuns {
   readonly totalMs: number;
   /** Of each chain, in their order, what its last plugin printed. */
   readonly outputs: readonly string[];
+  /** Milliseconds of each chain, in their order. */
+  readonly eachMs: readonly number[];
 }
 
 /** Runs chains, `lanes` at a time, in the network namespace of this thread. Throws with a plugin's words. */
@@ -51,11 +53,13 @@ function jobLines(chain: PluginChain): string {
 
 function readRuns(text: string): PluginRuns {
   const outputs: string[] = [];
+  const eachMs: number[] = [];
   let at = 0;
   for (;;) {
     const end = text.indexOf('\n', at);
-    const [first, length] = text.slice(at, end).split(' ').map(Number) as [number, number?];
-    if (length === undefined) return { totalMs: first / 1e6, outputs };
+    const [first, length, ns] = text.slice(at, end).split(' ').map(Number) as [number, number?, number?];
+    if (length === undefined || ns === undefined) return { totalMs: first / 1e6, outputs, eachMs };
+    eachMs[first] = ns / 1e6;
     outputs[first] = text.slice(end + 1, end + 1 + length);
     at = end + 2 + length;
   }

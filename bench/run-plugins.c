@@ -5,8 +5,8 @@
  * run-plugins LANES < jobs: so many jobs at a time. A job is lines: for each of its plugins P and its path, I and its
  * configuration, E and a variable as often as needed; then X. A plugin gets the result of the one before it as prevResult.
  *
- * Prints for each job, in the order they end, its number and the bytes of the last result, then that; at the end the
- * nanoseconds of all. A plugin that fails ends it all.
+ * Prints for each job, in the order they end, its number, the bytes of the last result and the nanoseconds it took, then
+ * that result; at the end the nanoseconds of all. A plugin that fails ends it all.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,7 +24,7 @@ enum { MOST_JOBS = 4096, MOST_PLUGINS = 4, MOST_VARIABLES = 16, MOST_LANES = 64,
 
 struct plugin { char *path, *config, *variables[MOST_VARIABLES + 1]; int variable_count; };
 struct job { struct plugin plugins[MOST_PLUGINS]; int plugin_count; };
-struct lane { int job, plugin, output; pid_t pid; size_t length; char result[LARGEST]; };
+struct lane { int job, plugin, output; pid_t pid; long long begun; size_t length; char result[LARGEST]; };
 
 static struct job jobs[MOST_JOBS];
 static struct lane lanes[MOST_LANES];
@@ -93,6 +93,7 @@ static void start_job(struct lane *lane) {
     lane->job = next_job++;
     lane->plugin = 0;
     lane->length = 0;
+    lane->begun = now();
     start_plugin(lane);
 }
 
@@ -112,7 +113,7 @@ static void advance(struct lane *lane) {
         start_plugin(lane);
         return;
     }
-    printf("%d %zu\n%s\n", lane->job, lane->length, lane->result);
+    printf("%d %zu %lld\n%s\n", lane->job, lane->length, now() - lane->begun, lane->result);
     start_job(lane);
 }
 

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { LabNode } from '../lab/lab.ts';
 import { own } from '../lab/namespace.ts';
+import { repositoryFile } from '../lab/programs.ts';
 import { type CriClient, connectCri, type RuntimeCondition } from './cri-client.ts';
 import { createEnclosure, type Enclosure } from './enclosure.ts';
 import { createImageArchive, IMAGE } from './image.ts';
@@ -15,6 +15,8 @@ export interface Containerd extends CniRuntime {
   readonly cri: CriClient;
   /** RuntimeReady and NetworkReady. */
   condition(type: 'RuntimeReady' | 'NetworkReady'): Promise<RuntimeCondition>;
+  /** What it measures about itself, in the Prometheus text format. */
+  metrics(): string;
   /** Gives it the images of an archive. */
   importImage(archive: string): void;
   /** SIGKILL; pods and their shims live on. */
@@ -23,7 +25,10 @@ export interface Containerd extends CniRuntime {
   start(): Promise<void>;
 }
 
-const UNPACKED = fileURLToPath(new URL('../../.cache/containerd', import.meta.url));
+/** In the namespace of its node, which is its alone. */
+const METRICS = '127.0.0.1:1338';
+const BUSYBOX = repositoryFile('.cache/busybox-static/bin/busybox');
+const UNPACKED = repositoryFile('.cache/containerd');
 
 /** Starts containerd on a node and gives it the image. @throws with the end of its log when it does not come up */
 export async function startContainerd(node: LabNode): Promise<Containerd> {
@@ -62,6 +67,7 @@ export async function startContainerd(node: LabNode): Promise<Containerd> {
     enclosure,
     cri,
     condition,
+    metrics: () => enclosure.run(BUSYBOX, ['wget', '-q', '-O', '-', `http://${METRICS}/v1/metrics`]),
     cniBinDir,
     cniConfigDir,
     importImage(archive) {
@@ -106,6 +112,8 @@ disabled_plugins = [
 ]
 [grpc]
 address = "${socket}"
+[metrics]
+address = "${METRICS}"
 [plugins."io.containerd.internal.v1.opt"]
 path = "${folder}/opt"
 [plugins."io.containerd.grpc.v1.cri"]

@@ -1,6 +1,6 @@
-import { fileURLToPath } from 'node:url';
 import { credentials, loadPackageDefinition, type ServiceError } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
+import { repositoryFile } from '../lab/programs.ts';
 
 /** What a kubelet tells the runtime of a pod. */
 export interface PodSandboxConfig {
@@ -133,7 +133,7 @@ export interface CriClient {
   close(): void;
 }
 
-const DEFINITION = loadSync(fileURLToPath(new URL('./runtime.proto', import.meta.url)), {
+const DEFINITION = loadSync(repositoryFile('test/cri/runtime.proto'), {
   enums: String,
   longs: Number,
   defaults: true,

@@ -2,13 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+
+import { repositoryFile } from '../lab/programs.ts';
 
 /** Busybox alone. Used for pods' sandboxes and for containers. */
 export const IMAGE = 'nodeplane.test/busybox:1';
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
-const BUSYBOX = fileURLToPath(new URL('../../.cache/busybox-static/bin/busybox', import.meta.url));
+const BUSYBOX = repositoryFile('.cache/busybox-static/bin/busybox');
 
 /**
  * Makes the image as an archive that `ctr images import` and `podman load` read (the form of `docker save`): nothing is

@@ -7,7 +7,14 @@ import { withNodeLock } from '../link/node-lock.ts';
 import { withRuleset } from '../link/sockets.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { AttachmentFeature, DesiredRules } from './feature.ts';
-import { admit, familiesNotAdmitted, withdraw, withdrawAll } from './tables/forward-chain.ts';
+import {
+  admit,
+  familiesNotAdmitted,
+  hasAdmitted,
+  hasForwardChain,
+  withdraw,
+  withdrawAll,
+} from './tables/forward-chain.ts';
 import { admissionRules } from './tables/forward-rules.ts';
 import { IP_FAMILIES } from './tables/pod-table.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
@@ -39,12 +46,11 @@ export const firewall: AttachmentFeature = {
   setUp(context) {
     const { key, host, ips, undo, warn } = context;
     undo.add('admit pods through the firewall', () => withdrawIfUnused(host, key.network, key));
-    withNodeLock(() =>
-      withRuleset((ruleset) => {
-        admit(ruleset, wantedIn(context).admissions);
-        for (const obstacle of obstacles(ruleset, ips)) warn(obstacle);
-      }),
-    );
+    withRuleset((ruleset) => {
+      // Where nothing is to be changed, as on a node that a kubelet has set up, nobody need wait for anybody.
+      if (hasForwardChain(ruleset)) withNodeLock(() => admit(ruleset, wantedIn(context).admissions));
+      for (const obstacle of obstacles(ruleset, ips)) warn(obstacle);
+    });
     failpoint('firewall');
     return [];
   },
@@ -75,6 +81,8 @@ export const firewall: AttachmentFeature = {
  * @param leaving an attachment that does not count any more, although its link may still be there
  */
 function withdrawIfUnused(host: Netlink, network: string, leaving?: AttachmentKey): void {
+  // A list of all links is long, and waits for the kernel's lock of them.
+  if (!withRuleset(hasAdmitted)) return;
   withNodeLock(() => {
     const isUsed = listLinks(host).some(
       ({ kind, name, alias }) => kind === 'veth' && alias.startsWith(`${network}/`) && name !== leaving?.hostName,

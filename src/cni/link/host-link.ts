@@ -13,14 +13,16 @@ import {
   setLink,
 } from '../../netlink/route/index.ts';
 import { IF_OPER_UP } from '../../netlink/uapi/index.ts';
+import { sleepSync } from '../../sys/index.ts';
 import { type BridgeConfig, filtersVlans } from '../config/bridge-config.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { macOfText } from '../protocol/mac.ts';
 import type { PodNamespace } from './pod-namespace.ts';
-import { writeSysctlIfPresent } from './sysctls.ts';
+import { hasSysctls, writeSysctlIfPresent } from './sysctls.ts';
 
 const LONGEST_CARRIER_WAIT_MS = 2000;
+const LONGEST_PAUSE_MS = 16;
 const DEFAULT_VLAN = 1;
 /** The thread that deletes a link has the kernel's lock in some tens of microseconds. */
 const EAGER_LOOKS = 20;
@@ -49,7 +51,8 @@ export interface Veth {
  * @throws ERR_IPAM_DUPLICATE; CniError 104 when the link belongs to somebody else
  */
 export function checkNotAttached(netlink: Netlink, { hostName, alias }: AttachmentKey): void {
-  const link = getLink(netlink, { name: hostName });
+  // A link that has no sysctls is found when ours is made.
+  const link = hasSysctls(hostName) ? getLink(netlink, { name: hostName }) : undefined;
   if (!link) return;
   if (isOf(link, alias)) {
     throw new NodeplaneError(
@@ -129,21 +132,28 @@ function setPortVlans(netlink: Netlink, { index }: Link, bridge: BridgeConfig): 
 
 /**
  * Waits until the bridge forwards for the port, so that the pod's first packet is not lost. The kernel reports the carrier
- * from a work queue, as a rule before we can ask.
+ * from a work queue, as a rule before we can ask; where many links are made at once it is up to a second late. It does so
+ * with the lock that our question takes too: who is told IF_OPER_UP is told after the bridge.
  *
- * @throws CniError 105 after two seconds
+ * @throws CniError 105 after two seconds, besides those in which the kernel did not answer
  */
 export function waitForCarrier(netlink: Netlink, { index, name }: Link): void {
-  const pause = new Int32Array(new SharedArrayBuffer(4));
-  for (let waitedMs = 0; getLink(netlink, { index })?.operState !== IF_OPER_UP; waitedMs++) {
+  let waitedMs = 0;
+  for (let pauseMs = 1; getLink(netlink, { index })?.operState !== IF_OPER_UP; pauseMs = nextPause(pauseMs)) {
     if (waitedMs >= LONGEST_CARRIER_WAIT_MS) {
       throw new CniError(
         CNI_ERROR.KERNEL_REFUSED,
         `Link "${name}" got no carrier within ${LONGEST_CARRIER_WAIT_MS} ms`,
       );
     }
-    Atomics.wait(pause, 0, 0, 1);
+    sleepSync(pauseMs);
+    waitedMs += pauseMs;
   }
+}
+
+/** Each question delays what is waited for, because both take the same lock. */
+function nextPause(pauseMs: number): number {
+  return Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
 }
 
 /** The host's end of an attachment's veth pair, if it is there and this attachment's. */
@@ -161,7 +171,7 @@ export function linkFinder(netlink: Netlink): (name: string) => boolean {
 export async function deleteHostLink(netlink: Netlink, key: AttachmentKey): Promise<boolean> {
   const link = findHostLink(netlink, key);
   if (!link) return false;
-  await deletePromptly(netlink, link.index);
+  await deletePromptly(netlink, link);
   return true;
 }
 
@@ -170,10 +180,10 @@ export async function deleteHostLink(netlink: Netlink, key: AttachmentKey): Prom
  * routes, the place in the bridge.
  *
  * That takes the kernel less than a millisecond. Then it gives its lock back, and waits 10 to 40 ms until it can free the
- * memory before it answers the request. So another thread waits for that, and this one asks for the link, which takes the
- * same lock, until it is not there.
+ * memory before it answers the request. So another thread waits for that, and this one looks for the link's sysctls, which takes
+ * no lock; when they are gone it asks for the link, which takes the same lock, until it is not there.
  */
-async function deletePromptly(netlink: Netlink, index: number): Promise<void> {
+async function deletePromptly(netlink: Netlink, { index, name }: Link): Promise<void> {
   const other = Netlink.openRoute();
   let answered = false;
   const deletion = other.executeAsync(deleteLink({ index })).finally(() => {
@@ -183,16 +193,22 @@ async function deletePromptly(netlink: Netlink, index: number): Promise<void> {
   const refusal = deletion.catch((error: unknown) => {
     if (!isNotFound(error)) throw error;
   });
-  await Promise.race([refusal, untilGone(netlink, index, () => answered)]);
+  await Promise.race([
+    refusal,
+    untilGone(() => (hasSysctls(name) || getLink(netlink, { index }) !== undefined) && !answered),
+  ]);
 }
 
-async function untilGone(netlink: Netlink, index: number, isAnswered: () => boolean): Promise<void> {
-  for (let asked = 0; getLink(netlink, { index }) && !isAnswered(); asked++) {
+async function untilGone(isThere: () => boolean): Promise<void> {
+  let pauseMs = 1;
+  for (let asked = 0; isThere(); asked++) {
+    // All threads may be busy with other links.
+    const isEager = asked < EAGER_LOOKS;
     await new Promise<void>((resolve) => {
-      // All threads may be busy with other links.
-      if (asked < EAGER_LOOKS) setImmediate(resolve);
-      else setTimeout(resolve, 1);
+      if (isEager) setImmediate(resolve);
+      else setTimeout(resolve, pauseMs);
     });
+    if (!isEager) pauseMs = nextPause(pauseMs);
   }
 }
 

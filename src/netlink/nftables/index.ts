@@ -53,5 +53,6 @@ export type {
   SetRef,
   TableRef,
 } from './object/model.ts';
+export { addOwnPort, onOwnPorts, ownPorts, removeOwnPort } from './own-ports.ts';
 export type { NftReader, NftRuleset } from './ruleset.ts';
 export { decodeTraces, type TraceEvent, watchTraces } from './trace/watch-traces.ts';

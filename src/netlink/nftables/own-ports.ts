@@ -1,5 +1,5 @@
 // The sockets this process commits over. The kernel names the socket, not the process, in what it tells everybody; process
-// numbers differ between containers.
+// numbers differ between containers. Each thread has a list of its own: one that is to know of another's sockets is told.
 
 const ports = new Set<number>();
 const listeners = new Set<() => void>();

@@ -1,10 +1,10 @@
 import { loadReassertion } from '../../../cni/index.ts';
 import { type Clock, type ComparedPart, type Drift, nothingToCompare, type Timer } from '../../../core/index.ts';
 import { isUnderWay, journalEntries } from '../../../ipam/index.ts';
-import { withNetlink } from '../../../netlink/index.ts';
+
 import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
-import { listLinks } from '../../../netlink/route/index.ts';
-import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
+
+import { listSysctls } from '../../../sys/index.ts';
 import type { Logger } from '../../logger.ts';
 import { JournalRules } from './journal-rules.ts';
 
@@ -138,6 +138,10 @@ export class FeatureGuard implements ComparedPart {
   }
 }
 
+/**
+ * By their sysctls: a listing by netlink waits for the kernel's lock of all links, for seconds while many pods come or go, and
+ * the event loop with it.
+ */
 function linkNames(): Set<string> {
-  return new Set(withNetlink(NETLINK_ROUTE, listLinks).map(({ name }) => name));
+  return new Set(listSysctls('net/ipv4/conf'));
 }

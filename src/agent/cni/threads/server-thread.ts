@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { type Clock, inBackground, NodeplaneError, type Timer } from '../../../core/index.ts';
+import { addOwnPort, removeOwnPort } from '../../../netlink/nftables/index.ts';
 import { DescriptorLedger, libc, procSysRoot } from '../../../sys/index.ts';
 
 /** What a thread of the server is begun with. */
@@ -8,6 +9,11 @@ export interface ThreadStart {
   readonly ledger: SharedArrayBuffer;
   /** Where it finds sysctls. */
   readonly procSysRoot: string;
+}
+
+/** A thread tells over which sockets it changes nf_tables, whenever that changes: what it does there is no change by others. */
+export interface PortNotice {
+  readonly nftPorts: readonly number[];
 }
 
 /** A thread needs little: a request is some kilobytes of objects. */
@@ -33,6 +39,7 @@ export class ServerThread {
   readonly #onEnd: () => void;
   #job: Job | undefined;
   #cause: unknown;
+  #ownPorts: readonly number[] = [];
   #overLimit = '';
   #exited = false;
 
@@ -50,7 +57,11 @@ export class ServerThread {
     this.#worker = new Worker(file, { resourceLimits: LIMITS, workerData });
     // An idle thread is no reason to stay.
     this.#worker.unref();
-    this.#worker.on('message', (reply) => {
+    this.#worker.on('message', (reply: object) => {
+      if ('nftPorts' in reply) {
+        this.#noteOwnPorts((reply as PortNotice).nftPorts);
+        return;
+      }
       const job = this.#takeJob();
       if (!job) return;
       this.#worker.unref();
@@ -106,9 +117,16 @@ export class ServerThread {
   /** Gives back what it had open and answers for its job; what there is no more of the second time. */
   #close(): void {
     for (const fd of this.#ledger.take()) closeQuietly(fd);
+    this.#noteOwnPorts([]);
     const message = `The thread of a CNI request ended over it${this.#overLimit}`;
     this.#takeJob()?.reject(new NodeplaneError('ERR_CNI_REQUEST', message, { cause: this.#cause }));
     this.#onEnd();
+  }
+
+  #noteOwnPorts(ports: readonly number[]): void {
+    for (const port of this.#ownPorts) if (!ports.includes(port)) removeOwnPort(port);
+    for (const port of ports) if (!this.#ownPorts.includes(port)) addOwnPort(port);
+    this.#ownPorts = ports;
   }
 
   #takeJob(): Job | undefined {

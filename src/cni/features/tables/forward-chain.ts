@@ -65,6 +65,16 @@ function readForward(ruleset: NftReader, family: IpFamily): ForwardState {
   };
 }
 
+/** Whether either family has a FORWARD chain in nf_tables. */
+export function hasForwardChain(ruleset: NftReader): boolean {
+  return IP_FAMILIES.some((family) => hasForward(ruleset, family));
+}
+
+/** Whether there is anything of `admit`, of whatever network. */
+export function hasAdmitted(ruleset: NftReader): boolean {
+  return IP_FAMILIES.some((family) => ruleset.getChain(forwardChain(family, OUR_FORWARD)) !== undefined);
+}
+
 function hasForward(ruleset: NftReader, family: IpFamily): boolean {
   return ruleset.getChain(forwardChain(family, 'FORWARD')) !== undefined;
 }
