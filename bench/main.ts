@@ -2,6 +2,7 @@ import { availableParallelism, loadavg } from 'node:os';
 import { removeAll } from '../test/lab/lab.ts';
 import { benchCni, benchCniStandard } from './cni.ts';
 import { benchEvidence } from './evidence.ts';
+import { benchExplain } from './explain.ts';
 import { benchFirstPacket } from './first-packet.ts';
 import { benchHostile } from './hostile/index.ts';
 import { benchIncremental } from './incremental.ts';
@@ -33,6 +34,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   nftables: { run: benchNftables },
   incremental: { run: benchIncremental },
   evidence: { run: benchEvidence },
+  explain: { run: benchExplain },
   'first-packet': { run: benchFirstPacket },
   'manifest-edit': { run: benchManifestEdit },
   scale: { run: benchScale },
