@@ -40,7 +40,8 @@ interface Cost {
  */
 export async function benchExplain(only?: string): Promise<void> {
   for (const [mode, flags] of Object.entries(MODES)) {
-    if (only === undefined || mode === only) await withApiCluster(SERVICES, (cluster) => benchMode(mode, flags, cluster));
+    if (only === undefined || mode === only)
+      await withApiCluster(SERVICES, (cluster) => benchMode(mode, flags, cluster));
   }
 }
 

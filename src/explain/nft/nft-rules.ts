@@ -11,6 +11,7 @@ import {
   walkChain,
 } from '../walk/index.ts';
 import { evaluateRule } from './evaluate-rule.ts';
+import { rememberedText } from './remembered.ts';
 import type { BaseChainOf, Rules } from './surroundings.ts';
 
 /** A rule, and how iptables-nft prints it where that is known. */
@@ -44,8 +45,10 @@ export class NftRules implements RuleSource {
     }));
   }
 
-  #chainsOf({ family, table }: BaseChainOf, hook: Hook, situation: Situation): Chains<TextedRule> {
+  #chainsOf({ family, table, name: base }: BaseChainOf, hook: Hook, situation: Situation): Chains<TextedRule> {
     const chain = (name: string) => ({ kind: 'chain', family, table, name }) as const;
+    const { packet, meeting } = situation;
+    const { made } = meeting;
     return {
       rulesOf: (name) => {
         const rules = this.#rules.rulesOf(chain(name));
@@ -68,6 +71,8 @@ export class NftRules implements RuleSource {
         text: texted?.text,
         verdict,
       }),
+      meet: (place) =>
+        meeting.at(made, () => [hook, family, table, base, place(), packet.state, rememberedText(packet)].join('\0')),
     };
   }
 }
