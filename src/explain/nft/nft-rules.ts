@@ -52,14 +52,13 @@ export class NftRules implements RuleSource {
     return {
       rulesOf: (name) => {
         const rules = this.#rules.rulesOf(chain(name));
-        const texts = this.#rules.textsOf?.(chain(name));
+        const texts = rules.some(isBlob) ? this.#rules.textsOf?.(chain(name)) : undefined;
         // Of another length: somebody changed the chain between the two looks at it.
         const known = texts?.length === rules.length ? texts : undefined;
         return rules.map((rule, index) => ({ rule, text: known?.[index] }));
       },
       evaluate: ({ rule, text }): Outcome => {
-        const isBlob = rule.expressions.some((expression) => expression.kind === 'unknown' && isXtables(expression));
-        if (!isBlob || text === undefined) return evaluateRule(rule, { ...situation, rules: this.#rules });
+        if (!isBlob(rule) || text === undefined) return evaluateRule(rule, { ...situation, rules: this.#rules });
         const isChain = (name: string) => this.#rules.hasChain?.(chain(name)) ?? false;
         return evaluateTextRule(text, situation, { facts: this.#facts, isChain });
       },
@@ -77,7 +76,7 @@ export class NftRules implements RuleSource {
   }
 }
 
-/** The expressions in which nf_tables keeps an extension of x_tables: net/netfilter/nft_compat.c. */
-function isXtables({ name }: { readonly name: string }): boolean {
-  return name === 'match' || name === 'target';
+/** Whether an extension of x_tables is in it, as nf_tables keeps them: net/netfilter/nft_compat.c. */
+function isBlob({ expressions }: NftRule): boolean {
+  return expressions.some((one) => one.kind === 'unknown' && (one.name === 'match' || one.name === 'target'));
 }

@@ -105,7 +105,7 @@ describe.each(Object.entries(MODES))('%s', (_, flags) => {
       if (said !== ALL_WELL) wrong.push(`${told(one)}: ${said}: ${cause}`);
     }
     expect(wrong).toEqual([]);
-  });
+  }, 300_000);
 });
 
 function told({ via, ips, family, protocol, from, affinity, external }: Healthy): string {
