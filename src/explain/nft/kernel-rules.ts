@@ -1,11 +1,4 @@
-import type {
-  ChainRef,
-  NftElement,
-  NftReader,
-  NftRule,
-  NftSet,
-  SetRef,
-} from '../../netlink/nftables/index.ts';
+import type { ChainRef, NftElement, NftReader, NftRule, NftSet, SetRef } from '../../netlink/nftables/index.ts';
 import type { Packet } from '../packet/index.ts';
 import type { Hook } from '../walk/index.ts';
 import type { BaseChainOf, Rules } from './surroundings.ts';
