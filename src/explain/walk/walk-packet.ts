@@ -1,5 +1,5 @@
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
-import { type Branch, walkAll } from '../choices.ts';
+import { type Branch, type Meeting, walkAll } from '../choices.ts';
 import { type FirstPacket, type Interface, KnownBytes, Packet } from '../packet/index.ts';
 import { askedOnce } from './asked-once.ts';
 import type { Hook, Host, RuleSource, Situation, StationResult, Step } from './source.ts';
@@ -32,6 +32,7 @@ const MOST_WAYS = 8192;
  * Walks the first packet of a flow through the rules of a host, all ways that chance and ignorance leave open.
  *
  * @param sources all that has rules on the host: a source that is left out counts as empty
+ * @param everyPath also the ways that differ by rules alone, and meet again. @default false
  * @throws whatever the reading of rules throws
  */
 export function walkPacket(
@@ -39,12 +40,13 @@ export function walkPacket(
   origin: Origin,
   sources: readonly RuleSource[],
   host: Host,
+  { everyPath = false }: { readonly everyPath?: boolean } = {},
 ): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
   const asked = askedOnce(host);
-  return walkAll(
-    (choose, meeting) => walkOnce(new Packet(question), origin, sources, { host: asked, choose, meeting }),
-    MOST_WAYS,
-  );
+  return walkAll((choose, met) => {
+    const meeting = everyPath ? NEVER_MEETING : met;
+    return walkOnce(new Packet(question), origin, sources, { host: asked, choose, meeting });
+  }, MOST_WAYS);
 }
 
 /**
@@ -73,6 +75,8 @@ export function walkAnswer(
     return walkOnce(packet, origin, sources, { host: asked, choose, meeting });
   }, MOST_WAYS);
 }
+
+const NEVER_MEETING: Meeting = { made: 0, at: () => {} };
 
 function walkOnce(
   packet: Packet,
