@@ -3,6 +3,7 @@ import { removeAll } from '../test/lab/lab.ts';
 import { benchCni, benchCniNodes, benchCniStandard } from './cni.ts';
 import { benchCniBurst } from './cni-burst.ts';
 import { benchEvidence } from './evidence.ts';
+import { benchExplain } from './explain.ts';
 import { benchFirstPacket } from './first-packet.ts';
 import { benchHostile } from './hostile/index.ts';
 import { benchIncremental } from './incremental.ts';
@@ -35,6 +36,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   nftables: { run: benchNftables },
   incremental: { run: benchIncremental },
   evidence: { run: benchEvidence },
+  explain: { run: benchExplain },
   'first-packet': { run: benchFirstPacket },
   'manifest-edit': { run: benchManifestEdit },
   scale: { run: benchScale },

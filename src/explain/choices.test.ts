@@ -19,3 +19,25 @@ it('says so when there are more ways than it may walk', () => {
   expect(walk().branches).toHaveLength(10);
   expect(walk().complete).toBe(false);
 });
+
+it('goes on once where ways meet that chance parted, and never joins what is not known', () => {
+  const walked = (kind: 'chance' | 'unknown') => {
+    const ended: string[] = [];
+    const { branches, complete } = walkAll((choose, meeting) => {
+      const since = meeting.made;
+      const drawn: number[] = [];
+      // Ten of 16 slots are taken, as six rules in a row draw from them.
+      for (let rule = 0; rule < 3; rule++) {
+        const slot = choose(kind, `rule ${rule}`, 16);
+        meeting.at(since, () => (slot < 10 ? `slot ${slot}` : `rule ${rule} missed`));
+        drawn.push(slot);
+        if (slot < 10) break;
+      }
+      ended.push(drawn.join());
+      return drawn.at(-1)!;
+    }, 5000);
+    return { complete, slots: [...new Set(branches.map(({ result }) => result))], ways: ended.length };
+  };
+  expect(walked('chance')).toEqual({ complete: true, slots: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], ways: 11 });
+  expect(walked('unknown').ways).toBe(10 + 6 * 10 + 36 * 16);
+});

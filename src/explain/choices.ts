@@ -18,31 +18,72 @@ export interface Choice {
 /** Asks a walk which way it goes: a number from 0 to `options` - 1. */
 export type Choose = (kind: Choice['kind'], about: string, options: number) => number;
 
+/** Where ways meet again that chance had parted: only the first one of those goes on. */
+export interface Meeting {
+  /** How many choices the walk has made so far. */
+  readonly made: number;
+  /**
+   * Ends this way if another one has been here: where the walk is, and all that what is to come depends on.
+   *
+   * @param since ways meet that are the same up to this number of choices, and in all that is not known
+   */
+  at(since: number, state: () => string): void;
+}
+
+/** Ends a walk from within. */
+const HAS_MET = Symbol('has met another way');
+
 /**
  * Walks all ways. The walk is an ordinary function that asks `choose` where it could go several ways; it is run anew for each
  * of them, so it must do the same whenever it is told the same.
  *
- * @param limit of the ways that are walked
- * @returns the ways in order; `complete` is false when there were more than `limit`
+ * @param limit of the ways that are begun
+ * @returns the ways in order, of those that meet the first; `complete` is false when there were more than `limit`
  */
 export function walkAll<T>(
-  walk: (choose: Choose) => T,
+  walk: (choose: Choose, meeting: Meeting) => T,
   limit: number,
 ): { readonly branches: readonly Branch<T>[]; readonly complete: boolean } {
   const branches: Branch<T>[] = [];
+  const met = new Set<string>();
   let given: readonly number[] = [];
-  while (branches.length < limit) {
+  for (let begun = 0; begun < limit; begun++) {
     const choices: Choice[] = [];
     const told = given;
-    const result = walk((kind, about, options) => {
+    const choose: Choose = (kind, about, options) => {
       const taken = told[choices.length] ?? 0;
       choices.push({ kind, about, options, taken });
       return taken;
-    });
-    branches.push({ result, choices });
+    };
+    try {
+      branches.push({ result: walk(choose, meetingOf(choices, told.length, met)), choices });
+    } catch (error) {
+      if (error !== HAS_MET) throw error;
+    }
     const last = choices.findLastIndex(({ options, taken }) => taken + 1 < options);
     if (last < 0) return { branches, complete: true };
     given = choices.slice(0, last + 1).map(({ taken }, index) => (index === last ? taken + 1 : taken));
   }
   return { branches, complete: false };
+}
+
+/** @param told so many choices are repeated from the way before, which has been there */
+function meetingOf(choices: readonly Choice[], told: number, met: Set<string>): Meeting {
+  let looked = 0;
+  return {
+    get made() {
+      return choices.length;
+    },
+    at(since, state) {
+      const { length } = choices;
+      if (length === looked || length <= since) return;
+      looked = length;
+      if (length < told) return;
+      const before = choices.slice(0, since).map(({ taken }) => taken);
+      const unknown = choices.slice(since).filter(({ kind }) => kind === 'unknown');
+      const id = [before.join(), ...unknown.map(({ about, taken }) => `${about} ${taken}`), state()].join('\0');
+      if (met.has(id)) throw HAS_MET;
+      met.add(id);
+    },
+  };
 }

@@ -8,6 +8,7 @@ export { libc, noteDescriptorsIn } from './libc.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
 export { otherNetns } from './other-netns.ts';
 export { checkOwnDirectory, makeOwnDirectory } from './own-directory.ts';
+export { execNow } from './processes/exec-now.ts';
 export { lockHolder } from './processes/lock-holder.ts';
 export { isOwnProcess } from './processes/own-programs.ts';
 export { sleepSync } from './sleep.ts';

@@ -75,7 +75,12 @@ async function simulator(world: World, family: IpFamily) {
   const saved = async (variant: 'legacy' | 'nft') => ({
     [family]: await iptablesTool(family, variant, exec).saveAll(),
   });
-  const sources = [new NftRules(new KernelRules(nft, await saved('nft'))), new LegacyRules(await saved('legacy'))];
+  const { [family]: ofNft } = await saved('nft');
+  const own = family === 'IPv4' ? 'ip' : 'ip6';
+  const rules = new KernelRules(nft, (chain) =>
+    chain.family === own ? ofNft?.get(chain.table)?.get(chain.name)?.rules : undefined,
+  );
+  const sources = [new NftRules(rules), new LegacyRules(await saved('legacy'))];
   const host = hostOf(namespace, family);
   return {
     close: () => nft.close(),

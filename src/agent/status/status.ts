@@ -199,8 +199,8 @@ export const STATUS_LIMITS = {
   drifts: 20,
   /** Services whose last change is remembered: those beyond changed longest ago. */
   lastChanges: 50_000,
-  /** Letters of a search. */
-  query: 256,
+  /** Letters of a search: twenty addresses of IPv6 with commas between. */
+  query: 1024,
   /** Nodes whose neighbours are looked up in the kernel for a page; more take longer than a page may. */
   peersLookedAt: 1000,
 } as const;

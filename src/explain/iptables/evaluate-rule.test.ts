@@ -25,7 +25,7 @@ function packet(mark = 0): Packet {
 /** All outcomes of a rule, and what decides between them. */
 function outcomes(rule: string, { mark = 0, facts = {} }: { mark?: number; facts?: Facts } = {}) {
   const about = new Set<string>();
-  const { branches } = walkAll((choose) => {
+  const { branches } = walkAll((choose, meeting) => {
     const on = packet(mark);
     const noted = (kind: Choice['kind'], what: string, options: number) => {
       about.add(`${kind}: ${what}`);
@@ -33,7 +33,7 @@ function outcomes(rule: string, { mark = 0, facts = {} }: { mark?: number; facts
     };
     const outcome: Outcome = evaluateTextRule(
       rule,
-      { packet: on, host: HOST, choose: noted },
+      { packet: on, host: HOST, choose: noted, meeting },
       {
         facts,
         isChain: (name) => name === 'NEXT',

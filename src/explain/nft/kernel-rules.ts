@@ -1,14 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
-import type {
-  ChainRef,
-  NftElement,
-  NftFamily,
-  NftReader,
-  NftRule,
-  NftSet,
-  SetRef,
-} from '../../netlink/nftables/index.ts';
-import type { SavedTable } from '../../proxy/rules/index.ts';
+import type { ChainRef, NftElement, NftReader, NftRule, NftSet, SetRef } from '../../netlink/nftables/index.ts';
 import type { Packet } from '../packet/index.ts';
 import type { Hook } from '../walk/index.ts';
 import type { BaseChainOf, Rules } from './surroundings.ts';
@@ -19,17 +9,18 @@ import type { BaseChainOf, Rules } from './surroundings.ts';
  */
 export class KernelRules implements Rules {
   readonly #reader: NftReader;
-  /** By the family of their tables: iptables-nft has none of family inet. */
-  readonly #saved: { readonly [family in NftFamily]?: ReadonlyMap<string, SavedTable> | undefined };
+  readonly #listTexts: (chain: ChainRef) => readonly string[] | undefined;
+  readonly #texts = new Map<string, readonly string[] | undefined>();
   readonly #chains = new Map<Packet['family'], readonly BaseChainOf[]>();
   readonly #rules = new Map<string, readonly NftRule[]>();
+  readonly #isThere = new Map<string, boolean>();
   readonly #sets = new Map<string, readonly NftSet[]>();
   readonly #elements = new Map<string, NftElement | undefined>();
 
-  /** @param saved what `iptablesTool(family, 'nft', …).saveAll()` read, for each family where that can be asked */
-  constructor(reader: NftReader, saved: { readonly [family in IpFamily]?: ReadonlyMap<string, SavedTable> } = {}) {
+  /** @param listTexts the rules of a chain of iptables-nft, as it prints them. @default nobody can tell */
+  constructor(reader: NftReader, listTexts: (chain: ChainRef) => readonly string[] | undefined = () => undefined) {
     this.#reader = reader;
-    this.#saved = { ip: saved.IPv4, ip6: saved.IPv6 };
+    this.#listTexts = listTexts;
   }
 
   baseChains(hook: Hook, family: Packet['family']): readonly BaseChainOf[] {
@@ -57,12 +48,15 @@ export class KernelRules implements Rules {
     return kept(this.#elements, id, () => this.#reader.getElement(set, key));
   }
 
-  textsOf({ family, table, name }: ChainRef): readonly string[] | undefined {
-    return this.#saved[family]?.get(table)?.get(name)?.rules;
+  textsOf(chain: ChainRef): readonly string[] | undefined {
+    const { family, table, name } = chain;
+    return kept(this.#texts, [family, table, name].join('\0'), () => this.#listTexts(chain));
   }
 
-  hasChain({ family, table, name }: ChainRef): boolean {
-    return this.#saved[family]?.get(table)?.has(name) ?? false;
+  hasChain(chain: ChainRef): boolean {
+    const { family, table, name } = chain;
+    const isThere = () => this.#reader.getChain({ ...chain, kind: 'chain' }) !== undefined;
+    return kept(this.#isThere, [family, table, name].join('\0'), isThere);
   }
 
   /**

@@ -11,6 +11,7 @@ import {
   walkChain,
 } from '../walk/index.ts';
 import { evaluateRule } from './evaluate-rule.ts';
+import { rememberedText } from './remembered.ts';
 import type { BaseChainOf, Rules } from './surroundings.ts';
 
 /** A rule, and how iptables-nft prints it where that is known. */
@@ -44,19 +45,20 @@ export class NftRules implements RuleSource {
     }));
   }
 
-  #chainsOf({ family, table }: BaseChainOf, hook: Hook, situation: Situation): Chains<TextedRule> {
+  #chainsOf({ family, table, name: base }: BaseChainOf, hook: Hook, situation: Situation): Chains<TextedRule> {
     const chain = (name: string) => ({ kind: 'chain', family, table, name }) as const;
+    const { packet, meeting } = situation;
+    const { made } = meeting;
     return {
       rulesOf: (name) => {
         const rules = this.#rules.rulesOf(chain(name));
-        const texts = this.#rules.textsOf?.(chain(name));
+        const texts = rules.some(isBlob) ? this.#rules.textsOf?.(chain(name)) : undefined;
         // Of another length: somebody changed the chain between the two looks at it.
         const known = texts?.length === rules.length ? texts : undefined;
         return rules.map((rule, index) => ({ rule, text: known?.[index] }));
       },
       evaluate: ({ rule, text }): Outcome => {
-        const isBlob = rule.expressions.some((expression) => expression.kind === 'unknown' && isXtables(expression));
-        if (!isBlob || text === undefined) return evaluateRule(rule, { ...situation, rules: this.#rules });
+        if (!isBlob(rule) || text === undefined) return evaluateRule(rule, { ...situation, rules: this.#rules });
         const isChain = (name: string) => this.#rules.hasChain?.(chain(name)) ?? false;
         return evaluateTextRule(text, situation, { facts: this.#facts, isChain });
       },
@@ -68,11 +70,13 @@ export class NftRules implements RuleSource {
         text: texted?.text,
         verdict,
       }),
+      meet: (place) =>
+        meeting.at(made, () => [hook, family, table, base, place(), packet.state, rememberedText(packet)].join('\0')),
     };
   }
 }
 
-/** The expressions in which nf_tables keeps an extension of x_tables: net/netfilter/nft_compat.c. */
-function isXtables({ name }: { readonly name: string }): boolean {
-  return name === 'match' || name === 'target';
+/** Whether an extension of x_tables is in it, as nf_tables keeps them: net/netfilter/nft_compat.c. */
+function isBlob({ expressions }: NftRule): boolean {
+  return expressions.some((one) => one.kind === 'unknown' && (one.name === 'match' || one.name === 'target'));
 }

@@ -37,6 +37,13 @@ export function withRemembered(rules: Rules, packet: Packet): Pick<Rules, 'getEl
   };
 }
 
+/** The same for packets of which the same is remembered. */
+export function rememberedText(packet: Packet): string {
+  return [...(REMEMBERED.get(packet) ?? [])]
+    .map(([id, { data }]) => `${id} ${data && Buffer.from(data).toString('hex')}`)
+    .join();
+}
+
 /** Expressions that change nothing but registers, and end the rule at most. */
 const HARMLESS: readonly Expression['kind'][] = ['payload', 'meta', 'numgen', 'counter', 'lookup'];
 

@@ -25,7 +25,7 @@ export interface Rules {
   getSet(set: SetRef): NftSet | undefined;
   /** The element a key falls into; undefined when there is none. */
   getElement(set: SetRef, key: Uint8Array): NftElement | undefined;
-  /** The rules of a chain as iptables-nft prints them, without `-A CHAIN`; undefined when it has not been asked. */
+  /** The rules of a chain as iptables-nft prints them, without `-A CHAIN`; undefined when it cannot be asked. */
   textsOf?(chain: ChainRef): readonly string[] | undefined;
   /** Whether there is such a chain; asked only where there are texts. */
   hasChain?(chain: ChainRef): boolean;

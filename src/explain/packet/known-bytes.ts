@@ -38,6 +38,11 @@ export class KnownBytes {
     return this.known.every((mask) => mask === 0xff);
   }
 
+  /** The same for the same bytes of which the same is known. */
+  get text(): string {
+    return [this.bytes, this.known].map((bytes) => Buffer.from(bytes).toString('hex')).join('/');
+  }
+
   /** A copy of `length` bytes; what lies behind the end is not known. */
   slice(offset: number, length: number): KnownBytes {
     const part = KnownBytes.unknown(length);

@@ -92,6 +92,17 @@ export class Packet {
     };
   }
 
+  /** All that rules can see of it and change: packets of one question with the same state fare alike. */
+  get state(): string {
+    const { connection } = this;
+    const tracked =
+      connection === undefined || connection === 'untracked'
+        ? connection
+        : [connection.state, connection.direction, connection.status, connection.mark.text].join();
+    const { network, transport, mark, iif, oif } = this;
+    return [network.text, transport.text, mark.text, iif?.index, oif?.index, tracked].join();
+  }
+
   /** Translates some of its ends. */
   translate(ends: Partial<Ends>): void {
     const header = HEADER[this.family];

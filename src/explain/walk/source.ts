@@ -1,5 +1,5 @@
 import type { ChainRef, NftRule } from '../../netlink/nftables/index.ts';
-import type { Choose } from '../choices.ts';
+import type { Choose, Meeting } from '../choices.ts';
 import type { Interface, KnownBytes, Packet } from '../packet/index.ts';
 
 export type Hook = 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting';
@@ -26,6 +26,7 @@ export interface Situation {
   readonly packet: Packet;
   readonly host: Host;
   readonly choose: Choose;
+  readonly meeting: Meeting;
 }
 
 /** Rules of a part of the kernel: what it hooks in, and what that does with a packet. */

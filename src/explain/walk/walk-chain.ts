@@ -7,6 +7,8 @@ export interface Chains<R> {
   evaluate(rule: R, chain: string): Outcome;
   /** A rule that matched; undefined for the policy. */
   step(chain: string, rule: R | undefined, verdict: string): Step;
+  /** Ways that chance has parted are at the same place again. @default they go on as ways of their own */
+  meet?(place: () => string): void;
 }
 
 /** NFT_JUMP_STACK_SIZE, <net/netfilter/nf_tables.h>. Legacy iptables goes deeper, where nobody does. */
@@ -29,7 +31,9 @@ export function walkChain<R>(base: string, policy: 'accept' | 'drop', chains: Ch
   const enter = (chain: string): Frame<R> => ({ chain, rules: chains.rulesOf(chain), next: 0 });
   const callers: Frame<R>[] = [];
   let frame = enter(base);
+  const place = () => [...callers, frame].map(({ chain, next }) => `${chain} ${next}`).join();
   for (;;) {
+    chains.meet?.(place);
     const rule = frame.rules[frame.next++];
     if (rule === undefined) {
       const caller = callers.pop();
@@ -45,6 +49,8 @@ export function walkChain<R>(base: string, policy: 'accept' | 'drop', chains: Ch
       case 'continue':
         break;
       case 'accept':
+        chains.meet?.(() => 'accepted');
+        return { kind: 'accept' };
       case 'drop':
         return { kind: outcome.kind };
       case 'reject':

@@ -1,6 +1,7 @@
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
-import { type Branch, walkAll } from '../choices.ts';
+import { type Branch, type Meeting, walkAll } from '../choices.ts';
 import { type FirstPacket, type Interface, KnownBytes, Packet } from '../packet/index.ts';
+import { askedOnce } from './asked-once.ts';
 import type { Hook, Host, RuleSource, Situation, StationResult, Step } from './source.ts';
 import { TRANSLATIONS_DONE } from './translate.ts';
 import { walkHook } from './walk-hook.ts';
@@ -24,13 +25,14 @@ export interface Walk {
 /** Where a packet comes from: an interface, or this host. */
 export type Origin = Interface | 'this host';
 
-/** More ways than this through the rules are not walked. A Service has at most 1,000 endpoints in a slice. */
-const MOST_WAYS = 4096;
+/** More ways than this through the rules are not begun. A Service has at most 1,000 endpoints in a slice, and 1,024 are drawn from up to seven times. */
+const MOST_WAYS = 8192;
 
 /**
  * Walks the first packet of a flow through the rules of a host, all ways that chance and ignorance leave open.
  *
  * @param sources all that has rules on the host: a source that is left out counts as empty
+ * @param everyPath also the ways that differ by rules alone, and meet again. @default false
  * @throws whatever the reading of rules throws
  */
 export function walkPacket(
@@ -38,8 +40,13 @@ export function walkPacket(
   origin: Origin,
   sources: readonly RuleSource[],
   host: Host,
+  { everyPath = false }: { readonly everyPath?: boolean } = {},
 ): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
-  return walkAll((choose) => walkOnce(new Packet(question), origin, sources, { host, choose }), MOST_WAYS);
+  const asked = askedOnce(host);
+  return walkAll((choose, met) => {
+    const meeting = everyPath ? NEVER_MEETING : met;
+    return walkOnce(new Packet(question), origin, sources, { host: asked, choose, meeting });
+  }, MOST_WAYS);
 }
 
 /**
@@ -55,7 +62,8 @@ export function walkAnswer(
   sources: readonly RuleSource[],
   host: Host,
 ): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
-  return walkAll((choose) => {
+  const asked = askedOnce(host);
+  return walkAll((choose, meeting) => {
     const packet = new Packet(answer);
     packet.connection = {
       state: 'established',
@@ -64,9 +72,11 @@ export function walkAnswer(
       status: TRANSLATIONS_DONE,
       mark: KnownBytes.unknown(4),
     };
-    return walkOnce(packet, origin, sources, { host, choose });
+    return walkOnce(packet, origin, sources, { host: asked, choose, meeting });
   }, MOST_WAYS);
 }
+
+const NEVER_MEETING: Meeting = { made: 0, at: () => {} };
 
 function walkOnce(
   packet: Packet,

@@ -15,7 +15,7 @@ export * from './restore.ts';
 export { isRestoreFailure, RESTORE_METRICS } from './restore-metrics.ts';
 export { formatRule, PROXY_JUMP, type RuleParts } from './rule.ts';
 export { returnUnlessSameAddress } from './same-address.ts';
-export { parseSave, type SavedTable, targetOf } from './save.ts';
+export { parseList, parseSave, type SavedTable, targetOf } from './save.ts';
 export { MASQUERADE, refuse } from './targets.ts';
 export { bothVariants, isUsable, usableVariants, type VariantSettings } from './usable-variants.ts';
 export { type DetectedVariant, detectVariant } from './variant.ts';

@@ -41,6 +41,12 @@ export function* parseSave(text: string): Steps<ReadonlyMap<string, SavedTable>>
   return tables;
 }
 
+/** Reads what `iptables -t TABLE -S CHAIN` prints: the chain's rules as `parseSave` has them. */
+export function* parseList(table: string, chain: string, text: string): Steps<readonly string[]> {
+  const tables = yield* parseSave(`*${table}\n:${chain} -\n${text}`);
+  return tables.get(table)!.get(chain)!.rules;
+}
+
 /** The rule without what depends on the version of iptables and its C library. */
 function plainRule(rule: string): string {
   // iptables 1.8 prints this option with two blanks behind it.

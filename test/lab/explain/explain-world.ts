@@ -2,8 +2,11 @@ import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { Answer } from '../../../src/explain/index.ts';
+import { explainHere } from '../../../src/agent/index.ts';
+import { NODE_PATHS } from '../../../src/core/index.ts';
+import type { Answer, WrittenQuestion } from '../../../src/explain/index.ts';
 import type { EndpointSlice, KubeObject, Service, ServiceSpec, SliceEndpoint } from '../../../src/kube/index.ts';
+import { enterNetns, openNetns } from '../../../src/sys/index.ts';
 import { makeService, makeSlice } from '../../fakes/service-objects.ts';
 import { manifestOf, nodeObject, saveManifest } from '../../samples/manifests.ts';
 import { type Agent, createLab, type Host, type LabNode, type Pod } from '../lab.ts';
@@ -95,6 +98,25 @@ export class ExplainWorld {
     const answer = JSON.parse(stdout) as Answer;
     expect(exitCode).toBe({ works: 0, fails: 1, partly: 1, unknown: 2 }[answer.verdict]);
     return answer;
+  }
+
+  /** Asks within this process, which starts no program for each question: for many of them. */
+  async askHere(questions: readonly WrittenQuestion[]): Promise<readonly Answer[]> {
+    const own = openNetns('/proc/thread-self/ns/net');
+    const answers: Answer[] = [];
+    try {
+      enterNetns(this.node.namespace.path);
+      for (const question of questions) {
+        const options = { question, json: true, verbose: false, unicode: false, directory: NODE_PATHS.runDir };
+        const { stdout, stderr } = await explainHere(options);
+        expect(stderr).toBe('');
+        answers.push(JSON.parse(stdout) as Answer);
+      }
+    } finally {
+      enterNetns(`/proc/self/fd/${own.fd}`);
+      own.close();
+    }
+    return answers;
   }
 
   /** Waits until the agent has written what is new. */

@@ -2,6 +2,8 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TraceReport } from '../../../src/agent/trace/index.ts';
+import { makeService, makeSlice } from '../../fakes/service-objects.ts';
+import { manifestOf, saveManifest } from '../../samples/manifests.ts';
 import { type Agent, type Pod, removeAll } from '../lab.ts';
 import { own } from '../namespace.ts';
 import { patient } from '../patience.ts';
@@ -176,6 +178,29 @@ describe('in mode nftables', () => {
       expect(stdout).toMatch(new RegExp(`  probe from ${client.ip()}: connected`));
       expect(stdout).toMatch(/; answered with SYN-ACK/);
       expect(status).toBe(0);
+    },
+    LONG_MS,
+  );
+
+  it(
+    'sends a datagram from the pod when asked to, and waits for the answer',
+    async () => {
+      const [server] = lab.pods;
+      await server!.serve({ port: 5353, protocol: 'UDP' });
+      // On all addresses it would answer by that of the bridge, which no client takes for the one it asked.
+      await lab.node.serve({ port: 5353, protocol: 'UDP', ip: lab.node.ip() });
+      const ports = [{ port: 53, protocol: 'UDP' as const }];
+      const dns = makeService('shop/dns', { clusterIP: '10.96.0.70', ports });
+      const slice = makeSlice('shop/dns', [server!.ip()], { ports: [{ port: 5353, protocol: 'UDP' }] });
+      saveManifest(lab.manifests, 'dns.yaml', manifestOf(dns, slice));
+      const service = { ip: '10.96.0.70', port: 53, protocol: 'UDP' } as const;
+      await expect.poll(() => client.connect(service)).toMatchObject({ kind: 'answered' });
+      const flags = ['--proto', 'udp', '--probe', '--payload', 'who', '--live', '60s'];
+      for (const to of [`${lab.node.ip()}:5353`, 'shop/dns:53']) {
+        const { status, stdout } = await traced([client.ip(), to, ...flags], async () => {});
+        expect(stdout).toMatch(new RegExp(`  probe from ${client.ip()}: answered`));
+        expect(status).toBe(0);
+      }
     },
     LONG_MS,
   );

@@ -36,7 +36,7 @@ export interface ServiceIndex {
 
 /** What somebody wants to see. */
 export interface ServiceView {
-  /** A part of a name, an address or a port; a whole name means this Service alone. Empty: all. */
+  /** A part of a name, an address or a port, or several of them with commas between; a whole name means this Service alone. Empty: all. */
   readonly query: string;
   /** From 1. */
   readonly page: number;
@@ -112,13 +112,26 @@ function rankOf({ internalVerdict, externalVerdict }: ServicePortPlan): Rank {
 /** An address is compared as one, a number with ports, and any text with a part of the name. */
 function matcher(query: string): (port: ServicePortPlan) => boolean {
   if (query === '') return () => true;
+  if (query.includes(',')) {
+    const each = query.split(',').filter(Boolean).map(matcher);
+    return (port) => each.some((matches) => matches(port));
+  }
   const ip = tryParseIp(query);
-  if (ip) return (port) => addressesOf(port).some((one) => ipEquals(one, ip));
+  if (ip) return (port) => hasAddress(port, ip);
   const number = /^\d{1,5}$/.test(query) ? Number(query) : -1;
   return (port) => port.serviceName.includes(query) || port.port === number || port.nodePort === number;
 }
 
-function addressesOf(port: ServicePortPlan): readonly IpAddress[] {
-  const endpoints = [...port.clusterEndpoints, ...port.localEndpoints].map(({ ip }) => ip);
-  return [port.clusterIp, ...port.externalIps, ...port.loadBalancerVips, ...endpoints];
+/** Without a list of them: 10,000 Services with ten endpoints each are looked through. */
+function hasAddress(port: ServicePortPlan, ip: IpAddress): boolean {
+  const isIt = (one: IpAddress) => ipEquals(one, ip);
+  const isAt = (endpoint: { readonly ip: IpAddress }) => ipEquals(endpoint.ip, ip);
+  const { clusterIp, externalIps, loadBalancerVips, clusterEndpoints, localEndpoints } = port;
+  return (
+    isIt(clusterIp) ||
+    externalIps.some(isIt) ||
+    loadBalancerVips.some(isIt) ||
+    clusterEndpoints.some(isAt) ||
+    localEndpoints.some(isAt)
+  );
 }

@@ -1,4 +1,5 @@
 import { NodeplaneError, plainText } from '../../../core/index.ts';
+import type { Status } from '../status.ts';
 import { affinityOf } from './affinity/affinity.ts';
 import { askStatus } from './ask-status.ts';
 import { connectionsOf } from './connections.ts';
@@ -77,17 +78,26 @@ export async function showTopServices({ address, json }: ShowStatusOptions): Pro
     throw new NodeplaneError('ERR_CONFIG', `Cannot read the tracked connections: ${use}. This needs root on the node`);
   }
   const destinations: NamedDestination[] = [];
+  // All at once: for each question the agent looks through all Services.
+  const ips = [...new Set(use.destinations.map(({ ip }) => ip))];
+  const known = ips.length === 0 ? undefined : await servicesAt(address, ips.join());
   for (const destination of use.destinations) {
-    const { services } = (await askStatus(address, { query: destination.ip, page: 1 })).services;
-    const service = serviceAt(destination, services) ?? (await serviceOfNodePort(address, destination));
-    destinations.push({ ...destination, service });
+    let service = serviceAt(destination, known?.services ?? []);
+    if (known && known.pages > 1) {
+      service ??= serviceAt(destination, (await servicesAt(address, destination.ip)).services);
+    }
+    destinations.push({ ...destination, service: service ?? (await serviceOfNodePort(address, destination)) });
   }
   const stdout = json ? jsonText({ ...use, destinations }) : topText(use, destinations);
   return { stdout, exitCode: 0 };
 }
 
+async function servicesAt(address: string, query: string): Promise<Status['services']> {
+  return (await askStatus(address, { query, page: 1 })).services;
+}
+
 async function serviceOfNodePort(address: string, destination: Destination): Promise<string | null> {
-  const { services } = (await askStatus(address, { query: String(destination.port), page: 1 })).services;
+  const { services } = await servicesAt(address, String(destination.port));
   const open = services.filter(({ ports }) => ports.some(({ nodePort }) => nodePort === destination.port));
   return serviceAt(destination, open);
 }
