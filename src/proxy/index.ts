@@ -7,6 +7,7 @@ export type {
   ProxyMode,
   Trace,
   TraceOptions,
+  type PortTraffic,
 } from './mode.ts';
 export * from './observe/index.ts';
 export * from './plan/index.ts';
