@@ -3,11 +3,11 @@ export type {
   Machine,
   Mode,
   ModeLogger,
+  PortTraffic,
   PreparedMode,
   ProxyMode,
   Trace,
   TraceOptions,
-  type PortTraffic,
 } from './mode.ts';
 export * from './observe/index.ts';
 export * from './plan/index.ts';
