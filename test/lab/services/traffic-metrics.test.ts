@@ -60,7 +60,7 @@ describe.each(['iptables', 'nftables'])('mode %s', (mode) => {
     save('dns', ...service('dns', DNS.ip, { port: 53, protocol: 'UDP' }, 5353));
     saveWeb();
     // What was tracked before is nobody's.
-    const flags = ['--proxy-mode', mode, '--service-traffic-metrics', String(LINES), '--min-sync-period=100ms'];
+    const flags = ['--proxy-mode', mode, '--service-traffic-metrics', String(LINES)];
     agent = await node.startAgent({ manifests, flags });
   });
   afterAll(async () => {

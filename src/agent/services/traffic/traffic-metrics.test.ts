@@ -19,7 +19,10 @@ it('shows at each scrape what was counted by then, and stands still while that c
   const logger = { warn: (_: unknown, text?: string) => void warnings.push(text!) };
   registerTrafficMetrics({ registry, logger, source: kernelTraffic(traffic, () => [port]), lines: 1 });
   const scrape = async () =>
-    (await registry.metrics()).split('\n').filter((line) => line.includes(labels)).map((line) => line.replace(labels, ''));
+    (await registry.metrics())
+      .split('\n')
+      .filter((line) => line.includes(labels))
+      .map((line) => line.replace(labels, ''));
   expect(await scrape()).toEqual([
     'nodeplane_service_connections_total 7',
     'nodeplane_service_packets_in_total 7',
