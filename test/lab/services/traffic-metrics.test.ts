@@ -8,7 +8,7 @@ import { PATIENCE } from '../patience.ts';
 
 const LINES = 20;
 const MANY = 300;
-const POLL = { timeout: 30_000 * PATIENCE, interval: 200 };
+const POLL = { timeout: 60_000 * PATIENCE, interval: 200 };
 const WEB: Target = { ip: '10.96.0.10', port: 80 };
 const DNS: Target = { ip: '10.96.0.53', port: 53, protocol: 'UDP' };
 
@@ -76,8 +76,8 @@ describe.each(['iptables', 'nftables'])('mode %s', (mode) => {
   }
   /** Lines of the table of connections, in bytes: there and back. */
   function tracked(target: Target): { flows: number; bytesIn: number; bytesOut: number } {
-    const ports = ['--orig-port-dst', String(target.port), '-p', (target.protocol ?? 'TCP').toLowerCase()];
-    const text = node.namespace.run('conntrack', '-L', '-d', target.ip, ...ports);
+    const port = ['-p', (target.protocol ?? 'TCP').toLowerCase(), '--orig-port-dst', String(target.port)];
+    const text = node.namespace.run('conntrack', '-L', ...port, '-d', target.ip);
     const bytes = [...text.matchAll(/bytes=(\d+).*?bytes=(\d+)/g)];
     const sum = (at: number) => bytes.reduce((all, one) => all + Number(one[at]), 0);
     return { flows: bytes.length, bytesIn: sum(1), bytesOut: sum(2) };

@@ -17,7 +17,7 @@ import type { TrafficSource } from './traffic-source.ts';
 const COLLECT_MS = 250;
 /** Read before others of the event loop get their turn: some 10 ms. */
 const EVENTS_AT_ONCE = 512;
-/** Listing the table takes 2 % of a processor at most: it is not done again before so many times the time it took. */
+/** Listing the table takes 2 % of a processor at most: it is not done again before so many times the processor time it took. */
 const REST = 50;
 
 /** What modes iptables and nftables have carried, by Service port: counted in the kernel's table of tracked flows. */
@@ -82,7 +82,7 @@ export class ConntrackTraffic implements TrafficSource {
   }
 
   async #list(): Promise<void> {
-    const began = this.#clock.now();
+    const began = process.cpuUsage();
     const rest = yielder();
     const reading = this.#tally.beginReading();
     const listed: Uint8Array[][] = [];
@@ -98,8 +98,8 @@ export class ConntrackTraffic implements TrafficSource {
       if (wait) await wait;
     }
     reading.finish();
-    const ended = this.#clock.now();
-    this.#notBefore = ended + REST * (ended - began);
+    const { user, system } = process.cpuUsage(began);
+    this.#notBefore = this.#clock.now() + (REST * (user + system)) / 1000;
   }
 
   #collectLater(ms: number): void {
