@@ -7,6 +7,7 @@ export { type Explained, type ExplainOptions, explainHere } from './explain/expl
 export { initialise } from './init/initialise.ts';
 export { leaveToKubeProxy } from './leave-to-kube-proxy.ts';
 export type { Build } from './metrics/component-metrics.ts';
+export { noteLeft } from './migration/note-of-node.ts';
 export { type MigrationReport, migrationReport, migrationText } from './migration/show-migration.ts';
 export type { IpamFinding } from './pools/report/check-addresses.ts';
 export { checkAddressesOf, type IpamCheck, showAddresses } from './pools/report/ipam.ts';

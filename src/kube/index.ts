@@ -3,6 +3,7 @@ export { type LeaseHandler, LeaseKeeper, type LeaseKeeperOptions } from './lease
 export { ManifestSource } from './manifests/manifest-source.ts';
 export {
   type AnnouncerEvent,
+  NODE_STATUS,
   NodeAnnouncer,
   type WantedAnnotations,
   type WantedCondition,

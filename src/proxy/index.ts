@@ -3,6 +3,7 @@ export type {
   Machine,
   Mode,
   ModeLogger,
+  PortTraffic,
   PreparedMode,
   ProxyMode,
   Trace,

@@ -57,6 +57,20 @@ export interface PreparedMode {
   readonly unserved: ReadonlyMap<IpFamily, string>;
   /** Sets up what the families share, with the metrics only this mode has, and returns the maker of their dataplanes. */
   begin(registry: Registry): (family: IpFamily, hooks: DataplaneHooks) => Dataplane;
+  /**
+   * What the kernel's objects of this mode have counted since they were made, by family and key of the Service port. Throws KernelError.
+   * Missing: they do not count.
+   */
+  traffic?(): ReadonlyMap<IpFamily, ReadonlyMap<string, PortTraffic>>;
+}
+
+/** What a Service port has carried. Out is what clients got. */
+export interface PortTraffic {
+  readonly connections: number;
+  readonly packetsIn: number;
+  readonly packetsOut: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
 }
 
 /** What a dataplane tells besides the outcome of its commits. */

@@ -11,7 +11,7 @@ export type Standing =
   | 'taken over'
   /** Ours alone, and nothing says that it ever was otherwise. */
   | 'nodeplane'
-  /** The annotation says that ours took over, and they are gone again. */
+  /** The annotation says that ours took over, or that they left again, and they are gone. */
   | 'gone back'
   | 'nobody';
 
@@ -35,14 +35,14 @@ export function advise({ theirs, ours }: FoundOnNode, note: MigrationNote | unde
   const backOf = networks.flatMap(({ name }) => NETWORK_STEPS[name]?.back ?? []);
   if (ours.length === 0 && proxies.length > 0) {
     return {
-      standing: note?.step === 'taken-over' ? 'gone back' : 'not begun',
+      standing: note && note.step !== 'taking-over' ? 'gone back' : 'not begun',
       next: [
         'nodeplane preflight',
         'end the kube-proxy here (its rules stay), and start the agent: it takes them over when it knows all Services',
         ...restOf,
       ],
       back:
-        note === undefined
+        note === undefined || note.step === 'gone-back'
           ? ['there is nothing to undo']
           : [
               'Services are with kube-proxy; remove what is ours and it does not know: nodeplane cleanup --leave-kube-proxy',

@@ -6,7 +6,7 @@ import { MIGRATION_ANNOTATION, type Node, type WantedAnnotations } from '../../k
 import { advise } from './advice.ts';
 import { type FoundOnNode, lookAtNode } from './found.ts';
 import { MigrationPart } from './migration-part.ts';
-import { type MigrationNote, nextNote, noteText, readNote } from './note.ts';
+import { backNote, type MigrationNote, nextNote, noteText, readNote } from './note.ts';
 
 const KUBE_PROXY = { name: 'kube-proxy iptables', sign: 'chain' };
 const FLANNEL = { name: 'flannel', sign: 'link flannel.1' };
@@ -30,6 +30,10 @@ describe('the note', () => {
     expect(over).toEqual({ from: ['kube-proxy iptables'], step: 'taken-over', since: '2026-01-02T03:04:14Z' });
     expect(nextNote(over, found([], [OURS]), NOW + 60_000)).toEqual(over);
     expect(nextNote(over, found([FLANNEL]), NOW)?.from).toEqual(['flannel']);
+    const back = backNote(over, NOW + 60_000);
+    expect(back).toEqual({ from: ['kube-proxy iptables'], step: 'gone-back', since: '2026-01-02T03:05:05Z' });
+    expect(backNote(back, NOW + 90_000)).toEqual(back);
+    expect(nextNote(back, found([KUBE_PROXY]), NOW)?.step).toBe('taking-over');
   });
 
   it('is read as it was written, and nonsense is none', () => {
@@ -50,12 +54,15 @@ describe('the advice', () => {
     ['taken over', found([], [OURS]), note('taken-over')],
     ['nodeplane', found([], [OURS]), undefined],
     ['gone back', found([KUBE_PROXY]), note('taken-over')],
+    ['gone back', found([KUBE_PROXY]), note('gone-back')],
     ['nobody', found([]), undefined],
   ] as const)('%s: has a next step and a way back', (standing, where, said) => {
     const advice = advise(where, said);
     expect(advice.standing).toBe(standing);
     for (const texts of [advice.next, advice.back]) expect(texts.length).toBeGreaterThan(0);
-    expect(advice.back.join().includes('--leave-kube-proxy')).toBe(where.ours.length > 0 || said !== undefined);
+    expect(advice.back.join().includes('--leave-kube-proxy')).toBe(
+      where.ours.length > 0 || (said !== undefined && said.step !== 'gone-back'),
+    );
   });
 });
 

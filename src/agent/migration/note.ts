@@ -1,8 +1,10 @@
 import { parseJson } from '../../core/index.ts';
 import type { FoundOnNode } from './found.ts';
 
-/** How far a node has come: others' rules or devices are still here, or all is ours. */
-export type Step = 'taking-over' | 'taken-over';
+/** How far a node has come: others' rules or devices are still here, all is ours, or the work is with others again. */
+export type Step = 'taking-over' | 'taken-over' | 'gone-back';
+
+const STEPS: ReadonlySet<unknown> = new Set<Step>(['taking-over', 'taken-over', 'gone-back']);
 
 /** What annotation nodeplane.io/migration of a Node says, as JSON with these fields. */
 export interface MigrationNote {
@@ -35,8 +37,19 @@ export function nextNote(
   const from = [...new Set(goesOn ? [...before.from, ...names] : names)].slice(0, MOST_SOURCES);
   const step: Step = names.length > 0 ? 'taking-over' : 'taken-over';
   const isSame = before?.step === step && from.join() === before.from.join();
-  return { from, step, since: isSame ? before.since : new Date(now).toISOString().replace(/\.\d+Z$/, 'Z') };
+  return { from, step, since: isSame ? before.since : timeText(now) };
 }
+
+/**
+ * The note of a node whose Services are with a kube-proxy again and nothing of ours is left.
+ *
+ * @param now milliseconds since 1970
+ */
+export function backNote({ from, step, since }: MigrationNote, now: number): MigrationNote {
+  return { from, step: 'gone-back', since: step === 'gone-back' ? since : timeText(now) };
+}
+
+const timeText = (ms: number) => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** As the annotation has it. */
 export function noteText(note: MigrationNote): string {
@@ -55,6 +68,6 @@ export function readNote(text: string | undefined): MigrationNote | undefined {
   const { from, step, since } = value ?? {};
   const isName = (name: unknown): name is string => typeof name === 'string' && name.length <= LONGEST_NAME;
   if (!Array.isArray(from) || from.length > MOST_SOURCES || !from.every(isName)) return undefined;
-  if ((step !== 'taking-over' && step !== 'taken-over') || typeof since !== 'string') return undefined;
-  return Number.isNaN(Date.parse(since)) ? undefined : { from, step, since };
+  if (!STEPS.has(step) || typeof since !== 'string') return undefined;
+  return Number.isNaN(Date.parse(since)) ? undefined : { from, step: step as Step, since };
 }

@@ -11,6 +11,7 @@ import {
   type LocalAddresses,
   type NodeSettings,
   nodePortAddressTest,
+  type PlanDelta,
   type ProxyHealth,
   type ProxyObserver,
   type ServiceStore,
@@ -44,6 +45,8 @@ export interface FamilyOptions {
   readonly onFirstSync: () => void;
   /** Told how NodePorts at localhost are doing. */
   readonly localhost: (state: LocalhostState) => void;
+  /** Told what each sync is going to change. */
+  readonly noted: (delta: PlanDelta) => void;
   /** Called after each cleaning of tracked flows. */
   readonly cleaned: (cleaning: FlowCleaning) => void;
 }
@@ -55,7 +58,7 @@ export interface Family {
 }
 
 export function createFamily(options: FamilyOptions): Family {
-  const { config, family, store, clock, logger, health, recorder, observers, onFirstSync, cleaned } = options;
+  const { config, family, store, clock, logger, health, recorder, observers, onFirstSync, cleaned, noted } = options;
   const { syncPeriodMs, minSyncPeriodMs, nodeName } = config;
   let hasSynced = false;
   const table = openFlowTable();
@@ -95,7 +98,10 @@ export function createFamily(options: FamilyOptions): Family {
       },
     ],
     flows: {
-      note: (delta) => cleaner.note(delta),
+      note(delta) {
+        cleaner.note(delta);
+        noted(delta);
+      },
       async clean({ node: { nodePortAddresses, loopbackNodePorts = false } }, localAddresses) {
         const addresses = { nodePortAddresses, localAddresses, localhost: loopbackNodePorts };
         const cleaning = await cleaner.clean(nodePortAddressTest(addresses));

@@ -29,6 +29,8 @@ import { MODES } from './modes/modes.ts';
 import { preparePatiently } from './modes/prepare-patiently.ts';
 import { removeOtherModes } from './modes/remove-others.ts';
 import { checkNode } from './node-check.ts';
+import { beginTraffic } from './traffic/begin-traffic.ts';
+import type { TrafficSource } from './traffic/traffic-source.ts';
 import { recordTroubles } from './trouble-events.ts';
 
 export interface ServicesPartOptions {
@@ -59,6 +61,8 @@ export class ServicesPart implements Part {
   readonly #cleaned: FamilyOptions['cleaned'];
   /** Empty until the way into the kernel is known. */
   #families: ReadonlyMap<IpFamily, Family> = new Map();
+  /** Undefined unless its metrics are asked for. */
+  #traffic: TrafficSource | undefined;
   /** Those whose rules were complete once. */
   readonly #complete = new Set<IpFamily>();
   /** Resolves when all objects were read once, or the agent stops. */
@@ -172,6 +176,7 @@ export class ServicesPart implements Part {
   }
 
   async stop(): Promise<void> {
+    await this.#traffic?.close();
     for (const family of this.#families.values()) await family.stop();
   }
 
@@ -192,6 +197,7 @@ export class ServicesPart implements Part {
     const { mode } = config;
     const { excludeCidrs } = config.ipvs;
     const createDataplane = prepared.begin(registry);
+    this.#traffic = beginTraffic(this.#options.context, prepared, () => this.#families);
     const removal = { mode, exec, clock, logger, excludeCidrs, signal: stopping };
     const familyOf = (family: IpFamily): Family =>
       createFamily({
@@ -206,6 +212,7 @@ export class ServicesPart implements Part {
         health: this.health,
         localhost: this.#localhost,
         cleaned: this.#cleaned,
+        noted: (delta) => this.#traffic?.note(delta),
         apiServer: () => client && addressOfServer(client.server),
         onFirstSync: () => inBackground('removal of other modes', () => removeOtherModes({ ...removal, family })),
       });

@@ -1,6 +1,14 @@
 import { type Command, Option } from 'commander';
-import { cleanup, cleanupRoutes, leaveToKubeProxy, type UninstallOptions, uninstallCni } from '../../agent/index.ts';
+import {
+  cleanup,
+  cleanupRoutes,
+  leaveToKubeProxy,
+  noteLeft,
+  type UninstallOptions,
+  uninstallCni,
+} from '../../agent/index.ts';
 import { NODE_PATHS, plainText, Removals } from '../../core/index.ts';
+import { configOfNode } from './config-of-node.ts';
 import { excludedCidrs } from './excluded-cidrs.ts';
 
 interface Flags extends CniFlags {
@@ -12,6 +20,8 @@ interface Flags extends CniFlags {
   readonly leaveKubeProxy?: boolean;
   readonly config?: string;
   readonly ipvsExcludeCidrs?: string;
+  readonly kubeconfig?: string;
+  readonly hostnameOverride?: string;
 }
 
 interface CniFlags {
@@ -51,8 +61,14 @@ export function addCleanupCommand(program: Command): void {
     .option('--cni-spool-dir <path>', 'as given to the agent', NODE_PATHS.cniSpoolDir)
     .option('--ipvs-exclude-cidrs <list>', 'as given to the agent: virtual servers with these addresses are left alone')
     .option('--config <path>', 'configuration file of the agent; read for ipvs.excludeCIDRs alone')
+    .option(
+      '--kubeconfig <path>',
+      'also bring annotation nodeplane.io/migration of the Node up to date, if it has it: "gone-back" with --leave-kube-proxy, otherwise removed; not with --mode',
+    )
+    .option('--hostname-override <name>', 'as given to the agent: the name of the Node')
     .action(async (flags: Flags) => {
       const excludeCidrs = excludedCidrs(flags);
+      const node = configOfNode(flags);
       const print = (lines: readonly string[]) => process.stdout.write(lines.map((line) => `${line}\n`).join(''));
       const removals = new Removals({ dryRun: flags.dryRun ?? false });
       // What is not done is not told as done.
@@ -63,6 +79,8 @@ export function addCleanupCommand(program: Command): void {
       if (flags.leaveKubeProxy) tell(await leaveToKubeProxy(removals));
       else tell(await cleanup({ excludeCidrs, mode: flags.mode, removals }));
       if (flags.dryRun) print(dryRunLines(removals));
+      // Last, because it says that the rest is done.
+      else if (node && !flags.mode) print([await noteLeft(node, flags.leaveKubeProxy ?? false)]);
     });
 }
 

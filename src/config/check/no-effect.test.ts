@@ -71,7 +71,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.iptablesVariant': ['proxy/rules/usable-variants.ts', 'iptablesVariant'],
   'nodeplane.serviceProxyName': [SERVICES, 'config.serviceProxyName'],
   'nodeplane.logLevel': ['agent/logger.ts', 'level'],
-  'nodeplane.serviceTrafficMetrics': ['proxy/ipvs/mode/ipvs-mode.ts', 'serviceTrafficMetrics'],
+  'nodeplane.serviceTrafficMetrics': ['agent/services/traffic/begin-traffic.ts', 'serviceTrafficMetrics'],
   'nodeplane.configChangeSpread': ['agent/run.ts', 'config.configChangeSpreadMs'],
   'nodeplane.agentLockDir': ['agent/run.ts', 'config.agentLockDir'],
   'nodeplane.migrationAnnotation': ['agent/agent.ts', 'config.migrationAnnotation'],

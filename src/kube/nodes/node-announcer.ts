@@ -13,7 +13,7 @@ import type { Node, NodeCondition } from '../objects/types.ts';
  * Annotations too are written through `status`, as flannel and Cilium do: whoever may write that of a Node cannot change its
  * taints or its pod CIDR.
  */
-const NODE_STATUS: ObjectResource = {
+export const NODE_STATUS: ObjectResource = {
   name: 'nodes',
   subresource: 'status',
   group: '',

@@ -85,24 +85,26 @@ export function flowStatus(payload: Uint8Array): number {
   return topLevelInteger(payload, CTA_STATUS, 4, 'CTA_STATUS');
 }
 
-/** Where an attribute that must be there begins. */
-function nest(bytes: Uint8Array, start: number, end: number, type: number, name: string): number {
+/** Where an attribute that must be there begins. Throws ERR_NETLINK_DECODE, as those below. */
+export function nest(bytes: Uint8Array, start: number, end: number, type: number, name: string): number {
   const at = findAttribute(bytes, start, end, type, name);
   if (at < 0) throw decodeError('IPCTNL_MSG_CT_NEW', `${name} is missing`);
   return at;
 }
 
-function within(bytes: Uint8Array, outer: number, type: number, name: string): number {
+/** The same inside of another. */
+export function within(bytes: Uint8Array, outer: number, type: number, name: string): number {
   return nest(bytes, valueStart(outer), valueEnd(bytes, outer), type, name);
 }
 
-function tupleProtocol(bytes: Uint8Array, tuple: number): number {
+/** IPPROTO_* of a tuple. */
+export function tupleProtocol(bytes: Uint8Array, tuple: number): number {
   const at = within(bytes, within(bytes, tuple, CTA_TUPLE_PROTO, 'CTA_TUPLE_PROTO'), CTA_PROTO_NUM, 'CTA_PROTO_NUM');
   return integer(bytes, at, 1, 'CTA_PROTO_NUM');
 }
 
-/** 0 when there is none: ICMP has types and codes instead. */
-function port(bytes: Uint8Array, tuple: number, type: number): number {
+/** A port of a tuple; 0 when there is none: ICMP has types and codes instead. */
+export function port(bytes: Uint8Array, tuple: number, type: number): number {
   const proto = within(bytes, tuple, CTA_TUPLE_PROTO, 'CTA_TUPLE_PROTO');
   const at = findAttribute(bytes, valueStart(proto), valueEnd(bytes, proto), type, 'CTA_TUPLE_PROTO');
   return at < 0 ? 0 : integer(bytes, at, 2, type === CTA_PROTO_SRC_PORT ? 'CTA_PROTO_SRC_PORT' : 'CTA_PROTO_DST_PORT');
@@ -122,7 +124,8 @@ function direction(family: IpFamily, bytes: Uint8Array, tuple: number): FlowDire
   };
 }
 
-function topLevelInteger(bytes: Uint8Array, type: number, size: 2 | 4, name: string): number {
+/** 0 when it is not there. */
+export function topLevelInteger(bytes: Uint8Array, type: number, size: 2 | 4, name: string): number {
   const at = findAttribute(bytes, nfgenmsg.size, bytes.length, type, 'IPCTNL_MSG_CT_NEW');
   return at < 0 ? 0 : integer(bytes, at, size, name);
 }

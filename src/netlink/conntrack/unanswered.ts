@@ -1,39 +1,13 @@
 import { readMessages } from '../message.ts';
 import { openSocket } from '../socket.ts';
-import {
-  BPF_JUMP_IF_SET,
-  BPF_LOAD,
-  BPF_LOAD_CONSTANT,
-  BPF_LOAD_FROM_X,
-  BPF_LOAD_X_CONSTANT,
-  BPF_RETURN,
-  BPF_TAKE_ALL,
-  BPF_TAKE_NOTHING,
-  BPF_TO_X,
-  SKF_AD_NLATTR,
-} from '../uapi/filter.ts';
-import { NETLINK_NETFILTER, NLA_HDRLEN, NLMSG_HDRLEN } from '../uapi/netlink.ts';
-import { NFNL_SUBSYS_CTNETLINK, nfgenmsg, nfnlType } from '../uapi/nfnetlink.ts';
-import {
-  CTA_STATUS,
-  IPCTNL_MSG_CT_DELETE,
-  IPS_SEEN_REPLY,
-  NFNLGRP_CONNTRACK_DESTROY,
-} from '../uapi/nfnetlink-conntrack.ts';
+import { BPF_RETURN, BPF_TAKE_ALL, BPF_TAKE_NOTHING } from '../uapi/filter.ts';
+import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
+import { NFNL_SUBSYS_CTNETLINK, nfnlType } from '../uapi/nfnetlink.ts';
+import { IPCTNL_MSG_CT_DELETE, IPS_SEEN_REPLY, NFNLGRP_CONNTRACK_DESTROY } from '../uapi/nfnetlink-conntrack.ts';
 import { type Instruction, program, type SocketWatch, watchSocket } from '../watch/index.ts';
 import { decodeFlow, type Flow } from './flow.ts';
+import { findStatus } from './status-filter.ts';
 
-/** Goes on behind itself when CTA_STATUS is there without the bit, and one instruction further when not. */
-const FIND_STATUS: readonly Instruction[] = [
-  { code: BPF_LOAD_CONSTANT, k: NLMSG_HDRLEN + nfgenmsg.size },
-  { code: BPF_LOAD_X_CONSTANT, k: CTA_STATUS },
-  { code: BPF_LOAD.u32, k: SKF_AD_NLATTR },
-  { code: BPF_TO_X },
-  // No such attribute: on to the end.
-  { code: BPF_JUMP_IF_SET, jt: 0, jf: 3, k: 0xffff_ffff },
-  { code: BPF_LOAD_FROM_X, k: NLA_HDRLEN },
-  { code: BPF_JUMP_IF_SET, jt: 1, jf: 0, k: IPS_SEEN_REPLY },
-];
 const TAKE: Instruction = { code: BPF_RETURN, k: BPF_TAKE_ALL };
 const DROP: Instruction = { code: BPF_RETURN, k: BPF_TAKE_NOTHING };
 
@@ -64,7 +38,7 @@ export interface UnansweredWatch extends SocketWatch {
  */
 export function watchUnanswered(listener: (flow: Flow) => void, bounds: UnansweredBounds): UnansweredWatch {
   const { flows = 100, periodMs = 10_000, now, after } = bounds;
-  const listening = program([...FIND_STATUS, TAKE, DROP]);
+  const listening = program([...findStatus(IPS_SEEN_REPLY), TAKE, DROP]);
   const resting = program([DROP]);
   const socket = openSocket(NETLINK_NETFILTER, {
     groups: [NFNLGRP_CONNTRACK_DESTROY],

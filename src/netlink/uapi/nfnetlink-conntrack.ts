@@ -14,12 +14,22 @@ export const NFNLGRP_CONNTRACK_DESTROY = 3;
 export const CTA_TUPLE_ORIG = 1;
 export const CTA_TUPLE_REPLY = 2;
 export const CTA_STATUS = 3;
+export const CTA_COUNTERS_ORIG = 9;
+export const CTA_COUNTERS_REPLY = 10;
 export const CTA_ID = 12;
 export const CTA_ZONE = 18;
 export const CTA_FILTER = 25;
+/** With CTA_STATUS in a request: which of its bits count (Linux 5.18; passed over before). */
+export const CTA_STATUS_MASK = 26;
 
-/** Bit of CTA_STATUS (<linux/netfilter/nf_conntrack_common.h>): a packet came back. */
+export const CTA_COUNTERS_PACKETS = 1;
+export const CTA_COUNTERS_BYTES = 2;
+
+// Bits of CTA_STATUS (<linux/netfilter/nf_conntrack_common.h>).
+/** A packet came back. */
 export const IPS_SEEN_REPLY = 1 << 1;
+/** Its destination was translated. */
+export const IPS_DST_NAT = 1 << 5;
 
 export const CTA_TUPLE_IP = 1;
 export const CTA_TUPLE_PROTO = 2;
@@ -59,6 +69,8 @@ const CTA_FILTER_FLAGS = attributeSet('CTA_FILTER', {
 /** The body of a request to list flows. */
 export const CTA_LISTING = attributeSet('CTA', {
   CTA_TUPLE_ORIG: [CTA_TUPLE_ORIG | NLA_F_NESTED, CTA_TUPLE],
+  CTA_STATUS: [CTA_STATUS, 'be32'],
+  CTA_STATUS_MASK: [CTA_STATUS_MASK, 'be32'],
   CTA_FILTER: [CTA_FILTER | NLA_F_NESTED, CTA_FILTER_FLAGS],
 });
 

@@ -19,6 +19,7 @@ import {
   type NodePlan,
   type Plan,
   type PlanDelta,
+  type PortTraffic,
   type ServicePortPlan,
   sameNodePlan,
   translatedNodePortAddresses,
@@ -36,7 +37,7 @@ import { openIpvsKernel } from './kernel/netlink-kernel.ts';
 import { type Ownership, readState } from './kernel/read-state.ts';
 import { removeRules, restoreRules, ruleDrift } from './kernel/rules-state.ts';
 import type { IpvsDataplaneOptions } from './options.ts';
-import { readTraffic, type ServiceTraffic } from './traffic.ts';
+import { readTraffic } from './traffic.ts';
 import { findDrift } from './verify.ts';
 import { type Done, type Target, Writer } from './writer.ts';
 
@@ -192,8 +193,8 @@ export class IpvsDataplane implements Dataplane {
     return true;
   }
 
-  /** What each Service has carried, by its name; nothing before the first sync and after `close`. Throws KernelError. */
-  traffic(): ReadonlyMap<string, ServiceTraffic> {
+  /** What each Service port has carried, by its key; nothing before the first sync and after `close`. Throws KernelError. */
+  traffic(): ReadonlyMap<string, PortTraffic> {
     return this.#served ? readTraffic(this.#kernel, this.#served) : new Map();
   }
 

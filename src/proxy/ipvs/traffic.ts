@@ -1,35 +1,31 @@
 import type { IpvsStatistics } from '../../netlink/ipvs/index.ts';
+import type { PortTraffic } from '../index.ts';
 import { serverKey } from './compile/server.ts';
 import type { Layout } from './diff/layout.ts';
 import type { IpvsKernel } from './kernel/kernel.ts';
 
-/** What one Service has carried since its virtual servers were made: 64-bit counters. */
-export type ServiceTraffic = IpvsStatistics;
-
 /**
- * Adds up the counters of each Service's virtual servers, by Service name; one listing for all. A counter falls when a
- * virtual server goes (an external IP is taken away, say) and starts from zero when one is made anew.
+ * Adds up the counters of each Service port's virtual servers, by key; one listing for all. A counter falls when a virtual server goes
+ * (an external IP is taken away, say) and starts from zero when one is made anew.
  *
  * @throws KernelError, ERR_NETLINK_DECODE
  */
-export function readTraffic(kernel: IpvsKernel, layout: Layout): ReadonlyMap<string, ServiceTraffic> {
-  const traffic = new Map<string, ServiceTraffic>();
+export function readTraffic(kernel: IpvsKernel, layout: Layout): ReadonlyMap<string, PortTraffic> {
+  const traffic = new Map<string, PortTraffic>();
   for (const { key, statistics } of kernel.listServers()) {
     const owner = layout.servers.get(serverKey(key))?.owner;
-    const service = owner === undefined ? undefined : layout.ports.get(owner)?.serviceName;
-    if (service === undefined) continue;
-    const before = traffic.get(service);
-    traffic.set(service, before ? sum(before, statistics) : statistics);
+    if (owner !== undefined) traffic.set(owner, sum(traffic.get(owner), statistics));
   }
   return traffic;
 }
 
-function sum(a: IpvsStatistics, b: IpvsStatistics): IpvsStatistics {
+function sum(before: PortTraffic | undefined, more: IpvsStatistics): PortTraffic {
+  const both = (key: keyof PortTraffic & keyof IpvsStatistics) => (before?.[key] ?? 0) + Number(more[key]);
   return {
-    connections: a.connections + b.connections,
-    packetsIn: a.packetsIn + b.packetsIn,
-    packetsOut: a.packetsOut + b.packetsOut,
-    bytesIn: a.bytesIn + b.bytesIn,
-    bytesOut: a.bytesOut + b.bytesOut,
+    connections: both('connections'),
+    packetsIn: both('packetsIn'),
+    packetsOut: both('packetsOut'),
+    bytesIn: both('bytesIn'),
+    bytesOut: both('bytesOut'),
   };
 }

@@ -43,6 +43,7 @@ export async function startWorkingNode(gitVersion: string, flags: readonly strin
     ...webWith('10.244.2.7'),
   );
   const all = ['--kubeconfig', kubeconfig, '--proxy-mode', 'nftables', '--routes', 'vxlan', ...served.flags];
+  all.push('--service-traffic-metrics', '100');
   const agent = await node.startAgent({ flags: [...all, ...flags] });
   const apiServer = showVersion(api);
   const cluster = { cluster: 'lab', instance: 'node-1' };

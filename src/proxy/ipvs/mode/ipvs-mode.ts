@@ -1,4 +1,4 @@
-import type { Cidr } from '../../../core/index.ts';
+import type { Cidr, IpFamily } from '../../../core/index.ts';
 import type { Mode } from '../../index.ts';
 import { RESTORE_METRICS, usableVariants, type VariantSettings } from '../../rules/index.ts';
 import { IpvsDataplane } from '../dataplane.ts';
@@ -6,7 +6,6 @@ import { checkIpvs } from '../preflight.ts';
 import { type IpvsSettings, prepareIpvs } from '../settings.ts';
 import { SCHEDULER_HINT } from './scheduler-hint.ts';
 import { ipvsTraces } from './traces.ts';
-import { registerTrafficMetrics } from './traffic-metrics.ts';
 
 /** What mode ipvs reads of the configuration. */
 export interface IpvsModeSettings extends VariantSettings {
@@ -16,8 +15,6 @@ export interface IpvsModeSettings extends VariantSettings {
     /** What is in these ranges is not ours, unless we made it. */
     readonly excludeCidrs: readonly Cidr[];
   };
-  /** With up to so many Services the traffic of each is shown; 0: of none. */
-  readonly serviceTrafficMetrics: number;
 }
 
 /** Services as virtual servers of IPVS: needs those, the scheduler, dummy devices, ipsets, and iptables for its few rules. */
@@ -27,23 +24,21 @@ export const ipvsMode: Mode<IpvsModeSettings> = {
     const { scheduler, excludeCidrs } = settings.ipvs;
     await checkIpvs({ scheduler, exec });
     const { variants, unserved } = await usableVariants(settings, machine);
+    const dataplanes = new Map<IpFamily, IpvsDataplane>();
     return {
       families: [...variants.keys()],
       unserved,
-      begin(registry) {
+      begin() {
         const written = prepareIpvs(settings.ipvs);
         if (written.length > 0) logger.info({ written }, 'IPVS set up');
-        const dataplanes: IpvsDataplane[] = [];
-        if (settings.serviceTrafficMetrics > 0) {
-          registerTrafficMetrics(registry, settings.serviceTrafficMetrics, () => dataplanes);
-        }
         return (family) => {
           const { variant } = variants.get(family)!;
           const dataplane = new IpvsDataplane({ family, variant, exec, scheduler, excludeCidrs });
-          dataplanes.push(dataplane);
+          dataplanes.set(family, dataplane);
           return dataplane;
         };
       },
+      traffic: () => new Map([...dataplanes].map(([family, dataplane]) => [family, dataplane.traffic()])),
     };
   },
   traces: ipvsTraces,
