@@ -83,8 +83,8 @@ export class ApiLog {
     if (isNews) this.#told.add(reason);
     if (isNews && !isAnswer) this.#awaySince ??= this.#clock.now();
     this.#logger[isNews ? 'warn' : 'debug'](
-      { resource, retryInMs, relist, err: error },
-      'The API server cannot be read; what was written stays in force, and it is asked again and again',
+      { resource, retryInMs, ...(!isNews && { relist }), err: error },
+      'The API server cannot be read; what was written stays in force, and it is asked again and again: look whether this node reaches it',
     );
   }
 

@@ -43,7 +43,7 @@ const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
 
 /** Commands that are named without what they are about: they are to know their own help. */
 const NAMED =
-  /^(?:(?:dist\/)?nodeplane (?:agent(?: --manifests)?|trace|explain)|kubectl (?:exec|port-forward|annotate|logs --previous|describe node|rollout (?:undo|status)))$/;
+  /^(?:(?:dist\/)?nodeplane (?:agent|trace|explain)|kubectl (?:exec|port-forward|annotate|logs --previous|describe node|rollout (?:undo|status)))$/;
 
 interface Rule {
   readonly fits: RegExp;
@@ -57,6 +57,7 @@ interface Rule {
 const RULES: readonly Rule[] = [
   { fits: NAMED, as: (line) => `${line} --help` },
   { fits: /^\S*nodeplane agent --help$/ },
+  { fits: /^nodeplane agent --manifests$/, as: (line) => `${line} ./manifests --write-config-to written.conf` },
   // An agent does not end by itself, and is what all others here ask.
   { fits: /^\S*nodeplane agent /, as: (line) => `${line} --write-config-to written.conf` },
   { fits: /^nodeplane (?:preflight|migration)$/, as: (line) => `${line} AGENT_FLAGS`, may: { exits: [0, 1] } },
@@ -65,7 +66,9 @@ const RULES: readonly Rule[] = [
   { fits: /^nodeplane (?:status|services|routes)/, may: WITH_PROBLEMS },
   { fits: /^nodeplane explain /, may: { exits: [0, 1, 2] } },
   { fits: /^nodeplane trace .*shop\/dns/, as: (line) => `${line} --live 1s`, may: WITH_PROBLEMS },
-  { fits: /^nodeplane (?:trace|diff)/ },
+  // 1: a busy machine may lose one of the connections it watches.
+  { fits: /^nodeplane trace/, may: { exits: [0, 1] } },
+  { fits: /^nodeplane diff/ },
   { fits: /^\S*nodeplane cleanup --dry-run$/, stage: 'stopped' },
   {
     fits: /cleanup --leave-kube-proxy$/,
