@@ -94,6 +94,7 @@ it(
     await says(first, 'are removed', 2);
     agent = await start({ log: 'second', until: 'started' });
     await says(agent, 'standing by');
+    await says(agent, 'All objects are read');
     await first.stop();
     await says(agent, 'Synced', 2);
     await agent.stop();
