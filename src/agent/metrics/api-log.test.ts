@@ -26,7 +26,8 @@ const fail = (why: string) => {
   }
 };
 const said = () => lines.map(({ level, msg }) => `${level} ${msg}`);
-const AWAY = '40 The API server cannot be read; what was written stays in force, and it is asked again and again: look whether this node reaches it';
+const AWAY =
+  '40 The API server cannot be read; what was written stays in force, and it is asked again and again: look whether this node reaches it';
 
 it('tells in one line what has been read', () => {
   list(2);

@@ -1,5 +1,6 @@
 /** What is not the same in each run, on each machine. */
-const VARYING = /\b(seconds|count|\w+Seconds|retryInMs|version|server|source|written|lock|holder|resource)=("(?:\\.|[^"\\])*"|\S+)/g;
+const VARYING =
+  /\b(seconds|count|\w+Seconds|retryInMs|version|server|source|written|lock|holder|resource)=("(?:\\.|[^"\\])*"|\S+)/g;
 
 /** Why a request failed: several fail at once, and any of them is told first. */
 const REASON = /(resource=… .*err=)"(?:\\.|[^"\\])*"/;
@@ -17,7 +18,10 @@ const BOTH_FAMILIES = / full=true | are removed;/;
 export function masked(log: string): string[] {
   const lines: string[] = [];
   for (const line of log.trim().split('\n')) {
-    const said = line.replace(/^\S+Z +/, '').replace(VARYING, '$1=…').replace(REASON, '$1…');
+    const said = line
+      .replace(/^\S+Z +/, '')
+      .replace(VARYING, '$1=…')
+      .replace(REASON, '$1…');
     if (said !== lines.at(-1) && !said.includes(NOT_ON_NODES)) lines.push(said);
   }
   for (let at = 0; at < lines.length; at++) {
