@@ -39,7 +39,16 @@ afterAll(async () => {
 });
 
 const start = (options: AgentOptions = {}) => {
-  const flags = ['--kubeconfig', kubeconfig, '--proxy-mode', 'nftables', '--logging-format', 'text', '--kube-api-qps', '50'];
+  const flags = [
+    '--kubeconfig',
+    kubeconfig,
+    '--proxy-mode',
+    'nftables',
+    '--logging-format',
+    'text',
+    '--kube-api-qps',
+    '50',
+  ];
   return node.startAgent({ ...options, flags: [...flags, '--iptables-sync-period', '5s', ...(options.flags ?? [])] });
 };
 const textOf = ({ logFile }: Agent) => readFileSync(logFile, 'utf8');
