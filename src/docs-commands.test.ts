@@ -1,17 +1,15 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
+import { commandsOf, documentedCommands, PAGES } from '../test/documents/commands.ts';
 import { nodeplaneProgram } from './cli/program.ts';
 import { parseFlags } from './config/flags/parse-flags.ts';
 
-// Every command that README.md and docs/ name is one that there is: its subcommands, flags and files are. What it does is
-// tested where it belongs (test/lab, test/cri, test/deploy).
+// Every command that README.md and docs/ name is one that there is: its subcommands, flags and files are. It is run in
+// test/lab/docs/commands.test.ts.
 
 const at = (path: string) => new URL(`../${path}`, import.meta.url);
 const read = (path: string) => readFileSync(at(path), 'utf8');
-const pages = ['README.md', ...readdirSync(at('docs')).map((name) => `docs/${name}`)].filter((path) =>
-  path.endsWith('.md'),
-);
 const scripts = JSON.parse(read('package.json')).scripts as Readonly<Record<string, string>>;
 
 /** A command, and why it is none; undefined: it is. */
@@ -82,68 +80,27 @@ const npm: Look = (words) => {
   return name !== undefined && scripts[name] !== undefined ? undefined : `package.json has no script "${name ?? ''}"`;
 };
 
-const PAGES =
+const AGENT_PAGES =
   /^\/(?:livez|readyz|healthz|metrics|status|configz|flagz|statusz|proxyMode|routes|services|ipam|version|debug\/pprof\/(?:profile|heap))?(?:[/?].*)?$/;
 
 /** Of the agent's two ports; others are Services'. */
 const curl: Look = (words) => {
   for (const word of words) {
     const [, path] = /(?:localhost|127\.0\.0\.1):102(?:49|56)([^\s'"]*)/.exec(word) ?? [];
-    if (path !== undefined && !PAGES.test(path)) return `the agent has no page ${path}`;
+    if (path !== undefined && !AGENT_PAGES.test(path)) return `the agent has no page ${path}`;
   }
   return undefined;
 };
 
 const fine: Look = () => undefined;
 
-/** The programs of commands that can be told from other words in backquotes. */
+/** The programs this looks into. */
 const PROGRAMS: Readonly<Record<string, Look>> = { nodeplane, kubectl, npm, curl };
-/** Those of others, in fenced blocks. */
+/** Others, in fenced blocks. */
 const OTHERS =
   'ip ipset ipvsadm iptables ip6tables nft conntrack sysctl ctr podman docker skopeo cat cp grep for do done wg bridge node export'.split(
     ' ',
   );
-
-interface Documented {
-  readonly place: string;
-  readonly text: string;
-  readonly isFenced: boolean;
-}
-
-function documented(path: string): Documented[] {
-  const found: Documented[] = [];
-  let fence: string | undefined;
-  let heredoc: string | undefined;
-  for (const [index, line] of read(path).split('\n').entries()) {
-    const place = `${path}:${index + 1}`;
-    const [, language] = /^ *```(\w*)/.exec(line) ?? [];
-    if (language !== undefined) fence = fence === undefined ? language : undefined;
-    else if (fence === undefined) {
-      for (const [, text] of line.matchAll(/`((?:dist\/)?(?:nodeplane|kubectl|npm|curl|deploy\/image\/build) [^`]+)`/g))
-        found.push({ place, text: text!, isFenced: false });
-    } else if (
-      fence === 'sh' ||
-      fence === 'bash' ||
-      (fence === '' && /^(?:\$ )?(?:dist\/)?[a-z][\w-]* /.test(line) && OTHERS.includes(line.split(' ')[0]!))
-    ) {
-      if (heredoc !== undefined) {
-        if (line.trim() === heredoc) heredoc = undefined;
-      } else if (line.trim() !== '' && !line.trim().startsWith('#')) found.push({ place, text: line, isFenced: true });
-      heredoc ??= /<<'?(\w+)'?/.exec(line)?.[1];
-    }
-  }
-  return found;
-}
-
-/** The commands of a line, as words; a shell's quotes, pipes and comments are understood as far as documents need them. */
-function commandsOf(text: string): string[][] {
-  const line = text.replace(/^\s*\$ /, '').replace(/\s#.*$/, '');
-  return line
-    .split(/\s*(?:\|\||&&|[|;])\s*/)
-    .map((part) => [...part.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three!))
-    .map((words) => words.slice(words.findIndex((word) => !/^[A-Z_]+=/.test(word))))
-    .filter((words) => words.length > 0);
-}
 
 function problemOf(words: readonly string[], isFenced: boolean): string | undefined {
   const program = words[0]!.replace(/^(?:\.\/)?dist\//, '');
@@ -159,8 +116,8 @@ function problemOf(words: readonly string[], isFenced: boolean): string | undefi
   return missing === undefined ? look(words) : `there is no ${missing}`;
 }
 
-it.each(pages)('%s names no command, flag or file that is none', (path) => {
-  const wrong = documented(path).flatMap(({ place, text, isFenced }) =>
+it.each(PAGES)('%s names no command, flag or file that is none', (path) => {
+  const wrong = documentedCommands(path).flatMap(({ place, text, isFenced }) =>
     commandsOf(text).flatMap((words) => {
       const problem = problemOf(words, isFenced);
       return problem === undefined ? [] : [`${place}: ${problem} (${text.trim()})`];
@@ -170,7 +127,7 @@ it.each(pages)('%s names no command, flag or file that is none', (path) => {
 });
 
 it('finds commands', () => {
-  const all = pages.flatMap(documented);
+  const all = PAGES.flatMap(documentedCommands);
   expect(all.length).toBeGreaterThan(60);
   expect(all.filter(({ isFenced }) => isFenced).length).toBeGreaterThan(8);
 });

@@ -105,6 +105,18 @@ describe('docs/', () => {
     expect(eventReasons).toEqual([]);
   });
 
+  it('quote of log and errors only what the program says', () => {
+    const words = everything.replace(/^```[\s\S]*?^```/gm, '');
+    const quoted = [...words.matchAll(/`([A-Z][a-z]+ [^`]*)`/g)].map(([, text]) => text!.replace(/\s+/g, ' '));
+    expect(quoted.length).toBeGreaterThan(12);
+    const wrong = quoted.filter((text) => {
+      // What stands between is a number, a name or a list.
+      const parts = text.split(/…|\d+|, held by .*/).map((part) => part.trim());
+      return !parts.every((part) => sources.includes(part));
+    });
+    expect(wrong).toEqual([]);
+  });
+
   it('name no flag of the agent that is none', () => {
     const known = new Set([...read('docs/flags.md').matchAll(/`--([\w-]+)`/g)].map(([, name]) => name!));
     expect(known.size).toBeGreaterThan(90);

@@ -20,15 +20,15 @@ import { ExplainPart } from './explain/explain-part.ts';
 import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
+import type { ApiLog } from './metrics/api-log.ts';
 import { ClusterVersion } from './metrics/cluster-version.ts';
 import { type Build, registerComponentMetrics } from './metrics/component-metrics.ts';
 import { EventLoopDelay } from './metrics/event-loop-delay.ts';
 import { nodeplaneMetrics } from './metrics/nodeplane-metrics.ts';
-import { logApiEvents, logSourceProblems } from './metrics/observe.ts';
-import { restClientObserver } from './metrics/rest-client-metrics.ts';
+import { logSourceProblems } from './metrics/observe.ts';
 import { lookAround } from './migration/look-around.ts';
 import { MigrationPart } from './migration/migration-part.ts';
-import { type AgentSource, createClient, createSource } from './object-source.ts';
+import { type AgentSource, beginConversation, type Conversation, createSource } from './object-source.ts';
 import { OwnNodePart } from './own-node-part.ts';
 import type { Part, PartContext, Readiness } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
@@ -72,6 +72,7 @@ export interface AgentOptions {
 export class Agent {
   readonly #options: AgentOptions;
   readonly #client: ApiClient | undefined;
+  readonly #apiLog: ApiLog;
   readonly #source: AgentSource;
   readonly #recorder: EventRecorder | undefined;
   /** In the order of their start; they are stopped in the opposite one. */
@@ -100,24 +101,15 @@ export class Agent {
     const { config, clock, logger, build } = options;
     const userAgent = `${COMPONENT}/nodeplane-${build.version}`;
     const registry = new Registry();
-    const log = logApiEvents(logger);
-    const count = restClientObserver(registry);
-    const observe: ApiObserver = (observation) => {
-      log(observation);
-      if (observation.kind === 'request') {
-        const { method: verb, host, code, seconds, watch } = observation;
-        count({ verb, host, code, seconds: watch ? undefined : seconds });
-      }
-    };
-    const client = await createClient({ config, clock, logger, observe, userAgent });
-    return new Agent(options, registry, client, observe);
+    return new Agent(options, registry, await beginConversation({ config, clock, logger, registry, userAgent }));
   }
 
-  private constructor(options: AgentOptions, registry: Registry, client: ApiClient | undefined, observe: ApiObserver) {
+  private constructor(options: AgentOptions, registry: Registry, { client, observe, log }: Conversation) {
     const { config, build, logger, clock, failures, machineFamilies } = options;
     const { mode, nodeName } = config;
     this.#options = options;
     this.#client = client;
+    this.#apiLog = log;
     this.#recorder = client && new EventRecorder({ client, controller: COMPONENT, nodeName, clock });
     this.#problems = new Gauge({
       name: 'nodeplane_object_problems',
@@ -303,13 +295,17 @@ export class Agent {
         this.#lookAtOwnNode(event);
         this.#objects.event(event);
       },
-      synced: () => this.#objects.synced(),
+      synced: () => {
+        this.#apiLog.complete();
+        this.#objects.synced();
+      },
       problems: (problems: readonly SourceProblem[]) => {
         const doubts = problems.filter(({ inForce }) => inForce).length;
         this.#problems.set(problems.length - doubts);
         this.#doubts.set(doubts);
         this.#status.objectProblems(problems);
-        logProblems(problems);
+        // That a resource cannot be read is told by the conversation itself.
+        logProblems(this.#client ? problems.filter(({ object }) => object !== undefined) : problems);
       },
     });
     this.#clusterVersion?.start();

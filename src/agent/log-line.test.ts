@@ -19,6 +19,14 @@ describe('a line for people', () => {
   it.each<[object, string]>([
     [{}, 'Said'],
     [{ family: 'IPv4', full: true, seconds: 0.5 }, 'Said family=IPv4 full=true seconds=0.5'],
+    [
+      { seconds: 1.930981219999, retryInMs: 125.23743113761138, port: 65535 },
+      'Said seconds=1.93 retryInMs=125 port=65535',
+    ],
+    [
+      { services: ['shop/web', 'shop/dns'], problems: ['a b', 'c'], numbers: [1] },
+      'Said services=shop/web,shop/dns problems="a b; c" numbers=[1]',
+    ],
     [{ rules: { nat: 3 }, none: null }, 'Said rules={"nat":3} none=null'],
     [{ path: '/a b', empty: '', equal: 'a=b' }, 'Said path="/a b" empty="" equal="a=b"'],
     [{ name: 'x\nERROR y\u001b[31m\u202e\u0085' }, 'Said name="x\\nERROR y\\u001b[31m\\u202e\\u0085"'],

@@ -35,8 +35,15 @@ export function textLine(json: string, withStacks: boolean): string {
   return withStacks && err?.stack ? `${line}${stackText(err.stack)}` : line;
 }
 
-/** Words as they are; texts that a reader could not tell from what stands around them, and all else, as JSON. */
+/**
+ * Words as they are, numbers with three digits that count, lists of texts as one text; texts that a reader could not tell from
+ * what stands around them, and all else, as JSON.
+ */
 function valueText(value: unknown): string {
+  if (typeof value === 'number' && !Number.isInteger(value)) return String(Number(value.toPrecision(3)));
+  if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string')) {
+    return valueText(value.join(value.some((one) => one.includes(' ')) ? '; ' : ','));
+  }
   if (typeof value === 'string' && /^[\w.:/@%+,*-]+$/.test(value)) return value;
   return plainText(JSON.stringify(value) ?? 'undefined');
 }

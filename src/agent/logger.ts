@@ -1,5 +1,6 @@
 import { type Logger, type LoggerOptions, pino } from 'pino';
 import type { KubeProxyConfig } from '../config/index.ts';
+import { errorText } from '../core/index.ts';
 import { textLine } from './log-line.ts';
 
 export type { Logger };
@@ -14,9 +15,16 @@ export function createLogger({ level, format }: Pick<KubeProxyConfig['logging'],
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: loggedError },
   };
   const stderr = pino.destination({ dest: 2, sync: true });
   if (format === 'json') return pino(options, stderr);
   const withStacks = level === 'debug';
   return pino(options, { write: (json: string) => void stderr.write(textLine(json, withStacks)) });
+}
+
+/** As pino shows it, but for the message: with the words of each cause once. */
+function loggedError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  return { ...pino.stdSerializers.err(error), message: errorText(error) };
 }

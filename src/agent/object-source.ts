@@ -1,3 +1,4 @@
+import type { Registry } from 'prom-client';
 import type { KubeProxyConfig } from '../config/index.ts';
 import type { Clock } from '../core/index.ts';
 import {
@@ -12,6 +13,8 @@ import {
 } from '../kube/index.ts';
 import { exec } from '../sys/index.ts';
 import type { Logger } from './logger.ts';
+import { ApiLog } from './metrics/api-log.ts';
+import { restClientObserver } from './metrics/rest-client-metrics.ts';
 
 export interface ClientOptions {
   readonly config: KubeProxyConfig;
@@ -46,8 +49,39 @@ export async function createClient({
     rate: { qps, burst },
     runProgram: exec,
     chosen: ({ server, source, proxy }) =>
-      logger?.info({ server: server.href, source, ...(proxy !== undefined && { proxy }) }, 'The API server'),
+      logger?.info(
+        { server: server.href, source, ...(proxy !== undefined && { proxy }) },
+        'Objects come from this API server',
+      ),
   });
+}
+
+/** What the agent and the API server have to say to each other. */
+export interface Conversation {
+  /** Undefined when the objects come from a directory of manifests. */
+  readonly client: ApiClient | undefined;
+  /** To be told everything that happens between the two. */
+  readonly observe: ApiObserver;
+  readonly log: ApiLog;
+}
+
+/**
+ * Opens the way to the API server, with log and metrics of what is said there.
+ *
+ * @throws ERR_CONFIG when the kubeconfig or the pod's credentials cannot be read
+ */
+export async function beginConversation(
+  options: Omit<ClientOptions, 'observe'> & { readonly logger: Logger; readonly registry: Registry },
+): Promise<Conversation> {
+  const log = new ApiLog(options.logger, options.clock);
+  const count = restClientObserver(options.registry);
+  const observe: ApiObserver = (observation) => {
+    log.observe(observation);
+    if (observation.kind !== 'request') return;
+    const { method: verb, host, code, seconds, watch } = observation;
+    count({ verb, host, code, seconds: watch ? undefined : seconds });
+  };
+  return { client: await createClient({ ...options, observe }), observe, log };
 }
 
 export interface SourceOptions {

@@ -34,16 +34,26 @@ export interface AgentWork {
 
 /**
  * Runs the agent until SIGTERM, SIGINT or SIGHUP. The rules stay in the kernel then: connections go on while the agent is
- * restarted or upgraded.
- *
+ * restarted or upgraded. What ends it otherwise is the last line of the log, and makes the exit status 1.
+ */
+export async function runAgent(work: AgentWork): Promise<void> {
+  const logger = createLogger(work.config.logging);
+  try {
+    await runUntilSignal(work, logger);
+  } catch (error) {
+    logger.fatal({ err: error }, `${work.program} ends; the rules stay in place`);
+    process.exitCode = 1;
+  }
+}
+
+/**
  * @throws ERR_CONFIG, ERR_IPTABLES, ERR_NFTABLES or ERR_IPVS when the machine, the manifest folder or the credentials cannot be
  *   used at all, and ERR_CONFIG when the configuration file changed. With --cni the proxy alone waits for what it needs.
  */
-export async function runAgent(work: AgentWork): Promise<void> {
+async function runUntilSignal(work: AgentWork, logger: Logger): Promise<void> {
   const { program, config, configFile, messages, flags, build, inMode } = work;
   setFlagsFromString(HEAP_GROWTH);
   returnFreedMemory();
-  const logger = createLogger(config.logging);
   const failures = new BackgroundFailures(logger);
   failures.listen();
   const { nodeName: node, mode, manifests } = config;

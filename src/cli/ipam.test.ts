@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { checkText, reportText } from './ipam.ts';
+import { nodeplaneProgram } from './program.ts';
 
 it('prints pools and the ranges of the node', () => {
   const text = reportText({
@@ -31,4 +32,17 @@ it('prints what was found, how to mend it, and what was not looked at', () => {
     '10.1.0.2 is lost\n  to mend it: wait\nNot looked at: blocks: no answer\n',
   );
   expect(checkText({ node: 'n', findings: [], notLookedAt: [] })).toBe('All addresses are in order\n');
+});
+
+it.each([
+  ['ipam', 'check', '--help'],
+  ['preflight', '--strict', '-h'],
+  ['migration', '-o', 'json', '--help'],
+])('%s %s %s prints the help of the command', async (...words) => {
+  let printed = '';
+  const program = nodeplaneProgram();
+  const command = program.commands.find((one) => one.name() === words[0])!;
+  command.exitOverride().configureOutput({ writeOut: (text) => (printed += text) });
+  await expect(program.parseAsync(words, { from: 'user' })).rejects.toMatchObject({ exitCode: 0 });
+  expect(printed).toContain(`Usage: nodeplane ${words[0]}`);
 });

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { checkAddressesOf, type IpamCheck, type IpamReport, showAddresses } from '../agent/index.ts';
 import { type KubeProxyConfig, readCommandLine } from '../config/index.ts';
 import { NodeplaneError } from '../core/index.ts';
+import { asksForHelp } from './asks-for-help.ts';
 import { VERSION } from './version.ts';
 
 /** Something is found: neither success nor a failure of the command, whose status is 1. */
@@ -20,7 +21,9 @@ export function addIpamCommand(program: Command): void {
     .allowUnknownOption()
     .passThroughOptions()
     .argument('[words...]', 'check, --json, and the flags of the agent on this node: see "nodeplane agent --help"')
-    .action((_words: string[], _options: object, command: Command) => runIpam(command.args));
+    .action((_words: string[], _options: object, command: Command) =>
+      asksForHelp(command.args) ? command.help() : runIpam(command.args),
+    );
 }
 
 /**

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { migrationReport, migrationText } from '../agent/index.ts';
 import { readCommandLine } from '../config/index.ts';
+import { asksForHelp } from './asks-for-help.ts';
 import { VERSION } from './version.ts';
 
 /** Exit status of a command line that cannot be used. */
@@ -19,7 +20,9 @@ export function addMigrationCommand(program: Command): void {
     .allowUnknownOption()
     .passThroughOptions()
     .argument('[flags...]', '-o json, and the flags of the agent on this node: see "nodeplane agent --help"')
-    .action((_flags: string[], _options: object, command: Command) => runMigration(command.args));
+    .action((_flags: string[], _options: object, command: Command) =>
+      asksForHelp(command.args) ? command.help() : runMigration(command.args),
+    );
 }
 
 /** Looks and prints. @param argv what follows the command's name */

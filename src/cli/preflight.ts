@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { preflightNode } from '../agent/index.ts';
 import { readCommandLine } from '../config/index.ts';
 import { reportJson, reportText } from '../preflight/index.ts';
+import { asksForHelp } from './asks-for-help.ts';
 import { VERSION } from './version.ts';
 
 /** Exit statuses: something fails; the command line cannot be used. */
@@ -35,7 +36,9 @@ export function addPreflightCommand(program: Command): void {
       '[flags...]',
       '-o json, --strict (warnings fail too), --present-mode iptables|nftables|ipvs (what Services work by now), and the flags of the agent on this node: see "nodeplane agent --help"',
     )
-    .action((_flags: string[], _options: object, command: Command) => runPreflight(command.args));
+    .action((_flags: string[], _options: object, command: Command) =>
+      asksForHelp(command.args) ? command.help() : runPreflight(command.args),
+    );
 }
 
 /** Looks, prints, and sets the exit status. @param argv what follows the command's name */

@@ -121,8 +121,10 @@ export function isForeignLock(error: unknown): boolean {
   return error instanceof NodeplaneError && error.code === 'ERR_IPTABLES_LOCK';
 }
 
-/** The message of anything thrown, causes included, on one line. */
+/** The message of anything thrown, causes included unless it has their words already, on one line. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined ? error.message : `${error.message}: ${errorText(error.cause)}`;
+  if (error.cause === undefined) return error.message;
+  const cause = errorText(error.cause);
+  return error.message.includes(cause) ? error.message : `${error.message}: ${cause}`;
 }

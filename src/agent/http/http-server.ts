@@ -50,7 +50,7 @@ export class HttpServer {
       }
       logger.error(
         { address: where, err: error },
-        `${name} cannot listen on ${where}; trying again in ${RETRY_MS / 1000} s`,
+        `The ${name} cannot listen on ${where}; trying again in ${RETRY_MS / 1000} s`,
       );
       this.#retry = clock.setTimer(() => this.start(), RETRY_MS);
     }
@@ -67,7 +67,7 @@ export class HttpServer {
     if (this.#listener) return undefined;
     try {
       this.#listener = await this.#listen();
-      logger.info({ address: formatBindAddress(address) }, `${name} listens`);
+      logger.info({ address: formatBindAddress(address) }, `The ${name} listens`);
       return undefined;
     } catch (error) {
       return error as Error;
@@ -94,7 +94,7 @@ export class HttpServer {
       port,
       ipv6Only: false,
       answer: (request) => this.#answer(request),
-      failed: (error) => logger.error({ err: error }, `${name} cannot accept anybody for now`),
+      failed: (error) => logger.error({ err: error }, `The ${name} cannot accept anybody for now`),
       clock,
     });
   }

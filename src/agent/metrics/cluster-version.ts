@@ -71,7 +71,8 @@ export class ClusterVersion {
     try {
       const version = await readServerVersion(client, this.#stopping.signal);
       if (version === this.#version) return;
-      logger.info({ version, ...(this.#version && { before: this.#version }) }, 'The API server is of this version');
+      if (this.#version) logger.info({ version, before: this.#version }, 'The API server is of another version now');
+      else logger.debug({ version }, 'The API server is of this version');
       this.#version = version;
       changed(version);
     } catch (error) {

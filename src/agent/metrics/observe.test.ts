@@ -1,5 +1,13 @@
+import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { recordProxyEvents } from './observe.ts';
+import { logProxyEvents, logSourceProblems, recordProxyEvents } from './observe.ts';
+
+/** A logger, and what it was told. */
+function lines() {
+  const told: object[] = [];
+  const logger = pino({ base: null, timestamp: false }, { write: (line: string) => void told.push(JSON.parse(line)) });
+  return { logger, told };
+}
 
 it('makes an Event on the Service of what cannot be used of it, and none when that is mended', () => {
   const recorded: unknown[] = [];
@@ -17,5 +25,51 @@ it('makes an Event on the Service of what cannot be used of it, and none when th
       action: 'ProgramService',
       note: 'In IPv4: External IP 203.0.113.1 is not served: it is another’s; spec.ports is odd',
     },
+  ]);
+});
+
+it('says of a sync what was written, whose it is, and how long it took', () => {
+  const { logger, told } = lines();
+  const observe = logProxyEvents(logger);
+  const objects = { elements: { total: 8, written: 3 }, rules: { total: 88, written: 0 } };
+  observe({
+    kind: 'syncFinished',
+    family: 'IPv4',
+    at: 1,
+    full: false,
+    seconds: 0.5,
+    commit: { kernelSeconds: 0.25, objects },
+    deltaSize: 2,
+    services: ['shop/web'],
+    triggerTimes: [],
+    noLocalEndpoints: { internal: 0, external: 0 },
+    restrictedServices: { taken: 0, refused: 0, limit: 0 },
+  });
+  expect(told).toEqual([
+    {
+      level: 30,
+      family: 'IPv4',
+      full: false,
+      services: ['shop/web'],
+      servicePorts: 2,
+      written: '3 of 8 elements',
+      seconds: 0.5,
+      kernelSeconds: 0.25,
+      msg: 'Synced',
+    },
+  ]);
+});
+
+it('tells a problem of an object once, and when all are mended', () => {
+  const { logger, told } = lines();
+  const problems = logSourceProblems(logger);
+  const problem = { where: 'web.yaml:3', object: 'Service shop/web', message: 'odd' };
+  problems([problem]);
+  problems([problem]);
+  problems([]);
+  problems([]);
+  expect(told).toEqual([
+    { level: 50, ...problem, msg: 'An object cannot be read; its last good state stays in force' },
+    { level: 30, msg: 'All objects are in order again' },
   ]);
 });

@@ -1,5 +1,6 @@
-import type { ApiObserver, EventRecorder, SourceProblem } from '../../kube/index.ts';
-import type { ProxyObserver } from '../../proxy/index.ts';
+import { driftText } from '../../core/index.ts';
+import type { EventRecorder, SourceProblem } from '../../kube/index.ts';
+import type { Commit, ProxyObserver } from '../../proxy/index.ts';
 import type { Logger } from '../logger.ts';
 
 /** Writes what the proxy does into the log: one line for what an operator wants to see, the rest at debug level. */
@@ -8,9 +9,17 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
     const { kind, family } = event;
     switch (kind) {
       case 'syncFinished': {
-        const { full, seconds, commit, deltaSize } = event;
-        const figures = { family, full, seconds, kernelSeconds: commit?.kernelSeconds ?? 0, servicePorts: deltaSize };
-        if (full || deltaSize > 0) logger.info({ ...figures, rules: commit?.objects }, 'Synced');
+        const { full, seconds, commit, deltaSize, services = [] } = event;
+        const figures = {
+          family,
+          full,
+          ...(services.length > 0 && { services }),
+          servicePorts: deltaSize,
+          written: commit ? writtenText(commit) : 'nothing',
+          seconds,
+          kernelSeconds: commit?.kernelSeconds ?? 0,
+        };
+        if (full || deltaSize > 0) logger.info(figures, 'Synced');
         else logger.debug(figures, 'Synced, nothing to write');
         break;
       }
@@ -39,10 +48,10 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
         logger.warn(
           {
             family,
-            drifts: event.drifts.slice(0, 20).map(({ object, difference }) => ({ object, difference })),
+            drifts: event.drifts.slice(0, 20).map(driftText),
             count: event.drifts.length,
           },
-          'Somebody changed our rules; repairing',
+          'Somebody changed our rules; repairing them (`nodeplane status` names who changed nf_tables last)',
         );
         break;
       case 'verifyFailed':
@@ -58,6 +67,12 @@ export function logProxyEvents(logger: Logger): ProxyObserver {
         logger.debug({ family, event: kind }, 'Proxy');
     }
   };
+}
+
+/** `87 of 88 rules, 5 of 5 elements`: what was written of what is there; `nothing` where all was as it is to be. */
+function writtenText({ objects }: Commit): string {
+  const kinds = Object.entries(objects).filter(([, { written }]) => written > 0);
+  return kinds.map(([kind, { written, total }]) => `${written} of ${total} ${kind}`).join(', ') || 'nothing';
 }
 
 /** Puts what concerns a single Service where its owner looks: as Events on it, each cause once while it lasts. */
@@ -104,40 +119,5 @@ export function logSourceProblems(logger: Logger): (problems: readonly SourcePro
     }
     if (known.size > 0 && now.size === 0) logger.info('All objects are in order again');
     known = now;
-  };
-}
-
-/** Writes the conversation with the API server into the log: failures for everybody, the rest at debug level. */
-export function logApiEvents(logger: Logger): ApiObserver {
-  return (observation) => {
-    switch (observation.kind) {
-      case 'failed': {
-        const { resource, error, retryInMs, relist } = observation;
-        logger.warn({ resource, retryInMs, relist, err: error }, 'The API server could not be read; trying again');
-        break;
-      }
-      case 'listed': {
-        const { kind: _, ...figures } = observation;
-        logger.info(figures, 'Read from the API server');
-        break;
-      }
-      case 'heldBack': {
-        const { kind: _, ...request } = observation;
-        logger.info(request, 'A request to the API server waited for its turn (--kube-api-qps, --kube-api-burst)');
-        break;
-      }
-      case 'credentialPlugin': {
-        const { state, command, seconds } = observation;
-        if (state === 'running') {
-          logger.warn({ command, seconds }, 'The credential plugin of the kubeconfig has not answered yet');
-        } else logger.debug({ command, seconds, state }, 'The credential plugin of the kubeconfig has ended');
-        break;
-      }
-      case 'eventDropped':
-        logger.debug({ ...observation }, 'An Event was not recorded');
-        break;
-      default:
-        logger.debug({ ...observation }, 'API server');
-    }
   };
 }

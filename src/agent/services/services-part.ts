@@ -170,7 +170,12 @@ export class ServicesPart implements Part {
   synced(): void {
     const { config, logger } = this.#options.context;
     const node = this.#store.node(config.nodeName);
-    if (!node) logger.warn({ node: config.nodeName }, 'There is no Node object of this name');
+    if (!node) {
+      logger.warn(
+        { node: config.nodeName },
+        'There is no Node object of this name: give --hostname-override the one it has',
+      );
+    }
     this.health.nodeChanged(node);
     this.#objectsKnown();
   }

@@ -25,6 +25,8 @@ export type ProxyEvent = { readonly family: IpFamily; readonly at: number } & (
       readonly commit: Commit | undefined;
       /** Service ports written or removed; of a full sync, those different from before. */
       readonly deltaSize: number;
+      /** Whose ports these are, if they are few: `shop/web`. @default not told */
+      readonly services?: readonly string[];
       /** When the changes happened that are now in the kernel. */
       readonly triggerTimes: readonly number[];
       readonly noLocalEndpoints: NoLocalEndpoints;

@@ -25,6 +25,7 @@ import { type Change, PendingChanges } from './changes.ts';
 import type { Commit, LeftOutPort } from './dataplane.ts';
 import type { ProxyEventBody } from './events.ts';
 import type { FamilyProxyOptions, LocalAddresses } from './family-proxy-options.ts';
+import { fewServices } from './few-services.ts';
 import { leftOutDrift } from './left-out.ts';
 
 /**
@@ -198,6 +199,7 @@ export class FamilyProxy {
         seconds,
         commit,
         deltaSize,
+        services: fewServices(delta),
         triggerTimes,
         noLocalEndpoints,
         restrictedServices,

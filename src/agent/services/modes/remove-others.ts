@@ -1,4 +1,4 @@
-import type { Clock, IpFamily } from '../../../core/index.ts';
+import { type Clock, type IpFamily, Removals } from '../../../core/index.ts';
 import type { ProxyMode, TraceOptions } from '../../../proxy/index.ts';
 import type { Logger } from '../../logger.ts';
 import { MODES } from './modes.ts';
@@ -26,9 +26,13 @@ export async function removeOtherModes(options: RemovalOptions): Promise<void> {
     try {
       if (trace.isInUse?.() === false || !(await trace.isUsable())) continue;
       // Connections may take their time; other traces need not wait for them.
-      const removed = onceUnlocked(() => trace.retire?.(signal) ?? trace.clean(), clock, signal);
+      const removals = new Removals({ dryRun: false });
+      const removed = onceUnlocked(() => trace.retire?.(signal) ?? trace.clean(removals), clock, signal);
       if (trace.retire) void removed.catch((error) => warn(trace.name, error));
       else await removed;
+      const count = removals.all().length;
+      if (count > 0)
+        logger.info({ place: trace.name, count }, 'Rules of a proxy in another mode are removed; ours stand');
     } catch (error) {
       warn(trace.name, error);
     }
