@@ -113,7 +113,7 @@ describe('what works', () => {
   it('cannot be told for processes of another node', async () => {
     const answer = await world.ask('svc/shop/far', client.ip());
     expect(answer).toMatchObject({ verdict: 'unknown', code: 'cannot-tell' });
-    expect(answer.cause).toContain('is on node-2, not asked');
+    expect(answer.cause).toContain('is on node-2: leaves by eth0');
   });
 
   it('warns of hints that are not followed, and of endpoints that leave', async () => {
