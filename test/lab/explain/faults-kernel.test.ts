@@ -182,6 +182,19 @@ describe('tracked flows overrule the rules', () => {
     const { remedy } = await expectCode('svc/shop/dns', client.ip(), 'stale-udp', 'partly');
     expect(remedy[0]).toContain('conntrack -D -p udp');
   });
+  it('recycled-ip: to an address that another pod has by now', async () => {
+    const [gone, sourcePort] = ['10.244.1.200', 40_123];
+    const dnat = `ip daddr ${SOLO} tcp dport 80 dnat to ${gone}:8080`;
+    runNft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`);
+    await client.connect({ ip: SOLO, port: 80 }, { sourcePort, timeoutMs: 300 });
+    node.namespace.run('nft', 'delete table ip theirs');
+    web2.namespace.run('ip', 'address', 'add', `${gone}/24`, 'dev', 'eth0');
+    mend.push(() => void web2.namespace.run('ip', 'address', 'del', `${gone}/24`, 'dev', 'eth0'));
+    const { remedy } = await expectCode('svc/shop/solo', client.ip(), 'recycled-ip', 'partly');
+    expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'web2' });
+    world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
+    expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'web' });
+  });
   it('untranslated: begun before there was a Service', async () => {
     expect(await answers('10.96.0.30')).toBe(false);
     saveManifest(world.manifests, 'late.yaml', manifestOf(...served('shop/late', '10.96.0.30', [on(node, web.ip())])));
@@ -252,6 +265,13 @@ it("host-endpoint: the node's own firewall drops it", async () => {
   nft('table inet theirs { chain input { type filter hook input priority 0; tcp dport 9000 drop; } }', 'inet theirs');
   await expectCode('svc/shop/host', client.ip(), 'host-endpoint');
   expect(await answers('10.96.0.14')).toBe(false);
+});
+
+it('way-back: answers cannot get to the client', async () => {
+  const to = `${outside.ip()}/32`;
+  ipUndone(`route add unreachable ${to}`, `route del unreachable ${to}`);
+  await expectCode('node:30080', outside.ip(), 'way-back');
+  expect(await answers(node.ip(), 30080, outside)).toBe(false);
 });
 
 it('pod-route: the client has no route', async () => {
