@@ -9,6 +9,7 @@ import {
   listNeighbours,
   lookUpRoute,
   type Neighbour,
+  type NeighbourFamily,
   type RouteAnswer,
   type RouteQuestion,
 } from '../../netlink/route/index.ts';
@@ -18,7 +19,7 @@ import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
 import { type Exec, inNetns, readSysctl } from '../../sys/index.ts';
 import { legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
-import { type WayOut, wayOut } from './way-out.ts';
+import { type WayFacts, type WayOut, wayOut } from './way-out.ts';
 
 /** A pod as this node sees it. */
 export interface LocalPod {
@@ -40,6 +41,7 @@ export class NodeView {
   #links: readonly Link[] | undefined;
   #addresses: ReturnType<typeof listAddresses> | undefined;
   #others: readonly OtherNamespace[] | undefined;
+  readonly #neighbours = new Map<string, readonly Neighbour[]>();
   readonly #waysOut = new Map<string, WayOut | undefined>();
 
   private constructor(route: Netlink, nft: Nftables, rules: Readonly<Record<IpFamily, RulesHere>>) {
@@ -96,15 +98,17 @@ export class NodeView {
         return answer.kind === 'route' ? answer.route : undefined;
       };
       const found = route(to);
-      const facts = { netlink: this.#route, link: (index: number) => this.link(index), route };
-      this.#waysOut.set(text, found && wayOut(to, found, facts));
+      const link = (index: number) => this.link(index);
+      const neighbours: WayFacts['neighbours'] = (family, index) => this.#neighboursOf(family, index);
+      this.#waysOut.set(text, found && wayOut(to, found, { link, neighbours, route }));
     }
     return this.#waysOut.get(text);
   }
 
   /** Whether nobody is at the next hop towards an address to which packets were just sent. Looks anew. */
   isNextHopDead(to: IpAddress): boolean {
-    this.#waysOut.delete(formatIp(to));
+    this.#waysOut.clear();
+    this.#neighbours.clear();
     const way = this.wayOut(to);
     return way !== undefined && (way.unresolved || way.broken?.what === 'neighbour');
   }
@@ -143,9 +147,14 @@ export class NodeView {
 
   neighbour(address: IpAddress, index: number): Neighbour | undefined {
     const wanted = formatIp(address);
-    return listNeighbours(this.#route, { family: address.family, index }).find(
-      ({ ip }) => ip !== undefined && formatIp(ip) === wanted,
-    );
+    return this.#neighboursOf(address.family, index).find(({ ip }) => ip !== undefined && formatIp(ip) === wanted);
+  }
+
+  #neighboursOf(family: NeighbourFamily, index: number): readonly Neighbour[] {
+    const key = `${family} ${index}`;
+    const known = this.#neighbours.get(key) ?? listNeighbours(this.#route, { family, index });
+    this.#neighbours.set(key, known);
+    return known;
   }
 
   /** Tracked flows to a destination, and whether anything ever came back. */

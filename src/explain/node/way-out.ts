@@ -1,6 +1,6 @@
 import { cidrContains, formatIp, type IpAddress, ipEquals } from '../../core/index.ts';
-import { closing, type Netlink } from '../../netlink/index.ts';
-import { type Link, listNeighbours, type Neighbour, type Route } from '../../netlink/route/index.ts';
+import { closing } from '../../netlink/index.ts';
+import type { Link, Neighbour, NeighbourFamily, Route } from '../../netlink/route/index.ts';
 import { IFF_LOWER_UP, NUD_FAILED, NUD_INCOMPLETE } from '../../netlink/uapi/index.ts';
 import { getWireguard, openWireguard, type WireguardPeer } from '../../netlink/wireguard/index.ts';
 
@@ -41,7 +41,7 @@ export interface WayOut {
 
 /** What following a way asks of the kernel. */
 export interface WayFacts {
-  readonly netlink: Netlink;
+  neighbours(family: NeighbourFamily, index: number): readonly Neighbour[];
   link(index: number): Link | undefined;
   /** The kernel's own way to an address; undefined: none. */
   route(to: IpAddress): Route | undefined;
@@ -98,9 +98,9 @@ function throughVxlan(link: Link, hop: IpAddress, vxlan: NonNullable<Link['vxlan
   }
   const mac = Buffer.from(entry.lladdr).toString('hex');
   const fdb = new Map(
-    listNeighbours(facts.netlink, { family: 'bridge', index: link.index }).flatMap(({ lladdr, ip }) =>
-      ip ? [[Buffer.from(lladdr).toString('hex'), ip]] : [],
-    ),
+    facts
+      .neighbours('bridge', link.index)
+      .flatMap(({ lladdr, ip }) => (ip ? [[Buffer.from(lladdr).toString('hex'), ip]] : [])),
   );
   const remote = fdb.get(mac) ?? fdb.get(DEFAULT_ENTRY) ?? vxlan.remote;
   if (!remote) return lost(`${link.name} has no FDB entry for ${colons(mac)}, the MAC of ${formatIp(hop)}`);
@@ -115,7 +115,7 @@ function throughVxlan(link: Link, hop: IpAddress, vxlan: NonNullable<Link['vxlan
   return { kind: 'vxlan', next: remote, outer, ...seen };
 }
 
-function throughWireguard(link: Link, to: IpAddress, { netlink: _, ...facts }: WayFacts): Followed {
+function throughWireguard(link: Link, to: IpAddress, facts: WayFacts): Followed {
   const { netlink, family } = openWireguard();
   const device = closing(netlink, () => getWireguard(netlink, family, link.index));
   const peer = mostSpecific(device.peers, to);
@@ -180,10 +180,8 @@ function onLink(link: Link, hop: IpAddress, facts: WayFacts, of = ''): Pick<WayO
   return { state, broken: undefined, unresolved };
 }
 
-function neighbourOf(link: Link, ip: IpAddress, { netlink }: WayFacts): Neighbour | undefined {
-  return listNeighbours(netlink, { family: ip.family, index: link.index }).find(
-    (one) => one.ip !== undefined && ipEquals(one.ip, ip),
-  );
+function neighbourOf(link: Link, ip: IpAddress, { neighbours }: WayFacts): Neighbour | undefined {
+  return neighbours(ip.family, link.index).find((one) => one.ip !== undefined && ipEquals(one.ip, ip));
 }
 
 function colons(mac: string): string {
