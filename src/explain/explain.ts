@@ -17,24 +17,35 @@ import { lookAtWayBack } from './stages/way-back.ts';
 /** More endpoints are not looked at one by one. */
 const MOST_GOALS = 64;
 
+export interface ExplainOptions {
+  /** Connects to endpoints of other nodes: the one thing that sends packets. @default false */
+  readonly probe?: boolean;
+}
+
 /**
  * Says whether a connection works from this node, and if not, why: stage after stage, until one fails for all endpoints.
  *
  * @param node undefined: the kernel is not asked, and what depends on it cannot be told
- * @throws what reading the kernel throws
+ * @throws what reading the kernel throws; with `probe`, ERR_EXEC
  */
-export function explain(question: Question, knowledge: Knowledge, node: NodeView | undefined): Answer {
+export function explain(
+  question: Question,
+  knowledge: Knowledge,
+  node: NodeView | undefined,
+  { probe = false }: ExplainOptions = {},
+): Answer {
   const report = new Report();
   const target = findTarget(question, knowledge, report);
-  if (target && node) lookAtNode(question, knowledge, target, node, report);
+  if (target && node) lookAtNode(question, { knowledge, target, probe }, node, report);
   else if (target) lookAtPlan(question, knowledge, target, report);
   return report.answer();
 }
 
-function lookAtNode(question: Question, knowledge: Knowledge, target: Target, node: NodeView, report: Report): void {
-  const client = findClient(question, target, node, report);
+function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: NodeView, report: Report): void {
+  const { knowledge, target } = known;
+  const client = findClient(question, known, node, report);
   if (!client) return;
-  const asked: Asked = { knowledge, target, client };
+  const asked: Asked = { ...known, client };
   const planned = target.service && lookAtEndpoints(asked, report);
   if (report.hasFailed) return;
   lookAtAgent(knowledge, target, report);
@@ -61,7 +72,7 @@ function lookAtNode(question: Question, knowledge: Knowledge, target: Target, no
 function lookAtPlan(question: Question, knowledge: Knowledge, target: Target, report: Report): void {
   const { source } = question;
   const ip = source.kind === 'address' ? source.address : target.ip;
-  if (target.service) lookAtEndpoints({ knowledge, target, client: { kind: 'node', ip } }, report);
+  if (target.service) lookAtEndpoints({ knowledge, target, client: { kind: 'node', ip }, probe: false }, report);
   if (!report.hasFailed) report.cannotTell('rules', 'the objects allow it; the kernel was not asked (offline)');
   report.notChecked('the kernel');
 }

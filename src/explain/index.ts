@@ -1,6 +1,6 @@
 export * from './answer/index.ts';
 export type { Branch, Choice } from './choices.ts';
-export { explain } from './explain.ts';
+export { type ExplainOptions, explain } from './explain.ts';
 export {
   type Facts,
   type InSet,

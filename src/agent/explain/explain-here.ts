@@ -19,6 +19,8 @@ export interface ExplainOptions {
   readonly verbose: boolean;
   /** The terminal shows more than ASCII. */
   readonly unicode: boolean;
+  /** Whether packets may be sent to endpoints of other nodes. @default false */
+  readonly probe?: boolean;
   /** The agent's --agent-lock-dir. */
   readonly directory: string;
   /** Without an agent: objects of this directory, and the name of the node. @default the agent is asked */
@@ -34,15 +36,15 @@ export interface Explained {
 /** <sysexits.h> */
 const [EX_USAGE, EX_UNAVAILABLE, EX_SOFTWARE] = [64, 69, 70];
 
-/** Answers a question for a command line: the agent tells what it knows, and the kernel is read by this process. Writes nothing. */
+/** Answers a question for a command line: the agent tells what it knows, and the kernel is read by this process. Writes nothing, and sends nothing but with `probe`. */
 export async function explainHere(options: ExplainOptions): Promise<Explained> {
-  const { question: written, json, verbose, unicode, directory, offline } = options;
+  const { question: written, json, verbose, unicode, probe = false, directory, offline } = options;
   try {
     const question = parseQuestion(written);
     const knowledge = offline ? await readKnowledge(written, offline) : await askKnowledge(directory, written);
     const node = offline ? undefined : await NodeView.open(exec);
     try {
-      const answer = explain(question, knowledge, node);
+      const answer = explain(question, knowledge, node, { probe });
       const stdout = json ? `${JSON.stringify(answer, undefined, 2)}\n` : answerText(answer, { unicode, verbose });
       return { stdout, stderr: '', exitCode: exitCodeOf(answer) };
     } finally {

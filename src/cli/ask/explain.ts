@@ -8,6 +8,7 @@ interface Flags {
   readonly proto?: string;
   readonly output: 'text' | 'json';
   readonly verbose?: boolean;
+  readonly probe?: boolean;
   readonly agentLockDir: string;
   readonly manifests?: string;
   readonly node: string;
@@ -30,15 +31,20 @@ export function addExplainCommand(program: Command): void {
       new Option('-o, --output <form>', 'for people or for programs').choices(['text', 'json']).default('text'),
     )
     .option('-v, --verbose', 'with the evidence: what was read, and where')
+    .option(
+      '--probe',
+      'connect to endpoints of other nodes, as the client would: the only thing here that sends packets. Default: they are not told about',
+    )
     .option('--agent-lock-dir <path>', 'as given to the agent: its socket is in there', NODE_PATHS.runDir)
     .option('--manifests <directory>', 'without an agent: the objects alone, from files')
     .option('--node <name>', 'with --manifests: the node that is meant', hostname().toLowerCase())
     .action(async (destination: string, flags: Flags) => {
-      const { from, proto, output, verbose = false, agentLockDir, manifests, node } = flags;
+      const { from, proto, output, verbose = false, probe = false, agentLockDir, manifests, node } = flags;
       const { stdout, stderr, exitCode } = await explainHere({
         question: { destination, source: from, protocol: proto },
         json: output === 'json',
         verbose,
+        probe,
         unicode: showsUnicode(process.env),
         directory: agentLockDir,
         offline: manifests === undefined ? undefined : { manifests, nodeName: node },

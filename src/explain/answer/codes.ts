@@ -80,6 +80,10 @@ export const CAUSES = {
     sentence: 'A connection was begun before the rules were there, and is not translated.',
     remedy: 'Delete the flow; the next connection works.',
   },
+  'recycled-ip': {
+    sentence: 'A connection that nobody has answered is still sent to an address that is no endpoint any more.',
+    remedy: 'Delete the flow; the next connection works.',
+  },
   'conntrack-full': {
     sentence: 'The table of tracked connections is full: new ones are dropped.',
     remedy: 'Raise net.netfilter.nf_conntrack_max, and find who has so many.',
@@ -120,6 +124,10 @@ export const CAUSES = {
     sentence: 'Two have the same address.',
     remedy: 'Find which of the two has it wrongly; `nodeplane ipam` compares.',
   },
+  'overlay-blocked': {
+    sentence: 'The tunnel to the node of the endpoint does not carry packets.',
+    remedy: "Let the tunnel's UDP port through every firewall between the nodes, and see where it sends packets.",
+  },
   mtu: {
     sentence: 'Packets as large as the pod may send do not fit the way to the endpoint.',
     remedy: 'Set the MTU of pods to that of the way.',
@@ -148,6 +156,11 @@ export const CAUSES = {
   'accept-queue': {
     sentence: 'The process does not take connections as fast as they come: its queue is full.',
     remedy: 'Give it more instances or a larger backlog (net.core.somaxconn).',
+  },
+  'no-answer': {
+    sentence:
+      'An endpoint on another node does not answer, although all is in order as far as it can be seen from here.',
+    remedy: 'Ask on its node: `nodeplane explain`.',
   },
   hints: {
     sentence: 'Topology hints are there and cannot be followed, or leave out most endpoints.',

@@ -5,6 +5,7 @@ export {
   type KnownDestination,
   type KnownEndpoint,
   type KnownFamily,
+  type KnownNode,
   type KnownPort,
   type KnownService,
 } from './knowledge.ts';

@@ -100,7 +100,16 @@ export type KnownDestination =
       readonly endpointOf: readonly string[];
       /** The node it is an address of, or its pod. */
       readonly node: string | null;
+      /** The Service whose NodePort has this number. */
+      readonly nodePortOf: string | null;
     };
+
+export interface KnownNode {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  /** Ranges of its pods. */
+  readonly podCidrs: readonly string[];
+}
 
 export interface Knowledge {
   readonly schema: typeof KNOWLEDGE_SCHEMA;
@@ -117,5 +126,7 @@ export interface Knowledge {
   readonly routes: boolean;
   /** Empty until the way into the kernel is known. */
   readonly families: readonly KnownFamily[];
+  /** Other nodes and where they are; at most 1,000, without order. */
+  readonly others: readonly KnownNode[];
   readonly destination: KnownDestination;
 }

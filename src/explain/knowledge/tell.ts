@@ -27,6 +27,7 @@ import {
   type KnownDestination,
   type KnownEndpoint,
   type KnownFamily,
+  type KnownNode,
   type KnownPort,
   type KnownService,
 } from './knowledge.ts';
@@ -62,6 +63,8 @@ export interface KnowledgeSources {
 
 /** A Service has up to 20,000 endpoints; more than these make no better answer. */
 const MOST_ENDPOINTS = 1000;
+/** Of other nodes: they are told to find out whose a next hop is. */
+const MOST_NODES = 1000;
 
 /** Tells what is known about a question, in steps: an address is looked for among all Services. Pure but for its sources. */
 export function* tellKnowledge(sources: KnowledgeSources, question: Question): Steps<Knowledge> {
@@ -86,8 +89,20 @@ export function* tellKnowledge(sources: KnowledgeSources, question: Question): S
       failing,
       drift,
     })),
+    others: otherNodes(sources),
     destination: yield* destinationOf(sources, question),
   };
+}
+
+function otherNodes({ store, nodeName }: KnowledgeSources): readonly KnownNode[] {
+  const others: KnownNode[] = [];
+  for (const node of store.nodes()) {
+    const { name } = node.metadata;
+    if (name === nodeName) continue;
+    others.push({ name, addresses: addressesOf(node), podCidrs: node.spec?.podCIDRs ?? [] });
+    if (others.length === MOST_NODES) break;
+  }
+  return others;
 }
 
 function* destinationOf(sources: KnowledgeSources, { destination, protocol }: Question): Steps<KnownDestination> {
@@ -158,7 +173,11 @@ function* destinationAt(sources: KnowledgeSources, ip: IpAddress, port: number |
       yield;
     }
   }
-  return { kind: 'address', address, port, endpointOf: [...endpointOf], node: nodeWith(sources, ip) };
+  const nodePort = yield* findPort(sources, (one) =>
+    port !== null && one.nodePort === port ? 'node-port' : undefined,
+  );
+  const nodePortOf = nodePort?.serviceName ?? null;
+  return { kind: 'address', address, port, endpointOf: [...endpointOf], node: nodeWith(sources, ip), nodePortOf };
 }
 
 /** The first port, in any family, of which `via` says by which of its addresses it is meant. */

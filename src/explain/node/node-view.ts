@@ -1,5 +1,5 @@
 import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
-import { type Flow, listFlows } from '../../netlink/conntrack/index.ts';
+import { listFlowStates } from '../../netlink/conntrack/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
 import {
@@ -9,6 +9,7 @@ import {
   listNeighbours,
   lookUpRoute,
   type Neighbour,
+  type NeighbourFamily,
   type RouteAnswer,
   type RouteQuestion,
 } from '../../netlink/route/index.ts';
@@ -18,6 +19,7 @@ import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
 import { type Exec, inNetns, readSysctl } from '../../sys/index.ts';
 import { legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
+import { type WayFacts, type WayOut, wayOut } from './way-out.ts';
 
 /** A pod as this node sees it. */
 export interface LocalPod {
@@ -39,6 +41,8 @@ export class NodeView {
   #links: readonly Link[] | undefined;
   #addresses: ReturnType<typeof listAddresses> | undefined;
   #others: readonly OtherNamespace[] | undefined;
+  readonly #neighbours = new Map<string, readonly Neighbour[]>();
+  readonly #waysOut = new Map<string, WayOut | undefined>();
 
   private constructor(route: Netlink, nft: Nftables, rules: Readonly<Record<IpFamily, RulesHere>>) {
     this.#route = route;
@@ -85,6 +89,30 @@ export class NodeView {
     return inNetns(pod.netns, () => withNetlink(NETLINK_ROUTE, (netlink) => lookUpRoute(netlink, question)));
   }
 
+  /** The way out of this node to an address elsewhere; undefined when there is none that can be followed. */
+  wayOut(to: IpAddress): WayOut | undefined {
+    const text = formatIp(to);
+    if (!this.#waysOut.has(text)) {
+      const route = (address: IpAddress) => {
+        const answer = this.route({ destination: address });
+        return answer.kind === 'route' ? answer.route : undefined;
+      };
+      const found = route(to);
+      const link = (index: number) => this.link(index);
+      const neighbours: WayFacts['neighbours'] = (family, index) => this.#neighboursOf(family, index);
+      this.#waysOut.set(text, found && wayOut(to, found, { link, neighbours, route }));
+    }
+    return this.#waysOut.get(text);
+  }
+
+  /** Whether nobody is at the next hop towards an address to which packets were just sent. Looks anew. */
+  isNextHopDead(to: IpAddress): boolean {
+    this.#waysOut.clear();
+    this.#neighbours.clear();
+    const way = this.wayOut(to);
+    return way !== undefined && (way.unresolved || way.broken?.what === 'neighbour');
+  }
+
   get links(): readonly Link[] {
     this.#links ??= listLinks(this.#route);
     return this.#links;
@@ -119,15 +147,24 @@ export class NodeView {
 
   neighbour(address: IpAddress, index: number): Neighbour | undefined {
     const wanted = formatIp(address);
-    return listNeighbours(this.#route, { family: address.family, index }).find(
-      ({ ip }) => ip !== undefined && formatIp(ip) === wanted,
-    );
+    return this.#neighboursOf(address.family, index).find(({ ip }) => ip !== undefined && formatIp(ip) === wanted);
   }
 
-  /** Tracked flows to a destination. */
-  flowsTo(destination: { readonly protocol: number; readonly port: number; readonly ip: IpAddress }): readonly Flow[] {
+  #neighboursOf(family: NeighbourFamily, index: number): readonly Neighbour[] {
+    const key = `${family} ${index}`;
+    const known = this.#neighbours.get(key) ?? listNeighbours(this.#route, { family, index });
+    this.#neighbours.set(key, known);
+    return known;
+  }
+
+  /** Tracked flows to a destination, and whether anything ever came back. */
+  flowsTo(destination: {
+    readonly protocol: number;
+    readonly port: number;
+    readonly ip: IpAddress;
+  }): ReturnType<typeof listFlowStates> {
     const { family } = destination.ip;
-    return withNetlink(NETLINK_NETFILTER, (netlink) => listFlows(netlink, { family, destination }));
+    return withNetlink(NETLINK_NETFILTER, (netlink) => listFlowStates(netlink, { family, destination }));
   }
 
   /** @param netns the namespace of a pod. @default the node's */

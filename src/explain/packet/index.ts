@@ -1,2 +1,10 @@
 export { KnownBytes } from './known-bytes.ts';
-export { type Connection, type Ends, type FirstPacket, type Interface, Packet, PROTOCOLS } from './packet.ts';
+export {
+  type Connection,
+  type Ends,
+  type FirstPacket,
+  type Interface,
+  Packet,
+  PROTOCOLS,
+  type TooBig,
+} from './packet.ts';

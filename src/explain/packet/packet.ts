@@ -27,8 +27,8 @@ export interface Ends {
   readonly destinationPort: KnownBytes;
 }
 
-/** Protocols whose packets have ports, by their number (<linux/in.h>). */
-export const PROTOCOLS = { tcp: 6, udp: 17, sctp: 132 } as const;
+/** Protocols of packets that are walked, by their number (<linux/in.h>) and as the save programs of iptables name them. */
+export const PROTOCOLS = { tcp: 6, udp: 17, sctp: 132, icmp: 1, 'ipv6-icmp': 58 } as const;
 
 /** Headers in front of the ports do not count: the offsets are those of <linux/ip.h> and <linux/ipv6.h>. */
 const HEADER = {
@@ -40,15 +40,23 @@ const HEADER = {
 const TRANSPORT_LENGTH = 20;
 const TCP_FLAGS = 13;
 const TCP_SYN = 0x02;
+/** Type and code: ICMP_DEST_UNREACH with ICMP_FRAG_NEEDED (<linux/icmp.h>), ICMPV6_PKT_TOOBIG (<linux/icmpv6.h>). */
+const TOO_BIG = { IPv4: [3, 4], IPv6: [2, 0] } as const;
 
 /** The first packet of a flow, as somebody sends it. */
 export interface FirstPacket {
-  readonly protocol: keyof typeof PROTOCOLS;
+  readonly protocol: 'tcp' | 'udp' | 'sctp';
   readonly source: IpAddress;
   readonly destination: IpAddress;
   readonly destinationPort: number;
   /** @default any: not known */
   readonly sourcePort?: number | undefined;
+}
+
+/** What a router tells a sender whose packet does not fit: ICMP "fragmentation needed", ICMPv6 "packet too big". */
+export interface TooBig {
+  readonly source: IpAddress;
+  readonly destination: IpAddress;
 }
 
 /**
@@ -71,12 +79,19 @@ export class Packet {
   connection: Connection | 'untracked' | undefined;
 
   /** @throws RangeError when source and destination are of different families */
-  constructor({ protocol, source, destination, sourcePort, destinationPort }: FirstPacket) {
+  constructor(first: FirstPacket | TooBig) {
+    const { source, destination } = first;
     if (source.family !== destination.family) throw new RangeError('source and destination are of different families');
     this.family = source.family;
-    this.protocol = PROTOCOLS[protocol];
+    this.protocol = PROTOCOLS[protocolOf(first)];
     this.network = this.#header(source, destination);
-    this.transport = KnownBytes.unknown(TRANSPORT_LENGTH).with(2, port(destinationPort));
+    this.transport = KnownBytes.unknown(TRANSPORT_LENGTH);
+    if (!('protocol' in first)) {
+      this.transport = this.transport.with(0, KnownBytes.of(Uint8Array.from(TOO_BIG[this.family])));
+      return;
+    }
+    const { protocol, sourcePort, destinationPort } = first;
+    this.transport = this.transport.with(2, port(destinationPort));
     if (sourcePort !== undefined) this.transport = this.transport.with(0, port(sourcePort));
     if (protocol === 'tcp') this.transport = this.transport.with(TCP_FLAGS, KnownBytes.of(Uint8Array.of(TCP_SYN)));
   }
@@ -121,6 +136,11 @@ export class Packet {
       .with(at.source, KnownBytes.of(source.bytes))
       .with(at.destination, KnownBytes.of(destination.bytes));
   }
+}
+
+function protocolOf(first: FirstPacket | TooBig): keyof typeof PROTOCOLS {
+  if ('protocol' in first) return first.protocol;
+  return first.source.family === 'IPv4' ? 'icmp' : 'ipv6-icmp';
 }
 
 /** A port in network byte order. */

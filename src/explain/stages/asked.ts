@@ -30,6 +30,8 @@ export interface Asked {
   readonly knowledge: Knowledge;
   readonly target: Target;
   readonly client: Client;
+  /** Whether packets may be sent to find out. */
+  readonly probe: boolean;
 }
 
 /** Where a packet may end up: an endpoint, or the address that was asked for. */

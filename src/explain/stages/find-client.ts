@@ -1,11 +1,17 @@
-import { formatIp, type IpAddress, type IpFamily, parseIp } from '../../core/index.ts';
+import { cidrContains, formatIp, type IpAddress, type IpFamily, parseCidr, parseIp } from '../../core/index.ts';
+import type { Knowledge } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
-import type { Client, Target } from './asked.ts';
+import type { Asked, Client, Target } from './asked.ts';
 import type { Report } from './report.ts';
 
 /** Finds who connects; undefined: it cannot be told, and the report says why. */
-export function findClient({ source }: Question, target: Target, node: NodeView, report: Report): Client | undefined {
+export function findClient(
+  { source }: Question,
+  { target, knowledge }: Pick<Asked, 'target' | 'knowledge'>,
+  node: NodeView,
+  report: Report,
+): Client | undefined {
   const from = (text: string) => {
     report.question = { ...report.question, from: text };
   };
@@ -56,7 +62,7 @@ export function findClient({ source }: Question, target: Target, node: NodeView,
         return podClient(ip, node, report);
       }
       from(ip);
-      return outsideClient(source.address, node, report);
+      return outsideClient(source.address, knowledge, node, report);
     }
   }
 }
@@ -105,7 +111,7 @@ function firstOwn(node: NodeView, family: IpFamily): IpAddress | undefined {
   return node.addresses.find(({ address, scope }) => address.family === family && scope === 0)?.address;
 }
 
-function outsideClient(ip: IpAddress, node: NodeView, report: Report): Client | undefined {
+function outsideClient(ip: IpAddress, knowledge: Knowledge, node: NodeView, report: Report): Client | undefined {
   const answer = node.route({ destination: ip });
   const link = answer.kind === 'route' ? node.link(answer.route.outInterface) : undefined;
   if (!link) {
@@ -116,6 +122,16 @@ function outsideClient(ip: IpAddress, node: NodeView, report: Report): Client | 
       remedy: [`ip route get ${formatIp(ip)}`],
     });
     return undefined;
+  }
+  const home = knowledge.others.find(({ podCidrs }) => podCidrs.some((range) => cidrContains(parseCidr(range), ip)));
+  const matched = node.route({ destination: ip, matched: true });
+  if (home && matched.kind === 'route' && matched.route.destination.prefixLength === 0) {
+    const text = `answers to ${formatIp(ip)}, a pod of ${home.name}, leave by the default route alone`;
+    if (knowledge.routes) {
+      report.fail('source', { code: 'way-back', text, remedy: ['nodeplane routes'] });
+      return undefined;
+    }
+    report.cannotTell('source', `${text}: right only where the network knows pods`);
   }
   report.stage('source', 'ok', `outside of this node; its packets are taken to come in by ${link.name}`);
   return { kind: 'outside', ip, link: { index: link.index, name: link.name } };

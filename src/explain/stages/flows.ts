@@ -22,9 +22,10 @@ export function lookAtFlows(asked: Asked, planned: Planned | undefined, node: No
   const { ip, port, protocol } = target;
   const flows = node
     .flowsTo({ protocol: IP_PROTOCOLS[protocol], port, ip })
-    .filter(({ original }) => ipEquals(original.source, client.ip));
+    .filter(({ flow: { original } }) => ipEquals(original.source, client.ip));
   const wanted = new Set(planned?.endpoints.map((endpoint) => keyOf(endpoint.ip, endpoint.port)));
-  for (const { original, reply } of flows) {
+  for (const { flow, answered } of flows) {
+    const { original, reply } = flow;
     const to = keyOf(formatIp(reply.source), reply.sourcePort);
     const from = formatIpPort(original.source, original.sourcePort);
     const evidence = [
@@ -40,8 +41,14 @@ export function lookAtFlows(asked: Asked, planned: Planned | undefined, node: No
     } else if (protocol === 'UDP') {
       const text = `packets from ${from} go to ${to} as long as they come, which is no endpoint any more`;
       report.failPartly('conntrack', { code: 'stale-udp', text, remedy }, evidence);
+    } else if (!answered) {
+      // One that was answered goes on with the endpoint it has, for as long as that serves it.
+      const text = `the connection from ${from} is being tried at ${to}, which is no endpoint any more: whoever has that address now answers`;
+      report.failPartly('conntrack', { code: 'recycled-ip', text, remedy }, evidence);
     }
   }
-  const text = flows.length === 0 ? 'no entry for this client yet' : `${flows.length} entries for this client`;
+  const seen = flows.filter(({ answered }) => answered).length;
+  const text =
+    flows.length === 0 ? 'no entry for this client yet' : `${flows.length} entries for this client, ${seen} answered`;
   report.stage('conntrack', 'ok', `${text}; ${count} of ${max} in the table`);
 }

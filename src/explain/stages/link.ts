@@ -1,10 +1,8 @@
 import { formatIp } from '../../core/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
+import { lookAtPeer } from './peer.ts';
 import type { Report } from './report.ts';
-
-/** NUD_FAILED, <linux/neighbour.h>. */
-const NUD_FAILED = 0x20;
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
 export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
@@ -79,34 +77,4 @@ function lookAtPod({ client }: Asked, goal: Goal, pod: LocalPod, node: NodeView,
     `${setting.replaceAll('/', '.')} is ${value ?? 'not there (br_netfilter is not loaded)'}`,
     seenAs!.name,
   );
-}
-
-/** @returns the link towards another node */
-function lookAtPeer({ client }: Asked, goal: Goal, node: NodeView, report: Report): string | undefined {
-  const answer = node.route({ destination: goal.ip });
-  if (answer.kind === 'refused') return undefined;
-  const { gateway, outInterface, mtu } = answer.route;
-  const link = node.link(outInterface);
-  if (!link) return undefined;
-  if (!link.up) {
-    report.failEndpoint('link', goal.address, {
-      code: 'link-down',
-      text: `${link.name}, the way to ${formatIp(goal.ip)}, is down`,
-      remedy: [`ip link set ${link.name} up`],
-    });
-    return undefined;
-  }
-  const hop = gateway ?? goal.ip;
-  const neighbour = node.neighbour(hop, outInterface);
-  if (neighbour && (neighbour.state & NUD_FAILED) !== 0) {
-    const text = `nobody answers for ${formatIp(hop)} on ${link.name} (neighbour FAILED)`;
-    report.failEndpoint('link', goal.address, { code: 'neighbour', text, remedy: [`ip neigh show ${formatIp(hop)}`] });
-    return undefined;
-  }
-  const largest = mtu ?? link.mtu;
-  if (client.kind === 'pod' && client.pod.inside.mtu > largest) {
-    const text = `the pod sends up to ${client.pod.inside.mtu} bytes, ${link.name} takes ${largest}: large packets depend on ICMP getting through`;
-    report.warn('mtu', text);
-  }
-  return link.name;
 }

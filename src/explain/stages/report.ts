@@ -41,6 +41,7 @@ export class Report {
   readonly #unknown: string[] = [];
   readonly #warnings: FurtherCause[] = [];
   readonly #notChecked: string[] = [];
+  readonly #askThere: string[] = [];
   readonly #endpoints = new Map<string, EndpointState>();
   question: Answer['question'] = { from: 'any pod', to: '', protocol: '', family: '' };
 
@@ -90,6 +91,11 @@ export class Report {
     else this.#unknown.push(text);
   }
 
+  /** Where to ask on, when the answer is UNKNOWN. */
+  askThere(command: string): void {
+    if (!this.#askThere.includes(command)) this.#askThere.push(command);
+  }
+
   warn(code: CauseCode, text: string): void {
     this.#warnings.push({ code, text });
   }
@@ -135,7 +141,7 @@ export class Report {
       ),
       also,
       warnings: this.#warnings,
-      remedy: finding ? (finding.remedy ?? [CAUSES[finding.code].remedy]) : [],
+      remedy: finding ? (finding.remedy ?? [CAUSES[finding.code].remedy]) : verdict === 'unknown' ? this.#askThere : [],
       notChecked: this.#notChecked,
       tookMs: Math.round((performance.now() - this.#began) * 10) / 10,
     };

@@ -2,26 +2,27 @@ import { addressBits, formatIp, type IpAddress, ipEquals, isLoopback } from '../
 import type { Listener } from '../../netlink/sock-diag/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Asked, Goal, Target } from './asked.ts';
+import { lookElsewhere } from './elsewhere.ts';
 import type { Finding, Report } from './report.ts';
 
-/** Looks whether a process listens where the packets arrive, for endpoints of this node. */
+/** Looks whether a process listens where the packets arrive, for endpoints of this node; those of others are another matter. */
 export function lookAtSockets(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   const { protocol } = asked.target;
-  const elsewhere: string[] = [];
+  const elsewhere: Goal[] = [];
   let heard = 0;
   for (const goal of goals) {
     const text = formatIp(goal.ip);
     const isHost = node.isOwnAddress(text);
     const pod = isHost ? undefined : node.podsAt(text).find(({ outside }) => outside);
     if (!isHost && !pod) {
-      elsewhere.push(goal.address);
-      report.cannotTellEndpoint('endpoint', goal.address, whyNotAsked(asked, goal));
+      elsewhere.push(goal);
       continue;
     }
     const foreign = pod && node.rulesIn(pod, goal.ip.family);
     if (foreign) report.cannotTellEndpoint('endpoint', goal.address, `${text} has rules of its own: ${foreign}`);
     const listeners = node.listeners(protocol, pod?.netns);
-    const finding = judge(listeners, goal, pod ? `pod ${text}` : 'this node');
+    const heardBy = judge(listeners, goal, pod ? `pod ${text}` : 'this node');
+    const finding = heardBy && ((isHost && notServedHere(asked, goal)) || heardBy);
     if (finding) {
       const value = listeners.map(show).join(', ') || 'none';
       report.failEndpoint('endpoint', goal.address, finding, [
@@ -30,15 +31,17 @@ export function lookAtSockets(asked: Asked, goals: readonly Goal[], node: NodeVi
     } else heard++;
   }
   if (heard > 0) report.stage('endpoint', 'ok', `a process listens at ${heard} of ${goals.length}`);
-  if (elsewhere.length > 0)
-    report.notChecked(`processes at ${elsewhere.slice(0, 3).join(', ')}${elsewhere.length > 3 ? ', ...' : ''}`);
+  lookElsewhere(asked, elsewhere, node, report);
 }
 
-function whyNotAsked({ target, knowledge }: Asked, { address, ip }: Goal): string {
-  const endpoint = target.service?.port.endpoints.find((one) => one.ip === formatIp(ip));
-  const node = endpoint ? endpoint.node : knowledge.destination.kind === 'address' ? knowledge.destination.node : null;
-  if (endpoint?.here) return `${address} runs here by its slice, and no pod with this address was found`;
-  return `${address} is on ${node ?? 'another node'}, not asked`;
+/** An address of this node that rules pass by although a NodePort has the number. */
+function notServedHere({ target, knowledge }: Asked, { ip, port }: Goal): Finding | undefined {
+  const { destination, families } = knowledge;
+  if (target.service || destination.kind !== 'address' || destination.nodePortOf === null) return undefined;
+  const served = families.find(({ family }) => family === ip.family)?.nodePortAddresses ?? 'all';
+  const where = served === 'all' ? 'not at loopback addresses' : `at ${served.slice(0, 3).join(', ')} alone`;
+  const text = `${port} is the NodePort of ${destination.nodePortOf}, and NodePorts do not answer at ${formatIp(ip)}, ${where}`;
+  return { code: 'nodeport-address', text };
 }
 
 function judge(listeners: readonly Listener[], { ip, port, address }: Goal, where: string): Finding | undefined {

@@ -1,6 +1,6 @@
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { type Branch, type Meeting, walkAll } from '../choices.ts';
-import { type FirstPacket, type Interface, KnownBytes, Packet } from '../packet/index.ts';
+import { type FirstPacket, type Interface, KnownBytes, Packet, type TooBig } from '../packet/index.ts';
 import { askedOnce } from './asked-once.ts';
 import type { Hook, Host, RuleSource, Situation, StationResult, Step } from './source.ts';
 import { TRANSLATIONS_DONE } from './translate.ts';
@@ -73,6 +73,32 @@ export function walkAnswer(
       mark: KnownBytes.unknown(4),
     };
     return walkOnce(packet, origin, sources, { host: asked, choose, meeting });
+  }, MOST_WAYS);
+}
+
+/**
+ * Walks what this host tells a sender whose packet does not fit the way on: it belongs to the sender's flow (`ct state related`).
+ */
+export function walkTooBig(
+  message: TooBig,
+  sources: readonly RuleSource[],
+  host: Host,
+): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+  return walkAll((choose, meeting) => {
+    const packet = new Packet(message);
+    packet.connection = {
+      state: 'related',
+      direction: 'reply',
+      original: {
+        source: KnownBytes.of(message.destination.bytes),
+        destination: KnownBytes.unknown(message.destination.bytes.length),
+        sourcePort: KnownBytes.unknown(2),
+        destinationPort: KnownBytes.unknown(2),
+      },
+      status: TRANSLATIONS_DONE,
+      mark: KnownBytes.unknown(4),
+    };
+    return walkOnce(packet, 'this host', sources, { host, choose, meeting });
   }, MOST_WAYS);
 }
 

@@ -12,8 +12,9 @@ import {
   CTA_LISTING,
   IPCTNL_MSG_CT_DELETE,
   IPCTNL_MSG_CT_GET,
+  IPS_SEEN_REPLY,
 } from '../uapi/nfnetlink-conntrack.ts';
-import { decodeFlow, type Flow, type FlowFilter } from './flow.ts';
+import { decodeFlow, type Flow, type FlowFilter, flowStatus } from './flow.ts';
 
 /** How many deletions go into one datagram: their acknowledgements, 1 KiB each, stay far below the receive queue. */
 const DELETIONS_AT_ONCE = 256;
@@ -53,6 +54,23 @@ export function listFlows(netlink: Netlink, listing: FlowListing): Flow[] {
 
 /** As `listFlows`, but each flow is decoded only when it is asked for; all are read when the first one is. */
 export function* walkFlows(netlink: Netlink, listing: FlowListing): Generator<Flow> {
+  for (const { flow } of decodeListing(netlink, listing)) yield flow;
+}
+
+/** The tracked flows, and of each whether anything ever came back. As `listFlows` otherwise. */
+export function listFlowStates(
+  netlink: Netlink,
+  listing: FlowListing,
+): { readonly flow: Flow; readonly answered: boolean }[] {
+  return Array.from(decodeListing(netlink, listing), ({ flow, payload }) => {
+    return { flow, answered: (flowStatus(payload) & IPS_SEEN_REPLY) !== 0 };
+  });
+}
+
+function* decodeListing(
+  netlink: Netlink,
+  listing: FlowListing,
+): Generator<{ readonly flow: Flow; readonly payload: Uint8Array }> {
   const { destination, protocol = destination?.protocol, filter } = listing;
   const wanted: FlowFilter = (number, port) =>
     (protocol === undefined || number === protocol) &&
@@ -60,7 +78,7 @@ export function* walkFlows(netlink: Netlink, listing: FlowListing): Generator<Fl
     (!filter || filter(number, port));
   for (const payload of netlink.dump(flowListing(listing))) {
     const flow = decodeFlow(payload, wanted);
-    if (flow && (!destination?.ip || ipEquals(flow.original.destination, destination.ip))) yield flow;
+    if (flow && (!destination?.ip || ipEquals(flow.original.destination, destination.ip))) yield { flow, payload };
   }
 }
 

@@ -1,5 +1,13 @@
 export { ensureAccounting, getAccounting } from './accounting.ts';
-export { deleteFlows, type FlowListing, flowDeletion, flowListing, listFlows, walkFlows } from './conntrack.ts';
+export {
+  deleteFlows,
+  type FlowListing,
+  flowDeletion,
+  flowListing,
+  listFlowStates,
+  listFlows,
+  walkFlows,
+} from './conntrack.ts';
 export type { Flow, FlowDirection, FlowFilter } from './flow.ts';
 export {
   decodeTranslated,

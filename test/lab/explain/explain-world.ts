@@ -44,6 +44,12 @@ export class ExplainWorld {
 
   /** In mode nftables, unless flags say otherwise. */
   async begin(objects: readonly KubeObject[], ...flags: string[]): Promise<void> {
+    await this.prepare(objects);
+    await this.startAgent(...flags);
+  }
+
+  /** All but the agent. */
+  async prepare(objects: readonly KubeObject[]): Promise<void> {
     for (const pod of [this.web, this.web2, this.far]) {
       await pod.serve({ port: TARGET });
       await pod.serve({ port: TARGET, protocol: 'UDP' });
@@ -51,6 +57,9 @@ export class ExplainWorld {
     // Frames between pods of a bridge pass the rules, as Kubernetes demands.
     this.sysctl('net.bridge.bridge-nf-call-iptables=1', 'net.bridge.bridge-nf-call-ip6tables=1');
     saveManifest(this.manifests, 'all.yaml', manifestOf(nodeObject(this.node), nodeObject(this.other), ...objects));
+  }
+
+  async startAgent(...flags: string[]): Promise<void> {
     this.agent = await this.node.startAgent({
       manifests: this.manifests,
       flags: [
@@ -62,6 +71,7 @@ export class ExplainWorld {
 
   async end(): Promise<void> {
     await this.agent?.stop();
+    this.agent = undefined;
   }
 
   /** Some settings are not there on every kernel. */

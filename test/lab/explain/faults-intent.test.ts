@@ -33,6 +33,10 @@ beforeAll(async () => {
       type: 'NodePort',
       ports: [{ port: 80, nodePort: 30080 }],
     }),
+    ...served('shop/clash', '10.96.0.24', [here(web.ip())], {
+      type: 'NodePort',
+      ports: [{ port: 80, nodePort: 30081 }],
+    }),
     ...served('shop/half', '10.96.0.20', [here(web.ip()), here(client.ip())]),
     ...served('shop/narrow', '10.96.0.21', [here(web.ip())], {}, 8082),
     makeService('shop/headless', { clusterIP: 'None' }),
@@ -42,6 +46,7 @@ beforeAll(async () => {
       here(web.ip(), { conditions: { ready: false, serving: true, terminating: true } }),
     ]),
   ]);
+  await node.serve({ port: 30081 });
   await web.serve({ port: 8081, ip: '127.0.0.1' });
   await web.serve({ port: 8082, ip: web.ip('IPv6') });
 }, 300_000);
@@ -70,6 +75,8 @@ describe.each([
   ['svc/shop/local', 'local-none', '10.96.0.17:80'],
   ['203.0.113.9:80', 'source-ranges', '203.0.113.9:80'],
   ['svc/shop/narrow', 'family', '10.96.0.21:80'],
+  // An address of the node; in mode nftables its primary ones alone have NodePorts.
+  ['10.244.1.1:30080', 'nodeport-address', '10.244.1.1:30080'],
 ])('%s', (destination, code, packet) => {
   it(`fails: ${code}, and a packet fails too`, async () => {
     const answer = await world.ask(destination, client.ip());
@@ -113,7 +120,13 @@ describe('what works', () => {
   it('cannot be told for processes of another node', async () => {
     const answer = await world.ask('svc/shop/far', client.ip());
     expect(answer).toMatchObject({ verdict: 'unknown', code: 'cannot-tell' });
-    expect(answer.cause).toContain('is on node-2, not asked');
+    expect(answer.cause).toContain('is on node-2: leaves by eth0');
+  });
+
+  it('warns of a process of the node at the number of a NodePort, which hears nothing from outside', async () => {
+    const answer = await world.ask('node:30081', outside.ip());
+    expect(answer).toMatchObject({ verdict: 'works', warnings: [{ code: 'nodeport-clash' }] });
+    expect(await outside.connect({ ip: node.ip(), port: 30081 })).toMatchObject({ kind: 'answered', by: 'web' });
   });
 
   it('warns of hints that are not followed, and of endpoints that leave', async () => {

@@ -2,14 +2,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseIp } from '../../../src/core/index.ts';
+import type { CauseCode } from '../../../src/explain/index.ts';
 import { Nftables } from '../../../src/netlink/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { manifestOf, saveManifest } from '../../samples/manifests.ts';
-import { removeAll } from '../lab.ts';
+import { type Host, removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
 import { ExplainWorld, on, served } from './explain-world.ts';
+import { answers as answersTo, Faults, vethOf } from './faults.ts';
 
 // What is broken in the kernel, the objects being in order: each cause is made, named, held against a packet, and mended.
 
@@ -22,10 +24,7 @@ const NOBODY = '192.168.50.77';
 /** Longer than a question takes, so that what is broken is not mended meanwhile. */
 const MIN_SYNC_SECONDS = 20;
 
-const mend: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of mend.splice(0).reverse()) undo();
-});
+const faults = new Faults(world);
 
 beforeAll(async () => {
   const config = join(world.lab.folder, 'config.yaml');
@@ -68,37 +67,10 @@ afterAll(async () => {
   removeAll();
 });
 
-const answers = async (ip: string, port = 80, from = client) => {
-  const { kind } = await from.connect({ ip, port }, { timeoutMs: 1500 });
-  return kind === 'answered';
-};
+const answers = (ip: string, port = 80, from: Host = client) => answersTo(from, ip, port);
 /** Asks for the code, and expects what packets say. */
-const expectCode = async (destination: string, from: string, code: string, verdict: 'fails' | 'partly' = 'fails') => {
-  const answer = await world.ask(destination, from);
-  expect(answer, answer.cause).toMatchObject({ verdict, code });
-  return answer;
-};
-/** On one line nft wants a line's end in front of each closing brace. */
-const runNft = (text: string) => node.namespace.run('nft', text.replaceAll(' }', '\n}'));
-const nft = (text: string, table: string) => {
-  runNft(text);
-  mend.push(() => node.namespace.run('nft', `delete table ${table}`));
-};
-const sysctl = (name: string, value: string) => {
-  const before = world.run('sysctl', '-n', name).trim();
-  world.run('sysctl', '-qw', `${name}=${value}`);
-  mend.push(() => void world.run('sysctl', '-qw', `${name}=${before}`));
-};
-const ipUndone = (doing: string, undoing: string) => {
-  world.run('ip', ...doing.split(' '));
-  mend.push(() => void world.run('ip', ...undoing.split(' ')));
-};
-/** The node's end of a pod's pair. */
-const vethOf = (pod: typeof web) => {
-  const index = JSON.parse(pod.namespace.run('ip', '-j', 'link', 'show', 'eth0'))[0].link_index as number;
-  const links = JSON.parse(world.run('ip', '-j', 'link')) as { ifindex: number; ifname: string }[];
-  return links.find(({ ifindex }) => ifindex === index)!.ifname;
-};
+const expectCode = (destination: string, from: string, code: CauseCode, verdict: 'fails' | 'partly' = 'fails') =>
+  faults.expectCode(destination, from, code, { verdict });
 
 describe.each(['IPv4', 'IPv6'] as const)('%s', (family) => {
   const table = 'inet theirs';
@@ -107,23 +79,23 @@ describe.each(['IPv4', 'IPv6'] as const)('%s', (family) => {
     `table ${table} { chain ${hook} { type filter hook ${hook} priority 10; ${rule}; } }`;
 
   it('foreign-drop: rules of others drop the packet, or its answer', async () => {
-    nft(base('forward', 'tcp dport 8080 drop'), table);
+    faults.nft(base('forward', 'tcp dport 8080 drop'), table);
     const answer = await expectCode(VIP[family], from, 'foreign-drop');
     expect(answer.cause).toContain('table inet theirs, chain forward');
     expect(await answers(VIP[family])).toBe(false);
   });
   it('foreign-drop: rules of others drop the answer', async () => {
-    nft(base('forward', 'tcp sport 8080 drop'), table);
+    faults.nft(base('forward', 'tcp sport 8080 drop'), table);
     expect((await expectCode(VIP[family], from, 'foreign-drop')).cause).toContain('answers are dropped');
     expect(await answers(VIP[family])).toBe(false);
   });
   it('cannot tell past what nobody simulates', async () => {
-    nft(base('forward', 'tcp dport 8080 limit rate over 1000/second drop'), table);
+    faults.nft(base('forward', 'tcp dport 8080 limit rate over 1000/second drop'), table);
     expect(await world.ask(VIP[family], from)).toMatchObject({ verdict: 'unknown', code: 'cannot-tell' });
   });
   it('no-peer-route: the node of the endpoint cannot be reached', async () => {
     const [version, range] = family === 'IPv4' ? ['-4', '10.244.2.0/25'] : ['-6', 'fd00:10:244:2::/65'];
-    ipUndone(
+    faults.ip(
       `${version} route add unreachable ${range} metric 1`,
       `${version} route del unreachable ${range} metric 1`,
     );
@@ -131,7 +103,7 @@ describe.each(['IPv4', 'IPv6'] as const)('%s', (family) => {
     expect(await answers(family === 'IPv4' ? '10.96.0.12' : 'fd00:96::12')).toBe(false);
   });
   it('forwarding: the node forwards nothing', async () => {
-    sysctl(family === 'IPv4' ? 'net.ipv4.ip_forward' : 'net.ipv6.conf.all.forwarding', '0');
+    faults.sysctl(family === 'IPv4' ? 'net.ipv4.ip_forward' : 'net.ipv6.conf.all.forwarding', '0');
     const vip = family === 'IPv4' ? VIP.IPv4 : 'fd00:96::12';
     await expectCode(vip, from, 'forwarding');
     expect(await answers(vip)).toBe(false);
@@ -151,7 +123,7 @@ describe.each(['IPv4', 'IPv6'] as const)('%s', (family) => {
 });
 
 it('old-proxy: rules of another proxy are in front of ours', async () => {
-  nft(
+  faults.nft(
     `table ip kube-proxy { chain nat-prerouting { type nat hook prerouting priority -110; ip daddr ${SOLO} tcp dport 80 dnat to 10.244.1.200:8080; } }`,
     'ip kube-proxy',
   );
@@ -165,7 +137,7 @@ it('affinity: the client is held at an endpoint that is gone', async () => {
   const data = Uint8Array.of(...parseIp('10.244.1.200').bytes, 8080 >> 8, 8080 & 255, 0, 0);
   const object = { kind: 'elements', ...set, elements: [{ key: parseIp(client.ip()).bytes, data }] } as const;
   own.commit([{ operation: 'add', object }]);
-  mend.push(() => {
+  faults.undo(() => {
     own.commit([{ operation: 'delete', object }]);
     own.close();
   });
@@ -176,11 +148,24 @@ it('affinity: the client is held at an endpoint that is gone', async () => {
 describe('tracked flows overrule the rules', () => {
   it('stale-udp: to what is no endpoint', async () => {
     const dnat = `ip daddr 10.96.0.16 udp dport 53 dnat to ${far.ip()}:8080`;
-    runNft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`);
+    faults.nft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`, 'ip theirs');
     await client.connect({ ip: '10.96.0.16', port: 53, protocol: 'UDP' }, { timeoutMs: 300 });
-    node.namespace.run('nft', 'delete table ip theirs');
+    faults.mend();
     const { remedy } = await expectCode('svc/shop/dns', client.ip(), 'stale-udp', 'partly');
     expect(remedy[0]).toContain('conntrack -D -p udp');
+  });
+  it('recycled-ip: to an address that another pod has by now', async () => {
+    const [gone, sourcePort] = ['10.244.1.200', 40_123];
+    const dnat = `ip daddr ${SOLO} tcp dport 80 dnat to ${gone}:8080`;
+    faults.nft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`, 'ip theirs');
+    await client.connect({ ip: SOLO, port: 80 }, { sourcePort, timeoutMs: 300 });
+    faults.mend();
+    web2.namespace.run('ip', 'address', 'add', `${gone}/24`, 'dev', 'eth0');
+    faults.undo(() => void web2.namespace.run('ip', 'address', 'del', `${gone}/24`, 'dev', 'eth0'));
+    const { remedy } = await expectCode('svc/shop/solo', client.ip(), 'recycled-ip', 'partly');
+    expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'web2' });
+    world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
+    expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'web' });
   });
   it('untranslated: begun before there was a Service', async () => {
     expect(await answers('10.96.0.30')).toBe(false);
@@ -193,14 +178,14 @@ describe('tracked flows overrule the rules', () => {
 });
 
 it('rp-filter: packets come in by another interface than answers leave by', async () => {
-  sysctl('net.ipv4.conf.all.rp_filter', '1');
-  ipUndone(`route add ${client.ip()}/32 dev eth0`, `route del ${client.ip()}/32 dev eth0`);
+  faults.sysctl('net.ipv4.conf.all.rp_filter', '1');
+  faults.ip(`route add ${client.ip()}/32 dev eth0`, `route del ${client.ip()}/32 dev eth0`);
   await expectCode(VIP.IPv4, client.ip(), 'rp-filter');
   expect(await answers(VIP.IPv4)).toBe(false);
 });
 
 it('link-down: the pair of the endpoint', async () => {
-  ipUndone(`link set ${vethOf(web)} down`, `link set ${vethOf(web)} up`);
+  faults.ip(`link set ${vethOf(node, web)} down`, `link set ${vethOf(node, web)} up`);
   await expectCode(SOLO, client.ip(), 'link-down');
   expect((await expectCode(VIP.IPv4, client.ip(), 'link-down', 'partly')).cause).toContain('1 of 2 endpoints');
   expect(await answers(SOLO)).toBe(false);
@@ -213,25 +198,26 @@ it('neighbour: nobody has the address of the endpoint', async () => {
 });
 
 it('duplicate-ip: another has the address of the endpoint', async () => {
-  ipUndone(
+  faults.ip(
     `neigh replace ${web.ip()} lladdr 02:00:00:00:00:99 dev cni0 nud permanent`,
     `neigh del ${web.ip()} dev cni0`,
   );
-  await expectCode(SOLO, outside.ip(), 'duplicate-ip');
+  await expectCode(SOLO, client.ip(), 'duplicate-ip');
+  expect(await answers(SOLO)).toBe(false);
 });
 
 it('hairpin: a pod does not reach itself', async () => {
   expect(await world.ask(SOLO, web.ip())).toMatchObject({ verdict: 'works' });
   expect(await answers(SOLO, 80, web)).toBe(true);
-  const veth = vethOf(web);
+  const veth = vethOf(node, web);
   world.run('bridge', 'link', 'set', 'dev', veth, 'hairpin', 'off');
-  mend.push(() => void world.run('bridge', 'link', 'set', 'dev', veth, 'hairpin', 'on'));
+  faults.undo(() => void world.run('bridge', 'link', 'set', 'dev', veth, 'hairpin', 'on'));
   await expectCode(SOLO, web.ip(), 'hairpin');
   expect(await answers(SOLO, 80, web)).toBe(false);
 });
 
 it('bridge-nf: frames between pods pass by the rules', async () => {
-  sysctl('net.bridge.bridge-nf-call-iptables', '0');
+  faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
   await expectCode(SOLO, client.ip(), 'bridge-nf');
   expect(await answers(SOLO)).toBe(false);
 });
@@ -241,22 +227,33 @@ it('accept-queue: the process does not take connections', async () => {
     const fd = require('node:net').createServer({ pauseOnConnect: true });
     fd.listen({ port: 8090, host: '0.0.0.0', backlog: 1 }, () => { process.stdout.write('ready'); for (;;); });`;
   const busy = spawn('ip', ['netns', 'exec', web.namespace.name, process.execPath, '-e', script]);
-  mend.push(() => busy.kill('SIGKILL'));
+  faults.undo(() => busy.kill('SIGKILL'));
   await once(busy.stdout, 'data');
   await client.connectMany({ ip: '10.96.0.17', port: 80 }, 6, { timeoutMs: 500 });
   await expectCode('svc/shop/full', client.ip(), 'accept-queue');
+  expect(await answers('10.96.0.17')).toBe(false);
 });
 
 it("host-endpoint: the node's own firewall drops it", async () => {
   expect(await world.ask('svc/shop/host', client.ip())).toMatchObject({ verdict: 'works' });
-  nft('table inet theirs { chain input { type filter hook input priority 0; tcp dport 9000 drop; } }', 'inet theirs');
+  faults.nft(
+    'table inet theirs { chain input { type filter hook input priority 0; tcp dport 9000 drop; } }',
+    'inet theirs',
+  );
   await expectCode('svc/shop/host', client.ip(), 'host-endpoint');
   expect(await answers('10.96.0.14')).toBe(false);
 });
 
+it('way-back: answers cannot get to the client', async () => {
+  const to = `${outside.ip()}/32`;
+  faults.ip(`route add unreachable ${to}`, `route del unreachable ${to}`);
+  await expectCode('node:30080', outside.ip(), 'way-back');
+  expect(await answers(node.ip(), 30080, outside)).toBe(false);
+});
+
 it('pod-route: the client has no route', async () => {
   client.namespace.run('ip', 'route', 'del', 'default');
-  mend.push(() => void client.namespace.run('ip', 'route', 'add', 'default', 'via', '10.244.1.1'));
+  faults.undo(() => void client.namespace.run('ip', 'route', 'add', 'default', 'via', '10.244.1.1'));
   await expectCode(VIP.IPv4, client.ip(), 'pod-route');
   expect(await answers(VIP.IPv4)).toBe(false);
 });

@@ -1,0 +1,123 @@
+import { formatIp, type IpAddress } from '../../core/index.ts';
+import type { Branch } from '../choices.ts';
+import { hostOf, type NodeView, type Outer, type WayOut } from '../node/index.ts';
+import { type Origin, type Step, type Walk, walkPacket, walkTooBig } from '../walk/index.ts';
+import type { Asked, Goal } from './asked.ts';
+import { evidenceOf, placeOf, showing } from './place.ts';
+import type { Finding, Report } from './report.ts';
+
+// Endpoints of other nodes: the way out of this one, as far as it can be known from here.
+
+/**
+ * Looks at the way out of this node to an endpoint elsewhere: links, next hops, the tunnel's own packets, and how large packets may be.
+ *
+ * @returns the name of the link; undefined when the way is broken or cannot be followed
+ */
+export function lookAtPeer(asked: Asked, goal: Goal, node: NodeView, report: Report): string | undefined {
+  const way = node.wayOut(goal.ip);
+  if (!way) return undefined;
+  const finding = brokenWay(way, goal) ?? otherNode(asked, goal, way);
+  if (finding) {
+    report.failEndpoint('link', goal.address, finding);
+    return undefined;
+  }
+  if (way.outer && !lookAtOuter(way, way.outer, goal, node, report)) return undefined;
+  lookAtSize(asked, way, node, report);
+  return way.link.name;
+}
+
+/** `node-2`; undefined: it is not known. */
+export function nodeOf({ target, knowledge }: Asked, { ip }: Goal): string | undefined {
+  const endpoint = target.service?.port.endpoints.find((one) => one.ip === formatIp(ip));
+  const { destination } = knowledge;
+  return (endpoint ? endpoint.node : destination.kind === 'address' ? destination.node : null) ?? undefined;
+}
+
+/** `leaves by nodeplane-v4 (vxlan) to 192.168.50.2, packets of at most 1450 bytes, 192.168.50.2 answers on eth0` */
+export function describeWay({ link, kind, next, mtu, state }: WayOut): string {
+  const by = kind === 'direct' ? link.name : `${link.name} (${kind})`;
+  const to = next ? ` to ${formatIp(next)}` : '';
+  return `leaves by ${by}${to}, ${state}, MTU ${mtu}`;
+}
+
+function brokenWay({ broken, link }: WayOut, { ip }: Goal): Finding | undefined {
+  if (!broken) return undefined;
+  const { what, text, show } = broken;
+  if (what === 'link') {
+    const remedy = [text.endsWith('down') ? `ip link set ${link.name} up` : show];
+    return { code: 'link-down', text: `${text}, the way to ${formatIp(ip)}`, remedy };
+  }
+  return { code: what === 'neighbour' ? 'neighbour' : 'overlay-blocked', text, remedy: [show] };
+}
+
+/** Packets that go to another node than the endpoint's are forwarded by it at best, and by a tunnel's end never. */
+function otherNode(asked: Asked, goal: Goal, { next, kind, link }: WayOut): Finding | undefined {
+  const wanted = nodeOf(asked, goal);
+  if (!next || wanted === undefined) return undefined;
+  const owner = asked.knowledge.others.find(({ addresses }) => addresses.includes(formatIp(next)));
+  if (!owner || owner.name === wanted) return undefined;
+  const text = `${link.name} sends packets for ${formatIp(goal.ip)} to ${formatIp(next)}, which is ${owner.name}; the endpoint is on ${wanted}`;
+  if (kind === 'direct') return { code: 'no-peer-route', text, remedy: [`ip route get ${formatIp(goal.ip)}`] };
+  return { code: 'overlay-blocked', text, remedy: [`bridge fdb show dev ${link.name}`] };
+}
+
+type Outgoing = readonly [which: string, origin: Origin, source: IpAddress, destination: IpAddress];
+
+/** Takes the tunnel's own packets through the rules of this node, both ways. */
+function lookAtOuter({ link, kind }: WayOut, outer: Outer, goal: Goal, node: NodeView, report: Report): boolean {
+  const { local, remote, port, link: below } = outer;
+  if (!local || local.family !== remote.family) return true;
+  const { sources } = node.rulesFor(remote.family);
+  const packets: Outgoing[] = [
+    [`to ${formatIp(remote)}`, 'this host', local, remote],
+    // The answers of WireGuard come to the port it sends from: they belong to a flow that is let through.
+    ...(kind === 'vxlan'
+      ? [[`from ${formatIp(remote)}`, { index: below.index, name: below.name }, remote, local] satisfies Outgoing]
+      : []),
+  ];
+  for (const [which, origin, source, destination] of packets) {
+    const first = { protocol: 'udp', source, destination, destinationPort: port } as const;
+    const { branches } = walkPacket(first, origin, sources, hostOf(node));
+    const last = whereAllEnd(branches);
+    if (last) {
+      const text = `the packets of ${link.name} itself, UDP port ${port} ${which}, are dropped by ${placeOf(last)}`;
+      report.failEndpoint(
+        'link',
+        goal.address,
+        { code: 'overlay-blocked', text, remedy: [showing(last)] },
+        evidenceOf(last),
+      );
+      return false;
+    }
+  }
+  return true;
+}
+
+/** What the pod may send and the way does not take: whether the pod is told so. */
+function lookAtSize({ client, target }: Asked, way: WayOut, node: NodeView, report: Report): void {
+  if (client.kind !== 'pod' || client.pod.inside.mtu <= way.mtu) return;
+  const { mtu } = client.pod.inside;
+  const answer = node.route({ destination: client.ip });
+  const source = answer.kind === 'route' ? answer.route.source : undefined;
+  if (source) {
+    const { branches } = walkTooBig(
+      { source, destination: client.ip },
+      node.rulesFor(target.family).sources,
+      hostOf(node),
+    );
+    const last = whereAllEnd(branches);
+    if (last) {
+      const text = `the pod sends packets of up to ${mtu} bytes, ${way.link.name} takes ${way.mtu}, and the message that tells the pod so is dropped by ${placeOf(last)}: small transfers work, large ones hang unless the endpoint asks for smaller segments`;
+      report.failPartly('link', { code: 'mtu', text, remedy: [showing(last)] }, evidenceOf(last));
+      return;
+    }
+  }
+  const text = `the pod sends up to ${mtu} bytes, ${way.link.name} takes ${way.mtu}: large packets depend on ICMP getting through`;
+  report.warn('mtu', text);
+}
+
+/** Where a packet ends whatever happens: undefined when it gets through on some way, or when that cannot be told. */
+function whereAllEnd(branches: readonly Branch<Walk>[]): Step | undefined {
+  const isEnd = ({ result: { end } }: Branch<Walk>) => end.kind === 'drop' || end.kind === 'reject';
+  return branches.every(isEnd) ? branches[0]?.result.steps.at(-1) : undefined;
+}

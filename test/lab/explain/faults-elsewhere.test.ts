@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { nodeObject } from '../../samples/manifests.ts';
+import { type Agent, type LabNode, removeAll } from '../lab.ts';
+import { patient } from '../patience.ts';
+import { ExplainWorld, on, runIn, served } from './explain-world.ts';
+import { answers, Faults } from './faults.ts';
+
+// Faults between two nodes: pods reach each other by a VXLAN device in IPv4, as flannel's, and directly in IPv6. What of them shows on
+// the client's node is named without a packet; what does not, with --probe, or by the command that is told for the other node.
+
+const world = new ExplainWorld();
+const { node, other, far, client, outside } = world;
+const faults = new Faults(world);
+const VIP = { IPv4: '10.96.0.10', IPv6: 'fd00:96::10' } as const;
+const PROBE = { flags: ['--probe'] };
+let agentThere: Agent;
+
+/** One end of the tunnel: the node's number is in its addresses. */
+function tunnel(at: LabNode, own: number, peer: number): void {
+  const commands = [
+    `link add vx0 address 02:00:00:00:00:0${own} type vxlan id 7 local ${at.ip()} dev eth0 dstport 8472 nolearning`,
+    `address add 10.244.${own}.0/32 dev vx0`,
+    'link set vx0 up',
+    `neigh replace 10.244.${peer}.0 lladdr 02:00:00:00:00:0${peer} dev vx0 nud permanent`,
+    `route replace 10.244.${peer}.0/24 via 10.244.${peer}.0 dev vx0 onlink`,
+  ];
+  for (const command of commands) at.namespace.run('ip', ...command.split(' '));
+  at.namespace.run('bridge', ...`fdb append ${MAC[peer]} dev vx0 dst 192.168.50.${peer}`.split(' '));
+}
+
+const MAC: Readonly<Record<number, string>> = { 1: '02:00:00:00:00:01', 2: '02:00:00:00:00:02' };
+const reaches = (family: 'IPv4' | 'IPv6') => answers(client, VIP[family]);
+const inet = (chain: string, rule: string) =>
+  `table inet theirs { chain ${chain} { type filter hook ${chain} priority 0; ${rule}; } }`;
+
+beforeAll(async () => {
+  tunnel(node, 1, 2);
+  tunnel(other, 2, 1);
+  const objects = [
+    ...served('shop/far', VIP.IPv4, [on(other, far.ip())]),
+    ...served('shop/far6', VIP.IPv6, [on(other, far.ip('IPv6'))]),
+    ...served('shop/closed', '10.96.0.11', [on(other, far.ip())], {}, 9999),
+    // A machine that forwards nothing.
+    nodeObject({ name: 'node-3', ips: outside.ips, podCidrs: ['10.244.3.0/24'] }),
+  ];
+  await world.begin(objects);
+  agentThere = await other.startAgent({
+    manifests: world.manifests,
+    flags: ['--proxy-mode', 'nftables', '--cluster-cidr', '10.244.0.0/16,fd00:10:244::/48'],
+  });
+}, 300_000);
+afterAll(async () => {
+  await agentThere?.stop();
+  await world.end();
+  removeAll();
+});
+
+describe('nothing is broken', () => {
+  it('says up to where the way is known, and the command that it tells says the rest', async () => {
+    expect(await reaches('IPv4')).toBe(true);
+    const { cause, remedy } = await faults.expectCode(VIP.IPv4, client.ip(), 'cannot-tell', { verdict: 'unknown' });
+    expect(cause).toContain(`leaves by vx0 (vxlan) to ${other.ip()}, ${other.ip()} answers on eth0, MTU 1450`);
+    const told = `nodeplane explain ${far.ip()}:8080 --from ${client.ip()}`;
+    expect(remedy).toEqual([`on node-2: ${told}`]);
+    const there = await runIn(other, ...told.split(' ').slice(1));
+    expect(there, there.stdout).toMatchObject({ exitCode: 0 });
+  });
+  it.each(['IPv4', 'IPv6'] as const)('--probe connects (%s)', async (family) => {
+    expect(await world.ask(VIP[family], client.ip(family), '--probe')).toMatchObject({ verdict: 'works', code: null });
+    expect(await reaches(family)).toBe(true);
+  });
+  it('--probe: nobody listens there', async () => {
+    await faults.expectCode('10.96.0.11', client.ip(), 'target-port', PROBE);
+    expect(await answers(client, '10.96.0.11')).toBe(false);
+  });
+});
+
+describe('33 no-peer-route', () => {
+  it('the route leads to another node', async () => {
+    const range = 'fd00:10:244:2::/64';
+    faults.ip(
+      `-6 route replace ${range} via ${outside.ip('IPv6')}`,
+      `-6 route replace ${range} via ${other.ip('IPv6')}`,
+    );
+    const { cause } = await faults.expectCode(VIP.IPv6, client.ip('IPv6'), 'no-peer-route');
+    expect(cause).toContain('which is node-3; the endpoint is on node-2');
+    expect(await reaches('IPv6')).toBe(false);
+  });
+  it('the way back is missing on the other node: told there, and by --probe that something is wrong', async () => {
+    faults.ip(
+      'route replace unreachable 10.244.1.0/24',
+      'route replace 10.244.1.0/24 via 10.244.1.0 dev vx0 onlink',
+      other,
+    );
+    expect(await reaches('IPv4')).toBe(false);
+    const { remedy } = await faults.expectCode(VIP.IPv4, client.ip(), 'way-back', PROBE);
+    const told = remedy[0]!.replace('on node-2: nodeplane ', '').split(' ');
+    const there = await runIn(other, ...told, '-o', 'json');
+    expect(JSON.parse(there.stdout), there.stdout).toMatchObject({ verdict: 'fails', code: 'way-back' });
+  });
+  it('the way back is the default route alone: nobody can tell', async () => {
+    faults.ip('route del 10.244.1.0/24', 'route replace 10.244.1.0/24 via 10.244.1.0 dev vx0 onlink', other);
+    const there = await runIn(other, 'explain', `${far.ip()}:8080`, '--from', client.ip(), '-o', 'json');
+    expect(JSON.parse(there.stdout), there.stdout).toMatchObject({ verdict: 'unknown' });
+    expect(await reaches('IPv4')).toBe(false);
+  });
+});
+
+it('no-answer: the firewall of the other node drops what is for its pod', async () => {
+  faults.nft(inet('forward', 'tcp dport 8080 drop'), 'inet theirs', other);
+  const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'no-answer', PROBE);
+  expect(cause).toContain('node-2 is reached by vx0');
+  expect(await reaches('IPv4')).toBe(false);
+});
+
+describe('34 overlay-blocked', () => {
+  it.each([
+    ['output', 'udp dport 8472 drop'],
+    ['input', 'udp dport 8472 drop'],
+  ])('a firewall of this node drops the tunnel’s packets (%s)', async (chain, rule) => {
+    faults.nft(inet(chain, rule), 'inet theirs');
+    const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'overlay-blocked');
+    expect(cause).toContain(`table inet theirs, chain ${chain}`);
+    expect(await reaches('IPv4')).toBe(false);
+  });
+  it('a firewall of the other node does', async () => {
+    faults.nft(inet('input', 'udp dport 8472 drop'), 'inet theirs', other);
+    await faults.expectCode(VIP.IPv4, client.ip(), 'cannot-tell', { verdict: 'unknown' });
+    const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'overlay-blocked', PROBE);
+    expect(cause).toContain('node-2 answers at 192.168.50.2, and nothing comes back through vx0 (UDP port 8472)');
+    expect(await reaches('IPv4')).toBe(false);
+  });
+  it('the FDB sends frames to another node', async () => {
+    const entry = (to: string) => `fdb replace ${MAC[2]} dev vx0 dst ${to}`;
+    faults.run('bridge', entry(outside.ip()), entry(other.ip()));
+    const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'overlay-blocked');
+    expect(cause).toContain('which is node-3; the endpoint is on node-2');
+    expect(await reaches('IPv4')).toBe(false);
+  });
+  it('the FDB has no entry', async () => {
+    const entry = `${MAC[2]} dev vx0 dst ${other.ip()}`;
+    faults.run('bridge', `fdb del ${entry}`, `fdb append ${entry}`);
+    const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'overlay-blocked');
+    expect(cause).toContain(`no FDB entry for ${MAC[2]}`);
+    expect(await reaches('IPv4')).toBe(false);
+  });
+  it('the MAC of the other end is an old one: only --probe sees it', async () => {
+    const entry = (mac: string) => `neigh replace 10.244.2.0 lladdr ${mac} dev vx0 nud permanent`;
+    faults.ip(entry('02:00:00:00:00:99'), entry(MAC[2]!));
+    faults.run('bridge', `fdb append 02:00:00:00:00:99 dev vx0 dst ${other.ip()}`, 'fdb del 02:00:00:00:00:99 dev vx0');
+    await faults.expectCode(VIP.IPv4, client.ip(), 'overlay-blocked', PROBE);
+    expect(await reaches('IPv4')).toBe(false);
+  });
+});
+
+describe('35 mtu', () => {
+  const large = async (family: 'IPv4' | 'IPv6') => {
+    // What a pod has learned already is forgotten.
+    for (const pod of [client, far])
+      pod.namespace.run('ip', family === 'IPv4' ? '-4' : '-6', 'route', 'flush', 'cache');
+    const connection = await client.hold({ ip: VIP[family], port: 80 });
+    const small = await connection.echo({ timeoutMs: 5000 });
+    const { kind } = await connection.echo({ bytes: 20_000, timeoutMs: 1500 });
+    await connection.close();
+    return [small.kind, kind];
+  };
+
+  it('what tells the pod of the smaller MTU is dropped here', async () => {
+    expect(await large('IPv4')).toEqual(['answered', 'answered']);
+    faults.nft(inet('output', 'icmp type destination-unreachable drop'), 'inet theirs');
+    const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'mtu', { verdict: 'partly' });
+    expect(cause).toContain('vx0 takes 1450');
+    expect(await large('IPv4')).toEqual(['answered', 'timeout']);
+  });
+  it('large packets vanish somewhere on the way: --probe sends one', async () => {
+    faults.nft(inet('prerouting', 'ip6 daddr fd00:10:244:2::/64 meta length > 1300 drop'), 'inet theirs', other);
+    await faults.expectCode(VIP.IPv6, client.ip('IPv6'), 'mtu', { verdict: 'partly', ...PROBE });
+    expect(await large('IPv6')).toEqual(['answered', 'timeout']);
+  });
+});
+
+describe('37 neighbour', () => {
+  it.each(['IPv4', 'IPv6'] as const)('the other node is down (%s)', async (family) => {
+    const wire = world.lab.wire.namespace;
+    wire.run('ip', 'link', 'set', 'port50-2', 'down');
+    faults.undo(() => void wire.run('ip', 'link', 'set', 'port50-2', 'up'));
+    node.namespace.run('ip', 'neigh', 'flush', 'dev', 'eth0');
+    await faults.expectCode(VIP[family], client.ip(family), 'neighbour', PROBE);
+    // Once nobody sends any more, the kernel knows.
+    await new Promise((resolve) => setTimeout(resolve, patient(3500)));
+    await faults.expectCode(VIP[family], client.ip(family), 'neighbour');
+    expect(await reaches(family)).toBe(false);
+  });
+  it('works again when all is mended', async () => {
+    node.namespace.run('ip', 'neigh', 'flush', 'dev', 'eth0');
+    for (const family of ['IPv4', 'IPv6'] as const) {
+      expect(await reaches(family)).toBe(true);
+      expect(await world.ask(VIP[family], client.ip(family), '--probe')).toMatchObject({ verdict: 'works' });
+    }
+  });
+});

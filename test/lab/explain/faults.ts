@@ -1,0 +1,74 @@
+import { afterEach, expect } from 'vitest';
+import type { Answer, CauseCode } from '../../../src/explain/index.ts';
+import type { Host, LabNode, Pod } from '../lab.ts';
+import type { ExplainWorld } from './explain-world.ts';
+
+/** Breaks things in a world, and mends all of it after each test. */
+export class Faults {
+  readonly #world: ExplainWorld;
+  readonly #mend: (() => void)[] = [];
+
+  constructor(world: ExplainWorld) {
+    this.#world = world;
+    afterEach(() => this.mend());
+  }
+
+  /** Runs when the test is over. */
+  undo(by: () => void): void {
+    this.#mend.push(by);
+  }
+
+  mend(): void {
+    for (const undo of this.#mend.splice(0).reverse()) undo();
+  }
+
+  /** Rules of somebody else; on one line nft wants a line's end in front of each closing brace. */
+  nft(text: string, table: string, on: Host = this.#world.node): void {
+    on.namespace.run('nft', text.replaceAll(' }', '\n}'));
+    this.undo(() => on.namespace.run('nft', `delete table ${table}`));
+  }
+
+  sysctl(name: string, value: string, on: Host = this.#world.node): void {
+    const before = on.namespace.run('sysctl', '-n', name).trim();
+    on.namespace.run('sysctl', '-qw', `${name}=${value}`);
+    this.undo(() => void on.namespace.run('sysctl', '-qw', `${name}=${before}`));
+  }
+
+  /** Two command lines of `program`, by words. */
+  run(program: string, doing: string, undoing: string, on: Host = this.#world.node): void {
+    on.namespace.run(program, ...doing.split(' '));
+    this.undo(() => void on.namespace.run(program, ...undoing.split(' ')));
+  }
+
+  ip(doing: string, undoing: string, on: Host = this.#world.node): void {
+    this.run('ip', doing, undoing, on);
+  }
+
+  /** Asks for the code. */
+  async expectCode(
+    destination: string,
+    from: string,
+    code: CauseCode,
+    {
+      verdict = 'fails',
+      flags = [],
+    }: { readonly verdict?: Answer['verdict']; readonly flags?: readonly string[] } = {},
+  ): Promise<Answer> {
+    const answer = await this.#world.ask(destination, from, ...flags);
+    expect(answer, answer.cause).toMatchObject({ verdict, code });
+    return answer;
+  }
+}
+
+/** Whether a connection gets an answer. */
+export async function answers(from: Host, ip: string, port = 80, protocol: 'TCP' | 'UDP' = 'TCP'): Promise<boolean> {
+  const { kind } = await from.connect({ ip, port, protocol }, { timeoutMs: 1500 });
+  return kind === 'answered';
+}
+
+/** The node's end of a pod's pair. */
+export function vethOf(node: LabNode, pod: Pod): string {
+  const index = JSON.parse(pod.namespace.run('ip', '-j', 'link', 'show', 'eth0'))[0].link_index as number;
+  const links = JSON.parse(node.namespace.run('ip', '-j', 'link')) as { ifindex: number; ifname: string }[];
+  return links.find(({ ifindex }) => ifindex === index)!.ifname;
+}
