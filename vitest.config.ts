@@ -27,7 +27,8 @@ export default defineConfig({
           setupFiles: SETUP,
           include: ['{src,bench,test/fakes,test/deploy}/**/*.test.ts'],
           // The slowest take 4 s on a quiet machine.
-          testTimeout: 20_000,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       { test: { name: 'lab', include: ['test/lab/**/*.test.ts', 'test/dataplane/**/*.test.ts'], ...KERNEL } },
