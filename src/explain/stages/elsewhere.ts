@@ -1,7 +1,7 @@
 import { formatIp, type IpAddress, ipEquals } from '../../core/index.ts';
 import { type Attempt, type AttemptResult, type NodeView, tryAttempts, type WayOut } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { describeWay, nodeOf } from './peer.ts';
+import { describeWay, nodeOf, strayed } from './peer.ts';
 import type { Finding, Report } from './report.ts';
 
 // Endpoints of other nodes: what happens there is not seen from here. It is tried when that is asked for, and otherwise said where to ask.
@@ -125,6 +125,8 @@ function failure(asked: Asked, goal: Goal, way: WayOut | undefined, result: Atte
     const text = `nobody answers for ${formatIp(way?.next ?? goal.ip)}, where packets for ${formatIp(goal.ip)} are sent: ${where} is down or cut off`;
     return { code: 'neighbour', text, remedy: [`ip neigh show ${formatIp(way?.next ?? goal.ip)}`] };
   }
+  const strays = way && strayed(asked, goal, way);
+  if (strays) return { ...strays.finding, text: `${strays.finding.text}, and does not answer` };
   if (!way?.next) return { code: 'no-answer', text: `${goal.address} does not answer`, remedy };
   const { outside, inside, oneWay } = listen(way, way.next, node);
   if (oneWay && !inside) {

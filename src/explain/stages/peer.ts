@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress } from '../../core/index.ts';
+import { cidrContains, formatIp, type IpAddress, parseCidr } from '../../core/index.ts';
 import type { Branch } from '../choices.ts';
 import { hostOf, type NodeView, type Outer, type WayOut } from '../node/index.ts';
 import { type Origin, type Step, type Walk, walkPacket, walkTooBig } from '../walk/index.ts';
@@ -16,11 +16,13 @@ import type { Finding, Report } from './report.ts';
 export function lookAtPeer(asked: Asked, goal: Goal, node: NodeView, report: Report): string | undefined {
   const way = node.wayOut(goal.ip);
   if (!way) return undefined;
-  const finding = brokenWay(way, goal) ?? otherNode(asked, goal, way);
+  const strays = strayed(asked, goal, way);
+  const finding = brokenWay(way, goal) ?? (strays?.isLost ? strays.finding : undefined);
   if (finding) {
     report.failEndpoint('link', goal.address, finding);
     return undefined;
   }
+  if (strays) report.warn(strays.finding.code, strays.finding.text);
   if (way.outer && !lookAtOuter(way, way.outer, goal, node, report)) return undefined;
   lookAtSize(asked, way, node, report);
   return way.link.name;
@@ -50,15 +52,28 @@ function brokenWay({ broken, link }: WayOut, { ip }: Goal): Finding | undefined 
   return { code: what === 'neighbour' ? 'neighbour' : 'overlay-blocked', text, remedy: [show] };
 }
 
-/** Packets that go to another node than the endpoint's are forwarded by it at best, and by a tunnel's end never. */
-function otherNode(asked: Asked, goal: Goal, { next, kind, link }: WayOut): Finding | undefined {
-  const wanted = nodeOf(asked, goal);
-  if (!next || wanted === undefined) return undefined;
-  const owner = asked.knowledge.others.find(({ addresses }) => addresses.includes(formatIp(next)));
-  if (!owner || owner.name === wanted) return undefined;
-  const text = `${link.name} sends packets for ${formatIp(goal.ip)} to ${formatIp(next)}, which is ${owner.name}; the endpoint is on ${wanted}`;
-  if (kind === 'direct') return { code: 'no-peer-route', text, remedy: [`ip route get ${formatIp(goal.ip)}`] };
-  return { code: 'overlay-blocked', text, remedy: [`bridge fdb show dev ${link.name}`] };
+/** The way leads to another node than the endpoint's. */
+export interface Strayed {
+  readonly finding: Finding;
+  /** Whether nothing arrives: a node may forward what it gets, but not a frame for the MAC address of another one's tunnel. */
+  readonly isLost: boolean;
+}
+
+/** Undefined: the way leads to the endpoint's node, or to a machine that is no node. */
+export function strayed(asked: Asked, goal: Goal, { next, kind, link, gateway }: WayOut): Strayed | undefined {
+  const { others } = asked.knowledge;
+  const wanted = others.find(({ name }) => name === nodeOf(asked, goal));
+  if (!next || !wanted) return undefined;
+  const owner = others.find(({ addresses }) => addresses.includes(formatIp(next)));
+  if (!owner || owner === wanted) return undefined;
+  const text = `${link.name} sends packets for ${formatIp(goal.ip)} to ${formatIp(next)}, which is ${owner.name}; the endpoint is on ${wanted.name}`;
+  if (kind === 'direct') {
+    const remedy = [`ip route get ${formatIp(goal.ip)}`];
+    return { finding: { code: 'no-peer-route', text, remedy }, isLost: false };
+  }
+  const isItsOwnEnd = gateway !== undefined && wanted.podCidrs.some((range) => cidrContains(parseCidr(range), gateway));
+  const remedy = [`bridge fdb show dev ${link.name}`];
+  return { finding: { code: 'overlay-blocked', text, remedy }, isLost: kind === 'vxlan' && isItsOwnEnd };
 }
 
 type Outgoing = readonly [which: string, origin: Origin, source: IpAddress, destination: IpAddress];

@@ -155,15 +155,14 @@ describe('tracked flows overrule the rules', () => {
     expect(remedy[0]).toContain('conntrack -D -p udp');
   });
   it('recycled-ip: to an address that another pod has by now', async () => {
-    const [gone, sourcePort] = ['10.244.1.200', 40_123];
+    const [gone, sourcePort] = ['10.244.2.200', 40_123];
     const dnat = `ip daddr ${SOLO} tcp dport 80 dnat to ${gone}:8080`;
     faults.nft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`, 'ip theirs');
     await client.connect({ ip: SOLO, port: 80 }, { sourcePort, timeoutMs: 300 });
     faults.mend();
-    web2.namespace.run('ip', 'address', 'add', `${gone}/24`, 'dev', 'eth0');
-    faults.undo(() => void web2.namespace.run('ip', 'address', 'del', `${gone}/24`, 'dev', 'eth0'));
+    faults.ip(`address add ${gone}/24 dev eth0`, `address del ${gone}/24 dev eth0`, far);
     const { remedy } = await expectCode('svc/shop/solo', client.ip(), 'recycled-ip', 'partly');
-    expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'web2' });
+    expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'far' });
     world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
     expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'web' });
   });
