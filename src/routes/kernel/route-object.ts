@@ -29,7 +29,7 @@ export interface Hop {
 
 /** Something of ours in the kernel's routing tables, of one family. */
 export type RouteObject =
-  /** A place routes refer to by number, so that a change of it moves them all and adding one costs the same at any number. */
+  /** A place routes refer to by number, so that adding one costs the same at any number. */
   | ({ readonly kind: 'nexthop'; readonly id: number } & Hop)
   | ({ readonly kind: 'route'; readonly destination: Cidr } & RouteWay)
   /** Which MAC address an address has inside the tunnel. Permanent. */

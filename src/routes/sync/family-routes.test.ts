@@ -95,19 +95,26 @@ describe('routes of one family', () => {
     expect([await cost(10), await cost(1000)]).toEqual([5, 5]);
   });
 
-  it('of a changed address move in place: the nexthop object and its routes stay', async () => {
+  it('of a changed address move to another nexthop object, and no range is without its route', async () => {
     const { clock, kernel, routes } = world('host-gw');
     for (const node of [OWN, numberedNode(2)]) routes.nodeChanged(node);
     routes.start();
     await clock.advance(100);
-    const nexthop = async () => (await kernel.list(undefined)).find(({ kind }) => kind === 'nexthop');
-    const before = await nexthop();
-    const requests = kernel.requests;
+    const nexthops = async () => (await kernel.list(undefined)).filter(({ kind }) => kind === 'nexthop');
+    const before = await nexthops();
+    const done: string[] = [];
+    const apply = kernel.apply.bind(kernel);
+    kernel.apply = (operations) => {
+      done.push(...operations.map(({ action, object: { kind } }) => `${action} ${kind}`));
+      return apply(operations);
+    };
     routes.nodeChanged(numberedNode(2, { ips: ['10.0.0.99'] }));
     await clock.advance(100);
-    expect(kernel.requests - requests).toBe(1);
-    expect(await nexthop()).toMatchObject({ id: (before as { id: number }).id });
+    expect(done).toEqual(['add nexthop', 'replace route', 'delete nexthop']);
     expect(kernel.print()).toContain('via 10.0.0.99');
+    const after = await nexthops();
+    expect(after).toHaveLength(1);
+    expect(after).not.toEqual(before);
     await routes.stop();
   });
 

@@ -1,6 +1,7 @@
 import {
   type Drift,
   inSlices,
+  ipEquals,
   isExists,
   isNotFound,
   type KernelError,
@@ -87,15 +88,17 @@ export class KernelRoutes {
     const devices = { underlay: ground.own.underlay.index, tunnel };
     this.#devices = devices;
     const present = await this.#kernel.list(tunnel);
-    for (const [name, { nexthopId }] of this.#committed) {
-      if (plans.has(name)) continue;
-      this.#ids.release(nexthopId);
-      this.#committed.delete(name);
+    const left: Committed[] = [];
+    for (const [name, committed] of this.#committed) {
+      const plan = plans.get(name);
+      if (!plan || hasMoved(committed, plan)) left.push(committed);
+      if (!plan) this.#committed.delete(name);
     }
     this.#ids.adopt(present);
     this.#refusals.clear();
     const operations = await inSlices(this.#differences(ground, present, this.#commitAll(plans)));
     await this.#apply(operations, [...plans.keys()]);
+    for (const { nexthopId } of left) this.#ids.release(nexthopId);
     for (const name of ground.deviceNames) if (name !== ground.tunnel?.name) this.#removeDevice(name);
     return operations.length;
   }
@@ -110,17 +113,18 @@ export class KernelRoutes {
     const before: RouteObject[] = [];
     const after: RouteObject[] = [];
     const names = [...changes.keys()].filter((name) => !this.#refusals.has(name));
-    const gone: Committed[] = [];
+    const left: Committed[] = [];
     for (const name of names) {
       const committed = this.#committed.get(name);
       const plan = changes.get(name);
       if (committed) before.push(...this.#objectsOf(committed));
+      if (committed && (!plan || hasMoved(committed, plan))) left.push(committed);
       if (plan) after.push(...this.#objectsOf(this.#commit(name, plan)));
-      else if (committed && this.#committed.delete(name)) gone.push(committed);
+      else this.#committed.delete(name);
     }
     const operations = diffObjects(before, after);
     await this.#apply(operations, names);
-    for (const { nexthopId } of gone) this.#ids.release(nexthopId);
+    for (const { nexthopId } of left) this.#ids.release(nexthopId);
     return operations.length;
   }
 
@@ -158,8 +162,9 @@ export class KernelRoutes {
 
   #commit(name: string, plan: PeerPlan): Committed {
     const usesNexthop = this.#kernel.usesNexthops && plan.kind !== 'wireguard';
-    const known = this.#committed.get(name)?.nexthopId;
-    const nexthopId = usesNexthop ? this.#ids.of(known, plan.gateway) : known;
+    const before = this.#committed.get(name);
+    const known = before && !hasMoved(before, plan) ? before.nexthopId : undefined;
+    const nexthopId = usesNexthop ? this.#ids.of(known, plan.gateway) : undefined;
     const committed = { plan, nexthopId };
     this.#committed.set(name, committed);
     return committed;
@@ -218,6 +223,14 @@ export class KernelRoutes {
     }
     for (const [key, reason] of unowned) this.#refusals.set(key, reason);
   }
+}
+
+/**
+ * Whether the peer is behind another gateway now. It gets another nexthop object then: when one is changed in place the kernel
+ * looks through all routes for those that lead through it (fib_info_notify_update), which takes 180 us at 5,000 peers.
+ */
+function hasMoved({ plan: before }: Committed, plan: PeerPlan): boolean {
+  return before.kind !== 'wireguard' && (plan.kind === 'wireguard' || !ipEquals(before.gateway, plan.gateway));
 }
 
 const NO_CARRIER =

@@ -2,8 +2,8 @@ import { formatIp, type IpAddress } from '../../core/index.ts';
 import { FIRST_NEXTHOP_ID, NEXTHOP_IDS, type RouteObject } from '../kernel/route-object.ts';
 
 /**
- * Which numbers of nexthop objects are in use. A peer keeps its number as long as it is there, and over a restart as long as its
- * gateway is the same: what its routes refer to need not be touched then. Which one is whose is known by whoever asks.
+ * Which numbers of nexthop objects are in use. A peer keeps its number as long as its gateway is the same, also over a restart:
+ * what its routes refer to need not be touched then. Which one is whose is known by whoever asks.
  */
 export class NexthopIds {
   readonly #used = new NumberSet();
