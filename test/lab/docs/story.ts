@@ -24,7 +24,8 @@ export function masked(log: string): string[] {
     const said = line
       .replace(/^\S+Z +/, '')
       .replace(VARYING, '$1=…')
-      .replace(LISTS, '$1').replace(REASON, '$1…');
+      .replace(LISTS, '$1')
+      .replace(REASON, '$1…');
     if (said !== lines.at(-1) && !said.includes(NOT_ON_NODES)) lines.push(said);
   }
   for (let at = 0; at < lines.length; at++) {
