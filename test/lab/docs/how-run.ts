@@ -43,7 +43,7 @@ const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
 
 /** Commands that are named without what they are about: they are to know their own help. */
 const NAMED =
-  /^(?:(?:dist\/)?nodeplane (?:agent|trace|explain)|kubectl (?:exec|port-forward|annotate|logs --previous|describe node|rollout (?:undo|status)))$/;
+  /^(?:(?:dist\/)?nodeplane (?:agent|trace|explain)|kubectl (?:kustomize|exec|port-forward|annotate|logs --previous|describe node|rollout (?:undo|status)))$/;
 
 interface Rule {
   readonly fits: RegExp;

@@ -5,6 +5,9 @@ const VARYING =
 /** Why a request failed: several fail at once, and any of them is told first. */
 const REASON = /(resource=… .*err=)"(?:\\.|[^"\\])*"/;
 
+/** A resource whose list was not the first to be complete may be missing in that line. */
+const LISTS = /(All objects are read).*/;
+
 /** Where /run is no file system of its own, as on no node, the agent says this besides. */
 const NOT_ON_NODES = 'A second agent on this node would not be noticed';
 
@@ -21,6 +24,7 @@ export function masked(log: string): string[] {
     const said = line
       .replace(/^\S+Z +/, '')
       .replace(VARYING, '$1=…')
+      .replace(LISTS, '$1')
       .replace(REASON, '$1…');
     if (said !== lines.at(-1) && !said.includes(NOT_ON_NODES)) lines.push(said);
   }
