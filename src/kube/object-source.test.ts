@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { ApiSourceFixture } from '../../test/fakes/api-source-fixture.ts';
 import { type SourceUnderTest, testObjectSource } from '../../test/fakes/object-source-suite.ts';
 import { ManifestSource } from './manifests/manifest-source.ts';
+import type { SourceProblem } from './source.ts';
 
 testObjectSource('an API server as the source', async (): Promise<SourceUnderTest> => {
   const t = await ApiSourceFixture.create();
@@ -35,7 +36,13 @@ testObjectSource('a folder of manifests as the source', async (): Promise<Source
     delete: (kind, key) => unlinkSync(fileOf(kind, key)),
     async start(resources, handler) {
       source = new ManifestSource({ folder, resources });
-      await source.start(handler);
+      // What is in force and probably not meant is told of manifests alone.
+      const problems = (all: readonly SourceProblem[]) => handler.problems(all.filter(({ inForce }) => !inForce));
+      await source.start({
+        event: (event) => handler.event(event),
+        synced: () => handler.synced(),
+        problems,
+      });
     },
     stop: async () => source?.stop(),
     async close() {

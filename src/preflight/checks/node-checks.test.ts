@@ -328,6 +328,12 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
   ],
   [
     'cluster.objects',
+    'warning',
+    'probably not meant: a.yaml:2: odd',
+    { cluster: { objects: async () => ({ node: undefined, services: [], problems: [], doubts: ['a.yaml:2: odd'] }) } },
+  ],
+  [
+    'cluster.objects',
     'skipped',
     'nothing leads',
     { cluster: { origin: { kind: 'none', reason: 'no API server is named' } } },

@@ -100,7 +100,9 @@ describe('nodeplane agent', () => {
     };
     for (const [name, text] of Object.entries(wrong)) saveManifest(manifests, name, text);
     save(manifest([web!]));
-    const { logs, metrics } = await start();
+    // In a log of its own: that of the node has what other agents told.
+    agent = await node.startAgent({ manifests, log: 'ten-mistakes' });
+    const { logs, metrics } = agent;
     const told = () => logs().filter(({ where }) => typeof where === 'string');
     await expect.poll(() => told().length).toBeGreaterThanOrEqual(10);
     expect(await whoAnswers()).toBe('web');

@@ -80,6 +80,16 @@ describe('a problem', () => {
       /^less \+7 '\/m\/a b\.yaml'$/,
     ],
     [
+      'api',
+      {
+        api: undefined,
+        manifests: '/m',
+        objectProblems: [{ where: 'b.yaml:7', object: 'Service a/b', field: 'spec.x', message: 'odd', inForce: true }],
+      },
+      /^Probably not meant: b\.yaml:7: Service a\/b spec\.x: odd$/,
+      /^less \+7 \/m\/b\.yaml$/,
+    ],
+    [
       'services',
       {
         services: { ...GOOD.services, troubled: ['shop/web'] },

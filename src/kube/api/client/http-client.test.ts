@@ -291,7 +291,7 @@ describe('the server', () => {
   });
 
   it.each([
-    ['{}', 'current-context is missing; name one of contexts'],
+    ['{}', 'Cannot read the kubeconfig'],
     ['[', 'Cannot read the kubeconfig'],
     ['clusters: [{name: c}]', 'Cannot read the kubeconfig'],
   ])('of the kubeconfig %j is a configuration error', async (content, message) => {

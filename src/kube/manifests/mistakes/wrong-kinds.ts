@@ -3,27 +3,12 @@ import type { ManifestKinds } from '../manifest-kinds.ts';
 
 /** The kinds of the API groups we read from, read or not (Kubernetes 1.36). */
 const KINDS_OF_GROUPS: Readonly<Record<string, readonly string[]>> = {
-  v1: [
-    'Binding',
-    'ComponentStatus',
-    'ConfigMap',
-    'Endpoints',
-    'Event',
-    'LimitRange',
-    'Namespace',
-    'Node',
-    'PersistentVolume',
-    'PersistentVolumeClaim',
-    'Pod',
-    'PodTemplate',
-    'ReplicationController',
-    'ResourceQuota',
-    'Secret',
-    'Service',
-    'ServiceAccount',
-  ],
+  v1: (
+    'Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod ' +
+    'PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount'
+  ).split(' '),
   'discovery.k8s.io/v1': ['EndpointSlice'],
-  'networking.k8s.io/v1': ['IPAddress', 'Ingress', 'IngressClass', 'NetworkPolicy', 'ServiceCIDR'],
+  'networking.k8s.io/v1': 'IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR'.split(' '),
   'nodeplane.io/v1alpha1': ['PodCIDRBlock'],
 };
 
