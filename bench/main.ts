@@ -18,7 +18,7 @@ import { writeResults } from './report/results.ts';
 import { surroundings } from './report/surroundings.ts';
 import { benchRoutes } from './routes/index.ts';
 import { benchScale, benchScaleNftables } from './scale.ts';
-import { benchStart } from './start/index.ts';
+import { benchRest, benchStart } from './start/index.ts';
 
 interface Benchmark {
   /** @param only what the names of its cases must hold, for benchmarks that have cases with names */
@@ -42,6 +42,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   scale: { run: benchScale },
   'scale-nftables': { run: benchScaleNftables },
   start: { run: benchStart },
+  // Six minutes of watching.
+  rest: { run: benchRest, slow: true },
   memory: { run: benchMemory },
   hostile: { run: benchHostile, slow: true },
   cni: { run: benchCni },

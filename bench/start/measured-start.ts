@@ -53,7 +53,7 @@ export async function measureStart(
 }
 
 /** When, in milliseconds since the epoch, the first full sync of IPv4, the last of those that write much, stood. */
-async function firstSync(agent: Agent): Promise<number> {
+export async function firstSync(agent: Agent): Promise<number> {
   let end: number | undefined;
   void agent.ended.then((status) => {
     end = status;
@@ -69,7 +69,7 @@ async function firstSync(agent: Agent): Promise<number> {
 const BUCKET = /^nodeplane_event_loop_delay_seconds_bucket\{.*?le="([^"]+)".*?\} (\d+)$/gm;
 
 /** The lowest bound of nodeplane_event_loop_delay_seconds that all of its looks kept, in milliseconds; NaN where it is not measured. */
-function longestPause(metrics: string): number {
+export function longestPause(metrics: string): number {
   const buckets = [...metrics.matchAll(BUCKET)].map(([, bound, count]) => [bound!, Number(count)] as const);
   const all = buckets.at(-1)?.[1];
   const bound = buckets.find(([, count]) => count === all)?.[0];

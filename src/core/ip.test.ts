@@ -7,6 +7,7 @@ import {
   formatCidr,
   formatIp,
   formatIpPort,
+  ipFamilyOf,
   ipFromBytes,
   isLoopback,
   parseAddressWithPrefix,
@@ -61,6 +62,29 @@ describe('parseIp', () => {
 
   it('never throws anything but its own error', () => {
     fc.assert(fc.property(fc.string(), (text) => void tryParseIp(text)));
+  });
+});
+
+describe('addresses that were read', () => {
+  const texts = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string(), fc.stringMatching(/^[\d.:f]{0,16}$/));
+
+  it('are of the family that their text is said to be of', () => {
+    fc.assert(fc.property(texts, (text) => ipFamilyOf(text) === tryParseIp(text)?.family));
+  });
+
+  it('have memory of their own: what is read later changes none of them', () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(fc.ipV4(), fc.ipV6()), { maxLength: 300 }), (many) => {
+        const read = many.map((text) => parseIp(text));
+        const text = read.map(formatIp);
+        expect(many.map((each) => formatIp(parseIp(each)))).toEqual(text);
+        expect(read.map(formatIp)).toEqual(text);
+        for (const { bytes } of read) bytes.fill(255);
+        for (const { bytes } of read) expect(bytes.every((byte) => byte === 255)).toBe(true);
+        expect(many.map((each) => formatIp(parseIp(each)))).toEqual(text);
+      }),
+      { numRuns: 30 },
+    );
   });
 });
 

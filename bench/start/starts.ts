@@ -1,0 +1,70 @@
+import { type ApiCluster, withApiCluster } from '../api-cluster.ts';
+import { type Figure, inTurns, median, oursAtMost, report } from '../report/index.ts';
+import { type MeasuredStart, measureStart } from './measured-start.ts';
+
+/** How late the answers of the API server begin: etcd's read on a quiet network, and the server around it. */
+const LATENCY_MS = 5;
+const ROUNDS = 3;
+
+/** What a start is to cost at most. */
+interface StartCase {
+  readonly mode: 'nftables' | 'iptables';
+  readonly services: number;
+  readonly processorMs?: number;
+  readonly peakMiB?: number;
+  readonly restingMiB?: number;
+}
+
+const CASES: readonly StartCase[] = [
+  { mode: 'nftables', services: 10, restingMiB: 65 },
+  { mode: 'nftables', services: 1000, processorMs: 800 },
+  { mode: 'nftables', services: 10_000, peakMiB: 220, restingMiB: 180 },
+  { mode: 'iptables', services: 1000 },
+  { mode: 'iptables', services: 5000 },
+];
+
+/**
+ * The built kube-proxy from its start to its first sync, and fifteen seconds later, against an API server with Services of ten
+ * endpoints whose answers begin 5 ms late. Processor time is the program's own, user and system, with the programs it runs.
+ *
+ * @param other the folder of another build, which is measured by turns as the peer. @default no peer
+ */
+export async function benchStart(other?: string): Promise<void> {
+  for (const each of CASES) {
+    await withApiCluster(each.services, async (cluster) => reportStarts(each, cluster, other), LATENCY_MS);
+  }
+}
+
+async function reportStarts(each: StartCase, cluster: ApiCluster, other: string | undefined): Promise<void> {
+  const { mode, services } = each;
+  // The kubelet's hint; kube-proxy's command line knows no variants.
+  if (mode === 'iptables') cluster.node.namespace.run('iptables-legacy', '-t', 'mangle', '-N', 'KUBE-IPTABLES-HINT');
+  const flags = ['--proxy-mode', mode];
+  const ours: MeasuredStart[] = [];
+  const peers: MeasuredStart[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const untilRest = round === ROUNDS - 1;
+    if (other !== undefined) peers.push(await measureStart(cluster, flags, { build: other, untilRest }));
+    ours.push(await measureStart(cluster, flags, { build: undefined, untilRest }));
+  }
+  const figure = (what: string, unit: string, key: keyof MeasuredStart, atMost: number | undefined): Figure => {
+    const values = (starts: readonly MeasuredStart[]) =>
+      starts.map((start) => start[key]).filter((n) => n !== undefined);
+    const peer =
+      peers.length > 0 ? inTurns(values(ours), values(peers)) : { ours: median(values(ours)), peer: undefined };
+    return {
+      what,
+      unit,
+      ...peer,
+      peerName: 'the other build',
+      ...(atMost !== undefined && { target: oursAtMost(atMost) }),
+    };
+  };
+  report(`start, ${services} x 10, ${mode === 'iptables' ? 'iptables-legacy' : mode}`, [
+    figure('processor time until the first sync', 'ms', 'processorMs', each.processorMs),
+    figure('elapsed time until then', 'ms', 'elapsedMs', undefined),
+    figure('most resident until then', 'MiB', 'peakMiB', each.peakMiB),
+    figure('resident 15 s later', 'MiB', 'restingMiB', each.restingMiB),
+    figure('longest pause of the event loop, at most', 'ms', 'longestPauseMs', undefined),
+  ]);
+}
