@@ -28,11 +28,10 @@ interface Series extends Wanted {
   readonly state?: NodeState;
   /** Nodes with a Service proxy: kube-proxy's layout in iptables of this variant, for so many Services. @default none */
   readonly services?: { readonly count: number; readonly variant: IptablesVariant };
-  /** What is promised for the way through the agent, and for the plugin alone, as a part of the reference's time. */
+  /** What is promised for the way through the agent, as a part of the reference's time; the plugin alone: decision 7. */
   readonly targets: {
     readonly add: Target;
     readonly del: Target;
-    readonly alone?: Target;
     readonly parallel?: Target;
   };
 }
@@ -57,14 +56,10 @@ const STANDARD: Series = {
 };
 /** The same where legacy iptables is in use, and beside a proxy with 5,000 Services. */
 const ON_OTHER_NODES: readonly Series[] = [
-  { ...STANDARD, label: 'standard list, legacy iptables', state: 'kubelet-legacy' },
-  ...(['nft', 'legacy'] as const).map((variant) => ({
-    ...STANDARD,
-    label: `standard list, 5000 Services of kube-proxy in iptables-${variant}`,
-    state: `kubelet-${variant}` as const,
-    services: { count: 5000, variant },
-  })),
-].map(({ headline: _, ...series }) => series);
+  standardOn('legacy iptables', 'legacy'),
+  standardOn('5000 Services of kube-proxy in iptables-nft', 'nft', 5000),
+  standardOn('5000 Services of kube-proxy in iptables-legacy', 'legacy', 5000),
+];
 const SERIES: readonly Series[] = [
   {
     label: 'plain',
@@ -76,7 +71,7 @@ const SERIES: readonly Series[] = [
     label: 'ipMasq',
     ipMasq: true,
     hostPort: false,
-    targets: { add: ratioAtMost(0.6, HOLDS_THE_LINE), del: ratioAtMost(0.3), alone: ratioAtMost(1) },
+    targets: { add: ratioAtMost(0.6, HOLDS_THE_LINE), del: ratioAtMost(0.3) },
   },
   {
     label: 'ipMasq, hostPort',
@@ -159,6 +154,12 @@ async function benchSeries(
   await agent.stop();
 }
 
+function standardOn(node: string, variant: IptablesVariant, count?: number): Series {
+  const { label: _label, headline: _headline, ...rest } = STANDARD;
+  const services = count === undefined ? {} : { services: { count, variant } };
+  return { ...rest, ...services, label: `standard list, ${node}`, state: `kubelet-${variant}` };
+}
+
 function loadServices({ path }: TestNamespace, { count, variant }: NonNullable<Series['services']>): void {
   const input = upstreamLayout(samplePorts(count, 1));
   inNetns(path, () => {
@@ -202,18 +203,16 @@ function inParallel(run: RunChains, subjects: readonly Subject[], pods: readonly
 }
 
 function figures({ targets, headline }: Series, single: readonly Times[], crowd: readonly Times[]): Figure[] {
-  const { add, del, alone, parallel } = targets;
-  /** By whom: through the agent, stand-alone. */
-  type Promised = readonly (Target | undefined)[];
-  const rows: readonly [what: string, times: readonly Times[], verb: 'add' | 'del', promised: Promised][] = [
-    ['ADD', single, 'add', [add, alone]],
-    ['DEL', single, 'del', [del]],
-    [`${CROWD} ADDs, ${LANES} at a time`, crowd, 'add', [parallel]],
-    [`${CROWD} DELs, ${LANES} at a time`, crowd, 'del', []],
+  const { add, del, parallel } = targets;
+  const rows: readonly [what: string, times: readonly Times[], verb: 'add' | 'del', promised: Target | undefined][] = [
+    ['ADD', single, 'add', add],
+    ['DEL', single, 'del', del],
+    [`${CROWD} ADDs, ${LANES} at a time`, crowd, 'add', parallel],
+    [`${CROWD} DELs, ${LANES} at a time`, crowd, 'del', undefined],
   ];
   return rows.flatMap(([what, [reference, ...ours], verb, promised]) =>
     ours.map((times, index): Figure => {
-      const target = promised[index];
+      const target = index === 0 ? promised : undefined;
       return {
         what: `${what}, ${index === 0 ? 'shim and agent' : 'stand-alone'}`,
         unit: 'ms',

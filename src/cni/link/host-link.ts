@@ -135,9 +135,14 @@ function setPortVlans(netlink: Netlink, { index }: Link, bridge: BridgeConfig): 
  * from a work queue, as a rule before we can ask; where many links are made at once it is up to a second late. It does so
  * with the lock that our question takes too: who is told IF_OPER_UP is told after the bridge.
  *
+ * @param sleep holds up the thread
  * @throws CniError 105 after two seconds, besides those in which the kernel did not answer
  */
-export function waitForCarrier(netlink: Netlink, { index, name }: Link): void {
+export function waitForCarrier(
+  netlink: Netlink,
+  { index, name }: Pick<Link, 'index' | 'name'>,
+  sleep = sleepSync,
+): void {
   let waitedMs = 0;
   for (let pauseMs = 1; getLink(netlink, { index })?.operState !== IF_OPER_UP; pauseMs = nextPause(pauseMs)) {
     if (waitedMs >= LONGEST_CARRIER_WAIT_MS) {
@@ -146,7 +151,7 @@ export function waitForCarrier(netlink: Netlink, { index, name }: Link): void {
         `Link "${name}" got no carrier within ${LONGEST_CARRIER_WAIT_MS} ms`,
       );
     }
-    sleepSync(pauseMs);
+    sleep(pauseMs);
     waitedMs += pauseMs;
   }
 }

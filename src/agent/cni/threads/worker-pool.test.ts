@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { ownPorts } from '../../../netlink/nftables/index.ts';
 import { WorkerPool } from './worker-pool.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nodeplane-pool-'));
@@ -18,6 +19,8 @@ writeFileSync(
    parentPort.on('message', ({ stdin }) => {
      if (stdin === 'throw') throw new Error('thrown');
      if (stdin === 'hold') return;
+     if (stdin === 'ports') parentPort.postMessage({ nftPorts: [4711, 4712] });
+     if (stdin === 'fewer ports') parentPort.postMessage({ nftPorts: [4712] });
      if (stdin === 'exit') process.exit(3);
      if (stdin === 'spin') for (;;);
      if (stdin === 'fifo') {
@@ -64,6 +67,15 @@ it('ends threads that have nothing to do, but for one', async () => {
   // Two have ended; what begins now are others.
   const later = await runAll(3);
   expect([...later].filter((thread) => threads.has(thread)).length).toBeLessThanOrEqual(1);
+});
+
+it('knows over which sockets its threads change nf_tables, for as long as they are there', async () => {
+  await run('ports');
+  expect(ownPorts()).toEqual([4711, 4712]);
+  await run('fewer ports');
+  expect(ownPorts()).toEqual([4712]);
+  await pool.stop();
+  expect(ownPorts()).toEqual([]);
 });
 
 it('looks for idle threads once in a while, however often it is started', async () => {

@@ -87,11 +87,7 @@ export class WorkerPool {
     while (this.#waiting.length > 0) {
       // The one that worked last: its code is compiled, its memory there.
       const idle = this.#members.filter(({ thread }) => !thread.isBusy).sort((a, b) => b.idleSince - a.idleSince)[0];
-      const {
-        soon = Math.max(2, availableParallelism()),
-        size = 8,
-        limitMs = 150_000,
-      } = this.#options;
+      const { soon = Math.max(2, availableParallelism()), size = 8, limitMs = 150_000 } = this.#options;
       if (!idle && this.#members.length >= Math.min(soon, size)) {
         this.#growLater(size);
         return;
