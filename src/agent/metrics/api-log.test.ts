@@ -35,6 +35,17 @@ it('tells in one line what has been read', () => {
   expect(lines).toEqual([{ level: 30, nodes: 2, services: 2, seconds: 0, msg: 'All objects are read' }]);
 });
 
+it('does not say that all is read while a resource has not been', () => {
+  fail('refused');
+  log.observe({ kind: 'listed', resource: 'services', objects: 2, seconds: 1, streamed: true });
+  log.complete();
+  expect(lines.at(-1)).toMatchObject({
+    services: 2,
+    missing: ['nodes'],
+    msg: 'Objects are read, but not all of them yet',
+  });
+});
+
 it('says nothing of watches that end and are begun anew', () => {
   list(2);
   fail('the server closed');

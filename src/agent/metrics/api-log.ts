@@ -26,11 +26,13 @@ export class ApiLog {
     this.#began = clock.now();
   }
 
-  /** All objects that existed at the start are known. */
+  /** What existed at the start is known, but for resources that could not be read at once. */
   complete(): void {
     if (this.#read.size === 0) return;
-    const seconds = this.#secondsSince(this.#began);
-    this.#logger.info({ ...Object.fromEntries([...this.#read].sort()), seconds }, 'All objects are read');
+    const figures = { ...Object.fromEntries([...this.#read].sort()), seconds: this.#secondsSince(this.#began) };
+    const missing = [...this.#failing.keys()].filter((resource) => !this.#read.has(resource));
+    if (missing.length === 0) this.#logger.info(figures, 'All objects are read');
+    else this.#logger.info({ ...figures, missing }, 'Objects are read, but not all of them yet');
   }
 
   readonly observe = (observation: ApiObservation): void => {

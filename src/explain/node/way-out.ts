@@ -1,4 +1,4 @@
-import { cidrContains, formatIp, type IpAddress, ipEquals } from '../../core/index.ts';
+import { cidrContains, formatIp, type IpAddress, ipEquals, systemClock } from '../../core/index.ts';
 import { closing } from '../../netlink/index.ts';
 import type { Link, Neighbour, NeighbourFamily, Route } from '../../netlink/route/index.ts';
 import { IFF_LOWER_UP, NUD_FAILED, NUD_INCOMPLETE } from '../../netlink/uapi/index.ts';
@@ -132,8 +132,8 @@ function throughWireguard(link: Link, to: IpAddress, facts: WayFacts): Followed 
   const { ip, port } = peer.endpoint;
   const route = facts.route(ip);
   const below = route && facts.link(route.outInterface);
-  const age =
-    peer.lastHandshake === undefined ? undefined : Math.max(0, Math.round(Date.now() / 1000) - peer.lastHandshake);
+  const now = Math.round(systemClock.wallTime() / 1000);
+  const age = peer.lastHandshake === undefined ? undefined : Math.max(0, now - peer.lastHandshake);
   return {
     kind: 'wireguard',
     next: ip,
