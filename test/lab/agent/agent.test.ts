@@ -194,7 +194,7 @@ describe('nodeplane agent', () => {
     });
     expect(run('agent', '--manifests', '/nodeplane/none')).toEqual({
       status: 1,
-      stderr: expect.stringContaining('Cannot read the folder of manifests "/nodeplane/none"'),
+      stderr: expect.stringMatching(/FATAL .*Cannot read the folder of manifests .*\/nodeplane\/none.*code=ERR_CONFIG/),
     });
     // What is to be left alone is not removed because it was written wrongly.
     expect(run('cleanup', '--ipvs-exclude-cidrs', '10.96.0.0')).toEqual({

@@ -56,7 +56,8 @@ describe.each(['iptables', 'nftables'])('mode %s', (mode) => {
     rmSync(manifests, { recursive: true, force: true });
     mkdirSync(manifests);
     const spec = { podCIDR: node.podCidrs[0], podCIDRs: node.podCidrs };
-    save('node', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, spec });
+    const status = { addresses: [{ type: 'InternalIP', address: node.ip() }] };
+    save('node', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, spec, status });
     save('dns', ...service('dns', DNS.ip, { port: 53, protocol: 'UDP' }, 5353));
     saveWeb();
     // What was tracked before is nobody's.
