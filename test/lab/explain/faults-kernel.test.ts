@@ -158,6 +158,8 @@ describe('tracked flows overrule the rules', () => {
     const [gone, sourcePort] = ['10.244.2.200', 40_123];
     const dnat = `ip daddr ${SOLO} tcp dport 80 dnat to ${gone}:8080`;
     faults.nft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`, 'ip theirs');
+    // Nothing waits there for whoever gets the address.
+    faults.ip(`neigh add ${gone} lladdr 02:00:00:00:00:99 dev cni0 nud permanent`, `neigh del ${gone} dev cni0`, other);
     await client.connect({ ip: SOLO, port: 80 }, { sourcePort, timeoutMs: 300 });
     faults.mend();
     faults.ip(`address add ${gone}/24 dev eth0`, `address del ${gone}/24 dev eth0`, far);
