@@ -30,7 +30,7 @@ try {
 }
 
 async function runSuite() {
-  const status = await vitest([...args, '--reporter=default', '--reporter=json', `--outputFile.json=${report}`]);
+  const status = await vitest([...args, '--reporter=default', '--reporter=./test/suite-reporter.mjs']);
   const failed = status === 0 || wasStopped ? [] : failedFiles();
   if (failed.length === 0 || failed.length > MOST_RUN_AGAIN) return status;
   const names = failed.join(' ');
@@ -40,11 +40,11 @@ async function runSuite() {
   return again;
 }
 
-/** Their paths from here; none if vitest got no further than to an error of its own. */
+/** Their paths from here; none if something went wrong that is no file's, too. */
 function failedFiles() {
   try {
-    const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
-    return testResults.filter(({ status }) => status === 'failed').map(({ name }) => relative('.', name));
+    const { files, otherErrors } = JSON.parse(readFileSync(report, 'utf8'));
+    return otherErrors === 0 ? files.map((path) => relative('.', path)) : [];
   } catch {
     return [];
   }
@@ -54,6 +54,7 @@ function failedFiles() {
 function vitest(words) {
   child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', '--project', project, ...words], {
     stdio: 'inherit',
+    env: { ...process.env, NODEPLANE_SUITE_REPORT: report },
   });
   return new Promise((resolve, reject) => {
     child.on('error', reject);
