@@ -32,11 +32,8 @@ export function answerText(answer: Answer, { unicode, verbose = false }: TextFor
   const notes = [...also.map((one) => note('also', one)), ...warnings.map((one) => note('note', one))];
   const foot = [
     ...notes.slice(0, MOST_NOTES),
-    ...remedy
-      .slice(0, 2)
-      .flatMap((text, index) =>
-        labelled(index === 0 ? (verdict === 'unknown' ? 'ask' : 'fix') : 'or', text, index === 0 ? 2 : 1),
-      ),
+    ...remedy.slice(0, 1).flatMap((text) => labelled(verdict === 'unknown' ? 'ask' : 'fix', text, 2)),
+    ...remedy.slice(1, 2).flatMap((text) => labelled('or', text, 1)),
     ...labelled('checked', checkedText(path, tookMs, notChecked), verbose ? 10 : 2),
   ];
   return `${[...lines, '', ...foot].map((line) => (unicode ? line : ascii(line)).trimEnd()).join('\n')}\n`;

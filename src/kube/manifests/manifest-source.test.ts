@@ -135,6 +135,27 @@ describe('at the start', () => {
   });
 });
 
+describe('mistakes between objects', () => {
+  const slice = (of: string) =>
+    `apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: s, labels: {kubernetes.io/service-name: ${of}}}\naddressType: IPv4\nendpoints: []\nports: []\n`;
+
+  it('are told before synced, and later when files have rested for a second', async () => {
+    write('a.yaml', service('x'));
+    write('s.yaml', slice('other'));
+    const clock = new FakeClock();
+    const listener = await follow(clock);
+    expect(listener.take()).toEqual(['added x:80', 'added s', 'problems s.yaml', 'synced']);
+    write('s.yaml', slice('x'));
+    const at = new Map<string, number>();
+    for (let ms = 0; ms < 2 * A_LOOK_MS; ms += 100) {
+      await clock.advance(100);
+      for (const told of listener.take()) at.set(told, ms);
+    }
+    expect([...at.keys()]).toEqual(['updated s', 'problems']);
+    expect((at.get('problems') ?? 0) - (at.get('updated s') ?? 0)).toBe(1000);
+  });
+});
+
 describe('after the start', () => {
   it('tells what an edit changed', async () => {
     write('a.yaml', service('x') + service('y'));

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Clock, errorText, NodeplaneError, systemClock, type Timer } from '../../core/index.ts';
+import { atOnce, type Clock, errorText, inSlices, NodeplaneError, systemClock, type Timer } from '../../core/index.ts';
 import type { Resource } from '../resource.ts';
 import type { ObjectHandler, ObjectSource, SourceProblem } from '../source.ts';
 import { FolderWatch } from './folder-watch.ts';
@@ -12,6 +12,8 @@ import { ManifestState } from './manifest-state.ts';
 const POLL_MS = 10_000;
 /** The same while the folder is away or cannot be watched. */
 const POLL_WITHOUT_WATCH_MS = 1_000;
+/** How long no file changes before mistakes between objects are looked for: that goes through all of them. */
+const SETTLED_MS = 1000;
 
 export interface ManifestSourceOptions {
   /** The folder of manifests. Its subfolders are not read. */
@@ -41,7 +43,9 @@ export class ManifestSource implements ObjectSource {
   readonly #state: ManifestState;
   #handler: ObjectHandler | undefined;
   #toldProblems: readonly SourceProblem[] = [];
+  #folderProblem: string | undefined;
   #timer: Timer | undefined;
+  #settled: Timer | undefined;
 
   constructor(options: ManifestSourceOptions) {
     this.#folderPath = options.folder;
@@ -66,7 +70,10 @@ export class ManifestSource implements ObjectSource {
         cause: error,
       });
     }
-    this.#tell(look);
+    this.#take(look);
+    // Whoever reads once hears of all mistakes before the end.
+    atOnce(this.#state.lookBetween());
+    this.#tellProblems();
     this.#handler?.synced();
   }
 
@@ -75,6 +82,7 @@ export class ManifestSource implements ObjectSource {
     this.#handler = undefined;
     this.#watch.close();
     this.#timer?.cancel();
+    this.#settled?.cancel();
   }
 
   /** Every look after the first: that the folder is away is now a problem, not an error. */
@@ -86,7 +94,14 @@ export class ManifestSource implements ObjectSource {
       const message = `The folder of manifests cannot be read, its last state stays in force: ${errorText(error)}`;
       look = { files: new Map(), folderProblem: message, nextLookMs: POLL_WITHOUT_WATCH_MS };
     }
-    this.#tell(look);
+    this.#take(look);
+    this.#tellProblems();
+    if (look.files.size === 0 || !this.#handler) return;
+    this.#settled?.cancel();
+    this.#settled = this.#clock.setTimer(async () => {
+      await inSlices(this.#state.lookBetween());
+      this.#tellProblems();
+    }, SETTLED_MS);
   }
 
   /** Throws the system's error if the folder cannot be listed. */
@@ -99,17 +114,21 @@ export class ManifestSource implements ObjectSource {
     return { files, folderProblem, nextLookMs: Math.min(recheckMs, POLL_WITHOUT_WATCH_MS) };
   }
 
-  #tell({ files, folderProblem, nextLookMs }: Look): void {
+  #take({ files, folderProblem, nextLookMs }: Look): void {
     this.#timer?.cancel();
     this.#timer = this.#clock.setTimer(() => this.#round(new Set()), nextLookMs);
+    this.#folderProblem = folderProblem;
     for (const [name, manifest] of files) {
       for (const object of manifest?.ignored ?? []) this.#debug(`${name}: ${object} is of a kind that is not read`);
     }
     const events = files.size > 0 ? this.#state.update(files) : [];
     // The handler may stop the source at any call.
     for (const event of events) this.#handler?.event(event);
+  }
+
+  #tellProblems(): void {
     const problems = [...this.#state.problems()];
-    if (folderProblem !== undefined) problems.unshift({ where: this.#folderPath, message: folderProblem });
+    if (this.#folderProblem !== undefined) problems.unshift({ where: this.#folderPath, message: this.#folderProblem });
     if (isDeepStrictEqual(problems, this.#toldProblems)) return;
     this.#toldProblems = problems;
     this.#handler?.problems(problems);

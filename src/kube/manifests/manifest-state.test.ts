@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { atOnce } from '../../core/index.ts';
 import { KINDS } from '../objects/kinds.ts';
 import { type KubeObject, objectKey, type Service } from '../objects/types.ts';
 import type { ObjectEvent } from '../source.ts';
@@ -215,6 +216,7 @@ it('after any rounds: events add up to a state without duplicates, equal to the 
         }
         const wanted = [...disk.values()].flatMap((text) => text.split(' ')).filter((part) => part !== '');
         const isFaultless = new Set(wanted.map((part) => part[0])).size === wanted.length && !wanted.includes('!');
+        atOnce(state.lookBetween());
         expect(state.problems().length === 0).toBe(isFaultless);
         if (isFaultless) expect([...told.values()].sort()).toEqual(wanted.sort());
       }

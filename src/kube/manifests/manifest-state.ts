@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Steps } from '../../core/index.ts';
 import { type KubeObject, objectKey } from '../objects/types.ts';
 import type { ObjectEvent, SourceProblem } from '../source.ts';
 import type { Manifest, ManifestObject } from './manifest-file.ts';
@@ -24,6 +25,8 @@ export class ManifestState {
   #waiting: ReadonlyMap<string, ReadonlyMap<string, ManifestObject>> = new Map();
   /** What is wrong with the present content of a file. */
   readonly #problems = new Map<string, readonly SourceProblem[]>();
+  /** What is wrong between objects. */
+  #between: readonly SourceProblem[] = [];
   /** Objects of kinds that are not read, by file name. */
   readonly #ignored = new Map<string, readonly string[]>();
 
@@ -74,17 +77,28 @@ export class ManifestState {
     return this.#difference(before, after);
   }
 
-  /** All present problems: those that a file shows, by its name, then those between objects. */
+  /** All present problems: those that a file shows, by its name, then those between objects, as `lookBetween` last found them. */
   problems(): readonly SourceProblem[] {
-    const files = [...new Set([...this.#problems.keys(), ...this.#waiting.keys()])].sort();
-    const ofFiles = files.flatMap((file) => [...(this.#problems.get(file) ?? []), ...this.#conflicts(file)]);
-    const refused = new Set(ofFiles.filter(({ inForce }) => !inForce).map(({ object }) => object));
-    const between = mistakesBetween({
+    return [...this.#ofFiles(), ...this.#between];
+  }
+
+  /** Looks for mistakes between objects, through all there are. */
+  *lookBetween(): Steps<void> {
+    const refused = new Set(
+      this.#ofFiles()
+        .filter(({ inForce }) => !inForce)
+        .map(({ object }) => object),
+    );
+    this.#between = yield* mistakesBetween({
       files: this.#inForce,
       ignored: this.#ignored,
       isRefused: (key) => refused.has(key),
     });
-    return [...ofFiles, ...between];
+  }
+
+  #ofFiles(): readonly SourceProblem[] {
+    const files = [...new Set([...this.#problems.keys(), ...this.#waiting.keys()])].sort();
+    return files.flatMap((file) => [...(this.#problems.get(file) ?? []), ...this.#conflicts(file)]);
   }
 
   #note(file: string, manifest: Manifest | undefined): void {

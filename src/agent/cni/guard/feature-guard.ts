@@ -1,9 +1,7 @@
 import { loadReassertion } from '../../../cni/index.ts';
 import { type Clock, type ComparedPart, type Drift, nothingToCompare, type Timer } from '../../../core/index.ts';
 import { isUnderWay, journalEntries } from '../../../ipam/index.ts';
-
 import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
-
 import { listSysctls } from '../../../sys/index.ts';
 import type { Logger } from '../../logger.ts';
 import { JournalRules } from './journal-rules.ts';

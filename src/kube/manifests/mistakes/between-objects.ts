@@ -1,4 +1,4 @@
-import { nearestWord } from '../../../core/index.ts';
+import { nearestWord, type Steps } from '../../../core/index.ts';
 import { describeValue, formatFieldPath } from '../../objects/field-reader.ts';
 import { SERVICE_NAME_LABEL } from '../../objects/known-names.ts';
 import { type EndpointSlice, type KubeObject, objectKey, objectName, type Service } from '../../objects/types.ts';
@@ -25,19 +25,21 @@ interface Found {
 
 /**
  * Mistakes that no object shows alone: endpoints of no Service, ports of other names, the same port or address twice, Endpoints
- * in place of EndpointSlices. An API server has refused them, or a controller never makes them.
+ * in place of EndpointSlices. An API server has refused them, or a controller never makes them. Goes through all objects, in steps.
  */
-export function mistakesBetween({ files, ignored, isRefused }: ObjectsInForce): readonly SourceProblem[] {
+export function* mistakesBetween({ files, ignored, isRefused }: ObjectsInForce): Steps<readonly SourceProblem[]> {
   const services = new Map<string, Found>();
   const slices: { readonly file: string; readonly slice: EndpointSlice }[] = [];
   for (const [file, objects] of files) {
     for (const object of objects.values()) {
+      yield;
       if (object.kind === 'Service') services.set(objectName(object), { file, service: object, slices: [] });
       else if (object.kind === 'EndpointSlice') slices.push({ file, slice: object });
     }
   }
   const orphans: SourceProblem[] = [];
   for (const { file, slice } of slices) {
+    yield;
     const name = slice.metadata.labels?.[SERVICE_NAME_LABEL];
     if (!name) continue;
     const service = `${slice.metadata.namespace}/${name}`;
@@ -47,7 +49,7 @@ export function mistakesBetween({ files, ignored, isRefused }: ObjectsInForce): 
       orphans.push(orphan(file, slice, services.keys()));
   }
   const all = [...services.values()].sort((a, b) => (objectName(a.service) < objectName(b.service) ? -1 : 1));
-  return [...orphans, ...portNames(all), ...collisions(all), ...olderEndpoints(ignored, services)];
+  return [...orphans, ...(yield* portNames(all)), ...(yield* collisions(all)), ...olderEndpoints(ignored, services)];
 }
 
 function orphan(file: string, slice: EndpointSlice, services: Iterable<string>): SourceProblem {
@@ -61,9 +63,10 @@ function orphan(file: string, slice: EndpointSlice, services: Iterable<string>):
 }
 
 /** Endpoints are found by the name of the port. */
-function portNames(services: readonly Found[]): readonly SourceProblem[] {
+function* portNames(services: readonly Found[]): Steps<readonly SourceProblem[]> {
   const found: SourceProblem[] = [];
   for (const { file, service, slices } of services) {
+    yield;
     if (!slices.some(({ endpoints = [] }) => endpoints.length > 0)) continue;
     const names = new Set(slices.flatMap(({ ports = [] }) => ports.map(({ name = '' }) => name)));
     for (const [index, { name = '' }] of (service.spec.ports ?? []).entries()) {
@@ -77,10 +80,11 @@ function portNames(services: readonly Found[]): readonly SourceProblem[] {
 }
 
 /** Two Services cannot both have a ClusterIP or a NodePort. */
-function collisions(services: readonly Found[]): readonly SourceProblem[] {
+function* collisions(services: readonly Found[]): Steps<readonly SourceProblem[]> {
   const found: SourceProblem[] = [];
   const owners = new Map<string, string>();
   for (const { file, service } of services) {
+    yield;
     const name = objectName(service);
     const { clusterIP = '', clusterIPs = [], ports = [] } = service.spec;
     const claims: { readonly path: readonly (string | number)[]; readonly claim: string }[] = [];

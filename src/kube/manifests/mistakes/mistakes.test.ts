@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { atOnce } from '../../../core/index.ts';
 import { KINDS } from '../../objects/kinds.ts';
 import { objectKey } from '../../objects/types.ts';
 import { problemText, type SourceProblem } from '../../source.ts';
@@ -34,6 +35,7 @@ function look(files: Readonly<Record<string, string>>): { problems: readonly Sou
   const state = new ManifestState(kinds);
   const manifests = Object.entries(files).map(([name, text]) => [name, readManifest(name, text, kinds)] as const);
   const events = state.update(new Map(manifests));
+  atOnce(state.lookBetween());
   return { problems: state.problems(), objects: events.map(({ object }) => objectKey(object)) };
 }
 
