@@ -112,8 +112,7 @@ export function logSourceProblems(logger: Logger): (problems: readonly SourcePro
       now.add(identity);
       if (!known.has(identity)) {
         const { inForce, ...what } = problem;
-        if (inForce)
-          logger.warn(what, 'A manifest has what is probably not meant; its object is in force all the same');
+        if (inForce) logger.warn(what, 'A manifest has what is probably not meant; what can be used is in force');
         else logger.error(what, 'An object cannot be read; its last good state stays in force');
       }
     }

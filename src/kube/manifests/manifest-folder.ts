@@ -54,7 +54,8 @@ export class ManifestFolder {
    * be listed; a file that cannot be read is a manifest with a problem.
    */
   changes(suspects: ReadonlySet<string>): FolderChanges {
-    const names = readdirSync(this.#folder).filter((name) => MANIFEST_NAME.test(name));
+    const entries = readdirSync(this.#folder, { withFileTypes: true });
+    const names = entries.filter(({ name }) => MANIFEST_NAME.test(name)).map(({ name }) => name);
     const known = new Map<string, KnownFile>();
     const files = new Map<string, Manifest | undefined>();
     let recheckMs: number | undefined;
@@ -78,9 +79,23 @@ export class ManifestFolder {
         files.set(name, unreadable(name, errorText(error)));
       }
     }
+    for (const entry of entries) if (entry.isDirectory()) this.#lookInto(`${entry.name}/`, known, files);
     for (const name of this.#known.keys()) if (!known.has(name)) files.set(name, undefined);
     this.#known = known;
     return { files, recheckMs };
+  }
+
+  /** Says of a subfolder that its manifests are not read. Hidden ones are those of a mounted ConfigMap. */
+  #lookInto(name: string, known: Map<string, KnownFile>, files: Map<string, Manifest | undefined>): void {
+    if (name.startsWith('.')) return;
+    const found = manifestsIn(join(this.#folder, name)).sort();
+    if (found.length === 0) return;
+    const stamp = found.join('/');
+    known.set(name, { stamp, isEmpty: true });
+    if (stamp === this.#known.get(name)?.stamp) return;
+    const manifests = found.length === 1 ? `"${found[0]}"` : `${found.length} manifests, "${found[0]}" the first,`;
+    const message = `Subfolders are not read: ${manifests} in it can be moved up, or put into one file`;
+    files.set(name, { objects: [], problems: [{ where: name, message, inForce: true }], ignored: [] });
   }
 
   /** Undefined for what is not a file (folders, sockets) or went away since it was listed. Follows symbolic links. */
@@ -102,6 +117,15 @@ export class ManifestFolder {
 
   #read(name: string): Manifest {
     return readManifest(name, readFileSync(join(this.#folder, name), 'utf8'), this.#kinds);
+  }
+}
+
+/** None of a folder that cannot be listed, or is gone. */
+function manifestsIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => MANIFEST_NAME.test(name));
+  } catch {
+    return [];
   }
 }
 

@@ -101,13 +101,35 @@ describe('at the start', () => {
     expect(listener.take()).toEqual(['added d', 'added a:80', 'added b:80', 'added c:80', 'synced']);
   });
 
-  it('leaves out other files, hidden ones, editor backups and folders', async () => {
+  it('leaves out other files, hidden ones and editor backups', async () => {
     for (const name of ['.a.yaml', '.#a.yaml', '#a.yaml#', 'a.yaml~', 'a.yaml.bak', '.a.yaml.swp', 'a.txt', 'yaml']) {
       write(name, service('hidden'));
     }
-    mkdirSync(join(folder, 'sub.yaml'));
-    writeFileSync(join(folder, 'sub.yaml', 'a.yaml'), service('hidden'));
+    mkdirSync(join(folder, '..2026_11_23'));
+    writeFileSync(join(folder, '..2026_11_23', 'a.yaml'), service('hidden'));
+    mkdirSync(join(folder, 'notes'));
+    writeFileSync(join(folder, 'notes', 'a.txt'), '');
     expect((await follow(new FakeClock())).take()).toEqual(['synced']);
+  });
+
+  it('does not read subfolders, and says so of those that have manifests, until they have none', async () => {
+    mkdirSync(join(folder, 'sub.yaml'));
+    writeFileSync(join(folder, 'sub.yaml', 'a.yaml'), service('below'));
+    const clock = new FakeClock();
+    const listener = await follow(clock);
+    expect(listener.take()).toEqual(['problems sub.yaml/', 'synced']);
+    expect(listener.present).toEqual([
+      {
+        where: 'sub.yaml/',
+        message: 'Subfolders are not read: "a.yaml" in it can be moved up, or put into one file',
+        inForce: true,
+      },
+    ]);
+    await clock.advance(A_LOOK_MS);
+    expect(listener.take()).toEqual([]);
+    unlinkSync(join(folder, 'sub.yaml', 'a.yaml'));
+    await clock.advance(A_LOOK_MS);
+    expect(listener.take()).toEqual(['problems']);
   });
 
   it('tells problems before synced and the good files all the same', async () => {

@@ -113,7 +113,7 @@ class HttpApiClient implements ApiClient {
   async #attempt(request: ApiRequest): Promise<ApiResponse> {
     await this.#holdBack(request);
     const { method, path } = request;
-    const { server } = this.#access;
+    const { server, misspelt } = this.#access;
     const attempt = `${method} ${server.origin}${path}`;
     const options = await this.#optionsFor(request, attempt);
     const asked = { source: this.#access.source, server, options, now: this.#clock.wallTime() };
@@ -145,14 +145,14 @@ class HttpApiClient implements ApiClient {
       requestEnded(status);
       const body = readBody(response, attempt, guard, finish);
       if (status < 200 || status > 299) {
-        throw await readStatusError(attempt, status, response.headers, body, remedyOfStatus(status, asked));
+        throw await readStatusError(attempt, status, response.headers, body, remedyOfStatus(status, asked) + misspelt);
       }
       return { status, date: response.headers.date, body, setQuietLimit: (ms) => guard.setLimit(ms) };
     } catch (error) {
       finish();
       if (error instanceof NodeplaneError) throw error;
       requestEnded('<error>');
-      throw failure(attempt, error, remedyOfFailure(error, asked));
+      throw failure(attempt, error, remedyOfFailure(error, asked) + misspelt);
     }
   }
 

@@ -32,6 +32,8 @@ export interface ServerAccess {
   readonly server: URL;
   /** Where that is written, in words. */
   readonly source: string;
+  /** Fields there that nobody reads and what was probably meant, as the end of an error's message; empty: nothing of the kind. */
+  readonly misspelt: string;
   /** The proxy on the way there, without its password; undefined: there is none. */
   readonly proxy: string | undefined;
   /**
@@ -72,16 +74,17 @@ function fromKubeconfig(
   const source = `the kubeconfig "${path}"`;
   let named: KubeCluster;
   let user: KubeUser | undefined;
+  let misspelt: string;
   let plugin: CredentialPlugin | undefined;
   try {
-    ({ cluster: named, user } = readKubeconfig(readText(path), dirname(path)));
+    ({ cluster: named, user, misspelt } = readKubeconfig(readText(path), dirname(path)));
     if (user?.exec) plugin = completePlugin(readPlugin(user.exec), path);
     refuseForeignPrograms(user?.authProvider);
   } catch (error) {
     throw new NodeplaneError('ERR_CONFIG', `Cannot read the kubeconfig "${path}"`, { cause: error });
   }
   const cluster = master ? { ...named, server: withScheme(master) } : named;
-  return access(cluster, { user, credential: plugin && execCredential(plugin), env, source });
+  return access(cluster, { user, credential: plugin && execCredential(plugin), env, source, misspelt });
 }
 
 function readText(path: string): string {
@@ -146,9 +149,11 @@ interface Asker {
   readonly source: string;
   /** Names the proxies. */
   readonly env: Environment;
+  /** See `misspeltFields`. @default nothing */
+  readonly misspelt?: string;
 }
 
-function access(named: KubeCluster, { user, credential, source, env }: Asker): ServerAccess {
+function access(named: KubeCluster, { user, credential, source, env, misspelt = '' }: Asker): ServerAccess {
   const server = serverUrl(named.server, source);
   const proxy = named.proxyUrl || proxyOf(server, env);
   // Of plain HTTP there is nothing to verify, and client-node wants to hear so.
@@ -157,6 +162,7 @@ function access(named: KubeCluster, { user, credential, source, env }: Asker): S
   return {
     server,
     source,
+    misspelt,
     proxy: proxy && withoutPassword(proxy),
     async requestOptions(signal) {
       const direct = !proxy && !user?.authProvider;

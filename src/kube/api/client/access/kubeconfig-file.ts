@@ -1,7 +1,9 @@
 import type { RequestOptions } from 'node:https';
 import { isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
+import { errorText } from '../../../../core/index.ts';
 import { describeValue, isMapping } from '../../../objects/field-reader.ts';
+import { misspeltFields } from './misspelt-fields.ts';
 import { checkPem, misfitOf, type PemSource, readPem } from './pem.ts';
 
 /** Where an API server is, and what it proves its identity with: `clusters[]` of a kubeconfig. Paths are absolute. */
@@ -39,6 +41,8 @@ export interface KubeAccess {
   readonly cluster: KubeCluster;
   /** Undefined: nobody is authenticated. */
   readonly user: KubeUser | undefined;
+  /** The end of an error's message, see `misspeltFields`. */
+  readonly misspelt: string;
 }
 
 /**
@@ -51,7 +55,15 @@ export function readKubeconfig(text: string, folder: string): KubeAccess {
   const content: unknown = parse(text);
   if (!isMapping(content))
     throw new Error(`it holds ${describeValue(content)} instead of clusters, users and contexts`);
-  const config = content;
+  const misspelt = misspeltFields(content);
+  try {
+    return { ...accessOf(content, folder), misspelt };
+  } catch (error) {
+    throw new Error(`${errorText(error)}${misspelt}`);
+  }
+}
+
+function accessOf(config: Mapping, folder: string): Omit<KubeAccess, 'misspelt'> {
   if (config.kind !== undefined && config.kind !== 'Config') {
     throw new Error(`kind is ${describeValue(config.kind)}, "Config" is needed; name the kubeconfig itself`);
   }

@@ -78,6 +78,16 @@ const pair = { 'client-certificate-data': base64(mine.cert), 'client-key-data': 
 describe('a mistake that shows in the file is refused at the start', () => {
   it.each<[Changes, ...string[]]>([
     [{ file: { 'current-context': undefined } }, 'current-context is missing', 'name one of contexts, which has "x"'],
+    [
+      { file: { 'current-context': undefined, currentContext: 'x' } },
+      'current-context is missing',
+      '"currentContext" of it is not read, did you mean "current-context"?',
+    ],
+    [
+      { cluster: { server: undefined, sever: 'https://a' } },
+      'clusters[0].cluster.server is missing',
+      '"sever" of clusters "c" is not read, did you mean "server"?',
+    ],
     [{ file: { 'current-context': 'y' } }, 'current-context is "y", which is not there', 'which has "x"'],
     [{ file: { contexts: [] } }, 'current-context is "x", which is not there', 'contexts, which has nothing'],
     [{ file: { contexts: { x: {} } } }, 'contexts is a mapping', 'write a list'],
@@ -217,6 +227,10 @@ describe('a mistake that shows in use is told at each attempt', () => {
       'self-signed certificate',
       'put the cluster’s own into clusters[].cluster.certificate-authority-data',
     ],
+    [
+      { cluster: { 'certificate-authority-data': undefined, 'certificate-autority-data': base64(server.ca) } },
+      '"certificate-autority-data" of clusters "c" is not read, did you mean "certificate-authority-data"?',
+    ],
     [{ cluster: { 'tls-server-name': 'elsewhere' } }, 'elsewhere', 'give the kubeconfig', 'tls-server-name'],
   ])('%j', async (changes, ...told) => {
     write(changes);
@@ -248,12 +262,14 @@ describe('a mistake that shows in use is told at each attempt', () => {
     }
   });
 
-  it('a context without a user, when the server wants one', async () => {
+  it('a context without a user, or a token under another name, when the server wants one', async () => {
     server.misbehave.tokens = new Set(['another']);
     write({ context: { user: undefined } });
     expect(await failureOf(ask())).toMatch(
       /401.*; the kubeconfig ".*" gives neither token nor client certificate: name a user/,
     );
+    write({ user: { token: undefined, tokn: 'secret' } });
+    expect(await failureOf(ask())).toMatch(/401.*; "tokn" of users "u" is not read, did you mean "token"\?$/);
     server.misbehave.tokens = undefined;
   });
 });
