@@ -18,7 +18,7 @@ import { writeResults } from './report/results.ts';
 import { surroundings } from './report/surroundings.ts';
 import { benchRoutes } from './routes/index.ts';
 import { benchScale, benchScaleNftables } from './scale.ts';
-import { benchRest, benchStart } from './start/index.ts';
+import { benchEmpty, benchRest, benchStart } from './start/index.ts';
 
 interface Benchmark {
   /** @param only what the names of its cases must hold, for benchmarks that have cases with names */
@@ -44,6 +44,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   start: { run: benchStart },
   // Six minutes of watching.
   rest: { run: benchRest, slow: true },
+  empty: { run: benchEmpty, slow: true },
   memory: { run: benchMemory },
   hostile: { run: benchHostile, slow: true },
   cni: { run: benchCni },

@@ -102,7 +102,7 @@ export function planTakeover(rules: FixedRules, saved: SavedTables): TableRestor
  */
 export function planRuleCleanup(saved: SavedTables, tables: readonly IpvsTable[] = IPVS_TABLES): TableRestore[] {
   const services = saved.get('nat')?.get('KUBE-SERVICES');
-  const otherMode = services !== undefined && !services.rules.some((rule) => rule.includes('--match-set KUBE-'));
+  const otherMode = services !== undefined && !isIpvsMode(saved);
   return tables.flatMap((table) => {
     const chains: SavedTable = saved.get(table) ?? new Map();
     const goes = (name: string) => IPVS_CHAINS[table].includes(name) && !(otherMode && SHARED_CHAINS.has(name));
@@ -115,6 +115,12 @@ export function planRuleCleanup(saved: SavedTables, tables: readonly IpvsTable[]
     const nothing = isEmptyDiff(removal) && removal.withdraw.length === 0;
     return nothing ? [] : [{ table, ...removal, insert: [] }];
   });
+}
+
+/** Whether a proxy in IPVS mode, ours or a kube-proxy, has its rules here. */
+export function isIpvsMode(saved: SavedTables): boolean {
+  const services = saved.get('nat')?.get('KUBE-SERVICES');
+  return services?.rules.some((rule) => rule.includes('--match-set KUBE-')) ?? false;
 }
 
 /** Chains of a proxy in IPVS mode, kube-proxy's own included. */

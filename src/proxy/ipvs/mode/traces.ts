@@ -8,7 +8,7 @@ import { cleanupIpvs, type IpvsCleanupOptions, placeOf } from '../cleanup.ts';
 import { IpvsDataplane } from '../dataplane.ts';
 import type { IpvsKernel } from '../kernel/kernel.ts';
 import { DEVICE, openIpvsKernel } from '../kernel/netlink-kernel.ts';
-import { removeRules } from '../kernel/rules-state.ts';
+import { isIpvsMode, removeRules } from '../kernel/rules-state.ts';
 
 /** Rules of either variant of iptables, and what is not rules: they refer to it, so it goes last. */
 export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceOptions): Trace[] {
@@ -32,9 +32,13 @@ export function ipvsTraces(family: IpFamily, { exec, excludeCidrs = [] }: TraceO
       const kernel = tryOpenIpvs(family);
       if (kernel) await closing(kernel, () => cleanupIpvs({ tool, kernel, excludeCidrs, removals }));
     },
-    // kube-proxy has nothing in this table; in the others it finds its own names.
+    // A kube-proxy in mode ipvs has nothing in table mangle, and finds its own names elsewhere. In the other modes it does not know
+    // IPVS, which would go on answering at addresses of Services that are gone.
     async cleanOwn(removals) {
-      for (const tool of await usableTools()) {
+      const tools = await usableTools();
+      const inUse = await Promise.all(tools.map(async (tool) => isIpvsMode(await tool.saveAll())));
+      if (!inUse.includes(true)) return trace.clean(removals);
+      for (const tool of tools) {
         const noted = removals && { place: placeOf(tool, family), removals };
         await removeRules(tool, { tables: ['mangle'], noted });
       }
