@@ -1,6 +1,7 @@
 import type { ServicePortPlan } from '../src/proxy/index.ts';
 import { IptablesDataplane } from '../src/proxy/iptables/index.ts';
-import { type IptablesVariant, iptablesTool, programName, walkPacket } from '../src/proxy/rules/index.ts';
+import { type IptablesVariant, iptablesTool, programName } from '../src/proxy/rules/index.ts';
+import { walkPacket } from '../test/fakes/packet-walk.ts';
 import { execIn, recordingExec, useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
 import { createNamespace, type TestNamespace } from '../test/lab/namespace.ts';
 import { sampleNode, samplePlan } from '../test/samples/sample-plan.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { walkPacket } from '../../../test/fakes/packet-walk.ts';
 import { formatIp, type IpFamily, ipFromBytes, parseIp } from '../../core/index.ts';
-import { walkPacket } from '../rules/index.ts';
 import { addressPortKey, addressSpace, portKey, portSpace } from './key-spaces.ts';
 
 const key = addressPortKey(parseIp('10.96.17.5'), 'udp', 0x1f90);

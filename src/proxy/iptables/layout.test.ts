@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { type Packet, type Walk, walkPacket } from '../../../test/fakes/packet-walk.ts';
 import { completePlan } from '../../../test/samples/complete-plan.ts';
 import { randomChanges } from '../../../test/samples/random-plan.ts';
 import { sampleNode, samplePort } from '../../../test/samples/sample-plan.ts';
 import { atOnce, formatIp, type IpFamily } from '../../core/index.ts';
 import type { Endpoint, NodePlan, ServicePortPlan } from '../index.ts';
-import { applyDiff, emptyChainSet, type Packet, TABLES, type Table, type Walk, walkPacket } from '../rules/index.ts';
+import { applyDiff, emptyChainSet, TABLES, type Table } from '../rules/index.ts';
 import { protocolName } from './key-spaces.ts';
 import { Layout } from './layout.ts';
 import { planChanges } from './transaction.ts';

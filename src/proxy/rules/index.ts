@@ -9,7 +9,6 @@ export {
   whyIptablesMissing,
 } from './iptables-tool.ts';
 export { podMatch } from './local-detector.ts';
-export { type Packet, type Walk, walkPacket } from './packet-walk.ts';
 export type { Key, KeySpace } from './radix.ts';
 export * from './restore.ts';
 export { isRestoreFailure, RESTORE_METRICS } from './restore-metrics.ts';

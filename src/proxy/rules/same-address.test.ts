@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { walkPacket } from '../../../test/fakes/packet-walk.ts';
 import { addressBits, formatIp, ipFromBytes, parseIp } from '../../core/index.ts';
-import { walkPacket } from './packet-walk.ts';
 import { formatRule } from './rule.ts';
 import { returnUnlessSameAddress } from './same-address.ts';
 

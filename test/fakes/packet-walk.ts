@@ -1,5 +1,5 @@
-import { cidrContains, parseAddressWithPrefix, parseIp } from '../../core/index.ts';
-import { targetOf } from './save.ts';
+import { cidrContains, parseAddressWithPrefix, parseIp } from '../../src/core/index.ts';
+import { targetOf } from '../../src/proxy/rules/index.ts';
 
 /** The first packet of a connection, as the rules see it. */
 export interface Packet {
