@@ -3,6 +3,7 @@ export { POD_ANNOTATIONS } from './config/macvlan-config.ts';
 export {
   type DesiredRules,
   joinRules,
+  loadLimits,
   loadReassertion,
   loadRemoval,
   type WantedAttachment,

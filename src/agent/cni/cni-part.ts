@@ -8,6 +8,7 @@ import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
 import { Reclaimer } from './guard/reclaimer.ts';
+import { TrafficLimits } from './guard/traffic-limits.ts';
 import { configuredConflist, dataDirsOf } from './install/configured.ts';
 import type { Conflist } from './install/conflist.ts';
 import { CniInstaller } from './install/installer.ts';
@@ -45,6 +46,7 @@ export class CniPart implements Part {
   readonly #spool: Spool;
   readonly #installer: CniInstaller;
   readonly #guard: FeatureGuard;
+  readonly #limits: TrafficLimits;
   readonly #reclaimer: Reclaimer;
   /** Undefined: the routes are somebody else's, or the operator says the MTU. */
   readonly #podMtu: PodMtu | undefined;
@@ -102,6 +104,7 @@ export class CniPart implements Part {
       serve: (request, client) => this.#service.serve(request, client),
     });
     this.#guard = new FeatureGuard({ dataDirs, clock, logger, watch: (listener) => watchNftables(listener) });
+    this.#limits = new TrafficLimits(dataDirs);
     this.#reclaimer = new Reclaimer({
       dataDirs,
       registry,
@@ -136,7 +139,7 @@ export class CniPart implements Part {
   }
 
   compared(): readonly ComparedPart[] {
-    return [this.#guard];
+    return [this.#guard, this.#limits];
   }
 
   changed(event: ObjectEvent): void {

@@ -1,5 +1,6 @@
 import type { Netlink } from '../../netlink/index.ts';
 import {
+  deleteIngressQdisc,
   getLink,
   type Link,
   listIngressFilters,
@@ -17,7 +18,7 @@ import { deleteIfPresent } from '../link/host-link.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import type { ResultInterface } from '../protocol/result.ts';
-import type { AttachmentFeature } from './feature.ts';
+import type { AttachmentFeature, FeatureContext } from './feature.ts';
 import { isSameBucket, tokenBucketFor } from './token-bucket.ts';
 
 /**
@@ -43,29 +44,7 @@ export const bandwidth: AttachmentFeature = {
     return [shapeEgress(host, key, hostLink, egress)];
   },
 
-  check({ key, features, host, hostLink }) {
-    const { ingress, egress } = features.bandwidth!;
-    const problems: string[] = [];
-    const expectBucket = (link: Link, shape: TrafficShape, what: string) => {
-      const wanted = tokenBucketFor(shape, hostLink.mtu);
-      const found = listQdiscs(host, link.index).find(({ kind }) => kind === 'tbf')?.tokenBucket;
-      if (!found) problems.push(`Device "${link.name}" does not limit ${what}`);
-      else if (!isSameBucket(found, wanted)) {
-        problems.push(
-          `Device "${link.name}" limits ${what} to ${found.rate} bytes/s with a burst of ${found.burst} bytes, not to ${wanted.rate} bytes/s with ${wanted.burst} bytes`,
-        );
-      }
-    };
-    if (ingress) expectBucket(hostLink, ingress, 'what the pod receives');
-    if (!egress) return problems;
-    const ifb = findIfb(host, key);
-    if (!ifb?.up) return [...problems, `Device "${ifbName(key)}", which limits what the pod sends, is missing or down`];
-    if (!listIngressFilters(host, hostLink.index).some(({ redirectsTo }) => redirectsTo === ifb.index)) {
-      problems.push(`Device "${hostLink.name}" does not pass what the pod sends through "${ifb.name}"`);
-    }
-    expectBucket(ifb, egress, 'what the pod sends');
-    return problems;
-  },
+  check: limitProblems,
 
   tearDown({ key, host }) {
     deleteIfb(host, key);
@@ -80,6 +59,51 @@ export const bandwidth: AttachmentFeature = {
     }
   },
 };
+
+/** A pod with limits, and the node's end of its veth pair. */
+export type LimitedPod = Pick<FeatureContext, 'key' | 'features' | 'host' | 'hostLink'>;
+
+/** A sentence for each limit of the pod that the kernel does not keep. Throws KernelError. */
+export function limitProblems({ key, features, host, hostLink }: LimitedPod): readonly string[] {
+  const { ingress, egress } = features.bandwidth!;
+  const problems: string[] = [];
+  const expectBucket = (link: Link, shape: TrafficShape, what: string) => {
+    const wanted = tokenBucketFor(shape, hostLink.mtu);
+    const found = listQdiscs(host, link.index).find(({ kind }) => kind === 'tbf')?.tokenBucket;
+    if (!found) problems.push(`Device "${link.name}" does not limit ${what}`);
+    else if (!isSameBucket(found, wanted)) {
+      problems.push(
+        `Device "${link.name}" limits ${what} to ${found.rate} bytes/s with a burst of ${found.burst} bytes, not to ${wanted.rate} bytes/s with ${wanted.burst} bytes`,
+      );
+    }
+  };
+  if (ingress) expectBucket(hostLink, ingress, 'what the pod receives');
+  if (!egress) return problems;
+  const ifb = findIfb(host, key);
+  if (!ifb?.up) return [...problems, `Device "${ifbName(key)}", which limits what the pod sends, is missing or down`];
+  if (!listIngressFilters(host, hostLink.index).some(({ redirectsTo }) => redirectsTo === ifb.index)) {
+    problems.push(`Device "${hostLink.name}" does not pass what the pod sends through "${ifb.name}"`);
+  }
+  expectBucket(ifb, egress, 'what the pod sends');
+  return problems;
+}
+
+/** Makes the limits of the pod anew, whatever is left of them. Throws as ADD does. */
+export function limitAgain({ key, features, host, hostLink }: LimitedPod): void {
+  const { ingress, egress } = features.bandwidth!;
+  if (ingress) host.execute(setTokenBucket(hostLink.index, tokenBucketFor(ingress, hostLink.mtu)));
+  if (!egress) return;
+  deleteIfb(host, key);
+  if (listQdiscs(host, hostLink.index).some(({ kind }) => kind === 'ingress')) {
+    host.execute(deleteIngressQdisc(hostLink.index));
+  }
+  try {
+    shapeEgress(host, key, hostLink, egress);
+  } catch (error) {
+    deleteIfb(host, key);
+    throw error;
+  }
+}
 
 function shapeEgress(host: Netlink, key: AttachmentKey, { index, mtu }: Link, egress: TrafficShape): ResultInterface {
   const name = ifbName(key);

@@ -72,6 +72,9 @@ export async function loadReassertion() {
   };
 }
 
+/** Comparison and repair of what limits the traffic of attachments, loaded when it is asked for. */
+export const loadLimits = () => import('./limits.ts');
+
 /** What an uninstallation has to take away, loaded when it is asked for. */
 export async function loadRemoval() {
   const { removeRules } = await import('./remove-rules.ts');

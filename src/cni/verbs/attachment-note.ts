@@ -30,12 +30,13 @@ export function attachmentNote(
   if (wantedFeatures(config, key).length === 0) return undefined;
   const { derive } = podNetwork(config.mode).addressing;
   const addressing = derive(config, { ips, routes: [], dns: {} });
+  const { portMappings, bandwidth } = runtimeConfigOf(raw);
   const wanted = wantedAttachment(config, key, addressing.ips, podMac(config.mac, key, addressing.ips));
   return {
     ...Object.fromEntries(KEYS.map((name) => [name, raw[name]])),
     // DEL has to find who gave the second interface its addresses; the rest of the key is the network's.
     macvlan: config.features.macvlan && { ipam: config.features.macvlan.ipam },
-    runtimeConfig: { portMappings: runtimeConfigOf(raw).portMappings },
+    runtimeConfig: { portMappings, bandwidth },
     ips: wanted.ips.map(({ address }) => formatCidr(address)),
     mac: formatMac(wanted.mac),
   };

@@ -78,5 +78,12 @@ export {
 } from './route.ts';
 export { type IngressFilter, listIngressFilters, redirectIngress } from './tc-filter.ts';
 export { type IfbSpec, newIfb } from './tc-ifb.ts';
-export { listQdiscs, newIngressQdisc, type Qdisc, setTokenBucket, type TokenBucket } from './tc-qdisc.ts';
+export {
+  deleteIngressQdisc,
+  listQdiscs,
+  newIngressQdisc,
+  type Qdisc,
+  setTokenBucket,
+  type TokenBucket,
+} from './tc-qdisc.ts';
 export { type NetworkEvent, type NetworkInterest, type NetworkWatch, watchNetwork } from './watch-network.ts';

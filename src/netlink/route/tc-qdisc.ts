@@ -16,7 +16,7 @@ import {
   tc_tbf_qopt,
   tcmsg,
 } from '../uapi/pkt-sched.ts';
-import { RTM_GETQDISC, RTM_NEWQDISC } from '../uapi/rtnetlink.ts';
+import { RTM_DELQDISC, RTM_GETQDISC, RTM_NEWQDISC } from '../uapi/rtnetlink.ts';
 
 const U32_MAX = 0xffff_ffff;
 /** `1:`, as good as any: there is one qdisc at the root. */
@@ -78,6 +78,19 @@ export function newIngressQdisc(index: number): NetlinkRequest {
     type: RTM_NEWQDISC,
     flags: NLM_F_CREATE | NLM_F_EXCL,
     operation: 'RTM_NEWQDISC',
+    object: `ingress qdisc of device ${index}`,
+    payload: encodeBody(tcmsg, { tcm_ifindex: index, tcm_handle: INGRESS_HANDLE, tcm_parent: TC_H_INGRESS }, TCA, {
+      TCA_KIND: 'ingress',
+    }),
+  };
+}
+
+/** Takes the ingress qdisc of the device `index` away, with the filters that hang on it. EINVAL or ENOENT when it has none. */
+export function deleteIngressQdisc(index: number): NetlinkRequest {
+  return {
+    type: RTM_DELQDISC,
+    flags: 0,
+    operation: 'RTM_DELQDISC',
     object: `ingress qdisc of device ${index}`,
     payload: encodeBody(tcmsg, { tcm_ifindex: index, tcm_handle: INGRESS_HANDLE, tcm_parent: TC_H_INGRESS }, TCA, {
       TCA_KIND: 'ingress',

@@ -3,7 +3,7 @@ import { expectSafeDecoder } from '../../../test/fakes/decoder-properties.ts';
 import { capturedHex, wireHex } from '../../../test/fakes/netlink-golden.ts';
 import { decodeIngressFilter, redirectIngress } from './tc-filter.ts';
 import { newIfb } from './tc-ifb.ts';
-import { decodeQdisc, newIngressQdisc, setTokenBucket } from './tc-qdisc.ts';
+import { decodeQdisc, deleteIngressQdisc, newIngressQdisc, setTokenBucket } from './tc-qdisc.ts';
 
 // Captured from iproute2 6.1.0 with `strace -e trace=sendmsg -e write=all <command>` in a namespace where v0 has index 3
 // and ifb1 index 4. iproute2 adds rate tables to a tbf, which no kernel since 3.8 reads; those bytes were written by a C
@@ -38,6 +38,12 @@ describe('traffic control requests', () => {
     // tc qdisc add dev v0 ingress
     const captured = '300000002400050642b6006b0000000000000000030000000000fffff1ffffff000000000c000100696e677265737300';
     expect(wireHex(newIngressQdisc(3))).toBe(capturedHex(captured));
+  });
+
+  it('its end', () => {
+    // tc qdisc del dev v0 ingress
+    const captured = '300000002500050002c7036b0000000000000000030000000000fffff1ffffff000000000c000100696e677265737300';
+    expect(wireHex(deleteIngressQdisc(3))).toBe(capturedHex(captured));
   });
 
   it('a redirection', () => {
