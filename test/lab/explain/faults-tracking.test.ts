@@ -46,11 +46,11 @@ describe('snat-ports', () => {
   /** Connections to the endpoint that are masqueraded with the node's address there, but for every so many-th port. */
   const take = (free = Number.POSITIVE_INFINITY) => {
     const all = Array.from({ length: LAST_PORT - FIRST_PORT + 1 }, (_, index) => index);
-    const taken = all.filter((index) => index % free !== 1);
+    const taken = all.filter((index) => (index + 1) % free !== 0);
     const reply = `-r ${web.ip()} -q 10.244.1.1 --reply-port-src ${TARGET}`;
     track(
       taken.map((index) => {
-        const from = `-s 203.0.${100 + (index >> 8)}.${index & 255} --sport ${FIRST_PORT + index}`;
+        const from = `-s 203.${index >> 8}.${index & 255}.9 --sport ${FIRST_PORT + index}`;
         const to = `-d ${node.ip()} --dport ${NODE_PORT}`;
         return `${from} ${to} ${reply} --reply-port-dst ${FIRST_PORT + index} -u SEEN_REPLY,ASSURED`;
       }),
@@ -110,11 +110,17 @@ describe('conntrack-full', () => {
 });
 
 describe.each(['IPv4', 'IPv6'] as const)('invalid-rst (%s)', (family) => {
-  const mangleOneAnswer = () =>
-    faults.nft(
-      `table netdev theirs { chain in { type filter hook ingress device "${vethOf(node, web)}" priority 0; tcp sport ${TARGET} tcp flags & psh == psh limit rate 1/hour burst 1 packets tcp sequence set 1; } }`,
-      'netdev theirs',
-    );
+  /** One answer of the endpoint gets a sequence number that lies 2^30 ahead, before the node tracks it. */
+  const mangleOneAnswer = () => {
+    const shift = [
+      'tcp sequence & 0x40000000 == 0 tcp sequence set tcp sequence ^ 0x40000000 accept',
+      'tcp sequence set tcp sequence ^ 0xc0000000',
+    ];
+    const hook = `type filter hook ingress device "${vethOf(node, web)}" priority 0`;
+    const first = `tcp sport ${TARGET} tcp flags & psh == psh limit rate 1/hour burst 1 packets goto shift`;
+    const chains = `chain shift { ${shift.join('; ')}; }\nchain in { ${hook}; ${first}; }`;
+    faults.nft(`table netdev theirs {\n${chains} }`, 'netdev theirs');
+  };
   const echo = async () => {
     const connection = await client.hold({ ip: VIP[family], port: 80 });
     mangleOneAnswer();
