@@ -19,16 +19,13 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   if (client.kind !== 'outside' || !target.service || target.service.via === 'node-port') return;
   const [vip, from] = [formatIp(target.ip), formatIp(client.ip)];
   if (node.isOwnAddress(vip)) return;
-  const home = knowledge.others.find(
-    ({ addresses, podCidrs }) =>
-      addresses.includes(from) || podCidrs.some((range) => cidrContains(parseCidr(range), client.ip)),
-  );
-  if (home) {
+  const home = homeOf(asked, client);
+  if (home !== undefined) {
     report.cannotTell(
       'source',
-      `${from} is on ${home.name}, where what it sends to ${vip} is translated: it comes here no more`,
+      `${from} is on ${home}, where what it sends to ${vip} is translated: it comes here no more`,
     );
-    report.askThere(`on ${home.name}: nodeplane explain ${keyOf(vip, target.port)} --from ${from}`);
+    report.askThere(`on ${home}: nodeplane explain ${keyOf(vip, target.port)} --from ${from}`);
     return;
   }
   const arrived = flowsFromOutside(asked, client, node);
@@ -52,6 +49,16 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   const who = owner ? `: ${owner.name} has that address` : ', which whoever announces it decides: none came lately';
   report.cannotTell('source', `it is not known here whether packets of ${from} to ${vip} come to this node${who}`);
   if (owner) report.askThere(`on ${owner.name}: nodeplane explain ${keyOf(vip, target.port)} --from ${from}`);
+}
+
+/** The other node that a client runs on; undefined: none that is known. */
+function homeOf({ knowledge }: Asked, { ip }: Outside): string | undefined {
+  const { source, others, node } = knowledge;
+  if (source?.node && source.node !== node.name) return source.node;
+  return others.find(
+    ({ addresses, podCidrs }) =>
+      addresses.includes(formatIp(ip)) || podCidrs.some((range) => cidrContains(parseCidr(range), ip)),
+  )?.name;
 }
 
 /** Of anybody who comes by the client's link. */
