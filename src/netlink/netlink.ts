@@ -216,6 +216,18 @@ export class Netlink {
     return all;
   }
 
+  /**
+   * The first part of a listing, however many more there are: a sample, where the kernel has them in no order. The rest is
+   * read before anything else is asked of this object.
+   *
+   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
+   */
+  dumpBeginning(request: NetlinkRequest): Uint8Array[] {
+    const payloads: Uint8Array[] = [];
+    this.#parts(request, payloads).next();
+    return payloads;
+  }
+
   /** Gives the socket back. Safe to call twice. */
   close(): void {
     this.#transport.close();

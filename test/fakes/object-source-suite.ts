@@ -62,6 +62,7 @@ export function testObjectSource(name: string, make: () => Promise<SourceUnderTe
             addresses: ['10.244.0.5'],
             conditions: { ready: true, serving: true, terminating: false },
             nodeName: 'node-0',
+            targetRef: 'web-0',
           },
         ],
         ports: [{ name: 'http', protocol: 'TCP', port: 8080 }],

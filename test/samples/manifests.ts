@@ -38,5 +38,14 @@ function documentOf(object: KubeObject): string {
   const { namespace, ...metadata } = object.metadata;
   const named = namespace === '' ? metadata : { ...metadata, namespace };
   // Anchors for what two objects share are allowed, but nobody writes them.
-  return stringify({ apiVersion, ...object, metadata: named }, { aliasDuplicateObjects: false });
+  return stringify({ apiVersion, ...asInApi(object), metadata: named }, { aliasDuplicateObjects: false });
+}
+
+/** Of a reference to a pod its name alone is kept. */
+function asInApi(object: KubeObject): object {
+  if (object.kind !== 'EndpointSlice' || !object.endpoints) return object;
+  const endpoints = object.endpoints.map(({ targetRef: name, ...endpoint }) => {
+    return name === undefined ? endpoint : { ...endpoint, targetRef: { kind: 'Pod', name } };
+  });
+  return { ...object, endpoints };
 }

@@ -28,6 +28,10 @@ export const CAUSES = {
     sentence: 'The Service has no such port, or not with this protocol.',
     remedy: 'Use a port and protocol of the Service; they are told.',
   },
+  'no-path-to-vip': {
+    sentence: 'Nobody announces the address of the Service where the client is: its packets come to no node.',
+    remedy: 'Let the load-balancer controller announce it, or route it to the nodes.',
+  },
   'agent-not-ready': {
     sentence: 'The agent serves no Services yet: it waits for the objects or for the way into the kernel.',
     remedy: 'Look at `nodeplane status` and the log of the agent.',
@@ -88,6 +92,10 @@ export const CAUSES = {
     sentence: 'The table of tracked connections is full: new ones are dropped.',
     remedy: 'Raise net.netfilter.nf_conntrack_max, and find who has so many.',
   },
+  'snat-ports': {
+    sentence: 'Source ports that connections to the endpoint are masqueraded with are used up.',
+    remedy: 'More endpoints, or externalTrafficPolicy: Local, which does not masquerade.',
+  },
   'foreign-drop': {
     sentence: 'Rules of somebody else drop or refuse the packet.',
     remedy: 'Let its owner allow the packet; table, chain and rule are told.',
@@ -144,6 +152,11 @@ export const CAUSES = {
   'way-back': {
     sentence: 'Answers do not come back through this node, so that they are not translated back.',
     remedy: 'Let the connection be masqueraded: --cluster-cidr and --masquerade-all tell what is.',
+  },
+  'invalid-rst': {
+    sentence: 'Answers outside of the TCP window are not translated back, and the client resets the connection.',
+    remedy:
+      'sysctl -w net.netfilter.nf_conntrack_tcp_be_liberal=1, after weighing it: conntrack tells forged packets no more.',
   },
   'target-port': {
     sentence: 'Nobody listens on the target port in the pod.',

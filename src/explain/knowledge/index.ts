@@ -6,6 +6,7 @@ export {
   type KnownEndpoint,
   type KnownFamily,
   type KnownNode,
+  type KnownPod,
   type KnownPort,
   type KnownService,
 } from './knowledge.ts';

@@ -90,10 +90,13 @@ export type KnownDestination =
     }
   | { readonly kind: 'no-service'; readonly name: string; readonly near: readonly string[] }
   | { readonly kind: 'not-served'; readonly name: string; readonly why: string }
-  | { readonly kind: 'pod-name'; readonly name: string }
+  /** No pod of this name is known. */
+  | { readonly kind: 'pod-name'; readonly name: string; readonly near: readonly string[] }
   | { readonly kind: 'no-node-port'; readonly port: number }
   | {
       readonly kind: 'address';
+      /** `namespace/name` of the pod that was asked for by its name; null: an address was. */
+      readonly pod: string | null;
       readonly address: string;
       readonly port: number | null;
       /** Services it is an endpoint of. */
@@ -109,6 +112,18 @@ export interface KnownNode {
   readonly addresses: readonly string[];
   /** Ranges of its pods. */
   readonly podCidrs: readonly string[];
+}
+
+/** A pod that was asked for by its name, as EndpointSlices tell it. */
+export interface KnownPod {
+  /** `namespace/name` */
+  readonly name: string;
+  /** Empty: it is in no slice that is known here. */
+  readonly addresses: readonly string[];
+  /** Null: its slices do not say. */
+  readonly node: string | null;
+  /** Names like this one, where there is none. */
+  readonly near: readonly string[];
 }
 
 export interface Knowledge {
@@ -128,5 +143,7 @@ export interface Knowledge {
   readonly families: readonly KnownFamily[];
   /** Other nodes and where they are; at most 1,000, without order. */
   readonly others: readonly KnownNode[];
+  /** The pod that the question names as its source; null: it names none. */
+  readonly source: KnownPod | null;
   readonly destination: KnownDestination;
 }

@@ -7,6 +7,7 @@ import {
   ipEquals,
   type Steps,
   tryParseCidr,
+  tryParseIp,
 } from '../../core/index.ts';
 import type { EndpointSlice, Node } from '../../kube/index.ts';
 import {
@@ -19,6 +20,7 @@ import {
   type ServiceStore,
 } from '../../proxy/index.ts';
 import { nearMisses, type Question } from '../question/index.ts';
+import { findPod } from './find-pod.ts';
 import { whyHintsAreIgnored } from './hints.ts';
 import {
   type DestinationKind,
@@ -90,6 +92,7 @@ export function* tellKnowledge(sources: KnowledgeSources, question: Question): S
       drift,
     })),
     others: otherNodes(sources),
+    source: question.source.kind === 'pod' ? yield* findPod(store, question.source) : null,
     destination: yield* destinationOf(sources, question),
   };
 }
@@ -105,10 +108,11 @@ function otherNodes({ store, nodeName }: KnowledgeSources): readonly KnownNode[]
   return others;
 }
 
-function* destinationOf(sources: KnowledgeSources, { destination, protocol }: Question): Steps<KnownDestination> {
+function* destinationOf(sources: KnowledgeSources, question: Question): Steps<KnownDestination> {
+  const { destination, protocol } = question;
   switch (destination.kind) {
     case 'pod':
-      return { kind: 'pod-name', name: `${destination.namespace}/${destination.name}` };
+      return yield* namedPod(sources, question, destination);
     case 'service': {
       const name = `${destination.namespace}/${destination.name}`;
       return yield* namedService(sources, name, destination.port ?? null);
@@ -129,6 +133,20 @@ function* destinationOf(sources: KnowledgeSources, { destination, protocol }: Qu
     case 'address':
       return yield* destinationAt(sources, destination.address, destination.port ?? null);
   }
+}
+
+/** The address of the pod that the source can reach: of its family, if it has one. */
+function* namedPod(
+  sources: KnowledgeSources,
+  { source }: Question,
+  wanted: Extract<Question['destination'], { readonly kind: 'pod' }>,
+): Steps<KnownDestination> {
+  const { name, addresses, node, near } = yield* findPod(sources.store, wanted);
+  const all = addresses.flatMap((text) => tryParseIp(text) ?? []);
+  const ip = all.find(({ family }) => source.kind === 'address' && family === source.address.family) ?? all[0];
+  if (!ip) return { kind: 'pod-name', name, near };
+  const found = yield* destinationAt(sources, ip, wanted.port ?? null);
+  return found.kind === 'address' ? { ...found, pod: name, node: node ?? found.node } : found;
 }
 
 function* namedService(sources: KnowledgeSources, name: string, port: string | null): Steps<KnownDestination> {
@@ -177,7 +195,15 @@ function* destinationAt(sources: KnowledgeSources, ip: IpAddress, port: number |
     port !== null && one.nodePort === port ? 'node-port' : undefined,
   );
   const nodePortOf = nodePort?.serviceName ?? null;
-  return { kind: 'address', address, port, endpointOf: [...endpointOf], node: nodeWith(sources, ip), nodePortOf };
+  return {
+    kind: 'address',
+    pod: null,
+    address,
+    port,
+    endpointOf: [...endpointOf],
+    node: nodeWith(sources, ip),
+    nodePortOf,
+  };
 }
 
 /** The first port, in any family, of which `via` says by which of its addresses it is meant. */

@@ -3,4 +3,5 @@ export { otherNamespaces } from './namespaces.ts';
 export { type LocalPod, NodeView } from './node-view.ts';
 export { type Attempt, type AttemptResult, tryAttempts } from './probe.ts';
 export type { RulesHere } from './rule-sources.ts';
+export type { PortUse, TakenPorts, Tracking } from './tracking.ts';
 export type { Outer, WayOut } from './way-out.ts';

@@ -49,6 +49,17 @@ export function legacyTablesIn(path: string | undefined, family: 'IPv4' | 'IPv6'
   return path === undefined ? read() : (attempt(() => inNetns(path, read)) ?? []);
 }
 
+/** ETH_P_ALL and ETH_P_ARP of <linux/if_ether.h>, as /proc/net/packet has them. */
+const HEARS_ARP: ReadonlySet<string> = new Set(['0003', '0806']);
+
+/** Whether a program here has a socket by which it could answer who-has (ARP, neighbour discovery), as announcers of addresses do. */
+export function hasNeighbourSockets(family: 'IPv4' | 'IPv6'): boolean {
+  const lines = (file: string) =>
+    (attempt(() => readFileSync(`/proc/thread-self/net/${file}`, 'utf8')) ?? '').trim().split('\n').slice(1);
+  if (lines('packet').some((line) => HEARS_ARP.has(line.trim().split(/\s+/)[3] ?? ''))) return true;
+  return family === 'IPv6' && lines('raw6').length > 0;
+}
+
 function attempt<T>(fn: () => T): T | undefined {
   try {
     return fn();

@@ -1,5 +1,4 @@
 import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
-import { listFlowStates } from '../../netlink/conntrack/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
 import {
@@ -14,11 +13,12 @@ import {
   type RouteQuestion,
 } from '../../netlink/route/index.ts';
 import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
-import { NETLINK_NETFILTER, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
+import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
 import { type Exec, inNetns, readSysctl } from '../../sys/index.ts';
-import { legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
+import { hasNeighbourSockets, legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
+import { Tracking } from './tracking.ts';
 import { type WayFacts, type WayOut, wayOut } from './way-out.ts';
 
 /** A pod as this node sees it. */
@@ -35,6 +35,7 @@ export interface LocalPod {
 
 /** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing. */
 export class NodeView {
+  readonly tracking = new Tracking();
   readonly #route: Netlink;
   readonly #nft: Nftables;
   readonly #rules: Readonly<Record<IpFamily, RulesHere>>;
@@ -157,16 +158,6 @@ export class NodeView {
     return known;
   }
 
-  /** Tracked flows to a destination, and whether anything ever came back. */
-  flowsTo(destination: {
-    readonly protocol: number;
-    readonly port: number;
-    readonly ip: IpAddress;
-  }): ReturnType<typeof listFlowStates> {
-    const { family } = destination.ip;
-    return withNetlink(NETLINK_NETFILTER, (netlink) => listFlowStates(netlink, { family, destination }));
-  }
-
   /** @param netns the namespace of a pod. @default the node's */
   listeners(protocol: IpProtocol, netns?: string): readonly Listener[] {
     const list = () => withNetlink(NETLINK_SOCK_DIAG, (netlink) => listListeners(netlink, protocol));
@@ -180,6 +171,13 @@ export class NodeView {
     } catch {
       return undefined;
     }
+  }
+
+  /** Whether this node may answer on a link for addresses that it has not: the kernel for others, or a program by a raw socket. */
+  mayAnswerFor(family: IpFamily, link: string): boolean {
+    const [version, proxy] = family === 'IPv4' ? (['ipv4', 'proxy_arp'] as const) : (['ipv6', 'proxy_ndp'] as const);
+    const isOn = ['all', link].some((name) => this.sysctl(`net/${version}/conf/${name}/${proxy}`) === '1');
+    return isOn || hasNeighbourSockets(family);
   }
 
   /** Rules of somebody else in a pod, in words: a mesh's sidecar, most often. */

@@ -77,6 +77,8 @@ export class Packet {
   oif: Interface | undefined;
   /** Undefined before connection tracking has seen it. */
   connection: Connection | 'untracked' | undefined;
+  /** Connection tracking finds no flow for it and begins none (`ct state invalid`): it is outside of the window of its own. */
+  isInvalid = false;
 
   /** @throws RangeError when source and destination are of different families */
   constructor(first: FirstPacket | TooBig) {

@@ -3,27 +3,37 @@ import type { Knowledge } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Asked, Client, Target } from './asked.ts';
+import { unknownPod } from './find-target.ts';
 import type { Report } from './report.ts';
 
 /** Finds who connects; undefined: it cannot be told, and the report says why. */
 export function findClient(
-  { source }: Question,
-  { target, knowledge }: Pick<Asked, 'target' | 'knowledge'>,
+  question: Question,
+  known: Pick<Asked, 'target' | 'knowledge'>,
   node: NodeView,
   report: Report,
 ): Client | undefined {
+  const { source } = question;
+  const { target, knowledge } = known;
   const from = (text: string) => {
     report.question = { ...report.question, from: text };
   };
   const { family } = target;
   switch (source.kind) {
     case 'pod': {
-      const { namespace, name } = source;
-      from(`pod ${namespace}/${name}`);
-      report.cannotTell(
-        'source',
-        `addresses of pods are not known here by their names: ask with the address that kubectl -n ${namespace} get pod ${name} -o wide shows`,
-      );
+      const pod = knowledge.source!;
+      const address = pod.addresses.map((text) => parseIp(text)).find((one) => one.family === family);
+      if (address) {
+        const client = findClient({ ...question, source: { kind: 'address', address } }, known, node, report);
+        from(`pod ${pod.name} (${formatIp(address)})`);
+        return client;
+      }
+      from(`pod ${pod.name}`);
+      if (pod.addresses.length === 0) report.cannotTell('source', unknownPod(pod));
+      else {
+        const text = `pod ${pod.name} has ${pod.addresses.join(', ')}, the destination is ${family}`;
+        report.fail('source', { code: 'family', text });
+      }
       return undefined;
     }
     case 'node':

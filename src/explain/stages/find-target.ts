@@ -16,12 +16,13 @@ export function findTarget(question: Question, knowledge: Knowledge, report: Rep
     case 'no-service':
     case 'not-served':
     case 'no-node-port':
-      told(destination.kind === 'no-node-port' ? `node:${destination.port}` : `svc ${destination.name}`);
+      told(nameOf(destination));
       refuse(destination, report);
       return undefined;
     case 'address': {
-      const { address, port, endpointOf, node } = destination;
-      told(port === null ? address : `${address}:${port}/${protocol.toLowerCase()}`);
+      const { pod, address, port, endpointOf, node } = destination;
+      const at = port === null ? address : `${address}:${port}/${protocol.toLowerCase()}`;
+      told(pod === null ? at : `pod ${pod} (${at})`);
       const whose = [node && `of node ${node}`, endpointOf[0] && `endpoint of svc ${endpointOf.join(', ')}`];
       if (port === null) {
         const text = `${address} is no address of a Service${endpointOf[0] ? `, but an endpoint of ${endpointOf[0]}` : ''}; without a port nothing more can be said`;
@@ -55,14 +56,15 @@ type Refused = Extract<
   { readonly kind: 'pod-name' | 'no-service' | 'not-served' | 'no-node-port' }
 >;
 
+function nameOf(destination: Refused): string {
+  if (destination.kind === 'no-node-port') return `node:${destination.port}`;
+  return `${destination.kind === 'pod-name' ? 'pod' : 'svc'} ${destination.name}`;
+}
+
 function refuse(destination: Refused, report: Report): void {
   switch (destination.kind) {
     case 'pod-name': {
-      const [namespace, name] = destination.name.split('/');
-      report.cannotTell(
-        'service',
-        `addresses of pods are not known here by their names (${destination.name}): ask with the address that kubectl -n ${namespace} get pod ${name} -o wide shows`,
-      );
+      report.cannotTell('service', unknownPod(destination));
       return;
     }
     case 'no-service': {
@@ -86,6 +88,13 @@ function refuse(destination: Refused, report: Report): void {
   }
 }
 
+/** Of pods nothing is known here but what EndpointSlices tell. */
+export function unknownPod({ name, near }: { readonly name: string; readonly near: readonly string[] }): string {
+  const [namespace, own] = name.split('/');
+  const meant = near.length === 0 ? '' : `; did you mean ${near.join(', ')}?`;
+  return `no Service that is served here has an endpoint of the pod ${name}${meant} Of other pods ask with the address that kubectl -n ${namespace} get pod ${own} -o wide shows`;
+}
+
 type ServiceDestination = Extract<Knowledge['destination'], { readonly kind: 'service' }>;
 
 function findPort(
@@ -94,8 +103,7 @@ function findPort(
   { service, via, address, port: wanted }: ServiceDestination,
   report: Report,
 ): Target | undefined {
-  const asked =
-    address === null ? (source.kind === 'address' ? source.address.family : undefined) : parseIp(address).family;
+  const asked = address === null ? familyOf(source, knowledge) : parseIp(address).family;
   const served = knowledge.families.map(({ family }) => family);
   const has = new Set(service.ports.map(({ family }) => family));
   const family: IpFamily | undefined = asked ?? service.ipFamilies.find((one) => has.has(one)) ?? [...has][0];
@@ -143,6 +151,13 @@ function findPort(
   report.stage('service', 'ok', describe(service, port, addressText));
   const number = via === 'node-port' ? port.nodePort : port.port;
   return { family, protocol: port.protocol as IpProtocol, ip, port: number, service: { service, port, via } };
+}
+
+/** Undefined: the source may have either. */
+function familyOf(source: Question['source'], knowledge: Knowledge): IpFamily | undefined {
+  if (source.kind === 'address') return source.address.family;
+  const [first, ...others] = (knowledge.source?.addresses ?? []).map((text) => parseIp(text).family);
+  return others.every((family) => family === first) ? first : undefined;
 }
 
 function hasPort(port: KnownPort, wanted: string | null, isNodePort: boolean): boolean {

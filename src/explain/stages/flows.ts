@@ -4,23 +4,11 @@ import type { Asked } from './asked.ts';
 import { keyOf, type Planned } from './endpoints.ts';
 import type { Report } from './report.ts';
 
-/** From here on the kernel begins to drop what is tracked. */
-const FULL = 0.99;
-
-/** Looks for tracked flows of this client to this destination, which overrule the rules, and whether there is room for another. */
+/** Looks for tracked flows of this client to this destination, which overrule the rules. */
 export function lookAtFlows(asked: Asked, planned: Planned | undefined, node: NodeView, report: Report): void {
   const { target, client } = asked;
-  const [count, max] = ['count', 'max'].map((name) => Number(node.sysctl(`net/netfilter/nf_conntrack_${name}`)));
-  if (max! > 0 && count! >= max! * FULL) {
-    report.fail('conntrack', {
-      code: 'conntrack-full',
-      text: `${count} of ${max} tracked connections: new ones are dropped`,
-      remedy: [`sysctl -w net.netfilter.nf_conntrack_max=${2 * max!}`, 'conntrack -S'],
-    });
-    return;
-  }
   const { ip, port, protocol } = target;
-  const flows = node
+  const flows = node.tracking
     .flowsTo({ protocol: IP_PROTOCOLS[protocol], port, ip })
     .filter(({ flow: { original } }) => ipEquals(original.source, client.ip));
   const wanted = new Set(planned?.endpoints.map((endpoint) => keyOf(endpoint.ip, endpoint.port)));
@@ -50,5 +38,6 @@ export function lookAtFlows(asked: Asked, planned: Planned | undefined, node: No
   const seen = flows.filter(({ answered }) => answered).length;
   const text =
     flows.length === 0 ? 'no entry for this client yet' : `${flows.length} entries for this client, ${seen} answered`;
+  const { count, max } = node.tracking.room;
   report.stage('conntrack', 'ok', `${text}; ${count} of ${max} in the table`);
 }

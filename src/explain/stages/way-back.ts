@@ -1,6 +1,6 @@
 import { formatIp } from '../../core/index.ts';
 import { hostOf, type NodeView } from '../node/index.ts';
-import { walkAnswer } from '../walk/index.ts';
+import { type Origin, walkAnswer, walkInvalidAnswer } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { placeOf } from './place.ts';
 import type { Report } from './report.ts';
@@ -24,17 +24,16 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
     notes.add(goal.masqueraded ? 'masqueraded, answers come to this node' : 'answers come through this node');
     if (isHere) lookAtAnswer(asked, goal, node, report);
   }
+  lookAtInvalid(asked, goals, node, report);
   report.stage('way back', 'ok', [...notes].join('; '));
 }
 
 function lookAtAnswer({ client, target }: Asked, goal: Goal, node: NodeView, report: Report): void {
-  const isHost = node.isOwnAddress(formatIp(goal.ip));
-  const seenAs = node.podsAt(formatIp(goal.ip)).find(({ outside }) => outside)?.seenAs;
   const protocol = lower(target.protocol);
   const { branches } = walkAnswer(
     { protocol, source: goal.ip, sourcePort: goal.port, destination: client.ip, destinationPort: ANY_PORT },
     { protocol, source: client.ip, destination: target.ip, destinationPort: target.port },
-    isHost || !seenAs ? 'this host' : { index: seenAs.index, name: seenAs.name },
+    originOf(goal, node) ?? 'this host',
     node.rulesFor(target.family).sources,
     hostOf(node),
   );
@@ -53,4 +52,37 @@ function lookAtAnswer({ client, target }: Asked, goal: Goal, node: NodeView, rep
         });
     }
   }
+}
+
+/** By which link an answer comes in; undefined: it is not known. */
+function originOf({ ip }: Goal, node: NodeView): Origin | undefined {
+  if (node.isOwnAddress(formatIp(ip))) return 'this host';
+  const link = node.podsAt(formatIp(ip)).find(({ outside }) => outside)?.seenAs ?? node.wayOut(ip)?.link;
+  return link && { index: link.index, name: link.name };
+}
+
+/**
+ * Answers outside of the TCP window pass translation by (nf_conntrack_in, net/netfilter/nf_conntrack_core.c). The client knows nobody
+ * of the endpoint's own address and resets the connection, unless a rule drops such packets.
+ */
+function lookAtInvalid({ target, client }: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
+  const { invalid = 0 } = node.tracking.counters;
+  const isLiberal = node.sysctl('net/netfilter/nf_conntrack_tcp_be_liberal') === '1';
+  if (!target.service || target.protocol !== 'TCP' || invalid === 0 || isLiberal) return;
+  const passing = goals.find((goal) => {
+    const origin = originOf(goal, node);
+    if (origin === undefined || origin === 'this host') return false;
+    const { ip: source, port: sourcePort } = goal;
+    const destination = goal.source ?? client.ip;
+    const { branches } = walkInvalidAnswer(
+      { protocol: 'tcp', source, sourcePort, destination, destinationPort: ANY_PORT },
+      origin,
+      node.rulesFor(target.family).sources,
+      hostOf(node),
+    );
+    return branches.every(({ result: { end } }) => end.kind === 'sent' || end.kind === 'delivered');
+  });
+  if (!passing) return;
+  const text = `${invalid} packets since this node started were none of a tracked connection, to the kernel's mind: such an answer of ${passing.address} is not translated back, and resets the connection`;
+  report.warn('invalid-rst', text);
 }

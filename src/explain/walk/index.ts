@@ -13,4 +13,12 @@ export type {
 } from './source.ts';
 export { IPS, type Manipulation, masquerade, type NewEnds, redirect, translate } from './translate.ts';
 export { type Chains, walkChain } from './walk-chain.ts';
-export { type End, type Origin, type Walk, walkAnswer, walkPacket, walkTooBig } from './walk-packet.ts';
+export {
+  type End,
+  type Origin,
+  type Walk,
+  walkAnswer,
+  walkInvalidAnswer,
+  walkPacket,
+  walkTooBig,
+} from './walk-packet.ts';

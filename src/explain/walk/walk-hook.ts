@@ -73,6 +73,7 @@ function insert(stations: Pick<Station, 'priority' | 'run'>[], station: Pick<Sta
 
 /** The first packet of a flow gets an entry, unless a rule kept it out. */
 function track({ packet }: Situation): StationResult {
+  if (packet.isInvalid) return ACCEPTED;
   packet.connection ??= {
     state: 'new',
     direction: 'original',

@@ -77,6 +77,24 @@ export function walkAnswer(
 }
 
 /**
+ * Walks an answer that connection tracking takes for no part of its flow (`ct state invalid`): whatever lets it pass, it is not
+ * translated back.
+ */
+export function walkInvalidAnswer(
+  answer: FirstPacket,
+  origin: Origin,
+  sources: readonly RuleSource[],
+  host: Host,
+): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+  const asked = askedOnce(host);
+  return walkAll((choose, meeting) => {
+    const packet = new Packet(answer);
+    packet.isInvalid = true;
+    return walkOnce(packet, origin, sources, { host: asked, choose, meeting });
+  }, MOST_WAYS);
+}
+
+/**
  * Walks what this host tells a sender whose packet does not fit the way on: it belongs to the sender's flow (`ct state related`).
  */
 export function walkTooBig(

@@ -8,12 +8,17 @@ const named = record<{ readonly name: string }>({ name: required(text) });
 
 const ports = listOf(record<SlicePort>({ name: portName, protocol, port: portNumber }));
 
+/** Of a reference to a pod, which is one of the slice's own namespace. Nothing depends on it: what is none is passed over. */
+const podName: Reader<string> = (value) =>
+  isMapping(value) && value.kind === 'Pod' && typeof value.name === 'string' ? value.name : undefined;
+
 function endpoints(address: Reader<string>): Reader<readonly SliceEndpoint[]> {
   return listOf(
     record<SliceEndpoint>({
       addresses: listOf(address),
       conditions: record<NonNullable<SliceEndpoint['conditions']>>({ ready: flag, serving: flag, terminating: flag }),
       nodeName: text,
+      targetRef: podName,
       hints: record<NonNullable<SliceEndpoint['hints']>>({ forZones: listOf(named), forNodes: listOf(named) }),
     }),
   );

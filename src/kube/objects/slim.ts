@@ -14,10 +14,12 @@ export function slimSlice(slice: EndpointSlice, shared: SharedValues): EndpointS
 }
 
 function slimEndpoint(endpoint: SliceEndpoint, shared: SharedValues): SliceEndpoint {
-  const { addresses, conditions, nodeName, hints } = endpoint;
+  const { addresses, conditions, nodeName, targetRef, hints } = endpoint;
   // Nearly all are so. One literal takes a fraction of the time of spreads.
   if (addresses && conditions && nodeName !== undefined && !hints) {
-    return { addresses, conditions: sharedConditions(conditions), nodeName: shared.text(nodeName) };
+    const [known, node] = [sharedConditions(conditions), shared.text(nodeName)];
+    if (targetRef === undefined) return { addresses, conditions: known, nodeName: node };
+    return { addresses, conditions: known, nodeName: node, targetRef };
   }
   return {
     ...endpoint,

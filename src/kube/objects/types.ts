@@ -71,6 +71,8 @@ export interface SliceEndpoint {
   readonly addresses?: readonly string[];
   readonly conditions?: { readonly ready?: boolean; readonly serving?: boolean; readonly terminating?: boolean };
   readonly nodeName?: string;
+  /** The name of the pod; in the API a reference, of which nothing else is kept. */
+  readonly targetRef?: string;
   readonly hints?: {
     readonly forZones?: readonly { readonly name: string }[];
     readonly forNodes?: readonly { readonly name: string }[];

@@ -12,9 +12,11 @@ import {
   CTA_LISTING,
   IPCTNL_MSG_CT_DELETE,
   IPCTNL_MSG_CT_GET,
+  IPS_ASSURED,
   IPS_SEEN_REPLY,
 } from '../uapi/nfnetlink-conntrack.ts';
-import { decodeFlow, type Flow, type FlowFilter, flowStatus } from './flow.ts';
+import { AF_UNSPEC } from '../uapi/rtnetlink.ts';
+import { decodeFlow, type Flow, type FlowFilter, flowStatus, isInTimeWait } from './flow.ts';
 
 /** How many deletions go into one datagram: their acknowledgements, 1 KiB each, stay far below the receive queue. */
 const DELETIONS_AT_ONCE = 256;
@@ -57,14 +59,34 @@ export function* walkFlows(netlink: Netlink, listing: FlowListing): Generator<Fl
   for (const { flow } of decodeListing(netlink, listing)) yield flow;
 }
 
-/** The tracked flows, and of each whether anything ever came back. As `listFlows` otherwise. */
-export function listFlowStates(
-  netlink: Netlink,
-  listing: FlowListing,
-): { readonly flow: Flow; readonly answered: boolean }[] {
+/** A tracked flow, and how it stands. */
+export interface FlowState {
+  readonly flow: Flow;
+  /** Whether anything ever came back. */
+  readonly answered: boolean;
+  /** A TCP connection that both sides have ended: its ports may be given to another. */
+  readonly over: boolean;
+}
+
+/** The tracked flows, and how each stands. As `listFlows` otherwise. */
+export function listFlowStates(netlink: Netlink, listing: FlowListing): FlowState[] {
   return Array.from(decodeListing(netlink, listing), ({ flow, payload }) => {
-    return { flow, answered: (flowStatus(payload) & IPS_SEEN_REPLY) !== 0 };
+    return { flow, answered: (flowStatus(payload) & IPS_SEEN_REPLY) !== 0, over: isInTimeWait(payload) };
   });
+}
+
+/**
+ * Of some flows, which ones the kernel has in no order, those that it throws out to make room for new ones: those that are not
+ * assured (early_drop_list, net/netfilter/nf_conntrack_core.c).
+ *
+ * @throws KernelError, ERR_NETLINK_DECODE
+ */
+export function sampleReplaceable(netlink: Netlink): { readonly seen: number; readonly replaceable: number } {
+  const body = encodeBody(nfgenmsg, { nfgen_family: AF_UNSPEC, version: NFNETLINK_V0 }, CTA_LISTING, {});
+  const listing = { ...flowListing({ family: 'IPv4' }), object: 'some flows of all families', payload: body };
+  const payloads = netlink.dumpBeginning(listing);
+  const replaceable = payloads.filter((payload) => (flowStatus(payload) & IPS_ASSURED) === 0).length;
+  return { seen: payloads.length, replaceable };
 }
 
 function* decodeListing(

@@ -12,12 +12,16 @@ import {
   CTA_PROTO_DST_PORT,
   CTA_PROTO_NUM,
   CTA_PROTO_SRC_PORT,
+  CTA_PROTOINFO,
+  CTA_PROTOINFO_TCP,
+  CTA_PROTOINFO_TCP_STATE,
   CTA_STATUS,
   CTA_TUPLE_IP,
   CTA_TUPLE_ORIG,
   CTA_TUPLE_PROTO,
   CTA_TUPLE_REPLY,
   CTA_ZONE,
+  TCP_CONNTRACK_TIME_WAIT,
 } from '../uapi/nfnetlink-conntrack.ts';
 
 /** One direction of a flow. Ports are 0 for protocols that have none. */
@@ -83,6 +87,17 @@ export function decodeFlow(payload: Uint8Array, filter?: FlowFilter): Flow | und
 /** IPS_* bits of the payload of an IPCTNL_MSG_CT_NEW; 0 when it does not say. Throws ERR_NETLINK_DECODE. */
 export function flowStatus(payload: Uint8Array): number {
   return topLevelInteger(payload, CTA_STATUS, 4, 'CTA_STATUS');
+}
+
+/** Whether the payload of an IPCTNL_MSG_CT_NEW is of a TCP connection that both sides have ended. */
+export function isInTimeWait(payload: Uint8Array): boolean {
+  let [start, end] = [nfgenmsg.size, payload.length];
+  for (const type of [CTA_PROTOINFO, CTA_PROTOINFO_TCP, CTA_PROTOINFO_TCP_STATE]) {
+    const at = findAttribute(payload, start, end, type, 'IPCTNL_MSG_CT_NEW');
+    if (at < 0) return false;
+    [start, end] = [valueStart(at), valueEnd(payload, at)];
+  }
+  return payload[start] === TCP_CONNTRACK_TIME_WAIT;
 }
 
 /** Where an attribute that must be there begins. Throws ERR_NETLINK_DECODE, as those below. */

@@ -2,10 +2,12 @@ export { ensureAccounting, getAccounting } from './accounting.ts';
 export {
   deleteFlows,
   type FlowListing,
+  type FlowState,
   flowDeletion,
   flowListing,
   listFlowStates,
   listFlows,
+  sampleReplaceable,
   walkFlows,
 } from './conntrack.ts';
 export type { Flow, FlowDirection, FlowFilter } from './flow.ts';

@@ -14,6 +14,7 @@ export const NFNLGRP_CONNTRACK_DESTROY = 3;
 export const CTA_TUPLE_ORIG = 1;
 export const CTA_TUPLE_REPLY = 2;
 export const CTA_STATUS = 3;
+export const CTA_PROTOINFO = 4;
 export const CTA_COUNTERS_ORIG = 9;
 export const CTA_COUNTERS_REPLY = 10;
 export const CTA_ID = 12;
@@ -28,8 +29,15 @@ export const CTA_COUNTERS_BYTES = 2;
 // Bits of CTA_STATUS (<linux/netfilter/nf_conntrack_common.h>).
 /** A packet came back. */
 export const IPS_SEEN_REPLY = 1 << 1;
+/** It is kept when room is made for others. */
+export const IPS_ASSURED = 1 << 2;
 /** Its destination was translated. */
 export const IPS_DST_NAT = 1 << 5;
+
+export const CTA_PROTOINFO_TCP = 1;
+export const CTA_PROTOINFO_TCP_STATE = 1;
+/** enum tcp_conntrack, <linux/netfilter/nf_conntrack_tcp.h>. */
+export const TCP_CONNTRACK_TIME_WAIT = 7;
 
 export const CTA_TUPLE_IP = 1;
 export const CTA_TUPLE_PROTO = 2;

@@ -12,20 +12,32 @@ const world = new ExplainWorld();
 const { node, other, far, client, outside } = world;
 const faults = new Faults(world);
 const VIP = { IPv4: '10.96.0.10', IPv6: 'fd00:96::10' } as const;
+const keyOf = (ip: string, port: number) => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`);
 const PROBE = { flags: ['--probe'] };
 let agentThere: Agent;
 
+/** What a tunnel carries and is carried by, its device, and its end's address on each node. */
+const TUNNELS = {
+  IPv4: { device: 'vx0', id: 7, bits: [32, 24], end: (number: number) => `10.244.${number}.0` },
+  IPv6: { device: 'vx6', id: 8, bits: [128, 64], end: (number: number) => `fd00:10:244:${number}::` },
+} as const;
+
 /** One end of the tunnel: the node's number is in its addresses. */
-function tunnel(at: LabNode, own: number, peer: number): void {
+function tunnel(at: LabNode, own: number, peer: number, family: 'IPv4' | 'IPv6' = 'IPv4'): void {
+  const { device, id, bits, end } = TUNNELS[family];
+  const [host, range] = bits;
+  const to = family === 'IPv4' ? `192.168.50.${peer}` : `fd00:50::${peer}`;
+  const port = family === 'IPv4' ? 'dstport 8472' : 'dstport 8472 udp6zerocsumrx';
+  const nodad = family === 'IPv4' ? '' : ' nodad';
   const commands = [
-    `link add vx0 address 02:00:00:00:00:0${own} type vxlan id 7 local ${at.ip()} dev eth0 dstport 8472 nolearning`,
-    `address add 10.244.${own}.0/32 dev vx0`,
-    'link set vx0 up',
-    `neigh replace 10.244.${peer}.0 lladdr 02:00:00:00:00:0${peer} dev vx0 nud permanent`,
-    `route replace 10.244.${peer}.0/24 via 10.244.${peer}.0 dev vx0 onlink`,
+    `link add ${device} address ${MAC[own]} type vxlan id ${id} local ${at.ip(family)} dev eth0 ${port} nolearning`,
+    `address add ${end(own)}/${host} dev ${device}${nodad}`,
+    `link set ${device} up`,
+    `neigh replace ${end(peer)} lladdr ${MAC[peer]} dev ${device} nud permanent`,
+    `route replace ${end(peer)}/${range} via ${end(peer)} dev ${device} onlink`,
   ];
   for (const command of commands) at.namespace.run('ip', ...command.split(' '));
-  at.namespace.run('bridge', ...`fdb append ${MAC[peer]} dev vx0 dst 192.168.50.${peer}`.split(' '));
+  at.namespace.run('bridge', ...`fdb append ${MAC[peer]} dev ${device} dst ${to}`.split(' '));
 }
 
 const MAC: Readonly<Record<number, string>> = { 1: '02:00:00:00:00:01', 2: '02:00:00:00:00:02' };
@@ -37,8 +49,8 @@ beforeAll(async () => {
   tunnel(node, 1, 2);
   tunnel(other, 2, 1);
   const objects = [
-    ...served('shop/far', VIP.IPv4, [on(other, far.ip())]),
-    ...served('shop/far6', VIP.IPv6, [on(other, far.ip('IPv6'))]),
+    ...served('shop/far', VIP.IPv4, [on(other, far.ip(), { targetRef: 'far-1' })]),
+    ...served('shop/far6', VIP.IPv6, [on(other, far.ip('IPv6'), { targetRef: 'far-1' })]),
     ...served('shop/closed', '10.96.0.11', [on(other, far.ip())], {}, 9999),
     // A machine that forwards nothing.
     nodeObject({ name: 'node-3', ips: outside.ips, podCidrs: ['10.244.3.0/24'] }),
@@ -53,6 +65,41 @@ afterAll(async () => {
   await agentThere?.stop();
   await world.end();
   removeAll();
+});
+
+describe('pods by their names', () => {
+  it('a pod of the other node is found, and its node is told', async () => {
+    const { question, remedy } = await faults.expectCode('pod/shop/far-1:8080', client.ip(), 'cannot-tell', {
+      verdict: 'unknown',
+    });
+    expect(question.to).toBe(`pod shop/far-1 (${far.ip()}:8080/tcp)`);
+    expect(remedy).toEqual([`on node-2: nodeplane explain ${far.ip()}:8080 --from ${client.ip()}`]);
+    expect(await world.ask('pod/shop/far-1:8080', client.ip(), '--probe')).toMatchObject({ verdict: 'works' });
+    expect(await answers(client, far.ip(), 8080)).toBe(true);
+  });
+  it.each(['IPv4', 'IPv6'] as const)(
+    'as the source it is translated on its own node, which is told (%s)',
+    async (family) => {
+      const { question, remedy } = await faults.expectCode(VIP[family], 'pod/shop/far-1', 'cannot-tell', {
+        verdict: 'unknown',
+      });
+      expect(question.from).toBe(`pod shop/far-1 (${far.ip(family)})`);
+      const told = remedy[0]!.replace('on node-2: nodeplane ', '').split(' ');
+      expect(told).toEqual(['explain', keyOf(VIP[family], 80), '--from', far.ip(family)]);
+      const there = await runIn(other, ...told, '-o', 'json');
+      expect(JSON.parse(there.stdout), there.stdout).toMatchObject({ verdict: 'works' });
+      expect(await answers(far, VIP[family])).toBe(true);
+    },
+  );
+  it('one that no slice has is not known, and near ones are told', async () => {
+    const { cause } = await faults.expectCode('pod/shop/far-2:8080', client.ip(), 'cannot-tell', {
+      verdict: 'unknown',
+    });
+    expect(cause).toContain('did you mean shop/far-1?');
+    const asSource = await world.ask(VIP.IPv4, 'pod/shop/web-1');
+    expect(asSource).toMatchObject({ verdict: 'unknown', code: 'cannot-tell' });
+    expect(asSource.cause).toContain('kubectl -n shop get pod web-1 -o wide');
+  });
 });
 
 describe('nothing is broken', () => {
@@ -179,6 +226,60 @@ describe('35 mtu', () => {
     faults.nft(inet('prerouting', 'ip6 daddr fd00:10:244:2::/64 meta length > 1300 drop'), 'inet theirs', other);
     await faults.expectCode(VIP.IPv6, client.ip('IPv6'), 'mtu', { verdict: 'partly', ...PROBE });
     expect(await large('IPv6')).toEqual(['answered', 'timeout']);
+  });
+});
+
+describe('34 overlay-blocked, IPv6 in VXLAN over IPv6', () => {
+  const isCarried = () => reaches('IPv6');
+
+  beforeAll(() => {
+    for (const [at, own, peer] of [
+      [node, 1, 2],
+      [other, 2, 1],
+    ] as const) {
+      at.namespace.run('ip', '-6', 'route', 'del', `fd00:10:244:${peer}::/64`);
+      tunnel(at, own, peer, 'IPv6');
+    }
+  });
+  afterAll(() => {
+    for (const [at, peer] of [
+      [node, other],
+      [other, node],
+    ] as const) {
+      at.namespace.run('ip', 'link', 'del', 'vx6');
+      at.namespace.run('ip', '-6', 'route', 'add', peer.podCidrs[1]!, 'via', peer.ip('IPv6'));
+    }
+  });
+
+  it('is not: the way is told, and --probe connects', async () => {
+    expect(await isCarried()).toBe(true);
+    const { cause } = await faults.expectCode(VIP.IPv6, client.ip('IPv6'), 'cannot-tell', { verdict: 'unknown' });
+    expect(cause).toContain(
+      `leaves by vx6 (vxlan) to ${other.ip('IPv6')}, ${other.ip('IPv6')} answers on eth0, MTU 1430`,
+    );
+    expect(await world.ask(VIP.IPv6, client.ip('IPv6'), '--probe')).toMatchObject({ verdict: 'works' });
+  });
+  it.each([
+    ['output', 'meta nfproto ipv6 udp dport 8472 drop'],
+    ['input', 'meta nfproto ipv6 udp dport 8472 drop'],
+  ])('a firewall of this node drops the tunnel’s packets (%s)', async (chain, rule) => {
+    faults.nft(inet(chain, rule), 'inet theirs');
+    const { cause } = await faults.expectCode(VIP.IPv6, client.ip('IPv6'), 'overlay-blocked');
+    expect(cause).toContain(`table inet theirs, chain ${chain}`);
+    expect(await isCarried()).toBe(false);
+  });
+  it('a firewall of the other node does', async () => {
+    faults.nft(inet('input', 'meta nfproto ipv6 udp dport 8472 drop'), 'inet theirs', other);
+    const { cause } = await faults.expectCode(VIP.IPv6, client.ip('IPv6'), 'overlay-blocked', PROBE);
+    expect(cause).toContain(`node-2 answers at ${other.ip('IPv6')}, and nothing comes back through vx6`);
+    expect(await isCarried()).toBe(false);
+  });
+  it('the FDB has no entry', async () => {
+    const entry = `${MAC[2]} dev vx6 dst ${other.ip('IPv6')}`;
+    faults.run('bridge', `fdb del ${entry}`, `fdb append ${entry}`);
+    const { cause } = await faults.expectCode(VIP.IPv6, client.ip('IPv6'), 'overlay-blocked');
+    expect(cause).toContain(`no FDB entry for ${MAC[2]}`);
+    expect(await isCarried()).toBe(false);
   });
 });
 

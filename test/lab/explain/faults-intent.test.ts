@@ -2,11 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeService } from '../../fakes/service-objects.ts';
 import { removeAll } from '../lab.ts';
 import { ExplainWorld, on, served } from './explain-world.ts';
+import { Faults, answers as reachesFrom } from './faults.ts';
 
 // What the objects say: each cause in a cluster where it is real, and where a packet says the same.
 
 const world = new ExplainWorld();
 const { node, other, web, client, outside } = world;
+const faults = new Faults(world);
+/** Of the wire, and nobody's. */
+const ON_LINK = { IPv4: '192.168.50.200', IPv6: 'fd00:50::200' } as const;
 const here = (ip: string, more = {}) => on(node, ip, more);
 
 beforeAll(async () => {
@@ -29,6 +33,8 @@ beforeAll(async () => {
         ? { ...object, status: { loadBalancer: { ingress: [{ ip: '203.0.113.9' }] } } }
         : object,
     ),
+    ...served('shop/announced', '10.96.0.25', [here(web.ip())], { externalIPs: [ON_LINK.IPv4] }),
+    ...served('shop/announced6', 'fd00:96::25', [here(web.ip('IPv6'))], { externalIPs: [ON_LINK.IPv6] }),
     ...served('shop/port', '10.96.0.19', [here(web.ip())], {
       type: 'NodePort',
       ports: [{ port: 80, nodePort: 30080 }],
@@ -132,6 +138,36 @@ describe('what works', () => {
   it('warns of hints that are not followed, and of endpoints that leave', async () => {
     expect((await world.ask('svc/shop/hinted', client.ip())).warnings).toMatchObject([{ code: 'hints' }]);
     expect((await world.ask('svc/shop/leaving', client.ip())).warnings).toMatchObject([{ code: 'terminating' }]);
+  });
+});
+
+describe.each(['IPv4', 'IPv6'] as const)('no-path-to-vip (%s)', (family) => {
+  const [vip, from] = [ON_LINK[family], outside.ip(family)];
+  const version = family === 'IPv4' ? '-4' : '-6';
+  const reaches = () => reachesFrom(outside, vip);
+
+  it('nobody announces the address: with --probe it is told, and not without', async () => {
+    expect(await reaches()).toBe(false);
+    expect(await world.ask(vip, from)).toMatchObject({ verdict: 'unknown', code: 'cannot-tell' });
+    await faults.expectCode(vip, from, 'no-path-to-vip', { flags: ['--probe'] });
+    expect(await world.ask(vip, client.ip(family))).toMatchObject({ verdict: 'works' });
+    expect(await reachesFrom(client, vip)).toBe(true);
+  });
+  it('works when a packet has come, and when this node has the address', async () => {
+    faults.ip(
+      `${version} route add ${vip} via ${node.ip(family)}`,
+      `${version} route del ${vip} via ${node.ip(family)}`,
+      outside,
+    );
+    expect(await reaches()).toBe(true);
+    expect(await world.ask(vip, from)).toMatchObject({ verdict: 'works' });
+    faults.mend();
+    world.run('conntrack', '-F');
+    expect(await world.ask(vip, from)).toMatchObject({ verdict: 'unknown' });
+    const [address, nodad] = family === 'IPv4' ? [`${vip}/32`, ''] : [`${vip}/128`, ' nodad'];
+    faults.ip(`address add ${address} dev eth0${nodad}`, `address del ${address} dev eth0`);
+    expect(await reaches()).toBe(true);
+    expect(await world.ask(vip, from)).toMatchObject({ verdict: 'works' });
   });
 });
 

@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs';
+import { formatIp, IP_PROTOCOLS, type IpAddress, type IpFamily, type IpProtocol } from '../../core/index.ts';
+import { type FlowState, listFlowStates, sampleReplaceable } from '../../netlink/conntrack/index.ts';
+import { type Netlink, withNetlink } from '../../netlink/index.ts';
+import { NETLINK_NETFILTER } from '../../netlink/uapi/index.ts';
+import { readSysctl } from '../../sys/index.ts';
+
+/** Whose source ports are counted: flows to one place, masqueraded with one address. */
+export interface PortUse {
+  readonly protocol: IpProtocol;
+  /** The endpoint. */
+  readonly to: IpAddress;
+  readonly port: number;
+  /** The address they are masqueraded with. */
+  readonly as: IpAddress;
+}
+
+/** Source ports that are in use. */
+export interface TakenPorts {
+  readonly all: number;
+  /** Without those of connections that have ended and are remembered for a while: newer kernels give them away again. */
+  readonly lasting: number;
+}
+
+/** Connection tracking of the calling thread's namespace, read whenever something is asked. */
+export class Tracking {
+  /** Tracked flows, and how many there may be; 0 for no limit, NaN without connection tracking. */
+  get room(): { readonly count: number; readonly max: number } {
+    const [count, max] = ['count', 'max'].map((name) => numberAt(`net/netfilter/nf_conntrack_${name}`));
+    return { count: count!, max: max! };
+  }
+
+  /** Tracked flows to a destination. */
+  flowsTo(destination: {
+    readonly protocol: number;
+    readonly port: number;
+    readonly ip: IpAddress;
+  }): readonly FlowState[] {
+    return ask((netlink) => listFlowStates(netlink, { family: destination.ip.family, destination }));
+  }
+
+  /** How many of some flows, of all families, would make room for new ones. */
+  sampleReplaceable(): { readonly seen: number; readonly replaceable: number } {
+    return ask(sampleReplaceable);
+  }
+
+  /** Reads the whole table of the family, once for all uses. */
+  takenPorts(family: IpFamily, uses: readonly PortUse[]): ReadonlyMap<PortUse, TakenPorts> {
+    const flows = ask((netlink) => listFlowStates(netlink, { family }));
+    const taken = new Map<string, { readonly all: Set<number>; readonly lasting: Set<number> }>();
+    const keys = new Map(uses.map((use) => [use, keyOf(use)]));
+    for (const key of keys.values()) taken.set(key, { all: new Set(), lasting: new Set() });
+    const protocols = new Set<number>(uses.map(({ protocol }) => IP_PROTOCOLS[protocol]));
+    for (const { flow, over } of flows) {
+      const { protocol, reply } = flow;
+      if (!protocols.has(protocol)) continue;
+      const ports = taken.get(
+        `${protocol} ${formatIp(reply.source)} ${reply.sourcePort} ${formatIp(reply.destination)}`,
+      );
+      ports?.all.add(reply.destinationPort);
+      if (!over) ports?.lasting.add(reply.destinationPort);
+    }
+    return new Map(
+      [...keys].map(([use, key]) => {
+        const { all, lasting } = taken.get(key)!;
+        return [use, { all: all.size, lasting: lasting.size }];
+      }),
+    );
+  }
+
+  /** What the kernel has counted since the namespace was made, by its own names: `invalid`, `insert_failed`, `drop`; none: it does not say. */
+  get counters(): Readonly<Record<string, number>> {
+    let text: string;
+    try {
+      text = readFileSync('/proc/thread-self/net/stat/nf_conntrack', 'utf8');
+    } catch {
+      return {};
+    }
+    const [names = [], ...processors] = text
+      .trim()
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/));
+    const sums = names.map((name, column): [string, number] => [
+      name,
+      processors.reduce((sum, values) => sum + Number.parseInt(values[column] ?? '0', 16), 0),
+    ]);
+    return Object.fromEntries(sums);
+  }
+}
+
+function keyOf({ protocol, to, port, as }: PortUse): string {
+  return `${IP_PROTOCOLS[protocol]} ${formatIp(to)} ${port} ${formatIp(as)}`;
+}
+
+function ask<T>(question: (netlink: Netlink) => T): T {
+  return withNetlink(NETLINK_NETFILTER, question);
+}
+
+function numberAt(sysctl: string): number {
+  try {
+    return Number(readSysctl(sysctl));
+  } catch {
+    return Number.NaN;
+  }
+}

@@ -1,0 +1,86 @@
+import { cidrContains, formatIp, IP_PROTOCOLS, ipEquals, parseCidr } from '../../core/index.ts';
+import { type NodeView, tryAttempts } from '../node/index.ts';
+import type { Asked, Client } from './asked.ts';
+import { keyOf } from './endpoints.ts';
+import type { Report } from './report.ts';
+
+/** Discard: no answer is wanted, only that the kernel looks for whoever has the address. */
+const ANY_PORT = 9;
+
+type Outside = Extract<Client, { readonly kind: 'outside' }>;
+
+/**
+ * Whether what a client outside sends to an address of a Service comes to this node at all. Nothing here decides that: whoever
+ * announces the address does. Flows that came prove it; that nobody announces it is proved with `probe`, and only on a link
+ * that this node shares with the client.
+ */
+export function lookAtArrival(asked: Asked, node: NodeView, report: Report): void {
+  const { client, target, knowledge } = asked;
+  if (client.kind !== 'outside' || !target.service || target.service.via === 'node-port') return;
+  const [vip, from] = [formatIp(target.ip), formatIp(client.ip)];
+  if (node.isOwnAddress(vip)) return;
+  const home = homeOf(asked, client);
+  if (home !== undefined) {
+    report.cannotTell(
+      'source',
+      `${from} is on ${home}, where what it sends to ${vip} is translated: it comes here no more`,
+    );
+    report.askThere(`on ${home}: nodeplane explain ${keyOf(vip, target.port)} --from ${from}`);
+    return;
+  }
+  const arrived = flowsFromOutside(asked, client, node);
+  if (arrived > 0) {
+    const evidence = [{ source: 'conntrack', object: `flows to ${vip} from outside`, value: `${arrived}` }];
+    report.stage(
+      'source',
+      'ok',
+      `outside of this node; what it sends to ${vip} comes in by ${client.link.name}`,
+      evidence,
+    );
+    return;
+  }
+  if (asked.probe && isUnannounced(asked, client, node)) {
+    const text = `nobody answers for ${vip} on ${client.link.name}, the link of ${from} too: its packets come to no node`;
+    const remedy = [`ip neigh show ${vip}`, 'Let the load-balancer controller announce it, or route it to the nodes'];
+    report.fail('source', { code: 'no-path-to-vip', text, remedy });
+    return;
+  }
+  const owner = knowledge.others.find(({ addresses }) => addresses.includes(vip));
+  const who = owner ? `: ${owner.name} has that address` : ', which whoever announces it decides: none came lately';
+  report.cannotTell('source', `it is not known here whether packets of ${from} to ${vip} come to this node${who}`);
+  if (owner) report.askThere(`on ${owner.name}: nodeplane explain ${keyOf(vip, target.port)} --from ${from}`);
+}
+
+/** The other node that a client runs on; undefined: none that is known. */
+function homeOf({ knowledge }: Asked, { ip }: Outside): string | undefined {
+  const { source, others, node } = knowledge;
+  if (source?.node && source.node !== node.name) return source.node;
+  return others.find(
+    ({ addresses, podCidrs }) =>
+      addresses.includes(formatIp(ip)) || podCidrs.some((range) => cidrContains(parseCidr(range), ip)),
+  )?.name;
+}
+
+/** Of anybody who comes by the client's link. */
+function flowsFromOutside({ target }: Asked, client: Outside, node: NodeView): number {
+  const { ip, port, protocol } = target;
+  const flows = node.tracking.flowsTo({ protocol: IP_PROTOCOLS[protocol], port, ip });
+  const isFromOutside = ({ source }: (typeof flows)[number]['flow']['original']): boolean => {
+    if (ipEquals(source, client.ip)) return true;
+    if (node.isOwnAddress(formatIp(source))) return false;
+    const back = node.route({ destination: source });
+    return back.kind === 'route' && back.route.outInterface === client.link.index;
+  };
+  return flows.filter(({ flow }) => isFromOutside(flow.original)).length;
+}
+
+/** Whether nobody at all has the address on the link of the client: neither another machine nor a program of this node. Sends. */
+function isUnannounced({ target }: Asked, client: Outside, node: NodeView): boolean {
+  const out = node.route({ destination: target.ip });
+  const back = node.route({ destination: client.ip });
+  if (out.kind === 'refused' || back.kind === 'refused' || !out.route.source) return false;
+  const isOnLink = !out.route.gateway && !back.route.gateway && out.route.outInterface === client.link.index;
+  if (!isOnLink || node.mayAnswerFor(target.family, client.link.name)) return false;
+  tryAttempts(undefined, [{ protocol: 'UDP', source: out.route.source, ip: target.ip, port: ANY_PORT }]);
+  return node.isNextHopDead(target.ip);
+}
