@@ -1,0 +1,10 @@
+import { Command } from 'commander';
+import { addExplainCommand } from '../src/cli/ask/explain.ts';
+import { addDiffCommand } from '../src/cli/ask/diff.ts';
+import { addRoutesCommand } from '../src/cli/ask/routes.ts';
+import { addServicesCommand } from '../src/cli/ask/services.ts';
+import { addStatusCommand } from '../src/cli/ask/status.ts';
+import { addTraceCommand } from '../src/cli/ask/trace.ts';
+const program = new Command('nodeplane');
+addExplainCommand(program);addDiffCommand(program);addRoutesCommand(program);addServicesCommand(program);addStatusCommand(program);addTraceCommand(program);
+program.parseAsync();
