@@ -35,8 +35,10 @@ const AGENT_FLAGS = '--max-semi-space-size=4';
 
 /** Of what every start of the agent needs: with all functions it would take 4 MiB more. */
 const AGENT_CACHE = { flags: AGENT_FLAGS, args: ['--version'] };
-/** Of all functions: the build cannot run an ADD. */
+/** Of all functions: the build cannot run an ADD, */
 const PLUGIN_CACHE = { flags: '', args: [] };
+/** nor ask an agent. */
+const ASK_CACHE = { flags: AGENT_FLAGS, args: [] };
 
 /** Debian's, by the architecture that they compile for. */
 const CROSS_COMPILERS = { arm64: ['aarch64-linux-gnu-gcc'], x64: ['x86_64-linux-gnu-gcc'] };
@@ -107,9 +109,10 @@ try {
 
 async function buildAll() {
   await Promise.all([
-    bundle('src/cli/start/agent-start.ts', 'nodeplane', { flags: AGENT_FLAGS }),
+    bundle('src/cli/start/nodeplane-start.ts', 'nodeplane', { flags: AGENT_FLAGS }),
     bundleCode('src/cli/main.ts', 'nodeplane', AGENT_CACHE),
-    bundle('src/cli/start/agent-start.ts', 'kube-proxy', { flags: AGENT_FLAGS }),
+    bundleCode('src/cli/ask/main.ts', 'nodeplane-ask', ASK_CACHE, { plugins: [withoutSideEffects] }),
+    bundle('src/cli/start/kube-proxy-start.ts', 'kube-proxy', { flags: AGENT_FLAGS }),
     bundleCode('src/cli/kube-proxy.ts', 'kube-proxy', AGENT_CACHE),
     bundle('src/cli/start/cni-start.ts', 'nodeplane-cni'),
     bundleCode('src/cli/cni/cni.ts', 'nodeplane-cni', PLUGIN_CACHE, { plugins: [withoutSideEffects] }),

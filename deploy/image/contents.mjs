@@ -53,6 +53,7 @@ export const NODE = {
 export const PROGRAMS = [
   'nodeplane',
   'nodeplane.code',
+  'nodeplane-ask.code',
   'kube-proxy',
   'kube-proxy.code',
   'nodeplane-cni',

@@ -101,6 +101,33 @@ describe('ForeignWatch', () => {
     expect(isOpen()).toBe(false);
   });
 
+  it('knows until when nobody else was in our table', () => {
+    const { watch, tell, lose, setGeneration } = setup();
+    watch.start(5);
+    expect(watch.untouchedUntil(5)).toBe(5);
+    setGeneration(6);
+    tell('somebody', false);
+    setGeneration(7);
+    tell('nodeplane', true);
+    expect(watch.untouchedUntil(5)).toBe(7);
+    expect(watch.untouchedUntil(4)).toBeUndefined();
+    setGeneration(8);
+    tell('nodeplane', false);
+    expect(watch.untouchedUntil(7)).toBeUndefined();
+    expect(watch.untouchedUntil(8)).toBe(8);
+    // Of what came between nothing was heard.
+    setGeneration(10);
+    tell('somebody', false);
+    expect(watch.untouchedUntil(8)).toBeUndefined();
+    lose();
+    expect(watch.untouchedUntil(10)).toBeUndefined();
+    watch.pause();
+    watch.start(10);
+    expect(watch.untouchedUntil(10)).toBe(10);
+    watch.pause();
+    expect(watch.untouchedUntil(10)).toBeUndefined();
+  });
+
   it('takes a kernel that cannot be asked for one that others changed', async () => {
     const { clock, watch, lose, setGeneration, told } = setup();
     watch.start(5);

@@ -24,6 +24,8 @@ export class ForeignWatch {
   #timer: Timer | undefined;
   /** The ruleset's generation after our last commit. */
   #ownGeneration: number | undefined;
+  /** Generations of which all was heard, and between which nobody else changed the table. */
+  #untouched: { readonly since: number; readonly until: number } | undefined;
 
   constructor(options: ForeignWatchOptions) {
     this.#options = options;
@@ -42,10 +44,21 @@ export class ForeignWatch {
     this.#compareGenerations();
   }
 
+  /**
+   * The last generation heard of, if nobody else has changed the table since an earlier one: its rules need not be read back.
+   *
+   * @returns undefined when somebody has, or not all was heard
+   */
+  untouchedUntil(since: number): number | undefined {
+    const known = this.#untouched;
+    return known && known.since <= since && since <= known.until ? known.until : undefined;
+  }
+
   /** Stops listening: the kernel need not tell about each element of a large commit. */
   pause(): void {
     this.#stream?.close();
     this.#stream = undefined;
+    this.#untouched = undefined;
   }
 
   close(): void {
@@ -63,7 +76,9 @@ export class ForeignWatch {
     if (event.kind === 'overrun') {
       this.#compareGenerations();
     } else if (event.kind === 'generation') {
-      if (this.#touched && !event.own) this.#tell();
+      const byOthers = this.#touched && !event.own;
+      if (byOthers) this.#tell();
+      this.#follow(event.generation, byOthers);
       this.#touched = false;
     } else {
       const { table } = this.#options;
@@ -73,8 +88,18 @@ export class ForeignWatch {
     }
   }
 
+  #follow(generation: number, byOthers: boolean): void {
+    const known = this.#untouched;
+    const isNext = known !== undefined && generation === known.until + 1;
+    this.#untouched = { since: isNext && !byOthers ? known.since : generation, until: generation };
+  }
+
   #compareGenerations(): void {
-    if (this.#ownGeneration !== undefined && this.#generation() !== this.#ownGeneration) this.#tell();
+    const own = this.#ownGeneration;
+    this.#untouched = undefined;
+    if (own === undefined) return;
+    if (this.#generation() === own) this.#untouched = { since: own, until: own };
+    else this.#tell();
   }
 
   /** Undefined when the kernel cannot be asked: as good as another one. */

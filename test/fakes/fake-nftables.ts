@@ -212,12 +212,13 @@ export class FakeNftables implements NftRuleset {
     }
     if (refusals.length > 0) throw new NftCommitError(changes, refusals);
     if (checkOnly) return { ...report, generation: undefined, messages: changes.length + 1 };
+    const before = this.#state;
     this.#state = state;
     this.#generation++;
     this.#tell([
       ...changes.flatMap(({ operation, object }): NftEvent[] =>
         operation === 'flush'
-          ? []
+          ? flushed(before, object)
           : [{ kind: operation === 'delete' || operation === 'destroy' ? 'deleted' : 'new', object } as NftEvent],
       ),
       { kind: 'generation', generation: this.#generation, processId: own ? process.pid : 1, processName: 'fake', own },
@@ -232,6 +233,19 @@ export class FakeNftables implements NftRuleset {
       });
     }
   }
+}
+
+/** The kernel tells what was in it. */
+function flushed(state: RulesetState, object: Extract<NftChange, { operation: 'flush' }>['object']): NftEvent[] {
+  const { family, name } = object;
+  const within = state.get(tableKey(family, object.kind === 'table' ? name : object.table));
+  if (!within) return [];
+  if (object.kind === 'set') {
+    const elements = [...(within.elements.get(name)?.values() ?? [])];
+    return [{ kind: 'deleted', object: { kind: 'elements', family, table: object.table, set: name, elements } }];
+  }
+  const rules = object.kind === 'chain' ? (within.rules.get(name) ?? []) : [...within.rules.values()].flat();
+  return rules.map((rule) => ({ kind: 'deleted', object: rule }));
 }
 
 function refusal(errno: number, changeIndex?: number, elementIndex?: number): NftRefusal {

@@ -4,22 +4,32 @@
  */
 export function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
+  // What both begin and end with costs nothing: of names of one cluster that is most of them.
+  let [start, aEnd, bEnd] = [0, a.length, b.length];
+  while (start < aEnd && start < bEnd && a.charCodeAt(start) === b.charCodeAt(start)) start++;
+  while (aEnd > start && bEnd > start && a.charCodeAt(aEnd - 1) === b.charCodeAt(bEnd - 1))
+    [aEnd, bEnd] = [aEnd - 1, bEnd - 1];
+  const width = bEnd - start;
   let twoBefore: readonly number[] = [];
-  let before = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
+  let before = Array.from({ length: width + 1 }, (_, index) => index);
+  let leastBefore = 0;
+  for (let i = 1; i <= aEnd - start; i++) {
     const now = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = before[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const swap = isSwap ? twoBefore[j - 2]! + 1 : change;
-      now.push(Math.min(change, swap, before[j]! + 1, now[j - 1]! + 1));
+    let least = i;
+    for (let j = 1; j <= width; j++) {
+      const [own, other] = [a.charCodeAt(start + i - 1), b.charCodeAt(start + j - 1)];
+      let distance = Math.min(before[j - 1]! + (own === other ? 0 : 1), before[j]! + 1, now[j - 1]! + 1);
+      if (i > 1 && j > 1 && own === b.charCodeAt(start + j - 2) && a.charCodeAt(start + i - 2) === other) {
+        distance = Math.min(distance, twoBefore[j - 2]! + 1);
+      }
+      now.push(distance);
+      least = Math.min(least, distance);
     }
     // A swap reaches back two rows.
-    if (Math.min(...now, ...before) > limit) return limit + 1;
-    twoBefore = before;
-    before = now;
+    if (Math.min(least, leastBefore) > limit) return limit + 1;
+    [twoBefore, before, leastBefore] = [before, now, least];
   }
-  return before[b.length]!;
+  return before[width]!;
 }
 
 /** No name that is looked for is longer. */

@@ -33,5 +33,10 @@ export function* findPod(
     }
     yield;
   }
-  return { name: wanted, addresses: [...addresses], node, near: addresses.size > 0 ? [] : nearMisses(wanted, others) };
+  return {
+    name: wanted,
+    addresses: [...addresses],
+    node,
+    near: addresses.size > 0 ? [] : yield* nearMisses(wanted, others),
+  };
 }

@@ -4,7 +4,6 @@ import {
   formatIp,
   type IpAddress,
   type IpFamily,
-  ipEquals,
   type Steps,
   tryParseCidr,
   tryParseIp,
@@ -20,10 +19,10 @@ import {
   type ServiceStore,
 } from '../../proxy/index.ts';
 import { nearMisses, type Question } from '../question/index.ts';
+import { findAddress, findNodePort, servicesWithEndpoint } from './find-address.ts';
 import { findPod } from './find-pod.ts';
 import { whyHintsAreIgnored } from './hints.ts';
 import {
-  type DestinationKind,
   KNOWLEDGE_SCHEMA,
   type Knowledge,
   type KnownDestination,
@@ -65,6 +64,8 @@ export interface KnowledgeSources {
 
 /** A Service has up to 20,000 endpoints; more than these make no better answer. */
 const MOST_ENDPOINTS = 1000;
+/** Of those that have an address as an endpoint's. */
+const MOST_SERVICES = 3;
 /** Of other nodes: they are told to find out whose a next hop is. */
 const MOST_NODES = 1000;
 
@@ -118,17 +119,10 @@ function* destinationOf(sources: KnowledgeSources, question: Question): Steps<Kn
       return yield* namedService(sources, name, destination.port ?? null);
     }
     case 'node-port': {
-      const found = yield* findPort(sources, ({ nodePort, protocol: own }) =>
-        nodePort === destination.port && (protocol ?? own) === own ? 'node-port' : undefined,
-      );
-      if (!found) return { kind: 'no-node-port', port: destination.port };
-      return {
-        kind: 'service',
-        service: yield* tellService(sources, found.serviceName),
-        via: 'node-port',
-        address: null,
-        port: String(destination.port),
-      };
+      const found = yield* findNodePort(portsOf(sources), destination.port, protocol);
+      if (found === undefined) return { kind: 'no-node-port', port: destination.port };
+      const service = yield* tellService(sources, found);
+      return { kind: 'service', service, via: 'node-port', address: null, port: String(destination.port) };
     }
     case 'address':
       return yield* destinationAt(sources, destination.address, destination.port ?? null);
@@ -157,69 +151,33 @@ function* namedService(sources: KnowledgeSources, name: string, port: string | n
       ? 'it is of type ExternalName: a name in DNS and nothing more'
       : sources.notServed(name);
   if (why !== undefined) return { kind: 'not-served', name, why };
-  if (!service) return { kind: 'no-service', name, near: nearMisses(name, store.serviceNames()) };
+  if (!service) return { kind: 'no-service', name, near: yield* nearMisses(name, store.serviceNames()) };
   return { kind: 'service', service: yield* tellService(sources, name), via: 'cluster-ip', address: null, port };
 }
 
 function* destinationAt(sources: KnowledgeSources, ip: IpAddress, port: number | null): Steps<KnownDestination> {
   const address = formatIp(ip);
-  const service = function* (name: string, via: DestinationKind): Steps<KnownDestination> {
-    const told = yield* tellService(sources, name);
-    return { kind: 'service', service: told, via, address, port: port === null ? null : String(port) };
-  };
-  const viaOf = (one: ServicePortPlan): DestinationKind | undefined => {
-    if (ipEquals(one.clusterIp, ip)) return 'cluster-ip';
-    if (one.externalIps.some((other) => ipEquals(other, ip))) return 'external-ip';
-    return one.loadBalancerVips.some((other) => ipEquals(other, ip)) ? 'load-balancer-ip' : undefined;
-  };
-  // Services may share an external address, with different ports.
-  const exact = yield* findPort(sources, (one) => (port === null || one.port === port ? viaOf(one) : undefined));
-  if (exact) return yield* service(exact.serviceName, exact.via);
-  const other = yield* findPort(sources, viaOf);
-  if (other) return yield* service(other.serviceName, other.via);
-  const { store, nodeName } = sources;
-  if (port !== null && addressesOf(store.node(nodeName)).includes(address)) {
-    const nodePort = yield* findPort(sources, (one) => (one.nodePort === port ? 'node-port' : undefined));
-    if (nodePort) return yield* service(nodePort.serviceName, 'node-port');
+  const { exact, otherPort, nodePort } = yield* findAddress(portsOf(sources), ip, port);
+  const isOwn = addressesOf(sources.store.node(sources.nodeName)).includes(address);
+  const meant = exact ?? otherPort ?? (isOwn ? nodePort : undefined);
+  if (meant) {
+    const service = yield* tellService(sources, meant.serviceName);
+    return { kind: 'service', service, via: meant.via, address, port: port === null ? null : String(port) };
   }
-  const endpointOf = new Set<string>();
-  for (const { ports } of sources.families) {
-    for (const one of [...ports.values()]) {
-      if (endpointOf.size < 3 && one.clusterEndpoints.some((endpoint) => ipEquals(endpoint.ip, ip))) {
-        endpointOf.add(one.serviceName);
-      }
-      yield;
-    }
-  }
-  const nodePort = yield* findPort(sources, (one) =>
-    port !== null && one.nodePort === port ? 'node-port' : undefined,
-  );
-  const nodePortOf = nodePort?.serviceName ?? null;
+  const endpointOf = yield* servicesWithEndpoint(portsOf(sources), ip, MOST_SERVICES);
   return {
     kind: 'address',
     pod: null,
     address,
     port,
-    endpointOf: [...endpointOf],
+    endpointOf,
     node: nodeWith(sources, ip),
-    nodePortOf,
+    nodePortOf: nodePort?.serviceName ?? null,
   };
 }
 
-/** The first port, in any family, of which `via` says by which of its addresses it is meant. */
-function* findPort(
-  { families }: KnowledgeSources,
-  via: (port: ServicePortPlan) => DestinationKind | undefined,
-): Steps<{ readonly serviceName: string; readonly via: DestinationKind } | undefined> {
-  for (const { ports } of families) {
-    // Plans change while this is interrupted.
-    for (const port of [...ports.values()]) {
-      const kind = via(port);
-      if (kind) return { serviceName: port.serviceName, via: kind };
-      yield;
-    }
-  }
-  return undefined;
+function portsOf({ families }: KnowledgeSources): ReadonlyMap<string, ServicePortPlan>[] {
+  return families.map(({ ports }) => ports);
 }
 
 function nodeWith({ store }: KnowledgeSources, ip: IpAddress): string | null {

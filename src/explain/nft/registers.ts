@@ -6,20 +6,25 @@ const COUNT = 16;
 
 /** The registers of a rule, and for each what it was loaded with, to be named where it is not known. */
 export class Registers {
-  #bytes = KnownBytes.unknown(REGISTER_BYTES * COUNT);
+  /** Written in place: thousands of expressions are evaluated for one question. */
+  readonly #all = KnownBytes.unknown(REGISTER_BYTES * COUNT);
   readonly #loaded = new Array<string>(COUNT).fill('nothing');
 
   read(from: Register, length: number): KnownBytes {
-    return this.#bytes.slice(from * REGISTER_BYTES, length);
+    return this.#all.slice(from * REGISTER_BYTES, length);
   }
 
   /** @param about what is loaded, as `nft` writes it; left out, what is there stays said: a shift, a mask */
   write(to: Register, value: KnownBytes, about?: string): void {
     // The kernel fills the last register with zeros (nft_data_copy, include/net/netfilter/nf_tables.h).
-    const filled = Math.ceil(value.length / REGISTER_BYTES) * REGISTER_BYTES;
-    const padded = KnownBytes.of(new Uint8Array(filled)).with(0, value);
-    this.#bytes = this.#bytes.with(to * REGISTER_BYTES, padded);
-    if (about !== undefined) this.#loaded.fill(about, to, to + filled / REGISTER_BYTES);
+    const count = Math.ceil(value.length / REGISTER_BYTES);
+    const { bytes, known } = this.#all;
+    const [at, end] = [to * REGISTER_BYTES, (to + count) * REGISTER_BYTES];
+    bytes.fill(0, at, end);
+    bytes.set(value.bytes, at);
+    known.fill(0xff, at, end);
+    known.set(value.known, at);
+    if (about !== undefined) this.#loaded.fill(about, to, to + count);
   }
 
   /** What the first register of these that is not known was loaded with. */

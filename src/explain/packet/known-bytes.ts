@@ -7,6 +7,7 @@ export class KnownBytes {
   /** As long as `bytes`; a bit is 1 where the same bit of `bytes` is known. Bits that are not known are 0 in `bytes`. */
   readonly known: Uint8Array;
 
+  /** Both are its own, and no Buffers: their `slice` copies nothing. */
   private constructor(bytes: Uint8Array, known: Uint8Array) {
     this.bytes = bytes;
     this.known = known;
@@ -14,14 +15,15 @@ export class KnownBytes {
 
   /** All of it is known. The bytes are copied. */
   static of(bytes: Uint8Array): KnownBytes {
-    return new KnownBytes(Uint8Array.from(bytes), new Uint8Array(bytes.length).fill(0xff));
+    return new KnownBytes(new Uint8Array(bytes), new Uint8Array(bytes.length).fill(0xff));
   }
 
   /** What the mask has bits for is known. */
   static partly(bytes: Uint8Array, known: Uint8Array): KnownBytes {
+    const mask = new Uint8Array(known);
     return new KnownBytes(
-      bytes.map((byte, index) => byte & known[index]!),
-      Uint8Array.from(known),
+      new Uint8Array(bytes).map((byte, index) => byte & mask[index]!),
+      mask,
     );
   }
 
@@ -45,9 +47,11 @@ export class KnownBytes {
 
   /** A copy of `length` bytes; what lies behind the end is not known. */
   slice(offset: number, length: number): KnownBytes {
+    const end = offset + length;
+    if (end <= this.length) return new KnownBytes(this.bytes.slice(offset, end), this.known.slice(offset, end));
     const part = KnownBytes.unknown(length);
-    part.bytes.set(this.bytes.subarray(offset, offset + length));
-    part.known.set(this.known.subarray(offset, offset + length));
+    part.bytes.set(this.bytes.subarray(offset));
+    part.known.set(this.known.subarray(offset));
     return part;
   }
 
@@ -84,7 +88,8 @@ export class KnownBytes {
   /** Whether it is `other`; undefined if it could be either. */
   equals(other: Uint8Array): boolean | undefined {
     let certain = true;
-    for (const [index, mask] of this.known.entries()) {
+    for (let index = 0; index < this.length; index++) {
+      const mask = this.known[index]!;
       if (((this.bytes[index]! ^ other[index]!) & mask) !== 0) return false;
       if (mask !== 0xff) certain = false;
     }
@@ -93,9 +98,10 @@ export class KnownBytes {
 
   /** As memcmp: negative, 0 or positive; undefined if a bit that is not known decides. */
   compare(other: Uint8Array): number | undefined {
-    for (const [index, byte] of this.bytes.entries()) {
+    for (let index = 0; index < this.length; index++) {
       if (this.known[index] !== 0xff) return undefined;
-      if (byte !== other[index]) return byte - other[index]!;
+      const difference = this.bytes[index]! - other[index]!;
+      if (difference !== 0) return difference;
     }
     return 0;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseIp } from '../../core/index.ts';
+import { atOnce, parseIp } from '../../core/index.ts';
 import { nearMisses } from './near-misses.ts';
 import { parseQuestion } from './parse.ts';
 import { QuestionError } from './question.ts';
@@ -37,9 +37,10 @@ describe('a question', () => {
 
 describe('near misses', () => {
   it('are names with a letter wrong, or in another namespace', () => {
-    const names = ['shop/web', 'shop/cart', 'other/wbe', 'kube-system/kube-dns'];
-    expect(nearMisses('shop/wbe', names)).toEqual(['other/wbe', 'shop/web']);
-    expect(nearMisses('default/kube-dns', names)).toEqual(['kube-system/kube-dns']);
-    expect(nearMisses('nothing/like-it', names)).toEqual([]);
+    const near = (wanted: string) =>
+      atOnce(nearMisses(wanted, ['shop/web', 'shop/cart', 'other/wbe', 'kube-system/kube-dns']));
+    expect(near('shop/wbe')).toEqual(['other/wbe', 'shop/web']);
+    expect(near('default/kube-dns')).toEqual(['kube-system/kube-dns']);
+    expect(near('nothing/like-it')).toEqual([]);
   });
 });

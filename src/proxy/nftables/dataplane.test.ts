@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeNftables } from '../../../test/fakes/fake-nftables.ts';
 import { sampleNode, samplePlan, samplePort } from '../../../test/samples/sample-plan.ts';
 import type { ServicePortPlan } from '../index.ts';
 import { NftablesDataplane } from './dataplane.ts';
 
-function setup(ports: readonly ServicePortPlan[]) {
+function setup(ports: readonly ServicePortPlan[], { listens = false } = {}) {
   const nft = new FakeNftables();
-  const dataplane = new NftablesDataplane({ family: 'IPv4', open: () => nft });
+  const hearing = { watch: nft.watch.bind(nft), onForeignChange: () => {}, clock: new FakeClock() };
+  const dataplane = new NftablesDataplane({ family: 'IPv4', open: () => nft, ...(listens && hearing) });
   const plan = { ...samplePlan('IPv4', sampleNode(), []), ports: new Map(ports.map((port) => [port.key, port])) };
   const upsert = (...upserted: ServicePortPlan[]) => {
     for (const port of upserted) plan.ports.set(port.key, port);
@@ -26,6 +28,25 @@ describe('verify', () => {
     nft.commitAsOther({ operation: 'add', object: { kind: 'table', family: 'ip', name: 'somebody' } });
     expect(await dataplane.verify()).toEqual([]);
     expect(nft.listings).toBeGreaterThan(listings);
+  });
+
+  it('reads nothing while others change only what is theirs', async () => {
+    const { nft, dataplane, plan, upsert } = setup([], { listens: true });
+    await dataplane.resync(plan);
+    const { listings } = nft;
+    const theirs = { kind: 'table', family: 'ip', name: 'somebody' } as const;
+    nft.commitAsOther({ operation: 'add', object: theirs });
+    await Promise.resolve();
+    await upsert(samplePort({ name: 'shop/web', clusterIp: '10.96.0.1', remote: ['10.1.1.1:80'] }));
+    await Promise.resolve();
+    nft.commitAsOther({ operation: 'delete', object: theirs });
+    await Promise.resolve();
+    expect(await dataplane.verify()).toEqual([]);
+    expect(nft.listings).toBe(listings);
+    const chain = { kind: 'chain', family: 'ip', table: 'nodeplane', name: 'services' } as const;
+    nft.commitAsOther({ operation: 'flush', object: chain });
+    await Promise.resolve();
+    expect(await dataplane.verify()).toMatchObject([{ object: 'chain services', difference: 'changed' }]);
   });
 
   it('finds what was changed before one of our own commits', async () => {

@@ -139,8 +139,13 @@ export class NftablesDataplane implements Dataplane {
 
   async verify(): Promise<readonly Drift[]> {
     const committed = this.#committed;
-    // Nobody changed anything since it was right: reading 100,000 elements takes the kernel a while.
-    if (!committed || this.#nft.generation() === this.#rightGeneration) return [];
+    if (!committed) return [];
+    // Nobody changed it since it was right: to read 100,000 elements and compare them takes a second.
+    const now = this.#nft.generation();
+    if (now === this.#stillRight()) {
+      this.#rightGeneration = now;
+      return [];
+    }
     const { table } = this.#place;
     const kernel = await readKernelState(this.#nft, this.family, table);
     if (!kernel.table) return [{ object: `table ${table}`, difference: 'missing' }];
@@ -155,6 +160,12 @@ export class NftablesDataplane implements Dataplane {
     this.#committed = undefined;
     this.#watch?.close();
     cleanupNftables(this.#nft, this.family, [this.#place.table, KUBE_PROXY_TABLE]);
+  }
+
+  /** The last generation in which the table is known to be right, whatever others did to theirs meanwhile. */
+  #stillRight(): number | undefined {
+    const right = this.#rightGeneration;
+    return right === undefined ? undefined : (this.#watch?.untouchedUntil(right) ?? right);
   }
 
   get #nft(): NftRuleset {
@@ -281,6 +292,7 @@ export class NftablesDataplane implements Dataplane {
   ): Promise<Commit> {
     const nft = this.#nft;
     const elements = countElements(edits);
+    const right = this.#stillRight();
     let report: CommitReport | undefined;
     if (changes.length > 0) {
       const isValidated = edits.writeChains.length > 0 && next.layout.totals.elements > LARGE_TABLE;
@@ -291,7 +303,7 @@ export class NftablesDataplane implements Dataplane {
     }
     const forgotten = await forgetClients(nft, this.#place, edits.affinities);
     this.#committed = next;
-    this.#rightGeneration = forgotten > 0 ? undefined : rightAfter(expectGeneration ?? this.#rightGeneration, report);
+    this.#rightGeneration = forgotten > 0 ? undefined : rightAfter(expectGeneration ?? right, report);
     this.#watch?.start(forgotten > 0 ? nft.generation() : (report?.generation ?? expectGeneration));
     const { totals } = next.layout;
     const rules = edits.writeChains.reduce((sum, { body }) => sum + body.rules.length, 0);

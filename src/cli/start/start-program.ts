@@ -1,0 +1,20 @@
+import { runBuiltCode } from './built-code.ts';
+
+/**
+ * Runs a built program, or ends with a sentence where its code is not there.
+ *
+ * @param program its path
+ * @param code the path of its code. @default beside it
+ */
+export function startProgram(program: string, code = `${program}.code`): void {
+  try {
+    runBuiltCode(program, code);
+  } catch (error) {
+    const { code: reason, path } = error as NodeJS.ErrnoException;
+    if (reason !== 'ENOENT' || path !== code) throw error;
+    process.stderr.write(
+      `Cannot read the code of "${program}": "${code}" must lie beside it, as the build puts it there\n`,
+    );
+    process.exit(1);
+  }
+}

@@ -1,0 +1,22 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { ASK_NAMES } from '../../../src/cli/ask/names.ts';
+import { isCacheTaken, readBuiltCode } from '../built-code.ts';
+import { builtProgram } from '../programs.ts';
+
+const CODE = 'nodeplane-ask';
+
+it('is a small program, and compiled when it is built', () => {
+  const { file, codeAt } = readBuiltCode(CODE);
+  // What the agent alone needs is read and begun for every question if it slips in.
+  expect(file.length - codeAt).toBeLessThan(900_000);
+  const [start] = readFileSync(builtProgram('nodeplane'), 'utf8').split('\n');
+  expect(isCacheTaken(CODE, start!.split(' ').slice(3))).toBe(true);
+});
+
+it.each(ASK_NAMES)('says the same of "%s" as the whole program does', (name) => {
+  const help = (...args: string[]) => execFileSync(builtProgram('nodeplane'), args, { encoding: 'utf8' });
+  // `help` is a command of the whole program.
+  expect(help(name, '--help')).toBe(help('help', name));
+});
