@@ -26,6 +26,28 @@ describe('yielder', () => {
     expect(rest()).toBeInstanceOf(Promise);
   });
 
+  it('gives two pieces of work different turns', async () => {
+    let turn = 0;
+    let going = true;
+    const next = () => {
+      turn++;
+      if (going) setImmediate(next);
+    };
+    setImmediate(next);
+    const work = async () => {
+      const rest = yielder(0);
+      const turns: number[] = [];
+      for (let n = 0; n < 20; n++) {
+        await rest();
+        turns.push(turn);
+      }
+      return turns;
+    };
+    const turns = (await Promise.all([work(), work(), work()])).flat();
+    going = false;
+    expect(new Set(turns).size).toBe(60);
+  });
+
   it('lets timers fire in between', async () => {
     const rest = yielder(0);
     let fired = false;

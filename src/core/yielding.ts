@@ -11,7 +11,8 @@ export type Rest = () => Promise<void> | undefined;
  *       await rest();
  *     }
  *
- * Nothing is waited for until the slice is used up. In a loop of very small steps `const wait = rest(); if (wait) await wait;`
+ * Nothing is waited for until the slice is used up. Of all that is cut so, one slice is done a turn: two pieces of work at a
+ * time make the turns more, not longer. In a loop of very small steps `const wait = rest(); if (wait) await wait;`
  * saves the microtask that `await undefined` costs.
  *
  * @param sliceMs milliseconds of work between two turns of the event loop
@@ -22,15 +23,30 @@ export function yielder(sliceMs = 10, now: () => number = () => performance.now(
   let began = now();
   return () => {
     if (now() - began < sliceMs) return undefined;
-    // Not a timer, which waits at least a millisecond, nor a microtask, which lets nothing else run. Timers and sockets
-    // have their turn between two immediates.
     return new Promise((resolve) => {
-      setImmediate(() => {
+      nextTurn(() => {
         began = now();
         resolve();
       });
     });
   };
+}
+
+/** Slices that wait for a turn of their own, the oldest first. */
+const waiting: (() => void)[] = [];
+
+/**
+ * Not a timer, which waits at least a millisecond, nor a microtask, which lets nothing else run. Timers and sockets have their
+ * turn between an immediate and the one it asks for; all that were asked for before have the same turn.
+ */
+function nextTurn(goOn: () => void): void {
+  if (waiting.push(goOn) === 1) setImmediate(goOnWithOne);
+}
+
+function goOnWithOne(): void {
+  const goOn = waiting.shift();
+  if (waiting.length > 0) setImmediate(goOnWithOne);
+  goOn?.();
 }
 
 /** Work that may be interrupted wherever it yields: the same code runs at once, or in slices where it may be long. */

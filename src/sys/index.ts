@@ -3,7 +3,7 @@ export { DescriptorLedger } from './descriptor-ledger.ts';
 export { type Exec, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
 export { FileLock, withFileLock } from './file-lock.ts';
-export { legacyForwardRefuses } from './legacy-iptables.ts';
+export { legacyForwardRefuses, legacyTables } from './legacy-iptables.ts';
 export { libc, noteDescriptorsIn } from './libc.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
 export { otherNetns } from './other-netns.ts';

@@ -60,17 +60,18 @@ const LAYOUTS: Record<IpFamily, FamilyLayout> = {
  */
 export function legacyForwardRefuses(family: IpFamily): boolean {
   const layout = LAYOUTS[family];
-  if (!isInUse(layout)) return false;
+  if (!legacyTables(family)?.includes('filter')) return false;
   const table = readTable(layout);
   return table !== undefined && rulesOf(table, layout).some((rule) => refusesAll(rule, layout));
 }
 
-function isInUse({ tables }: FamilyLayout): boolean {
+/** The tables of legacy iptables in the network namespace of the calling thread. Undefined when nobody may read which. */
+export function legacyTables(family: IpFamily): string[] | undefined {
   try {
-    return readFileSync(tables, 'utf8').split('\n').includes('filter');
-  } catch {
-    // No legacy iptables in this kernel.
-    return false;
+    return readFileSync(LAYOUTS[family].tables, 'utf8').split('\n').filter(Boolean);
+  } catch (error) {
+    // No legacy iptables in this kernel, or not used yet.
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? [] : undefined;
   }
 }
 

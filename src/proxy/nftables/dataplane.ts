@@ -64,6 +64,8 @@ const LARGE_COMMIT = 1000;
  * in verdict maps (nft_table_validate), about 2 us an element.
  */
 const LARGE_TABLE = 5000;
+/** And those with more rules, which are encoded in slices then: 20 to 60 us each, and a table without any Service has 277. */
+const MANY_RULES = 100;
 /** How often a resync starts again because the ruleset changed while it read. */
 const STALE_ATTEMPTS = 4;
 
@@ -265,6 +267,7 @@ export class NftablesDataplane implements Dataplane {
     if (kernel.table && !reconciled) head.push({ operation: 'delete', object: table });
     if (!reconciled) head.push(create);
     if (kernel.table) seed(edits, kernel.table, wanted.affinities, wanted.affinities.keys());
+    await rest();
     const changes = [...head, ...toChanges(this.#place, edits)];
     // In the same transaction, so that there is no packet without rules and none with both.
     if (kernel.kubeProxy) changes.push({ operation: 'delete', object: { ...table, name: KUBE_PROXY_TABLE } });
@@ -293,10 +296,11 @@ export class NftablesDataplane implements Dataplane {
     const nft = this.#nft;
     const elements = countElements(edits);
     const right = this.#stillRight();
+    const rules = edits.writeChains.reduce((sum, { body }) => sum + body.rules.length, 0);
     let report: CommitReport | undefined;
     if (changes.length > 0) {
       const isValidated = edits.writeChains.length > 0 && next.layout.totals.elements > LARGE_TABLE;
-      const large = elements > LARGE_COMMIT || isValidated;
+      const large = elements > LARGE_COMMIT || rules > MANY_RULES || isValidated;
       if (large) this.#watch?.pause();
       report = large ? await nft.commitAsync(changes, { expectGeneration }) : nft.commit(changes, { expectGeneration });
       this.#watch?.committed(report.generation);
@@ -306,7 +310,6 @@ export class NftablesDataplane implements Dataplane {
     this.#rightGeneration = forgotten > 0 ? undefined : rightAfter(expectGeneration ?? right, report);
     this.#watch?.start(forgotten > 0 ? nft.generation() : (report?.generation ?? expectGeneration));
     const { totals } = next.layout;
-    const rules = edits.writeChains.reduce((sum, { body }) => sum + body.rules.length, 0);
     return {
       kernelSeconds: report?.kernelSeconds ?? 0,
       objects: {

@@ -195,7 +195,13 @@ export class Planner {
 
   /** Plans every Service again, and drops those that are gone. */
   async rebuild(store: ServiceStore): Promise<PlanUpdate> {
-    return this.update(new Set([...this.#services.keys(), ...store.serviceNames()]), store);
+    return this.update(this.#allNames(store), store);
+  }
+
+  /** Some of them twice. */
+  *#allNames(store: ServiceStore): Generator<string> {
+    yield* this.#services.keys();
+    yield* store.serviceNames();
   }
 
   /** The planned ports of a Service with all of its endpoints, and why each of them is used or not. For people: it is not cheap. */

@@ -26,16 +26,17 @@ export function addTouched(
   { upserted, removed, replaced = [] }: PlanDelta,
   protocols = LOOKED_AFTER,
 ): void {
-  const enter = (plan: ServicePortPlan, change: (known: TouchedPort | undefined) => TouchedPort): void => {
-    if (protocols.includes(plan.protocol)) touched.set(plan.key, change(touched.get(plan.key)));
-  };
-  for (const plan of [...replaced, ...removed]) {
-    enter(plan, (known) => {
-      const first = known?.earlier[0];
-      return { current: undefined, earlier: first ? [first, plan] : [plan] };
-    });
+  for (const plans of [replaced, removed]) {
+    for (const plan of plans) {
+      if (!protocols.includes(plan.protocol)) continue;
+      const first = touched.get(plan.key)?.earlier[0];
+      touched.set(plan.key, { current: undefined, earlier: first ? [first, plan] : [plan] });
+    }
   }
-  for (const plan of upserted) enter(plan, (known) => ({ current: plan, earlier: known?.earlier ?? [] }));
+  for (const plan of upserted) {
+    if (!protocols.includes(plan.protocol)) continue;
+    touched.set(plan.key, { current: plan, earlier: touched.get(plan.key)?.earlier ?? [] });
+  }
 }
 
 /** What of a tracked flow decides. */

@@ -1,7 +1,13 @@
 import type { IpFamily } from '../../../core/index.ts';
+import { closing } from '../../../netlink/index.ts';
+import { Nftables } from '../../../netlink/nftables/index.ts';
+import { legacyTables } from '../../../sys/index.ts';
 import type { Trace, TraceOptions } from '../../index.ts';
-import { bothVariants, isUsable } from '../../rules/index.ts';
+import { bothVariants, type IptablesVariant, isUsable, TABLES } from '../../rules/index.ts';
 import { cleanupIptables } from '../cleanup.ts';
+
+/** The tables that a proxy writes to; of mangle only to mark that somebody flushes. */
+const WRITTEN: ReadonlySet<string> = new Set([...TABLES, 'mangle']);
 
 /** The rules of either variant. */
 export function iptablesTraces(family: IpFamily, { exec }: TraceOptions): Trace[] {
@@ -10,7 +16,20 @@ export function iptablesTraces(family: IpFamily, { exec }: TraceOptions): Trace[
     return {
       name: place,
       isUsable: () => isUsable(tool),
+      isInUse: () => mayHaveRules(tool.variant, family),
       clean: (removals) => cleanupIptables(tool, removals && { place, removals }),
     };
   });
+}
+
+/** Asks the kernel, because the programs take two processes a variant, and starting one from a grown agent makes that pause. */
+function mayHaveRules(variant: IptablesVariant, family: IpFamily): boolean {
+  if (variant === 'legacy') return legacyTables(family)?.length !== 0;
+  try {
+    const tables = closing(Nftables.open(), (nft) => nft.listTables(family === 'IPv4' ? 'ip' : 'ip6'));
+    return tables.some(({ name }) => WRITTEN.has(name));
+  } catch {
+    // Where there is no nf_tables, the programs say so.
+    return true;
+  }
 }
