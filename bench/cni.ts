@@ -18,7 +18,7 @@ import {
 } from './cni-subjects.ts';
 import { pluginRunner, type RunChains } from './plugin-runs.ts';
 import { type Figure, HOLDS_THE_LINE, inTurns, ratioAtMost, report, type Target } from './report/index.ts';
-import { upstreamLayout } from './upstream-layout.ts';
+import { inOrderOfChains, upstreamLayout } from './upstream-layout.ts';
 
 interface Series extends Wanted {
   readonly label: string;
@@ -180,19 +180,10 @@ function standardOn(node: string, variant: IptablesVariant, count?: number): Ser
 }
 
 function loadServices({ path }: TestNamespace, { count, variant }: NonNullable<Series['services']>): void {
-  const input = withChainsInOrder(upstreamLayout(samplePorts(count, 1)));
+  const input = inOrderOfChains(upstreamLayout(samplePorts(count, 1)));
   inNetns(path, () => {
     execFileSync(`iptables-${variant}-restore`, ['--noflush'], { input, stdio: ['pipe', 'ignore', 'inherit'] });
   });
-}
-
-/** iptables-nft keeps its chains by name and looks for each one's place among those before it: 7 s instead of 21. */
-function withChainsInOrder(layout: string): string {
-  const lines = layout.split('\n');
-  const isChain = (line: string) => line.startsWith(':');
-  const chains = lines.filter(isChain).sort();
-  let next = 0;
-  return lines.map((line) => (isChain(line) ? chains[next++] : line)).join('\n');
 }
 
 /** The subjects take turns with each pod. */

@@ -8,7 +8,7 @@ import { createNamespace, type TestNamespace } from '../test/lab/namespace.ts';
 import { dataplaneIn } from '../test/lab/nftables/fixtures.ts';
 import { ip } from '../test/lab/wire.ts';
 import { sampleNode, samplePlan } from '../test/samples/sample-plan.ts';
-import { UPSTREAM_HOOKS, upstreamLayout } from './upstream-layout.ts';
+import { inOrderOfChains, UPSTREAM_HOOKS, upstreamLayout } from './upstream-layout.ts';
 import { upstreamNftHooks, upstreamNftLayout } from './upstream-nft-layout.ts';
 
 /** A node between a pod of its own and the endpoints of all sample Services. */
@@ -80,7 +80,7 @@ export const loadUpstreamNftables: LoadServices = async (node, ports) => {
 export function loadUpstreamIptables(variant: IptablesVariant): LoadServices {
   return async (node, ports) => {
     const program = programName('IPv4', variant, 'restore');
-    await restore(node, program, ['--noflush'], upstreamLayout(ports));
+    await restore(node, program, ['--noflush'], inOrderOfChains(upstreamLayout(ports)));
     await restore(node, program, ['--noflush'], UPSTREAM_HOOKS);
   };
 }

@@ -88,6 +88,18 @@ COMMIT
 COMMIT
 `;
 
+/**
+ * The same with its chains in the order of their names. iptables-nft keeps them so and looks for each one's place among those
+ * before it: with 10,000 chains that takes it 7 s, and 21 s in another order.
+ */
+export function inOrderOfChains(layout: string): string {
+  const lines = layout.split('\n');
+  const isChain = (line: string) => line.startsWith(':');
+  const chains = lines.filter(isChain).sort();
+  let next = 0;
+  return lines.map((line) => (isChain(line) ? chains[next++] : line)).join('\n');
+}
+
 function hash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16).toUpperCase();
 }
