@@ -18,7 +18,7 @@ import {
 } from './cni-subjects.ts';
 import { pluginRunner, type RunChains } from './plugin-runs.ts';
 import { type Figure, HOLDS_THE_LINE, inTurns, ratioAtMost, report, type Target } from './report/index.ts';
-import { upstreamLayout } from './upstream-layout.ts';
+import { inOrderOfChains, upstreamLayout } from './upstream-layout.ts';
 
 interface Series extends Wanted {
   readonly label: string;
@@ -28,6 +28,8 @@ interface Series extends Wanted {
   readonly state?: NodeState;
   /** Nodes with a Service proxy: kube-proxy's layout in iptables of this variant, for so many Services. @default none */
   readonly services?: { readonly count: number; readonly variant: IptablesVariant };
+  /** @default PODS */
+  readonly pods?: Pods;
   /** What is promised for the way through the agent, as a part of the reference's time; the plugin alone: decision 7. */
   readonly targets: {
     readonly add: Target;
@@ -36,12 +38,24 @@ interface Series extends Wanted {
   };
 }
 
-const ONE_AT_A_TIME = 30;
-/** Pods that do not count: they bring bridges and tables with them, and the agent's code is compiled over them. */
-const WARM_UP = 10;
-/** Pods of a turn of many at a time. */
-const CROWD = 40;
-const CROWD_TURNS = 5;
+/** How many pods come and go. */
+interface Pods {
+  /** One after the other. */
+  readonly single: number;
+  /** The first of those, which do not count: they bring bridges and tables with them, and the agent's code is compiled over them. */
+  readonly warmUp: number;
+  /** Of a turn of many at a time. */
+  readonly crowd: number;
+  /** The first of these does not count either: over it the agent starts its threads. */
+  readonly turns: number;
+}
+
+const PODS: Pods = { single: 30, warmUp: 10, crowd: 40, turns: 6 };
+/**
+ * Beside so many Services the reference plugins take seconds for a pod in iptables-nft: each lists all of table nat several
+ * times. With as many pods as elsewhere the last series would end after an hour.
+ */
+const PODS_BESIDE_SERVICES: Pods = { single: 12, warmUp: 4, crowd: 16, turns: 4 };
 const LANES = 8;
 /** The issue's own: what the reference takes is for one pod after the other, and for many at a time. */
 const ON_A_NODE: Series['targets'] = { add: ratioAtMost(0.3), del: ratioAtMost(0.5), parallel: ratioAtMost(0.45) };
@@ -101,15 +115,19 @@ export async function benchCniStandard(): Promise<void> {
   await benchEach([STANDARD]);
 }
 
-/** The standard list on nodes with other packet filters, and with many Services. */
-export async function benchCniNodes(): Promise<void> {
-  await benchEach(ON_OTHER_NODES);
+/**
+ * The standard list on nodes with other packet filters, and with many Services.
+ *
+ * @param only what the names of the series must hold
+ */
+export async function benchCniNodes(only = ''): Promise<void> {
+  await benchEach(ON_OTHER_NODES.filter(({ label }) => label.includes(only)));
 }
 
 async function benchEach(all: readonly Series[]): Promise<void> {
   useOwnLockFile();
   const run = pluginRunner(createFolder('run-plugins').path);
-  const pods = Array.from({ length: CROWD * CROWD_TURNS }, (_, i) => createNamespace(`p${i}`));
+  const pods = Array.from({ length: PODS.crowd * PODS.turns }, (_, i) => createNamespace(`p${i}`));
   for (const [index, series] of all.entries()) await benchSeries(series, index, run, pods);
 }
 
@@ -148,27 +166,33 @@ async function benchSeries(
     hostPlugin(place(1), at('bin/nodeplane-cni'), socket),
     standAlonePlugin(place(2)),
   ];
-  const alone = oneAtATime(run, subjects, pods.slice(0, ONE_AT_A_TIME));
-  const crowd = inParallel(run, subjects, pods);
+  const counts = series.pods ?? PODS;
+  const alone = oneAtATime(run, subjects, pods.slice(0, counts.single), counts.warmUp);
+  const crowd = inParallel(run, subjects, pods, counts);
   report(`cni, ${series.label}`, figures(series, alone, crowd));
   await agent.stop();
 }
 
 function standardOn(node: string, variant: IptablesVariant, count?: number): Series {
   const { label: _label, headline: _headline, ...rest } = STANDARD;
-  const services = count === undefined ? {} : { services: { count, variant } };
+  const services = count === undefined ? {} : { services: { count, variant }, pods: PODS_BESIDE_SERVICES };
   return { ...rest, ...services, label: `standard list, ${node}`, state: `kubelet-${variant}` };
 }
 
 function loadServices({ path }: TestNamespace, { count, variant }: NonNullable<Series['services']>): void {
-  const input = upstreamLayout(samplePorts(count, 1));
+  const input = inOrderOfChains(upstreamLayout(samplePorts(count, 1)));
   inNetns(path, () => {
     execFileSync(`iptables-${variant}-restore`, ['--noflush'], { input, stdio: ['pipe', 'ignore', 'inherit'] });
   });
 }
 
 /** The subjects take turns with each pod. */
-function oneAtATime(run: RunChains, subjects: readonly Subject[], pods: readonly TestNamespace[]): Times[] {
+function oneAtATime(
+  run: RunChains,
+  subjects: readonly Subject[],
+  pods: readonly TestNamespace[],
+  warmUp: number,
+): Times[] {
   const times = subjects.map((): Times => ({ add: [], del: [] }));
   for (const [number, pod] of pods.entries()) {
     for (const [index, subject] of subjects.entries()) {
@@ -179,14 +203,19 @@ function oneAtATime(run: RunChains, subjects: readonly Subject[], pods: readonly
       });
     }
   }
-  return times.map(({ add, del }) => ({ add: add.slice(WARM_UP), del: del.slice(WARM_UP) }));
+  return times.map(({ add, del }) => ({ add: add.slice(warmUp), del: del.slice(warmUp) }));
 }
 
 /** One time for the pods of a turn; the subjects take turns. */
-function inParallel(run: RunChains, subjects: readonly Subject[], pods: readonly TestNamespace[]): Times[] {
+function inParallel(
+  run: RunChains,
+  subjects: readonly Subject[],
+  pods: readonly TestNamespace[],
+  { crowd: size, turns }: Pods,
+): Times[] {
   const times = subjects.map((): Times => ({ add: [], del: [] }));
-  for (let turn = 0; turn < CROWD_TURNS; turn++) {
-    const crowd = pods.slice(turn * CROWD, (turn + 1) * CROWD);
+  for (let turn = 0; turn < turns; turn++) {
+    const crowd = pods.slice(turn * size, (turn + 1) * size);
     for (const [index, subject] of subjects.entries()) {
       inNetns(subject.node.path, () => {
         const added = run(
@@ -199,16 +228,20 @@ function inParallel(run: RunChains, subjects: readonly Subject[], pods: readonly
       });
     }
   }
-  return times;
+  return times.map(({ add, del }) => ({ add: add.slice(1), del: del.slice(1) }));
 }
 
-function figures({ targets, headline }: Series, single: readonly Times[], crowd: readonly Times[]): Figure[] {
+function figures(
+  { targets, headline, pods = PODS }: Series,
+  single: readonly Times[],
+  crowd: readonly Times[],
+): Figure[] {
   const { add, del, parallel } = targets;
   const rows: readonly [what: string, times: readonly Times[], verb: 'add' | 'del', promised: Target | undefined][] = [
     ['ADD', single, 'add', add],
     ['DEL', single, 'del', del],
-    [`${CROWD} ADDs, ${LANES} at a time`, crowd, 'add', parallel],
-    [`${CROWD} DELs, ${LANES} at a time`, crowd, 'del', undefined],
+    [`${pods.crowd} ADDs, ${LANES} at a time`, crowd, 'add', parallel],
+    [`${pods.crowd} DELs, ${LANES} at a time`, crowd, 'del', undefined],
   ];
   return rows.flatMap(([what, [reference, ...ours], verb, promised]) =>
     ours.map((times, index): Figure => {

@@ -13,6 +13,7 @@ import { benchIpvs } from './ipvs.ts';
 import { benchManifestEdit } from './manifest-edit.ts';
 import { benchMemory } from './memory.ts';
 import { benchNftables } from './nftables.ts';
+import { benchPackets } from './packets.ts';
 import { reports } from './report/index.ts';
 import { writeResults } from './report/results.ts';
 import { surroundings } from './report/surroundings.ts';
@@ -53,6 +54,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'cni-nodes': { run: benchCniNodes, slow: true },
   'cni-burst': { run: benchCniBurst, slow: true },
   ipam: { run: benchIpam },
+  packets: { run: benchPackets },
   routes: { run: benchRoutes },
 };
 

@@ -1,6 +1,4 @@
-import { formatIp } from '../src/core/index.ts';
 import type { CommitReport } from '../src/netlink/nftables/index.ts';
-import type { ServicePortPlan } from '../src/proxy/index.ts';
 import type { NftablesDataplane } from '../src/proxy/nftables/index.ts';
 import { execIn } from '../test/lab/iptables/fixtures.ts';
 import { createNamespace, type TestNamespace } from '../test/lab/namespace.ts';
@@ -8,7 +6,6 @@ import { dataplaneIn, openIn, recorded } from '../test/lab/nftables/fixtures.ts'
 import { sampleNode, samplePlan } from '../test/samples/sample-plan.ts';
 import { ENDPOINTS, startProxy } from './changing-proxy.ts';
 import { samplePorts } from './cluster.ts';
-import { connectOnce, createPacketPath } from './packet-path.ts';
 import {
   type Figure,
   HOLDS_THE_LINE,
@@ -16,11 +13,10 @@ import {
   median,
   oursAtMost,
   percentile,
-  ratioAtLeast,
   ratioAtMost,
   report,
 } from './report/index.ts';
-import { withinNamespace } from './within-namespace.ts';
+import { upstreamNftLayout } from './upstream-nft-layout.ts';
 
 const MANY = 10_000;
 const FEW = 100;
@@ -28,16 +24,12 @@ const FULL_SYNCS = 5;
 const CHANGES = 1000;
 /** Until the compiler has seen enough of the code to optimise it. */
 const WARM_UP = 400;
-const CONNECTIONS = 3000;
-/** Connections of one side before those of the other: what disturbs the machine disturbs both. */
-const TURN = 50;
 const UPSTREAM_TIMEOUT_MS = 900_000;
 
-/** The nftables dataplane: all Services at once, one endpoint at a time, a restart, and what packets notice. */
+/** The nftables dataplane: all Services at once, one endpoint at a time, and a restart. What packets notice: `packets`. */
 export async function benchNftables(): Promise<void> {
   report(`nftables, ${MANY} x ${ENDPOINTS}`, [...(await fullSync()), await restart()]);
   report(`nftables, ${MANY} x ${ENDPOINTS}, ${CHANGES} changes`, await changes());
-  report(`nftables, ${CONNECTIONS} connections`, [await connectionRate()]);
 }
 
 /** A dataplane in a namespace of its own, and what its commits did. */
@@ -148,64 +140,6 @@ async function changes(): Promise<Figure[]> {
       target: oursAtMost(8),
     },
   ];
-}
-
-/** New connections a second to one Service, with many Services loaded and with few. */
-async function connectionRate(): Promise<Figure> {
-  const start = async (services: number) => {
-    const path = await createPacketPath(`rate-${services}`);
-    const ports = samplePorts(services, 1);
-    await startDataplane('rate', path).dataplane.resync(samplePlan('IPv4', sampleNode(), ports));
-    const { clusterIp, port } = ports[services >> 1]!;
-    return { path, target: { host: formatIp(clusterIp), port }, ms: [] as number[] };
-  };
-  const sides = [await start(MANY), await start(10)];
-  for (let connection = 0; connection < WARM_UP + CONNECTIONS; connection += TURN) {
-    for (const { path, target, ms } of sides) {
-      await withinNamespace(path.path, async () => {
-        for (let turn = 0; turn < TURN; turn++) {
-          const took = await connectOnce(target);
-          if (connection >= WARM_UP) ms.push(took);
-        }
-      });
-    }
-  }
-  const [many, few] = sides.map(({ ms }) => ms);
-  return {
-    what: 'connections one after the other',
-    unit: '/s',
-    ...inTurns(many!, few!, (values) => 1000 / median(values)),
-    peerName: 'at 10 Services',
-    target: ratioAtLeast(0.95),
-  };
-}
-
-/**
- * What kube-proxy 1.36 has for ClusterIP Services in this mode, as text for `nft -f`: one chain with one anonymous map a
- * Service, one element in the map of Services. Names need only be unique, not kube-proxy's own.
- */
-function upstreamNftLayout(ports: readonly ServicePortPlan[]): string {
-  const lines = [
-    'add table ip kube-proxy',
-    'add set ip kube-proxy cluster-ips { type ipv4_addr ; }',
-    'add map ip kube-proxy service-ips { type ipv4_addr . inet_proto . inet_service : verdict ; }',
-    'add chain ip kube-proxy services',
-    'add rule ip kube-proxy services ip daddr . meta l4proto . th dport vmap @service-ips',
-  ];
-  for (const { name, clusterIp, port, clusterEndpoints } of ports) {
-    const chain = `service-${name.replace(':', '/')}`;
-    const ip = formatIp(clusterIp);
-    const endpoints = clusterEndpoints.map(
-      (endpoint, index) => `${index} : ${formatIp(endpoint.ip)} . ${endpoint.port}`,
-    );
-    lines.push(
-      `add chain ip kube-proxy ${chain}`,
-      `add rule ip kube-proxy ${chain} meta l4proto tcp dnat ip addr . port to numgen random mod ${endpoints.length} map { ${endpoints.join(' , ')} }`,
-      `add element ip kube-proxy cluster-ips { ${ip} }`,
-      `add element ip kube-proxy service-ips { ${ip} . tcp . ${port} : goto ${chain} }`,
-    );
-  }
-  return `${lines.join('\n')}\n`;
 }
 
 async function timed(what: () => Promise<unknown>): Promise<number> {

@@ -1,0 +1,172 @@
+import { formatIp } from '../src/core/index.ts';
+import type { ServicePortPlan } from '../src/proxy/index.ts';
+import { useOwnLockFile } from '../test/lab/iptables/fixtures.ts';
+import { createFolder } from '../test/lab/namespace.ts';
+import { sampleService } from './cluster.ts';
+import { connectRunner, type Destination, type Flow, type RunConnects } from './connects.ts';
+import {
+  createNodePath,
+  type LoadServices,
+  loadIptables,
+  loadNftables,
+  loadUpstreamIptables,
+  loadUpstreamNftables,
+  NODE_IP,
+} from './packet-nodes.ts';
+import { type Figure, HOLDS_THE_LINE, median, pairedTurns, ratioAtMost, report, type Target } from './report/index.ts';
+
+interface Mode {
+  readonly ours: LoadServices;
+  readonly upstream: LoadServices;
+  /** What they may cost among the most Services, as a part of what they cost among the fewest: to a few, and spread over all. */
+  readonly growth: { readonly few: Target; readonly all: Target };
+}
+
+const MODES: Readonly<Record<string, Mode>> = {
+  nftables: {
+    ours: loadNftables,
+    upstream: loadUpstreamNftables,
+    growth: { few: ratioAtMost(1 / 0.97), all: ratioAtMost(1.12, HOLDS_THE_LINE) },
+  },
+  'iptables-legacy': {
+    ours: loadIptables('legacy'),
+    upstream: loadUpstreamIptables('legacy'),
+    growth: { few: ratioAtMost(1.1, HOLDS_THE_LINE), all: ratioAtMost(1.2, HOLDS_THE_LINE) },
+  },
+  'iptables-nft': {
+    ours: loadIptables('nft'),
+    upstream: loadUpstreamIptables('nft'),
+    growth: { few: ratioAtMost(1.1, HOLDS_THE_LINE), all: ratioAtMost(1.3, HOLDS_THE_LINE) },
+  },
+};
+const SIZES = [10, 1000, 10_000] as const;
+const KINDS = ['TCP to ClusterIP', 'UDP to ClusterIP', 'TCP to NodePort', 'UDP to NodePort'] as const;
+type Kind = (typeof KINDS)[number];
+const PROTOCOLS = ['TCP', 'UDP'] as const;
+/** As many Services have a NodePort as the range of them holds. */
+const NODE_PORTS = { first: 30_000, count: 2768 };
+/** As many as ten Services have of a protocol. */
+const FEW = 5;
+const ROUNDS = { rounds: 300, warmUp: 10, each: 20 };
+
+/**
+ * What a new connection costs by mode, by the number of Services, by TCP and UDP, to ClusterIPs and NodePorts, from a pod
+ * through its node to an endpoint on another one; beside kube-proxy's layout, and beside no rules at all. All flows of a
+ * mode take turns of 20 connections, so that what disturbs the machine disturbs all.
+ *
+ * @param only a mode
+ */
+export async function benchPackets(only = ''): Promise<void> {
+  useOwnLockFile();
+  const run = connectRunner(createFolder('connects').path);
+  for (const [name, mode] of Object.entries(MODES)) {
+    if (name.startsWith(only)) report(`packets, ${name}`, await benchMode(mode, run));
+  }
+}
+
+async function benchMode({ ours, upstream, growth }: Mode, run: RunConnects): Promise<Figure[]> {
+  const flows = new Map<string, Flow>();
+  const bare = createNodePath('bare');
+  const paths = [bare];
+  for (const size of SIZES) {
+    const ports = services(size);
+    const [own, peer] = [createNodePath(`ours-${size}`), createNodePath(`upstream-${size}`)];
+    paths.push(own, peer);
+    await Promise.all([ours(own.node, ports), upstream(peer.node, ports)]);
+    for (const kind of KINDS) {
+      const destinations = destinationsOf(ports, kind);
+      const protocol = protocolOf(kind);
+      flows.set(`ours ${size} ${kind}`, { path: own, protocol, destinations });
+      flows.set(`upstream ${size} ${kind}`, { path: peer, protocol, destinations });
+      flows.set(`few ${size} ${kind}`, { path: own, protocol, destinations: destinations.slice(0, FEW) });
+    }
+    for (const protocol of PROTOCOLS) {
+      flows.set(`bare ${size} ${protocol}`, { path: bare, protocol, destinations: endpointsOf(ports, protocol) });
+    }
+  }
+  const measured = await run([...flows.values()], ROUNDS);
+  for (const { client, node, server } of paths) for (const namespace of [client, node, server]) namespace.remove();
+  const names = [...flows.keys()];
+  const turns = (name: string) => measured[names.indexOf(name)]!.map(costOf);
+  const figure = (what: string, one: string, other: string, peerName: string, target?: Target): Figure => ({
+    what,
+    unit: 'us',
+    ...pairedTurns(turns(one), turns(other)),
+    peerName,
+    ...(target && { target }),
+  });
+  const [least, , most] = SIZES;
+  const among = `among ${least}`;
+  return [
+    ...SIZES.flatMap((size) =>
+      KINDS.map((kind) => {
+        const target = ratioAtMost(size === least ? 1.05 : 1, HOLDS_THE_LINE);
+        const names = [`ours ${size} ${kind}`, `upstream ${size} ${kind}`] as const;
+        return figure(`${kind}, ${size} Services`, ...names, 'upstream’s layout', target);
+      }),
+    ),
+    ...KINDS.map((kind) =>
+      figure(`${kind}, ${FEW} of ${most}`, `few ${most} ${kind}`, `few ${least} ${kind}`, among, growth.few),
+    ),
+    ...KINDS.map((kind) =>
+      figure(`${kind}, all of ${most}`, `ours ${most} ${kind}`, `ours ${least} ${kind}`, among, growth.all),
+    ),
+    // What so many addresses cost the kernel anyway.
+    ...PROTOCOLS.map((protocol) =>
+      figure(
+        `${protocol}, no rules, ${most / 2} addresses`,
+        `bare ${most} ${protocol}`,
+        `bare ${least} ${protocol}`,
+        `${least / 2} addresses`,
+      ),
+    ),
+    ...PROTOCOLS.map((protocol) =>
+      figure(
+        `${protocol} to ClusterIP, ${least} Services`,
+        `ours ${least} ${protocol} to ClusterIP`,
+        `bare ${least} ${protocol}`,
+        'no rules, straight to the endpoint',
+        ratioAtMost(1.7, HOLDS_THE_LINE),
+      ),
+    ),
+  ];
+}
+
+/** Half of them by TCP, half by UDP, one endpoint each. */
+function services(count: number): ServicePortPlan[] {
+  return Array.from({ length: count }, (_, n) =>
+    sampleService(n, 1, {
+      protocol: PROTOCOLS[n % 2]!,
+      ...(n < NODE_PORTS.count && { nodePort: NODE_PORTS.first + n }),
+    }),
+  );
+}
+
+/** In an order by lot: neighbours in memory are not asked for one after the other. */
+function destinationsOf(ports: readonly ServicePortPlan[], kind: Kind): Destination[] {
+  const some = shuffled(ports.filter(({ protocol }) => protocol === protocolOf(kind)));
+  return kind.endsWith('ClusterIP')
+    ? some.map(({ clusterIp, port }) => ({ ip: formatIp(clusterIp), port }))
+    : some.filter(({ nodePort }) => nodePort > 0).map(({ nodePort }) => ({ ip: NODE_IP, port: nodePort }));
+}
+
+function endpointsOf(ports: readonly ServicePortPlan[], which: Flow['protocol']): Destination[] {
+  const some = shuffled(ports.filter(({ protocol }) => protocol === which));
+  return some.flatMap(({ clusterEndpoints }) => clusterEndpoints.map(({ ip, port }) => ({ ip: formatIp(ip), port })));
+}
+
+function protocolOf(kind: Kind): Flow['protocol'] {
+  return kind.startsWith('TCP') ? 'TCP' : 'UDP';
+}
+
+/** The first connections of a turn bring rules into the processor's caches that the turn of another has driven out. */
+function costOf(turn: readonly number[]): number {
+  return median(turn.slice(FEW));
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, lot: Math.random() }))
+    .sort((a, b) => a.lot - b.lot)
+    .map(({ item }) => item);
+}
