@@ -48,6 +48,14 @@ describe('yielder', () => {
     expect(new Set(turns).size).toBe(60);
   });
 
+  it('gives work that begins in a turn what other work has left of it', async () => {
+    const spent = yielder(1);
+    while (!spent());
+    expect(yielder(1)()).toBeInstanceOf(Promise);
+    await spent();
+    expect(yielder(60_000)()).toBeUndefined();
+  });
+
   it('lets timers fire in between', async () => {
     const rest = yielder(0);
     let fired = false;

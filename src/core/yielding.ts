@@ -19,17 +19,35 @@ export type Rest = () => Promise<void> | undefined;
  * @param now a monotonic clock in milliseconds
  * @returns a promise to be awaited when the slice is over, which begins the next one; undefined while there is time
  */
-export function yielder(sliceMs = 10, now: () => number = () => performance.now()): Rest {
-  let began = now();
+export function yielder(sliceMs = 10, now: () => number = monotonic): Rest {
+  // With a clock of its own nobody shares a turn.
+  const begin = now === monotonic ? sliceBegan : now;
+  let began = begin();
   return () => {
     if (now() - began < sliceMs) return undefined;
     return new Promise((resolve) => {
       nextTurn(() => {
-        began = now();
+        began = begin();
         resolve();
       });
     });
   };
+}
+
+const monotonic = () => performance.now();
+
+/** When the slice of this turn began; undefined while there is none. */
+let current: number | undefined;
+
+/** Work that begins in a turn where other work has used its slice gets what is left of it. */
+function sliceBegan(): number {
+  if (current === undefined) {
+    current = monotonic();
+    setImmediate(() => {
+      current = undefined;
+    });
+  }
+  return current;
 }
 
 /** Slices that wait for a turn of their own, the oldest first. */
@@ -46,6 +64,7 @@ function nextTurn(goOn: () => void): void {
 function goOnWithOne(): void {
   const goOn = waiting.shift();
   if (waiting.length > 0) setImmediate(goOnWithOne);
+  current = undefined;
   goOn?.();
 }
 

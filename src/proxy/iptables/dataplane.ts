@@ -167,12 +167,16 @@ export class IptablesDataplane implements Dataplane {
       for (const key of layout.compiled.keys()) if (this.#leftOut.has(key)) layout.remove(key);
       const edits = await inSlices(layout.takeEdits(), rest);
       for (const { table, ...diff } of planChanges(next.chains, edits)) {
+        await rest();
         next.totals[table] += applyDiff(next.chains[table], diff);
       }
+      await rest();
       const started = performance.now();
       const kernel = await read;
       const readSeconds = secondsSince(started);
-      const commit = await this.#commit(planTakeover(next.chains, kernel), next);
+      const changes = planTakeover(next.chains, kernel);
+      await rest();
+      const commit = await this.#commit(changes, next);
       return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
     };
     return this.#leftOut.commitRest(attempt, this.#blame(layout, suspects, before));

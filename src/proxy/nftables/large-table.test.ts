@@ -32,3 +32,11 @@ it('new rules go to a large table beside the event loop: the kernel follows all 
   expect(await wayOfNewRules(10)).toBe('at once');
   expect(await wayOfNewRules(4000)).toBe('beside the event loop');
 });
+
+it('the rules of a table without any Service are encoded beside the event loop, too', async () => {
+  const nft = new FakeNftables();
+  const beside = vi.spyOn(nft, 'commitAsync');
+  const dataplane = new NftablesDataplane({ family: 'IPv6', open: () => nft });
+  await dataplane.resync(samplePlan('IPv6', sampleNode(), []));
+  expect(beside).toHaveBeenCalledOnce();
+});
