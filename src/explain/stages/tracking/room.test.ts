@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { parseIp } from '../../core/index.ts';
-import type { NodeView } from '../node/index.ts';
-import type { Asked } from './asked.ts';
-import { Report } from './report.ts';
+import { parseIp } from '../../../core/index.ts';
+import type { NodeView } from '../../node/index.ts';
+import type { Asked } from '../asked.ts';
+import { Report } from '../report.ts';
 import { lookAtRoom } from './room.ts';
 
 // Thresholds; test/lab/explain/faults-full.test.ts fills real tables.
