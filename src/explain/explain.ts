@@ -7,13 +7,13 @@ import type { Asked, Target } from './stages/asked.ts';
 import { lookAtEndpoints } from './stages/endpoints.ts';
 import { findClient } from './stages/find-client.ts';
 import { findTarget } from './stages/find-target.ts';
-import { lookAtFlows } from './stages/flows.ts';
 import { lookAtLinks } from './stages/link.ts';
 import { Report } from './stages/report.ts';
-import { lookAtRoom } from './stages/room.ts';
 import { lookAtRoutes } from './stages/route.ts';
 import { lookAtRules } from './stages/rules.ts';
 import { lookAtNodePort, lookAtSockets } from './stages/sockets.ts';
+import { lookAtFlows } from './stages/tracking/flows.ts';
+import { lookAtRoom } from './stages/tracking/room.ts';
 import { lookAtWayBack } from './stages/way-back.ts';
 
 /** More endpoints are not looked at one by one. */

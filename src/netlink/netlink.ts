@@ -216,16 +216,9 @@ export class Netlink {
     return all;
   }
 
-  /**
-   * The first part of a listing, however many more there are: a sample, where the kernel has them in no order. The rest is
-   * read before anything else is asked of this object.
-   *
-   * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
-   */
+  /** As `dump`, but its first datagram alone: a sample, where the kernel has no order. The rest is read before the next request. */
   dumpBeginning(request: NetlinkRequest): Uint8Array[] {
-    const payloads: Uint8Array[] = [];
-    this.#parts(request, payloads).next();
-    return payloads;
+    return this.#dumpOnce(request, 1).payloads;
   }
 
   /** Gives the socket back. Safe to call twice. */
@@ -256,13 +249,13 @@ export class Netlink {
     return ms;
   }
 
-  /** What one reading told, and whether the kernel did not flag it as interrupted. */
-  #dumpOnce(request: NetlinkRequest): { readonly payloads: Uint8Array[]; readonly whole: boolean } {
+  /** What one reading of `most` datagrams told, and whether it is whole: the kernel did not flag it as interrupted. */
+  #dumpOnce(request: NetlinkRequest, most = 1e9): { readonly payloads: Uint8Array[]; readonly whole: boolean } {
     const payloads: Uint8Array[] = [];
     const parts = this.#parts(request, payloads);
     let part = parts.next();
-    while (!part.done) part = parts.next();
-    return { payloads, whole: part.value };
+    for (let read = 1; !part.done && read < most; read++) part = parts.next();
+    return { payloads, whole: part.done === true && part.value };
   }
 
   /** Reads a listing, stopping after each datagram but the last; returns whether it is whole. */

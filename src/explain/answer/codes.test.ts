@@ -12,7 +12,8 @@ it('has a section in the documentation for each code, in the same order, and no 
 
 it('has no code that no stage gives', () => {
   const folder = new URL('../stages/', import.meta.url);
-  const stages = readdirSync(folder)
+  const stages = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(new URL(name, folder), 'utf8'))
     .join('\n');
   const given = Object.keys(CAUSES).filter((code) => stages.includes(`'${code}'`));

@@ -72,7 +72,7 @@ describe.each([
   ['svc/shop/headless', 'not-for-us', undefined],
   ['svc/shop/alias', 'not-for-us', undefined],
   ['svc/shop/web:81', 'no-such-port', '10.96.0.10:81'],
-  ['node:30999', 'no-such-port', undefined],
+  ['node:30999', 'no-such-port', `${node.ip()}:30999`],
   ['svc/shop/none', 'no-endpoints', '10.96.0.11:80'],
   ['svc/shop/unready', 'not-ready', '10.96.0.12:80'],
   ['svc/shop/wrong-port', 'target-port', '10.96.0.13:80'],
@@ -121,6 +121,8 @@ describe('what works', () => {
     expect(answer).toMatchObject({ verdict: 'partly', code: 'target-port' });
     expect(answer.cause).toContain('1 of 2 endpoints fail');
     expect(answer.endpoints.map(({ problem }) => problem).sort()).toEqual([null, 'target-port'].sort());
+    const outcomes = await world.web2.connectMany({ ip: '10.96.0.20', port: 80 }, 20, { timeoutMs: 1500 });
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['answered', 'refused']));
   });
 
   it('cannot be told for processes of another node', async () => {

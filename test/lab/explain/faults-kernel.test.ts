@@ -117,8 +117,10 @@ describe.each(['IPv4', 'IPv6'] as const)('%s', (family) => {
     await expect.poll(count, { timeout: patient(40_000) }).toBe(whole);
     world.run('nft', 'flush', 'map', ...map.split(' '));
     await expectCode(VIP[family], from, 'drift');
+    expect(await answers(VIP[family])).toBe(false);
     await expect.poll(count, { timeout: patient(60_000) }).toBe(whole);
     expect(await world.ask(VIP[family], from)).toMatchObject({ verdict: 'works' });
+    expect(await answers(VIP[family])).toBe(true);
   });
 });
 
@@ -149,10 +151,15 @@ describe('tracked flows overrule the rules', () => {
   it('stale-udp: to what is no endpoint', async () => {
     const dnat = `ip daddr 10.96.0.16 udp dport 53 dnat to ${far.ip()}:8080`;
     faults.nft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`, 'ip theirs');
-    await client.connect({ ip: '10.96.0.16', port: 53, protocol: 'UDP' }, { timeoutMs: 300 });
+    const options = { sourcePort: 40_053, timeoutMs: patient(300) };
+    const send = () => client.connect({ ip: '10.96.0.16', port: 53, protocol: 'UDP' }, options);
+    await send();
     faults.mend();
     const { remedy } = await expectCode('svc/shop/dns', client.ip(), 'stale-udp', 'partly');
     expect(remedy[0]).toContain('conntrack -D -p udp');
+    expect(await send()).toMatchObject({ by: 'far' });
+    world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
+    expect(await send()).toMatchObject({ by: 'web' });
   });
   it('recycled-ip: to an address that another pod has by now', async () => {
     const [gone, sourcePort] = ['10.244.2.200', 40_123];
@@ -169,12 +176,17 @@ describe('tracked flows overrule the rules', () => {
     expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'web' });
   });
   it('untranslated: begun before there was a Service', async () => {
-    expect(await answers('10.96.0.30')).toBe(false);
+    const [late, sourcePort] = ['10.96.0.30', 40_030];
+    const again = () => client.connect({ ip: late, port: 80 }, { sourcePort, timeoutMs: 1500 });
+    expect((await again()).kind).not.toBe('answered');
     saveManifest(world.manifests, 'late.yaml', manifestOf(...served('shop/late', '10.96.0.30', [on(node, web.ip())])));
     const isWritten = () => world.run('nft', 'list', 'map', 'ip', 'nodeplane', 'services').includes('10.96.0.30');
     await expect.poll(isWritten, { timeout: patient(60_000) }).toBe(true);
-    await expectCode('svc/shop/late', client.ip(), 'untranslated', 'partly');
-    expect(await answers('10.96.0.30')).toBe(true);
+    const { remedy } = await expectCode('svc/shop/late', client.ip(), 'untranslated', 'partly');
+    expect(await answers(late)).toBe(true);
+    expect((await again()).kind).not.toBe('answered');
+    world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
+    expect(await again()).toMatchObject({ by: 'web' });
   });
 });
 

@@ -7,8 +7,8 @@ import { manifestOf, saveManifest } from '../../samples/manifests.ts';
 import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { type Host, removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
-import { ExplainWorld, on, served } from './explain-world.ts';
-import { answers, Faults, vethOf } from './faults.ts';
+import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
+import { answers, Faults, mangleOneAnswer, vethOf } from './faults.ts';
 
 // The faults of faults-kernel.test.ts in the modes that write iptables, and rules of somebody else written with the same tool.
 
@@ -121,6 +121,10 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
     await expect.poll(isWritten, { timeout: patient(60_000) }).toBe(true);
   };
 
+  /** Packets of the node that belong to no tracked connection. */
+  const counted = () =>
+    [...world.run('conntrack', '-S').matchAll(/ invalid=(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+
   beforeAll(async () => {
     await world.startAgent('--proxy-mode', 'iptables', '--iptables-variant', variant, ...MIN_SYNC);
   }, 300_000);
@@ -161,6 +165,16 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
     expect(await answers(client, VIP.IPv4)).toBe(false);
     await expect.poll(() => answers(client, vip), { timeout: patient(60_000) }).toBe(true);
     await faults.expectCode(vip, client.ip(), 'untranslated', { verdict: 'partly' });
+  });
+
+  it('an answer out of the window is dropped, and the connection goes on: no invalid-rst', async () => {
+    const connection = await client.hold({ ip: VIP.IPv4, port: 80 });
+    const before = counted();
+    mangleOneAnswer(faults, node, web, TARGET);
+    expect(await connection.echo({ timeoutMs: 5000 })).toMatchObject({ kind: 'answered' });
+    await connection.close();
+    expect(counted()).toBeGreaterThan(before);
+    expect(await world.ask(VIP.IPv4, client.ip())).toMatchObject({ verdict: 'works', warnings: [] });
   });
 
   // The other variant has no lock.

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
-import { answers, Faults, vethOf } from './faults.ts';
+import { answers, Faults, mangleOneAnswer } from './faults.ts';
 
 // What connection tracking and translation run out of, and what passes them by. Tables are filled as conntrack(8) restores them.
 
@@ -110,20 +110,9 @@ describe('conntrack-full', () => {
 });
 
 describe.each(['IPv4', 'IPv6'] as const)('invalid-rst (%s)', (family) => {
-  /** One answer of the endpoint gets a sequence number that lies 2^30 ahead, before the node tracks it. */
-  const mangleOneAnswer = () => {
-    const shift = [
-      'tcp sequence & 0x40000000 == 0 tcp sequence set tcp sequence ^ 0x40000000 accept',
-      'tcp sequence set tcp sequence ^ 0xc0000000',
-    ];
-    const hook = `type filter hook ingress device "${vethOf(node, web)}" priority 0`;
-    const first = `tcp sport ${TARGET} tcp flags & psh == psh limit rate 1/hour burst 1 packets goto shift`;
-    const chains = `chain shift { ${shift.join('; ')}; }\nchain in { ${hook}; ${first}; }`;
-    faults.nft(`table netdev theirs {\n${chains} }`, 'netdev theirs');
-  };
   const echo = async () => {
     const connection = await client.hold({ ip: VIP[family], port: 80 });
-    mangleOneAnswer();
+    mangleOneAnswer(faults, node, web, TARGET);
     const { kind } = await connection.echo({ timeoutMs: 3000 });
     await connection.close();
     faults.mend();
@@ -138,7 +127,7 @@ describe.each(['IPv4', 'IPv6'] as const)('invalid-rst (%s)', (family) => {
     faults.sysctl('net.netfilter.nf_conntrack_tcp_be_liberal', '1');
     expect(await warnings()).toEqual([]);
     const connection = await client.hold({ ip: VIP[family], port: 80 });
-    mangleOneAnswer();
+    mangleOneAnswer(faults, node, web, TARGET);
     expect(await connection.echo({ timeoutMs: 5000 })).toMatchObject({ kind: 'answered' });
     await connection.close();
   });

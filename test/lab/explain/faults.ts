@@ -66,6 +66,18 @@ export async function answers(from: Host, ip: string, port = 80, protocol: 'TCP'
   return kind === 'answered';
 }
 
+/** One answer of a pod's server gets a sequence number that lies 2^30 ahead, before the node tracks it. */
+export function mangleOneAnswer(faults: Faults, node: LabNode, pod: Pod, port: number): void {
+  const shift = [
+    'tcp sequence & 0x40000000 == 0 tcp sequence set tcp sequence ^ 0x40000000 accept',
+    'tcp sequence set tcp sequence ^ 0xc0000000',
+  ];
+  const hook = `type filter hook ingress device "${vethOf(node, pod)}" priority 0`;
+  const first = `tcp sport ${port} tcp flags & psh == psh limit rate 1/hour burst 1 packets goto shift`;
+  const chains = `chain shift { ${shift.join('; ')}; }\nchain in { ${hook}; ${first}; }`;
+  faults.nft(`table netdev mangled {\n${chains} }`, 'netdev mangled');
+}
+
 /** The node's end of a pod's pair. */
 export function vethOf(node: LabNode, pod: Pod): string {
   const index = JSON.parse(pod.namespace.run('ip', '-j', 'link', 'show', 'eth0'))[0].link_index as number;

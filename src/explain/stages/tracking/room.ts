@@ -1,7 +1,7 @@
-import { formatIp } from '../../core/index.ts';
-import type { NodeView, PortUse } from '../node/index.ts';
-import type { Asked, Goal } from './asked.ts';
-import type { Report } from './report.ts';
+import { formatIp } from '../../../core/index.ts';
+import type { NodeView, PortUse } from '../../node/index.ts';
+import type { Asked, Goal } from '../asked.ts';
+import type { Report } from '../report.ts';
 
 /** From here on it is said that room ends. */
 const NEARLY = 0.9;

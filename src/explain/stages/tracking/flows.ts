@@ -1,8 +1,8 @@
-import { formatIp, formatIpPort, IP_PROTOCOLS, ipEquals } from '../../core/index.ts';
-import type { NodeView } from '../node/index.ts';
-import type { Asked } from './asked.ts';
-import { keyOf, type Planned } from './endpoints.ts';
-import type { Report } from './report.ts';
+import { formatIp, formatIpPort, IP_PROTOCOLS, ipEquals } from '../../../core/index.ts';
+import type { NodeView } from '../../node/index.ts';
+import type { Asked } from '../asked.ts';
+import { keyOf, type Planned } from '../endpoints.ts';
+import type { Report } from '../report.ts';
 
 /** Looks for tracked flows of this client to this destination, which overrule the rules. */
 export function lookAtFlows(asked: Asked, planned: Planned | undefined, node: NodeView, report: Report): void {

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { parseIp } from '../../core/index.ts';
-import type { NodeView } from '../node/index.ts';
-import type { Asked } from './asked.ts';
-import { Report } from './report.ts';
+import { parseIp } from '../../../core/index.ts';
+import type { NodeView } from '../../node/index.ts';
+import type { Asked } from '../asked.ts';
+import { Report } from '../report.ts';
 import { lookAtRoom } from './room.ts';
 
-// Thresholds; test/lab/explain/faults-full.test.ts fills real tables.
+// Thresholds; test/lab/explain/faults-tracking.test.ts fills real tables.
 
 const asked = { target: { family: 'IPv4', protocol: 'TCP' } } as unknown as Asked;
 const goal = {
