@@ -12,7 +12,7 @@ const state = '/tmp/wall-hold';
 async function main() {
   await withApiCluster(Number(count), async ({ node, kubeconfig }) => {
     node.addPod('client');
-    const agent = await node.startAgent({ flags: ['--kubeconfig', kubeconfig, ...MODES[mode!]!], until: 'live' });
+    const agent = await node.startAgent({ flags: ['--kubeconfig', kubeconfig, '--iptables-sync-period', '1h', ...MODES[mode!]!], until: 'live' });
     while (syncs(agent, true).length === 0) await delay(500);
     await delay(4000);
     writeFileSync(state, `${agent.pid}\n`);
