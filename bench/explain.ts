@@ -67,13 +67,14 @@ async function benchMode(mode: string, flags: readonly string[], { node, kubecon
   });
   while (syncs(agent, true).length === 0) await delay(QUIET_MS);
   await atRest(agent);
-  const [asked, compared, top, started]: [Cost[], Cost[], Cost[], Cost[]] = [[], [], [], []];
+  const asked = QUESTIONS.map((): Cost[] => []);
+  const [compared, top, started]: [Cost[], Cost[], Cost[]] = [[], [], []];
   const growth: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    for (const question of QUESTIONS) {
+    for (const [number, question] of QUESTIONS.entries()) {
       const before = residentMiB(agent);
       forgetPeak(agent);
-      asked.push(run(agent, 'explain', ...question, '-o', 'json'));
+      asked[number]!.push(run(agent, 'explain', ...question, '-o', 'json'));
       growth.push(peakResidentMiB(agent) - before);
       started.push(run(agent, '--version'));
     }
@@ -87,13 +88,13 @@ async function benchMode(mode: string, flags: readonly string[], { node, kubecon
     started.push(run(agent, '--version'));
   }
   await agent.stop();
-  const figures = (what: string, costs: readonly Cost[], most: Partial<Cost>): Figure[] => {
+  // Of questions of several kinds the dearest kind counts.
+  const figures = (what: string, kinds: readonly (readonly Cost[])[], most: Partial<Cost>): Figure[] => {
     const of = (which: keyof Cost) => {
-      const turns = inTurns(
-        costs.map((cost) => cost[which]),
-        started.map((cost) => cost[which]),
-        quiet,
-      );
+      const values = (costs: readonly Cost[]) => costs.map((cost) => cost[which]);
+      const turns = kinds
+        .map((costs) => inTurns(values(costs), values(started), quiet))
+        .sort((a, b) => b.ours - a.ours)[0]!;
       const target = most[which];
       return {
         ...turns,
@@ -107,18 +108,21 @@ async function benchMode(mode: string, flags: readonly string[], { node, kubecon
       { what: `${what}, processor time with the agent’s`, ...of('cpuMs') },
     ];
   };
+  const grown = (what: string, ours: number): Figure => ({
+    what,
+    unit: 'MiB',
+    ours,
+    peer: undefined,
+    peerName: '',
+    target: oursAtMost(5),
+  });
   report(`explain, ${SERVICES} x 10, ${mode}`, [
-    ...figures('a question', asked, { wallMs: 300, cpuMs: 2000 }),
-    {
-      what: 'the agent’s growth while it answers, the most of all',
-      unit: 'MiB',
-      ours: Math.max(...growth),
-      peer: undefined,
-      peerName: '',
-      target: oursAtMost(5),
-    },
-    ...figures('diff, after others changed theirs', compared, {}),
-    ...figures(`services --top, ${CONNECTIONS} connections`, top, {}),
+    ...figures('the dearest question', asked, { wallMs: 300, cpuMs: 2000 }),
+    // V8's young generation shrinks at rest and comes back with the first thing to do, whatever it is.
+    grown('the agent’s growth, the first question after a rest', growth[0]!),
+    grown('the agent’s growth, the most of all later ones', Math.max(...growth.slice(1))),
+    ...figures('diff, after others changed theirs', [compared], {}),
+    ...figures(`services --top, ${CONNECTIONS} connections`, [top], {}),
   ]);
 }
 
