@@ -16,6 +16,8 @@ const CONNECTIONS = 1000;
 const HEARING_MS = 200;
 /** Longer than the default least interval between syncs. */
 const QUIET_MS = 3000;
+/** The agent compares the kernel with its plan this often, and what it reads for that is not to be counted to a question. */
+const NO_COMPARISON = ['--iptables-sync-period', '1h'];
 /** USER_HZ, in which /proc counts processor time. */
 const TICKS_PER_SECOND = 100;
 
@@ -46,7 +48,7 @@ interface Cost {
 
 /**
  * What a question costs at 10,000 Services of ten endpoints, from the start of the command to its end: time on the wall,
- * processor time of the command, of the programs it runs and of the agent, and by how much the agent grows meanwhile. So do
+ * processor time of the command, of the programs it runs and of the agent, and by how much the agent grows meanwhile. The same of
  * `services --top`, and `diff` after others changed rules that are none of ours. The peer is the same program doing nothing.
  */
 export async function benchExplain(only?: string): Promise<void> {
@@ -59,19 +61,24 @@ export async function benchExplain(only?: string): Promise<void> {
 async function benchMode(mode: string, flags: readonly string[], { node, kubeconfig }: ApiCluster): Promise<void> {
   node.addPod('client');
   // Not until it has synced: iptables-nft takes minutes to load so many chains.
-  const agent = await node.startAgent({ flags: ['--kubeconfig', kubeconfig, ...flags], until: 'live' });
+  const agent = await node.startAgent({
+    flags: ['--kubeconfig', kubeconfig, ...NO_COMPARISON, ...flags],
+    until: 'live',
+  });
   while (syncs(agent, true).length === 0) await delay(QUIET_MS);
-  await delay(QUIET_MS);
-  const before = residentMiB(agent);
-  forgetPeak(agent);
-  const [asked, compared, top, started]: [Cost[], Cost[], Cost[], Cost[]] = [[], [], [], []];
+  await atRest(agent);
+  const asked = QUESTIONS.map((): Cost[] => []);
+  const [compared, top, started]: [Cost[], Cost[], Cost[]] = [[], [], []];
+  const growth: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    for (const question of QUESTIONS) {
-      asked.push(run(agent, 'explain', ...question, '-o', 'json'));
+    for (const [number, question] of QUESTIONS.entries()) {
+      const before = residentMiB(agent);
+      forgetPeak(agent);
+      asked[number]!.push(run(agent, 'explain', ...question, '-o', 'json'));
+      growth.push(peakResidentMiB(agent) - before);
       started.push(run(agent, '--version'));
     }
   }
-  const growth = peakResidentMiB(agent) - before;
   await connectToServices();
   for (let round = 0; round < ROUNDS; round++) {
     execFileSync('nft', [`add table ip others; add chain ip others chain-${round}`]);
@@ -81,13 +88,13 @@ async function benchMode(mode: string, flags: readonly string[], { node, kubecon
     started.push(run(agent, '--version'));
   }
   await agent.stop();
-  const figures = (what: string, costs: readonly Cost[], most: Partial<Cost>): Figure[] => {
+  // Of questions of several kinds the dearest kind counts.
+  const figures = (what: string, kinds: readonly (readonly Cost[])[], most: Partial<Cost>): Figure[] => {
     const of = (which: keyof Cost) => {
-      const turns = inTurns(
-        costs.map((cost) => cost[which]),
-        started.map((cost) => cost[which]),
-        quiet,
-      );
+      const values = (costs: readonly Cost[]) => costs.map((cost) => cost[which]);
+      const turns = kinds
+        .map((costs) => inTurns(values(costs), values(started), quiet))
+        .sort((a, b) => b.ours - a.ours)[0]!;
       const target = most[which];
       return {
         ...turns,
@@ -101,19 +108,27 @@ async function benchMode(mode: string, flags: readonly string[], { node, kubecon
       { what: `${what}, processor time with the agent’s`, ...of('cpuMs') },
     ];
   };
+  const grown = (what: string, ours: number): Figure => ({
+    what,
+    unit: 'MiB',
+    ours,
+    peer: undefined,
+    peerName: '',
+    target: oursAtMost(5),
+  });
   report(`explain, ${SERVICES} x 10, ${mode}`, [
-    ...figures('a question', asked, { wallMs: 300, cpuMs: 2000 }),
-    {
-      what: 'the agent’s growth while it answers',
-      unit: 'MiB',
-      ours: growth,
-      peer: undefined,
-      peerName: '',
-      target: oursAtMost(5),
-    },
-    ...figures('diff, after others changed theirs', compared, {}),
-    ...figures(`services --top, ${CONNECTIONS} connections`, top, {}),
+    ...figures('the dearest question', asked, { wallMs: 300, cpuMs: 2000 }),
+    // V8's young generation shrinks at rest and comes back with the first thing to do, whatever it is.
+    grown('the agent’s growth, the first question after a rest', growth[0]!),
+    grown('the agent’s growth, the most of all later ones', Math.max(...growth.slice(1))),
+    ...figures('diff, after others changed theirs', [compared], {}),
+    ...figures(`services --top, ${CONNECTIONS} connections`, [top], {}),
   ]);
+}
+
+/** The first sync has an aftermath: rules of the other family, what others did meanwhile. */
+async function atRest(agent: Agent): Promise<void> {
+  for (let last = -1; last !== cpuMsOf(agent); await delay(QUIET_MS)) last = cpuMsOf(agent);
 }
 
 /** Nobody answers: what is tracked is the attempt. */

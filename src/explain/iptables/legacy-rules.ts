@@ -5,8 +5,8 @@ import { evaluateParsedRule } from './evaluate-rule.ts';
 import type { Facts } from './facts.ts';
 import { type ParsedRule, parseRule } from './parse-rule.ts';
 
-/** What iptables-save prints, by table: `iptablesTool(family, 'legacy', …).saveAll()`. */
-export type Saved = ReadonlyMap<string, SavedTable>;
+/** What iptables-save prints, by table: `printedTables`, or all of it read. */
+export type Saved = ReadonlyMap<string, Pick<SavedTable, 'get'>>;
 
 interface NumberedRule {
   readonly parsed: ParsedRule;
@@ -58,7 +58,7 @@ export class LegacyRules implements RuleSource {
     return stations.sort((a, b) => a.priority - b.priority);
   }
 
-  #chainsOf(table: string, chains: SavedTable, hook: Hook, situation: Situation): Chains<NumberedRule> {
+  #chainsOf(table: string, chains: Pick<SavedTable, 'get'>, hook: Hook, situation: Situation): Chains<NumberedRule> {
     const surroundings = { facts: this.#facts, isChain: (name: string) => chains.get(name)?.builtIn === false };
     return {
       rulesOf: (name) => this.#rulesOf(chains.get(name)?.rules ?? []),

@@ -13,7 +13,7 @@ import type { ChainRef, Nftables } from '../../netlink/nftables/index.ts';
 import { NETLINK_GENERIC, NETLINK_NETFILTER } from '../../netlink/uapi/index.ts';
 import { iptablesTool, parseList, programName } from '../../proxy/rules/index.ts';
 import { type Exec, execNow } from '../../sys/index.ts';
-import { IpSetMembers, LegacyRules, type Saved } from '../iptables/index.ts';
+import { IpSetMembers, LegacyRules, printedTables, type Saved } from '../iptables/index.ts';
 import { type IpvsReader, IpvsServers } from '../ipvs/index.ts';
 import { KernelRules, NftRules } from '../nft/index.ts';
 import type { RuleSource } from '../walk/index.ts';
@@ -38,7 +38,7 @@ export async function readRules(nft: Nftables, exec: Exec): Promise<Readonly<Rec
   for (const family of ['IPv4', 'IPv6'] as const) {
     if (legacyTablesIn(undefined, family).length === 0) continue;
     try {
-      legacy[family] = await iptablesTool(family, 'legacy', exec).saveAll();
+      legacy[family] = printedTables(await iptablesTool(family, 'legacy', exec).printAll());
     } catch (error) {
       gaps.set(family, `rules of iptables (legacy) cannot be read: ${errorText(error)}`);
     }
