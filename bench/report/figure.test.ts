@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { type Figure, isMissed, oursAtMost, ratioAtLeast, ratioAtMost } from './figure.ts';
-import { inTurns } from './statistics.ts';
+import { inTurns, pairedTurns } from './statistics.ts';
 
 const figure = (overrides: Partial<Figure>): Figure => ({
   what: 'something',
@@ -37,4 +37,16 @@ it('measures how far the ratio strays within a run', () => {
   expect(inTurns(troubled, troubled).spread).toBe(0);
   // One sample in all.
   expect(inTurns([3], [2])).toEqual({ ours: 3, peer: 2, spread: 0 });
+});
+
+it('compares turns round by round: what disturbs some rounds of both does not move the ratio', () => {
+  // Four kinds of rounds, the machine up to four times as slow; ours takes a tenth more in each.
+  const peer = Array.from({ length: 80 }, (_, round) => 10 * (1 + (round % 4)));
+  const ours = peer.map((us) => us * 1.1);
+  const { ours: one, peer: other, spread } = pairedTurns(ours, peer);
+  expect(other).toBe(30);
+  expect(one / other).toBeCloseTo(1.1);
+  expect(spread).toBeCloseTo(0);
+  // A round of ours alone that was disturbed, and one of the peer: neither counts for more than one round.
+  expect(pairedTurns([400, ...ours.slice(1, -1), 1], peer).ours).toBeCloseTo(33);
 });
