@@ -12,6 +12,7 @@ import { addDemoCommand } from './demo.ts';
 import { addIpamCommand } from './ipam.ts';
 import { addMigrationCommand } from './migration.ts';
 import { addPreflightCommand } from './preflight.ts';
+import { writeErr, writeOut } from './standard-output.ts';
 import { VERSION } from './version.ts';
 
 /** The commands of `nodeplane`. Nothing is run before `parseAsync`. */
@@ -20,6 +21,7 @@ export function nodeplaneProgram(): Command {
     .description('One agent per Kubernetes node: pod networking (CNI) and Services (a kube-proxy replacement).')
     .version(VERSION, '--version', 'print the version')
     .helpOption('-h, --help', 'print this help')
+    .configureOutput({ writeOut, writeErr })
     .showHelpAfterError('(run with --help for the flags)')
     // What follows a command's name is the command's.
     .enablePositionalOptions();
