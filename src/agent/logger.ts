@@ -5,6 +5,9 @@ import { textLine } from './log-line.ts';
 
 export type { Logger };
 
+/** Characters of the log that are kept while they cannot be written. */
+const MOST_KEPT = 1 << 20;
+
 /**
  * The agent's log, on stderr, written synchronously so that the last line before a crash is there: lines for people, or one
  * JSON object a line. Errors appear under `err` with code, facts and cause.
@@ -17,7 +20,9 @@ export function createLogger({ level, format }: Pick<KubeProxyConfig['logging'],
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: loggedError },
   };
-  const stderr = pino.destination({ dest: 2, sync: true });
+  const stderr = pino.destination({ dest: 2, sync: true, maxLength: MOST_KEPT });
+  // A full disk under the log must not end the agent: the lines are kept, and written once there is room.
+  stderr.on('error', () => {});
   if (format === 'json') return pino(options, stderr);
   const withStacks = level === 'debug';
   return pino(options, { write: (json: string) => void stderr.write(textLine(json, withStacks)) });

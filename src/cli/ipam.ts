@@ -5,6 +5,7 @@ import { checkAddressesOf, type IpamCheck, type IpamReport, showAddresses } from
 import { type KubeProxyConfig, readCommandLine } from '../config/index.ts';
 import { NodeplaneError } from '../core/index.ts';
 import { asksForHelp } from './asks-for-help.ts';
+import { writeOut } from './standard-output.ts';
 import { VERSION } from './version.ts';
 
 /** Something is found: neither success nor a failure of the command, whose status is 1. */
@@ -39,12 +40,12 @@ export async function runIpam(argv: readonly string[]): Promise<void> {
   const config = configOf(isCheck ? words.slice(1) : words);
   if (isCheck) {
     const check = await checkAddressesOf(config);
-    process.stdout.write(isJson ? jsonText(check) : checkText(check));
+    writeOut(isJson ? jsonText(check) : checkText(check));
     if (check.findings.length > 0) process.exitCode = FOUND;
     else if (check.notLookedAt.length > 0) process.exitCode = 1;
   } else {
     const report = await showAddresses(config);
-    process.stdout.write(isJson ? jsonText(report) : reportText(report));
+    writeOut(isJson ? jsonText(report) : reportText(report));
   }
 }
 

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { migrationReport, migrationText } from '../agent/index.ts';
 import { readCommandLine } from '../config/index.ts';
 import { asksForHelp } from './asks-for-help.ts';
+import { writeErr, writeOut } from './standard-output.ts';
 import { VERSION } from './version.ts';
 
 /** Exit status of a command line that cannot be used. */
@@ -37,7 +38,7 @@ async function runMigration(argv: readonly string[]): Promise<void> {
   });
   if (outcome.action !== 'run') return usage('output' in outcome ? outcome.output.stderr.trim() : outcome.action);
   const report = await migrationReport(outcome.config);
-  process.stdout.write(output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : migrationText(report));
+  writeOut(output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : migrationText(report));
 }
 
 function readOutput(argv: readonly string[]): { output: string; rest: readonly string[] } {
@@ -48,6 +49,6 @@ function readOutput(argv: readonly string[]): { output: string; rest: readonly s
 }
 
 function usage(what: string): void {
-  process.stderr.write(`nodeplane migration: ${what}\n`);
+  writeErr(`nodeplane migration: ${what}\n`);
   process.exitCode = USAGE;
 }

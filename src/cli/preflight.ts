@@ -5,6 +5,7 @@ import { preflightNode } from '../agent/index.ts';
 import { readCommandLine } from '../config/index.ts';
 import { reportJson, reportText } from '../preflight/index.ts';
 import { asksForHelp } from './asks-for-help.ts';
+import { writeErr, writeOut } from './standard-output.ts';
 import { VERSION } from './version.ts';
 
 /** Exit statuses: something fails; the command line cannot be used. */
@@ -54,7 +55,7 @@ export async function runPreflight(argv: readonly string[]): Promise<void> {
   if (outcome.action !== 'run') return usage('output' in outcome ? outcome.output.stderr.trim() : outcome.action);
   const { strict, presentMode, output } = flags;
   const report = await preflightNode({ config: outcome.config, strict, presentMode, version: VERSION });
-  process.stdout.write(output === 'json' ? reportJson(report) : reportText(report));
+  writeOut(output === 'json' ? reportJson(report) : reportText(report));
   if (report.result === 'fails') process.exitCode = FAILS;
 }
 
@@ -83,6 +84,6 @@ export function readFlags(argv: readonly string[]): PreflightFlags | string {
 }
 
 function usage(what: string): void {
-  process.stderr.write(`nodeplane preflight: ${what}\n`);
+  writeErr(`nodeplane preflight: ${what}\n`);
   process.exitCode = USAGE;
 }

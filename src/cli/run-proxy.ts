@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { cleanup, initialise, runAgent } from '../agent/index.ts';
 import { type Program, readCommandLine } from '../config/index.ts';
+import { writeErr, writeOut } from './standard-output.ts';
 import { BUILD, VERSION } from './version.ts';
 
 /**
@@ -29,8 +30,8 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
     case 'help':
     case 'version':
     case 'refuse':
-      process.stdout.write(outcome.output.stdout);
-      process.stderr.write(outcome.output.stderr);
+      writeOut(outcome.output.stdout);
+      writeErr(outcome.output.stderr);
       process.exitCode = outcome.exitCode;
       return;
     case 'write-config':

@@ -6,6 +6,9 @@ import { DIFF_PAGE } from './diff-pages.ts';
 import { diffText } from './diff-text.ts';
 import { DIFF_SCHEMA, type DiffReport } from './report.ts';
 
+/** A comparison of everything at 10,000 Services, by programs that read slowly, and the repair of all of it. */
+const TIMEOUT_MS = 300_000;
+
 export interface ShowDiffOptions {
   /** The agent's --agent-lock-dir. */
   readonly directory: string;
@@ -30,7 +33,7 @@ export async function showDiff({ directory, repair, json }: ShowDiffOptions): Pr
   };
   let text: string;
   try {
-    text = await askControl(path, repair ? 'POST' : 'GET', DIFF_PAGE);
+    text = await askControl(path, repair ? 'POST' : 'GET', DIFF_PAGE, TIMEOUT_MS);
   } catch (error) {
     return failed(69, errorText(error));
   }

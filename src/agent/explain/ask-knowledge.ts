@@ -5,6 +5,9 @@ import { isText, objectOf, parseForm } from '../http/json-form.ts';
 import { agentFile } from '../standby/agent-file.ts';
 import { EXPLAIN_PAGE, questionQuery } from './explain-page.ts';
 
+/** What is known of one question: milliseconds, after what a busy agent has at hand just now. */
+const TIMEOUT_MS = 20_000;
+
 /** Nobody answers, or not as an agent does. */
 export class NoAgentError extends Error {}
 
@@ -18,7 +21,7 @@ export async function askKnowledge(directory: string, question: WrittenQuestion)
   const path = agentFile(directory, 'sock');
   let text: string;
   try {
-    text = await askControl(path, 'GET', `${EXPLAIN_PAGE}?${questionQuery(question)}`);
+    text = await askControl(path, 'GET', `${EXPLAIN_PAGE}?${questionQuery(question)}`, TIMEOUT_MS);
   } catch (error) {
     throw new NoAgentError(`at "${path}": ${errorText(error)}`);
   }

@@ -73,3 +73,16 @@ it('tells a problem of an object once, and when all are mended', () => {
     { level: 30, msg: 'All objects are in order again' },
   ]);
 });
+
+it('names the first of very many problems, and the others once these are mended', () => {
+  const { logger, told } = lines();
+  const problems = logSourceProblems(logger);
+  const all = Array.from({ length: 150 }, (_, index) => ({ where: `${index}.yaml:1`, message: 'odd' }));
+  const names = () => told.splice(0).map((line) => ('where' in line ? line.where : 'count' in line && line.count));
+  problems(all);
+  expect(names()).toEqual([...all.slice(0, 100).map(({ where }) => where), 50]);
+  problems(all.slice(100));
+  expect(names()).toEqual(all.slice(100).map(({ where }) => where));
+  problems(all.slice(100));
+  expect(told).toEqual([]);
+});

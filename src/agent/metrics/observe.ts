@@ -102,21 +102,23 @@ export function recordProxyEvents(recorder: Pick<EventRecorder, 'record'>): Prox
   };
 }
 
-/** Tells new problems of the source once, and when they are mended. */
+/** New problems of the source that are named at a time: ten thousand files can break at once. */
+const MOST_PROBLEMS = 100;
+
+/** Tells new problems of the source once, of very many the first and at the next change more of them, and when all are mended. */
 export function logSourceProblems(logger: Logger): (problems: readonly SourceProblem[]) => void {
-  let known = new Set<string>();
+  let told: ReadonlySet<string> = new Set();
   return (problems) => {
-    const now = new Set<string>();
-    for (const problem of problems) {
-      const identity = JSON.stringify(problem);
-      now.add(identity);
-      if (!known.has(identity)) {
-        const { inForce, ...what } = problem;
-        if (inForce) logger.warn(what, 'A manifest has what is probably not meant; what can be used is in force');
-        else logger.error(what, 'An object cannot be read; its last good state stays in force');
-      }
+    const now = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
+    const fresh = [...now].filter(([identity]) => !told.has(identity));
+    const named = fresh.slice(0, MOST_PROBLEMS);
+    for (const [, { inForce, ...what }] of named) {
+      if (inForce) logger.warn(what, 'A manifest has what is probably not meant; what can be used is in force');
+      else logger.error(what, 'An object cannot be read; its last good state stays in force');
     }
-    if (known.size > 0 && now.size === 0) logger.info('All objects are in order again');
-    known = now;
+    const count = fresh.length - named.length;
+    if (count > 0) logger.error({ count }, 'There are more such problems; they are named as these are mended');
+    if (told.size > 0 && now.size === 0) logger.info('All objects are in order again');
+    told = new Set([...told, ...named.map(([identity]) => identity)].filter((identity) => now.has(identity)));
   };
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { showDiff } from '../../agent/index.ts';
 import { NODE_PATHS } from '../../core/index.ts';
+import { writeErr, writeOut } from '../standard-output.ts';
 
 interface Flags {
   readonly repair?: boolean;
@@ -22,8 +23,8 @@ export function addDiffCommand(program: Command): void {
     .option('--agent-lock-dir <path>', 'as given to the agent: its socket is in there', NODE_PATHS.runDir)
     .action(async ({ repair = false, output, agentLockDir }: Flags) => {
       const { stdout, stderr, exitCode } = await showDiff({ directory: agentLockDir, repair, json: output === 'json' });
-      process.stderr.write(stderr);
-      process.stdout.write(stdout);
+      writeErr(stderr);
+      writeOut(stdout);
       process.exitCode = exitCode;
     });
 }

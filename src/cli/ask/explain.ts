@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
 import { explainHere } from '../../agent/index.ts';
 import { NODE_PATHS } from '../../core/index.ts';
+import { writeErr, writeOut } from '../standard-output.ts';
 
 interface Flags {
   readonly from?: string;
@@ -49,8 +50,8 @@ export function addExplainCommand(program: Command): void {
         directory: agentLockDir,
         offline: manifests === undefined ? undefined : { manifests, nodeName: node },
       });
-      process.stderr.write(stderr);
-      process.stdout.write(stdout);
+      writeErr(stderr);
+      writeOut(stdout);
       process.exitCode = exitCode;
     });
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { showRoutes } from '../../agent/index.ts';
+import { writeErr, writeOut } from '../standard-output.ts';
 
 interface Flags {
   readonly json?: boolean;
@@ -17,8 +18,8 @@ export function addRoutesCommand(program: Command): void {
     .option('--agent <address:port>', "the agent's metrics port, asked for names and reasons", '127.0.0.1:10249')
     .action(async ({ json = false, agent }: Flags) => {
       const { stdout, stderr, exitCode } = await showRoutes({ json, agent });
-      process.stderr.write(stderr);
-      process.stdout.write(stdout);
+      writeErr(stderr);
+      writeOut(stdout);
       process.exitCode = exitCode;
     });
 }

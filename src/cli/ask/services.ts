@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { showServices, showTopServices } from '../../agent/index.ts';
+import { writeOut } from '../standard-output.ts';
 import { addStatusFlags, type StatusFlags } from './status.ts';
 
 interface Flags extends StatusFlags {
@@ -23,7 +24,7 @@ export function addServicesCommand(program: Command): void {
     const { stdout, exitCode } = top
       ? await showTopServices({ address, json })
       : await showServices({ address, json, name: name ?? '', page: Number(page) });
-    process.stdout.write(stdout);
+    writeOut(stdout);
     process.exitCode = exitCode;
   });
 }

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { showStatus } from '../../agent/index.ts';
+import { writeOut } from '../standard-output.ts';
 
 /** Of the commands that ask the agent for its status. */
 export interface StatusFlags {
@@ -25,7 +26,7 @@ export function addStatusCommand(program: Command): void {
     );
   addStatusFlags(command).action(async ({ output, address }: StatusFlags) => {
     const { stdout, exitCode } = await showStatus({ address, json: output === 'json' });
-    process.stdout.write(stdout);
+    writeOut(stdout);
     process.exitCode = exitCode;
   });
 }

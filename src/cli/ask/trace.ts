@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { showTrace } from '../../agent/index.ts';
 import { NodeplaneError } from '../../core/index.ts';
 import { reportFailure } from '../report-failure.ts';
+import { writeOut } from '../standard-output.ts';
 
 /** Exit statuses of <sysexits.h>: the command line cannot be used; a defect of ours, or of the machine. */
 const EX_USAGE = 64;
@@ -45,7 +46,7 @@ async function runTraceCommand(source: string, destination: string, flags: Flags
   try {
     const json = output === 'json';
     const shown = await showTrace({ source, destination, protocol, live, probe, payload, json, address, signal });
-    process.stdout.write(shown.stdout);
+    writeOut(shown.stdout);
     process.exitCode = shown.exitCode;
   } catch (error) {
     reportFailure('nodeplane trace', error);

@@ -8,6 +8,7 @@ import {
   uninstallCni,
 } from '../../agent/index.ts';
 import { NODE_PATHS, plainText, Removals } from '../../core/index.ts';
+import { writeOut } from '../standard-output.ts';
 import { configOfNode } from './config-of-node.ts';
 import { excludedCidrs } from './excluded-cidrs.ts';
 
@@ -69,7 +70,7 @@ export function addCleanupCommand(program: Command): void {
     .action(async (flags: Flags) => {
       const excludeCidrs = excludedCidrs(flags);
       const node = configOfNode(flags);
-      const print = (lines: readonly string[]) => process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+      const print = (lines: readonly string[]) => writeOut(lines.map((line) => `${line}\n`).join(''));
       const removals = new Removals({ dryRun: flags.dryRun ?? false });
       // What is not done is not told as done.
       const tell = flags.dryRun ? () => {} : print;

@@ -62,6 +62,42 @@ it(
   SOON,
 );
 
+it(
+  'names the first of many mistakes, counts the others, and knows all objects that cannot be used',
+  () => {
+    const services = Array.from({ length: 1000 }, (_, index) => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: `s${index}` },
+      spec: { clusterIP: '10.96.0.300', ports: [{ port: index === 999 ? 80 : 0 }] },
+    }));
+    const text = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: services });
+    const { problems, refused } = readManifest('x.json', text, kinds);
+    expect(problems).toHaveLength(21);
+    expect(problems.at(-1)).toEqual({
+      where: 'x.json',
+      message: 'There are 1979 more mistakes than those told; 1000 objects in this file cannot be used',
+    });
+    expect(refused).toHaveLength(1000);
+    expect(refused.at(-1)).toBe('Service default/s999');
+
+    expect(messages('---\n[\n'.repeat(100))).toHaveLength(21);
+  },
+  SOON,
+);
+
+it('quotes no more of a file than a line of a log holds', () => {
+  const long = 'x'.repeat(100_000);
+  const service = `apiVersion: v1\nkind: Service\nmetadata: {name: ${long}, labels: {${long}: 1}}\n`;
+  for (const text of [`a: *${long}`, service, `kind: Service${long}\napiVersion: v1\n`]) {
+    for (const problem of readManifest('x.yaml', text, kinds).problems) {
+      expect(JSON.stringify(problem).length).toBeLessThan(2000);
+    }
+  }
+  // The parser quotes all of it.
+  expect(messages(`a: *${long}`)).toEqual([expect.stringMatching(/^x\.yaml:1 Cannot be parsed: .*xxx…$/)]);
+});
+
 it('reads neither YAML nor files without measure, and says so', () => {
   expect(messages(`# ${'x'.repeat(5_000_000)}`)).toEqual([
     'x.yaml:1 Cannot be parsed: it has 5000002 characters of YAML, at most 4194304 are read; split it, or write JSON',

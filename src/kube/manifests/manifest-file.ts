@@ -19,10 +19,10 @@ import {
   wrongKind,
 } from './mistakes/index.ts';
 
-/** Objects defined twice that are named. A line is looked up for each, through the whole document. */
-const MOST_DOUBLES = 20;
-/** Fields nobody reads, and values that do nothing, that are named: one file can have them by the ten thousand. */
-const MOST_DOUBTS = 20;
+/** Of each sort of mistake, those that are named: a file can have them by the hundred thousand, and each is a line of the log. */
+const MOST = 20;
+/** Characters of a name or message: that of a parser may quote the whole file. */
+const LONGEST_TEXT = 500;
 
 /** An object and where it stands. */
 export interface ManifestObject {
@@ -35,8 +35,10 @@ export interface ManifestObject {
 export interface Manifest {
   /** Those that can be used; none of them twice. */
   readonly objects: readonly ManifestObject[];
-  /** What cannot be used, and what of the objects is probably not meant (`inForce`). */
+  /** What cannot be used, and what of the objects is probably not meant (`inForce`); of many the first. */
   readonly problems: readonly SourceProblem[];
+  /** All objects that cannot be used, as `Service demo/web` where that much of them can be read. */
+  readonly refused: readonly string[];
   /** Objects of kinds that are not read, as `Deployment demo/web`. */
   readonly ignored: readonly string[];
 }
@@ -63,61 +65,87 @@ type ItemResult =
  */
 export function readManifest(fileName: string, source: string, kinds: ManifestKinds): Manifest {
   const objects: ManifestObject[] = [];
-  const problems: SourceProblem[] = [];
+  const refused: string[] = [];
   const ignored: string[] = [];
   const firsts = new Map<string, ManifestObject>();
-  let doubles = 0;
-  let doubts = 0;
+  const problems: SourceProblem[] = [];
+  const errors = new Bounded(problems);
+  const doubles = new Bounded(problems);
+  const doubts = new Bounded(problems);
 
   // Some editors put a byte order mark in front, which JSON.parse refuses.
   const text = source.replace(/^\uFEFF/, '');
   const parsed = fileName.toLowerCase().endsWith('.json') ? parseJson(text) : parseYaml(text);
   for (const { line, message } of parsed.errors) {
-    problems.push({ where: `${fileName}:${line}`, message: `Cannot be parsed: ${message}` });
+    errors.tell(() => ({ where: `${fileName}:${line}`, message: shortened(`Cannot be parsed: ${message}`) }));
   }
   for (const document of parsed.documents) {
     for (const item of itemsOf(document.value, kinds)) {
       const line = (field: FieldPath = []) => document.lineOf([...item.path, ...field]);
-      const result = readItem(item, kinds, MOST_DOUBTS - Math.min(doubts, MOST_DOUBTS) + 1);
+      const result = readItem(item, kinds, MOST - Math.min(doubts.count, MOST) + 1);
       if ('ignored' in result) {
         ignored.push(result.ignored);
         continue;
       }
       const name = describeObject(item, kinds);
-      const tell = (problem: FieldProblem) => sourceProblem(`${fileName}:${line(problem.path)}`, name, problem);
+      const describe = (problem: FieldProblem) => sourceProblem(`${fileName}:${line(problem.path)}`, name, problem);
       if ('problems' in result) {
-        for (const problem of result.problems) problems.push(tell(problem));
+        refused.push(name);
+        for (const problem of result.problems) errors.tell(() => describe(problem));
         continue;
       }
       const key = objectKey(result.object);
       const first = firsts.get(key);
-      const found = { object: result.object, line: () => line() };
       if (first) {
-        doubles++;
-        if (doubles > MOST_DOUBLES) continue;
-        const message = `Already defined in line ${first.line()} of this file, which is in force; remove one of the two`;
-        problems.push({ where: `${fileName}:${line()}`, object: key, message });
+        doubles.tell(() => {
+          const message = `Already defined in line ${first.line()} of this file, which is in force; remove one of the two`;
+          return { where: `${fileName}:${line()}`, object: key, message };
+        });
       } else {
+        const found = { object: result.object, line: () => line() };
         firsts.set(key, found);
         objects.push(found);
-        for (const doubt of result.doubts) {
-          if (doubts < MOST_DOUBTS) problems.push({ ...tell(doubt), inForce: true });
-          doubts++;
-        }
+        for (const doubt of result.doubts) doubts.tell(() => ({ ...describe(doubt), inForce: true }));
       }
     }
   }
-  if (doubles > MOST_DOUBLES) {
-    problems.push({
-      where: fileName,
-      message: `${doubles - MOST_DOUBLES} more objects are defined twice in this file`,
-    });
+  if (errors.others > 0) {
+    const message = `There are ${errors.others} more mistakes than those told; ${refused.length} objects in this file cannot be used`;
+    problems.push({ where: fileName, message });
   }
-  if (doubts > MOST_DOUBTS) {
-    const message = `There are more fields that are not read, or do nothing, than these ${MOST_DOUBTS}`;
+  if (doubles.others > 0) {
+    problems.push({ where: fileName, message: `${doubles.others} more objects are defined twice in this file` });
+  }
+  if (doubts.others > 0) {
+    const message = `There are more fields that are not read, or do nothing, than these ${MOST}`;
     problems.push({ where: fileName, message, inForce: true });
   }
-  return { objects, problems, ignored };
+  return { objects, problems, refused, ignored };
+}
+
+/** Problems of one sort: the first are told, the others only counted, since a line is looked up for each in the whole document. */
+class Bounded {
+  readonly #problems: SourceProblem[];
+  #count = 0;
+
+  /** @param problems where they are told */
+  constructor(problems: SourceProblem[]) {
+    this.#problems = problems;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Those that were not told. */
+  get others(): number {
+    return Math.max(0, this.#count - MOST);
+  }
+
+  tell(describe: () => SourceProblem): void {
+    this.#count++;
+    if (this.#count <= MOST) this.#problems.push(describe());
+  }
 }
 
 /** The objects of a document: itself, the items of a list, or nothing (an empty document). */
@@ -169,8 +197,17 @@ function problem(path: FieldPath, expected: string, found: unknown, hint = ''): 
 }
 
 function sourceProblem(where: string, object: string, { path, message }: FieldProblem): SourceProblem {
-  const field = formatFieldPath(path);
-  return { where, ...(object !== '' && { object }), ...(field !== '' && { field }), message };
+  const field = shortened(formatFieldPath(path));
+  return {
+    where,
+    ...(object !== '' && { object: shortened(object) }),
+    ...(field !== '' && { field }),
+    message: shortened(message),
+  };
+}
+
+function shortened(text: string): string {
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
 }
 
 /** `List`, or the typed list of a kind that is read. */

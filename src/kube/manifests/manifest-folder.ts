@@ -1,6 +1,7 @@
 import { type BigIntStats, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Clock, errorText } from '../../core/index.ts';
+import type { SourceProblem } from '../source.ts';
 import { type Manifest, readManifest } from './manifest-file.ts';
 import type { ManifestKinds } from './manifest-kinds.ts';
 
@@ -76,7 +77,7 @@ export class ManifestFolder {
         }
       } catch (error) {
         known.set(name, { stamp: undefined, isEmpty: true });
-        files.set(name, unreadable(name, errorText(error)));
+        files.set(name, nothingBut({ where: name, message: `Cannot be read: ${errorText(error)}` }));
       }
     }
     for (const entry of entries) if (entry.isDirectory()) this.#lookInto(`${entry.name}/`, known, files);
@@ -95,7 +96,7 @@ export class ManifestFolder {
     if (stamp === this.#known.get(name)?.stamp) return;
     const manifests = found.length === 1 ? `"${found[0]}"` : `${found.length} manifests, "${found[0]}" the first,`;
     const message = `Subfolders are not read: ${manifests} in it can be moved up, or put into one file`;
-    files.set(name, { objects: [], problems: [{ where: name, message, inForce: true }], ignored: [] });
+    files.set(name, nothingBut({ where: name, message, inForce: true }));
   }
 
   /** Undefined for what is not a file (folders, sockets) or went away since it was listed. Follows symbolic links. */
@@ -133,6 +134,6 @@ function stampOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;
 }
 
-function unreadable(name: string, reason: string): Manifest {
-  return { objects: [], problems: [{ where: name, message: `Cannot be read: ${reason}` }], ignored: [] };
+function nothingBut(problem: SourceProblem): Manifest {
+  return { objects: [], problems: [problem], refused: [], ignored: [] };
 }

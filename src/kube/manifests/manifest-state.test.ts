@@ -26,6 +26,7 @@ function manifest(text: string): Manifest {
   return {
     objects: objects.map((part, i) => ({ object: service(part), line: () => i + 1 })),
     problems: text.includes('!') ? [{ where: 'x:1', message: 'broken' }] : [],
+    refused: [],
     ignored: [],
   };
 }
@@ -65,7 +66,12 @@ describe('changes of one file', () => {
       { kind: 'ServiceCIDR', metadata: { name: 'c', namespace: '' } },
       { kind: 'Node', metadata: { name: 'n', namespace: '' } },
     ];
-    const content = { objects: objects.map((object) => ({ object, line: () => 1 })), problems: [], ignored: [] };
+    const content = {
+      objects: objects.map((object) => ({ object, line: () => 1 })),
+      problems: [],
+      refused: [],
+      ignored: [],
+    };
     const events = new ManifestState(kinds).update(new Map([['x', content]]));
     expect(events.map(({ object }) => objectKey(object))).toEqual([
       'Node n',

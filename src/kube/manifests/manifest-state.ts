@@ -25,6 +25,8 @@ export class ManifestState {
   #waiting: ReadonlyMap<string, ReadonlyMap<string, ManifestObject>> = new Map();
   /** What is wrong with the present content of a file. */
   readonly #problems = new Map<string, readonly SourceProblem[]>();
+  /** Objects of a file that cannot be used. */
+  readonly #refused = new Map<string, readonly string[]>();
   /** What is wrong between objects. */
   #between: readonly SourceProblem[] = [];
   /** Objects of kinds that are not read, by file name. */
@@ -84,11 +86,7 @@ export class ManifestState {
 
   /** Looks for mistakes between objects, through all there are. */
   *lookBetween(): Steps<void> {
-    const refused = new Set(
-      this.#ofFiles()
-        .filter(({ inForce }) => !inForce)
-        .map(({ object }) => object),
-    );
+    const refused = new Set([...this.#refused.values()].flat());
     this.#between = yield* mistakesBetween({
       files: this.#inForce,
       ignored: this.#ignored,
@@ -104,6 +102,8 @@ export class ManifestState {
   #note(file: string, manifest: Manifest | undefined): void {
     if (manifest && manifest.problems.length > 0) this.#problems.set(file, manifest.problems);
     else this.#problems.delete(file);
+    if (manifest && manifest.refused.length > 0) this.#refused.set(file, manifest.refused);
+    else this.#refused.delete(file);
     if (manifest && manifest.ignored.length > 0 && this.#order.includes('EndpointSlice'))
       this.#ignored.set(file, manifest.ignored);
     else this.#ignored.delete(file);

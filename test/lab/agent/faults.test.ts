@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeService } from '../../fakes/service-objects.ts';
@@ -58,6 +58,18 @@ describe.each(['nftables', 'iptables'])('%s: an agent without descriptors', (mod
       .toMatch(/nodeplane_background_failures_total\{work="address listing"\} [1-9]/);
     expect(await metrics()).not.toContain('work="unknown"');
     expect(await agent!.stop()).toBe(0);
+  });
+});
+
+describe('a full disk under the log', () => {
+  it('does not end the agent', async () => {
+    const enter = ['sh', '-c', 'exec ip netns exec "$0" "$@" 2>/dev/full', node.namespace.name];
+    agent = await node.startAgent({ manifests, enter, flags: ['--proxy-mode', 'nftables'] });
+    writeFileSync(join(manifests, 'broken.yaml'), 'kind: [');
+    await expect.poll(agent.metrics, { timeout: patient(20_000) }).toMatch(/nodeplane_object_problems [1-9]/);
+    rmSync(join(manifests, 'broken.yaml'));
+    await expect.poll(agent.metrics, { timeout: patient(20_000) }).toMatch(/nodeplane_object_problems 0/);
+    expect(await agent.stop()).toBe(0);
   });
 });
 

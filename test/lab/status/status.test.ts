@@ -84,6 +84,35 @@ describe('nodeplane status', () => {
   );
 });
 
+it('shows what would steer a terminal, and does not do it', () => {
+  for (const args of [
+    ['explain', HOSTILE],
+    ['explain', `svc/shop/${HOSTILE}`],
+    ['status', '--address', HOSTILE],
+    [HOSTILE],
+  ]) {
+    const { stdout, stderr } = nodeplane(...args);
+    expect(stdout + stderr).toContain('\\u001b[2J');
+    expect(stdout + stderr).not.toContain('\u001b');
+  }
+});
+
+describe('output that cannot be written', () => {
+  const shell = (script: string) =>
+    spawnSync('sh', ['-c', script, lab.node.namespace.name, builtProgram('nodeplane')], { encoding: 'utf8' });
+
+  it('is no news where nobody reads it any more, and changes no exit status', () => {
+    const { stderr } = shell('{ sleep 0.5; ip netns exec "$0" "$1" status; echo "status $?" >&2; } | true');
+    expect(stderr).toBe('status 2\n');
+  });
+
+  it('is told in words where the disk is full', () => {
+    const { status, stderr } = shell('ip netns exec "$0" "$1" status >/dev/full');
+    expect(stderr).toMatch(/^nodeplane: Cannot write the output: ENOSPC: .*\n$/);
+    expect(status).toBe(1);
+  });
+});
+
 describe('nodeplane services', () => {
   it(
     'shows of one Service why each endpoint is used or not, and the connections to it',
