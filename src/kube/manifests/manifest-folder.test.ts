@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -27,4 +27,24 @@ it('reads again only what changed or is suspected to have changed', () => {
   rmSync(join(path, 'a.yaml'));
   expect(changed(folder)).toEqual(['c.yaml', 'a.yaml']);
   expect(changed(folder)).toEqual([]);
+});
+
+it('does not read subfolders, and says so of those that have manifests, until they have none', () => {
+  mkdirSync(join(path, 'sub.yaml'));
+  const below = (name: string) => join(path, 'sub.yaml', name);
+  writeFileSync(below('a.yaml'), '');
+  const folder = new ManifestFolder(path, new Map(), new FakeClock());
+  const look = () => [...folder.changes(new Set()).files].map(([name, manifest]) => [name, manifest?.problems]);
+  const problem = (what: string) => ({
+    where: 'sub.yaml/',
+    message: `Subfolders are not read: ${what} in it can be moved up, or put into one file`,
+    inForce: true,
+  });
+  expect(look()).toEqual([['sub.yaml/', [problem('"a.yaml"')]]]);
+  expect(look()).toEqual([]);
+  writeFileSync(below('b.yaml'), '');
+  expect(look()).toEqual([['sub.yaml/', [problem('2 manifests, "a.yaml" the first,')]]]);
+  for (const name of ['a.yaml', 'b.yaml']) rmSync(below(name));
+  expect(look()).toEqual([['sub.yaml/', undefined]]);
+  expect(look()).toEqual([]);
 });

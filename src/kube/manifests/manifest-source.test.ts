@@ -14,10 +14,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { SourceListener } from '../../../test/fakes/source-listener.ts';
 import { type Clock, systemClock } from '../../core/index.ts';
 import { proxyResources } from '../../proxy/index.ts';
-import { type KubeObject, objectKey } from '../objects/types.ts';
-import type { ObjectHandler, SourceProblem } from '../source.ts';
+
 import { ManifestSource } from './manifest-source.ts';
 
 let parent: string;
@@ -35,35 +35,7 @@ afterEach(async () => {
   rmSync(parent, { recursive: true, force: true });
 });
 
-/** Everything a source told, as short texts, and the objects it adds up to. */
-class Listener implements ObjectHandler {
-  readonly told: string[] = [];
-  readonly objects = new Map<string, KubeObject>();
-  present: readonly SourceProblem[] = [];
-
-  event({ type, object }: Parameters<ObjectHandler['event']>[0]): void {
-    const port = object.kind === 'Service' ? object.spec.ports?.[0]?.port : undefined;
-    this.told.push(`${type} ${object.metadata.name}${port === undefined ? '' : `:${port}`}`);
-    if (type === 'deleted') this.objects.delete(objectKey(object));
-    else this.objects.set(objectKey(object), object);
-  }
-
-  synced(): void {
-    this.told.push('synced');
-  }
-
-  problems(problems: readonly SourceProblem[]): void {
-    this.present = problems;
-    this.told.push(`problems ${problems.map(({ where }) => where).join(' ')}`.trim());
-  }
-
-  /** What was told since the last call. */
-  take(): string[] {
-    return this.told.splice(0);
-  }
-}
-
-async function follow(clock: Clock, debug?: (message: string) => void): Promise<Listener> {
+async function follow(clock: Clock, debug?: (message: string) => void): Promise<SourceListener> {
   const source = new ManifestSource({
     folder,
     resources: proxyResources('node-1', ''),
@@ -71,7 +43,7 @@ async function follow(clock: Clock, debug?: (message: string) => void): Promise<
     ...(debug && { debug }),
   });
   running.push(source);
-  const listener = new Listener();
+  const listener = new SourceListener();
   await source.start(listener);
   return listener;
 }
@@ -110,26 +82,6 @@ describe('at the start', () => {
     mkdirSync(join(folder, 'notes'));
     writeFileSync(join(folder, 'notes', 'a.txt'), '');
     expect((await follow(new FakeClock())).take()).toEqual(['synced']);
-  });
-
-  it('does not read subfolders, and says so of those that have manifests, until they have none', async () => {
-    mkdirSync(join(folder, 'sub.yaml'));
-    writeFileSync(join(folder, 'sub.yaml', 'a.yaml'), service('below'));
-    const clock = new FakeClock();
-    const listener = await follow(clock);
-    expect(listener.take()).toEqual(['problems sub.yaml/', 'synced']);
-    expect(listener.present).toEqual([
-      {
-        where: 'sub.yaml/',
-        message: 'Subfolders are not read: "a.yaml" in it can be moved up, or put into one file',
-        inForce: true,
-      },
-    ]);
-    await clock.advance(A_LOOK_MS);
-    expect(listener.take()).toEqual([]);
-    unlinkSync(join(folder, 'sub.yaml', 'a.yaml'));
-    await clock.advance(A_LOOK_MS);
-    expect(listener.take()).toEqual(['problems']);
   });
 
   it('tells problems before synced and the good files all the same', async () => {

@@ -29,12 +29,11 @@ import {
 } from '../index.ts';
 import { cleanupNftables } from './cleanup.ts';
 import { KUBE_PROXY_TABLE, TABLE_NAME } from './compile/names.ts';
-import { isAffinity } from './compile/schema.ts';
-import { forgetClients, keptClients } from './diff/affinity.ts';
+import { forgetClients, seedClients } from './diff/affinity.ts';
 import { type TablePlace, toChanges } from './diff/changes.ts';
 import { countElements, type Edits } from './diff/edits.ts';
 import { findDrift } from './diff/find-drift.ts';
-import { type KernelState, type KernelTable, readKernelState, slotHints } from './diff/kernel-state.ts';
+import { type KernelState, readKernelState, slotHints } from './diff/kernel-state.ts';
 import { Layout } from './diff/layout.ts';
 import { createAll, reconcile } from './diff/reconcile.ts';
 import { oneAtATime } from './one-at-a-time.ts';
@@ -266,7 +265,7 @@ export class NftablesDataplane implements Dataplane {
     const head: NftChange[] = [];
     if (kernel.table && !reconciled) head.push({ operation: 'delete', object: table });
     if (!reconciled) head.push(create);
-    if (kernel.table) seed(edits, kernel.table, wanted.affinities, wanted.affinities.keys());
+    if (kernel.table) seedClients(edits, kernel.table, wanted.affinities, wanted.affinities.keys());
     await rest();
     const changes = [...head, ...toChanges(this.#place, edits)];
     // In the same transaction, so that there is no packet without rules and none with both.
@@ -283,7 +282,7 @@ export class NftablesDataplane implements Dataplane {
     const present = names.filter((name) => sets.has(name));
     const elements = new Map<string, readonly NftElement[]>();
     for (const name of present) elements.set(name, await this.#nft.listElementsAsync(sets.get(name)!));
-    seed(edits, { sets, elements }, edits.affinities, present);
+    seedClients(edits, { sets, elements }, edits.affinities, present);
   }
 
   /** Brings changes into the kernel in one transaction, none when there is nothing to do; `next` is committed then. */
@@ -336,19 +335,4 @@ interface Transaction {
   readonly changes: readonly NftChange[];
   /** What it was made from. */
   readonly layout: Layout;
-}
-
-/** Puts the clients of maps that are made anew among the elements to add. */
-function seed(
-  edits: Edits,
-  { sets, elements }: Pick<KernelTable, 'sets' | 'elements'>,
-  affinities: ReadonlyMap<string, ReadonlySet<string>>,
-  names: Iterable<string>,
-): void {
-  for (const name of names) {
-    const [old, made, values] = [sets.get(name), edits.addSets.get(name), affinities.get(name)];
-    if (!old || !made || !values || !isAffinity(old)) continue;
-    const clients = keptClients(elements.get(name) ?? [], values, old.timeoutMs ?? 0, made.timeoutMs ?? 0);
-    if (clients.length > 0) edits.addElements.set(name, clients);
-  }
 }

@@ -1,7 +1,10 @@
 import { isNotFound } from '../../../core/index.ts';
 import { type NftElement, type NftRuleset, nftFamily } from '../../../netlink/nftables/index.ts';
 import { keyText } from '../compile/keys.ts';
+import { isAffinity } from '../compile/schema.ts';
 import type { TablePlace } from './changes.ts';
+import type { Edits } from './edits.ts';
+import type { KernelTable } from './kernel-state.ts';
 
 // The clients that affinity maps remember: written by the path of packets, looked after here.
 
@@ -51,7 +54,7 @@ export async function forgetClients(
  * @param before the timeout they were remembered with, in ms
  * @param after the new one, in ms
  */
-export function keptClients(
+function keptClients(
   clients: readonly NftElement[],
   values: ReadonlySet<string>,
   before: number,
@@ -63,4 +66,19 @@ export function keptClients(
     const left = after - Math.max(0, timeoutMs - expirationMs);
     return stale.has(client) || left <= 0 ? [] : [{ key, data, expirationMs: Math.min(left, after) }];
   });
+}
+
+/** Puts the clients of maps that are made anew among the elements to add. */
+export function seedClients(
+  edits: Edits,
+  { sets, elements }: Pick<KernelTable, 'sets' | 'elements'>,
+  affinities: ReadonlyMap<string, ReadonlySet<string>>,
+  names: Iterable<string>,
+): void {
+  for (const name of names) {
+    const [old, made, values] = [sets.get(name), edits.addSets.get(name), affinities.get(name)];
+    if (!old || !made || !values || !isAffinity(old)) continue;
+    const clients = keptClients(elements.get(name) ?? [], values, old.timeoutMs ?? 0, made.timeoutMs ?? 0);
+    if (clients.length > 0) edits.addElements.set(name, clients);
+  }
 }
