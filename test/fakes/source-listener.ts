@@ -1,5 +1,4 @@
-import { type KubeObject, objectKey } from '../../src/kube/objects/types.ts';
-import type { ObjectHandler, SourceProblem } from '../../src/kube/source.ts';
+import { type KubeObject, type ObjectHandler, objectKey, type SourceProblem } from '../../src/kube/index.ts';
 
 /** Everything a source told, as short texts, and the objects it adds up to. */
 export class SourceListener implements ObjectHandler {
