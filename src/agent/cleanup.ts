@@ -1,4 +1,5 @@
 import { errorText, type IpFamily, NodeplaneError, type Removals } from '../core/index.ts';
+import { needNetAdmin } from '../preflight/index.ts';
 import type { ProxyMode, TraceOptions } from '../proxy/index.ts';
 import { localhostTrace } from '../proxy/localhost/index.ts';
 import { exec } from '../sys/index.ts';
@@ -18,9 +19,10 @@ export interface CleanupOptions extends Partial<TraceOptions> {
  * failure, so that as much as possible is gone.
  *
  * @returns one sentence for each place looked at
- * @throws ERR_CLEANUP naming every place that could not be cleaned
+ * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_CLEANUP naming every place that could not be cleaned
  */
 export async function cleanup({ mode: only, removals, ...options }: CleanupOptions = {}): Promise<string[]> {
+  needNetAdmin();
   const done: string[] = [];
   const failed: string[] = [];
   const modes = only === undefined ? Object.values(MODES) : [MODES[only]];

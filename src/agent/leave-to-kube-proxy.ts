@@ -1,6 +1,7 @@
 import { errorText, type IpFamily, NodeplaneError, type Removals } from '../core/index.ts';
 import { closing } from '../netlink/index.ts';
 import { Nftables } from '../netlink/nftables/index.ts';
+import { needNetAdmin } from '../preflight/index.ts';
 import type { Trace } from '../proxy/index.ts';
 import { localhostTrace } from '../proxy/localhost/index.ts';
 import { bothVariants, isUsable } from '../proxy/rules/index.ts';
@@ -15,9 +16,10 @@ const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
  *
  * @param removals hears of each thing, and says whether to do it. @default everything
  * @returns one sentence for each place looked at
- * @throws ERR_CLEANUP when kube-proxy has rules in no family, or naming every place that could not be cleaned
+ * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_CLEANUP when kube-proxy has rules in no family, or naming every place that could not be cleaned
  */
 export async function leaveToKubeProxy(removals?: Removals): Promise<string[]> {
+  needNetAdmin();
   const done: string[] = [];
   const failed: string[] = [];
   let served = 0;

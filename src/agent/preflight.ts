@@ -1,5 +1,5 @@
-import { type IpFamily, NodeplaneError } from '../core/index.ts';
-import { bridgeNfOutcome, ownCapabilities, whyNoIpv6 } from '../preflight/index.ts';
+import type { IpFamily } from '../core/index.ts';
+import { bridgeNfOutcome, needNetAdmin, whyNoIpv6 } from '../preflight/index.ts';
 import { readSysctl } from '../sys/index.ts';
 import type { Logger } from './logger.ts';
 
@@ -7,17 +7,12 @@ import type { Logger } from './logger.ts';
  * Looks at the machine before anything is changed: as much as the agent must know at its start. `nodeplane preflight` looks at
  * all the rest.
  *
- * @param mayChangeRules whether this process has CAP_NET_ADMIN
+ * @param mayChangeRules whether this process has CAP_NET_ADMIN. @default it looks
  * @returns the families the machine has
  * @throws ERR_CONFIG without CAP_NET_ADMIN
  */
-export function preflight(logger: Logger, mayChangeRules: boolean = ownCapabilities().has('NET_ADMIN')): IpFamily[] {
-  if (!mayChangeRules) {
-    throw new NodeplaneError(
-      'ERR_CONFIG',
-      'Cannot change packet rules without CAP_NET_ADMIN: run as root or grant the capability',
-    );
-  }
+export function preflight(logger: Logger, mayChangeRules?: boolean): IpFamily[] {
+  needNetAdmin(mayChangeRules);
   warnAboutBridges(logger);
   const missing = whyNoIpv6();
   if (missing === undefined) return ['IPv4', 'IPv6'];
