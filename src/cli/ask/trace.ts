@@ -3,11 +3,7 @@ import { showTrace } from '../../agent/index.ts';
 import { NodeplaneError } from '../../core/index.ts';
 import { reportFailure } from '../report-failure.ts';
 import { writeOut } from '../standard-output.ts';
-
-/** Exit statuses of <sysexits.h>: the command line cannot be used; a defect of ours, or of the machine. */
-const EX_USAGE = 64;
-const EX_UNAVAILABLE = 69;
-const EX_SOFTWARE = 70;
+import { EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE } from './exit-status.ts';
 
 interface Flags {
   readonly live: string;

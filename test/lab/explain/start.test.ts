@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { isCacheTaken, readBuiltCode } from '../built-code.ts';
@@ -22,3 +22,14 @@ it.each(['status', 'services', 'explain', 'routes', 'trace', 'diff'])(
     expect(help(name, '--help')).toBe(help('help', name));
   },
 );
+
+it.each([
+  ['explain', 'svc/shop/web', '--proto', 'icmp'],
+  ['explain'],
+  ['trace', 'any', '10.0.0.1:80', '--strange'],
+  ['diff', '-o', 'yaml'],
+])('does not take a command line that cannot be used for an answer: %s', (...args) => {
+  const { status, stdout, stderr } = spawnSync(builtProgram('nodeplane'), args, { encoding: 'utf8' });
+  expect({ status, stdout }).toEqual({ status: 64, stdout: '' });
+  expect(stderr).toMatch(/^error: .*\n\(run with --help for the flags\)\n$/);
+});
