@@ -6,6 +6,7 @@ import type { NetlinkMessage, NetlinkRequest } from './message.ts';
 import { Netlink } from './netlink.ts';
 import {
   NLM_F_ACK,
+  NLM_F_DUMP,
   NLM_F_DUMP_INTR,
   NLM_F_MULTI,
   NLMSG_DONE,
@@ -248,6 +249,23 @@ describe('dump', () => {
     const { fake, netlink } = talk(([r]) => [frame(done(r!, 0, NLM_F_DUMP_INTR))]);
     expect(() => netlink.dump(request('all'))).toThrow(code('ERR_NETLINK_DUMP_INTERRUPTED'));
     expect(fake.requestCount).toBe(6);
+  });
+
+  it('in turns of the event loop is complete, whatever else is asked between two of them', async () => {
+    const { netlink } = talk(([r]) =>
+      (r!.flags & NLM_F_DUMP) === NLM_F_DUMP
+        ? [...r!.payload].map((byte) => frame(answer(r!, 16, Uint8Array.of(byte), PART))).concat(frame(done(r!)))
+        : [frame(answer(r!, 16, Uint8Array.of(9)))],
+    );
+    const asked: number[][] = [];
+    const between = async () => {
+      asked.push([...netlink.query(request('one'))], ...bytes(netlink.dump(request('\x05\x06\x07\x08'))));
+    };
+    const first = netlink.dumpAsync(request('\x01\x02\x03\x04'), between);
+    const second = netlink.dumpAsync(request('\x01\x01\x01\x01'), () => Promise.resolve());
+    expect(bytes(await first)).toEqual([[1], [2], [3], [4]]);
+    expect(bytes(await second)).toEqual([[1], [1], [1], [1]]);
+    expect(asked).toEqual([[9], [5], [6], [7], [8]]);
   });
 
   it('throws the error of NLMSG_DONE and of NLMSG_ERROR', () => {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ByteWriter, type KernelError, NodeplaneError } from '../core/index.ts';
 import { sleepSync } from '../sys/index.ts';
 import { decodeAcknowledgement, refusal } from './acknowledgement.ts';
+import { keptChanging, Listing } from './listing.ts';
 import { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
 import { openSocket, type SocketOptions } from './socket.ts';
 import type { BatchTransport, NetlinkTransport } from './transport.ts';
@@ -9,7 +10,6 @@ import {
   NETLINK_ROUTE,
   NLM_F_ACK,
   NLM_F_DUMP,
-  NLM_F_DUMP_INTR,
   NLM_F_REQUEST,
   NLMSG_DONE,
   NLMSG_ERROR,
@@ -45,8 +45,10 @@ export class Netlink {
   readonly #frame = new ByteWriter(4096);
   readonly #sleep: (ms: number) => void;
   #nextSequence: number;
-  /** Sequence number of a dump whose end was not seen: the kernel refuses another one (EBUSY) until it is read. */
-  #unfinishedDump: number | undefined;
+  /** A listing whose end was not read. */
+  #unfinished: Listing | undefined;
+  /** The same while its reader waits for its turn to go on. */
+  #paused: Listing | undefined;
 
   /**
    * Numbers the requests from `firstSequence` on, through 2^32 - 1 to 0.
@@ -227,17 +229,22 @@ export class Netlink {
   }
 
   /**
-   * As `dump`, handing over the event loop between datagrams. Until it is done nothing else may be asked of this object.
+   * As `dump`, handing over the event loop between datagrams. What is asked of this object meanwhile reads the listing to its end
+   * first.
    *
    * @param pause resolves when the next datagram is to be read
    */
   async dumpAsync(request: NetlinkRequest, pause: () => Promise<void>): Promise<Uint8Array[]> {
     for (let attempt = 0; ; attempt++) {
-      const payloads: Uint8Array[] = [];
-      const parts = this.#parts(request, payloads);
-      let part = parts.next();
-      for (; !part.done; part = parts.next()) await pause();
-      if (part.value) return payloads;
+      const listing = this.#begin(request);
+      this.#readPart(listing);
+      while (!listing.isOver) {
+        this.#paused = listing;
+        await pause();
+        // Another request may have found it, and read it.
+        if (!listing.isOver) this.#readPart(listing);
+      }
+      if (listing.isWhole) return listing.payloads;
       await delay(this.#waitBeforeRetry(attempt, request));
     }
   }
@@ -245,37 +252,31 @@ export class Netlink {
   /** Throws when the listing was read often enough. */
   #waitBeforeRetry(attempt: number, request: NetlinkRequest): number {
     const ms = DUMP_RETRY_WAITS_MS[attempt];
-    if (ms === undefined) throw keptChanging(request);
+    if (ms === undefined) throw keptChanging(request, DUMP_RETRY_WAITS_MS.length + 1);
     return ms;
   }
 
   /** What one reading of `most` datagrams told, and whether it is whole: the kernel did not flag it as interrupted. */
   #dumpOnce(request: NetlinkRequest, most = 1e9): { readonly payloads: Uint8Array[]; readonly whole: boolean } {
-    const payloads: Uint8Array[] = [];
-    const parts = this.#parts(request, payloads);
-    let part = parts.next();
-    for (let read = 1; !part.done && read < most; read++) part = parts.next();
-    return { payloads, whole: part.done === true && part.value };
+    const listing = this.#begin(request);
+    for (let read = 0; !listing.isOver && read < most; read++) this.#readPart(listing);
+    return { payloads: listing.payloads, whole: listing.isWhole };
   }
 
-  /** Reads a listing, stopping after each datagram but the last; returns whether it is whole. */
-  *#parts(request: NetlinkRequest, payloads: Uint8Array[]): Generator<void, boolean> {
-    const first = this.#send([request], () => NLM_F_DUMP);
-    this.#unfinishedDump = first;
-    let interrupted = false;
-    for (;;) {
-      for (const message of this.#receive(first, 1)) {
-        interrupted ||= (message.flags & NLM_F_DUMP_INTR) !== 0;
-        if (message.type >= NLMSG_MIN_TYPE) payloads.push(new Uint8Array(message.payload));
-        else if (message.type === NLMSG_DONE || message.type === NLMSG_ERROR) {
-          this.#unfinishedDump = undefined;
-          const answer = decodeAcknowledgement(message);
-          if (answer.errno !== 0) throw refusal(request, answer);
-          return !interrupted;
-        }
-      }
-      yield;
-    }
+  #begin(request: NetlinkRequest): Listing {
+    const listing = new Listing(
+      request,
+      this.#send([request], () => NLM_F_DUMP),
+    );
+    this.#unfinished = listing;
+    return listing;
+  }
+
+  /** Reads one datagram of a listing. */
+  #readPart(listing: Listing): void {
+    this.#paused = undefined;
+    listing.take(this.#receive(listing.sequence, 1));
+    if (listing.isOver) this.#unfinished = undefined;
   }
 
   /** Sends requests as one datagram and returns the sequence number of the first; the others follow it. */
@@ -286,7 +287,7 @@ export class Netlink {
   }
 
   #encode(requests: readonly NetlinkRequest[], flags: (index: number) => number): number {
-    this.#finishDump();
+    this.#finishListing();
     const first = this.#nextSequence;
     this.#frame.clear();
     for (const [index, { type, flags: own, payload }] of requests.entries()) {
@@ -318,14 +319,18 @@ export class Netlink {
     }
   }
 
-  /** Reads what is left of a dump that failed half-way. Tried once: what cannot be read will not become readable. */
-  #finishDump(): void {
-    const sequence = this.#unfinishedDump;
-    this.#unfinishedDump = undefined;
-    while (sequence !== undefined) {
+  /** Reads what is left of a listing, for its reader if that waits. Tried once: what cannot be read will not become readable. */
+  #finishListing(): void {
+    const [listing, isWaitedFor] = [this.#unfinished, this.#paused !== undefined];
+    this.#unfinished = undefined;
+    while (listing && !listing.isOver) {
+      if (isWaitedFor) {
+        this.#readPart(listing);
+        continue;
+      }
       for (const message of readMessages(this.#transport.receive())) {
         const ends = message.type === NLMSG_DONE || message.type === NLMSG_ERROR;
-        if (ends && message.sequence === sequence) return;
+        if (ends && message.sequence === listing.sequence) return;
       }
     }
   }
@@ -334,14 +339,6 @@ export class Netlink {
 /** How far a message's sequence number lies after `first`, negative before it; right across the wrap at 2^32. */
 function offsetOf(message: NetlinkMessage, first: number): number {
   return (message.sequence - first) | 0;
-}
-
-function keptChanging({ operation, object }: NetlinkRequest): NodeplaneError {
-  return new NodeplaneError(
-    'ERR_NETLINK_DUMP_INTERRUPTED',
-    `${operation} ${object}: changed during each of ${DUMP_RETRY_WAITS_MS.length + 1} readings; try again`,
-    { facts: { operation, object } },
-  );
 }
 
 function broken(what: string): NodeplaneError {
