@@ -79,7 +79,7 @@ export async function createDocumentedNode(): Promise<DocumentedNode> {
       [/10\.96\.0\.12|VIP/g, VIP],
       ['svc/NAMESPACE/NAME', 'svc/shop/web'],
       [/<destination>|NAMESPACE\/NAME|namespace\/name/g, 'shop/web'],
-      [/ADDRESS\b/g, '10.244.2.9'],
+      [/(?:ADDRESS|ENDPOINT)\b/g, '10.244.2.9'],
       ['<name>', 'node-1'],
       ["<the agent's pod>", 'kube-proxy-x'],
       ['explain …', 'explain svc/shop/web'],

@@ -43,7 +43,7 @@ const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
 
 /** Commands that are named without what they are about: they are to know their own help. */
 const NAMED =
-  /^(?:(?:dist\/)?nodeplane (?:agent|trace|explain)|kubectl (?:kustomize|exec|port-forward|annotate|logs --previous|describe node|rollout (?:undo|status)))$/;
+  /^(?:(?:dist\/)?nodeplane (?:agent|trace|explain(?: --probe)?)|kubectl (?:kustomize|exec|port-forward|annotate|logs --previous|describe node|rollout (?:undo|status)))$/;
 
 interface Rule {
   readonly fits: RegExp;
@@ -65,6 +65,8 @@ const RULES: readonly Rule[] = [
   { fits: /^nodeplane ipam/, as: (line) => `${line} AGENT_FLAGS`, may: WITH_PROBLEMS },
   { fits: /^nodeplane (?:status|services|routes)/, may: WITH_PROBLEMS },
   { fits: /^nodeplane explain /, may: { exits: [0, 1, 2] } },
+  // 1: there was none.
+  { fits: /^conntrack -D /, may: { exits: [0, 1] } },
   { fits: /^nodeplane trace .*shop\/dns/, as: (line) => `${line} --live 1s`, may: WITH_PROBLEMS },
   // 1: a busy machine may lose one of the connections it watches.
   { fits: /^nodeplane trace/, may: { exits: [0, 1] } },

@@ -168,6 +168,8 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
   });
 
   it('an answer out of the window is dropped, and the connection goes on: no invalid-rst', async () => {
+    // The test before has left a flow of this client that was not translated.
+    world.run('conntrack', '-F');
     const connection = await client.hold({ ip: VIP.IPv4, port: 80 });
     const before = counted();
     mangleOneAnswer(faults, node, web, TARGET);
