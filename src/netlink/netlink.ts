@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ByteWriter, type KernelError, NodeplaneError } from '../core/index.ts';
 import { sleepSync } from '../sys/index.ts';
-import { decodeAcknowledgement, refusal } from './acknowledgement.ts';
-import { keptChanging, Listing } from './listing.ts';
+import { decodeAcknowledgement, keptChanging, Listing, refusal } from './answers.ts';
 import { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
 import { openSocket, type SocketOptions } from './socket.ts';
 import type { BatchTransport, NetlinkTransport } from './transport.ts';

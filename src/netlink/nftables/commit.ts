@@ -1,5 +1,5 @@
 import { NodeplaneError } from '../../core/index.ts';
-import { decodeAcknowledgement } from '../acknowledgement.ts';
+import { decodeAcknowledgement } from '../answers.ts';
 import { type NetlinkMessage, readMessages } from '../message.ts';
 import type { BatchTransport } from '../transport.ts';
 import { NLMSG_ERROR } from '../uapi/netlink.ts';

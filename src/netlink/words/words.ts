@@ -1,5 +1,5 @@
 import { describeErrno } from '../../core/index.ts';
-import { decodeAcknowledgement } from '../acknowledgement.ts';
+import { decodeAcknowledgement } from '../answers.ts';
 import type { MessageDescriber, MessageWords } from '../debug.ts';
 import type { NetlinkMessage } from '../message.ts';
 import { NftMessageReader } from '../nftables/text/index.ts';
