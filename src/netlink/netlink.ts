@@ -46,8 +46,8 @@ export class Netlink {
   #nextSequence: number;
   /** A listing whose end was not read. */
   #unfinished: Listing | undefined;
-  /** The same while its reader waits for its turn to go on. */
-  #paused: Listing | undefined;
+  /** Its reader waits for a turn to go on. */
+  #isWaitedFor = false;
 
   /**
    * Numbers the requests from `firstSequence` on, through 2^32 - 1 to 0.
@@ -238,7 +238,7 @@ export class Netlink {
       const listing = this.#begin(request);
       this.#readPart(listing);
       while (!listing.isOver) {
-        this.#paused = listing;
+        this.#isWaitedFor = true;
         await pause();
         // Another request may have found it, and read it.
         if (!listing.isOver) this.#readPart(listing);
@@ -273,7 +273,7 @@ export class Netlink {
 
   /** Reads one datagram of a listing. */
   #readPart(listing: Listing): void {
-    this.#paused = undefined;
+    this.#isWaitedFor = false;
     listing.take(this.#receive(listing.sequence, 1));
     if (listing.isOver) this.#unfinished = undefined;
   }
@@ -320,7 +320,8 @@ export class Netlink {
 
   /** Reads what is left of a listing, for its reader if that waits. Tried once: what cannot be read will not become readable. */
   #finishListing(): void {
-    const [listing, isWaitedFor] = [this.#unfinished, this.#paused !== undefined];
+    const [listing, isWaitedFor] = [this.#unfinished, this.#isWaitedFor];
+    this.#isWaitedFor = false;
     this.#unfinished = undefined;
     while (listing && !listing.isOver) {
       if (isWaitedFor) {

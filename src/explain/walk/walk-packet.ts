@@ -62,8 +62,7 @@ export function walkAnswer(
   sources: readonly RuleSource[],
   host: Host,
 ): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
-  const asked = askedOnce(host);
-  return walkAll((choose, meeting) => {
+  const made = () => {
     const packet = new Packet(answer);
     packet.connection = {
       state: 'established',
@@ -72,8 +71,9 @@ export function walkAnswer(
       status: TRANSLATIONS_DONE,
       mark: KnownBytes.unknown(4),
     };
-    return walkOnce(packet, origin, sources, { host: asked, choose, meeting });
-  }, MOST_WAYS);
+    return packet;
+  };
+  return walkEach(made, origin, sources, host);
 }
 
 /**
@@ -86,12 +86,23 @@ export function walkInvalidAnswer(
   sources: readonly RuleSource[],
   host: Host,
 ): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
-  const asked = askedOnce(host);
-  return walkAll((choose, meeting) => {
+  const made = () => {
     const packet = new Packet(answer);
     packet.isInvalid = true;
-    return walkOnce(packet, origin, sources, { host: asked, choose, meeting });
-  }, MOST_WAYS);
+    return packet;
+  };
+  return walkEach(made, origin, sources, host);
+}
+
+/** @param made a packet for each way through the rules */
+function walkEach(
+  made: () => Packet,
+  origin: Origin,
+  sources: readonly RuleSource[],
+  host: Host,
+): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+  const asked = askedOnce(host);
+  return walkAll((choose, meeting) => walkOnce(made(), origin, sources, { host: asked, choose, meeting }), MOST_WAYS);
 }
 
 /**
