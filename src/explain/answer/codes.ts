@@ -184,8 +184,9 @@ export const CAUSES = {
     remedy: 'Readiness and surge of the rollout; a preStop hook.',
   },
   'nodeport-clash': {
-    sentence: 'A process of the node listens on the number of the NodePort and gets nothing.',
-    remedy: 'Move the process; net.ipv4.ip_local_reserved_ports.',
+    sentence:
+      'A process of the node listens on the number of the NodePort and gets nothing, or may be given it for a connection.',
+    remedy: 'Move the process; add the range of NodePorts to net.ipv4.ip_local_reserved_ports.',
   },
   'cannot-tell': {
     sentence: 'Something that decides could not be read or is not simulated.',
