@@ -128,7 +128,9 @@ it('tells the Node once that NodePorts are not reserved, until all are', async (
   change({ upserted: [low, high] });
   await settle();
   expect(told).toEqual([
-    expect.stringContaining('Node n1 Warning NodePortsNotReserved: NodePorts 30080 lie in net.ipv4.ip_local_port_range'),
+    expect.stringContaining(
+      'Node n1 Warning NodePortsNotReserved: NodePorts 30080 lie in net.ipv4.ip_local_port_range',
+    ),
   ]);
   change({ upserted: [higher] });
   await settle();
