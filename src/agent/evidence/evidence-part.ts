@@ -1,9 +1,10 @@
 import { errorText } from '../../core/index.ts';
-import { type UnansweredWatch, watchUnanswered } from '../../netlink/conntrack/index.ts';
+import { readTrackingCounters, type UnansweredWatch, watchUnanswered } from '../../netlink/conntrack/index.ts';
 import { type NftCommit, watchCommits } from '../../netlink/nftables/index.ts';
 import { isOwnProcess } from '../../sys/index.ts';
 import type { Part, PartContext } from '../part.ts';
 import { TRACE_TABLE } from '../trace/trace-table.ts';
+import { type CounterSample, CounterSamples } from './counter-samples.ts';
 import { type RuleChange, RuleChanges } from './rule-changes.ts';
 import { type UnansweredFlow, UnansweredFlows, type UnansweredQuestion } from './unanswered-flows.ts';
 
@@ -13,6 +14,8 @@ export interface Evidence {
   ruleChanges(): readonly RuleChange[];
   /** The last flows that ended without a packet back, the newest last. */
   unanswered(question?: UnansweredQuestion): readonly UnansweredFlow[];
+  /** What connection tracking had counted a minute or two ago; null: it was not read yet. */
+  countersBefore(): CounterSample | null;
   /** What could not be seen, in words; empty: nothing is known to be missing. */
   gaps(): readonly string[];
 }
@@ -22,6 +25,7 @@ export class EvidencePart implements Part, Evidence {
   readonly #context: Pick<PartContext, 'clock' | 'logger'>;
   readonly #changes: RuleChanges;
   readonly #flows: UnansweredFlows;
+  readonly #counters: CounterSamples;
   readonly #unheard: string[] = [];
   #rules: { close(): void } | undefined;
   #conntrack: UnansweredWatch | undefined;
@@ -30,10 +34,12 @@ export class EvidencePart implements Part, Evidence {
     this.#context = context;
     this.#changes = new RuleChanges(context.clock);
     this.#flows = new UnansweredFlows(context.clock);
+    this.#counters = new CounterSamples(context.clock, readTrackingCounters);
   }
 
   start(): void {
     const { clock } = this.#context;
+    this.#counters.start();
     this.#rules = this.#attempt('who changes nf_tables', () => watchCommits((commit) => this.#take(commit)));
     this.#conntrack = this.#attempt('which connections are not answered', () =>
       watchUnanswered((flow) => this.#flows.add(flow), {
@@ -44,6 +50,7 @@ export class EvidencePart implements Part, Evidence {
   }
 
   stop(): void {
+    this.#counters.stop();
     this.#rules?.close();
     this.#conntrack?.close();
   }
@@ -55,6 +62,10 @@ export class EvidencePart implements Part, Evidence {
   unanswered(question?: UnansweredQuestion): readonly UnansweredFlow[] {
     this.#conntrack?.catchUp();
     return this.#flows.find(question);
+  }
+
+  countersBefore(): CounterSample | null {
+    return this.#counters.before;
   }
 
   gaps(): readonly string[] {

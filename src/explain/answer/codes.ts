@@ -96,6 +96,11 @@ export const CAUSES = {
     sentence: 'Source ports that connections to the endpoint are masqueraded with are used up.',
     remedy: 'More endpoints, or externalTrafficPolicy: Local, which does not masquerade.',
   },
+  'insert-race': {
+    sentence:
+      'Of two packets that one UDP socket sent at once, one found its entry in connection tracking taken and was dropped.',
+    remedy: 'Linux 5.0 or newer; a DNS cache on each node; `options single-request-reopen` in resolv.conf.',
+  },
   'foreign-drop': {
     sentence: 'Rules of somebody else drop or refuse the packet.',
     remedy: 'Let its owner allow the packet; table, chain and rule are told.',
