@@ -1,8 +1,10 @@
 import { errorText } from '../../core/index.ts';
 import { readTrackingCounters, type UnansweredWatch, watchUnanswered } from '../../netlink/conntrack/index.ts';
-import { type NftCommit, watchCommits } from '../../netlink/nftables/index.ts';
+import { closing } from '../../netlink/index.ts';
+import { Nftables, type NftCommit, watchCommits } from '../../netlink/nftables/index.ts';
 import { isOwnProcess } from '../../sys/index.ts';
 import type { Part, PartContext } from '../part.ts';
+import { restoreLog } from '../trace/legacy/divert-log.ts';
 import { TRACE_TABLE } from '../trace/trace-table.ts';
 import { type CounterSample, CounterSamples } from './counter-samples.ts';
 import { type RuleChange, RuleChanges } from './rule-changes.ts';
@@ -40,6 +42,7 @@ export class EvidencePart implements Part, Evidence {
   start(): void {
     const { clock } = this.#context;
     this.#counters.start();
+    this.#restoreLog();
     this.#rules = this.#attempt('who changes nf_tables', () => watchCommits((commit) => this.#take(commit)));
     this.#conntrack = this.#attempt('which connections are not answered', () =>
       watchUnanswered((flow) => this.#flows.add(flow), {
@@ -76,6 +79,16 @@ export class EvidencePart implements Part, Evidence {
       ...(missed > 0 ? [`changes of nf_tables came too fast ${missed} times: who made those is not known`] : []),
       ...(cutShort > 0 ? [`more connections ended unanswered than are looked at, ${cutShort} times`] : []),
     ];
+  }
+
+  /** A trace that was killed has left the log of packets with programs. */
+  #restoreLog(): void {
+    try {
+      const isTracing = closing(Nftables.open(), (nft) => nft.listTables('inet').some(({ name }) => name === TRACE_TABLE));
+      if (!isTracing) restoreLog();
+    } catch (error) {
+      this.#context.logger.warn({ err: error }, 'What a live trace has left of itself cannot be put back');
+    }
   }
 
   #take(commit: NftCommit | 'lost'): void {
