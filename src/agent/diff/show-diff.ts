@@ -43,7 +43,7 @@ export async function showDiff({ directory, repair, json, progress }: ShowDiffOp
   try {
     const method = repair ? 'POST' : 'GET';
     const waiting = (seconds: number) =>
-      progress(`nodeplane: the agent ${repair ? 'repairs' : 'compares'} since ${seconds} s, and is alive\n`);
+      progress(`nodeplane: the agent has been ${repair ? 'repairing' : 'comparing'} for ${seconds} s, and is alive\n`);
     text = await askControlPatiently({ socketPath, method, path: DIFF_PAGE, timeoutMs: TIMEOUT_MS }, { waiting });
   } catch (error) {
     return failed(69, errorText(error), error instanceof NoAnswerError ? HANGS : WHERE);

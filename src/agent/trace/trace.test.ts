@@ -320,9 +320,9 @@ ${rules.map((rule) => `[1:60] ${rule}\n`).join('')}COMMIT
 
   it('is told by counters where it cannot be followed, and why', () => {
     const counted = [{ table: 'filter', rule: '-A FORWARD -j DROP', packets: 2 }];
-    const { text } = told(lostFlow(), { legacy: { counted, dropOf: () => undefined, unseen: 'EBUSY' } });
+    const { text } = told(lostFlow(), { legacy: { counted, dropOf: () => undefined, unseen: 'EPERM' } });
     expect(text).toContain('lost in hook forward, by none of nf_tables');
     expect(text).toContain('met -A FORWARD -j DROP\n');
-    expect(text).toContain('incomplete: of the rules of legacy iptables only what they count is known: EBUSY\n');
+    expect(text).toContain('incomplete: of the rules of legacy iptables only what they count is known: EPERM\n');
   });
 });

@@ -1,4 +1,4 @@
-import { ByteWriter } from '../../core/index.ts';
+import { ByteWriter, type ErrnoMeaning } from '../../core/index.ts';
 import { encodeBody } from '../attribute-set.ts';
 import { readMessages } from '../message.ts';
 import { Netlink } from '../netlink.ts';
@@ -10,6 +10,12 @@ import { type SocketWatch, watchSocket } from '../watch/index.ts';
 
 /** Of each packet: the longest headers of IP, and ports and flags behind them. */
 const COPIED_BYTES = 128;
+
+const EPERM = 1;
+/** The kernel says the same of both (nfulnl_recv_config, net/netfilter/nfnetlink_log.c). */
+const OWN_ERRORS: ReadonlyMap<number, ErrnoMeaning> = new Map([
+  [EPERM, { name: 'EPERM', text: 'another program listens to the group, or CAP_NET_ADMIN is missing' }],
+]);
 
 /** A packet that the kernel was asked to log. */
 export interface LoggedPacket {
@@ -26,7 +32,7 @@ export interface LoggedPacket {
  *
  * @param group that of rules is in them (`-j NFLOG`); what goes to the logger of a family (`net.netfilter.nf_log.2`) is in group 0
  * @param listener 'lost' when packets came faster than they were read
- * @throws ERR_NETLINK_SOCKET; KernelError EBUSY when somebody listens already, EPERM
+ * @throws ERR_NETLINK_SOCKET; KernelError EPERM when somebody listens already
  */
 export function watchLog(group: number, listener: (packet: LoggedPacket | 'lost') => void): SocketWatch {
   const socket = openSocket(NETLINK_NETFILTER);
@@ -39,6 +45,7 @@ export function watchLog(group: number, listener: (packet: LoggedPacket | 'lost'
       flags: 0,
       operation: 'NFULNL_MSG_CONFIG',
       object: `log group ${group}`,
+      ownErrors: OWN_ERRORS,
       payload: encodeBody(nfgenmsg, { version: NFNETLINK_V0, res_id: group }, uapi.NFULA_CFG, {
         NFULA_CFG_CMD: uapi.NFULNL_CFG_CMD_BIND,
         NFULA_CFG_MODE: mode.written(),
