@@ -46,7 +46,8 @@ export function watchLegacySteps(missed: () => void): {
 } {
   const steps: LegacyStep[] = [];
   const watch = watchLog(GROUP, (logged) => {
-    const step = logged === 'lost' ? missed() : readStep(logged);
+    if (logged === 'lost') return missed();
+    const step = readStep(logged);
     if (step) steps.push(step);
     if (steps.length > MOST_STEPS) steps.shift();
   });
@@ -94,17 +95,15 @@ function textOf({ table, chain, type, number }: LegacyStep, tables: LegacyTables
 /** Before or behind translation. */
 function isOf({ protocol, original, endpoint, maskedAs }: TracedFlow, direction: string, packet: TracedPacket): boolean {
   if (packet.protocol !== protocol) return false;
-  const ends = [
-    { ip: packet.source, port: packet.sourcePort },
-    { ip: packet.destination, port: packet.destinationPort },
-  ];
-  const [client, server] = direction === 'there' ? ends : ends.reverse();
+  const source = { ip: packet.source, port: packet.sourcePort };
+  const destination = { ip: packet.destination, port: packet.destinationPort };
+  const [client, server] = direction === 'there' ? ([source, destination] as const) : ([destination, source] as const);
   const isServer =
-    (ipEquals(server!.ip, original.destination) && server!.port === original.destinationPort) ||
-    (endpoint !== undefined && ipEquals(server!.ip, endpoint.address) && server!.port === endpoint.port);
+    (ipEquals(server.ip, original.destination) && server.port === original.destinationPort) ||
+    (endpoint !== undefined && ipEquals(server.ip, endpoint.address) && server.port === endpoint.port);
   const isClient =
-    (ipEquals(client!.ip, original.source) && client!.port === original.sourcePort) ||
+    (ipEquals(client.ip, original.source) && client.port === original.sourcePort) ||
     // Masquerading may take another port.
-    (maskedAs !== undefined && ipEquals(client!.ip, maskedAs));
+    (maskedAs !== undefined && ipEquals(client.ip, maskedAs));
   return isServer && isClient;
 }
