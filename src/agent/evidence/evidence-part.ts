@@ -84,7 +84,9 @@ export class EvidencePart implements Part, Evidence {
   /** A trace that was killed has left the log of packets with programs. */
   #restoreLog(): void {
     try {
-      const isTracing = closing(Nftables.open(), (nft) => nft.listTables('inet').some(({ name }) => name === TRACE_TABLE));
+      const isTracing = closing(Nftables.open(), (nft) =>
+        nft.listTables('inet').some(({ name }) => name === TRACE_TABLE),
+      );
       if (!isTracing) restoreLog();
     } catch (error) {
       this.#context.logger.warn({ err: error }, 'What a live trace has left of itself cannot be put back');

@@ -280,7 +280,12 @@ ${rules.map((rule) => `[1:60] ${rule}\n`).join('')}COMMIT
     legacyDropOf(lostFlow().flows[0]!, 'there', steps, [before, after]);
 
   it('is read as the kernel logs it', () => {
-    expect(step('TRACE: filter:a:b:rule:12 ')).toMatchObject({ table: 'filter', chain: 'a:b', type: 'rule', number: 12 });
+    expect(step('TRACE: filter:a:b:rule:12 ')).toMatchObject({
+      table: 'filter',
+      chain: 'a:b',
+      type: 'rule',
+      number: 12,
+    });
     expect(step('TRACE: nat:PREROUTING:policy:2 ', ASKED, 0)).toMatchObject({ hook: 'prerouting', type: 'policy' });
     expect(step('my own log ')).toBeUndefined();
     expect(readStep({ prefix: 'TRACE: raw:PREROUTING:rule:1 ', hook: 0, bytes: new Uint8Array(3) })).toBeUndefined();
@@ -294,9 +299,15 @@ ${rules.map((rule) => `[1:60] ${rule}\n`).join('')}COMMIT
       step('TRACE: filter:FORWARD:policy:2 ', BACK),
     ];
     expect(dropOf(steps)).toEqual({ table: 'filter', chain: 'SUB', rule: 1, text: '-A SUB -p tcp -j DROP' });
-    const legacy = { counted: [{ table: 'filter', rule: 'x', packets: 1 }], dropOf: () => dropOf(steps), unseen: undefined };
+    const legacy = {
+      counted: [{ table: 'filter', rule: 'x', packets: 1 }],
+      dropOf: () => dropOf(steps),
+      unseen: undefined,
+    };
     const { report, text } = told(lostFlow(), { legacy });
-    expect(text).toContain('; lost in hook forward, by legacy iptables, table filter, chain SUB: rule 1: -A SUB -p tcp -j DROP');
+    expect(text).toContain(
+      '; lost in hook forward, by legacy iptables, table filter, chain SUB: rule 1: -A SUB -p tcp -j DROP',
+    );
     expect(report.legacyDrops).toEqual([]);
   });
 

@@ -315,7 +315,9 @@ describe('with rules of legacy iptables', () => {
       const { stdout } = await traced([client.ip(), `${target.ip}:81`, '--live', '8s'], () => connect(target));
       expect(stdout).toMatch(/; lost in hook forward, by none of nf_tables' rules/);
       expect(stdout).toMatch(/legacy iptables, table filter: \d+ packets, .* -A FENCE .*-j DROP/);
-      expect(stdout).toMatch(/incomplete: of the rules of legacy iptables only what they count is known: .*another program listens/);
+      expect(stdout).toMatch(
+        /incomplete: of the rules of legacy iptables only what they count is known: .*another program listens/,
+      );
     },
     LONG_MS,
   );

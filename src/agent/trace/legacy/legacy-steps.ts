@@ -93,7 +93,11 @@ function textOf({ table, chain, type, number }: LegacyStep, tables: LegacyTables
 }
 
 /** Before or behind translation. */
-function isOf({ protocol, original, endpoint, maskedAs }: TracedFlow, direction: string, packet: TracedPacket): boolean {
+function isOf(
+  { protocol, original, endpoint, maskedAs }: TracedFlow,
+  direction: string,
+  packet: TracedPacket,
+): boolean {
   if (packet.protocol !== protocol) return false;
   const source = { ip: packet.source, port: packet.sourcePort };
   const destination = { ip: packet.destination, port: packet.destinationPort };

@@ -46,10 +46,7 @@ export function endsWay(rule: string): boolean {
 }
 
 /** The rules and policies that drop or refuse and counted packets in between. Pure. */
-export function legacyDrops(
-  before: LegacyTables | undefined,
-  after: LegacyTables | undefined,
-): CountedLegacyRule[] {
+export function legacyDrops(before: LegacyTables | undefined, after: LegacyTables | undefined): CountedLegacyRule[] {
   if (!before || !after) return [];
   return [...after.counters].flatMap(([key, count]) => {
     const packets = count - (before.counters.get(key) ?? 0);
