@@ -16,6 +16,7 @@ const ALLOWED = {
   'netlink/conntrack': ['core', 'sys', 'netlink', 'netlink/uapi', 'netlink/watch'],
   'netlink/wireguard': ['core', 'sys', 'netlink', 'netlink/uapi'],
   'netlink/ipset': ['core', 'sys', 'netlink', 'netlink/uapi'],
+  'netlink/log': ['core', 'netlink', 'netlink/uapi', 'netlink/watch'],
   'netlink/sock-diag': ['core', 'netlink', 'netlink/uapi'],
   'netlink/words': ['core', 'netlink', 'netlink/uapi', 'netlink/nftables'],
   nft: ['core', 'netlink/uapi', 'netlink/nftables'],

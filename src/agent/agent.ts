@@ -195,7 +195,7 @@ export class Agent {
       addresses,
       ruleChanges: () => evidence.ruleChanges(),
     });
-    parts.push(this.#status, new ExplainPart({ context, services, recorder }));
+    parts.push(this.#status, new ExplainPart({ context, services, recorder, evidence }));
     const { socket } = options.claim;
     if (socket !== '') {
       const pages = diffPages({

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { FakeServiceStore, makeNode } from '../../test/fakes/service-objects.ts';
+import { FakeServiceStore, makeNode, makeService, makeSlice } from '../../test/fakes/service-objects.ts';
 import { atOnce, parseCidr, type Steps } from '../core/index.ts';
 import { type NodePlan, Planner } from '../proxy/index.ts';
 import { explain } from './explain.ts';
@@ -45,6 +45,7 @@ async function knowledgeOf(written: string, change: Partial<KnowledgeSources> = 
         problems: () => [],
       },
     ],
+    trackingBefore: null,
     notServed: () => undefined,
     changedSecondsAgo: () => null,
     ...change,
@@ -86,4 +87,24 @@ it('agent-not-ready: before the way into the kernel is known', async () => {
 it('is plain JSON: what the agent sends is what is read', async () => {
   const knowledge = await knowledgeOf('svc/shop/web');
   expect(JSON.parse(JSON.stringify(knowledge))).toEqual(knowledge);
+});
+
+it.each([
+  [undefined, 'any pod'],
+  ['node', 'this node'],
+  ['10.244.1.9', '10.244.1.9'],
+  ['pod/shop/web-1', 'pod shop/web-1'],
+])('prints who connects also where the destination is not found: %s', async (source, from) => {
+  const destination = 'svc/shop/nobody';
+  const { question } = explain(parseQuestion({ destination, source }), await knowledgeOf(destination), undefined);
+  expect(question).toMatchObject({ from, to: 'svc shop/nobody' });
+});
+
+it('prints the pod that is asked for, known or not', async () => {
+  expect((await ask('pod/shop/nobody')).question).toMatchObject({ from: 'any pod', to: 'pod shop/nobody' });
+  const store = new FakeServiceStore();
+  store.slicesByService.set('shop/web', [makeSlice('shop/web', [{ addresses: ['10.244.1.9'], targetRef: 'web-1' }])]);
+  store.services.set('shop/web', makeService('shop/web'));
+  expect((await ask('pod/shop/web-1:8080', { store })).question.to).toBe('pod shop/web-1 (10.244.1.9:8080/tcp)');
+  expect((await ask('pod/shop/web-1', { store })).question.to).toBe('pod shop/web-1 (10.244.1.9)');
 });

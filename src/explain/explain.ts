@@ -1,7 +1,8 @@
+import { formatIp } from '../core/index.ts';
 import type { Answer } from './answer/index.ts';
 import type { Knowledge } from './knowledge/index.ts';
 import type { NodeView } from './node/index.ts';
-import type { Question } from './question/index.ts';
+import type { Question, Source } from './question/index.ts';
 import { lookAtArrival } from './stages/arrival.ts';
 import type { Asked, Target } from './stages/asked.ts';
 import { lookAtEndpoints } from './stages/endpoints.ts';
@@ -13,6 +14,7 @@ import { lookAtRoutes } from './stages/route.ts';
 import { lookAtRules } from './stages/rules.ts';
 import { lookAtNodePort, lookAtSockets } from './stages/sockets.ts';
 import { lookAtFlows } from './stages/tracking/flows.ts';
+import { lookAtRaces } from './stages/tracking/races.ts';
 import { lookAtRoom } from './stages/tracking/room.ts';
 import { lookAtWayBack } from './stages/way-back.ts';
 
@@ -37,10 +39,25 @@ export function explain(
   { probe = false }: ExplainOptions = {},
 ): Answer {
   const report = new Report();
+  report.question = { ...report.question, from: nameOf(question.source) };
   const target = findTarget(question, knowledge, report);
   if (target && node) lookAtNode(question, { knowledge, target, probe }, node, report);
   else if (target) lookAtPlan(question, knowledge, target, report);
   return report.answer();
+}
+
+/** Who connects, in the words of the question: what is found of them comes later, if the destination is found. */
+function nameOf(source: Source): string {
+  switch (source.kind) {
+    case 'any-pod':
+      return 'any pod';
+    case 'node':
+      return 'this node';
+    case 'address':
+      return formatIp(source.address);
+    case 'pod':
+      return `pod ${source.namespace}/${source.name}`;
+  }
 }
 
 function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: NodeView, report: Report): void {
@@ -58,6 +75,7 @@ function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: Node
   const goals = all.slice(0, MOST_GOALS);
   lookAtRoom(asked, goals, node, report);
   if (report.hasFailed) return;
+  lookAtRaces(asked, node, report);
   lookAtFlows(asked, planned, node, report);
   if (report.hasFailed) return;
   lookAtArrival(asked, node, report);

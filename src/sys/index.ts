@@ -12,6 +12,14 @@ export { execNow } from './processes/exec-now.ts';
 export { lockHolder } from './processes/lock-holder.ts';
 export { isOwnProcess } from './processes/own-programs.ts';
 export { sleepSync } from './sleep.ts';
-export { listSysctls, procSysRoot, readSysctl, useProcSysRoot, writeSysctl } from './sysctl.ts';
+export {
+  type LocalPorts,
+  listSysctls,
+  procSysRoot,
+  readLocalPorts,
+  readSysctl,
+  useProcSysRoot,
+  writeSysctl,
+} from './sysctl.ts';
 export { descriptorOf, hasPeerLeft, peerCredentials, receiveWithDescriptors, waitForMessage } from './unix-socket.ts';
 export { watchReadable } from './watch-readable.ts';

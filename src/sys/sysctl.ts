@@ -72,6 +72,27 @@ export function listSysctls(folder: string): string[] {
   }
 }
 
+/** The ports that sockets get which ask for none. */
+export interface LocalPorts {
+  /** First and last: `32768 60999`. */
+  readonly range: string;
+  /** Whether the kernel may give it away: it is in the range, and not in net.ipv4.ip_local_reserved_ports. */
+  has(port: number): boolean;
+}
+
+/** Of both families, as ip-sysctl says (Documentation/networking/ip-sysctl.rst). Throws KernelError. */
+export function readLocalPorts(): LocalPorts {
+  const range = readSysctl('net/ipv4/ip_local_port_range').split(/\s+/);
+  const [first = 0, last = 0] = range.map(Number);
+  // `30000-32767,40000`, or nothing.
+  const reserved = readSysctl('net/ipv4/ip_local_reserved_ports')
+    .split(',')
+    .filter(Boolean)
+    .map((part) => part.split('-').map(Number));
+  const isReserved = (port: number) => reserved.some(([from = 0, to = from]) => from <= port && port <= to);
+  return { range: range.join(' '), has: (port) => first <= port && port <= last && !isReserved(port) };
+}
+
 const READ_ONLY =
   'it is read-only in this container: set it on the node, run --init-only in a container that may, or mount the node’s /proc/sys/net and name the place with --proc-sys-root';
 

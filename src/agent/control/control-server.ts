@@ -6,6 +6,9 @@ import { HttpConnections } from '../http/http-connections.ts';
 import { type HttpAnswer, type HttpListener, type HttpRequest, listenHttp, textAnswer } from '../http/http-listener.ts';
 import type { Logger } from '../logger.ts';
 
+/** Answered at once by an agent that does not hang, whatever else it is asked for. */
+export const ALIVE_PAGE = '/alive';
+
 /** By method and path: `POST /repair`. */
 export type ControlPages = Readonly<Record<string, (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>>>;
 
@@ -68,6 +71,7 @@ export class ControlServer {
   async #answer(request: HttpRequest): Promise<HttpAnswer> {
     const { pages, logger } = this.#options;
     const name = `${request.method} ${request.path}`;
+    if (name === `GET ${ALIVE_PAGE}`) return textAnswer(200, 'alive\n');
     const page = Object.hasOwn(pages, name) ? pages[name] : undefined;
     if (!page) return textAnswer(404, `There is no "${name}"\n`);
     try {

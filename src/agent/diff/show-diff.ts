@@ -1,5 +1,6 @@
 import { errorText, NodeplaneError } from '../../core/index.ts';
-import { askControl } from '../control/ask-control.ts';
+import { askControlPatiently } from '../control/ask-control.ts';
+import { NoAnswerError } from '../http/ask-agent.ts';
 import { type Check, isNumber, isOneOf, isText, listOf, objectOf, orNull, parseForm } from '../http/json-form.ts';
 import { agentFile } from '../standby/agent-file.ts';
 import { DIFF_PAGE } from './diff-pages.ts';
@@ -9,11 +10,18 @@ import { DIFF_SCHEMA, type DiffReport } from './report.ts';
 /** A comparison of everything at 10,000 Services, by programs that read slowly, and the repair of all of it. */
 const TIMEOUT_MS = 300_000;
 
+const WHERE =
+  "Run this as root in the agent's network namespace (kubectl exec into its pod); it runs with this --agent-lock-dir?";
+const HANGS =
+  'Somebody listens there and says nothing: the agent hangs, is stopped, or has no processor time. Look at the end of its log and at /livez; restarting it leaves the rules in place';
+
 export interface ShowDiffOptions {
   /** The agent's --agent-lock-dir. */
   readonly directory: string;
   readonly repair: boolean;
   readonly json: boolean;
+  /** Told now and then while the agent takes its time: a line for people. */
+  readonly progress: (line: string) => void;
 }
 
 export interface ShownDiff {
@@ -24,21 +32,24 @@ export interface ShownDiff {
 }
 
 /** `nodeplane diff`: what is meant to be in the kernel, and what is. */
-export async function showDiff({ directory, repair, json }: ShowDiffOptions): Promise<ShownDiff> {
-  const path = agentFile(directory, 'sock');
-  const failed = (exitCode: 2 | 69, reason: string): ShownDiff => {
-    const message = `Cannot ask the agent at "${path}": ${reason}. Run this as root in the agent's network namespace (kubectl exec into its pod); it runs with this --agent-lock-dir?`;
+export async function showDiff({ directory, repair, json, progress }: ShowDiffOptions): Promise<ShownDiff> {
+  const socketPath = agentFile(directory, 'sock');
+  const failed = (exitCode: 2 | 69, reason: string, remedy: string): ShownDiff => {
+    const message = `Cannot ask the agent at "${socketPath}": ${reason}. ${remedy}`;
     const error = new NodeplaneError('ERR_DIFF', message);
     return { stdout: '', stderr: `nodeplane: ${error.message} (${error.code})\n`, exitCode };
   };
   let text: string;
   try {
-    text = await askControl(path, repair ? 'POST' : 'GET', DIFF_PAGE, TIMEOUT_MS);
+    const method = repair ? 'POST' : 'GET';
+    const waiting = (seconds: number) =>
+      progress(`nodeplane: the agent has been ${repair ? 'repairing' : 'comparing'} for ${seconds} s, and is alive\n`);
+    text = await askControlPatiently({ socketPath, method, path: DIFF_PAGE, timeoutMs: TIMEOUT_MS }, { waiting });
   } catch (error) {
-    return failed(69, errorText(error));
+    return failed(69, errorText(error), error instanceof NoAnswerError ? HANGS : WHERE);
   }
   const report = parseForm<DiffReport>(text, isReport);
-  if (!report) return failed(2, 'the answer is not one of this version of nodeplane');
+  if (!report) return failed(2, 'the answer is not one of this version of nodeplane', WHERE);
   const stdout = json ? `${JSON.stringify(report, undefined, 2)}\n` : diffText(report);
   const has = (verdict: string) => report.parts.some((part) => part.verdict === verdict);
   return { stdout, stderr: '', exitCode: has('unknown') ? 2 : has('differs') ? 1 : 0 };

@@ -1,9 +1,12 @@
 import { errorText } from '../../core/index.ts';
-import { type UnansweredWatch, watchUnanswered } from '../../netlink/conntrack/index.ts';
-import { type NftCommit, watchCommits } from '../../netlink/nftables/index.ts';
+import { readTrackingCounters, type UnansweredWatch, watchUnanswered } from '../../netlink/conntrack/index.ts';
+import { closing } from '../../netlink/index.ts';
+import { Nftables, type NftCommit, watchCommits } from '../../netlink/nftables/index.ts';
 import { isOwnProcess } from '../../sys/index.ts';
 import type { Part, PartContext } from '../part.ts';
+import { restoreLog } from '../trace/legacy/divert-log.ts';
 import { TRACE_TABLE } from '../trace/trace-table.ts';
+import { type CounterSample, CounterSamples } from './counter-samples.ts';
 import { type RuleChange, RuleChanges } from './rule-changes.ts';
 import { type UnansweredFlow, UnansweredFlows, type UnansweredQuestion } from './unanswered-flows.ts';
 
@@ -13,6 +16,8 @@ export interface Evidence {
   ruleChanges(): readonly RuleChange[];
   /** The last flows that ended without a packet back, the newest last. */
   unanswered(question?: UnansweredQuestion): readonly UnansweredFlow[];
+  /** What connection tracking had counted a minute or two ago; null: it was not read yet. */
+  countersBefore(): CounterSample | null;
   /** What could not be seen, in words; empty: nothing is known to be missing. */
   gaps(): readonly string[];
 }
@@ -22,6 +27,7 @@ export class EvidencePart implements Part, Evidence {
   readonly #context: Pick<PartContext, 'clock' | 'logger'>;
   readonly #changes: RuleChanges;
   readonly #flows: UnansweredFlows;
+  readonly #counters: CounterSamples;
   readonly #unheard: string[] = [];
   #rules: { close(): void } | undefined;
   #conntrack: UnansweredWatch | undefined;
@@ -30,10 +36,13 @@ export class EvidencePart implements Part, Evidence {
     this.#context = context;
     this.#changes = new RuleChanges(context.clock);
     this.#flows = new UnansweredFlows(context.clock);
+    this.#counters = new CounterSamples(context.clock, readTrackingCounters);
   }
 
   start(): void {
     const { clock } = this.#context;
+    this.#counters.start();
+    this.#restoreLog();
     this.#rules = this.#attempt('who changes nf_tables', () => watchCommits((commit) => this.#take(commit)));
     this.#conntrack = this.#attempt('which connections are not answered', () =>
       watchUnanswered((flow) => this.#flows.add(flow), {
@@ -44,6 +53,7 @@ export class EvidencePart implements Part, Evidence {
   }
 
   stop(): void {
+    this.#counters.stop();
     this.#rules?.close();
     this.#conntrack?.close();
   }
@@ -57,6 +67,10 @@ export class EvidencePart implements Part, Evidence {
     return this.#flows.find(question);
   }
 
+  countersBefore(): CounterSample | null {
+    return this.#counters.before;
+  }
+
   gaps(): readonly string[] {
     const { missed } = this.#changes;
     const cutShort = this.#conntrack?.cutShort ?? 0;
@@ -65,6 +79,18 @@ export class EvidencePart implements Part, Evidence {
       ...(missed > 0 ? [`changes of nf_tables came too fast ${missed} times: who made those is not known`] : []),
       ...(cutShort > 0 ? [`more connections ended unanswered than are looked at, ${cutShort} times`] : []),
     ];
+  }
+
+  /** A trace that was killed has left the log of packets with programs. */
+  #restoreLog(): void {
+    try {
+      const isTracing = closing(Nftables.open(), (nft) =>
+        nft.listTables('inet').some(({ name }) => name === TRACE_TABLE),
+      );
+      if (!isTracing) restoreLog();
+    } catch (error) {
+      this.#context.logger.warn({ err: error }, 'What a live trace has left of itself cannot be put back');
+    }
   }
 
   #take(commit: NftCommit | 'lost'): void {

@@ -1,12 +1,9 @@
 import { errorText } from '../../core/index.ts';
 import { KNOWLEDGE_SCHEMA, type Knowledge, type WrittenQuestion } from '../../explain/index.ts';
-import { askControl } from '../control/ask-control.ts';
+import { ALIVE_WITHIN_MS, askControl } from '../control/ask-control.ts';
 import { isText, objectOf, parseForm } from '../http/json-form.ts';
 import { agentFile } from '../standby/agent-file.ts';
 import { EXPLAIN_PAGE, questionQuery } from './explain-page.ts';
-
-/** What is known of one question: milliseconds, after what a busy agent has at hand just now. */
-const TIMEOUT_MS = 20_000;
 
 /** Nobody answers, or not as an agent does. */
 export class NoAgentError extends Error {}
@@ -18,12 +15,14 @@ export class NoAgentError extends Error {}
  * @throws NoAgentError; Error with the agent's own words when it cannot answer
  */
 export async function askKnowledge(directory: string, question: WrittenQuestion): Promise<Knowledge> {
-  const path = agentFile(directory, 'sock');
+  const socketPath = agentFile(directory, 'sock');
+  const path = `${EXPLAIN_PAGE}?${questionQuery(question)}`;
   let text: string;
   try {
-    text = await askControl(path, 'GET', `${EXPLAIN_PAGE}?${questionQuery(question)}`, TIMEOUT_MS);
+    // What it knows of one question it tells within milliseconds.
+    text = await askControl({ socketPath, method: 'GET', path, timeoutMs: ALIVE_WITHIN_MS });
   } catch (error) {
-    throw new NoAgentError(`at "${path}": ${errorText(error)}`);
+    throw new NoAgentError(`at "${socketPath}": ${errorText(error)}`);
   }
   const knowledge = parseForm<Knowledge>(text, isKnowledge);
   if (knowledge?.schema === KNOWLEDGE_SCHEMA) return knowledge;

@@ -8,6 +8,7 @@ import {
 } from '../../explain/index.ts';
 import { type ObjectEvent, ObjectsOf } from '../../kube/index.ts';
 import { isForProxy, zoneOf } from '../../proxy/index.ts';
+import type { Evidence } from '../evidence/index.ts';
 import type { Part, PartContext } from '../part.ts';
 import type { ServicesPart } from '../services/services-part.ts';
 import type { StatusRecorder } from '../status/collect/recorder.ts';
@@ -17,6 +18,7 @@ export interface ExplainPartOptions {
   readonly context: PartContext;
   readonly services: ServicesPart;
   readonly recorder: StatusRecorder;
+  readonly evidence: Pick<Evidence, 'countersBefore'>;
 }
 
 /** Tells `nodeplane explain` what the agent knows: objects, plan, and how writing it went. It reads nothing and writes nothing. */
@@ -45,7 +47,7 @@ export class ExplainPart implements Part {
   }
 
   #sources(): KnowledgeSources {
-    const { context, services, recorder } = this.#options;
+    const { context, services, recorder, evidence } = this.#options;
     const { config, clock } = context;
     const age = (at: number) => Math.max(0, clock.now() - at) / 1000;
     return {
@@ -70,6 +72,7 @@ export class ExplainPart implements Part {
           problems: (name) => problems?.get(name) ?? [],
         };
       }),
+      trackingBefore: evidence.countersBefore(),
       notServed: (name) => {
         const service = this.#notServed.get(name);
         if (!service) return undefined;

@@ -74,6 +74,7 @@ export async function readKnowledge(
     routes: false,
     store,
     families,
+    trackingBefore: null,
     notServed: (name: string) => (others.get(name) ? 'it is headless, or labelled for another proxy' : undefined),
     changedSecondsAgo: () => null,
   } as const;

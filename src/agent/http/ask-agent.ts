@@ -12,20 +12,26 @@ export interface SocketPage {
   readonly path: string;
   /** For all of it. */
   readonly timeoutMs: number;
+  /** Gives up when it aborts. @default waits to the end */
+  readonly signal?: AbortSignal;
 }
+
+/** Somebody may be there, and says nothing. */
+export class NoAnswerError extends Error {}
 
 /**
  * Fetches a page of the agent of this machine.
  *
  * @param page `http://127.0.0.1:10249/routes`, or where else it is
  * @param notThere what it means when the agent has no such page
- * @throws Error in words when nobody answers in time, with status 200, or in no more than 16 MiB
+ * @throws NoAnswerError when nobody answers in time; Error in words when it is not with status 200, or more than 16 MiB
  */
 export function askAgentFor(page: string | SocketPage, notThere: string): Promise<string> {
   return new Promise((resolve, reject) => {
     // One time for all of it: a server that sends a byte now and then would reset a time without traffic.
     const timeoutMs = typeof page === 'string' ? TIMEOUT_MS : page.timeoutMs;
-    const signal = AbortSignal.timeout(timeoutMs);
+    const limit = AbortSignal.timeout(timeoutMs);
+    const signal = typeof page === 'string' || !page.signal ? limit : AbortSignal.any([limit, page.signal]);
     const take = (response: IncomingMessage) => {
       const { statusCode = 0 } = response;
       const chunks: Buffer[] = [];
@@ -45,7 +51,7 @@ export function askAgentFor(page: string | SocketPage, notThere: string): Promis
     const options = { signal, agent: false } as const;
     const asked = typeof page === 'string' ? request(page, options, take) : request({ ...page, ...options }, take);
     const failed = (error: Error) =>
-      reject(signal.aborted ? new Error(`no answer within ${timeoutMs / 1000} s`) : error);
+      reject(limit.aborted ? new NoAnswerError(`no answer within ${timeoutMs / 1000} s`) : error);
     asked.on('error', failed);
     asked.end();
   });

@@ -29,6 +29,7 @@ import { MODES } from './modes/modes.ts';
 import { preparePatiently } from './modes/prepare-patiently.ts';
 import { removeOtherModes } from './modes/remove-others.ts';
 import { checkNode } from './node-check.ts';
+import { NodePortClashes } from './node-port-clashes.ts';
 import { beginTraffic } from './traffic/begin-traffic.ts';
 import type { TrafficSource } from './traffic/traffic-source.ts';
 import { recordTroubles } from './trouble-events.ts';
@@ -59,6 +60,7 @@ export class ServicesPart implements Part {
   readonly #observers: readonly ProxyObserver[];
   readonly #localhost: FamilyOptions['localhost'];
   readonly #cleaned: FamilyOptions['cleaned'];
+  readonly #clashes: NodePortClashes;
   /** Empty until the way into the kernel is known. */
   #families: ReadonlyMap<IpFamily, Family> = new Map();
   /** Undefined unless its metrics are asked for. */
@@ -93,6 +95,8 @@ export class ServicesPart implements Part {
     ];
     this.#localhost = localhostMetrics(registry, logger);
     this.#cleaned = flowMetrics(registry, logger);
+    const families = () => this.planned();
+    this.#clashes = new NodePortClashes({ nodeName: config.nodeName, families, clock, logger, recorder });
   }
 
   /** Begins to look for the way into the kernel, which may take as long as another process holds a lock. */
@@ -181,6 +185,7 @@ export class ServicesPart implements Part {
   }
 
   async stop(): Promise<void> {
+    this.#clashes.close();
     await this.#traffic?.close();
     for (const family of this.#families.values()) await family.stop();
   }
@@ -217,7 +222,10 @@ export class ServicesPart implements Part {
         health: this.health,
         localhost: this.#localhost,
         cleaned: this.#cleaned,
-        noted: (delta) => this.#traffic?.note(delta),
+        noted: (delta) => {
+          this.#traffic?.note(delta);
+          this.#clashes.note(delta);
+        },
         apiServer: () => client && addressOfServer(client.server),
         onFirstSync: () => inBackground('removal of other modes', () => removeOtherModes({ ...removal, family })),
       });

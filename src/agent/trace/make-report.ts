@@ -1,7 +1,8 @@
 import { formatIp, formatIpPort } from '../../core/index.ts';
 import type { FlowBook } from './flow-book.ts';
 import type { IpvsConnection } from './ipvs-connections.ts';
-import type { CountedLegacyRule } from './legacy-counters.ts';
+import type { LegacyDrop } from './legacy/legacy-steps.ts';
+import type { CountedLegacyRule } from './legacy/saved-tables.ts';
 import type { ProbeOutcome } from './probe.ts';
 import { protocolText, tupleText, type UnderstoodQuestion } from './question.ts';
 import { type DropReport, type FlowReport, TRACE_SCHEMA, type TraceReport } from './trace-report.ts';
@@ -15,7 +16,13 @@ export interface TraceFindings {
   readonly ended: number;
   readonly probe: ProbeOutcome | undefined;
   readonly lost: boolean;
-  readonly legacyDrops: readonly CountedLegacyRule[];
+  readonly legacy: {
+    readonly counted: readonly CountedLegacyRule[];
+    /** What of it took a packet that is lost in a hook. */
+    readonly dropOf: (flow: TracedFlow, direction: 'there' | 'back') => LegacyDrop | undefined;
+    /** Why packets could not be followed there; undefined: they were, or there are no rules. */
+    readonly unseen: string | undefined;
+  };
   readonly ipvs: readonly IpvsConnection[];
   readonly linkName: (index: number) => string;
   readonly ruleText: (drop: Drop) => string | undefined;
@@ -23,12 +30,15 @@ export interface TraceFindings {
 
 /** The report of a trace. Pure, but for what `linkName` and `ruleText` look up. */
 export function makeReport(findings: TraceFindings): TraceReport {
-  const { question, book, began, ended, probe, lost, legacyDrops, ipvs } = findings;
+  const { question, book, began, ended, probe, lost, legacy, ipvs } = findings;
   const flows = book.flows.map((flow) => reportFlow(flow, findings));
   const failed = flows.some(({ fate }) => fate !== 'answered');
   const incomplete = [
     ...(lost ? ['the kernel told more than could be read (ENOBUFS): events are missing'] : []),
     ...(book.overflowed ? ['more flows were seen than are kept'] : []),
+    ...(legacy.unseen === undefined
+      ? []
+      : [`of the rules of legacy iptables only what they count is known: ${legacy.unseen}`]),
   ];
   const { source } = question.tuples[0]!;
   return {
@@ -44,7 +54,8 @@ export function makeReport(findings: TraceFindings): TraceReport {
     flows,
     probe: probe ?? null,
     incomplete,
-    legacyDrops,
+    // Who counted says less than who did it.
+    legacyDrops: flows.some((flow) => flow.legacyDrop) ? [] : legacy.counted,
     ipvs: ipvs.map(({ client, clientPort, server, serverPort, state }) => ({
       client: formatIpPort(client, clientPort),
       server: formatIpPort(server, serverPort),
@@ -53,11 +64,12 @@ export function makeReport(findings: TraceFindings): TraceReport {
   };
 }
 
-function reportFlow(flow: TracedFlow, { ended, linkName, ruleText }: TraceFindings): FlowReport {
+function reportFlow(flow: TracedFlow, { ended, linkName, ruleText, legacy }: TraceFindings): FlowReport {
   const { original, endpoint, maskedAs, there, back, answeredAt, at } = flow;
   const fate = fateOf(flow);
   const drop = fate === 'dropped' ? there.drop : fate === 'reply-dropped' ? back.drop : undefined;
-  const lost = fate === 'lost' ? there : fate === 'reply-lost' ? back : undefined;
+  const lost = fate === 'lost' ? 'there' : fate === 'reply-lost' ? 'back' : undefined;
+  const legacyDrop = lost && legacy.dropOf(flow, lost);
   const name = (index: number | undefined) => (index === undefined ? null : linkName(index));
   return {
     protocol: protocolText(flow.protocol),
@@ -70,7 +82,8 @@ function reportFlow(flow: TracedFlow, { ended, linkName, ruleText }: TraceFindin
     oif: name(there.oif),
     endpoint: endpoint ? formatIpPort(endpoint.address, endpoint.port) : null,
     maskedAs: maskedAs ? formatIp(maskedAs) : null,
-    lostIn: lost ? lostText(lost) : null,
+    lostIn: lost ? lostText(flow[lost], legacyDrop) : null,
+    legacyDrop: legacyDrop ?? null,
     replyFlags: back.flags,
     answeredAfterMs: answeredAt === undefined ? null : Math.round((answeredAt - at) * 10) / 10,
     watchedMs: Math.round(ended - at),
@@ -82,10 +95,16 @@ function reportDrop({ handle, ...place }: Drop, rule: string | undefined): DropR
   return { ...place, handle: handle ?? null, rule: rule ?? null };
 }
 
-/** Between two looks at a packet: who may have taken it. */
-function lostText({ last }: Way): string {
+/** Between two looks at a packet: who took it, or may have. */
+function lostText({ last }: Way, taken: LegacyDrop | undefined): string {
   if (!last) return '';
   const { hook, late } = last;
+  if (taken) {
+    const { table, chain, rule, text } = taken;
+    const what = text ?? (rule === null ? 'its policy' : `rule ${rule} of then`);
+    const number = rule === null || text === null ? '' : `rule ${rule}: `;
+    return `in hook ${hook}, by legacy iptables, table ${table}, chain ${chain}: ${number}${what}`;
+  }
   if (!late) return `in hook ${hook}, by none of nf_tables' rules`;
   return hook === 'prerouting' || hook === 'output' || hook === 'forward'
     ? `behind hook ${hook}: by a route lookup (no route, forwarding off, rp_filter), or by what nf_tables does not see`

@@ -1,4 +1,4 @@
-import { errorText, KernelError, NodeplaneError } from '../../core/index.ts';
+import { errorText, type IpFamily, KernelError, NodeplaneError } from '../../core/index.ts';
 import { listFlows, watchFlows } from '../../netlink/conntrack/index.ts';
 import { closing, Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { Nftables, type NftRule, watchTraces } from '../../netlink/nftables/index.ts';
@@ -8,7 +8,9 @@ import { NETLINK_NETFILTER, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import type { Exec } from '../../sys/index.ts';
 import { FlowBook } from './flow-book.ts';
 import { ipvsConnections } from './ipvs-connections.ts';
-import { type LegacyCounters, legacyDrops, readLegacy } from './legacy-counters.ts';
+import { divertLog } from './legacy/divert-log.ts';
+import { type LegacyStep, legacyDropOf, watchLegacySteps } from './legacy/legacy-steps.ts';
+import { legacyDrops, readLegacy } from './legacy/saved-tables.ts';
 import { makeReport } from './make-report.ts';
 import type { ProbeOutcome } from './probe.ts';
 import type { UnderstoodQuestion } from './question.ts';
@@ -73,9 +75,11 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     ),
     nft: keep(Nftables.open()),
   }));
+  let legacy: FollowedLegacy | undefined;
   try {
     noteKnownFlows(book, question);
     arm(opened.nft, question);
+    if (before && before.chains.size > 0) legacy = followLegacy(family, missed);
     const attempt = options.probe?.(probing.signal);
     // Awaited below, once the trace is over.
     attempt?.catch(() => {});
@@ -86,7 +90,8 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     opened.traces.catchUp();
     opened.flows.catchUp();
     const ended = performance.now();
-    const after: LegacyCounters = before && (await readLegacy(exec, family));
+    legacy?.catchUp();
+    const after = before && (await readLegacy(exec, family));
     return withNetlink(NETLINK_ROUTE, (netlink) =>
       makeReport({
         question,
@@ -95,7 +100,11 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
         ended,
         probe: probed,
         lost,
-        legacyDrops: legacyDrops(before, after),
+        legacy: {
+          counted: legacyDrops(before, after),
+          dropOf: (flow, direction) => legacyDropOf(flow, direction, legacy?.steps ?? [], [before, after]),
+          unseen: legacy?.unseen,
+        },
         ipvs: ipvsConnections(tuples),
         linkName: (index) => getLink(netlink, { index })?.name ?? `interface ${index}`,
         ruleText: (drop) => textOf(opened.nft, drop),
@@ -103,10 +112,42 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     );
   } finally {
     probing.abort();
+    legacy?.close();
     // The table goes with its socket.
     opened.nft.close();
     opened.traces.close();
     opened.flows.close();
+  }
+}
+
+interface FollowedLegacy {
+  readonly steps: readonly LegacyStep[];
+  /** Why there are none, in words. @default packets are followed */
+  readonly unseen?: string;
+  catchUp(): void;
+  close(): void;
+}
+
+/** Once the table stands, which no other trace has. Where it cannot be, what rules count has to do. */
+function followLegacy(family: IpFamily, missed: () => void): FollowedLegacy {
+  try {
+    const { steps, catchUp, close } = watchLegacySteps(missed);
+    try {
+      const restore = divertLog(family);
+      return {
+        steps,
+        catchUp,
+        close() {
+          restore();
+          close();
+        },
+      };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  } catch (error) {
+    return { steps: [], unseen: errorText(error), catchUp() {}, close() {} };
   }
 }
 

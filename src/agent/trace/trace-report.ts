@@ -1,3 +1,4 @@
+import type { LegacyDrop } from './legacy/legacy-steps.ts';
 import type { Drop, Fate } from './traced-flow.ts';
 
 /** What the JSON of a trace is of. Fields may be added to it. */
@@ -22,7 +23,7 @@ export interface TraceReport {
   readonly probe: { readonly source: string; readonly result: string } | null;
   /** Why not all was seen, in words. */
   readonly incomplete: readonly string[];
-  /** Legacy iptables rules that dropped or refused packets meanwhile, anybody's. */
+  /** Where packets could not be followed there: legacy iptables rules that dropped or refused packets meanwhile, anybody's. */
   readonly legacyDrops: readonly { readonly table: string; readonly rule: string; readonly packets: number }[];
   /** Connections that IPVS keeps. */
   readonly ipvs: readonly { readonly client: string; readonly server: string; readonly state: string }[];
@@ -46,6 +47,8 @@ export interface FlowReport {
   readonly maskedAs: string | null;
   /** The last hook the way ended in, where it ended without a rule that tells; null otherwise. */
   readonly lostIn: string | null;
+  /** The rule of legacy iptables that took it there; null: none, or it could not be followed. */
+  readonly legacyDrop: LegacyDrop | null;
   readonly replyFlags: string;
   /** From the first packet to the first one back; null: none came. */
   readonly answeredAfterMs: number | null;

@@ -4,7 +4,8 @@ import type { Flow, FlowDirection } from '../../netlink/conntrack/index.ts';
 import type { TraceEvent } from '../../netlink/nftables/index.ts';
 import { FlowBook } from './flow-book.ts';
 import { parseIpvsConnections } from './ipvs-connections.ts';
-import { legacyDrops, parseCounters } from './legacy-counters.ts';
+import { legacyDropOf, readStep } from './legacy/legacy-steps.ts';
+import { legacyDrops, parseTables } from './legacy/saved-tables.ts';
 import { makeReport } from './make-report.ts';
 import { type FindServices, understand } from './question.ts';
 import { durationOf } from './show-trace.ts';
@@ -98,7 +99,7 @@ function told(book: FlowBook, more: Partial<Parameters<typeof makeReport>[0]> = 
     ended: 3000,
     probe: undefined,
     lost: false,
-    legacyDrops: [],
+    legacy: { counted: [], dropOf: () => undefined, unseen: undefined },
     ipvs: [],
     linkName: (index) => `veth${index}`,
     ruleText: () => 'tcp dport 8080 drop',
@@ -241,7 +242,7 @@ TCP fd00:0000:0000:0000:0000:0000:0000:0001 9C40 fd00:0000:0000:0000:0000:0000:0
 
 it('compares what legacy rules count', () => {
   const save = (dropped: number, accepted: number, policy: number) =>
-    parseCounters(`# Generated
+    parseTables(`# Generated
 *filter
 :INPUT ACCEPT [10:600]
 :FORWARD DROP [${policy}:60]
@@ -254,4 +255,85 @@ COMMIT
     { table: 'filter', rule: '-A FORWARD -p tcp -m tcp --dport 8080 -j DROP', packets: 2 },
   ]);
   expect(legacyDrops(undefined, save(1, 1, 1))).toEqual([]);
+});
+
+describe('a packet in legacy iptables', () => {
+  const tables = (policy = 'ACCEPT', rules = ['-A FORWARD -j SUB', '-A SUB -p tcp -j DROP']) =>
+    parseTables(`*filter
+:INPUT ACCEPT [10:600]
+:FORWARD ${policy} [0:0]
+:SUB - [0:0]
+${rules.map((rule) => `[1:60] ${rule}\n`).join('')}COMMIT
+`);
+  const forward = 2;
+  const step = (prefix: string, ends = THERE, hook = forward) => {
+    const { networkHeader, transportHeader } = headers(ends, SYN);
+    return readStep({ prefix, hook, bytes: Buffer.concat([networkHeader, transportHeader]) })!;
+  };
+  /** A SYN that is seen before all rules of the hook, and not behind them. */
+  const lostFlow = () => {
+    const book = new FlowBook([TUPLE]);
+    for (const one of pass(1, [ASKED, THERE], SYN, false).slice(0, 4)) book.packet(one, 10);
+    return book;
+  };
+  const dropOf = (steps: readonly ReturnType<typeof step>[], before = tables(), after = before) =>
+    legacyDropOf(lostFlow().flows[0]!, 'there', steps, [before, after]);
+
+  it('is read as the kernel logs it', () => {
+    expect(step('TRACE: filter:a:b:rule:12 ')).toMatchObject({
+      table: 'filter',
+      chain: 'a:b',
+      type: 'rule',
+      number: 12,
+    });
+    expect(step('TRACE: nat:PREROUTING:policy:2 ', ASKED, 0)).toMatchObject({ hook: 'prerouting', type: 'policy' });
+    expect(step('my own log ')).toBeUndefined();
+    expect(readStep({ prefix: 'TRACE: raw:PREROUTING:rule:1 ', hook: 0, bytes: new Uint8Array(3) })).toBeUndefined();
+  });
+
+  it('was taken by the last rule that it met in the hook it is lost in', () => {
+    const steps = [
+      step('TRACE: nat:PREROUTING:rule:1 ', ASKED, 0),
+      step('TRACE: filter:FORWARD:rule:1 '),
+      step('TRACE: filter:SUB:rule:1 '),
+      step('TRACE: filter:FORWARD:policy:2 ', BACK),
+    ];
+    expect(dropOf(steps)).toEqual({ table: 'filter', chain: 'SUB', rule: 1, text: '-A SUB -p tcp -j DROP' });
+    const legacy = {
+      counted: [{ table: 'filter', rule: 'x', packets: 1 }],
+      dropOf: () => dropOf(steps),
+      unseen: undefined,
+    };
+    const { report, text } = told(lostFlow(), { legacy });
+    expect(text).toContain(
+      '; lost in hook forward, by legacy iptables, table filter, chain SUB: rule 1: -A SUB -p tcp -j DROP',
+    );
+    expect(report.legacyDrops).toEqual([]);
+  });
+
+  it('was taken by a policy', () => {
+    const steps = [step('TRACE: filter:FORWARD:policy:2 ')];
+    expect(dropOf(steps, tables('DROP'))).toEqual({
+      table: 'filter',
+      chain: 'FORWARD',
+      rule: null,
+      text: '-P FORWARD -j DROP',
+    });
+    expect(dropOf(steps)).toBeUndefined();
+  });
+
+  it('is not blamed on a text that stands there by now', () => {
+    const steps = [step('TRACE: filter:SUB:rule:1 ')];
+    const later = tables('ACCEPT', ['-A FORWARD -j SUB', '-A SUB -s 10.0.0.1/32 -j DROP', '-A SUB -p tcp -j DROP']);
+    expect(dropOf(steps, tables(), later)).toEqual({ table: 'filter', chain: 'SUB', rule: 1, text: null });
+    expect(dropOf([])).toBeUndefined();
+  });
+
+  it('is told by counters where it cannot be followed, and why', () => {
+    const counted = [{ table: 'filter', rule: '-A FORWARD -j DROP', packets: 2 }];
+    const { text } = told(lostFlow(), { legacy: { counted, dropOf: () => undefined, unseen: 'EPERM' } });
+    expect(text).toContain('lost in hook forward, by none of nf_tables');
+    expect(text).toContain('met -A FORWARD -j DROP\n');
+    expect(text).toContain('incomplete: of the rules of legacy iptables only what they count is known: EPERM\n');
+  });
 });

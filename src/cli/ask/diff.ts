@@ -22,7 +22,12 @@ export function addDiffCommand(program: Command): void {
     )
     .option('--agent-lock-dir <path>', 'as given to the agent: its socket is in there', NODE_PATHS.runDir)
     .action(async ({ repair = false, output, agentLockDir }: Flags) => {
-      const { stdout, stderr, exitCode } = await showDiff({ directory: agentLockDir, repair, json: output === 'json' });
+      const { stdout, stderr, exitCode } = await showDiff({
+        directory: agentLockDir,
+        repair,
+        json: output === 'json',
+        progress: writeErr,
+      });
       writeErr(stderr);
       writeOut(stdout);
       process.exitCode = exitCode;

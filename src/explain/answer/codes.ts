@@ -96,6 +96,11 @@ export const CAUSES = {
     sentence: 'Source ports that connections to the endpoint are masqueraded with are used up.',
     remedy: 'More endpoints, or externalTrafficPolicy: Local, which does not masquerade.',
   },
+  'insert-race': {
+    sentence:
+      'Of two packets that one UDP socket sent at once, one found its entry in connection tracking taken and was dropped.',
+    remedy: 'Linux 5.0 or newer; a DNS cache on each node; `options single-request-reopen` in resolv.conf.',
+  },
   'foreign-drop': {
     sentence: 'Rules of somebody else drop or refuse the packet.',
     remedy: 'Let its owner allow the packet; table, chain and rule are told.',
@@ -184,8 +189,9 @@ export const CAUSES = {
     remedy: 'Readiness and surge of the rollout; a preStop hook.',
   },
   'nodeport-clash': {
-    sentence: 'A process of the node listens on the number of the NodePort and gets nothing.',
-    remedy: 'Move the process; net.ipv4.ip_local_reserved_ports.',
+    sentence:
+      'A process of the node listens on the number of the NodePort and gets nothing, or may be given it for a connection.',
+    remedy: 'Move the process; add the range of NodePorts to net.ipv4.ip_local_reserved_ports.',
   },
   'cannot-tell': {
     sentence: 'Something that decides could not be read or is not simulated.',

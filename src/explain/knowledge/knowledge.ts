@@ -141,6 +141,8 @@ export interface Knowledge {
   readonly routes: boolean;
   /** Empty until the way into the kernel is known. */
   readonly families: readonly KnownFamily[];
+  /** What connection tracking had counted a minute or two ago, by the kernel's names; null: nobody looked. */
+  readonly trackingBefore: { readonly secondsAgo: number; readonly counters: Readonly<Record<string, number>> } | null;
   /** Other nodes and where they are; at most 1,000, without order. */
   readonly others: readonly KnownNode[];
   /** The pod that the question names as its source; null: it names none. */

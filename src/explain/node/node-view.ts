@@ -15,7 +15,7 @@ import {
 import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
-import { type Exec, inNetns, readSysctl } from '../../sys/index.ts';
+import { type Exec, inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
 import { hasNeighbourSockets, legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
 import { Tracking } from './tracking.ts';
@@ -171,6 +171,11 @@ export class NodeView {
     } catch {
       return undefined;
     }
+  }
+
+  /** Those that sockets of this node get which ask for none. */
+  get localPorts(): LocalPorts {
+    return readLocalPorts();
   }
 
   /** Whether this node may answer on a link for addresses that it has not: the kernel for others, or a program by a raw socket. */

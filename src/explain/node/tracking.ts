@@ -1,6 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { formatIp, IP_PROTOCOLS, type IpAddress, type IpFamily, type IpProtocol } from '../../core/index.ts';
-import { type FlowState, listFlowStates, sampleReplaceable } from '../../netlink/conntrack/index.ts';
+import {
+  type FlowState,
+  listFlowStates,
+  readTrackingCounters,
+  sampleReplaceable,
+  type TrackingCounters,
+} from '../../netlink/conntrack/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { NETLINK_NETFILTER } from '../../netlink/uapi/index.ts';
 import { readSysctl } from '../../sys/index.ts';
@@ -68,23 +73,9 @@ export class Tracking {
     );
   }
 
-  /** What the kernel has counted since the namespace was made, by its own names: `invalid`, `insert_failed`, `drop`; none: it does not say. */
-  get counters(): Readonly<Record<string, number>> {
-    let text: string;
-    try {
-      text = readFileSync('/proc/thread-self/net/stat/nf_conntrack', 'utf8');
-    } catch {
-      return {};
-    }
-    const [names = [], ...processors] = text
-      .trim()
-      .split('\n')
-      .map((line) => line.trim().split(/\s+/));
-    const sums = names.map((name, column): [string, number] => [
-      name,
-      processors.reduce((sum, values) => sum + Number.parseInt(values[column] ?? '0', 16), 0),
-    ]);
-    return Object.fromEntries(sums);
+  /** Since the namespace was made; none: the kernel does not say. */
+  get counters(): TrackingCounters {
+    return readTrackingCounters();
   }
 }
 

@@ -76,8 +76,13 @@ function show({ address, port }: Listener): string {
   return address.family === 'IPv4' ? `${ip}:${port}` : `[${ip}]:${port}`;
 }
 
-/** The rules come first: a process of the node that listens there hears nothing. */
-export function lookAtNodePort({ protocol, port }: Target, node: NodeView, report: Report): void {
-  if (!node.listeners(protocol).some((one) => one.port === port)) return;
-  report.warn('nodeport-clash', `a process of this node listens on ${port} too, and gets nothing from outside`);
+/** The rules come first: a process of the node that listens there hears nothing, and one may be given the number for a connection. */
+export function lookAtNodePort({ protocol, port, ip }: Target, node: NodeView, report: Report): void {
+  if (node.listeners(protocol).some((one) => one.port === port && takes(one, ip)))
+    report.warn('nodeport-clash', `a process of this node listens on ${port} too, and gets nothing from outside`);
+  const { range, has } = node.localPorts;
+  if (has(port)) {
+    const text = `${port} lies in net.ipv4.ip_local_port_range (${range}) and is not reserved: the kernel may give it to a connection of this node's own`;
+    report.warn('nodeport-clash', text);
+  }
 }

@@ -5,6 +5,7 @@ import type { Asked, Goal } from './asked.ts';
 import { placeOf } from './place.ts';
 import type { Report } from './report.ts';
 import { lower } from './rules.ts';
+import { countedLately } from './tracking/lately.ts';
 
 /** Ports of clients are not known; the walk needs one. */
 const ANY_PORT = 40_000;
@@ -65,10 +66,16 @@ function originOf({ ip }: Goal, node: NodeView): Origin | undefined {
  * Answers outside of the TCP window pass translation by (nf_conntrack_in, net/netfilter/nf_conntrack_core.c). The client knows nobody
  * of the endpoint's own address and resets the connection, unless a rule drops such packets.
  */
-function lookAtInvalid({ target, client }: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
-  const { invalid = 0 } = node.tracking.counters;
+function lookAtInvalid(
+  { target, client, knowledge }: Asked,
+  goals: readonly Goal[],
+  node: NodeView,
+  report: Report,
+): void {
+  const lately = countedLately(knowledge, node);
+  const invalid = lately?.by('invalid') ?? 0;
   const isLiberal = node.sysctl('net/netfilter/nf_conntrack_tcp_be_liberal') === '1';
-  if (!target.service || target.protocol !== 'TCP' || invalid === 0 || isLiberal) return;
+  if (!target.service || target.protocol !== 'TCP' || !lately || invalid === 0 || isLiberal) return;
   const passing = goals.find((goal) => {
     const origin = originOf(goal, node);
     if (origin === undefined || origin === 'this host') return false;
@@ -83,6 +90,6 @@ function lookAtInvalid({ target, client }: Asked, goals: readonly Goal[], node: 
     return branches.every(({ result: { end } }) => end.kind === 'sent' || end.kind === 'delivered');
   });
   if (!passing) return;
-  const text = `${invalid} packets since this node started were none of a tracked connection, to the kernel's mind: such an answer of ${passing.address} is not translated back, and resets the connection`;
+  const text = `${invalid} packets in the last ${lately.seconds} s were none of a tracked connection, to the kernel's mind: such an answer of ${passing.address} is not translated back, and resets the connection`;
   report.warn('invalid-rst', text);
 }

@@ -48,3 +48,15 @@ it('does not read subfolders, and says so of those that have manifests, until th
   expect(look()).toEqual([['sub.yaml/', undefined]]);
   expect(look()).toEqual([]);
 });
+
+it('says of a file whose name has a line break that it is not read, until it has another one', () => {
+  const name = 'a\nb.yaml';
+  writeFileSync(join(path, name), '');
+  const folder = new ManifestFolder(path, new Map(), new FakeClock());
+  const look = () => [...folder.changes(new Set()).files].map(([file, manifest]) => [file, manifest?.problems]);
+  const message = 'Is not read: its name has a line break; rename it';
+  expect(look()).toEqual([[name, [{ where: '"a\\nb.yaml"', message }]]]);
+  expect(look()).toEqual([]);
+  rmSync(join(path, name));
+  expect(look()).toEqual([[name, undefined]]);
+});

@@ -6,7 +6,9 @@ import { type Manifest, readManifest } from './manifest-file.ts';
 import type { ManifestKinds } from './manifest-kinds.ts';
 
 /** Leaves out hidden files and what editors leave behind (`web.yaml~`, `#web.yaml#`, `.web.yaml.swp`, `web.yaml.bak`). */
-const MANIFEST_NAME = /^[^.].*\.(yaml|yml|json)$/i;
+const MANIFEST_NAME = /^[^.].*\.(yaml|yml|json)$/is;
+/** No line of the log, and no FILE:LINE, could name such a file. */
+const LINE_BREAK = /[\n\r]/;
 
 /**
  * How long a file that had content may be empty before that is believed. Writing a file in place (`>`, `cp`) truncates it
@@ -62,6 +64,11 @@ export class ManifestFolder {
     let recheckMs: number | undefined;
     for (const name of names.sort()) {
       const before = this.#known.get(name);
+      if (LINE_BREAK.test(name)) {
+        known.set(name, { stamp: '', isEmpty: true });
+        if (!before) files.set(name, nothingBut({ where: JSON.stringify(name), message: NAMED_IN_LINES }));
+        continue;
+      }
       try {
         const stats = this.#stat(name);
         if (!stats) continue;
@@ -120,6 +127,8 @@ export class ManifestFolder {
     return readManifest(name, readFileSync(join(this.#folder, name), 'utf8'), this.#kinds);
   }
 }
+
+const NAMED_IN_LINES = 'Is not read: its name has a line break; rename it';
 
 /** None of a folder that cannot be listed, or is gone. */
 function manifestsIn(folder: string): string[] {

@@ -10,6 +10,7 @@ export {
   sampleReplaceable,
   walkFlows,
 } from './conntrack.ts';
+export { readTrackingCounters, type TrackingCounters } from './counters.ts';
 export type { Flow, FlowDirection, FlowFilter } from './flow.ts';
 export {
   decodeTranslated,

@@ -22,6 +22,8 @@ export interface Listener {
   /** TCP: connections nobody has accepted yet, and how many may wait. UDP: bytes nobody has read yet; 0. */
   readonly queued: number;
   readonly queueLimit: number;
+  /** By which the descriptors of processes name it: `socket:[4711]` in /proc/PID/fd. */
+  readonly inode: number;
 }
 
 const IPPROTO = { TCP: 6, UDP: 17, SCTP: 132 } as const;
@@ -56,7 +58,7 @@ export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO):
 }
 
 function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
-  const { idiag_sport, idiag_rqueue, idiag_wqueue } = inet_diag_msg.decode(payload);
+  const { idiag_sport, idiag_rqueue, idiag_wqueue, idiag_inode } = inet_diag_msg.decode(payload);
   const { INET_DIAG_SKV6ONLY } = INET_DIAG.decode(payload, inet_diag_msg.size);
   const address = ipFromBytes(payload.subarray(IDIAG_SRC, IDIAG_SRC + addressBits(family) / 8));
   return {
@@ -65,5 +67,6 @@ function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
     dual: family === 'IPv6' && INET_DIAG_SKV6ONLY === 0 && address.bytes.every((byte) => byte === 0),
     queued: idiag_rqueue,
     queueLimit: idiag_wqueue,
+    inode: idiag_inode,
   };
 }

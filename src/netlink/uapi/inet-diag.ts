@@ -41,6 +41,7 @@ export const inet_diag_msg = struct('inet_diag_msg', 72, {
   idiag_sport: ['be16', 4],
   idiag_rqueue: ['u32', 56],
   idiag_wqueue: ['u32', 60],
+  idiag_inode: ['u32', 68],
 });
 
 export const INET_DIAG = attributeSet('INET_DIAG', { INET_DIAG_SKV6ONLY: [11, 'u8'] });

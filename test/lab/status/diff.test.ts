@@ -126,6 +126,23 @@ describe('nodeplane diff', () => {
     },
     LONG_MS,
   );
+
+  it(
+    'says soon that an agent hangs',
+    async () => {
+      const { pid } = await start('nftables');
+      process.kill(pid, 'SIGSTOP');
+      try {
+        const { status, stdout, stderr } = diff();
+        expect({ status, stdout }).toEqual({ status: 69, stdout: '' });
+        expect(stderr).toContain('no answer within 20 s. Somebody listens there and says nothing: the agent hangs');
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
+      expect(diff()).toMatchObject({ status: 0, stderr: '' });
+    },
+    LONG_MS,
+  );
 });
 
 /** Whether a path is that of the agent's own namespace. */

@@ -2,6 +2,8 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TraceReport } from '../../../src/agent/trace/index.ts';
+import { watchLog } from '../../../src/netlink/log/index.ts';
+import { inNetns } from '../../../src/sys/index.ts';
 import { makeService, makeSlice } from '../../fakes/service-objects.ts';
 import { manifestOf, saveManifest } from '../../samples/manifests.ts';
 import { type Agent, type Pod, removeAll } from '../lab.ts';
@@ -264,22 +266,58 @@ describe('with rules of legacy iptables', () => {
   }, LONG_MS);
 
   it(
-    'sees that they translate, and names those that count as they drop',
+    'sees that they translate, names the rule that drops, and gives the log back as it was',
     async () => {
       const [server] = lab.pods;
       const { namespace } = lab.node;
       const target = { ip: '10.97.0.1', port: 81 };
       const translated = ['-d', `${target.ip}/32`, '-p', 'tcp', '--dport', '81', '-j', 'DNAT'];
+      const logger = () => namespace.run('sysctl', '-n', 'net.netfilter.nf_log.2').trim();
+      const before = logger();
+      expect(before).not.toBe('nfnetlink_log');
       namespace.run('iptables-legacy', '-t', 'nat', '-A', 'PREROUTING', ...translated, '--to', `${server!.ip()}:8080`);
       const question = [client.ip(), `${target.ip}:81`, '--live'];
       const works = await traced([...question, '60s'], () => connect(target));
       expect(works.stdout).toMatch(new RegExp(` SYN -> DNAT ${server!.ip()}:8080 -> cni0; answered`));
       expect(works.status).toBe(0);
-      namespace.run('iptables-legacy', '-A', 'FORWARD', '-p', 'tcp', '--dport', '8080', '-j', 'DROP');
+      namespace.run('iptables-legacy', '-N', 'FENCE');
+      namespace.run('iptables-legacy', '-A', 'FORWARD', '-j', 'FENCE');
+      namespace.run('iptables-legacy', '-A', 'FENCE', '-p', 'udp', '-j', 'ACCEPT');
+      namespace.run('iptables-legacy', '-A', 'FENCE', '-p', 'tcp', '--dport', '8080', '-j', 'DROP');
       const fails = await traced([...question, '8s'], () => connect(target));
-      expect(fails.stdout).toMatch(/; lost in hook forward, by none of nf_tables' rules/);
-      expect(fails.stdout).toMatch(/legacy iptables, table filter: \d+ packets, .* -A FORWARD .*-j DROP/);
+      expect(fails.stdout).toMatch(
+        /; lost in hook forward, by legacy iptables, table filter, chain FENCE: rule 2: -A FENCE -p tcp .*-j DROP\n/,
+      );
+      expect(fails.stdout).not.toContain('incomplete');
       expect(fails.status).toBe(1);
+      expect(logger()).toBe(before);
+      // It needs no rule there.
+      expect(namespace.run('iptables-legacy-save')).not.toContain('TRACE');
+      const { child, ended } = await begin(...question, '60s');
+      await expect.poll(logger, { timeout: LONG_MS }).toBe('nfnetlink_log');
+      child.kill('SIGKILL');
+      await ended;
+      expect(logger()).toBe('nfnetlink_log');
+      // The next trace finds what one that was killed has left.
+      await traced([...question, '8s'], () => connect(target));
+      expect(logger()).toBe(before);
+    },
+    LONG_MS,
+  );
+
+  it(
+    'names rules that count as they drop where somebody else has the log',
+    async () => {
+      const { namespace } = lab.node;
+      const other = inNetns(namespace.path, () => watchLog(0, () => {}));
+      own(() => other.close());
+      const target = { ip: '10.97.0.1', port: 81 };
+      const { stdout } = await traced([client.ip(), `${target.ip}:81`, '--live', '8s'], () => connect(target));
+      expect(stdout).toMatch(/; lost in hook forward, by none of nf_tables' rules/);
+      expect(stdout).toMatch(/legacy iptables, table filter: \d+ packets, .* -A FENCE .*-j DROP/);
+      expect(stdout).toMatch(
+        /incomplete: of the rules of legacy iptables only what they count is known: .*another program listens/,
+      );
     },
     LONG_MS,
   );

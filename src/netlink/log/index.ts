@@ -1,0 +1,1 @@
+export { decodeLog, type LoggedPacket, watchLog } from './watch-log.ts';
