@@ -7,8 +7,12 @@ export {
   IpSetMembers,
   type IpSetReader,
   type IpSets,
+  KernelChains,
+  type LegacyChains,
   LegacyRules,
-  type Saved,
+  type LegacyTables,
+  type ParsedRule,
+  parseRule,
   type SetKey,
 } from './iptables/index.ts';
 export { type IpvsReader, IpvsServers } from './ipvs/index.ts';

@@ -3,7 +3,15 @@ export { DescriptorLedger } from './descriptor-ledger.ts';
 export { type Exec, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
 export { FileLock, withFileLock } from './file-lock.ts';
-export { legacyForwardRefuses, legacyTables } from './legacy-iptables.ts';
+export { legacyForwardRefuses } from './legacy-iptables/forward-refuses.ts';
+export {
+  isChainHead,
+  type LegacyEntry,
+  type LegacyExtension,
+  LegacyTable,
+  legacyTables,
+  readLegacyTable,
+} from './legacy-iptables/table.ts';
 export { libc, noteDescriptorsIn } from './libc.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
 export { otherNetns } from './other-netns.ts';
