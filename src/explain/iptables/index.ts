@@ -7,5 +7,5 @@ export type { Facts, InSet, IpSets, SetKey } from './facts.ts';
 export { IpSetMembers, type IpSetReader } from './ipset-members.ts';
 export { type LegacyChains, LegacyRules, type LegacyTables } from './legacy-rules.ts';
 export { holds } from './matches.ts';
-export { type Extension, type ParsedRule, parseRule } from './parse-rule.ts';
+export { type Extension, type Option, type ParsedRule, parseRule } from './parse-rule.ts';
 export { applyTarget } from './targets.ts';

@@ -3,8 +3,8 @@ import {
   type BlobContext,
   decodeMatch,
   decodeTarget,
-  evaluateTextRule,
   type Extension,
+  evaluateTextRule,
   type Facts,
   unreadable,
 } from '../iptables/index.ts';

@@ -181,7 +181,7 @@ export class NodeView {
     const chains = inNetns(pod.netns, () => {
       const nft = Nftables.open();
       try {
-        return nft.listChains().filter(({ base }) => base !== undefined);
+        return nft.listBaseChains();
       } finally {
         nft.close();
       }

@@ -1,12 +1,4 @@
-import {
-  addressBits,
-  formatIp,
-  type IpFamily,
-  ipFromBytes,
-  readBe16,
-  readU16,
-  readU32,
-} from '../../../core/index.ts';
+import { addressBits, formatIp, type IpFamily, ipFromBytes, readBe16, readU16, readU32 } from '../../../core/index.ts';
 import type { Extension, Option } from '../parse-rule.ts';
 
 /** What the bytes of an extension mean depends on. */
@@ -93,7 +85,12 @@ export function option(name: string, values: readonly (string | number)[] = [], 
 }
 
 /** An option, if it is given. */
-export function optionIf(given: boolean, name: string, values: readonly (string | number)[] = [], inverted = false): Option[] {
+export function optionIf(
+  given: boolean,
+  name: string,
+  values: readonly (string | number)[] = [],
+  inverted = false,
+): Option[] {
   return given ? [option(name, values, inverted)] : [];
 }
 

@@ -19,7 +19,15 @@ const STATUS_AT = 152;
 const LAST_PORTS_AT = 154;
 
 /** XT_CONNTRACK_*: what is looked at. */
-const FLAG = { state: 1, protocol: 2, originalSource: 4, status: 0x40, expires: 0x80, originalPort: 0x100, direction: 0x1000 };
+const FLAG = {
+  state: 1,
+  protocol: 2,
+  originalSource: 4,
+  status: 0x40,
+  expires: 0x80,
+  originalPort: 0x100,
+  direction: 0x1000,
+};
 
 /** XT_CONNTRACK_STATE_*. */
 const STATES = [

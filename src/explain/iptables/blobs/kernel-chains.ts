@@ -25,11 +25,7 @@ export class KernelChains implements LegacyChains {
    * @param printRules the rules of a chain as the program prints them, for what is not known here of an extension; undefined when
    * there is no such program
    */
-  constructor(
-    table: LegacyTable,
-    context: BlobContext,
-    printRules: (chain: string) => readonly string[] | undefined,
-  ) {
+  constructor(table: LegacyTable, context: BlobContext, printRules: (chain: string) => readonly string[] | undefined) {
     this.#table = table;
     this.#context = context;
     this.#printRules = printRules;

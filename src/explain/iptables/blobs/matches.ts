@@ -1,11 +1,24 @@
 import type { Extension, Option } from '../parse-rule.ts';
-import { type Blob, type BlobContext, type BlobForm, decodeBlob, type EncodedExtension, hex, option, optionIf, rangeText } from './blob.ts';
+import {
+  type Blob,
+  type BlobContext,
+  type BlobForm,
+  decodeBlob,
+  type EncodedExtension,
+  hex,
+  option,
+  optionIf,
+  rangeText,
+} from './blob.ts';
 import { CONNTRACK } from './conntrack.ts';
 import { SET_MATCH } from './sets.ts';
 
 /** xt_tcp and xt_udp begin so: `u16 spts[2], dpts[2]`, <linux/netfilter/xt_tcpudp.h>. */
 function ports(blob: Blob, invertedAt: number): Option[] {
-  return [portRange(blob, '--sport', 0, blob.has(invertedAt, 1)), portRange(blob, '--dport', 4, blob.has(invertedAt, 2))].flat();
+  return [
+    portRange(blob, '--sport', 0, blob.has(invertedAt, 1)),
+    portRange(blob, '--dport', 4, blob.has(invertedAt, 2)),
+  ].flat();
 }
 
 function portRange(blob: Blob, name: string, at: number, inverted: boolean): Option[] {
@@ -173,11 +186,13 @@ function limit(blob: Blob): Option[] | undefined {
 }
 
 /** ipt_icmp and ip6t_icmp: `u8 type, code[2], invflags`, <linux/netfilter_ipv4/ip_tables.h>. */
-const icmp = (name: string) => (blob: Blob): Option[] => {
-  const [type, first, last] = [blob.u8(0), blob.u8(1), blob.u8(2)];
-  const isAnyCode = first === 0 && last === 0xff;
-  return [option(name, [type === 0xff ? 'any' : isAnyCode ? type : `${type}/${first}`], blob.has(3, 1))];
-};
+const icmp =
+  (name: string) =>
+  (blob: Blob): Option[] => {
+    const [type, first, last] = [blob.u8(0), blob.u8(1), blob.u8(2)];
+    const isAnyCode = first === 0 && last === 0xff;
+    return [option(name, [type === 0xff ? 'any' : isAnyCode ? type : `${type}/${first}`], blob.has(3, 1))];
+  };
 
 /** xt_tcpmss_match_info: `u16 mss_min, mss_max; u8 invert`, <linux/netfilter/xt_tcpmss.h>. */
 function tcpmss(blob: Blob): Option[] {
