@@ -4,6 +4,7 @@ import { afterEach, expect, it } from 'vitest';
 import type { IpFamily } from '../../../src/core/index.ts';
 import { decodeMatch, decodeTarget, KernelChains, parseRule } from '../../../src/explain/index.ts';
 import { Netlink } from '../../../src/netlink/index.ts';
+import { ensureAccounting } from '../../../src/netlink/conntrack/index.ts';
 import { getSetName } from '../../../src/netlink/ipset/index.ts';
 import { Nftables, nftFamily } from '../../../src/netlink/nftables/index.ts';
 import { NETLINK_NETFILTER } from '../../../src/netlink/uapi/netlink.ts';
@@ -13,7 +14,7 @@ import { CASES, execIn, useOwnLockFile } from '../iptables/fixtures.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { NETWORKS } from './network.ts';
 import { randomTables } from './random-iptables.ts';
-import { comparable, comparableMatch, comparableTarget } from './same-rule.ts';
+import { comparable, comparableMatch, comparableTarget } from '../../samples/comparable-rule.ts';
 import { everyForm, UNREAD } from './xt-rules.ts';
 
 const GOLDEN = new URL('../../golden/', import.meta.url);
@@ -129,13 +130,16 @@ function readNft(
   return count;
 }
 
-/** The sets that rules ask; tells their names. */
+/** The sets and counters that rules ask for; tells the names of sets. */
 function makeSets(node: TestNamespace, family: IpFamily): SetNames {
   const inet = family === 'IPv4' ? 'inet' : 'inet6';
   node.run('ipset', 'create', 'one', 'hash:ip', 'family', inet);
   node.run('ipset', 'create', 'two', 'hash:ip,port', 'family', inet);
   node.run('ipset', 'create', 'marks', 'hash:ip,port', 'family', inet, 'skbinfo');
   const netlink = inNetns(node.path, () => Netlink.open(NETLINK_NETFILTER));
+  for (const counter of ['ct_state_invalid_dropped_pkts', 'localhost_nps_accepted_pkts']) {
+    ensureAccounting(netlink, counter);
+  }
   return (index) => getSetName(netlink, index);
 }
 

@@ -55,11 +55,10 @@ export class Blob {
     return formatIp(ipFromBytes(this.bytes(at, addressBits(this.context.family) / 8)));
   }
 
-  /** An address and its mask; an address alone where the whole of it counts. */
+  /** An address and its mask: `10.0.0.0/8`, `10.0.0.1/32`, `10.0.0.1/255.0.0.255`. */
   network(at: number, maskAt: number): string {
-    const bits = addressBits(this.context.family);
-    const length = prefixLength(this.bytes(maskAt, bits / 8));
-    return length === bits ? this.address(at) : `${this.address(at)}/${length ?? this.address(maskAt)}`;
+    const mask = this.bytes(maskAt, addressBits(this.context.family) / 8);
+    return `${this.address(at)}/${prefixLength(mask) ?? this.address(maskAt)}`;
   }
 
   /** An interface's name and the mask of the bytes that count: without the NUL at its end it is the beginning of names. */

@@ -76,7 +76,7 @@ function decode(blob: Blob, revision: Revision): readonly Option[] {
     ...given(FLAG.state, '--ctstate', () => names(STATES, states)),
     ...given(FLAG.protocol, '--ctproto', () => blob.u16(PROTOCOL_AT)),
     ...ENDS.flatMap((end, index) =>
-      given(FLAG.originalSource << index, `--ct${end}`, () => blob.network(32 * index, 32 * index + 16)),
+      given(FLAG.originalSource << index, `--ct${end}`, () => network(blob, 32 * index)),
     ),
     ...ENDS.flatMap((end, index) =>
       given(FLAG.originalPort << index, `--ct${end}port`, () => revision.ports(blob, index)),
@@ -88,6 +88,11 @@ function decode(blob: Blob, revision: Revision): readonly Option[] {
       (inverted & FLAG.direction) === 0 ? 'ORIGINAL' : 'REPLY',
     ]),
   ];
+}
+
+/** Its length goes without saying where all of an address counts. */
+function network(blob: Blob, at: number): string {
+  return blob.network(at, at + 16).replace(blob.context.family === 'IPv4' ? /\/32$/ : /\/128$/, '');
 }
 
 function names(table: readonly (readonly [name: string, bit: number])[], bits: number): string {

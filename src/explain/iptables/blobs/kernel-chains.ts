@@ -17,7 +17,7 @@ export class KernelChains implements LegacyChains {
   readonly #table: LegacyTable;
   readonly #context: BlobContext;
   readonly #printRules: (chain: string) => readonly string[] | undefined;
-  readonly #chains = new Map<string, LegacyChain | undefined>();
+  readonly #chains = new Map<string, LegacyChain>();
   /** Offsets of the first rules, of the chains that rules read so far jump to. */
   readonly #starts = new Map<string, number>();
 
@@ -33,8 +33,9 @@ export class KernelChains implements LegacyChains {
 
   /** A chain that is built in, or that some rule of a chain read before jumps to. */
   get(name: string): LegacyChain | undefined {
-    if (!this.#chains.has(name)) this.#chains.set(name, this.#read(name));
-    return this.#chains.get(name);
+    const chain = this.#chains.get(name) ?? this.#read(name);
+    if (chain) this.#chains.set(name, chain);
+    return chain;
   }
 
   #read(name: string): LegacyChain | undefined {

@@ -218,7 +218,7 @@ const MATCHES: Readonly<Record<string, readonly BlobForm[]>> = {
     { revisions: [1], size: 228, decode: (blob) => recent(blob, [option('--mask', [blob.address(212)])]) },
   ],
   iprange: [{ revisions: [1], size: 65, decode: iprange }],
-  nfacct: [{ revisions: [0], size: 32, decode: (blob) => [option('--nfacct-name', [blob.text(0, 32)])] }],
+  nfacct: [{ revisions: [0, 1], size: 32, decode: (blob) => [option('--nfacct-name', [blob.text(0, 32)])] }],
   rpfilter: [{ revisions: [0], size: 1, decode: rpfilter }],
   limit: [{ revisions: [0], size: 8, decode: limit }],
   icmp: [{ revisions: [0], size: 4, decode: icmp('--icmp-type') }],

@@ -1,4 +1,4 @@
-import type { Extension, Option, ParsedRule } from '../../../src/explain/index.ts';
+import type { Extension, Option, ParsedRule } from '../../src/explain/index.ts';
 
 /** Targets whose options change nothing that is looked at, or that nobody evaluates: they are not read. */
 const WITHOUT_OPTIONS = ['LOG', 'NFLOG', 'TCPMSS', 'CHECKSUM', 'TRACE'];
