@@ -7,7 +7,6 @@ export { legacyForwardRefuses } from './legacy-iptables/forward-refuses.ts';
 export {
   isChainHead,
   type LegacyEntry,
-  type LegacyExtension,
   LegacyTable,
   legacyTables,
   readLegacyTable,

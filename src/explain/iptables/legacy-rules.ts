@@ -80,7 +80,12 @@ export class LegacyRules implements RuleSource {
         source: 'iptables-legacy',
         hook,
         chain: { table, name },
-        rule: rule && { number: rule.number, text: ruleText(rule.parsed) },
+        rule: rule && {
+          number: rule.number,
+          get text() {
+            return ruleText(rule.parsed);
+          },
+        },
         verdict,
       }),
     };

@@ -9,7 +9,7 @@ const ETH0 = { index: 2, name: 'eth0' };
 const RTN_LOCAL = 2;
 const CHAIN = { kind: 'chain', family: 'ip', table: 'filter', name: 'INPUT' } as const;
 
-/** As iptables-nft 1.8.9 writes them: `nft --debug=netlink` and `NODEPLANE_NETLINK_DEBUG=1` show the same bytes. */
+/** The structs of <linux/netfilter/xt_tcpudp.h>, xt_statistic.h, ipt_ttl.h and ipt_REJECT.h, in host byte order. */
 const blob = (kind: 'match' | 'target', name: string, revision: number, hex: string): Expression => ({
   kind,
   name,

@@ -96,7 +96,7 @@ export function getSetName(netlink: Netlink, index: number): string | undefined 
 }
 
 /** The request behind `getSetName`. */
-export function setByIndex(index: number): NetlinkRequest {
+function setByIndex(index: number): NetlinkRequest {
   return ipsetRequest('IPSET_CMD_GET_BYINDEX', `set ${index}`, {
     IPSET_ATTR_PROTOCOL: IPSET_PROTOCOL_WITH_INDEX,
     IPSET_ATTR_INDEX: index,
