@@ -70,7 +70,7 @@ export class Blob {
 }
 
 /** <linux/if.h> */
-export const IFNAMSIZ = 16;
+const IFNAMSIZ = 16;
 
 /** Undefined for a mask whose bits are not in a row. */
 function prefixLength(mask: Uint8Array): number | undefined {
