@@ -12,6 +12,7 @@ import { iptablesTool, programName, type SavedTable } from '../../../src/proxy/r
 import { inNetns, legacyTables, readLegacyTable } from '../../../src/sys/index.ts';
 import { CASES, execIn, useOwnLockFile } from '../iptables/fixtures.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
+import { PATIENCE } from '../patience.ts';
 import { NETWORKS } from './network.ts';
 import { randomTables } from './random-iptables.ts';
 import { comparable, comparableMatch, comparableTarget } from '../../samples/comparable-rule.ts';
@@ -52,7 +53,7 @@ it.each(CASES)(
     }
     expect(Math.min(...counts)).toBeGreaterThan(15);
   },
-  120_000,
+  300_000 * PATIENCE,
 );
 
 type SetNames = (index: number) => string | undefined;
