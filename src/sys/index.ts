@@ -4,13 +4,7 @@ export { type Exec, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
 export { FileLock, withFileLock } from './file-lock.ts';
 export { legacyForwardRefuses } from './legacy-iptables/forward-refuses.ts';
-export {
-  isChainHead,
-  type LegacyEntry,
-  LegacyTable,
-  legacyTables,
-  readLegacyTable,
-} from './legacy-iptables/table.ts';
+export { isChainHead, type LegacyEntry, LegacyTable, legacyTables, readLegacyTable } from './legacy-iptables/table.ts';
 export { libc, noteDescriptorsIn } from './libc.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
 export { otherNetns } from './other-netns.ts';
