@@ -75,9 +75,7 @@ function decode(blob: Blob, revision: Revision): readonly Option[] {
   return [
     ...given(FLAG.state, '--ctstate', () => names(STATES, states)),
     ...given(FLAG.protocol, '--ctproto', () => blob.u16(PROTOCOL_AT)),
-    ...ENDS.flatMap((end, index) =>
-      given(FLAG.originalSource << index, `--ct${end}`, () => network(blob, 32 * index)),
-    ),
+    ...ENDS.flatMap((end, index) => given(FLAG.originalSource << index, `--ct${end}`, () => network(blob, 32 * index))),
     ...ENDS.flatMap((end, index) =>
       given(FLAG.originalPort << index, `--ct${end}port`, () => revision.ports(blob, index)),
     ),
