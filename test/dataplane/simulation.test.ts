@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { formatIp, type IpFamily, ipFromBytes, parseIp } from '../../src/core/index.ts';
-import { type Host, type Interface, KernelRules, LegacyRules, NftRules, walkPacket } from '../../src/explain/index.ts';
+import { type Host, type Interface, readRules, walkPacket } from '../../src/explain/index.ts';
 import { Nftables } from '../../src/netlink/nftables/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../src/netlink/uapi/rtnetlink.ts';
-import { iptablesTool } from '../../src/proxy/rules/index.ts';
 import { inNetns } from '../../src/sys/index.ts';
-import { execIn, useOwnLockFile } from '../lab/iptables/fixtures.ts';
+import { useOwnLockFile } from '../lab/iptables/fixtures.ts';
 import { type Agent, removeAll, tally } from '../lab/lab.ts';
 import type { TestNamespace } from '../lab/namespace.ts';
 import { flagsOf, type ModeName } from './modes.ts';
@@ -35,7 +34,7 @@ describe.each(MODES)('%s', (mode) => {
 
   // With affinity one of those that are named is reached: the first connection decides.
   it.each(FAMILIES)('names exactly the endpoints that connections of %s reach, and who is refused', async (family) => {
-    const { walk, close } = await simulator(world, family);
+    const { walk, close } = simulator(world, family);
     let compared = 0;
     for (const [scenario, check] of checks()) {
       const { from, to, expected } = check;
@@ -68,19 +67,11 @@ function checks(): (readonly [Scenario, Check])[] {
 }
 
 /** The rules of the node as they are now. Walks end at addresses of endpoints, with `drop`, or with `reject`. */
-async function simulator(world: World, family: IpFamily) {
+function simulator(world: World, family: IpFamily) {
   const { namespace } = world.node;
-  const exec = execIn(namespace);
   const nft = inNetns(namespace.path, () => Nftables.open());
-  const saved = async (variant: 'legacy' | 'nft') => ({
-    [family]: await iptablesTool(family, variant, exec).saveAll(),
-  });
-  const { [family]: ofNft } = await saved('nft');
-  const own = family === 'IPv4' ? 'ip' : 'ip6';
-  const rules = new KernelRules(nft, (chain) =>
-    chain.family === own ? ofNft?.get(chain.table)?.get(chain.name)?.rules : undefined,
-  );
-  const sources = [new NftRules(rules), new LegacyRules(await saved('legacy'))];
+  const { sources, gap } = inNetns(namespace.path, () => readRules(nft, family));
+  expect(gap).toBeUndefined();
   const host = hostOf(namespace, family);
   return {
     close: () => nft.close(),

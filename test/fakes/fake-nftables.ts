@@ -126,6 +126,10 @@ export class FakeNftables implements NftRuleset {
     return this.#tables(of).flatMap(({ chains }) => [...chains.values()]);
   }
 
+  listBaseChains(): NftChain[] {
+    return this.listChains().filter(({ base }) => base !== undefined);
+  }
+
   getChain({ family, table, name }: ChainRef): NftChain | undefined {
     return this.#state.get(tableKey(family, table))?.chains.get(name);
   }

@@ -9,7 +9,6 @@ import {
   QuestionError,
   type WrittenQuestion,
 } from '../../explain/index.ts';
-import { exec } from '../../sys/index.ts';
 import { askKnowledge, NoAgentError } from './ask-knowledge.ts';
 import { readKnowledge } from './offline.ts';
 
@@ -42,7 +41,7 @@ export async function explainHere(options: ExplainOptions): Promise<Explained> {
   try {
     const question = parseQuestion(written);
     const knowledge = offline ? await readKnowledge(written, offline) : await askKnowledge(directory, written);
-    const node = offline ? undefined : await NodeView.open(exec);
+    const node = offline ? undefined : NodeView.open();
     try {
       const answer = explain(question, knowledge, node, { probe });
       const stdout = json ? `${JSON.stringify(answer, undefined, 2)}\n` : answerText(answer, { unicode, verbose });

@@ -3,6 +3,7 @@ import type { Facts } from './facts.ts';
 import { isProtocol } from './match.ts';
 import { holds } from './matches.ts';
 import { type Extension, type Option, type ParsedRule, parseRule } from './parse-rule.ts';
+import { matchText } from './rule-text.ts';
 import { applyTarget } from './targets.ts';
 import { all, inNetwork, isInterface, negate, type Truth } from './values.ts';
 
@@ -70,6 +71,15 @@ function ownOption(name: string, value: string, packet: Situation['packet']): Tr
   }
 }
 
+/**
+ * Whether a packet goes on past a match that is evaluated in its place among others, as nf_tables does. Where it draws, or
+ * nobody can tell, all ways are walked.
+ */
+export function passes(match: Extension, asked: Situation & { readonly facts: Facts }): boolean {
+  if (match.name === 'statistic') return draw(match, asked);
+  return holds(match, asked) ?? asked.choose('unknown', matchText(match), 2) === 0;
+}
+
 /** statistic_mt, net/netfilter/xt_statistic.c: all that can come up is walked. */
 function draw(chance: Extension, { choose }: Situation): boolean {
   const value = (name: string) => chance.options.find((option) => option.name === name);
@@ -79,9 +89,4 @@ function draw(chance: Extension, { choose }: Situation): boolean {
   if (drawn >= 1) return !isInverted;
   if (drawn === 0) return isInverted;
   return choose('chance', matchText(chance), 2) === 0;
-}
-
-function matchText({ name, options }: Extension): string {
-  const words = options.flatMap(({ name, values, inverted }) => [...(inverted ? ['!'] : []), name, ...values]);
-  return ['-m', name, ...words].join(' ');
 }

@@ -29,4 +29,6 @@ export interface IpSets {
    * @returns undefined when nobody can tell: there is no such set, it is of a type nobody here knows, the key is not all known
    */
   find(set: string, directions: readonly SetKey[], protocol: number): InSet | undefined;
+  /** The name of the set with a number of the kernel's, as rules have it; undefined when nobody can tell. */
+  nameOf(index: number): string | undefined;
 }

@@ -1,5 +1,11 @@
-export { evaluateTextRule } from './evaluate-rule.ts';
+export { type BlobContext, unreadable } from './blobs/blob.ts';
+export { KernelChains } from './blobs/kernel-chains.ts';
+export { decodeMatch } from './blobs/matches.ts';
+export { decodeTarget } from './blobs/targets.ts';
+export { evaluateTextRule, passes } from './evaluate-rule.ts';
 export type { Facts, InSet, IpSets, SetKey } from './facts.ts';
 export { IpSetMembers, type IpSetReader } from './ipset-members.ts';
-export { LegacyRules, type Saved } from './legacy-rules.ts';
-export { printedTables } from './printed-table.ts';
+export { type LegacyChains, LegacyRules, type LegacyTables } from './legacy-rules.ts';
+export { holds } from './matches.ts';
+export { type Extension, type Option, type ParsedRule, parseRule } from './parse-rule.ts';
+export { applyTarget } from './targets.ts';

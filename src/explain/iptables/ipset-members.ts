@@ -9,6 +9,8 @@ export interface IpSetReader {
   listSets(): readonly IpSet[];
   /** The members of one of them. */
   listMembers(name: string): readonly SetMember[];
+  /** The name of the set with a number of the kernel's; undefined when nobody can tell. */
+  getName(index: number): string | undefined;
 }
 
 type Part = 'address' | 'port' | 'second';
@@ -30,6 +32,7 @@ export class IpSetMembers implements IpSets {
   readonly #reader: IpSetReader;
   #sets: ReadonlyMap<string, IpSet> | undefined;
   readonly #members = new Map<string, readonly SetMember[]>();
+  readonly #names = new Map<number, string | undefined>();
 
   constructor(reader: IpSetReader) {
     this.#reader = reader;
@@ -50,6 +53,11 @@ export class IpSetMembers implements IpSets {
       if (found === undefined) unknown = true;
     }
     return unknown ? undefined : 'not there';
+  }
+
+  nameOf(index: number): string | undefined {
+    if (!this.#names.has(index)) this.#names.set(index, this.#reader.getName(index));
+    return this.#names.get(index);
   }
 
   #membersOf(name: string): readonly SetMember[] {

@@ -1,16 +1,29 @@
-import type { SavedTable } from '../../proxy/rules/index.ts';
 import type { Packet } from '../packet/index.ts';
 import { type Chains, type Hook, type RuleSource, type Situation, type Station, walkChain } from '../walk/index.ts';
 import { evaluateParsedRule } from './evaluate-rule.ts';
 import type { Facts } from './facts.ts';
 import { type ParsedRule, parseRule } from './parse-rule.ts';
+import { ruleText } from './rule-text.ts';
 
-/** What iptables-save prints, by table: `printedTables`, or all of it read. */
-export type Saved = ReadonlyMap<string, Pick<SavedTable, 'get'>>;
+/** A chain of legacy iptables: of `KernelChains`, or what a save program prints (`SavedChain`). */
+export interface LegacyChain {
+  readonly builtIn: boolean;
+  /** What becomes of packets that no rule decides; built-in chains only. @default ACCEPT */
+  readonly policy?: string;
+  /** In order; as text without `-A CHAIN`. */
+  readonly rules: readonly (string | ParsedRule)[];
+}
+
+/** The chains of a table by name. */
+export interface LegacyChains {
+  get(chain: string): LegacyChain | undefined;
+}
+
+/** By table. */
+export type LegacyTables = ReadonlyMap<string, LegacyChains>;
 
 interface NumberedRule {
   readonly parsed: ParsedRule;
-  readonly text: string;
   readonly number: number;
 }
 
@@ -26,24 +39,24 @@ const NAT_SOURCE = 100;
 const PRIORITY: Readonly<Record<string, number>> = { raw: -300, mangle: -150, nat: -100, filter: 0, security: 50 };
 
 /**
- * The tables of legacy iptables, as its save program prints them: the kernel gives them out in no other way, and all at once.
+ * The tables of legacy iptables.
  *
  * A chain without rules that lets everything through is left out: it does nothing, and its order among others does not matter.
  */
 export class LegacyRules implements RuleSource {
   readonly name = 'iptables-legacy';
-  readonly #saved: { readonly [family in Packet['family']]?: Saved | undefined };
+  readonly #tables: { readonly [family in Packet['family']]?: LegacyTables | undefined };
   readonly #facts: Facts;
-  readonly #parsed = new WeakMap<readonly string[], readonly NumberedRule[]>();
+  readonly #parsed = new WeakMap<LegacyChain['rules'], readonly NumberedRule[]>();
 
-  constructor(saved: { readonly [family in Packet['family']]?: Saved | undefined }, facts: Facts = {}) {
-    this.#saved = saved;
+  constructor(tables: { readonly [family in Packet['family']]?: LegacyTables | undefined }, facts: Facts = {}) {
+    this.#tables = tables;
     this.#facts = facts;
   }
 
   stations(hook: Hook, family: Packet['family']): readonly Station[] {
     const stations: Station[] = [];
-    for (const [name, table] of this.#saved[family] ?? []) {
+    for (const [name, table] of this.#tables[family] ?? []) {
       const base = table.get(CHAIN_OF[hook]);
       const priority = name === 'nat' && (hook === 'input' || hook === 'postrouting') ? NAT_SOURCE : PRIORITY[name];
       if (!base || priority === undefined || (base.rules.length === 0 && base.policy === undefined)) continue;
@@ -58,7 +71,7 @@ export class LegacyRules implements RuleSource {
     return stations.sort((a, b) => a.priority - b.priority);
   }
 
-  #chainsOf(table: string, chains: Pick<SavedTable, 'get'>, hook: Hook, situation: Situation): Chains<NumberedRule> {
+  #chainsOf(table: string, chains: LegacyChains, hook: Hook, situation: Situation): Chains<NumberedRule> {
     const surroundings = { facts: this.#facts, isChain: (name: string) => chains.get(name)?.builtIn === false };
     return {
       rulesOf: (name) => this.#rulesOf(chains.get(name)?.rules ?? []),
@@ -67,18 +80,26 @@ export class LegacyRules implements RuleSource {
         source: 'iptables-legacy',
         hook,
         chain: { table, name },
-        rule: rule && { number: rule.number, text: rule.text },
+        rule: rule && {
+          number: rule.number,
+          get text() {
+            return ruleText(rule.parsed);
+          },
+        },
         verdict,
       }),
     };
   }
 
   /** Only what a walk comes to is taken apart, once. */
-  #rulesOf(rules: readonly string[]): readonly NumberedRule[] {
+  #rulesOf(rules: LegacyChain['rules']): readonly NumberedRule[] {
     const known = this.#parsed.get(rules);
     if (known) return known;
-    const parsed = rules.map((text, index) => ({ parsed: parseRule(text), text, number: index + 1 }));
-    this.#parsed.set(rules, parsed);
-    return parsed;
+    const numbered = rules.map((rule, index) => ({
+      parsed: typeof rule === 'string' ? parseRule(rule) : rule,
+      number: index + 1,
+    }));
+    this.#parsed.set(rules, numbered);
+    return numbered;
   }
 }

@@ -2,6 +2,7 @@ import { addressBits } from '../../core/index.ts';
 import type { Expression, NftRule, Verdict } from '../../netlink/nftables/index.ts';
 import { hostOrder32 } from '../../netlink/nftables/index.ts';
 import type { Choose } from '../choices.ts';
+import { applyTarget, holds, passes } from '../iptables/index.ts';
 import { KnownBytes } from '../packet/index.ts';
 import type { Outcome } from '../walk/index.ts';
 import { findElement } from './find-element.ts';
@@ -26,13 +27,20 @@ const MOST_OPTIONS = 4096;
  * Where a value decides that is not known, both ways are walked (`choose`).
  */
 export function evaluateRule(rule: NftRule, situation: NftSituation): Outcome {
-  if (isIdle(rule, situation)) return NO_MATCH;
+  if (isIdle(rule, situation) || isRefuted(rule, situation)) return NO_MATCH;
   const registers = new Registers();
   for (const expression of rule.expressions) {
     const effect = evaluate(expression, rule, registers, situation);
     if (effect) return effect;
   }
   return CONTINUE;
+}
+
+/** One match that is false decides, whatever is drawn or not known in front of it. */
+function isRefuted({ expressions }: NftRule, situation: NftSituation): boolean {
+  return expressions.some(
+    (expression) => expression.kind === 'match' && holds(situation.extensions.get(expression)!, situation) === false,
+  );
 }
 
 function evaluate(expression: Expression, rule: NftRule, registers: Registers, situation: NftSituation): Effect {
@@ -132,6 +140,12 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'log':
     case 'objref':
       return undefined;
+    case 'match':
+      return passes(situation.extensions.get(expression)!, situation) ? undefined : NO_MATCH;
+    case 'target': {
+      const outcome = applyTarget(situation.extensions.get(expression)!, situation);
+      return outcome.kind === 'continue' ? undefined : outcome;
+    }
     case 'unknown':
       return { kind: 'cannot tell', about: `expression "${expression.name}"` };
   }

@@ -66,7 +66,7 @@ export class KernelRules implements Rules {
   #listBaseChains(family: Packet['family']): readonly BaseChainOf[] {
     const seeing = ['inet', family === 'IPv4' ? 'ip' : 'ip6'];
     const based = this.#reader
-      .listChains()
+      .listBaseChains()
       .filter((chain): chain is BaseChainOf => chain.base !== undefined && seeing.includes(chain.family));
     return based.reverse().sort((a, b) => a.base.priority - b.base.priority);
   }

@@ -1,5 +1,13 @@
-import type { NftRule } from '../../netlink/nftables/index.ts';
-import { evaluateTextRule, type Facts } from '../iptables/index.ts';
+import type { ChainRef, Expression, NftRule } from '../../netlink/nftables/index.ts';
+import {
+  type BlobContext,
+  decodeMatch,
+  decodeTarget,
+  type Extension,
+  evaluateTextRule,
+  type Facts,
+  unreadable,
+} from '../iptables/index.ts';
 import type { Packet } from '../packet/index.ts';
 import {
   type Chains,
@@ -14,21 +22,24 @@ import { evaluateRule } from './evaluate-rule.ts';
 import { rememberedText } from './remembered.ts';
 import type { BaseChainOf, Rules } from './surroundings.ts';
 
-/** A rule, and how iptables-nft prints it where that is known. */
-interface TextedRule {
+/** A rule, and what of it is of x_tables. */
+interface WalkedRule {
   readonly rule: NftRule;
+  readonly extensions: ReadonlyMap<Expression, Extension>;
+  /** How iptables-nft prints it, where something of it cannot be read and it was asked. */
   readonly text: string | undefined;
 }
 
 /**
- * All rules of nf_tables, those that iptables-nft wrote included. What of those are matches and targets of x_tables in
- * disguise is a blob in netlink; it is evaluated by what iptables-nft-save prints for the same rule (`Rules.textsOf`), and
- * nobody can tell what it does where that is missing.
+ * All rules of nf_tables, those that iptables-nft wrote included: what of those are matches and targets of x_tables in disguise is
+ * evaluated as in rules of legacy iptables. Where something of them cannot be read here, the rule is evaluated by what
+ * iptables-nft prints for it (`Rules.textsOf`).
  */
 export class NftRules implements RuleSource {
   readonly name = 'nftables';
   readonly #rules: Rules;
   readonly #facts: Facts;
+  readonly #walked = new WeakMap<readonly NftRule[], readonly WalkedRule[]>();
 
   /** @param facts for what iptables-nft wrote */
   constructor(rules: Rules, facts: Facts = {}) {
@@ -45,38 +56,62 @@ export class NftRules implements RuleSource {
     }));
   }
 
-  #chainsOf({ family, table, name: base }: BaseChainOf, hook: Hook, situation: Situation): Chains<TextedRule> {
+  #chainsOf({ family, table, name: base }: BaseChainOf, hook: Hook, situation: Situation): Chains<WalkedRule> {
     const chain = (name: string) => ({ kind: 'chain', family, table, name }) as const;
     const { packet, meeting } = situation;
     const { made } = meeting;
+    const surroundings = { rules: this.#rules, facts: this.#facts };
     return {
-      rulesOf: (name) => {
-        const rules = this.#rules.rulesOf(chain(name));
-        const texts = rules.some(isBlob) ? this.#rules.textsOf?.(chain(name)) : undefined;
-        // Of another length: somebody changed the chain between the two looks at it.
-        const known = texts?.length === rules.length ? texts : undefined;
-        return rules.map((rule, index) => ({ rule, text: known?.[index] }));
-      },
-      evaluate: ({ rule, text }): Outcome => {
-        if (!isBlob(rule) || text === undefined) return evaluateRule(rule, { ...situation, rules: this.#rules });
+      rulesOf: (name) => this.#rulesOf(chain(name)),
+      evaluate: ({ rule, extensions, text }): Outcome => {
+        if (text === undefined) return evaluateRule(rule, { ...situation, ...surroundings, extensions });
         const isChain = (name: string) => this.#rules.hasChain?.(chain(name)) ?? false;
         return evaluateTextRule(text, situation, { facts: this.#facts, isChain });
       },
-      step: (name, texted, verdict) => ({
+      step: (name, walked, verdict) => ({
         source: 'nftables',
         hook,
         chain: chain(name),
-        rule: texted?.rule,
-        text: texted?.text,
+        rule: walked?.rule,
+        text: walked?.text,
         verdict,
       }),
       meet: (place) =>
         meeting.at(made, () => [hook, family, table, base, place(), packet.state, rememberedText(packet)].join('\0')),
     };
   }
-}
 
-/** Whether an extension of x_tables is in it, as nf_tables keeps them: net/netfilter/nft_compat.c. */
-function isBlob({ expressions }: NftRule): boolean {
-  return expressions.some((one) => one.kind === 'unknown' && (one.name === 'match' || one.name === 'target'));
+  #rulesOf(chain: ChainRef): readonly WalkedRule[] {
+    const rules = this.#rules.rulesOf(chain);
+    const known = this.#walked.get(rules);
+    if (known) return known;
+    const decoded = rules.map((rule) => this.#decode(rule));
+    const texts = decoded.every(({ isWhole }) => isWhole) ? undefined : this.#rules.textsOf?.(chain);
+    const walked = rules.map((rule, index) => {
+      const { extensions, isWhole } = decoded[index]!;
+      // Of another length: somebody changed the chain between the two looks at it.
+      return { rule, extensions, text: isWhole || texts?.length !== rules.length ? undefined : texts[index] };
+    });
+    this.#walked.set(rules, walked);
+    return walked;
+  }
+
+  /** Whole is a rule of which everything can be read; what is not of iptables-nft has no other form to be read in. */
+  #decode({ family, expressions }: NftRule): Pick<WalkedRule, 'extensions'> & { readonly isWhole: boolean } {
+    const context: BlobContext = {
+      family: family === 'ip6' ? 'IPv6' : 'IPv4',
+      setName: (index) => this.#facts.ipsets?.nameOf(index),
+    };
+    const extensions = new Map<Expression, Extension>();
+    let isWhole = true;
+    for (const expression of expressions) {
+      if (expression.kind !== 'match' && expression.kind !== 'target') continue;
+      const decode = expression.kind === 'match' ? decodeMatch : decodeTarget;
+      const extension = decode(expression, context);
+      extensions.set(expression, extension ?? unreadable(expression));
+      isWhole &&= extension !== undefined;
+    }
+    const isOfIptables = extensions.size > 0;
+    return { extensions, isWhole: isWhole && !(isOfIptables && expressions.some(({ kind }) => kind === 'unknown')) };
+  }
 }

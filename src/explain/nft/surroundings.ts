@@ -1,12 +1,14 @@
 import type {
   BaseChain,
   ChainRef,
+  Expression,
   NftChain,
   NftElement,
   NftRule,
   NftSet,
   SetRef,
 } from '../../netlink/nftables/index.ts';
+import type { Extension, Facts } from '../iptables/index.ts';
 import type { Packet } from '../packet/index.ts';
 import type { Hook, Situation } from '../walk/index.ts';
 
@@ -34,4 +36,8 @@ export interface Rules {
 /** Where a rule is evaluated. */
 export interface NftSituation extends Situation {
   readonly rules: Rules;
+  /** For what iptables-nft wrote. */
+  readonly facts: Facts;
+  /** The matches and targets of x_tables in the rule. */
+  readonly extensions: ReadonlyMap<Expression, Extension>;
 }

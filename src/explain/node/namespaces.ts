@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { formatIp } from '../../core/index.ts';
+import { formatIp, type IpFamily } from '../../core/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { getNetnsId, type Link, listAddresses, listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_SCOPE_UNIVERSE } from '../../netlink/uapi/index.ts';
-import { inNetns, type NetnsHandle, openNetns, otherNetns } from '../../sys/index.ts';
+import { inNetns, legacyTables, type NetnsHandle, openNetns, otherNetns } from '../../sys/index.ts';
 
 /** A network namespace of this machine other than ours: a pod's, most often. */
 export interface OtherNamespace {
@@ -42,18 +42,16 @@ function addressesIn(handle: NetnsHandle): OtherNamespace['addresses'] {
   );
 }
 
-/** Whether rules of the legacy x_tables are in a namespace: `/proc/net/ip_tables_names` lists their tables. */
-export function legacyTablesIn(path: string | undefined, family: 'IPv4' | 'IPv6'): readonly string[] {
-  const file = `/proc/thread-self/net/${family === 'IPv4' ? 'ip' : 'ip6'}_tables_names`;
-  const read = () => (attempt(() => readFileSync(file, 'utf8')) ?? '').split('\n').filter(Boolean);
-  return path === undefined ? read() : (attempt(() => inNetns(path, read)) ?? []);
+/** The tables of legacy iptables in a namespace; none where it cannot be told. */
+export function legacyTablesIn(path: string, family: IpFamily): readonly string[] {
+  return attempt(() => inNetns(path, () => legacyTables(family))) ?? [];
 }
 
 /** ETH_P_ALL and ETH_P_ARP of <linux/if_ether.h>, as /proc/net/packet has them. */
 const HEARS_ARP: ReadonlySet<string> = new Set(['0003', '0806']);
 
 /** Whether a program here has a socket by which it could answer who-has (ARP, neighbour discovery), as announcers of addresses do. */
-export function hasNeighbourSockets(family: 'IPv4' | 'IPv6'): boolean {
+export function hasNeighbourSockets(family: IpFamily): boolean {
   const lines = (file: string) =>
     (attempt(() => readFileSync(`/proc/thread-self/net/${file}`, 'utf8')) ?? '').trim().split('\n').slice(1);
   if (lines('packet').some((line) => HEARS_ARP.has(line.trim().split(/\s+/)[3] ?? ''))) return true;

@@ -15,7 +15,7 @@ import {
 import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
-import { type Exec, inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
+import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
 import { hasNeighbourSockets, legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
 import { Tracking } from './tracking.ts';
@@ -38,38 +38,32 @@ export class NodeView {
   readonly tracking = new Tracking();
   readonly #route: Netlink;
   readonly #nft: Nftables;
-  readonly #rules: Readonly<Record<IpFamily, RulesHere>>;
+  readonly #rules = new Map<IpFamily, RulesHere>();
   #links: readonly Link[] | undefined;
   #addresses: ReturnType<typeof listAddresses> | undefined;
   #others: readonly OtherNamespace[] | undefined;
   readonly #neighbours = new Map<string, readonly Neighbour[]>();
   readonly #waysOut = new Map<string, WayOut | undefined>();
 
-  private constructor(route: Netlink, nft: Nftables, rules: Readonly<Record<IpFamily, RulesHere>>) {
+  private constructor(route: Netlink, nft: Nftables) {
     this.#route = route;
     this.#nft = nft;
-    this.#rules = rules;
   }
 
   /**
    * Of the calling thread's namespace.
    *
-   * @param exec runs the programs that tell the rules of iptables, where there are any
    * @throws ERR_NETLINK_SOCKET
    */
-  static async open(exec: Exec): Promise<NodeView> {
+  static open(): NodeView {
     const [route, nft] = openTogether((keep) => [keep(Netlink.open(NETLINK_ROUTE)), keep(Nftables.open())] as const);
-    try {
-      return new NodeView(route, nft, await readRules(nft, exec));
-    } catch (error) {
-      route.close();
-      nft.close();
-      throw error;
-    }
+    return new NodeView(route, nft);
   }
 
   rulesFor(family: IpFamily): RulesHere {
-    return this.#rules[family];
+    const rules = this.#rules.get(family) ?? readRules(this.#nft, family);
+    this.#rules.set(family, rules);
+    return rules;
   }
 
   close(): void {
@@ -192,7 +186,7 @@ export class NodeView {
     const chains = inNetns(pod.netns, () => {
       const nft = Nftables.open();
       try {
-        return nft.listChains().filter(({ base }) => base !== undefined);
+        return nft.listBaseChains();
       } finally {
         nft.close();
       }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { atOnce, errorText, type IpFamily } from '../../core/index.ts';
 import { resolveFamily, withNetlink } from '../../netlink/index.ts';
-import { listIpSets, listMembers } from '../../netlink/ipset/index.ts';
+import { getSetName, listIpSets, listMembers } from '../../netlink/ipset/index.ts';
 import {
   decodeDestination,
   decodeVirtualServer,
@@ -11,13 +11,12 @@ import {
 } from '../../netlink/ipvs/index.ts';
 import type { ChainRef, Nftables } from '../../netlink/nftables/index.ts';
 import { NETLINK_GENERIC, NETLINK_NETFILTER } from '../../netlink/uapi/index.ts';
-import { iptablesTool, parseList, programName } from '../../proxy/rules/index.ts';
-import { type Exec, execNow } from '../../sys/index.ts';
-import { IpSetMembers, LegacyRules, printedTables, type Saved } from '../iptables/index.ts';
+import { type IptablesVariant, parseList, programName } from '../../proxy/rules/index.ts';
+import { execNow, legacyTables, readLegacyTable } from '../../sys/index.ts';
+import { IpSetMembers, KernelChains, LegacyRules, type LegacyTables } from '../iptables/index.ts';
 import { type IpvsReader, IpvsServers } from '../ipvs/index.ts';
 import { KernelRules, NftRules } from '../nft/index.ts';
 import type { RuleSource } from '../walk/index.ts';
-import { legacyTablesIn } from './namespaces.ts';
 
 /** All that has rules on this node for packets of a family. */
 export interface RulesHere {
@@ -29,41 +28,59 @@ export interface RulesHere {
 const IPTABLES_TABLES: ReadonlySet<string> = new Set(['raw', 'mangle', 'nat', 'filter', 'security']);
 
 /**
- * Finds what has rules on this node: nf_tables, read by key when a walk comes there, with what iptables-nft says of a chain that it
- * wrote; legacy iptables, which the kernel gives out by whole tables only; IPVS.
+ * Finds what has rules on this node for a family: nf_tables, read by key when a walk comes there; legacy iptables, which the
+ * kernel gives out by whole tables, but of which only the chains are read that a walk comes to; IPVS.
  */
-export async function readRules(nft: Nftables, exec: Exec): Promise<Readonly<Record<IpFamily, RulesHere>>> {
-  const gaps = new Map<IpFamily, string>();
-  const legacy: Partial<Record<IpFamily, Saved>> = {};
-  for (const family of ['IPv4', 'IPv6'] as const) {
-    if (legacyTablesIn(undefined, family).length === 0) continue;
-    try {
-      legacy[family] = printedTables(await iptablesTool(family, 'legacy', exec).printAll());
-    } catch (error) {
-      gaps.set(family, `rules of iptables (legacy) cannot be read: ${errorText(error)}`);
-    }
-  }
+export function readRules(nft: Nftables, family: IpFamily): RulesHere {
   const facts = { ipsets: ipsetsHere() };
+  let legacy: LegacyTables | undefined;
+  let gap: string | undefined;
+  try {
+    legacy = readLegacy(family, facts.ipsets);
+  } catch (error) {
+    gap = `rules of iptables (legacy) cannot be read: ${errorText(error)}`;
+  }
   const sources = [
-    new NftRules(new KernelRules(nft, listOfIptables), facts),
-    new LegacyRules(legacy, facts),
+    new NftRules(new KernelRules(nft, printNftChain), facts),
+    new LegacyRules({ [family]: legacy }, facts),
     ...(existsSync('/proc/thread-self/net/ip_vs') ? [new IpvsServers(ipvsHere())] : []),
   ];
-  return { IPv4: { sources, gap: gaps.get('IPv4') }, IPv6: { sources, gap: gaps.get('IPv6') } };
+  return { sources, gap };
 }
 
-/** One chain: all of them take seconds at 10,000 Services, and a walk comes to a dozen. Undefined: no iptables-nft, or no table of its. */
-function listOfIptables({ family, table, name }: ChainRef): readonly string[] | undefined {
+/** @throws KernelError */
+function readLegacy(family: IpFamily, ipsets: IpSetMembers): LegacyTables {
+  const context = { family, setName: (index: number) => ipsets.nameOf(index) };
+  const read = (table: string) =>
+    new KernelChains(readLegacyTable(family, table), context, (chain) => printChain(family, 'legacy', table, chain));
+  return new Map((legacyTables(family) ?? []).map((table) => [table, read(table)]));
+}
+
+/** Undefined: no table of iptables-nft. */
+function printNftChain({ family, table, name }: ChainRef): readonly string[] | undefined {
   if ((family !== 'ip' && family !== 'ip6') || !IPTABLES_TABLES.has(table)) return undefined;
-  const program = programName(family === 'ip' ? 'IPv4' : 'IPv6', 'nft');
-  const printed = execNow(program, ['-t', table, '-S', name]);
-  return printed === undefined ? undefined : atOnce(parseList(table, name, printed));
+  return printChain(family === 'ip' ? 'IPv4' : 'IPv6', 'nft', table, name);
+}
+
+/**
+ * The rules of a chain as a program of iptables prints them, for what of an extension cannot be read here. One chain: all of
+ * them take seconds at 10,000 Services. Undefined: no such program.
+ */
+function printChain(
+  family: IpFamily,
+  variant: IptablesVariant,
+  table: string,
+  chain: string,
+): readonly string[] | undefined {
+  const printed = execNow(programName(family, variant), ['-t', table, '-S', chain]);
+  return printed === undefined ? undefined : atOnce(parseList(table, chain, printed));
 }
 
 function ipsetsHere(): IpSetMembers {
   return new IpSetMembers({
     listSets: () => withNetlink(NETLINK_NETFILTER, listIpSets),
     listMembers: (name) => withNetlink(NETLINK_NETFILTER, (netlink) => listMembers(netlink, name)),
+    getName: (index) => withNetlink(NETLINK_NETFILTER, (netlink) => getSetName(netlink, index)),
   });
 }
 

@@ -5,7 +5,7 @@ import { capturedAsVersion6 } from '../../../test/fakes/ipset-golden.ts';
 import { capturedPayload, wireHex } from '../../../test/fakes/netlink-golden.ts';
 import { Netlink } from '../netlink.ts';
 import { decodeSetTypeRevision } from './capabilities.ts';
-import { decodeIpSet, deleteIpSet, type IpSet, newIpSet, swapIpSets } from './set.ts';
+import { decodeIpSet, deleteIpSet, getSetName, type IpSet, newIpSet, swapIpSets } from './set.ts';
 
 const HASH: IpSet = {
   name: 'T2',
@@ -121,6 +121,23 @@ describe('what the kernel answers', () => {
 
   it('is the revision of a type that it has', () => {
     expect(decodeSetTypeRevision(capturedPayload(TYPE))).toBe(7);
+  });
+
+  it('is the name of a set by its number, where it has one', () => {
+    const asked: string[] = [];
+    const [named, none] = [9, 10];
+    const fake = new FakeNetlink((requests) =>
+      requests.map((one) => {
+        asked.push(Buffer.from(one.payload).toString('hex'));
+        const isNamed = one.payload.at(-3) === named;
+        return frame(isNamed ? { ...one, payload: capturedPayload(LISTED_BITMAP) } : refuse(one, 2));
+      }),
+    );
+    const netlink = new Netlink(fake);
+    expect(getSetName(netlink, named)).toBe('KUBE-NODE-PORT-TCP');
+    expect(getSetName(netlink, none)).toBeUndefined();
+    // Version 7 of the protocol; the number is in network byte order.
+    expect(asked).toEqual(['09', '0a'].map((number) => `02000000050001000700000006000b4000${number}0000`));
   });
 
   it('is a value or ERR_NETLINK_DECODE for any bytes', () => {

@@ -1,4 +1,4 @@
-import type { IpFamily } from '../../core/index.ts';
+import { type IpFamily, KernelError } from '../../core/index.ts';
 import { familyNumber, ipFamilyOf } from '../address-family.ts';
 import { encodeNest } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
@@ -9,6 +9,7 @@ import {
   IPSET_FLAG_LIST_HEADER,
   IPSET_FLAG_WITH_COMMENT,
   IPSET_FLAG_WITH_SKBINFO,
+  IPSET_PROTOCOL_WITH_INDEX,
   IPSET_SHAPE,
 } from '../uapi/ip-set.ts';
 import { NLM_F_CREATE, NLM_F_EXCL } from '../uapi/netlink.ts';
@@ -77,6 +78,29 @@ export function swapIpSets(name: string, other: string): NetlinkRequest {
 /** All sets of the socket's namespace. Throws KernelError, ERR_NETLINK_DECODE. */
 export function listIpSets(netlink: Netlink): IpSet[] {
   return netlink.dump(setListing()).map(decodeIpSet);
+}
+
+/**
+ * The name of the set that has a number in the kernel, as rules of x_tables know it. Undefined when there is none, or this
+ * kernel, older than 4.20, cannot be asked. Throws ERR_NETLINK_DECODE.
+ */
+export function getSetName(netlink: Netlink, index: number): string | undefined {
+  try {
+    const payload = netlink.query(setByIndex(index));
+    nfgenmsg.decode(payload);
+    return IPSET_ATTRIBUTES.decode(payload, nfgenmsg.size).IPSET_ATTR_SETNAME;
+  } catch (error) {
+    if (error instanceof KernelError) return undefined;
+    throw error;
+  }
+}
+
+/** The request behind `getSetName`. */
+function setByIndex(index: number): NetlinkRequest {
+  return ipsetRequest('IPSET_CMD_GET_BYINDEX', `set ${index}`, {
+    IPSET_ATTR_PROTOCOL: IPSET_PROTOCOL_WITH_INDEX,
+    IPSET_ATTR_INDEX: index,
+  });
 }
 
 /** The request behind `listIpSets`. */

@@ -87,6 +87,12 @@ export class Nftables implements NftRuleset {
     return typeof of === 'object' ? chains.filter((chain) => chain.table === of.name) : chains;
   }
 
+  listBaseChains(): NftChain[] {
+    return this.#list(requests.chainListing(undefined), (payload, family) =>
+      decode.isBaseChain(payload) ? decode.decodeChain(payload, family) : undefined,
+    );
+  }
+
   getChain(chain: ChainRef): NftChain | undefined {
     const payload = this.#find(requests.chainRequest(chain));
     return payload && decode.decodeChain(payload, chain.family);

@@ -38,6 +38,8 @@ export interface NftReader {
   listTables(family?: NftFamily): NftTable[];
   /** Chains, without their rules, of a family or of one table. */
   listChains(of?: TableRef | NftFamily): NftChain[];
+  /** The chains that are hooked in, of all families: among ten thousand others those are a few. */
+  listBaseChains(): NftChain[];
   /** One chain, without its rules; undefined when there is none. One request, however many chains its table has. */
   getChain(chain: ChainRef): NftChain | undefined;
   /** Rules in their order, of one table or one chain. */

@@ -6,6 +6,8 @@ export const NFNL_SUBSYS_IPSET = 6;
 
 /** The oldest version of the protocol kernels still speak. */
 export const IPSET_PROTOCOL = 6;
+/** The first version in which sets are asked for by number: Linux 4.20. */
+export const IPSET_PROTOCOL_WITH_INDEX = 7;
 
 export const IPSET_CMD = {
   IPSET_CMD_PROTOCOL: 1,
@@ -18,6 +20,7 @@ export const IPSET_CMD = {
   IPSET_CMD_ADD: 9,
   IPSET_CMD_DEL: 10,
   IPSET_CMD_TYPE: 13,
+  IPSET_CMD_GET_BYINDEX: 15,
 } as const;
 
 /** In IPSET_ATTR_FLAGS of a listing: leave the members out. */
@@ -78,4 +81,5 @@ export const IPSET_ATTRIBUTES = attributeSet('IPSET', {
   IPSET_ATTR_ADT: [8 | NLA_F_NESTED, 'bytes'],
   IPSET_ATTR_LINENO: [9 | NLA_F_NET_BYTEORDER, 'be32'],
   IPSET_ATTR_PROTOCOL_MIN: [10, 'u8'],
+  IPSET_ATTR_INDEX: [11 | NLA_F_NET_BYTEORDER, 'be16'],
 });

@@ -163,4 +163,15 @@ export const NFT_EXPRESSIONS = {
     NFTA_OBJREF_IMM_TYPE: [1, 'be32'],
     NFTA_OBJREF_IMM_NAME: [2, 'unterminated'],
   }),
+  /** Matches and targets of x_tables, <linux/netfilter/nf_tables_compat.h>. */
+  match: attributeSet('NFTA_MATCH', {
+    NFTA_MATCH_NAME: [1, 'string'],
+    NFTA_MATCH_REV: [2, 'be32'],
+    NFTA_MATCH_INFO: [3, 'bytes'],
+  }),
+  target: attributeSet('NFTA_TARGET', {
+    NFTA_TARGET_NAME: [1, 'string'],
+    NFTA_TARGET_REV: [2, 'be32'],
+    NFTA_TARGET_INFO: [3, 'bytes'],
+  }),
 } as const;

@@ -31,18 +31,15 @@ export interface IptablesTool {
   save(table: string): Promise<SavedTable>;
   /** All tables the kernel has at the moment, without creating any. Throws ERR_IPTABLES. */
   saveAll(): Promise<ReadonlyMap<string, SavedTable>>;
-  /** The same, as it is printed. */
-  printAll(): Promise<string>;
 }
 
 export function iptablesTool(family: IpFamily, variant: IptablesVariant, exec: Exec): IptablesTool {
-  const print = async (args: readonly string[]) => {
+  const save = async (args: readonly string[]) => {
     const program = programName(family, variant, 'save');
     const result = await run(exec, program, args);
     if (result.status !== 0) throw failure(`${program} ${args.join(' ')}`.trim(), result);
-    return result.stdout;
+    return inSlices(parseSave(result.stdout));
   };
-  const save = async (args: readonly string[]) => inSlices(parseSave(await print(args)));
   return {
     variant,
     async restore(restore) {
@@ -53,7 +50,6 @@ export function iptablesTool(family: IpFamily, variant: IptablesVariant, exec: E
     },
     save: async (table) => (await save(['-t', table])).get(table) ?? new Map(),
     saveAll: () => save([]),
-    printAll: () => print([]),
   };
 }
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, expect, it } from 'vitest';
 import { type IpFamily, ipFromBytes } from '../../../src/core/index.ts';
-import { type Facts, IpSetMembers, LegacyRules, walkPacket } from '../../../src/explain/index.ts';
+import { IpSetMembers, KernelChains, LegacyRules, walkPacket } from '../../../src/explain/index.ts';
 import { Netlink } from '../../../src/netlink/index.ts';
-import { listIpSets, listMembers } from '../../../src/netlink/ipset/index.ts';
+import { getSetName, listIpSets, listMembers } from '../../../src/netlink/ipset/index.ts';
 import { NETLINK_NETFILTER } from '../../../src/netlink/uapi/netlink.ts';
 import { iptablesTool, programName } from '../../../src/proxy/rules/index.ts';
-import { inNetns } from '../../../src/sys/index.ts';
+import { inNetns, readLegacyTable } from '../../../src/sys/index.ts';
 import { execIn, useOwnLockFile } from '../iptables/fixtures.ts';
 import { removeAll, type TestNamespace } from '../namespace.ts';
 import { PATIENCE } from '../patience.ts';
@@ -52,7 +52,11 @@ it.each(CASES)(
       const met = await world.send(packets);
       world.disarm();
       const saved = await iptablesTool(family, 'legacy', exec).saveAll();
-      const rules = new LegacyRules({ [family]: saved }, facts);
+      const context = { family, setName: (index: number) => facts.ipsets.nameOf(index) };
+      const read = (table: string) =>
+        new KernelChains(readLegacyTable(family, table), context, (chain) => saved.get(table)!.get(chain)!.rules);
+      const tables = inNetns(world.node.path, () => new Map([...saved.keys()].map((table) => [table, read(table)])));
+      const rules = new LegacyRules({ [family]: tables }, facts);
       for (const [index, sentPacket] of packets.entries()) {
         const { port, events } = met[index]!;
         expect(events.length, 'the packet was traced').toBeGreaterThan(0);
@@ -98,7 +102,7 @@ function makeSets(
   node: TestNamespace,
   { family, sources, destinations }: OracleNetwork,
   protocol: 'tcp' | 'udp',
-): Facts {
+): { readonly ipsets: IpSetMembers } {
   const inet = family === 'IPv4' ? 'inet' : 'inet6';
   node.run('ipset', 'create', 'one', 'hash:ip', 'family', inet);
   node.run('ipset', 'create', 'two', 'hash:ip,port', 'family', inet);
@@ -109,6 +113,7 @@ function makeSets(
     ipsets: new IpSetMembers({
       listSets: () => listIpSets(netlink),
       listMembers: (name) => listMembers(netlink, name),
+      getName: (index) => getSetName(netlink, index),
     }),
   };
 }

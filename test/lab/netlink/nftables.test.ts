@@ -180,6 +180,9 @@ describe('tables, chains, sets and counters', () => {
         .filter(({ name }) => name === 'a' || name === 'b')
         .map(without),
     ).toEqual(chains);
+    const based = nft.listChains().filter(({ base }) => base !== undefined);
+    expect(based.length).toBeGreaterThan(0);
+    expect(nft.listBaseChains()).toEqual(based);
     expect(
       nft
         .listCounters(TABLE)

@@ -69,6 +69,7 @@ export function recorded(nft: NftRuleset, reports: CommitReport[]): NftRuleset {
     generation: () => nft.generation(),
     listTables: (family) => nft.listTables(family),
     listChains: (of) => nft.listChains(of),
+    listBaseChains: () => nft.listBaseChains(),
     getChain: (chain) => nft.getChain(chain),
     listRules: (of) => nft.listRules(of),
     listSets: (of) => nft.listSets(of),

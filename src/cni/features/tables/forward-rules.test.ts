@@ -22,7 +22,16 @@ const OTHER_JUMP = rule(2, 'FORWARD', [counter, jump('DOCKER-USER')]);
 const DROP_SOME = rule(3, 'FORWARD', [payload.saddr('IPv4'), counter, drop]);
 const DROP_ALL = rule(4, 'FORWARD', [counter, drop]);
 const REJECT_ALL = rule(5, 'FORWARD', [counter, { kind: 'reject', type: 'icmp', code: 3 }]);
-const XT_REJECT = rule(6, 'FORWARD', [counter, { kind: 'unknown', name: 'target', data: new Uint8Array(40) }]);
+const XT_REJECT = rule(6, 'FORWARD', [
+  { kind: 'match', name: 'comment', revision: 0, info: new Uint8Array(256) },
+  counter,
+  { kind: 'target', name: 'REJECT', revision: 0, info: new Uint8Array(8) },
+]);
+const XT_OTHER_REJECT = rule(7, 'FORWARD', [
+  { kind: 'match', name: 'mark', revision: 1, info: new Uint8Array(16) },
+  counter,
+  { kind: 'target', name: 'REJECT', revision: 0, info: new Uint8Array(8) },
+]);
 const OURS = rules.map(({ expressions, comment }, i) =>
   // As they are read back when packets went through.
   rule(
@@ -47,6 +56,7 @@ describe('admissionChanges', () => {
     ['a final drop', [OTHER_JUMP, DROP_ALL], 4],
     ['a final reject', [DROP_SOME, REJECT_ALL], 5],
     ['a final reject of iptables', [XT_REJECT], 6],
+    ['a reject of iptables for some', [XT_OTHER_REJECT], 'end'],
     ['a jump of ours', [OUR_JUMP, DROP_ALL], undefined],
   ])('with %s', (_, forward, place) => {
     expect(jumpPlace(admissionChanges('IPv4', { forward, ours: [] }, rules))).toBe(place);

@@ -118,13 +118,8 @@ function refusesAll({ expressions }: NftRule): boolean {
     if (expression.kind === 'verdict') return expression.verdict.kind === 'drop';
     if (expression.kind === 'reject' || expression.kind === 'counter') return true;
     // A target of xtables (REJECT, for one) in the last place, or the comment of an iptables rule.
-    return expression.kind === 'unknown' && (expression.name === 'target' || isXtComment(expression.data));
+    return expression.kind === 'target' || (expression.kind === 'match' && expression.name === 'comment');
   });
-}
-
-/** NFTA_MATCH_NAME "comment" is the first attribute of such a match. */
-function isXtComment(data: Uint8Array): boolean {
-  return Buffer.from(data.subarray(4, 12)).toString('latin1') === 'comment\0';
 }
 
 function isOurJump(rule: NftRule): boolean {

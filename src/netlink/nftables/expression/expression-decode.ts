@@ -268,6 +268,24 @@ const DECODERS: Readonly<Record<keyof typeof SETS, Decoder>> = {
     if (a.NFTA_OBJREF_IMM_TYPE !== NFT_OBJECT_COUNTER) return undefined;
     return { kind: 'objref', type: 'counter', name: need(a, 'NFTA_OBJREF_IMM_NAME') };
   },
+  match(data) {
+    const a = SETS.match.decode(data);
+    return {
+      kind: 'match',
+      name: need(a, 'NFTA_MATCH_NAME'),
+      revision: need(a, 'NFTA_MATCH_REV'),
+      info: need(a, 'NFTA_MATCH_INFO'),
+    };
+  },
+  target(data) {
+    const a = SETS.target.decode(data);
+    return {
+      kind: 'target',
+      name: need(a, 'NFTA_TARGET_NAME'),
+      revision: need(a, 'NFTA_TARGET_REV'),
+      info: need(a, 'NFTA_TARGET_INFO'),
+    };
+  },
 };
 
 /** Decodes a list of expressions; what the model does not have becomes `unknown`. Throws ERR_NETLINK_DECODE. */

@@ -45,7 +45,7 @@ function encoder<N extends KernelName, K extends Kind>(
   };
 }
 
-const ENCODERS: { readonly [K in Exclude<Kind, 'unknown'>]: Encoder<K> } = {
+const ENCODERS: { readonly [K in Exclude<Kind, 'match' | 'target' | 'unknown'>]: Encoder<K> } = {
   payload: encoder('payload', ({ base, offset, length, to }) => ({
     NFTA_PAYLOAD_DREG: register(to),
     NFTA_PAYLOAD_BASE: names.PAYLOAD_BASES.numbers[base],
@@ -233,13 +233,11 @@ export function encodeExpressions(writer: AttributeWriter, type: number, express
 
 /** Appends the two attributes of one expression. Throws ERR_ENCODE, also for expressions only read back. */
 function encodeExpression(writer: AttributeWriter, expression: Expression): void {
-  if (expression.kind === 'unknown') {
-    throw new NodeplaneError(
-      'ERR_ENCODE',
-      `Cannot write the expression "${expression.name}": its content is not known`,
-    );
+  const { kind } = expression;
+  if (kind === 'unknown' || kind === 'match' || kind === 'target') {
+    throw new NodeplaneError('ERR_ENCODE', `Cannot write the expression "${expression.name}": it is only read back`);
   }
-  const { name, encode } = ENCODERS[expression.kind] as Encoder<Kind>;
+  const { name, encode } = ENCODERS[kind] as Encoder<Kind>;
   writer.string(NFTA_EXPR_NAME, name, 'NFTA_EXPR_NAME');
   // It has no attributes of its own.
   if (expression.kind === 'notrack') return;

@@ -1,5 +1,6 @@
 // What rules are made of. Each expression reads or writes registers, and may end the rule.
 
+import type { ExtensionExpression } from './extension-expression.ts';
 import type { FibExpression, RtExpression } from './routing-expression.ts';
 
 /**
@@ -338,4 +339,5 @@ export type Expression =
   | NotrackExpression
   | LogExpression
   | ObjrefExpression
+  | ExtensionExpression
   | UnknownExpression;

@@ -165,6 +165,10 @@ class RuleWriter {
       case 'objref':
         this.#say(`counter name "${expression.name}"`);
         break;
+      case 'match':
+      case 'target':
+        this.#say(`xt ${expression.kind} "${expression.name}"`);
+        break;
       case 'unknown':
         this.#say(expressionFields(expression));
         break;

@@ -58,7 +58,7 @@ export function logText({ prefix, level, group, snapLength }: LogExpression): st
   return parts.join(' ');
 }
 
-/** An expression that is nothing of ours: `[target 0x…]`. */
+/** An expression that is nothing of ours: `[osf 0x…]`. */
 export function expressionFields({ name, data }: UnknownExpression): string {
   return `[${name}${data.length === 0 ? '' : ` ${hexText(data)}`}]`;
 }

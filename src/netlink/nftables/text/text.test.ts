@@ -55,14 +55,16 @@ describe('a rule as text', () => {
     expect(
       ruleText(
         [
-          { kind: 'unknown', name: 'target', data: bytes(1, 255) },
+          { kind: 'unknown', name: 'osf', data: bytes(1, 255) },
+          { kind: 'match', name: 'comment', revision: 0, info: bytes(0) },
+          { kind: 'target', name: 'DNAT', revision: 2, info: bytes(0) },
           { kind: 'payload', base: 'network', offset: 8, length: 1, to: 0 },
           { kind: 'cmp', from: 0, op: '==', data: bytes(64) },
           { kind: 'cmp', from: 9, op: '<', data: bytes(7) },
         ],
         'ip',
       ),
-    ).toBe('[target 0x01ff] @nh,64,8 0x40 [register 9] < 0x07');
+    ).toBe('[osf 0x01ff] xt match "comment" xt target "DNAT" @nh,64,8 0x40 [register 9] < 0x07');
   });
 });
 

@@ -1,0 +1,79 @@
+import type { Extension, Option } from '../parse-rule.ts';
+import { type Blob, type BlobContext, type BlobForm, decodeBlob, type EncodedExtension, hex, option } from './blob.ts';
+import { NAT_TARGETS } from './nat.ts';
+import { SET_TARGET } from './sets.ts';
+
+/** xt_mark_tginfo2: `u32 mark, mask`, <linux/netfilter/xt_mark.h>. */
+function mark(blob: Blob): Option[] {
+  return [option('--set-xmark', [`${hex(blob.u32(0))}/${hex(blob.u32(4))}`])];
+}
+
+/** xt_connmark_tginfo1: `u32 ctmark, ctmask, nfmask; u8 mode`; in revision 2 `u8 shift_dir, shift_bits, mode`. <linux/netfilter/xt_connmark.h> */
+function connmark(blob: Blob, modeAt: number): Option[] | undefined {
+  const [value, mask, ofPacket] = [0, 4, 8].map((at) => hex(blob.u32(at)));
+  const mode = blob.u8(modeAt);
+  if (mode === 0) return [option('--set-xmark', [`${value}/${mask}`])];
+  const name = ['', '--save-mark', '--restore-mark'][mode];
+  return name === undefined ? undefined : [option(name), option('--nfmask', [ofPacket!]), option('--ctmask', [mask!])];
+}
+
+/** enum ipt_reject_with and ip6t_reject_with, <linux/netfilter_ipv4/ipt_REJECT.h>, <linux/netfilter_ipv6/ip6t_REJECT.h>. */
+const REJECT_WITH: Readonly<Record<BlobContext['family'], readonly (string | undefined)[]>> = {
+  IPv4: [
+    'icmp-net-unreachable',
+    'icmp-host-unreachable',
+    'icmp-proto-unreachable',
+    'icmp-port-unreachable',
+    undefined,
+    'icmp-net-prohibited',
+    'icmp-host-prohibited',
+    'tcp-reset',
+    'icmp-admin-prohibited',
+  ],
+  IPv6: [
+    'icmp6-no-route',
+    'icmp6-adm-prohibited',
+    undefined,
+    'icmp6-addr-unreachable',
+    'icmp6-port-unreachable',
+    undefined,
+    'tcp-reset',
+    'icmp6-policy-fail',
+    'icmp6-reject-route',
+  ],
+};
+
+function reject(blob: Blob): Option[] | undefined {
+  const how = REJECT_WITH[blob.context.family][blob.u32(0)];
+  return how === undefined ? undefined : [option('--reject-with', [how])];
+}
+
+/** xt_ct_target_info: `u16 flags`, the first of which is XT_CT_NOTRACK, and then nothing else counts; <linux/netfilter/xt_CT.h>. */
+function ct(blob: Blob): Option[] | undefined {
+  return blob.has(0, 1) ? [option('--notrack')] : undefined;
+}
+
+/** The structs of the targets whose options matter here: what others do depends on none of theirs, or is not known. */
+const TARGETS: Readonly<Record<string, readonly BlobForm[]>> = {
+  MARK: [{ revisions: [2], size: 8, decode: mark }],
+  CONNMARK: [
+    { revisions: [1], size: 13, decode: (blob) => connmark(blob, 12) },
+    // Shifted marks are not told.
+    { revisions: [2], size: 15, decode: (blob) => (blob.u8(13) === 0 ? connmark(blob, 14) : undefined) },
+  ],
+  REJECT: [{ revisions: [0], size: 4, decode: reject }],
+  CT: [{ revisions: [0, 1, 2], size: 2, decode: ct }],
+  SET: SET_TARGET,
+  ...NAT_TARGETS,
+};
+
+/**
+ * A target of x_tables, as the save programs of iptables print it, but without options that do not matter here.
+ *
+ * @returns undefined for a revision or an option that is not known here
+ */
+export function decodeTarget(target: EncodedExtension, context: BlobContext): Extension | undefined {
+  const { name } = target;
+  const options = Object.hasOwn(TARGETS, name) ? decodeBlob(TARGETS[name]!, target, context) : [];
+  return options && { name, options };
+}

@@ -1,0 +1,74 @@
+import { expect, it } from 'vitest';
+import { parseIp } from '../../core/index.ts';
+import { counter, drop, type Expression, type NftRule } from '../../netlink/nftables/index.ts';
+import { walkPacket } from '../walk/index.ts';
+import { NftRules } from './nft-rules.ts';
+import type { Rules } from './surroundings.ts';
+
+const ETH0 = { index: 2, name: 'eth0' };
+const RTN_LOCAL = 2;
+const CHAIN = { kind: 'chain', family: 'ip', table: 'filter', name: 'INPUT' } as const;
+
+/** The structs of <linux/netfilter/xt_tcpudp.h>, xt_statistic.h, ipt_ttl.h and ipt_REJECT.h, in host byte order. */
+const blob = (kind: 'match' | 'target', name: string, revision: number, hex: string): Expression => ({
+  kind,
+  name,
+  revision,
+  info: Buffer.from(hex, 'hex'),
+});
+const DPORT_80 = blob('match', 'tcp', 0, '0000ffff500050000000000000000000');
+const DPORT_81 = blob('match', 'tcp', 0, '0000ffff510051000000000000000000');
+const HALF = blob('match', 'statistic', 0, '000000000000004000000000000000000000000000000000');
+const TTL = blob('match', 'ttl', 0, '023f000000000000');
+const REJECT = blob('target', 'REJECT', 0, '0700000000000000');
+
+/** How a packet to port 80 ends in a chain with one rule, and what decides. */
+function ends(expressions: readonly Expression[], text?: string) {
+  const rule: NftRule = { kind: 'rule', family: 'ip', table: 'filter', chain: 'INPUT', expressions };
+  const asked: string[] = [];
+  const rules: Rules = {
+    baseChains: (hook) => (hook === 'input' ? [{ ...CHAIN, base: { type: 'filter', hook, priority: 0 } }] : []),
+    rulesOf: () => [rule],
+    getSet: () => undefined,
+    getElement: () => undefined,
+    textsOf({ name }) {
+      asked.push(name);
+      return text === undefined ? undefined : [text];
+    },
+    hasChain: () => false,
+  };
+  const question = { protocol: 'tcp', destinationPort: 80 } as const;
+  const { branches } = walkPacket(
+    { ...question, source: parseIp('10.0.0.1'), destination: parseIp('10.0.0.2') },
+    ETH0,
+    [new NftRules(rules)],
+    { addressType: () => RTN_LOCAL, interfaceTo: () => ETH0, addressOn: () => undefined },
+  );
+  const kinds = branches.map(({ result }) => result.end.kind);
+  const about = branches.flatMap(({ choices }) => choices.map((choice) => `${choice.kind}: ${choice.about}`));
+  return { kinds, about: [...new Set(about)], asked: [...new Set(asked)] };
+}
+
+it('evaluates matches and targets of x_tables, without asking a program', () => {
+  expect(ends([DPORT_80, counter, drop])).toEqual({ kinds: ['drop'], about: [], asked: [] });
+  expect(ends([DPORT_81, counter, drop])).toEqual({ kinds: ['delivered'], about: [], asked: [] });
+  expect(ends([DPORT_80, counter, REJECT])).toEqual({ kinds: ['reject'], about: [], asked: [] });
+});
+
+it('walks both ways of a draw, but not where another match is false', () => {
+  expect(ends([HALF, DPORT_80, drop])).toMatchObject({
+    kinds: ['drop', 'delivered'],
+    about: ['chance: -m statistic --mode random --probability 0.50000000000'],
+  });
+  expect(ends([HALF, DPORT_81, drop])).toMatchObject({ kinds: ['delivered'], about: [] });
+});
+
+it('takes what is printed of a chain with something that cannot be read, and knows nothing without', () => {
+  const rule = [TTL, DPORT_80, drop];
+  expect(ends(rule, '-m ttl --ttl-gt 63 -p tcp -m tcp --dport 81 -j DROP')).toEqual({
+    kinds: ['delivered'],
+    about: [],
+    asked: ['INPUT'],
+  });
+  expect(ends(rule)).toMatchObject({ kinds: ['drop', 'delivered'], about: ['unknown: -m "ttl (revision 0)"'] });
+});

@@ -1,0 +1,204 @@
+import { readFileSync } from 'node:fs';
+import { type IpFamily, KernelError } from '../../core/index.ts';
+import { libc } from '../libc.ts';
+
+/*
+ * Legacy iptables has no netlink interface: a table is read whole, by socket options.
+ *
+ *   struct ipt_getinfo { char name[32]; u32 valid_hooks, hook_entry[5], underflow[5], num_entries, size; }
+ *   struct ipt_get_entries { char name[32]; u32 size, unused; struct ipt_entry entrytable[]; }
+ *   struct ipt_entry { struct ipt_ip ip; u32 nfcache; u16 target_offset, next_offset; u32 comefrom; u64 counters[2]; }, then matches
+ *   struct xt_entry_match, xt_entry_target { u16 size; char name[29]; u8 revision; }, then what the extension has
+ *   struct xt_standard_target { struct xt_entry_target target; s32 verdict; }, whose name is empty
+ *   struct xt_error_target { struct xt_entry_target target; char errorname[30]; }
+ *
+ * In front of the first rule of a chain that is not built in stands an entry with an error target, which holds its name; the last
+ * rule is its policy, a plain return. What ends the table is an error target too.
+ *
+ * <linux/netfilter_ipv4/ip_tables.h>, <linux/netfilter_ipv6/ip6_tables.h>, <linux/netfilter/x_tables.h>. Numbers are in host
+ * byte order, offsets of entries are counted from the first one.
+ */
+
+const NAME_LENGTH = 32;
+const VALID_HOOKS_AT = 32;
+const HOOK_ENTRY_AT = 36;
+const UNDERFLOW_AT = 56;
+const SIZE_AT = 80;
+const INFO_SIZE = 84;
+const ENTRIES_AT = 40;
+const HOOKS = 5;
+/** Behind the comparisons. */
+const TARGET_OFFSET_AT = 4;
+const NEXT_OFFSET_AT = 6;
+/** sizeof(xt_error_target). */
+const ERROR_TARGET_SIZE = 64;
+/** In matches and targets: the name, the revision, what is the extension's own. */
+const EXTENSION_NAME_AT = 2;
+const REVISION_AT = 31;
+const INFO_AT = 32;
+
+const SOCK_RAW = 3;
+const SOCK_CLOEXEC = 0o2000000;
+const IPPROTO_RAW = 255;
+const SO_GET_INFO = 64;
+const SO_GET_ENTRIES = 65;
+
+/** How often a table is asked for that changes meanwhile. */
+const ATTEMPTS = 6;
+
+interface FamilyLayout {
+  /** Names of the tables in use in the thread's namespace, one a line. */
+  readonly tables: string;
+  /** AF_* and SOL_*. */
+  readonly domain: number;
+  readonly level: number;
+  /** sizeof(ipt_ip), the comparisons every entry has; all zero when they are true of every packet. */
+  readonly comparisons: number;
+  /** sizeof(ipt_entry); what comes behind, up to the target, are matches. */
+  readonly entry: number;
+}
+
+const LAYOUTS: Record<IpFamily, FamilyLayout> = {
+  IPv4: { tables: '/proc/thread-self/net/ip_tables_names', domain: 2, level: 0, comparisons: 84, entry: 112 },
+  IPv6: { tables: '/proc/thread-self/net/ip6_tables_names', domain: 10, level: 41, comparisons: 136, entry: 168 },
+};
+
+/** A match or a target of an entry. */
+export interface LegacyExtension {
+  /** Empty for the standard target. */
+  readonly name: string;
+  readonly revision: number;
+  /** What is the extension's own, with padding at its end. */
+  readonly info: Buffer;
+}
+
+/** One rule of a table, or what stands for a chain's name or policy. */
+export interface LegacyEntry {
+  /** struct ipt_ip, ip6t_ip6: the comparisons of addresses, interfaces and protocol. */
+  readonly comparisons: Buffer;
+  readonly matches: readonly LegacyExtension[];
+  readonly target: LegacyExtension;
+  /** Offset of the entry behind it. */
+  readonly next: number;
+}
+
+/** A built-in chain: offset of its first entry, and of its last, which is the policy. */
+export interface BuiltInChain {
+  readonly first: number;
+  readonly policy: number;
+}
+
+/** A table as the kernel gave it out. Entries are taken apart when they are asked for: there may be a hundred thousand. */
+export class LegacyTable {
+  /** By number of the hook, NF_INET_*; undefined where the table has none. */
+  readonly builtIn: readonly (BuiltInChain | undefined)[];
+  readonly #entries: Buffer;
+  readonly #layout: FamilyLayout;
+
+  /**
+   * @param info struct ipt_getinfo
+   * @param entries its entries, one behind the other
+   */
+  constructor(family: IpFamily, info: Buffer, entries: Buffer) {
+    this.#layout = LAYOUTS[family];
+    this.#entries = entries;
+    const hooks = info.readUInt32LE(VALID_HOOKS_AT);
+    this.builtIn = Array.from({ length: HOOKS }, (_, hook) =>
+      (hooks & (1 << hook)) === 0
+        ? undefined
+        : { first: info.readUInt32LE(HOOK_ENTRY_AT + 4 * hook), policy: info.readUInt32LE(UNDERFLOW_AT + 4 * hook) },
+    );
+  }
+
+  /** The entry at an offset; undefined where there is none. */
+  entry(at: number): LegacyEntry | undefined {
+    const { comparisons, entry } = this.#layout;
+    const bytes = this.#entries;
+    if (at < 0 || at + entry > bytes.length) return undefined;
+    const targetAt = bytes.readUInt16LE(at + comparisons + TARGET_OFFSET_AT);
+    const length = bytes.readUInt16LE(at + comparisons + NEXT_OFFSET_AT);
+    if (targetAt < entry || length < targetAt + INFO_AT || at + length > bytes.length) return undefined;
+    const rule = bytes.subarray(at, at + length);
+    const matches: LegacyExtension[] = [];
+    for (let matchAt = entry; matchAt + INFO_AT <= targetAt; ) {
+      const size = rule.readUInt16LE(matchAt);
+      if (size < INFO_AT) return undefined;
+      matches.push(extension(rule.subarray(matchAt, matchAt + size)));
+      matchAt += size;
+    }
+    return {
+      comparisons: rule.subarray(0, comparisons),
+      matches,
+      target: extension(rule.subarray(targetAt)),
+      next: at + length,
+    };
+  }
+
+  /** The name of the chain, not a built-in one, whose first rule is at an offset: where a jump leads to. */
+  chainAt(first: number): string | undefined {
+    const head = this.entry(first - this.#layout.entry - ERROR_TARGET_SIZE);
+    return head?.next === first && isChainHead(head) ? textOf(head.target.info) : undefined;
+  }
+}
+
+/** Whether an entry is no rule, but stands in front of a chain or at the end of the table. */
+export function isChainHead({ target }: LegacyEntry): boolean {
+  return target.name === 'ERROR';
+}
+
+function textOf(bytes: Buffer): string {
+  const end = bytes.indexOf(0);
+  return bytes.toString('latin1', 0, end < 0 ? bytes.length : end);
+}
+
+function extension(bytes: Buffer): LegacyExtension {
+  return {
+    name: textOf(bytes.subarray(EXTENSION_NAME_AT, REVISION_AT)),
+    revision: bytes.readUInt8(REVISION_AT),
+    info: bytes.subarray(INFO_AT),
+  };
+}
+
+/** The tables of legacy iptables in the network namespace of the calling thread. Undefined when nobody may read which. */
+export function legacyTables(family: IpFamily): string[] | undefined {
+  try {
+    return readFileSync(LAYOUTS[family].tables, 'utf8').split('\n').filter(Boolean);
+  } catch (error) {
+    // No legacy iptables in this kernel, or not used yet.
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? [] : undefined;
+  }
+}
+
+/**
+ * Reads a table of legacy iptables in the network namespace of the calling thread. One that is not in use is made by this
+ * question: ask `legacyTables` before. Needs CAP_NET_ADMIN and CAP_NET_RAW.
+ *
+ * @throws KernelError, EAGAIN when it keeps changing
+ */
+export function readLegacyTable(family: IpFamily, name: string): LegacyTable {
+  const { domain, level } = LAYOUTS[family];
+  const c = libc();
+  const fd = c.socket(domain, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const info = Buffer.alloc(INFO_SIZE);
+      info.write(name, 'latin1');
+      c.getsockopt(fd, level, SO_GET_INFO, info);
+      const size = info.readUInt32LE(SIZE_AT);
+      // Tens of megabytes, all of which the kernel writes.
+      const entries = Buffer.allocUnsafeSlow(ENTRIES_AT + size);
+      entries.fill(0, 0, ENTRIES_AT);
+      entries.write(name, 'latin1');
+      entries.writeUInt32LE(size, NAME_LENGTH);
+      try {
+        c.getsockopt(fd, level, SO_GET_ENTRIES, entries);
+        return new LegacyTable(family, info, entries.subarray(ENTRIES_AT));
+      } catch (error) {
+        // It was replaced between the two questions.
+        if (!(error instanceof KernelError && error.errnoName === 'EAGAIN') || attempt === ATTEMPTS) throw error;
+      }
+    }
+  } finally {
+    c.close(fd);
+  }
+}
