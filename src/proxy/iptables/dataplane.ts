@@ -20,7 +20,6 @@ import {
   iptablesTool,
   isEmptyDiff,
   type Table,
-  writeRestore,
 } from '../rules/index.ts';
 import { cleanupIptables } from './cleanup.ts';
 import { type KernelState, readKernelState } from './kernel-state.ts';
@@ -203,9 +202,8 @@ export class IptablesDataplane implements Dataplane {
     const needed = changes.filter((change) => !isEmptyDiff(change) || change.insert.length > 0);
     let kernelSeconds = 0;
     if (needed.length > 0) {
-      const restore = writeRestore(needed);
       const started = performance.now();
-      await this.#tool.restore(restore);
+      await this.#tool.restore(needed);
       kernelSeconds = secondsSince(started);
     }
     const written = { filter: 0, nat: 0 };
