@@ -13,7 +13,6 @@ import {
 import {
   applyDiff,
   type ChainSet,
-  countRules,
   emptyChainSet,
   type IptablesTool,
   type IptablesVariant,
@@ -102,7 +101,7 @@ export class IptablesDataplane implements Dataplane {
     }
     const edits = await inSlices(committed.layout.takeEdits(), rest);
     try {
-      return await this.#commit(planChanges(committed.chains, edits), committed);
+      return await this.#commit(await inSlices(planChanges(committed.chains, edits), rest), committed);
     } catch (error) {
       const suspects = delta.upserted.map(({ key }) => key);
       await this.#leftOut.leaveOut(error, this.#blame(committed.layout, suspects));
@@ -165,17 +164,13 @@ export class IptablesDataplane implements Dataplane {
       reading = undefined;
       for (const key of layout.compiled.keys()) if (this.#leftOut.has(key)) layout.remove(key);
       const edits = await inSlices(layout.takeEdits(), rest);
-      for (const { table, ...diff } of planChanges(next.chains, edits)) {
-        await rest();
-        next.totals[table] += applyDiff(next.chains[table], diff);
+      for (const { table, ...diff } of await inSlices(planChanges(next.chains, edits), rest)) {
+        next.totals[table] += (await inSlices(applyDiff(next.chains[table], diff), rest)).change;
       }
-      await rest();
       const started = performance.now();
       const kernel = await read;
       const readSeconds = secondsSince(started);
-      const changes = planTakeover(next.chains, kernel);
-      await rest();
-      const commit = await this.#commit(changes, next);
+      const commit = await this.#commit(await inSlices(planTakeover(next.chains, kernel), rest), next);
       return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
     };
     return this.#leftOut.commitRest(attempt, this.#blame(layout, suspects, before));
@@ -208,8 +203,9 @@ export class IptablesDataplane implements Dataplane {
     }
     const written = { filter: 0, nat: 0 };
     for (const change of needed) {
-      next.totals[change.table] += applyDiff(next.chains[change.table], change);
-      written[change.table] = countRules(change.write);
+      const rules = await inSlices(applyDiff(next.chains[change.table], change));
+      next.totals[change.table] += rules.change;
+      written[change.table] = rules.written;
     }
     this.#committed = next;
     const counts = (table: Table) => ({ total: next.totals[table], written: written[table] });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { atOnce } from '../../core/index.ts';
-import { applyDiff, type Chain, countRules, diffChains } from './chain-set.ts';
+import { applyDiff, type Chain, diffChains } from './chain-set.ts';
 import { failedLine, type TableRestore, writeRestore } from './restore.ts';
 import { parseSave, targetOf } from './save.ts';
 
@@ -22,17 +22,18 @@ describe('diffChains', () => {
   ]);
 
   it('finds what is new, different and to be removed', () => {
-    const { write, remove } = diffChains(current, edits);
+    const { write, remove } = atOnce(diffChains(current, edits));
     expect([...write.keys()]).toEqual(['OTHER', 'NEW']);
     expect(remove).toEqual(['GONE']);
   });
 
   it('has nothing left to do once applied, and counts the rules it added', () => {
     const committed = new Map(current);
-    const before = countRules(committed);
-    const change = applyDiff(committed, diffChains(committed, edits));
-    expect(change).toBe(countRules(committed) - before);
-    expect(diffChains(committed, edits)).toEqual({ write: new Map(), remove: [] });
+    const count = () => [...committed.values()].reduce((sum, { rules }) => sum + rules.length, 0);
+    const before = count();
+    const rules = atOnce(applyDiff(committed, atOnce(diffChains(committed, edits))));
+    expect(rules).toEqual({ written: 3, change: count() - before });
+    expect(atOnce(diffChains(committed, edits))).toEqual({ write: new Map(), remove: [] });
     expect(committed.get('UNNAMED')).toBe(current.get('UNNAMED'));
   });
 });

@@ -1,4 +1,4 @@
-import type { Drift, Removals } from '../../../core/index.ts';
+import { atOnce, type Drift, type Removals } from '../../../core/index.ts';
 import {
   chainDrift,
   diffChains,
@@ -87,7 +87,7 @@ export function planTakeover(rules: FixedRules, saved: SavedTables): TableRestor
       (rule) => !jumps.has(textOf(rule)),
     );
     const edits = new Map([...wanted].map(([name, lines]) => [name, { rules: lines, owner: `the chain ${name}` }]));
-    const { write } = diffChains(chains, edits);
+    const { write } = atOnce(diffChains(chains, edits));
     const restore = { table, ...removal, insert, write: new Map([...write, ...removal.write]) };
     return isEmptyDiff(restore) && insert.length === 0 && restore.withdraw.length === 0 ? [] : [restore];
   });
