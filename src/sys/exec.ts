@@ -1,12 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
-import { NodeplaneError } from '../core/index.ts';
+import type { Writable } from 'node:stream';
+import { NodeplaneError, yielder } from '../core/index.ts';
 import { noteProgram } from './processes/own-programs.ts';
 
 /** What to give a program. */
 export interface ExecOptions {
-  /** Written to its standard input, which is then closed. */
-  readonly input?: string | Buffer;
+  /** Written to its standard input, which is then closed. Pieces are taken as the program reads, and in slices of the event loop. */
+  readonly input?: string | Buffer | Iterable<string>;
   /** It is killed (SIGKILL), with all it has started, after this long. @default 60000 */
   readonly timeoutMs?: number;
   /** It is killed when it prints more than this many bytes, to both of its streams together. @default 256 MiB */
@@ -40,7 +41,7 @@ const OUTPUT_LIMIT = 256 * 1024 * 1024;
 export const exec: Exec = async (program, args, options = {}) => {
   // Loaded when it is needed: the CNI plugin runs no programs, and starts 5 ms earlier without it.
   const { spawn } = await import('node:child_process');
-  const { timeoutMs = 60_000, outputLimit = OUTPUT_LIMIT, signal } = options;
+  const { input, timeoutMs = 60_000, outputLimit = OUTPUT_LIMIT, signal } = options;
   const command = [program, ...args].join(' ');
   return new Promise((resolve, reject) => {
     const stdout: Buffer[] = [];
@@ -91,7 +92,13 @@ export const exec: Exec = async (program, args, options = {}) => {
     child.stderr?.on('data', collect(stderr));
     // A program that exits before reading all its input breaks the pipe; its status says what happened.
     child.stdin?.on('error', () => {});
-    child.stdin?.end(options.input);
+    if (input === undefined || typeof input === 'string' || Buffer.isBuffer(input)) child.stdin?.end(input);
+    else if (child.stdin) {
+      feed(child.stdin, input).catch((error: NodeJS.ErrnoException) => {
+        // Errors of streams have a code.
+        if (error.code === undefined) cannotRun(error);
+      });
+    }
     child.on('close', (code, endedBy) => {
       finish();
       resolve({
@@ -102,6 +109,19 @@ export const exec: Exec = async (program, args, options = {}) => {
     });
   });
 };
+
+async function feed(stdin: Writable, pieces: Iterable<string>): Promise<void> {
+  const { pipeline } = await import('node:stream/promises');
+  await pipeline(inTurns(pieces), stdin);
+}
+
+async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string> {
+  const rest = yielder();
+  for (const piece of pieces) {
+    yield piece;
+    await rest();
+  }
+}
 
 /** The kernel gives no new process the number of a group that still has members, so this meets nobody else's. */
 function killGroup({ pid }: ChildProcess): void {

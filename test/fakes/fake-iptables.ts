@@ -1,6 +1,7 @@
 import type { IpFamily } from '../../src/core/index.ts';
 import type { IptablesVariant } from '../../src/proxy/rules/index.ts';
 import type { Exec, ExecResult } from '../../src/sys/index.ts';
+import { inputText } from './exec-input.ts';
 import { applyRestore, type RefusedBy } from './fake-iptables-restore.ts';
 import { BUILT_IN_CHAINS, type FakeTable, newTable, printTable } from './fake-iptables-table.ts';
 
@@ -51,7 +52,7 @@ export class FakeIptables {
     if (six === undefined) throw new Error(`The fake iptables does not know ${program}`);
     const variant = (named as IptablesVariant | undefined) ?? this.#standard;
     const tables = this.#tables(`${six === '' ? 'IPv4' : 'IPv6'} ${variant}`);
-    const text = String(options?.input ?? '');
+    const text = inputText(options);
     this.calls.push(command);
     if (tool === 'restore') this.restores.push(text);
     await this.delay(command);

@@ -1,12 +1,5 @@
 import type { Removals } from '../../core/index.ts';
-import {
-  type IptablesTool,
-  removalsOf,
-  type SavedTable,
-  TABLES,
-  type TableRestore,
-  writeRestore,
-} from '../rules/index.ts';
+import { type IptablesTool, removalsOf, type SavedTable, TABLES, type TableRestore } from '../rules/index.ts';
 import { foreignRules, heldChains, isJump, isProxyChain } from './kernel-state.ts';
 import { CANARY_CHAIN } from './names.ts';
 
@@ -23,7 +16,7 @@ export async function cleanupIptables(
 ): Promise<void> {
   const tables = planCleanup(await tool.saveAll());
   if (tables.length === 0 || noted?.removals.note(...removalsOf(noted.place, tables)) === false) return;
-  await tool.restore(writeRestore(tables));
+  await tool.restore(tables);
 }
 
 /** What to take away, given all tables of a family; tables without anything of ours are left out. */

@@ -13,14 +13,12 @@ import {
 import {
   applyDiff,
   type ChainSet,
-  countRules,
   emptyChainSet,
   type IptablesTool,
   type IptablesVariant,
   iptablesTool,
   isEmptyDiff,
   type Table,
-  writeRestore,
 } from '../rules/index.ts';
 import { cleanupIptables } from './cleanup.ts';
 import { type KernelState, readKernelState } from './kernel-state.ts';
@@ -103,7 +101,7 @@ export class IptablesDataplane implements Dataplane {
     }
     const edits = await inSlices(committed.layout.takeEdits(), rest);
     try {
-      return await this.#commit(planChanges(committed.chains, edits), committed);
+      return await this.#commit(await inSlices(planChanges(committed.chains, edits), rest), committed);
     } catch (error) {
       const suspects = delta.upserted.map(({ key }) => key);
       await this.#leftOut.leaveOut(error, this.#blame(committed.layout, suspects));
@@ -166,17 +164,13 @@ export class IptablesDataplane implements Dataplane {
       reading = undefined;
       for (const key of layout.compiled.keys()) if (this.#leftOut.has(key)) layout.remove(key);
       const edits = await inSlices(layout.takeEdits(), rest);
-      for (const { table, ...diff } of planChanges(next.chains, edits)) {
-        await rest();
-        next.totals[table] += applyDiff(next.chains[table], diff);
+      for (const { table, ...diff } of await inSlices(planChanges(next.chains, edits), rest)) {
+        next.totals[table] += (await inSlices(applyDiff(next.chains[table], diff), rest)).change;
       }
-      await rest();
       const started = performance.now();
       const kernel = await read;
       const readSeconds = secondsSince(started);
-      const changes = planTakeover(next.chains, kernel);
-      await rest();
-      const commit = await this.#commit(changes, next);
+      const commit = await this.#commit(await inSlices(planTakeover(next.chains, kernel), rest), next);
       return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
     };
     return this.#leftOut.commitRest(attempt, this.#blame(layout, suspects, before));
@@ -203,15 +197,15 @@ export class IptablesDataplane implements Dataplane {
     const needed = changes.filter((change) => !isEmptyDiff(change) || change.insert.length > 0);
     let kernelSeconds = 0;
     if (needed.length > 0) {
-      const restore = writeRestore(needed);
       const started = performance.now();
-      await this.#tool.restore(restore);
+      await this.#tool.restore(needed);
       kernelSeconds = secondsSince(started);
     }
     const written = { filter: 0, nat: 0 };
     for (const change of needed) {
-      next.totals[change.table] += applyDiff(next.chains[change.table], change);
-      written[change.table] = countRules(change.write);
+      const rules = await inSlices(applyDiff(next.chains[change.table], change));
+      next.totals[change.table] += rules.change;
+      written[change.table] = rules.written;
     }
     this.#committed = next;
     const counts = (table: Table) => ({ total: next.totals[table], written: written[table] });

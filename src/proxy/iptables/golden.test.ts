@@ -17,7 +17,7 @@ const FOLDER = join(dirname(fileURLToPath(import.meta.url)), '../../../test/gold
 function rulesetOf(plan: Plan): string {
   const layout = new Layout({ family: plan.family, node: plan.node, dropInvalid: true, accounting: false });
   for (const port of plan.ports.values()) atOnce(layout.upsert(port));
-  const changes = planChanges(emptyChainSet(), atOnce(layout.takeEdits()));
+  const changes = atOnce(planChanges(emptyChainSet(), atOnce(layout.takeEdits())));
   const tables = changes.map(({ table, write }) => {
     const chains = [...write].sort(([a], [b]) => (a < b ? -1 : 1));
     const rules = chains.flatMap(([name, chain]) => ['', ...chain.rules.map((rule) => `-A ${name} ${rule}`)]);

@@ -15,8 +15,8 @@ function follow(family: IpFamily, node: NodePlan) {
   const layout = new Layout({ family, node, dropInvalid: true, accounting: false });
   const chains = emptyChainSet();
   const settle = () => {
-    const changes = planChanges(chains, atOnce(layout.takeEdits()));
-    for (const change of changes) applyDiff(chains[change.table], change);
+    const changes = atOnce(planChanges(chains, atOnce(layout.takeEdits())));
+    for (const change of changes) atOnce(applyDiff(chains[change.table], change));
     return changes;
   };
   const walk = (table: Table, entry: string, packet: Packet): Walk =>

@@ -1,6 +1,6 @@
 import { NodeplaneError } from '../../core/index.ts';
 import { bisect, type LeftOutPort } from '../index.ts';
-import { type IptablesTool, TABLES, type Table, writeRestore } from '../rules/index.ts';
+import { type IptablesTool, TABLES, type Table } from '../rules/index.ts';
 import type { CompiledPort } from './compile.ts';
 import { PROBE_CHAIN, TREE_TABLE } from './names.ts';
 
@@ -54,7 +54,7 @@ export async function refusedByTrial(
     );
   } finally {
     const remove = [PROBE_CHAIN];
-    await tool.restore(writeRestore(TABLES.map((table) => ({ ...probeOf(table, []), write: new Map(), remove }))));
+    await tool.restore(TABLES.map((table) => ({ ...probeOf(table, []), write: new Map(), remove })));
   }
 }
 
@@ -66,7 +66,7 @@ async function tryOut(tool: IptablesTool, ports: readonly CompiledPort[]): Promi
     for (const claim of claims) rules[TREE_TABLE[claim.tree]].push(claim.rule);
   }
   try {
-    await tool.restore(writeRestore(TABLES.map((table) => probeOf(table, rules[table]))));
+    await tool.restore(TABLES.map((table) => probeOf(table, rules[table])));
     return undefined;
   } catch (error) {
     if (isRefusal(error)) return error.message;

@@ -1,3 +1,4 @@
+import type { Steps } from '../../core/index.ts';
 import { type ChainEdits, type ChainSet, diffChains, TABLES, type Table, type TableRestore } from '../rules/index.ts';
 import { heldChains, type KernelState, missingJumps, staleChains } from './kernel-state.ts';
 
@@ -7,28 +8,32 @@ export type TableChanges = TableRestore & { readonly table: Table };
 // Table filter comes first in both: what must be refused is refused before anything new is let in.
 
 /** An incremental change: from what was committed, by what the layout changed. */
-export function planChanges(committed: ChainSet, edits: ChainEdits): TableChanges[] {
-  return TABLES.map((table) => ({
-    table,
-    ...diffChains(committed[table], edits[table]),
-    insert: [],
-    withdraw: [],
-  }));
+export function* planChanges(committed: ChainSet, edits: ChainEdits): Steps<TableChanges[]> {
+  const changes: TableChanges[] = [];
+  for (const table of TABLES) {
+    changes.push({ table, ...(yield* diffChains(committed[table], edits[table])), insert: [], withdraw: [] });
+  }
+  return changes;
 }
 
 /**
  * From whatever the kernel holds to `wanted`. Chains that are right already are left alone; a kube-proxy's entry chains
  * are rewritten and its endpoint chains deleted in the same transaction, so that no packet meets a half-made state.
  */
-export function planTakeover(wanted: ChainSet, kernel: KernelState): TableChanges[] {
-  return TABLES.map((table) => {
+export function* planTakeover(wanted: ChainSet, kernel: KernelState): Steps<TableChanges[]> {
+  const changes: TableChanges[] = [];
+  for (const table of TABLES) {
     const saved = kernel[table];
     const held = heldChains(table, saved);
+    yield;
     const edits: ChainEdits[Table] = new Map(wanted[table]);
+    yield;
     for (const name of staleChains(table, saved, wanted[table])) {
       // A chain somebody else's rule leads to cannot be deleted; empty, it does no harm.
       edits.set(name, held.has(name) ? { rules: [], owner: 'a chain that is no longer used' } : undefined);
     }
-    return { table, ...diffChains(saved, edits), insert: missingJumps(table, saved), withdraw: [] };
-  });
+    const diff = yield* diffChains(saved, edits);
+    changes.push({ table, ...diff, insert: missingJumps(table, saved), withdraw: [] });
+  }
+  return changes;
 }

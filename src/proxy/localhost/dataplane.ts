@@ -1,4 +1,4 @@
-import type { Drift, IpFamily } from '../../core/index.ts';
+import { type Drift, type IpFamily, yielder } from '../../core/index.ts';
 import type { Protocol } from '../../kube/index.ts';
 import type { Commit, Dataplane, Plan, PlanDelta } from '../index.ts';
 import type { NodePort } from './node-port.ts';
@@ -65,6 +65,7 @@ export class LocalhostDataplane implements Dataplane {
 
   async resync(plan: Plan): Promise<Commit> {
     const commit = await this.#dataplane.resync(plan);
+    await yielder()();
     this.#ports = plan.node.loopbackNodePorts ? new PlannedNodePorts(plan.ports.values(), this.#protocols) : undefined;
     this.#isUncertain = true;
     await this.#makeEqual();

@@ -1,3 +1,5 @@
+import type { Steps } from '../../core/index.ts';
+
 /** The tables Services are programmed in. */
 export const TABLES = ['filter', 'nat'] as const;
 export type Table = (typeof TABLES)[number];
@@ -32,13 +34,14 @@ export function emptyEdits(): ChainEdits {
 }
 
 /** What is left to do of `edits` when the kernel holds `current`. */
-export function diffChains(
+export function* diffChains(
   current: ReadonlyMap<string, { readonly rules: readonly string[] }>,
   edits: ReadonlyMap<string, Chain | undefined>,
-): ChainDiff {
+): Steps<ChainDiff> {
   const write = new Map<string, Chain>();
   const remove: string[] = [];
   for (const [name, chain] of edits) {
+    yield;
     const present = current.get(name);
     if (!chain) {
       if (present) remove.push(name);
@@ -49,25 +52,30 @@ export function diffChains(
   return { write, remove };
 }
 
-/** Records in `committed` that `diff` is in the kernel now; returns how many rules more it has. */
-export function applyDiff(committed: Map<string, Chain>, diff: ChainDiff): number {
-  let change = 0;
+/** What a diff did to the number of rules. */
+export interface RuleCounts {
+  readonly written: number;
+  /** How many more there are now. */
+  readonly change: number;
+}
+
+/** Records in `committed` that `diff` is in the kernel now. */
+export function* applyDiff(committed: Map<string, Chain>, diff: ChainDiff): Steps<RuleCounts> {
+  let written = 0;
+  let replaced = 0;
   const rulesOf = (name: string) => committed.get(name)?.rules.length ?? 0;
   for (const [name, chain] of diff.write) {
-    change += chain.rules.length - rulesOf(name);
+    yield;
+    written += chain.rules.length;
+    replaced += rulesOf(name);
     committed.set(name, chain);
   }
   for (const name of diff.remove) {
-    change -= rulesOf(name);
+    yield;
+    replaced += rulesOf(name);
     committed.delete(name);
   }
-  return change;
-}
-
-export function countRules(chains: ReadonlyMap<string, Chain>): number {
-  let count = 0;
-  for (const chain of chains.values()) count += chain.rules.length;
-  return count;
+  return { written, change: written - replaced };
 }
 
 export function isEmptyDiff(diff: ChainDiff): boolean {

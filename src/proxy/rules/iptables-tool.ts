@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { errorText, type IpFamily, inSlices, NodeplaneError } from '../../core/index.ts';
 import { type Exec, type ExecResult, lockHolder } from '../../sys/index.ts';
-import { failedLine, type RestoreText } from './restore.ts';
+import { failedLine, type TableRestore, writeRestore } from './restore.ts';
 import { parseSave, type SavedTable } from './save.ts';
 
 /** The two implementations of iptables: their rules live in different places of the kernel and all of them apply. */
@@ -26,7 +26,7 @@ export interface IptablesTool {
    * Runs `iptables-restore --noflush`. Throws ERR_IPTABLES; when the program named a line, the facts say `table`,
    * `chain`, the line as `rule`, and its `owner`. For what the kernel refuses, the legacy variant names COMMIT alone.
    */
-  restore(restore: RestoreText): Promise<void>;
+  restore(tables: readonly TableRestore[]): Promise<void>;
   /** One table; empty when the kernel has none yet. Throws ERR_IPTABLES. */
   save(table: string): Promise<SavedTable>;
   /** All tables the kernel has at the moment, without creating any. Throws ERR_IPTABLES. */
@@ -42,11 +42,11 @@ export function iptablesTool(family: IpFamily, variant: IptablesVariant, exec: E
   };
   return {
     variant,
-    async restore(restore) {
+    async restore(tables) {
       const program = programName(family, variant, 'restore');
       const args = ['-w', LOCK_WAIT_SECONDS, '--noflush'];
-      const result = await run(exec, program, args, restore.text);
-      if (result.status !== 0) throw failure(program, result, restore);
+      const result = await run(exec, program, args, writeRestore(tables));
+      if (result.status !== 0) throw failure(program, result, tables);
     },
     save: async (table) => (await save(['-t', table])).get(table) ?? new Map(),
     saveAll: () => save([]),
@@ -81,7 +81,7 @@ export function programName(family: IpFamily, variant?: IptablesVariant, tool?: 
   return [family === 'IPv4' ? 'iptables' : 'ip6tables', variant, tool].filter(Boolean).join('-');
 }
 
-async function run(exec: Exec, program: string, args: readonly string[], input?: string) {
+async function run(exec: Exec, program: string, args: readonly string[], input?: Iterable<string>) {
   try {
     return await exec(program, args, { ...(input !== undefined && { input }), timeoutMs: RESTORE_TIMEOUT_MS });
   } catch (cause) {
@@ -90,9 +90,9 @@ async function run(exec: Exec, program: string, args: readonly string[], input?:
   }
 }
 
-function failure(what: string, result: ExecResult, restore?: RestoreText): NodeplaneError {
+function failure(what: string, result: ExecResult, tables: readonly TableRestore[] = []): NodeplaneError {
   if (isLockBusy(result)) return lockBusy(what);
-  const origin = restore && failedLine(result.stderr, restore);
+  const origin = failedLine(result.stderr, tables);
   const said = oneLine(result.stderr);
   const at = origin ? ` at "${origin.line}" of table ${origin.table}` : '';
   const owner = origin?.owner ? `, which belongs to ${origin.owner}` : '';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { atOnce } from '../../core/index.ts';
-import { applyDiff, type Chain, countRules, diffChains } from './chain-set.ts';
-import { failedLine, writeRestore } from './restore.ts';
+import { applyDiff, type Chain, diffChains } from './chain-set.ts';
+import { failedLine, type TableRestore, writeRestore } from './restore.ts';
 import { parseSave, targetOf } from './save.ts';
 
 const chain = (...rules: string[]): Chain => ({ rules, owner: `owner of ${rules[0]}` });
@@ -22,23 +22,24 @@ describe('diffChains', () => {
   ]);
 
   it('finds what is new, different and to be removed', () => {
-    const { write, remove } = diffChains(current, edits);
+    const { write, remove } = atOnce(diffChains(current, edits));
     expect([...write.keys()]).toEqual(['OTHER', 'NEW']);
     expect(remove).toEqual(['GONE']);
   });
 
   it('has nothing left to do once applied, and counts the rules it added', () => {
     const committed = new Map(current);
-    const before = countRules(committed);
-    const change = applyDiff(committed, diffChains(committed, edits));
-    expect(change).toBe(countRules(committed) - before);
-    expect(diffChains(committed, edits)).toEqual({ write: new Map(), remove: [] });
+    const count = () => [...committed.values()].reduce((sum, { rules }) => sum + rules.length, 0);
+    const before = count();
+    const rules = atOnce(applyDiff(committed, atOnce(diffChains(committed, edits))));
+    expect(rules).toEqual({ written: 3, change: count() - before });
+    expect(atOnce(diffChains(committed, edits))).toEqual({ write: new Map(), remove: [] });
     expect(committed.get('UNNAMED')).toBe(current.get('UNNAMED'));
   });
 });
 
 describe('writeRestore', () => {
-  const restore = writeRestore([
+  const tables = [
     {
       table: 'nat',
       write: new Map([
@@ -49,13 +50,35 @@ describe('writeRestore', () => {
       insert: [{ chain: 'INPUT', rule: '-j A' }],
       withdraw: [{ chain: 'OUTPUT', rule: '-j OLD' }],
     },
-  ]);
+  ];
+  const text = (of: readonly TableRestore[]) => [...writeRestore(of)].join('');
 
   it('declares first and deletes last', () => {
-    expect(restore.text.split('\n')).toEqual([
+    expect(text(tables).split('\n')).toEqual([
       ...['*nat', ':A - [0:0]', ':B - [0:0]', ':OLD - [0:0]', '-D OUTPUT -j OLD'],
       ...['-A A -j B', '-A A -j ACCEPT', '-A B -p tcp', '-I INPUT -j A', '-X OLD', 'COMMIT', ''],
     ]);
+  });
+
+  it('gives a long text in pieces of whole lines, and finds the line of any', () => {
+    const rules = Array.from({ length: 5000 }, (_, n) => `-d 10.0.0.0/8 -m comment --comment "rule ${n}" -j ACCEPT`);
+    const many = [
+      ...tables,
+      { table: 'filter', write: new Map([['C', chain(...rules)]]), remove: [], insert: [], withdraw: [] },
+    ];
+    const pieces = [...writeRestore(many)];
+    expect(pieces.length).toBeGreaterThan(2);
+    for (const piece of pieces) {
+      expect(piece.length).toBeLessThan(70_000);
+      expect(piece.endsWith('\n')).toBe(true);
+    }
+    const lines = pieces.join('').split('\n');
+    expect(lines.slice(-3)).toEqual([`-A C ${rules.at(-1)}`, 'COMMIT', '']);
+    expect(failedLine(`line ${lines.length - 2} failed`, many)).toMatchObject({
+      table: 'filter',
+      chain: 'C',
+      line: lines.at(-3),
+    });
   });
 
   it.each([
@@ -65,11 +88,11 @@ describe('writeRestore', () => {
     ['no idea', undefined],
     ['line 99 failed', undefined],
   ])('finds the line that "%s" means', (stderr, line) => {
-    expect(failedLine(stderr, restore)?.line).toBe(line);
+    expect(failedLine(stderr, tables)?.line).toBe(line);
   });
 
   it('knows whom a line belongs to', () => {
-    expect(failedLine('line 8 failed', restore)).toEqual({
+    expect(failedLine('line 8 failed', tables)).toEqual({
       line: '-A B -p tcp',
       table: 'nat',
       chain: 'B',

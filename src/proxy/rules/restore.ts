@@ -25,46 +25,55 @@ export interface LineOrigin {
   readonly owner: string | undefined;
 }
 
-/** The input of `iptables-restore --noflush`, and what it was made of. */
-export interface RestoreText {
-  readonly text: string;
-  readonly tables: readonly TableRestore[];
-}
+/** Characters, of which the text has ASCII's only: a few milliseconds of work, and less than the program's pipe holds. */
+const PIECE_LENGTH = 64 * 1024;
 
 /**
- * Writes the input of iptables-restore for some tables, in the order given. Each table is one transaction in the kernel.
+ * Writes the input of `iptables-restore --noflush` for some tables, in the order given, piece by piece: all of it is tens of
+ * MiB in a large cluster. Each table is one transaction in the kernel.
  *
  * Declaring a chain empties it, also those that go, so that when the deletions come nothing refers to them any more,
  * whatever their order: the rules in built-in chains are withdrawn before, and the chains that stay are rewritten.
  */
-export function writeRestore(tables: readonly TableRestore[]): RestoreText {
-  // One string that grows: nothing else is kept for each line, of which a full load has a hundred thousand.
-  let text = '';
-  for (const { table, write, remove, insert, withdraw } of tables) {
-    text += `*${table}\n`;
-    for (const name of write.keys()) text += `:${name} - [0:0]\n`;
-    for (const name of remove) text += `:${name} - [0:0]\n`;
-    for (const { chain, rule } of withdraw) text += `-D ${chain} ${rule}\n`;
-    for (const [name, { rules }] of write) {
-      const append = `-A ${name} `;
-      for (const rule of rules) text += `${append}${rule}\n`;
+export function* writeRestore(tables: readonly TableRestore[]): Iterable<string> {
+  let piece = '';
+  for (const table of tables) {
+    for (const line of restoreLines(table)) {
+      piece += `${line}\n`;
+      if (piece.length < PIECE_LENGTH) continue;
+      yield piece;
+      piece = '';
     }
-    for (const { chain, rule } of insert) text += `-I ${chain} ${rule}\n`;
-    for (const name of remove) text += `-X ${name}\n`;
-    text += 'COMMIT\n';
   }
-  return { text, tables };
+  yield piece;
+}
+
+function* restoreLines({ table, write, remove, insert, withdraw }: TableRestore): Iterable<string> {
+  yield `*${table}`;
+  for (const name of write.keys()) yield `:${name} - [0:0]`;
+  for (const name of remove) yield `:${name} - [0:0]`;
+  for (const { chain, rule } of withdraw) yield `-D ${chain} ${rule}`;
+  for (const [name, { rules }] of write) {
+    const append = `-A ${name} `;
+    for (const rule of rules) yield append + rule;
+  }
+  for (const { chain, rule } of insert) yield `-I ${chain} ${rule}`;
+  for (const name of remove) yield `-X ${name}`;
+  yield 'COMMIT';
 }
 
 /** The line iptables-restore complains about (`line 7 failed`, `Error occurred at line: 7`), if it names one. */
-export function failedLine(stderr: string, restore: RestoreText): LineOrigin | undefined {
-  const match = /\bline:? (\d+)/.exec(stderr);
-  const lines = match ? restore.text.split('\n').slice(0, Number(match[1])) : [];
-  const line = lines[Number(match?.[1]) - 1];
-  const table = restore.tables[lines.filter((each) => each.startsWith('*')).length - 1];
-  if (!line || !table) return undefined;
-  const chain = /^(?::|-[ADIX] )(\S+)/.exec(line)?.[1];
-  return { line, table: table.table, chain, owner: chain && table.write.get(chain)?.owner };
+export function failedLine(stderr: string, tables: readonly TableRestore[]): LineOrigin | undefined {
+  let left = Number(/\bline:? (\d+)/.exec(stderr)?.[1]);
+  for (const restore of tables) {
+    for (const line of restoreLines(restore)) {
+      left--;
+      if (left !== 0) continue;
+      const chain = /^(?::|-[ADIX] )(\S+)/.exec(line)?.[1];
+      return { line, table: restore.table, chain, owner: chain && restore.write.get(chain)?.owner };
+    }
+  }
+  return undefined;
 }
 
 /**

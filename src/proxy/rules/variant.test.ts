@@ -91,7 +91,7 @@ it('tells a lock that somebody holds from whatever else may fail', async () => {
   };
   await expect(whyIptablesMissing('IPv4', 'legacy', iptables.exec)).rejects.toMatchObject(busy);
   const tool = iptablesTool('IPv4', 'legacy', iptables.exec);
-  await expect(tool.restore({ text: '*nat\nCOMMIT\n', tables: [] })).rejects.toMatchObject(busy);
+  await expect(tool.restore([])).rejects.toMatchObject(busy);
   iptables.instead = () => ({ status: 4, stderr: 'Another app is currently holding the xtables lock.' });
   await expect(tool.save('nat')).rejects.toMatchObject(busy);
 });

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { IpFamily } from '../../../src/core/index.ts';
 import { type IptablesVariant, iptablesTool } from '../../../src/proxy/rules/index.ts';
 import { type Exec, exec } from '../../../src/sys/index.ts';
+import { inputText } from '../../fakes/exec-input.ts';
 import { createFolder, type TestNamespace } from '../namespace.ts';
 
 /** Every family with every variant of iptables. */
@@ -31,8 +32,10 @@ export function recordingExec(inner: Exec): { exec: Exec; restores: string[]; ca
     calls,
     exec(program, args, options) {
       calls.push(program);
-      if (program.endsWith('-restore')) restores.push(String(options?.input));
-      return inner(program, args, options);
+      if (!program.endsWith('-restore')) return inner(program, args, options);
+      const input = inputText(options);
+      restores.push(input);
+      return inner(program, args, { ...options, input });
     },
   };
 }

@@ -201,6 +201,38 @@ describe('exec', () => {
     });
   });
 
+  it('gives input in pieces, as the program reads them', async () => {
+    const pieces = Array.from({ length: 40 }, (_, n) => `${n} ${'x'.repeat(50_000)}\n`);
+    let asked = 0;
+    const input = {
+      *[Symbol.iterator]() {
+        for (const piece of pieces) {
+          asked++;
+          yield piece;
+        }
+      },
+    };
+    expect(await exec('cat', [], { input })).toEqual({ status: 0, stdout: pieces.join(''), stderr: '' });
+    expect(asked).toBe(pieces.length);
+    // It ends without reading: what is left is not asked for, and its status is told.
+    asked = 0;
+    expect(await exec('sh', ['-c', 'head -c 5; exit 3'], { input })).toMatchObject({ status: 3, stdout: '0 xxx' });
+    expect(asked).toBeLessThan(pieces.length);
+  });
+
+  it('tells when there are no more pieces because making them failed', async () => {
+    const input = {
+      *[Symbol.iterator]() {
+        yield 'first';
+        throw new TypeError('no second piece');
+      },
+    };
+    await expect(exec('cat', [], { input })).rejects.toMatchObject({
+      code: 'ERR_EXEC',
+      cause: { message: 'no second piece' },
+    });
+  });
+
   it('names a program that is missing and one that takes too long', async () => {
     await expect(exec('nodeplane-no-such-program', [])).rejects.toMatchObject({ code: 'ERR_EXEC' });
     await expect(exec('sleep', ['30'], { timeoutMs: 50 })).rejects.toThrow('did not end within 50 ms');

@@ -22,7 +22,7 @@ const save = (tables: Record<string, readonly string[]>) =>
 /** What iptables-save prints once `tables` were restored into empty tables. */
 const restored = (tables: readonly TableRestore[]) => {
   const iptables = new FakeIptables();
-  iptables.restoreAsOther('IPv4', 'nft', writeRestore(tables).text);
+  iptables.restoreAsOther('IPv4', 'nft', [...writeRestore(tables)].join(''));
   return atOnce(parseSave(iptables.dump()));
 };
 

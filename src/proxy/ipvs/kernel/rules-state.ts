@@ -1,4 +1,4 @@
-import type { Drift, Removals } from '../../../core/index.ts';
+import { atOnce, type Drift, type Removals } from '../../../core/index.ts';
 import {
   chainDrift,
   diffChains,
@@ -12,7 +12,6 @@ import {
   type SavedTable,
   type TableRestore,
   targetOf,
-  writeRestore,
 } from '../../rules/index.ts';
 import { type FixedRules, IPVS_TABLES, type IpvsTable, type Jump } from '../compile/rules.ts';
 
@@ -29,7 +28,7 @@ export type SavedTables = ReadonlyMap<string, SavedTable>;
 export async function restoreRules(tool: IptablesTool, rules: FixedRules): Promise<number> {
   const tables = planTakeover(rules, await saveTables(tool));
   if (tables.length === 0) return 0;
-  await tool.restore(writeRestore(tables));
+  await tool.restore(tables);
   return tables.reduce(
     (sum, { write }) => sum + [...write.values()].reduce((n, chain) => n + chain.rules.length, 0),
     0,
@@ -54,7 +53,7 @@ export async function removeRules(
 ): Promise<void> {
   const changes = planRuleCleanup(await tool.saveAll(), tables);
   if (changes.length === 0 || noted?.removals.note(...removalsOf(noted.place, changes)) === false) return;
-  await tool.restore(writeRestore(changes));
+  await tool.restore(changes);
 }
 
 /** Says where the rules differ from those wanted. Throws ERR_IPTABLES. */
@@ -88,7 +87,7 @@ export function planTakeover(rules: FixedRules, saved: SavedTables): TableRestor
       (rule) => !jumps.has(textOf(rule)),
     );
     const edits = new Map([...wanted].map(([name, lines]) => [name, { rules: lines, owner: `the chain ${name}` }]));
-    const { write } = diffChains(chains, edits);
+    const { write } = atOnce(diffChains(chains, edits));
     const restore = { table, ...removal, insert, write: new Map([...write, ...removal.write]) };
     return isEmptyDiff(restore) && insert.length === 0 && restore.withdraw.length === 0 ? [] : [restore];
   });
