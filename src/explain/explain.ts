@@ -58,7 +58,7 @@ function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: Node
   const goals = all.slice(0, MOST_GOALS);
   lookAtRoom(asked, goals, node, report);
   if (report.hasFailed) return;
-  lookAtFlows(asked, planned, node, report);
+  lookAtFlows(asked, planned, goals, node, report);
   if (report.hasFailed) return;
   lookAtArrival(asked, node, report);
   if (report.hasFailed) return;

@@ -7,12 +7,13 @@ import {
   decodeVirtualServer,
   destinationListing,
   IPVS_GENL_NAME,
+  listIpvsConnections,
   virtualServerListing,
 } from '../../netlink/ipvs/index.ts';
 import type { ChainRef, Nftables } from '../../netlink/nftables/index.ts';
 import { NETLINK_GENERIC, NETLINK_NETFILTER } from '../../netlink/uapi/index.ts';
 import { iptablesTool, parseList, programName } from '../../proxy/rules/index.ts';
-import { type Exec, execNow } from '../../sys/index.ts';
+import { type Exec, execNow, readSysctl } from '../../sys/index.ts';
 import { IpSetMembers, LegacyRules, printedTables, type Saved } from '../iptables/index.ts';
 import { type IpvsReader, IpvsServers } from '../ipvs/index.ts';
 import { KernelRules, NftRules } from '../nft/index.ts';
@@ -79,5 +80,12 @@ function ipvsHere(): IpvsReader {
           .dump(destinationListing(resolveFamily(netlink, IPVS_GENL_NAME), key))
           .map((payload) => decodeDestination(payload, key.kind === 'mark' ? key.family : key.address.family)),
       ),
+    listRemembered: () => listIpvsConnections(({ clientPort }) => clientPort === 0),
+    get isTracked() {
+      return readSysctl('net/ipv4/vs/conntrack') === '1';
+    },
+    get forgetsDrained() {
+      return readSysctl('net/ipv4/vs/expire_quiescent_template') === '1';
+    },
   };
 }

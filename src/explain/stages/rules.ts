@@ -103,7 +103,7 @@ function refusal({ target, knowledge }: Asked, { packet, end }: Walk, last: Step
 }
 
 /** Where a packet went; undefined: its address is not known. */
-function goalOf({ packet }: Walk): Goal | undefined {
+function goalOf({ packet, steps }: Walk): Goal | undefined {
   const { source, destination, destinationPort } = packet.ends;
   if (!destination.isKnown || !destinationPort.isKnown) return undefined;
   const ip = ipFromBytes(destination.bytes);
@@ -117,6 +117,7 @@ function goalOf({ packet }: Walk): Goal | undefined {
     port,
     masqueraded,
     source: source.isKnown ? ipFromBytes(source.bytes) : undefined,
+    byIpvs: steps.some((step) => step.source === 'ipvs'),
   };
 }
 
@@ -201,6 +202,7 @@ function plannedGoals({ target, client }: Asked, planned: Planned | undefined): 
         port: target.port,
         masqueraded: undefined,
         source: client.ip,
+        byIpvs: false,
       },
     ];
   }
@@ -210,5 +212,6 @@ function plannedGoals({ target, client }: Asked, planned: Planned | undefined): 
     port,
     masqueraded: undefined,
     source: undefined,
+    byIpvs: false,
   }));
 }

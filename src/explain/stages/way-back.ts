@@ -1,10 +1,11 @@
-import { formatIp } from '../../core/index.ts';
+import { formatIp, ipEquals } from '../../core/index.ts';
 import { hostOf, type NodeView } from '../node/index.ts';
 import { type Origin, walkAnswer, walkInvalidAnswer } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { placeOf } from './place.ts';
 import type { Report } from './report.ts';
 import { lower } from './rules.ts';
+import { untrackedByIpvs } from './tracking/untracked.ts';
 
 /** Ports of clients are not known; the walk needs one. */
 const ANY_PORT = 40_000;
@@ -16,9 +17,16 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
   for (const goal of goals) {
     const isHere =
       node.isOwnAddress(formatIp(goal.ip)) || node.podsAt(formatIp(goal.ip)).some(({ outside }) => outside);
-    if (client.kind === 'outside' && !isHere && goal.masqueraded === false && target.service) {
+    // Of a process here IPVS takes the address of the Service itself for its source.
+    const isElsewhere = client.kind === 'outside' || (client.kind === 'node' && ipEquals(client.ip, target.ip));
+    if (isElsewhere && !isHere && goal.masqueraded === false && target.service) {
+      const untracked = untrackedByIpvs(goal, node);
       const text = `${goal.address} answers ${formatIp(client.ip)} directly, not through this node, and nothing translates that back`;
-      report.failEndpoint('way back', goal.address, { code: 'way-back', text });
+      report.failEndpoint('way back', goal.address, {
+        code: 'way-back',
+        text: untracked ? `${text}: ${untracked.text}` : text,
+        ...(untracked && { remedy: untracked.remedy }),
+      });
       continue;
     }
     notes.add(goal.masqueraded ? 'masqueraded, answers come to this node' : 'answers come through this node');
