@@ -1,11 +1,17 @@
 import { formatIp, formatIpPort } from '../../core/index.ts';
+import type { IpvsConnection } from '../../netlink/ipvs/index.ts';
 import type { FlowBook } from './flow-book.ts';
-import type { IpvsConnection } from './ipvs-connections.ts';
 import type { CountedLegacyRule } from './legacy-counters.ts';
 import type { ProbeOutcome } from './probe.ts';
 import { protocolText, tupleText, type UnderstoodQuestion } from './question.ts';
-import { type DropReport, type FlowReport, TRACE_SCHEMA, type TraceReport } from './trace-report.ts';
-import { type Drop, fateOf, type TracedFlow, type Way } from './traced-flow.ts';
+import {
+  type DropReport,
+  type FlowReport,
+  type IpvsServerReport,
+  TRACE_SCHEMA,
+  type TraceReport,
+} from './trace-report.ts';
+import { type Drop, fateOf, kernelDropOf, type TracedFlow, type Way } from './traced-flow.ts';
 
 /** What a trace brought together. Times are monotonic milliseconds. */
 export interface TraceFindings {
@@ -17,13 +23,16 @@ export interface TraceFindings {
   readonly lost: boolean;
   readonly legacyDrops: readonly CountedLegacyRule[];
   readonly ipvs: readonly IpvsConnection[];
+  readonly ipvsServers: readonly IpvsServerReport[];
+  /** Why drop reasons are not known; undefined: they are. */
+  readonly dropReasons: string | undefined;
   readonly linkName: (index: number) => string;
   readonly ruleText: (drop: Drop) => string | undefined;
 }
 
 /** The report of a trace. Pure, but for what `linkName` and `ruleText` look up. */
 export function makeReport(findings: TraceFindings): TraceReport {
-  const { question, book, began, ended, probe, lost, legacyDrops, ipvs } = findings;
+  const { question, book, began, ended, probe, lost, legacyDrops, ipvs, ipvsServers, dropReasons } = findings;
   const flows = book.flows.map((flow) => reportFlow(flow, findings));
   const failed = flows.some(({ fate }) => fate !== 'answered');
   const incomplete = [
@@ -45,6 +54,8 @@ export function makeReport(findings: TraceFindings): TraceReport {
     probe: probe ?? null,
     incomplete,
     legacyDrops,
+    ipvsServers,
+    dropReasons: dropReasons ?? null,
     ipvs: ipvs.map(({ client, clientPort, server, serverPort, state }) => ({
       client: formatIpPort(client, clientPort),
       server: formatIpPort(server, serverPort),
@@ -75,6 +86,7 @@ function reportFlow(flow: TracedFlow, { ended, linkName, ruleText }: TraceFindin
     answeredAfterMs: answeredAt === undefined ? null : Math.round((answeredAt - at) * 10) / 10,
     watchedMs: Math.round(ended - at),
     drop: drop ? reportDrop(drop, ruleText(drop)) : null,
+    kernelDrop: kernelDropOf(flow) ?? null,
   };
 }
 

@@ -6,8 +6,9 @@ import { ruleText } from '../../netlink/nftables/text/index.ts';
 import { getLink } from '../../netlink/route/index.ts';
 import { NETLINK_NETFILTER, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import type { Exec } from '../../sys/index.ts';
+import { type DropReasons, noteDropReasons } from './drops/drop-reasons.ts';
 import { FlowBook } from './flow-book.ts';
-import { ipvsConnections } from './ipvs-connections.ts';
+import { compareIpvs, ipvsConnections, readIpvs } from './ipvs-view.ts';
 import { type LegacyCounters, legacyDrops, readLegacy } from './legacy-counters.ts';
 import { makeReport } from './make-report.ts';
 import type { ProbeOutcome } from './probe.ts';
@@ -61,6 +62,7 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     lost = true;
   };
   const before = await readLegacy(exec, family);
+  const ipvsBefore = readIpvs(tuples);
   const began = performance.now();
   const opened = openTogether((keep) => ({
     // Before the table: nothing that it makes the kernel tell is missed.
@@ -73,9 +75,12 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     ),
     nft: keep(Nftables.open()),
   }));
+  let drops: DropReasons | undefined;
   try {
     noteKnownFlows(book, question);
     arm(opened.nft, question);
+    // Once no other trace runs: the kernel has one drop monitor.
+    drops = noteDropReasons(book);
     const attempt = options.probe?.(probing.signal);
     // Awaited below, once the trace is over.
     attempt?.catch(() => {});
@@ -85,6 +90,8 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     await wait(Math.min(GRACE_MS, Math.max(rest, 1)));
     opened.traces.catchUp();
     opened.flows.catchUp();
+    drops.catchUp();
+    book.settle();
     const ended = performance.now();
     const after: LegacyCounters = before && (await readLegacy(exec, family));
     return withNetlink(NETLINK_ROUTE, (netlink) =>
@@ -97,12 +104,15 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
         lost,
         legacyDrops: legacyDrops(before, after),
         ipvs: ipvsConnections(tuples),
+        ipvsServers: compareIpvs(ipvsBefore, readIpvs(tuples)),
+        dropReasons: drops?.missing,
         linkName: (index) => getLink(netlink, { index })?.name ?? `interface ${index}`,
         ruleText: (drop) => textOf(opened.nft, drop),
       }),
     );
   } finally {
     probing.abort();
+    drops?.close();
     // The table goes with its socket.
     opened.nft.close();
     opened.traces.close();

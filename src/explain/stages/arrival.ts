@@ -1,5 +1,4 @@
 import { cidrContains, formatIp, IP_PROTOCOLS, ipEquals, parseCidr } from '../../core/index.ts';
-import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
 import { type NodeView, tryAttempts } from '../node/index.ts';
 import type { Asked, Client, Target } from './asked.ts';
 import { keyOf } from './endpoints.ts';
@@ -19,7 +18,7 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   const { client, target, knowledge } = asked;
   if (client.kind !== 'outside' || !target.service || target.service.via === 'node-port') return;
   const [vip, from] = [formatIp(target.ip), formatIp(client.ip)];
-  if (node.isOwnAddress(vip) && !isForIpvs(target, node)) return;
+  if (isReachableHere(target, node)) return;
   const home = homeOf(asked, client);
   if (home !== undefined) {
     report.cannotTell(
@@ -41,11 +40,7 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
     return;
   }
   if (answersArp(asked, client, node)) {
-    report.stage(
-      'source',
-      'ok',
-      `outside of this node, which answers for ${vip} on ${client.link.name} (${IPVS_DEVICE})`,
-    );
+    report.stage('source', 'ok', `outside of this node, which answers for ${vip} on ${client.link.name}`);
     return;
   }
   if (asked.probe && isUnannounced(asked, client, node)) {
@@ -60,14 +55,16 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   if (owner) report.askThere(`on ${owner.name}: nodeplane explain ${keyOf(vip, target.port)} --from ${from}`);
 }
 
-/** Whether this node has the address for IPVS alone, as every node of that mode: nobody learns by that where to send packets. */
-function isForIpvs({ ip }: Target, node: NodeView): boolean {
-  const holders = node.addresses.filter(({ address }) => ipEquals(address, ip));
-  return holders.every(({ index }) => node.link(index)?.name === IPVS_DEVICE);
+/**
+ * Whether this node has the address on a link that is up. Every node of mode ipvs has those of all Services, on one that is down
+ * (kube-ipvs0): nobody learns by that where to send packets.
+ */
+function isReachableHere({ ip }: Target, node: NodeView): boolean {
+  return node.addresses.some(({ address, index }) => ipEquals(address, ip) && node.link(index)?.up === true);
 }
 
 /**
- * Whether this node tells whoever asks on the client's link that it has the address of another of its links (arp_ignore). Of IPv6 no
+ * Whether this node tells whoever asks on the client's link that it has an address of another of its links (arp_ignore). Of IPv6 no
  * node does.
  */
 function answersArp({ target }: Asked, client: Outside, node: NodeView): boolean {

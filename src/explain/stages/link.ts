@@ -3,7 +3,6 @@ import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { lookAtPeer } from './peer.ts';
 import type { Report } from './report.ts';
-import { untrackedByIpvs } from './tracking/untracked.ts';
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
 export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
@@ -35,7 +34,7 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
   report.stage('link', 'ok', shown.slice(0, 3).join(', ') + (shown.length > 3 ? `, ${shown.length - 3} more` : ''));
 }
 
-function lookAtPod({ client, target }: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {
+function lookAtPod({ client }: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {
   const { inside, outside, seenAs } = pod;
   const { address } = goal;
   const down = [inside, outside!, seenAs!].find(({ up }) => !up);
@@ -46,12 +45,6 @@ function lookAtPod({ client, target }: Asked, goal: Goal, pod: LocalPod, node: N
   }
   const isBridge = seenAs!.kind === 'bridge';
   const isSame = client.kind === 'pod' && client.pod.netns === pod.netns;
-  if (isSame && target.service && goal.masqueraded === false) {
-    const untracked = untrackedByIpvs(goal, node);
-    const text = `${pod.ip} gets its own packet with its own address as the source, and drops it${untracked ? `: ${untracked.text}` : ''}`;
-    report.failEndpoint('link', address, { code: 'hairpin', text, ...(untracked && { remedy: untracked.remedy }) });
-    return;
-  }
   // What IPVS sends does not come in by the port.
   if (isSame && isBridge && outside!.bridgePort?.hairpin === false && !goal.byIpvs) {
     const text = `${pod.ip} gets itself, and its bridge port ${outside!.name} has no hairpin mode: one try in ${Math.max(1, report.usedCount)} hangs`;

@@ -139,19 +139,21 @@ function compare(asked: Asked, planned: Planned, branches: readonly Branch<Walk>
   const missing = [...wanted].filter((one) => !reached.has(one));
   const held = port.affinitySeconds > 0 && reached.size === 1;
   const [failing] = family.failing ? [family.failing] : [];
-  const differs = (text: string): void => {
+  const none = (finding: Finding): void => report.fail('rules', finding);
+  /** @param tell that no connection works, unless some do */
+  const differs = (text: string, tell = none): void => {
     const foreign = untranslated.flatMap(({ walk }) => walk.steps).find((step) => isOldProxy(step, knowledge.mode));
     if (foreign) return;
     if (failing || port.leftOut !== null) {
       const why = port.leftOut ?? `syncs fail for ${Math.round(failing!.seconds)} s: ${failing!.reason}`;
-      report.fail('rules', { code: 'agent-behind', text: `${text}; ${why}`, remedy: ['nodeplane status'] });
+      tell({ code: 'agent-behind', text: `${text}; ${why}`, remedy: ['nodeplane status'] });
     } else if (service.changedSecondsAgo !== null && service.changedSecondsAgo < JUST_NOW_SECONDS) {
       report.cannotTell(
         'rules',
         `${text}; ${service.name} changed ${service.changedSecondsAgo.toFixed(1)} s ago and is being written`,
       );
     } else {
-      report.fail('rules', {
+      tell({
         code: 'drift',
         text,
         remedy: ['nodeplane status   # the agent repairs it; look who changed it'],
@@ -172,7 +174,11 @@ function compare(asked: Asked, planned: Planned, branches: readonly Branch<Walk>
         { code: 'old-proxy', text: `${placeOf(other)} of another proxy leads to ${extra.join(', ')}`, remedy },
         evidenceOf(other),
       );
-    } else differs(`the kernel leads to ${extra.slice(0, 3).join(', ')}, which the plan does not have`);
+    } else {
+      const isAll = extra.length === reached.size;
+      const text = `the kernel leads to ${extra.slice(0, 3).join(', ')}, which the plan does not have`;
+      differs(text, isAll ? none : (finding) => report.failPartly('rules', finding));
+    }
   } else if (planned.verdict === 'forward' && untranslated.length > 0 && reached.size === 0) {
     const [first] = untranslated;
     const last = first!.walk.steps.at(-1);
@@ -182,7 +188,9 @@ function compare(asked: Asked, planned: Planned, branches: readonly Branch<Walk>
       differs(`the kernel does not translate ${original}, the plan has ${wanted.size} endpoints`);
   } else if (missing.length > 0 && !held && planned.verdict === 'forward') {
     if (wanted.size === planned.endpoints.length)
-      differs(`the kernel does not lead to ${missing.slice(0, 3).join(', ')}, which the plan has`);
+      differs(`the kernel does not lead to ${missing.slice(0, 3).join(', ')}, which the plan has`, (finding) => {
+        for (const address of missing) report.failEndpoint('rules', address, finding);
+      });
   } else if (planned.verdict === 'forward' || reached.size > 0) {
     const age = family.writtenSecondsAgo;
     const text = `plan = kernel: ${reached.size} endpoints${held && wanted.size > 1 ? ', held at one by affinity' : ''}${age === null ? '' : `; last written ${Math.round(age)} s ago`}`;

@@ -5,7 +5,6 @@ import type { Asked, Goal } from './asked.ts';
 import { placeOf } from './place.ts';
 import type { Report } from './report.ts';
 import { lower } from './rules.ts';
-import { untrackedByIpvs } from './tracking/untracked.ts';
 
 /** Ports of clients are not known; the walk needs one. */
 const ANY_PORT = 40_000;
@@ -17,9 +16,7 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
   for (const goal of goals) {
     const isHere =
       node.isOwnAddress(formatIp(goal.ip)) || node.podsAt(formatIp(goal.ip)).some(({ outside }) => outside);
-    // Of a process here IPVS takes the address of the Service itself for its source.
-    const isElsewhere = client.kind === 'outside' || (client.kind === 'node' && ipEquals(client.ip, target.ip));
-    if (isElsewhere && !isHere && goal.masqueraded === false && target.service) {
+    if (target.service && goal.masqueraded === false && answersItself(asked, goal, isHere)) {
       const untracked = untrackedByIpvs(goal, node);
       const text = `${goal.address} answers ${formatIp(client.ip)} directly, not through this node, and nothing translates that back`;
       report.failEndpoint('way back', goal.address, {
@@ -34,6 +31,29 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
   }
   lookAtInvalid(asked, goals, node, report);
   report.stage('way back', 'ok', [...notes].join('; '));
+}
+
+/** Whether answers pass this node by where nothing is masqueraded. */
+function answersItself({ client, target }: Asked, { ip }: Goal, isHere: boolean): boolean {
+  switch (client.kind) {
+    case 'pod':
+      return ipEquals(client.ip, ip);
+    case 'outside':
+      return !isHere;
+    case 'node':
+      // In mode ipvs the node has the addresses of Services, and takes the one it connects to for its own.
+      return !isHere && ipEquals(client.ip, target.ip);
+  }
+}
+
+/** Why what IPVS sends is not masqueraded, whatever rules want; undefined: it may be. */
+function untrackedByIpvs(
+  { byIpvs }: Goal,
+  node: NodeView,
+): { readonly text: string; readonly remedy: readonly string[] } | undefined {
+  if (!byIpvs || node.sysctl('net/ipv4/vs/conntrack') !== '0') return undefined;
+  const text = 'net.ipv4.vs.conntrack is 0, so that nothing IPVS sends is masqueraded';
+  return { text, remedy: ['sysctl -w net.ipv4.vs.conntrack=1'] };
 }
 
 function lookAtAnswer({ client, target }: Asked, goal: Goal, node: NodeView, report: Report): void {

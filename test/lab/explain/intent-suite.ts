@@ -35,7 +35,7 @@ export function testIntent(world: ExplainWorld, flags: readonly string[]): void 
             ? { ...object, status: { loadBalancer: { ingress: [{ ip: '203.0.113.9' }] } } }
             : object,
         ),
-        ...served('shop/announced', '10.96.0.25', [here(web.ip())], { externalIPs: [ON_LINK.IPv4] }),
+        ...served('shop/announced', '10.96.0.25', [here(web.ip())], { externalIPs: [ON_LINK.IPv4, '203.0.113.10'] }),
         ...served('shop/announced6', 'fd00:96::25', [here(web.ip('IPv6'))], { externalIPs: [ON_LINK.IPv6] }),
         ...served('shop/port', '10.96.0.19', [here(web.ip())], {
           type: 'NodePort',
