@@ -58,8 +58,7 @@ async function send(): Promise<void> {
   await new Promise<void>((resolve) => socket.send('x', CLOSED, THERE, () => resolve()));
   socket.close();
 }
-const trace = () =>
-  traced({ source: HERE, destination: `${THERE}:${CLOSED}`, protocol: 'udp', live: 10 }, send);
+const trace = () => traced({ source: HERE, destination: `${THERE}:${CLOSED}`, protocol: 'udp', live: 10 }, send);
 
 describe('a trace', () => {
   it('tells the reason, of packets in the namespace of a pod too, and leaves the monitor off and as it was', async () => {

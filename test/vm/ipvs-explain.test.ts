@@ -4,8 +4,8 @@ import { answers, Faults, vethOf } from '../lab/explain/faults.ts';
 import { faultObjects, faultsOf, VIP } from '../lab/explain/kernel-faults.ts';
 import { type Host, removeAll } from '../lab/lab.ts';
 import { patient } from '../lab/patience.ts';
-import { tracedFrom } from './traced.ts';
 import { manifestOf, saveManifest } from '../samples/manifests.ts';
+import { tracedFrom } from './traced.ts';
 
 // The faults of test/lab/explain in mode ipvs, and those that this mode alone knows.
 

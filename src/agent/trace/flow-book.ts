@@ -9,7 +9,6 @@ import { type KernelDrop, type TracedFlow, UNSPECIFIED, type Way } from './trace
 const MOST_EVENTS = 1000;
 const MOST_FLOWS = 100;
 
-
 /** A packet whose trace goes on. */
 interface Passing {
   readonly flow: TracedFlow;

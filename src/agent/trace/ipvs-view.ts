@@ -62,12 +62,7 @@ export function readIpvs(tuples: readonly TracedTuple[]): readonly IpvsServerVie
 }
 
 function isOf({ destination, port, protocol }: TracedTuple, key: VirtualServerKey): boolean {
-  return (
-    key.kind === 'address' &&
-    key.protocol === protocol &&
-    key.port === port &&
-    ipEquals(key.address, destination)
-  );
+  return key.kind === 'address' && key.protocol === protocol && key.port === port && ipEquals(key.address, destination);
 }
 
 /** What virtual servers and their destinations carried between two looks at them, for anybody. Pure. */
@@ -87,7 +82,8 @@ export function compareIpvs(
       destinations: destinations.map((destination) => {
         const { address, port, weight } = destination;
         const old = then?.destinations.find((one) => one.port === port && ipEquals(one.address, address));
-        const counts = (name: 'activeConnections' | 'inactiveConnections') => [old?.[name] ?? 0, destination[name]] as const;
+        const counts = (name: 'activeConnections' | 'inactiveConnections') =>
+          [old?.[name] ?? 0, destination[name]] as const;
         return {
           address: formatIpPort(address, port),
           weight,

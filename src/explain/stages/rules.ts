@@ -48,7 +48,12 @@ export function lookAtRules(
   }
   lookAtEnds(asked, branches, ends.size, report);
   if (planned) compare(asked, planned, branches, report);
-  return report.hasFailed ? [] : [...goals.values()];
+  if (report.hasFailed) return [];
+  // What becomes of connections that go to no endpoint at all was told.
+  const wanted =
+    planned &&
+    new Set([keyOf(formatIp(target.ip), target.port), ...planned.endpoints.map(({ ip, port }) => keyOf(ip, port))]);
+  return [...goals.values()].filter(({ address }) => !wanted || wanted.has(address));
 }
 
 /** By which interface it comes in. */

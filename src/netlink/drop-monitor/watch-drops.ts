@@ -5,7 +5,13 @@ import { openSocket } from '../socket.ts';
 import { NET_DM_ALERT_MODE_PACKET, NET_DM_GENL_NAME, NET_DM_GRP_ALERT } from '../uapi/net-dropmon.ts';
 import { NETLINK_GENERIC } from '../uapi/netlink.ts';
 import { type SocketWatch, watchSocket } from '../watch/index.ts';
-import { configure, DEFAULT_CONFIGURATION, type DropConfiguration, decodeConfiguration, dropRequest } from './configuration.ts';
+import {
+  configure,
+  DEFAULT_CONFIGURATION,
+  type DropConfiguration,
+  decodeConfiguration,
+  dropRequest,
+} from './configuration.ts';
 import { type DroppedPacket, decodeDrops } from './dropped-packet.ts';
 
 /**

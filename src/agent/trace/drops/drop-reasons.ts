@@ -44,7 +44,8 @@ export function noteDropReasons(book: FlowBook): DropReasons {
 
 function whyMissing(error: unknown): string {
   if (isNotFound(error)) return "no module drop_monitor, or this is not the machine's first network namespace";
-  if (error instanceof KernelError && error.errnoName === 'EBUSY') return 'another program has the kernel count drops by place';
+  if (error instanceof KernelError && error.errnoName === 'EBUSY')
+    return 'another program has the kernel count drops by place';
   return errorText(error);
 }
 
