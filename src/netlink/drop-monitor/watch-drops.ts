@@ -1,24 +1,11 @@
-import { KernelError } from '../../core/index.ts';
 import { resolveFamily } from '../generic-family.ts';
 import { Netlink } from '../netlink.ts';
 import { openSocket } from '../socket.ts';
-import { NET_DM_ALERT_MODE_PACKET, NET_DM_GENL_NAME, NET_DM_GRP_ALERT } from '../uapi/net-dropmon.ts';
+import { NET_DM_GENL_NAME, NET_DM_GRP_ALERT } from '../uapi/net-dropmon.ts';
 import { NETLINK_GENERIC } from '../uapi/netlink.ts';
 import { type SocketWatch, watchSocket } from '../watch/index.ts';
-import {
-  configure,
-  DEFAULT_CONFIGURATION,
-  type DropConfiguration,
-  decodeConfiguration,
-  dropRequest,
-} from './configuration.ts';
 import { type DroppedPacket, decodeDrops } from './dropped-packet.ts';
-
-/**
- * As much of a packet as the headers of a link, of IPv6 and of TCP take. Nobody else asks for just so much: what is on with it was
- * left by a program of ours that was killed, for the kernel switches nothing off then.
- */
-const OURS: DropConfiguration = { mode: NET_DM_ALERT_MODE_PACKET, truncateTo: 119, queueLength: 211 };
+import { switchOff, switchOn } from './switch.ts';
 
 /**
  * Tells which packets the kernel drops, of all namespaces of the machine, until `close`, which leaves the kernel's drop monitor as
@@ -44,8 +31,7 @@ export function watchDrops(listener: (drop: DroppedPacket | 'lost') => void): So
       catchUp,
       close() {
         close();
-        if (before) netlink.execute(dropRequest(family, 'NET_DM_CMD_STOP'));
-        if (before) netlink.execute(configure(family, before));
+        if (before) switchOff(netlink, family, before);
         netlink.close();
       },
     };
@@ -54,20 +40,4 @@ export function watchDrops(listener: (drop: DroppedPacket | 'lost') => void): So
     netlink.close();
     throw error;
   }
-}
-
-/** @returns the configuration to go back to; undefined: somebody else has it on, in a way that serves */
-function switchOn(netlink: Netlink, family: number): DropConfiguration | undefined {
-  const before = decodeConfiguration(netlink.query(dropRequest(family, 'NET_DM_CMD_CONFIG_GET')));
-  try {
-    netlink.execute(configure(family, OURS));
-  } catch (error) {
-    if (!(error instanceof KernelError && error.errnoName === 'EBUSY')) throw error;
-    const isOurs = (Object.keys(OURS) as (keyof DropConfiguration)[]).every((key) => before[key] === OURS[key]);
-    if (isOurs) return DEFAULT_CONFIGURATION;
-    if (before.mode === NET_DM_ALERT_MODE_PACKET) return undefined;
-    throw error;
-  }
-  netlink.execute(dropRequest(family, 'NET_DM_CMD_START'));
-  return before;
 }
