@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { existsSync, readFileSync } from 'node:fs';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   configure,
   type DropConfiguration,
@@ -33,8 +33,10 @@ beforeAll(() => {
   ip('link set to-endpoint up');
   ip(`-n endpoint address add ${THERE}/24 dev eth0`);
   ip('-n endpoint link set eth0 up');
-  // An interface in place before the first packet.
-  execFileSync('ping', ['-c', '1', '-W', '20', THERE]);
+});
+
+afterAll(() => {
+  ip('netns del endpoint');
 });
 
 const ask = <T>(fn: (netlink: Parameters<Parameters<typeof withNetlink>[1]>[0], family: number) => T): T =>
