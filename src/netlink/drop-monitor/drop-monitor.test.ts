@@ -51,7 +51,9 @@ describe('decodeDrops', () => {
 
 it('writes a configuration as the kernel tells it', () => {
   const { payload } = configure(FAMILY, OURS);
-  expect(Buffer.from(payload).toString('hex')).toBe('02020000' + '0500010001000000' + '0800090077000000' + '08000b00d3000000');
+  expect(Buffer.from(payload).toString('hex')).toBe(
+    '02020000' + '0500010001000000' + '0800090077000000' + '08000b00d3000000',
+  );
   expect(decodeConfiguration(payload)).toEqual(OURS);
 });
 
