@@ -15,6 +15,7 @@ const ALLOWED = {
   'netlink/nftables': ['core', 'sys', 'netlink', 'netlink/uapi', 'netlink/watch'],
   'netlink/conntrack': ['core', 'sys', 'netlink', 'netlink/uapi', 'netlink/watch'],
   'netlink/wireguard': ['core', 'sys', 'netlink', 'netlink/uapi'],
+  'netlink/drop-monitor': ['core', 'netlink', 'netlink/uapi', 'netlink/watch'],
   'netlink/ipset': ['core', 'sys', 'netlink', 'netlink/uapi'],
   'netlink/log': ['core', 'netlink', 'netlink/uapi', 'netlink/watch'],
   'netlink/sock-diag': ['core', 'netlink', 'netlink/uapi'],

@@ -76,7 +76,7 @@ function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: Node
   lookAtRoom(asked, goals, node, report);
   if (report.hasFailed) return;
   lookAtRaces(asked, node, report);
-  lookAtFlows(asked, planned, node, report);
+  lookAtFlows(asked, planned, goals, node, report);
   if (report.hasFailed) return;
   lookAtArrival(asked, node, report);
   if (report.hasFailed) return;

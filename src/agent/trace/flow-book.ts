@@ -3,7 +3,7 @@ import type { Flow, FlowDirection, FlowEvent } from '../../netlink/conntrack/ind
 import type { TraceEvent } from '../../netlink/nftables/index.ts';
 import { readPacket, type TracedPacket } from './read-packet.ts';
 import { placeOf, type TracedTuple } from './trace-table.ts';
-import type { TracedFlow, Way } from './traced-flow.ts';
+import { type KernelDrop, type TracedFlow, UNSPECIFIED, type Way } from './traced-flow.ts';
 
 /** Events and flows kept: a trace is for people. */
 const MOST_EVENTS = 1000;
@@ -29,6 +29,7 @@ export class FlowBook {
   /** By the trace's number of the packet, the oldest first. */
   readonly #passing = new Map<number, Passing>();
   readonly #events: TraceEvent[] = [];
+  readonly #drops: { readonly packet: TracedPacket; readonly drop: KernelDrop }[] = [];
   #ended = false;
 
   constructor(tuples: readonly TracedTuple[]) {
@@ -88,6 +89,23 @@ export class FlowBook {
     } else if (event.verdict === 'drop') {
       const { tableFamily: family, table, chain, type, handle } = event;
       way.drop = { family, table, chain, handle: type === 'policy' ? undefined : handle };
+    }
+  }
+
+  /** What the drop monitor tells. Of others' packets, too, which count for nothing. */
+  dropped(packet: TracedPacket, drop: KernelDrop): void {
+    this.#drops.push({ packet, drop });
+    if (this.#drops.length > MOST_EVENTS) this.#drops.shift();
+  }
+
+  /** Puts what was dropped to its flows, once all is told: it may have come before what tells of the flow. */
+  settle(): void {
+    for (const { packet, drop } of this.#drops) {
+      for (const flow of this.#flows) {
+        const way = wayOf(flow, packet);
+        // Of one that was sent again another packet may have had a reason.
+        if (way && (!way.kernelDrop || way.kernelDrop.reason === UNSPECIFIED)) way.kernelDrop = drop;
+      }
     }
   }
 
@@ -190,6 +208,7 @@ const blankWay = (): Way => ({
   last: undefined,
   through: undefined,
   drop: undefined,
+  kernelDrop: undefined,
 });
 
 const turned = ({ source, sourcePort, destination, destinationPort }: FlowDirection): FlowDirection => ({
@@ -209,15 +228,25 @@ function sameEnds(a: FlowDirection, b: FlowDirection): boolean {
 }
 
 /** Whether a packet answers a flow, by what was seen of its translation. */
-function isAnswer({ protocol, original, endpoint, maskedAs }: TracedFlow, packet: TracedPacket): boolean {
+function isAnswer(flow: TracedFlow, packet: TracedPacket): boolean {
+  return packet.protocol === flow.protocol && isThere(flow, turned(packet));
+}
+
+/** The direction of a flow that a packet is of, translated or not; undefined: it is another's. */
+function wayOf(flow: TracedFlow, packet: TracedPacket): Way | undefined {
+  if (isAnswer(flow, packet)) return flow.back;
+  return packet.protocol === flow.protocol && isThere(flow, packet) ? flow.there : undefined;
+}
+
+/** Whether these are the ends of a flow on its way there, before or after its translations. */
+function isThere({ original, endpoint, maskedAs }: TracedFlow, ends: FlowDirection): boolean {
   const { source, sourcePort, destination, destinationPort } = original;
-  const isFrom = (ip: IpAddress, port: number) => ipEquals(packet.source, ip) && packet.sourcePort === port;
+  const isTo = (ip: IpAddress, port: number) => ipEquals(ends.destination, ip) && ends.destinationPort === port;
   return (
-    packet.protocol === protocol &&
-    (isFrom(destination, destinationPort) || (endpoint !== undefined && isFrom(endpoint.address, endpoint.port))) &&
+    (isTo(destination, destinationPort) || (endpoint !== undefined && isTo(endpoint.address, endpoint.port))) &&
     // Masquerading may take another port.
-    ((maskedAs !== undefined && ipEquals(packet.destination, maskedAs)) ||
-      (ipEquals(packet.destination, source) && packet.destinationPort === sourcePort))
+    ((maskedAs !== undefined && ipEquals(ends.source, maskedAs)) ||
+      (ipEquals(ends.source, source) && ends.sourcePort === sourcePort))
   );
 }
 

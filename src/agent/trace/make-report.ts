@@ -1,12 +1,18 @@
 import { formatIp, formatIpPort } from '../../core/index.ts';
+import type { IpvsConnection } from '../../netlink/ipvs/index.ts';
 import type { FlowBook } from './flow-book.ts';
-import type { IpvsConnection } from './ipvs-connections.ts';
 import type { LegacyDrop } from './legacy/legacy-steps.ts';
 import type { CountedLegacyRule } from './legacy/saved-tables.ts';
 import type { ProbeOutcome } from './probe.ts';
 import { protocolText, tupleText, type UnderstoodQuestion } from './question.ts';
-import { type DropReport, type FlowReport, TRACE_SCHEMA, type TraceReport } from './trace-report.ts';
-import { type Drop, fateOf, type TracedFlow, type Way } from './traced-flow.ts';
+import {
+  type DropReport,
+  type FlowReport,
+  type IpvsServerReport,
+  TRACE_SCHEMA,
+  type TraceReport,
+} from './trace-report.ts';
+import { type Drop, fateOf, kernelDropOf, type TracedFlow, type Way } from './traced-flow.ts';
 
 /** What a trace brought together. Times are monotonic milliseconds. */
 export interface TraceFindings {
@@ -24,13 +30,16 @@ export interface TraceFindings {
     readonly unseen: string | undefined;
   };
   readonly ipvs: readonly IpvsConnection[];
+  readonly ipvsServers: readonly IpvsServerReport[];
+  /** Why drop reasons are not known; undefined: they are. */
+  readonly dropReasons: string | undefined;
   readonly linkName: (index: number) => string;
   readonly ruleText: (drop: Drop) => string | undefined;
 }
 
 /** The report of a trace. Pure, but for what `linkName` and `ruleText` look up. */
 export function makeReport(findings: TraceFindings): TraceReport {
-  const { question, book, began, ended, probe, lost, legacy, ipvs } = findings;
+  const { question, book, began, ended, probe, lost, legacy, ipvs, ipvsServers, dropReasons } = findings;
   const flows = book.flows.map((flow) => reportFlow(flow, findings));
   const failed = flows.some(({ fate }) => fate !== 'answered');
   const incomplete = [
@@ -56,6 +65,8 @@ export function makeReport(findings: TraceFindings): TraceReport {
     incomplete,
     // Who counted says less than who did it.
     legacyDrops: flows.some((flow) => flow.legacyDrop) ? [] : legacy.counted,
+    ipvsServers,
+    dropReasons: dropReasons ?? null,
     ipvs: ipvs.map(({ client, clientPort, server, serverPort, state }) => ({
       client: formatIpPort(client, clientPort),
       server: formatIpPort(server, serverPort),
@@ -88,6 +99,7 @@ function reportFlow(flow: TracedFlow, { ended, linkName, ruleText, legacy }: Tra
     answeredAfterMs: answeredAt === undefined ? null : Math.round((answeredAt - at) * 10) / 10,
     watchedMs: Math.round(ended - at),
     drop: drop ? reportDrop(drop, ruleText(drop)) : null,
+    kernelDrop: kernelDropOf(flow) ?? null,
   };
 }
 

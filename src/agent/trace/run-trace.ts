@@ -6,8 +6,9 @@ import { ruleText } from '../../netlink/nftables/text/index.ts';
 import { getLink } from '../../netlink/route/index.ts';
 import { NETLINK_NETFILTER, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import type { Exec } from '../../sys/index.ts';
+import { type DropReasons, noteDropReasons } from './drops/drop-reasons.ts';
 import { FlowBook } from './flow-book.ts';
-import { ipvsConnections } from './ipvs-connections.ts';
+import { compareIpvs, ipvsConnections, readIpvs } from './ipvs-view.ts';
 import { divertLog } from './legacy/divert-log.ts';
 import { type LegacyStep, legacyDropOf, watchLegacySteps } from './legacy/legacy-steps.ts';
 import { legacyDrops, readLegacy } from './legacy/saved-tables.ts';
@@ -63,6 +64,7 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     lost = true;
   };
   const before = await readLegacy(exec, family);
+  const ipvsBefore = readIpvs(tuples);
   const began = performance.now();
   const opened = openTogether((keep) => ({
     // Before the table: nothing that it makes the kernel tell is missed.
@@ -76,10 +78,13 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     nft: keep(Nftables.open()),
   }));
   let legacy: FollowedLegacy | undefined;
+  let drops: DropReasons | undefined;
   try {
     noteKnownFlows(book, question);
     arm(opened.nft, question);
     if (before && before.chains.size > 0) legacy = followLegacy(family, missed);
+    // Once no other trace runs: the kernel has one drop monitor.
+    drops = noteDropReasons(book);
     const attempt = options.probe?.(probing.signal);
     // Awaited below, once the trace is over.
     attempt?.catch(() => {});
@@ -89,6 +94,8 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     await wait(Math.min(GRACE_MS, Math.max(rest, 1)));
     opened.traces.catchUp();
     opened.flows.catchUp();
+    drops.catchUp();
+    book.settle();
     const ended = performance.now();
     legacy?.catchUp();
     const after = before && (await readLegacy(exec, family));
@@ -106,6 +113,8 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
           unseen: legacy?.unseen,
         },
         ipvs: ipvsConnections(tuples),
+        ipvsServers: compareIpvs(ipvsBefore, readIpvs(tuples)),
+        dropReasons: drops?.missing,
         linkName: (index) => getLink(netlink, { index })?.name ?? `interface ${index}`,
         ruleText: (drop) => textOf(opened.nft, drop),
       }),
@@ -113,6 +122,7 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
   } finally {
     probing.abort();
     legacy?.close();
+    drops?.close();
     // The table goes with its socket.
     opened.nft.close();
     opened.traces.close();

@@ -1,5 +1,5 @@
 import type { LegacyDrop } from './legacy/legacy-steps.ts';
-import type { Drop, Fate } from './traced-flow.ts';
+import type { Drop, Fate, KernelDrop } from './traced-flow.ts';
 
 /** What the JSON of a trace is of. Fields may be added to it. */
 export const TRACE_SCHEMA = 'nodeplane/trace/v1';
@@ -25,8 +25,29 @@ export interface TraceReport {
   readonly incomplete: readonly string[];
   /** Where packets could not be followed there: legacy iptables rules that dropped or refused packets meanwhile, anybody's. */
   readonly legacyDrops: readonly { readonly table: string; readonly rule: string; readonly packets: number }[];
+  /** Virtual servers of IPVS that packets may have met, and what they did meanwhile, for anybody. */
+  readonly ipvsServers: readonly IpvsServerReport[];
+  /** Why the kernel's reasons for dropping packets are not known, or not all; null: they are. */
+  readonly dropReasons: string | null;
   /** Connections that IPVS keeps. */
   readonly ipvs: readonly { readonly client: string; readonly server: string; readonly state: string }[];
+}
+
+export interface IpvsServerReport {
+  /** `10.96.0.10:80/tcp` */
+  readonly server: string;
+  /** Since the trace began, as of the kernel's last count: it counts every two seconds. */
+  readonly connections: number;
+  readonly packetsIn: number;
+  readonly packetsOut: number;
+  readonly destinations: readonly {
+    readonly address: string;
+    readonly weight: number;
+    /** Established ones, when the trace began and when it ended. */
+    readonly active: readonly [before: number, after: number];
+    /** Others: opening, closing, remembered; all of UDP. */
+    readonly inactive: readonly [before: number, after: number];
+  }[];
 }
 
 export interface FlowReport {
@@ -55,6 +76,8 @@ export interface FlowReport {
   /** From the first packet to the end of the trace. */
   readonly watchedMs: number;
   readonly drop: DropReport | null;
+  /** Why the kernel dropped a packet of it, where no rule is named; null: it told nothing. */
+  readonly kernelDrop: KernelDrop | null;
 }
 
 export interface DropReport extends Omit<Drop, 'handle'> {

@@ -1,5 +1,5 @@
 import { plainText } from '../../core/index.ts';
-import type { DropReport, FlowReport, TraceReport } from './trace-report.ts';
+import type { DropReport, FlowReport, IpvsServerReport, TraceReport } from './trace-report.ts';
 
 /** What stands beside an address; undefined: nothing is known. */
 export type NameOf = (addressPort: string) => string | undefined;
@@ -9,12 +9,14 @@ const VERDICTS: Readonly<Record<TraceReport['verdict'], string>> = {
   fails: 'FAILS',
   unknown: 'UNKNOWN',
 };
+/** Destinations of a virtual server on one line. */
+const MOST_DESTINATIONS = 4;
 /** Flows on one screen; the JSON has all. */
 const MOST_FLOWS = 12;
 
 /** For people: the verdict, then a line a flow. Every name is text on the terminal. Pure. */
 export function traceText(report: TraceReport, nameOf: NameOf): string {
-  const { question, verdict, flows, probe, incomplete, legacyDrops, ipvs, tookMs } = report;
+  const { question, verdict, flows, probe, incomplete, legacyDrops, ipvs, ipvsServers, dropReasons, tookMs } = report;
   const named = (text: string) => {
     const name = nameOf(text);
     return name === undefined ? text : `${text} (${name})`;
@@ -32,6 +34,8 @@ export function traceText(report: TraceReport, nameOf: NameOf): string {
         `  legacy iptables, table ${table}: ${packets} packets, not only these, met ${rule}`,
     ),
     ...ipvs.map(({ client, server, state }) => `  IPVS: ${client} -> ${named(server)}, ${state}`),
+    ...ipvsServers.map((server) => `  ${serverText(server, named)}`),
+    ...(verdict === 'fails' && dropReasons !== null ? [`  drop reasons are not told: ${dropReasons}`] : []),
     ...incomplete.map((why) => `  incomplete: ${why}`),
   ]
     .map((line) => `${plainText(line)}\n`)
@@ -56,7 +60,13 @@ function flowText(flow: FlowReport, named: (text: string) => string): string {
   return `${prefix}${steps.join(' -> ')}; ${fateText(flow)}`;
 }
 
-function fateText({ fate, drop, lostIn, replyFlags, answeredAfterMs, watchedMs }: FlowReport): string {
+function fateText(flow: FlowReport): string {
+  const { kernelDrop } = flow;
+  const fate = plainFateText(flow);
+  return kernelDrop === null ? fate : `${fate}; dropped: ${kernelDrop.reason} at ${kernelDrop.place}`;
+}
+
+function plainFateText({ fate, drop, lostIn, replyFlags, answeredAfterMs, watchedMs }: FlowReport): string {
   const after = answeredAfterMs === null ? '' : ` after ${millisecondsText(answeredAfterMs)}`;
   switch (fate) {
     case 'answered':
@@ -74,6 +84,20 @@ function fateText({ fate, drop, lostIn, replyFlags, answeredAfterMs, watchedMs }
     case 'no-reply':
       return `no reply in ${secondsText(watchedMs)}`;
   }
+}
+
+/** `IPVS 10.96.0.12:80/tcp, for anybody: 1 connection, 3 packets in, 2 out; 10.244.1.9:8080 weight 1, active 0 -> 1, inactive 2 -> 2` */
+function serverText(
+  { server, connections, packetsIn, packetsOut, destinations }: IpvsServerReport,
+  named: (text: string) => string,
+): string {
+  const counted = `${connections} connections, ${packetsIn} packets in, ${packetsOut} out`;
+  const told = destinations.slice(0, MOST_DESTINATIONS).map(({ address, weight, active, inactive }) => {
+    return `${named(address)} weight ${weight}, active ${active.join(' -> ')}, inactive ${inactive.join(' -> ')}`;
+  });
+  const more = destinations.length - MOST_DESTINATIONS;
+  const rest = more > 0 ? [`${more} more`] : [];
+  return [`IPVS ${server}, for anybody, by its last count: ${counted}`, ...told, ...rest].join('; ');
 }
 
 function dropText({ family, table, chain, handle, rule }: DropReport): string {

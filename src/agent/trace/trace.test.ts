@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { parseIp } from '../../core/index.ts';
 import type { Flow, FlowDirection } from '../../netlink/conntrack/index.ts';
 import type { TraceEvent } from '../../netlink/nftables/index.ts';
+import { readDropped } from './drops/drop-reasons.ts';
 import { FlowBook } from './flow-book.ts';
-import { parseIpvsConnections } from './ipvs-connections.ts';
+import { compareIpvs, type IpvsServerView } from './ipvs-view.ts';
 import { legacyDropOf, readStep } from './legacy/legacy-steps.ts';
 import { legacyDrops, parseTables } from './legacy/saved-tables.ts';
 import { makeReport } from './make-report.ts';
@@ -101,6 +102,8 @@ function told(book: FlowBook, more: Partial<Parameters<typeof makeReport>[0]> = 
     lost: false,
     legacy: { counted: [], dropOf: () => undefined, unseen: undefined },
     ipvs: [],
+    ipvsServers: [],
+    dropReasons: undefined,
     linkName: (index) => `veth${index}`,
     ruleText: () => 'tcp dport 8080 drop',
     ...more,
@@ -220,24 +223,80 @@ describe('a question', () => {
   });
 });
 
-it('reads what IPVS keeps', () => {
-  // Of Linux 6.1, `cat /proc/net/ip_vs_conn`.
-  const text = `Pro FromIP   FPrt ToIP     TPrt DestIP   DPrt State       Expires PEName PEData
-TCP 0AF40107 9C40 0A60000C 0050 0AF40109 1F90 SYN_RECV         57
-TCP 0AF40107 9C41 0A60000D 0050 0AF40109 1F90 ESTABLISHED     899
-TCP fd00:0000:0000:0000:0000:0000:0000:0001 9C40 fd00:0000:0000:0000:0000:0000:0000:000c 0050 fd00:0000:0000:0000:0000:0000:0000:0009 1F90 FIN_WAIT    10
-`;
-  const v6 = { ...TUPLE, destination: parseIp('fd00::c') };
-  expect(parseIpvsConnections(text, [TUPLE])).toEqual([
-    {
-      client: parseIp('10.244.1.7'),
-      clientPort: 40000,
-      server: parseIp('10.244.1.9'),
-      serverPort: 8080,
-      state: 'SYN_RECV',
-    },
-  ]);
-  expect(parseIpvsConnections(text, [v6])).toMatchObject([{ server: parseIp('fd00::9'), state: 'FIN_WAIT' }]);
+it('tells what virtual servers of IPVS did meanwhile', () => {
+  const none = { connections: 0n, packetsIn: 0n, packetsOut: 0n, bytesIn: 0n, bytesOut: 0n };
+  const view = (statistics: object, activeConnections: number): IpvsServerView => ({
+    tuple: TUPLE,
+    statistics: { ...none, ...statistics },
+    destinations: [
+      {
+        address: parseIp('10.244.1.9'),
+        port: 8080,
+        weight: 1,
+        activeConnections,
+        inactiveConnections: 2,
+        persistentConnections: 0,
+      },
+    ],
+  });
+  const before = view({ connections: 5n, packetsIn: 10n }, 0);
+  const ipvsServers = compareIpvs([before], [view({ connections: 6n, packetsIn: 13n, packetsOut: 2n }, 1)]);
+  expect(told(new FlowBook([TUPLE]), { ipvsServers }).text).toContain(
+    '  IPVS 10.96.0.12:80/tcp, for anybody, by its last count: 1 connections, 3 packets in, 2 out; 10.244.1.9:8080 (shop/web) weight 1, active 0 -> 1, inactive 2 -> 2\n',
+  );
+});
+
+describe('what the kernel dropped', () => {
+  const drop = (reason: string) => ({ reason, place: 'udp_queue_rcv_one_skb' });
+  const packet = (ends: FlowDirection) => ({ ...ends, protocol: TCP, flags: 'SYN' });
+  const passed = () => {
+    const book = new FlowBook([TUPLE]);
+    for (const one of pass(1, [ASKED, THERE], SYN, true)) book.packet(one, 1000);
+    return book;
+  };
+
+  it('is told of a flow by its headers, translated or not, whatever comes first', () => {
+    for (const ends of [ASKED, THERE, BACK, RESTORED]) {
+      const book = new FlowBook([TUPLE]);
+      book.dropped(packet(ends), drop('NOT_SPECIFIED'));
+      book.dropped(packet(ends), drop('NO_SOCKET'));
+      book.dropped(packet(ends), drop('NOT_SPECIFIED'));
+      for (const one of pass(1, [ASKED, THERE], SYN, true)) book.packet(one, 1000);
+      book.settle();
+      expect(told(book).text).toContain('; no reply in 2 s; dropped: NO_SOCKET at udp_queue_rcv_one_skb\n');
+    }
+  });
+
+  it('of others counts for nothing, and neither does what was sent once more and answered', () => {
+    const book = passed();
+    book.dropped(packet({ ...THERE, sourcePort: 40001 }), drop('NO_SOCKET'));
+    book.settle();
+    expect(told(book).report.flows).toMatchObject([{ fate: 'no-reply', kernelDrop: null }]);
+    book.dropped(packet(THERE), drop('NEIGH_FAILED'));
+    for (const one of pass(2, [BACK, RESTORED], SYN_ACK, true)) book.packet(one, 2000);
+    book.settle();
+    expect(told(book).report.flows).toMatchObject([{ fate: 'answered', kernelDrop: null }]);
+  });
+
+  it('is not known, and it is said why, where a flow fails', () => {
+    const dropReasons = 'this kernel has no drop monitor';
+    expect(told(passed(), { dropReasons }).text).toContain(`  drop reasons are not told: ${dropReasons}\n`);
+  });
+
+  it.each([
+    ['Ethernet', 14, 0x0800],
+    ['a VLAN', 18, 0x0800],
+    ['no link header', 0, 0x0800],
+    ['something else than IP', 14, 0x0806],
+  ])('is read behind %s', (_, start, etherType) => {
+    const { networkHeader, transportHeader } = headers(THERE, SYN);
+    const bytes = Buffer.alloc(start + 40);
+    if (start > 0) bytes.writeUInt16BE(etherType, start - 2);
+    bytes.set([...networkHeader, ...transportHeader], start);
+    const read = readDropped({ bytes, etherType, place: '', reason: undefined });
+    if (etherType === 0x0800) expect(read).toMatchObject({ ...THERE, protocol: TCP, flags: 'SYN' });
+    else expect(read).toBeUndefined();
+  });
 });
 
 it('compares what legacy rules count', () => {

@@ -11,6 +11,17 @@ export interface Drop {
   readonly handle: number | undefined;
 }
 
+/** SKB_DROP_REASON_NOT_SPECIFIED: nobody has told the kernel's code to give a reason there. */
+export const UNSPECIFIED = 'NOT_SPECIFIED';
+
+/** What the kernel's drop monitor says of a packet. */
+export interface KernelDrop {
+  /** `NO_SOCKET` */
+  readonly reason: string;
+  /** The kernel's function. */
+  readonly place: string;
+}
+
 /** How far packets of one direction came. */
 export interface Way {
   /** `SYN`, `SYN-ACK`, `RST`; empty: not TCP, or not known. */
@@ -23,6 +34,8 @@ export interface Way {
   /** Left the node, or was handed to it. */
   through: 'out' | 'in' | undefined;
   drop: Drop | undefined;
+  /** Why the kernel dropped one, in whatever namespace of the machine. */
+  kernelDrop: KernelDrop | undefined;
 }
 
 /** What was seen of a flow. Times are monotonic milliseconds. */
@@ -60,4 +73,12 @@ export function fateOf({ there, back, answeredAt }: TracedFlow): Fate {
 /** Nothing more is to be learnt of it. */
 export function isComplete(flow: TracedFlow): boolean {
   return flow.back.through !== undefined || flow.back.drop !== undefined || flow.there.drop !== undefined;
+}
+
+/** Why the kernel dropped a packet of a flow that no rule ended; undefined: it was answered, or nothing is known. Pure. */
+export function kernelDropOf(flow: TracedFlow): KernelDrop | undefined {
+  const fate = fateOf(flow);
+  if (fate === 'answered' || fate === 'dropped' || fate === 'reply-dropped') return undefined;
+  const told = [flow.there.kernelDrop, flow.back.kernelDrop].filter((drop) => drop !== undefined);
+  return told.find(({ reason }) => reason !== UNSPECIFIED) ?? told[0];
 }

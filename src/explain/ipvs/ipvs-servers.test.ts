@@ -1,10 +1,10 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { formatIp, ipFromBytes, parseIp } from '../../core/index.ts';
-import type { Destination, VirtualServer } from '../../netlink/ipvs/index.ts';
+import type { Destination, IpvsConnection, VirtualServer } from '../../netlink/ipvs/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { LegacyRules } from '../iptables/index.ts';
 import { type Host, type Origin, walkPacket } from '../walk/index.ts';
-import { IpvsServers } from './ipvs-servers.ts';
+import { type IpvsReader, IpvsServers } from './ipvs-servers.ts';
 
 const ETH0 = { index: 2, name: 'eth0' };
 const CNI0 = { index: 3, name: 'cni0' };
@@ -37,8 +37,17 @@ const MASQUERADE = new LegacyRules({
   ]),
 });
 
-function walk(servers: readonly VirtualServer[], destinations: readonly Destination[], origin: Origin = ETH0) {
-  const ipvs = new IpvsServers({ listServers: () => servers, listDestinations: () => destinations });
+/** How the kernel is set by the agent. */
+const SETTINGS = { listRemembered: () => [], isTracked: true, forgetsDrained: true };
+
+function walk(
+  servers: readonly VirtualServer[],
+  destinations: readonly Destination[],
+  origin: Origin = ETH0,
+  more: Partial<IpvsReader> = {},
+) {
+  const reader = { listServers: () => servers, listDestinations: () => destinations, ...SETTINGS, ...more };
+  const ipvs = new IpvsServers(reader);
   const question = {
     protocol: 'tcp',
     source: parseIp('192.0.2.9'),
@@ -79,7 +88,57 @@ it('refuses what no destination takes, and leaves alone what is no virtual serve
   expect(walk([], [])).toMatchObject([{ end: 'delivered', to: VIP }]);
 });
 
-it('cannot tell whom a server with persistence remembers', () => {
-  const ways = walk([server({ persistenceSeconds: 600 })], [to('10.244.1.5'), to('10.244.2.7')]);
-  expect(ways.map(({ chosen }) => chosen)).toEqual([['unknown'], ['unknown']]);
+it('is not masqueraded while connection tracking does not see it', () => {
+  const [way] = walk([server()], [to('10.244.1.5')], ETH0, { isTracked: false });
+  expect(way).toMatchObject({ end: 'sent', to: '10.244.1.5', source: '192.0.2.9' });
+});
+
+describe('a server with persistence', () => {
+  const one = {
+    protocol: 6,
+    client: parseIp('192.0.2.9'),
+    clientPort: 0,
+    virtual: parseIp(VIP),
+    virtualPort: 80,
+    server: parseIp('10.244.2.7'),
+    serverPort: 8080,
+    state: 'NONE',
+  };
+  const MARK = 0x6e70_0001;
+  const ofMark = { ...one, protocol: 0, virtual: parseIp('110.112.0.1'), virtualPort: 0, serverPort: 0 };
+  const persistent = server({ persistenceSeconds: 600 });
+  const reached = (remembered: IpvsConnection, weight = 1, more: Partial<IpvsReader> = {}) => {
+    const listRemembered = () => [remembered];
+    const ways = walk([persistent], [to('10.244.1.5'), to('10.244.2.7', weight)], ETH0, { listRemembered, ...more });
+    return ways.map(({ to }) => to);
+  };
+
+  it('takes the destination that it remembers for the client', () => {
+    expect(reached(one)).toEqual(['10.244.2.7']);
+    expect(reached({ ...one, client: parseIp('192.0.2.8') })).toEqual(['10.244.1.5', '10.244.2.7']);
+    expect(reached({ ...one, virtualPort: 81 })).toEqual(['10.244.1.5', '10.244.2.7']);
+    expect(reached(ofMark)).toEqual(['10.244.1.5', '10.244.2.7']);
+  });
+
+  it('takes one without weight only where the kernel is not told to forget it, and none that is gone', () => {
+    expect(reached(one, 0)).toEqual(['10.244.1.5']);
+    expect(reached(one, 0, { forgetsDrained: false })).toEqual(['10.244.2.7']);
+    expect(reached({ ...one, server: parseIp('10.244.3.1') })).toEqual(['10.244.1.5', '10.244.2.7']);
+  });
+
+  it('of a mark remembers by the mark', () => {
+    const key = { kind: 'mark', family: 'IPv4', mark: MARK } as const;
+    const ipvs = new IpvsServers({
+      listServers: () => [server({ key, persistenceSeconds: 600 })],
+      listDestinations: () => [to('10.244.1.5'), to('10.244.2.7')],
+      ...SETTINGS,
+      listRemembered: () => [ofMark],
+    });
+    const marking = new LegacyRules({
+      IPv4: new Map([['mangle', new Map([['PREROUTING', { builtIn: true, rules: [`-j MARK --set-xmark ${MARK}`] }]])]]),
+    });
+    const question = { protocol: 'tcp', source: one.client, destination: parseIp(VIP), destinationPort: 80 } as const;
+    const { branches } = walkPacket(question, ETH0, [ipvs, marking], HOST);
+    expect(branches.map(({ result }) => text(result.packet.ends.destination.bytes))).toEqual(['10.244.2.7']);
+  });
 });

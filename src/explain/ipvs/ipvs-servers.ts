@@ -1,5 +1,5 @@
-import { formatIpPort, ipProtocolName } from '../../core/index.ts';
-import type { Destination, VirtualServer, VirtualServerKey } from '../../netlink/ipvs/index.ts';
+import { formatIpPort, ipEquals, ipFromBytes, ipProtocolName, readBe32 } from '../../core/index.ts';
+import type { Destination, IpvsConnection, VirtualServer, VirtualServerKey } from '../../netlink/ipvs/index.ts';
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { KnownBytes, type Packet } from '../packet/index.ts';
 import type { Hook, RuleSource, Situation, Station, StationResult, Step } from '../walk/index.ts';
@@ -9,6 +9,12 @@ export interface IpvsReader {
   /** All virtual servers, of both families. */
   listServers(): readonly VirtualServer[];
   listDestinations(key: VirtualServerKey): readonly Destination[];
+  /** Which destinations virtual servers with persistence remember for their clients. */
+  listRemembered(): readonly IpvsConnection[];
+  /** net/ipv4/vs/conntrack: connection tracking, hence masquerading, sees what is sent anew. */
+  readonly isTracked: boolean;
+  /** net/ipv4/vs/expire_quiescent_template: clients that are remembered for a destination of weight 0 get another one. */
+  readonly forgetsDrained: boolean;
 }
 
 /**
@@ -20,13 +26,14 @@ const PRIORITY: Partial<Record<Hook, number>> = { input: 99, output: -98 };
 const ACCEPTED: StationResult = { kind: 'accept' };
 
 /**
- * Virtual servers of IPVS. Which destination a scheduler takes is walked as a chance, among those with a weight; a server that
- * remembers its clients (persistence) may know better, and so does one whose connection is there already.
+ * Virtual servers of IPVS, as the first packet of a connection meets them. Which destination a scheduler takes is walked as a chance,
+ * among those with a weight, unless the server remembers one for the client (persistence).
  */
 export class IpvsServers implements RuleSource {
   readonly name = 'ipvs';
   readonly #reader: IpvsReader;
   #servers: readonly VirtualServer[] | undefined;
+  #remembered: readonly IpvsConnection[] | undefined;
   readonly #destinations = new Map<VirtualServer, readonly Destination[]>();
   /** IPVS looks at a packet once (skb->ipvs_property). */
   readonly #sent = new WeakSet<Packet>();
@@ -50,18 +57,20 @@ export class IpvsServers implements RuleSource {
     const chain = { table: 'ipvs', name: describe(server.key) } as const;
     const step = (verdict: string): Step => ({ source: 'ipvs', hook, chain, rule: undefined, verdict });
     const usable = this.#destinationsOf(server).filter(({ weight }) => weight > 0);
-    if (usable.length === 0) {
+    let chosen = this.#rememberedFor(server, packet);
+    if (!chosen && usable.length === 0) {
       // ip_vs_leave sends ICMP "port unreachable" and drops.
       steps.push(step('reject'));
       return { kind: 'reject', how: 'icmp-port-unreachable' };
     }
-    const remembers = server.persistenceSeconds > 0 && usable.length > 1;
-    const how = remembers
-      ? `which destination ${chain.name} remembers`
-      : `scheduler ${server.scheduler} of ${chain.name}`;
-    const { address, port } = usable[choose(remembers ? 'unknown' : 'chance', how, usable.length)]!;
+    const isKnown = server.persistenceSeconds === 0 || packet.ends.source.isKnown;
+    const how = isKnown ? `scheduler ${server.scheduler} of ${chain.name}` : `whom ${chain.name} remembers`;
+    chosen ??= usable[choose(isKnown ? 'chance' : 'unknown', how, usable.length)]!;
+    const { address, port } = chosen;
     steps.push(step(`to ${formatIpPort(address, port)}`));
     this.#sent.add(packet);
+    // ip_vs_notrack: it meets no station of type nat any more.
+    if (!this.#reader.isTracked) packet.connection = 'untracked';
     packet.translate({
       destination: KnownBytes.of(address.bytes),
       destinationPort: KnownBytes.of(Uint8Array.of(port >> 8, port & 0xff)),
@@ -70,6 +79,26 @@ export class IpvsServers implements RuleSource {
     if (type === undefined)
       return { kind: 'cannot tell', about: 'the route to its destination', at: step('cannot tell') };
     return type === RTN_LOCAL ? ACCEPTED : { kind: 'sent anew' };
+  }
+
+  /**
+   * The destination that a server with persistence takes for a client it knows, as ip_vs_sched_persist and ip_vs_check_template
+   * (net/netfilter/ipvs) find it; undefined: a scheduler decides.
+   */
+  #rememberedFor(server: VirtualServer, packet: Packet): Destination | undefined {
+    const { source } = packet.ends;
+    if (server.persistenceSeconds === 0 || !source.isKnown) return undefined;
+    const { key } = server;
+    this.#remembered ??= this.#reader.listRemembered();
+    const client = ipFromBytes(source.bytes);
+    const found = this.#remembered.find((one) => ipEquals(one.client, client) && isOf(one, key));
+    const to =
+      found &&
+      this.#destinationsOf(server).find(
+        // Of a mark, or of every port: that of the destination counts.
+        ({ address, port }) => ipEquals(address, found.server) && (found.serverPort === 0 || found.serverPort === port),
+      );
+    return to && (to.weight > 0 || !this.#reader.forgetsDrained) ? to : undefined;
   }
 
   /** A mark counts before an address: ip_vs_service_find, net/netfilter/ipvs/ip_vs_ctl.c. */
@@ -113,6 +142,12 @@ function first(
     if (truth) return server;
   }
   return undefined;
+}
+
+/** Whether a client is remembered for this server. Of a mark the kernel writes the mark in place of the address, whatever the protocol. */
+function isOf({ protocol, virtual, virtualPort }: IpvsConnection, key: VirtualServerKey): boolean {
+  if (key.kind === 'mark') return protocol === 0 && readBe32(virtual.bytes, 0) === key.mark;
+  return protocol === key.protocol && ipEquals(virtual, key.address) && virtualPort === key.port;
 }
 
 function describe(key: VirtualServerKey): string {

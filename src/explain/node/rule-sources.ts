@@ -7,12 +7,13 @@ import {
   decodeVirtualServer,
   destinationListing,
   IPVS_GENL_NAME,
+  listIpvsConnections,
   virtualServerListing,
 } from '../../netlink/ipvs/index.ts';
 import type { ChainRef, Nftables } from '../../netlink/nftables/index.ts';
 import { NETLINK_GENERIC, NETLINK_NETFILTER } from '../../netlink/uapi/index.ts';
 import { type IptablesVariant, parseList, programName } from '../../proxy/rules/index.ts';
-import { execNow, legacyTables, readLegacyTable } from '../../sys/index.ts';
+import { execNow, legacyTables, readLegacyTable, readSysctl } from '../../sys/index.ts';
 import { IpSetMembers, KernelChains, LegacyRules, type LegacyTables } from '../iptables/index.ts';
 import { type IpvsReader, IpvsServers } from '../ipvs/index.ts';
 import { KernelRules, NftRules } from '../nft/index.ts';
@@ -96,5 +97,12 @@ function ipvsHere(): IpvsReader {
           .dump(destinationListing(resolveFamily(netlink, IPVS_GENL_NAME), key))
           .map((payload) => decodeDestination(payload, key.kind === 'mark' ? key.family : key.address.family)),
       ),
+    listRemembered: () => listIpvsConnections(({ clientPort }) => clientPort === 0),
+    get isTracked() {
+      return readSysctl('net/ipv4/vs/conntrack') === '1';
+    },
+    get forgetsDrained() {
+      return readSysctl('net/ipv4/vs/expire_quiescent_template') === '1';
+    },
   };
 }

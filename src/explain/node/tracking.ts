@@ -1,4 +1,4 @@
-import { formatIp, IP_PROTOCOLS, type IpAddress, type IpFamily, type IpProtocol } from '../../core/index.ts';
+import { formatIp, IP_PROTOCOLS, type IpAddress, type IpFamily, type IpProtocol, ipEquals } from '../../core/index.ts';
 import {
   type FlowState,
   listFlowStates,
@@ -7,6 +7,7 @@ import {
   type TrackingCounters,
 } from '../../netlink/conntrack/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
+import { type IpvsConnection, listIpvsConnections } from '../../netlink/ipvs/index.ts';
 import { NETLINK_NETFILTER } from '../../netlink/uapi/index.ts';
 import { readSysctl } from '../../sys/index.ts';
 
@@ -42,6 +43,22 @@ export class Tracking {
     readonly ip: IpAddress;
   }): readonly FlowState[] {
     return ask((netlink) => listFlowStates(netlink, { family: destination.ip.family, destination }));
+  }
+
+  /** Connections of IPVS to a destination: it follows them, whatever its virtual servers say by now. */
+  ipvsTo({
+    protocol,
+    port,
+    ip,
+  }: {
+    readonly protocol: number;
+    readonly port: number;
+    readonly ip: IpAddress;
+  }): readonly IpvsConnection[] {
+    return listIpvsConnections(
+      (one) =>
+        one.clientPort !== 0 && one.protocol === protocol && one.virtualPort === port && ipEquals(one.virtual, ip),
+    );
   }
 
   /** How many of some flows, of all families, would make room for new ones. */

@@ -1,6 +1,6 @@
 import { cidrContains, formatIp, IP_PROTOCOLS, ipEquals, parseCidr } from '../../core/index.ts';
 import { type NodeView, tryAttempts } from '../node/index.ts';
-import type { Asked, Client } from './asked.ts';
+import type { Asked, Client, Target } from './asked.ts';
 import { keyOf } from './endpoints.ts';
 import type { Report } from './report.ts';
 
@@ -18,7 +18,7 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   const { client, target, knowledge } = asked;
   if (client.kind !== 'outside' || !target.service || target.service.via === 'node-port') return;
   const [vip, from] = [formatIp(target.ip), formatIp(client.ip)];
-  if (node.isOwnAddress(vip)) return;
+  if (isReachableHere(target, node)) return;
   const home = homeOf(asked, client);
   if (home !== undefined) {
     report.cannotTell(
@@ -39,6 +39,10 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
     );
     return;
   }
+  if (answersArp(asked, client, node)) {
+    report.stage('source', 'ok', `outside of this node, which answers for ${vip} on ${client.link.name}`);
+    return;
+  }
   if (asked.probe && isUnannounced(asked, client, node)) {
     const text = `nobody answers for ${vip} on ${client.link.name}, the link of ${from} too: its packets come to no node`;
     const remedy = [`ip neigh show ${vip}`, 'Let the load-balancer controller announce it, or route it to the nodes'];
@@ -49,6 +53,26 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   const who = owner ? `: ${owner.name} has that address` : ', which whoever announces it decides: none came lately';
   report.cannotTell('source', `it is not known here whether packets of ${from} to ${vip} come to this node${who}`);
   if (owner) report.askThere(`on ${owner.name}: nodeplane explain ${keyOf(vip, target.port)} --from ${from}`);
+}
+
+/**
+ * Whether this node has the address on a link that is up. Every node of mode ipvs has those of all Services, on one that is down
+ * (kube-ipvs0): nobody learns by that where to send packets.
+ */
+function isReachableHere({ ip }: Target, node: NodeView): boolean {
+  return node.addresses.some(({ address, index }) => ipEquals(address, ip) && node.link(index)?.up === true);
+}
+
+/**
+ * Whether this node tells whoever asks on the client's link that it has an address of another of its links (arp_ignore). Of IPv6 no
+ * node does.
+ */
+function answersArp({ target }: Asked, client: Outside, node: NodeView): boolean {
+  const isOnLink = ({ index, address, prefixLength }: NodeView['addresses'][number]) =>
+    index === client.link.index && cidrContains({ address, prefixLength }, target.ip);
+  if (target.family !== 'IPv4' || !node.isOwnAddress(formatIp(target.ip)) || !node.addresses.some(isOnLink))
+    return false;
+  return ['all', client.link.name].every((name) => node.sysctl(`net/ipv4/conf/${name}/arp_ignore`) === '0');
 }
 
 /** The other node that a client runs on; undefined: none that is known. */

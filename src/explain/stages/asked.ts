@@ -44,4 +44,6 @@ export interface Goal {
   readonly masqueraded: boolean | undefined;
   /** The source it arrives with; undefined: not known. */
   readonly source: IpAddress | undefined;
+  /** IPVS sends it, as this node's own: it is not forwarded, its answers are. */
+  readonly byIpvs: boolean;
 }

@@ -23,13 +23,19 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
     if (told.has(text)) continue;
     told.add(text);
     lookAtWay(asked, goal, node, report);
-    if (goal.masqueraded !== true) lookAtWayBack(asked, goal, node, report);
+    if (goal.masqueraded !== true || goal.byIpvs) lookAtWayBack(asked, goal, node, report);
   }
 }
 
-function lookAtWay({ client, knowledge }: Asked, goal: Goal, node: NodeView, report: Report): void {
+function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+  const { client, knowledge } = asked;
   const { ip } = goal;
-  const inInterface = inInterfaceOf(client);
+  const refused = goal.byIpvs ? refusedHere(asked, node) : undefined;
+  if (refused) {
+    report.failEndpoint('route', goal.address, refused);
+    return;
+  }
+  const inInterface = goal.byIpvs ? undefined : inInterfaceOf(client);
   const plain = node.route({ destination: ip });
   const answer = inInterface === undefined ? plain : node.route({ destination: ip, source: client.ip, inInterface });
   if (answer.kind === 'refused' || !isDelivering(answer.route.type)) {
@@ -82,6 +88,15 @@ function isDelivering(type: number): boolean {
 function inInterfaceOf(client: Asked['client']): number | undefined {
   if (client.kind === 'node') return undefined;
   return client.kind === 'outside' ? client.link.index : client.pod.seenAs!.index;
+}
+
+/** What the kernel has against packets of the client to the address asked for, where that is this node's own. */
+function refusedHere({ client, target }: Asked, node: NodeView): Finding | undefined {
+  const inInterface = inInterfaceOf(client);
+  if (inInterface === undefined) return undefined;
+  const answer = node.route({ destination: target.ip, source: client.ip, inInterface });
+  if (answer.kind === 'route') return undefined;
+  return rpFilter(client.ip, formatIp(target.ip), node.link(inInterface)?.name ?? '', answer.errno, node);
 }
 
 /** An error has several causes; they are told apart by what the kernel says without the incoming interface, and by settings. */
@@ -137,6 +152,18 @@ function lookAtWayBack({ client }: Asked, goal: Goal, node: NodeView, report: Re
   if (out.kind === 'refused') return;
   const [pod] = node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
   const inInterface = pod?.seenAs?.index ?? out.route.outInterface;
+  if (goal.byIpvs) {
+    // Between pods of one bridge answers are frames of theirs, which IPVS translates as they pass.
+    const isBridged =
+      client.kind === 'pod' && client.pod.seenAs?.index === inInterface && pod?.seenAs?.kind === 'bridge';
+    if (isBridged && goal.masqueraded === false) return;
+    // A lookup of IPv6 does not look at it.
+    const off = forwardingOff(ip, node.link(inInterface)?.name ?? '', node);
+    if (off !== undefined) {
+      report.failEndpoint('route', address, notForwarded(off));
+      return;
+    }
+  }
   const back = node.route({ destination: client.ip, source: ip, inInterface });
   if (back.kind === 'route') return;
   const plain = node.route({ destination: client.ip });

@@ -48,7 +48,12 @@ export function lookAtRules(
   }
   lookAtEnds(asked, branches, ends.size, report);
   if (planned) compare(asked, planned, branches, report);
-  return report.hasFailed ? [] : [...goals.values()];
+  if (report.hasFailed) return [];
+  // What becomes of connections that go to no endpoint at all was told.
+  const wanted =
+    planned &&
+    new Set([keyOf(formatIp(target.ip), target.port), ...planned.endpoints.map(({ ip, port }) => keyOf(ip, port))]);
+  return [...goals.values()].filter(({ address }) => !wanted || wanted.has(address));
 }
 
 /** By which interface it comes in. */
@@ -103,7 +108,7 @@ function refusal({ target, knowledge }: Asked, { packet, end }: Walk, last: Step
 }
 
 /** Where a packet went; undefined: its address is not known. */
-function goalOf({ packet }: Walk): Goal | undefined {
+function goalOf({ packet, steps }: Walk): Goal | undefined {
   const { source, destination, destinationPort } = packet.ends;
   if (!destination.isKnown || !destinationPort.isKnown) return undefined;
   const ip = ipFromBytes(destination.bytes);
@@ -117,6 +122,7 @@ function goalOf({ packet }: Walk): Goal | undefined {
     port,
     masqueraded,
     source: source.isKnown ? ipFromBytes(source.bytes) : undefined,
+    byIpvs: steps.some((step) => step.source === 'ipvs'),
   };
 }
 
@@ -138,19 +144,21 @@ function compare(asked: Asked, planned: Planned, branches: readonly Branch<Walk>
   const missing = [...wanted].filter((one) => !reached.has(one));
   const held = port.affinitySeconds > 0 && reached.size === 1;
   const [failing] = family.failing ? [family.failing] : [];
-  const differs = (text: string): void => {
+  const none = (finding: Finding): void => report.fail('rules', finding);
+  /** @param tell that no connection works, unless some do */
+  const differs = (text: string, tell = none): void => {
     const foreign = untranslated.flatMap(({ walk }) => walk.steps).find((step) => isOldProxy(step, knowledge.mode));
     if (foreign) return;
     if (failing || port.leftOut !== null) {
       const why = port.leftOut ?? `syncs fail for ${Math.round(failing!.seconds)} s: ${failing!.reason}`;
-      report.fail('rules', { code: 'agent-behind', text: `${text}; ${why}`, remedy: ['nodeplane status'] });
+      tell({ code: 'agent-behind', text: `${text}; ${why}`, remedy: ['nodeplane status'] });
     } else if (service.changedSecondsAgo !== null && service.changedSecondsAgo < JUST_NOW_SECONDS) {
       report.cannotTell(
         'rules',
         `${text}; ${service.name} changed ${service.changedSecondsAgo.toFixed(1)} s ago and is being written`,
       );
     } else {
-      report.fail('rules', {
+      tell({
         code: 'drift',
         text,
         remedy: ['nodeplane status   # the agent repairs it; look who changed it'],
@@ -171,7 +179,11 @@ function compare(asked: Asked, planned: Planned, branches: readonly Branch<Walk>
         { code: 'old-proxy', text: `${placeOf(other)} of another proxy leads to ${extra.join(', ')}`, remedy },
         evidenceOf(other),
       );
-    } else differs(`the kernel leads to ${extra.slice(0, 3).join(', ')}, which the plan does not have`);
+    } else {
+      const isAll = extra.length === reached.size;
+      const text = `the kernel leads to ${extra.slice(0, 3).join(', ')}, which the plan does not have`;
+      differs(text, isAll ? none : (finding) => report.failPartly('rules', finding));
+    }
   } else if (planned.verdict === 'forward' && untranslated.length > 0 && reached.size === 0) {
     const [first] = untranslated;
     const last = first!.walk.steps.at(-1);
@@ -181,7 +193,9 @@ function compare(asked: Asked, planned: Planned, branches: readonly Branch<Walk>
       differs(`the kernel does not translate ${original}, the plan has ${wanted.size} endpoints`);
   } else if (missing.length > 0 && !held && planned.verdict === 'forward') {
     if (wanted.size === planned.endpoints.length)
-      differs(`the kernel does not lead to ${missing.slice(0, 3).join(', ')}, which the plan has`);
+      differs(`the kernel does not lead to ${missing.slice(0, 3).join(', ')}, which the plan has`, (finding) => {
+        for (const address of missing) report.failEndpoint('rules', address, finding);
+      });
   } else if (planned.verdict === 'forward' || reached.size > 0) {
     const age = family.writtenSecondsAgo;
     const text = `plan = kernel: ${reached.size} endpoints${held && wanted.size > 1 ? ', held at one by affinity' : ''}${age === null ? '' : `; last written ${Math.round(age)} s ago`}`;
@@ -201,6 +215,7 @@ function plannedGoals({ target, client }: Asked, planned: Planned | undefined): 
         port: target.port,
         masqueraded: undefined,
         source: client.ip,
+        byIpvs: false,
       },
     ];
   }
@@ -210,5 +225,6 @@ function plannedGoals({ target, client }: Asked, planned: Planned | undefined): 
     port,
     masqueraded: undefined,
     source: undefined,
+    byIpvs: false,
   }));
 }

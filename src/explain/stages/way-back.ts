@@ -1,4 +1,4 @@
-import { formatIp } from '../../core/index.ts';
+import { formatIp, ipEquals } from '../../core/index.ts';
 import { hostOf, type NodeView } from '../node/index.ts';
 import { type Origin, walkAnswer, walkInvalidAnswer } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
@@ -17,9 +17,14 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
   for (const goal of goals) {
     const isHere =
       node.isOwnAddress(formatIp(goal.ip)) || node.podsAt(formatIp(goal.ip)).some(({ outside }) => outside);
-    if (client.kind === 'outside' && !isHere && goal.masqueraded === false && target.service) {
+    if (target.service && goal.masqueraded === false && answersItself(asked, goal, isHere)) {
+      const untracked = untrackedByIpvs(goal, node);
       const text = `${goal.address} answers ${formatIp(client.ip)} directly, not through this node, and nothing translates that back`;
-      report.failEndpoint('way back', goal.address, { code: 'way-back', text });
+      report.failEndpoint('way back', goal.address, {
+        code: 'way-back',
+        text: untracked ? `${text}: ${untracked.text}` : text,
+        ...(untracked && { remedy: untracked.remedy }),
+      });
       continue;
     }
     notes.add(goal.masqueraded ? 'masqueraded, answers come to this node' : 'answers come through this node');
@@ -27,6 +32,29 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
   }
   lookAtInvalid(asked, goals, node, report);
   report.stage('way back', 'ok', [...notes].join('; '));
+}
+
+/** Whether answers pass this node by where nothing is masqueraded. */
+function answersItself({ client, target }: Asked, { ip }: Goal, isHere: boolean): boolean {
+  switch (client.kind) {
+    case 'pod':
+      return ipEquals(client.ip, ip);
+    case 'outside':
+      return !isHere;
+    case 'node':
+      // In mode ipvs the node has the addresses of Services, and takes the one it connects to for its own.
+      return !isHere && ipEquals(client.ip, target.ip);
+  }
+}
+
+/** Why what IPVS sends is not masqueraded, whatever rules want; undefined: it may be. */
+function untrackedByIpvs(
+  { byIpvs }: Goal,
+  node: NodeView,
+): { readonly text: string; readonly remedy: readonly string[] } | undefined {
+  if (!byIpvs || node.sysctl('net/ipv4/vs/conntrack') !== '0') return undefined;
+  const text = 'net.ipv4.vs.conntrack is 0, so that nothing IPVS sends is masqueraded';
+  return { text, remedy: ['sysctl -w net.ipv4.vs.conntrack=1'] };
 }
 
 function lookAtAnswer({ client, target }: Asked, goal: Goal, node: NodeView, report: Report): void {

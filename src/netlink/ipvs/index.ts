@@ -3,6 +3,7 @@ export {
   IP_VS_SVC_F_SCHED_MH_PORT,
   IPVS_GENL_NAME,
 } from '../uapi/ip-vs.ts';
+export { type IpvsConnection, listIpvsConnections, parseIpvsConnections } from './connections.ts';
 export {
   type Destination,
   decodeDestination,

@@ -6,6 +6,7 @@ import { parseIp } from '../../core/index.ts';
 import { decodeFamilyId, familyQuery, resolveFamily } from '../generic-family.ts';
 import { Netlink } from '../netlink.ts';
 import { IP_VS_SVC_F_SCHED_MH_PORT } from '../uapi/ip-vs.ts';
+import { parseIpvsConnections } from './connections.ts';
 import {
   decodeDestination,
   deleteDestination,
@@ -174,6 +175,43 @@ it('gives a value or ERR_NETLINK_DECODE for any bytes', () => {
   expectSafeDecoder(decodeTimeouts, [TIMEOUTS]);
   expectSafeDecoder(decodeInfo, [INFO]);
   expectSafeDecoder(decodeStatistics, [Buffer.from(STATISTICS, 'hex')]);
+});
+
+describe('connections', () => {
+  // Of Linux 6.1, `cat /proc/net/ip_vs_conn`.
+  const text = `Pro FromIP   FPrt ToIP     TPrt DestIP   DPrt State       Expires PEName PEData
+TCP 0AF40107 9C40 0A60000C 0050 0AF40109 1F90 SYN_RECV         57
+TCP 0AF40107 0000 0A60000C 0050 0AF40109 1F90 NONE         10790
+IP  0AF40107 0000 6E700001 0000 0AF40109 0000 ASSURED      10790
+TCP fd00:0000:0000:0000:0000:0000:0000:0001 9C40 fd00:0000:0000:0000:0000:0000:0000:000c 0050 fd00:0000:0000:0000:0000:0000:0000:0009 1F90 FIN_WAIT    10
+`;
+  const all = () => true;
+
+  it('are read as the kernel prints them, and what clients of persistence are held at', () => {
+    const [first, held, ofMark, v6] = parseIpvsConnections([text], all);
+    expect(first).toEqual({
+      protocol: 6,
+      client: parseIp('10.244.1.7'),
+      clientPort: 40000,
+      virtual: parseIp('10.96.0.12'),
+      virtualPort: 80,
+      server: parseIp('10.244.1.9'),
+      serverPort: 8080,
+      state: 'SYN_RECV',
+    });
+    expect(held).toMatchObject({ clientPort: 0, state: 'NONE' });
+    expect(ofMark).toMatchObject({ protocol: 0, virtual: parseIp('110.112.0.1'), serverPort: 0 });
+    expect(v6).toMatchObject({ virtual: parseIp('fd00::c'), server: parseIp('fd00::9'), state: 'FIN_WAIT' });
+  });
+
+  it('are the same however the text is cut, and no more than are wanted', () => {
+    const whole = parseIpvsConnections([text], all);
+    for (const size of [1, 7, 80]) {
+      const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g'))!;
+      expect(parseIpvsConnections(pieces, all)).toEqual(whole);
+    }
+    expect(parseIpvsConnections([text], ({ clientPort }) => clientPort === 0)).toHaveLength(2);
+  });
 });
 
 const FAMILY = capturedPayload(

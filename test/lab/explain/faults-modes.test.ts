@@ -1,112 +1,27 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CauseCode } from '../../../src/explain/index.ts';
-import { makeService } from '../../fakes/service-objects.ts';
 import { manifestOf, saveManifest } from '../../samples/manifests.ts';
 import { useOwnLockFile } from '../iptables/fixtures.ts';
-import { type Host, removeAll } from '../lab.ts';
+import { removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
-import { answers, Faults, mangleOneAnswer, vethOf } from './faults.ts';
+import { answers, Faults, mangleOneAnswer } from './faults.ts';
+import { faultObjects, faultsOf, VIP } from './kernel-faults.ts';
 
 // The faults of faults-kernel.test.ts in the modes that write iptables, and rules of somebody else written with the same tool.
 
 useOwnLockFile();
 const world = new ExplainWorld();
-const { node, other, web, far, client } = world;
+const { node, web, far, client } = world;
 const faults = new Faults(world);
-const VIP = { IPv4: '10.96.0.10', IPv6: 'fd00:96::10' } as const;
-const FAR = { IPv4: '10.96.0.12', IPv6: 'fd00:96::12' } as const;
-const HOST = '10.96.0.14';
 /** Longer than a question takes, so that what is broken is not mended meanwhile. */
 const MIN_SYNC = ['--iptables-min-sync-period', '20s'];
 
 const MODES = { legacy: ['iptables-legacy', 'ip6tables-legacy'], nft: ['iptables-nft', 'ip6tables-nft'] } as const;
 
-/** What is broken, and where it shows. */
-interface Fault {
-  readonly code: CauseCode;
-  readonly vip: string;
-  /** @default the client */
-  readonly from?: Host;
-  readonly break?: (tool: string) => void;
-}
-
-const rule = (chain: string, words: string) => (tool: string) =>
-  faults.run(tool, `-I ${chain} 1 ${words} -j DROP`, `-D ${chain} ${words} -j DROP`);
-
-const FAULTS: Readonly<Record<string, Fault>> = {
-  'rules drop the packet': { code: 'foreign-drop', vip: VIP.IPv4, break: rule('FORWARD', '-p tcp --dport 8080') },
-  'rules drop the packet, IPv6': { code: 'foreign-drop', vip: VIP.IPv6, break: rule('FORWARD', '-p tcp --dport 8080') },
-  'rules drop the answer': { code: 'foreign-drop', vip: VIP.IPv4, break: rule('FORWARD', '-p tcp --sport 8080') },
-  "the node's own firewall": { code: 'host-endpoint', vip: HOST, break: rule('INPUT', '-p tcp --dport 9000') },
-  'another proxy in front': {
-    code: 'old-proxy',
-    vip: VIP.IPv4,
-    break: () => {
-      const dnat = `ip daddr ${VIP.IPv4} tcp dport 80 dnat to 10.244.1.200:8080`;
-      const chain = `chain nat { type nat hook prerouting priority -110; ${dnat}; }`;
-      faults.nft(`table ip kube-proxy { ${chain} }`, 'ip kube-proxy');
-    },
-  },
-  'no route to the other node': {
-    code: 'no-peer-route',
-    vip: FAR.IPv6,
-    break: () =>
-      faults.ip(
-        '-6 route add unreachable fd00:10:244:2::/65 metric 1',
-        '-6 route del unreachable fd00:10:244:2::/65 metric 1',
-      ),
-  },
-  'nothing is forwarded': {
-    code: 'forwarding',
-    vip: FAR.IPv6,
-    break: () => faults.sysctl('net.ipv6.conf.all.forwarding', '0'),
-  },
-  'rp_filter is strict': {
-    code: 'rp-filter',
-    vip: VIP.IPv4,
-    break: () => {
-      faults.sysctl('net.ipv4.conf.all.rp_filter', '1');
-      faults.ip(`route add ${client.ip()}/32 dev eth0`, `route del ${client.ip()}/32 dev eth0`);
-    },
-  },
-  'a pair is down': {
-    code: 'link-down',
-    vip: VIP.IPv4,
-    break: () => faults.ip(`link set ${vethOf(node, web)} down`, `link set ${vethOf(node, web)} up`),
-  },
-  'no hairpin': {
-    code: 'hairpin',
-    vip: VIP.IPv4,
-    from: web,
-    break: () => {
-      const port = `link set dev ${vethOf(node, web)} hairpin`;
-      faults.run('bridge', `${port} off`, `${port} on`);
-    },
-  },
-  'frames pass by the rules': {
-    code: 'bridge-nf',
-    vip: VIP.IPv4,
-    break: () => faults.sysctl('net.bridge.bridge-nf-call-iptables', '0'),
-  },
-  'nobody listens': { code: 'target-port', vip: '10.96.0.15' },
-  'no endpoints': { code: 'no-endpoints', vip: '10.96.0.16' },
-  'none of this node': { code: 'local-none', vip: '10.96.0.17' },
-};
-
 beforeAll(async () => {
-  await world.prepare([
-    ...served('shop/web', VIP.IPv4, [on(node, web.ip())]),
-    ...served('shop/web6', VIP.IPv6, [on(node, web.ip('IPv6'))]),
-    ...served('shop/far6', FAR.IPv6, [on(other, far.ip('IPv6'))]),
-    ...served('shop/host', HOST, [on(node, node.ip())], {}, 9000),
-    ...served('shop/closed', '10.96.0.15', [on(node, web.ip())], {}, 9999),
-    makeService('shop/none', { clusterIP: '10.96.0.16' }),
-    ...served('shop/local', '10.96.0.17', [on(other, far.ip())], { internalTrafficPolicy: 'Local' }),
-    ...served('shop/dns', '10.96.0.18', [on(node, web.ip())], { ports: [{ port: 53, protocol: 'UDP' }] }),
-  ]);
+  await world.prepare(faultObjects(world));
   await node.serve({ port: 9000 });
 }, 300_000);
 afterAll(async () => {
@@ -135,13 +50,16 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
     await world.command('cleanup');
   });
 
-  it.each(Object.entries(FAULTS))('%s', async (_, { code, vip, from = client, break: breakIt }) => {
-    const family = vip.includes(':') ? 'IPv6' : 'IPv4';
-    if (breakIt) expect(await answers(from, vip)).toBe(true);
-    breakIt?.(family === 'IPv4' ? ipv4 : ipv6);
-    await faults.expectCode(vip, from.ip(family), code);
-    expect(await answers(from, vip)).toBe(false);
-  });
+  it.each(Object.entries(faultsOf(world, faults, 'FORWARD')))(
+    '%s',
+    async (_, { code, vip, from = client, break: breakIt }) => {
+      const family = vip.includes(':') ? 'IPv6' : 'IPv4';
+      if (breakIt) expect(await answers(from, vip)).toBe(true);
+      breakIt?.(family === 'IPv4' ? ipv4 : ipv6);
+      await faults.expectCode(vip, from.ip(family), code);
+      expect(await answers(from, vip)).toBe(false);
+    },
+  );
 
   it('stale-udp: a flow leads to what is no endpoint', async () => {
     const sourcePort = 40_053;

@@ -1,17 +1,31 @@
 import { formatIp, formatIpPort, IP_PROTOCOLS, ipEquals } from '../../../core/index.ts';
+import type { IpvsConnection } from '../../../netlink/ipvs/index.ts';
 import type { NodeView } from '../../node/index.ts';
-import type { Asked } from '../asked.ts';
+import type { Asked, Goal } from '../asked.ts';
 import { keyOf, type Planned } from '../endpoints.ts';
 import type { Report } from '../report.ts';
 
-/** Looks for tracked flows of this client to this destination, which overrule the rules. */
-export function lookAtFlows(asked: Asked, planned: Planned | undefined, node: NodeView, report: Report): void {
+/** Looks for tracked flows of this client to this destination, which overrule the rules, and for connections of IPVS, which overrule its servers. */
+export function lookAtFlows(
+  asked: Asked,
+  planned: Planned | undefined,
+  goals: readonly Goal[],
+  node: NodeView,
+  report: Report,
+): void {
   const { target, client } = asked;
   const { ip, port, protocol } = target;
   const flows = node.tracking
     .flowsTo({ protocol: IP_PROTOCOLS[protocol], port, ip })
     .filter(({ flow: { original } }) => ipEquals(original.source, client.ip));
   const wanted = new Set(planned?.endpoints.map((endpoint) => keyOf(endpoint.ip, endpoint.port)));
+  const connections = node.tracking
+    .ipvsTo({ protocol: IP_PROTOCOLS[protocol], port, ip })
+    .filter((one) => ipEquals(one.client, client.ip));
+  const followed = new Set(connections.map(({ clientPort }) => clientPort));
+  if (planned) lookAtIpvs(asked, connections, wanted, node, report);
+  // IPVS takes every packet that comes to it, whatever conntrack says; without a translation of conntrack's it comes with its own source.
+  const isMendedByIpvs = goals.length > 0 && goals.every(({ byIpvs, masqueraded }) => byIpvs && masqueraded === false);
   for (const { flow, answered } of flows) {
     const { original, reply } = flow;
     const to = keyOf(formatIp(reply.source), reply.sourcePort);
@@ -22,8 +36,9 @@ export function lookAtFlows(asked: Asked, planned: Planned | undefined, node: No
     const remedy = [
       `conntrack -D -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} --sport ${original.sourcePort} -d ${formatIp(ip)} --dport ${port}`,
     ];
-    if (!planned || wanted.has(to)) continue;
+    if (!planned || wanted.has(to) || followed.has(original.sourcePort)) continue;
     if (ipEquals(reply.source, ip)) {
+      if (isMendedByIpvs) continue;
       const text = `the flow from ${from} was begun before the rules were there and is not translated: it hangs, new ones do not`;
       report.failPartly('conntrack', { code: 'untranslated', text, remedy }, evidence);
     } else if (protocol === 'UDP') {
@@ -41,3 +56,33 @@ export function lookAtFlows(asked: Asked, planned: Planned | undefined, node: No
   const { count, max } = node.tracking.room;
   report.stage('conntrack', 'ok', `${text}; ${count} of ${max} in the table`);
 }
+
+/** Connections of IPVS to what is no endpoint. TCP connections that were answered go on with the endpoint they have. */
+function lookAtIpvs(
+  { target }: Asked,
+  connections: readonly IpvsConnection[],
+  wanted: ReadonlySet<string>,
+  node: NodeView,
+  report: Report,
+): void {
+  const { ip, port, protocol } = target;
+  for (const { client, clientPort, server, serverPort, state } of connections) {
+    const to = keyOf(formatIp(server), serverPort);
+    if (wanted.has(to) || (protocol !== 'UDP' && !state.startsWith('SYN'))) continue;
+    const from = formatIpPort(client, clientPort);
+    const evidence = [{ source: 'ipvs', object: `${from} -> ${formatIpPort(ip, port)}`, value: `${to}, ${state}` }];
+    const remedy = [
+      ...(node.sysctl('net/ipv4/vs/expire_nodest_conn') === '1' ? [] : ['sysctl -w net.ipv4.vs.expire_nodest_conn=1']),
+      `ipvsadm -d ${OPTION[protocol]} ${formatIpPort(ip, port)} -r ${to}   # its connections end with it`,
+    ];
+    const [code, what] =
+      protocol === 'UDP'
+        ? (['stale-udp', 'go to'] as const)
+        : (['recycled-ip', 'of a connection that nobody has answered go to'] as const);
+    const text = `packets from ${from} ${what} ${to} as long as they come, which is no endpoint any more: IPVS holds the connection`;
+    report.failPartly('conntrack', { code, text, remedy }, evidence);
+  }
+}
+
+/** Of ipvsadm(8). */
+const OPTION = { TCP: '-t', UDP: '-u', SCTP: '--sctp-service' } as const;

@@ -14,6 +14,7 @@ const goal = {
   port: 8080,
   masqueraded: true,
   source: parseIp('10.244.1.1'),
+  byIpvs: false,
 };
 
 interface Table {

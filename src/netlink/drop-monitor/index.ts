@@ -1,0 +1,3 @@
+export { configure, type DropConfiguration, decodeConfiguration, dropRequest } from './configuration.ts';
+export { type DroppedPacket, decodeDrops } from './dropped-packet.ts';
+export { watchDrops } from './watch-drops.ts';
