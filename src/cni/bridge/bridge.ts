@@ -13,12 +13,16 @@ import {
   setBridge,
   setLink,
 } from '../../netlink/route/index.ts';
+import { linkFacts } from '../../sys/index.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import { writeSysctlIfPresent } from '../link/sysctls.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { InterfaceName } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { type AddressPlan, type BridgePlan, type DesiredBridge, planBridge } from './bridge-plan.ts';
+
+/** Of IFF_*, what `LinkFacts` has. */
+const FLAGS_TOLD = 0xffff;
 
 /** A bridge and how to make it if it is missing. */
 export interface BridgeSettings extends DesiredBridge {
@@ -28,13 +32,30 @@ export interface BridgeSettings extends DesiredBridge {
   readonly mtu: number | undefined;
 }
 
-/** Reads what `planBridge` compares with. */
+/** The bridge that was read last. */
+let lastRead: Link | undefined;
+
+/**
+ * Reads what `planBridge` compares with. Of a bridge that need not look at VLANs it does not ask for the link again when it is
+ * as it was the last time, as far as that can be told without the lock of all links, for which each ADD would wait twice.
+ *
+ * @param netlink of the namespace of the calling thread
+ */
 export function readBridge(
   netlink: Netlink,
-  name: string,
+  { name, vlanFiltering }: { readonly name: string; readonly vlanFiltering: boolean },
 ): { readonly link: Link | undefined; readonly addresses: readonly InterfaceAddress[] } {
-  const link = getLink(netlink, { name });
+  const isKnown = !vlanFiltering && lastRead?.name === name && isUnchanged(lastRead);
+  const link = isKnown ? lastRead : getLink(netlink, { name });
+  lastRead = link;
   return { link, addresses: link ? listAddresses(netlink, { index: link.index }) : [] };
+}
+
+function isUnchanged({ name, index, flags, mtu, address }: Link): boolean {
+  const now = linkFacts(name);
+  return (
+    now?.index === index && now.mtu === mtu && now.flags === (flags & FLAGS_TOLD) && sameBytes(now.address, address)
+  );
 }
 
 /**
@@ -45,7 +66,7 @@ export function readBridge(
  */
 export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: UndoStack): Link {
   const { name } = settings;
-  const state = readBridge(netlink, name);
+  const state = readBridge(netlink, settings);
   const plan = planBridge(state, settings);
   const link = state.link ?? createBridge(netlink, settings, undo);
   const { index } = link;

@@ -18,7 +18,7 @@ import { ROUTED_GATEWAY } from './routed-addressing.ts';
 export function connectRouted(attaching: Attaching, { ips, families }: Addressing, podMac: Uint8Array): Connection {
   const { config, key, pod, host, undo } = attaching;
   undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
-  const { hostLink } = withNodeLock(() => createVeth(host, key, pod, { mtu: config.mtu, podMac }));
+  const hostLink = withNodeLock(() => createVeth(host, key, pod, { mtu: config.mtu, podMac }));
   failpoint('veth');
   const { index, name } = hostLink;
   if (families.has('IPv4')) {
