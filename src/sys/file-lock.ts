@@ -10,6 +10,7 @@ const O_CREAT = 0o100;
 const O_NOFOLLOW = 0o400000;
 const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
+const LOCK_SH = 1;
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 const OPEN_TO_OTHERS = 0o077;
@@ -41,10 +42,14 @@ export class FileLock {
     }
   }
 
-  /** Takes the lock if nobody else holds it; whether it is held now. Never waits. */
-  tryTake(): boolean {
+  /**
+   * Takes the lock if nobody else holds it; whether it is held now. Never waits.
+   *
+   * @param shared with others that take it so
+   */
+  tryTake({ shared = false }: Pick<FileLockOptions, 'shared'> = {}): boolean {
     try {
-      libc().flock(this.#fd, LOCK_EX | LOCK_NB);
+      libc().flock(this.#fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB);
       return true;
     } catch (error) {
       if (error instanceof KernelError && error.errnoName === 'EAGAIN') return false;
@@ -67,6 +72,8 @@ export class FileLock {
 export interface FileLockOptions {
   /** How long to wait for another holder. @default 10000 */
   readonly timeoutMs?: number;
+  /** With others that take it so, as long as nobody holds it alone. @default false */
+  readonly shared?: boolean;
 }
 
 /**
@@ -81,7 +88,7 @@ export function withFileLock<T>(path: string, fn: () => T, options: FileLockOpti
   try {
     const deadline = performance.now() + timeoutMs;
     let pollMs = SHORTEST_POLL_MS;
-    while (!lock.tryTake()) {
+    while (!lock.tryTake(options)) {
       if (performance.now() >= deadline) {
         const holder = lock.holder();
         throw new NodeplaneError(

@@ -58,6 +58,14 @@ function isUnchanged({ name, index, flags, mtu, address }: Link): boolean {
   );
 }
 
+/** The bridge, when there is nothing to do about it. Call it with the node's lock held, shared with others. */
+export function completeBridge(netlink: Netlink, settings: BridgeSettings): Link | undefined {
+  const state = readBridge(netlink, settings);
+  const { add, remove, setUp, setPromiscuous, setVlanFiltering } = planBridge(state, settings);
+  const isChanged = add.length + remove.length > 0 || setUp || setPromiscuous || setVlanFiltering;
+  return state.link && !isChanged && !mayNeedMtu(state.link, settings) ? state.link : undefined;
+}
+
 /**
  * Makes the bridge and its addresses be as needed. Call it with the node's lock held.
  *
@@ -91,12 +99,21 @@ export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: U
  * The request by which a bridge that is there gets the least MTU of its ports and of the one to come: it drops in silence what is too
  * large for a port. Pods get another MTU than those before when that of the way to other nodes changes.
  */
-function mtuRequests(netlink: Netlink, link: Link, { mac, mtu }: BridgeSettings): NetlinkRequest[] {
-  // A bridge that somebody else made may lead elsewhere.
-  if (mtu === undefined || mtu === link.mtu || !sameBytes(link.address, mac)) return [];
+function mtuRequests(netlink: Netlink, link: Link, settings: BridgeSettings): NetlinkRequest[] {
+  if (!mayNeedMtu(link, settings)) return [];
+  const { mtu } = settings;
   const ports = listLinks(netlink).filter(({ master }) => master === link.index);
   const least = Math.min(mtu, ...ports.map((port) => port.mtu));
   return least === link.mtu ? [] : [setLink(link.index, { mtu: least })];
+}
+
+function mayNeedMtu(
+  link: Link,
+  settings: BridgeSettings,
+): settings is BridgeSettings & { readonly mtu: number } {
+  const { mac, mtu } = settings;
+  // A bridge that somebody else made may lead elsewhere.
+  return mtu !== undefined && mtu !== link.mtu && sameBytes(link.address, mac);
 }
 
 /** The requests by which a link gets the addresses planned; lets it have IPv6 ones. */

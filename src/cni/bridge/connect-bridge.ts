@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { IpAddress } from '../../core/index.ts';
 import type { Netlink, NetlinkRequest } from '../../netlink/index.ts';
-import { deleteNeighbour } from '../../netlink/route/index.ts';
+import { deleteNeighbour, type Link } from '../../netlink/route/index.ts';
 import { failpoint, linkFacts } from '../../sys/index.ts';
 import { filtersVlans } from '../config/bridge-config.ts';
 import type { NetworkConfig } from '../config/network-config.ts';
@@ -10,7 +10,7 @@ import type { Attaching, Connection } from '../link/attaching.ts';
 import { createVeth, deleteHostLink } from '../link/host-link.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import { macOfAddress, macOfText } from '../protocol/mac.ts';
-import { ensureBridge, readBridge } from './bridge.ts';
+import { completeBridge, ensureBridge, readBridge } from './bridge.ts';
 import { configuredGateways } from './bridge-addressing.ts';
 import { planBridge } from './bridge-plan.ts';
 import { ensureVlanGateway, isGatewayApart, planVlanGateway, readGateway } from './vlan-gateway.ts';
@@ -33,7 +33,10 @@ export function checkBridge(host: Netlink, config: NetworkConfig): IpAddress[] {
   return [...state.addresses, ...ofGateway.addresses].map(({ address }) => address);
 }
 
-/** Makes the veth pair, and the bridge before it if this is the first pod; the pod's end is left down. */
+/**
+ * Makes the veth pair, and the bridge before it if this is the first pod; the pod's end is left down. Pods of a bridge that is
+ * there need not wait for each other.
+ */
 export function connectToBridge(attaching: Attaching, addressing: Addressing, podMac: Uint8Array): Connection {
   const { config, key, pod, host, undo } = attaching;
   const { bridgeAddresses } = addressing;
@@ -48,9 +51,7 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
     mac: bridgeMac(config, addressing),
     mtu: config.mtu,
   };
-  const connection = withNodeLock(() => {
-    const link = ensureBridge(host, settings, undo);
-    const gateway = isApart ? ensureVlanGateway(host, link, { ...config.bridge, ...gateways }, undo) : link;
+  const connect = (link: Link, gateway: Link): Connection => {
     failpoint('bridge');
     undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
     const hostLink = createVeth(host, key, pod, {
@@ -63,7 +64,17 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
     // It may have followed that of the new port.
     const bridge = { ...link, mtu: linkFacts(link.name)?.mtu ?? link.mtu };
     return { hostLink, bridge, gateway: isApart ? gateway : bridge };
-  });
+  };
+  const connectIfComplete = () => {
+    const link = completeBridge(host, settings);
+    return link && connect(link, link);
+  };
+  const connection =
+    (isApart ? undefined : withNodeLock(connectIfComplete, { shared: true })) ??
+    withNodeLock(() => {
+      const link = ensureBridge(host, settings, undo);
+      return connect(link, isApart ? ensureVlanGateway(host, link, { ...config.bridge, ...gateways }, undo) : link);
+    });
   failpoint('host-link');
   return connection;
 }
