@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { type Clock, inBackground, NodeplaneError, type Timer } from '../../../core/index.ts';
 import { addOwnPort, removeOwnPort } from '../../../netlink/nftables/index.ts';
-import { DescriptorLedger, libc, procSysRoot } from '../../../sys/index.ts';
+import { DescriptorLedger, libc, lockReleases, procSysRoot } from '../../../sys/index.ts';
 
 /** What a thread of the server is begun with. */
 export interface ThreadStart {
@@ -9,6 +9,8 @@ export interface ThreadStart {
   readonly ledger: SharedArrayBuffer;
   /** Where it finds sysctls. */
   readonly procSysRoot: string;
+  /** By which it and the others tell each other that they gave a lock back. */
+  readonly lockReleases: SharedArrayBuffer;
 }
 
 /** A thread tells over which sockets it changes nf_tables, whenever that changes: what it does there is no change by others. */
@@ -53,7 +55,11 @@ export class ServerThread {
     this.#clock = clock;
     this.#onFree = events.free;
     this.#onEnd = events.end;
-    const workerData: ThreadStart = { ledger: this.#ledger.memory, procSysRoot: procSysRoot() };
+    const workerData: ThreadStart = {
+      ledger: this.#ledger.memory,
+      procSysRoot: procSysRoot(),
+      lockReleases: lockReleases(),
+    };
     this.#worker = new Worker(file, { resourceLimits: LIMITS, workerData });
     // An idle thread is no reason to stay.
     this.#worker.unref();

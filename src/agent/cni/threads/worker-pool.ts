@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type Clock, inBackground, NodeplaneError, type Timer } from '../../../core/index.ts';
 import { ServerThread } from './server-thread.ts';
-import type { WorkerReply, WorkerTask } from './worker.ts';
+import type { WorkerReply, WorkerTask } from './tasks.ts';
 
 export interface WorkerPoolOptions {
   /** The built program of the thread. */
