@@ -108,7 +108,7 @@ try {
 }
 
 async function buildAll() {
-  // Nor pods come and go: of all functions too, for threads that begin when many pods come at once.
+  // Of all functions too: for threads that begin while many pods come.
   const threadCache = { flags: [AGENT_FLAGS, ...(await flagsOfAgent())].join(' '), args: [] };
   await Promise.all([
     bundle('src/cli/start/nodeplane-start.ts', 'nodeplane', { flags: AGENT_FLAGS }),

@@ -107,10 +107,7 @@ function mtuRequests(netlink: Netlink, link: Link, settings: BridgeSettings): Ne
   return least === link.mtu ? [] : [setLink(link.index, { mtu: least })];
 }
 
-function mayNeedMtu(
-  link: Link,
-  settings: BridgeSettings,
-): settings is BridgeSettings & { readonly mtu: number } {
+function mayNeedMtu(link: Link, settings: BridgeSettings): settings is BridgeSettings & { readonly mtu: number } {
   const { mac, mtu } = settings;
   // A bridge that somebody else made may lead elsewhere.
   return mtu !== undefined && mtu !== link.mtu && sameBytes(link.address, mac);

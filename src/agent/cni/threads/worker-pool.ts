@@ -124,6 +124,7 @@ export class WorkerPool {
     const { file, clock } = this.#options;
     const member: Member = {
       thread: new ServerThread(file, clock, {
+        stays: this.#members.length === 0,
         free: () => {
           member.idleSince = clock.now();
           this.#assign();
