@@ -1,6 +1,6 @@
 import { type Containerd, startContainerd } from '../test/cri/containerd.ts';
 import { installReference, placeConflist, serveByAgent } from '../test/cri/plugins.ts';
-import { createLab, type LabNode } from '../test/lab/lab.ts';
+import { type Agent, createLab, type Lab, type LabNode } from '../test/lab/lab.ts';
 import { prepareNode } from '../test/lab/node-state.ts';
 import { type Latency, networkLatency } from './burst-meter.ts';
 import { type Figure, inTurns, ratioAtMost, report } from './report/index.ts';
@@ -18,27 +18,47 @@ interface Turn {
   readonly del: Latency;
 }
 
+/** A way to attach pods, on a node of its own. */
+interface Subject {
+  readonly runtime: Containerd;
+  /** Undefined: plugins alone. */
+  readonly agent?: Agent;
+  readonly turns: Turn[];
+}
+
 /**
  * A node that gets many pods at once, as after a drain elsewhere: so many sandboxes in Debian's containerd, and away with
  * all of them. ADD and DEL as containerd measures them, among everything else that it does for a sandbox; the standard list
  * by shim and agent against the reference plugins that do the same, in turns on the same machine, each on a node of its own.
+ *
+ * @param other the folder of another build, whose agent takes part too. @default none
  */
-export async function benchCniBurst(): Promise<void> {
+export async function benchCniBurst(other?: string): Promise<void> {
   const lab = createLab();
-  const ours = lab.addNode({ name: 'ours' });
-  const theirs = lab.addNode({ name: 'reference' });
-  for (const { namespace } of [ours, theirs]) prepareNode(namespace, 'kubelet-nft');
-  const [agentRuntime, referenceRuntime] = [await startContainerd(ours), await startContainerd(theirs)];
-  const agent = await serveByAgent(agentRuntime, ours, { flags: ['--proxy-mode', 'nftables', '--log-level', 'warn'] });
-  await serveByReference(referenceRuntime, theirs);
-  for (const runtime of [agentRuntime, referenceRuntime]) await burst(runtime, 'warm', WARM_UP);
-  const turns = { ours: [] as Turn[], theirs: [] as Turn[] };
-  for (let turn = 0; turn < TURNS; turn++) {
-    turns.ours.push(await burst(agentRuntime, `pod-${turn}`, PODS));
-    turns.theirs.push(await burst(referenceRuntime, `pod-${turn}`, PODS));
+  const builds = [undefined, ...(other === undefined ? [] : [other])];
+  const agents: Subject[] = [];
+  for (const [index, build] of builds.entries()) {
+    const [runtime, node] = await nodeWithRuntime(lab, `agent${index}`);
+    const flags = ['--proxy-mode', 'nftables', '--log-level', 'warn'];
+    agents.push({ runtime, agent: await serveByAgent(runtime, node, { flags, build }), turns: [] });
   }
-  report(`cni-burst, ${PODS} sandboxes at once`, figures(turns.ours, turns.theirs));
-  await agent.stop();
+  const [runtime, node] = await nodeWithRuntime(lab, 'reference');
+  await serveByReference(runtime, node);
+  const reference: Subject = { runtime, turns: [] };
+  for (const subject of [...agents, reference]) await burst(subject.runtime, 'warm', WARM_UP);
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const subject of [...agents, reference]) subject.turns.push(await burst(subject.runtime, `pod-${turn}`, PODS));
+  }
+  const [ours, theOther] = agents;
+  report(`cni-burst, ${PODS} sandboxes at once`, figures(ours!.turns, reference.turns));
+  if (theOther) report('cni-burst, the other build', figures(theOther.turns, reference.turns));
+  for (const { agent } of agents) await agent?.stop();
+}
+
+async function nodeWithRuntime(lab: Lab, name: string): Promise<[Containerd, LabNode]> {
+  const node = lab.addNode({ name });
+  prepareNode(node.namespace, 'kubelet-nft');
+  return [await startContainerd(node), node];
 }
 
 async function burst({ cri, enclosure, metrics }: Containerd, name: string, count: number): Promise<Turn> {

@@ -108,6 +108,8 @@ try {
 }
 
 async function buildAll() {
+  // Of all functions too: for threads that begin while many pods come.
+  const threadCache = { flags: [AGENT_FLAGS, ...(await flagsOfAgent())].join(' '), args: [] };
   await Promise.all([
     bundle('src/cli/start/nodeplane-start.ts', 'nodeplane', { flags: AGENT_FLAGS }),
     bundleCode('src/cli/main.ts', 'nodeplane', AGENT_CACHE),
@@ -118,7 +120,8 @@ async function buildAll() {
     bundleCode('src/cli/cni/cni.ts', 'nodeplane-cni', PLUGIN_CACHE, { plugins: [withoutSideEffects] }),
     bundle('demo/main.ts', 'nodeplane-demo'),
     bundle('bench/main.ts', 'nodeplane-bench'),
-    bundle('src/agent/cni/threads/worker.ts', 'cni-worker.js', { executable: false }),
+    bundle('src/cli/start/cni-worker-start.ts', 'cni-worker.js', { executable: false }),
+    bundleCode('src/agent/cni/threads/worker.ts', 'cni-worker.js', threadCache),
     bundle('src/netlink/words/index.ts', 'netlink-words.js', { executable: false }),
     bundle('test/lab/netns-worker.ts', 'netns-worker.js', { executable: false }),
   ]);
@@ -149,6 +152,15 @@ async function bundleCode(entry, program, cached, bundling = {}) {
   const cache = options['no-code-cache'] ? Buffer.alloc(0) : codeCacheOf(output, cached);
   const header = `${process.version} ${cache.length}`.padEnd(63);
   writeFileSync(path, Buffer.concat([Buffer.from(`${header}\n`), cache, readFileSync(path)]));
+}
+
+/** What the agent sets when it runs: its threads have those flags too. */
+async function flagsOfAgent() {
+  const outfile = join(dist, 'v8-flags.mjs');
+  await build({ entryPoints: [join(root, 'src/sys/v8-flags.ts')], outfile, format: 'esm' });
+  const { agentFlags } = await import(outfile);
+  rmSync(outfile);
+  return agentFlags();
 }
 
 /**

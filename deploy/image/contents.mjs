@@ -60,6 +60,7 @@ export const PROGRAMS = [
   'nodeplane-cni.code',
   'nodeplane-cni-shim',
   'cni-worker.js',
+  'cni-worker.js.code',
   'netlink-words.js',
   'koffi.node',
   'package.json',

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { ConfigWatch, type KubeProxyConfig, type LoadedFile, type Program, systemFiles } from '../config/index.ts';
 import { inBackground, systemClock } from '../core/index.ts';
-import { returnFreedMemory, trimAfterStart, useProcSysRoot } from '../sys/index.ts';
+import { agentFlags, returnFreedMemory, trimAfterStart, useProcSysRoot } from '../sys/index.ts';
 import { Agent } from './agent.ts';
 import { BackgroundFailures } from './background-failures.ts';
 import { ModeOverride } from './effective/mode-override.ts';
@@ -10,18 +10,6 @@ import type { Build } from './metrics/component-metrics.ts';
 import { setUpNode } from './node-setup.ts';
 import { preflight } from './preflight.ts';
 import { NodeClaim } from './standby/node-claim.ts';
-
-/** Of V8's old generation between two collections; it would be several times what lives in it (scripts/build.mjs). */
-const HEAP_GROWTH = '--heap-growing-percent=25';
-
-/**
- * When V8 optimises a function, by the major version of Node.js: after four times what it would wait for. A start with 1,000
- * Services had a hundred optimised that it had no more use for, a quarter of its processor time. With other versions V8 decides.
- */
-const OPTIMISE_LATER: Readonly<Record<string, readonly string[]>> = {
-  20: ['--interrupt-budget=270336'],
-  24: ['--invocation-count-for-turbofan=12000', '--invocation-count-for-maglev=1600'],
-};
 
 /** When memory is given back that only the start needed: most agents have begun their work then, slow ones a little later. */
 const TRIM_AFTER_MS = [10_000, 60_000];
@@ -61,8 +49,7 @@ export async function runAgent(work: AgentWork): Promise<void> {
  */
 async function runUntilSignal(work: AgentWork, logger: Logger): Promise<void> {
   const { program, config, configFile, messages, flags, build, inMode } = work;
-  const [nodeMajor = ''] = process.versions.node.split('.');
-  for (const flag of [HEAP_GROWTH, ...(OPTIMISE_LATER[nodeMajor] ?? [])]) setFlagsFromString(flag);
+  for (const flag of agentFlags()) setFlagsFromString(flag);
   returnFreedMemory();
   const failures = new BackgroundFailures(logger);
   failures.listen();

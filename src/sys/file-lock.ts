@@ -3,19 +3,32 @@ import { KernelError, NodeplaneError } from '../core/index.ts';
 import { libc } from './libc.ts';
 import { isTrusted } from './own-directory.ts';
 import { describeLockHolder } from './processes/lock-holder.ts';
-import { sleepSync } from './sleep.ts';
 
 const O_RDWR = 2;
 const O_CREAT = 0o100;
 const O_NOFOLLOW = 0o400000;
 const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
+const LOCK_SH = 1;
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 const OPEN_TO_OTHERS = 0o077;
 /** Mostly the holder is gone at once; then it pays to look soon. */
 const SHORTEST_POLL_MS = 0.1;
 const LONGEST_POLL_MS = 5;
+
+/** How often threads of this process gave a lock back: who waits for one looks again then, and not at its next poll alone. */
+let releases = new Int32Array(new SharedArrayBuffer(4));
+
+/** The memory by which threads of this process tell each other that they gave a lock back. */
+export function lockReleases(): SharedArrayBuffer {
+  return releases.buffer;
+}
+
+/** Has this thread use the memory of another one for that. */
+export function shareLockReleases(memory: SharedArrayBuffer): void {
+  releases = new Int32Array(memory);
+}
 
 /**
  * flock(2) on a file that is created if missing (mode 0600) and stays. The kernel releases the lock when the process ends,
@@ -41,10 +54,14 @@ export class FileLock {
     }
   }
 
-  /** Takes the lock if nobody else holds it; whether it is held now. Never waits. */
-  tryTake(): boolean {
+  /**
+   * Takes the lock if nobody else holds it; whether it is held now. Never waits.
+   *
+   * @param shared with others that take it so
+   */
+  tryTake({ shared = false }: Pick<FileLockOptions, 'shared'> = {}): boolean {
     try {
-      libc().flock(this.#fd, LOCK_EX | LOCK_NB);
+      libc().flock(this.#fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB);
       return true;
     } catch (error) {
       if (error instanceof KernelError && error.errnoName === 'EAGAIN') return false;
@@ -67,6 +84,8 @@ export class FileLock {
 export interface FileLockOptions {
   /** How long to wait for another holder. @default 10000 */
   readonly timeoutMs?: number;
+  /** With others that take it so, as long as nobody holds it alone. @default false */
+  readonly shared?: boolean;
 }
 
 /**
@@ -81,7 +100,7 @@ export function withFileLock<T>(path: string, fn: () => T, options: FileLockOpti
   try {
     const deadline = performance.now() + timeoutMs;
     let pollMs = SHORTEST_POLL_MS;
-    while (!lock.tryTake()) {
+    for (let seen = releaseCount(); !lock.tryTake(options); seen = releaseCount()) {
       if (performance.now() >= deadline) {
         const holder = lock.holder();
         throw new NodeplaneError(
@@ -92,13 +111,19 @@ export function withFileLock<T>(path: string, fn: () => T, options: FileLockOpti
           },
         );
       }
-      sleepSync(pollMs);
+      Atomics.wait(releases, 0, seen, pollMs);
       pollMs = Math.min(2 * pollMs, LONGEST_POLL_MS);
     }
     return fn();
   } finally {
     lock.close();
+    Atomics.add(releases, 0, 1);
+    Atomics.notify(releases, 0);
   }
+}
+
+function releaseCount(): number {
+  return Atomics.load(releases, 0);
 }
 
 function closeToOthers(fd: number, path: string): void {

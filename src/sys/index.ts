@@ -2,12 +2,13 @@ export { returnFreedMemory, trimAfterStart } from './allocator.ts';
 export { DescriptorLedger } from './descriptor-ledger.ts';
 export { type Exec, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
-export { FileLock, withFileLock } from './file-lock.ts';
+export { FileLock, lockReleases, shareLockReleases, withFileLock } from './file-lock.ts';
 export { legacyForwardRefuses } from './legacy-iptables/forward-refuses.ts';
 export { isChainHead, type LegacyEntry, LegacyTable, legacyTables, readLegacyTable } from './legacy-iptables/table.ts';
 export { libc, noteDescriptorsIn } from './libc.ts';
-export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns.ts';
-export { otherNetns } from './other-netns.ts';
+export { type LinkFacts, linkFacts } from './netns/link-facts.ts';
+export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns/netns.ts';
+export { otherNetns } from './netns/other-netns.ts';
 export { checkOwnDirectory, makeOwnDirectory } from './own-directory.ts';
 export { execNow } from './processes/exec-now.ts';
 export { lockHolder } from './processes/lock-holder.ts';
@@ -23,4 +24,5 @@ export {
   writeSysctl,
 } from './sysctl.ts';
 export { descriptorOf, hasPeerLeft, peerCredentials, receiveWithDescriptors, waitForMessage } from './unix-socket.ts';
+export { agentFlags } from './v8-flags.ts';
 export { watchReadable } from './watch-readable.ts';

@@ -45,6 +45,8 @@ export interface Libc {
   close(fd: number): void;
   setns(fd: number, nstype: number): void;
   flock(fd: number, operation: number): void;
+  /** A request that reads and writes `argument`, whose length the request implies. */
+  ioctl(fd: number, request: number, argument: Uint8Array): void;
   /** Changes a parameter of the allocator (malloc.h); false when this C library has none of them, or not this one. */
   mallopt(parameter: number, value: number): boolean;
   /** Gives free memory of the allocator back to the kernel (malloc.h); false when this C library does not know how. */
@@ -143,6 +145,7 @@ function declare(koffi: Koffi): Libc {
   const close = lib.func('int close(int)');
   const setns = checked('int setns(int, int)');
   const flock = checked('int flock(int, int)');
+  const ioctl = checked('int ioctl(int, unsigned long, void *)');
   const madvise = checked('int madvise(uintptr_t, size_t, int)');
   return {
     socket: (domain, type, protocol) => noted(socket(`domain ${domain} protocol ${protocol}`, domain, type, protocol)),
@@ -198,6 +201,7 @@ function declare(koffi: Koffi): Libc {
     },
     setns: (fd, nstype) => void setns(`fd ${fd}`, fd, nstype),
     flock: (fd, operation) => void flock(`fd ${fd}`, fd, operation),
+    ioctl: (fd, request, argument) => void ioctl(`fd ${fd} request 0x${request.toString(16)}`, fd, request, argument),
     mallopt(parameter, value) {
       try {
         return lib.func('int mallopt(int, int)')(parameter, value) === 1;

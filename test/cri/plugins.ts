@@ -91,6 +91,8 @@ export interface CniAgentOptions {
   readonly conflist?: ConfList | undefined;
   /** Further flags. @default none */
   readonly flags?: readonly string[];
+  /** The folder of another build. @default this one's */
+  readonly build?: string | undefined;
 }
 
 /** Runs the agent, which installs its plugin and its network for the runtime, and waits until pods can be made. */
@@ -109,7 +111,7 @@ export async function serveByAgent(runtime: CniRuntime, node: LabNode, options: 
 export function startCniAgent(
   runtime: CniRuntime,
   node: LabNode,
-  { conflist, flags: further = [] }: CniAgentOptions = {},
+  { conflist, flags: further = [], build }: CniAgentOptions = {},
 ): Promise<Agent> {
   const { enclosure, cniBinDir, cniConfigDir } = runtime;
   const flags = ['--cni', '--cni-bin-dir', cniBinDir, '--cni-conf-dir', cniConfigDir, ...further];
@@ -118,7 +120,8 @@ export function startCniAgent(
     writeFileSync(file, JSON.stringify(conflist));
     flags.push('--cni-conflist', file);
   }
-  return node.startAgent({ manifests: manifestsOf(runtime), enter: enclosure.enter, flags });
+  const common = { manifests: manifestsOf(runtime), enter: enclosure.enter, flags };
+  return node.startAgent(build === undefined ? common : { ...common, build });
 }
 
 /** The folder of manifests that the agent follows. */

@@ -120,6 +120,9 @@ describe.each(own)('%s', (name) => {
     // Declared ports of the node would keep a second pod from being scheduled, whatever it does with them.
     expect(ports).toBeUndefined();
     expect(Object.keys(resources!)).toEqual(['requests']);
+    // Pods wait for an agent that attaches them.
+    const attaches = name.startsWith('full');
+    expect(resources!.requests).toEqual({ cpu: attaches ? '100m' : '20m', memory: '110Mi' });
     expect(podOf(name)).toMatchObject({
       hostNetwork: true,
       priorityClassName: 'system-node-critical',

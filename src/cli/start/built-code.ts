@@ -11,13 +11,14 @@ const HEADER_BYTES = 64;
  * version of Node.js than the one it was built with compiles the code as ever: V8 itself does not see every difference.
  *
  * @param program its path: what lies beside it is found by that
+ * @param options `compiled`: take what V8 made of it, all functions of which take memory, and not what is needed alone
  * @throws the system's error when the file cannot be read
  */
-export function runBuiltCode(program: string, filename = `${program}.code`): void {
+export function runBuiltCode(program: string, filename = `${program}.code`, { compiled = true } = {}): void {
   const file = readFileSync(filename);
   const [builtWith, cacheBytes] = file.toString('latin1', 0, HEADER_BYTES).trimEnd().split(' ');
   const codeAt = HEADER_BYTES + Number(cacheBytes);
-  const cachedData = builtWith === process.version ? file.subarray(HEADER_BYTES, codeAt) : undefined;
+  const cachedData = compiled && builtWith === process.version ? file.subarray(HEADER_BYTES, codeAt) : undefined;
   const run = new Script(file.toString('latin1', codeAt), { filename, cachedData }).runInThisContext();
   run(createRequire(program), program);
 }

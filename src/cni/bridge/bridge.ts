@@ -13,12 +13,16 @@ import {
   setBridge,
   setLink,
 } from '../../netlink/route/index.ts';
+import { linkFacts } from '../../sys/index.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import { writeSysctlIfPresent } from '../link/sysctls.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { InterfaceName } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { type AddressPlan, type BridgePlan, type DesiredBridge, planBridge } from './bridge-plan.ts';
+
+/** Of IFF_*, what `LinkFacts` has. */
+const FLAGS_TOLD = 0xffff;
 
 /** A bridge and how to make it if it is missing. */
 export interface BridgeSettings extends DesiredBridge {
@@ -28,13 +32,38 @@ export interface BridgeSettings extends DesiredBridge {
   readonly mtu: number | undefined;
 }
 
-/** Reads what `planBridge` compares with. */
+/** The bridge that was read last. */
+let lastRead: Link | undefined;
+
+/**
+ * Reads what `planBridge` compares with. Of a bridge that need not look at VLANs it does not ask for the link again when it is
+ * as it was the last time, as far as that can be told without the lock of all links, for which each ADD would wait twice.
+ *
+ * @param netlink of the namespace of the calling thread
+ */
 export function readBridge(
   netlink: Netlink,
-  name: string,
+  { name, vlanFiltering }: { readonly name: string; readonly vlanFiltering: boolean },
 ): { readonly link: Link | undefined; readonly addresses: readonly InterfaceAddress[] } {
-  const link = getLink(netlink, { name });
+  const isKnown = !vlanFiltering && lastRead?.name === name && isUnchanged(lastRead);
+  const link = isKnown ? lastRead : getLink(netlink, { name });
+  lastRead = link;
   return { link, addresses: link ? listAddresses(netlink, { index: link.index }) : [] };
+}
+
+function isUnchanged({ name, index, flags, mtu, address }: Link): boolean {
+  const now = linkFacts(name);
+  return (
+    now?.index === index && now.mtu === mtu && now.flags === (flags & FLAGS_TOLD) && sameBytes(now.address, address)
+  );
+}
+
+/** The bridge, when there is nothing to do about it. Call it with the node's lock held, shared with others. */
+export function completeBridge(netlink: Netlink, settings: BridgeSettings): Link | undefined {
+  const state = readBridge(netlink, settings);
+  const { add, remove, setUp, setPromiscuous, setVlanFiltering } = planBridge(state, settings);
+  const isChanged = add.length + remove.length > 0 || setUp || setPromiscuous || setVlanFiltering;
+  return state.link && !isChanged && !mayNeedMtu(state.link, settings) ? state.link : undefined;
 }
 
 /**
@@ -45,7 +74,7 @@ export function readBridge(
  */
 export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: UndoStack): Link {
   const { name } = settings;
-  const state = readBridge(netlink, name);
+  const state = readBridge(netlink, settings);
   const plan = planBridge(state, settings);
   const link = state.link ?? createBridge(netlink, settings, undo);
   const { index } = link;
@@ -70,12 +99,18 @@ export function ensureBridge(netlink: Netlink, settings: BridgeSettings, undo: U
  * The request by which a bridge that is there gets the least MTU of its ports and of the one to come: it drops in silence what is too
  * large for a port. Pods get another MTU than those before when that of the way to other nodes changes.
  */
-function mtuRequests(netlink: Netlink, link: Link, { mac, mtu }: BridgeSettings): NetlinkRequest[] {
-  // A bridge that somebody else made may lead elsewhere.
-  if (mtu === undefined || mtu === link.mtu || !sameBytes(link.address, mac)) return [];
+function mtuRequests(netlink: Netlink, link: Link, settings: BridgeSettings): NetlinkRequest[] {
+  if (!mayNeedMtu(link, settings)) return [];
+  const { mtu } = settings;
   const ports = listLinks(netlink).filter(({ master }) => master === link.index);
   const least = Math.min(mtu, ...ports.map((port) => port.mtu));
   return least === link.mtu ? [] : [setLink(link.index, { mtu: least })];
+}
+
+function mayNeedMtu(link: Link, settings: BridgeSettings): settings is BridgeSettings & { readonly mtu: number } {
+  const { mac, mtu } = settings;
+  // A bridge that somebody else made may lead elsewhere.
+  return mtu !== undefined && mtu !== link.mtu && sameBytes(link.address, mac);
 }
 
 /** The requests by which a link gets the addresses planned; lets it have IPv6 ones. */

@@ -1,38 +1,42 @@
 import { hostname } from 'node:os';
 import type { IpAddress } from '../../core/index.ts';
 import type { Netlink, NetlinkRequest } from '../../netlink/index.ts';
-import { deleteNeighbour } from '../../netlink/route/index.ts';
-import { failpoint } from '../../sys/index.ts';
-import { filtersVlans, gatewayLinkName } from '../config/bridge-config.ts';
+import { deleteNeighbour, type Link } from '../../netlink/route/index.ts';
+import { failpoint, linkFacts } from '../../sys/index.ts';
+import { filtersVlans } from '../config/bridge-config.ts';
 import type { NetworkConfig } from '../config/network-config.ts';
 import type { Addressing } from '../link/addressing.ts';
 import type { Attaching, Connection } from '../link/attaching.ts';
 import { createVeth, deleteHostLink } from '../link/host-link.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import { macOfAddress, macOfText } from '../protocol/mac.ts';
-import { ensureBridge, readBridge } from './bridge.ts';
+import { completeBridge, ensureBridge, readBridge } from './bridge.ts';
 import { configuredGateways } from './bridge-addressing.ts';
 import { planBridge } from './bridge-plan.ts';
-import { ensureVlanGateway, isGatewayApart, planVlanGateway } from './vlan-gateway.ts';
+import { ensureVlanGateway, isGatewayApart, planVlanGateway, readGateway } from './vlan-gateway.ts';
 
 /** Gateways are not the bridge's own then. */
 const NO_GATEWAYS = { gateways: [], configured: [] };
 
 /** Returns the addresses of the node on the network, none of which may be handed out. Throws CniError 106. */
 export function checkBridge(host: Netlink, config: NetworkConfig): IpAddress[] {
-  const state = readBridge(host, config.bridge.name);
+  const desired = desiredBridge(config);
+  const state = readBridge(host, desired);
   const gateways = { configured: configuredGateways(config), gateways: [] };
   if (config.bridge.vlan === 0) {
-    planBridge(state, { ...desiredBridge(config), ...gateways });
+    planBridge(state, { ...desired, ...gateways });
     return state.addresses.map(({ address }) => address);
   }
-  planBridge(state, { ...desiredBridge(config), ...NO_GATEWAYS });
-  const ofGateway = readBridge(host, gatewayLinkName(config.bridge));
+  planBridge(state, { ...desired, ...NO_GATEWAYS });
+  const ofGateway = readGateway(host, config.bridge);
   planVlanGateway(ofGateway, state.link, { ...config.bridge, ...gateways });
   return [...state.addresses, ...ofGateway.addresses].map(({ address }) => address);
 }
 
-/** Makes the veth pair, and the bridge before it if this is the first pod; the pod's end is left down. */
+/**
+ * Makes the veth pair, and the bridge before it if this is the first pod; the pod's end is left down. Pods of a bridge that is
+ * there need not wait for each other.
+ */
 export function connectToBridge(attaching: Attaching, addressing: Addressing, podMac: Uint8Array): Connection {
   const { config, key, pod, host, undo } = attaching;
   const { bridgeAddresses } = addressing;
@@ -47,20 +51,30 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
     mac: bridgeMac(config, addressing),
     mtu: config.mtu,
   };
-  const connection = withNodeLock(() => {
-    const link = ensureBridge(host, settings, undo);
-    const gateway = isApart ? ensureVlanGateway(host, link, { ...config.bridge, ...gateways }, undo) : link;
+  const connect = (link: Link, gateway: Link): Connection => {
     failpoint('bridge');
     undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
-    const { hostLink, bridge = link } = createVeth(host, key, pod, {
+    const hostLink = createVeth(host, key, pod, {
       mtu: config.mtu,
       podMac,
       bridge: { index: link.index, config: config.bridge },
       deletions: forgottenNeighbours(gateway.index, addressing),
     });
     failpoint('veth');
+    // It may have followed that of the new port.
+    const bridge = { ...link, mtu: linkFacts(link.name)?.mtu ?? link.mtu };
     return { hostLink, bridge, gateway: isApart ? gateway : bridge };
-  });
+  };
+  const connectIfComplete = () => {
+    const link = completeBridge(host, settings);
+    return link && connect(link, link);
+  };
+  const connection =
+    (isApart ? undefined : withNodeLock(connectIfComplete, { shared: true })) ??
+    withNodeLock(() => {
+      const link = ensureBridge(host, settings, undo);
+      return connect(link, isApart ? ensureVlanGateway(host, link, { ...config.bridge, ...gateways }, undo) : link);
+    });
   failpoint('host-link');
   return connection;
 }

@@ -26,7 +26,7 @@ export function isGatewayApart({ bridge }: Pick<NetworkConfig, 'bridge'>, gatewa
  * @throws CniError 106 when there is something else of that name, or an address is in the way
  */
 export function ensureVlanGateway(netlink: Netlink, bridge: Link, desired: DesiredVlanGateway, undo: UndoStack): Link {
-  const state = readBridge(netlink, gatewayLinkName(desired));
+  const state = readGateway(netlink, desired);
   const plan = planVlanGateway(state, bridge, desired);
   const link = state.link ?? createVlanLink(netlink, bridge, desired, undo);
   if (state.link && plan.add.length + plan.remove.length > 0) {
@@ -39,6 +39,14 @@ export function ensureVlanGateway(netlink: Netlink, bridge: Link, desired: Desir
     ...(state.link && !state.link.up ? [setLink(link.index, { up: true })] : []),
   );
   return link;
+}
+
+/** Reads what `planVlanGateway` compares with. */
+export function readGateway(
+  netlink: Netlink,
+  bridge: Pick<BridgeConfig, 'name' | 'vlan'>,
+): ReturnType<typeof readBridge> {
+  return readBridge(netlink, { name: gatewayLinkName(bridge), vlanFiltering: true });
 }
 
 /**

@@ -14,7 +14,7 @@ import {
 } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import type { TrafficShape } from '../config/feature-config.ts';
-import { deleteIfPresent } from '../link/host-link.ts';
+import { deleteIfPresent, type HostLink } from '../link/host-link.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import type { ResultInterface } from '../protocol/result.ts';
@@ -67,7 +67,7 @@ export type LimitedPod = Pick<FeatureContext, 'key' | 'features' | 'host' | 'hos
 export function limitProblems({ key, features, host, hostLink }: LimitedPod): readonly string[] {
   const { ingress, egress } = features.bandwidth!;
   const problems: string[] = [];
-  const expectBucket = (link: Link, shape: TrafficShape, what: string) => {
+  const expectBucket = (link: Pick<Link, 'index' | 'name'>, shape: TrafficShape, what: string) => {
     const wanted = tokenBucketFor(shape, hostLink.mtu);
     const found = listQdiscs(host, link.index).find(({ kind }) => kind === 'tbf')?.tokenBucket;
     if (!found) problems.push(`Device "${link.name}" does not limit ${what}`);
@@ -105,7 +105,12 @@ export function limitAgain({ key, features, host, hostLink }: LimitedPod): void 
   }
 }
 
-function shapeEgress(host: Netlink, key: AttachmentKey, { index, mtu }: Link, egress: TrafficShape): ResultInterface {
+function shapeEgress(
+  host: Netlink,
+  key: AttachmentKey,
+  { index, mtu }: HostLink,
+  egress: TrafficShape,
+): ResultInterface {
   const name = ifbName(key);
   host.execute(newIfb({ name, mtu }));
   failpoint('ifb');

@@ -6,6 +6,7 @@ import type { Link } from '../../netlink/route/index.ts';
 import type { ChainWithRules, TableLayout } from '../../nft/index.ts';
 import type { AssignedAddresses } from '../link/addressing.ts';
 import type { Checking } from '../link/checking.ts';
+import type { HostLink } from '../link/host-link.ts';
 import type { PodNamespace } from '../link/pod-namespace.ts';
 import type { UndoStack } from '../link/undo.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
@@ -128,7 +129,7 @@ export interface FeatureContext extends WantedAttachment {
   /** A NETLINK_ROUTE socket of the node. Other protocols: `Netlink.open`, in the calling thread's namespace. */
   readonly host: Netlink;
   /** The host's end of the veth pair; its `peerIndex` is the pod's end. */
-  readonly hostLink: Link;
+  readonly hostLink: HostLink;
   /** The link through which the node reaches pods of a bridge: the bridge, or that of the VLAN; undefined without one. */
   readonly gateway: Link | undefined;
   readonly undo: UndoStack;

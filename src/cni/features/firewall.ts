@@ -47,8 +47,10 @@ export const firewall: AttachmentFeature = {
     const { key, host, ips, undo, warn } = context;
     undo.add('admit pods through the firewall', () => withdrawIfUnused(host, key.network, key));
     withRuleset((ruleset) => {
-      // Where nothing is to be changed, as on a node that a kubelet has set up, nobody need wait for anybody.
-      if (hasForwardChain(ruleset)) withNodeLock(() => admit(ruleset, wantedIn(context).admissions));
+      // Where nothing is to be changed, nobody need wait for anybody: as on a node that a kubelet has set up, or for a second pod.
+      if (hasForwardChain(ruleset) && !isAdmitted(ruleset, context)) {
+        withNodeLock(() => admit(ruleset, wantedIn(context).admissions));
+      }
       for (const obstacle of obstacles(ruleset, ips)) warn(obstacle);
     });
     failpoint('firewall');
@@ -73,6 +75,12 @@ export const firewall: AttachmentFeature = {
   uninstall: (ruleset) =>
     withdrawAll(ruleset).map((family) => `Rules in chain FORWARD of the ${family} filter table: removed`),
 };
+
+/** Under the node's lock, as in `withdrawIfUnused`. */
+function isAdmitted(ruleset: NftReader, attachment: WantedAttachment): boolean {
+  const { admissions } = wantedIn(attachment);
+  return withNodeLock(() => familiesNotAdmitted(ruleset, admissions).length === 0, { shared: true });
+}
 
 /**
  * Takes the rules of a network away once no pod of it is left. Under the node's lock, which ADD holds while it looks for

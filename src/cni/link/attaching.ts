@@ -4,6 +4,7 @@ import type { NetworkConfig } from '../config/network-config.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { Environment } from '../protocol/environment.ts';
 import type { NetworkHeader } from '../protocol/header.ts';
+import type { HostLink } from './host-link.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import type { UndoStack } from './undo.ts';
 
@@ -23,7 +24,7 @@ export interface Attaching {
 
 /** What an attachment is connected to, on the host. */
 export interface Connection {
-  readonly hostLink: Link;
+  readonly hostLink: HostLink;
   /** Undefined in mode `routed`. */
   readonly bridge: Link | undefined;
   /** The link with the gateways' addresses: the bridge, or the one of the VLAN; undefined in mode `routed`. */

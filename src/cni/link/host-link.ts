@@ -1,19 +1,17 @@
 import { isExists, isNotFound, NodeplaneError } from '../../core/index.ts';
 import { Netlink, type NetlinkRequest } from '../../netlink/index.ts';
 import {
-  answeredLink,
   deleteBridgeVlan,
   deleteLink,
   getLink,
   type Link,
-  linkQuery,
   newBridgeVlan,
   newVeth,
   setBridgePort,
   setLink,
 } from '../../netlink/route/index.ts';
 import { IF_OPER_UP } from '../../netlink/uapi/index.ts';
-import { sleepSync } from '../../sys/index.ts';
+import { linkFacts, sleepSync } from '../../sys/index.ts';
 import { type BridgeConfig, filtersVlans } from '../config/bridge-config.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
@@ -37,13 +35,8 @@ export interface VethSettings {
   readonly deletions?: readonly NetlinkRequest[];
 }
 
-/** What was made, as the kernel described it right afterwards. */
-export interface Veth {
-  /** Its peer index is the pod's end. */
-  readonly hostLink: Link;
-  /** Its MTU may have followed that of the new port. */
-  readonly bridge: Link | undefined;
-}
+/** The host's end of a veth pair; its peer index is the pod's end. */
+export type HostLink = Pick<Link, 'index' | 'name' | 'address' | 'mtu' | 'peerIndex'>;
 
 /**
  * Checks that the attachment has no veth pair yet, in whatever namespace its other end lies.
@@ -72,52 +65,60 @@ export function checkNotAttached(netlink: Netlink, { hostName, alias }: Attachme
  * does not take in the message that makes a link comes behind it in the same datagram, so that no crash leaves a link that
  * says nothing of whose it is.
  *
- * Two things make the kernel wait, with the lock that all changes of links need, until no processor uses what it takes
- * away; both are avoided. It makes queues for every processor and then takes all but one away, unless it is told their
- * number. And it takes a link that is asked for out of service while it is on and has no carrier: so the host's end is asked
- * for first and switched on then.
+ * Each message takes the lock that all changes of links need, and so would each question: where many pods come at once that is
+ * what an ADD waits for. So there are two, and what they made is asked for without.
+ *
+ * Two things make the kernel wait, with that lock, until no processor uses what it takes away; both are avoided. It makes queues
+ * for every processor and then takes all but one away, unless it is told their number. And it takes a link that is asked for
+ * out of service while it is on and has no carrier: so nobody asks until the pod's end is on.
  *
  * @throws CniError 104 when a link of one of the names is there, 105 when the new one vanished; KernelError
  */
-export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespace, settings: VethSettings): Veth {
+export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespace, settings: VethSettings): HostLink {
   const { bridge, mtu, podMac, deletions = [] } = settings;
   const { ifname } = key.owner;
   const name = key.hostName;
-  const changes = [
+  const mac = macOfText(key.alias);
+  const refusals = netlink.attempt([
     newVeth({
       name,
-      mac: macOfText(key.alias),
+      mac,
       mtu,
       master: bridge?.index,
       queues: 1,
       peer: { name: ifname, mac: podMac, mtu, netnsFd: pod.fd },
     }),
-    ...(bridge ? portFlags(name, bridge.config) : []),
-    setLink({ name }, { alias: key.alias }),
-  ];
-  const questions = [{ name }, ...(bridge ? [{ index: bridge.index }] : [])].map(linkQuery);
-  const { refusals, answers } = netlink.exchange([...changes, ...deletions], questions);
-  const refusal = refusals.find((error, i) => error && (i < changes.length || !isNotFound(error)));
+    ...deletions,
+    switchedOn(key, bridge?.config),
+  ]);
+  const isDeletion = (i: number) => i > 0 && i <= deletions.length;
+  const refusal = refusals.find((error, i) => error && !(isDeletion(i) && isNotFound(error)));
   if (refusal && isExists(refusal)) {
     throw new CniError(CNI_ERROR.INTERFACE_EXISTS, `Interface "${ifname}" was made by somebody else meanwhile`, {
       cause: refusal,
     });
   }
   if (refusal) throw refusal;
-  const [hostLink, bridgeNow] = answers.map(answeredLink);
-  if (!hostLink) throw new CniError(CNI_ERROR.KERNEL_REFUSED, `Link "${name}" vanished while it was set up; try again`);
+  const made = linkFacts(name);
+  const peer = pod.run(() => linkFacts(ifname));
+  if (!made || !peer) {
+    throw new CniError(CNI_ERROR.KERNEL_REFUSED, `Link "${name}" vanished while it was set up; try again`);
+  }
+  const hostLink = { index: made.index, name, address: mac, mtu: made.mtu, peerIndex: peer.index };
   writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_ra`, 0);
   if (bridge) setPortVlans(netlink, hostLink, bridge.config);
-  netlink.execute(setLink(hostLink.index, { up: true }));
-  return { hostLink, bridge: bridgeNow };
+  return hostLink;
 }
 
-function portFlags(name: string, { hairpinMode, portIsolation }: BridgeConfig): NetlinkRequest[] {
-  if (!hairpinMode && !portIsolation) return [];
-  return [setBridgePort({ name }, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined })];
+/** The request that says whose the host's end is, and switches it on: nothing passes before the pod's end is on too. */
+function switchedOn({ hostName: name, alias }: AttachmentKey, bridge: BridgeConfig | undefined): NetlinkRequest {
+  const change = { alias, up: true };
+  if (!bridge?.hairpinMode && !bridge?.portIsolation) return setLink({ name }, change);
+  const { hairpinMode, portIsolation } = bridge;
+  return setBridgePort({ name }, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined }, change);
 }
 
-function setPortVlans(netlink: Netlink, { index }: Link, bridge: BridgeConfig): void {
+function setPortVlans(netlink: Netlink, { index }: HostLink, bridge: BridgeConfig): void {
   if (!filtersVlans(bridge)) return;
   const { vlan, vlanTrunk, preserveDefaultVlan } = bridge;
   // The one that the kernel puts every new port into, unless the bridge was told otherwise.

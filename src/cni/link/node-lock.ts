@@ -8,14 +8,15 @@ let checked = false;
 
 /**
  * Runs the synchronous `fn` while no other plugin process of this node changes what pods share: the bridge and its
- * addresses. Namespaces of a machine that see the same /run share the lock; it is held for milliseconds. The file is one
+ * addresses, the rules of a network. Namespaces of a machine that see the same /run share the lock; it is held for milliseconds. The file is one
  * that root alone can open: what others can open, such as the namespace's own file in /proc, they can lock and never let go.
  *
+ * @param options `shared`: `fn` itself changes none of that, but relies on it; several may do so at a time
  * @throws ERR_LOCK_TIMEOUT; ERR_UNSAFE_PATH when others could replace the lock
  */
-export function withNodeLock<T>(fn: () => T): T {
+export function withNodeLock<T>(fn: () => T, options: { readonly shared?: boolean } = {}): T {
   const directory = dirname(NODE_PATHS.nodeLock);
   if (!checked || !existsSync(directory)) makeOwnDirectory(directory, 'the lock of the node');
   checked = true;
-  return withFileLock(NODE_PATHS.nodeLock, fn);
+  return withFileLock(NODE_PATHS.nodeLock, fn, options);
 }

@@ -1,42 +1,34 @@
 import { formatIp, isExists, isNotFound, parseIp } from '../../core/index.ts';
 import {
   deleteAddress,
-  getLinks,
-  type Link,
   listAddresses,
   newAddress,
   newNeighbour,
   newRoute,
   setLink,
 } from '../../netlink/route/index.ts';
-import { IFA_F_DADFAILED, IFA_F_TENTATIVE } from '../../netlink/uapi/index.ts';
+import { IFA_F_DADFAILED, IFA_F_TENTATIVE, IFF_UP } from '../../netlink/uapi/index.ts';
+import { linkFacts } from '../../sys/index.ts';
 import type { InterfaceName } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import type { ResultRoute } from '../protocol/result.ts';
 import type { Addressing } from './addressing.ts';
 import type { Attaching } from './attaching.ts';
+import type { HostLink } from './host-link.ts';
 import type { PodNamespace } from './pod-namespace.ts';
-import { writeSysctlIfPresent } from './sysctls.ts';
+import { hasSysctls, writeSysctlIfPresent } from './sysctls.ts';
 
 const LOOPBACK_ADDRESS = parseIp('127.0.0.1');
 const LONGEST_DAD_MS = 5000;
 const DAD_POLL_MS = 50;
 
-/**
- * Checks that the interface's name is free in the pod.
- *
- * @returns the pod's loopback
- * @throws CniError 104
- */
-export function checkInterfaceAbsent(pod: PodNamespace, ifname: InterfaceName): Link | undefined {
-  const [taken, loopback] = getLinks(pod.netlink, [{ name: ifname }, { name: 'lo' }]);
-  if (taken) {
-    throw new CniError(
-      CNI_ERROR.INTERFACE_EXISTS,
-      `Interface "${ifname}" already exists in the network namespace "${pod.path}"; send DEL before another ADD`,
-    );
-  }
-  return loopback;
+/** Checks that the interface's name is free in the pod. Throws CniError 104. */
+export function checkInterfaceAbsent(pod: PodNamespace, ifname: InterfaceName): void {
+  if (!pod.run(() => hasSysctls(ifname))) return;
+  throw new CniError(
+    CNI_ERROR.INTERFACE_EXISTS,
+    `Interface "${ifname}" already exists in the network namespace "${pod.path}"; send DEL before another ADD`,
+  );
 }
 
 /**
@@ -48,34 +40,38 @@ export function checkInterfaceAbsent(pod: PodNamespace, ifname: InterfaceName): 
  */
 export function configurePodLink(
   { config, key, pod, undo }: Attaching,
-  loopback: Link | undefined,
-  hostLink: Link,
+  hostLink: HostLink,
   { ips, routes, families, peerGateways }: Addressing,
 ): ResultRoute[] {
   const { ifname } = key.owner;
   const index = hostLink.peerIndex;
   const hasIpv6 = families.has('IPv6');
-  pod.run(() => {
+  const loopback = pod.run(() => {
     // Another pod on the bridge could otherwise announce itself as a router.
     writeSysctlIfPresent(`net/ipv6/conf/${ifname}/accept_ra`, 0);
     if (config.enabledad) {
       writeSysctlIfPresent(`net/ipv6/conf/${ifname}/enhanced_dad`, 1);
       writeSysctlIfPresent(`net/ipv6/conf/${ifname}/accept_dad`, 1);
     }
-    if (!hasIpv6) return;
-    // A runtime may have started the pod with IPv6 switched off.
-    writeSysctlIfPresent(`net/ipv6/conf/${ifname}/disable_ipv6`, 0);
-    if (writeSysctlIfPresent('net/ipv6/conf/lo/disable_ipv6', 0)) {
-      undo.add('enable IPv6 on lo', () => pod.run(() => void writeSysctlIfPresent('net/ipv6/conf/lo/disable_ipv6', 1)));
+    if (hasIpv6) {
+      // A runtime may have started the pod with IPv6 switched off.
+      writeSysctlIfPresent(`net/ipv6/conf/${ifname}/disable_ipv6`, 0);
+      if (writeSysctlIfPresent('net/ipv6/conf/lo/disable_ipv6', 0)) {
+        undo.add('enable IPv6 on lo', () =>
+          pod.run(() => void writeSysctlIfPresent('net/ipv6/conf/lo/disable_ipv6', 1)),
+        );
+      }
     }
+    return linkFacts('lo');
   });
   const noDad = config.enabledad ? false : undefined;
-  const requests = ips.map(({ address }) => newAddress({ index, ...address, noDad }));
-  if (loopback && !loopback.up) {
+  // First, because the host's end is on: the kernel takes one that has no carrier for a while out of service.
+  const requests = config.disableContainerInterface ? [] : [setLink(index, { up: true })];
+  for (const { address } of ips) requests.push(newAddress({ index, ...address, noDad }));
+  if (loopback && (loopback.flags & IFF_UP) === 0) {
     undo.add('set lo up', () => setDownAgain(pod, loopback.index));
     requests.push(setLink(loopback.index, { up: true }));
   }
-  if (!config.disableContainerInterface) requests.push(setLink(index, { up: true }));
   for (const ip of peerGateways) requests.push(newNeighbour({ index, ip, lladdr: hostLink.address }));
   const routeRequests = routes.map(({ destination, gateway, ...rest }) =>
     newRoute({ destination, gateway, outInterface: index, ...rest }),

@@ -4,7 +4,6 @@ import { failpoint } from '../../sys/index.ts';
 import type { Addressing } from '../link/addressing.ts';
 import type { Attaching, Connection } from '../link/attaching.ts';
 import { createVeth, deleteHostLink } from '../link/host-link.ts';
-import { withNodeLock } from '../link/node-lock.ts';
 import { writeSysctlIfPresent } from '../link/sysctls.ts';
 import { ROUTED_GATEWAY } from './routed-addressing.ts';
 
@@ -18,7 +17,7 @@ import { ROUTED_GATEWAY } from './routed-addressing.ts';
 export function connectRouted(attaching: Attaching, { ips, families }: Addressing, podMac: Uint8Array): Connection {
   const { config, key, pod, host, undo } = attaching;
   undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
-  const { hostLink } = withNodeLock(() => createVeth(host, key, pod, { mtu: config.mtu, podMac }));
+  const hostLink = createVeth(host, key, pod, { mtu: config.mtu, podMac });
   failpoint('veth');
   const { index, name } = hostLink;
   if (families.has('IPv4')) {

@@ -51,7 +51,7 @@ export async function attach(request: VerbRequest): Promise<CniResult> {
 
 async function attachPod(attaching: Attaching): Promise<CniResult> {
   const { config, key, pod, host, undo, warn } = attaching;
-  const loopback = checkInterfaceAbsent(pod, key.owner.ifname);
+  checkInterfaceAbsent(pod, key.owner.ifname);
   checkNotAttached(host, key);
   const network = podNetwork(config.mode);
   const excluded = network.checkNode(host, config);
@@ -60,7 +60,7 @@ async function attachPod(attaching: Attaching): Promise<CniResult> {
     const mac = podMac(config.mac, key, addressing.ips);
     const connection = network.connect(attaching, addressing, mac);
     const { hostLink, bridge, gateway } = connection;
-    const routes = configurePodLink(attaching, loopback, hostLink, addressing);
+    const routes = configurePodLink(attaching, hostLink, addressing);
     failpoint('pod-link');
     if (!config.disableContainerInterface) waitForCarrier(host, hostLink);
     const extra = await setUpFeatures(attaching, connection, addressing, mac);
@@ -110,6 +110,6 @@ async function setUpFeatures(
   return made;
 }
 
-function describeLink({ name, address, mtu }: Link): ResultInterface {
+function describeLink({ name, address, mtu }: Pick<Link, 'name' | 'address' | 'mtu'>): ResultInterface {
   return { name, mac: address, mtu };
 }

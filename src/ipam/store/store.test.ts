@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatIp, tryParseIp } from '../../core/index.ts';
+import { FileLock } from '../../sys/index.ts';
 import { parseRangeSets } from '../ranges/range.ts';
 import type { Files } from './directory.ts';
 import { release, reserve } from './store.ts';
@@ -132,7 +133,7 @@ describe('reserve', () => {
   });
 });
 
-it('is on disk before anybody is told: all names, then one file after the other', () => {
+it('is on disk before anybody is told: all names, then, for others to go on, without the lock one file after the other', () => {
   const done: string[] = [];
   const nameOf = new Map<number, string>();
   const recorded = {
@@ -143,7 +144,9 @@ it('is on disk before anybody is told: all names, then one file after the other'
       return fd;
     },
     fsyncSync: (fd: number) => {
-      done.push(`sync ${nameOf.get(fd)}`);
+      const lock = nameOf.get(fd) === 'parent' ? undefined : new FileLock(join(network, 'lock'));
+      done.push(`sync ${nameOf.get(fd)}${lock?.tryTake() === false ? ' locked' : ''}`);
+      lock?.close();
       nodeFs.fsyncSync(fd);
     },
     linkSync: (from: string, to: string) => {
@@ -231,6 +234,19 @@ describe('a crash', () => {
       give('pod-a');
       expect(readdirSync(network).filter((name) => tryParseIp(name))).toEqual([]);
     }
+  });
+
+  it('is not confused with a failure: what cannot be synced is undone', () => {
+    take('other');
+    const fsyncSync = () => {
+      throw Object.assign(new Error('input/output error'), { code: 'EIO' });
+    };
+    const files = { ...nodeFs, fsyncSync } as unknown as Files;
+    expect(() => reserve({ dataDir, network: 'net', files }, { owner: POD, name: NAME, rangeSets: DUAL })).toThrow(
+      expect.objectContaining({ code: 'ERR_IPAM_STORE' }),
+    );
+    expect(readdirSync(network).filter((name) => tryParseIp(name))).toEqual(['10.0.0.2']);
+    expect(readdirSync(join(network, '.nodeplane')).sort()).toEqual(['boot-id', 'other-eth0.adding']);
   });
 
   it('is not confused with a failure: a full disk undoes what was added', () => {

@@ -73,7 +73,7 @@ export function reserve(location: StoreLocation, request: ReservationRequest): P
       plan([]);
       directory.create();
     }
-    return withFileLock(directory.lockPath, () => {
+    const { reservations, fresh, takeBack } = withFileLock(directory.lockPath, () => {
       directory.sweep();
       const boot = (location.boot ?? currentBoot)();
       forgetEarlierBoots(directory, journal, boot);
@@ -84,10 +84,24 @@ export function reserve(location: StoreLocation, request: ReservationRequest): P
       const addresses = [...held, ...fresh.map(({ address }) => address)];
       journal.begin({ name, owner, addresses, features, note: note?.(reservations), maker: thisMaker(boot) });
       failpoint('journal');
-      // With addresses held from before, the entry still says whose they are.
-      commit(directory, fresh, owner, () => held.length === 0 && journal.remove(name));
-      return reservations;
+      const record = formatRecord(owner);
+      const takeBack = () => {
+        for (const { address } of fresh) {
+          if (directory.content(address) === record) directory.remove(directory.fileName(address));
+        }
+        // With addresses held from before, the entry still says whose they are.
+        if (held.length === 0) journal.remove(name);
+      };
+      undone(takeBack, () => add(directory, fresh, record));
+      return { reservations, fresh, takeBack };
     });
+    // Once for all of it, and before anything else is changed. Without the lock: what others sync meanwhile goes with it.
+    const added = fresh.map(({ address }) => address);
+    undone(
+      () => withFileLock(directory.lockPath, takeBack),
+      () => directory.syncAdded(added),
+    );
+    return reservations;
   });
 }
 
@@ -166,28 +180,20 @@ function addressesOf(directory: ReservationDirectory, owner: Owner): readonly Ow
   return stored.filter(({ content }) => ownershipOf(content, owner) === 'container');
 }
 
-/** Takes back what it did when it fails, and then calls `undone`. */
-function commit(
-  directory: ReservationDirectory,
-  fresh: readonly PlannedReservation[],
-  owner: Owner,
-  undone: () => unknown,
-): void {
-  if (fresh.length === 0) return;
-  const record = formatRecord(owner);
+function add(directory: ReservationDirectory, fresh: readonly PlannedReservation[], record: string): void {
+  for (const { address } of fresh) {
+    directory.add(address, record);
+    failpoint('address-file');
+  }
+  for (const { set, address } of fresh) directory.setLastReserved(set, address);
+}
+
+/** Runs `fn`; when it fails, `takeBack` too. */
+function undone(takeBack: () => void, fn: () => void): void {
   try {
-    for (const { address } of fresh) {
-      directory.add(address, record);
-      failpoint('address-file');
-    }
-    for (const { set, address } of fresh) directory.setLastReserved(set, address);
-    // Once for all of it, and before anything else is changed.
-    directory.syncAdded(fresh.map(({ address }) => address));
+    fn();
   } catch (error) {
-    for (const { address } of fresh) {
-      if (directory.content(address) === record) directory.remove(directory.fileName(address));
-    }
-    undone();
+    takeBack();
     throw error;
   }
 }

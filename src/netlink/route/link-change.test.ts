@@ -124,6 +124,17 @@ describe('setBridgePort', () => {
       '100012000c0005000500040001000000';
     expect(wireHex(setBridgePort({ name: 'veth1a2b' }, { hairpin: true }))).toBe(expected);
   });
+
+  it('with the link’s own changes', () => {
+    // By hand: as above, ifi_flags and ifi_change IFF_UP (1), and IFLA_IFALIAS (20) of 4 + 1 bytes "a", padding.
+    const expected =
+      '48000000100005000000000000000000' +
+      '00000000000000000100000001000000' +
+      '0500140061000000' +
+      '0d000300766574683161326200000000' +
+      '100012000c0005000500040001000000';
+    expect(wireHex(setBridgePort({ name: 'veth1a2b' }, { hairpin: true }, { up: true, alias: 'a' }))).toBe(expected);
+  });
 });
 
 describe('deleteLink', () => {

@@ -143,12 +143,13 @@ export function setLink(which: number | { readonly name: string }, change: LinkC
 }
 
 /**
- * Sets flags of a bridge port, named by its index or name; what is left out stays. EOPNOTSUPP when the link is no port of
- * a bridge.
+ * Sets flags of a bridge port, named by its index or name, and then of the link itself; what is left out stays. EOPNOTSUPP when
+ * the link is no port of a bridge.
  */
 export function setBridgePort(
   which: LinkSelector,
   flags: { readonly [K in keyof BridgePort]?: boolean | undefined },
+  change: Pick<LinkChange, 'up' | 'alias'> = {},
 ): NetlinkRequest {
   const byIndex = 'index' in which;
   return {
@@ -156,8 +157,9 @@ export function setBridgePort(
     type: RTM_NEWLINK,
     flags: 0,
     operation: 'RTM_NEWLINK',
-    object: `bridge port ${describeSelector(which)} (${describeChange(flags)})`,
-    payload: encodeBody(ifinfomsg, { ifi_index: byIndex ? which.index : 0 }, IFLA, {
+    object: `bridge port ${describeSelector(which)} (${describeChange({ ...flags, ...change })})`,
+    payload: encodeBody(ifinfomsg, { ifi_index: byIndex ? which.index : 0, ...flagBits(change) }, IFLA, {
+      IFLA_IFALIAS: change.alias,
       IFLA_IFNAME: byIndex ? undefined : which.name,
       IFLA_LINKINFO: {
         IFLA_INFO_SLAVE_DATA: encodeNest(IFLA_BRPORT, {

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { type Clock, inBackground, NodeplaneError, type Timer } from '../../../core/index.ts';
 import { addOwnPort, removeOwnPort } from '../../../netlink/nftables/index.ts';
-import { DescriptorLedger, libc, procSysRoot } from '../../../sys/index.ts';
+import { DescriptorLedger, libc, lockReleases, procSysRoot } from '../../../sys/index.ts';
 
 /** What a thread of the server is begun with. */
 export interface ThreadStart {
@@ -9,6 +9,16 @@ export interface ThreadStart {
   readonly ledger: SharedArrayBuffer;
   /** Where it finds sysctls. */
   readonly procSysRoot: string;
+  /** Whether it will be there when others are not needed any more: it takes little memory, and longer to begin. */
+  readonly stays: boolean;
+  /** By which it and the others tell each other that they gave a lock back. */
+  readonly lockReleases: SharedArrayBuffer;
+}
+
+/** See the constructor. */
+export interface ServerThreadOptions extends Pick<ThreadStart, 'stays'> {
+  readonly free: () => void;
+  readonly end: () => void;
 }
 
 /** A thread tells over which sockets it changes nf_tables, whenever that changes: what it does there is no change by others. */
@@ -45,15 +55,20 @@ export class ServerThread {
 
   /**
    * @param file the built program of the thread
-   * @param events `free` is called when a job is done and the next may begin; `end` when the thread is no more or was
+   * @param options `free` is called when a job is done and the next may begin; `end` when the thread is no more or was
    *   given up: then it is stuck in a system call, and nothing of its program runs any more; it is called again when
    *   that ends
    */
-  constructor(file: string, clock: Clock, events: { readonly free: () => void; readonly end: () => void }) {
+  constructor(file: string, clock: Clock, { stays, free, end }: ServerThreadOptions) {
     this.#clock = clock;
-    this.#onFree = events.free;
-    this.#onEnd = events.end;
-    const workerData: ThreadStart = { ledger: this.#ledger.memory, procSysRoot: procSysRoot() };
+    this.#onFree = free;
+    this.#onEnd = end;
+    const workerData: ThreadStart = {
+      stays,
+      ledger: this.#ledger.memory,
+      procSysRoot: procSysRoot(),
+      lockReleases: lockReleases(),
+    };
     this.#worker = new Worker(file, { resourceLimits: LIMITS, workerData });
     // An idle thread is no reason to stay.
     this.#worker.unref();

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type Clock, inBackground, NodeplaneError, type Timer } from '../../../core/index.ts';
 import { ServerThread } from './server-thread.ts';
-import type { WorkerReply, WorkerTask } from './worker.ts';
+import type { WorkerReply, WorkerTask } from './tasks.ts';
 
 export interface WorkerPoolOptions {
   /** The built program of the thread. */
@@ -124,6 +124,7 @@ export class WorkerPool {
     const { file, clock } = this.#options;
     const member: Member = {
       thread: new ServerThread(file, clock, {
+        stays: this.#members.length === 0,
         free: () => {
           member.idleSince = clock.now();
           this.#assign();

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
-import { NodeplaneError } from '../core/index.ts';
-import { libc } from './libc.ts';
+import { NodeplaneError } from '../../core/index.ts';
+import { libc } from '../libc.ts';
 
 const O_RDONLY = 0;
 /** A path from outside may name a FIFO, whose opening would wait for a writer. */
