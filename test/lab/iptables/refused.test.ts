@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { ServicePortPlan } from '../../../src/proxy/index.ts';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
 import type { Exec } from '../../../src/sys/index.ts';
+import { inputText } from '../../fakes/exec-input.ts';
 import { completePlan } from '../../samples/complete-plan.ts';
 import { samplePort } from '../../samples/sample-plan.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
@@ -16,7 +17,7 @@ afterAll(removeAll);
  */
 function withNameForKernelToRefuse(inner: Exec): Exec {
   return (program, args, options) => {
-    const input = options?.input?.toString().replace(/^(.*"shop\/unkernelly.*--name )\S+/gm, '$1a/b');
+    const input = options?.input && inputText(options).replace(/^(.*"shop\/unkernelly.*--name )\S+/gm, '$1a/b');
     return inner(program, args, { ...options, ...(input !== undefined && { input }) });
   };
 }
