@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createHost, type Host } from '../host.ts';
 import type { Agent } from '../lab.ts';
@@ -19,6 +20,8 @@ beforeEach(async () => {
 afterEach(removeAll);
 
 async function addPod(name: string): Promise<Host> {
+  // No runtime makes a pod before there is a configuration.
+  await expect.poll(() => existsSync(served.conflist)).toBe(true);
   const namespace = createNamespace(name);
   const added = await served.call('ADD', namespace);
   expect(added).toMatchObject({ status: 0, stderr: '' });

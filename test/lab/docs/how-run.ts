@@ -32,7 +32,7 @@ const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^(?:ctr|podman|docker|skopeo) /, 'takes the image: test/cri/image.test.ts'],
   [/^kubeadm /, 'makes a cluster or changes one'],
   [/^kubectl apply -k my-cluster$/, 'the folder is the reader’s; test/deploy/manifests.test.ts makes such'],
-  [/^ipvsadm |^ipset |kube-ipvs0$/, 'needs a kernel with IPVS: test/vm'],
+  [/^ipvsadm |^ipset |kube-ipvs0$|^sysctl net\.ipv4\.vs\./, 'needs a kernel with IPVS: test/vm'],
   [/^modprobe /, 'changes the kernel of the machine'],
   [/^wg /, 'a program of wireguard-tools, which the tests go without'],
   [/nodeplane-wg$/, 'needs a kernel with WireGuard: test/lab/routes/wireguard.test.ts'],
