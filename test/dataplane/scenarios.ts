@@ -177,6 +177,13 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'session affinity under policy Local keeps each client outside with one endpoint here',
+    protocols: ['TCP', 'UDP'],
+    spec: { type: 'NodePort', sessionAffinity: 'ClientIP', externalTrafficPolicy: 'Local' },
+    endpoints: READY_EVERYWHERE,
+    checks: [{ from: 'outside', to: 'nodePort', expected: { byOneOf: ['web-1', 'web-2'] } }],
+  },
+  {
     name: 'an endpoint that is not ready gets nothing while another is',
     spec: {},
     endpoints: [{ pod: 'web-1' }, { pod: 'web-2', conditions: { ready: false, serving: true, terminating: true } }],

@@ -45,8 +45,7 @@ function lookAtPod({ client }: Asked, goal: Goal, pod: LocalPod, node: NodeView,
   }
   const isBridge = seenAs!.kind === 'bridge';
   const isSame = client.kind === 'pod' && client.pod.netns === pod.netns;
-  // What IPVS sends does not come in by the port.
-  if (isSame && isBridge && outside!.bridgePort?.hairpin === false && !goal.byIpvs) {
+  if (isSame && isBridge && outside!.bridgePort?.hairpin === false) {
     const text = `${pod.ip} gets itself, and its bridge port ${outside!.name} has no hairpin mode: one try in ${Math.max(1, report.usedCount)} hangs`;
     report.failEndpoint('link', address, {
       code: 'hairpin',

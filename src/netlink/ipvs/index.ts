@@ -1,6 +1,7 @@
 export {
   IP_VS_SVC_F_SCHED_MH_FALLBACK,
   IP_VS_SVC_F_SCHED_MH_PORT,
+  IP_VS_SVC_F_SCHED_SH_FALLBACK,
   IPVS_GENL_NAME,
 } from '../uapi/ip-vs.ts';
 export { type IpvsConnection, listIpvsConnections, parseIpvsConnections } from './connections.ts';

@@ -27,6 +27,8 @@ export const IP_VS_SVC_F_HASHED = 0x0002;
 export const IP_VS_SVC_F_SCHED_MH_FALLBACK = 0x0008;
 /** Scheduler mh: hash the source port too. */
 export const IP_VS_SVC_F_SCHED_MH_PORT = 0x0010;
+/** Scheduler sh: go on to another destination where the one of the hash has weight 0. IP_VS_SVC_F_SCHED1, as that of mh. */
+export const IP_VS_SVC_F_SCHED_SH_FALLBACK = 0x0008;
 
 /** IPVS_DEST_ATTR_FWD_METHOD: rewrite addresses and ports. */
 export const IP_VS_CONN_F_MASQ = 0;

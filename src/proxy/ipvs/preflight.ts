@@ -10,7 +10,7 @@ import {
 import { deleteLink, newDummy } from '../../netlink/route/index.ts';
 import { NETLINK_GENERIC, NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import type { Exec } from '../../sys/index.ts';
-import { parseScheduler } from './compile/server.ts';
+import { BY_SOURCE, parseScheduler } from './compile/server.ts';
 import { missingSetTypes } from './kernel/set-table.ts';
 
 /** What IPVS mode is going to use. */
@@ -35,7 +35,15 @@ const PROBE_DEVICE = 'nodeplane-probe';
  */
 export async function checkIpvs({ scheduler: wanted, exec }: IpvsRequirements): Promise<void> {
   const { scheduler } = parseScheduler(wanted || 'rr');
-  const modules = ['ip_vs', `ip_vs_${scheduler}`, 'dummy', 'xt_set', 'ip_set_bitmap_port', ...SET_MODULES];
+  const modules = [
+    'ip_vs',
+    `ip_vs_${scheduler}`,
+    `ip_vs_${BY_SOURCE}`,
+    'dummy',
+    'xt_set',
+    'ip_set_bitmap_port',
+    ...SET_MODULES,
+  ];
   await loadModules(exec, modules);
   const missing = [
     ...whyNoServers(scheduler),

@@ -145,6 +145,19 @@ describe('schedulers', () => {
   });
 });
 
+it('has a server by mark choose by the address of the client in place of persistence, of which the kernel would keep the port', () => {
+  const sample = {
+    externalPolicy: 'Local',
+    loadBalancerVips: ['203.0.113.1'],
+    local: [HERE],
+    affinitySeconds: 600,
+  } as const;
+  const { claims } = atOnce(compilePort(samplePort({ name: 'a/b', clusterIp: '10.96.0.1', ...sample }), context));
+  const settings = (key: string) => claims.get(key)!.server!.virtual;
+  expect(settings('mark 0x6e700001')).toMatchObject({ scheduler: 'sh', flags: 8, persistenceSeconds: 0 });
+  expect(settings('203.0.113.1:80/TCP')).toMatchObject({ scheduler: 'rr', flags: 0, persistenceSeconds: 600 });
+});
+
 describe('marks', () => {
   it('are the same at every start, never the masquerading bit, and never given out twice', () => {
     for (const bit of [0, 4, 14, 17, 24, 28, 30, 31]) {

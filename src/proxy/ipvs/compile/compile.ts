@@ -1,7 +1,7 @@
 import { cidrContains, IP_PROTOCOLS, type IpAddress, type IpProtocol, type Steps } from '../../../core/index.ts';
-import type { VirtualServerKey } from '../../../netlink/ipvs/index.ts';
+import { IP_VS_SVC_F_SCHED_SH_FALLBACK, type VirtualServerKey } from '../../../netlink/ipvs/index.ts';
 import type { Endpoint, ServicePortPlan } from '../../index.ts';
-import { parseScheduler, type Server, type ServerEndpoint, serverKey } from './server.ts';
+import { BY_SOURCE, parseScheduler, type Server, type ServerEndpoint, serverKey } from './server.ts';
 import type { Element, SetElement, SetName } from './sets.ts';
 
 /** What compiling depends on besides the Service port. */
@@ -91,7 +91,9 @@ export function* compilePort(port: ServicePortPlan, context: CompileContext): St
   }
   if (mark !== undefined) {
     const key: VirtualServerKey = { kind: 'mark', family: port.clusterIp.family, mark };
-    claim(key, { server: server(key, port.localEndpoints), address: undefined, elements: [] });
+    const marked = server(key, port.localEndpoints);
+    const virtual = { ...marked.virtual, ...settingsOfMark(settings) };
+    claim(key, { server: { ...marked, virtual }, address: undefined, elements: [] });
   }
   const { name, serviceName } = port;
   return { name, serviceName, claims, shared: sharedElements(port) };
@@ -108,6 +110,16 @@ function settingsOf(port: ServicePortPlan, context: CompileContext) {
   // The hint of this mode is a scheduler with its flags: `mh,mh-fallback`.
   const { scheduler, flags } = parseScheduler(port.hint ?? context.scheduler);
   return { scheduler, flags, persistenceSeconds: port.affinitySeconds };
+}
+
+/**
+ * Of a server by mark with persistence the kernel sends connections to the port that the client asked for, not to the endpoint's
+ * (ip_vs_sched_persist, net/netfilter/ipvs/ip_vs_core.c). So a client's address chooses its endpoint there, for ever and not for the
+ * time of the affinity; an endpoint that comes or goes moves other clients too.
+ */
+function settingsOfMark(settings: ReturnType<typeof settingsOf>): ReturnType<typeof settingsOf> {
+  if (settings.persistenceSeconds === 0) return settings;
+  return { scheduler: BY_SOURCE, flags: IP_VS_SVC_F_SCHED_SH_FALLBACK, persistenceSeconds: 0 };
 }
 
 function internalEndpoints(port: ServicePortPlan): readonly Endpoint[] {

@@ -6,6 +6,9 @@ import {
   type VirtualServerKey,
 } from '../../../netlink/ipvs/index.ts';
 
+/** The scheduler that goes by the client's address: ip_vs_sh. */
+export const BY_SOURCE = 'sh';
+
 /** A virtual server as it should be. */
 export interface Server {
   /** Of `serverKey`. */
