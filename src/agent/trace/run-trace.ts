@@ -123,7 +123,7 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     probing.abort();
     legacy?.close();
     drops?.close();
-    // The table goes with its socket.
+    // Last: its table keeps other traces out, and goes with its socket.
     opened.nft.close();
     opened.traces.close();
     opened.flows.close();

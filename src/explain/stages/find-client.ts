@@ -28,7 +28,6 @@ export function findClient(
         from(`pod ${pod.name} (${formatIp(address)})`);
         return client;
       }
-      from(`pod ${pod.name}`);
       if (pod.addresses.length === 0) report.cannotTell('source', unknownPod(pod));
       else {
         const text = `pod ${pod.name} has ${pod.addresses.join(', ')}, the destination is ${family}`;
@@ -37,7 +36,6 @@ export function findClient(
       return undefined;
     }
     case 'node':
-      from('this node');
       return nodeClient(target, node, report);
     case 'any-pod': {
       const pods = node.localPods(family);
@@ -54,7 +52,6 @@ export function findClient(
     case 'address': {
       const ip = formatIp(source.address);
       if (source.address.family !== family) {
-        from(ip);
         report.fail('source', {
           code: 'family',
           text: `${ip} is ${source.address.family}, the destination is ${family}`,
@@ -71,7 +68,6 @@ export function findClient(
         from(`pod ${ip}`);
         return podClient(ip, node, report);
       }
-      from(ip);
       return outsideClient(source.address, knowledge, node, report);
     }
   }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { isNotFound } from '../../core/index.ts';
 import { walkFlows } from '../../netlink/conntrack/index.ts';
 import { resolveFamily, withNetlink } from '../../netlink/index.ts';
@@ -10,7 +9,7 @@ import { missingSetTypes } from '../../proxy/ipvs/index.ts';
 import { checkNftables } from '../../proxy/nftables/index.ts';
 import { detectVariant, type IptablesVariant, whyIptablesMissing } from '../../proxy/rules/index.ts';
 import { hasNexthops } from '../../routes/index.ts';
-import { type Exec, readSysctl } from '../../sys/index.ts';
+import { type Exec, legacyTables, readSysctl } from '../../sys/index.ts';
 import type { IptablesProbe, KernelProbes } from './node-facts.ts';
 
 /** How the kernel is asked. */
@@ -26,7 +25,7 @@ export function kernelProbes({ exec, variant: wanted }: ProbeOptions): KernelPro
     nftables: (family) => checkNftables(() => Nftables.open(), family),
     async iptables(family): Promise<IptablesProbe> {
       const { variant, reason } = await detectVariant(family, exec, wanted);
-      if (variant === 'legacy' && legacyTables(family).includes('nat')) return { variant, reason, hasNat: true };
+      if (variant === 'legacy' && legacyTables(family)?.includes('nat')) return { variant, reason, hasNat: true };
       const elsewhere = inNewNamespace(exec);
       if (!(await canMakeNamespaces(elsewhere))) return { variant, reason, hasNat: undefined };
       const said = await whyIptablesMissing(family, variant, elsewhere);
@@ -43,17 +42,6 @@ export function kernelProbes({ exec, variant: wanted }: ProbeOptions): KernelPro
       return true;
     },
   };
-}
-
-/** Tables of the legacy variant that are in use in this namespace; asking about another one would make it. */
-export function legacyTables(family: 'IPv4' | 'IPv6'): readonly string[] {
-  try {
-    const path = family === 'IPv4' ? '/proc/net/ip_tables_names' : '/proc/net/ip6_tables_names';
-    return readFileSync(path, 'utf8').split('\n').filter(Boolean);
-  } catch (error) {
-    if (isNotFound(error)) return [];
-    throw error;
-  }
 }
 
 /** Programs get an empty network namespace of their own, which goes with them. There they may make what they need. */

@@ -6,10 +6,10 @@ import { listAddresses, listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { type IptablesVariant, iptablesTool } from '../../proxy/rules/index.ts';
 import { NetlinkRouteKernel } from '../../routes/index.ts';
-import { type Exec, readSysctl } from '../../sys/index.ts';
+import { type Exec, legacyTables, readSysctl } from '../../sys/index.ts';
 import { ownCapabilities } from './capabilities.ts';
 import { whyNoIpv6 } from './families.ts';
-import { kernelProbes, legacyTables, type ProbeOptions } from './kernel-probes.ts';
+import { kernelProbes, type ProbeOptions } from './kernel-probes.ts';
 import { listListeners } from './listeners.ts';
 import type { IptablesState, NodeFacts } from './node-facts.ts';
 
@@ -71,7 +71,7 @@ async function readIptables(family: IpFamily, variant: IptablesVariant, exec: Ex
     return await iptablesTool(family, variant, exec).saveAll();
   } catch (error) {
     // Where the kernel has none of its tables in use, there is nothing that could not be read.
-    if (variant === 'legacy' && legacyTables(family).length === 0) return new Map();
+    if (variant === 'legacy' && legacyTables(family)?.length === 0) return new Map();
     return { unreadable: errorText(error) };
   }
 }

@@ -65,6 +65,7 @@ export class LocalhostDataplane implements Dataplane {
 
   async resync(plan: Plan): Promise<Commit> {
     const commit = await this.#dataplane.resync(plan);
+    // The end of a full sync may have used the slice of this turn.
     await yielder()();
     this.#ports = plan.node.loopbackNodePorts ? new PlannedNodePorts(plan.ports.values(), this.#protocols) : undefined;
     this.#isUncertain = true;

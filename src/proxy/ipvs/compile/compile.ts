@@ -56,7 +56,7 @@ export function* compilePort(port: ServicePortPlan, context: CompileContext): St
   const settings = settingsOf(port, context);
   const server = (key: VirtualServerKey, endpoints: readonly Endpoint[]): Server => ({
     key: serverKey(key),
-    virtual: { key, ...settings },
+    virtual: { key, ...(key.kind === 'mark' ? settingsOfMark(settings) : settings) },
     protocol: port.protocol,
     endpoints: endpointMap(endpoints),
     owner: port.key,
@@ -91,9 +91,7 @@ export function* compilePort(port: ServicePortPlan, context: CompileContext): St
   }
   if (mark !== undefined) {
     const key: VirtualServerKey = { kind: 'mark', family: port.clusterIp.family, mark };
-    const marked = server(key, port.localEndpoints);
-    const virtual = { ...marked.virtual, ...settingsOfMark(settings) };
-    claim(key, { server: { ...marked, virtual }, address: undefined, elements: [] });
+    claim(key, { server: server(key, port.localEndpoints), address: undefined, elements: [] });
   }
   const { name, serviceName } = port;
   return { name, serviceName, claims, shared: sharedElements(port) };
