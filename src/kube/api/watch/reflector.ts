@@ -137,6 +137,7 @@ export class Reflector {
       method: 'GET',
       path: this.target.path,
       query: { ...query, ...from },
+      readsProtobuf: this.target.message !== undefined,
       signal,
     });
     const quietLimitMs = timeoutSeconds * 1000 + SLACK_MS;
@@ -147,7 +148,7 @@ export class Reflector {
     const settle = () => clock.setTimer(() => this.#works(), SETTLED_MS);
     let settling: Timer | undefined = this.#version === undefined ? undefined : settle();
     try {
-      for await (const event of watchEvents(response.body)) {
+      for await (const event of watchEvents(response, this.target.message)) {
         this.#heard();
         if (this.#version !== undefined) {
           this.#liveEvent(event);
