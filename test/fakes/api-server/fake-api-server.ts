@@ -12,12 +12,15 @@ import { type ApiCall, isAllowed, parseCall, permissionOf, type RequestRecord } 
 import { fieldSelector, labelSelector, type Selector } from './selector.ts';
 import { Refusal, statusObject } from './status.ts';
 import { Watch } from './watch.ts';
+import { chooseFormat, JSON_FORMAT, type Speaks, type WireFormat } from './wire-format.ts';
 
 export interface FakeApiServerOptions {
   /** @default 127.0.0.1 */
   readonly address?: string;
   /** @default any free one; the same again after a stop */
   readonly port?: number;
+  /** Which formats it has; may be changed later. @default both, as a real server */
+  readonly speaks?: Speaks;
 }
 
 /**
@@ -30,6 +33,7 @@ export class FakeApiServer {
   readonly misbehave: Misbehaviour = behaveWell();
   /** What /version says; undefined: it does not say. */
   gitVersion: string | undefined = 'v1.36.2';
+  speaks: Speaks;
   /** Every request answered so far, oldest first. */
   readonly requests: RequestRecord[] = [];
   /** How many connections were made to it. */
@@ -44,7 +48,8 @@ export class FakeApiServer {
   readonly #sockets = new Set<Socket>();
   readonly #snapshots = new Map<string, { readonly items: readonly ApiObject[]; readonly version: number }>();
 
-  constructor({ address = '127.0.0.1', port = 0 }: FakeApiServerOptions = {}) {
+  constructor({ address = '127.0.0.1', port = 0, speaks = 'both' }: FakeApiServerOptions = {}) {
+    this.speaks = speaks;
     this.#address = address;
     this.#port = port;
   }
@@ -63,7 +68,7 @@ export class FakeApiServer {
   async start(): Promise<void> {
     const { ca: cert } = this;
     const server = https.createServer({ cert, key: this.#certificate?.key }, (request, response) => {
-      this.#answer(request, response).catch((error) => response.destroy(error));
+      this.#answer(request, response).catch((error) => breakDown(response, error));
     });
     server.on('secureConnection', () => this.connections++);
     server.on('connection', (socket: Socket) => {
@@ -152,38 +157,42 @@ export class FakeApiServer {
       const { verb, resource } = call ?? {};
       this.requests.push({ method, url, status: response.statusCode, verb, resource: resource?.name, headers });
     };
+    const apiVersion = call && apiVersionOf(call.resource);
+    const chosen = chooseFormat(headers.accept, apiVersion, this.speaks);
+    const format = chosen ?? JSON_FORMAT;
     const refuse = (code: number, message: string) => {
       response.statusCode = code;
       record();
-      return this.#send(response, JSON.stringify(statusObject(code, message)));
+      return this.#send(response, format.type, format.object(statusObject(code, message)));
     };
 
     const forced = this.misbehave.answers.shift();
     if (forced) {
-      const { status, retryAfterSeconds, body } = forced;
+      const { status, retryAfterSeconds, body, type = JSON_FORMAT.type } = forced;
       if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds);
       if (body === undefined) return refuse(status, 'as the test wanted');
       response.statusCode = status;
       record();
-      return this.#send(response, body);
+      return this.#send(response, type, body);
     }
     if (!this.#isAuthenticated(headers.authorization)) return refuse(401, 'Unauthorized');
     if (url === '/version' && this.gitVersion !== undefined) {
       const { gitVersion } = this;
       record();
-      return this.#send(response, JSON.stringify({ gitVersion, platform: 'linux/amd64' }));
+      return this.#send(response, JSON_FORMAT.type, JSON.stringify({ gitVersion, platform: 'linux/amd64' }));
     }
     if (!call) return refuse(404, 'the server could not find the requested resource');
     if (!isAllowed(call, this.misbehave)) {
       return refuse(403, forbiddenText(call));
     }
+    if (!chosen) return refuse(406, 'only the following media types are accepted: application/json');
     switch (call.verb) {
       case 'list':
-        return this.#list(call, response, record, refuse);
+        return this.#list(call, response, format, record, refuse);
       case 'watch':
-        return this.#watch(call, response, record, refuse);
+        return this.#watch(call, response, format, record, refuse);
       default:
-        return this.#answerForObject(call, request, response, record);
+        return this.#answerForObject(call, request, response, format, record);
     }
   }
 
@@ -196,6 +205,7 @@ export class FakeApiServer {
     call: ApiCall,
     request: IncomingMessage,
     response: ServerResponse,
+    format: WireFormat,
     record: () => void,
   ): Promise<void> {
     const content = { type: request.headers['content-type'], text: await readAll(request) };
@@ -207,7 +217,7 @@ export class FakeApiServer {
       response.destroy();
       return;
     }
-    await this.#send(response, JSON.stringify(body));
+    await this.#send(response, format.type, format.object(body));
   }
 
   #outcomeOf(call: ApiCall, content: Content): Outcome {
@@ -223,7 +233,13 @@ export class FakeApiServer {
     }
   }
 
-  async #list(call: ApiCall, response: ServerResponse, record: () => void, refuse: Refuse): Promise<void> {
+  async #list(
+    call: ApiCall,
+    response: ServerResponse,
+    format: WireFormat,
+    record: () => void,
+    refuse: Refuse,
+  ): Promise<void> {
     const { query, resource } = call;
     const token = query.get('continue') ?? '';
     const isContinued = token !== '';
@@ -238,18 +254,22 @@ export class FakeApiServer {
     const next = rest.length > 0 ? `${resource.name}-${version}-${rest.length}-${this.requests.length}` : '';
     if (next !== '') this.#snapshots.set(next, { items: rest, version });
     record();
-    // The items of a typed list carry neither kind nor version.
-    const bare = items.slice(0, limit).map(({ kind, apiVersion, ...fields }) => fields);
     const list = {
       kind: `${resource.kind}List`,
       apiVersion: apiVersionOf(resource),
       metadata: { resourceVersion: String(version), ...(next !== '' && { continue: next }) },
-      items: bare,
+      items: items.slice(0, limit),
     };
-    await this.#send(response, JSON.stringify(list));
+    await this.#send(response, format.type, format.list(list));
   }
 
-  async #watch(call: ApiCall, response: ServerResponse, record: () => void, refuse: Refuse): Promise<void> {
+  async #watch(
+    call: ApiCall,
+    response: ServerResponse,
+    format: WireFormat,
+    record: () => void,
+    refuse: Refuse,
+  ): Promise<void> {
     const { query, resource } = call;
     const { misbehave, history } = this;
     const wantsInitial = query.get('sendInitialEvents') === 'true';
@@ -261,12 +281,13 @@ export class FakeApiServer {
     const tooOldText = `too old resource version: ${named} (${history.version})`;
     if (tooOld && misbehave.refuseWatchVersions === 'header') return refuse(410, tooOldText);
 
-    response.writeHead(200, { 'Content-Type': 'application/json' });
+    response.writeHead(200, { 'Content-Type': format.watchType });
     response.flushHeaders();
     record();
     const watch = new Watch(response, history, {
       resource,
       selector: selectorOf(call),
+      format,
       from: named === '' ? history.version : Number(named),
       bookmarks: query.get('allowWatchBookmarks') === 'true',
       timeoutSeconds: Number(query.get('timeoutSeconds') ?? 1800),
@@ -280,10 +301,10 @@ export class FakeApiServer {
     if (misbehave.cutWatchesAfterMs !== undefined) watch.after(misbehave.cutWatchesAfterMs, () => watch.reset(true));
   }
 
-  async #send(response: ServerResponse, text: string): Promise<void> {
-    response.setHeader('Content-Type', 'application/json');
+  async #send(response: ServerResponse, type: string, content: string | Uint8Array): Promise<void> {
+    response.setHeader('Content-Type', type);
     const { slow } = this.misbehave;
-    const body = Buffer.from(text);
+    const body = typeof content === 'string' ? Buffer.from(content) : content;
     const step = slow?.bytes ?? body.length;
     for (let at = 0; slow && at < body.length && !response.destroyed; at += step) {
       response.write(body.subarray(at, at + step));
@@ -296,6 +317,13 @@ export class FakeApiServer {
 function forbiddenText(call: Pick<ApiCall, 'verb' | 'resource' | 'ofStatus'>): string {
   const { verb, resource } = call;
   return `User "test" cannot ${verb} resource "${permissionOf(call)}" in API group "${resource.group}"`;
+}
+
+/** What the fake itself cannot do is told to the client, and by it to whoever reads the failed test. */
+function breakDown(response: ServerResponse, error: Error): void {
+  if (response.headersSent) return void response.destroy(error);
+  response.writeHead(500, { 'Content-Type': JSON_FORMAT.type });
+  response.end(JSON_FORMAT.object(statusObject(500, error.message)));
 }
 
 type Refuse = (code: number, message: string) => Promise<void>;
