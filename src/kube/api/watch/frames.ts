@@ -1,4 +1,4 @@
-import { NodeplaneError } from '../../../core/index.ts';
+import { GarbageError } from './garbage-error.ts';
 
 /** etcd holds objects of up to 1.5 MB, and an event is hardly longer. */
 const LONGEST_FRAME = 32 * 1024 * 1024;
@@ -7,8 +7,8 @@ const LENGTH_BYTES = 4;
 
 /**
  * Cuts a stream of bytes into frames: what `lines` is for JSON, for a watch in protobuf
- * (k8s.io/apimachinery/pkg/util/framer). What is not there as a whole when the stream ends is not delivered. Throws ERR_API for
- * a frame longer than `longest` bytes.
+ * (k8s.io/apimachinery/pkg/util/framer). What is not there as a whole when the stream ends is not delivered. Throws
+ * GarbageError for a frame longer than `longest` bytes.
  */
 export async function* frames(chunks: AsyncIterable<Uint8Array>, longest = LONGEST_FRAME): AsyncGenerator<Buffer> {
   // Chunks of a frame that is not whole yet: joining them at each chunk would copy a long one again and again.
@@ -27,10 +27,7 @@ export async function* frames(chunks: AsyncIterable<Uint8Array>, longest = LONGE
       if (bytes.length - at < needed) break;
       const length = bytes.readUInt32BE(at);
       if (length > longest) {
-        throw new NodeplaneError(
-          'ERR_API',
-          `Cannot read the API server's stream: an event is longer than ${longest} bytes`,
-        );
+        throw new GarbageError(`one of ${length} bytes, more than an object has`);
       }
       needed += length;
       if (bytes.length - at < needed) break;

@@ -4,10 +4,11 @@ import { type ApiClient, ApiStatusError, isStatus } from '../client/api-client.t
 import { backOffMs, sleep } from '../client/back-off.ts';
 import type { ApiObserver } from '../client/observation.ts';
 import { statusErrorOf } from '../client/status-error.ts';
+import { GarbageError } from './garbage-error.ts';
 import { listPages } from './list-pages.ts';
 import { ResourceCache } from './resource-cache.ts';
 import type { WatchTarget } from './target.ts';
-import { GarbageError, type WatchEvent, watchEvents } from './watch-stream.ts';
+import { type WatchEvent, watchEvents } from './watch-stream.ts';
 
 /** A watch is asked for 5 to 10 minutes, at random, so that those of many nodes do not end together. */
 const WATCH_SECONDS = 300;

@@ -1,10 +1,11 @@
-import { NodeplaneError, yielder } from '../../../core/index.ts';
+import { yielder } from '../../../core/index.ts';
 import { isMapping } from '../../objects/field-reader.ts';
 import { INITIAL_EVENTS_END } from '../../objects/known-names.ts';
 import { isProtobuf, readWatchEvent } from '../../objects/protobuf/envelope.ts';
 import { type Message, WireError } from '../../objects/protobuf/message.ts';
 import type { ApiResponse } from '../client/api-client.ts';
 import { frames } from './frames.ts';
+import { GarbageError } from './garbage-error.ts';
 import { lines } from './lines.ts';
 import { withoutUnread } from './unread-members.ts';
 
@@ -14,15 +15,6 @@ export type WatchEvent =
   | { readonly type: 'BOOKMARK'; readonly version: string | undefined; readonly endsInitialEvents: boolean }
   /** `status` is a Status object: 410 when the version asked for is too old. */
   | { readonly type: 'ERROR'; readonly status: unknown };
-
-/** What is not an event: what follows cannot be trusted either. */
-export class GarbageError extends NodeplaneError {
-  /** @param found a line of JSON, or what is wrong with a frame of protobuf */
-  constructor(found: string) {
-    super('ERR_API', `Cannot read the API server's watch: expected an event, found ${found}`);
-    this.name = 'GarbageError';
-  }
-}
 
 /**
  * Reads the events of a watch, in JSON or protobuf. Ends when the server ends it; throws ERR_API when it breaks, GarbageError
