@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiObject, apiVersionOf, keyOf, resourceOfKind } from './api-object.ts';
 import { type Certificate, makeCertificate } from './certificate.ts';
+import { discoveryAt } from './discovery.ts';
 import { behaveWell, type Misbehaviour } from './misbehaviour.ts';
 import { ObjectHistory } from './object-history.ts';
 import { type Content, ObjectRequests, type Outcome } from './object-requests.ts';
@@ -180,6 +181,11 @@ export class FakeApiServer {
       const { gitVersion } = this;
       record();
       return this.#send(response, JSON_FORMAT.type, JSON.stringify({ gitVersion, platform: 'linux/amd64' }));
+    }
+    const discovered = call ? undefined : discoveryAt(url.split('?')[0]!, this.misbehave);
+    if (discovered) {
+      record();
+      return this.#send(response, JSON_FORMAT.type, JSON.stringify(discovered));
     }
     if (!call) return refuse(404, 'the server could not find the requested resource');
     if (!isAllowed(call, this.misbehave)) {

@@ -48,7 +48,7 @@ export const PROTOBUF_FORMAT: WireFormat = {
   garbage: inFrame(Buffer.from('\xff\xff\xff\xff\xff\xff', 'latin1')),
 };
 
-/** Which formats a server has: those of a real one, JSON alone, or protobuf for all who take it, be it by an asterisk. */
+/** Which formats a server has: those of a real one; JSON alone; or protobuf for all who take it, be it last or by `*`. */
 export type Speaks = 'both' | 'json' | 'protobuf';
 
 /**
@@ -64,13 +64,18 @@ export function chooseFormat(
 ): WireFormat | undefined {
   const isBuiltIn = apiVersion === undefined || hasMessages(apiVersion);
   const formats = speaks !== 'json' && isBuiltIn ? [JSON_FORMAT, PROTOBUF_FORMAT] : [JSON_FORMAT];
-  if (speaks === 'protobuf') formats.reverse();
-  if (!accept) return formats[0];
-  for (const range of rangesOf(accept)) {
-    const format = formats.find(({ type }) => [type, 'application/*', '*/*'].includes(range));
+  const ranges = rangesOf(accept || '*/*');
+  if (speaks === 'protobuf' && isBuiltIn && ranges.some((range) => fits(PROTOBUF_FORMAT, range)))
+    return PROTOBUF_FORMAT;
+  for (const range of ranges) {
+    const format = formats.find((candidate) => fits(candidate, range));
     if (format) return format;
   }
   return undefined;
+}
+
+function fits({ type }: WireFormat, range: string): boolean {
+  return range === type || range === 'application/*' || range === '*/*';
 }
 
 /** The media types of an Accept header, those the client likes best first; without those that convert to another kind. */

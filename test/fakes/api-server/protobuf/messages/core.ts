@@ -1,4 +1,4 @@
-/** k8s.io/api/core/v1. */
+/** k8s.io/api/core/v1; of a Pod nothing but who it is, for nobody here asks for more. */
 export const CORE = `
 syntax = "proto2";
 package core;
@@ -89,6 +89,15 @@ message PortStatus {
   required int32 port = 1;
   required string protocol = 2;
   optional string error = 3;
+}
+
+message Pod {
+  required meta.ObjectMeta metadata = 1;
+}
+
+message PodList {
+  required meta.ListMeta metadata = 1;
+  repeated Pod items = 2;
 }
 
 message Endpoints {
