@@ -3,12 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ApiObject, apiVersionOf, keyOf, resourceOfKind } from './api-object.ts';
+import { type ApiObject, apiVersionOf, keyOf, RESOURCES, resourceOfKind } from './api-object.ts';
 import { type Certificate, makeCertificate } from './certificate.ts';
 import { discoveryAt } from './discovery.ts';
 import { behaveWell, type Misbehaviour } from './misbehaviour.ts';
 import { ObjectHistory } from './object-history.ts';
 import { type Content, ObjectRequests, type Outcome } from './object-requests.ts';
+import { encodeObject, hasMessages } from './protobuf/index.ts';
 import { type ApiCall, isAllowed, parseCall, permissionOf, type RequestRecord } from './request.ts';
 import { fieldSelector, labelSelector, type Selector } from './selector.ts';
 import { Refusal, statusObject } from './status.ts';
@@ -117,6 +118,14 @@ export class FakeApiServer {
     this.#snapshots.clear();
   }
 
+  /** Encodes what there is ahead of the requests: who measures a client does not want to measure this. */
+  encodeAhead(): void {
+    for (const resource of RESOURCES) {
+      if (!hasMessages(apiVersionOf(resource))) continue;
+      for (const object of this.history.objects(resource)) encodeObject(object);
+    }
+  }
+
   /** The open watches, of one resource or all. */
   watches(resource?: string): readonly Watch[] {
     return [...this.#watches].filter((watch) => resource === undefined || watch.resource.name === resource);
@@ -154,13 +163,13 @@ export class FakeApiServer {
     const call = parseCall(method, url, this.misbehave);
     response.on('error', () => {});
     if (this.misbehave.latencyMs > 0) await sleep(this.misbehave.latencyMs, undefined, { ref: false });
-    const record = () => {
-      const { verb, resource } = call ?? {};
-      this.requests.push({ method, url, status: response.statusCode, verb, resource: resource?.name, headers });
-    };
     const apiVersion = call && apiVersionOf(call.resource);
     const chosen = chooseFormat(headers.accept, apiVersion, this.speaks);
     const format = chosen ?? JSON_FORMAT;
+    const record = (type = format.type) => {
+      const { verb, resource } = call ?? {};
+      this.requests.push({ method, url, status: response.statusCode, type, verb, resource: resource?.name, headers });
+    };
     const refuse = (code: number, message: string) => {
       response.statusCode = code;
       record();
@@ -173,18 +182,18 @@ export class FakeApiServer {
       if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds);
       if (body === undefined) return refuse(status, 'as the test wanted');
       response.statusCode = status;
-      record();
+      record(type);
       return this.#send(response, type, body);
     }
     if (!this.#isAuthenticated(headers.authorization)) return refuse(401, 'Unauthorized');
     if (url === '/version' && this.gitVersion !== undefined) {
       const { gitVersion } = this;
-      record();
+      record(JSON_FORMAT.type);
       return this.#send(response, JSON_FORMAT.type, JSON.stringify({ gitVersion, platform: 'linux/amd64' }));
     }
     const discovered = call ? undefined : discoveryAt(url.split('?')[0]!, this.misbehave);
     if (discovered) {
-      record();
+      record(JSON_FORMAT.type);
       return this.#send(response, JSON_FORMAT.type, JSON.stringify(discovered));
     }
     if (!call) return refuse(404, 'the server could not find the requested resource');
@@ -212,7 +221,7 @@ export class FakeApiServer {
     request: IncomingMessage,
     response: ServerResponse,
     format: WireFormat,
-    record: () => void,
+    record: Recorder,
   ): Promise<void> {
     const content = { type: request.headers['content-type'], text: await readAll(request) };
     const { code, body } = this.#outcomeOf(call, content);
@@ -243,7 +252,7 @@ export class FakeApiServer {
     call: ApiCall,
     response: ServerResponse,
     format: WireFormat,
-    record: () => void,
+    record: Recorder,
     refuse: Refuse,
   ): Promise<void> {
     const { query, resource } = call;
@@ -273,7 +282,7 @@ export class FakeApiServer {
     call: ApiCall,
     response: ServerResponse,
     format: WireFormat,
-    record: () => void,
+    record: Recorder,
     refuse: Refuse,
   ): Promise<void> {
     const { query, resource } = call;
@@ -289,7 +298,7 @@ export class FakeApiServer {
 
     response.writeHead(200, { 'Content-Type': format.watchType });
     response.flushHeaders();
-    record();
+    record(format.watchType);
     const watch = new Watch(response, history, {
       resource,
       selector: selectorOf(call),
@@ -332,6 +341,8 @@ function breakDown(response: ServerResponse, error: Error): void {
   response.end(JSON_FORMAT.object(statusObject(500, error.message)));
 }
 
+/** @param type the Content-Type of the answer. @default that of the format */
+type Recorder = (type?: string) => void;
 type Refuse = (code: number, message: string) => Promise<void>;
 
 function selectorOf({ query, namespace }: ApiCall): Selector {

@@ -20,23 +20,30 @@ type ValueType = Pick<protobuf.FieldBase, 'resolvedType' | 'type'>;
 /** The fields of a message in the order of their numbers, which is how upstream writes them. */
 type MessagePlan = readonly FieldPlan[];
 
-const root = new protobuf.Root();
-for (const definition of DEFINITIONS) protobuf.parse(definition, root, { keepCase: true });
-root.resolveAll();
-
+let root: protobuf.Root | undefined;
 const plans = new Map<protobuf.Type, MessagePlan>();
 
 /** The bytes of a message, from the form that its fields have in JSON. Throws at a field that the definition lacks. */
 export function encodeMessage(typeName: string, value: object, path: string): Uint8Array {
   const writer = protobuf.Writer.create();
-  writeMessage(writer, root.lookupType(typeName), value as Json, path);
+  writeMessage(writer, typeNamed(typeName), value as Json, path);
   return writer.finish();
 }
 
 /** For tests: what protobufjs itself reads out of a message. */
 export function decodeMessage(typeName: string, bytes: Uint8Array): Json {
-  const type = root.lookupType(typeName);
+  const type = typeNamed(typeName);
   return type.toObject(type.decode(bytes), { longs: Number });
+}
+
+/** The definitions are read when the first is needed: most tests need none. */
+function typeNamed(name: string): protobuf.Type {
+  if (!root) {
+    root = new protobuf.Root();
+    for (const definition of DEFINITIONS) protobuf.parse(definition, root, { keepCase: true });
+    root.resolveAll();
+  }
+  return root.lookupType(name);
 }
 
 function writeMessage(writer: protobuf.Writer, type: protobuf.Type, value: Json, path: string): void {
