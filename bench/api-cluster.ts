@@ -42,6 +42,7 @@ export async function withApiCluster(
       api.apply(apiService(`bench/service-${n}`, { spec: { clusterIP, clusterIPs: [clusterIP] } }));
       change(n, 0);
     }
+    api.encodeAhead();
     const kubeconfig = join(lab.folder, 'kubeconfig');
     api.writeKubeconfig(kubeconfig);
     try {

@@ -14,6 +14,7 @@ import { benchManifestEdit } from './manifest-edit.ts';
 import { benchMemory } from './memory.ts';
 import { benchNftables } from './nftables.ts';
 import { benchPackets } from './packets.ts';
+import { benchReadApi } from './read-api.ts';
 import { reports } from './report/index.ts';
 import { writeResults } from './report/results.ts';
 import { surroundings } from './report/surroundings.ts';
@@ -54,6 +55,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'cni-nodes': { run: benchCniNodes, slow: true },
   'cni-burst': { run: benchCniBurst, slow: true },
   ipam: { run: benchIpam },
+  'read-api': { run: benchReadApi },
   packets: { run: benchPackets },
   routes: { run: benchRoutes },
 };

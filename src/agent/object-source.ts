@@ -39,7 +39,7 @@ export async function createClient({
   userAgent,
 }: ClientOptions): Promise<ApiClient | undefined> {
   if (config.manifests !== '') return undefined;
-  const { kubeconfig, master, qps, burst } = config.apiServer;
+  const { kubeconfig, master, qps, burst, protobuf } = config.apiServer;
   return createApiClient({
     ...(kubeconfig !== '' && { kubeconfig }),
     ...(master !== '' && { master }),
@@ -47,6 +47,7 @@ export async function createClient({
     clock,
     observe,
     rate: { qps, burst },
+    protobuf,
     runProgram: exec,
     chosen: ({ server, source, proxy }) =>
       logger?.info(

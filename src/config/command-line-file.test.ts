@@ -68,8 +68,10 @@ describe('a file', () => {
     ['mode: nftables\nnodePortAddresses: []', { nodePortAddresses: 'primary' }],
     [
       'clientConnection: {qps: 0, burst: 0, contentType: ""}\nconfigSyncPeriod: 0s',
-      { apiServer: { qps: 5, burst: 10 } },
+      { apiServer: { qps: 5, burst: 10, protobuf: true } },
     ],
+    ['clientConnection: {contentType: application/json}', { apiServer: { protobuf: false } }],
+    ['clientConnection: {acceptContentTypes: "application/json"}', { apiServer: { protobuf: false } }],
     [
       'conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s}',
       { conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeoutMs: 0, tcpCloseWaitTimeoutMs: 3_600_000 } },

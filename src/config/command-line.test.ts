@@ -149,6 +149,11 @@ describe('refusals', () => {
 });
 
 describe('flags without a file', () => {
+  it('say how objects are read', () => {
+    expect(configOf(['--kube-api-content-type=application/json']).apiServer.protobuf).toBe(false);
+    expect(configOf(['--kube-api-content-type=application/vnd.kubernetes.protobuf']).apiServer.protobuf).toBe(true);
+  });
+
   it('give the values the proxy runs with', () => {
     const config = configOf([
       '--kubeconfig=/k',
@@ -164,7 +169,7 @@ describe('flags without a file', () => {
     ]);
     expect(config).toMatchObject({
       nodeName: 'node-1',
-      apiServer: { master: 'https://api', kubeconfig: '/k', qps: 2.5, burst: 10 },
+      apiServer: { master: 'https://api', kubeconfig: '/k', qps: 2.5, burst: 10, protobuf: true },
       mode: 'iptables',
       masqueradeBit: 14,
       masqueradeAll: false,

@@ -6,16 +6,19 @@ import { type SourceUnderTest, testObjectSource } from '../../test/fakes/object-
 import { ManifestSource } from './manifests/manifest-source.ts';
 import type { SourceProblem } from './source.ts';
 
-testObjectSource('an API server as the source', async (): Promise<SourceUnderTest> => {
-  const t = await ApiSourceFixture.create();
-  return {
-    apply: (...objects) => t.server.apply(...objects),
-    delete: (kind, key) => t.server.delete(kind, key),
-    start: (resources, handler) => t.start({ resources }, handler),
-    stop: () => t.source.stop(),
-    close: () => t.stop(),
-  };
-});
+for (const speaks of ['both', 'json'] as const) {
+  const kind = speaks === 'json' ? 'an API server that speaks JSON' : 'an API server that speaks protobuf, too';
+  testObjectSource(`${kind} as the source`, async (): Promise<SourceUnderTest> => {
+    const t = await ApiSourceFixture.create(speaks);
+    return {
+      apply: (...objects) => t.server.apply(...objects),
+      delete: (kind, key) => t.server.delete(kind, key),
+      start: (resources, handler) => t.start({ resources }, handler),
+      stop: () => t.source.stop(),
+      close: () => t.stop(),
+    };
+  });
+}
 
 testObjectSource('a folder of manifests as the source', async (): Promise<SourceUnderTest> => {
   const parent = mkdtempSync(join(tmpdir(), 'nodeplane-source-'));

@@ -12,7 +12,15 @@ import {
   type ObjectHandler,
 } from '../../src/kube/index.ts';
 import { proxyResources } from '../../src/proxy/index.ts';
-import { apiNode, apiService, apiServiceCidr, apiSlice, FakeApiServer, ObjectRecorder } from './api-server/index.ts';
+import {
+  apiNode,
+  apiService,
+  apiServiceCidr,
+  apiSlice,
+  FakeApiServer,
+  ObjectRecorder,
+  type Speaks,
+} from './api-server/index.ts';
 
 /** What a source tells after `applyWeb`. */
 export const EVERYTHING = ['EndpointSlice demo/web-a', 'Node node-1', 'Service demo/web', 'ServiceCIDR kubernetes'];
@@ -25,7 +33,7 @@ export function eventually(check: () => void): Promise<void> {
 /** A source that reads what the proxy works from, from a server of its own. */
 export class ApiSourceFixture {
   readonly #folder = mkdtempSync(join(tmpdir(), 'nodeplane-api-source-'));
-  readonly server = new FakeApiServer();
+  readonly server: FakeApiServer;
   readonly recorder = new ObjectRecorder();
   /** What source and client observed. */
   readonly observed: ApiObservation[] = [];
@@ -37,9 +45,13 @@ export class ApiSourceFixture {
     return this.#source;
   }
 
+  private constructor(speaks: Speaks) {
+    this.server = new FakeApiServer({ speaks });
+  }
+
   /** With a server at work, which has this node and the cluster's range of addresses. */
-  static async create(): Promise<ApiSourceFixture> {
-    const fixture = new ApiSourceFixture();
+  static async create(speaks: Speaks = 'both'): Promise<ApiSourceFixture> {
+    const fixture = new ApiSourceFixture(speaks);
     const { server } = fixture;
     await server.start();
     server.apply(apiNode('node-1'), apiServiceCidr('kubernetes', ['10.96.0.0/12']));

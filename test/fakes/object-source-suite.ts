@@ -107,8 +107,8 @@ export function testObjectSource(name: string, make: () => Promise<SourceUnderTe
     it('names the object and the field that cannot be used, and keeps the last good state until it is mended', async () => {
       await start();
       const problem = { object: 'Service demo/web', field: 'spec.ports[0].port' };
-      const message = 'Expected a port number from 1 to 65535, found "http"';
-      source.apply(apiService('demo/web', { spec: { ports: [{ port: 'http' }] } }));
+      const message = 'Expected a port number from 1 to 65535, found 70000';
+      source.apply(apiService('demo/web', { spec: { ports: [{ port: 70_000 }] } }));
       source.apply(apiService('demo/last'));
       await has('Service demo/last');
       await eventually(() => expect(recorder.present).toMatchObject([{ ...problem, message }]));

@@ -26,6 +26,8 @@ const READERS: Readonly<Record<string, Reader>> = {
   featureGates: [SERVERS, "isEnabled(config.featureGates, 'ComponentFlagz')"],
   'clientConnection.kubeconfig': [SOURCE, 'kubeconfig'],
   'clientConnection.qps': [SOURCE, 'qps'],
+  'clientConnection.acceptContentTypes': [VALIDATE, 'acceptContentTypes'],
+  'clientConnection.contentType': [VALIDATE, 'contentType'],
   'clientConnection.burst': [SOURCE, 'burst'],
   'logging.format': ['agent/logger.ts', 'format'],
   'logging.verbosity': ['agent/run.ts', 'config.logging.verbosity'],
@@ -183,15 +185,12 @@ it.each(FLAG_NAMES.filter((name) => withoutEffect.includes(flagNamed(name).path!
 );
 
 it('says so of fields of the file too, but not of a file that spells out the defaults', () => {
-  const file =
-    'clientConnection: {acceptContentTypes: a/b, contentType: application/json}\nwindowsRunAsService: true\n';
+  const file = 'configSyncPeriod: 1m\nwindowsRunAsService: true\n';
   expect(warningsOf([], file)).toEqual([
-    'clientConnection.acceptContentTypes has no effect: the API server is asked for JSON',
-    'clientConnection.contentType (--kube-api-content-type) has no effect: JSON is spoken with the API server',
+    'configSyncPeriod (--config-sync-period) has no effect: every list is compared with what is known, and the rules with the kernel each sync period',
     'windowsRunAsService has no effect: it is for kube-proxy on Windows',
   ]);
-  const defaults = `clientConnection: {contentType: application/vnd.kubernetes.protobuf, acceptContentTypes: ""}
-configSyncPeriod: 0s
+  const defaults = `configSyncPeriod: 15m0s
 logging: {flushFrequency: 5000000000, vmodule: [], options: {json: {infoBufferSize: "0"}}}
 `;
   expect(warningsOf([], defaults)).toEqual([]);

@@ -13,8 +13,6 @@ const WINDOWS = 'it is for kube-proxy on Windows';
  * reason. All others have a reader, which no-effect.test.ts names.
  */
 export const NO_EFFECT: Readonly<Partial<Record<FieldPath, string>>> = {
-  'clientConnection.acceptContentTypes': 'the API server is asked for JSON',
-  'clientConnection.contentType': 'JSON is spoken with the API server',
   'logging.flushFrequency': NO_BUFFER,
   'logging.vmodule': 'no source file has a verbosity of its own',
   'logging.options.text.splitStream': ONE_STREAM,

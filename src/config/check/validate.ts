@@ -91,9 +91,16 @@ function readLocalhostNodePorts({ mode, iptables, nodeplane }: Configuration): K
 }
 
 function readApiServer(effective: Configuration, master: string, problems: Problems): KubeProxyConfig['apiServer'] {
-  const { kubeconfig, qps, burst } = effective.clientConnection;
+  const { kubeconfig, qps, burst, contentType, acceptContentTypes } = effective.clientConnection;
   problems.positive('configSyncPeriod', effective.configSyncPeriod);
-  return { master, kubeconfig, qps, burst: problems.notNegative('clientConnection.burst', burst) };
+  return {
+    master,
+    kubeconfig,
+    qps,
+    burst: problems.notNegative('clientConnection.burst', burst),
+    // As in client-go: what is accepted is what is sent, unless it is said.
+    protobuf: (acceptContentTypes || contentType).includes('application/vnd.kubernetes.protobuf'),
+  };
 }
 
 /** Only the previous minor release is accepted, so that nobody forgets this setting for long. */

@@ -122,6 +122,8 @@ export interface KubeProxyConfig {
     readonly qps: number;
     /** Requests at once. */
     readonly burst: number;
+    /** Whether objects are asked for in protobuf, rather than in JSON alone. */
+    readonly protobuf: boolean;
   };
   /** The node IP if it is not the Node object's; its family is the primary one then. */
   readonly nodeIp: IpAddress | undefined;

@@ -4,14 +4,11 @@ import { ApiSourceFixture, eventually } from '../../../test/fakes/api-source-fix
 
 let t: ApiSourceFixture;
 
-beforeEach(async () => {
-  t = await ApiSourceFixture.create();
-});
-
 afterEach(() => t.stop());
 
-describe('watches', () => {
+describe.each(['both', 'json'] as const)('watches (the server speaks %s)', (speaks) => {
   beforeEach(async () => {
+    t = await ApiSourceFixture.create(speaks);
     t.applyWeb();
     await t.start();
     await t.synced();
@@ -85,8 +82,9 @@ describe('watches', () => {
   );
 
   it.each([
-    ['garbage', () => services().raw('<html>502</html>\n')],
-    ['an unknown event', () => services().raw('{"type":"RENAMED","object":{}}\n')],
+    ['garbage', () => services().garbage()],
+    ['a page of something in between', () => services().raw('<html>502</html>\n'.repeat(3))],
+    ['an unknown event', () => services().event('RENAMED', apiService('demo/renamed'))],
     ['a version from before', () => services().bookmark({}, 1)],
     ['any other error', () => services().error({ code: 400, message: 'no' })],
   ])('are replaced by a list after %s', async (_, disturb) => {
@@ -114,7 +112,11 @@ describe('watches', () => {
   });
 
   it('leave an event without an object alone', async () => {
-    services().raw('{"type":"DELETED"}\n{"type":"ADDED","object":null}\n');
+    services().raw(
+      speaks === 'json'
+        ? '{"type":"DELETED"}\n{"type":"ADDED","object":null}\n'
+        : '\0\0\0\x09\x0a\x07DELETED\0\0\0\x07\x0a\x05ADDED',
+    );
     t.server.apply(apiService('demo/second'));
     await t.has('Service demo/second');
     expect(t.lists()).toEqual([]);

@@ -43,19 +43,19 @@ describe('what is read', () => {
 
   it('says which object cannot be used, keeps its last good state, and goes on with the others', async () => {
     t.applyWeb();
-    t.server.apply(apiService('demo/bad', { spec: { ports: [{ port: 'http' }] } }));
+    t.server.apply(apiService('demo/bad', { spec: { ports: [{ port: 70_000 }] } }));
     await t.start();
     await t.synced();
     const problem = (name: string) => ({
       where: 'services',
       object: `Service demo/${name}`,
       field: 'spec.ports[0].port',
-      message: 'Expected a port number from 1 to 65535, found "http"',
+      message: 'Expected a port number from 1 to 65535, found 70000',
     });
     await eventually(() => expect(t.recorder.present).toEqual([problem('bad')]));
     expect(t.recorder.keys()).toEqual(EVERYTHING);
 
-    t.server.apply(apiService('demo/web', { spec: { ports: [{ port: 'http' }] } }));
+    t.server.apply(apiService('demo/web', { spec: { ports: [{ port: 70_000 }] } }));
     await eventually(() => expect(t.recorder.present).toEqual([problem('bad'), problem('web')]));
     expect(t.recorder.keys()).toEqual(EVERYTHING);
 

@@ -10,6 +10,7 @@ import {
   withFallback,
 } from './field-reader.ts';
 import { KNOWN_ANNOTATIONS, KNOWN_LABELS } from './known-names.ts';
+import type { Message } from './protobuf/message.ts';
 import type { KubeKind, KubeObjectOf, ObjectMeta } from './types.ts';
 import { dnsLabel, dnsSubdomain } from './value-readers.ts';
 
@@ -19,6 +20,8 @@ export interface ObjectKind<K extends KubeKind = KubeKind> {
   /** The one API version that is read. */
   readonly apiVersion: string;
   readonly namespaced: boolean;
+  /** Its fields in protobuf, as far as they are used; undefined: API servers know it in JSON only. */
+  readonly message?: Message;
   /** Keeps the fields that are used, and no others. */
   readonly read: Reader<Omit<KubeObjectOf<K>, 'kind'>>;
 }

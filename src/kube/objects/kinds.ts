@@ -10,6 +10,7 @@ import {
   type ObjectKind,
 } from './kind.ts';
 import { KNOWN_CONDITIONS } from './known-names.ts';
+import { ENDPOINT_SLICE, NODE, SERVICE, SERVICE_CIDR } from './protobuf/kinds.ts';
 import type { KubeKind, Node, NodeCondition, PodCIDRBlock, Service, ServiceCIDR } from './types.ts';
 import { cidr, cidrOrEmpty, dnsSubdomain } from './value-readers.ts';
 
@@ -33,6 +34,7 @@ export const KINDS: { readonly [K in KubeKind]: ObjectKind<K> } = {
     kind: 'Node',
     apiVersion: 'v1',
     namespaced: false,
+    message: NODE,
     read: record<Omit<Node, 'kind'>>({
       metadata: required(clusterScopedWithUid),
       spec: record<NodeSpec>({
@@ -57,6 +59,7 @@ export const KINDS: { readonly [K in KubeKind]: ObjectKind<K> } = {
     kind: 'ServiceCIDR',
     apiVersion: 'networking.k8s.io/v1',
     namespaced: false,
+    message: SERVICE_CIDR,
     read: record<Omit<ServiceCIDR, 'kind'>>({
       metadata: required(clusterScoped),
       spec: record<NonNullable<ServiceCIDR['spec']>>({ cidrs: listOf(cidr) }),
@@ -66,6 +69,7 @@ export const KINDS: { readonly [K in KubeKind]: ObjectKind<K> } = {
     kind: 'Service',
     apiVersion: 'v1',
     namespaced: true,
+    message: SERVICE,
     read: record<Omit<Service, 'kind'>>({
       metadata: required(namespacedWithAge),
       spec: required(serviceSpec),
@@ -76,6 +80,7 @@ export const KINDS: { readonly [K in KubeKind]: ObjectKind<K> } = {
     kind: 'EndpointSlice',
     apiVersion: 'discovery.k8s.io/v1',
     namespaced: true,
+    message: ENDPOINT_SLICE,
     read: sliceReader(namespaced),
   },
   PodCIDRBlock: {

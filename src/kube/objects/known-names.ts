@@ -53,6 +53,9 @@ export const NETWORK_UNAVAILABLE = 'NetworkUnavailable';
 /** Conditions of a Node that are read; the others tell of the kubelet. */
 export const KNOWN_CONDITIONS: ReadonlySet<string> = new Set([NETWORK_UNAVAILABLE]);
 
+/** Of the bookmark that ends the initial events of a streaming list (KEP-3157), and of no object. */
+export const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
 export const KNOWN_LABELS: ReadonlySet<string> = new Set([
   SERVICE_NAME_LABEL,
   SERVICE_PROXY_NAME_LABEL,

@@ -34,6 +34,7 @@ export interface ApiResource {
 export const RESOURCES: readonly ApiResource[] = [
   { name: 'services', group: '', version: 'v1', kind: 'Service', namespaced: true },
   { name: 'endpoints', group: '', version: 'v1', kind: 'Endpoints', namespaced: true },
+  { name: 'pods', group: '', version: 'v1', kind: 'Pod', namespaced: true },
   { name: 'nodes', group: '', version: 'v1', kind: 'Node', namespaced: false, hasStatus: true },
   { name: 'endpointslices', group: 'discovery.k8s.io', version: 'v1', kind: 'EndpointSlice', namespaced: true },
   { name: 'servicecidrs', group: 'networking.k8s.io', version: 'v1', kind: 'ServiceCIDR', namespaced: false },

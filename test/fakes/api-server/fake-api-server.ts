@@ -3,21 +3,26 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ApiObject, apiVersionOf, keyOf, resourceOfKind } from './api-object.ts';
+import { type ApiObject, apiVersionOf, keyOf, RESOURCES, resourceOfKind } from './api-object.ts';
 import { type Certificate, makeCertificate } from './certificate.ts';
+import { discoveryAt } from './discovery.ts';
 import { behaveWell, type Misbehaviour } from './misbehaviour.ts';
 import { ObjectHistory } from './object-history.ts';
 import { type Content, ObjectRequests, type Outcome } from './object-requests.ts';
+import { encodeObject, hasMessages } from './protobuf/index.ts';
 import { type ApiCall, isAllowed, parseCall, permissionOf, type RequestRecord } from './request.ts';
 import { fieldSelector, labelSelector, type Selector } from './selector.ts';
 import { Refusal, statusObject } from './status.ts';
 import { Watch } from './watch.ts';
+import { chooseFormat, JSON_FORMAT, type Speaks, type WireFormat } from './wire-format.ts';
 
 export interface FakeApiServerOptions {
   /** @default 127.0.0.1 */
   readonly address?: string;
   /** @default any free one; the same again after a stop */
   readonly port?: number;
+  /** Which formats it has; may be changed later. @default both, as a real server */
+  readonly speaks?: Speaks;
 }
 
 /**
@@ -30,6 +35,7 @@ export class FakeApiServer {
   readonly misbehave: Misbehaviour = behaveWell();
   /** What /version says; undefined: it does not say. */
   gitVersion: string | undefined = 'v1.36.2';
+  speaks: Speaks;
   /** Every request answered so far, oldest first. */
   readonly requests: RequestRecord[] = [];
   /** How many connections were made to it. */
@@ -44,7 +50,8 @@ export class FakeApiServer {
   readonly #sockets = new Set<Socket>();
   readonly #snapshots = new Map<string, { readonly items: readonly ApiObject[]; readonly version: number }>();
 
-  constructor({ address = '127.0.0.1', port = 0 }: FakeApiServerOptions = {}) {
+  constructor({ address = '127.0.0.1', port = 0, speaks = 'both' }: FakeApiServerOptions = {}) {
+    this.speaks = speaks;
     this.#address = address;
     this.#port = port;
   }
@@ -63,7 +70,7 @@ export class FakeApiServer {
   async start(): Promise<void> {
     const { ca: cert } = this;
     const server = https.createServer({ cert, key: this.#certificate?.key }, (request, response) => {
-      this.#answer(request, response).catch((error) => response.destroy(error));
+      this.#answer(request, response).catch((error) => breakDown(response, error));
     });
     server.on('secureConnection', () => this.connections++);
     server.on('connection', (socket: Socket) => {
@@ -111,6 +118,14 @@ export class FakeApiServer {
     this.#snapshots.clear();
   }
 
+  /** Encodes what there is ahead of the requests: who measures a client does not want to measure this. */
+  encodeAhead(): void {
+    for (const resource of RESOURCES) {
+      if (!hasMessages(apiVersionOf(resource))) continue;
+      for (const object of this.history.objects(resource)) encodeObject(object);
+    }
+  }
+
   /** The open watches, of one resource or all. */
   watches(resource?: string): readonly Watch[] {
     return [...this.#watches].filter((watch) => resource === undefined || watch.resource.name === resource);
@@ -148,42 +163,51 @@ export class FakeApiServer {
     const call = parseCall(method, url, this.misbehave);
     response.on('error', () => {});
     if (this.misbehave.latencyMs > 0) await sleep(this.misbehave.latencyMs, undefined, { ref: false });
-    const record = () => {
+    const apiVersion = call && apiVersionOf(call.resource);
+    const chosen = chooseFormat(headers.accept, apiVersion, this.speaks);
+    const format = chosen ?? JSON_FORMAT;
+    const record = (type = format.type) => {
       const { verb, resource } = call ?? {};
-      this.requests.push({ method, url, status: response.statusCode, verb, resource: resource?.name, headers });
+      this.requests.push({ method, url, status: response.statusCode, type, verb, resource: resource?.name, headers });
     };
     const refuse = (code: number, message: string) => {
       response.statusCode = code;
       record();
-      return this.#send(response, JSON.stringify(statusObject(code, message)));
+      return this.#send(response, format.type, format.object(statusObject(code, message)));
     };
 
     const forced = this.misbehave.answers.shift();
     if (forced) {
-      const { status, retryAfterSeconds, body } = forced;
+      const { status, retryAfterSeconds, body, type = JSON_FORMAT.type } = forced;
       if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', retryAfterSeconds);
       if (body === undefined) return refuse(status, 'as the test wanted');
       response.statusCode = status;
-      record();
-      return this.#send(response, body);
+      record(type);
+      return this.#send(response, type, body);
     }
     if (!this.#isAuthenticated(headers.authorization)) return refuse(401, 'Unauthorized');
     if (url === '/version' && this.gitVersion !== undefined) {
       const { gitVersion } = this;
-      record();
-      return this.#send(response, JSON.stringify({ gitVersion, platform: 'linux/amd64' }));
+      record(JSON_FORMAT.type);
+      return this.#send(response, JSON_FORMAT.type, JSON.stringify({ gitVersion, platform: 'linux/amd64' }));
+    }
+    const discovered = call ? undefined : discoveryAt(url.split('?')[0]!, this.misbehave);
+    if (discovered) {
+      record(JSON_FORMAT.type);
+      return this.#send(response, JSON_FORMAT.type, JSON.stringify(discovered));
     }
     if (!call) return refuse(404, 'the server could not find the requested resource');
     if (!isAllowed(call, this.misbehave)) {
       return refuse(403, forbiddenText(call));
     }
+    if (!chosen) return refuse(406, 'only the following media types are accepted: application/json');
     switch (call.verb) {
       case 'list':
-        return this.#list(call, response, record, refuse);
+        return this.#list(call, response, format, record, refuse);
       case 'watch':
-        return this.#watch(call, response, record, refuse);
+        return this.#watch(call, response, format, record, refuse);
       default:
-        return this.#answerForObject(call, request, response, record);
+        return this.#answerForObject(call, request, response, format, record);
     }
   }
 
@@ -196,7 +220,8 @@ export class FakeApiServer {
     call: ApiCall,
     request: IncomingMessage,
     response: ServerResponse,
-    record: () => void,
+    format: WireFormat,
+    record: Recorder,
   ): Promise<void> {
     const content = { type: request.headers['content-type'], text: await readAll(request) };
     const { code, body } = this.#outcomeOf(call, content);
@@ -207,7 +232,7 @@ export class FakeApiServer {
       response.destroy();
       return;
     }
-    await this.#send(response, JSON.stringify(body));
+    await this.#send(response, format.type, format.object(body));
   }
 
   #outcomeOf(call: ApiCall, content: Content): Outcome {
@@ -223,7 +248,13 @@ export class FakeApiServer {
     }
   }
 
-  async #list(call: ApiCall, response: ServerResponse, record: () => void, refuse: Refuse): Promise<void> {
+  async #list(
+    call: ApiCall,
+    response: ServerResponse,
+    format: WireFormat,
+    record: Recorder,
+    refuse: Refuse,
+  ): Promise<void> {
     const { query, resource } = call;
     const token = query.get('continue') ?? '';
     const isContinued = token !== '';
@@ -238,18 +269,22 @@ export class FakeApiServer {
     const next = rest.length > 0 ? `${resource.name}-${version}-${rest.length}-${this.requests.length}` : '';
     if (next !== '') this.#snapshots.set(next, { items: rest, version });
     record();
-    // The items of a typed list carry neither kind nor version.
-    const bare = items.slice(0, limit).map(({ kind, apiVersion, ...fields }) => fields);
     const list = {
       kind: `${resource.kind}List`,
       apiVersion: apiVersionOf(resource),
       metadata: { resourceVersion: String(version), ...(next !== '' && { continue: next }) },
-      items: bare,
+      items: items.slice(0, limit),
     };
-    await this.#send(response, JSON.stringify(list));
+    await this.#send(response, format.type, format.list(list));
   }
 
-  async #watch(call: ApiCall, response: ServerResponse, record: () => void, refuse: Refuse): Promise<void> {
+  async #watch(
+    call: ApiCall,
+    response: ServerResponse,
+    format: WireFormat,
+    record: Recorder,
+    refuse: Refuse,
+  ): Promise<void> {
     const { query, resource } = call;
     const { misbehave, history } = this;
     const wantsInitial = query.get('sendInitialEvents') === 'true';
@@ -261,12 +296,13 @@ export class FakeApiServer {
     const tooOldText = `too old resource version: ${named} (${history.version})`;
     if (tooOld && misbehave.refuseWatchVersions === 'header') return refuse(410, tooOldText);
 
-    response.writeHead(200, { 'Content-Type': 'application/json' });
+    response.writeHead(200, { 'Content-Type': format.watchType });
     response.flushHeaders();
-    record();
+    record(format.watchType);
     const watch = new Watch(response, history, {
       resource,
       selector: selectorOf(call),
+      format,
       from: named === '' ? history.version : Number(named),
       bookmarks: query.get('allowWatchBookmarks') === 'true',
       timeoutSeconds: Number(query.get('timeoutSeconds') ?? 1800),
@@ -280,10 +316,10 @@ export class FakeApiServer {
     if (misbehave.cutWatchesAfterMs !== undefined) watch.after(misbehave.cutWatchesAfterMs, () => watch.reset(true));
   }
 
-  async #send(response: ServerResponse, text: string): Promise<void> {
-    response.setHeader('Content-Type', 'application/json');
+  async #send(response: ServerResponse, type: string, content: string | Uint8Array): Promise<void> {
+    response.setHeader('Content-Type', type);
     const { slow } = this.misbehave;
-    const body = Buffer.from(text);
+    const body = typeof content === 'string' ? Buffer.from(content) : content;
     const step = slow?.bytes ?? body.length;
     for (let at = 0; slow && at < body.length && !response.destroyed; at += step) {
       response.write(body.subarray(at, at + step));
@@ -298,6 +334,15 @@ function forbiddenText(call: Pick<ApiCall, 'verb' | 'resource' | 'ofStatus'>): s
   return `User "test" cannot ${verb} resource "${permissionOf(call)}" in API group "${resource.group}"`;
 }
 
+/** What the fake itself cannot do is told to the client, and by it to whoever reads the failed test. */
+function breakDown(response: ServerResponse, error: Error): void {
+  if (response.headersSent) return void response.destroy(error);
+  response.writeHead(500, { 'Content-Type': JSON_FORMAT.type });
+  response.end(JSON_FORMAT.object(statusObject(500, error.message)));
+}
+
+/** @param type the Content-Type of the answer. @default that of the format */
+type Recorder = (type?: string) => void;
 type Refuse = (code: number, message: string) => Promise<void>;
 
 function selectorOf({ query, namespace }: ApiCall): Selector {

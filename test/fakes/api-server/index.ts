@@ -6,3 +6,4 @@ export type { RequestRecord } from './request.ts';
 export * from './sample-objects.ts';
 export { type Journey, UnreliableApi } from './unreliable-api.ts';
 export type { Watch } from './watch.ts';
+export { JSON_FORMAT, PROTOBUF_FORMAT, type Speaks, type WireFormat } from './wire-format.ts';

@@ -24,7 +24,7 @@ export interface Misbehaviour {
   lostAnswers: number;
   /** Open watches send nothing any more, and do not end either. */
   stallWatches: boolean;
-  /** Every watch is cut this long after its start, with a half line at the end. */
+  /** Every watch is cut this long after its start, with half an event at the end. */
   cutWatchesAfterMs: number | undefined;
   /** The next requests are answered so, one each, whatever they are. */
   readonly answers: Answer[];
@@ -34,7 +34,9 @@ export interface Answer {
   readonly status: number;
   readonly retryAfterSeconds?: number;
   /** @default a Status object */
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
+  /** The Content-Type of `body`. @default application/json */
+  readonly type?: string;
 }
 
 /** A rule of a Role or ClusterRole. */

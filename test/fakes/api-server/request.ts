@@ -17,6 +17,8 @@ export interface RequestRecord {
   readonly method: string;
   readonly url: string;
   readonly status: number;
+  /** The Content-Type of the answer. */
+  readonly type: string;
   /** Undefined for a path the server does not have. */
   readonly verb: ApiCall['verb'] | undefined;
   readonly resource: string | undefined;

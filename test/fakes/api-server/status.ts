@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 
 const REASONS: Readonly<Record<number, string>> = {
+  406: 'NotAcceptable',
   409: 'Conflict',
   410: 'Expired',
   415: 'UnsupportedMediaType',

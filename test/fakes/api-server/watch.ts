@@ -1,11 +1,13 @@
 import type { ServerResponse } from 'node:http';
-import { type ApiObject, type ApiResource, apiVersionOf } from './api-object.ts';
+import { type ApiResource, apiVersionOf } from './api-object.ts';
 import type { Change, ObjectHistory } from './object-history.ts';
 import type { Selector } from './selector.ts';
+import type { WireFormat } from './wire-format.ts';
 
 export interface WatchOptions {
   readonly resource: ApiResource;
   readonly selector: Selector;
+  readonly format: WireFormat;
   /** Changes after this version are sent. */
   readonly from: number;
   readonly bookmarks: boolean;
@@ -33,10 +35,14 @@ export class Watch {
     return this.#options.resource;
   }
 
+  get format(): WireFormat {
+    return this.#options.format;
+  }
+
   /** Sends all objects as if they had just been added, and optionally the bookmark that says so. */
   sendInitialEvents(withEnd: boolean): void {
     const { resource, selector } = this.#options;
-    for (const object of this.#history.objects(resource).filter(selector)) this.#send('ADDED', object);
+    for (const object of this.#history.objects(resource).filter(selector)) this.event('ADDED', object);
     if (withEnd) this.bookmark({ annotations: { 'k8s.io/initial-events-end': 'true' } });
   }
 
@@ -62,16 +68,27 @@ export class Watch {
       apiVersion: apiVersionOf(resource),
       metadata: { resourceVersion: String(version), creationTimestamp: null, ...metadata },
     };
-    this.raw(`${JSON.stringify({ type: 'BOOKMARK', object })}\n`);
+    this.event('BOOKMARK', object);
   }
 
   error(status: object): void {
-    this.raw(`${JSON.stringify({ type: 'ERROR', object: status })}\n`);
+    this.event('ERROR', { kind: 'Status', apiVersion: 'v1', ...status });
     this.end();
   }
 
-  raw(text: string): void {
-    if (!this.#options.isStalled()) this.#response.write(text);
+  /** Sends an event in the format of this watch; types and objects may be such as no server sends. */
+  event(type: string, object: object): void {
+    this.raw(this.format.event(type, object));
+  }
+
+  /** Sends something in place of an event that cannot be read. */
+  garbage(): void {
+    this.raw(this.format.garbage);
+  }
+
+  /** Sends this as it is. */
+  raw(content: string | Uint8Array): void {
+    if (!this.#options.isStalled()) this.#response.write(content);
   }
 
   /** As at the end of timeoutSeconds. */
@@ -79,10 +96,10 @@ export class Watch {
     this.#response.end();
   }
 
-  /** Breaks the connection, after half a line if so wanted. */
-  reset(inMidLine = false): void {
-    if (inMidLine) this.raw('{"type":"DELETED","object":{"kind":"Serv');
-    // Lets the half line out first.
+  /** Breaks the connection, after half an event if so wanted. */
+  reset(inMidEvent = false): void {
+    if (inMidEvent) this.raw(this.format.halfEvent);
+    // Lets the half event out first.
     setImmediate(() => this.#response.destroy());
   }
 
@@ -92,12 +109,8 @@ export class Watch {
     const { selector } = this.#options;
     const was = before !== undefined && selector(before);
     const is = !deleted && selector(after);
-    if (is) this.#send(was ? 'MODIFIED' : 'ADDED', after);
-    else if (was) this.#send('DELETED', after);
-  }
-
-  #send(type: string, object: ApiObject): void {
-    this.raw(`${JSON.stringify({ type, object })}\n`);
+    if (is) this.event(was ? 'MODIFIED' : 'ADDED', after);
+    else if (was) this.event('DELETED', after);
   }
 
   #close(): void {

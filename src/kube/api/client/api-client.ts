@@ -9,6 +9,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** The media type of `body`; of a PATCH it says which kind of patch it is. @default application/json */
   readonly bodyType?: string;
+  /** Whether an answer in protobuf can be read, too; its `contentType` tells. @default false: it is asked for in JSON */
+  readonly readsProtobuf?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -17,6 +19,8 @@ export interface ApiResponse {
   readonly status: number;
   /** The server's clock as its answer tells it (header Date), to a second. */
   readonly date?: string | undefined;
+  /** The header of this name. */
+  readonly contentType?: string | undefined;
   /** The bytes as they come. Leaving the loop early closes the connection. Throws ERR_API when it breaks. */
   readonly body: AsyncIterable<Uint8Array>;
   /** Cuts the connection once no byte has come for this long. @default as for the answer itself: 60 s */

@@ -320,6 +320,29 @@ describe('requests', () => {
     expect(server.connections).toBe(1);
   });
 
+  it.each([
+    [{}, true, 'application/vnd.kubernetes.protobuf, application/json'],
+    [{}, false, 'application/json'],
+    [{ protobuf: false }, true, 'application/json'],
+  ])('ask for protobuf where it is wanted and can be read (%j, %j)', async (options, readsProtobuf, accept) => {
+    const client = await connect({ kubeconfig, ...options });
+    const { signal } = new AbortController();
+    const { contentType, body } = await client.send({ method: 'GET', path: '/api/v1/services', readsProtobuf, signal });
+    for await (const _ of body);
+    expect(server.requests[0]!.headers.accept).toBe(accept);
+    expect(contentType).toBe(accept.split(',')[0]);
+  });
+
+  it('that are refused in protobuf say why', async () => {
+    const client = await connect();
+    const { signal } = new AbortController();
+    const attempt = client.send({ method: 'GET', path: '/api/v1/nodes/none', readsProtobuf: true, signal });
+    await expect(attempt).rejects.toMatchObject({
+      reason: 'NotFound',
+      message: `GET ${server.url}/api/v1/nodes/none: the API server answered 404: nodes "none" not found`,
+    });
+  });
+
   it('that are refused say why', async () => {
     const client = await connect();
     await expect(read(client, '/api/v1/nodes/none')).rejects.toMatchObject({

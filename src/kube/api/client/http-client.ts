@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { type Clock, errorText, NodeplaneError, systemClock } from '../../../core/index.ts';
+import { PROTOBUF } from '../../objects/protobuf/envelope.ts';
 import { ExecCredential, type RunProgram } from './access/exec-credential.ts';
 import { remedyOfFailure, remedyOfStatus } from './access/failure-remedy.ts';
 import { type ApiServerLocation, loadServerAccess, type ServerAccess } from './access/kube-config.ts';
@@ -23,6 +24,8 @@ export interface ApiClientOptions extends ApiServerLocation {
   readonly rate?: { readonly qps: number; readonly burst: number };
   /** Told once which server is talked to. @default nobody */
   readonly chosen?: (access: Pick<ServerAccess, 'server' | 'source' | 'proxy'>) => void;
+  /** Whether protobuf is asked for where it can be read. @default true */
+  readonly protobuf?: boolean;
   /** Runs the credential plugin of a kubeconfig. @default a kubeconfig with one is refused */
   readonly runProgram?: RunProgram;
 }
@@ -59,6 +62,7 @@ class HttpApiClient implements ApiClient {
   readonly #clock: Clock;
   readonly #observe: ApiObserver;
   readonly #limit: RateLimit;
+  readonly #protobuf: boolean;
   readonly #agents = new AgentPool();
   readonly #closing: AbortController;
 
@@ -67,6 +71,7 @@ class HttpApiClient implements ApiClient {
     this.#access = access;
     this.#reload = reload;
     this.#userAgent = options.userAgent;
+    this.#protobuf = options.protobuf ?? true;
     this.#clock = options.clock ?? systemClock;
     this.#observe = options.observe ?? (() => {});
     this.#limit = new RateLimit({ clock: this.#clock, ...(options.rate ?? { qps: 0, burst: 0 }) });
@@ -147,7 +152,8 @@ class HttpApiClient implements ApiClient {
       if (status < 200 || status > 299) {
         throw await readStatusError(attempt, status, response.headers, body, remedyOfStatus(status, asked) + misspelt);
       }
-      return { status, date: response.headers.date, body, setQuietLimit: (ms) => guard.setLimit(ms) };
+      const { date, 'content-type': contentType } = response.headers;
+      return { status, date, contentType, body, setQuietLimit: (ms) => guard.setLimit(ms) };
     } catch (error) {
       finish();
       if (error instanceof NodeplaneError) throw error;
@@ -165,6 +171,7 @@ class HttpApiClient implements ApiClient {
       throw failure(`${attempt}: reading the credentials`, error);
     }
     const query = new URLSearchParams(request.query).toString();
+    const prefersProtobuf = this.#protobuf && request.readsProtobuf === true;
     // A server behind a gateway may have a path of its own.
     const root = server.pathname.replace(/\/$/, '');
     return {
@@ -172,7 +179,11 @@ class HttpApiClient implements ApiClient {
       agent: credentials.agent ?? this.#agents.agentFor(server, credentials),
       method: request.method,
       path: `${root}${request.path}${query === '' ? '' : `?${query}`}`,
-      headers: { ...credentials.headers, 'User-Agent': this.#userAgent, Accept: 'application/json' },
+      headers: {
+        ...credentials.headers,
+        'User-Agent': this.#userAgent,
+        Accept: prefersProtobuf ? `${PROTOBUF}, application/json` : 'application/json',
+      },
     };
   }
 }

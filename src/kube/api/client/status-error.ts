@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isMapping } from '../../objects/field-reader.ts';
+import { isProtobuf, readObject, STATUS } from '../../objects/protobuf/envelope.ts';
 import { ApiStatusError } from './api-client.ts';
 
 /** Of a refusal's body only so much is read; the rest is of no interest. */
@@ -28,8 +29,7 @@ export async function readStatusError(
     length += chunk.length;
     if (length > LONGEST_REFUSAL) break;
   }
-  const text = Buffer.concat(chunks).toString('utf8').trim();
-  const { message, reason } = readRefusal(text);
+  const { message, reason } = readRefusal(Buffer.concat(chunks), headers['content-type']);
   return new ApiStatusError(attempt, status, `${message}${remedy}`, {
     retryAfterMs: retryAfterMs(headers['retry-after']),
     reason,
@@ -48,16 +48,19 @@ export function statusErrorOf(attempt: string, object: unknown): ApiStatusError 
   });
 }
 
-function readRefusal(text: string): { readonly message: string; readonly reason: string | undefined } {
+function readRefusal(
+  body: Buffer,
+  contentType: string | undefined,
+): { readonly message: string; readonly reason: string | undefined } {
   try {
-    const status: unknown = JSON.parse(text);
+    const status: unknown = isProtobuf(contentType) ? readObject(STATUS, body) : JSON.parse(body.toString('utf8'));
     if (isMapping(status) && typeof status.message === 'string') {
       return { message: status.message, reason: typeof status.reason === 'string' ? status.reason : undefined };
     }
   } catch {
     // Not from the API server itself, but from something in between.
   }
-  const line = text.replace(/\s+/g, ' ');
+  const line = body.toString('utf8').trim().replace(/\s+/g, ' ');
   return { message: line.length > LONGEST_TEXT ? `${line.slice(0, LONGEST_TEXT)}…` : line, reason: undefined };
 }
 

@@ -1,5 +1,7 @@
 import { errorText, NodeplaneError } from '../../../core/index.ts';
 import { isMapping } from '../../objects/field-reader.ts';
+import { isProtobuf, readList } from '../../objects/protobuf/envelope.ts';
+import type { Message } from '../../objects/protobuf/message.ts';
 import { type ApiClient, isStatus } from '../client/api-client.ts';
 import type { WatchTarget } from './target.ts';
 
@@ -56,12 +58,13 @@ interface Page extends ListPage {
 
 async function readPage(
   client: ApiClient,
-  { path, query }: WatchTarget,
+  { path, query, message }: WatchTarget,
   paging: Readonly<Record<string, string>>,
   signal: AbortSignal,
   largest: number,
 ): Promise<Page> {
-  const { body } = await client.send({ method: 'GET', path, query: { ...query, ...paging }, signal });
+  const request = { method: 'GET', path, query: { ...query, ...paging }, signal } as const;
+  const { body, contentType } = await client.send({ ...request, readsProtobuf: message !== undefined });
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body) {
@@ -69,7 +72,7 @@ async function readPage(
     if (length > largest) throw unreadable(path, `an answer is longer than ${largest} bytes`);
     chunks.push(chunk);
   }
-  const list = parseList(path, Buffer.concat(chunks).toString('utf8'));
+  const list = parseList(path, Buffer.concat(chunks), isProtobuf(contentType) ? message : undefined);
   const { items, metadata } = isMapping(list) ? list : {};
   const { resourceVersion, continue: next } = isMapping(metadata) ? metadata : {};
   // An empty list may come as null.
@@ -79,9 +82,10 @@ async function readPage(
   return { items: items ?? [], version: resourceVersion, continue: typeof next === 'string' ? next : '' };
 }
 
-function parseList(path: string, text: string): unknown {
+/** @param message the fields of the objects of a list in protobuf; undefined: it is in JSON */
+function parseList(path: string, body: Buffer, message: Message | undefined): unknown {
   try {
-    return JSON.parse(text);
+    return message ? readList(message, body) : JSON.parse(body.toString('utf8'));
   } catch (error) {
     throw unreadable(path, errorText(error));
   }

@@ -4,10 +4,11 @@ import { type ApiClient, ApiStatusError, isStatus } from '../client/api-client.t
 import { backOffMs, sleep } from '../client/back-off.ts';
 import type { ApiObserver } from '../client/observation.ts';
 import { statusErrorOf } from '../client/status-error.ts';
+import { GarbageError } from './garbage-error.ts';
 import { listPages } from './list-pages.ts';
 import { ResourceCache } from './resource-cache.ts';
 import type { WatchTarget } from './target.ts';
-import { GarbageError, type WatchEvent, watchEvents } from './watch-stream.ts';
+import { type WatchEvent, watchEvents } from './watch-stream.ts';
 
 /** A watch is asked for 5 to 10 minutes, at random, so that those of many nodes do not end together. */
 const WATCH_SECONDS = 300;
@@ -137,6 +138,7 @@ export class Reflector {
       method: 'GET',
       path: this.target.path,
       query: { ...query, ...from },
+      readsProtobuf: this.target.message !== undefined,
       signal,
     });
     const quietLimitMs = timeoutSeconds * 1000 + SLACK_MS;
@@ -147,7 +149,7 @@ export class Reflector {
     const settle = () => clock.setTimer(() => this.#works(), SETTLED_MS);
     let settling: Timer | undefined = this.#version === undefined ? undefined : settle();
     try {
-      for await (const event of watchEvents(response.body)) {
+      for await (const event of watchEvents(response, this.target.message)) {
         this.#heard();
         if (this.#version !== undefined) {
           this.#liveEvent(event);

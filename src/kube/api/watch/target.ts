@@ -1,5 +1,6 @@
 import { type FieldProblem, isMapping } from '../../objects/field-reader.ts';
 import { decodeObject } from '../../objects/kind.ts';
+import type { Message } from '../../objects/protobuf/message.ts';
 import type { SharedValues } from '../../objects/shared-values.ts';
 import type { KubeObject } from '../../objects/types.ts';
 import { pathOf, type Resource } from '../../resource.ts';
@@ -20,6 +21,8 @@ export interface WatchTarget {
   readonly query: Readonly<Record<string, string>>;
   /** Older servers do not know it, and we can do without. */
   readonly optional: boolean;
+  /** Its objects in protobuf; undefined: they are read in JSON. */
+  readonly message: Message | undefined;
   /** Keeps only what types.ts names. Never throws. */
   project(value: unknown, shared: SharedValues): Projected;
 }
@@ -33,6 +36,7 @@ export function targetsOf(resource: Resource): readonly [WatchTarget, ...WatchTa
     path: pathOf(kind.apiVersion, name),
     query,
     optional,
+    message: kind.message,
     project: (value, shared) => project(resource, [value], shared),
   };
   if (!substitute) return [target];
@@ -42,6 +46,7 @@ export function targetsOf(resource: Resource): readonly [WatchTarget, ...WatchTa
     path: pathOf(substitute.apiVersion, substitute.name),
     query,
     optional,
+    message: undefined,
     project: (value, shared) => project(resource, substitute.expand(value), shared),
   };
   return [target, instead];
