@@ -27,8 +27,7 @@ function follow(family: IpFamily, node: NodePlan) {
     for (const change of changes) atOnce(applyDiff(chains[change.table], change));
     return changes;
   };
-  const walk = (table: Table, entry: string, packet: Packet): Walk =>
-    walkPacket(rulesOf(table), entry, packet);
+  const walk = (table: Table, entry: string, packet: Packet): Walk => walkPacket(rulesOf(table), entry, packet);
   return { layout, chains, settle, walk };
 }
 
