@@ -1,4 +1,4 @@
-import { parseCidr } from '../src/core/index.ts';
+import { parseCidr, parseIp } from '../src/core/index.ts';
 import type { Plan, ServicePortPlan } from '../src/proxy/index.ts';
 import { IptablesDataplane } from '../src/proxy/iptables/index.ts';
 import { type IptablesVariant, programName } from '../src/proxy/rules/index.ts';
@@ -23,6 +23,8 @@ export interface NodePath {
 /** Where the nodes' NodePorts answer. */
 export const NODE_IP = '192.0.2.1';
 const POD_RANGE = '10.244.0.0/16';
+/** What such a node knows of itself. */
+export const NODE_ADDRESSES = { nodeIp: parseIp(NODE_IP), podCidrs: [parseCidr('10.244.0.0/24')] };
 /** So many Services at once: what the kernel takes for an anonymous map grows with all that is in its transaction. */
 const UPSTREAM_PIECE = 200;
 const LOAD_TIMEOUT_MS = 900_000;
@@ -88,7 +90,8 @@ export function loadUpstreamIptables(variant: IptablesVariant): LoadServices {
 /** Both sides are told the same of the node. */
 function planOf(ports: readonly ServicePortPlan[]): Plan {
   const localDetector = { kind: 'cidr', cidr: parseCidr(POD_RANGE) } as const;
-  return samplePlan('IPv4', sampleNode({ localDetector, serviceCidrs: [parseCidr('10.96.0.0/12')] }), ports);
+  const serviceCidrs = [parseCidr('10.96.0.0/12')];
+  return samplePlan('IPv4', sampleNode({ ...NODE_ADDRESSES, localDetector, serviceCidrs }), ports);
 }
 
 async function restore(node: TestNamespace, program: string, args: readonly string[], input: string): Promise<void> {

@@ -16,6 +16,7 @@ export function completePlan(family: IpFamily, overrides: Partial<NodePlan> = {}
   const node = sampleNode({
     localDetector: { kind: 'cidr', cidr: parseCidr(v4 ? '10.244.0.0/16' : 'fd00:10:244::/48') },
     nodeIp: parseIp(v4 ? '192.168.0.7' : 'fd00:192:168::7'),
+    podCidrs: [parseCidr(v4 ? '10.244.1.0/24' : 'fd00:10:244::/64')],
     ...overrides,
   });
   const local = { externalPolicy: 'Local' } as const;

@@ -152,8 +152,10 @@ export class IptablesDataplane implements Dataplane {
     const family = this.family;
     const dropInvalid = this.#dropInvalid;
     const accounting = this.#accounting;
-    const layout = new Layout({ family, node: plan.node, dropInvalid, accounting });
     const rest = yielder();
+    // What led here may have used the slice of this turn.
+    await rest();
+    const layout = new Layout({ family, node: plan.node, dropInvalid, accounting });
     for (const port of plan.ports.values()) {
       if (!this.#leftOut.has(port.key)) await inSlices(layout.upsert(port), rest);
       await rest();

@@ -1,4 +1,4 @@
-import { addressBits, formatIp, type IpFamily } from '../../core/index.ts';
+import { addressBits, type Cidr, formatCidr, formatIp, type IpFamily, networkOf } from '../../core/index.ts';
 import { type NodePlan, translatedNodePortAddresses } from '../index.ts';
 import {
   type ForeignRule,
@@ -110,23 +110,40 @@ function forwardRules(mark: string, { dropInvalid, accounting }: FixedChainOptio
 
 function postroutingRules(mark: string, { family, node, accounting }: FixedChainOptions): string[] {
   const fromLoopback = '-m conntrack --ctstate DNAT --ctorigdst 127.0.0.0/8';
+  const unmarked = `-m mark ! --mark ${mark}/${mark}`;
   const countsLoopback = accounting && family === 'IPv4' && node.loopbackNodePorts === true;
   const rules: RuleParts[] = [
     // kube-proxy counts in one more rule for each NodePort; what was sent to loopback and translated is the same.
     ...(countsLoopback ? [{ match: `${fromLoopback} ${countMatch(COUNTERS.loopbackAccepted)}` }] : []),
+    ...nearSources(family, node).map((range) => ({ ...leavesRange(range), match: unmarked, target: '-j RETURN' })),
     // A goto: what does not come from the address it goes to is done here.
     {
       // Others may redirect the node's own connections to loopback; no endpoint is there.
       source: family === 'IPv4' ? '! -s 127.0.0.0/8' : '! -s ::1/128',
-      match: `-m conntrack --ctstate DNAT -m mark ! --mark ${mark}/${mark}`,
+      match: `-m conntrack --ctstate DNAT ${unmarked}`,
       target: `-g ${HAIRPIN_CHAIN}`,
     },
-    { match: `-m mark ! --mark ${mark}/${mark}`, target: '-j RETURN' },
+    { match: unmarked, target: '-j RETURN' },
     // Cleared, so that a packet that passes here again (a tunnel's outer packet) is not masqueraded again.
     { target: `-j MARK --set-xmark ${mark}/0x0` },
     { comment: 'kubernetes service traffic requiring SNAT', target: MASQUERADE },
   ];
   return rules.map(formatRule);
+}
+
+/**
+ * Where most connections come from: pods of this node, then the node itself. What goes from there to elsewhere needs no other
+ * rule to be told from what goes to its sender.
+ */
+function nearSources(family: IpFamily, { podCidrs = [], nodeIp }: NodePlan): Cidr[] {
+  const ownAddress = nodeIp ? [{ address: nodeIp, prefixLength: addressBits(family) }] : [];
+  // Nothing is outside of all addresses; iptables does not even keep such a match.
+  return [...podCidrs.filter(({ prefixLength }) => prefixLength > 0), ...ownAddress];
+}
+
+function leavesRange({ address, prefixLength }: Cidr): Pick<RuleParts, 'source' | 'destination'> {
+  const range = formatCidr({ address: networkOf(address, prefixLength), prefixLength });
+  return { source: `-s ${range}`, destination: `! -d ${range}` };
 }
 
 /**

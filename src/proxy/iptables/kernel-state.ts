@@ -1,3 +1,4 @@
+import { yielder } from '../../core/index.ts';
 import {
   type ChainSet,
   type ForeignRule,
@@ -13,8 +14,13 @@ import { ENTRY_CHAINS } from './names.ts';
 /** What the kernel holds in the tables we share with others. */
 export type KernelState = Readonly<Record<Table, SavedTable>>;
 
+/** Starting a program takes a large process milliseconds: each is started in a turn of the event loop of its own. */
 export async function readKernelState(tool: IptablesTool): Promise<KernelState> {
-  const [filter, nat] = await Promise.all([tool.save('filter'), tool.save('nat')]);
+  const inNextTurn = async (table: Table) => {
+    await yielder(0)();
+    return tool.save(table);
+  };
+  const [filter, nat] = await Promise.all([inNextTurn('filter'), inNextTurn('nat')]);
   return { filter, nat };
 }
 

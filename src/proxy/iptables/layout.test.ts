@@ -14,13 +14,20 @@ import { planChanges } from './transaction.ts';
 function follow(family: IpFamily, node: NodePlan) {
   const layout = new Layout({ family, node, dropInvalid: true, accounting: false });
   const chains = emptyChainSet();
+  /** By table and chain, as far as they were walked since the last change. */
+  const rules = new Map<Table, ReadonlyMap<string, readonly string[]>>();
+  const rulesOf = (table: Table) => {
+    const known = rules.get(table) ?? new Map([...chains[table]].map(([name, chain]) => [name, chain.rules]));
+    rules.set(table, known);
+    return known;
+  };
   const settle = () => {
+    rules.clear();
     const changes = atOnce(planChanges(chains, atOnce(layout.takeEdits())));
     for (const change of changes) atOnce(applyDiff(chains[change.table], change));
     return changes;
   };
-  const walk = (table: Table, entry: string, packet: Packet): Walk =>
-    walkPacket(new Map([...chains[table]].map(([name, chain]) => [name, chain.rules])), entry, packet);
+  const walk = (table: Table, entry: string, packet: Packet): Walk => walkPacket(rulesOf(table), entry, packet);
   return { layout, chains, settle, walk };
 }
 
@@ -197,6 +204,16 @@ describe('a first packet', () => {
   it('of a pod of another node to itself is masqueraded too', () => {
     const self = { source: '10.244.9.1', destination: '10.244.9.1', protocol: 'tcp', port: 80 } as const;
     expect(walk('nat', 'KUBE-POSTROUTING', self).masqueraded).toBe(true);
+  });
+
+  it('leaves postrouting by its first rule on the way from pods of this node elsewhere, by its second from the node', () => {
+    const postrouting = (source: string, destination: string) =>
+      walk('nat', 'KUBE-POSTROUTING', { source, destination, protocol: 'tcp', port: 80 });
+    const own = '10.244.1.10';
+    expect(postrouting(own, '10.244.2.10')).toMatchObject({ met: 1, masqueraded: false });
+    expect(postrouting(NODE_IP, '10.244.2.10')).toMatchObject({ met: 2, masqueraded: false });
+    expect(postrouting(own, '10.244.1.11')).toMatchObject({ masqueraded: false });
+    for (const self of [own, NODE_IP]) expect(postrouting(self, self).masqueraded).toBe(true);
   });
 
   it('of the node to itself by loopback, redirected by somebody else, is left alone', () => {

@@ -69,6 +69,8 @@ export class LocalhostDataplane implements Dataplane {
     await yielder()();
     this.#ports = plan.node.loopbackNodePorts ? new PlannedNodePorts(plan.ports.values(), this.#protocols) : undefined;
     this.#isUncertain = true;
+    // The first look at the kernel opens sockets.
+    await yielder(0)();
     await this.#makeEqual();
     return commit;
   }

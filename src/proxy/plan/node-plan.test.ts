@@ -169,6 +169,15 @@ it('reads the zone from the well-known label', () => {
   expect(zoneOf(undefined)).toBe('');
 });
 
+it.each(['ClusterCIDR', 'NodeCIDR'] as const)('has the pod CIDRs of its family, with pods told by %s', (mode) => {
+  const node = makeNode('n1', { spec: { podCIDRs: ['fd00:9::/64', '10.9.0.0/24'] } });
+  const podCidrs = (family: IpFamily, of?: Node) =>
+    plan({ detectLocal: { mode, cidrs: [] } }, of, family).podCidrs!.map(formatCidr);
+  expect(podCidrs('IPv4', node)).toEqual(['10.9.0.0/24']);
+  expect(podCidrs('IPv6', node)).toEqual(['fd00:9::/64']);
+  expect(podCidrs('IPv4')).toEqual([]);
+});
+
 it('has the ServiceCIDRs of its family, each once, whatever object they are in', () => {
   const serviceCidr = (...cidrs: string[]) =>
     ({ kind: 'ServiceCIDR', metadata: { name: cidrs[0]!, namespace: '' }, spec: { cidrs } }) as const;

@@ -74,6 +74,7 @@ export function makeNodePlan(input: NodePlanInput): NodePlan {
     ),
     loopbackNodePorts,
     nodeIp,
+    podCidrs: podCidrsOf(node).filter(({ address }) => address.family === family),
     serviceCidrs: serviceCidrsOf(serviceCidrs, family),
   };
 }

@@ -94,6 +94,7 @@ describe('sameNodePlan', () => {
     { nodePortAddresses: [] },
     { nodeIp: parseIp('192.0.2.2') },
     { nodeIp: undefined },
+    { podCidrs: [parseCidr('10.244.1.0/24')] },
   ])('sees %j', (change) => {
     expect(sameNodePlan(makeNode(), { ...makeNode(), ...change })).toBe(false);
     expect(sameNodePlan({ ...makeNode(), ...change }, makeNode())).toBe(false);

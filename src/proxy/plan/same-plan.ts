@@ -55,6 +55,7 @@ const NODE_FIELDS: { readonly [Field in keyof NodePlan]-?: Compare<NodePlan[Fiel
   nodePortAddresses: (a, b) => a === b || (a !== 'all' && b !== 'all' && listOf<IpAddress>(ipEquals)(a, b)),
   loopbackNodePorts: (a, b) => (a ?? false) === (b ?? false),
   nodeIp: (a, b) => a === b || (a !== undefined && b !== undefined && ipEquals(a, b)),
+  podCidrs: (a = [], b = []) => listOf(sameCidr)(a, b),
   serviceCidrs: (a = [], b = []) => listOf(sameCidr)(a, b),
 };
 

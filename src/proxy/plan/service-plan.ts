@@ -81,6 +81,8 @@ export interface NodePlan {
   readonly loopbackNodePorts?: boolean;
   /** The node's own address of this family, when known. */
   readonly nodeIp: IpAddress | undefined;
+  /** What addresses this node's pods have (podCIDRs of the Node object), as far as known. @default not known */
+  readonly podCidrs?: readonly Cidr[];
   /** What ClusterIPs are allocated from (ServiceCIDR objects): the rest of it leads nowhere. @default not known */
   readonly serviceCidrs?: readonly Cidr[];
 }

@@ -9,6 +9,7 @@ import {
   type SyncCheck,
   SyncRunner,
   tellFailure,
+  yielder,
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import type { ExplainedPort } from '../plan/index.ts';
@@ -185,6 +186,8 @@ export class FamilyProxy {
       const deltaSize = delta.upserted.length + delta.removed.length;
       this.#stage = 'commit';
       const { dataplane, flows } = this.#options;
+      // A full plan has used the slice of this turn, and whoever is told of the change looks at all of it.
+      if (full) await yielder(0)();
       flows?.note(delta);
       let commit: Commit | undefined;
       if (full) commit = await dataplane.resync(this.#planner.plan);
