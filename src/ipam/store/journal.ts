@@ -65,9 +65,15 @@ export class Journal {
     removeIfThere(this.#complete(name));
   }
 
-  /** Notes that the attachment stands. */
-  complete(name: string): void {
-    renameSync(this.#underWay(name), this.#complete(name));
+  /** Notes that nobody makes the attachment any more. False when that was so before. */
+  complete(name: string): boolean {
+    try {
+      renameSync(this.#underWay(name), this.#complete(name));
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
   }
 
   read(name: string): JournalEntry | undefined {
