@@ -16,14 +16,22 @@ import { type BridgeConfig, filtersVlans } from '../config/bridge-config.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { macOfText } from '../protocol/mac.ts';
-import type { Attaching } from './attaching.ts';
+import type { PodNamespace } from './pod-namespace.ts';
 import { hasSysctls, writeSysctlIfPresent } from './sysctls.ts';
+import type { UndoStack } from './undo.ts';
 
 const LONGEST_CARRIER_WAIT_MS = 2000;
 const LONGEST_PAUSE_MS = 16;
 const DEFAULT_VLAN = 1;
 /** The thread that deletes a link has the kernel's lock in some tens of microseconds. */
 const EAGER_LOOKS = 20;
+
+/** For whom a veth pair is made, and who takes it back. */
+export interface VethOwner {
+  readonly key: AttachmentKey;
+  readonly pod: PodNamespace;
+  readonly undo: UndoStack;
+}
 
 /** The veth pair to make. */
 export interface VethSettings {
@@ -75,11 +83,7 @@ export function checkNotAttached(netlink: Netlink, key: AttachmentKey): void {
  *
  * @throws CniError 104 when a link of one of the names is there, 105 when the new one vanished; KernelError
  */
-export function createVeth(
-  netlink: Netlink,
-  { key, pod, undo }: Pick<Attaching, 'key' | 'pod' | 'undo'>,
-  settings: VethSettings,
-): HostLink {
+export function createVeth(netlink: Netlink, { key, pod, undo }: VethOwner, settings: VethSettings): HostLink {
   const { bridge, mtu, podMac, deletions = [] } = settings;
   const { ifname } = key.owner;
   const name = key.hostName;
