@@ -141,7 +141,7 @@ describe('withFileLock with a gate', () => {
   };
 
   it('lets others share the lock, and nobody who wants to behind one that waits for it alone', async () => {
-    const [lock, gate] = paths('shared');
+    const [lock, gate] = paths('lock-shared');
     const sharing = await holder('--shared', lock);
     expect(withFileLock(lock, () => 'shared', { gate, shared: true, timeoutMs: 0 })).toBe('shared');
     const waiting = await holder(gate);
