@@ -20,6 +20,7 @@ export {
   type NetworkName,
 } from './protocol/environment.ts';
 export { CNI_ERROR } from './protocol/errors.ts';
+export { readStandardInput } from './protocol/standard-input.ts';
 export { NEWEST_VERSION, SUPPORTED_VERSIONS } from './protocol/versions.ts';
 export { type CniReply, type CniRequest, runCni } from './run-cni.ts';
 export { wantedBy } from './verbs/attachment-note.ts';

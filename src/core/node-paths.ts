@@ -19,4 +19,6 @@ export const NODE_PATHS = {
   runDir: '/run/nodeplane',
   /** Held by whoever changes what pods of the node share. */
   nodeLock: '/run/nodeplane/node.lock',
+  /** Held by whoever waits for that. */
+  nodeGate: '/run/nodeplane/node-gate.lock',
 } as const;

@@ -21,6 +21,7 @@ export { journalEntries, journaledNetworks } from './store/network-journals.ts';
 export { podCapacity, reservations, reservedAddresses } from './store/reserved.ts';
 export {
   addressesHeld,
+  beginDeletion,
   completeAttachment,
   journalEntry,
   noteAttachment,

@@ -86,6 +86,13 @@ export interface FileLockOptions {
   readonly timeoutMs?: number;
   /** With others that take it so, as long as nobody holds it alone. @default false */
   readonly shared?: boolean;
+  /**
+   * A second lock, for one that some share: taken first and in the same way, and given back when the lock is held. Who waits
+   * for the lock alone keeps newcomers behind it; among those that share without end its turn would never come. Who shares
+   * holds it for microseconds, or with its equals behind one that has the lock alone, and so keeps nobody behind it for good.
+   * @default none
+   */
+  readonly gate?: string;
 }
 
 /**
@@ -96,30 +103,48 @@ export interface FileLockOptions {
  */
 export function withFileLock<T>(path: string, fn: () => T, options: FileLockOptions = {}): T {
   const timeoutMs = options.timeoutMs ?? 10_000;
+  const deadline = performance.now() + timeoutMs;
   const lock = new FileLock(path);
   try {
-    const deadline = performance.now() + timeoutMs;
-    let pollMs = SHORTEST_POLL_MS;
-    for (let seen = releaseCount(); !lock.tryTake(options); seen = releaseCount()) {
-      if (performance.now() >= deadline) {
-        const holder = lock.holder();
-        throw new NodeplaneError(
-          'ERR_LOCK_TIMEOUT',
-          `Waited ${timeoutMs} ms for the lock "${path}", held by ${holder}`,
-          {
-            facts: { path, timeoutMs, holder },
-          },
-        );
-      }
-      Atomics.wait(releases, 0, seen, pollMs);
-      pollMs = Math.min(2 * pollMs, LONGEST_POLL_MS);
+    const gate = options.gate === undefined ? undefined : new FileLock(options.gate);
+    try {
+      // Behind the gate somebody waits for the lock as a rule, and then it is the lock's holder who keeps all waiting.
+      if (gate && !takeInTime(gate, options, deadline)) throw timedOut(lock.tryTake(options) ? gate : lock, timeoutMs);
+      if (!takeInTime(lock, options, deadline)) throw timedOut(lock, timeoutMs);
+    } finally {
+      gate?.close();
+      if (gate && !options.shared) tellOfRelease();
     }
     return fn();
   } finally {
     lock.close();
-    Atomics.add(releases, 0, 1);
-    Atomics.notify(releases, 0);
+    tellOfRelease();
   }
+}
+
+/** Whether the lock is held now; looks again until the deadline. */
+function takeInTime(lock: FileLock, options: FileLockOptions, deadline: number): boolean {
+  let pollMs = SHORTEST_POLL_MS;
+  for (let seen = releaseCount(); !lock.tryTake(options); seen = releaseCount()) {
+    if (performance.now() >= deadline) return false;
+    Atomics.wait(releases, 0, seen, pollMs);
+    pollMs = Math.min(2 * pollMs, LONGEST_POLL_MS);
+  }
+  return true;
+}
+
+function timedOut(lock: FileLock, timeoutMs: number): NodeplaneError {
+  const { path } = lock;
+  const holder = lock.holder();
+  return new NodeplaneError('ERR_LOCK_TIMEOUT', `Waited ${timeoutMs} ms for the lock "${path}", held by ${holder}`, {
+    facts: { path, timeoutMs, holder },
+  });
+}
+
+/** Wakes the threads of this process that wait for a lock. */
+function tellOfRelease(): void {
+  Atomics.add(releases, 0, 1);
+  Atomics.notify(releases, 0);
 }
 
 function releaseCount(): number {

@@ -1,6 +1,5 @@
-import { readSync, writeSync } from 'node:fs';
-import { keepSocketsOpen, main } from '../../cni/index.ts';
-import { JSON_LIMITS } from '../../core/index.ts';
+import { writeSync } from 'node:fs';
+import { keepSocketsOpen, main, readStandardInput } from '../../cni/index.ts';
 import { VERSION } from '../version.ts';
 
 /**
@@ -17,24 +16,11 @@ export async function runCni(argv: readonly string[]): Promise<void> {
     argv,
     // As the caller wrote it, before symbolic links are followed.
     program: process.argv[1] ?? '',
-    stdin: readInput,
+    stdin: readStandardInput,
     stdout: (text) => writeAll(1, text),
     stderr: (text) => writeAll(2, text),
     version: VERSION,
   });
-}
-
-/** All of standard input, as far as a configuration goes. Throws when it is longer. */
-function readInput(): string {
-  const chunks: Buffer[] = [];
-  for (let length = 0; length <= JSON_LIMITS.length; ) {
-    const chunk = Buffer.allocUnsafe(1 << 16);
-    const read = readSync(0, chunk);
-    if (read === 0) return Buffer.concat(chunks).toString('utf8');
-    chunks.push(chunk.subarray(0, read));
-    length += read;
-  }
-  throw new Error(`It is longer than ${JSON_LIMITS.length} bytes`);
 }
 
 function writeAll(fd: number, text: string): void {

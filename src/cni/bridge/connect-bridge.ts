@@ -7,7 +7,7 @@ import { filtersVlans } from '../config/bridge-config.ts';
 import type { NetworkConfig } from '../config/network-config.ts';
 import type { Addressing } from '../link/addressing.ts';
 import type { Attaching, Connection } from '../link/attaching.ts';
-import { createVeth, deleteHostLink } from '../link/host-link.ts';
+import { createVeth } from '../link/host-link.ts';
 import { withNodeLock } from '../link/node-lock.ts';
 import { macOfAddress, macOfText } from '../protocol/mac.ts';
 import { completeBridge, ensureBridge, readBridge } from './bridge.ts';
@@ -38,7 +38,7 @@ export function checkBridge(host: Netlink, config: NetworkConfig): IpAddress[] {
  * there need not wait for each other.
  */
 export function connectToBridge(attaching: Attaching, addressing: Addressing, podMac: Uint8Array): Connection {
-  const { config, key, pod, host, undo } = attaching;
+  const { config, host, undo } = attaching;
   const { bridgeAddresses } = addressing;
   const gateways = {
     gateways: bridgeAddresses,
@@ -53,8 +53,7 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
   };
   const connect = (link: Link, gateway: Link): Connection => {
     failpoint('bridge');
-    undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
-    const hostLink = createVeth(host, key, pod, {
+    const hostLink = createVeth(host, attaching, {
       mtu: config.mtu,
       podMac,
       bridge: { index: link.index, config: config.bridge },

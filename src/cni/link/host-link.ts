@@ -1,4 +1,4 @@
-import { isExists, isNotFound, NodeplaneError } from '../../core/index.ts';
+import { isExists, isNotFound, NodeplaneError, sameBytes } from '../../core/index.ts';
 import { Netlink, type NetlinkRequest } from '../../netlink/index.ts';
 import {
   deleteBridgeVlan,
@@ -11,19 +11,27 @@ import {
   setLink,
 } from '../../netlink/route/index.ts';
 import { IF_OPER_UP } from '../../netlink/uapi/index.ts';
-import { linkFacts, sleepSync } from '../../sys/index.ts';
+import { failpoint, linkFacts, sleepSync } from '../../sys/index.ts';
 import { type BridgeConfig, filtersVlans } from '../config/bridge-config.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { macOfText } from '../protocol/mac.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import { hasSysctls, writeSysctlIfPresent } from './sysctls.ts';
+import type { UndoStack } from './undo.ts';
 
 const LONGEST_CARRIER_WAIT_MS = 2000;
 const LONGEST_PAUSE_MS = 16;
 const DEFAULT_VLAN = 1;
 /** The thread that deletes a link has the kernel's lock in some tens of microseconds. */
 const EAGER_LOOKS = 20;
+
+/** For whom a veth pair is made, and who takes it back. */
+export interface VethOwner {
+  readonly key: AttachmentKey;
+  readonly pod: PodNamespace;
+  readonly undo: UndoStack;
+}
 
 /** The veth pair to make. */
 export interface VethSettings {
@@ -43,11 +51,12 @@ export type HostLink = Pick<Link, 'index' | 'name' | 'address' | 'mtu' | 'peerIn
  *
  * @throws ERR_IPAM_DUPLICATE; CniError 104 when the link belongs to somebody else
  */
-export function checkNotAttached(netlink: Netlink, { hostName, alias }: AttachmentKey): void {
+export function checkNotAttached(netlink: Netlink, key: AttachmentKey): void {
+  const { hostName, alias } = key;
   // A link that has no sysctls is found when ours is made.
   const link = hasSysctls(hostName) ? getLink(netlink, { name: hostName }) : undefined;
   if (!link) return;
-  if (isOf(link, alias)) {
+  if (isOf(link, key)) {
     throw new NodeplaneError(
       'ERR_IPAM_DUPLICATE',
       `Attachment "${alias}" exists already, perhaps in another network namespace; send DEL first`,
@@ -56,14 +65,14 @@ export function checkNotAttached(netlink: Netlink, { hostName, alias }: Attachme
   }
   throw new CniError(
     CNI_ERROR.INTERFACE_EXISTS,
-    `Attachment "${alias}" needs the link "${hostName}", which belongs to "${link.alias}"`,
+    `Attachment "${alias}" needs the link "${hostName}", which belongs to ${link.alias ? `"${link.alias}"` : 'somebody else'}`,
   );
 }
 
 /**
  * Makes the veth pair: the pod's end is born in the pod's namespace, the host's as a port of the bridge. What the kernel
- * does not take in the message that makes a link comes behind it in the same datagram, so that no crash leaves a link that
- * says nothing of whose it is.
+ * does not take in the message that makes a link comes behind it, by the number of what was made: by its name it would reach a
+ * link that somebody else made meanwhile. Of a crash between the two the MAC tells whose the link is.
  *
  * Each message takes the lock that all changes of links need, and so would each question: where many pods come at once that is
  * what an ADD waits for. So there are two, and what they made is asked for without.
@@ -74,48 +83,48 @@ export function checkNotAttached(netlink: Netlink, { hostName, alias }: Attachme
  *
  * @throws CniError 104 when a link of one of the names is there, 105 when the new one vanished; KernelError
  */
-export function createVeth(netlink: Netlink, key: AttachmentKey, pod: PodNamespace, settings: VethSettings): HostLink {
+export function createVeth(netlink: Netlink, { key, pod, undo }: VethOwner, settings: VethSettings): HostLink {
   const { bridge, mtu, podMac, deletions = [] } = settings;
   const { ifname } = key.owner;
   const name = key.hostName;
-  const mac = macOfText(key.alias);
-  const refusals = netlink.attempt([
-    newVeth({
-      name,
-      mac,
-      mtu,
-      master: bridge?.index,
-      queues: 1,
-      peer: { name: ifname, mac: podMac, mtu, netnsFd: pod.fd },
-    }),
-    ...deletions,
-    switchedOn(key, bridge?.config),
-  ]);
-  const isDeletion = (i: number) => i > 0 && i <= deletions.length;
-  const refusal = refusals.find((error, i) => error && !(isDeletion(i) && isNotFound(error)));
+  const mac = hostMac(key);
+  const peerSpec = { name: ifname, mac: podMac, mtu, netnsFd: pod.fd };
+  let isRefused = false;
+  undo.add('make the veth pair', async () => {
+    // What has its name then is not ours, or we would not have been refused.
+    if (!isRefused) await deleteHostLink(netlink, key);
+  });
+  const [refusal] = netlink.attempt([newVeth({ name, mac, mtu, master: bridge?.index, queues: 1, peer: peerSpec })]);
+  isRefused = refusal !== undefined;
   if (refusal && isExists(refusal)) {
-    throw new CniError(CNI_ERROR.INTERFACE_EXISTS, `Interface "${ifname}" was made by somebody else meanwhile`, {
-      cause: refusal,
-    });
+    const taken = hasSysctls(name) ? `Link "${name}" of the node` : `Interface "${ifname}" of the pod`;
+    throw new CniError(CNI_ERROR.INTERFACE_EXISTS, `${taken} was made by somebody else meanwhile`, { cause: refusal });
   }
   if (refusal) throw refusal;
+  failpoint('veth-made');
   const made = linkFacts(name);
   const peer = pod.run(() => linkFacts(ifname));
-  if (!made || !peer) {
-    throw new CniError(CNI_ERROR.KERNEL_REFUSED, `Link "${name}" vanished while it was set up; try again`);
-  }
-  const hostLink = { index: made.index, name, address: mac, mtu: made.mtu, peerIndex: peer.index };
+  if (!sameBytes(made?.address, mac) || !sameBytes(peer?.address, podMac)) throw vanished(name);
+  const { index } = made!;
+  const refusals = netlink.attempt([switchedOn(index, key, bridge?.config), ...deletions]);
+  const unexpected = refusals.find((error, i) => error && !(i > 0 && isNotFound(error)));
+  if (unexpected) throw refusals[0] && isNotFound(refusals[0]) ? vanished(name) : unexpected;
+  const hostLink = { index, name, address: mac, mtu: made!.mtu, peerIndex: peer!.index };
   writeSysctlIfPresent(`net/ipv6/conf/${name}/accept_ra`, 0);
   if (bridge) setPortVlans(netlink, hostLink, bridge.config);
   return hostLink;
 }
 
+function vanished(name: string): CniError {
+  return new CniError(CNI_ERROR.KERNEL_REFUSED, `Link "${name}" vanished while it was set up; try again`);
+}
+
 /** The request that says whose the host's end is, and switches it on: nothing passes before the pod's end is on too. */
-function switchedOn({ hostName: name, alias }: AttachmentKey, bridge: BridgeConfig | undefined): NetlinkRequest {
+function switchedOn(index: number, { alias }: AttachmentKey, bridge: BridgeConfig | undefined): NetlinkRequest {
   const change = { alias, up: true };
-  if (!bridge?.hairpinMode && !bridge?.portIsolation) return setLink({ name }, change);
+  if (!bridge?.hairpinMode && !bridge?.portIsolation) return setLink(index, change);
   const { hairpinMode, portIsolation } = bridge;
-  return setBridgePort({ name }, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined }, change);
+  return setBridgePort({ index }, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined }, change);
 }
 
 function setPortVlans(netlink: Netlink, { index }: HostLink, bridge: BridgeConfig): void {
@@ -163,9 +172,9 @@ function nextPause(pauseMs: number): number {
 }
 
 /** The host's end of an attachment's veth pair, if it is there and this attachment's. */
-export function findHostLink(netlink: Netlink, { hostName, alias }: AttachmentKey): Link | undefined {
-  const link = getLink(netlink, { name: hostName });
-  return link && isOf(link, alias) ? link : undefined;
+export function findHostLink(netlink: Netlink, key: AttachmentKey): Link | undefined {
+  const link = getLink(netlink, { name: key.hostName });
+  return link && isOf(link, key) ? link : undefined;
 }
 
 /** Whether the node has a link, by its name. */
@@ -218,9 +227,14 @@ async function untilGone(isThere: () => boolean): Promise<void> {
   }
 }
 
-/** Without alias it was made by an ADD that died before it came to that; the name alone is proof enough then. */
-function isOf(link: Link, alias: string): boolean {
-  return link.kind === 'veth' && (link.alias === alias || link.alias === '');
+/** Without alias it was made by an ADD that died before it came to that; then its MAC is the proof. */
+export function isOf({ kind, alias, address }: Link, key: AttachmentKey): boolean {
+  return kind === 'veth' && (alias === key.alias || (alias === '' && sameBytes(address, hostMac(key))));
+}
+
+/** The MAC with which the host's end is made. */
+function hostMac({ alias }: AttachmentKey): Uint8Array {
+  return macOfText(alias);
 }
 
 /**

@@ -11,12 +11,13 @@ let checked = false;
  * addresses, the rules of a network. Namespaces of a machine that see the same /run share the lock; it is held for milliseconds. The file is one
  * that root alone can open: what others can open, such as the namespace's own file in /proc, they can lock and never let go.
  *
- * @param options `shared`: `fn` itself changes none of that, but relies on it; several may do so at a time
+ * @param options `shared`: `fn` itself changes none of that, but relies on it; several may do so at a time,
+ *   and however many follow each other, who changes something gets its turn
  * @throws ERR_LOCK_TIMEOUT; ERR_UNSAFE_PATH when others could replace the lock
  */
 export function withNodeLock<T>(fn: () => T, options: { readonly shared?: boolean } = {}): T {
   const directory = dirname(NODE_PATHS.nodeLock);
   if (!checked || !existsSync(directory)) makeOwnDirectory(directory, 'the lock of the node');
   checked = true;
-  return withFileLock(NODE_PATHS.nodeLock, fn, options);
+  return withFileLock(NODE_PATHS.nodeLock, fn, { ...options, gate: NODE_PATHS.nodeGate });
 }

@@ -3,7 +3,7 @@ import { newAddress, newNeighbour, newRoute } from '../../netlink/route/index.ts
 import { failpoint } from '../../sys/index.ts';
 import type { Addressing } from '../link/addressing.ts';
 import type { Attaching, Connection } from '../link/attaching.ts';
-import { createVeth, deleteHostLink } from '../link/host-link.ts';
+import { createVeth } from '../link/host-link.ts';
 import { writeSysctlIfPresent } from '../link/sysctls.ts';
 import { ROUTED_GATEWAY } from './routed-addressing.ts';
 
@@ -15,9 +15,8 @@ import { ROUTED_GATEWAY } from './routed-addressing.ts';
  * entered for good; whoever asks all the same gets an answer.
  */
 export function connectRouted(attaching: Attaching, { ips, families }: Addressing, podMac: Uint8Array): Connection {
-  const { config, key, pod, host, undo } = attaching;
-  undo.add('make the veth pair', async () => void (await deleteHostLink(host, key)));
-  const hostLink = createVeth(host, key, pod, { mtu: config.mtu, podMac });
+  const { config, host } = attaching;
+  const hostLink = createVeth(host, attaching, { mtu: config.mtu, podMac });
   failpoint('veth');
   const { index, name } = hostLink;
   if (families.has('IPv4')) {

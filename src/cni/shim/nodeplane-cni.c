@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 #define LARGEST_CONFIG (2 << 20)
 #define LARGEST_ANSWER (1 << 20)
 #define LARGEST_ENVIRONMENT (1 << 18)
+#define STDIN_TIMEOUT_MS 10000
 
 /* Numbers of CNI errors. */
 enum { INCOMPATIBLE = 1, ENVIRONMENT = 4, IO_FAILURE = 5, NETNS = 8, TRY_AGAIN = 11, UNAVAILABLE = 50, REFUSED = 105 };
@@ -61,10 +63,20 @@ static _Noreturn void fail(int code, const char *message, const char *details) {
     exit(1);
 }
 
+/* Waits until standard input has more or was closed; a runtime that does neither would keep this process for ever. */
+static int input_comes(void) {
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    int ready;
+    while ((ready = poll(&input, 1, STDIN_TIMEOUT_MS)) < 0 && errno == EINTR) {}
+    if (ready == 0) errno = ETIMEDOUT;
+    return ready > 0;
+}
+
 /* Reads up to `length` bytes; fewer only at the end of the file (errno is 0 then) and after an error. */
 static size_t read_all(int fd, char *to, size_t length) {
     size_t done = 0;
     for (errno = 0; done < length;) {
+        if (fd == 0 && !input_comes()) break;
         ssize_t n = read(fd, to + done, length - done);
         if (n == 0 || (n < 0 && errno != EINTR)) break;
         if (n > 0) done += n;

@@ -1,4 +1,4 @@
-import { addressesHeld, journalEntry, release } from '../../ipam/index.ts';
+import { addressesHeld, beginDeletion, release } from '../../ipam/index.ts';
 import { getLink } from '../../netlink/route/index.ts';
 import { failpoint } from '../../sys/index.ts';
 import { delegateOf, storeLocation } from '../config/config.ts';
@@ -25,7 +25,7 @@ export async function detach({ header, env, netns, warn }: VerbRequest): Promise
   const environment = readAttachment(env, netns);
   const key = attachmentKey(header.name, environment);
   const location = storeLocation(header);
-  const entry = journalEntry(location, key.hostName);
+  const entry = beginDeletion(location, key.hostName);
   const features = await loadForTearDown(entry?.features);
   const pod = openIfThere(environment);
   try {

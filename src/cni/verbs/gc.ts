@@ -11,7 +11,7 @@ import { listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { delegateOf, storeLocation } from '../config/config.ts';
 import { FEATURES } from '../features/index.ts';
-import { deleteIfPresent } from '../link/host-link.ts';
+import { deleteIfPresent, isOf } from '../link/host-link.ts';
 import { type AttachmentKey, attachmentKey, keyOfEntry } from '../protocol/attachment-key.ts';
 import { type ContainerId, type InterfaceName, isIdentifier, isInterfaceName } from '../protocol/environment.ts';
 import { type NetworkHeader, VALID_ATTACHMENTS } from '../protocol/header.ts';
@@ -74,13 +74,15 @@ async function deleteInvalidLinks(
   warn: (message: string) => void,
 ): Promise<void> {
   const validNames = new Set<string>(valid.map(({ hostName }) => hostName));
-  for (const { index, name, alias, kind } of listLinks(host)) {
-    if (kind !== 'veth' || !alias.startsWith(`${network}/`) || validNames.has(name)) continue;
+  for (const link of listLinks(host)) {
+    const { index, name, alias, kind } = link;
+    if (kind !== 'veth' || !(alias === '' || alias.startsWith(`${network}/`)) || validNames.has(name)) continue;
     const entry = journalEntry(location, name);
+    if (alias === '' && !(entry && isOf(link, keyOfEntry(network, entry)))) continue;
     if (entry && isUnderWay(entry)) continue;
     if (entry)
       leavePod(await loadForTearDown(entry.features), { key: keyOfEntry(network, entry), host, pod: undefined });
     deleteIfPresent(host, index);
-    warn(`Deleted link "${name}" of "${alias}"`);
+    warn(`Deleted link "${name}" of "${alias || 'an ADD that was killed'}"`);
   }
 }

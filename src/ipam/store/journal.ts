@@ -35,6 +35,8 @@ export interface JournalEntry {
 const FOLDER = '.nodeplane';
 const UNDER_WAY = '.adding';
 const BOOT_ID = 'boot-id';
+/** Of the holder of the network's lock: what a full disk or a kill leaves of it, the next one writes over. */
+const TEMPORARY = 'entry.tmp';
 
 /**
  * Notes about the attachments of one network, in a folder inside its directory of reservations, where host-local does not
@@ -51,21 +53,27 @@ export class Journal {
     this.path = join(networkDirectory, FOLDER);
   }
 
-  /** Notes an attachment that is about to be made. */
+  /** Notes an attachment that is about to be made. Call it with the network's lock held. */
   begin(entry: Omit<JournalEntry, 'complete'>): void {
     const { name, owner, addresses, features, note, maker } = entry;
     mkdirSync(this.path, { recursive: true, mode: 0o755 });
     const content = { ...owner, addresses: addresses.map(formatIp), features, note, ...makerKeys(maker) };
     // Under a name of its own first: a half-written file under this one would say that there is no entry.
-    const temporary = join(this.path, `${name}.tmp`);
+    const temporary = join(this.path, TEMPORARY);
     writeFileSync(temporary, JSON.stringify(content), { mode: 0o600 });
     renameSync(temporary, this.#underWay(name));
     removeIfThere(this.#complete(name));
   }
 
-  /** Notes that the attachment stands. */
-  complete(name: string): void {
-    renameSync(this.#underWay(name), this.#complete(name));
+  /** Notes that nobody makes the attachment any more. False when that was so before. */
+  complete(name: string): boolean {
+    try {
+      renameSync(this.#underWay(name), this.#complete(name));
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
   }
 
   read(name: string): JournalEntry | undefined {
@@ -73,8 +81,7 @@ export class Journal {
   }
 
   remove(name: string): void {
-    for (const path of [this.#complete(name), this.#underWay(name), join(this.path, `${name}.tmp`)])
-      removeIfThere(path);
+    for (const path of [this.#complete(name), this.#underWay(name)]) removeIfThere(path);
   }
 
   list(): JournalEntry[] {

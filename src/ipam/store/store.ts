@@ -125,10 +125,35 @@ export function noteAttachment(
   });
 }
 
-/** Notes that the attachment stands. */
+/**
+ * Notes that the attachment stands.
+ *
+ * @throws ERR_IPAM_STORE, also when its DEL came meanwhile
+ */
 export function completeAttachment(location: StoreLocation, name: string): void {
   const directory = directoryAt(location);
-  guarded('note an attachment in', directory, () => new Journal(directory.path).complete(name));
+  guarded('note an attachment in', directory, () => {
+    if (new Journal(directory.path).complete(name)) return;
+    const message = `Cannot note attachment "${name}" in "${directory.path}": it was deleted while it was made`;
+    throw new NodeplaneError('ERR_IPAM_STORE', message, { facts: { path: directory.path } });
+  });
+}
+
+/**
+ * What the journal says about an attachment that is about to be deleted; undefined when this plugin did not reserve for it.
+ * Of an ADD that is under way the note is taken over: it then fails at its end and takes back what it makes from now on. An
+ * ADD that ended before has made its link by now, for the DEL to find.
+ *
+ * @throws ERR_IPAM_STORE
+ */
+export function beginDeletion(location: StoreLocation, name: string): JournalEntry | undefined {
+  const directory = directoryAt(location);
+  return guarded('note a deletion in', directory, () => {
+    const journal = new Journal(directory.path);
+    const entry = journal.read(name);
+    if (entry && !entry.complete) journal.complete(name);
+    return entry;
+  });
 }
 
 /** What the journal says about an attachment; undefined when this plugin did not reserve for it. */

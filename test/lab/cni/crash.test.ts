@@ -14,6 +14,7 @@ const STEPS = [
   'address-file',
   'reserved',
   'bridge',
+  'veth-made',
   'veth',
   'host-link',
   'pod-link',

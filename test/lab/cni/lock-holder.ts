@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { NODE_PATHS } from '../../../src/core/index.ts';
+import { makeOwnDirectory } from '../../../src/sys/index.ts';
 import { createNamespace, own } from '../namespace.ts';
 import type { ServedNode } from './served-node.ts';
 
@@ -15,8 +17,18 @@ export async function holdReservations(served: ServedNode): Promise<() => void> 
 }
 
 /** Keeps what wants to change a network's directory of reservations waiting, until the function it returns is called. */
-export async function holdNetwork(directory: string): Promise<() => void> {
-  const holder = spawn('flock', ['--no-fork', join(directory, 'lock'), 'sh', '-c', 'echo held; exec sleep 60'], {
+export function holdNetwork(directory: string): Promise<() => void> {
+  return hold(join(directory, 'lock'));
+}
+
+/** Keeps what changes anything that pods of a node share waiting, until the function it returns is called. */
+export function holdNode(): Promise<() => void> {
+  makeOwnDirectory(NODE_PATHS.runDir, 'a test');
+  return hold(NODE_PATHS.nodeLock);
+}
+
+async function hold(lock: string): Promise<() => void> {
+  const holder = spawn('flock', ['--no-fork', lock, 'sh', '-c', 'echo held; exec sleep 60'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const release = own(() => void holder.kill('SIGKILL'));

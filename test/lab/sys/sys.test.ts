@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -122,6 +122,57 @@ describe('withFileLock', () => {
       }),
     ).toThrow('body');
     expect(withFileLock(lock, () => 'again', { timeoutMs: 0 })).toBe('again');
+  });
+});
+
+describe('withFileLock with a gate', () => {
+  const paths = (name: string) => [join(folder, name), join(folder, `${name}-gate`)] as const;
+  /** Ends when killed; has the lock when this resolves. */
+  const holder = async (...args: string[]) => {
+    const child = spawn('flock', ['--no-fork', ...args, 'sh', '-c', 'echo held; exec sleep 30'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    return child;
+  };
+  const ended = (child: ChildProcess) => {
+    child.kill('SIGKILL');
+    return new Promise((resolve) => child.once('exit', resolve));
+  };
+
+  it('lets others share the lock, and nobody who wants to behind one that waits for it alone', async () => {
+    const [lock, gate] = paths('lock-shared');
+    const sharing = await holder('--shared', lock);
+    expect(withFileLock(lock, () => 'shared', { gate, shared: true, timeoutMs: 0 })).toBe('shared');
+    const waiting = await holder(gate);
+    expect(() => withFileLock(lock, () => 1, { gate, shared: true, timeoutMs: 30 })).toThrow(
+      `Waited 30 ms for the lock "${gate}", held by process ${waiting.pid} (sleep)`,
+    );
+    await ended(waiting);
+    expect(withFileLock(lock, () => 'shared', { gate, shared: true, timeoutMs: 0 })).toBe('shared');
+    await ended(sharing);
+  });
+
+  it('names who has the lock to those that wait behind another one', async () => {
+    const [lock, gate] = paths('named');
+    const [having, waiting] = [await holder(lock), await holder(gate)];
+    for (const shared of [true, false]) {
+      expect(() => withFileLock(lock, () => 1, { gate, shared, timeoutMs: 30 })).toThrow(
+        `Waited 30 ms for the lock "${lock}", held by process ${having.pid} (sleep)`,
+      );
+    }
+    await ended(waiting);
+    await ended(having);
+  });
+
+  it('gives the gate back when it has the lock, and when it gave up', async () => {
+    const [lock, gate] = paths('given-back');
+    const isFree = () => withFileLock(gate, () => true, { timeoutMs: 0 });
+    expect(withFileLock(lock, isFree, { gate })).toBe(true);
+    const having = await holder(lock);
+    expect(() => withFileLock(lock, () => 1, { gate, timeoutMs: 30 })).toThrow('Waited 30 ms');
+    expect(isFree()).toBe(true);
+    await ended(having);
   });
 });
 

@@ -76,7 +76,7 @@ function attachmentsLeft(network: string, { dataDir, spoolDir }: UninstallOption
 
 function removeState(network: string, { dataDir, spoolDir, socket, removals }: UninstallOptions): string[] {
   const reservations = join(dataDir, network);
-  const there = [reservations, spoolDir, socket, NODE_PATHS.nodeLock].filter((path) =>
+  const there = [reservations, spoolDir, socket, NODE_PATHS.nodeLock, NODE_PATHS.nodeGate].filter((path) =>
     entries(dirname(path)).includes(baseOf(path)),
   );
   const noted = there.map((path) => ({ object: path, why: 'the plugin’s state, and no pod is left' }));
