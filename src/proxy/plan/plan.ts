@@ -116,7 +116,7 @@ export function wantedSets(
 
 function planPort(port: ServicePort, endpoints: readonly Endpoint[], place: Place): ServicePortPlan {
   const selection = selectEndpoints(endpoints, wantedSets(port), place);
-  // One literal: spread into each other, so many fields become a dictionary of a kilobyte.
+  // One literal: spread into another, so many fields take 800 bytes in place of 250.
   const planned: ServicePortPlan = {
     key: port.key,
     serviceName: port.serviceName,
