@@ -15,13 +15,8 @@ export {
 export { isForProxy, proxyResources, serviceOfSlice } from './objects/selectors.ts';
 export { ServiceObjects } from './objects/service-objects.ts';
 export { planService } from './plan.ts';
-export {
-  type NoLocalEndpoints,
-  Planner,
-  type PlannerOptions,
-  type PlanUpdate,
-  type RestrictedServices,
-} from './planner.ts';
+export type { NoLocalEndpoints, PlanUpdate, RestrictedServices } from './plan-update.ts';
+export { Planner, type PlannerOptions } from './planner.ts';
 export { sameNodePlan, samePortPlan } from './same-plan.ts';
 export { type EndpointReason, type ExplainedEndpoint, isInUse } from './select-reasons.ts';
 export { type ServiceHealthCheck, serviceHealthCheck } from './service-health.ts';

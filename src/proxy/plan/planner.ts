@@ -5,35 +5,13 @@ import { EndpointBudget } from './bounds/endpoint-budget.ts';
 import { RESTRICTIONS, type Restriction } from './bounds/findings.ts';
 import { type ExplainedPort, explainService } from './explain-service.ts';
 import { type PlanContext, planPorts, planService, type ServicePlan } from './plan.ts';
+import type { NoLocalEndpoints, PlanUpdate, RestrictedServices, ServiceProblem } from './plan-update.ts';
 import { samePortPlan } from './same-plan.ts';
 import type { ServiceHealthCheck } from './service-health.ts';
-import type { NodePlan, Plan, PlanDelta, ServicePortPlan } from './service-plan.ts';
+import type { NodePlan, Plan, ServicePortPlan } from './service-plan.ts';
 import { type ServiceHint, type ServicePorts, servicePortsOf } from './service-port.ts';
 import type { ServiceStore } from './service-store.ts';
 import { type PortTroubles, TroubleBook } from './troubles/trouble-book.ts';
-
-/** What is new for one Service: the problems it has now; empty when the earlier ones are mended. */
-export interface ServiceProblem {
-  readonly serviceName: string;
-  readonly problems: readonly string[];
-}
-
-/** Service ports that cannot be reached on this node because their policy is Local, by the policy that says so. */
-export interface NoLocalEndpoints {
-  readonly internal: number;
-  readonly external: number;
-}
-
-/** Services of which a part is not served, by the reason. */
-export type RestrictedServices = Readonly<Record<Restriction, number>>;
-
-/** What planning brought: what the dataplane has to do and what people should know. */
-export interface PlanUpdate {
-  readonly delta: PlanDelta;
-  readonly problems: readonly ServiceProblem[];
-  /** Of ports whose troubles are others than before. */
-  readonly troubles: readonly PortTroubles[];
-}
 
 export interface PlannerOptions {
   readonly family: IpFamily;
@@ -177,8 +155,7 @@ export class Planner {
 
   *#update(serviceNames: Iterable<string>, store: ServiceStore): Steps<PlanUpdate> {
     const former: Former = { ports: new Map(), problems: new Map() };
-    const gathered = { store, asked: new Map(), former };
-    const work: Update = { ...gathered, ...this.#contexts() };
+    const work: Update = { store, asked: new Map(), former, ...this.#contexts() };
     // First who has what, then what everybody does with it.
     const affected = new Set(serviceNames);
     for (const serviceName of [...affected]) {
@@ -194,7 +171,7 @@ export class Planner {
       const isTouched = ({ plan }: PlannedService) => (plan.endpointsWanted ?? 0) > least;
       yield* this.#planEach(
         [...this.#services].flatMap(([name, known]) => (isTouched(known) ? [name] : [])),
-        { ...gathered, ...this.#contexts() },
+        { ...work, ...this.#contexts() },
       );
     }
     return yield* this.#differenceTo(former);
