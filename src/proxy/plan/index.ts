@@ -14,6 +14,7 @@ export {
 } from './node-plan.ts';
 export { isForProxy, proxyResources, serviceOfSlice } from './objects/selectors.ts';
 export { ServiceObjects } from './objects/service-objects.ts';
+export type { ServiceStore } from './objects/service-store.ts';
 export { planService } from './plan.ts';
 export type { NoLocalEndpoints, PlanUpdate, RestrictedServices } from './plan-update.ts';
 export { Planner, type PlannerOptions } from './planner.ts';
@@ -30,6 +31,5 @@ export type {
   Verdict,
 } from './service-plan.ts';
 export { type ServiceHint, servicePortsOf } from './service-port.ts';
-export type { ServiceStore } from './service-store.ts';
 export type { PortTroubles } from './troubles/trouble-book.ts';
 export type { PortTrouble, TroubleCause } from './troubles/troubles.ts';

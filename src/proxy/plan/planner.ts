@@ -4,13 +4,13 @@ import { claimsOf, createdAtOf, type DestinationClaim, DestinationOwners } from 
 import { EndpointBudget } from './bounds/endpoint-budget.ts';
 import { RESTRICTIONS, type Restriction } from './bounds/findings.ts';
 import { type ExplainedPort, explainService } from './explain-service.ts';
+import type { ServiceStore } from './objects/service-store.ts';
 import { type PlanContext, planPorts, planService, type ServicePlan } from './plan.ts';
 import type { NoLocalEndpoints, PlanUpdate, RestrictedServices, ServiceProblem } from './plan-update.ts';
 import { samePortPlan } from './same-plan.ts';
 import type { ServiceHealthCheck } from './service-health.ts';
 import type { NodePlan, Plan, ServicePortPlan } from './service-plan.ts';
 import { type ServiceHint, type ServicePorts, servicePortsOf } from './service-port.ts';
-import type { ServiceStore } from './service-store.ts';
 import { type PortTroubles, TroubleBook } from './troubles/trouble-book.ts';
 
 export interface PlannerOptions {

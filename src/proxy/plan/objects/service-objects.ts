@@ -8,8 +8,8 @@ import {
   type Service,
   type ServiceCIDR,
 } from '../../../kube/index.ts';
-import type { ServiceStore } from '../service-store.ts';
 import { isForProxy, isOfService, serviceOfSlice } from './selectors.ts';
+import type { ServiceStore } from './service-store.ts';
 
 /** What an event may have changed for the proxy. */
 export interface TouchedObjects {
