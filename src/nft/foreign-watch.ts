@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../core/index.ts';
-import type { NftEvent, NftFamily, TableRef } from '../netlink/nftables/index.ts';
+import type { NftEvent, TableRef } from '../netlink/nftables/index.ts';
 
-/** Opens the kernel's stream of changes; `close` ends it. Objects of other families than `family` need not be told. */
-export type WatchNftables = (listener: (event: NftEvent) => void, family: NftFamily) => { close(): void };
+/** Opens the kernel's stream of changes; `close` ends it. Of what this process changes the generations alone need be told. */
+export type WatchNftables = (listener: (event: NftEvent) => void) => { close(): void };
 
 export interface ForeignWatchOptions {
   readonly watch: WatchNftables;
@@ -40,7 +40,7 @@ export class ForeignWatch {
     this.#ownGeneration = generation ?? this.#ownGeneration;
     if (this.#stream) return;
     this.#touched = false;
-    this.#stream = this.#options.watch((event) => this.#take(event), this.#options.table.family);
+    this.#stream = this.#options.watch((event) => this.#take(event));
     this.#compareGenerations();
   }
 

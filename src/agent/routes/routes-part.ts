@@ -268,7 +268,7 @@ function rulesOf(routes: RoutesConfig, { config, registry, clock, logger }: Part
     settings: ruleSettings(routes, config),
     podRanges: config.cni?.podCidrs,
     open: () => Nftables.open(),
-    watch: (listener, family) => watchNftables(listener, { family }),
+    watch: (listener) => watchNftables(listener, { withoutOwn: true }),
     clock,
     observe: (event) => {
       for (const observe of observers) observe(event);

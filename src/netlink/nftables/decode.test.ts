@@ -117,15 +117,6 @@ describe('decoding', () => {
   );
 });
 
-it('leaves out events of other families than the wanted one', () => {
-  const tables = (['ip', 'ip6'] as const).map((family) => add({ kind: 'table', family, name: 't' }));
-  const batch = Uint8Array.from(new BatchEncoder().encode(tables, 1).bytes);
-  const familiesOf = (events: ReturnType<typeof decodeEvents>) =>
-    events.flatMap((event) => ('object' in event ? event.object.family : []));
-  expect(familiesOf(decodeEvents(batch))).toEqual(['ip', 'ip6']);
-  expect(familiesOf(decodeEvents(batch, 'ip6'))).toEqual(['ip6']);
-});
-
 describe('encoding', () => {
   it.each([
     ['a key', [{ key: new Uint8Array(65) }]],

@@ -3,11 +3,11 @@ import { openSocket, type SocketOptions } from '../socket.ts';
 import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
 import * as uapi from '../uapi/nf-tables.ts';
 import { nfnlType } from '../uapi/nfnetlink.ts';
-import { watchSocket } from '../watch/index.ts';
+import { watchSocket, withoutPorts } from '../watch/index.ts';
 import type { NftEvent } from './monitor-event.ts';
 import type { NftFamily } from './object/model.ts';
 import * as decode from './object/object-decode.ts';
-import { isOwnPort } from './own-ports.ts';
+import { isOwnPort, onOwnPorts, ownPorts } from './own-ports.ts';
 
 type Told = Extract<NftEvent, { kind: 'new' | 'deleted' }>;
 type ObjectDecoder = (payload: Uint8Array, family: NftFamily) => Told['object'] | undefined;
@@ -30,11 +30,13 @@ const OBJECTS = new Map<number, readonly [Told['kind'], ObjectDecoder]>([
 /** What to listen to, and with how much room. */
 export interface NftWatchOptions extends Pick<SocketOptions, 'bufferBytes'> {
   /**
-   * Whose tables' objects are told; generations are in any case. Those of others are not decoded: beside a transaction with
-   * 100,000 elements of IPv4 that would keep a listener to IPv6 busy for as long as the kernel. @default all families
+   * Of what this process commits tells the generations alone; the kernel drops the rest before anybody is woken. To read
+   * 100,000 elements of its own would keep a listener busy for as long as the kernel. @default all is told
    */
-  readonly family?: NftFamily | undefined;
+  readonly withoutOwn?: boolean;
 }
+
+const GENERATION = nfnlType(uapi.NFNL_SUBSYS_NFTABLES, uapi.NFT_MSG_NEWGEN);
 
 /**
  * Tells everything that changes in nf_tables of the calling thread's namespace (`inNetns` for another), by whomever, from
@@ -47,47 +49,47 @@ export interface NftWatchOptions extends Pick<SocketOptions, 'bufferBytes'> {
  */
 export function watchNftables(
   listener: (event: NftEvent) => void,
-  { family, ...options }: NftWatchOptions = {},
+  { withoutOwn = false, ...options }: NftWatchOptions = {},
 ): { close(): void } {
-  const socket = openSocket(NETLINK_NETFILTER, { ...options, groups: [uapi.NFNLGRP_NFTABLES] });
+  const filter = () => withoutPorts(ownPorts(), [GENERATION]);
+  const groups = [uapi.NFNLGRP_NFTABLES];
+  const socket = openSocket(NETLINK_NETFILTER, { ...options, groups, ...(withoutOwn && { filter: filter() }) });
+  const stop = withoutOwn ? onOwnPorts(() => socket.attachFilter(filter())) : () => {};
   let open = true;
   const watch = watchSocket(socket, (datagram) => {
-    for (const event of readEvents(datagram, family)) if (open) listener(event);
+    for (const event of readEvents(datagram)) if (open) listener(event);
   });
   return {
     close() {
       open = false;
+      stop();
       watch.close();
     },
   };
 }
 
-function readEvents(datagram: Uint8Array | 'lost', family: NftFamily | undefined): NftEvent[] {
+function readEvents(datagram: Uint8Array | 'lost'): NftEvent[] {
   if (datagram === 'lost') return [{ kind: 'overrun' }];
   try {
-    return decodeEvents(datagram, family);
+    return decodeEvents(datagram);
   } catch {
     // What this program cannot read is as good as lost.
     return [{ kind: 'overrun' }];
   }
 }
 
-/**
- * The events in a datagram of the multicast group; those the model has no place for are left out, and so are objects of
- * other families than the wanted one. Throws ERR_NETLINK_DECODE.
- */
-export function decodeEvents(datagram: Uint8Array, wanted?: NftFamily): NftEvent[] {
-  return [...readMessages(datagram)].flatMap((message) => decodeEvent(message, wanted) ?? []);
+/** The events in a datagram of the multicast group; those the model has no place for are left out. Throws ERR_NETLINK_DECODE. */
+export function decodeEvents(datagram: Uint8Array): NftEvent[] {
+  return [...readMessages(datagram)].flatMap((message) => decodeEvent(message) ?? []);
 }
 
-function decodeEvent({ type, portId, payload }: NetlinkMessage, wanted: NftFamily | undefined): NftEvent | undefined {
-  if (type === nfnlType(uapi.NFNL_SUBSYS_NFTABLES, uapi.NFT_MSG_NEWGEN)) {
+function decodeEvent({ type, portId, payload }: NetlinkMessage): NftEvent | undefined {
+  if (type === GENERATION) {
     return { kind: 'generation', ...decode.decodeGeneration(payload), own: isOwnPort(portId) };
   }
   if (type >> 8 !== uapi.NFNL_SUBSYS_NFTABLES) return undefined;
   const known = OBJECTS.get(type & 0xff);
   const family = known && decode.decodeFamily(payload);
-  if (wanted !== undefined && family !== wanted) return undefined;
   const object = family && known[1](payload, family);
   return object && { kind: known[0], object };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type MessageRule, messageFilter } from './message-filter.ts';
+import { type MessageRule, messageFilter, withoutPorts } from './message-filter.ts';
 
 const LINKS: MessageRule = { types: [16, 17], field: ['u8', 0], values: [0] };
 const ROUTES: MessageRule = { types: [24, 25], field: ['u8', 5], values: [80, 81] };
@@ -75,4 +75,13 @@ describe('messageFilter', () => {
       expect.objectContaining({ code: 'ERR_ENCODE' }),
     );
   });
+});
+
+it('withoutPorts takes what others change, and some types whoever does', () => {
+  const program = withoutPorts([4711, 0xcafe_1234], [29]);
+  expect(
+    [route(80), route(80, 4712), route(80, 4711), route(80, 0xcafe_1234)].map((bytes) => takes(program, bytes)),
+  ).toEqual([true, true, false, false]);
+  expect(takes(program, message(29, [2, 0, 0, 0], 4711))).toBe(true);
+  expect(takes(withoutPorts([]), route(80))).toBe(true);
 });

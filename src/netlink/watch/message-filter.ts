@@ -42,9 +42,15 @@ export function messageFilter(rules: readonly MessageRule[], exceptFrom: readonl
   return program([...portInstructions(exceptFrom), ...rules.flatMap(ruleInstructions), drop]);
 }
 
-/** As `messageFilter`, for all messages but those about changes made over sockets with these port IDs; of more than 100, the first 100. */
-export function withoutPorts(exceptFrom: readonly number[]): Uint8Array {
-  return program([...portInstructions(exceptFrom.slice(0, MOST_VALUES)), take]);
+/**
+ * As `messageFilter`, for all messages but those about changes made over sockets with these port IDs; of more than 100, the first 100.
+ *
+ * @param always nlmsg_type of messages that are told of all sockets. @default none
+ */
+export function withoutPorts(exceptFrom: readonly number[], always: readonly number[] = []): Uint8Array {
+  const told = always.flatMap((type) => [skipUnless(swap16(type), 1), take]);
+  const types = [{ code: BPF_LOAD.u16, k: TYPE_OFFSET }, ...told];
+  return program([...types, ...portInstructions(exceptFrom.slice(0, MOST_VALUES)), take]);
 }
 
 /** struct sock_filter[] of instructions. */

@@ -4,6 +4,7 @@ import {
   type IpFamily,
   inSlices,
   type Rest,
+  type Steps,
   secondsSince,
   systemClock,
   yielder,
@@ -25,6 +26,7 @@ import {
   type NodePlan,
   type Plan,
   type PlanDelta,
+  type ServicePortPlan,
   sameNodePlan,
 } from '../index.ts';
 import { cleanupNftables } from './cleanup.ts';
@@ -116,10 +118,7 @@ export class NftablesDataplane implements Dataplane {
     this.#leftOut.forget(delta);
     for (const port of delta.removed) layout.remove(port.key);
     const rest = yielder();
-    for (const port of delta.upserted) {
-      await inSlices(layout.upsert(port), rest);
-      await rest();
-    }
+    await inSlices(this.#layOut(layout, delta.upserted), rest);
     const edits = await inSlices(layout.takeEdits(), rest);
     try {
       await this.#seedRecreated(edits);
@@ -218,12 +217,17 @@ export class NftablesDataplane implements Dataplane {
     for (let stale = 0; ; stale++) {
       const layout = new Layout(this.family, plan.node);
       const rest = yielder();
-      for (const port of plan.ports.values()) {
-        if (!this.#leftOut.has(port.key)) await inSlices(layout.upsert(port), rest);
-        await rest();
-      }
+      await inSlices(this.#layOut(layout, plan.ports.values()), rest);
       const commit = await oneAtATime(() => this.#bringInLine(plan, layout, rest, stale < STALE_ATTEMPTS, planned));
       if (commit !== 'stale') return commit;
+    }
+  }
+
+  /** Puts ports into a layout, but for those that are left out. */
+  *#layOut(layout: Layout, ports: Iterable<ServicePortPlan>): Steps<void> {
+    for (const port of ports) {
+      if (!this.#leftOut.has(port.key)) yield* layout.upsert(port);
+      yield;
     }
   }
 

@@ -68,20 +68,14 @@ const ITEMS_A_STEP = 10;
 export function* endpointsOf(slices: readonly EndpointSlice[], wanted: EndpointsWanted): Steps<ServiceEndpoints> {
   const { family, nodeName, most = LIMITS.endpoints, cap = most } = wanted;
   const findings = new Findings();
+  const groups = new Map<string, readonly Endpoint[]>();
   const found = new Map<string, Endpoint[]>();
+  for (const { portName, protocol } of wanted.ports) found.set(endpointGroup(portName, protocol), []);
   const used = Math.min(most, cap);
   let room = used;
   let taken = 0;
-  const usable = yield* usableSlices(slices, wanted, findings);
+  const usable = yield* usableSlices(slices, family, found, findings);
   for (const { slice, ports } of usable) {
-    const groups = ports.map(({ port, groupName }) => {
-      let group = found.get(groupName);
-      if (!group) {
-        group = [];
-        found.set(groupName, group);
-      }
-      return { port, group };
-    });
     for (const item of slice.endpoints ?? []) {
       const text = item.addresses?.[0];
       if (!text) continue;
@@ -90,7 +84,7 @@ export function* endpointsOf(slices: readonly EndpointSlice[], wanted: Endpoints
       if (room < 0) break;
       const ip = addressOf(text, slice, family, findings);
       if (!ip) continue;
-      addEndpoints(item, ip, groups, nodeName);
+      addEndpoints(item, ip, ports, nodeName);
       if (++taken % ITEMS_A_STEP === 0) yield;
     }
     yield;
@@ -100,8 +94,8 @@ export function* endpointsOf(slices: readonly EndpointSlice[], wanted: Endpoints
     }
   }
 
-  const groups = new Map<string, readonly Endpoint[]>();
   for (const [name, endpoints] of found) {
+    if (endpoints.length === 0) continue;
     groups.set(name, eachOnce(endpoints));
     yield;
   }
@@ -115,19 +109,24 @@ function countOf(slices: readonly UsableSlice[]): number {
 
 interface UsableSlice {
   readonly slice: EndpointSlice;
-  readonly ports: readonly { readonly port: number; readonly groupName: string }[];
+  /** Of those asked for: the endpoints' port, and where they go. */
+  readonly ports: readonly { readonly port: number; readonly group: Endpoint[] }[];
 }
 
-/** The slices of the family that say something about the ports of the Service, by name. */
+/**
+ * The slices of the family that say something about the ports of the Service, by name.
+ *
+ * @param groups of the ports of the Service, by `endpointGroup`
+ */
 function* usableSlices(
   slices: readonly EndpointSlice[],
-  { family, ports }: EndpointsWanted,
+  family: IpFamily,
+  groups: ReadonlyMap<string, Endpoint[]>,
   findings: Findings,
 ): Steps<readonly UsableSlice[]> {
   const result: UsableSlice[] = [];
   const mine = slices.filter((slice) => slice.addressType === family);
   if (mine.length > 1) mine.sort((a, b) => compareText(a.metadata.name, b.metadata.name));
-  const wanted = new Set(ports.map(({ portName, protocol }) => endpointGroup(portName, protocol)));
   let room: number = LIMITS.slicePorts;
   for (const slice of mine) {
     room -= slice.ports?.length ?? 0;
@@ -136,7 +135,7 @@ function* usableSlices(
       findings.restrict('limit', text);
       break;
     }
-    const usable = usablePorts(slice, wanted);
+    const usable = usablePorts(slice, groups);
     if (usable.length > 0) result.push({ slice, ports: usable });
     yield;
   }
@@ -144,11 +143,11 @@ function* usableSlices(
 }
 
 /** A missing name is the empty one and a missing protocol is TCP, as the API server fills them in. */
-function usablePorts(slice: EndpointSlice, wanted: ReadonlySet<string>): UsableSlice['ports'] {
+function usablePorts(slice: EndpointSlice, groups: ReadonlyMap<string, Endpoint[]>): UsableSlice['ports'] {
   const usable = [];
   for (const { name, protocol, port } of slice.ports ?? []) {
-    const groupName = endpointGroup(name ?? '', protocol ?? 'TCP');
-    if (port && wanted.has(groupName)) usable.push({ port, groupName });
+    const group = groups.get(endpointGroup(name ?? '', protocol ?? 'TCP'));
+    if (port && group) usable.push({ port, group });
   }
   return usable;
 }
@@ -170,7 +169,7 @@ function addressOf(text: string, slice: EndpointSlice, family: IpFamily, finding
 function addEndpoints(
   { conditions, hints, nodeName }: SliceEndpoint,
   ip: IpAddress,
-  groups: readonly { readonly port: number; readonly group: Endpoint[] }[],
+  ports: UsableSlice['ports'],
   ownNodeName: string,
 ): void {
   // As `formatIpPort`, which would write the address anew for each port.
@@ -181,7 +180,7 @@ function addEndpoints(
   const terminating = conditions?.terminating ?? false;
   const zoneHints = hints?.forZones?.map((zone) => zone.name) ?? NO_HINTS;
   const nodeHints = hints?.forNodes?.map((node) => node.name) ?? NO_HINTS;
-  for (const { port, group } of groups) {
+  for (const { port, group } of ports) {
     const key = `${host}:${port}`;
     // One literal: what a spread adds costs twice the memory of the whole.
     group.push({ ip, port, key, isLocal, ready, serving, terminating, zoneHints, nodeHints });
@@ -190,8 +189,11 @@ function addEndpoints(
 
 /** Sorted by key, which for addresses is the order of bytes that kube-proxy sorts by; of those with the same key the best one, and of equally good ones the first. */
 function eachOnce(endpoints: Endpoint[]): readonly Endpoint[] {
+  endpoints.sort((a, b) => compareText(a.key, b.key));
+  // A copy has no room to spare; a list that grew has some for seventeen.
+  if (endpoints.every(({ key }, index) => index === 0 || endpoints[index - 1]!.key !== key)) return [...endpoints];
   const once: Endpoint[] = [];
-  for (const endpoint of endpoints.sort((a, b) => compareText(a.key, b.key))) {
+  for (const endpoint of endpoints) {
     const last = once.at(-1);
     if (last?.key !== endpoint.key) once.push(endpoint);
     else if (rank(endpoint) > rank(last)) once[once.length - 1] = endpoint;

@@ -14,14 +14,10 @@ export {
 } from './node-plan.ts';
 export { isForProxy, proxyResources, serviceOfSlice } from './objects/selectors.ts';
 export { ServiceObjects } from './objects/service-objects.ts';
+export type { ServiceStore } from './objects/service-store.ts';
 export { planService } from './plan.ts';
-export {
-  type NoLocalEndpoints,
-  Planner,
-  type PlannerOptions,
-  type PlanUpdate,
-  type RestrictedServices,
-} from './planner.ts';
+export type { NoLocalEndpoints, PlanUpdate, RestrictedServices } from './plan-update.ts';
+export { Planner, type PlannerOptions } from './planner.ts';
 export { sameNodePlan, samePortPlan } from './same-plan.ts';
 export { type EndpointReason, type ExplainedEndpoint, isInUse } from './select-reasons.ts';
 export { type ServiceHealthCheck, serviceHealthCheck } from './service-health.ts';
@@ -35,6 +31,5 @@ export type {
   Verdict,
 } from './service-plan.ts';
 export { type ServiceHint, servicePortsOf } from './service-port.ts';
-export type { ServiceStore } from './service-store.ts';
 export type { PortTroubles } from './troubles/trouble-book.ts';
 export type { PortTrouble, TroubleCause } from './troubles/troubles.ts';

@@ -82,6 +82,21 @@ describe('update', () => {
   }, 30_000);
 });
 
+it('does not ask for the endpoints of Services without an address of the family', async () => {
+  const ofIpv6 = samplePlanner({ family: 'IPv6' });
+  store.put('a/x');
+  store.put('a/y', [], { clusterIP: 'fd00::1' });
+  store.reads = 0;
+  await ofIpv6.update(['a/x', 'a/y'], store);
+  // Both Services, and the slices of one.
+  expect(store.reads).toBe(3);
+  expect([...ofIpv6.plan.ports.keys()]).toEqual(['a/y:/TCP']);
+  store.put('a/x', [], { clusterIP: 'fd00::2' });
+  expect(keys((await ofIpv6.update(['a/x'], store)).delta.upserted)).toEqual(['a/x:/TCP']);
+  store.put('a/x');
+  expect(keys((await ofIpv6.update(['a/x'], store)).delta.removed)).toEqual(['a/x:/TCP']);
+});
+
 describe('rebuild', () => {
   it('takes in every Service and drops those that are gone', async () => {
     store.put('a/x');

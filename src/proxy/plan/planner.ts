@@ -4,36 +4,14 @@ import { claimsOf, createdAtOf, type DestinationClaim, DestinationOwners } from 
 import { EndpointBudget } from './bounds/endpoint-budget.ts';
 import { RESTRICTIONS, type Restriction } from './bounds/findings.ts';
 import { type ExplainedPort, explainService } from './explain-service.ts';
+import type { ServiceStore } from './objects/service-store.ts';
 import { type PlanContext, planPorts, planService, type ServicePlan } from './plan.ts';
+import type { NoLocalEndpoints, PlanUpdate, RestrictedServices, ServiceProblem } from './plan-update.ts';
 import { samePortPlan } from './same-plan.ts';
 import type { ServiceHealthCheck } from './service-health.ts';
-import type { NodePlan, Plan, PlanDelta, ServicePortPlan } from './service-plan.ts';
+import type { NodePlan, Plan, ServicePortPlan } from './service-plan.ts';
 import { type ServiceHint, type ServicePorts, servicePortsOf } from './service-port.ts';
-import type { ServiceStore } from './service-store.ts';
 import { type PortTroubles, TroubleBook } from './troubles/trouble-book.ts';
-
-/** What is new for one Service: the problems it has now; empty when the earlier ones are mended. */
-export interface ServiceProblem {
-  readonly serviceName: string;
-  readonly problems: readonly string[];
-}
-
-/** Service ports that cannot be reached on this node because their policy is Local, by the policy that says so. */
-export interface NoLocalEndpoints {
-  readonly internal: number;
-  readonly external: number;
-}
-
-/** Services of which a part is not served, by the reason. */
-export type RestrictedServices = Readonly<Record<Restriction, number>>;
-
-/** What planning brought: what the dataplane has to do and what people should know. */
-export interface PlanUpdate {
-  readonly delta: PlanDelta;
-  readonly problems: readonly ServiceProblem[];
-  /** Of ports whose troubles are others than before. */
-  readonly troubles: readonly PortTroubles[];
-}
 
 export interface PlannerOptions {
   readonly family: IpFamily;
@@ -62,7 +40,10 @@ interface PlannedService {
 /** What one update gathers: how things were before, and what it has read. */
 interface Update {
   readonly store: ServiceStore;
-  readonly pause: Rest;
+  /** For Services of which others have a destination; */
+  readonly context: PlanContext;
+  /** and for the others. */
+  readonly uncontested: PlanContext;
   /** By Service name, until it is planned. */
   readonly asked: Map<string, ServicePorts>;
   readonly former: Former;
@@ -168,29 +149,32 @@ export class Planner {
    *
    * @returns what differs from before for a dataplane; empty when the change did not matter to this family
    */
-  async update(serviceNames: Iterable<string>, store: ServiceStore): Promise<PlanUpdate> {
+  update(serviceNames: Iterable<string>, store: ServiceStore): Promise<PlanUpdate> {
+    return inSlices(this.#update(serviceNames, store), this.#pauses());
+  }
+
+  *#update(serviceNames: Iterable<string>, store: ServiceStore): Steps<PlanUpdate> {
     const former: Former = { ports: new Map(), problems: new Map() };
-    const work: Update = { store, pause: this.#pauses(), asked: new Map(), former };
+    const work: Update = { store, asked: new Map(), former, ...this.#contexts() };
     // First who has what, then what everybody does with it.
     const affected = new Set(serviceNames);
     for (const serviceName of [...affected]) {
       this.#claim(serviceName, work, affected);
-      const pausing = work.pause();
-      if (pausing) await pausing;
+      yield;
     }
-    await this.#planEach(affected, work);
+    yield* this.#planEach(affected, work);
 
     const capBefore = this.#endpointCap;
     this.#endpointCap = this.#budget.cap;
     if (this.#endpointCap !== capBefore) {
       const least = Math.min(this.#endpointCap, capBefore);
       const isTouched = ({ plan }: PlannedService) => (plan.endpointsWanted ?? 0) > least;
-      await this.#planEach(
+      yield* this.#planEach(
         [...this.#services].flatMap(([name, known]) => (isTouched(known) ? [name] : [])),
-        work,
+        { ...work, ...this.#contexts() },
       );
     }
-    return inSlices(this.#differenceTo(former), work.pause);
+    return yield* this.#differenceTo(former);
   }
 
   /** Plans every Service again, and drops those that are gone. */
@@ -212,14 +196,18 @@ export class Planner {
     return yield* explainService({ service, slices: store.slices(serviceName), planned }, this.#context());
   }
 
-  /** Enters what a Service asks for now. */
-  #claim(serviceName: string, { store, asked }: Update, affected: Set<string>): void {
-    const before = this.#services.get(serviceName) ?? UNKNOWN;
+  /** Enters what a Service asks for now; of one that asks for nothing, and had nothing, there is nothing to plan. */
+  #claim(serviceName: string, { store, asked, context }: Update, affected: Set<string>): void {
+    const before = this.#services.get(serviceName);
     const service = store.service(serviceName);
     let claims: readonly DestinationClaim[] = [];
     try {
       if (service) {
-        const ports = servicePortsOf(service, this.#family, this.#context());
+        const ports = servicePortsOf(service, this.#family, context);
+        if (!before && ports.ports.length === 0 && ports.problems.length === 0) {
+          affected.delete(serviceName);
+          return;
+        }
         asked.set(serviceName, ports);
         claims = claimsOf(ports, createdAtOf(service.metadata.creationTimestamp));
       }
@@ -227,22 +215,23 @@ export class Planner {
       // Planning will say so, and keep what there was.
       return;
     }
-    this.#owners.replace(before.claims, claims, affected);
-    this.#services.set(serviceName, { claims, plan: before.plan });
+    const { claims: claimed, plan } = before ?? UNKNOWN;
+    this.#owners.replace(claimed, claims, affected);
+    this.#services.set(serviceName, { claims, plan });
   }
 
-  async #planEach(names: Iterable<string>, work: Update): Promise<void> {
+  *#planEach(names: Iterable<string>, work: Update): Steps<void> {
     for (const serviceName of names) {
-      await this.#planOne(serviceName, work);
-      const pausing = work.pause();
-      if (pausing) await pausing;
+      yield* this.#planOne(serviceName, work);
+      yield;
     }
   }
 
-  async #planOne(serviceName: string, work: Update): Promise<void> {
+  *#planOne(serviceName: string, work: Update): Steps<void> {
     const { former } = work;
-    const { claims, plan: before } = this.#services.get(serviceName) ?? UNKNOWN;
-    const after = await this.#makePlan(serviceName, before, work);
+    const known = this.#services.get(serviceName) ?? UNKNOWN;
+    const { claims, plan: before } = known;
+    const after = yield* this.#makePlan(serviceName, known, work);
     this.#replace(before.ports, after.ports, former);
     this.#countRestrictions(before, -1);
     this.#countRestrictions(after, +1);
@@ -257,18 +246,26 @@ export class Planner {
     }
   }
 
-  async #makePlan(serviceName: string, before: ServicePlan, { store, asked, pause }: Update): Promise<ServicePlan> {
+  *#makePlan(serviceName: string, { claims, plan }: PlannedService, work: Update): Steps<ServicePlan> {
+    const { store, asked } = work;
+    const context = this.#owners.hasAll(claims) ? work.uncontested : work.context;
     try {
       const ports = asked.get(serviceName);
       asked.delete(serviceName);
       // The objects of the store are never changed, only replaced: this Service is planned as it is now.
-      if (ports) return await inSlices(planPorts(ports, store.slices(serviceName), this.#context()), pause);
+      if (ports) return yield* planPorts(ports, store.slices(serviceName), context);
       const service = store.service(serviceName);
       const slices = service ? store.slices(serviceName) : [];
-      return await inSlices(planService(service, slices, this.#context()), pause);
+      return yield* planService(service, slices, work.context);
     } catch (error) {
-      return { ...before, problems: [`The Service cannot be planned: ${errorText(error)}`] };
+      return { ...plan, problems: [`The Service cannot be planned: ${errorText(error)}`] };
     }
+  }
+
+  #contexts(): Pick<Update, 'context' | 'uncontested'> {
+    const context = this.#context();
+    const { owners: _, ...uncontested } = context;
+    return { context, uncontested };
   }
 
   #context(): PlanContext {
@@ -305,10 +302,11 @@ export class Planner {
       replaced: [] as ServicePortPlan[],
     };
     const troubles: PortTroubles[] = [];
+    const context = this.#context();
     for (const [key, before] of former.ports) {
       yield;
       const now = this.#ports.get(key);
-      const changed = this.#troubles.enter(key, (now ?? before!).serviceName, now, this.#context());
+      const changed = this.#troubles.enter(key, (now ?? before!).serviceName, now, context);
       if (changed) troubles.push(changed);
       if (now && before && samePortPlan(before, now)) continue;
       if (now) delta.upserted.push(now);

@@ -43,11 +43,13 @@ export type Topology = 'everywhere' | 'same-node' | 'same-zone';
  */
 export function selectEndpoints(endpoints: readonly Endpoint[], wanted: Wanted, place: Place): Selection {
   return {
-    clusterEndpoints: wanted.cluster ? clusterSet(endpoints, place) : [],
-    localEndpoints: wanted.local ? readyOrFallback(endpoints.filter((endpoint) => endpoint.isLocal)) : [],
+    clusterEndpoints: wanted.cluster ? clusterSet(endpoints, place) : NO_ENDPOINTS,
+    localEndpoints: wanted.local ? readyOrFallback(endpoints.filter((endpoint) => endpoint.isLocal)) : NO_ENDPOINTS,
     hasAnyEndpoints: endpoints.some((endpoint) => endpoint.ready || isFallback(endpoint)),
   };
 }
+
+const NO_ENDPOINTS: readonly Endpoint[] = [];
 
 /** What the hints of the ready endpoints amount to. */
 export function topologyOf(ready: readonly Endpoint[], place: Place): Topology {
@@ -81,6 +83,10 @@ export function fitsTopology(endpoint: Endpoint, topology: Topology, place: Plac
   }
 }
 
+function isReady(endpoint: Endpoint): boolean {
+  return endpoint.ready;
+}
+
 /** On its way out, but answering: better than nobody. */
 export function isFallback(endpoint: Endpoint): boolean {
   return endpoint.serving && endpoint.terminating;
@@ -94,6 +100,7 @@ function clusterSet(endpoints: readonly Endpoint[], place: Place): readonly Endp
 }
 
 function readyOrFallback(endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  const ready = endpoints.filter((endpoint) => endpoint.ready);
+  if (endpoints.every(isReady)) return endpoints;
+  const ready = endpoints.filter(isReady);
   return ready.length > 0 ? ready : endpoints.filter(isFallback);
 }

@@ -94,29 +94,33 @@ export function servicePortsOf(service: Service, family: IpFamily, allowed: Allo
   for (const [index, portSpec] of portSpecs.entries()) {
     const port = readPort(portSpec, `spec.ports[${index}]`, findings);
     if (!port) continue;
-    const name = port.portName === '' ? serviceName : `${serviceName}:${port.portName}`;
-    const key = `${serviceName}:${port.portName}/${port.protocol}`;
+    const { portName, protocol } = port;
+    const name = portName === '' ? serviceName : `${serviceName}:${portName}`;
+    const key = `${serviceName}:${portName}/${protocol}`;
     if (ports.has(key)) {
       findings.push(`spec.ports[${index}] has the name and protocol of an earlier port and is ignored`);
       continue;
     }
-    ports.set(key, {
+    const asked: ServicePort = {
       key,
       serviceName,
       name,
-      ...port,
+      portName,
+      protocol,
       clusterIp,
+      port: port.port,
+      nodePort: port.nodePort,
       externalIps,
       loadBalancerVips,
       sourceRanges,
       affinitySeconds,
       healthCheckNodePort,
-      ...(hint !== undefined && { hint }),
       internalPolicy: spec.internalTrafficPolicy === 'Local' ? 'Local' : 'Cluster',
       externalPolicy: spec.externalTrafficPolicy === 'Local' ? 'Local' : 'Cluster',
-    });
+    };
+    ports.set(key, withPolicyInUse(hint === undefined ? asked : { ...asked, hint }));
   }
-  return servicePorts([...ports.values()].map(withPolicyInUse), findings, addresses.withheldVips);
+  return servicePorts([...ports.values()], findings, addresses.withheldVips);
 }
 
 /** A policy for external traffic says nothing on a port that has no external destination. */
@@ -149,8 +153,10 @@ function clusterIpOf(service: Service, family: IpFamily, problems: Findings): Ip
   const primary = spec.clusterIP ?? spec.clusterIPs?.[0] ?? '';
   if (primary === '' || primary === 'None' || spec.type === 'ExternalName') return undefined;
   if (spec.ipFamilies?.length && !spec.ipFamilies.includes(family)) return undefined;
-  const texts = new Set([primary, ...(spec.clusterIPs ?? [])]);
-  return addressesOf([...texts], family, 'spec.clusterIPs', problems)[0];
+  const { clusterIPs = [] } = spec;
+  const isAll = clusterIPs.length === 1 && clusterIPs[0] === primary;
+  const texts = isAll ? clusterIPs : [...new Set([primary, ...clusterIPs])];
+  return addressesOf(texts, family, 'spec.clusterIPs', problems)[0];
 }
 
 function readPort(
@@ -193,6 +199,7 @@ function externalAddressesOf(
     field: string,
     others: readonly IpAddress[],
   ): IpAddress[] => {
+    if (texts.length === 0) return [];
     const elsewhere = new Set(others.map(formatIp));
     const first = firstOf(texts, LIMITS.addresses, field, findings);
     return addressesOf(first, family, field, findings).filter((ip) => {
@@ -237,10 +244,11 @@ function restrictedVips(
   portCount: number,
   problems: Findings,
 ): Pick<ExternalAddresses, 'loadBalancerVips' | 'sourceRanges' | 'withheldVips'> {
+  if (!spec.loadBalancerSourceRanges?.length) return { loadBalancerVips: vips, sourceRanges: [], withheldVips: [] };
   const field = 'spec.loadBalancerSourceRanges';
   const found = new Map<string, Cidr>();
   let unreadable = 0;
-  for (const text of firstOf(spec.loadBalancerSourceRanges ?? [], LIMITS.sourceRanges, field, problems)) {
+  for (const text of firstOf(spec.loadBalancerSourceRanges, LIMITS.sourceRanges, field, problems)) {
     const cidr = tryParseCidr(text.trim());
     if (cidr) found.set(formatCidr(cidr), cidr);
     else {
@@ -250,7 +258,7 @@ function restrictedVips(
   }
   const ranges = [...found.values()];
   const sourceRanges = ranges.filter((cidr) => cidr.address.family === family);
-  const untold = (spec.loadBalancerSourceRanges?.length ?? 0) > LIMITS.sourceRanges && sourceRanges.length === 0;
+  const untold = spec.loadBalancerSourceRanges.length > LIMITS.sourceRanges && sourceRanges.length === 0;
   if (vips.length > 0 && (untold || (ranges.length === 0 && unreadable > 0))) {
     // An empty list would mean "everybody", the opposite of what was asked for.
     problems.push(`${field} has no usable entry; the load-balancer addresses are not served`);

@@ -54,6 +54,21 @@ it('tells own and foreign changes as they are made, a flush by others too', asyn
   expect(events.map(short)).not.toContain('generation own');
 });
 
+it('tells the generations of own changes alone where that is asked for, also over sockets that are opened later', async () => {
+  const events: NftEvent[] = [];
+  const watch = () => watchNftables((event) => events.push(event), { withoutOwn: true });
+  const monitor = inNetns(namespace.path, watch);
+  const later = inNetns(namespace.path, () => Nftables.open());
+  nft.commit(TABLE);
+  later.commit([{ operation: 'flush', object: { kind: 'set', ...T, name: 's' } }]);
+  namespace.run('nft', 'delete', 'table', 'ip6', 't');
+  await expect.poll(() => events.map(short)).toContain('generation nft');
+  expect(events.map(short).slice(0, 2)).toEqual(['generation own', 'generation own']);
+  expect(events.map(short)).toEqual(expect.arrayContaining(['deleted table t', 'deleted chain c', 'deleted set s']));
+  monitor.close();
+  later.close();
+});
+
 it('says when events were lost, and goes on', async () => {
   nft.commit(TABLE);
   const events: NftEvent[] = [];

@@ -43,10 +43,10 @@ export function dataplaneIn(
 
 /** Listens to the changes in a namespace. */
 export function watchIn(namespace: TestNamespace): NonNullable<NftablesDataplaneOptions['watch']> {
-  return (listener: (event: NftEvent) => void, family) => {
+  return (listener: (event: NftEvent) => void) => {
     let close = () => {};
     inNetns(namespace.path, () => {
-      close = watchNftables(listener, { family }).close;
+      close = watchNftables(listener, { withoutOwn: true }).close;
     });
     return { close: () => close() };
   };

@@ -87,24 +87,19 @@ const NOTHING_OF_ITS_OWN: Pick<CompiledPort, 'chains' | 'sets' | 'groups'> = {
 };
 
 function* compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyNames | undefined): Steps<Claim[]> {
-  const claims: Claim[] = [];
-  const ids = new Set<string>();
-  const add = (kind: keyof typeof KINDS, what: string, key: Uint8Array, parts: ClaimParts) => {
-    const id = `${kind} ${keyText(key)}`;
-    // Of two claims for one destination the first counts: an external IP that is a load-balancer VIP too, say.
-    if (ids.has(id)) return;
-    ids.add(id);
-    const { entries, groups } = claimElements(kind, key, parts);
-    claims.push({ owner: port.key, id, entries, groups, comment: commentOf(port, what) });
+  const { clusterIp, protocol } = port;
+  const target = internalTarget(port, sticky);
+  const parts = target ? { target } : { refusal: port.internalVerdict };
+  const internal = compileClaim(port, 'vip', 'cluster IP', vipKey(clusterIp, protocol, port.port), parts);
+  if (!isReachableFromOutside(port)) return [internal];
+
+  // Of two claims for one destination the first counts: an external IP that is a load-balancer VIP too, say.
+  const claims = new Map([[internal.id, internal]]);
+  const add = (...what: Tail<Parameters<typeof compileClaim>>) => {
+    const claim = compileClaim(port, ...what);
+    if (!claims.has(claim.id)) claims.set(claim.id, claim);
   };
-  const { clusterIp, protocol, clusterEndpoints, localEndpoints } = port;
   const vip = (ip: IpAddress) => vipKey(ip, protocol, port.port);
-
-  const internal = internalTarget(port, sticky);
-  add('vip', 'cluster IP', vip(clusterIp), internal ? { target: internal } : { refusal: port.internalVerdict });
-
-  // A copy has no room to spare; a list that grew has some for seventeen.
-  if (!isReachableFromOutside(port)) return [...claims];
   const external: ClaimParts = {
     ...(port.hasAnyEndpoints && { target: externalTarget(port, sticky) }),
     ...(port.externalVerdict !== 'forward' && { refusal: port.externalVerdict }),
@@ -119,20 +114,34 @@ function* compileClaims(port: ServicePortPlan, node: NodePlan, sticky: StickyNam
     yield;
   }
   if (port.nodePort !== 0) add('nodePort', 'node port', portKey(protocol, port.nodePort), external);
-  return claims;
+  return [...claims.values()];
+}
 
-  function internalTarget(of: ServicePortPlan, own: StickyNames | undefined): Target | undefined {
-    if (of.internalVerdict !== 'forward') return undefined;
-    const isLocal = of.internalPolicy === 'Local';
-    if (own) return { kind: 'own', chain: (isLocal ? own.local : own.cluster).chain };
-    return { kind: 'endpoints', masquerade: false, endpoints: isLocal ? localEndpoints : clusterEndpoints };
-  }
+type Tail<T extends readonly unknown[]> = T extends readonly [unknown, ...infer Rest] ? Rest : never;
 
-  function externalTarget(of: ServicePortPlan, own: StickyNames | undefined): Target {
-    if (own) return { kind: 'own', chain: own.external };
-    if (of.externalPolicy === 'Cluster') return { kind: 'endpoints', masquerade: true, endpoints: clusterEndpoints };
-    return { kind: 'local', endpoints: clusterEndpoints, localEndpoints };
-  }
+function compileClaim(
+  port: ServicePortPlan,
+  kind: keyof typeof KINDS,
+  what: string,
+  key: Uint8Array,
+  parts: ClaimParts,
+): Claim {
+  const { entries, groups } = claimElements(kind, key, parts);
+  return { owner: port.key, id: `${kind} ${keyText(key)}`, entries, groups, comment: commentOf(port, what) };
+}
+
+function internalTarget(port: ServicePortPlan, sticky: StickyNames | undefined): Target | undefined {
+  if (port.internalVerdict !== 'forward') return undefined;
+  const isLocal = port.internalPolicy === 'Local';
+  if (sticky) return { kind: 'own', chain: (isLocal ? sticky.local : sticky.cluster).chain };
+  return { kind: 'endpoints', masquerade: false, endpoints: isLocal ? port.localEndpoints : port.clusterEndpoints };
+}
+
+function externalTarget(port: ServicePortPlan, sticky: StickyNames | undefined): Target {
+  const { clusterEndpoints: endpoints, localEndpoints } = port;
+  if (sticky) return { kind: 'own', chain: sticky.external };
+  if (port.externalPolicy === 'Cluster') return { kind: 'endpoints', masquerade: true, endpoints };
+  return { kind: 'local', endpoints, localEndpoints };
 }
 
 function isReachableFromOutside({ nodePort, externalIps, loadBalancerVips }: ServicePortPlan): boolean {

@@ -141,10 +141,11 @@ export class Layout {
 
   *#replace(key: string, after: CompiledPort | undefined): Steps<void> {
     const before = this.#ports.get(key);
-    for (const claim of before?.claims ?? [])
-      this.#destination(claim.id, (claims) => removeSorted(claims, claim, byOwner));
-    for (const claim of after?.claims ?? [])
-      this.#destination(claim.id, (claims) => insertSorted(claims, claim, byOwner));
+    for (const claim of before?.claims ?? []) {
+      removeSorted(this.#destinations.get(claim.id)!.claims, claim, byOwner);
+      this.#touchedDestinations.add(claim.id);
+    }
+    for (const claim of after?.claims ?? []) this.#claim(claim);
     for (const { set, key: element } of before?.shared ?? []) {
       this.#share(set, element, -1);
       yield;
@@ -158,14 +159,11 @@ export class Layout {
     if (hasOwn(before) || hasOwn(after)) this.#touchedPorts.add(key);
   }
 
-  #destination(id: string, change: (claims: Claim[]) => void): void {
-    let destination = this.#destinations.get(id);
-    if (!destination) {
-      destination = { claims: [], placed: undefined, groups: NO_GROUPS };
-      this.#destinations.set(id, destination);
-    }
-    change(destination.claims);
-    this.#touchedDestinations.add(id);
+  #claim(claim: Claim): void {
+    const destination = this.#destinations.get(claim.id);
+    if (destination) insertSorted(destination.claims, claim, byOwner);
+    else this.#destinations.set(claim.id, { claims: [claim], placed: undefined, groups: NO_GROUPS });
+    this.#touchedDestinations.add(claim.id);
   }
 
   #share(set: string, key: Uint8Array, change: number): void {

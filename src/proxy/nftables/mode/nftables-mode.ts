@@ -26,7 +26,7 @@ export const nftablesMode: Mode<unknown> = {
         new NftablesDataplane({
           family,
           open,
-          watch: (listener, of) => watchNftables(listener, { family: of }),
+          watch: (listener) => watchNftables(listener, { withoutOwn: true }),
           onForeignChange: hooks.changedByOthers,
         }),
     };

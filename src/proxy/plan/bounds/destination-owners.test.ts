@@ -64,6 +64,10 @@ describe('the owner of a destination', () => {
           const affected = new Set<string>();
           owners.replace(present.get(name) ?? [], claims, affected);
           present.set(name, claims);
+          for (const [who, theirs] of present) {
+            const isOwner = ({ destination }: DestinationClaim) => owners.ownerOf(destination)?.serviceName === who;
+            expect(owners.hasAll(theirs)).toBe(theirs.every(isOwner));
+          }
           for (const [destination, former] of before) {
             const all = [...present.values()].flat().filter((one) => one.destination === destination);
             const owner = owners.ownerOf(destination);

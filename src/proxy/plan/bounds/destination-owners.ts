@@ -38,14 +38,23 @@ export interface DestinationClaim {
 /** Everything the ports of a Service ask for, each destination of a port once. */
 export function claimsOf({ ports, withheldVips }: ServicePorts, createdAt: number): readonly DestinationClaim[] {
   const claims: DestinationClaim[] = [];
-  for (const { key: portKey, serviceName, protocol, port, nodePort, clusterIp, ...addresses } of ports) {
+  for (const {
+    key: portKey,
+    serviceName,
+    protocol,
+    port,
+    nodePort,
+    clusterIp,
+    loadBalancerVips,
+    externalIps,
+  } of ports) {
     const claim = (kind: DestinationKind, destination: string): void => {
       claims.push({ destination, kind, createdAt, serviceName, portKey });
     };
     claim('clusterIp', addressPort(clusterIp, port, protocol));
-    for (const ip of addresses.loadBalancerVips) claim('loadBalancerVip', addressPort(ip, port, protocol));
+    for (const ip of loadBalancerVips) claim('loadBalancerVip', addressPort(ip, port, protocol));
     for (const ip of withheldVips) claim('loadBalancerVip', addressPort(ip, port, protocol));
-    for (const ip of addresses.externalIps) claim('externalIp', addressPort(ip, port, protocol));
+    for (const ip of externalIps) claim('externalIp', addressPort(ip, port, protocol));
     if (nodePort !== 0) claim('nodePort', nodePortText(nodePort, protocol));
   }
   // A copy has no room to spare; a list that grew has some for seventeen.
@@ -98,7 +107,19 @@ export class DestinationOwners {
   replace(before: readonly DestinationClaim[], after: readonly DestinationClaim[], affected: Set<string>): void {
     if (before.length === after.length && before.every((claim, index) => sameClaim(claim, after[index]!))) return;
     for (const claim of before) this.#change(claim, affected, () => this.#remove(claim));
-    for (const claim of after) this.#change(claim, affected, () => this.#add(claim));
+    for (const claim of after) {
+      if (this.#claims.has(claim.destination)) this.#change(claim, affected, () => this.#add(claim));
+      else {
+        // As nearly always.
+        this.#claims.set(claim.destination, claim);
+        affected.add(claim.serviceName);
+      }
+    }
+  }
+
+  /** Whether all of these claims are in force, as nearly always: then `keepOwned` has nothing to take away. */
+  hasAll(claims: readonly DestinationClaim[]): boolean {
+    return claims.every(({ destination, portKey }) => this.ownerOf(destination)?.portKey === portKey);
   }
 
   /** The ports with what they have of what they ask for; those that lost their ClusterIP are not among them. */
@@ -150,10 +171,10 @@ export class DestinationOwners {
     for (const { serviceName } of first) affected.add(serviceName);
   }
 
+  /** Behind or before those that are there. */
   #add(claim: DestinationClaim): void {
-    const claims = this.#claims.get(claim.destination);
-    if (claims === undefined) this.#claims.set(claim.destination, claim);
-    else if (Array.isArray(claims)) insertSorted(claims, claim, compareClaims);
+    const claims = this.#claims.get(claim.destination)!;
+    if (Array.isArray(claims)) insertSorted(claims, claim, compareClaims);
     else this.#claims.set(claim.destination, [claims, claim].sort(compareClaims));
   }
 

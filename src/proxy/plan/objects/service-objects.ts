@@ -1,3 +1,4 @@
+import { compareText, insertSorted, removeSorted } from '../../../core/index.ts';
 import {
   type EndpointSlice,
   type Node,
@@ -7,8 +8,8 @@ import {
   type Service,
   type ServiceCIDR,
 } from '../../../kube/index.ts';
-import type { ServiceStore } from '../service-store.ts';
 import { isForProxy, isOfService, serviceOfSlice } from './selectors.ts';
+import type { ServiceStore } from './service-store.ts';
 
 /** What an event may have changed for the proxy. */
 export interface TouchedObjects {
@@ -25,8 +26,8 @@ const NOTHING: TouchedObjects = { services: [], node: undefined, serviceCidrs: f
 export class ServiceObjects implements ServiceStore {
   readonly #services: ObjectsOf<'Service'>;
   readonly #slices = new ObjectsOf('EndpointSlice', isOfService);
-  /** The names of the slices by Service; no empty sets. */
-  readonly #sliceNames = new Map<string, Set<string>>();
+  /** The names of the slices by Service, sorted; no empty lists. */
+  readonly #sliceNames = new Map<string, string[]>();
   readonly #nodes = new ObjectsOf('Node');
   readonly #serviceCidrs = new ObjectsOf('ServiceCIDR');
 
@@ -59,7 +60,7 @@ export class ServiceObjects implements ServiceStore {
 
   /** The slices of a Service, known or not, sorted by name. */
   slices(serviceName: string): readonly EndpointSlice[] {
-    const names = [...(this.#sliceNames.get(serviceName) ?? [])].sort();
+    const names = this.#sliceNames.get(serviceName) ?? [];
     return names.map((name) => this.#slices.get(name)!);
   }
 
@@ -89,7 +90,8 @@ export class ServiceObjects implements ServiceStore {
     const to = this.#serviceOf(name);
     if (from !== undefined && from !== to) this.#unlink(from, name);
     if (to !== undefined) this.#link(to, name);
-    return [...new Set([from, to])].filter((service) => service !== undefined);
+    if (from === to) return to === undefined ? [] : [to];
+    return [from, to].filter((service) => service !== undefined);
   }
 
   /** The Service of the slice of this name as it is held now. */
@@ -100,13 +102,13 @@ export class ServiceObjects implements ServiceStore {
 
   #link(serviceName: string, sliceName: string): void {
     const names = this.#sliceNames.get(serviceName);
-    if (names) names.add(sliceName);
-    else this.#sliceNames.set(serviceName, new Set([sliceName]));
+    if (names) insertSorted(names, sliceName, compareText);
+    else this.#sliceNames.set(serviceName, [sliceName]);
   }
 
   #unlink(serviceName: string, sliceName: string): void {
-    const names = this.#sliceNames.get(serviceName);
-    names?.delete(sliceName);
-    if (names?.size === 0) this.#sliceNames.delete(serviceName);
+    const names = this.#sliceNames.get(serviceName) ?? [];
+    removeSorted(names, sliceName, compareText);
+    if (names.length === 0) this.#sliceNames.delete(serviceName);
   }
 }

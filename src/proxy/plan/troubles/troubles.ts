@@ -1,3 +1,4 @@
+import type { Endpoint } from '../endpoint.ts';
 import { type Place, topologyOf } from '../select.ts';
 import type { ServicePortPlan } from '../service-plan.ts';
 import { isExternallyAccessible } from '../service-port.ts';
@@ -39,10 +40,11 @@ function whereDropped(port: ServicePortPlan): string {
 
 /** Undefined: there are none, or they count, or they are for other nodes while zones do not matter. */
 function whyHintsIgnored({ clusterEndpoints }: ServicePortPlan, place: Place): string | undefined {
+  if (!clusterEndpoints.some(isHinted)) return undefined;
   const ready = clusterEndpoints.filter((endpoint) => endpoint.ready);
   const zoned = ready.filter(({ zoneHints }) => zoneHints.length > 0).length;
   const noded = ready.filter(({ nodeHints }) => nodeHints.length > 0).length;
-  if (zoned + noded === 0 || topologyOf(ready, place) !== 'everywhere') return undefined;
+  if (topologyOf(ready, place) !== 'everywhere') return undefined;
   const count = Math.max(zoned, noded);
   if (count < ready.length) {
     const kind = zoned >= noded ? 'zones' : 'nodes';
@@ -52,4 +54,8 @@ function whyHintsIgnored({ clusterEndpoints }: ServicePortPlan, place: Place): s
   if (place.zone === '')
     return 'the Node has no label topology.kubernetes.io/zone, so hints for zones cannot be followed';
   return `none is hinted for this node's zone "${place.zone}"`;
+}
+
+function isHinted({ ready, zoneHints, nodeHints }: Endpoint): boolean {
+  return ready && zoneHints.length + nodeHints.length > 0;
 }

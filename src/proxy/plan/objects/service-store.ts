@@ -1,4 +1,4 @@
-import type { EndpointSlice, Node, Service, ServiceCIDR } from '../../kube/index.ts';
+import type { EndpointSlice, Node, Service, ServiceCIDR } from '../../../kube/index.ts';
 
 /** The objects the proxy plans from, by name. Every answer must cost the same however large the cluster is. */
 export interface ServiceStore {
