@@ -200,15 +200,15 @@ it('sends watches in frames: objects, a bookmark, an error, and what no server s
 
 it('breaks a watch in the middle of a frame, and sends frames that hold nothing to read', async () => {
   const broken = get(`${SERVICES}?watch=true`);
-  await expect.poll(() => api.watches().length).toBe(1);
-  const first = api.watches()[0];
+  await expect.poll(() => api.watches('services').length).toBe(1);
+  const first = api.watches('services')[0];
   first?.reset(true);
   const { body } = await broken;
   expect(framesOf(body)).toEqual([]);
   expect(body.readUInt32BE(0)).toBeGreaterThan(body.length);
 
   const garbled = get(`${SERVICES}?watch=true`, PROTOBUF, 1);
-  const second = () => api.watches().find((watch) => watch !== first);
+  const second = () => api.watches('services').find((watch) => watch !== first);
   await expect.poll(second).toBeDefined();
   second()?.garbage();
   const garbage = (await garbled).body;
