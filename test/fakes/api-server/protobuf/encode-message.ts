@@ -106,9 +106,10 @@ function writerOf({ resolvedType, type: scalar }: ValueType): WriteField {
     const toMessage = WRITTEN_OTHERWISE[resolvedType.fullName];
     return (writer, value, path) => {
       const message = toMessage ? toMessage(value, path) : value;
-      if (typeof message !== 'object' || Array.isArray(message)) throw new Error(`${path} is no mapping`);
+      if (typeof message !== 'object' || message === null || Array.isArray(message))
+        throw new Error(`${path} is no mapping`);
       writer.fork();
-      if (message) writeMessage(writer, resolvedType, message as Json, path);
+      writeMessage(writer, resolvedType, message as Json, path);
       writer.ldelim();
     };
   }
@@ -122,7 +123,7 @@ function writerOf({ resolvedType, type: scalar }: ValueType): WriteField {
 function writeNothing(writer: protobuf.Writer, { resolvedType, type: scalar }: ValueType): void {
   if (resolvedType instanceof protobuf.Type) {
     writer.fork();
-    if (!ZERO_IS_EMPTY.has(resolvedType.fullName)) writeMessage(writer, resolvedType, {}, '');
+    writeMessage(writer, resolvedType, {}, '');
     writer.ldelim();
   } else if (scalar === 'string') writer.string('');
   else writer.uint32(0);
@@ -132,9 +133,6 @@ function tagOf(id: number, { resolvedType, type: scalar }: ValueType): number {
   const isDelimited = resolvedType !== null || scalar === 'string' || scalar === 'bytes';
   return (id << 3) | (isDelimited ? 2 : 0);
 }
-
-/** The zero time is an empty message, not one of zeros. */
-const ZERO_IS_EMPTY: ReadonlySet<string> = new Set(['.meta.Time', '.meta.MicroTime']);
 
 const SCALARS = {
   string: ['string', (writer: protobuf.Writer, value: string) => writer.string(value)],

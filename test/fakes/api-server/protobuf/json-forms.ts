@@ -1,8 +1,5 @@
-/**
- * The messages whose JSON has another form than a mapping of their fields, and how the message is made of that form;
- * undefined is an empty message.
- */
-export const WRITTEN_OTHERWISE: Readonly<Record<string, (value: unknown, path: string) => object | undefined>> = {
+/** The messages whose JSON has another form than a mapping of their fields, and how the message is made of that form. */
+export const WRITTEN_OTHERWISE: Readonly<Record<string, (value: unknown, path: string) => object>> = {
   // Upstream leaves the fraction away: in JSON there is none either.
   '.meta.Time': (value, path) => ({ seconds: Math.floor(millisecondsOf(value, path) / 1000), nanos: 0 }),
   '.meta.MicroTime': microTime,

@@ -3,7 +3,7 @@
  * api/resource in one package.
  *
  * In all of these definitions `required` is a field of Go that is no pointer: upstream writes it always, empty or zero if
- * there is nothing to say. What is `optional` is left out then.
+ * there is nothing to say. What is `optional` is left out then; of a time both fields, for the zero time is an empty message.
  */
 export const META = `
 syntax = "proto2";
@@ -31,13 +31,13 @@ message WatchEvent {
 }
 
 message Time {
-  required int64 seconds = 1;
-  required int32 nanos = 2;
+  optional int64 seconds = 1;
+  optional int32 nanos = 2;
 }
 
 message MicroTime {
-  required int64 seconds = 1;
-  required int32 nanos = 2;
+  optional int64 seconds = 1;
+  optional int32 nanos = 2;
 }
 
 message Quantity {
