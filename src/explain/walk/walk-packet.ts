@@ -1,9 +1,18 @@
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { type Branch, type Meeting, walkAll } from '../choices.ts';
-import { type FirstPacket, type Interface, KnownBytes, Packet, type TooBig } from '../packet/index.ts';
+import {
+  type Connection,
+  type Ends,
+  type FirstPacket,
+  type Interface,
+  KnownBytes,
+  Packet,
+  TCP_HANDSHAKE,
+  type TooBig,
+} from '../packet/index.ts';
 import { askedOnce } from './asked-once.ts';
 import type { Hook, Host, RuleSource, Situation, StationResult, Step } from './source.ts';
-import { TRANSLATIONS_DONE } from './translate.ts';
+import { IPS, TRANSLATIONS_DONE } from './translate.ts';
 import { walkHook } from './walk-hook.ts';
 
 /** How a packet ends on this host. */
@@ -49,31 +58,60 @@ export function walkPacket(
   }, MOST_WAYS);
 }
 
+/** What became of a flow's first packet. */
+export interface Flow {
+  /** How it began, before any translation. */
+  readonly first: FirstPacket;
+  /** Its ends that were changed on the way; where to is needed of later packets alone. */
+  readonly translated: Partial<Ends>;
+}
+
 /**
  * Walks an answer on its way back, as the flow's own translations have left it: chains of type nat do not see it.
  *
  * @param answer from the endpoint to the client; its ports are those of the endpoint and of the client
- * @param first how the flow began, before any translation
  */
 export function walkAnswer(
   answer: FirstPacket,
-  first: FirstPacket,
+  flow: Flow,
   origin: Origin,
   sources: readonly RuleSource[],
   host: Host,
 ): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
   const made = () => {
-    const packet = new Packet(answer);
-    packet.connection = {
-      state: 'established',
-      direction: 'reply',
-      original: new Packet(first).ends,
-      status: TRANSLATIONS_DONE,
-      mark: KnownBytes.unknown(4),
-    };
+    const packet = new Packet({ ...answer, tcpFlags: TCP_HANDSHAKE.answer });
+    packet.flow = established(flow, 'reply');
     return packet;
   };
   return walkEach(made, origin, sources, host);
+}
+
+/** Walks the client's next packet, once its first one was answered. */
+export function walkNext(
+  flow: Flow,
+  origin: Origin,
+  sources: readonly RuleSource[],
+  host: Host,
+): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+  const made = () => {
+    const packet = new Packet({ ...flow.first, tcpFlags: TCP_HANDSHAKE.last });
+    packet.flow = established(flow, 'original');
+    return packet;
+  };
+  return walkEach(made, origin, sources, host);
+}
+
+function established({ first, translated }: Flow, direction: Connection['direction']): Connection {
+  const { source, destination, destinationPort } = translated;
+  return {
+    state: 'established',
+    direction,
+    original: new Packet(first).ends,
+    status:
+      TRANSLATIONS_DONE | (source ? IPS.srcNat : 0) | (destination !== undefined || destinationPort ? IPS.dstNat : 0),
+    mark: KnownBytes.unknown(4),
+    translated,
+  };
 }
 
 /**

@@ -43,6 +43,8 @@ export const NFPROTO_IPV6 = 10;
 /** In bytes. */
 export const NFT_USERDATA_MAXLEN = 256;
 
+/** Flag of a table: its base chains are not hooked in. */
+export const NFT_TABLE_F_DORMANT = 1;
 /** Flag of a table: it belongs to the socket that made it, and goes with it (Linux 5.12). */
 export const NFT_TABLE_F_OWNER = 2;
 
