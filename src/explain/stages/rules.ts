@@ -1,4 +1,4 @@
-import { formatIp, ipFromBytes, parseIp, readBe16 } from '../../core/index.ts';
+import { formatIp, ipFromBytes, parseIp, readBe16, readU32 } from '../../core/index.ts';
 import type { Branch } from '../choices.ts';
 import { hostOf, type NodeView } from '../node/index.ts';
 import { type Origin, type Step, type Walk, walkPacket } from '../walk/index.ts';
@@ -108,7 +108,7 @@ function refusal({ target, knowledge }: Asked, { packet, end }: Walk, last: Step
 }
 
 /** Where a packet went; undefined: its address is not known. */
-function goalOf({ packet, steps }: Walk): Goal | undefined {
+function goalOf({ packet, steps, routedBy }: Walk): Goal | undefined {
   const { source, destination, destinationPort } = packet.ends;
   if (!destination.isKnown || !destinationPort.isKnown) return undefined;
   const ip = ipFromBytes(destination.bytes);
@@ -123,6 +123,7 @@ function goalOf({ packet, steps }: Walk): Goal | undefined {
     masqueraded,
     source: source.isKnown ? ipFromBytes(source.bytes) : undefined,
     byIpvs: steps.some((step) => step.source === 'ipvs'),
+    mark: routedBy.isKnown ? readU32(routedBy.bytes, 0) || undefined : undefined,
   };
 }
 

@@ -29,6 +29,8 @@ export interface Walk {
   readonly end: End;
   /** As it was at its end: translated, marked. */
   readonly packet: Packet;
+  /** Its mark when it was routed last, which policy rules may have asked for. */
+  readonly routedBy: KnownBytes;
 }
 
 /** Where a packet comes from: an interface, or this host. */
@@ -180,6 +182,11 @@ function walkOnce(
   const situation = { ...surroundings, packet };
   const { host } = surroundings;
   const steps: Step[] = [];
+  let routedBy = packet.mark;
+  const routed = (): Way => {
+    routedBy = packet.mark;
+    return route(packet, host);
+  };
   /** Through some hooks; what ends the packet there, if anything does. */
   const through = (...hooks: Hook[]): End | undefined => {
     for (const hook of hooks) {
@@ -191,20 +198,20 @@ function walkOnce(
   };
   /** Only to other hosts: what goes to this one is not sent anew (ip_vs_nat_send_or_cont, net/netfilter/ipvs/ip_vs_xmit.c). */
   const sendAnew = (): End => {
-    const way = route(packet, host);
+    const way = routed();
     if (way.kind === 'no way') return way.end;
     [packet.iif, packet.oif] = [undefined, way.oif];
     return through('output', 'postrouting') ?? { kind: 'sent', by: way.oif };
   };
   const end = (): End => {
     if (origin === 'this host') {
-      const first = route(packet, host);
+      const first = routed();
       if (first.kind === 'no way') return first.end;
       packet.oif = first.oif;
       const ended = through('output');
       if (ended) return ended;
       // Rules of output may have changed where it goes (ip_route_me_harder).
-      const second = route(packet, host);
+      const second = routed();
       if (second.kind === 'no way') return second.end;
       packet.oif = second.oif;
       const left = through('postrouting');
@@ -215,13 +222,14 @@ function walkOnce(
     }
     const refused = through('prerouting');
     if (refused) return refused;
-    const way = route(packet, host);
+    const way = routed();
     if (way.kind === 'no way') return way.end;
     if (way.local) return through('input') ?? { kind: 'delivered' };
     packet.oif = way.oif;
     return through('forward', 'postrouting') ?? { kind: 'sent', by: way.oif };
   };
-  return { end: end(), steps, packet };
+  const reached = end();
+  return { end: reached, steps, packet, routedBy };
 }
 
 type Way =
