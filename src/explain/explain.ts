@@ -9,6 +9,7 @@ import { lookAtEndpoints } from './stages/endpoints.ts';
 import { findClient } from './stages/find-client.ts';
 import { findTarget } from './stages/find-target.ts';
 import { lookAtLinks } from './stages/link.ts';
+import { lookAtLinkChains } from './stages/link-chains.ts';
 import { Report } from './stages/report.ts';
 import { lookAtRoutes } from './stages/route.ts';
 import { lookAtRules } from './stages/rules.ts';
@@ -73,6 +74,7 @@ function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: Node
   if (report.hasFailed) return;
   if (all.length > MOST_GOALS) report.notChecked(`${all.length - MOST_GOALS} of ${all.length} endpoints`);
   const goals = all.slice(0, MOST_GOALS);
+  lookAtLinkChains(asked, goals, node, report);
   lookAtRoom(asked, goals, node, report);
   if (report.hasFailed) return;
   lookAtRaces(asked, node, report);

@@ -126,7 +126,7 @@ export const CAUSES = {
     remedy: 'Look at `nodeplane routes`, or at whoever makes the routes.',
   },
   'link-down': {
-    sentence: 'The interface of the pod, or the one it is plugged into, is down or missing.',
+    sentence: 'The interface of the pod, or the one it is plugged into, is down, missing, or lets no frames pass.',
     remedy: 'Set it up again, or delete the pod.',
   },
   neighbour: {

@@ -17,6 +17,16 @@ type Effect = Outcome | undefined;
 
 const NO_MATCH: Outcome = { kind: 'no match' };
 const CONTINUE: Outcome = { kind: 'continue' };
+/**
+ * Expressions in a form that the model does not have, which load registers, change what no rule here looks at, or end the rule, and
+ * do nothing else: nft_*_eval in net/netfilter. Whatever comes of it, ways that end alike are one.
+ */
+const LOADING_OR_ENDING: ReadonlySet<string> = new Set([
+  ...['payload', 'rt', 'exthdr', 'meta', 'ct', 'hash', 'osf', 'socket', 'tunnel', 'xfrm'],
+  ...['quota', 'connlimit', 'flow_offload'],
+]);
+/** The same of those that the packet passes, whatever they say. */
+const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['log', 'dup', 'last']);
 /** A draw among more than these is not walked option by option. */
 const MOST_OPTIONS = 4096;
 
@@ -132,8 +142,8 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
       return goOnIf(undefined, `limit rate ${expression.rate}/${expression.unit}`, choose);
     case 'dynset':
       remember(expression, rule, registers, situation);
-      // Elements are added and refreshed without a word; what is evaluated for each of them decides.
-      return expression.expressions?.some(({ kind }) => kind === 'limit')
+      // Elements are added and refreshed without a word; what is evaluated for each of them decides, if it is more than a counter.
+      return expression.expressions?.some(({ kind }) => kind !== 'counter')
         ? goOnIf(undefined, `a limit for each element of @${expression.set}`, choose)
         : undefined;
     case 'counter':
@@ -147,7 +157,11 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
       return outcome.kind === 'continue' ? undefined : outcome;
     }
     case 'unknown':
-      return { kind: 'cannot tell', about: `expression "${expression.name}"` };
+      if (WITHOUT_EFFECT.has(expression.name)) return undefined;
+      if (!LOADING_OR_ENDING.has(expression.name))
+        return { kind: 'cannot tell', about: `expression "${expression.name}"` };
+      registers.forget(`expression "${expression.name}"`);
+      return goOnIf(undefined, `expression "${expression.name}"`, choose);
   }
 }
 

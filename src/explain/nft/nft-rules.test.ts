@@ -72,3 +72,26 @@ it('takes what is printed of a chain with something that cannot be read, and kno
   });
   expect(ends(rule)).toMatchObject({ kinds: ['drop', 'delivered'], about: ['unknown: -m "ttl (revision 0)"'] });
 });
+
+it('walks what it cannot evaluate both ways, where that can do no more than end the rule', () => {
+  const unknown = (name: string): Expression => ({ kind: 'unknown', name, data: new Uint8Array() });
+  // tcp option maxseg size set rt mtu
+  expect(ends([unknown('rt'), unknown('exthdr')])).toMatchObject({ kinds: ['delivered', 'delivered', 'delivered'] });
+  expect(ends([unknown('log'), drop])).toMatchObject({ kinds: ['drop'], about: [] });
+  expect(ends([unknown('quota'), drop])).toMatchObject({ kinds: ['drop', 'delivered'] });
+  expect(ends([unknown('queue')])).toMatchObject({ kinds: ['cannot tell'] });
+});
+
+it('takes whatever is kept for each element of a set but a counter for a limit', () => {
+  const add = (...expressions: Expression[]): Expression => ({
+    kind: 'dynset',
+    operation: 'add',
+    set: 'clients',
+    key: 0,
+    expressions,
+  });
+  const count: Expression = { kind: 'unknown', name: 'connlimit', data: new Uint8Array() };
+  expect(ends([add(count), drop])).toMatchObject({ kinds: ['drop', 'delivered'] });
+  expect(ends([add(counter, count), drop])).toMatchObject({ kinds: ['drop', 'delivered'] });
+  expect(ends([add(counter), drop])).toMatchObject({ kinds: ['drop'] });
+});

@@ -27,6 +27,13 @@ export class Registers {
     if (about !== undefined) this.#loaded.fill(about, to, to + count);
   }
 
+  /** Nothing is known of any of them any more. @param about what may have written to them */
+  forget(about: string): void {
+    this.#all.bytes.fill(0);
+    this.#all.known.fill(0);
+    this.#loaded.fill(about);
+  }
+
   /** What the first register of these that is not known was loaded with. */
   unknownPart(from: Register, length: number): string {
     for (let register = from; register < from + Math.ceil(length / REGISTER_BYTES); register++) {

@@ -1,6 +1,6 @@
 import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
-import { Nftables } from '../../netlink/nftables/index.ts';
+import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
 import {
   type Link,
   listAddresses,
@@ -33,12 +33,16 @@ export interface LocalPod {
   readonly seenAs: Link | undefined;
 }
 
+/** How the names of all tables begin that this program writes. */
+const OWN_TABLES = 'nodeplane';
+
 /** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing. */
 export class NodeView {
   readonly tracking = new Tracking();
   readonly #route: Netlink;
   readonly #nft: Nftables;
   readonly #rules = new Map<IpFamily, RulesHere>();
+  #linkChains: readonly LinkChain[] | undefined;
   #links: readonly Link[] | undefined;
   #addresses: ReturnType<typeof listAddresses> | undefined;
   #others: readonly OtherNamespace[] | undefined;
@@ -64,6 +68,12 @@ export class NodeView {
     const rules = this.#rules.get(family) ?? readRules(this.#nft, family);
     this.#rules.set(family, rules);
     return rules;
+  }
+
+  /** Chains of nf_tables that packets meet on links and in bridges, and that no walk knows. Our own are not among them. */
+  get linkChains(): readonly LinkChain[] {
+    this.#linkChains ??= this.#nft.listLinkChains().filter(({ table }) => !table.startsWith(OWN_TABLES));
+    return this.#linkChains;
   }
 
   close(): void {
@@ -186,7 +196,7 @@ export class NodeView {
     const chains = inNetns(pod.netns, () => {
       const nft = Nftables.open();
       try {
-        return nft.listBaseChains();
+        return [...nft.listBaseChains(), ...nft.listLinkChains()];
       } finally {
         nft.close();
       }

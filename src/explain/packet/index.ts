@@ -6,5 +6,6 @@ export {
   type Interface,
   Packet,
   PROTOCOLS,
+  TCP_HANDSHAKE,
   type TooBig,
 } from './packet.ts';

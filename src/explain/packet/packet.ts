@@ -17,6 +17,8 @@ export interface Connection {
   status: number;
   /** Host byte order. */
   mark: KnownBytes;
+  /** What later packets of the original direction are translated to. @default nothing */
+  readonly translated?: Partial<Ends> | undefined;
 }
 
 /** Both ends of a flow: addresses and ports in network byte order. */
@@ -39,7 +41,8 @@ const HEADER = {
 /** As much of the transport header as rules look at: all of TCP's without options. */
 const TRANSPORT_LENGTH = 20;
 const TCP_FLAGS = 13;
-const TCP_SYN = 0x02;
+/** Those of the first three packets of a connection: bits of byte 13, <linux/tcp.h>. */
+export const TCP_HANDSHAKE = { first: 0x02, answer: 0x12, last: 0x10 } as const;
 /** Type and code: ICMP_DEST_UNREACH with ICMP_FRAG_NEEDED (<linux/icmp.h>), ICMPV6_PKT_TOOBIG (<linux/icmpv6.h>). */
 const TOO_BIG = { IPv4: [3, 4], IPv6: [2, 0] } as const;
 
@@ -51,6 +54,8 @@ export interface FirstPacket {
   readonly destinationPort: number;
   /** @default any: not known */
   readonly sourcePort?: number | undefined;
+  /** Of TCP. @default those of the first packet: SYN */
+  readonly tcpFlags?: number | undefined;
 }
 
 /** What a router tells a sender whose packet does not fit: ICMP "fragmentation needed", ICMPv6 "packet too big". */
@@ -77,6 +82,8 @@ export class Packet {
   oif: Interface | undefined;
   /** Undefined before connection tracking has seen it. */
   connection: Connection | 'untracked' | undefined;
+  /** The flow that connection tracking finds for it, unless a rule keeps it out. @default none: it begins one */
+  flow: Connection | undefined;
   /** Connection tracking finds no flow for it and begins none (`ct state invalid`): it is outside of the window of its own. */
   isInvalid = false;
 
@@ -95,7 +102,9 @@ export class Packet {
     const { protocol, sourcePort, destinationPort } = first;
     this.transport = this.transport.with(2, port(destinationPort));
     if (sourcePort !== undefined) this.transport = this.transport.with(0, port(sourcePort));
-    if (protocol === 'tcp') this.transport = this.transport.with(TCP_FLAGS, KnownBytes.of(Uint8Array.of(TCP_SYN)));
+    if (protocol !== 'tcp') return;
+    const { tcpFlags = TCP_HANDSHAKE.first } = first;
+    this.transport = this.transport.with(TCP_FLAGS, KnownBytes.of(Uint8Array.of(tcpFlags)));
   }
 
   get ends(): Ends {
@@ -121,7 +130,7 @@ export class Packet {
   }
 
   /** Translates some of its ends. */
-  translate(ends: Partial<Ends>): void {
+  translate(ends: { readonly [End in keyof Ends]?: Ends[End] | undefined }): void {
     const header = HEADER[this.family];
     if (ends.source) this.network = this.network.with(header.source, ends.source);
     if (ends.destination) this.network = this.network.with(header.destination, ends.destination);

@@ -46,4 +46,6 @@ export interface Goal {
   readonly source: IpAddress | undefined;
   /** IPVS sends it, as this node's own: it is not forwarded, its answers are. */
   readonly byIpvs: boolean;
+  /** The mark that rules have put on it before it is routed. @default none */
+  readonly mark?: number | undefined;
 }

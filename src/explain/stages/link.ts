@@ -1,8 +1,9 @@
 import { formatIp } from '../../core/index.ts';
+import type { Link } from '../../netlink/route/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { lookAtPeer } from './peer.ts';
-import type { Report } from './report.ts';
+import type { Finding, Report } from './report.ts';
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
 export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
@@ -43,7 +44,23 @@ function lookAtPod({ client }: Asked, goal: Goal, pod: LocalPod, node: NodeView,
     report.failEndpoint('link', address, { code: 'link-down', text: `${down.name} of ${pod.ip} is down`, remedy });
     return;
   }
+  if (outside!.bridgePort?.forwarding === false) {
+    report.failEndpoint('link', address, portBlocked(outside!, seenAs!));
+    return;
+  }
   const isBridge = seenAs!.kind === 'bridge';
+  const { outside: clientPort } = client.kind === 'pod' ? client.pod : { outside: undefined };
+  if (
+    isBridge &&
+    clientPort?.master === seenAs!.index &&
+    clientPort.bridgePort?.isolated &&
+    outside!.bridgePort?.isolated
+  ) {
+    const text = `${clientPort.name} and ${outside!.name} are isolated ports of ${seenAs!.name}, between which no frames pass`;
+    const remedy = [`bridge link set dev ${outside!.name} isolated off   # portIsolation in the CNI configuration`];
+    report.failEndpoint('link', address, { code: 'link-down', text, remedy });
+    return;
+  }
   const isSame = client.kind === 'pod' && client.pod.netns === pod.netns;
   if (isSame && isBridge && outside!.bridgePort?.hairpin === false) {
     const text = `${pod.ip} gets itself, and its bridge port ${outside!.name} has no hairpin mode: one try in ${Math.max(1, report.usedCount)} hangs`;
@@ -77,4 +94,10 @@ function lookAtPod({ client }: Asked, goal: Goal, pod: LocalPod, node: NodeView,
     `${setting.replaceAll('/', '.')} is ${value ?? 'not there (br_netfilter is not loaded)'}`,
     seenAs!.name,
   );
+}
+
+/** A port that is switched off, or held back by the spanning tree. */
+export function portBlocked(port: Link, bridge: Link): Finding {
+  const text = `${bridge.name} lets no frames pass at its port ${port.name}`;
+  return { code: 'link-down', text, remedy: [`bridge link set dev ${port.name} state 3`] };
 }

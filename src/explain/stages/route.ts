@@ -1,7 +1,7 @@
-import { formatCidr, formatIp, type IpAddress } from '../../core/index.ts';
-import type { RouteAnswer } from '../../netlink/route/index.ts';
+import { formatCidr, formatIp, IP_PROTOCOLS, type IpAddress } from '../../core/index.ts';
+import type { RouteAnswer, RoutedFlow } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
-import type { NodeView } from '../node/index.ts';
+import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import type { Finding, Report } from './report.ts';
 
@@ -9,13 +9,12 @@ import type { Finding, Report } from './report.ts';
 export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   const { client, target } = asked;
   if (client.kind === 'pod') {
-    const out = node.routeIn(client.pod, { destination: target.ip });
-    if (out.kind === 'refused') {
-      const text = `the pod ${formatIp(client.ip)} has no route to ${formatIp(target.ip)} (${out.errno})`;
-      const remedy = [`nsenter --net=${client.pod.netns} ip route`];
-      report.fail('route', { code: 'pod-route', text, remedy });
+    const refused = refusedByPod(client.pod, client.ip, target.ip, node, 'leave it by another link than');
+    if (refused?.isLost) {
+      report.fail('route', { code: 'pod-route', text: refused.text, remedy: refused.remedy });
       return;
     }
+    if (refused) report.cannotTell('route', refused.text);
   }
   const told = new Set<string>();
   for (const goal of goals) {
@@ -23,8 +22,37 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
     if (told.has(text)) continue;
     told.add(text);
     lookAtWay(asked, goal, node, report);
-    if (goal.masqueraded !== true || goal.byIpvs) lookAtWayBack(asked, goal, node, report);
+    lookAtWayBack(asked, goal, node, report);
   }
+}
+
+/** What the routes of a pod have against packets to an address; undefined: nothing. `isLost`: they come to nobody else. */
+function refusedByPod(
+  pod: LocalPod,
+  source: IpAddress,
+  destination: IpAddress,
+  node: NodeView,
+  otherwise: string,
+): { readonly text: string; readonly remedy: readonly string[]; readonly isLost: boolean } | undefined {
+  const out = node.routeIn(pod, { destination, source });
+  const [own, to] = [formatIp(source), formatIp(destination)];
+  const remedy = [`nsenter --net=${pod.netns} ip route get ${to}`];
+  if (out.kind === 'refused')
+    return { text: `the pod ${own} has no route to ${to} (${out.errno})`, remedy, isLost: true };
+  const { type, outInterface } = out.route;
+  if (type === RTN_LOCAL && own !== to) {
+    return { text: `the pod ${own} has the address ${to} itself, and sends nothing to others`, remedy, isLost: true };
+  }
+  if (type !== RTN_LOCAL && type !== RTN_UNICAST)
+    return { text: `the pod ${own} has a route of type ${type} to ${to}`, remedy, isLost: true };
+  if (type === RTN_LOCAL || outInterface === pod.inside.index) return undefined;
+  const text = `packets of the pod ${own} to ${to} ${otherwise} ${pod.inside.name}: where they come out was not looked at`;
+  return { text, remedy, isLost: false };
+}
+
+/** Of protocols that the kernel takes in this question. */
+function flowOf({ protocol }: Asked['target'], ports: Omit<RoutedFlow, 'protocol'>): RoutedFlow | undefined {
+  return protocol === 'SCTP' ? undefined : { protocol: IP_PROTOCOLS[protocol], ...ports };
 }
 
 function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
@@ -36,10 +64,18 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
     return;
   }
   const inInterface = goal.byIpvs ? undefined : inInterfaceOf(client);
-  const plain = node.route({ destination: ip });
-  const answer = inInterface === undefined ? plain : node.route({ destination: ip, source: client.ip, inInterface });
+  const { mark } = goal;
+  const flow = flowOf(asked.target, { destinationPort: goal.port });
+  const plain = node.route({ destination: ip, mark, flow });
+  const answer =
+    inInterface === undefined ? plain : node.route({ destination: ip, source: client.ip, inInterface, mark, flow });
   if (answer.kind === 'refused' || !isDelivering(answer.route.type)) {
     report.failEndpoint('route', goal.address, refusedWay(answer, plain, goal, client, node));
+    return;
+  }
+  const elsewhere = besidePod(goal, answer.route.outInterface, node);
+  if (elsewhere) {
+    report.failEndpoint('route', goal.address, elsewhere);
     return;
   }
   // What stays on one bridge is translated there and, of IPv6, not forwarded (br_netfilter_ipv6.c).
@@ -51,7 +87,7 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
     report.failEndpoint('route', goal.address, notForwarded(off));
     return;
   }
-  const matched = node.route({ destination: ip, matched: true });
+  const matched = node.route({ destination: ip, mark, flow, matched: true });
   const { route } = matched.kind === 'route' ? matched : answer;
   const link = node.link(route.outInterface)?.name ?? `link ${route.outInterface}`;
   const isDefault = route.destination.prefixLength === 0;
@@ -74,6 +110,21 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
       isLocal ? `${formatIp(ip)} is this node` : `${formatCidr(route.destination)}${by} dev ${link}`,
     );
   }
+}
+
+/** A pod of this node whose pair is not where its packets are sent. */
+function besidePod({ ip, mark }: Goal, outInterface: number, node: NodeView): Finding | undefined {
+  const pods = node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
+  const [pod] = pods;
+  if (!pod || pods.some(({ outside, seenAs }) => [outside?.index, seenAs?.index].includes(outInterface)))
+    return undefined;
+  const [link, own] = [node.link(outInterface), pod.outside!.name];
+  if (!link) return undefined;
+  const marked = mark === undefined ? '' : `, marked 0x${mark.toString(16)},`;
+  const text = `packets${marked} to ${pod.ip} leave by ${link.name}, and the pod hangs on ${own}`;
+  return link.kind === 'bridge'
+    ? { code: 'link-down', text, remedy: [`ip link set ${own} master ${link.name}`] }
+    : { code: 'no-peer-route', text, remedy: ['ip rule', `ip route get ${pod.ip}${mark ? ` mark ${mark}` : ''}`] };
 }
 
 function isNodeAddress({ node }: Asked['knowledge'], ip: IpAddress): boolean {
@@ -103,15 +154,16 @@ function refusedHere({ client, target }: Asked, node: NodeView): Finding | undef
 function refusedWay(
   answer: RouteAnswer,
   plain: RouteAnswer,
-  { ip }: Goal,
+  { ip, mark }: Goal,
   client: Asked['client'],
   node: NodeView,
 ): Finding {
   const to = formatIp(ip);
+  const marked = mark === undefined ? '' : ` mark ${mark}`;
   const errno = answer.kind === 'refused' ? answer.errno : `a route of type ${answer.route.type}`;
   if (plain.kind === 'refused' || !isDelivering(plain.route.type)) {
-    const text = `there is no route to ${to} on this node (${plain.kind === 'refused' ? plain.errno : errno})`;
-    return { code: 'no-peer-route', text, remedy: [`ip route get ${to}`, 'nodeplane routes'] };
+    const text = `there is no route to ${to}${marked} on this node (${plain.kind === 'refused' ? plain.errno : errno})`;
+    return { code: 'no-peer-route', text, remedy: [`ip route get ${to}${marked}`, 'nodeplane routes'] };
   }
   const link = node.link(inInterfaceOf(client) ?? 0)?.name ?? '';
   const off = forwardingOff(ip, link, node);
@@ -145,12 +197,22 @@ function forwardingOff({ family }: IpAddress, link: string, node: NodeView): str
 }
 
 /** The answer comes in by the endpoint's link and goes to the client. */
-function lookAtWayBack({ client }: Asked, goal: Goal, node: NodeView, report: Report): void {
-  const { ip, address } = goal;
-  if (node.isOwnAddress(formatIp(ip)) || client.kind === 'node') return;
+function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+  const { client } = asked;
+  const { ip, address, source } = goal;
+  if (node.isOwnAddress(formatIp(ip))) return;
+  const [pod] = node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
+  if (pod && source) {
+    const refused = refusedByPod(pod, ip, source, node, 'leave it, as answers, by another link than');
+    if (refused?.isLost) {
+      report.failEndpoint('route', address, { code: 'way-back', text: refused.text, remedy: refused.remedy });
+      return;
+    }
+    if (refused) report.cannotTellEndpoint('route', address, refused.text);
+  }
+  if (client.kind === 'node') return;
   const out = node.route({ destination: ip });
   if (out.kind === 'refused') return;
-  const [pod] = node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
   const inInterface = pod?.seenAs?.index ?? out.route.outInterface;
   if (goal.byIpvs) {
     // Between pods of one bridge answers are frames of theirs, which IPVS translates as they pass.
@@ -164,9 +226,10 @@ function lookAtWayBack({ client }: Asked, goal: Goal, node: NodeView, report: Re
       return;
     }
   }
-  const back = node.route({ destination: client.ip, source: ip, inInterface });
+  const flow = flowOf(asked.target, { sourcePort: goal.port });
+  const back = node.route({ destination: client.ip, source: ip, inInterface, flow });
   if (back.kind === 'route') return;
-  const plain = node.route({ destination: client.ip });
+  const plain = node.route({ destination: client.ip, flow });
   const link = node.link(inInterface)?.name ?? '';
   if (plain.kind === 'refused') {
     const text = `there is no route back to ${formatIp(client.ip)} (${plain.errno})`;

@@ -1,10 +1,12 @@
 import { formatIp, ipEquals } from '../../core/index.ts';
+import { networkOrder16 } from '../../netlink/nftables/index.ts';
 import { hostOf, type NodeView } from '../node/index.ts';
-import { type Origin, walkAnswer, walkInvalidAnswer } from '../walk/index.ts';
+import { KnownBytes } from '../packet/index.ts';
+import { type Flow, type Origin, walkAnswer, walkInvalidAnswer, walkNext } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { placeOf } from './place.ts';
+import { placeOf, showing } from './place.ts';
 import type { Report } from './report.ts';
-import { lower } from './rules.ts';
+import { originOf as clientOrigin, lower } from './rules.ts';
 import { countedLately } from './tracking/lately.ts';
 
 /** Ports of clients are not known; the walk needs one. */
@@ -27,6 +29,7 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
       });
       continue;
     }
+    lookAtNext(asked, goal, node, report);
     notes.add(goal.masqueraded ? 'masqueraded, answers come to this node' : 'answers come through this node');
     if (isHere) lookAtAnswer(asked, goal, node, report);
   }
@@ -57,15 +60,54 @@ function untrackedByIpvs(
   return { text, remedy: ['sysctl -w net.ipv4.vs.conntrack=1'] };
 }
 
-function lookAtAnswer({ client, target }: Asked, goal: Goal, node: NodeView, report: Report): void {
+/** The client's packets after the first: those that rules let pass until they are of an established connection. */
+function lookAtNext(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+  // What IPVS holds is not walked: its servers know first packets alone.
+  if (asked.target.protocol !== 'TCP' || goal.byIpvs) return;
+  const { sources } = node.rulesFor(asked.target.family);
+  const { branches } = walkNext(flowTo(asked, goal), clientOrigin(asked), sources, hostOf(node));
+  for (const { result, choices } of branches) {
+    const { end } = result;
+    if (end.kind === 'cannot tell') report.cannotTell('others', `packets after the first: ${end.about}`);
+    else if (end.kind === 'drop' || end.kind === 'reject') {
+      const last = result.steps.at(-1)!;
+      if (choices.some(({ kind }) => kind === 'unknown'))
+        report.cannotTell('others', `packets after the first may be dropped by ${placeOf(last)}`);
+      else {
+        const text = `the first packet passes, those after it are dropped by ${placeOf(last)}`;
+        report.failEndpoint('others', goal.address, { code: 'foreign-drop', text, remedy: [showing(last)] });
+      }
+    }
+  }
+}
+
+function flowTo({ client, target }: Asked, { ip, port, masqueraded, source }: Goal): Flow {
   const protocol = lower(target.protocol);
+  return {
+    first: { protocol, source: client.ip, destination: target.ip, destinationPort: target.port },
+    translated: {
+      ...(!ipEquals(ip, target.ip) && { destination: KnownBytes.of(ip.bytes) }),
+      ...(port !== target.port && { destinationPort: KnownBytes.of(networkOrder16(port)) }),
+      ...(masqueraded !== false && {
+        source: source ? KnownBytes.of(source.bytes) : KnownBytes.unknown(client.ip.bytes.length),
+        sourcePort: KnownBytes.unknown(2),
+      }),
+    },
+  };
+}
+
+function lookAtAnswer(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  const protocol = lower(target.protocol);
+  const flow = flowTo(asked, goal);
   const { branches } = walkAnswer(
     { protocol, source: goal.ip, sourcePort: goal.port, destination: client.ip, destinationPort: ANY_PORT },
-    { protocol, source: client.ip, destination: target.ip, destinationPort: target.port },
+    flow,
     originOf(goal, node) ?? 'this host',
     node.rulesFor(target.family).sources,
     hostOf(node),
   );
+  const isTranslated = Object.keys(flow.translated).length > 0 && !goal.byIpvs;
   for (const { result, choices } of branches) {
     const { end } = result;
     if (end.kind === 'cannot tell') {
@@ -79,6 +121,10 @@ function lookAtAnswer({ client, target }: Asked, goal: Goal, node: NodeView, rep
           code: 'foreign-drop',
           text: `answers are dropped by ${where}`,
         });
+    } else if (isTranslated && result.packet.connection === 'untracked') {
+      const text = 'answers are kept out of connection tracking (notrack), so that they are not translated back';
+      if (choices.some(({ kind }) => kind === 'unknown')) report.cannotTell('way back', `it may be that ${text}`);
+      else report.failEndpoint('way back', goal.address, { code: 'way-back', text, remedy: result.steps.map(showing) });
     }
   }
 }

@@ -15,10 +15,12 @@ export { IPS, type Manipulation, masquerade, type NewEnds, redirect, translate }
 export { type Chains, walkChain } from './walk-chain.ts';
 export {
   type End,
+  type Flow,
   type Origin,
   type Walk,
   walkAnswer,
   walkInvalidAnswer,
+  walkNext,
   walkPacket,
   walkTooBig,
 } from './walk-packet.ts';

@@ -1,4 +1,4 @@
-import { KnownBytes } from '../packet/index.ts';
+import { type Connection, KnownBytes, type Packet } from '../packet/index.ts';
 import type { Hook, RuleSource, Situation, Station, StationResult, Step } from './source.ts';
 import { decide, isDecided, type Manipulation } from './translate.ts';
 
@@ -71,10 +71,10 @@ function insert(stations: Pick<Station, 'priority' | 'run'>[], station: Pick<Sta
   stations.splice(at < 0 ? stations.length : at, 0, station);
 }
 
-/** The first packet of a flow gets an entry, unless a rule kept it out. */
+/** A packet gets the entry of its flow, unless a rule kept it out; the first of a flow a new one. */
 function track({ packet }: Situation): StationResult {
   if (packet.isInvalid) return ACCEPTED;
-  packet.connection ??= {
+  packet.connection ??= packet.flow ?? {
     state: 'new',
     direction: 'original',
     original: packet.ends,
@@ -84,7 +84,7 @@ function track({ packet }: Situation): StationResult {
   return ACCEPTED;
 }
 
-/** Only the first packet of a flow meets stations of type nat, and only until one of them has decided. */
+/** Only the first packet of a flow meets stations of type nat, and only until one of them has decided; the others follow it. */
 function runNat(
   stations: readonly Station[],
   manipulation: Manipulation,
@@ -92,7 +92,11 @@ function runNat(
   steps: Step[],
 ): StationResult {
   const { connection } = situation.packet;
-  if (connection === undefined || connection === 'untracked' || connection.state !== 'new') return ACCEPTED;
+  if (connection === undefined || connection === 'untracked') return ACCEPTED;
+  if (connection.state !== 'new') {
+    followFlow(situation.packet, connection, manipulation);
+    return ACCEPTED;
+  }
   for (const station of stations) {
     if (isDecided(connection, manipulation)) return ACCEPTED;
     const result = station.run(situation, steps);
@@ -100,4 +104,12 @@ function runNat(
   }
   if (!isDecided(connection, manipulation)) decide(connection, manipulation);
   return ACCEPTED;
+}
+
+/** Later packets are translated as the first one was. */
+function followFlow(packet: Packet, { direction, translated }: Connection, manipulation: Manipulation): void {
+  if (direction !== 'original' || !translated) return;
+  const { source, sourcePort, destination, destinationPort } = translated;
+  const ends = manipulation === 'source' ? { source, sourcePort } : { destination, destinationPort };
+  packet.translate(ends);
 }

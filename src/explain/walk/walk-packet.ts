@@ -1,9 +1,18 @@
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { type Branch, type Meeting, walkAll } from '../choices.ts';
-import { type FirstPacket, type Interface, KnownBytes, Packet, type TooBig } from '../packet/index.ts';
+import {
+  type Connection,
+  type Ends,
+  type FirstPacket,
+  type Interface,
+  KnownBytes,
+  Packet,
+  TCP_HANDSHAKE,
+  type TooBig,
+} from '../packet/index.ts';
 import { askedOnce } from './asked-once.ts';
 import type { Hook, Host, RuleSource, Situation, StationResult, Step } from './source.ts';
-import { TRANSLATIONS_DONE } from './translate.ts';
+import { IPS, TRANSLATIONS_DONE } from './translate.ts';
 import { walkHook } from './walk-hook.ts';
 
 /** How a packet ends on this host. */
@@ -20,6 +29,8 @@ export interface Walk {
   readonly end: End;
   /** As it was at its end: translated, marked. */
   readonly packet: Packet;
+  /** Its mark when it was routed last, which policy rules may have asked for. */
+  readonly routedBy: KnownBytes;
 }
 
 /** Where a packet comes from: an interface, or this host. */
@@ -49,31 +60,60 @@ export function walkPacket(
   }, MOST_WAYS);
 }
 
+/** What became of a flow's first packet. */
+export interface Flow {
+  /** How it began, before any translation. */
+  readonly first: FirstPacket;
+  /** Its ends that were changed on the way; where to is needed of later packets alone. */
+  readonly translated: Partial<Ends>;
+}
+
 /**
  * Walks an answer on its way back, as the flow's own translations have left it: chains of type nat do not see it.
  *
  * @param answer from the endpoint to the client; its ports are those of the endpoint and of the client
- * @param first how the flow began, before any translation
  */
 export function walkAnswer(
   answer: FirstPacket,
-  first: FirstPacket,
+  flow: Flow,
   origin: Origin,
   sources: readonly RuleSource[],
   host: Host,
 ): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
   const made = () => {
-    const packet = new Packet(answer);
-    packet.connection = {
-      state: 'established',
-      direction: 'reply',
-      original: new Packet(first).ends,
-      status: TRANSLATIONS_DONE,
-      mark: KnownBytes.unknown(4),
-    };
+    const packet = new Packet({ ...answer, tcpFlags: TCP_HANDSHAKE.answer });
+    packet.flow = established(flow, 'reply');
     return packet;
   };
   return walkEach(made, origin, sources, host);
+}
+
+/** Walks the client's next packet, once its first one was answered. */
+export function walkNext(
+  flow: Flow,
+  origin: Origin,
+  sources: readonly RuleSource[],
+  host: Host,
+): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+  const made = () => {
+    const packet = new Packet({ ...flow.first, tcpFlags: TCP_HANDSHAKE.last });
+    packet.flow = established(flow, 'original');
+    return packet;
+  };
+  return walkEach(made, origin, sources, host);
+}
+
+function established({ first, translated }: Flow, direction: Connection['direction']): Connection {
+  const { source, destination, destinationPort } = translated;
+  return {
+    state: 'established',
+    direction,
+    original: new Packet(first).ends,
+    status:
+      TRANSLATIONS_DONE | (source ? IPS.srcNat : 0) | (destination !== undefined || destinationPort ? IPS.dstNat : 0),
+    mark: KnownBytes.unknown(4),
+    translated,
+  };
 }
 
 /**
@@ -142,6 +182,11 @@ function walkOnce(
   const situation = { ...surroundings, packet };
   const { host } = surroundings;
   const steps: Step[] = [];
+  let routedBy = packet.mark;
+  const routed = (): Way => {
+    routedBy = packet.mark;
+    return route(packet, host);
+  };
   /** Through some hooks; what ends the packet there, if anything does. */
   const through = (...hooks: Hook[]): End | undefined => {
     for (const hook of hooks) {
@@ -153,20 +198,20 @@ function walkOnce(
   };
   /** Only to other hosts: what goes to this one is not sent anew (ip_vs_nat_send_or_cont, net/netfilter/ipvs/ip_vs_xmit.c). */
   const sendAnew = (): End => {
-    const way = route(packet, host);
+    const way = routed();
     if (way.kind === 'no way') return way.end;
     [packet.iif, packet.oif] = [undefined, way.oif];
     return through('output', 'postrouting') ?? { kind: 'sent', by: way.oif };
   };
   const end = (): End => {
     if (origin === 'this host') {
-      const first = route(packet, host);
+      const first = routed();
       if (first.kind === 'no way') return first.end;
       packet.oif = first.oif;
       const ended = through('output');
       if (ended) return ended;
       // Rules of output may have changed where it goes (ip_route_me_harder).
-      const second = route(packet, host);
+      const second = routed();
       if (second.kind === 'no way') return second.end;
       packet.oif = second.oif;
       const left = through('postrouting');
@@ -177,13 +222,14 @@ function walkOnce(
     }
     const refused = through('prerouting');
     if (refused) return refused;
-    const way = route(packet, host);
+    const way = routed();
     if (way.kind === 'no way') return way.end;
     if (way.local) return through('input') ?? { kind: 'delivered' };
     packet.oif = way.oif;
     return through('forward', 'postrouting') ?? { kind: 'sent', by: way.oif };
   };
-  return { end: end(), steps, packet };
+  const reached = end();
+  return { end: reached, steps, packet, routedBy };
 }
 
 type Way =

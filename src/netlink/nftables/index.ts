@@ -31,6 +31,7 @@ export type { NftEvent } from './monitor-event.ts';
 export { Nftables } from './nftables.ts';
 export { type DatatypeName, datatype, typeLength } from './object/datatypes.ts';
 export { intervalElements, intervalRanges } from './object/intervals.ts';
+export type { LinkChain } from './object/link-chain.ts';
 export type {
   BaseChain,
   ChainRef,

@@ -9,6 +9,7 @@ import { openTogether } from '../with-netlink.ts';
 import { Committer } from './committer.ts';
 import { DumpQueue } from './dump-queue.ts';
 import { hasDuplicates } from './duplicates.ts';
+import { decodeLinkChain, type LinkChain } from './object/link-chain.ts';
 import type {
   ChainRef,
   CommitOptions,
@@ -91,6 +92,11 @@ export class Nftables implements NftRuleset {
     return this.#list(requests.chainListing(undefined), (payload, family) =>
       decode.isBaseChain(payload) ? decode.decodeChain(payload, family) : undefined,
     );
+  }
+
+  /** Those that see packets beside the hooks of the host: on links and in bridges. */
+  listLinkChains(): LinkChain[] {
+    return this.#read(requests.chainListing(undefined)).flatMap((payload) => decodeLinkChain(payload) ?? []);
   }
 
   getChain(chain: ChainRef): NftChain | undefined {
@@ -203,15 +209,19 @@ export class Nftables implements NftRuleset {
 
   /** All objects of one generation; those the model has no place for are left out. */
   #list<T>(request: NetlinkRequest, decodeObject: (payload: Uint8Array, family: NftFamily) => T | undefined): T[] {
+    return this.#read(request).flatMap((payload) => {
+      const family = decode.decodeFamily(payload);
+      const object = family && decodeObject(payload, family);
+      return object === undefined ? [] : [object];
+    });
+  }
+
+  /** All messages of one generation. */
+  #read(request: NetlinkRequest): Uint8Array[] {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const before = this.generation();
       const payloads = this.#dump(request);
-      if (this.generation() !== before) continue;
-      return payloads.flatMap((payload) => {
-        const family = decode.decodeFamily(payload);
-        const object = family && decodeObject(payload, family);
-        return object === undefined ? [] : [object];
-      });
+      if (this.generation() === before) return payloads;
     }
     throw keptChanging(request);
   }

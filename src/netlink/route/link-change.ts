@@ -148,7 +148,7 @@ export function setLink(which: number | { readonly name: string }, change: LinkC
  */
 export function setBridgePort(
   which: LinkSelector,
-  flags: { readonly [K in keyof BridgePort]?: boolean | undefined },
+  flags: { readonly [K in Exclude<keyof BridgePort, 'forwarding'>]?: boolean | undefined },
   change: Pick<LinkChange, 'up' | 'alias'> = {},
 ): NetlinkRequest {
   const byIndex = 'index' in which;

@@ -4,7 +4,14 @@ import { encodeBody } from '../attribute-set.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { IFF_UP } from '../uapi/if.ts';
-import { IFLA, IFLA_BR, IFLA_BRPORT, IFLA_VLAN, RTEXT_FILTER_SKIP_STATS } from '../uapi/if-link.ts';
+import {
+  BR_STATE_FORWARDING,
+  IFLA,
+  IFLA_BR,
+  IFLA_BRPORT,
+  IFLA_VLAN,
+  RTEXT_FILTER_SKIP_STATS,
+} from '../uapi/if-link.ts';
 import { ifinfomsg, RTM_GETLINK } from '../uapi/rtnetlink.ts';
 import { decodeVxlan, type Vxlan } from './devices/vxlan.ts';
 
@@ -49,6 +56,8 @@ export interface BridgePort {
   readonly hairpin: boolean;
   /** No frames to other isolated ports. */
   readonly isolated: boolean;
+  /** Frames pass: it is neither switched off nor held back by the spanning tree (BR_STATE_FORWARDING). */
+  readonly forwarding: boolean;
   readonly learning: boolean;
   readonly unicastFlood: boolean;
   readonly multicastFlood: boolean;
@@ -154,6 +163,7 @@ function decodeBridgePort(value: Uint8Array): BridgePort {
   return {
     hairpin: port.IFLA_BRPORT_MODE === 1,
     isolated: port.IFLA_BRPORT_ISOLATED === 1,
+    forwarding: (port.IFLA_BRPORT_STATE ?? BR_STATE_FORWARDING) === BR_STATE_FORWARDING,
     learning: port.IFLA_BRPORT_LEARNING === 1,
     unicastFlood: port.IFLA_BRPORT_UNICAST_FLOOD === 1,
     multicastFlood: port.IFLA_BRPORT_MCAST_FLOOD === 1,

@@ -55,6 +55,9 @@ export const VETH_INFO = attributeSet('VETH_INFO', {
   VETH_INFO_PEER: [1, 'bytes'],
 });
 
+/** IFLA_BRPORT_STATE of a port that lets frames pass, <linux/if_bridge.h>. */
+export const BR_STATE_FORWARDING = 3;
+
 /** A bridge port: its IFLA_INFO_SLAVE_DATA. Flags are 0 or 1. */
 export const IFLA_BRPORT = attributeSet('IFLA_BRPORT', {
   IFLA_BRPORT_STATE: [1, 'u8'],

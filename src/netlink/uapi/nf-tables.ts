@@ -37,12 +37,15 @@ export const NFT_MSG_DESTROYOBJ = 31;
 
 export const NFPROTO_INET = 1;
 export const NFPROTO_IPV4 = 2;
+export const NFPROTO_NETDEV = 5;
 export const NFPROTO_BRIDGE = 7;
 export const NFPROTO_IPV6 = 10;
 
 /** In bytes. */
 export const NFT_USERDATA_MAXLEN = 256;
 
+/** Flag of a table: its base chains are not hooked in. */
+export const NFT_TABLE_F_DORMANT = 1;
 /** Flag of a table: it belongs to the socket that made it, and goes with it (Linux 5.12). */
 export const NFT_TABLE_F_OWNER = 2;
 
@@ -101,6 +104,7 @@ export const NFTA_DATA_VALUE = 1;
 export const NFTA_DATA_VERDICT = 2;
 export const NFTA_VERDICT_CODE = 1;
 export const NFTA_VERDICT_CHAIN = 2;
+export const NFTA_DEVICE_PREFIX = 2;
 export const NFTA_EXPR_NAME = 1;
 export const NFTA_EXPR_DATA = 2;
 
@@ -117,6 +121,9 @@ const NFTA_HOOK = attributeSet('NFTA_HOOK', {
   NFTA_HOOK_HOOKNUM: [1, 'be32'],
   /** A signed number, in network byte order. */
   NFTA_HOOK_PRIORITY: [2, 'be32'],
+  NFTA_HOOK_DEV: [3, 'string'],
+  /** A list of names; of NFTA_DEVICE_PREFIX the beginnings of names. */
+  NFTA_HOOK_DEVS: [4 | NLA_F_NESTED, 'bytes'],
 });
 
 export const NFTA_CHAIN = attributeSet('NFTA_CHAIN', {

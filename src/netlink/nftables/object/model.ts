@@ -22,6 +22,8 @@ export interface NftTable extends TableRef {
    * socket, however its process ends. Linux 5.12; written only. @default false
    */
   readonly owned?: boolean | undefined;
+  /** Read back only: its base chains are not hooked in, so that no packet meets its rules. @default false */
+  readonly dormant?: boolean | undefined;
   /** Read back only: how many chains, sets and stateful objects are in it. */
   readonly use?: number | undefined;
   /** Read back only: the kernel's number of this object, unique in its table. */

@@ -6,6 +6,13 @@ import type { Netlink } from '../../netlink.ts';
 import { RTA_LOOKUP, RTM_F_FIB_MATCH, RTM_GETROUTE, rtmsg } from '../../uapi/rtnetlink.ts';
 import { decodeRoute, type Route } from '../route.ts';
 
+/** IPPROTO_TCP or IPPROTO_UDP, and the ports that are known. */
+export interface RoutedFlow {
+  readonly protocol: number;
+  readonly sourcePort?: number | undefined;
+  readonly destinationPort?: number | undefined;
+}
+
 /** Which way a packet would take; what is left out the kernel takes for zero. */
 export interface RouteQuestion {
   readonly destination: IpAddress;
@@ -14,6 +21,8 @@ export interface RouteQuestion {
   /** Index of the link the packet came in by: then it is looked up as one to be forwarded, with all checks (rp_filter). */
   readonly inInterface?: number | undefined;
   readonly mark?: number | undefined;
+  /** What policy rules may ask for besides (Linux 4.17). */
+  readonly flow?: RoutedFlow | undefined;
   /** The route that matched, with its prefix, in place of the way to the one address. @default false */
   readonly matched?: boolean | undefined;
 }
@@ -37,7 +46,7 @@ export function lookUpRoute(netlink: Netlink, question: RouteQuestion): RouteAns
   return { kind: 'route', route: decodeRoute(answer!) };
 }
 
-function routeQuery({ destination, source, inInterface, mark, matched }: RouteQuestion): NetlinkRequest {
+function routeQuery({ destination, source, inInterface, mark, flow, matched }: RouteQuestion): NetlinkRequest {
   const bits = addressBits(destination.family);
   return {
     type: RTM_GETROUTE,
@@ -53,7 +62,15 @@ function routeQuery({ destination, source, inInterface, mark, matched }: RouteQu
         rtm_flags: matched ? RTM_F_FIB_MATCH : 0,
       },
       RTA_LOOKUP,
-      { RTA_DST: destination.bytes, RTA_SRC: source?.bytes, RTA_IIF: inInterface, RTA_MARK: mark },
+      {
+        RTA_DST: destination.bytes,
+        RTA_SRC: source?.bytes,
+        RTA_IIF: inInterface,
+        RTA_MARK: mark,
+        RTA_IP_PROTO: flow?.protocol,
+        RTA_SPORT: flow?.sourcePort,
+        RTA_DPORT: flow?.destinationPort,
+      },
     ),
   };
 }

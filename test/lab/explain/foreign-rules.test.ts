@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { removeAll } from '../lab.ts';
+import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
+import { answers, Faults } from './faults.ts';
+
+// Rules as others write them, which nobody here evaluates or which are easily taken for something else: no verdict may be one that a
+// real connection contradicts.
+
+const VIP = '10.96.0.10';
+const TO_TARGET = `tcp dport ${TARGET}`;
+
+interface Foreign {
+  /** What is in the table `inet foreign`, a line each. */
+  readonly lines: readonly string[];
+  readonly verdict: 'works' | 'fails' | 'unknown';
+  /** Whether connections are answered. */
+  readonly answered: boolean;
+}
+
+const chain = (hook: string, rules: readonly string[], policy = 'accept'): string[] => [
+  `chain ${hook.split(' ')[2]} {`,
+  `type ${hook}; policy ${policy};`,
+  ...rules,
+  '}',
+];
+const forward = (...rules: string[]) => chain('filter hook forward priority 0', rules);
+const raw = (...rules: string[]) => chain('filter hook prerouting priority -300', rules);
+const SET = ['set clients {', 'type ipv4_addr', 'flags dynamic', '}'];
+
+const FOREIGN: Readonly<Record<string, Foreign>> = {
+  'a table that is asleep': {
+    lines: ['flags dormant', ...forward(`${TO_TARGET} drop`)],
+    verdict: 'works',
+    answered: true,
+  },
+  'a connection limit for each client': {
+    lines: [...SET, ...forward(`${TO_TARGET} add @clients { ip saddr ct count over 1000 } drop`)],
+    verdict: 'unknown',
+    answered: true,
+  },
+  'a quota for each client': {
+    lines: [...SET, ...forward(`${TO_TARGET} add @clients { ip saddr quota over 100 mbytes } drop`)],
+    verdict: 'unknown',
+    answered: true,
+  },
+  'the segment size of connections is set': {
+    lines: forward('tcp flags syn tcp option maxseg size set rt mtu'),
+    verdict: 'works',
+    answered: true,
+  },
+  'what is dropped is logged in full': {
+    lines: forward(`${TO_TARGET} log flags all drop`),
+    verdict: 'fails',
+    answered: false,
+  },
+  'a zone, set before connection tracking': {
+    lines: raw('ct zone set 5'),
+    verdict: 'unknown',
+    answered: true,
+  },
+  'first packets alone pass': {
+    lines: chain('filter hook forward priority 0', ['ct state new accept', 'ct direction reply accept'], 'drop'),
+    verdict: 'fails',
+    answered: false,
+  },
+  'packets with ACK alone are dropped': {
+    lines: forward(`${TO_TARGET} tcp flags & (syn | ack) == ack drop`),
+    verdict: 'fails',
+    answered: false,
+  },
+  'the endpoint may begin no connection': {
+    lines: forward('ip saddr 10.244.1.0/24 tcp dport != 8080 tcp flags & (fin | syn | rst | ack) == syn drop'),
+    verdict: 'works',
+    answered: true,
+  },
+  'what is translated passes, and nothing else': {
+    lines: chain('filter hook forward priority 0', ['ct status dnat accept'], 'drop'),
+    verdict: 'works',
+    answered: true,
+  },
+  'answers are not tracked': {
+    lines: raw('ip saddr 10.244.1.3 tcp dport != 80 notrack'),
+    verdict: 'fails',
+    answered: false,
+  },
+};
+
+const world = new ExplainWorld();
+const faults = new Faults(world);
+const { node, web, client } = world;
+
+beforeAll(() => world.begin(served('shop/web', VIP, [on(node, web.ip())])), 300_000);
+afterAll(async () => {
+  await world.end();
+  removeAll();
+});
+
+it.each(Object.entries(FOREIGN))('%s', async (_, { lines, verdict, answered }) => {
+  world.run('nft', ['table inet foreign {', ...lines, '}'].join('\n'));
+  faults.undo(() => world.run('nft', 'delete table inet foreign'));
+  const [answer] = await world.askHere([{ destination: `${VIP}:80`, source: client.ip() }]);
+  expect({ verdict: answer!.verdict, answered: await answers(client, VIP) }, answer!.cause).toEqual({
+    verdict,
+    answered,
+  });
+});
