@@ -1,5 +1,4 @@
-import { watchEvents } from '../src/kube/api/watch/watch-stream.ts';
-import { decodeObject, KINDS, type KubeKind } from '../src/kube/index.ts';
+import { decodeObject, KINDS, type KubeKind, watchEvents } from '../src/kube/index.ts';
 import { type ApiObject, apiService, apiSlice, JSON_FORMAT, PROTOBUF_FORMAT } from '../test/fakes/api-server/index.ts';
 import { sampleAddress } from './cluster.ts';
 import { type Figure, inTurns, ratioAtMost, report } from './report/index.ts';

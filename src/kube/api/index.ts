@@ -8,3 +8,4 @@ export { isRefused, ObjectError, type ObjectOperation, type RefusalKind } from '
 export type { ApiObservation, ApiObserver } from './client/observation.ts';
 export { EventRecorder } from './event-recorder.ts';
 export { readServerVersion } from './server-version.ts';
+export { watchEvents } from './watch/watch-stream.ts';

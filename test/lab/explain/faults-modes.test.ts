@@ -101,6 +101,8 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
     expect(await connection.echo({ timeoutMs: 5000 })).toMatchObject({ kind: 'answered' });
     await connection.close();
     expect(counted()).toBeGreaterThan(before);
+    // Where its chain on a link is there nothing can be told.
+    faults.mend();
     expect(await world.ask(VIP.IPv4, client.ip())).toMatchObject({ verdict: 'works', warnings: [] });
   });
 
