@@ -215,10 +215,7 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   if (out.kind === 'refused') return;
   const inInterface = pod?.seenAs?.index ?? out.route.outInterface;
   if (goal.byIpvs) {
-    // Between pods of one bridge answers are frames of theirs, which IPVS translates as they pass.
-    const isBridged =
-      client.kind === 'pod' && client.pod.seenAs?.index === inInterface && pod?.seenAs?.kind === 'bridge';
-    if (isBridged && goal.masqueraded === false) return;
+    if (isBridged(asked, goal, pod, node)) return;
     // A lookup of IPv6 does not look at it.
     const off = forwardingOff(ip, node.link(inInterface)?.name ?? '', node);
     if (off !== undefined) {
@@ -228,7 +225,7 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   }
   const flow = flowOf(asked.target, { sourcePort: goal.port });
   const back = node.route({ destination: client.ip, source: ip, inInterface, flow });
-  if (back.kind === 'route') return;
+  if (back.kind === 'route' || isBridged(asked, goal, pod, node)) return;
   const plain = node.route({ destination: client.ip, flow });
   const link = node.link(inInterface)?.name ?? '';
   if (plain.kind === 'refused') {
@@ -242,4 +239,12 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
     return;
   }
   report.failEndpoint('route', address, rpFilter(ip, formatIp(client.ip), link, back.errno, node));
+}
+
+/** Whether answers are frames of the bridge that both pods hang on: they are translated as they pass, and not routed. */
+function isBridged({ client }: Asked, { ip, masqueraded }: Goal, pod: LocalPod | undefined, node: NodeView): boolean {
+  if (client.kind !== 'pod' || masqueraded !== false || pod?.seenAs?.kind !== 'bridge') return false;
+  if (client.pod.seenAs?.index !== pod.seenAs.index) return false;
+  const out = node.routeIn(pod, { destination: client.ip, source: ip });
+  return out.kind === 'route' && out.route.gateway === undefined;
 }

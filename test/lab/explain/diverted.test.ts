@@ -160,3 +160,11 @@ it.each(Object.entries(DIVERSIONS))('%s', async (_, { verdict, code, from, begin
   const mended = await ask();
   expect(mended.verdict, mended.cause).toBe('works');
 });
+
+it('answers between pods of one bridge are not routed: what refuses them there is in nobody’s way', async () => {
+  rule(`from ${WEB} blackhole`);
+  const [answer] = await world.askHere([{ destination: `${VIP}:80`, source: CLIENT }]);
+  expect(answer!.verdict, answer!.cause).toBe('works');
+  expect(await answers(client, VIP)).toBe(true);
+  faults.mend();
+});
