@@ -74,7 +74,7 @@ it(
     await says(agent, 'services=shop/mail');
     service('shop/mail', '10.96.0.30');
     await says(agent, 'is in order again');
-    service('shop/search', '10.96.0.40', { ports: [{ name: 'http', port: 'eighty' }] });
+    service('shop/search', '10.96.0.40', { ports: [{ name: 'http', port: 70_000 }] });
     await says(agent, 'cannot be read');
     api.delete('Service', 'shop/search');
     await says(agent, 'All objects are in order again');
