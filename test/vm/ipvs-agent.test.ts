@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeService, makeSlice } from '../fakes/service-objects.ts';
 import { type Agent, createLab, type HeldConnection, type LabNode, type Pod, removeAll, tally } from '../lab/lab.ts';
 import { builtProgram } from '../lab/programs.ts';
-import { manifestOf, saveManifest } from '../samples/manifests.ts';
+import { manifestOf, nodeObject, saveManifest } from '../samples/manifests.ts';
 
 // An endpoint that goes under many open connections, across a restart of the agent; and what others have in IPVS.
 
@@ -18,19 +18,22 @@ const node: LabNode = lab.addNode({ name: 'node-1' });
 const manifests = join(lab.folder, 'manifests');
 let web: Pod[];
 let client: Pod;
+const outside = lab.addClient('outside');
 let agent: Agent;
 
-const start = () =>
+const start = (...flags: string[]) =>
   node.startAgent({
     manifests,
-    flags: ['--proxy-mode', 'ipvs', '--ipvs-min-sync-period', '0s', '--cluster-cidr', '10.244.0.0/16'],
+    flags: ['--proxy-mode', 'ipvs', '--ipvs-min-sync-period', '0s', '--cluster-cidr', '10.244.0.0/16', ...flags],
   });
 
 /** Writes the Service with these endpoints, and waits until the agent says that it is in the kernel. */
-async function change(pods: readonly Pod[]): Promise<void> {
+const change = (pods: readonly Pod[]) => synced(() => save(pods));
+
+async function synced(work: () => void): Promise<void> {
   const syncs = () => agent.logs().filter((line) => line.msg === 'Synced' && line.family === 'IPv4').length;
   const before = syncs();
-  save(pods);
+  work();
   await expect.poll(syncs).toBeGreaterThan(before);
 }
 
@@ -90,6 +93,36 @@ describe('an endpoint that goes', () => {
     await expect.poll(destinations).not.toContain(`${web[0]!.ip()}:8080`);
     await Promise.all(held.map((connection) => connection.close()));
     expect(destinations()).toContain(`${web[1]!.ip()}:8080`);
+  });
+});
+
+describe('an external IP among the addresses that have NodePorts', () => {
+  const EXTERNAL = '192.168.50.200';
+  const saveIn = (zone: string) => {
+    const external = { type: 'NodePort', externalIPs: [EXTERNAL], ports: [{ port: 80, nodePort: 30080 }] } as const;
+    const service = makeService('default/outside', { clusterIP: '10.96.1.2', ...external });
+    const endpoints = makeSlice('default/outside', [{ addresses: [web[1]!.ip()], nodeName: 'node-1' }]);
+    const labels = { 'topology.kubernetes.io/zone': zone };
+    const own = nodeObject(node);
+    const inZone = { ...own, metadata: { ...own.metadata, labels } };
+    saveManifest(manifests, 'outside.yaml', manifestOf(inZone, service, endpoints));
+  };
+  const answered = async (ip: string, port: number) => {
+    const { kind } = await outside.connect({ ip, port }, { timeoutMs: 3000 });
+    return kind === 'answered';
+  };
+
+  it('is served on, without NodePorts of its own, however often the node is looked at', async () => {
+    await agent.stop();
+    saveIn('a');
+    agent = await start('--nodeport-addresses', '192.168.50.0/24');
+    for (const zone of ['b', 'c', 'd']) {
+      expect(await answered(EXTERNAL, 80)).toBe(true);
+      expect(await answered(node.ip(), 30080)).toBe(true);
+      expect(node.namespace.run('ip', '-o', 'address', 'show', 'kube-ipvs0')).toContain(`${EXTERNAL}/32`);
+      expect(node.namespace.run('ipvsadm', '-Sn')).not.toContain(`${EXTERNAL}:30080`);
+      await synced(() => saveIn(zone));
+    }
   });
 });
 

@@ -14,8 +14,7 @@ afterAll(removeAll);
 testIntent(world, ['--proxy-mode', 'ipvs', '--nodeport-addresses', '192.168.50.0/24,fd00:50::/64']);
 
 describe('a client outside and an address that the node has for IPVS alone', () => {
-  // A known wrong verdict: FAILS, though the connection works. It is to be `it` again once that is mended.
-  it.fails('on a link of both this node answers for it, unless arp_ignore forbids', async () => {
+  it('on a link of both this node answers for it, unless arp_ignore forbids', async () => {
     const vip = ON_LINK.IPv4;
     expect(await world.ask(vip, outside.ip())).toMatchObject({ verdict: 'works' });
     expect(await answers(outside, vip)).toBe(true);

@@ -1,14 +1,10 @@
 import { isEnabled, type KubeProxyConfig } from '../../config/index.ts';
-import { addressBits, type Clock, type IpAddress, type IpFamily, inBackground } from '../../core/index.ts';
+import { type Clock, type IpAddress, type IpFamily, inBackground } from '../../core/index.ts';
 import type { EventRecorder } from '../../kube/index.ts';
-import { withNetlink } from '../../netlink/index.ts';
-import { listAddresses } from '../../netlink/route/index.ts';
-import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import {
   type Dataplane,
   type DataplaneHooks,
   FamilyProxy,
-  type LocalAddresses,
   type NodeSettings,
   nodePortAddressTest,
   type PlanDelta,
@@ -22,6 +18,7 @@ import { FlowCleaner, type FlowCleaning } from './conntrack/flow-cleaner.ts';
 import { openFlowTable } from './conntrack/flow-table.ts';
 import { reportHealthCheckFailures } from './health-check-failures.ts';
 import { HealthCheckPorts } from './health-check-ports.ts';
+import { localAddresses } from './local-addresses.ts';
 import { MODES } from './modes/modes.ts';
 
 /** kube-proxy's: a full sync is made after this long without one. */
@@ -132,16 +129,4 @@ function nodeSettings(config: KubeProxyConfig): NodeSettings {
     ...config,
     detectLocal: manifests !== '' && untold ? { mode: 'NodeCIDR' } : detectLocal,
   };
-}
-
-/**
- * The addresses on this machine's interfaces; unlike os.networkInterfaces() also on those without a carrier.
- *
- * The node's own come with a network. An address alone (/32, /128) is put there for a Service by whoever delivers it: IPVS,
- * kube-vip, keepalived, PureLB. Where it is the node's own after all, as on some clouds, the Node object names it.
- */
-function localAddresses(): LocalAddresses {
-  const listed = withNetlink(NETLINK_ROUTE, listAddresses);
-  const inNetworks = listed.filter(({ address, prefixLength }) => prefixLength < addressBits(address.family));
-  return { all: listed.map(({ address }) => address), own: inNetworks.map(({ address }) => address) };
 }

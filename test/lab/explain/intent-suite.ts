@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Answer } from '../../../src/explain/index.ts';
 import { makeService } from '../../fakes/service-objects.ts';
 import { type ExplainWorld, on, served } from './explain-world.ts';
 
@@ -68,6 +69,9 @@ export function testIntent(world: ExplainWorld, flags: readonly string[]): void 
     return kind === 'answered';
   };
 
+  /** Without what is told of the last minutes: a slow machine's late packets are of the tests before. */
+  const warned = ({ warnings }: Answer) => warnings.map(({ code }) => code).filter((code) => code !== 'invalid-rst');
+
   describe.each([
     ['svc/shop/wbe', 'dns-name', undefined],
     ['svc/shop/headless', 'not-for-us', undefined],
@@ -134,13 +138,14 @@ export function testIntent(world: ExplainWorld, flags: readonly string[]): void 
 
     it('warns of a process of the node at the number of a NodePort, which hears nothing from outside', async () => {
       const answer = await world.ask('node:30081', outside.ip());
-      expect(answer).toMatchObject({ verdict: 'works', warnings: [{ code: 'nodeport-clash' }] });
+      expect(answer.verdict).toBe('works');
+      expect(warned(answer)).toEqual(['nodeport-clash']);
       expect(await outside.connect({ ip: node.ip(), port: 30081 })).toMatchObject({ kind: 'answered', by: 'web' });
     });
 
     it('warns of hints that are not followed, and of endpoints that leave', async () => {
-      expect((await world.ask('svc/shop/hinted', client.ip())).warnings).toMatchObject([{ code: 'hints' }]);
-      expect((await world.ask('svc/shop/leaving', client.ip())).warnings).toMatchObject([{ code: 'terminating' }]);
+      expect(warned(await world.ask('svc/shop/hinted', client.ip()))).toEqual(['hints']);
+      expect(warned(await world.ask('svc/shop/leaving', client.ip()))).toEqual(['terminating']);
     });
   });
 }

@@ -1,0 +1,27 @@
+import { addressBits } from '../../core/index.ts';
+import { withNetlink } from '../../netlink/index.ts';
+import { getLink, listAddresses } from '../../netlink/route/index.ts';
+import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
+import type { LocalAddresses } from '../../proxy/index.ts';
+import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
+
+/**
+ * The addresses on this machine's interfaces, in the network namespace of the calling thread; unlike os.networkInterfaces() also
+ * on those without a carrier.
+ *
+ * Those of kube-ipvs0 are of Services, put there by mode ipvs itself: taken for the node's, they would have NodePorts where a range of
+ * `nodePortAddresses` holds them, and be taken from the device, as an address of the node is not to be there (kube-proxy leaves them
+ * out as well). Of the others the node's own come with a network. An address alone (/32, /128) is put there for a Service by
+ * whoever delivers it: kube-vip, keepalived, PureLB. Where it is the node's own after all, as on some clouds, the Node object
+ * names it.
+ *
+ * @throws KernelError, ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
+ */
+export function localAddresses(): LocalAddresses {
+  const held = withNetlink(NETLINK_ROUTE, (netlink) => {
+    const ofServices = getLink(netlink, { name: IPVS_DEVICE })?.index;
+    return listAddresses(netlink).filter(({ index }) => index !== ofServices);
+  });
+  const inNetworks = held.filter(({ address, prefixLength }) => prefixLength < addressBits(address.family));
+  return { all: held.map(({ address }) => address), own: inNetworks.map(({ address }) => address) };
+}

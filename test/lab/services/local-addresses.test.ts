@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { localAddresses } from '../../../src/agent/services/local-addresses.ts';
+import { formatIp } from '../../../src/core/index.ts';
+import { inNetns } from '../../../src/sys/index.ts';
+import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
+
+let namespace: TestNamespace;
+const ip = (...args: string[]) => namespace.run('ip', ...args);
+const listed = () => {
+  const { all, own } = inNetns(namespace.path, localAddresses);
+  return { all: all.map(formatIp).sort(), own: own.map(formatIp).sort() };
+};
+
+beforeAll(() => {
+  namespace = createNamespace('node');
+  ip('link', 'add', 'eth0', 'type', 'bridge');
+  ip('address', 'add', '192.168.50.1/24', 'dev', 'eth0');
+  ip('address', 'add', 'fd00:50::1/64', 'dev', 'eth0', 'nodad');
+  ip('address', 'add', '192.168.50.9/32', 'dev', 'lo');
+});
+afterAll(removeAll);
+
+const ADDRESSES = { all: ['192.168.50.1', '192.168.50.9', 'fd00:50::1'], own: ['192.168.50.1', 'fd00:50::1'] };
+
+it('tells the addresses of all links, also of one without a carrier, and which of them are the node’s own', () => {
+  expect(listed()).toEqual(ADDRESSES);
+});
+
+it('takes none of kube-ipvs0, which Services have, for one of the node', () => {
+  // Of another kind than the real one, which not every kernel has: the name counts.
+  ip('link', 'add', 'kube-ipvs0', 'type', 'bridge');
+  for (const address of ['192.168.50.200/32', '192.168.50.201/24']) ip('address', 'add', address, 'dev', 'kube-ipvs0');
+  ip('address', 'add', 'fd00:50::200/128', 'dev', 'kube-ipvs0', 'nodad');
+  expect(listed()).toEqual(ADDRESSES);
+});
