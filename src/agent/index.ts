@@ -20,6 +20,7 @@ export { FlowCleaner } from './services/conntrack/flow-cleaner.ts';
 export { openFlowTable } from './services/conntrack/flow-table.ts';
 export { applyConntrackSettings } from './services/conntrack/sysctls.ts';
 export { HealthCheckPorts } from './services/health-check-ports.ts';
+export { localAddresses } from './services/local-addresses.ts';
 export {
   type ShownStatus,
   type ShowServicesOptions,

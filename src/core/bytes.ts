@@ -21,6 +21,16 @@ export function readBe32(bytes: Uint8Array, at: number): number {
   return ((readBe16(bytes, at) << 16) | readBe16(bytes, at + 2)) >>> 0;
 }
 
+/** A MAC address in lower case with colons, as the kernel's tools write it. */
+export function formatMac(mac: Uint8Array): string {
+  let text = '';
+  for (let at = 0; at < mac.length; at++) text += `${at === 0 ? '' : ':'}${HEX[mac[at]!]}`;
+  return text;
+}
+
+/** Made once: thousands of MAC addresses are written when all routes are compared. */
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
 /** Whether both have the same bytes, or both are missing. */
 export function sameBytes(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;

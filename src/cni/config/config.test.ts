@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { formatCidr, formatIp } from '../../core/index.ts';
+import { formatCidr, formatIp, formatMac } from '../../core/index.ts';
 import { parseHeader } from '../protocol/header.ts';
-import { formatMac } from '../protocol/mac.ts';
 import { delegateOf, parseNetworkConfig, storeLocation } from './config.ts';
 
 const header = (change: object) => parseHeader(JSON.stringify({ cniVersion: '1.0.0', name: 'net', ...change }));

@@ -1,4 +1,4 @@
-import { formatMac } from '../protocol/mac.ts';
+import { formatMac } from '../../core/index.ts';
 import { elementFeature } from './tables/element-feature.ts';
 import { FRAME_LAYOUT, macElements } from './tables/frame-table.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { ipFromBytes, parseIp } from '../../core/index.ts';
-import { formatMac, macOfAddress, macOfText } from './mac.ts';
+import { formatMac, ipFromBytes, parseIp } from '../../core/index.ts';
+import { macOfAddress, macOfText } from './mac.ts';
 
 it('holds the IPv4 address it belongs to', () => {
   expect(formatMac(macOfAddress(parseIp('10.244.1.2')))).toBe('0a:58:0a:f4:01:02');

@@ -28,10 +28,6 @@ export function macOfText(text: string): Uint8Array {
   return Uint8Array.of(0x0e, ...Buffer.from(digits, 'hex'));
 }
 
-export function formatMac(mac: Uint8Array): string {
-  return [...mac].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
-}
-
 /** Reads six bytes in hexadecimal, joined by colons or hyphens; undefined for anything else. */
 export function parseMac(text: string): Uint8Array | undefined {
   return /^[0-9a-f]{2}([:-][0-9a-f]{2}){5}$/i.test(text) ? Buffer.from(text.replace(/[:-]/g, ''), 'hex') : undefined;

@@ -1,6 +1,5 @@
-import { type Cidr, formatCidr, formatIp, type IpAddress } from '../../core/index.ts';
+import { type Cidr, formatCidr, formatIp, formatMac, type IpAddress } from '../../core/index.ts';
 import type { DnsSettings } from '../../ipam/index.ts';
-import { formatMac } from './mac.ts';
 import { atLeast, type CniVersion } from './versions.ts';
 
 /** An interface that ADD made or used. */

@@ -1,4 +1,4 @@
-import { formatCidr, parseAddressWithPrefix } from '../../core/index.ts';
+import { formatCidr, formatMac, parseAddressWithPrefix } from '../../core/index.ts';
 import type { AttachmentNote, JournalEntry } from '../../ipam/index.ts';
 import { BRIDGE_KEYS, parseBridgeConfig } from '../config/bridge-config.ts';
 import { FEATURE_KEYS, parseFeatures } from '../config/feature-config.ts';
@@ -10,7 +10,7 @@ import type { Attaching } from '../link/attaching.ts';
 import { modeRules, podNetwork } from '../pod-networks.ts';
 import { keyOfEntry } from '../protocol/attachment-key.ts';
 import { optional, optionalWord, textsAt } from '../protocol/json.ts';
-import { formatMac, parseMac, podMac } from '../protocol/mac.ts';
+import { parseMac, podMac } from '../protocol/mac.ts';
 import { wantedAttachment, wantedFeatures } from './wanted-features.ts';
 
 /** Keys of the configuration on which the features of an attachment depend, besides those of the runtime. */

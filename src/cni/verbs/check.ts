@@ -1,4 +1,4 @@
-import { formatCidr, formatIp, ipEquals } from '../../core/index.ts';
+import { formatCidr, formatIp, formatMac, ipEquals } from '../../core/index.ts';
 import { addressesHeld } from '../../ipam/index.ts';
 import { closing, type Netlink, withNetlink } from '../../netlink/index.ts';
 import { getLink, type Link, listAddresses, listRoutes } from '../../netlink/route/index.ts';
@@ -14,7 +14,6 @@ import { type AttachmentKey, attachmentKey } from '../protocol/attachment-key.ts
 import { readAttachment } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { invalidConfig, type Json } from '../protocol/json.ts';
-import { formatMac } from '../protocol/mac.ts';
 import { parseResult } from '../protocol/parse-result.ts';
 import type { CniResult, ResultIp } from '../protocol/result.ts';
 import type { VerbRequest } from './request.ts';

@@ -33,6 +33,12 @@ export interface Walk {
   readonly routedBy: KnownBytes;
 }
 
+/** The ways that chance and ignorance leave open; not `complete`: there are more than are walked. */
+export interface Walks {
+  readonly branches: readonly Branch<Walk>[];
+  readonly complete: boolean;
+}
+
 /** Where a packet comes from: an interface, or this host. */
 export type Origin = Interface | 'this host';
 
@@ -52,7 +58,7 @@ export function walkPacket(
   sources: readonly RuleSource[],
   host: Host,
   { everyPath = false }: { readonly everyPath?: boolean } = {},
-): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+): Walks {
   const asked = askedOnce(host);
   return walkAll((choose, met) => {
     const meeting = everyPath ? NEVER_MEETING : met;
@@ -79,33 +85,22 @@ export function walkAnswer(
   origin: Origin,
   sources: readonly RuleSource[],
   host: Host,
-): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
-  const made = () => {
-    const packet = new Packet({ ...answer, tcpFlags: TCP_HANDSHAKE.answer });
-    packet.flow = established(flow, 'reply');
-    return packet;
-  };
+): Walks {
+  const made = () => packetOf({ ...answer, tcpFlags: TCP_HANDSHAKE.answer }, flow, 'reply');
   return walkEach(made, origin, sources, host);
 }
 
 /** Walks the client's next packet, once its first one was answered. */
-export function walkNext(
-  flow: Flow,
-  origin: Origin,
-  sources: readonly RuleSource[],
-  host: Host,
-): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
-  const made = () => {
-    const packet = new Packet({ ...flow.first, tcpFlags: TCP_HANDSHAKE.last });
-    packet.flow = established(flow, 'original');
-    return packet;
-  };
+export function walkNext(flow: Flow, origin: Origin, sources: readonly RuleSource[], host: Host): Walks {
+  const made = () => packetOf({ ...flow.first, tcpFlags: TCP_HANDSHAKE.last }, flow, 'original');
   return walkEach(made, origin, sources, host);
 }
 
-function established({ first, translated }: Flow, direction: Connection['direction']): Connection {
+/** One of a flow whose first packet was answered. */
+function packetOf(written: FirstPacket, { first, translated }: Flow, direction: Connection['direction']): Packet {
   const { source, destination, destinationPort } = translated;
-  return {
+  const packet = new Packet(written);
+  packet.flow = {
     state: 'established',
     direction,
     original: new Packet(first).ends,
@@ -114,6 +109,7 @@ function established({ first, translated }: Flow, direction: Connection['directi
     mark: KnownBytes.unknown(4),
     translated,
   };
+  return packet;
 }
 
 /**
@@ -125,7 +121,7 @@ export function walkInvalidAnswer(
   origin: Origin,
   sources: readonly RuleSource[],
   host: Host,
-): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+): Walks {
   const made = () => {
     const packet = new Packet(answer);
     packet.isInvalid = true;
@@ -135,12 +131,7 @@ export function walkInvalidAnswer(
 }
 
 /** @param made a packet for each way through the rules */
-function walkEach(
-  made: () => Packet,
-  origin: Origin,
-  sources: readonly RuleSource[],
-  host: Host,
-): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+function walkEach(made: () => Packet, origin: Origin, sources: readonly RuleSource[], host: Host): Walks {
   const asked = askedOnce(host);
   return walkAll((choose, meeting) => walkOnce(made(), origin, sources, { host: asked, choose, meeting }), MOST_WAYS);
 }
@@ -148,11 +139,7 @@ function walkEach(
 /**
  * Walks what this host tells a sender whose packet does not fit the way on: it belongs to the sender's flow (`ct state related`).
  */
-export function walkTooBig(
-  message: TooBig,
-  sources: readonly RuleSource[],
-  host: Host,
-): { readonly branches: readonly Branch<Walk>[]; readonly complete: boolean } {
+export function walkTooBig(message: TooBig, sources: readonly RuleSource[], host: Host): Walks {
   return walkAll((choose, meeting) => {
     const packet = new Packet(message);
     packet.connection = {

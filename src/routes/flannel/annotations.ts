@@ -1,6 +1,6 @@
-import { formatIp, type IpAddress, type IpFamily, parseJson, tryParseIp } from '../../core/index.ts';
+import { formatIp, formatMac, type IpAddress, type IpFamily, parseJson, tryParseIp } from '../../core/index.ts';
 import { FLANNEL_ANNOTATIONS } from '../../kube/index.ts';
-import { formatMac, tryParseMac } from '../plan/mac.ts';
+import { tryParseMac } from '../plan/mac.ts';
 
 // flannel's nodes tell each other by annotations of their Node objects where they are (pkg/subnet/kube of flannel 0.28). What
 // is written here is what flannel writes, to the byte: flannel finds its own MAC address by splitting the text, not by reading

@@ -1,5 +1,4 @@
-import { type Cidr, formatCidr, formatIp, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
-import { formatMac } from '../plan/mac.ts';
+import { type Cidr, formatCidr, formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
 
 /**
  * Says in `rtm_protocol` and `nh_protocol` that a route or nexthop is ours. In use elsewhere: 0 to 18 and 42 to 43 (kernel,

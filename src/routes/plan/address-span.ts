@@ -1,7 +1,6 @@
-import { addressBits, type Cidr, formatCidr, formatIp, type IpAddress } from '../../core/index.ts';
+import { addressBits, type Cidr, formatCidr, formatIp, formatMac, type IpAddress } from '../../core/index.ts';
 import { formatKey } from '../../netlink/wireguard/index.ts';
 import type { Claimant, Span } from './claims.ts';
-import { formatMac } from './mac.ts';
 
 const WIREGUARD_KEY_LENGTH = 32;
 

@@ -1,16 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IpFamily } from '../../core/index.ts';
 
-/** Lower case with colons, as flannel and the kernel's tools write it. */
-export function formatMac(mac: Uint8Array): string {
-  let text = '';
-  for (let at = 0; at < mac.length; at++) text += `${at === 0 ? '' : ':'}${HEX[mac[at]!]}`;
-  return text;
-}
-
-/** Made once: thousands of MAC addresses are written when all routes are compared. */
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
-
 /** Six bytes of hexadecimal text with colons that can be the address of one device; undefined for anything else. */
 export function tryParseMac(text: string): Uint8Array | undefined {
   if (!/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(text)) return undefined;

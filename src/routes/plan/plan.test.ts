@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { nodeObject, numberedNode } from '../../../test/fakes/routes/node-objects.ts';
-import { parseAddressWithPrefix, parseCidr, parseIp } from '../../core/index.ts';
+import { formatMac, parseAddressWithPrefix, parseCidr, parseIp } from '../../core/index.ts';
 import { DEVICE_ALIAS, type PresentDevice } from '../kernel/route-kernel.ts';
 import { diffDevice } from './device-diff.ts';
-import { formatMac, tryParseMac, vtepMac } from './mac.ts';
+import { tryParseMac, vtepMac } from './mac.ts';
 import { readPeer } from './peer.ts';
 import { type RouteSettings, tunnelDevice } from './tunnel.ts';
 import { isOnLink, type Underlay } from './underlay.ts';

@@ -1,10 +1,17 @@
-import { addressBits, type Cidr, formatCidr, formatIp, type IpAddress, type IpFamily } from '../../core/index.ts';
+import {
+  addressBits,
+  type Cidr,
+  formatCidr,
+  formatIp,
+  formatMac,
+  type IpAddress,
+  type IpFamily,
+} from '../../core/index.ts';
 import { closing, type Netlink } from '../../netlink/index.ts';
 import { type Link, listLinks, listNeighbours, type Neighbour } from '../../netlink/route/index.ts';
 import { NUD_PERMANENT } from '../../netlink/uapi/index.ts';
 import { getWireguard, openWireguard, type WireguardPeer } from '../../netlink/wireguard/index.ts';
 import { DEVICE_ALIAS } from '../kernel/route-kernel.ts';
-import { formatMac } from '../plan/mac.ts';
 import { TUNNEL_NAMES, WIREGUARD_NAME } from '../plan/tunnel.ts';
 
 /** Links, neighbours, FDB entries and WireGuard peers of one family, each listed once, when somebody asks for the first of them. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { localAddresses } from '../../../src/agent/services/local-addresses.ts';
+import { localAddresses } from '../../../src/agent/index.ts';
 import { formatIp } from '../../../src/core/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';

@@ -1,8 +1,7 @@
-import { formatCidr, ipEquals } from '../../../core/index.ts';
+import { formatCidr, formatMac, ipEquals } from '../../../core/index.ts';
 import { getLink, listAddresses } from '../../../netlink/route/index.ts';
 import { IFA_F_DADFAILED } from '../../../netlink/uapi/index.ts';
 import type { Checking } from '../../link/checking.ts';
-import { formatMac } from '../../protocol/mac.ts';
 import { isMacvlan, MACVLAN_NAME } from './name.ts';
 
 /** CHECK of the second interface, against the result of ADD. Its routes are compared with all others of that result. */

@@ -1,15 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { chunksOf } from '../../../../test/fakes/chunks.ts';
 import { frames } from './frames.ts';
-
-async function* chunksOf(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
-  let at = 0;
-  for (const size of sizes) {
-    yield bytes.subarray(at, at + size);
-    at += size;
-  }
-  yield bytes.subarray(at);
-}
 
 function framed(content: Uint8Array): Buffer {
   const length = Buffer.alloc(4);

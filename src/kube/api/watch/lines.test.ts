@@ -1,15 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { chunksOf } from '../../../../test/fakes/chunks.ts';
 import { lines } from './lines.ts';
-
-async function* chunksOf(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
-  let at = 0;
-  for (const size of sizes) {
-    yield bytes.subarray(at, at + size);
-    at += size;
-  }
-  yield bytes.subarray(at);
-}
 
 async function read(text: string, sizes: readonly number[] = [], longest?: number): Promise<string[]> {
   const result: string[] = [];
