@@ -1,6 +1,7 @@
 import type { ChainRef, NftElement, NftReader, NftRule, NftSet, SetRef } from '../../netlink/nftables/index.ts';
 import type { Packet } from '../packet/index.ts';
 import type { Hook } from '../walk/index.ts';
+import { hookedIn } from './hooked-in.ts';
 import type { BaseChainOf, Rules } from './surroundings.ts';
 
 /**
@@ -15,7 +16,6 @@ export class KernelRules implements Rules {
   readonly #rules = new Map<string, readonly NftRule[]>();
   readonly #isThere = new Map<string, boolean>();
   readonly #sets = new Map<string, readonly NftSet[]>();
-  #dormantTables: ReadonlySet<string> | undefined;
   readonly #elements = new Map<string, NftElement | undefined>();
 
   /** @param listTexts the rules of a chain of iptables-nft, as it prints them. @default nobody can tell */
@@ -60,13 +60,6 @@ export class KernelRules implements Rules {
     return kept(this.#isThere, [family, table, name].join('\0'), isThere);
   }
 
-  /** Tables whose base chains are not hooked in, `inet filter`. */
-  get #dormant(): ReadonlySet<string> {
-    const all = () => this.#reader.listTables().filter(({ dormant }) => dormant);
-    this.#dormantTables ??= new Set(all().map(({ family, name }) => `${family} ${name}`));
-    return this.#dormantTables;
-  }
-
   /**
    * By priority. Among equals the one that was made last runs first: nf_hook_entries_grow (net/netfilter/core.c) puts it in
    * front of them, and the kernel lists tables and chains in the order in which they were made.
@@ -75,9 +68,8 @@ export class KernelRules implements Rules {
     const seeing = ['inet', family === 'IPv4' ? 'ip' : 'ip6'];
     const based = this.#reader
       .listBaseChains()
-      .filter((chain): chain is BaseChainOf => chain.base !== undefined && seeing.includes(chain.family))
-      .filter(({ family: of, table }) => !this.#dormant.has(`${of} ${table}`));
-    return based.reverse().sort((a, b) => a.base.priority - b.base.priority);
+      .filter((chain): chain is BaseChainOf => chain.base !== undefined && seeing.includes(chain.family));
+    return [...hookedIn(this.#reader, based)].reverse().sort((a, b) => a.base.priority - b.base.priority);
   }
 }
 

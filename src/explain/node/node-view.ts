@@ -16,6 +16,7 @@ import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
+import { hookedIn } from '../nft/index.ts';
 import { hasNeighbourSockets, legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
 import { Tracking } from './tracking.ts';
@@ -72,7 +73,8 @@ export class NodeView {
 
   /** Chains of nf_tables that packets meet on links and in bridges, and that no walk knows. Our own are not among them. */
   get linkChains(): readonly LinkChain[] {
-    this.#linkChains ??= this.#nft.listLinkChains().filter(({ table }) => !table.startsWith(OWN_TABLES));
+    const others = () => this.#nft.listLinkChains().filter(({ table }) => !table.startsWith(OWN_TABLES));
+    this.#linkChains ??= hookedIn(this.#nft, others());
     return this.#linkChains;
   }
 
@@ -196,7 +198,7 @@ export class NodeView {
     const chains = inNetns(pod.netns, () => {
       const nft = Nftables.open();
       try {
-        return [...nft.listBaseChains(), ...nft.listLinkChains()];
+        return hookedIn(nft, [...nft.listBaseChains(), ...nft.listLinkChains()]);
       } finally {
         nft.close();
       }

@@ -4,7 +4,7 @@ import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Asked, Client, Target } from './asked.ts';
 import { unknownPod } from './find-target.ts';
-import { portBlocked } from './link.ts';
+import { linkDown } from './link.ts';
 import type { Report } from './report.ts';
 
 /** Finds who connects; undefined: it cannot be told, and the report says why. */
@@ -85,20 +85,13 @@ function podClient(ip: string, node: NodeView, report: Report): Client | undefin
     });
     return undefined;
   }
-  if (!inside.up || !outside?.up || !seenAs?.up) {
-    const down = !inside.up ? `${inside.name} in the pod` : !outside?.up ? outside!.name : seenAs!.name;
-    const remedy = inside.up
-      ? `ip link set ${down} up`
-      : `nsenter --net=${pod!.netns} ip link set ${inside.name} up   # its routes are gone with it: better delete the pod`;
-    report.fail('source', { code: 'link-down', text: `${down} is down`, remedy: [remedy] });
+  const down = linkDown(pod!);
+  if (down) {
+    report.fail('source', down);
     return undefined;
   }
-  if (outside.bridgePort?.forwarding === false) {
-    report.fail('source', portBlocked(outside, seenAs));
-    return undefined;
-  }
-  const by = seenAs.index === outside.index ? '' : ` on ${seenAs.name}`;
-  report.stage('source', 'ok', `${inside.name} -> ${outside.name}${by}, this node`, [
+  const by = seenAs!.index === outside!.index ? '' : ` on ${seenAs!.name}`;
+  report.stage('source', 'ok', `${inside.name} -> ${outside!.name}${by}, this node`, [
     { source: 'namespace', object: ip, value: pod!.netns },
   ]);
   return { kind: 'pod', ip: parseIp(ip), pod: pod! };

@@ -14,16 +14,13 @@ export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: Nod
   const names = new Set(passed.map(({ name }) => name));
   const isBridged = passed.some(({ bridgePort }) => bridgePort !== undefined);
   const met = node.linkChains.filter(({ links }) => (links ? [...names].some(isAmong(links)) : isBridged));
-  for (const chain of met.slice(0, 1)) {
-    const text = `packets on the way meet ${placeOf(chain)}${met.length > 1 ? ` and ${met.length - 1} more` : ''}, which is not simulated`;
-    report.cannotTell('others', text, [
-      {
-        source: 'nftables',
-        object: placeOf(chain),
-        value: `nft list chain ${chain.family} ${chain.table} ${chain.name}`,
-      },
-    ]);
-  }
+  const [first] = met;
+  if (!first) return;
+  const text = `packets on the way meet ${placeOf(first)}${met.length > 1 ? ` and ${met.length - 1} more` : ''}, which is not simulated`;
+  const { family, table, name } = first;
+  report.cannotTell('others', text, [
+    { source: 'nftables', object: placeOf(first), value: `nft list chain ${family} ${table} ${name}` },
+  ]);
 }
 
 /** Those that packets come in or leave by, of this node. */

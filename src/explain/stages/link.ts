@@ -1,4 +1,4 @@
-import { formatIp } from '../../core/index.ts';
+import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
@@ -35,31 +35,27 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
   report.stage('link', 'ok', shown.slice(0, 3).join(', ') + (shown.length > 3 ? `, ${shown.length - 3} more` : ''));
 }
 
-function lookAtPod({ client }: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {
+function lookAtPod({ client, target }: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {
   const { inside, outside, seenAs } = pod;
   const { address } = goal;
-  const down = [inside, outside!, seenAs!].find(({ up }) => !up);
+  const down = linkDown(pod);
   if (down) {
-    const remedy = [`ip link set ${down.name} up`];
-    report.failEndpoint('link', address, { code: 'link-down', text: `${down.name} of ${pod.ip} is down`, remedy });
-    return;
-  }
-  if (outside!.bridgePort?.forwarding === false) {
-    report.failEndpoint('link', address, portBlocked(outside!, seenAs!));
+    report.failEndpoint('link', address, down);
     return;
   }
   const isBridge = seenAs!.kind === 'bridge';
-  const { outside: clientPort } = client.kind === 'pod' ? client.pod : { outside: undefined };
-  if (
-    isBridge &&
-    clientPort?.master === seenAs!.index &&
-    clientPort.bridgePort?.isolated &&
-    outside!.bridgePort?.isolated
-  ) {
+  const setting = bridgeSetting(goal.ip);
+  const bridgeRules = node.sysctl(setting);
+  const clientPort = client.kind === 'pod' ? client.pod.outside : undefined;
+  if (isBridge && clientPort?.master === seenAs!.index && isolated(clientPort) && isolated(outside!)) {
     const text = `${clientPort.name} and ${outside!.name} are isolated ports of ${seenAs!.name}, between which no frames pass`;
     const remedy = [`bridge link set dev ${outside!.name} isolated off   # portIsolation in the CNI configuration`];
-    report.failEndpoint('link', address, { code: 'link-down', text, remedy });
-    return;
+    // Without rules in the bridge the node sends on what it has translated, and it is no isolated port; answers come to it if masqueraded.
+    if (goal.masqueraded === false || bridgeRules === '1') {
+      report.failEndpoint('link', address, { code: 'link-down', text, remedy });
+      return;
+    }
+    if (goal.masqueraded === undefined) report.cannotTellEndpoint('link', address, text);
   }
   const isSame = client.kind === 'pod' && client.pod.netns === pod.netns;
   if (isSame && isBridge && outside!.bridgePort?.hairpin === false) {
@@ -72,11 +68,9 @@ function lookAtPod({ client }: Asked, goal: Goal, pod: LocalPod, node: NodeView,
     return;
   }
   const neighbour = node.neighbour(goal.ip, seenAs!.index);
-  const [mac, own] = [neighbour?.lladdr ?? new Uint8Array(), inside.address].map((one) =>
-    Buffer.from(one).toString('hex'),
-  );
-  if (neighbour && mac !== '' && mac !== own) {
-    const text = `${pod.ip} is at MAC ${mac} by the neighbour table, the pod has ${own}: another has its address`;
+  const mac = neighbour?.lladdr;
+  if (mac && mac.length > 0 && !sameBytes(mac, inside.address)) {
+    const text = `${pod.ip} is at MAC ${formatMac(mac)} by the neighbour table, the pod has ${formatMac(inside.address)}: another has its address`;
     report.failEndpoint('link', address, {
       code: 'duplicate-ip',
       text,
@@ -86,18 +80,37 @@ function lookAtPod({ client }: Asked, goal: Goal, pod: LocalPod, node: NodeView,
   }
   if (client.kind !== 'pod' || isSame || !isBridge || client.pod.seenAs?.index !== seenAs!.index) return;
   if (goal.masqueraded !== false) return;
-  const setting = `net/bridge/bridge-nf-call-${goal.ip.family === 'IPv4' ? 'iptables' : 'ip6tables'}`;
-  const value = node.sysctl(setting);
-  if (value === '1' || goal.address === '') return;
+  const isTranslated = !ipEquals(goal.ip, target.ip) || goal.port !== target.port;
+  if (bridgeRules === '1' || !isTranslated) return;
   report.onBridge(
     address,
-    `${setting.replaceAll('/', '.')} is ${value ?? 'not there (br_netfilter is not loaded)'}`,
+    `${setting.replaceAll('/', '.')} is ${bridgeRules ?? 'not there (br_netfilter is not loaded)'}`,
     seenAs!.name,
   );
 }
 
-/** A port that is switched off, or held back by the spanning tree. */
-export function portBlocked(port: Link, bridge: Link): Finding {
-  const text = `${bridge.name} lets no frames pass at its port ${port.name}`;
-  return { code: 'link-down', text, remedy: [`bridge link set dev ${port.name} state 3`] };
+/** Whether rules see the frames of a bridge (br_netfilter). */
+export function bridgeSetting({ family }: IpAddress): string {
+  return `net/bridge/bridge-nf-call-${family === 'IPv4' ? 'iptables' : 'ip6tables'}`;
+}
+
+function isolated({ bridgePort }: Link): boolean {
+  return bridgePort?.isolated === true;
+}
+
+/** What of a pod's pair and bridge lets nothing pass; undefined: all do. */
+export function linkDown({ ip, netns, inside, outside, seenAs }: LocalPod): Finding | undefined {
+  if (!inside.up) {
+    const remedy = `nsenter --net=${netns} ip link set ${inside.name} up   # its routes are gone with it: better delete the pod`;
+    return { code: 'link-down', text: `${inside.name} in the pod ${ip} is down`, remedy: [remedy] };
+  }
+  const down = [outside!, seenAs!].find(({ up }) => !up);
+  if (down) {
+    const remedy = [`ip link set ${down.name} up`];
+    return { code: 'link-down', text: `${down.name} of ${ip} is down`, remedy };
+  }
+  // Switched off, or held back by the spanning tree.
+  if (outside!.bridgePort?.forwarding !== false) return undefined;
+  const text = `${seenAs!.name} lets no frames pass at its port ${outside!.name}`;
+  return { code: 'link-down', text, remedy: [`bridge link set dev ${outside!.name} state 3`] };
 }

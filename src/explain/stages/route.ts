@@ -1,8 +1,9 @@
 import { formatCidr, formatIp, IP_PROTOCOLS, type IpAddress } from '../../core/index.ts';
-import type { RouteAnswer, RoutedFlow } from '../../netlink/route/index.ts';
+import type { Link, RouteAnswer, RoutedFlow } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
+import { bridgeSetting } from './link.ts';
 import type { Finding, Report } from './report.ts';
 
 /** Asks the kernel for the way to each endpoint and back, as it would forward the packet. */
@@ -73,7 +74,7 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
     report.failEndpoint('route', goal.address, refusedWay(answer, plain, goal, client, node));
     return;
   }
-  const elsewhere = besidePod(goal, answer.route.outInterface, node);
+  const elsewhere = besidePod(asked, goal, answer.route.outInterface, node);
   if (elsewhere) {
     report.failEndpoint('route', goal.address, elsewhere);
     return;
@@ -113,18 +114,31 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
 }
 
 /** A pod of this node whose pair is not where its packets are sent. */
-function besidePod({ ip, mark }: Goal, outInterface: number, node: NodeView): Finding | undefined {
+function besidePod({ target }: Asked, { ip, mark }: Goal, outInterface: number, node: NodeView): Finding | undefined {
   const pods = node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
   const [pod] = pods;
-  if (!pod || pods.some(({ outside, seenAs }) => [outside?.index, seenAs?.index].includes(outInterface)))
-    return undefined;
-  const [link, own] = [node.link(outInterface), pod.outside!.name];
-  if (!link) return undefined;
+  const link = node.link(outInterface);
+  if (!pod || !link || pods.some((one) => leadsTo(one, link, target, node))) return undefined;
+  const own = pod.outside!.name;
   const marked = mark === undefined ? '' : `, marked 0x${mark.toString(16)},`;
   const text = `packets${marked} to ${pod.ip} leave by ${link.name}, and the pod hangs on ${own}`;
   return link.kind === 'bridge'
     ? { code: 'link-down', text, remedy: [`ip link set ${own} master ${link.name}`] }
     : { code: 'no-peer-route', text, remedy: ['ip rule', `ip route get ${pod.ip}${mark ? ` mark ${mark}` : ''}`] };
+}
+
+/**
+ * Whether what leaves by a link comes to the pod's pair: by its bridge, or what is plugged into that for a VLAN, or by the pair itself.
+ * Where rules see the frames of the bridge, what was translated for a Service is tracked there once more, as another flow that is in
+ * the way of the first one's answers.
+ */
+function leadsTo({ outside, seenAs }: LocalPod, link: Link, { ip, service }: Asked['target'], node: NodeView): boolean {
+  if (link.index === outside?.index || link.index === seenAs?.index) return true;
+  if (seenAs?.kind !== 'bridge') return false;
+  if (link.kind === 'vlan') return link.peerIndex === seenAs.index;
+  const isPlugged =
+    link.kind === 'veth' && link.peerNetnsId === undefined && node.link(link.peerIndex)?.master === seenAs.index;
+  return isPlugged && !(service && node.sysctl(bridgeSetting(ip)) === '1');
 }
 
 function isNodeAddress({ node }: Asked['knowledge'], ip: IpAddress): boolean {

@@ -1,8 +1,18 @@
 import { formatIp, ipEquals } from '../../core/index.ts';
 import { networkOrder16 } from '../../netlink/nftables/index.ts';
+import type { CauseCode } from '../answer/index.ts';
+import type { Branch } from '../choices.ts';
 import { hostOf, type NodeView } from '../node/index.ts';
 import { KnownBytes } from '../packet/index.ts';
-import { type Flow, type Origin, walkAnswer, walkInvalidAnswer, walkNext } from '../walk/index.ts';
+import {
+  type Flow,
+  type Origin,
+  type Step,
+  type Walk,
+  walkAnswer,
+  walkInvalidAnswer,
+  walkNext,
+} from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { placeOf, showing } from './place.ts';
 import type { Report } from './report.ts';
@@ -65,20 +75,10 @@ function lookAtNext(asked: Asked, goal: Goal, node: NodeView, report: Report): v
   // What IPVS holds is not walked: its servers know first packets alone.
   if (asked.target.protocol !== 'TCP' || goal.byIpvs) return;
   const { sources } = node.rulesFor(asked.target.family);
-  const { branches } = walkNext(flowTo(asked, goal), clientOrigin(asked), sources, hostOf(node));
-  for (const { result, choices } of branches) {
-    const { end } = result;
-    if (end.kind === 'cannot tell') report.cannotTell('others', `packets after the first: ${end.about}`);
-    else if (end.kind === 'drop' || end.kind === 'reject') {
-      const last = result.steps.at(-1)!;
-      if (choices.some(({ kind }) => kind === 'unknown'))
-        report.cannotTell('others', `packets after the first may be dropped by ${placeOf(last)}`);
-      else {
-        const text = `the first packet passes, those after it are dropped by ${placeOf(last)}`;
-        report.failEndpoint('others', goal.address, { code: 'foreign-drop', text, remedy: [showing(last)] });
-      }
-    }
-  }
+  const flow = flowTo(asked, goal);
+  const { branches } = walkNext(flow, clientOrigin(asked), sources, hostOf(node));
+  const later = { stage: 'others', code: 'foreign-drop', who: 'packets after the first' } as const;
+  lookAtEnds(branches, goal, flow, later, report);
 }
 
 function flowTo({ client, target }: Asked, { ip, port, masqueraded, source }: Goal): Flow {
@@ -107,25 +107,37 @@ function lookAtAnswer(asked: Asked, goal: Goal, node: NodeView, report: Report):
     node.rulesFor(target.family).sources,
     hostOf(node),
   );
-  const isTranslated = Object.keys(flow.translated).length > 0 && !goal.byIpvs;
+  lookAtEnds(branches, goal, flow, { stage: 'way back', code: 'way-back', who: 'answers' }, report);
+}
+
+/** Packets that come after the first one, by either way. */
+interface Later {
+  readonly stage: 'others' | 'way back';
+  /** Of those that are not translated. */
+  readonly code: CauseCode;
+  readonly who: string;
+}
+
+/** What becomes of packets that belong to a flow: they may be dropped, and those that are not tracked are not translated. */
+function lookAtEnds(
+  branches: readonly Branch<Walk>[],
+  { address, byIpvs }: Goal,
+  { translated }: Flow,
+  { stage, code, who }: Later,
+  report: Report,
+): void {
+  const isTranslated = Object.keys(translated).length > 0 && !byIpvs;
   for (const { result, choices } of branches) {
-    const { end } = result;
-    if (end.kind === 'cannot tell') {
-      report.cannotTell('way back', `the way of answers through the rules: ${end.about}`);
-    } else if (end.kind === 'drop' || end.kind === 'reject') {
-      const where = placeOf(result.steps.at(-1)!);
-      if (choices.some(({ kind }) => kind === 'unknown'))
-        report.cannotTell('way back', `answers may be dropped by ${where}`);
-      else
-        report.failEndpoint('way back', goal.address, {
-          code: 'foreign-drop',
-          text: `answers are dropped by ${where}`,
-        });
-    } else if (isTranslated && result.packet.connection === 'untracked') {
-      const text = 'answers are kept out of connection tracking (notrack), so that they are not translated back';
-      if (choices.some(({ kind }) => kind === 'unknown')) report.cannotTell('way back', `it may be that ${text}`);
-      else report.failEndpoint('way back', goal.address, { code: 'way-back', text, remedy: result.steps.map(showing) });
-    }
+    const { end, steps, packet } = result;
+    const failing = (found: CauseCode, text: string, by: readonly Step[]) => {
+      if (choices.some(({ kind }) => kind === 'unknown')) report.cannotTell(stage, `it may be that ${text}`);
+      else report.failEndpoint(stage, address, { code: found, text, remedy: by.map(showing) });
+    };
+    if (end.kind === 'cannot tell') report.cannotTell(stage, `the way of ${who} through the rules: ${end.about}`);
+    else if (end.kind === 'drop' || end.kind === 'reject')
+      failing('foreign-drop', `${who} are dropped by ${placeOf(steps.at(-1)!)}`, steps.slice(-1));
+    else if (isTranslated && packet.connection === 'untracked')
+      failing(code, `${who} are kept out of connection tracking (notrack), so that they are not translated`, steps);
   }
 }
 

@@ -9,7 +9,15 @@ export type NewEnds = { -readonly [End in keyof Ends]?: Ends[End] };
 export type Manipulation = 'source' | 'destination';
 
 /** enum ip_conntrack_status, <linux/netfilter/nf_conntrack_common.h>. */
-export const IPS = { srcNat: 1 << 4, dstNat: 1 << 5, srcNatDone: 1 << 7, dstNatDone: 1 << 8 } as const;
+export const IPS = {
+  seenReply: 1 << 1,
+  assured: 1 << 2,
+  confirmed: 1 << 3,
+  srcNat: 1 << 4,
+  dstNat: 1 << 5,
+  srcNatDone: 1 << 7,
+  dstNatDone: 1 << 8,
+} as const;
 
 /** Status of a flow of which both are decided. */
 export const TRANSLATIONS_DONE = IPS.srcNatDone | IPS.dstNatDone;

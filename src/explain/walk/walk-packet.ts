@@ -96,7 +96,9 @@ export function walkNext(flow: Flow, origin: Origin, sources: readonly RuleSourc
   return walkEach(made, origin, sources, host);
 }
 
-/** One of a flow whose first packet was answered. */
+const ANSWERED = IPS.confirmed | IPS.seenReply | TRANSLATIONS_DONE;
+
+/** One of a flow whose first packet was answered: the answer, or the client's next one, which assures it of TCP (tcp_in_window comes first, nf_conntrack_proto_tcp.c). */
 function packetOf(written: FirstPacket, { first, translated }: Flow, direction: Connection['direction']): Packet {
   const { source, destination, destinationPort } = translated;
   const packet = new Packet(written);
@@ -105,7 +107,10 @@ function packetOf(written: FirstPacket, { first, translated }: Flow, direction: 
     direction,
     original: new Packet(first).ends,
     status:
-      TRANSLATIONS_DONE | (source ? IPS.srcNat : 0) | (destination !== undefined || destinationPort ? IPS.dstNat : 0),
+      ANSWERED |
+      (direction === 'original' ? IPS.assured : 0) |
+      (source ? IPS.srcNat : 0) |
+      (destination !== undefined || destinationPort ? IPS.dstNat : 0),
     mark: KnownBytes.unknown(4),
     translated,
   };

@@ -65,6 +65,14 @@ const DIVERSIONS: Readonly<Record<string, Diversion>> = {
       );
     },
   },
+  'packets after the first that are not tracked': {
+    verdict: 'fails',
+    code: 'foreign-drop',
+    begin: () => {
+      const seen = 'type filter hook prerouting priority -300; tcp dport 80 tcp flags & (syn | ack) == ack notrack';
+      faults.nft(`table ip others { chain seen { ${seen}; } }`, 'ip others');
+    },
+  },
   'a pair that is plugged into nothing': {
     verdict: 'fails',
     code: 'link-down',
@@ -161,8 +169,59 @@ it.each(Object.entries(DIVERSIONS))('%s', async (_, { verdict, code, from, begin
   expect(mended.verdict, mended.cause).toBe('works');
 });
 
-it('answers between pods of one bridge are not routed: what refuses them there is in nobody’s way', async () => {
-  rule(`from ${WEB} blackhole`);
+const IN_NOBODYS_WAY: Readonly<Record<string, () => void>> = {
+  'a refusal of routes for answers between pods of one bridge, which are not routed': () =>
+    rule(`from ${WEB} blackhole`),
+  'isolated ports, where the node sends on what it has masqueraded': () => {
+    faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
+    port(web, 'isolated', 'on', 'off');
+    port(client, 'isolated', 'on', 'off');
+    const masquerade = `type nat hook postrouting priority 90; ip saddr ${CLIENT} masquerade`;
+    faults.nft(`table ip others { chain after { ${masquerade}; } }`, 'ip others');
+  },
+  'rules that let pass what was answered, and nothing but that and what is new': () => {
+    const seen = 'type filter hook forward priority 10; policy drop; ct state new accept; ct status seen-reply accept';
+    faults.nft(`table ip others { chain seen { ${seen}; } }`, 'ip others');
+  },
+  'a chain in bridges whose table sleeps': () =>
+    faults.nft(`table bridge others { flags dormant; chain seen { ${ingress('forward')}; } }`, 'bridge others'),
+  'rules in the endpoint whose table sleeps': () => {
+    const drop = 'type filter hook input priority 0; drop';
+    faults.nft(`table ip others { flags dormant; chain in { ${drop}; } }`, 'ip others', web);
+  },
+};
+
+const NO_BRIDGE_RULES = () => faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
+/** The node reaches the pod by a link that is plugged into the bridge, as one of a VLAN is. */
+const plugIn = () => {
+  faults.ip('link add gw0 type veth peer name gw1', 'link del gw0');
+  for (const change of ['gw1 master cni0 up', 'gw0 up']) world.run('ip', 'link', 'set', ...change.split(' '));
+  faults.ip(`route add ${WEB}/32 dev gw0`, `route del ${WEB}/32 dev gw0`);
+};
+
+it.each([
+  { by: 'bridge', rules: 'with', begins: [] },
+  { by: 'bridge', rules: 'without', begins: [NO_BRIDGE_RULES] },
+  { by: 'link above the bridge', rules: 'with', begins: [plugIn] },
+  { by: 'link above the bridge', rules: 'without', begins: [plugIn, NO_BRIDGE_RULES] },
+])('by a $by $rules rules in the bridge: what is told is what connections do', async ({ begins }) => {
+  for (const begin of begins) begin();
+  for (const host of [client, node]) {
+    for (const [ip, port] of [
+      [VIP, 80],
+      [WEB, TARGET],
+    ] as const) {
+      world.run('conntrack', '-F');
+      const source = host === node ? 'node' : CLIENT;
+      const [answer] = await world.askHere([{ destination: `${ip}:${port}`, source }]);
+      const works = await answers(host, ip, port);
+      expect(answer!.verdict, `${source} to ${ip}: ${answer!.cause}`).toBe(works ? 'works' : 'fails');
+    }
+  }
+});
+
+it.each(Object.entries(IN_NOBODYS_WAY))('is in nobody’s way: %s', async (_, begin) => {
+  begin();
   const [answer] = await world.askHere([{ destination: `${VIP}:80`, source: CLIENT }]);
   expect(answer!.verdict, answer!.cause).toBe('works');
   expect(await answers(client, VIP)).toBe(true);

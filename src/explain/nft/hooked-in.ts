@@ -1,0 +1,11 @@
+import type { NftReader } from '../../netlink/nftables/index.ts';
+
+/** Those of base chains that packets meet: tables that sleep (`flags dormant`) have theirs hooked in nowhere. Of netdev it is not known. */
+export function hookedIn<Chain extends { readonly family: string; readonly table: string }>(
+  reader: Pick<NftReader, 'listTables'>,
+  chains: readonly Chain[],
+): readonly Chain[] {
+  if (chains.length === 0) return chains;
+  const asleep = reader.listTables().filter(({ dormant }) => dormant);
+  return chains.filter(({ family, table }) => !asleep.some((one) => one.family === family && one.name === table));
+}
