@@ -124,7 +124,7 @@ function switchedOn(index: number, { alias }: AttachmentKey, bridge: BridgeConfi
   const change = { alias, up: true };
   if (!bridge?.hairpinMode && !bridge?.portIsolation) return setLink(index, change);
   const { hairpinMode, portIsolation } = bridge;
-  return setBridgePort({ index }, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined }, change);
+  return setBridgePort(index, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined }, change);
 }
 
 function setPortVlans(netlink: Netlink, { index }: HostLink, bridge: BridgeConfig): void {

@@ -33,7 +33,7 @@ const valid = {
   link: [
     newBridge({ name: 'cni0', mac, mtu: 1400 }).payload,
     newVeth({ name: 'veth0', mac, master: 4, peer: { name: 'eth0', mac, netnsFd: 3 } }).payload,
-    setBridgePort({ index: 4 }, { hairpin: true, isolated: true }).payload,
+    setBridgePort(4, { hairpin: true, isolated: true }).payload,
     newVxlan({ name: 'vx0', mac, vni: 1, port: 8472, local: gateway, df: 1 }).payload,
     Buffer.concat([newBridge({ name: 'v', mac }).payload.subarray(0, 28), MASTER_ATTRIBUTES]),
   ],

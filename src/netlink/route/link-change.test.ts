@@ -112,28 +112,17 @@ describe('setBridgePort', () => {
         '05001b000000000005001e00000000000500200001000000',
     ],
   ])('%o', (flags, captured) => {
-    expect(wireHex(setBridgePort({ index: 3 }, flags))).toBe(capturedHex(captured));
-  });
-
-  it('by name', () => {
-    // By hand: as above, index 0, and IFLA_IFNAME (3) of 4 + 9 bytes "veth1a2b\0", padding.
-    const expected =
-      '40000000100005000000000000000000' +
-      '00000000000000000000000000000000' +
-      '0d000300766574683161326200000000' +
-      '100012000c0005000500040001000000';
-    expect(wireHex(setBridgePort({ name: 'veth1a2b' }, { hairpin: true }))).toBe(expected);
+    expect(wireHex(setBridgePort(3, flags))).toBe(capturedHex(captured));
   });
 
   it('with the link’s own changes', () => {
     // By hand: as above, ifi_flags and ifi_change IFF_UP (1), and IFLA_IFALIAS (20) of 4 + 1 bytes "a", padding.
     const expected =
-      '48000000100005000000000000000000' +
-      '00000000000000000100000001000000' +
+      '38000000100005000000000000000000' +
+      '00000000030000000100000001000000' +
       '0500140061000000' +
-      '0d000300766574683161326200000000' +
       '100012000c0005000500040001000000';
-    expect(wireHex(setBridgePort({ name: 'veth1a2b' }, { hairpin: true }, { up: true, alias: 'a' }))).toBe(expected);
+    expect(wireHex(setBridgePort(3, { hairpin: true }, { up: true, alias: 'a' }))).toBe(expected);
   });
 });
 

@@ -142,25 +142,20 @@ export function setLink(which: number | { readonly name: string }, change: LinkC
   };
 }
 
-/**
- * Sets flags of a bridge port, named by its index or name, and then of the link itself; what is left out stays. EOPNOTSUPP when
- * the link is no port of a bridge.
- */
+/** Sets flags of a bridge port, and then of the link itself; what is left out stays. EOPNOTSUPP when the link is no port of a bridge. */
 export function setBridgePort(
-  which: LinkSelector,
+  index: number,
   flags: { readonly [K in Exclude<keyof BridgePort, 'forwarding'>]?: boolean | undefined },
   change: Pick<LinkChange, 'up' | 'alias'> = {},
 ): NetlinkRequest {
-  const byIndex = 'index' in which;
   return {
     // The kernel changes what a kind defines in this request alone; without NLM_F_CREATE it makes nothing.
     type: RTM_NEWLINK,
     flags: 0,
     operation: 'RTM_NEWLINK',
-    object: `bridge port ${describeSelector(which)} (${describeChange({ ...flags, ...change })})`,
-    payload: encodeBody(ifinfomsg, { ifi_index: byIndex ? which.index : 0, ...flagBits(change) }, IFLA, {
+    object: `bridge port ${describeSelector({ index })} (${describeChange({ ...flags, ...change })})`,
+    payload: encodeBody(ifinfomsg, { ifi_index: index, ...flagBits(change) }, IFLA, {
       IFLA_IFALIAS: change.alias,
-      IFLA_IFNAME: byIndex ? undefined : which.name,
       IFLA_LINKINFO: {
         IFLA_INFO_SLAVE_DATA: encodeNest(IFLA_BRPORT, {
           IFLA_BRPORT_MODE: flagValue(flags.hairpin),

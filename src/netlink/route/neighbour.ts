@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, type IpFamily, NodeplaneError } from '../../core/index.ts';
+import { formatIp, formatMac, type IpAddress, type IpFamily, NodeplaneError } from '../../core/index.ts';
 import { decodeIp, familyNumber, ipFamilyOf } from '../address-family.ts';
 import type { Attribute } from '../attribute.ts';
 import { encodeBody } from '../attribute-set.ts';
@@ -184,6 +184,6 @@ function destinationFamily(family: NeighbourFamily, value: Uint8Array): IpFamily
 
 /** `10.1.0.2 at 02:00:00:00:00:01 on link 7`, for errors. */
 function describeNeighbour(spec: NeighbourSpec): string {
-  const mac = spec.lladdr && Array.from(spec.lladdr, (byte) => byte.toString(16).padStart(2, '0')).join(':');
+  const mac = spec.lladdr && formatMac(spec.lladdr);
   return [spec.ip && formatIp(spec.ip), mac && `at ${mac}`, `on link ${spec.index}`].filter(Boolean).join(' ');
 }

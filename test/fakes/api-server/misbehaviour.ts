@@ -34,9 +34,7 @@ export interface Answer {
   readonly status: number;
   readonly retryAfterSeconds?: number;
   /** @default a Status object */
-  readonly body?: string | Uint8Array;
-  /** The Content-Type of `body`. @default application/json */
-  readonly type?: string;
+  readonly body?: string;
 }
 
 /** A rule of a Role or ClusterRole. */

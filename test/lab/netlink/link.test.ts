@@ -102,17 +102,14 @@ describe('a veth', () => {
     expect(bridgePort).toMatchObject({ hairpin: false, isolated: false, learning: true, unicastFlood: true });
 
     netlink.execute(
-      setBridgePort(
-        { index },
-        {
-          hairpin: true,
-          isolated: true,
-          learning: false,
-          unicastFlood: false,
-          multicastFlood: false,
-        },
-      ),
-      setBridgePort({ index }, { broadcastFlood: false, neighbourSuppress: true }),
+      setBridgePort(index, {
+        hairpin: true,
+        isolated: true,
+        learning: false,
+        unicastFlood: false,
+        multicastFlood: false,
+      }),
+      setBridgePort(index, { broadcastFlood: false, neighbourSuppress: true }),
       setLink(index, { alias: 'default/web-1' }),
     );
     expect(getLink(netlink, { index })).toMatchObject({
@@ -139,7 +136,7 @@ describe('a veth', () => {
       neigh_suppress: true,
     });
 
-    netlink.execute(setBridgePort({ name: 'veth1a2b' }, { hairpin: false }), setLink(index, { alias: '' }));
+    netlink.execute(setBridgePort(index, { hairpin: false }), setLink(index, { alias: '' }));
     expect(getLink(netlink, { index })).toMatchObject({ alias: '', bridgePort: { hairpin: false, isolated: true } });
     expect(witness(node, 'ip', 'link', 'show', 'veth1a2b')[0]).not.toHaveProperty('ifalias');
   });

@@ -7,6 +7,7 @@ import { ApiStatusError } from './api-client.ts';
 const LONGEST_REFUSAL = 64 * 1024;
 /** Whatever answers may ask for a day; an API server that is overloaded asks for seconds. */
 const LONGEST_RETRY_AFTER_S = 60;
+const NO_MESSAGE = 'an error without a message';
 /** A longer text (a proxy's HTML page) is cut in messages. */
 const LONGEST_TEXT = 300;
 
@@ -41,7 +42,7 @@ export function statusErrorOf(attempt: string, object: unknown): ApiStatusError 
   const { code, message, reason, details } = isMapping(object) ? object : {};
   const seconds = isMapping(details) ? details.retryAfterSeconds : undefined;
   const status = typeof code === 'number' ? code : 500;
-  const text = typeof message === 'string' ? message : String(reason ?? 'an error without a message');
+  const text = typeof message === 'string' ? message : String(reason ?? NO_MESSAGE);
   return new ApiStatusError(attempt, status, text, {
     retryAfterMs: typeof seconds === 'number' ? waitMs(seconds) : undefined,
     reason: typeof reason === 'string' ? reason : undefined,
@@ -52,14 +53,18 @@ function readRefusal(
   body: Buffer,
   contentType: string | undefined,
 ): { readonly message: string; readonly reason: string | undefined } {
+  const isText = !isProtobuf(contentType);
   try {
-    const status: unknown = isProtobuf(contentType) ? readObject(STATUS, body) : JSON.parse(body.toString('utf8'));
+    const status: unknown = isText ? JSON.parse(body.toString('utf8')) : readObject(STATUS, body);
     if (isMapping(status) && typeof status.message === 'string') {
       return { message: status.message, reason: typeof status.reason === 'string' ? status.reason : undefined };
     }
+    if (isMapping(status) && typeof status.reason === 'string')
+      return { message: status.reason, reason: status.reason };
   } catch {
-    // Not from the API server itself, but from something in between.
+    // Not from the API server itself, but from something in between; or longer than what is read of it.
   }
+  if (!isText) return { message: NO_MESSAGE, reason: undefined };
   const line = body.toString('utf8').trim().replace(/\s+/g, ' ');
   return { message: line.length > LONGEST_TEXT ? `${line.slice(0, LONGEST_TEXT)}…` : line, reason: undefined };
 }

@@ -1,4 +1,4 @@
-import { formatIp, ipFromBytes, readBe16, readBe32, readU32 } from '../../../core/index.ts';
+import { formatIp, formatMac, ipFromBytes, readBe16, readBe32, readU32 } from '../../../core/index.ts';
 import { type DatatypeName, typeLength } from '../object/datatypes.ts';
 
 // Values of registers, keys and set data, as `nft` prints them.
@@ -68,7 +68,7 @@ export function valueText(type: ValueType, bytes: Uint8Array): string {
     case 'ipv6_addr':
       return bytes.length === (type === 'ipv4_addr' ? 4 : 16) ? addressText(bytes) : hexText(bytes);
     case 'ether_addr':
-      return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
+      return formatMac(bytes);
     case 'inet_proto':
       return PROTOCOLS[bytes[0] ?? 0] ?? String(bytes[0]);
     case 'nfproto':
