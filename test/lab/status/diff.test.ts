@@ -99,6 +99,9 @@ describe('nodeplane diff', () => {
       expect(flush).toMatchObject({ status: 0 });
       await expect.poll(() => diff().stdout, { timeout: LONG_MS }).toContain('Services IPv4: equal\n');
       expect(parts().find(({ name }) => name === 'rules beside the routes')).toMatchObject({ verdict: 'equal' });
+      // The Nodes have pod CIDRs of IPv4 alone.
+      expect(parts().map(({ name }) => name)).not.toContain('routes IPv6');
+      expect(diff().status).toBe(0);
     },
     LONG_MS,
   );
