@@ -145,8 +145,11 @@ export class RoutesPart implements Part, MtuSource {
     const part = (name: string, of: Omit<ComparedPart, 'name'>): ComparedPart => {
       return { name, compare: () => of.compare(), repair: () => of.repair() };
     };
+    const used = this.#families.filter(({ routes }) => !routes.isUnused);
+    // Where no family is used, why is to be told.
+    const families = used.length > 0 ? used : this.#families;
     return [
-      ...this.#families.map(({ family, routes }) => part(`routes ${family}`, routes)),
+      ...families.map(({ family, routes }) => part(`routes ${family}`, routes)),
       part('rules beside the routes', this.#rules),
       ...(this.#wireguard ? [part('WireGuard', this.#wireguard.tunnel)] : []),
     ];

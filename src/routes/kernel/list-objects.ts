@@ -1,4 +1,4 @@
-import { type IpFamily, specialRange } from '../../core/index.ts';
+import { formatIp, type IpFamily, specialRange } from '../../core/index.ts';
 import { listInSlices, type Netlink } from '../../netlink/index.ts';
 import {
   decodeListedRoute,
@@ -17,6 +17,7 @@ import {
   LAST_METRIC,
   NEXTHOP_IDS,
   type RouteObject,
+  type RouteWay,
   RTPROT_NODEPLANE,
 } from './route-object.ts';
 
@@ -46,15 +47,31 @@ export async function listObjects(
 
 /** Undefined for a route that is not as ours are: somebody else's with our number. */
 function routeObject(route: Route | undefined): RouteObject | undefined {
-  if (!route) return undefined;
-  const { family, type, priority, destination, nexthopId, gateway, outInterface, onlink } = route;
-  if (type === RTN_UNREACHABLE) {
-    return priority === LAST_METRIC ? { kind: 'route', destination, way: 'unreachable' } : undefined;
-  }
+  const way = route && wayOf(route);
+  if (!way) return undefined;
+  const { destination } = route;
+  const additions = additionsOf(route);
+  return { kind: 'route', destination, ...way, ...(additions !== '' && { additions }) };
+}
+
+function wayOf({ family, type, priority, nexthopId, gateway, outInterface, onlink }: Route): RouteWay | undefined {
+  if (type === RTN_UNREACHABLE) return priority === LAST_METRIC ? { way: 'unreachable' } : undefined;
   if (type !== RTN_UNICAST || priority !== (family === 'IPv4' ? 0 : IPV6_METRIC)) return undefined;
-  if (nexthopId !== 0) return { kind: 'route', destination, way: 'nexthop', id: nexthopId };
-  if (gateway) return { kind: 'route', destination, way: 'gateway', gateway, outInterface, onlink };
-  return outInterface === 0 ? undefined : { kind: 'route', destination, way: 'device', outInterface };
+  if (nexthopId !== 0) return { way: 'nexthop', id: nexthopId };
+  if (gateway) return { way: 'gateway', gateway, outInterface, onlink };
+  return outInterface === 0 ? undefined : { way: 'device', outInterface };
+}
+
+/** A smaller packet than the link takes, or another source for what this node sends: `ip route change` gives ours both. */
+function additionsOf({ mtu, advmss, source }: Route): string {
+  if (mtu === undefined && advmss === undefined && !source) return '';
+  return [
+    mtu !== undefined && `mtu ${mtu}`,
+    advmss !== undefined && `advmss ${advmss}`,
+    source && `src ${formatIp(source)}`,
+  ]
+    .filter(Boolean)
+    .join(' ');
 }
 
 function nexthopObject({ id, protocol, gateway, outInterface, onlink }: Nexthop): RouteObject | undefined {

@@ -30,7 +30,12 @@ export interface Hop {
 export type RouteObject =
   /** A place routes refer to by number, so that adding one costs the same at any number. */
   | ({ readonly kind: 'nexthop'; readonly id: number } & Hop)
-  | ({ readonly kind: 'route'; readonly destination: Cidr } & RouteWay)
+  | ({
+      readonly kind: 'route';
+      readonly destination: Cidr;
+      /** What no route of ours has and others gave it: `mtu 600 src 192.0.2.1`. @default nothing */
+      readonly additions?: string;
+    } & RouteWay)
   /** Which MAC address an address has inside the tunnel. Permanent. */
   | { readonly kind: 'neighbour'; readonly index: number; readonly ip: IpAddress; readonly mac: Uint8Array }
   /** To which node the tunnel carries frames for a MAC address. Permanent. */
@@ -74,7 +79,7 @@ export function sameObject(a: RouteObject, b: RouteObject): boolean {
     case 'nexthop':
       return b.kind === 'nexthop' && sameHop(a, b);
     case 'route':
-      if (b.kind !== 'route') return false;
+      if (b.kind !== 'route' || a.additions !== b.additions) return false;
       if (a.way === 'nexthop') return b.way === 'nexthop' && a.id === b.id;
       if (a.way === 'gateway') return b.way === 'gateway' && sameHop(a, b);
       if (a.way === 'device') return b.way === 'device' && a.outInterface === b.outInterface;
@@ -96,7 +101,9 @@ export function textOf(object: RouteObject): string {
     case 'nexthop':
       return `${keyOf(object)} ${hopText(object)}`;
     case 'route':
-      return object.way === 'unreachable' ? keyOf(object) : `${keyOf(object)} ${wayText(object)}`;
+      return [keyOf(object), object.way !== 'unreachable' && wayText(object), object.additions]
+        .filter(Boolean)
+        .join(' ');
     case 'neighbour':
       return `${keyOf(object)} dev ${object.index} lladdr ${formatMac(object.mac)}`;
     case 'fdb':

@@ -49,6 +49,12 @@ it('what is different is replaced in place', () => {
   expect(words([route('10.1.0.0/24', 1)], [route('10.1.0.0/24', 2)])).toEqual(['replace 10.1.0.0/24 nhid 2']);
 });
 
+it('a route that others added to is made anew: replaced in place it would keep that', () => {
+  const wanted = route('10.1.0.0/24', 1);
+  const changed = { ...wanted, additions: 'mtu 600' };
+  expect(words([changed], [wanted])).toEqual(['delete 10.1.0.0/24 nhid 1 mtu 600', 'add 10.1.0.0/24 nhid 1']);
+});
+
 it('of two destinations of one MAC address the wrong ones go first', () => {
   const [good, bad, worse] = [fdb(1, '10.0.0.2'), fdb(1, '10.0.0.3'), fdb(1, '10.0.0.4')];
   expect(words([bad, good], [good])).toEqual(['delete fdb 02:00:00:00:00:01 dev 3 dst 10.0.0.3']);

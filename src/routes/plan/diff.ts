@@ -84,10 +84,12 @@ class Stages {
 }
 
 /**
- * IPv6 refuses a gateway, also one that is to count as on the link, while a route leads to it through another link
+ * IPv4 takes what it knows already with the same nexthop object for what replaces it, metrics of others included
+ * (fib_find_info_nh). IPv6 refuses a gateway, also one that is to count as on the link, while a route leads to it through another link
  * (ip6_route_check_nh_onlink). The gateway inside the tunnel lies in the range whose route is to change.
  */
 function canReplace(present: RouteObject, wanted: RouteObject): boolean {
+  if (present.kind === 'route' && present.additions !== undefined) return false;
   if (wanted.kind !== 'route' || wanted.way !== 'gateway' || wanted.gateway.family === 'IPv4') return true;
   return (
     !wanted.onlink ||

@@ -1,4 +1,4 @@
-import { type Cidr, cidrContains, type IpAddress } from '../../core/index.ts';
+import { type Cidr, cidrContains, formatIp, type IpAddress, NodeplaneError } from '../../core/index.ts';
 
 /** How this node is attached to the network between the nodes in one family. */
 export interface Attachment {
@@ -28,4 +28,13 @@ export function isOnLink(address: IpAddress, { prefixes, routed }: Underlay): bo
   return (
     prefixes.some((prefix) => cidrContains(prefix, address)) && !routed.some((range) => cidrContains(range, address))
   );
+}
+
+/** No interface leads to the other nodes. */
+export function noUnderlay(interfaceName: string | undefined, address: IpAddress): NodeplaneError {
+  const message =
+    interfaceName === undefined
+      ? `Cannot find the way to other nodes: no interface has the address ${formatIp(address)} of the Node object; name the interface with --routes-interface`
+      : `Cannot find the way to other nodes: there is no interface "${interfaceName}", or it has no ${address.family} address; correct --routes-interface`;
+  return new NodeplaneError('ERR_ROUTES', message, { facts: { interface: interfaceName, address: formatIp(address) } });
 }

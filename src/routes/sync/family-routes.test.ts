@@ -65,8 +65,10 @@ describe('routes of one family', () => {
     routes.nodeChanged(numberedNode(1, { podCidrs: [] }));
     await clock.advance(100);
     expect(events.at(-1)).toMatchObject({ reason: 'this node has no pod CIDR of IPv4' });
+    expect(routes.isUnused).toBe(true);
     routes.nodeChanged(OWN);
     await clock.advance(100);
+    expect(routes.isUnused).toBe(false);
     const after = kernel.print();
     expect(after).toContain('nodeplane-v4');
     routes.nodeRemoved('n1');

@@ -2,11 +2,9 @@ import {
   type Cidr,
   type Clock,
   type Drift,
-  formatIp,
   type IpAddress,
   type IpFamily,
   inSlices,
-  NodeplaneError,
   nothingToCompare,
   type Steps,
   SyncRunner,
@@ -17,7 +15,7 @@ import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
 import { type PeerPlan, RoutePlanner } from '../plan/planner.ts';
 import { deviceNames, type RouteSettings, type TunnelDevice, tunnelDevice, tunnelKind } from '../plan/tunnel.ts';
-import type { Attachment } from '../plan/underlay.ts';
+import { type Attachment, noUnderlay } from '../plan/underlay.ts';
 import { type SharedTunnel, wireguardDevice } from '../wireguard/shared-tunnel.ts';
 import type { OwnEnd, RouteHappening, RouteObserver } from './events.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
@@ -65,6 +63,7 @@ export class FamilyRoutes {
   /** What the Node object of this machine says. It stays in force while there is none: pods go on living. */
   #own: Peer | undefined;
   #ownProblem: string | undefined;
+  #isUnused = false;
   #serviceRanges: readonly Cidr[] = [];
   #touched = new Set<string>();
   #ground: Ground | undefined;
@@ -130,6 +129,11 @@ export class FamilyRoutes {
     await this.#runner.stop();
   }
 
+  /** This node's Node says that it has no pods of the family: there is nothing to write, nor to compare. */
+  get isUnused(): boolean {
+    return this.#isUnused;
+  }
+
   /** In what the kernel differs from what was written; between syncs. Rejects with KernelError, ERR_ROUTES. */
   async verify(): Promise<Drift[]> {
     return this.#ground ? this.#kernel.drifts(this.#ground) : [];
@@ -175,6 +179,7 @@ export class FamilyRoutes {
       address: address?.family === family ? address : undefined,
     };
     const reading = readPeer(node, family, settings.vni, instead);
+    this.#isUnused = !reading && !this.#own;
     if (!reading || 'problem' in reading) {
       this.#ownProblem = reading
         ? `this node cannot be used: ${reading.problem}`
@@ -337,12 +342,4 @@ function mtuOf({ own, tunnel }: Ground): number {
 function ownEndOf(ground: Ground): OwnEnd {
   const { underlay, mac, ranges } = ground.own;
   return { address: underlay.address, mac, ranges, mtu: mtuOf(ground) };
-}
-
-function noUnderlay(interfaceName: string | undefined, address: IpAddress): NodeplaneError {
-  const message =
-    interfaceName === undefined
-      ? `Cannot find the way to other nodes: no interface has the address ${formatIp(address)} of the Node object; name the interface with --routes-interface`
-      : `Cannot find the way to other nodes: there is no interface "${interfaceName}", or it has no ${address.family} address; correct --routes-interface`;
-  return new NodeplaneError('ERR_ROUTES', message, { facts: { interface: interfaceName, address: formatIp(address) } });
 }

@@ -99,6 +99,30 @@ describe('nodeplane diff', () => {
       expect(flush).toMatchObject({ status: 0 });
       await expect.poll(() => diff().stdout, { timeout: LONG_MS }).toContain('Services IPv4: equal\n');
       expect(parts().find(({ name }) => name === 'rules beside the routes')).toMatchObject({ verdict: 'equal' });
+      // The Nodes have pod CIDRs of IPv4 alone.
+      expect(parts().map(({ name }) => name)).not.toContain('routes IPv6');
+      expect(diff().status).toBe(0);
+    },
+    LONG_MS,
+  );
+
+  it(
+    'has a route back as it was that others gave an MTU or a source address',
+    async () => {
+      await start('nftables', '--routes', 'host-gw');
+      const route = () => inNode('ip', 'route', 'show', '10.244.2.0/24', 'proto', '78').stdout.trim();
+      const before = route();
+      const words = before.split(' ').filter((word) => word !== '');
+      const isObject = words.includes('nhid');
+      const way = isObject ? words.slice(1, 3) : words.slice(1, 5);
+      for (const added of [
+        ['mtu', '600'],
+        ['src', lab.node.ip()],
+      ]) {
+        const change = ['ip', 'route', 'change', words[0]!, ...way, 'proto', '78', ...added];
+        expect(inNode(...change)).toMatchObject({ status: 0 });
+        await expect.poll(route, { timeout: patient(30_000) }).toBe(before);
+      }
     },
     LONG_MS,
   );
