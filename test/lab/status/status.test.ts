@@ -114,6 +114,18 @@ describe('output that cannot be written', () => {
 });
 
 describe('nodeplane services', () => {
+  it.each([
+    ['--page', 'NaN'],
+    ['--page', '-1'],
+    ['--page', '1e400'],
+    ['--page', ''],
+    ['shop/web', '--top'],
+  ])('refuses %s %s', (...args) => {
+    const { status, stderr } = nodeplane('services', ...args);
+    expect(stderr).toMatch(/^error: .*--(page|top)/);
+    expect(status).toBe(64);
+  });
+
   it(
     'shows of one Service why each endpoint is used or not, and the connections to it',
     async () => {
