@@ -217,9 +217,9 @@ export class Netlink {
     return all;
   }
 
-  /** As `dump`, but its first datagram alone: a sample, where the kernel has no order. The rest is read before the next request. */
-  dumpBeginning(request: NetlinkRequest): Uint8Array[] {
-    return this.#dumpOnce(request, 1).payloads;
+  /** As `dump`, but no more once it has told `enough`: a sample, where the kernel has no order. The rest is read before the next request. */
+  dumpBeginning(request: NetlinkRequest, enough: number): Uint8Array[] {
+    return this.#dumpOnce(request, enough).payloads;
   }
 
   /** Gives the socket back. Safe to call twice. */
@@ -255,10 +255,13 @@ export class Netlink {
     return ms;
   }
 
-  /** What one reading of `most` datagrams told, and whether it is whole: the kernel did not flag it as interrupted. */
-  #dumpOnce(request: NetlinkRequest, most = 1e9): { readonly payloads: Uint8Array[]; readonly whole: boolean } {
+  /** What one reading up to `enough` payloads told, and whether it is whole: the kernel did not flag it as interrupted. */
+  #dumpOnce(
+    request: NetlinkRequest,
+    enough = Number.POSITIVE_INFINITY,
+  ): { readonly payloads: Uint8Array[]; readonly whole: boolean } {
     const listing = this.#begin(request);
-    for (let read = 0; !listing.isOver && read < most; read++) this.#readPart(listing);
+    while (!listing.isOver && listing.payloads.length < enough) this.#readPart(listing);
     return { payloads: listing.payloads, whole: listing.isWhole };
   }
 

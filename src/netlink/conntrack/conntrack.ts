@@ -20,6 +20,8 @@ import { decodeFlow, type Flow, type FlowFilter, flowStatus, isInTimeWait } from
 
 /** How many deletions go into one datagram: their acknowledgements, 1 KiB each, stay far below the receive queue. */
 const DELETIONS_AT_ONCE = 256;
+/** So many flows tell whether one in a thousand can make room: seldom enough that hardly a new connection finds one near its place. */
+const SAMPLE = 4096;
 
 /** Where the first packet of a flow went. */
 export interface FlowDestination {
@@ -84,7 +86,7 @@ export function listFlowStates(netlink: Netlink, listing: FlowListing): FlowStat
 export function sampleReplaceable(netlink: Netlink): { readonly seen: number; readonly replaceable: number } {
   const body = encodeBody(nfgenmsg, { nfgen_family: AF_UNSPEC, version: NFNETLINK_V0 }, CTA_LISTING, {});
   const listing = { ...flowListing({ family: 'IPv4' }), object: 'some flows of all families', payload: body };
-  const payloads = netlink.dumpBeginning(listing);
+  const payloads = netlink.dumpBeginning(listing, SAMPLE);
   const replaceable = payloads.filter((payload) => (flowStatus(payload) & IPS_ASSURED) === 0).length;
   return { seen: payloads.length, replaceable };
 }

@@ -140,7 +140,7 @@ describe('conntrack-full', () => {
   }, 300_000);
 
   it('some make room: some connections work', async () => {
-    fill(10);
+    fill(40);
     await faults.expectCode(VIP.IPv4, client.ip(), 'conntrack-full', { verdict: 'partly' });
     const outcomes = await client.connectMany({ ip: VIP.IPv4, port: 80 }, 60, { timeoutMs: 900 });
     const good = outcomes.filter(({ kind }) => kind === 'answered').length;
