@@ -72,18 +72,26 @@ function attributesOffset({ type, flags, payload }: NetlinkMessage): number {
   return nlmsgerr.size + Math.ceil(echoedLength / NLMSG_ALIGNTO) * NLMSG_ALIGNTO;
 }
 
+/** Whether a payload is wanted of a listing of which most is not; it is a view, valid for this call. */
+export type PayloadFilter = (payload: Uint8Array) => boolean;
+
 /** A listing (NLM_F_DUMP) as far as it was read. The kernel refuses another one (EBUSY) until its end was. */
 export class Listing {
   readonly payloads: Uint8Array[] = [];
   readonly sequence: number;
   readonly #request: NetlinkRequest;
+  readonly #isWanted: PayloadFilter | undefined;
   #interrupted = false;
   #isOver = false;
   #refusal: NodeplaneError | undefined;
 
-  /** @param sequence the number of its request, which all parts have */
-  constructor(request: NetlinkRequest, sequence: number) {
+  /**
+   * @param sequence the number of its request, which all parts have
+   * @param isWanted what of it is kept. @default all
+   */
+  constructor(request: NetlinkRequest, sequence: number, isWanted?: PayloadFilter) {
     this.#request = request;
+    this.#isWanted = isWanted;
     this.sequence = sequence;
   }
 
@@ -96,8 +104,9 @@ export class Listing {
   take(messages: Iterable<NetlinkMessage>): void {
     for (const message of messages) {
       this.#interrupted ||= (message.flags & NLM_F_DUMP_INTR) !== 0;
-      if (message.type >= NLMSG_MIN_TYPE) this.payloads.push(new Uint8Array(message.payload));
-      else if (message.type === NLMSG_DONE || message.type === NLMSG_ERROR) {
+      if (message.type >= NLMSG_MIN_TYPE) {
+        if (this.#isWanted?.(message.payload) ?? true) this.payloads.push(new Uint8Array(message.payload));
+      } else if (message.type === NLMSG_DONE || message.type === NLMSG_ERROR) {
         this.#isOver = true;
         const answer = decodeAcknowledgement(message);
         if (answer.errno !== 0) this.#refusal = refusal(this.#request, answer);

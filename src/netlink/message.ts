@@ -1,6 +1,6 @@
-import { type ByteWriter, type ErrnoMeaning, readU32 } from '../core/index.ts';
+import { type ByteWriter, type ErrnoMeaning, readU16, readU32 } from '../core/index.ts';
 import { decodeError } from './decode-error.ts';
-import { NLMSG_ALIGNTO, NLMSG_HDRLEN, nlmsghdr } from './uapi/netlink.ts';
+import { NLMSG_ALIGNTO, NLMSG_HDRLEN } from './uapi/netlink.ts';
 
 /** What to ask the kernel, made by an encoder and sent by a `Netlink` conversation. */
 export interface NetlinkRequest {
@@ -31,7 +31,8 @@ export interface NetlinkMessage {
 /** Appends one message, padded so that another may follow. */
 export function appendMessage(writer: ByteWriter, message: NetlinkMessage): void {
   const { type, flags, sequence, portId, payload } = message;
-  // The fields of nlmsghdr one by one: thousands go out at a time, and by the table each takes as long as its payload.
+  // The fields of nlmsghdr one by one, here and in `readMessages`: thousands go out and come in at a time, and by the table each
+  // takes as long as its payload.
   writer.u32(NLMSG_HDRLEN + payload.length);
   writer.u16(type);
   writer.u16(flags);
@@ -55,12 +56,11 @@ export function* readMessages(datagram: Uint8Array): Generator<NetlinkMessage> {
     if (length < NLMSG_HDRLEN || length > left) {
       throw decodeError('datagram', `the message at byte ${at} claims ${length} bytes, ${left} are left`);
     }
-    const header = nlmsghdr.decode(datagram, at);
     yield {
-      type: header.nlmsg_type,
-      flags: header.nlmsg_flags,
-      sequence: header.nlmsg_seq,
-      portId: header.nlmsg_pid,
+      type: readU16(datagram, at + 4),
+      flags: readU16(datagram, at + 6),
+      sequence: readU32(datagram, at + 8),
+      portId: readU32(datagram, at + 12),
       payload: datagram.subarray(at + NLMSG_HDRLEN, at + length),
     };
     // The padding of the last message may be missing.

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ByteWriter, type KernelError, NodeplaneError } from '../core/index.ts';
 import { sleepSync } from '../sys/index.ts';
-import { decodeAcknowledgement, keptChanging, Listing, refusal } from './answers.ts';
+import { decodeAcknowledgement, keptChanging, Listing, type PayloadFilter, refusal } from './answers.ts';
 import { appendMessage, type NetlinkMessage, type NetlinkRequest, readMessages } from './message.ts';
 import { openSocket, type SocketOptions } from './socket.ts';
 import type { BatchTransport, NetlinkTransport } from './transport.ts';
@@ -187,13 +187,14 @@ export class Netlink {
    * Lists objects (NLM_F_DUMP). A listing during which the objects changed (NLM_F_DUMP_INTR) may have lost some of
    * them and is read again, up to five times, after ever longer waits (31 ms in all).
    *
+   * @param isWanted what of it is returned. @default all
    * @returns the payloads of all parts, copies
    * @throws KernelError ERR_NETLINK_ACK when refused; ERR_NETLINK_DUMP_INTERRUPTED, ERR_NETLINK_SOCKET,
    *   ERR_NETLINK_DECODE
    */
-  dump(request: NetlinkRequest): Uint8Array[] {
+  dump(request: NetlinkRequest, isWanted?: PayloadFilter): Uint8Array[] {
     for (let attempt = 0; ; attempt++) {
-      const { payloads, whole } = this.#dumpOnce(request);
+      const { payloads, whole } = this.#dumpOnce(request, { isWanted });
       if (whole) return payloads;
       this.#sleep(this.#waitBeforeRetry(attempt, request));
     }
@@ -219,7 +220,7 @@ export class Netlink {
 
   /** As `dump`, but no more once it has told `enough`: a sample, where the kernel has no order. The rest is read before the next request. */
   dumpBeginning(request: NetlinkRequest, enough: number): Uint8Array[] {
-    return this.#dumpOnce(request, enough).payloads;
+    return this.#dumpOnce(request, { enough }).payloads;
   }
 
   /** Gives the socket back. Safe to call twice. */
@@ -228,8 +229,7 @@ export class Netlink {
   }
 
   /**
-   * As `dump`, handing over the event loop between datagrams. What is asked of this object meanwhile reads the listing to its end
-   * first.
+   * As `dump`, handing over the event loop between datagrams. What is asked meanwhile reads the listing to its end first.
    *
    * @param pause resolves when the next datagram is to be read
    */
@@ -258,17 +258,18 @@ export class Netlink {
   /** What one reading up to `enough` payloads told, and whether it is whole: the kernel did not flag it as interrupted. */
   #dumpOnce(
     request: NetlinkRequest,
-    enough = Number.POSITIVE_INFINITY,
+    { enough = Number.POSITIVE_INFINITY, isWanted }: { enough?: number; isWanted?: PayloadFilter | undefined } = {},
   ): { readonly payloads: Uint8Array[]; readonly whole: boolean } {
-    const listing = this.#begin(request);
+    const listing = this.#begin(request, isWanted);
     while (!listing.isOver && listing.payloads.length < enough) this.#readPart(listing);
     return { payloads: listing.payloads, whole: listing.isWhole };
   }
 
-  #begin(request: NetlinkRequest): Listing {
+  #begin(request: NetlinkRequest, isWanted?: PayloadFilter): Listing {
     const listing = new Listing(
       request,
       this.#send([request], () => NLM_F_DUMP),
+      isWanted,
     );
     this.#unfinished = listing;
     return listing;

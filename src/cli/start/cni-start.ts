@@ -5,7 +5,7 @@ import { runBuiltCode } from './built-code.ts';
 
 const program = fileURLToPath(import.meta.url);
 try {
-  runBuiltCode(program);
+  runBuiltCode(program, undefined, { short: true });
 } catch (error) {
   const { code, path, message } = error as NodeJS.ErrnoException;
   if (code === undefined || path !== `${program}.code`) throw error;

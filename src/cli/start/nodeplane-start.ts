@@ -6,4 +6,4 @@ import { startProgram } from './start-program.ts';
 
 const program = fileURLToPath(import.meta.url);
 const asks = ASK_NAMES.some((name) => name === process.argv[2]);
-startProgram(program, asks ? `${program}-ask.code` : undefined);
+startProgram(program, asks ? `${program}-ask.code` : undefined, { short: asks });

@@ -5,10 +5,15 @@ import { runBuiltCode } from './built-code.ts';
  *
  * @param program its path
  * @param code the path of its code. @default beside it
+ * @param options as for `runBuiltCode`
  */
-export function startProgram(program: string, code = `${program}.code`): void {
+export function startProgram(
+  program: string,
+  code = `${program}.code`,
+  options: { readonly short?: boolean } = {},
+): void {
   try {
-    runBuiltCode(program, code);
+    runBuiltCode(program, code, options);
   } catch (error) {
     const { code: reason, path } = error as NodeJS.ErrnoException;
     if (reason !== 'ENOENT' || path !== code) throw error;

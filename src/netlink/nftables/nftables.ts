@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { isNotFound, NodeplaneError } from '../../core/index.ts';
+import type { PayloadFilter } from '../answers.ts';
 import type { NetlinkRequest } from '../message.ts';
 import { Netlink } from '../netlink.ts';
 import { openSocket } from '../socket.ts';
@@ -40,6 +41,7 @@ export class Nftables implements NftRuleset {
   readonly #reads: Netlink;
   readonly #longReads: DumpQueue;
   #lastCommit: Promise<unknown> = Promise.resolve();
+  #baseChains: OfGeneration | undefined;
 
   /** @param open opens a socket of NETLINK_NETFILTER, four times; `Nftables.open` does it in the namespace of the thread */
   constructor(open: () => BatchTransport) {
@@ -89,14 +91,12 @@ export class Nftables implements NftRuleset {
   }
 
   listBaseChains(): NftChain[] {
-    return this.#list(requests.chainListing(undefined), (payload, family) =>
-      decode.isBaseChain(payload) ? decode.decodeChain(payload, family) : undefined,
-    );
+    return decodeAll(this.#readBaseChains(), decode.decodeChain);
   }
 
   /** Those that see packets beside the hooks of the host: on links and in bridges. */
   listLinkChains(): LinkChain[] {
-    return this.#read(requests.chainListing(undefined)).flatMap((payload) => decodeLinkChain(payload) ?? []);
+    return this.#readBaseChains().flatMap((payload) => decodeLinkChain(payload) ?? []);
   }
 
   getChain(chain: ChainRef): NftChain | undefined {
@@ -176,9 +176,9 @@ export class Nftables implements NftRuleset {
   }
 
   /** Of a table that is not there, the kernel lists nothing or says ENOENT, depending on what is listed. */
-  #dump(request: NetlinkRequest): Uint8Array[] {
+  #dump(request: NetlinkRequest, isWanted?: PayloadFilter): Uint8Array[] {
     try {
-      return this.#reads.dump(request);
+      return this.#reads.dump(request, isWanted);
     } catch (error) {
       if (isNotFound(error) && request.operation !== 'NFT_MSG_GETSETELEM') return [];
       throw error;
@@ -209,22 +209,42 @@ export class Nftables implements NftRuleset {
 
   /** All objects of one generation; those the model has no place for are left out. */
   #list<T>(request: NetlinkRequest, decodeObject: (payload: Uint8Array, family: NftFamily) => T | undefined): T[] {
-    return this.#read(request).flatMap((payload) => {
-      const family = decode.decodeFamily(payload);
-      const object = family && decodeObject(payload, family);
-      return object === undefined ? [] : [object];
-    });
+    return decodeAll(this.#read(request).payloads, decodeObject);
+  }
+
+  /** Of tens of thousands of chains those that are hooked in, which are the same until something is committed. */
+  #readBaseChains(): readonly Uint8Array[] {
+    if (this.#baseChains?.generation !== this.generation()) {
+      this.#baseChains = this.#read(requests.chainListing(undefined), decode.isBaseChain);
+    }
+    return this.#baseChains.payloads;
   }
 
   /** All messages of one generation. */
-  #read(request: NetlinkRequest): Uint8Array[] {
+  #read(request: NetlinkRequest, isWanted?: PayloadFilter): OfGeneration {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const before = this.generation();
-      const payloads = this.#dump(request);
-      if (this.generation() === before) return payloads;
+      const generation = this.generation();
+      const payloads = this.#dump(request, isWanted);
+      if (this.generation() === generation) return { generation, payloads };
     }
     throw keptChanging(request);
   }
+}
+
+interface OfGeneration {
+  readonly generation: number;
+  readonly payloads: readonly Uint8Array[];
+}
+
+function decodeAll<T>(
+  payloads: readonly Uint8Array[],
+  decodeObject: (payload: Uint8Array, family: NftFamily) => T | undefined,
+): T[] {
+  return payloads.flatMap((payload) => {
+    const family = decode.decodeFamily(payload);
+    const object = family && decodeObject(payload, family);
+    return object === undefined ? [] : [object];
+  });
 }
 
 function keptChanging({ operation, object }: NetlinkRequest): NodeplaneError {

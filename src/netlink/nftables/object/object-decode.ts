@@ -1,6 +1,6 @@
 // The objects in the payloads of nf_tables messages. Everything throws ERR_NETLINK_DECODE.
 
-import { readAttributes } from '../../attribute.ts';
+import { findAttribute } from '../../attribute.ts';
 import { NLA_TYPE_MASK } from '../../uapi/netlink.ts';
 import {
   NF_DROP,
@@ -47,10 +47,7 @@ export function decodeTable(payload: Uint8Array, family: NftFamily): NftTable {
 /** Whether a chain is hooked in: a quick look, for those of whom nothing else is wanted. */
 export function isBaseChain(payload: Uint8Array): boolean {
   const [hook] = NFTA_CHAIN.declarations.NFTA_CHAIN_HOOK;
-  for (const { type } of readAttributes(payload, nfgenmsg.size, 'NFTA_CHAIN')) {
-    if (type === (hook & NLA_TYPE_MASK)) return true;
-  }
-  return false;
+  return findAttribute(payload, nfgenmsg.size, payload.length, hook & NLA_TYPE_MASK, 'NFTA_CHAIN') >= 0;
 }
 
 /** Undefined for a base chain of a type or hook the model does not have (`ingress`). */
