@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, type IpProtocol, ipEquals, parseIp } from '../../core/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
 import {
@@ -153,8 +153,15 @@ export class NodeView {
   }
 
   neighbour(address: IpAddress, index: number): Neighbour | undefined {
-    const wanted = formatIp(address);
-    return this.#neighboursOf(address.family, index).find(({ ip }) => ip !== undefined && formatIp(ip) === wanted);
+    return entryOf(address, this.#neighboursOf(address.family, index));
+  }
+
+  /** Whom a pod takes for the neighbour with an address. */
+  neighbourIn({ netns, inside }: LocalPod, address: IpAddress): Neighbour | undefined {
+    const { family } = address;
+    const list = () =>
+      withNetlink(NETLINK_ROUTE, (netlink) => listNeighbours(netlink, { family, index: inside.index }));
+    return entryOf(address, inNetns(netns, list));
   }
 
   #neighboursOf(family: NeighbourFamily, index: number): readonly Neighbour[] {
@@ -170,10 +177,10 @@ export class NodeView {
     return netns === undefined ? list() : inNetns(netns, list);
   }
 
-  /** Undefined: the kernel has no such setting (the module is not loaded). */
-  sysctl(name: string): string | undefined {
+  /** Undefined: the kernel has no such setting (the module is not loaded). @param netns the namespace of a pod. @default the node's */
+  sysctl(name: string, netns?: string): string | undefined {
     try {
-      return readSysctl(name);
+      return netns === undefined ? readSysctl(name) : inNetns(netns, () => readSysctl(name));
     } catch {
       return undefined;
     }
@@ -220,4 +227,8 @@ export class NodeView {
     const seenAs = outside && (outside.master === 0 ? outside : this.link(outside.master));
     return { ip, netns: path, inside, outside, seenAs };
   }
+}
+
+function entryOf(address: IpAddress, neighbours: readonly Neighbour[]): Neighbour | undefined {
+  return neighbours.find(({ ip }) => ip !== undefined && ipEquals(ip, address));
 }

@@ -1,9 +1,13 @@
 import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
-import type { Link } from '../../netlink/route/index.ts';
+import type { Link, Neighbour } from '../../netlink/route/index.ts';
+import { IFF_NOARP, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { lookAtPeer } from './peer.ts';
 import type { Finding, Report } from './report.ts';
+
+/** Of net.ipv4.conf.*.arp_ignore: for no address (Documentation/networking/ip-sysctl.rst). */
+const NO_ARP_ANSWERS = 8;
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
 export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
@@ -35,7 +39,8 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
   report.stage('link', 'ok', shown.slice(0, 3).join(', ') + (shown.length > 3 ? `, ${shown.length - 3} more` : ''));
 }
 
-function lookAtPod({ client, target }: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {
+function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {
+  const { client, target } = asked;
   const { inside, outside, seenAs } = pod;
   const { address } = goal;
   const down = linkDown(pod);
@@ -78,6 +83,7 @@ function lookAtPod({ client, target }: Asked, goal: Goal, pod: LocalPod, node: N
     });
     return;
   }
+  if (!isSame && lookAtNeighbours(asked, goal, pod, node, report)) return;
   if (client.kind !== 'pod' || isSame || !isBridge || client.pod.seenAs?.index !== seenAs!.index) return;
   if (goal.masqueraded !== false) return;
   const isTranslated = !ipEquals(goal.ip, target.ip) || goal.port !== target.port;
@@ -113,4 +119,115 @@ export function linkDown({ ip, netns, inside, outside, seenAs }: LocalPod): Find
   if (outside!.bridgePort?.forwarding !== false) return undefined;
   const text = `${seenAs!.name} lets no frames pass at its port ${outside!.name}`;
   return { code: 'link-down', text, remedy: [`bridge link set dev ${outside!.name} state 3`] };
+}
+
+/** Whether answers are frames of the bridge that both pods hang on: they are translated as they pass, and not routed. */
+export function isBridged(
+  { client }: Asked,
+  { ip, masqueraded }: Goal,
+  pod: LocalPod | undefined,
+  node: NodeView,
+): boolean {
+  if (client.kind !== 'pod' || masqueraded !== false || pod?.seenAs?.kind !== 'bridge') return false;
+  if (client.pod.seenAs?.index !== pod.seenAs.index) return false;
+  const out = node.routeIn(pod, { destination: client.ip, source: ip });
+  return out.kind === 'route' && out.route.gateway === undefined;
+}
+
+/** Whether packets of a pod to another's own address are frames of the bridge that both hang on, which nobody routes. */
+export function isSwitched({ client, target }: Asked, { ip }: Goal, node: NodeView): boolean {
+  if (client.kind !== 'pod' || client.pod.seenAs?.kind !== 'bridge' || !ipEquals(ip, target.ip)) return false;
+  const { index } = client.pod.seenAs;
+  if (!node.podsAt(formatIp(ip)).some(({ outside, seenAs }) => outside && seenAs?.index === index)) return false;
+  const out = node.routeIn(client.pod, { destination: ip, source: client.ip });
+  return out.kind === 'route' && out.route.gateway === undefined;
+}
+
+/** What two ends of a link cannot find each other by, or take for each other. */
+interface Unheard {
+  readonly text: string;
+  readonly remedy: readonly string[];
+  /** Not only until it is asked for again. */
+  readonly lasts: boolean;
+}
+
+/**
+ * What keeps a pod from sending to an address; undefined: nothing on its link does.
+ *
+ * @param peer who has the address, on the same bridge. @default it is reached by way of the node
+ * @param asks whether it is the pod that has to ask first
+ */
+function unheardBy(
+  pod: LocalPod,
+  to: IpAddress,
+  { peer, asks }: { readonly peer: LocalPod | undefined; readonly asks: boolean },
+  node: NodeView,
+): Unheard | undefined {
+  const { ip, inside, netns, seenAs } = pod;
+  const enter = `nsenter --net=${netns}`;
+  if ((inside.flags & IFF_NOARP) !== 0) {
+    const text = `${inside.name} in the pod ${ip} neither asks nor answers who has an address (NOARP)`;
+    return { text, remedy: [`${enter} ip link set ${inside.name} arp on`], lasts: true };
+  }
+  const out = node.routeIn(pod, { destination: to });
+  if (out.kind !== 'route' || out.route.outInterface !== inside.index) return undefined;
+  const hop = out.route.gateway ?? to;
+  const entry = node.neighbourIn(pod, hop);
+  const isNode = node.addresses.some(({ address, index }) => index === seenAs?.index && ipEquals(address, hop));
+  const silent = asks && isNode ? notFound(hop, seenAs!.name, entry, node) : undefined;
+  if (silent) return silent;
+  const owner = peer?.ip === formatIp(hop) ? peer.inside : isNode ? seenAs : undefined;
+  if (!entry || entry.lladdr.length === 0 || !owner || sameBytes(entry.lladdr, owner.address)) return undefined;
+  const text = `the pod ${ip} takes ${formatMac(entry.lladdr)} for ${formatIp(hop)}, which has ${formatMac(owner.address)}`;
+  const remedy = [`${enter} ip neigh del ${formatIp(hop)} dev ${inside.name}`];
+  // Where rules see the frames of the bridge, it finds the way for those that are translated.
+  const isFound = isNode && node.sysctl(bridgeSetting(to)) === '1';
+  return { text, remedy, lasts: (entry.state & NUD_PERMANENT) !== 0 && !isFound };
+}
+
+/** Why nobody finds an address by ARP; undefined: it is answered for, or known already. @param netns whose it is. @default the node */
+function notFound(
+  ip: IpAddress,
+  link: string,
+  entry: Neighbour | undefined,
+  node: NodeView,
+  netns?: string,
+): Unheard | undefined {
+  const ignores = ['all', link].map((name) => Number(node.sysctl(`net/ipv4/conf/${name}/arp_ignore`, netns)));
+  const isKnown = ((entry?.state ?? 0) & NUD_PERMANENT) !== 0;
+  if (ip.family === 'IPv6' || isKnown || Math.max(...ignores) < NO_ARP_ANSWERS) return undefined;
+  const text = `nobody answers ARP for ${formatIp(ip)}: arp_ignore is ${NO_ARP_ANSWERS} for ${link} ${netns ? 'in the pod' : 'on this node'}`;
+  const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.${link}.arp_ignore=0`;
+  return { text, remedy: [netns ? `nsenter --net=${netns} ${set}` : set], lasts: (entry?.lladdr.length ?? 0) === 0 };
+}
+
+/** Looks whether client and endpoint find each other on the last links, and whether ports of the bridge let them. Says whether not. */
+function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): boolean {
+  const { client } = asked;
+  const switched = isSwitched(asked, goal, node);
+  const [here, back] = [client.kind === 'pod' ? client.pod : undefined, goal.source];
+  const entry = switched ? node.neighbourIn(here!, goal.ip) : node.neighbour(goal.ip, pod.seenAs!.index);
+  const found = [
+    here && unheardBy(here, asked.target.ip, { peer: switched ? pod : undefined, asks: true }, node),
+    notFound(goal.ip, pod.inside.name, entry, node, pod.netns),
+    back && unheardBy(pod, back, { peer: here && ipEquals(back, client.ip) ? here : undefined, asks: false }, node),
+  ].filter((one) => one !== undefined);
+  const lost = found.find(({ lasts }) => lasts);
+  if (lost) {
+    report.failEndpoint('link', goal.address, { code: 'neighbour', text: lost.text, remedy: lost.remedy });
+    return true;
+  }
+  for (const { text } of found) report.cannotTellEndpoint('link', goal.address, text);
+  const ports = [pod.outside!, ...(here?.outside ? [here.outside] : [])];
+  for (const { name, bridgePort } of ports) {
+    if (!bridgePort?.locked) continue;
+    const text = `the port ${name} is locked: frames of senders that are not entered for it are dropped`;
+    report.cannotTellEndpoint('link', goal.address, text);
+  }
+  const { broadcastFlood, multicastFlood } = pod.outside!.bridgePort ?? { broadcastFlood: true, multicastFlood: true };
+  if (switched && !(goal.ip.family === 'IPv4' ? broadcastFlood : multicastFlood)) {
+    const text = `the port ${pod.outside!.name} gets no frames to all: who asks for ${pod.ip} there is not heard`;
+    report.cannotTellEndpoint('link', goal.address, text);
+  }
+  return false;
 }

@@ -3,7 +3,7 @@ import type { Link, RouteAnswer, RoutedFlow } from '../../netlink/route/index.ts
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { bridgeSetting } from './link.ts';
+import { bridgeSetting, isBridged, isSwitched } from './link.ts';
 import type { Finding, Report } from './report.ts';
 
 /** Asks the kernel for the way to each endpoint and back, as it would forward the packet. */
@@ -22,7 +22,9 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
     const text = formatIp(goal.ip);
     if (told.has(text)) continue;
     told.add(text);
-    lookAtWay(asked, goal, node, report);
+    if (isSwitched(asked, goal, node))
+      report.stage('route', 'ok', `${text} is on the bridge of the client: not routed`);
+    else lookAtWay(asked, goal, node, report);
     lookAtWayBack(asked, goal, node, report);
   }
 }
@@ -115,16 +117,58 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
 
 /** A pod of this node whose pair is not where its packets are sent. */
 function besidePod({ target }: Asked, { ip, mark }: Goal, outInterface: number, node: NodeView): Finding | undefined {
-  const pods = node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
+  const beside = besidePods(podsHere(ip, node), outInterface, target, node);
+  if (!beside) return undefined;
+  const { pod, own, link } = beside;
+  const marked = mark === undefined ? '' : `, marked 0x${mark.toString(16)},`;
+  const text = `packets${marked} to ${pod} leave by ${link.name}, and the pod hangs on ${own}`;
+  return link.kind === 'bridge'
+    ? { code: 'link-down', text, remedy: [`ip link set ${own} master ${link.name}`] }
+    : { code: 'no-peer-route', text, remedy: routeRemedy(pod, mark) };
+}
+
+function podsHere(ip: IpAddress, node: NodeView): LocalPod[] {
+  return node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
+}
+
+function routeRemedy(to: string, mark: number | undefined): readonly string[] {
+  return ['ip rule', `ip route get ${to}${mark ? ` mark ${mark}` : ''}`];
+}
+
+/** Pods none of which has its pair where a link leads: the address, the pair's end here, and the link. Undefined: one has. */
+function besidePods(
+  pods: readonly LocalPod[],
+  outInterface: number,
+  target: Asked['target'],
+  node: NodeView,
+): { readonly pod: string; readonly own: string; readonly link: Link } | undefined {
   const [pod] = pods;
   const link = node.link(outInterface);
   if (!pod || !link || pods.some((one) => leadsTo(one, link, target, node))) return undefined;
-  const own = pod.outside!.name;
-  const marked = mark === undefined ? '' : `, marked 0x${mark.toString(16)},`;
-  const text = `packets${marked} to ${pod.ip} leave by ${link.name}, and the pod hangs on ${own}`;
-  return link.kind === 'bridge'
-    ? { code: 'link-down', text, remedy: [`ip link set ${own} master ${link.name}`] }
-    : { code: 'no-peer-route', text, remedy: ['ip rule', `ip route get ${pod.ip}${mark ? ` mark ${mark}` : ''}`] };
+  return { pod: pod.ip, own: pod.outside!.name, link };
+}
+
+/**
+ * Where packets of a flow go that rules or policy routing lead another way than the first one; undefined: not past whom they are for.
+ *
+ * @param who `answers`, in words
+ * @param outInterface undefined: there is no route
+ * @param pod whom they are for, where that is a pod of this node
+ */
+export function ledAstray(
+  who: string,
+  to: IpAddress,
+  { mark = 0, outInterface }: { readonly mark?: number; readonly outInterface: number | undefined },
+  pod: LocalPod | undefined,
+  { target }: Asked,
+  node: NodeView,
+): Finding | undefined {
+  const marked = mark === 0 ? who : `${who}, marked 0x${mark.toString(16)},`;
+  const [code, remedy] = ['way-back', routeRemedy(formatIp(to), mark)] as const;
+  if (outInterface === undefined) return { code, text: `${marked} have no route to ${formatIp(to)}`, remedy };
+  const beside = besidePods(pod?.outside ? [pod] : [], outInterface, target, node);
+  if (!beside) return undefined;
+  return { code, text: `${marked} leave by ${beside.link.name}, and ${beside.pod} hangs on ${beside.own}`, remedy };
 }
 
 /**
@@ -239,7 +283,13 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   }
   const flow = flowOf(asked.target, { sourcePort: goal.port });
   const back = node.route({ destination: client.ip, source: ip, inInterface, flow });
-  if (back.kind === 'route' || isBridged(asked, goal, pod, node)) return;
+  if (isBridged(asked, goal, pod, node)) return;
+  if (back.kind === 'route') {
+    const receiver = client.kind === 'pod' ? client.pod : undefined;
+    const astray = ledAstray('answers', client.ip, back.route, receiver, asked, node);
+    if (astray) report.failEndpoint('route', address, astray);
+    return;
+  }
   const plain = node.route({ destination: client.ip, flow });
   const link = node.link(inInterface)?.name ?? '';
   if (plain.kind === 'refused') {
@@ -253,12 +303,4 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
     return;
   }
   report.failEndpoint('route', address, rpFilter(ip, formatIp(client.ip), link, back.errno, node));
-}
-
-/** Whether answers are frames of the bridge that both pods hang on: they are translated as they pass, and not routed. */
-function isBridged({ client }: Asked, { ip, masqueraded }: Goal, pod: LocalPod | undefined, node: NodeView): boolean {
-  if (client.kind !== 'pod' || masqueraded !== false || pod?.seenAs?.kind !== 'bridge') return false;
-  if (client.pod.seenAs?.index !== pod.seenAs.index) return false;
-  const out = node.routeIn(pod, { destination: client.ip, source: ip });
-  return out.kind === 'route' && out.route.gateway === undefined;
 }

@@ -1,8 +1,8 @@
-import { formatIp, ipEquals } from '../../core/index.ts';
+import { formatIp, type IpAddress, ipEquals, readU32 } from '../../core/index.ts';
 import { networkOrder16 } from '../../netlink/nftables/index.ts';
 import type { CauseCode } from '../answer/index.ts';
 import type { Branch } from '../choices.ts';
-import { hostOf, type NodeView } from '../node/index.ts';
+import { hostOf, type LocalPod, type NodeView } from '../node/index.ts';
 import { KnownBytes } from '../packet/index.ts';
 import {
   type Flow,
@@ -14,8 +14,10 @@ import {
   walkNext,
 } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
+import { isBridged, isSwitched } from './link.ts';
 import { placeOf, showing } from './place.ts';
-import type { Report } from './report.ts';
+import type { Finding, Report } from './report.ts';
+import { ledAstray } from './route.ts';
 import { originOf as clientOrigin, lower } from './rules.ts';
 import { countedLately } from './tracking/lately.ts';
 
@@ -77,7 +79,12 @@ function lookAtNext(asked: Asked, goal: Goal, node: NodeView, report: Report): v
   const { sources } = node.rulesFor(asked.target.family);
   const flow = flowTo(asked, goal);
   const { branches } = walkNext(flow, clientOrigin(asked), sources, hostOf(node));
-  const later = { stage: 'others', code: 'foreign-drop', who: 'packets after the first' } as const;
+  const [pod] = node.podsAt(formatIp(goal.ip)).filter(({ outside }) => outside);
+  const astray = (walk: Walk) =>
+    isSwitched(asked, goal, node)
+      ? undefined
+      : markedAstray('packets after the first', goal.ip, walk, pod, asked, node);
+  const later = { stage: 'others', code: 'foreign-drop', who: 'packets after the first', astray } as const;
   lookAtEnds(branches, goal, flow, later, report);
 }
 
@@ -107,7 +114,25 @@ function lookAtAnswer(asked: Asked, goal: Goal, node: NodeView, report: Report):
     node.rulesFor(target.family).sources,
     hostOf(node),
   );
-  lookAtEnds(branches, goal, flow, { stage: 'way back', code: 'way-back', who: 'answers' }, report);
+  const [pod] = node.podsAt(formatIp(goal.ip)).filter(({ outside }) => outside);
+  const receiver = client.kind === 'pod' ? client.pod : undefined;
+  const astray = (walk: Walk) =>
+    isBridged(asked, goal, pod, node) ? undefined : markedAstray('answers', client.ip, walk, receiver, asked, node);
+  lookAtEnds(branches, goal, flow, { stage: 'way back', code: 'way-back', who: 'answers', astray }, report);
+}
+
+/** Where a mark leads packets; what is not marked, routes are asked about (lookAtRoutes). Undefined: to whom they are for. */
+function markedAstray(
+  who: string,
+  to: IpAddress,
+  { end, routedBy }: Walk,
+  pod: LocalPod | undefined,
+  asked: Asked,
+  node: NodeView,
+): Finding | undefined {
+  const mark = routedBy.isKnown ? readU32(routedBy.bytes, 0) : 0;
+  if (mark === 0 || (end.kind !== 'no route' && end.kind !== 'sent')) return undefined;
+  return ledAstray(who, to, { mark, outInterface: end.kind === 'sent' ? end.by.index : undefined }, pod, asked, node);
 }
 
 /** Packets that come after the first one, by either way. */
@@ -116,6 +141,8 @@ interface Later {
   /** Of those that are not translated. */
   readonly code: CauseCode;
   readonly who: string;
+  /** What is said of a way that ends beside whom the packet is for. */
+  readonly astray: (walk: Walk) => Finding | undefined;
 }
 
 /** What becomes of packets that belong to a flow: they may be dropped, and those that are not tracked are not translated. */
@@ -123,7 +150,7 @@ function lookAtEnds(
   branches: readonly Branch<Walk>[],
   { address, byIpvs }: Goal,
   { translated }: Flow,
-  { stage, code, who }: Later,
+  { stage, code, who, astray }: Later,
   report: Report,
 ): void {
   const isTranslated = Object.keys(translated).length > 0 && !byIpvs;
@@ -138,6 +165,10 @@ function lookAtEnds(
       failing('foreign-drop', `${who} are dropped by ${placeOf(steps.at(-1)!)}`, steps.slice(-1));
     else if (isTranslated && packet.connection === 'untracked')
       failing(code, `${who} are kept out of connection tracking (notrack), so that they are not translated`, steps);
+    else {
+      const found = astray(result);
+      if (found) failing(found.code, found.text, steps);
+    }
   }
 }
 

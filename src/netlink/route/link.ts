@@ -63,6 +63,8 @@ export interface BridgePort {
   readonly multicastFlood: boolean;
   readonly broadcastFlood: boolean;
   readonly neighbourSuppress: boolean;
+  /** Frames of senders that are not entered for the port are dropped (Linux 5.16). */
+  readonly locked: boolean;
 }
 
 /** How to name a link. */
@@ -169,5 +171,6 @@ function decodeBridgePort(value: Uint8Array): BridgePort {
     multicastFlood: port.IFLA_BRPORT_MCAST_FLOOD === 1,
     broadcastFlood: port.IFLA_BRPORT_BCAST_FLOOD === 1,
     neighbourSuppress: port.IFLA_BRPORT_NEIGH_SUPPRESS === 1,
+    locked: port.IFLA_BRPORT_LOCKED === 1,
   };
 }

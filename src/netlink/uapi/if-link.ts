@@ -70,6 +70,7 @@ export const IFLA_BRPORT = attributeSet('IFLA_BRPORT', {
   IFLA_BRPORT_BCAST_FLOOD: [30, 'u8'],
   IFLA_BRPORT_NEIGH_SUPPRESS: [32, 'u8'],
   IFLA_BRPORT_ISOLATED: [33, 'u8'],
+  IFLA_BRPORT_LOCKED: [39, 'u8'],
 });
 
 /** IFLA_INFO_DATA and IFLA_INFO_SLAVE_DATA depend on the kind beside them. */

@@ -1,6 +1,7 @@
 // <linux/if.h>: interface flags (ifi_flags) and operational states (IFLA_OPERSTATE).
 
 export const IFF_UP = 0x1;
+export const IFF_NOARP = 0x80;
 export const IFF_LOOPBACK = 0x8;
 export const IFF_PROMISC = 0x100;
 /** There is a carrier. */

@@ -34,6 +34,17 @@ const port = (pod: Pod, option: string, on: string, off: string) =>
     `link set dev ${vethOf(node, pod)} ${option} ${on}`,
     `link set dev ${vethOf(node, pod)} ${option} ${off}`,
   );
+const mark = (of: string) =>
+  faults.nft(
+    `table ip marks { chain seen { type filter hook prerouting priority -150; ${of} meta mark set 0x77; } }`,
+    'ip marks',
+  );
+/** Its answers come to the node, which sends them on. */
+const masqueradeClient = () =>
+  faults.nft(
+    `table ip others { chain after { type nat hook postrouting priority 90; ip saddr ${CLIENT} masquerade; } }`,
+    'ip others',
+  );
 const ingress = (text: string) => `type filter hook ${text} priority 0; tcp dport { 80, ${TARGET} } drop`;
 
 const DIVERSIONS: Readonly<Record<string, Diversion>> = {
@@ -47,10 +58,7 @@ const DIVERSIONS: Readonly<Record<string, Diversion>> = {
     code: 'no-peer-route',
     begin: () => {
       rule('fwmark 0x77 blackhole');
-      faults.nft(
-        'table ip marks { chain seen { type filter hook prerouting priority -150; tcp dport 80 meta mark set 0x77; } }',
-        'ip marks',
-      );
+      mark('tcp dport 80');
     },
   },
   'a route for a mark': {
@@ -59,10 +67,52 @@ const DIVERSIONS: Readonly<Record<string, Diversion>> = {
     begin: () => {
       faults.ip('route add default dev eth0 table 77', 'route flush table 77');
       rule('fwmark 0x77 lookup 77');
-      faults.nft(
-        'table ip marks { chain seen { type filter hook prerouting priority -150; tcp dport 80 meta mark set 0x77; } }',
-        'ip marks',
-      );
+      mark('tcp dport 80');
+    },
+  },
+  'a policy rule for the mark of packets after the first': {
+    verdict: 'fails',
+    code: 'way-back',
+    begin: () => {
+      rule('fwmark 0x77 blackhole');
+      mark('tcp dport 80 tcp flags & (syn | ack) == ack');
+    },
+  },
+  'a route for the mark of packets after the first': {
+    verdict: 'fails',
+    code: 'way-back',
+    begin: () => {
+      faults.ip('route add default dev eth0 table 77', 'route flush table 77');
+      rule('fwmark 0x77 lookup 77');
+      mark('tcp dport 80 tcp flags & (syn | ack) == ack');
+    },
+  },
+  'a policy rule for the mark of answers': {
+    verdict: 'fails',
+    code: 'way-back',
+    begin: () => {
+      masqueradeClient();
+      rule('fwmark 0x77 blackhole');
+      mark(`tcp sport ${TARGET}`);
+    },
+  },
+  'a route for the mark of answers': {
+    verdict: 'fails',
+    code: 'way-back',
+    begin: () => {
+      masqueradeClient();
+      faults.ip('route add default dev eth0 table 77', 'route flush table 77');
+      rule('fwmark 0x77 lookup 77');
+      mark(`tcp sport ${TARGET}`);
+    },
+  },
+  'a route for answers': {
+    verdict: 'fails',
+    code: 'way-back',
+    begin: () => {
+      masqueradeClient();
+      faults.ip('route add default dev eth0 table 77', 'route flush table 77');
+      rule(`from ${WEB} lookup 77`);
     },
   },
   'packets after the first that are not tracked': {
@@ -176,8 +226,7 @@ const IN_NOBODYS_WAY: Readonly<Record<string, () => void>> = {
     faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
     port(web, 'isolated', 'on', 'off');
     port(client, 'isolated', 'on', 'off');
-    const masquerade = `type nat hook postrouting priority 90; ip saddr ${CLIENT} masquerade`;
-    faults.nft(`table ip others { chain after { ${masquerade}; } }`, 'ip others');
+    masqueradeClient();
   },
   'rules that let pass what was answered, and nothing but that and what is new': () => {
     const seen = 'type filter hook forward priority 10; policy drop; ct state new accept; ct status seen-reply accept';

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Host, type Pod, removeAll } from '../lab.ts';
+import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
+import { answers, Faults, vethOf } from './faults.ts';
+
+// What pods and node know each other by on the last links, and what is not routed at all: frames between pods of one bridge.
+
+const VIP = '10.96.0.10';
+const NODE_PORT = 30_080;
+const NOBODY = '02:00:00:00:00:01';
+const world = new ExplainWorld();
+const faults = new Faults(world);
+const { node, web, client, outside } = world;
+const [WEB, CLIENT, GATEWAY] = [web.ip(), client.ip(), '10.244.1.1'];
+
+beforeAll(() => {
+  const ports = { type: 'NodePort', ports: [{ port: 80, nodePort: NODE_PORT }] } as const;
+  return world.begin(served('shop/web', VIP, [on(node, WEB)], ports));
+}, 300_000);
+afterAll(async () => {
+  await world.end();
+  removeAll();
+});
+
+const rule = (words: string) => faults.ip(`rule add ${words} prio 100`, 'rule del prio 100');
+const route = (words: string) => faults.ip(`route add ${words}`, `route del ${words}`);
+const noBridgeRules = () => faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
+const noArp = (pod: Pod) => faults.ip('link set eth0 arp off', 'link set eth0 arp on', pod);
+const port = (option: string, change: string, back: string) =>
+  faults.run(
+    'bridge',
+    `link set dev ${vethOf(node, web)} ${option} ${change}`,
+    `link set dev ${vethOf(node, web)} ${option} ${back}`,
+  );
+const takes = (pod: Pod, mac: string, ip: string) =>
+  faults.ip(`neigh replace ${ip} lladdr ${mac} dev eth0 nud permanent`, `neigh del ${ip} dev eth0`, pod);
+
+/** Flows and neighbours are forgotten before each try. */
+async function works(host: Host, ip: string, at: number): Promise<boolean> {
+  for (const { namespace } of [node, web, client]) namespace.run('ip', 'neigh', 'flush', 'all');
+  world.run('conntrack', '-F');
+  return answers(host, ip, at);
+}
+
+it.each<[string, () => void]>([
+  ['nothing', () => {}],
+  ['a policy rule for what comes in by the bridge', () => rule('iif cni0 blackhole')],
+  ['a policy rule for the client', () => rule(`from ${CLIENT} blackhole`)],
+  [
+    'the same without rules in the bridge',
+    () => {
+      noBridgeRules();
+      rule(`from ${CLIENT} blackhole`);
+    },
+  ],
+  ['a prohibited route', () => route(`prohibit ${WEB}/32`)],
+  [
+    'a bridge without an address',
+    () => faults.ip(`address del ${GATEWAY}/24 dev cni0`, `address add ${GATEWAY}/24 dev cni0`),
+  ],
+  ['no ARP in the endpoint', () => noArp(web)],
+  ['no ARP in the client', () => noArp(client)],
+  ['an endpoint that answers no ARP', () => faults.sysctl('net.ipv4.conf.eth0.arp_ignore', '8', web)],
+  ['a node that answers no ARP', () => faults.sysctl('net.ipv4.conf.all.arp_ignore', '8')],
+  ['a client that takes nobody for the endpoint', () => takes(client, NOBODY, WEB)],
+  ['an endpoint that takes nobody for the client', () => takes(web, NOBODY, CLIENT)],
+  [
+    'an endpoint that takes nobody for the node',
+    () => {
+      noBridgeRules();
+      takes(web, NOBODY, GATEWAY);
+    },
+  ],
+])('%s: what is told is what connections do', async (_, begin) => {
+  begin();
+  for (const [host, source, ip, at, destination] of [
+    [client, CLIENT, WEB, TARGET, `${WEB}:${TARGET}`],
+    [client, CLIENT, VIP, 80, `${VIP}:80`],
+    [node, 'node', VIP, 80, `${VIP}:80`],
+    [outside, outside.ip(), node.ip(), NODE_PORT, `node:${NODE_PORT}`],
+  ] as const) {
+    const verdict = (await works(host, ip, at)) ? 'works' : 'fails';
+    const [answer] = await world.askHere([{ destination, source }]);
+    expect(answer!.verdict, `${source} to ${destination}: ${answer!.cause}`).toBe(verdict);
+  }
+});
+
+it.each<[string, () => void]>([
+  ['a locked port', () => port('locked', 'on', 'off')],
+  ['a port that gets no frames to all', () => port('bcast_flood', 'off', 'on')],
+  ['an entry that nobody needs where rules see the frames', () => takes(client, NOBODY, GATEWAY)],
+])('does not say that it works, nor that it fails: %s', async (name, begin) => {
+  begin();
+  const destination = name.startsWith('an entry') ? `${VIP}:80` : `${WEB}:${TARGET}`;
+  const [answer] = await world.askHere([{ destination, source: CLIENT }]);
+  expect(answer!.verdict, answer!.cause).toBe('unknown');
+});
