@@ -130,7 +130,7 @@ export const CAUSES = {
     remedy: 'Set it up again, or delete the pod.',
   },
   neighbour: {
-    sentence: 'Nobody answers for the address on the last hop.',
+    sentence: 'Nobody answers for the address on the last hop, or packets to it go to somebody else there.',
     remedy: 'See that the pod exists; `ip neigh` shows the entry.',
   },
   'duplicate-ip': {

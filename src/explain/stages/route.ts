@@ -1,6 +1,7 @@
 import { formatCidr, formatIp, IP_PROTOCOLS, type IpAddress } from '../../core/index.ts';
 import type { Link, RouteAnswer, RoutedFlow } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
+import type { CauseCode } from '../answer/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { bridgeSetting, isBridged, isSwitched } from './link.ts';
@@ -148,23 +149,30 @@ function besidePods(
   return { pod: pod.ip, own: pod.outside!.name, link };
 }
 
+/** Packets of a flow that rules or policy routing may lead another way than the first one. */
+export interface LaterPackets {
+  /** Of those that are led past whom they are for. */
+  readonly code: CauseCode;
+  /** `answers`, in words. */
+  readonly who: string;
+  readonly to: IpAddress;
+}
+
 /**
- * Where packets of a flow go that rules or policy routing lead another way than the first one; undefined: not past whom they are for.
+ * What is said of packets that do not come to whom they are for; undefined: they do.
  *
- * @param who `answers`, in words
  * @param outInterface undefined: there is no route
  * @param pod whom they are for, where that is a pod of this node
  */
 export function ledAstray(
-  who: string,
-  to: IpAddress,
+  { code, who, to }: LaterPackets,
   { mark = 0, outInterface }: { readonly mark?: number; readonly outInterface: number | undefined },
   pod: LocalPod | undefined,
   { target }: Asked,
   node: NodeView,
 ): Finding | undefined {
   const marked = mark === 0 ? who : `${who}, marked 0x${mark.toString(16)},`;
-  const [code, remedy] = ['way-back', routeRemedy(formatIp(to), mark)] as const;
+  const remedy = routeRemedy(formatIp(to), mark);
   if (outInterface === undefined) return { code, text: `${marked} have no route to ${formatIp(to)}`, remedy };
   const beside = besidePods(pod?.outside ? [pod] : [], outInterface, target, node);
   if (!beside) return undefined;
@@ -286,7 +294,8 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   if (isBridged(asked, goal, pod, node)) return;
   if (back.kind === 'route') {
     const receiver = client.kind === 'pod' ? client.pod : undefined;
-    const astray = ledAstray('answers', client.ip, back.route, receiver, asked, node);
+    const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
+    const astray = ledAstray(answers, back.route, receiver, asked, node);
     if (astray) report.failEndpoint('route', address, astray);
     return;
   }

@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, ipEquals, readU32 } from '../../core/index.ts';
+import { formatIp, ipEquals, readU32 } from '../../core/index.ts';
 import { networkOrder16 } from '../../netlink/nftables/index.ts';
 import type { CauseCode } from '../answer/index.ts';
 import type { Branch } from '../choices.ts';
@@ -17,7 +17,7 @@ import type { Asked, Goal } from './asked.ts';
 import { isBridged, isSwitched } from './link.ts';
 import { placeOf, showing } from './place.ts';
 import type { Finding, Report } from './report.ts';
-import { ledAstray } from './route.ts';
+import { type LaterPackets, ledAstray } from './route.ts';
 import { originOf as clientOrigin, lower } from './rules.ts';
 import { countedLately } from './tracking/lately.ts';
 
@@ -80,11 +80,11 @@ function lookAtNext(asked: Asked, goal: Goal, node: NodeView, report: Report): v
   const flow = flowTo(asked, goal);
   const { branches } = walkNext(flow, clientOrigin(asked), sources, hostOf(node));
   const [pod] = node.podsAt(formatIp(goal.ip)).filter(({ outside }) => outside);
+  const who = 'packets after the first';
+  const next = { code: 'no-peer-route', who, to: goal.ip } as const;
   const astray = (walk: Walk) =>
-    isSwitched(asked, goal, node)
-      ? undefined
-      : markedAstray('packets after the first', goal.ip, walk, pod, asked, node);
-  const later = { stage: 'others', code: 'foreign-drop', who: 'packets after the first', astray } as const;
+    isSwitched(asked, goal, node) ? undefined : markedAstray(next, walk, pod, asked, node);
+  const later = { stage: 'others', code: 'foreign-drop', who, astray } as const;
   lookAtEnds(branches, goal, flow, later, report);
 }
 
@@ -116,15 +116,15 @@ function lookAtAnswer(asked: Asked, goal: Goal, node: NodeView, report: Report):
   );
   const [pod] = node.podsAt(formatIp(goal.ip)).filter(({ outside }) => outside);
   const receiver = client.kind === 'pod' ? client.pod : undefined;
+  const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
   const astray = (walk: Walk) =>
-    isBridged(asked, goal, pod, node) ? undefined : markedAstray('answers', client.ip, walk, receiver, asked, node);
-  lookAtEnds(branches, goal, flow, { stage: 'way back', code: 'way-back', who: 'answers', astray }, report);
+    isBridged(asked, goal, pod, node) ? undefined : markedAstray(answers, walk, receiver, asked, node);
+  lookAtEnds(branches, goal, flow, { stage: 'way back', ...answers, astray }, report);
 }
 
 /** Where a mark leads packets; what is not marked, routes are asked about (lookAtRoutes). Undefined: to whom they are for. */
 function markedAstray(
-  who: string,
-  to: IpAddress,
+  packets: LaterPackets,
   { end, routedBy }: Walk,
   pod: LocalPod | undefined,
   asked: Asked,
@@ -132,7 +132,7 @@ function markedAstray(
 ): Finding | undefined {
   const mark = routedBy.isKnown ? readU32(routedBy.bytes, 0) : 0;
   if (mark === 0 || (end.kind !== 'no route' && end.kind !== 'sent')) return undefined;
-  return ledAstray(who, to, { mark, outInterface: end.kind === 'sent' ? end.by.index : undefined }, pod, asked, node);
+  return ledAstray(packets, { mark, outInterface: end.kind === 'sent' ? end.by.index : undefined }, pod, asked, node);
 }
 
 /** Packets that come after the first one, by either way. */

@@ -72,7 +72,7 @@ const DIVERSIONS: Readonly<Record<string, Diversion>> = {
   },
   'a policy rule for the mark of packets after the first': {
     verdict: 'fails',
-    code: 'way-back',
+    code: 'no-peer-route',
     begin: () => {
       rule('fwmark 0x77 blackhole');
       mark('tcp dport 80 tcp flags & (syn | ack) == ack');
@@ -80,7 +80,7 @@ const DIVERSIONS: Readonly<Record<string, Diversion>> = {
   },
   'a route for the mark of packets after the first': {
     verdict: 'fails',
-    code: 'way-back',
+    code: 'no-peer-route',
     begin: () => {
       faults.ip('route add default dev eth0 table 77', 'route flush table 77');
       rule('fwmark 0x77 lookup 77');
