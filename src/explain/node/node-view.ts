@@ -138,11 +138,13 @@ export class NodeView {
     return this.addresses.some(({ address }) => formatIp(address) === ip);
   }
 
-  /** The pods with this address: more than one has it wrongly. */
+  /** The pods of this node with this address, those whose pair ends here: more than one has it wrongly. */
   podsAt(ip: string): readonly LocalPod[] {
-    return this.#namespaces.flatMap((other) =>
-      other.addresses.flatMap(({ ip: own, link }) => (own === ip ? [this.#pod(other, own, link)] : [])),
-    );
+    return this.#namespaces
+      .flatMap((other) =>
+        other.addresses.flatMap(({ ip: own, link }) => (own === ip ? [this.#pod(other, own, link)] : [])),
+      )
+      .filter(({ outside }) => outside !== undefined);
   }
 
   /** Pods of this node with an address of the family: those whose pair ends here. */

@@ -64,7 +64,7 @@ export function findClient(
         report.stage('source', 'ok', `${ip} is this node's own`);
         return { kind: 'node', ip: source.address };
       }
-      const pods = node.podsAt(ip).filter(({ outside }) => outside);
+      const pods = node.podsAt(ip);
       if (pods.length > 0) {
         from(`pod ${ip}`);
         return podClient(ip, node, report);
@@ -75,7 +75,7 @@ export function findClient(
 }
 
 function podClient(ip: string, node: NodeView, report: Report): Client | undefined {
-  const all = node.podsAt(ip).filter(({ outside }) => outside);
+  const all = node.podsAt(ip);
   const [pod] = all;
   const { inside, outside, seenAs } = pod!;
   if (all.length > 1) {

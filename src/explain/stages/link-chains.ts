@@ -29,7 +29,7 @@ function linksPassed({ client }: Asked, goals: readonly Goal[], node: NodeView):
   if (client.kind === 'pod') passed.push(client.pod.outside, client.pod.seenAs);
   if (client.kind === 'outside') passed.push(node.link(client.link.index));
   for (const { ip } of goals) {
-    const pods = node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
+    const pods = node.podsAt(formatIp(ip));
     for (const { outside, seenAs } of pods) passed.push(outside, seenAs);
     if (pods.length === 0 && !node.isOwnAddress(formatIp(ip))) passed.push(node.wayOut(ip)?.link);
   }

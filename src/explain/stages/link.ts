@@ -11,6 +11,8 @@ const NO_ARP_ANSWERS = 8;
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
 export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  if (client.kind === 'pod' && !sends(client.pod, target.ip, node, report)) return;
   const shown: string[] = [];
   for (const goal of goals) {
     const text = formatIp(goal.ip);
@@ -18,7 +20,7 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
       shown.push(`${text} is this node`);
       continue;
     }
-    const pods = node.podsAt(text).filter(({ outside }) => outside);
+    const pods = node.podsAt(text);
     if (pods.length > 1) {
       const where = pods.map(({ netns }) => netns).join(', ');
       report.failEndpoint('link', goal.address, {
@@ -138,7 +140,7 @@ export function isBridged(
 export function isSwitched({ client, target }: Asked, { ip }: Goal, node: NodeView): boolean {
   if (client.kind !== 'pod' || client.pod.seenAs?.kind !== 'bridge' || !ipEquals(ip, target.ip)) return false;
   const { index } = client.pod.seenAs;
-  if (!node.podsAt(formatIp(ip)).some(({ outside, seenAs }) => outside && seenAs?.index === index)) return false;
+  if (!node.podsAt(formatIp(ip)).some(({ seenAs }) => seenAs?.index === index)) return false;
   const out = node.routeIn(client.pod, { destination: ip, source: client.ip });
   return out.kind === 'route' && out.route.gateway === undefined;
 }
@@ -154,7 +156,7 @@ interface Unheard {
 /**
  * What keeps a pod from sending to an address; undefined: nothing on its link does.
  *
- * @param peer who has the address, on the same bridge. @default it is reached by way of the node
+ * @param peer which pod of this node has the address, if one does
  * @param asks whether it is the pod that has to ask first
  */
 function unheardBy(
@@ -176,7 +178,8 @@ function unheardBy(
   const isNode = node.addresses.some(({ address, index }) => index === seenAs?.index && ipEquals(address, hop));
   const silent = asks && isNode ? notFound(hop, seenAs!.name, entry, node) : undefined;
   if (silent) return silent;
-  const owner = peer?.ip === formatIp(hop) ? peer.inside : isNode ? seenAs : undefined;
+  const isPeer = peer?.ip === formatIp(hop) && peer.seenAs?.index === seenAs?.index;
+  const owner = isPeer ? peer.inside : isNode ? seenAs : undefined;
   if (!entry || entry.lladdr.length === 0 || !owner || sameBytes(entry.lladdr, owner.address)) return undefined;
   const text = `the pod ${ip} takes ${formatMac(entry.lladdr)} for ${formatIp(hop)}, which has ${formatMac(owner.address)}`;
   const remedy = [`${enter} ip neigh del ${formatIp(hop)} dev ${inside.name}`];
@@ -201,14 +204,30 @@ function notFound(
   return { text, remedy: [netns ? `nsenter --net=${netns} ${set}` : set], lasts: (entry?.lladdr.length ?? 0) === 0 };
 }
 
-/** Looks whether client and endpoint find each other on the last links, and whether ports of the bridge let them. Says whether not. */
+/** Looks whether the client's packets leave its link, whoever the endpoint is. */
+function sends(pod: LocalPod, to: IpAddress, node: NodeView, report: Report): boolean {
+  const unheard = unheardBy(pod, to, { peer: node.podsAt(formatIp(to))[0], asks: true }, node);
+  if (unheard?.lasts) {
+    report.fail('link', { code: 'neighbour', text: unheard.text, remedy: unheard.remedy });
+    return false;
+  }
+  for (const text of [unheard?.text, locked(pod)]) if (text !== undefined) report.cannotTell('link', text);
+  return true;
+}
+
+/** In words, what a locked port may stop; undefined: it is none. */
+function locked({ outside }: LocalPod): string | undefined {
+  if (!outside?.bridgePort?.locked) return undefined;
+  return `the port ${outside.name} is locked: frames of senders that are not entered for it are dropped`;
+}
+
+/** Looks whether an endpoint is found on its link and finds who connects, and whether its port lets it. Says whether not. */
 function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): boolean {
   const { client } = asked;
   const switched = isSwitched(asked, goal, node);
   const [here, back] = [client.kind === 'pod' ? client.pod : undefined, goal.source];
   const entry = switched ? node.neighbourIn(here!, goal.ip) : node.neighbour(goal.ip, pod.seenAs!.index);
   const found = [
-    here && unheardBy(here, asked.target.ip, { peer: switched ? pod : undefined, asks: true }, node),
     notFound(goal.ip, pod.inside.name, entry, node, pod.netns),
     back && unheardBy(pod, back, { peer: here && ipEquals(back, client.ip) ? here : undefined, asks: false }, node),
   ].filter((one) => one !== undefined);
@@ -217,13 +236,8 @@ function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeVie
     report.failEndpoint('link', goal.address, { code: 'neighbour', text: lost.text, remedy: lost.remedy });
     return true;
   }
-  for (const { text } of found) report.cannotTellEndpoint('link', goal.address, text);
-  const ports = [pod.outside!, ...(here?.outside ? [here.outside] : [])];
-  for (const { name, bridgePort } of ports) {
-    if (!bridgePort?.locked) continue;
-    const text = `the port ${name} is locked: frames of senders that are not entered for it are dropped`;
-    report.cannotTellEndpoint('link', goal.address, text);
-  }
+  for (const text of [...found.map((one) => one.text), locked(pod)])
+    if (text !== undefined) report.cannotTellEndpoint('link', goal.address, text);
   const { broadcastFlood, multicastFlood } = pod.outside!.bridgePort ?? { broadcastFlood: true, multicastFlood: true };
   if (switched && !(goal.ip.family === 'IPv4' ? broadcastFlood : multicastFlood)) {
     const text = `the port ${pod.outside!.name} gets no frames to all: who asks for ${pod.ip} there is not heard`;

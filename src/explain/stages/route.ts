@@ -118,18 +118,17 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
 
 /** A pod of this node whose pair is not where its packets are sent. */
 function besidePod({ target }: Asked, { ip, mark }: Goal, outInterface: number, node: NodeView): Finding | undefined {
-  const beside = besidePods(podsHere(ip, node), outInterface, target, node);
+  const beside = besidePods(node.podsAt(formatIp(ip)), outInterface, target, node);
   if (!beside) return undefined;
   const { pod, own, link } = beside;
-  const marked = mark === undefined ? '' : `, marked 0x${mark.toString(16)},`;
-  const text = `packets${marked} to ${pod} leave by ${link.name}, and the pod hangs on ${own}`;
+  const text = `${markedWith(mark, 'packets')} to ${pod} leave by ${link.name}, and the pod hangs on ${own}`;
   return link.kind === 'bridge'
     ? { code: 'link-down', text, remedy: [`ip link set ${own} master ${link.name}`] }
     : { code: 'no-peer-route', text, remedy: routeRemedy(pod, mark) };
 }
 
-function podsHere(ip: IpAddress, node: NodeView): LocalPod[] {
-  return node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
+function markedWith(mark: number | undefined, who: string): string {
+  return mark === undefined ? who : `${who}, marked 0x${mark.toString(16)},`;
 }
 
 function routeRemedy(to: string, mark: number | undefined): readonly string[] {
@@ -166,12 +165,12 @@ export interface LaterPackets {
  */
 export function ledAstray(
   { code, who, to }: LaterPackets,
-  { mark = 0, outInterface }: { readonly mark?: number; readonly outInterface: number | undefined },
+  { mark, outInterface }: { readonly mark?: number; readonly outInterface: number | undefined },
   pod: LocalPod | undefined,
   { target }: Asked,
   node: NodeView,
 ): Finding | undefined {
-  const marked = mark === 0 ? who : `${who}, marked 0x${mark.toString(16)},`;
+  const marked = markedWith(mark, who);
   const remedy = routeRemedy(formatIp(to), mark);
   if (outInterface === undefined) return { code, text: `${marked} have no route to ${formatIp(to)}`, remedy };
   const beside = besidePods(pod?.outside ? [pod] : [], outInterface, target, node);
@@ -267,7 +266,7 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   const { client } = asked;
   const { ip, address, source } = goal;
   if (node.isOwnAddress(formatIp(ip))) return;
-  const [pod] = node.podsAt(formatIp(ip)).filter(({ outside }) => outside);
+  const [pod] = node.podsAt(formatIp(ip));
   if (pod && source) {
     const refused = refusedByPod(pod, ip, source, node, 'leave it, as answers, by another link than');
     if (refused?.isLost) {
@@ -291,14 +290,14 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   }
   const flow = flowOf(asked.target, { sourcePort: goal.port });
   const back = node.route({ destination: client.ip, source: ip, inInterface, flow });
-  if (isBridged(asked, goal, pod, node)) return;
   if (back.kind === 'route') {
     const receiver = client.kind === 'pod' ? client.pod : undefined;
     const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
     const astray = ledAstray(answers, back.route, receiver, asked, node);
-    if (astray) report.failEndpoint('route', address, astray);
+    if (astray && !isBridged(asked, goal, pod, node)) report.failEndpoint('route', address, astray);
     return;
   }
+  if (isBridged(asked, goal, pod, node)) return;
   const plain = node.route({ destination: client.ip, flow });
   const link = node.link(inInterface)?.name ?? '';
   if (plain.kind === 'refused') {

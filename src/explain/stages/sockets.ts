@@ -13,7 +13,7 @@ export function lookAtSockets(asked: Asked, goals: readonly Goal[], node: NodeVi
   for (const goal of goals) {
     const text = formatIp(goal.ip);
     const isHost = node.isOwnAddress(text);
-    const pod = isHost ? undefined : node.podsAt(text).find(({ outside }) => outside);
+    const pod = isHost ? undefined : node.podsAt(text)[0];
     if (!isHost && !pod) {
       elsewhere.push(goal);
       continue;

@@ -29,8 +29,7 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
   const { client, target } = asked;
   const notes = new Set<string>();
   for (const goal of goals) {
-    const isHere =
-      node.isOwnAddress(formatIp(goal.ip)) || node.podsAt(formatIp(goal.ip)).some(({ outside }) => outside);
+    const isHere = node.isOwnAddress(formatIp(goal.ip)) || node.podsAt(formatIp(goal.ip)).length > 0;
     if (target.service && goal.masqueraded === false && answersItself(asked, goal, isHere)) {
       const untracked = untrackedByIpvs(goal, node);
       const text = `${goal.address} answers ${formatIp(client.ip)} directly, not through this node, and nothing translates that back`;
@@ -79,11 +78,13 @@ function lookAtNext(asked: Asked, goal: Goal, node: NodeView, report: Report): v
   const { sources } = node.rulesFor(asked.target.family);
   const flow = flowTo(asked, goal);
   const { branches } = walkNext(flow, clientOrigin(asked), sources, hostOf(node));
-  const [pod] = node.podsAt(formatIp(goal.ip)).filter(({ outside }) => outside);
+  const [pod] = node.podsAt(formatIp(goal.ip));
   const who = 'packets after the first';
   const next = { code: 'no-peer-route', who, to: goal.ip } as const;
-  const astray = (walk: Walk) =>
-    isSwitched(asked, goal, node) ? undefined : markedAstray(next, walk, pod, asked, node);
+  const astray = (walk: Walk) => {
+    const found = markedAstray(next, walk, pod, asked, node);
+    return found && !isSwitched(asked, goal, node) ? found : undefined;
+  };
   const later = { stage: 'others', code: 'foreign-drop', who, astray } as const;
   lookAtEnds(branches, goal, flow, later, report);
 }
@@ -114,11 +115,13 @@ function lookAtAnswer(asked: Asked, goal: Goal, node: NodeView, report: Report):
     node.rulesFor(target.family).sources,
     hostOf(node),
   );
-  const [pod] = node.podsAt(formatIp(goal.ip)).filter(({ outside }) => outside);
+  const [pod] = node.podsAt(formatIp(goal.ip));
   const receiver = client.kind === 'pod' ? client.pod : undefined;
   const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
-  const astray = (walk: Walk) =>
-    isBridged(asked, goal, pod, node) ? undefined : markedAstray(answers, walk, receiver, asked, node);
+  const astray = (walk: Walk) => {
+    const found = markedAstray(answers, walk, receiver, asked, node);
+    return found && !isBridged(asked, goal, pod, node) ? found : undefined;
+  };
   lookAtEnds(branches, goal, flow, { stage: 'way back', ...answers, astray }, report);
 }
 
@@ -175,7 +178,7 @@ function lookAtEnds(
 /** By which link an answer comes in; undefined: it is not known. */
 function originOf({ ip }: Goal, node: NodeView): Origin | undefined {
   if (node.isOwnAddress(formatIp(ip))) return 'this host';
-  const link = node.podsAt(formatIp(ip)).find(({ outside }) => outside)?.seenAs ?? node.wayOut(ip)?.link;
+  const link = node.podsAt(formatIp(ip))[0]?.seenAs ?? node.wayOut(ip)?.link;
   return link && { index: link.index, name: link.name };
 }
 

@@ -6,16 +6,21 @@ import { answers, Faults, vethOf } from './faults.ts';
 // What pods and node know each other by on the last links, and what is not routed at all: frames between pods of one bridge.
 
 const VIP = '10.96.0.10';
+/** Of a Service with an endpoint on the other node. */
+const FAR = '10.96.0.11';
 const NODE_PORT = 30_080;
 const NOBODY = '02:00:00:00:00:01';
 const world = new ExplainWorld();
 const faults = new Faults(world);
-const { node, web, client, outside } = world;
+const { node, other, web, far, client, outside } = world;
 const [WEB, CLIENT, GATEWAY] = [web.ip(), client.ip(), '10.244.1.1'];
 
 beforeAll(() => {
   const ports = { type: 'NodePort', ports: [{ port: 80, nodePort: NODE_PORT }] } as const;
-  return world.begin(served('shop/web', VIP, [on(node, WEB)], ports));
+  return world.begin([
+    ...served('shop/web', VIP, [on(node, WEB)], ports),
+    ...served('shop/far', FAR, [on(other, far.ip())]),
+  ]);
 }, 300_000);
 afterAll(async () => {
   await world.end();
@@ -85,13 +90,26 @@ it.each<[string, () => void]>([
   }
 });
 
-it.each<[string, () => void]>([
-  ['a locked port', () => port('locked', 'on', 'off')],
-  ['a port that gets no frames to all', () => port('bcast_flood', 'off', 'on')],
-  ['an entry that nobody needs where rules see the frames', () => takes(client, NOBODY, GATEWAY)],
-])('does not say that it works, nor that it fails: %s', async (name, begin) => {
+it.each<[string, string, () => void]>([
+  ['a locked port', `${WEB}:${TARGET}`, () => port('locked', 'on', 'off')],
+  ['a port that gets no frames to all', `${WEB}:${TARGET}`, () => port('bcast_flood', 'off', 'on')],
+  ['an entry that nobody needs where rules see the frames', `${VIP}:80`, () => takes(client, NOBODY, GATEWAY)],
+])('does not say that it works, nor that it fails: %s', async (_, destination, begin) => {
   begin();
-  const destination = name.startsWith('an entry') ? `${VIP}:80` : `${WEB}:${TARGET}`;
   const [answer] = await world.askHere([{ destination, source: CLIENT }]);
   expect(answer!.verdict, answer!.cause).toBe('unknown');
 });
+
+it.each(['no ARP', 'an entry for nobody'])(
+  'a client with %s reaches endpoints of other nodes no more either',
+  async (what) => {
+    if (what === 'no ARP') noArp(client);
+    else {
+      noBridgeRules();
+      takes(client, NOBODY, GATEWAY);
+    }
+    const [answer] = await world.askHere([{ destination: `${FAR}:80`, source: CLIENT }]);
+    expect(answer, answer!.cause).toMatchObject({ verdict: 'fails', code: 'neighbour' });
+    expect(await works(client, FAR, 80)).toBe(false);
+  },
+);
