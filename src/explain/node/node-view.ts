@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, type IpFamily, type IpProtocol, ipEquals, parseIp } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, type IpProtocol, ipEquals, parseIp, sameBytes } from '../../core/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
 import {
@@ -48,6 +48,7 @@ export class NodeView {
   #addresses: ReturnType<typeof listAddresses> | undefined;
   #others: readonly OtherNamespace[] | undefined;
   readonly #neighbours = new Map<string, readonly Neighbour[]>();
+  #forwarding: readonly Neighbour[] | undefined;
   readonly #waysOut = new Map<string, WayOut | undefined>();
 
   private constructor(route: Netlink, nft: Nftables) {
@@ -164,6 +165,12 @@ export class NodeView {
     const list = () =>
       withNetlink(NETLINK_ROUTE, (netlink) => listNeighbours(netlink, { family, index: inside.index }));
     return entryOf(address, inNetns(netns, list));
+  }
+
+  /** By which ports a bridge sends frames to a MAC address: one at most, but for VLANs. */
+  forwarding(bridge: number, mac: Uint8Array): readonly Neighbour[] {
+    this.#forwarding ??= listNeighbours(this.#route, { family: 'bridge' });
+    return this.#forwarding.filter(({ master, lladdr }) => master === bridge && sameBytes(lladdr, mac));
   }
 
   #neighboursOf(family: NeighbourFamily, index: number): readonly Neighbour[] {

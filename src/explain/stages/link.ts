@@ -1,6 +1,6 @@
 import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
 import type { Link, Neighbour } from '../../netlink/route/index.ts';
-import { IFF_NOARP, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
+import { IFF_NOARP, NTF_STICKY, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { lookAtPeer } from './peer.ts';
@@ -76,6 +76,11 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   }
   const neighbour = node.neighbour(goal.ip, seenAs!.index);
   const mac = neighbour?.lladdr;
+  const isKnown = neighbour !== undefined && (neighbour.state & NUD_NOARP) === 0;
+  if ((seenAs!.flags & IFF_NOARP) !== 0 && !isKnown && !isSwitched(asked, goal, node)) {
+    report.failEndpoint('link', address, { code: 'neighbour', ...deaf(seenAs!, 'this node') });
+    return;
+  }
   if (mac && mac.length > 0 && !sameBytes(mac, inside.address)) {
     const text = `${pod.ip} is at MAC ${formatMac(mac)} by the neighbour table, the pod has ${formatMac(inside.address)}: another has its address`;
     report.failEndpoint('link', address, {
@@ -167,16 +172,13 @@ function unheardBy(
 ): Unheard | undefined {
   const { ip, inside, netns, seenAs } = pod;
   const enter = `nsenter --net=${netns}`;
-  if ((inside.flags & IFF_NOARP) !== 0) {
-    const text = `${inside.name} in the pod ${ip} neither asks nor answers who has an address (NOARP)`;
-    return { text, remedy: [`${enter} ip link set ${inside.name} arp on`], lasts: true };
-  }
+  if ((inside.flags & IFF_NOARP) !== 0) return { ...deaf(inside, `the pod ${ip}`, enter), lasts: true };
   const out = node.routeIn(pod, { destination: to });
   if (out.kind !== 'route' || out.route.outInterface !== inside.index) return undefined;
   const hop = out.route.gateway ?? to;
   const entry = node.neighbourIn(pod, hop);
   const isNode = node.addresses.some(({ address, index }) => index === seenAs?.index && ipEquals(address, hop));
-  const silent = asks && isNode ? notFound(hop, seenAs!.name, entry, node) : undefined;
+  const silent = asks && isNode ? notFound(hop, seenAs!, entry, node) : undefined;
   if (silent) return silent;
   const isPeer = peer?.ip === formatIp(hop) && peer.seenAs?.index === seenAs?.index;
   const owner = isPeer ? peer.inside : isNode ? seenAs : undefined;
@@ -191,27 +193,82 @@ function unheardBy(
 /** Why nobody finds an address by ARP; undefined: it is answered for, or known already. @param netns whose it is. @default the node */
 function notFound(
   ip: IpAddress,
-  link: string,
+  { name, flags }: Link,
   entry: Neighbour | undefined,
   node: NodeView,
   netns?: string,
 ): Unheard | undefined {
-  const ignores = ['all', link].map((name) => Number(node.sysctl(`net/ipv4/conf/${name}/arp_ignore`, netns)));
-  const isKnown = ((entry?.state ?? 0) & NUD_PERMANENT) !== 0;
-  if (ip.family === 'IPv6' || isKnown || Math.max(...ignores) < NO_ARP_ANSWERS) return undefined;
-  const text = `nobody answers ARP for ${formatIp(ip)}: arp_ignore is ${NO_ARP_ANSWERS} for ${link} ${netns ? 'in the pod' : 'on this node'}`;
-  const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.${link}.arp_ignore=0`;
-  return { text, remedy: [netns ? `nsenter --net=${netns} ${set}` : set], lasts: (entry?.lladdr.length ?? 0) === 0 };
+  if (((entry?.state ?? 0) & NUD_PERMANENT) !== 0) return undefined;
+  const lasts = (entry?.lladdr.length ?? 0) === 0;
+  if (netns === undefined && (flags & IFF_NOARP) !== 0) return { ...deaf({ name }, 'this node'), lasts };
+  const ignores = ['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/arp_ignore`, netns)));
+  if (ip.family === 'IPv6' || Math.max(...ignores) < NO_ARP_ANSWERS) return undefined;
+  const text = `nobody answers ARP for ${formatIp(ip)}: arp_ignore is ${NO_ARP_ANSWERS} for ${name} ${netns ? 'in the pod' : 'on this node'}`;
+  const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.${name}.arp_ignore=0`;
+  return { text, remedy: [netns ? `nsenter --net=${netns} ${set}` : set], lasts };
+}
+
+/** A link without ARP. @param enter what a command begins with that is for a pod's namespace */
+function deaf({ name }: Pick<Link, 'name'>, whose: string, enter?: string): Pick<Unheard, 'text' | 'remedy'> {
+  const set = `ip link set ${name} arp on`;
+  const text = `${name} in ${whose} neither asks nor answers who has an address (NOARP)`;
+  return { text, remedy: [enter === undefined ? set : `${enter} ${set}`] };
+}
+
+/** How frames come to a pod of a bridge, and where its own go. */
+interface Frames {
+  /** From another port of the bridge, and not from this node. */
+  readonly byPort: boolean;
+  /** To this node, or from it. */
+  readonly routed: boolean;
+}
+
+/**
+ * What a bridge's forwarding database keeps from a pod, or from this node that the pod sends to; undefined: nothing. An entry that is not
+ * local moves to the port by which the pod is heard next, unless it is sticky or that port does not learn (net/bridge/br_fdb.c,
+ * br_fdb_update); frames to a local one end at this node if they come in by a port (br_input.c), and are sent by its port if they do not.
+ */
+function misled(
+  { ip, inside, outside, seenAs }: LocalPod,
+  { byPort, routed }: Frames,
+  node: NodeView,
+): Unheard | undefined {
+  if (seenAs?.kind !== 'bridge') return undefined;
+  const { learning = true, unicastFlood = true } = outside!.bridgePort ?? {};
+  const bridge = seenAs.name;
+  const isLocal = ({ state }: Neighbour) => (state & NUD_PERMANENT) !== 0;
+  const back = `bridge fdb replace ${formatMac(seenAs.address)} dev ${bridge} self permanent`;
+  if (routed && !node.forwarding(seenAs.index, seenAs.address).some(isLocal)) {
+    const text = `${bridge} does not take frames to its own MAC address ${formatMac(seenAs.address)} for this node's (bridge fdb)`;
+    return { text, remedy: [back], lasts: true };
+  }
+  const entries = node.forwarding(seenAs.index, inside.address);
+  const mac = formatMac(inside.address);
+  const enter = `bridge fdb replace ${mac} dev ${outside!.name} master dynamic`;
+  const wrong = entries.find((entry) => entry.index !== outside!.index || (byPort && isLocal(entry)));
+  if (wrong) {
+    const where = isLocal(wrong) ? 'takes for its own' : `sends to ${node.link(wrong.index)?.name ?? 'another port'}`;
+    const isFixed = (wrong.state & NUD_NOARP) !== 0 && !learning;
+    const lasts = isLocal(wrong) || (wrong.flags & NTF_STICKY) !== 0 || isFixed;
+    return { text: `${bridge} ${where} what is for ${mac}, the pod ${ip} (bridge fdb)`, remedy: [enter], lasts };
+  }
+  if (entries.length > 0 || unicastFlood) return undefined;
+  const text = `the port ${outside!.name} gets no frames to unknown addresses, and ${bridge} has no entry for ${mac}, the pod ${ip}`;
+  return { text, remedy: [enter], lasts: !learning };
 }
 
 /** Looks whether the client's packets leave its link, whoever the endpoint is. */
 function sends(pod: LocalPod, to: IpAddress, node: NodeView, report: Report): boolean {
-  const unheard = unheardBy(pod, to, { peer: node.podsAt(formatIp(to))[0], asks: true }, node);
-  if (unheard?.lasts) {
-    report.fail('link', { code: 'neighbour', text: unheard.text, remedy: unheard.remedy });
+  const [peer] = node.podsAt(formatIp(to));
+  const frames = { byPort: false, routed: peer?.seenAs?.index !== pod.seenAs?.index };
+  const found = [unheardBy(pod, to, { peer, asks: true }, node), misled(pod, frames, node)];
+  const lost = found.find((one) => one?.lasts);
+  if (lost) {
+    report.fail('link', { code: 'neighbour', text: lost.text, remedy: lost.remedy });
     return false;
   }
-  for (const text of [unheard?.text, locked(pod)]) if (text !== undefined) report.cannotTell('link', text);
+  for (const text of [...found.map((one) => one?.text), locked(pod)])
+    if (text !== undefined) report.cannotTell('link', text);
   return true;
 }
 
@@ -227,8 +284,12 @@ function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeVie
   const switched = isSwitched(asked, goal, node);
   const [here, back] = [client.kind === 'pod' ? client.pod : undefined, goal.source];
   const entry = switched ? node.neighbourIn(here!, goal.ip) : node.neighbour(goal.ip, pod.seenAs!.index);
+  const isBeside = here !== undefined && here.seenAs?.index === pod.seenAs!.index;
+  const byPort = isBeside && (switched || node.sysctl(bridgeSetting(goal.ip)) === '1');
   const found = [
-    notFound(goal.ip, pod.inside.name, entry, node, pod.netns),
+    notFound(goal.ip, pod.inside, entry, node, pod.netns),
+    misled(pod, { byPort, routed: !switched }, node),
+    byPort ? misled(here, { byPort, routed: false }, node) : undefined,
     back && unheardBy(pod, back, { peer: here && ipEquals(back, client.ip) ? here : undefined, asks: false }, node),
   ].filter((one) => one !== undefined);
   const lost = found.find(({ lasts }) => lasts);

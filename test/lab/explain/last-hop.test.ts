@@ -40,6 +40,26 @@ const port = (option: string, change: string, back: string) =>
 const takes = (pod: Pod, mac: string, ip: string) =>
   faults.ip(`neigh replace ${ip} lladdr ${mac} dev eth0 nud permanent`, `neigh del ${ip} dev eth0`, pod);
 
+const macOf = (host: Host, device = 'eth0') => host.namespace.run('cat', `/sys/class/net/${device}/address`).trim();
+/** Enters a MAC address in the bridge's forwarding database. @param at the port or `cni0`, and whose table: `master` or `self` */
+const entered = (mac: string, at: string, kind: string) =>
+  faults.run('bridge', `fdb replace ${mac} dev ${at} ${kind}`, `fdb del ${mac} dev ${at}`);
+/** The bridge's own, of which a pod's port is told instead. */
+const bridgeIsAt = (pod: Pod) => {
+  const mac = macOf(node, 'cni0');
+  faults.undo(() => void node.namespace.run('bridge', 'fdb', 'add', mac, 'dev', 'cni0', 'self', 'permanent'));
+  faults.run(
+    'bridge',
+    `fdb replace ${mac} dev ${vethOf(node, pod)} master static`,
+    `fdb del ${mac} dev ${vethOf(node, pod)} master`,
+  );
+};
+const keepsNoMac = (pod: Pod) => {
+  const device = vethOf(node, pod);
+  faults.run('bridge', `link set dev ${device} learning off flood off`, `link set dev ${device} learning on flood on`);
+  node.namespace.run('bridge', 'fdb', 'flush', 'dev', device, 'master', 'dynamic');
+};
+
 /** Flows and neighbours are forgotten before each try. */
 async function works(host: Host, ip: string, at: number): Promise<boolean> {
   for (const { namespace } of [node, web, client]) namespace.run('ip', 'neigh', 'flush', 'all');
@@ -76,6 +96,24 @@ it.each<[string, () => void]>([
       takes(web, NOBODY, GATEWAY);
     },
   ],
+  ['an endpoint that the bridge takes for itself', () => entered(macOf(web), 'cni0 self', 'permanent')],
+  ['a client that the bridge takes for itself', () => entered(macOf(client), 'cni0 self', 'permanent')],
+  ['an endpoint local by its own port', () => entered(macOf(web), `${vethOf(node, web)} master`, 'permanent')],
+  ['a client local by its own port', () => entered(macOf(client), `${vethOf(node, client)} master`, 'permanent')],
+  ['an endpoint fixed at its own port', () => entered(macOf(web), `${vethOf(node, web)} master`, 'static')],
+  ['an endpoint stuck to another port', () => entered(macOf(web), `${vethOf(node, client)} master`, 'static sticky')],
+  [
+    'an endpoint fixed at another port, by a port that does not learn',
+    () => {
+      port('learning', 'off', 'on');
+      entered(macOf(web), `${vethOf(node, client)} master`, 'static');
+    },
+  ],
+  ['an endpoint by a port that neither learns nor floods', () => keepsNoMac(web)],
+  ['a client by a port that neither learns nor floods', () => keepsNoMac(client)],
+  ['a port that does not learn', () => port('learning', 'off', 'on')],
+  ['a bridge whose own address is at the port of the endpoint', () => bridgeIsAt(web)],
+  ['a bridge without ARP', () => faults.ip('link set cni0 arp off', 'link set cni0 arp on')],
 ])('%s: what is told is what connections do', async (_, begin) => {
   begin();
   for (const [host, source, ip, at, destination] of [
@@ -93,6 +131,11 @@ it.each<[string, () => void]>([
 it.each<[string, string, () => void]>([
   ['a locked port', `${WEB}:${TARGET}`, () => port('locked', 'on', 'off')],
   ['a port that gets no frames to all', `${WEB}:${TARGET}`, () => port('bcast_flood', 'off', 'on')],
+  [
+    'an endpoint fixed at another port until it is heard',
+    `${WEB}:${TARGET}`,
+    () => entered(macOf(web), `${vethOf(node, client)} master`, 'static'),
+  ],
   ['an entry that nobody needs where rules see the frames', `${VIP}:80`, () => takes(client, NOBODY, GATEWAY)],
 ])('does not say that it works, nor that it fails: %s', async (_, destination, begin) => {
   begin();
@@ -100,16 +143,20 @@ it.each<[string, string, () => void]>([
   expect(answer!.verdict, answer!.cause).toBe('unknown');
 });
 
-it.each(['no ARP', 'an entry for nobody'])(
-  'a client with %s reaches endpoints of other nodes no more either',
-  async (what) => {
-    if (what === 'no ARP') noArp(client);
-    else {
+it.each<[string, () => void]>([
+  ['with no ARP', () => noArp(client)],
+  [
+    'with an entry for nobody',
+    () => {
       noBridgeRules();
       takes(client, NOBODY, GATEWAY);
-    }
-    const [answer] = await world.askHere([{ destination: `${FAR}:80`, source: CLIENT }]);
-    expect(answer, answer!.cause).toMatchObject({ verdict: 'fails', code: 'neighbour' });
-    expect(await works(client, FAR, 80)).toBe(false);
-  },
-);
+    },
+  ],
+  ['that the bridge takes for itself', () => entered(macOf(client), 'cni0 self', 'permanent')],
+  ['of a bridge whose own address is elsewhere', () => bridgeIsAt(client)],
+])('a client %s reaches endpoints of other nodes no more either', async (_, begin) => {
+  begin();
+  const [answer] = await world.askHere([{ destination: `${FAR}:80`, source: CLIENT }]);
+  expect(answer, answer!.cause).toMatchObject({ verdict: 'fails', code: 'neighbour' });
+  expect(await works(client, FAR, 80)).toBe(false);
+});
