@@ -25,7 +25,7 @@ export const CAUSES = {
     remedy: 'Set ipFamilyPolicy: PreferDualStack, or let the process listen on ::.',
   },
   'no-such-port': {
-    sentence: 'The Service has no such port, or not with this protocol.',
+    sentence: 'The Service has no such port, or not with this protocol; or no Service has the address.',
     remedy: 'Use a port and protocol of the Service; they are told.',
   },
   'no-path-to-vip': {

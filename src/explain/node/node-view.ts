@@ -1,4 +1,12 @@
-import { formatIp, type IpAddress, type IpFamily, type IpProtocol, ipEquals, parseIp, sameBytes } from '../../core/index.ts';
+import {
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  type IpProtocol,
+  ipEquals,
+  parseIp,
+  sameBytes,
+} from '../../core/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
 import {

@@ -1,7 +1,7 @@
 import { formatIp, ipFromBytes, parseIp, readBe16, readU32 } from '../../core/index.ts';
 import type { Branch } from '../choices.ts';
 import { hostOf, type NodeView } from '../node/index.ts';
-import { type Origin, type Step, type Walk, walkPacket } from '../walk/index.ts';
+import { type Origin, type Walk, walkPacket } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { keyOf, type Planned } from './endpoints.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from './place.ts';
@@ -35,8 +35,8 @@ export function lookAtRules(
   if (!complete) report.cannotTell('rules', 'the rules have more ways than are walked');
   const goals = new Map<string, Goal>();
   const ends = new Set<string>();
-  for (const { result } of branches) {
-    const goal = goalOf(result);
+  const ways = branches.map((branch) => ({ ...branch, goal: goalOf(branch.result) }));
+  for (const { result, goal } of ways) {
     if (!goal) {
       report.cannotTell('rules', 'where the rules send the packet is not known');
       continue;
@@ -46,14 +46,17 @@ export function lookAtRules(
     }
     ends.add(`${result.end.kind} ${goal.address}`);
   }
-  lookAtEnds(asked, branches, ends.size, report);
-  if (planned) compare(asked, planned, branches, report);
+  const wanted = planned && new Set(planned.endpoints.map(({ ip, port }) => keyOf(ip, port)));
+  lookAtEnds(asked, wanted, ways, ends.size, report);
+  if (planned) compare(asked, planned, wanted!, ways, report);
   if (report.hasFailed) return [];
-  // What becomes of connections that go to no endpoint at all was told.
-  const wanted =
-    planned &&
-    new Set([keyOf(formatIp(target.ip), target.port), ...planned.endpoints.map(({ ip, port }) => keyOf(ip, port))]);
-  return [...goals.values()].filter(({ address }) => !wanted || wanted.has(address));
+  const found = [...goals.values()];
+  const atEndpoints = wanted ? found.filter(({ address }) => wanted.has(address)) : found;
+  // What becomes of connections that go to no endpoint was told, if others do.
+  const original = keyOf(formatIp(target.ip), target.port);
+  const kept = atEndpoints.length > 0 ? atEndpoints : found.filter(({ address }) => address === original);
+  if (kept.length === 0) report.cannotTell('rules', 'no way through the rules is known that leads to anybody');
+  return kept;
 }
 
 /** By which interface it comes in. */
@@ -68,26 +71,47 @@ export function lower(protocol: Asked['target']['protocol']): 'tcp' | 'udp' | 's
   return protocol.toLowerCase() as 'tcp' | 'udp' | 'sctp';
 }
 
-/** Drops, refusals, and what cannot be told. */
-function lookAtEnds(asked: Asked, branches: readonly Branch<Walk>[], different: number, report: Report): void {
+/** Where the packet ends up on it; undefined: its address is not known. */
+interface Way extends Branch<Walk> {
+  readonly goal: Goal | undefined;
+}
+
+function isRefused({ result: { end } }: Way): boolean {
+  return end.kind === 'drop' || end.kind === 'reject';
+}
+
+/**
+ * Drops, refusals, and what cannot be told.
+ *
+ * @param wanted addresses of the endpoints in the plan; undefined: no Service was asked for
+ */
+function lookAtEnds(
+  asked: Asked,
+  wanted: ReadonlySet<string> | undefined,
+  ways: readonly Way[],
+  different: number,
+  report: Report,
+): void {
   const { mode } = asked.knowledge;
   let passed = 0;
-  for (const { result, choices } of branches) {
+  for (const way of ways) {
+    const { result, choices } = way;
     const { end } = result;
     const unknown = choices.find(({ kind }) => kind === 'unknown');
     if (end.kind === 'cannot tell') {
       const where = end.at ? ` past ${placeOf(end.at)}` : '';
       report.cannotTell('others', `cannot tell${where}: ${end.about} is not simulated`);
-    } else if (end.kind === 'drop' || end.kind === 'reject') {
+    } else if (isRefused(way)) {
       const last = result.steps.at(-1)!;
-      if (isOurs(last, mode)) continue;
+      // Of a Service that is compared with the plan.
+      if (wanted && isOurs(last, mode)) continue;
       // One of both is true: the rule decides it.
       if (unknown && different > 1) report.cannotTell('others', `${placeOf(last)} decides by ${unknown.about}`);
-      else report.fail('others', refusal(asked, result, last), evidenceOf(last));
+      else failWay(way, ways, wanted, 'others', refusal(asked, result), report);
     } else passed++;
   }
-  if (passed === branches.length) {
-    const foreign = branches[0]?.result.steps.filter((step) => !isOurs(step, mode)) ?? [];
+  if (passed === ways.length) {
+    const foreign = ways[0]?.result.steps.filter((step) => !isOurs(step, mode)) ?? [];
     const others = [...new Set(foreign.map(tableOf))];
     report.stage(
       'others',
@@ -97,14 +121,41 @@ function lookAtEnds(asked: Asked, branches: readonly Branch<Walk>[], different: 
   }
 }
 
-function refusal({ target, knowledge }: Asked, { packet, end }: Walk, last: Step): Finding {
-  const how = end.kind === 'reject' ? `refused (${end.how})` : 'dropped';
-  const text = `${how} by ${placeOf(last)}`;
+/** What ends on one way is lost to all connections, to those of its endpoint, or to those that chance sends there. */
+function failWay(
+  { result, goal }: Way,
+  ways: readonly Way[],
+  wanted: ReadonlySet<string> | undefined,
+  stage: 'others' | 'rules',
+  finding: Finding,
+  report: Report,
+): void {
+  const evidence = evidenceOf(result.steps.at(-1)!);
+  const alike = ways.filter((other) => other.goal?.address === goal?.address);
+  if (ways.every(isRefused)) report.fail(stage, finding, evidence);
+  else if (goal && wanted?.has(goal.address) && alike.every(isRefused))
+    report.failEndpoint(stage, goal.address, finding, evidence);
+  else report.failPartly(stage, { ...finding, text: `by chance ${finding.text}` }, evidence);
+}
+
+function refusalText({ end, steps }: Walk): string {
+  return `${end.kind === 'reject' ? `refused (${end.how})` : 'dropped'} by ${placeOf(steps.at(-1)!)}`;
+}
+
+function refusal({ target, knowledge }: Asked, walk: Walk): Finding {
+  const last = walk.steps.at(-1)!;
+  const text = refusalText(walk);
   const remedy = [showing(last)];
-  const isLocal = last.hook === 'input';
+  if (isOurs(last, knowledge.mode)) {
+    if (walk.steps.every(({ chain }) => chain.name !== OF_CLUSTER_IPS))
+      return { code: 'drift', text, remedy: [WHO_CHANGED_IT, ...remedy] };
+    const why = `no Service has the address ${formatIp(target.ip)}: ${text}`;
+    return { code: 'no-such-port', text: why, remedy: ['kubectl get services -A   # and use an address of one'] };
+  }
   if (isOldProxy(last, knowledge.mode)) return { code: 'old-proxy', text, remedy: ['nodeplane cleanup', ...remedy] };
-  const wasTranslated = packet.ends.destination.equals(target.ip.bytes) === false;
-  return { code: isLocal && (wasTranslated || !target.service) ? 'host-endpoint' : 'foreign-drop', text, remedy };
+  const wasTranslated = walk.packet.ends.destination.equals(target.ip.bytes) === false;
+  const isOfHost = last.hook === 'input' && (wasTranslated || !target.service);
+  return { code: isOfHost ? 'host-endpoint' : 'foreign-drop', text, remedy };
 }
 
 /** Where a packet went; undefined: its address is not known. */
@@ -132,26 +183,34 @@ function negate(value: boolean | undefined): boolean | undefined {
 }
 
 /** Whether the kernel translates as planned. */
-function compare(asked: Asked, planned: Planned, branches: readonly Branch<Walk>[], report: Report): void {
+function compare(
+  asked: Asked,
+  planned: Planned,
+  wanted: ReadonlySet<string>,
+  ways: readonly Way[],
+  report: Report,
+): void {
   const { target, knowledge } = asked;
   const { service, port } = target.service!;
   const family = knowledge.families.find((one) => one.family === target.family)!;
   const original = keyOf(formatIp(target.ip), target.port);
-  const wanted = new Set(planned.endpoints.map(({ ip, port: number }) => keyOf(ip, number)));
-  const ended = branches.map(({ result }) => ({ walk: result, at: goalOf(result)?.address }));
-  const reached = new Set(ended.flatMap(({ at }) => (at === undefined || at === original ? [] : [at])));
-  const untranslated = ended.filter(({ at }) => at === original);
+  const isTranslated = ({ address }: Goal) => address !== original || wanted.has(original);
+  const reached = new Set(ways.flatMap(({ goal }) => (goal && isTranslated(goal) ? [goal.address] : [])));
+  const untranslated = ways.filter(({ goal }) => goal && !isTranslated(goal));
+  /** What somebody else drops was told. */
+  const lost = ways.filter((way) =>
+    isRefused(way) ? isOurs(way.result.steps.at(-1)!, knowledge.mode) : way.goal && !isTranslated(way.goal),
+  );
   const extra = [...reached].filter((one) => !wanted.has(one));
   const missing = [...wanted].filter((one) => !reached.has(one));
   const held = port.affinitySeconds > 0 && reached.size === 1;
   /** Of a way that could not be followed to its end nobody can say what else it would have led to. */
-  const isWhole = branches.every(({ result }) => result.end.kind !== 'cannot tell');
+  const isWhole = ways.every(({ result }) => result.end.kind !== 'cannot tell');
   const [failing] = family.failing ? [family.failing] : [];
   const none = (finding: Finding): void => report.fail('rules', finding);
+  const partly = (finding: Finding): void => report.failPartly('rules', finding);
   /** @param tell that no connection works, unless some do */
-  const differs = (text: string, tell = none): void => {
-    const foreign = untranslated.flatMap(({ walk }) => walk.steps).find((step) => isOldProxy(step, knowledge.mode));
-    if (foreign) return;
+  const drifts = (text: string, tell: (finding: Finding) => void): void => {
     if (failing || port.leftOut !== null) {
       const why = port.leftOut ?? `syncs fail for ${Math.round(failing!.seconds)} s: ${failing!.reason}`;
       tell({ code: 'agent-behind', text: `${text}; ${why}`, remedy: ['nodeplane status'] });
@@ -160,19 +219,17 @@ function compare(asked: Asked, planned: Planned, branches: readonly Branch<Walk>
         'rules',
         `${text}; ${service.name} changed ${service.changedSecondsAgo.toFixed(1)} s ago and is being written`,
       );
-    } else {
-      tell({
-        code: 'drift',
-        text,
-        remedy: ['nodeplane status   # the agent repairs it; look who changed it'],
-      });
-    }
+    } else tell({ code: 'drift', text, remedy: [WHO_CHANGED_IT] });
+  };
+  const differs = (text: string, tell = none): void => {
+    const foreign = untranslated.flatMap(({ result }) => result.steps).find((step) => isOldProxy(step, knowledge.mode));
+    if (!foreign) drifts(text, tell);
   };
   if (extra.length > 0 && held) {
     const text = `affinity holds ${formatIp(asked.client.ip)} at ${extra[0]}, which is no endpoint in use any more (for up to ${port.affinitySeconds} s)`;
     report.fail('rules', { code: 'affinity', text });
   } else if (extra.length > 0) {
-    const other = branches
+    const other = ways
       .flatMap(({ result }) => result.steps)
       .find((step) => isOldProxy(step, knowledge.mode) && step.rule);
     if (other) {
@@ -185,22 +242,23 @@ function compare(asked: Asked, planned: Planned, branches: readonly Branch<Walk>
     } else {
       const isAll = extra.length === reached.size;
       const text = `the kernel leads to ${extra.slice(0, 3).join(', ')}, which the plan does not have`;
-      differs(text, isAll ? none : (finding) => report.failPartly('rules', finding));
+      differs(text, isAll ? none : partly);
     }
   } else if (!isWhole && (untranslated.length > 0 || missing.length > 0)) {
     // Why the way ends was told.
   } else if (planned.verdict === 'forward' && untranslated.length > 0 && reached.size === 0) {
-    const [first] = untranslated;
-    const last = first!.walk.steps.at(-1);
-    const dropped = first!.walk.end.kind === 'drop' || first!.walk.end.kind === 'reject';
-    // Dropped by somebody before translation: that is the cause, and was told.
-    if (!dropped || (last && isOurs(last, knowledge.mode)))
-      differs(`the kernel does not translate ${original}, the plan has ${wanted.size} endpoints`);
-  } else if (missing.length > 0 && !held && planned.verdict === 'forward') {
-    if (wanted.size === planned.endpoints.length)
+    if (lost.length > 0) differs(`the kernel does not translate ${original}, the plan has ${wanted.size} endpoints`);
+  } else if (planned.verdict === 'forward' && (lost.length > 0 || (missing.length > 0 && !held))) {
+    if (missing.length > 0 && !held && wanted.size === planned.endpoints.length)
       differs(`the kernel does not lead to ${missing.slice(0, 3).join(', ')}, which the plan has`, (finding) => {
         for (const address of missing) report.failEndpoint('rules', address, finding);
       });
+    for (const way of lost) {
+      const how = isRefused(way) ? refusalText(way.result) : `${original} is not translated`;
+      const unknown = way.choices.find(({ kind }) => kind === 'unknown');
+      if (unknown) report.cannotTell('rules', `it may be that ${how}, by ${unknown.about}`);
+      else drifts(how, (finding) => failWay(way, ways, wanted, 'rules', finding, report));
+    }
   } else if (planned.verdict === 'forward' || reached.size > 0) {
     const age = family.writtenSecondsAgo;
     const text = `plan = kernel: ${reached.size} endpoints${held && wanted.size > 1 ? ', held at one by affinity' : ''}${age === null ? '' : `; last written ${Math.round(age)} s ago`}`;
@@ -208,6 +266,9 @@ function compare(asked: Asked, planned: Planned, branches: readonly Branch<Walk>
   } else if (failing) differs(`the plan has no endpoints for ${original}`);
 }
 
+/** Our chain in mode nftables for packets to addresses of ServiceCIDRs that nobody has translated (fixed-chains.ts of its compiler). */
+const OF_CLUSTER_IPS = 'check-cluster-ips';
+const WHO_CHANGED_IT = 'nodeplane status   # the agent repairs it; look who changed it';
 /** A change is written within a second when nothing is in the way. */
 const JUST_NOW_SECONDS = 3;
 
