@@ -54,6 +54,11 @@ const FORWARD = 'filter hook forward priority 0';
 const chain = (hook: string, rule: string, family = 'ip') => {
   faults.nft(`table ${family} others { chain seen { type ${hook}; ${rule}; } }`, `${family} others`);
 };
+const ipRule = (words: string) => faults.ip(`rule add ${words} prio 100`, 'rule del prio 100');
+const marked = (hook: string, mark: string) => () => {
+  ipRule('fwmark 0x77 blackhole');
+  chain(hook, mark);
+};
 const ANSWERS = `ip saddr ${WEB} tcp sport ${TARGET}`;
 const altered = (hook: string, rule: string, from?: Altered['from'], family?: string): Altered => ({
   begin: () => chain(hook, rule, family),
@@ -96,6 +101,45 @@ const ALTERED: Readonly<Record<string, Altered>> = {
   'another class of IPv6': passes(MANGLE, 'tcp dport 80 ip6 dscp set cs1', 'client by IPv6', 'ip6'),
   'no congestion told': passes(MANGLE, 'tcp dport 80 ip ecn set not-ect'),
   'for another host, as they say': altered(MANGLE, `tcp dport ${NODE_PORT} meta pkttype set other`, 'outside'),
+  'a mark that no route is looked up for': {
+    begin: marked('filter hook output priority 0', `tcp dport { 80, ${TARGET} } meta mark set 0x77`),
+    verdict: 'works',
+    answered: true,
+    from: 'node',
+  },
+  'a mark that a route is looked up for': {
+    begin: marked('route hook output priority 0', `tcp dport { 80, ${TARGET} } meta mark set 0x77`),
+    verdict: 'fails',
+    answered: false,
+    from: 'node',
+  },
+  'a mark before translation, which looks up a route': {
+    begin: marked('filter hook output priority -150', 'tcp dport 80 meta mark set 0x77'),
+    verdict: 'fails',
+    answered: false,
+    from: 'node',
+  },
+  'a mark that a reverse lookup asks for': {
+    begin: () => {
+      faults.ip('route add blackhole default table 88', 'route flush table 88');
+      ipRule(`fwmark 0x5 to ${CLIENT} lookup 88`);
+      chain(MANGLE, 'tcp dport 80 meta mark set 0x5; fib saddr . mark . iif oif missing drop');
+    },
+    verdict: 'fails',
+    answered: false,
+  },
+  'no packets of the endpoint but answers and data': passes(
+    FORWARD,
+    `ip saddr ${WEB} tcp flags & (syn | psh) == 0 drop`,
+  ),
+  'ARP, where none is needed': passes('filter hook input priority 0', 'drop', 'client by IPv6', 'arp'),
+  'a chain of arp without a rule': passes('filter hook input priority 0', 'policy accept', 'client', 'arp'),
+  'a chain on a loopback link that nobody uses': passes(
+    'filter hook ingress device lo priority 0',
+    'drop',
+    'client',
+    'netdev',
+  ),
 };
 
 it.each(Object.keys(CONNECTIONS) as (keyof typeof CONNECTIONS)[])(
