@@ -36,6 +36,8 @@ const CHAIN_OF: Readonly<Record<Hook, string>> = {
   postrouting: 'POSTROUTING',
 };
 const NAT_SOURCE = 100;
+/** Of those of `mangle` the one in hook output is of that type alone: ipt_mangle_out, net/ipv4/netfilter/iptable_mangle.c. */
+const TYPE: Readonly<Record<string, Station['type']>> = { nat: 'nat', mangle: 'route' };
 const PRIORITY: Readonly<Record<string, number>> = { raw: -300, mangle: -150, nat: -100, filter: 0, security: 50 };
 
 /**
@@ -62,7 +64,7 @@ export class LegacyRules implements RuleSource {
       if (!base || priority === undefined || (base.rules.length === 0 && base.policy === undefined)) continue;
       const policy = base.policy === 'DROP' ? 'drop' : 'accept';
       stations.push({
-        type: name === 'nat' ? 'nat' : 'filter',
+        type: TYPE[name] ?? 'filter',
         priority,
         run: (situation, steps) =>
           walkChain(CHAIN_OF[hook], policy, this.#chainsOf(name, table, hook, situation), steps),

@@ -5,6 +5,7 @@ import type { Choose } from '../choices.ts';
 import { applyTarget, holds, passes } from '../iptables/index.ts';
 import { KnownBytes } from '../packet/index.ts';
 import type { Outcome } from '../walk/index.ts';
+import { alterHeader } from './alter.ts';
 import { findElement } from './find-element.ts';
 import { loadCt, loadFib, loadMeta, loadPayload } from './load.ts';
 import { translateBy } from './nat.ts';
@@ -111,6 +112,8 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'verdict':
       return outcomeOf(expression.verdict);
     case 'meta-set':
+      // Nobody forwards what is for another host or for all (ip_forward, net/ipv4/ip_forward.c), nor does TCP take it (tcp_v4_rcv).
+      if (expression.key === 'pkttype') return { kind: 'cannot tell', about: 'meta pkttype set' };
       if (expression.key === 'mark') packet.mark = registers.read(expression.from, 4);
       return undefined;
     case 'ct-set': {
@@ -119,12 +122,8 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
       if (connection !== undefined && connection !== 'untracked') connection.mark = registers.read(expression.from, 4);
       return undefined;
     }
-    case 'payload-set': {
-      if (expression.base === 'link') return undefined;
-      const { base, offset, from, length } = expression;
-      packet[base] = packet[base].with(offset, registers.read(from, length));
-      return undefined;
-    }
+    case 'payload-set':
+      return alterHeader(expression, rule.table, registers, packet);
     case 'notrack':
       // nft_notrack_eval leaves alone what is tracked already.
       packet.connection ??= 'untracked';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parseIp } from '../../core/index.ts';
-import { counter, drop, type Expression, type NftRule } from '../../netlink/nftables/index.ts';
+import { counter, drop, type Expression, immediate, type NftRule, setPayload } from '../../netlink/nftables/index.ts';
 import { walkPacket } from '../walk/index.ts';
 import { NftRules } from './nft-rules.ts';
 import type { Rules } from './surroundings.ts';
@@ -23,11 +23,11 @@ const TTL = blob('match', 'ttl', 0, '023f000000000000');
 const REJECT = blob('target', 'REJECT', 0, '0700000000000000');
 
 /** How a packet to port 80 ends in a chain with one rule, and what decides. */
-function ends(expressions: readonly Expression[], text?: string) {
-  const rule: NftRule = { kind: 'rule', family: 'ip', table: 'filter', chain: 'INPUT', expressions };
+function ends(expressions: readonly Expression[], text?: string, table = 'filter') {
+  const rule: NftRule = { kind: 'rule', family: 'ip', table, chain: 'INPUT', expressions };
   const asked: string[] = [];
   const rules: Rules = {
-    baseChains: (hook) => (hook === 'input' ? [{ ...CHAIN, base: { type: 'filter', hook, priority: 0 } }] : []),
+    baseChains: (hook) => (hook === 'input' ? [{ ...CHAIN, table, base: { type: 'filter', hook, priority: 0 } }] : []),
     rulesOf: () => [rule],
     getSet: () => undefined,
     getElement: () => undefined,
@@ -94,4 +94,25 @@ it('takes whatever is kept for each element of a set but a counter for a limit',
   expect(ends([add(count), drop])).toMatchObject({ kinds: ['drop', 'delivered'] });
   expect(ends([add(counter, count), drop])).toMatchObject({ kinds: ['drop', 'delivered'] });
   expect(ends([add(counter), drop])).toMatchObject({ kinds: ['drop'] });
+});
+
+it('knows what becomes of headers that are written to for the class of traffic and enough hops alone, and in our own tables', () => {
+  const write = (offset: number, ...bytes: number[]): Expression[] => [
+    immediate(Uint8Array.from(bytes)),
+    { kind: 'payload-set', base: 'network', offset, length: bytes.length, from: 0, checksumOffset: 10 },
+  ];
+  const TCP = 6;
+  for (const known of [write(0, 0x45, 0x20), write(8, 64, TCP), write(8, 64)])
+    expect(ends(known)).toMatchObject({ kinds: ['delivered'] });
+  for (const unknown of [write(0, 0x46, 0x20), write(2, 0, 20), write(8, 1, TCP), write(8, 64, 17), write(30, 1)])
+    expect(ends(unknown)).toMatchObject({ kinds: ['cannot tell'] });
+  const replace = [immediate(Uint8Array.of(10, 0, 0, 3)), setPayload.daddr('IPv4')];
+  expect(ends(replace)).toMatchObject({ kinds: ['cannot tell'] });
+  expect(ends(replace, undefined, 'nodeplane-localhost')).toMatchObject({ kinds: ['delivered'] });
+});
+
+it('does not know what becomes of packets that are made to look as if they were for others', () => {
+  expect(ends([immediate(Uint8Array.of(3)), { kind: 'meta-set', key: 'pkttype', from: 0 }])).toMatchObject({
+    kinds: ['cannot tell'],
+  });
 });

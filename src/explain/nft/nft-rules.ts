@@ -49,7 +49,7 @@ export class NftRules implements RuleSource {
 
   stations(hook: Hook, family: Packet['family']): readonly Station[] {
     return this.#rules.baseChains(hook, family).map((chain) => ({
-      type: chain.base.type === 'nat' ? 'nat' : 'filter',
+      type: chain.base.type,
       priority: chain.base.priority,
       run: (situation, steps) =>
         walkChain(chain.name, chain.base.policy ?? 'accept', this.#chainsOf(chain, hook, situation), steps),

@@ -24,7 +24,7 @@ import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
-import { hookedIn } from '../nft/index.ts';
+import { hookedIn, isOwnTable } from '../nft/index.ts';
 import { hasNeighbourSockets, legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
 import { Tracking } from './tracking.ts';
@@ -41,9 +41,6 @@ export interface LocalPod {
   /** What rules see its packets come in by: the bridge it is plugged into, or its own link. */
   readonly seenAs: Link | undefined;
 }
-
-/** How the names of all tables begin that this program writes. */
-const OWN_TABLES = 'nodeplane';
 
 /** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing. */
 export class NodeView {
@@ -82,7 +79,7 @@ export class NodeView {
 
   /** Chains of nf_tables that packets meet on links and in bridges, and that no walk knows. Our own are not among them. */
   get linkChains(): readonly LinkChain[] {
-    const others = () => this.#nft.listLinkChains().filter(({ table }) => !table.startsWith(OWN_TABLES));
+    const others = () => this.#nft.listLinkChains().filter(({ table }) => !isOwnTable(table));
     this.#linkChains ??= hookedIn(this.#nft, others());
     return this.#linkChains;
   }

@@ -1,5 +1,6 @@
 import type { ProxyMode } from '../../proxy/index.ts';
 import type { Evidence } from '../answer/index.ts';
+import { isOwnTable } from '../nft/index.ts';
 import type { Step } from '../walk/index.ts';
 
 /** Chains that service proxies write: kube-proxy, and our own modes iptables and ipvs under the same names. */
@@ -30,7 +31,7 @@ export function tableOf({ chain, source }: Step): string {
 
 /** Whether this agent, in its mode, writes rules there. */
 export function isOurs({ chain, source }: Step, mode: ProxyMode): boolean {
-  if (source === 'nftables' && chain.table.startsWith('nodeplane')) return true;
+  if (source === 'nftables' && isOwnTable(chain.table)) return true;
   if (source === 'ipvs') return mode === 'ipvs';
   return mode !== 'nftables' && isChainOfProxies(chain.name);
 }

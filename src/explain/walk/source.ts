@@ -38,8 +38,11 @@ export interface RuleSource {
 
 /** What is hooked in at one place: a base chain, a part of IPVS. */
 export interface Station {
-  /** Those of type `nat` run where the kernel translates, whatever their priority. */
-  readonly type: 'filter' | 'nat';
+  /**
+   * Those of type `nat` run where the kernel translates, whatever their priority. After those of type `route` in hook output a packet they
+   * have changed is routed anew.
+   */
+  readonly type: 'filter' | 'nat' | 'route';
   /** NF_IP_PRI_*, <linux/netfilter_ipv4.h>. */
   readonly priority: number;
   /** @param steps gets each rule that matched, in that order, and the policy if it came to that */

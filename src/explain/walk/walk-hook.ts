@@ -13,22 +13,28 @@ const NAT_PRIORITY: Partial<Record<Hook, [number, Manipulation]>> = {
   input: [100, 'source'],
 };
 
+/** What is run in a hook. */
+type Run = Pick<Station, 'priority' | 'run'> & Partial<Pick<Station, 'type'>>;
+
 /**
  * Takes a packet through one hook: the stations of all sources by priority, connection tracking and translation at their
  * places between them. Stations of type nat run where the kernel translates, whatever their own priority; it orders them among
  * each other (nf_nat_inet_fn, net/netfilter/nf_nat_core.c).
  *
  * @param steps gets what matched
+ * @param reroute where what this host sends was changed so that it is routed anew; what it returns ends the packet
  * @returns `accept` when the packet leaves the hook; otherwise its end there
  */
-export function walkHook(
+export function walkHook<E>(
   hook: Hook,
   sources: readonly RuleSource[],
   situation: Situation,
   steps: Step[],
-): StationResult {
+  reroute: () => E | undefined,
+): StationResult | E {
+  const { packet } = situation;
   const all = inOrder(hook, sources, situation);
-  const stations: Pick<Station, 'priority' | 'run'>[] = all.filter(({ type }) => type !== 'nat');
+  const stations: Run[] = all.filter(({ type }) => type !== 'nat');
   const nats = all.filter(({ type }) => type === 'nat');
   if (hook === 'prerouting' || hook === 'output') {
     insert(stations, { priority: CONNTRACK_PRIORITY, run: track });
@@ -36,13 +42,36 @@ export function walkHook(
   const nat = NAT_PRIORITY[hook];
   if (nat) {
     const [priority, manipulation] = nat;
-    insert(stations, { priority, run: (situation, steps) => runNat(nats, manipulation, situation, steps) });
+    const run: Run['run'] = (situation, steps) => runNat(nats, manipulation, situation, steps);
+    insert(stations, { priority, type: 'nat', run });
   }
   for (const station of stations) {
+    const { type } = station;
+    const before = hook === 'output' ? routingOf(packet, type) : undefined;
     const result = station.run(situation, steps);
     if (result.kind !== 'accept') return result;
+    const isChanged = before !== undefined && (routingOf(packet, type) !== before || isRestored(packet, type));
+    const ended = isChanged ? reroute() : undefined;
+    if (ended) return ended;
   }
   return ACCEPTED;
+}
+
+/**
+ * What the kernel compares to see whether a packet is to be routed anew (ip_route_me_harder): of chains of type route mark, addresses and
+ * class (nf_route_table_hook4, net/netfilter/nft_chain_route.c), of translation its destination (nf_nat_ipv4_local_fn, nf_nat_proto.c).
+ */
+function routingOf({ network, mark, ends, family }: Packet, type: Run['type']): string | undefined {
+  if (type === 'nat') return ends.destination.text;
+  if (type !== 'route') return undefined;
+  const { source, destination } = ends;
+  return [mark, source, destination, network.slice(0, family === 'IPv4' ? 2 : 4)].map(({ text }) => text).join();
+}
+
+/** Whether translation gives an answer the client's address back, which the walk has put there from the start. */
+function isRestored({ connection }: Packet, type: Run['type']): boolean {
+  if (type !== 'nat' || connection === undefined || connection === 'untracked') return false;
+  return connection.direction === 'reply' && connection.translated?.source !== undefined;
 }
 
 /**
@@ -56,9 +85,10 @@ function inOrder(hook: Hook, sources: readonly RuleSource[], { packet, choose }:
   let clash: string | undefined;
   for (const { name, stations } of lists) {
     for (const { type, priority } of stations) {
-      const other = seen.get(`${type} ${priority}`);
+      const place = `${type === 'nat'} ${priority}`;
+      const other = seen.get(place);
       if (other !== undefined && other !== name) clash ??= `whether ${other} or ${name} comes first in hook ${hook}`;
-      seen.set(`${type} ${priority}`, name);
+      seen.set(place, name);
     }
   }
   if (clash !== undefined && choose('unknown', clash, 2) === 1) lists.reverse();
@@ -66,7 +96,7 @@ function inOrder(hook: Hook, sources: readonly RuleSource[], { packet, choose }:
 }
 
 /** In front of the first with a higher priority: what is there already ran first at the same one. */
-function insert(stations: Pick<Station, 'priority' | 'run'>[], station: Pick<Station, 'priority' | 'run'>): void {
+function insert(stations: Run[], station: Run): void {
   const at = stations.findIndex(({ priority }) => priority > station.priority);
   stations.splice(at < 0 ? stations.length : at, 0, station);
 }

@@ -175,14 +175,20 @@ function walkOnce(
   const { host } = surroundings;
   const steps: Step[] = [];
   let routedBy = packet.mark;
-  const routed = (): Way => {
+  /** Where it goes, by the last time it was routed. */
+  let way: Way | undefined;
+  /** Routes it, by the mark it has now; what ends it there, if anything does. */
+  const routed = (): End | undefined => {
     routedBy = packet.mark;
-    return route(packet, host);
+    const found = route(packet, host);
+    if ('kind' in found) return found;
+    way = found;
+    return undefined;
   };
   /** Through some hooks; what ends the packet there, if anything does. */
   const through = (...hooks: Hook[]): End | undefined => {
     for (const hook of hooks) {
-      const result = walkHook(hook, sources, situation, steps);
+      const result = walkHook(hook, sources, situation, steps, routed);
       if (result.kind === 'sent anew') return sendAnew();
       if (result.kind !== 'accept') return result;
     }
@@ -190,49 +196,47 @@ function walkOnce(
   };
   /** Only to other hosts: what goes to this one is not sent anew (ip_vs_nat_send_or_cont, net/netfilter/ipvs/ip_vs_xmit.c). */
   const sendAnew = (): End => {
-    const way = routed();
-    if (way.kind === 'no way') return way.end;
-    [packet.iif, packet.oif] = [undefined, way.oif];
-    return through('output', 'postrouting') ?? { kind: 'sent', by: way.oif };
+    const refused = routed();
+    if (refused) return refused;
+    [packet.iif, packet.oif] = [undefined, way!.oif];
+    return through('output', 'postrouting') ?? { kind: 'sent', by: way!.oif };
   };
   const end = (): End => {
     if (origin === 'this host') {
-      const first = routed();
-      if (first.kind === 'no way') return first.end;
-      packet.oif = first.oif;
+      const refused = routed();
+      if (refused) return refused;
+      packet.oif = way!.oif;
       const ended = through('output');
       if (ended) return ended;
-      // Rules of output may have changed where it goes (ip_route_me_harder).
-      const second = routed();
-      if (second.kind === 'no way') return second.end;
-      packet.oif = second.oif;
+      // It may have been routed anew there, and the hook has seen it leave by the first way nevertheless.
+      const { oif, local } = way!;
+      packet.oif = oif;
       const left = through('postrouting');
-      if (left || !second.local) return left ?? { kind: 'sent', by: second.oif };
-      [packet.iif, packet.oif] = [second.oif, undefined];
+      if (left || !local) return left ?? { kind: 'sent', by: oif };
+      [packet.iif, packet.oif] = [oif, undefined];
     } else {
       packet.iif = origin;
     }
-    const refused = through('prerouting');
+    const refused = through('prerouting') ?? routed();
     if (refused) return refused;
-    const way = routed();
-    if (way.kind === 'no way') return way.end;
-    if (way.local) return through('input') ?? { kind: 'delivered' };
-    packet.oif = way.oif;
-    return through('forward', 'postrouting') ?? { kind: 'sent', by: way.oif };
+    const { oif, local } = way!;
+    if (local) return through('input') ?? { kind: 'delivered' };
+    packet.oif = oif;
+    return through('forward', 'postrouting') ?? { kind: 'sent', by: oif };
   };
   const reached = end();
   return { end: reached, steps, packet, routedBy };
 }
 
-type Way =
-  | { readonly kind: 'way'; readonly oif: Interface; readonly local: boolean }
-  | { readonly kind: 'no way'; readonly end: End };
+interface Way {
+  readonly oif: Interface;
+  readonly local: boolean;
+}
 
-function route(packet: Packet, host: Host): Way {
+function route(packet: Packet, host: Host): Way | End {
   const type = host.addressType(packet.ends.destination);
   const oif = host.interfaceTo(packet, 'destination');
-  if (type === undefined || oif === undefined)
-    return { kind: 'no way', end: { kind: 'cannot tell', about: 'its route' } };
-  if (oif === 'none') return { kind: 'no way', end: { kind: 'no route' } };
-  return { kind: 'way', oif, local: type === RTN_LOCAL };
+  if (type === undefined || oif === undefined) return { kind: 'cannot tell', about: 'its route' };
+  if (oif === 'none') return { kind: 'no route' };
+  return { oif, local: type === RTN_LOCAL };
 }

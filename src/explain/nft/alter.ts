@@ -1,0 +1,44 @@
+import type { Expression } from '../../netlink/nftables/index.ts';
+import type { KnownBytes, Packet } from '../packet/index.ts';
+import type { Outcome } from '../walk/index.ts';
+import { isOwnTable } from './own-tables.ts';
+import type { Registers } from './registers.ts';
+
+type PayloadSet = Extract<Expression, { kind: 'payload-set' }>;
+
+/** So many hops hosts begin with (IPDEFTTL, <linux/ip.h>): enough for any way. */
+const ENOUGH_HOPS = 64;
+/** Where in the headers what becomes of a packet does not hang on: offsets of <linux/ip.h> and <linux/ipv6.h>. */
+const FIELDS = { IPv4: { trafficClass: [1], hops: 8 }, IPv6: { trafficClass: [0, 1], hops: 7 } } as const;
+/** The IP version shares a byte with the class of IPv6. */
+const VERSION = 0xf0;
+
+/**
+ * Writes to a header (nft_payload_set_eval, net/netfilter/nft_payload.c). Nobody translates that back, and sockets, neighbours and
+ * connection tracking find other flows, numbers and lengths in the packet than its sender meant. What becomes of it then is not known here,
+ * but of the class of traffic, of hops enough, and of our own tables, which put back what they replace.
+ */
+export function alterHeader(
+  { base, offset, length, from }: PayloadSet,
+  table: string,
+  registers: Registers,
+  packet: Packet,
+): Outcome | undefined {
+  const value = registers.read(from, length);
+  if (base === 'link' || !(isOwnTable(table) || (base === 'network' && isHarmless(packet, offset, value))))
+    return { kind: 'cannot tell', about: `a write to the ${base} header, byte ${offset},` };
+  packet[base] = packet[base].with(offset, value);
+  return undefined;
+}
+
+/** `nft` writes whole words of 16 bits, with what was there around the field. */
+function isHarmless({ family, network }: Packet, offset: number, { bytes, known }: KnownBytes): boolean {
+  const { trafficClass, hops } = FIELDS[family];
+  return bytes.every((byte, index) => {
+    const at = offset + index;
+    const isKept = (mask: number) =>
+      (known[index]! & network.known[at]! & mask) === mask && ((byte ^ network.bytes[at]!) & mask) === 0;
+    if (at === hops) return known[index] === 0xff && byte >= ENOUGH_HOPS;
+    return trafficClass.some((one) => one === at) ? at > 0 || isKept(VERSION) : isKept(0xff);
+  });
+}
