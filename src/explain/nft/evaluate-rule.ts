@@ -10,7 +10,7 @@ import { findElement } from './find-element.ts';
 import { loadCt, loadFib, loadMeta, loadPayload } from './load.ts';
 import { translateBy } from './nat.ts';
 import { Registers } from './registers.ts';
-import { isIdle, remember, withRemembered } from './remembered.ts';
+import { lookUp as askFor, isIdle, remember } from './remembered.ts';
 import type { NftSituation } from './surroundings.ts';
 
 /** What an expression does: ends the rule, or goes on (undefined). */
@@ -193,7 +193,11 @@ function lookUp(
   const { set: name, from, to, invert = false } = expression;
   const set = rules.getSet({ kind: 'set', family, table, name });
   if (!set) return { kind: 'cannot tell', about: `set ${name}, which cannot be read` };
-  const found = findElement(set, (length) => registers.read(from, length), withRemembered(rules, packet));
+  const found = findElement(
+    set,
+    (length) => registers.read(from, length),
+    (key) => askFor(set, key, rules, packet),
+  );
   if (found.kind === 'cannot tell') {
     const about = `${registers.unknownPart(from, found.length)} in @${name}`;
     // Of a set the answer is yes or no; of a map it could be any of its values.

@@ -43,9 +43,9 @@ export class KernelRules implements Rules {
     return sets.find((set) => set.name === name);
   }
 
-  getElement(set: SetRef, key: Uint8Array): NftElement | undefined {
+  getElement(set: SetRef, key: Uint8Array | 'catch-all'): NftElement | undefined {
     const { family, table, name } = set;
-    const id = [family, table, name, Buffer.from(key).toString('hex')].join('\0');
+    const id = [family, table, name, key === 'catch-all' ? '*' : Buffer.from(key).toString('hex')].join('\0');
     return kept(this.#elements, id, () => this.#reader.getElement(set, key));
   }
 

@@ -118,6 +118,10 @@ export interface NftSet extends SetRef {
   /** How often elements past their time are removed. */
   readonly gcIntervalMs?: number | undefined;
   readonly comment?: string | undefined;
+  /** Read back only, where the type is not known here: how long the keys are, fields padded. */
+  readonly keyLength?: number | undefined;
+  /** The same of the values of a map. */
+  readonly dataLength?: number | undefined;
   /** A number of the caller's, by which rules of the same transaction name an anonymous set (`setId`). */
   readonly id?: number | undefined;
   /** Read back only. */
