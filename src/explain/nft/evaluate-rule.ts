@@ -7,10 +7,11 @@ import { KnownBytes } from '../packet/index.ts';
 import type { Outcome } from '../walk/index.ts';
 import { alterHeader } from './alter.ts';
 import { findElement } from './find-element.ts';
+import { hashOf } from './jhash.ts';
 import { loadCt, loadFib, loadMeta, loadPayload } from './load.ts';
 import { translateBy } from './nat.ts';
 import { Registers } from './registers.ts';
-import { lookUp as askFor, isIdle, remember } from './remembered.ts';
+import { lookUp as askFor, isChangedBefore, isIdle, remember } from './remembered.ts';
 import type { NftSituation } from './surroundings.ts';
 
 /** What an expression does: ends the rule, or goes on (undefined). */
@@ -75,10 +76,14 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'immediate':
       registers.write(expression.to, KnownBytes.of(expression.data), 'a constant');
       return undefined;
-    case 'numgen':
     case 'jhash': {
-      const { modulus, offset = 0, to } = expression;
-      const about = expression.kind === 'numgen' ? `numgen ${expression.mode} mod ${modulus}` : `jhash mod ${modulus}`;
+      const value = hashOf(expression, registers, packet, choose, MOST_OPTIONS);
+      registers.write(expression.to, value, `jhash mod ${expression.modulus}`);
+      return undefined;
+    }
+    case 'numgen': {
+      const { mode, modulus, offset = 0, to } = expression;
+      const about = `numgen ${mode} mod ${modulus}`;
       if (modulus > MOST_OPTIONS) registers.write(to, KnownBytes.unknown(4), about);
       else registers.write(to, KnownBytes.of(hostOrder32(offset + choose('chance', about, modulus))), about);
       return undefined;
@@ -196,7 +201,7 @@ function lookUp(
   const found = findElement(
     set,
     (length) => registers.read(from, length),
-    (key) => askFor(set, key, rules, packet),
+    (key) => (isChangedBefore(set, rules, packet) ? undefined : askFor(set, key, rules, packet)),
   );
   if (found.kind === 'cannot tell') {
     const about = `${registers.unknownPart(from, found.length)} in @${name}`;

@@ -2,6 +2,7 @@ import type { Expression, NftElement, NftRule, NftSet } from '../../netlink/nfta
 import type { KnownBytes, Packet } from '../packet/index.ts';
 import { dataLength, keyLength } from './find-element.ts';
 import { loadPayload } from './load.ts';
+import { isOwnTable } from './own-tables.ts';
 import type { Registers } from './registers.ts';
 import type { NftSituation, Rules } from './surroundings.ts';
 
@@ -53,6 +54,17 @@ export function lookUp(set: NftSet, key: Uint8Array, rules: Rules, packet: Packe
   if (isSomeKeyIn(set, packet)) return undefined;
   const found = elementFor(set, key, rules, packet);
   return found === 'some value' ? undefined : (found ?? rules.getElement(set, 'catch-all') ?? 'none');
+}
+
+/**
+ * Whether rules may have put elements in, or taken them out, for packets of the flow before this one: none of those has been there yet.
+ * Our own rules do that for first packets alone, and look at it for none else.
+ */
+export function isChangedBefore(set: NftSet, rules: Rules, packet: Packet): boolean {
+  const { flow, isInvalid, connection } = packet;
+  const isRelated = typeof connection === 'object' && connection.state !== 'new';
+  const isLater = flow !== undefined || isInvalid || isRelated;
+  return isLater && !isOwnTable(set.table) && rules.isWritten?.(set) === true;
 }
 
 /** The element with a key that the packet's rules have left there, or else the kernel's. */

@@ -19,9 +19,13 @@ afterAll(async () => {
   removeAll();
 });
 
+/** What explain computes for the client; where it errs, the packet is dropped. */
+const LONG_HASH = 153;
+
 const block = (head: string, ...lines: string[]) => [`${head} {`, ...lines, '}'];
 const forward = (...rules: string[]) => block('chain forward', 'type filter hook forward priority 0;', ...rules);
 const GONE = block('chain gone', 'drop');
+const NOBODY = block('set nobody', 'type ipv4_addr', 'flags dynamic');
 const KNOWN = block('set known', 'type ipv4_addr', 'flags dynamic', `elements = { ${CLIENT} }`);
 
 /** What is in the table `inet foreign`, a line each; what explain says, and whether connections are answered. */
@@ -88,6 +92,44 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
       ...block('map ports', 'type ipv4_addr : inet_service', 'flags dynamic'),
       ...forward('ct state new add @ports { ip saddr : tcp sport }', 'ip saddr @ports drop'),
     ],
+    'unknown',
+    false,
+  ],
+  'what first packets put in lets answers pass': [
+    [
+      ...NOBODY,
+      ...forward('ct state new add @nobody { ip saddr }', 'ip saddr @nobody accept', 'ip daddr @nobody accept', 'drop'),
+    ],
+    'unknown',
+    true,
+  ],
+  'what first packets put in drops later ones': [
+    [...NOBODY, ...forward('ip saddr @nobody drop', `${TO_TARGET} add @nobody { ip saddr }`)],
+    'unknown',
+    false,
+  ],
+  'what rules put into another set': [
+    [...KNOWN, ...NOBODY, ...forward('ip saddr @nobody drop', `${TO_TARGET} add @known { ip saddr }`)],
+    'works',
+    true,
+  ],
+  'a hash of the client alone that this one has': [
+    forward('ct state new jhash ip saddr mod 2 seed 0x1 == 0 drop'),
+    'fails',
+    false,
+  ],
+  'a hash of the client alone that this one has not': [
+    forward('ct state new jhash ip saddr mod 2 seed 0x1 == 1 drop'),
+    'works',
+    true,
+  ],
+  'a hash of more than three words': [
+    forward(`ct state new jhash ip saddr . ip daddr . tcp dport . ip saddr mod 1000 seed 0x99 != ${LONG_HASH} drop`),
+    'works',
+    true,
+  ],
+  'a hash of the client with a seed of its own': [
+    forward('ct state new jhash ip saddr mod 1000 != 0 drop'),
     'unknown',
     false,
   ],
