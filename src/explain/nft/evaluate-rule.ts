@@ -147,7 +147,8 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'dynset':
       remember(expression, rule, registers, situation);
       // Elements are added and refreshed without a word; what is evaluated for each of them decides, if it is more than a counter.
-      return expression.expressions?.some(({ kind }) => kind !== 'counter')
+      return isLimited(expression) ||
+        isLimited(situation.rules.getSet({ kind: 'set', family: rule.family, table: rule.table, name: expression.set }))
         ? goOnIf(undefined, `a limit for each element of @${expression.set}`, choose)
         : undefined;
     case 'counter':
@@ -210,6 +211,10 @@ function lookUp(
   }
   const { element } = found;
   if ((element !== undefined) === invert) return NO_MATCH;
+  // nft_lookup_eval evaluates what an element has besides.
+  const limited =
+    element && isLimited(set) ? goOnIf(undefined, `a limit for each element of @${name}`, choose) : undefined;
+  if (limited) return limited;
   if (to === undefined || !element) return undefined;
   if (to === 'verdict') {
     const { verdict } = element;
@@ -217,6 +222,11 @@ function lookUp(
   }
   registers.write(to, KnownBytes.of(element.data ?? new Uint8Array()), `a value of @${name}`);
   return undefined;
+}
+
+/** Whether more than counters is evaluated for elements. */
+function isLimited(of: { readonly expressions?: readonly Expression[] | undefined } | undefined): boolean {
+  return of?.expressions?.some(({ kind }) => kind !== 'counter') === true;
 }
 
 /** Goes on with the rule if it is so; where nobody can tell, both ways are walked. */

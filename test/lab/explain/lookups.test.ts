@@ -133,6 +133,30 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
     'unknown',
     false,
   ],
+  'a set with a limit for each element': [
+    [
+      ...block('set limited', 'type ipv4_addr', 'flags dynamic', 'limit rate over 1000/second'),
+      ...forward('update @limited { ip saddr } drop'),
+    ],
+    'unknown',
+    true,
+  ],
+  'a set with a limit for each element that is found': [
+    [
+      ...block('set limited', 'type ipv4_addr', 'limit rate over 1000/second', `elements = { ${CLIENT} }`),
+      ...forward('ip saddr @limited drop'),
+    ],
+    'unknown',
+    true,
+  ],
+  'a set with a counter for each element': [
+    [
+      ...block('set counted', 'type ipv4_addr', 'counter', `elements = { ${CLIENT} }`),
+      ...forward('ip saddr @counted drop'),
+    ],
+    'fails',
+    false,
+  ],
   'state as a type of its own': [
     [
       ...block('set states', 'typeof ct state', 'flags dynamic'),

@@ -122,6 +122,8 @@ export interface NftSet extends SetRef {
   readonly keyLength?: number | undefined;
   /** The same of the values of a map. */
   readonly dataLength?: number | undefined;
+  /** Read back only: what each element has besides, such as a limit; it is evaluated when the element is added or found. */
+  readonly expressions?: readonly Expression[] | undefined;
   /** A number of the caller's, by which rules of the same transaction name an anonymous set (`setId`). */
   readonly id?: number | undefined;
   /** Read back only. */

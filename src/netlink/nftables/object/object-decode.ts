@@ -18,7 +18,8 @@ import {
 } from '../../uapi/nf-tables.ts';
 import { NFT_EXPRESSIONS } from '../../uapi/nf-tables-expressions.ts';
 import { nfgenmsg } from '../../uapi/nfnetlink.ts';
-import { decodeExpressions } from '../expression/expression-decode.ts';
+import type { Expression } from '../expression/expression.ts';
+import { decodeExpression, decodeExpressions } from '../expression/expression-decode.ts';
 import { need, readBe64, readOptional64 } from '../expression/integers.ts';
 import { type DatatypeName, typeFields } from './datatypes.ts';
 import { decodeElements } from './element-decode.ts';
@@ -108,12 +109,17 @@ export function decodeSet(payload: Uint8Array, family: NftFamily): NftSet {
     ...known('data', data === NFT_DATA_VERDICT ? ('verdict' as const) : values),
     ...known('dataLength', values && isOpen(values) ? a.NFTA_SET_DATA_LEN : undefined),
     ...known('flags', flags.length > 0 ? flags : undefined),
+    ...known('expressions', a.NFTA_SET_EXPR ? [decodeExpression(a.NFTA_SET_EXPR)] : listed(a.NFTA_SET_EXPRESSIONS)),
     ...known('size', a.NFTA_SET_DESC?.NFTA_SET_DESC_SIZE),
     ...known('timeoutMs', readOptional64(a.NFTA_SET_TIMEOUT, 'NFTA_SET_TIMEOUT')),
     ...known('gcIntervalMs', a.NFTA_SET_GC_INTERVAL),
     ...known('comment', readComment(a.NFTA_SET_USERDATA, UDATA_SET_COMMENT)),
     ...known('handle', readOptional64(a.NFTA_SET_HANDLE, 'NFTA_SET_HANDLE')),
   };
+}
+
+function listed(expressions: Uint8Array | undefined): readonly Expression[] | undefined {
+  return expressions && decodeExpressions(expressions);
 }
 
 /** Programs other than `nft` need not say what a key is made of, and `nft` has types that the model does not have. */
