@@ -174,9 +174,11 @@ export class FakeNftables implements NftRuleset {
   }
 
   /** In interval sets too, only by the key it was given with. */
-  getElement(set: SetRef, key: Uint8Array): NftElement | undefined {
+  getElement(set: SetRef, key: Uint8Array | 'catch-all'): NftElement | undefined {
     const elements = this.#state.get(tableKey(set.family, set.table))?.elements.get(set.name);
-    return [...(elements?.values() ?? [])].find((element) => Buffer.compare(element.key, key) === 0);
+    return [...(elements?.values() ?? [])].find((element) =>
+      key === 'catch-all' ? element.catchAll === true : !element.catchAll && Buffer.compare(element.key, key) === 0,
+    );
   }
 
   listCounters(of: TableRef): NftCounter[] {

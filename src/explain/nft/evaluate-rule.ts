@@ -7,10 +7,11 @@ import { KnownBytes } from '../packet/index.ts';
 import type { Outcome } from '../walk/index.ts';
 import { alterHeader } from './alter.ts';
 import { findElement } from './find-element.ts';
+import { hashOf } from './jhash.ts';
 import { loadCt, loadFib, loadMeta, loadPayload } from './load.ts';
 import { translateBy } from './nat.ts';
 import { Registers } from './registers.ts';
-import { isIdle, remember, withRemembered } from './remembered.ts';
+import { lookUp as askFor, isChangedBefore, isIdle, remember } from './remembered.ts';
 import type { NftSituation } from './surroundings.ts';
 
 /** What an expression does: ends the rule, or goes on (undefined). */
@@ -75,10 +76,14 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'immediate':
       registers.write(expression.to, KnownBytes.of(expression.data), 'a constant');
       return undefined;
-    case 'numgen':
     case 'jhash': {
-      const { modulus, offset = 0, to } = expression;
-      const about = expression.kind === 'numgen' ? `numgen ${expression.mode} mod ${modulus}` : `jhash mod ${modulus}`;
+      const value = hashOf(expression, registers, packet, choose, MOST_OPTIONS);
+      registers.write(expression.to, value, `jhash mod ${expression.modulus}`);
+      return undefined;
+    }
+    case 'numgen': {
+      const { mode, modulus, offset = 0, to } = expression;
+      const about = `numgen ${mode} mod ${modulus}`;
       if (modulus > MOST_OPTIONS) registers.write(to, KnownBytes.unknown(4), about);
       else registers.write(to, KnownBytes.of(hostOrder32(offset + choose('chance', about, modulus))), about);
       return undefined;
@@ -142,7 +147,8 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'dynset':
       remember(expression, rule, registers, situation);
       // Elements are added and refreshed without a word; what is evaluated for each of them decides, if it is more than a counter.
-      return expression.expressions?.some(({ kind }) => kind !== 'counter')
+      return isLimited(expression) ||
+        isLimited(situation.rules.getSet({ kind: 'set', family: rule.family, table: rule.table, name: expression.set }))
         ? goOnIf(undefined, `a limit for each element of @${expression.set}`, choose)
         : undefined;
     case 'counter':
@@ -193,7 +199,11 @@ function lookUp(
   const { set: name, from, to, invert = false } = expression;
   const set = rules.getSet({ kind: 'set', family, table, name });
   if (!set) return { kind: 'cannot tell', about: `set ${name}, which cannot be read` };
-  const found = findElement(set, (length) => registers.read(from, length), withRemembered(rules, packet));
+  const found = findElement(
+    set,
+    (length) => registers.read(from, length),
+    (key) => (isChangedBefore(set, rules, packet) ? undefined : askFor(set, key, rules, packet)),
+  );
   if (found.kind === 'cannot tell') {
     const about = `${registers.unknownPart(from, found.length)} in @${name}`;
     // Of a set the answer is yes or no; of a map it could be any of its values.
@@ -201,6 +211,10 @@ function lookUp(
   }
   const { element } = found;
   if ((element !== undefined) === invert) return NO_MATCH;
+  // nft_lookup_eval evaluates what an element has besides.
+  const limited =
+    element && isLimited(set) ? goOnIf(undefined, `a limit for each element of @${name}`, choose) : undefined;
+  if (limited) return limited;
   if (to === undefined || !element) return undefined;
   if (to === 'verdict') {
     const { verdict } = element;
@@ -208,6 +222,11 @@ function lookUp(
   }
   registers.write(to, KnownBytes.of(element.data ?? new Uint8Array()), `a value of @${name}`);
   return undefined;
+}
+
+/** Whether more than counters is evaluated for elements. */
+function isLimited(of: { readonly expressions?: readonly Expression[] | undefined } | undefined): boolean {
+  return of?.expressions?.some(({ kind }) => kind !== 'counter') === true;
 }
 
 /** Goes on with the rule if it is so; where nobody can tell, both ways are walked. */

@@ -15,6 +15,7 @@ export class KernelRules implements Rules {
   readonly #chains = new Map<Packet['family'], readonly BaseChainOf[]>();
   readonly #rules = new Map<string, readonly NftRule[]>();
   readonly #isThere = new Map<string, boolean>();
+  readonly #written = new Map<string, ReadonlySet<string | false>>();
   readonly #sets = new Map<string, readonly NftSet[]>();
   readonly #elements = new Map<string, NftElement | undefined>();
 
@@ -43,10 +44,20 @@ export class KernelRules implements Rules {
     return sets.find((set) => set.name === name);
   }
 
-  getElement(set: SetRef, key: Uint8Array): NftElement | undefined {
+  getElement(set: SetRef, key: Uint8Array | 'catch-all'): NftElement | undefined {
     const { family, table, name } = set;
-    const id = [family, table, name, Buffer.from(key).toString('hex')].join('\0');
+    const id = [family, table, name, key === 'catch-all' ? '*' : Buffer.from(key).toString('hex')].join('\0');
     return kept(this.#elements, id, () => this.#reader.getElement(set, key));
+  }
+
+  /** Asked only of sets that rules could write to: the rules of the whole table are listed. */
+  isWritten({ family, table, name, data, flags = [] }: NftSet): boolean {
+    if (data === 'verdict' || flags.some((flag) => flag === 'constant' || flag === 'interval')) return false;
+    const written = kept(this.#written, [family, table].join('\0'), () => {
+      const rules = this.#reader.listRules({ kind: 'table', family, name: table });
+      return new Set(rules.flatMap(({ expressions }) => expressions.map((one) => one.kind === 'dynset' && one.set)));
+    });
+    return written.has(name);
   }
 
   textsOf(chain: ChainRef): readonly string[] | undefined {

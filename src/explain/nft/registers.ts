@@ -34,6 +34,12 @@ export class Registers {
     this.#loaded.fill(about);
   }
 
+  /** Whether one of these registers was loaded with something of which the name begins so. */
+  isOf(about: string, from: Register, length: number): boolean {
+    const loaded = this.#loaded.slice(from, from + Math.ceil(length / REGISTER_BYTES));
+    return loaded.some((one) => one.startsWith(about));
+  }
+
   /** What the first register of these that is not known was loaded with. */
   unknownPart(from: Register, length: number): string {
     for (let register = from; register < from + Math.ceil(length / REGISTER_BYTES); register++) {

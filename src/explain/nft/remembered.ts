@@ -1,17 +1,25 @@
-import { type Expression, type NftElement, type NftRule, typeLength } from '../../netlink/nftables/index.ts';
-import type { Packet } from '../packet/index.ts';
+import type { Expression, NftElement, NftRule, NftSet } from '../../netlink/nftables/index.ts';
+import type { KnownBytes, Packet } from '../packet/index.ts';
+import { dataLength, keyLength } from './find-element.ts';
 import { loadPayload } from './load.ts';
+import { isOwnTable } from './own-tables.ts';
 import type { Registers } from './registers.ts';
 import type { NftSituation, Rules } from './surroundings.ts';
 
 type Dynset = Extract<Expression, { kind: 'dynset' }>;
 
-/** What rules have put into sets for a packet on its way: nothing of that is in the kernel. */
-const REMEMBERED = new WeakMap<Packet, Map<string, NftElement>>();
+/** Taken out of its set by a rule; there with a value that is not known. */
+type Entry = NftElement | 'gone' | 'some value';
+
+/** What rules have done to sets for a packet on its way: nothing of that is in the kernel. */
+const REMEMBERED = new WeakMap<Packet, Map<string, Entry>>();
+
+/** In place of a key: one that is not known was put into the set, or taken out. */
+const SOME_KEY = '?';
 
 /**
- * Puts an element into a set, as `add @set { ... }` and `update @set { ... }` do for a packet: one that is there stays as it is, with
- * its value. That the set is full is not thought of.
+ * Puts an element into a set or takes it out, as `add @set { ... }`, `update @set { ... }` and `delete @set { ... }` do for a packet: one
+ * that is there stays as it is, with its value. That the set is full is not thought of.
  */
 export function remember(
   { operation, set: name, key, data }: Dynset,
@@ -20,28 +28,60 @@ export function remember(
   { rules, packet }: NftSituation,
 ): void {
   const set = rules.getSet({ kind: 'set', family, table, name });
-  if (operation === 'delete' || !set || set.key.length === 0 || set.key.includes('unknown')) return;
-  const wanted = registers.read(key, typeLength(set.key));
-  if (!wanted.isKnown || withRemembered(rules, packet).getElement(set, wanted.bytes)) return;
-  const types = Array.isArray(set.data) ? set.data : undefined;
-  const value = data === undefined || !types ? undefined : registers.read(data, typeLength(types));
-  if (value && !value.isKnown) return;
-  const own = REMEMBERED.get(packet) ?? new Map<string, NftElement>();
-  REMEMBERED.set(packet, own.set(idOf(set, wanted.bytes), { key: wanted.bytes, ...(value && { data: value.bytes }) }));
+  if (!set) return;
+  const own = REMEMBERED.get(packet) ?? new Map<string, Entry>();
+  REMEMBERED.set(packet, own);
+  const length = keyLength(set);
+  const wanted = length === undefined ? undefined : registers.read(key, length);
+  if (!wanted?.isKnown) {
+    own.set(idOf(set, SOME_KEY), 'some value');
+    return;
+  }
+  const id = idOf(set, wanted.bytes);
+  if (operation === 'delete') own.set(id, 'gone');
+  else if (!elementFor(set, wanted.bytes, rules, packet)) own.set(id, elementOf(wanted, data, set, registers));
 }
 
-/** The rules, and what they remember of this packet. */
-export function withRemembered(rules: Rules, packet: Packet): Pick<Rules, 'getElement'> {
-  return {
-    getElement: (set, key) => rules.getElement(set, key) ?? REMEMBERED.get(packet)?.get(idOf(set, key)),
-  };
+function elementOf(key: KnownBytes, data: Dynset['data'], set: NftSet, registers: Registers): Entry {
+  if (data === undefined) return { key: key.bytes };
+  const length = dataLength(set);
+  const value = length === undefined ? undefined : registers.read(data, length);
+  return value?.isKnown ? { key: key.bytes, data: value.bytes } : 'some value';
+}
+
+/** What a packet finds in a set by a key, as far as that is known: the catch-all element last of all (nft_lookup_eval). */
+export function lookUp(set: NftSet, key: Uint8Array, rules: Rules, packet: Packet): NftElement | 'none' | undefined {
+  if (isSomeKeyIn(set, packet)) return undefined;
+  const found = elementFor(set, key, rules, packet);
+  return found === 'some value' ? undefined : (found ?? rules.getElement(set, 'catch-all') ?? 'none');
+}
+
+/**
+ * Whether rules may have put elements in, or taken them out, for packets of the flow before this one: none of those has been there yet.
+ * Our own rules do that for first packets alone, and look at it for none else.
+ */
+export function isChangedBefore(set: NftSet, rules: Rules, packet: Packet): boolean {
+  const { flow, isInvalid, connection } = packet;
+  const isRelated = typeof connection === 'object' && connection.state !== 'new';
+  const isLater = flow !== undefined || isInvalid || isRelated;
+  return isLater && !isOwnTable(set.table) && rules.isWritten?.(set) === true;
+}
+
+/** The element with a key that the packet's rules have left there, or else the kernel's. */
+function elementFor(set: NftSet, key: Uint8Array, rules: Rules, packet: Packet): NftElement | 'some value' | undefined {
+  const own = REMEMBERED.get(packet)?.get(idOf(set, key));
+  return own === 'gone' ? undefined : (own ?? rules.getElement(set, key));
+}
+
+function isSomeKeyIn(set: NftSet, packet: Packet): boolean {
+  return REMEMBERED.get(packet)?.has(idOf(set, SOME_KEY)) ?? false;
 }
 
 /** The same for packets of which the same is remembered. */
 export function rememberedText(packet: Packet): string {
-  return [...(REMEMBERED.get(packet) ?? [])]
-    .map(([id, { data }]) => `${id} ${data && Buffer.from(data).toString('hex')}`)
-    .join();
+  const textOf = (entry: Entry) =>
+    typeof entry === 'string' ? entry : entry.data && Buffer.from(entry.data).toString('hex');
+  return [...(REMEMBERED.get(packet) ?? [])].map(([id, entry]) => `${id} ${textOf(entry)}`).join();
 }
 
 /** Expressions that change nothing but registers, and end the rule at most. */
@@ -60,12 +100,12 @@ export function isIdle({ expressions, family, table }: NftRule, { rules, packet 
     return false;
   const load = others.findLast((one) => one.kind === 'payload' && one.to === last.key);
   const set = rules.getSet({ kind: 'set', family, table, name: last.set });
-  if (load?.kind !== 'payload' || !set || set.key.includes('unknown')) return false;
+  if (load?.kind !== 'payload' || !set || isSomeKeyIn(set, packet)) return false;
   const key = loadPayload(load, packet);
-  if (key === 'nothing' || !key.isKnown || key.length !== typeLength(set.key)) return false;
-  return withRemembered(rules, packet).getElement(set, key.bytes) !== undefined;
+  if (key === 'nothing' || !key.isKnown || key.length !== keyLength(set)) return false;
+  return elementFor(set, key.bytes, rules, packet) !== undefined;
 }
 
-function idOf({ family, table, name }: { family: string; table: string; name: string }, key: Uint8Array): string {
-  return [family, table, name, Buffer.from(key).toString('hex')].join('\0');
+function idOf({ family, table, name }: NftSet, key: Uint8Array | typeof SOME_KEY): string {
+  return [family, table, name, key === SOME_KEY ? key : Buffer.from(key).toString('hex')].join('\0');
 }

@@ -25,8 +25,10 @@ export interface Rules {
   rulesOf(chain: ChainRef): readonly NftRule[];
   /** Undefined when there is none: then the rule could not exist. */
   getSet(set: SetRef): NftSet | undefined;
-  /** The element a key falls into; undefined when there is none. */
-  getElement(set: SetRef, key: Uint8Array): NftElement | undefined;
+  /** The element a key falls into, or the one that matches what no other does; undefined when there is none. */
+  getElement(set: SetRef, key: Uint8Array | 'catch-all'): NftElement | undefined;
+  /** Whether rules of its table put elements into a set, or take them out. @default they do not */
+  isWritten?(set: NftSet): boolean;
   /** The rules of a chain as iptables-nft prints them, without `-A CHAIN`; undefined when it cannot be asked. */
   textsOf?(chain: ChainRef): readonly string[] | undefined;
   /** Whether there is such a chain; asked only where there are texts. */

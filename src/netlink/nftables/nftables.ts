@@ -148,7 +148,7 @@ export class Nftables implements NftRuleset {
     throw keptChanging(request);
   }
 
-  getElement(set: SetRef, key: Uint8Array): NftElement | undefined {
+  getElement(set: SetRef, key: Uint8Array | 'catch-all'): NftElement | undefined {
     const payload = this.#find(requests.elementRequest(set, key));
     return payload && decode.decodeElementList(payload, set.family).elements[0];
   }

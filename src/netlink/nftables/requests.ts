@@ -73,12 +73,14 @@ export function elementListing(set: SetRef): NetlinkRequest {
 }
 
 /** Not a dump: the answer is the element. */
-export function elementRequest(set: SetRef, key: Uint8Array): NetlinkRequest {
-  const object = `element ${Buffer.from(key).toString('hex')} of ${describeObject(set)}`;
+export function elementRequest(set: SetRef, key: Uint8Array | 'catch-all'): NetlinkRequest {
+  const isCatchAll = key === 'catch-all';
+  const object = `element ${isCatchAll ? '*' : Buffer.from(key).toString('hex')} of ${describeObject(set)}`;
+  const element = isCatchAll ? { key: new Uint8Array(), catchAll: true } : { key };
   return request('NFT_MSG_GETSETELEM', NFT_MSG_GETSETELEM, set.family, object, NFTA_SET_ELEM_LIST, {
     NFTA_SET_ELEM_LIST_TABLE: set.table,
     NFTA_SET_ELEM_LIST_SET: set.name,
-    NFTA_SET_ELEM_LIST_ELEMENTS: new ElementPacker().pack([{ key }], 0, true).bytes,
+    NFTA_SET_ELEM_LIST_ELEMENTS: new ElementPacker().pack([element], 0, true).bytes,
   });
 }
 

@@ -53,8 +53,11 @@ export interface NftReader {
   listElements(set: SetRef): NftElement[];
   /** As `listElements`, letting the event loop run between the parts of a long listing. */
   listElementsAsync(set: SetRef): Promise<NftElement[]>;
-  /** The element with this key; undefined when there is none. In interval sets, the element the key falls into. */
-  getElement(set: SetRef, key: Uint8Array): NftElement | undefined;
+  /**
+   * The element with this key; undefined when there is none. In interval sets, the element the key falls into; nowhere the
+   * catch-all element, which is asked for by that name.
+   */
+  getElement(set: SetRef, key: Uint8Array | 'catch-all'): NftElement | undefined;
   listCounters(of: TableRef): NftCounter[];
 }
 

@@ -176,6 +176,9 @@ export const NFTA_SET = attributeSet('NFTA_SET', {
   NFTA_SET_GC_INTERVAL: [12, 'be32'],
   NFTA_SET_USERDATA: [13, 'bytes'],
   NFTA_SET_HANDLE: [16, 'bytes'],
+  /** One expression; the next has a list of them. */
+  NFTA_SET_EXPR: [17 | NLA_F_NESTED, 'bytes'],
+  NFTA_SET_EXPRESSIONS: [18 | NLA_F_NESTED, 'bytes'],
 });
 
 /** Of a set description: the length of one field of a concatenation. */

@@ -293,7 +293,8 @@ export function decodeExpressions(list: Uint8Array): Expression[] {
   return [...readAttributes(list, 0, 'a list of expressions')].map(({ value }) => decodeExpression(value));
 }
 
-function decodeExpression(bytes: Uint8Array): Expression {
+/** Decodes one, as `decodeExpressions`. */
+export function decodeExpression(bytes: Uint8Array): Expression {
   const attributes = NFTA_EXPR.decode(bytes);
   const name = need(attributes, 'NFTA_EXPR_NAME');
   // `notrack` has no data.

@@ -118,6 +118,12 @@ export interface NftSet extends SetRef {
   /** How often elements past their time are removed. */
   readonly gcIntervalMs?: number | undefined;
   readonly comment?: string | undefined;
+  /** Read back only, where the type is not known here: how long the keys are, fields padded. */
+  readonly keyLength?: number | undefined;
+  /** The same of the values of a map. */
+  readonly dataLength?: number | undefined;
+  /** Read back only: what each element has besides, such as a limit; it is evaluated when the element is added or found. */
+  readonly expressions?: readonly Expression[] | undefined;
   /** A number of the caller's, by which rules of the same transaction name an anonymous set (`setId`). */
   readonly id?: number | undefined;
   /** Read back only. */

@@ -18,9 +18,10 @@ import {
 } from '../../uapi/nf-tables.ts';
 import { NFT_EXPRESSIONS } from '../../uapi/nf-tables-expressions.ts';
 import { nfgenmsg } from '../../uapi/nfnetlink.ts';
-import { decodeExpressions } from '../expression/expression-decode.ts';
+import type { Expression } from '../expression/expression.ts';
+import { decodeExpression, decodeExpressions } from '../expression/expression-decode.ts';
 import { need, readBe64, readOptional64 } from '../expression/integers.ts';
-import { typeFields } from './datatypes.ts';
+import { type DatatypeName, typeFields } from './datatypes.ts';
 import { decodeElements } from './element-decode.ts';
 import type { BaseChain, NftChain, NftCounter, NftElements, NftFamily, NftRule, NftSet, NftTable } from './model.ts';
 import { FAMILIES, HOOKS, SET_FLAGS } from './names.ts';
@@ -96,23 +97,34 @@ export function decodeSet(payload: Uint8Array, family: NftFamily): NftSet {
   const bits = a.NFTA_SET_FLAGS ?? 0;
   const flags = SET_FLAGS.names(bits);
   const data = (bits & NFT_SET_MAP) === 0 ? undefined : (a.NFTA_SET_DATA_TYPE ?? 0);
+  const key = typeFields(a.NFTA_SET_KEY_TYPE ?? 0);
+  const values = data === undefined || data === NFT_DATA_VERDICT ? undefined : typeFields(data);
   return {
     kind: 'set',
     family,
     table: need(a, 'NFTA_SET_TABLE'),
     name: need(a, 'NFTA_SET_NAME'),
-    key: typeFields(a.NFTA_SET_KEY_TYPE ?? 0),
-    ...known(
-      'data',
-      data === undefined ? undefined : data === NFT_DATA_VERDICT ? ('verdict' as const) : typeFields(data),
-    ),
+    key,
+    ...known('keyLength', isOpen(key) ? a.NFTA_SET_KEY_LEN : undefined),
+    ...known('data', data === NFT_DATA_VERDICT ? ('verdict' as const) : values),
+    ...known('dataLength', values && isOpen(values) ? a.NFTA_SET_DATA_LEN : undefined),
     ...known('flags', flags.length > 0 ? flags : undefined),
+    ...known('expressions', a.NFTA_SET_EXPR ? [decodeExpression(a.NFTA_SET_EXPR)] : listed(a.NFTA_SET_EXPRESSIONS)),
     ...known('size', a.NFTA_SET_DESC?.NFTA_SET_DESC_SIZE),
     ...known('timeoutMs', readOptional64(a.NFTA_SET_TIMEOUT, 'NFTA_SET_TIMEOUT')),
     ...known('gcIntervalMs', a.NFTA_SET_GC_INTERVAL),
     ...known('comment', readComment(a.NFTA_SET_USERDATA, UDATA_SET_COMMENT)),
     ...known('handle', readOptional64(a.NFTA_SET_HANDLE, 'NFTA_SET_HANDLE')),
   };
+}
+
+function listed(expressions: Uint8Array | undefined): readonly Expression[] | undefined {
+  return expressions && decodeExpressions(expressions);
+}
+
+/** Programs other than `nft` need not say what a key is made of, and `nft` has types that the model does not have. */
+function isOpen(fields: readonly DatatypeName[]): boolean {
+  return fields.length === 0 || fields.includes('unknown');
 }
 
 export function decodeElementList(payload: Uint8Array, family: NftFamily): NftElements {
