@@ -110,7 +110,8 @@ export const CAUSES = {
     remedy: 'Allow the range of pods in it.',
   },
   'pod-route': {
-    sentence: 'The pod of the client has no route to the address.',
+    sentence:
+      'The pod of the client has no route to the address, or the one of the endpoint does not take what comes to it.',
     remedy: 'Look at the routes of the pod; made by the CNI plugin, they lead to its gateway.',
   },
   forwarding: {

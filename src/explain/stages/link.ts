@@ -81,7 +81,8 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     report.failEndpoint('link', address, { code: 'neighbour', ...deaf(seenAs!, 'this node') });
     return;
   }
-  if (mac && mac.length > 0 && !sameBytes(mac, inside.address)) {
+  // What the node takes for the pod's MAC address is nothing to frames that it only switches.
+  if (mac && mac.length > 0 && !sameBytes(mac, inside.address) && !isSwitched(asked, goal, node)) {
     const text = `${pod.ip} is at MAC ${formatMac(mac)} by the neighbour table, the pod has ${formatMac(inside.address)}: another has its address`;
     report.failEndpoint('link', address, {
       code: 'duplicate-ip',
@@ -299,10 +300,17 @@ function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeVie
   }
   for (const text of [...found.map((one) => one.text), locked(pod)])
     if (text !== undefined) report.cannotTellEndpoint('link', goal.address, text);
-  const { broadcastFlood, multicastFlood } = pod.outside!.bridgePort ?? { broadcastFlood: true, multicastFlood: true };
-  if (switched && !(goal.ip.family === 'IPv4' ? broadcastFlood : multicastFlood)) {
-    const text = `the port ${pod.outside!.name} gets no frames to all: who asks for ${pod.ip} there is not heard`;
+  // Who asks first is whoever sends first, and is known to the other by that; the node's own frames go to all ports.
+  const listener = switched ? pod : isBridged(asked, goal, pod, node) ? here : undefined;
+  if (listener && isUnasked(listener, goal.ip)) {
+    const text = `the port ${listener.outside!.name} gets no frames to all: who asks for ${listener.ip} there is not heard`;
     report.cannotTellEndpoint('link', goal.address, text);
   }
   return false;
+}
+
+/** Whether a pod does not hear other ports of its bridge ask for its address. */
+function isUnasked({ outside }: LocalPod, { family }: IpAddress): boolean {
+  const { broadcastFlood = true, multicastFlood = true } = outside?.bridgePort ?? {};
+  return !(family === 'IPv4' ? broadcastFlood : multicastFlood);
 }

@@ -1,22 +1,31 @@
-import { formatCidr, formatIp, IP_PROTOCOLS, type IpAddress } from '../../core/index.ts';
-import type { Link, RouteAnswer, RoutedFlow } from '../../netlink/route/index.ts';
+import { formatCidr, formatIp, type IpAddress } from '../../core/index.ts';
+import type { Link, RouteAnswer } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { CauseCode } from '../answer/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { bridgeSetting, isBridged, isSwitched } from './link.ts';
+import { detourOf, flowOf, refusedByPod, untakenByPod } from './pods/routes.ts';
 import type { Finding, Report } from './report.ts';
 
 /** Asks the kernel for the way to each endpoint and back, as it would forward the packet. */
 export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   const { client, target } = asked;
   if (client.kind === 'pod') {
-    const refused = refusedByPod(client.pod, client.ip, target.ip, node, 'leave it by another link than');
+    const flow = flowOf(target, { destinationPort: target.port });
+    const packets = { source: client.ip, destination: target.ip, flow };
+    const refused = refusedByPod(client.pod, packets, node, 'leave it by another link than');
     if (refused?.isLost) {
       report.fail('route', { code: 'pod-route', text: refused.text, remedy: refused.remedy });
       return;
     }
     if (refused) report.cannotTell('route', refused.text);
+    const answers = { source: target.ip, destination: client.ip, flow: flowOf(target, { sourcePort: target.port }) };
+    const untaken = untakenByPod(client.pod, answers, node);
+    if (untaken) {
+      report.fail('route', { code: 'way-back', ...untaken });
+      return;
+    }
   }
   const told = new Set<string>();
   for (const goal of goals) {
@@ -28,35 +37,6 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
     else lookAtWay(asked, goal, node, report);
     lookAtWayBack(asked, goal, node, report);
   }
-}
-
-/** What the routes of a pod have against packets to an address; undefined: nothing. `isLost`: they come to nobody else. */
-function refusedByPod(
-  pod: LocalPod,
-  source: IpAddress,
-  destination: IpAddress,
-  node: NodeView,
-  otherwise: string,
-): { readonly text: string; readonly remedy: readonly string[]; readonly isLost: boolean } | undefined {
-  const out = node.routeIn(pod, { destination, source });
-  const [own, to] = [formatIp(source), formatIp(destination)];
-  const remedy = [`nsenter --net=${pod.netns} ip route get ${to}`];
-  if (out.kind === 'refused')
-    return { text: `the pod ${own} has no route to ${to} (${out.errno})`, remedy, isLost: true };
-  const { type, outInterface } = out.route;
-  if (type === RTN_LOCAL && own !== to) {
-    return { text: `the pod ${own} has the address ${to} itself, and sends nothing to others`, remedy, isLost: true };
-  }
-  if (type !== RTN_LOCAL && type !== RTN_UNICAST)
-    return { text: `the pod ${own} has a route of type ${type} to ${to}`, remedy, isLost: true };
-  if (type === RTN_LOCAL || outInterface === pod.inside.index) return undefined;
-  const text = `packets of the pod ${own} to ${to} ${otherwise} ${pod.inside.name}: where they come out was not looked at`;
-  return { text, remedy, isLost: false };
-}
-
-/** Of protocols that the kernel takes in this question. */
-function flowOf({ protocol }: Asked['target'], ports: Omit<RoutedFlow, 'protocol'>): RoutedFlow | undefined {
-  return protocol === 'SCTP' ? undefined : { protocol: IP_PROTOCOLS[protocol], ...ports };
 }
 
 function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
@@ -93,6 +73,9 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
   }
   const matched = node.route({ destination: ip, mark, flow, matched: true });
   const { route } = matched.kind === 'route' ? matched : answer;
+  const [pod] = node.podsAt(formatIp(ip));
+  const detour = pod && (detourOf(answer.route, ip) ?? detourOf(route, ip));
+  if (detour) report.cannotTellEndpoint('route', goal.address, `this node's packets to its pod ${pod.ip} ${detour}`);
   const link = node.link(route.outInterface)?.name ?? `link ${route.outInterface}`;
   const isDefault = route.destination.prefixLength === 0;
   const isLocal = route.type === RTN_LOCAL;
@@ -268,7 +251,14 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   if (node.isOwnAddress(formatIp(ip))) return;
   const [pod] = node.podsAt(formatIp(ip));
   if (pod && source) {
-    const refused = refusedByPod(pod, ip, source, node, 'leave it, as answers, by another link than');
+    const arriving = { source, destination: ip, flow: flowOf(asked.target, { destinationPort: goal.port }) };
+    const untaken = untakenByPod(pod, arriving, node);
+    if (untaken) {
+      report.failEndpoint('route', address, { code: 'pod-route', ...untaken });
+      return;
+    }
+    const answers = { source: ip, destination: source, flow: flowOf(asked.target, { sourcePort: goal.port }) };
+    const refused = refusedByPod(pod, answers, node, 'leave it, as answers, by another link than');
     if (refused?.isLost) {
       report.failEndpoint('route', address, { code: 'way-back', text: refused.text, remedy: refused.remedy });
       return;
@@ -294,7 +284,10 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
     const receiver = client.kind === 'pod' ? client.pod : undefined;
     const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
     const astray = ledAstray(answers, back.route, receiver, asked, node);
-    if (astray && !isBridged(asked, goal, pod, node)) report.failEndpoint('route', address, astray);
+    if (isBridged(asked, goal, pod, node)) return;
+    if (astray) report.failEndpoint('route', address, astray);
+    const detour = receiver && detourOf(back.route, client.ip);
+    if (detour) report.cannotTellEndpoint('route', address, `answers to the pod ${receiver.ip} ${detour}`);
     return;
   }
   if (isBridged(asked, goal, pod, node)) return;

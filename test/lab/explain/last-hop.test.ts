@@ -31,12 +31,10 @@ const rule = (words: string) => faults.ip(`rule add ${words} prio 100`, 'rule de
 const route = (words: string) => faults.ip(`route add ${words}`, `route del ${words}`);
 const noBridgeRules = () => faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
 const noArp = (pod: Pod) => faults.ip('link set eth0 arp off', 'link set eth0 arp on', pod);
-const port = (option: string, change: string, back: string) =>
-  faults.run(
-    'bridge',
-    `link set dev ${vethOf(node, web)} ${option} ${change}`,
-    `link set dev ${vethOf(node, web)} ${option} ${back}`,
-  );
+const port = (option: string, change: string, back: string, pod = web) => {
+  const set = `link set dev ${vethOf(node, pod)} ${option}`;
+  faults.run('bridge', `${set} ${change}`, `${set} ${back}`);
+};
 const takes = (pod: Pod, mac: string, ip: string) =>
   faults.ip(`neigh replace ${ip} lladdr ${mac} dev eth0 nud permanent`, `neigh del ${ip} dev eth0`, pod);
 
@@ -90,6 +88,10 @@ it.each<[string, () => void]>([
   ['a client that takes nobody for the endpoint', () => takes(client, NOBODY, WEB)],
   ['an endpoint that takes nobody for the client', () => takes(web, NOBODY, CLIENT)],
   [
+    'a node that takes nobody for the endpoint',
+    () => faults.ip(`neigh replace ${WEB} lladdr ${NOBODY} dev cni0 nud permanent`, `neigh del ${WEB} dev cni0`),
+  ],
+  [
     'an endpoint that takes nobody for the node',
     () => {
       noBridgeRules();
@@ -131,6 +133,7 @@ it.each<[string, () => void]>([
 it.each<[string, string, () => void]>([
   ['a locked port', `${WEB}:${TARGET}`, () => port('locked', 'on', 'off')],
   ['a port that gets no frames to all', `${WEB}:${TARGET}`, () => port('bcast_flood', 'off', 'on')],
+  ['a client whose port gets no frames to all', `${VIP}:80`, () => port('bcast_flood', 'off', 'on', client)],
   [
     'an endpoint fixed at another port until it is heard',
     `${WEB}:${TARGET}`,

@@ -1,0 +1,98 @@
+import { formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
+import type { Route, RoutedFlow } from '../../../netlink/route/index.ts';
+import { RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
+import type { Asked } from '../asked.ts';
+
+// The routes within pods, and routes that lead to somebody who would have to send the packets on.
+
+/** Of include/uapi/linux/rtnetlink.h: what a route has besides a gateway of its own family, told but not read. */
+const BY_OTHERS: ReadonlyMap<number, string> = new Map([
+  [9, 'go by one of several next hops'],
+  [18, 'go by a gateway of the other family'],
+  [22, 'are wrapped in others (encap)'],
+]);
+
+/** Packets that a pod sends or gets. */
+interface Packets {
+  readonly source: IpAddress;
+  readonly destination: IpAddress;
+  readonly flow: RoutedFlow | undefined;
+}
+
+interface Refused {
+  readonly text: string;
+  readonly remedy: readonly string[];
+}
+
+/** What policy rules may ask for; undefined: of a protocol that the kernel does not take in this question. */
+export function flowOf({ protocol }: Asked['target'], ports: Omit<RoutedFlow, 'protocol'>): RoutedFlow | undefined {
+  return protocol === 'SCTP' ? undefined : { protocol: IP_PROTOCOLS[protocol], ...ports };
+}
+
+/** What the routes of a pod have against packets that it sends; undefined: nothing. `isLost`: they come to nobody else. */
+export function refusedByPod(
+  pod: LocalPod,
+  packets: Packets,
+  node: NodeView,
+  otherwise: string,
+): (Refused & { readonly isLost: boolean }) | undefined {
+  const out = node.routeIn(pod, packets);
+  const [own, to] = [formatIp(packets.source), formatIp(packets.destination)];
+  const remedy = [`nsenter --net=${pod.netns} ip route get ${to}`];
+  if (out.kind === 'refused')
+    return { text: `the pod ${own} has no route to ${to} (${out.errno})`, remedy, isLost: true };
+  const { type, outInterface, gateway } = out.route;
+  if (type === RTN_LOCAL && own !== to) {
+    return { text: `the pod ${own} has the address ${to} itself, and sends nothing to others`, remedy, isLost: true };
+  }
+  if (type !== RTN_LOCAL && type !== RTN_UNICAST)
+    return { text: `the pod ${own} has a route of type ${type} to ${to}`, remedy, isLost: true };
+  if (type === RTN_LOCAL) return undefined;
+  if (outInterface !== pod.inside.index) {
+    const text = `packets of the pod ${own} to ${to} ${otherwise} ${pod.inside.name}: where they come out was not looked at`;
+    return { text, remedy, isLost: false };
+  }
+  const detour = gateway && isOfNode(gateway, pod, node) ? undefined : detourOf(out.route, packets.destination);
+  return detour === undefined
+    ? undefined
+    : { text: `packets of the pod ${own} to ${to} ${detour}`, remedy, isLost: false };
+}
+
+/** What a pod has against packets that come to its link (rules, routes, rp_filter); undefined: nothing. */
+export function untakenByPod(
+  pod: LocalPod,
+  { source, destination, flow }: Packets,
+  node: NodeView,
+): Refused | undefined {
+  if (ipEquals(source, destination)) return undefined;
+  const inInterface = pod.inside.index;
+  const answer = node.routeIn(pod, { source, destination, flow, inInterface });
+  if (answer.kind === 'route' && answer.route.type === RTN_LOCAL) return undefined;
+  const [from, own] = [formatIp(source), formatIp(destination)];
+  const why = answer.kind === 'refused' ? answer.errno : `a route of type ${answer.route.type}`;
+  const remedy = [`nsenter --net=${pod.netns} ip route get ${own} from ${from} iif ${pod.inside.name}`];
+  return {
+    text: `the pod ${own} does not take packets from ${from} (${why}): its rules, its routes or rp_filter`,
+    remedy,
+  };
+}
+
+/** In words, how a route leads elsewhere than to the address itself; undefined: it does not. */
+export function detourOf({ gateway, unknown }: Route, to: IpAddress): string | undefined {
+  const how = unknown.map(({ type }) => BY_OTHERS.get(type)).find((text) => text !== undefined);
+  if (how !== undefined) return `${how}: where they come out was not looked at`;
+  if (!gateway || ipEquals(gateway, to)) return undefined;
+  return `go by ${formatIp(gateway)}: whether they are sent on there was not looked at`;
+}
+
+/** Whether a pod's gateway is this node, which may answer for addresses that it has not (proxy_arp). */
+function isOfNode(gateway: IpAddress, pod: LocalPod, node: NodeView): boolean {
+  const { outside, seenAs } = pod;
+  if (node.addresses.some(({ address }) => ipEquals(address, gateway))) return true;
+  const mac = node.neighbourIn(pod, gateway)?.lladdr;
+  if (mac && mac.length > 0) return [outside, seenAs].some((link) => link && sameBytes(link.address, mac));
+  const proxy = gateway.family === 'IPv4' ? 'proxy_arp' : 'proxy_ndp';
+  const family = gateway.family === 'IPv4' ? 'ipv4' : 'ipv6';
+  return ['all', seenAs?.name].some((name) => node.sysctl(`net/${family}/conf/${name}/${proxy}`) === '1');
+}
