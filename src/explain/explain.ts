@@ -41,7 +41,7 @@ export function explain(
 ): Answer {
   const report = new Report();
   report.question = { ...report.question, from: nameOf(question.source) };
-  const target = findTarget(question, knowledge, report);
+  const target = findTarget(question, knowledge, node, report);
   if (target && node) lookAtNode(question, { knowledge, target, probe }, node, report);
   else if (target) lookAtPlan(question, knowledge, target, report);
   return report.answer();

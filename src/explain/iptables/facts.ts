@@ -4,6 +4,8 @@ import type { KnownBytes } from '../packet/index.ts';
 export interface Facts {
   /** Sets of addresses and ports. */
   readonly ipsets?: IpSets | undefined;
+  /** The names of those that rules have changed for first packets (`-j SET`): what later packets find there is not known. */
+  readonly changedSets?: Set<string>;
   /**
    * Whether an address is in a list of `-m recent`: `never` when it is not, `seen` when it is, whenever that was.
    *
@@ -19,7 +21,7 @@ export interface SetKey {
 }
 
 /** What a set says about a packet. */
-export type InSet = 'not there' | { readonly mark: number | undefined };
+export type InSet = 'not there' | { readonly mark: number | undefined; readonly markMask?: number | undefined };
 
 export interface IpSets {
   /**

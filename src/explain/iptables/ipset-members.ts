@@ -42,17 +42,18 @@ export class IpSetMembers implements IpSets {
     this.#sets ??= new Map(this.#reader.listSets().map((set) => [set.name, set]));
     const set = this.#sets.get(name);
     const parts = set && PARTS[set.type];
-    if (!parts || directions.length < parts.length) return undefined;
+    if (!parts || set.isMasked || directions.length < parts.length) return undefined;
     const family = directions[0]!.address.length === 4 ? 'IPv4' : 'IPv6';
     // A set of the other family's addresses has none of these: the kernel refuses to look (ip_set_test).
     if (set.family !== undefined && set.family !== family) return undefined;
-    let unknown = false;
+    let inSet: InSet = 'not there';
     for (const member of this.#membersOf(name)) {
       const found = all(parts.map((part, index) => fits(part, member, directions[index]!, protocol)));
-      if (found === true) return unknown ? undefined : { mark: member.mark };
-      if (found === undefined) unknown = true;
+      // Of members and exceptions that overlap the longest network decides.
+      if (found === undefined || (found && member.isException)) return undefined;
+      if (found) inSet = { mark: member.mark, markMask: member.markMask };
     }
-    return unknown ? undefined : 'not there';
+    return inSet;
   }
 
   nameOf(index: number): string | undefined {

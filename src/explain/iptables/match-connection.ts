@@ -26,10 +26,9 @@ function original({ original: { source, destination, sourcePort, destinationPort
   return { src: source, dst: destination, srcport: sourcePort, dstport: destinationPort };
 }
 
-/** The answers a flow expects: from where its packets go now, to where they come from now. */
-function reply({ direction }: Connection, { ends }: Packet): Tuple {
-  const { source, destination, sourcePort, destinationPort } = ends;
-  if (direction === 'reply') return { src: source, dst: destination, srcport: sourcePort, dstport: destinationPort };
+/** The answers a flow expects: of a new one from where its packets go now, to where they come from now. */
+function reply({ state, original, translated }: Connection, { ends }: Packet): Tuple {
+  const { source, destination, sourcePort, destinationPort } = state === 'new' ? ends : { ...original, ...translated };
   return { src: destination, dst: source, srcport: destinationPort, dstport: sourcePort };
 }
 

@@ -1,3 +1,4 @@
+import { readU32 } from '../../core/index.ts';
 import {
   RTN_BLACKHOLE,
   RTN_BROADCAST,
@@ -41,8 +42,15 @@ const isOfType =
 
 const always: OptionCheck = () => true;
 
+/** Looks a packet up in a set, unless rules have changed that on its way, or for packets before it. */
+export function findInSet(name: string, directions: string, { packet, facts }: Pick<Asked, 'packet' | 'facts'>) {
+  const isLater = packet.flow !== undefined || packet.isInvalid;
+  if (packet.changedSets.has(name) || (isLater && facts.changedSets?.has(name))) return undefined;
+  return facts.ipsets?.find(name, setKeys(packet, directions), packet.protocol);
+}
+
 /** `--match-set NAME src,dst`: what a direction stands for in the key. */
-export function setKeys(packet: Packet, directions: string): SetKey[] {
+function setKeys(packet: Packet, directions: string): SetKey[] {
   const { source, destination, sourcePort, destinationPort } = packet.ends;
   return directions
     .split(',')
@@ -91,6 +99,8 @@ const rpfilter = ({ options, packet, host }: Asked): Truth => {
   if (options.some(({ name }) => !known.includes(name))) return undefined;
   // What comes from the loopback interface is let through.
   if (packet.iif === undefined || packet.iif.name === 'lo') return !has('--invert');
+  // Without --validmark it asks for the route of a packet without a mark.
+  if (!packet.mark.isKnown || readU32(packet.mark.bytes, 0) !== 0) return undefined;
   const [type, back] = [host.addressType(packet.ends.source), host.interfaceTo(packet, 'source')];
   if (type === undefined || back === undefined) return undefined;
   const isUsable = type === RTN_UNICAST || (has('--accept-local') && type === RTN_LOCAL);
@@ -110,8 +120,8 @@ export const KERNEL_MATCHES: Readonly<Record<string, Match>> = {
     '--limit-iface-out': always,
   },
   set: {
-    '--match-set': ({ values: [name, directions] }, { packet, facts }) => {
-      const found = facts.ipsets?.find(name!, setKeys(packet, directions!), packet.protocol);
+    '--match-set': ({ values: [name, directions] }, asked) => {
+      const found = findInSet(name!, directions!, asked);
       return found === undefined ? undefined : found !== 'not there';
     },
   },

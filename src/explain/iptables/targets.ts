@@ -2,7 +2,7 @@ import { parseIp } from '../../core/index.ts';
 import { KnownBytes, type Packet } from '../packet/index.ts';
 import { masquerade, type NewEnds, type Outcome, redirect, type Situation, translate } from '../walk/index.ts';
 import type { Facts } from './facts.ts';
-import { setKeys } from './match-kernel.ts';
+import { findInSet } from './match-kernel.ts';
 import type { Extension, Option } from './parse-rule.ts';
 import { markBytes, parseMark, portBytes } from './values.ts';
 
@@ -17,6 +17,9 @@ const goesOn = (): Outcome => CONTINUE;
 const unknown = (about: string): Outcome => ({ kind: 'cannot tell', about });
 /** How a translation chooses when there is a choice; nothing of that is known anyway. */
 const MANNERS = ['--random', '--random-fully', '--persistent'];
+
+/** So many source ports are hardly ever all taken. */
+const MANY_PORTS = 4096;
 
 /** What each target does. One that is not here is not known. */
 const TARGETS: Readonly<Record<string, (asked: Asked) => Outcome>> = {
@@ -44,11 +47,13 @@ const TARGETS: Readonly<Record<string, (asked: Asked) => Outcome>> = {
     const to = only(options, '--to-source');
     // A port of the source may be taken: then the kernel chooses another.
     const ends = destination(to);
-    if (!ends) return unknown('target SNAT');
+    if (!ends || ends.destinationPort) return unknown(ends ? 'the one port of target SNAT' : 'target SNAT');
     return translate(packet, 'source', { source: ends.destination!, sourcePort: KnownBytes.unknown(2) });
   },
   MASQUERADE({ options, packet, host }) {
     const isKnown = [...options.keys()].every((name) => name === '--to-ports' || MANNERS.includes(name));
+    const ports = options.get('--to-ports')?.values[0];
+    if (ports !== undefined && !hasManyPorts(ports)) return unknown('the few ports of target MASQUERADE');
     return isKnown ? translate(packet, 'source', masquerade(packet, host)) : unknown('target MASQUERADE');
   },
   REDIRECT({ options, packet, host }) {
@@ -80,6 +85,12 @@ export function applyTarget({ name, options }: Extension, situation: Situation &
 function only(options: ReadonlyMap<string, Option>, wanted: string): string | undefined {
   const isKnown = [...options.keys()].every((name) => name === wanted || MANNERS.includes(name));
   return isKnown ? options.get(wanted)?.values[0] : undefined;
+}
+
+/** Whether there are enough source ports that one is free: of fewer, connections of others may have all. */
+function hasManyPorts(range: string): boolean {
+  const [first = 0, last = first] = range.split('-').map(Number);
+  return last - first >= MANY_PORTS;
 }
 
 /** `10.0.0.1`, `10.0.0.1:80`, `[fd00::1]:80`, `:80`; undefined for ranges, of which the kernel takes one. */
@@ -126,13 +137,21 @@ function connmark({ options, packet }: Asked): Outcome {
   return CONTINUE;
 }
 
-/** `-j SET --map-set NAME dst,dst --map-mark`; what else the target does, changes sets. */
+/** `-j SET --map-set NAME dst,dst --map-mark`, or one that changes a set, which is then not known. */
 function mapped({ options, packet, facts }: Asked): Outcome {
+  for (const changing of ['--add-set', '--del-set']) {
+    const name = options.get(changing)?.values[0];
+    if (name === undefined) continue;
+    packet.changedSets.add(name);
+    if (!packet.flow && !packet.isInvalid) facts.changedSets?.add(name);
+  }
   const map = options.get('--map-set');
   if (!map) return CONTINUE;
   const [name, directions] = map.values;
-  const found = facts.ipsets?.find(name!, setKeys(packet, directions!), packet.protocol);
+  const found = findInSet(name!, directions!, { packet, facts });
   if (found === undefined || options.size !== 2 || !options.has('--map-mark')) return unknown('target SET --map-set');
-  if (found !== 'not there' && found.mark !== undefined) packet.mark = KnownBytes.of(markBytes(found.mark));
+  if (found !== 'not there' && found.mark !== undefined) {
+    packet.mark = changed(packet.mark, { value: found.mark, mask: found.markMask ?? 0xffff_ffff });
+  }
   return CONTINUE;
 }

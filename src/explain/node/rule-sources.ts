@@ -33,7 +33,7 @@ const IPTABLES_TABLES: ReadonlySet<string> = new Set(['raw', 'mangle', 'nat', 'f
  * kernel gives out by whole tables, but of which only the chains are read that a walk comes to; IPVS.
  */
 export function readRules(nft: Nftables, family: IpFamily): RulesHere {
-  const facts = { ipsets: ipsetsHere() };
+  const facts = { ipsets: ipsetsHere(), changedSets: new Set<string>() };
   let legacy: LegacyTables | undefined;
   let gap: string | undefined;
   try {

@@ -86,6 +86,8 @@ export class Packet {
   flow: Connection | undefined;
   /** Connection tracking finds no flow for it and begins none (`ct state invalid`): it is outside of the window of its own. */
   isInvalid = false;
+  /** Sets of ipset that rules have changed on its way. */
+  readonly changedSets = new Set<string>();
 
   /** @throws RangeError when source and destination are of different families */
   constructor(first: FirstPacket | TooBig) {
@@ -125,8 +127,8 @@ export class Packet {
       connection === undefined || connection === 'untracked'
         ? connection
         : [connection.state, connection.direction, connection.status, connection.mark.text].join();
-    const { network, transport, mark, iif, oif } = this;
-    return [network.text, transport.text, mark.text, iif?.index, oif?.index, tracked].join();
+    const { network, transport, mark, iif, oif, changedSets } = this;
+    return [network.text, transport.text, mark.text, iif?.index, oif?.index, tracked, ...changedSets].join();
   }
 
   /** Translates some of its ends. */

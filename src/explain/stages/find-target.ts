@@ -1,21 +1,33 @@
 import { formatIp, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
 import type { Knowledge, KnownPort, KnownService } from '../knowledge/index.ts';
+import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Target } from './asked.ts';
 import type { Report } from './report.ts';
 
 /** Finds what is connected to; undefined: there is no such thing, and the report says why. */
-export function findTarget(question: Question, knowledge: Knowledge, report: Report): Target | undefined {
+export function findTarget(
+  question: Question,
+  knowledge: Knowledge,
+  node: NodeView | undefined,
+  report: Report,
+): Target | undefined {
   const { destination } = knowledge;
   const protocol = question.protocol ?? 'TCP';
   const told = (to: string) => {
     report.question = { ...report.question, to, protocol: protocol.toLowerCase() };
   };
   switch (destination.kind) {
+    case 'no-node-port': {
+      told(nameOf(destination));
+      const target = ofProcess(question, knowledge, destination.port, node);
+      if (target) report.stage('service', 'ok', 'no Service has this NodePort, a process of this node listens there');
+      else refuse(destination, report);
+      return target;
+    }
     case 'pod-name':
     case 'no-service':
     case 'not-served':
-    case 'no-node-port':
       told(nameOf(destination));
       refuse(destination, report);
       return undefined;
@@ -49,6 +61,20 @@ export function findTarget(question: Question, knowledge: Knowledge, report: Rep
       return target;
     }
   }
+}
+
+/** What a process of the node listens on itself: the kubelet, the health checks of Services. */
+function ofProcess(
+  { protocol = 'TCP', source }: Question,
+  knowledge: Knowledge,
+  port: number,
+  node: NodeView | undefined,
+): Target | undefined {
+  if (!node?.listeners(protocol).some((one) => one.port === port)) return undefined;
+  const family = familyOf(source, knowledge);
+  const own = knowledge.node.addresses.map((one) => parseIp(one));
+  const ip = own.find((one) => family === undefined || one.family === family);
+  return ip && { family: ip.family, protocol, ip, port, service: undefined };
 }
 
 type Refused = Extract<

@@ -232,7 +232,15 @@ function compare(
     const other = ways
       .flatMap(({ result }) => result.steps)
       .find((step) => isOldProxy(step, knowledge.mode) && step.rule);
-    if (other) {
+    const isAll = extra.length === reached.size;
+    const unsure = ways
+      .filter(({ goal }) => goal && extra.includes(goal.address))
+      .flatMap(({ choices }) => choices)
+      .find(({ kind }) => kind === 'unknown');
+    if (unsure && !isAll) {
+      const by = other ? `${placeOf(other)} of another proxy` : 'the kernel';
+      report.cannotTell('rules', `it may be that ${by} leads to ${extra.slice(0, 3).join(', ')}, by ${unsure.about}`);
+    } else if (other) {
       const remedy = ['nodeplane cleanup', showing(other)];
       report.fail(
         'rules',
@@ -240,7 +248,6 @@ function compare(
         evidenceOf(other),
       );
     } else {
-      const isAll = extra.length === reached.size;
       const text = `the kernel leads to ${extra.slice(0, 3).join(', ')}, which the plan does not have`;
       differs(text, isAll ? none : partly);
     }

@@ -21,7 +21,13 @@ export function lookAtSockets(asked: Asked, goals: readonly Goal[], node: NodeVi
     const foreign = pod && node.rulesIn(pod, goal.ip.family);
     if (foreign) report.cannotTellEndpoint('endpoint', goal.address, `${text} has rules of its own: ${foreign}`);
     const listeners = node.listeners(protocol, pod?.netns);
-    const heardBy = judge(listeners, goal, pod ? `pod ${text}` : 'this node');
+    const where = pod ? `pod ${text}` : 'this node';
+    const doubt = doubtOf(listeners, goal, where, protocol);
+    if (doubt) {
+      report.cannotTellEndpoint('endpoint', goal.address, doubt);
+      continue;
+    }
+    const heardBy = judge(listeners, goal, where, protocol);
     const finding = heardBy && ((isHost && notServedHere(asked, goal)) || heardBy);
     if (finding) {
       const value = listeners.map(show).join(', ') || 'none';
@@ -44,11 +50,16 @@ function notServedHere({ target, knowledge }: Asked, { ip, port }: Goal): Findin
   return { code: 'nodeport-address', text };
 }
 
-function judge(listeners: readonly Listener[], { ip, port, address }: Goal, where: string): Finding | undefined {
+function judge(
+  listeners: readonly Listener[],
+  { ip, port, address }: Goal,
+  where: string,
+  protocol: Target['protocol'],
+): Finding | undefined {
   const atPort = listeners.filter((one) => one.port === port);
-  const taking = atPort.filter((one) => takes(one, ip));
-  const full = taking.find(({ queued, queueLimit }) => queueLimit > 0 && queued > queueLimit);
-  if (full) {
+  const taking = takenBy(atPort, ip);
+  const [full, ...others] = fullOf(taking, protocol);
+  if (full && others.length === taking.length - 1) {
     const text = `${full.queued} connections wait at ${address} to be accepted, ${full.queueLimit} may`;
     return { code: 'accept-queue', text };
   }
@@ -62,6 +73,38 @@ function judge(listeners: readonly Listener[], { ip, port, address }: Goal, wher
   if (loopback) return { code: 'loopback-bound', text: `the process in ${where} listens on ${show(loopback)} alone` };
   const text = `the process in ${where} listens on ${atPort.map(show).join(', ')}, not for ${ip.family} at ${formatIp(ip)}`;
   return { code: atPort.every((one) => one.address.family !== ip.family) ? 'family' : 'target-port', text };
+}
+
+/** Those with no room for one more connection (sk_acceptq_is_full); of UDP what waits is no connection. */
+function fullOf(taking: readonly Listener[], protocol: Target['protocol']): readonly Listener[] {
+  return protocol === 'UDP' ? [] : taking.filter(({ queued, queueLimit }) => queued > queueLimit);
+}
+
+/**
+ * Of the sockets at a port those that the kernel chooses from: one of the address itself is better than one of all, and one of all of
+ * its family better than a dual one (compute_score, net/ipv4/inet_hashtables.c).
+ */
+function takenBy(atPort: readonly Listener[], ip: IpAddress): readonly Listener[] {
+  const taking = atPort.filter((one) => takes(one, ip));
+  const own = taking.filter(({ address }) => ipEquals(address, ip));
+  const ofFamily = taking.filter(({ address }) => address.family === ip.family);
+  return [own, ofFamily, taking].find((some) => some.length > 0) ?? [];
+}
+
+/** Why it cannot be told whether a process hears it: some sockets take packets of one interface alone, or some of several are full. */
+function doubtOf(
+  listeners: readonly Listener[],
+  { ip, port, address }: Goal,
+  where: string,
+  protocol: Target['protocol'],
+): string | undefined {
+  const atPort = listeners.filter((one) => one.port === port);
+  const bound = atPort.find((one) => one.boundTo !== undefined && takes(one, ip));
+  if (bound) return `the process in ${where} listens on ${show(bound)} for one interface alone (SO_BINDTODEVICE)`;
+  const taking = takenBy(atPort, ip);
+  const full = fullOf(taking, protocol);
+  if (full.length === 0 || full.length === taking.length) return undefined;
+  return `${full.length} of ${taking.length} sockets at ${address} have no room for connections, and the kernel chooses`;
 }
 
 function takes({ address, dual }: Listener, ip: IpAddress): boolean {

@@ -136,9 +136,21 @@ function runNat(
   return ACCEPTED;
 }
 
-/** Later packets are translated as the first one was. */
-function followFlow(packet: Packet, { direction, translated }: Connection, manipulation: Manipulation): void {
-  if (direction !== 'original' || !translated) return;
+/** Later packets are translated as the first one was, answers the other way round. */
+function followFlow(packet: Packet, { direction, original, translated }: Connection, manipulation: Manipulation): void {
+  if (!translated) return;
+  if (direction === 'reply') {
+    // The client's port is not known, and its answers have it from the start.
+    if (manipulation === 'destination')
+      packet.translate({ ...(translated.source && { destination: original.source }) });
+    else {
+      packet.translate({
+        ...(translated.destination && { source: original.destination }),
+        ...(translated.destinationPort && { sourcePort: original.destinationPort }),
+      });
+    }
+    return;
+  }
   const { source, sourcePort, destination, destinationPort } = translated;
   const ends = manipulation === 'source' ? { source, sourcePort } : { destination, destinationPort };
   packet.translate(ends);

@@ -86,7 +86,13 @@ export function walkAnswer(
   sources: readonly RuleSource[],
   host: Host,
 ): Walks {
-  const made = () => packetOf({ ...answer, tcpFlags: TCP_HANDSHAKE.answer }, flow, 'reply');
+  const { source: masqueraded } = flow.translated;
+  const made = () => {
+    const packet = packetOf({ ...answer, tcpFlags: TCP_HANDSHAKE.answer }, flow, 'reply');
+    // Before it is translated back it is for whom the client's packets seem to come from.
+    if (masqueraded?.isKnown) packet.translate({ destination: masqueraded });
+    return packet;
+  };
   return walkEach(made, origin, sources, host);
 }
 

@@ -156,6 +156,7 @@ describe('a listing', () => {
         timeoutSeconds: 56,
         comment: 'a b',
         mark: 0x4000,
+        markMask: 0x4000,
       },
     ]);
   });

@@ -4,7 +4,7 @@ import { type AttributeValues, encodeNest } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
-import { IPSET_ATTR_DATA, IPSET_ATTRIBUTES, IPSET_MEMBER } from '../uapi/ip-set.ts';
+import { IPSET_ATTR_DATA, IPSET_ATTRIBUTES, IPSET_FLAG_NOMATCH, IPSET_MEMBER } from '../uapi/ip-set.ts';
 import { NLA_F_NESTED } from '../uapi/netlink.ts';
 import { nfgenmsg } from '../uapi/nfnetlink.ts';
 import { ipsetRequest } from './ipset-request.ts';
@@ -28,8 +28,12 @@ export interface SetMember {
   readonly timeoutSeconds?: number | undefined;
   /** At most 255 bytes. Only in sets made with comments. */
   readonly comment?: string | undefined;
-  /** Replaces the whole mark of packets that a rule with `--map-mark` finds here. */
+  /** Replaces the mark of packets that a rule with `--map-mark` finds here. */
   readonly mark?: number | undefined;
+  /** Its bits that are replaced. Only read, never written. @default all */
+  readonly markMask?: number | undefined;
+  /** What it matches is not in the set (nomatch). Only read, never written. @default it is */
+  readonly isException?: boolean | undefined;
 }
 
 /** Adds a member; one that is there already gets the new mark. ENOENT without the set; refused when it is full. */
@@ -88,7 +92,8 @@ function decodeMember(value: Uint8Array): SetMember {
     secondPrefixLength: member.IPSET_ATTR_CIDR2,
     timeoutSeconds: member.IPSET_ATTR_TIMEOUT,
     comment: member.IPSET_ATTR_COMMENT,
-    mark: decodeMark(member.IPSET_ATTR_SKBMARK),
+    ...decodeMark(member.IPSET_ATTR_SKBMARK),
+    ...(((member.IPSET_ATTR_CADT_FLAGS ?? 0) & IPSET_FLAG_NOMATCH) !== 0 && { isException: true }),
   };
 }
 
@@ -163,9 +168,11 @@ function encodeMark(mark: number): Uint8Array {
 }
 
 /** The kernel leaves out, or shows as 0 of no bits, what a member does not have. */
-function decodeMark(value: Uint8Array | undefined): number | undefined {
-  if (!value) return undefined;
+function decodeMark(value: Uint8Array | undefined): Pick<SetMember, 'mark' | 'markMask'> {
+  if (!value) return { mark: undefined };
   if (value.length !== 8) throw decodeError('IPSET_ATTR_SKBMARK', `it has ${value.length} bytes, expected 8`);
   const view = new DataView(value.buffer, value.byteOffset, 8);
-  return view.getUint32(4) === 0 ? undefined : view.getUint32(0);
+  const [mark, markMask] = [view.getUint32(0), view.getUint32(4)];
+  if (markMask === 0) return { mark: undefined };
+  return markMask === 0xffff_ffff ? { mark } : { mark, markMask };
 }

@@ -29,6 +29,8 @@ export interface IpSet {
   readonly maxElements: number | undefined;
   /** Ports of a bitmap:port, both included; undefined for other types. */
   readonly ports: readonly [first: number, last: number] | undefined;
+  /** Addresses are looked up by some of their bits alone (netmask, bitmask). @default by all */
+  readonly isMasked?: boolean | undefined;
   /** Members may carry firewall marks (extension skbinfo). */
   readonly marks: boolean;
   /** Members may carry comments. @default false */
@@ -122,6 +124,7 @@ export function decodeIpSet(payload: Uint8Array): IpSet {
     family: ipFamilyOf(attributes.IPSET_ATTR_FAMILY ?? AF_UNSPEC),
     maxElements: shape.IPSET_ATTR_MAXELEM,
     ports: first === undefined || last === undefined ? undefined : [first, last],
+    ...((shape.IPSET_ATTR_NETMASK ?? shape.IPSET_ATTR_BITMASK) !== undefined && { isMasked: true }),
     marks: (flags & IPSET_FLAG_WITH_SKBINFO) !== 0,
     comments: (flags & IPSET_FLAG_WITH_COMMENT) !== 0,
     timeoutSeconds: shape.IPSET_ATTR_TIMEOUT,

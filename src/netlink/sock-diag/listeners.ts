@@ -19,6 +19,8 @@ export interface Listener {
   readonly address: IpAddress;
   /** It is an IPv6 socket that takes IPv4 as well: bound to `::` without IPV6_V6ONLY. */
   readonly dual: boolean;
+  /** The number of the only interface that it takes anything from (SO_BINDTODEVICE). @default all of them */
+  readonly boundTo?: number | undefined;
   /** TCP: connections nobody has accepted yet, and how many may wait. UDP: bytes nobody has read yet; 0. */
   readonly queued: number;
   readonly queueLimit: number;
@@ -58,13 +60,14 @@ export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO):
 }
 
 function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
-  const { idiag_sport, idiag_rqueue, idiag_wqueue, idiag_inode } = inet_diag_msg.decode(payload);
+  const { idiag_sport, idiag_if, idiag_rqueue, idiag_wqueue, idiag_inode } = inet_diag_msg.decode(payload);
   const { INET_DIAG_SKV6ONLY } = INET_DIAG.decode(payload, inet_diag_msg.size);
   const address = ipFromBytes(payload.subarray(IDIAG_SRC, IDIAG_SRC + addressBits(family) / 8));
   return {
     port: idiag_sport,
     address,
     dual: family === 'IPv6' && INET_DIAG_SKV6ONLY === 0 && address.bytes.every((byte) => byte === 0),
+    ...(idiag_if !== 0 && { boundTo: idiag_if }),
     queued: idiag_rqueue,
     queueLimit: idiag_wqueue,
     inode: idiag_inode,

@@ -39,6 +39,7 @@ export const inet_diag_msg = struct('inet_diag_msg', 72, {
   idiag_family: ['u8', 0],
   idiag_state: ['u8', 1],
   idiag_sport: ['be16', 4],
+  idiag_if: ['u32', 40],
   idiag_rqueue: ['u32', 56],
   idiag_wqueue: ['u32', 60],
   idiag_inode: ['u32', 68],

@@ -25,6 +25,8 @@ export const IPSET_CMD = {
 
 /** In IPSET_ATTR_FLAGS of a listing: leave the members out. */
 export const IPSET_FLAG_LIST_HEADER = 1 << 2;
+/** In IPSET_ATTR_CADT_FLAGS of a member: what it matches is not in the set. */
+export const IPSET_FLAG_NOMATCH = 1 << 2;
 /** In IPSET_ATTR_CADT_FLAGS of a set: members carry comments. */
 export const IPSET_FLAG_WITH_COMMENT = 1 << 4;
 /** In IPSET_ATTR_CADT_FLAGS of a set: members carry marks, priorities and queues. */
@@ -45,6 +47,7 @@ export const IPSET_MEMBER = attributeSet('IPSET_MEMBER', {
   /** Seconds; 0 for a member that stays. */
   IPSET_ATTR_TIMEOUT: [6 | NLA_F_NET_BYTEORDER, 'be32'],
   IPSET_ATTR_PROTO: [7, 'u8'],
+  IPSET_ATTR_CADT_FLAGS: [8 | NLA_F_NET_BYTEORDER, 'be32'],
   /** Which member of a message it is; comes back when this one is refused. */
   IPSET_ATTR_LINENO: [9 | NLA_F_NET_BYTEORDER, 'be32'],
   IPSET_ATTR_IP2: [20 | NLA_F_NESTED, IPSET_ATTR_IPADDR],
@@ -61,6 +64,9 @@ export const IPSET_SHAPE = attributeSet('IPSET_SHAPE', {
   /** Seconds, of members that are added without. */
   IPSET_ATTR_TIMEOUT: [6 | NLA_F_NET_BYTEORDER, 'be32'],
   IPSET_ATTR_CADT_FLAGS: [8 | NLA_F_NET_BYTEORDER, 'be32'],
+  /** Of addresses, which are looked up without the other bits: a length, or a mask of any bits. */
+  IPSET_ATTR_NETMASK: [20, 'u8'],
+  IPSET_ATTR_BITMASK: [12 | NLA_F_NESTED, IPSET_ATTR_IPADDR],
   IPSET_ATTR_HASHSIZE: [18 | NLA_F_NET_BYTEORDER, 'be32'],
   IPSET_ATTR_MAXELEM: [19 | NLA_F_NET_BYTEORDER, 'be32'],
 });

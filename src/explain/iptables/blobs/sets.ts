@@ -45,13 +45,26 @@ const MAP_OPTIONS = [
   ['--map-queue', 1 << 10],
 ] as const;
 
-/** xt_set_info_target_v3: `xt_set_info add_set, del_set, map_set; u32 flags, timeout`. What it adds and deletes changes no packet. */
+/** xt_set_info_target_v1 and v2: `xt_set_info add_set, del_set; ...`. How long a member is to stay there is left out. */
+function changing(blob: Blob): Option[] | undefined {
+  const sets = (['--add-set', '--del-set'] as const).map((name, index): Option[] | undefined => {
+    if (blob.u16(4 * index) === NO_SET) return [];
+    const values = setAndDirections(blob, 4 * index);
+    return values && [option(name, values)];
+  });
+  return sets.includes(undefined) ? undefined : sets.flatMap((set) => set ?? []);
+}
+
+/** xt_set_info_target_v3: `xt_set_info add_set, del_set, map_set; u32 flags, timeout`. */
 function mapping(blob: Blob): Option[] | undefined {
-  if (blob.u16(8) === NO_SET) return [];
+  const changed = changing(blob);
+  if (blob.u16(8) === NO_SET) return changed;
   const values = setAndDirections(blob, 8);
   const flags = blob.u32(12);
   return (
+    changed &&
     values && [
+      ...changed,
       option('--map-set', values),
       ...MAP_OPTIONS.filter(([, bit]) => (flags & bit) !== 0).map(([name]) => option(name)),
     ]
@@ -60,6 +73,6 @@ function mapping(blob: Blob): Option[] | undefined {
 
 /** Target `SET`: of its options those that change packets. */
 export const SET_TARGET: readonly BlobForm[] = [
-  { revisions: [0, 1, 2], size: 0, decode: () => [] },
+  { revisions: [1, 2], size: 8, decode: changing },
   { revisions: [3], size: 20, decode: mapping },
 ];

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Answer } from '../../../src/explain/index.ts';
+import { type Host, removeAll } from '../lab.ts';
+import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
+import { Faults } from './faults.ts';
+
+// Rules of iptables that are easily taken for something else, beside ours in nf_tables: no verdict may be one that real connections contradict.
+
+const VIP = '10.96.0.10';
+const NODE_PORT = 30_080;
+/** Of ten connections made at once all are alike where chance has no part. */
+const TRIES = 10;
+
+const world = new ExplainWorld();
+const faults = new Faults(world);
+const { node, web, client, outside } = world;
+
+type Verdict = Answer['verdict'];
+interface Foreign {
+  /** In front of the rules. */
+  readonly sets?: readonly string[];
+  /** `IPT` stands for the program. */
+  readonly rules: readonly string[];
+  /** Of a pod, to the ClusterIP. */
+  readonly pod?: Verdict;
+  /** From outside, to the NodePort, which masquerades. */
+  readonly outside?: Verdict;
+  readonly undo?: string;
+}
+
+const dropInA = (directions: string) => `-A FORWARD -p tcp -m set --match-set a ${directions} -j DROP`;
+
+const FOREIGN: Readonly<Record<string, Foreign>> = {
+  'a set that looks addresses up by a mask': {
+    sets: ['create a hash:ip netmask 24', `add a ${client.ip()}`],
+    rules: [dropInA('src')],
+    pod: 'unknown',
+    outside: 'unknown',
+  },
+  'a set with an exception': {
+    sets: [
+      'create a hash:ip,port,net',
+      `add a ${web.ip()},tcp:${TARGET},10.244.0.0/16`,
+      `add a ${web.ip()},tcp:${TARGET},${client.ip()} nomatch`,
+    ],
+    rules: [dropInA('dst,dst,src')],
+    pod: 'unknown',
+    outside: 'works',
+  },
+  'a set whose member has timed out': {
+    sets: ['create a hash:ip timeout 600', `add a ${client.ip()} timeout 1`],
+    rules: ['sleep 2', dropInA('src')],
+    pod: 'works',
+    outside: 'works',
+  },
+  'a set that a rule adds to in front of the one that asks': {
+    sets: ['create a hash:ip'],
+    rules: ['-A FORWARD -p tcp -j SET --add-set a src', dropInA('src')],
+    pod: 'unknown',
+    outside: 'unknown',
+  },
+  'a set that a rule adds to behind the one that asks': {
+    sets: ['create a hash:ip'],
+    rules: [dropInA('src'), '-A FORWARD -p tcp -j SET --add-set a src'],
+    pod: 'unknown',
+    outside: 'unknown',
+  },
+  'a set that a rule deletes from': {
+    sets: ['create a hash:ip', `add a ${client.ip()}`],
+    rules: ['-A FORWARD -p tcp -j SET --del-set a src', dropInA('src')],
+    pod: 'unknown',
+    outside: 'unknown',
+  },
+  'a set that gives some bits of the mark': {
+    sets: ['create a hash:ip skbinfo', `add a ${client.ip()} skbmark 0x5/0xff`],
+    rules: [
+      '-t mangle -A PREROUTING -j MARK --set-mark 0x100',
+      '-t mangle -A PREROUTING -j SET --map-set a src --map-mark',
+      '-A FORWARD -m mark --mark 0x105 -j DROP',
+    ],
+    pod: 'fails',
+    outside: 'works',
+  },
+  'answers of masqueraded connections are for this node, until they are translated back': {
+    rules: ['-t raw -A PREROUTING -p tcp --sport 8080 -m addrtype ! --dst-type LOCAL -j DROP'],
+    pod: 'fails',
+    outside: 'works',
+  },
+  'and so somebody drops them': {
+    rules: ['-t raw -A PREROUTING -p tcp --sport 8080 -m addrtype --dst-type LOCAL -j DROP'],
+    pod: 'works',
+    outside: 'fails',
+  },
+  'flows whose answers come to this node': {
+    rules: ['-A FORWARD -p tcp -m conntrack --ctrepldst 10.244.1.1 -j DROP'],
+    pod: 'works',
+    outside: 'fails',
+  },
+  'flows that somebody answers': {
+    rules: [`-A FORWARD -p tcp -m conntrack --ctreplsrc ${web.ip()} --ctreplsrcport ${TARGET} -j DROP`],
+    pod: 'fails',
+    outside: 'fails',
+  },
+  'one source port for all': {
+    rules: ['-t nat -I POSTROUTING -p tcp -j SNAT --to-source :2000'],
+    pod: 'unknown',
+    outside: 'unknown',
+  },
+  'few source ports for all': {
+    rules: ['-t nat -I POSTROUTING -p tcp -j MASQUERADE --to-ports 2000-2001'],
+    pod: 'unknown',
+    outside: 'unknown',
+  },
+  'rpfilter asks for the way back of a packet without a mark': {
+    rules: [
+      'ip rule add fwmark 5 lookup 77',
+      `ip route add ${client.ip()} dev lo table 77`,
+      `-t raw -A PREROUTING -s ${client.ip()} -j MARK --set-mark 5`,
+      `-t raw -A PREROUTING -s ${client.ip()} -m rpfilter --invert -j DROP`,
+      '-t mangle -A PREROUTING -j MARK --set-mark 0',
+    ],
+    undo: 'ip rule del fwmark 5; ip route flush table 77',
+    pod: 'unknown',
+    outside: 'works',
+  },
+};
+
+beforeAll(
+  () =>
+    world.begin(
+      served('shop/web', VIP, [on(node, web.ip())], { type: 'NodePort', ports: [{ port: 80, nodePort: NODE_PORT }] }),
+    ),
+  300_000,
+);
+afterAll(async () => {
+  await world.end();
+  removeAll();
+});
+
+async function really(from: Host, ip: string, port: number): Promise<Verdict> {
+  const options = { timeoutMs: 800, concurrency: TRIES };
+  const outcomes = await from.connectMany({ ip, port, protocol: 'TCP' }, TRIES, options);
+  const good = outcomes.filter(({ kind }) => kind === 'answered').length;
+  return good === 0 ? 'fails' : good < TRIES ? 'partly' : 'works';
+}
+
+async function ask(from: Host, ip: string, port: number): Promise<Answer> {
+  const [answer] = await world.askHere([{ destination: `${ip}:${port}`, source: from.ip() }]);
+  return answer!;
+}
+
+function run(line: string): void {
+  world.run('sh', '-c', line);
+}
+
+describe.each(['iptables-legacy', 'iptables-nft'])('%s', (program) => {
+  it.each(Object.entries(FOREIGN))('%s', async (_, { sets = [], rules, undo, ...wanted }) => {
+    faults.undo(() => {
+      for (const table of ['raw', 'mangle', 'nat', 'filter']) run(`${program} -t ${table} -F`);
+      run(`ipset destroy; conntrack -F 2>/dev/null; ${undo ?? 'true'}`);
+    });
+    for (const line of sets) run(`ipset ${line}`);
+    for (const line of rules) run(line.startsWith('-') ? `${program} ${line}` : line);
+    for (const [from, ip, port, verdict] of [
+      [client, VIP, 80, wanted.pod],
+      [outside, node.ip(), NODE_PORT, wanted.outside],
+    ] as const) {
+      const answer = await ask(from, ip, port);
+      expect(answer.verdict, `${from.name}: ${answer.cause}`).toBe(verdict);
+      if (answer.verdict !== 'unknown') expect(await really(from, ip, port), from.name).toBe(answer.verdict);
+    }
+  });
+});
+
+it('which of two that translate comes first is not known', async () => {
+  faults.undo(() => run('iptables-legacy -t nat -F'));
+  run(`iptables-legacy -t nat -I PREROUTING -p tcp -d ${VIP} -j REDIRECT --to-ports 9090`);
+  const answer = await ask(client, VIP, 80);
+  expect(answer.verdict, answer.cause).toBe('unknown');
+});
