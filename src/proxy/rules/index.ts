@@ -16,5 +16,6 @@ export { formatRule, PROXY_JUMP, type RuleParts } from './rule.ts';
 export { returnUnlessSameAddress } from './same-address.ts';
 export { parseList, parseSave, type SavedTable, targetOf } from './save.ts';
 export { MASQUERADE, refuse } from './targets.ts';
+export { UnreadableTableError } from './unreadable.ts';
 export { bothVariants, isUsable, usableVariants, type VariantSettings } from './usable-variants.ts';
 export { type DetectedVariant, detectVariant } from './variant.ts';
