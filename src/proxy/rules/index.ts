@@ -1,6 +1,6 @@
 export * from './chain-set.ts';
 export { ClaimedTree, type TreeKey } from './claims.ts';
-export { chainDrift, missingJump } from './drift/rule-drift.ts';
+export { chainDrift, missingJump, surplusJump, surplusJumps } from './drift/rule-drift.ts';
 export {
   type IptablesTool,
   type IptablesVariant,
