@@ -46,7 +46,8 @@ export const ERROR_CODES = {
   ERR_CONFIG: 'A flag or configuration value is not usable. The message names it and what is accepted.',
   ERR_API:
     'The Kubernetes API server could not be reached, refused a request, or answered with something unreadable. The request is repeated; the last known state stays in force.',
-  ERR_IPTABLES: 'iptables is missing or failed. The message holds the program’s own text and the rule it objected to.',
+  ERR_IPTABLES:
+    'iptables is missing or failed. The message holds the program’s own text and the rule it objected to. A table that cannot be read holds something made with nft for which iptables has no words: the message names it; have its program use a table of another name. Meanwhile the rules that are there stay in force, and an agent that runs goes on with changes of Services.',
   ERR_IPTABLES_LOCK:
     'Another process holds the lock of iptables (/run/xtables.lock), without which no rule of its legacy variant can be read or written. It is tried again until the lock is free; the rules before it stay in force. The message names the holder: look what it is waiting for. A restart of the agent changes nothing.',
   ERR_NFTABLES: 'Mode nftables cannot be used on this machine. The message names what the kernel lacks.',

@@ -16,5 +16,5 @@ export {
 } from './match.ts';
 export { DSTNAT, FILTER, MANGLE, RAW, SRCNAT } from './priorities.ts';
 export { rejections } from './rejections.ts';
-export { sameRuleBodies } from './same-rules.ts';
+export { sameBase, sameRuleBodies } from './same-rules.ts';
 export { type ChainWithRules, type TableLayout, tableRepairs } from './table-repair.ts';

@@ -1,4 +1,4 @@
-import { type Expression, sameExpressions } from '../netlink/nftables/index.ts';
+import { type BaseChain, type Expression, sameExpressions } from '../netlink/nftables/index.ts';
 
 /** What a rule does, and its comment. */
 interface RuleBody {
@@ -14,5 +14,16 @@ export function sameRuleBodies(present: readonly RuleBody[], wanted: readonly Ru
       const rule = wanted[index]!;
       return comment === rule.comment && sameExpressions(expressions, rule.expressions);
     })
+  );
+}
+
+/** Whether a chain is where it is to be: at the same hook with the same priority and policy, or at none. */
+export function sameBase(present: BaseChain | undefined, wanted: BaseChain | undefined): boolean {
+  if (present === undefined || wanted === undefined) return present === wanted;
+  return (
+    present.type === wanted.type &&
+    present.hook === wanted.hook &&
+    present.priority === wanted.priority &&
+    (present.policy ?? 'accept') === (wanted.policy ?? 'accept')
   );
 }

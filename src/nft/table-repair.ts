@@ -1,5 +1,5 @@
 import type { Expression, NftChain, NftChange, NftReader, NftSet, TableRef } from '../netlink/nftables/index.ts';
-import { sameRuleBodies } from './same-rules.ts';
+import { sameBase, sameRuleBodies } from './same-rules.ts';
 
 /** A chain with its rules. */
 export interface ChainWithRules {
@@ -15,8 +15,8 @@ export interface TableLayout {
 }
 
 /**
- * What to change so that the table is there, with its sets, and each chain has exactly its rules; empty when all is as it
- * should be. Others may have flushed chains, or the whole ruleset, at any time; elements are not looked at here.
+ * What to change so that the table is there, with its sets, and each chain is hooked in where it is to be and has exactly
+ * its rules; empty when all is as it should be. Others may have flushed chains, or the whole ruleset, at any time; elements are not looked at here.
  *
  * @param more chains besides those that are always there
  */
@@ -32,10 +32,24 @@ export function tableRepairs(
     rulesOf.set(chain, rules);
   }
   const chains = [...layout.chains, ...more];
-  const broken = chains.filter(({ chain, rules }) => !sameRules(rulesOf.get(chain.name) ?? [], rules));
-  if (broken.length === 0) return [];
+  const { family, name: table } = layout.table;
+  const asleep = ruleset.listTables(family).some(({ name, dormant }) => name === table && dormant);
+  const present = new Map(ruleset.listChains(layout.table).map((chain) => [chain.name, chain]));
+  const misplaced = chains.filter(({ chain }) => {
+    const found = present.get(chain.name);
+    return found !== undefined && !sameBase(found.base, chain.base);
+  });
+  const broken = chains.filter(
+    (chain) => misplaced.includes(chain) || !sameRules(rulesOf.get(chain.chain.name) ?? [], chain.rules),
+  );
+  // Naming the table wakes it.
+  const named: NftChange = { operation: 'add', object: layout.table };
+  if (broken.length === 0) return asleep ? [named] : [];
   return [
-    { operation: 'add', object: layout.table },
+    ...(asleep ? [] : [named]),
+    ...misplaced.map(({ chain }): NftChange => {
+      return { operation: 'delete', object: { kind: 'chain', family, table, name: chain.name } };
+    }),
     ...layout.sets.map((object): NftChange => ({ operation: 'add', object })),
     ...broken.map(({ chain }): NftChange => ({ operation: 'add', object: chain })),
     ...broken.flatMap(({ chain, rules }): NftChange[] => {
@@ -47,6 +61,8 @@ export function tableRepairs(
         }),
       ];
     }),
+    // Behind new base chains, and not with one that goes: the kernel refuses these (nft_table_pending_update). The next look wakes it.
+    ...(asleep && misplaced.length === 0 ? [named] : []),
   ];
 }
 

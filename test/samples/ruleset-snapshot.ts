@@ -12,7 +12,8 @@ export type Snapshot = Readonly<Record<string, unknown>>;
  */
 export function snapshot(nft: NftRuleset, family: IpFamily, table: string = TABLE_NAME): Snapshot {
   const ref = { kind: 'table', family: nftFamily(family), name: table } as const;
-  const result: Record<string, unknown> = {};
+  const dormant = nft.listTables(ref.family).some(({ name, dormant }) => name === table && dormant);
+  const result: Record<string, unknown> = dormant ? { dormant } : {};
   for (const { name, base, comment } of nft.listChains(ref)) result[`chain ${name}`] = { base, comment, rules: [] };
   const sets = new Map(nft.listSets(ref).map((set) => [set.name, set]));
   for (const { chain, expressions, comment } of nft.listRules(ref)) {

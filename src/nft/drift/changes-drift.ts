@@ -8,6 +8,7 @@ import type {
   NftReader,
   NftRule,
   NftSet,
+  NftTable,
   SetRef,
 } from '../../netlink/nftables/index.ts';
 import { baseText, elementTexts, ruleText } from '../../netlink/nftables/text/index.ts';
@@ -33,6 +34,7 @@ export function* changesDrift(reader: NftReader, changes: readonly NftChange[]):
   const present = new Present(reader);
   const rebuilt = new Map<string, { readonly family: NftFamily; readonly name: string }>();
   const chains = new Map<string, WrittenChain>();
+  const asleep = new Set<string>();
   const drift: Drift[] = [];
   const sets = new Map<string, NftSet>();
   const chainOf = ({ family, table, name }: Omit<WrittenChain, 'flushed' | 'rules'>): WrittenChain => {
@@ -49,6 +51,7 @@ export function* changesDrift(reader: NftReader, changes: readonly NftChange[]):
         if (isRemoval && present.hasTable(object.family, object.name)) {
           rebuilt.set(`${object.family} ${object.name}`, object);
         }
+        if (present.isAsleep(object.family, object.name)) asleep.add(`${object.family} ${object.name}`);
         break;
       case 'chain':
         if (operation === 'flush') chainOf(object).flushed = true;
@@ -78,6 +81,9 @@ export function* changesDrift(reader: NftReader, changes: readonly NftChange[]):
       }
       default:
     }
+  }
+  for (const name of asleep) {
+    drift.push({ object: `table ${name}`, difference: 'changed', ours: [], theirs: ['flags dormant;'] });
   }
   for (const chain of chains.values()) {
     yield;
@@ -154,7 +160,11 @@ class Present {
   }
 
   hasTable(family: NftFamily, name: string): boolean {
-    return this.#once(`tables ${family}`, () => this.#reader.listTables(family)).some((table) => table.name === name);
+    return this.#tables(family).some((table) => table.name === name);
+  }
+
+  isAsleep(family: NftFamily, name: string): boolean {
+    return this.#tables(family).some((table) => table.name === name && table.dormant);
   }
 
   chains(family: NftFamily, name: string): readonly NftChain[] {
@@ -184,6 +194,10 @@ class Present {
 
   ruleText({ expressions, family, table }: NftRule): string {
     return ruleText(expressions, family, (set) => this.set({ family, table, set }));
+  }
+
+  #tables(family: NftFamily): readonly NftTable[] {
+    return this.#once(`tables ${family}`, () => this.#reader.listTables(family));
   }
 
   #once<T>(key: string, read: () => T): T {

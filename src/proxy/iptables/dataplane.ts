@@ -196,7 +196,9 @@ export class IptablesDataplane implements Dataplane {
 
   /** Brings `changes` into the kernel in one restore, none when there is nothing to do; `next` is committed then. */
   async #commit(changes: readonly TableChanges[], next: Committed): Promise<Commit> {
-    const needed = changes.filter((change) => !isEmptyDiff(change) || change.insert.length > 0);
+    const needed = changes.filter(
+      (change) => !isEmptyDiff(change) || change.insert.length > 0 || change.withdraw.length > 0,
+    );
     let kernelSeconds = 0;
     if (needed.length > 0) {
       const started = performance.now();

@@ -5,6 +5,7 @@ import {
   type IptablesTool,
   isGeneratedChain,
   type SavedTable,
+  surplusJumps,
   type Table,
   targetOf,
 } from '../rules/index.ts';
@@ -27,6 +28,14 @@ export async function readKernelState(tool: IptablesTool): Promise<KernelState> 
 /** The jumps of one table that are not there, in the order they are to be inserted. */
 export function missingJumps(table: Table, saved: SavedTable): Jump[] {
   return JUMPS.filter((jump) => jump.table === table && !saved.get(jump.chain)?.rules.includes(jump.rule));
+}
+
+/** Copies of the jumps of one table beyond the first of each. */
+export function copiedJumps(table: Table, saved: SavedTable): Jump[] {
+  return surplusJumps(
+    JUMPS.filter((jump) => jump.table === table),
+    saved,
+  );
 }
 
 /**

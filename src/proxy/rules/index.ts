@@ -1,6 +1,6 @@
 export * from './chain-set.ts';
 export { ClaimedTree, type TreeKey } from './claims.ts';
-export { chainDrift, missingJump } from './drift/rule-drift.ts';
+export { chainDrift, missingJump, surplusJump, surplusJumps } from './drift/rule-drift.ts';
 export {
   type IptablesTool,
   type IptablesVariant,
@@ -16,5 +16,6 @@ export { formatRule, PROXY_JUMP, type RuleParts } from './rule.ts';
 export { returnUnlessSameAddress } from './same-address.ts';
 export { parseList, parseSave, type SavedTable, targetOf } from './save.ts';
 export { MASQUERADE, refuse } from './targets.ts';
+export { UnreadableTableError } from './unreadable.ts';
 export { bothVariants, isUsable, usableVariants, type VariantSettings } from './usable-variants.ts';
 export { type DetectedVariant, detectVariant } from './variant.ts';

@@ -3,6 +3,7 @@ import { errorText, type IpFamily, inSlices, NodeplaneError } from '../../core/i
 import { type Exec, type ExecResult, lockHolder } from '../../sys/index.ts';
 import { failedLine, type TableRestore, writeRestore } from './restore.ts';
 import { parseSave, type SavedTable } from './save.ts';
+import { brokenOffIn, isLeftOut, metUnreadable, UnreadableTableError } from './unreadable.ts';
 
 /** The two implementations of iptables: their rules live in different places of the kernel and all of them apply. */
 export type IptablesVariant = 'legacy' | 'nft';
@@ -27,9 +28,9 @@ export interface IptablesTool {
    * `chain`, the line as `rule`, and its `owner`. For what the kernel refuses, the legacy variant names COMMIT alone.
    */
   restore(tables: readonly TableRestore[]): Promise<void>;
-  /** One table; empty when the kernel has none yet. Throws ERR_IPTABLES. */
+  /** One table; empty when the kernel has none yet. Throws ERR_IPTABLES, as UnreadableTableError where nft made what is in it. */
   save(table: string): Promise<SavedTable>;
-  /** All tables the kernel has at the moment, without creating any. Throws ERR_IPTABLES. */
+  /** All tables the kernel has at the moment and the program can list, without creating any. Throws as `save` does when it broke off. */
   saveAll(): Promise<ReadonlyMap<string, SavedTable>>;
 }
 
@@ -37,6 +38,17 @@ export function iptablesTool(family: IpFamily, variant: IptablesVariant, exec: E
   const save = async (args: readonly string[]) => {
     const program = programName(family, variant, 'save');
     const result = await run(exec, program, args);
+    const broken = brokenOffIn(result);
+    if (broken !== undefined) {
+      const readable = new Map(await inSlices(parseSave(result.stdout)));
+      readable.delete(broken);
+      throw new UnreadableTableError(family, broken, oneLine(result.stderr), readable);
+    }
+    const [, table] = args;
+    // Taken for an empty one, all of its rules would be written anew at each look.
+    if (table !== undefined && isLeftOut(result, table)) {
+      throw new UnreadableTableError(family, table, oneLine(result.stdout));
+    }
     if (result.status !== 0) throw failure(`${program} ${args.join(' ')}`.trim(), result);
     return inSlices(parseSave(result.stdout));
   };
@@ -73,6 +85,7 @@ export async function whyIptablesMissing(
   }
   if (result.status === 0) return undefined;
   if (isLockBusy(result)) throw lockBusy(program);
+  if (metUnreadable(result)) return undefined;
   return `${program} -S POSTROUTING -t nat ended with status ${result.status}: "${oneLine(result.stderr)}"`;
 }
 

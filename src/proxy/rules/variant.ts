@@ -2,6 +2,7 @@ import { type IpFamily, NodeplaneError } from '../../core/index.ts';
 import type { Exec } from '../../sys/index.ts';
 import { type IptablesVariant, iptablesTool, programName } from './iptables-tool.ts';
 import type { SavedTable } from './save.ts';
+import { UnreadableTableError } from './unreadable.ts';
 
 /** Which variant to use, and why. */
 export interface DetectedVariant {
@@ -31,8 +32,9 @@ export async function detectVariant(
   for (const variant of VARIANTS) {
     try {
       tables.set(variant, await iptablesTool(family, variant, exec).saveAll());
-    } catch {
-      // Not installed or not supported by the kernel: not a candidate.
+    } catch (error) {
+      // It works, and tells what comes before the table that it cannot read. Otherwise: not installed, or not supported by the kernel.
+      if (error instanceof UnreadableTableError) tables.set(variant, error.readable);
     }
   }
   const available = VARIANTS.filter((variant) => tables.has(variant));

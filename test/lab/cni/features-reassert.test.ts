@@ -96,6 +96,34 @@ describe('reassertFeatures', () => {
     expect((await works())[0]).toBe('answered');
   });
 
+  it.each([
+    ['whose table sleeps', 'add table TABLE { flags dormant; }', 1],
+    [
+      'whose chain is elsewhere',
+      'delete chain TABLE PRE; add chain TABLE PRE { type filter hook input priority 7; }',
+      1,
+    ],
+    [
+      'whose table sleeps with a chain elsewhere',
+      'add table TABLE { flags dormant; } & delete chain TABLE PRE; add chain TABLE PRE { type filter hook input priority 7; }',
+      2,
+    ],
+    ['whose table sleeps without a chain', 'add table TABLE { flags dormant; }; delete chain TABLE PRE', 1],
+  ])('brings back rules %s', async (_, destroy, times) => {
+    const { namespace } = world.node;
+    const table = linesOf(world.table());
+    const chain = /chain (\S+) \{\s*type nat hook prerouting/.exec(world.table())![1]!;
+    const commits = destroy.replaceAll('TABLE', 'inet nodeplane-cni').replaceAll('PRE', chain).split(' & ');
+    for (const commit of commits) namespace.run('nft', commit);
+    expect((await works())[0]).not.toBe('answered');
+    for (let time = 0; time < times; time++) {
+      expect(reassertFeatures(ruleset, featuresOf(world.wanted()))).toMatchObject({ structureRepaired: true });
+    }
+    expect(await works()).toEqual(['answered', 'answered']);
+    expect(linesOf(world.table()).sort()).toEqual(table.sort());
+    expect(reassertFeatures(ruleset, featuresOf(world.wanted()))).toMatchObject({ structureRepaired: false });
+  });
+
   it("brings back the passage through iptables' FORWARD", async () => {
     world.node.namespace.run('iptables-nft', '-P', 'FORWARD', 'DROP');
     expect(await works()).toEqual(['timeout', 'timeout']);

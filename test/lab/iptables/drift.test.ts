@@ -12,6 +12,8 @@ import { execIn, saved, useOwnLockFile } from './fixtures.ts';
 useOwnLockFile();
 afterAll(removeAll);
 
+const JUMP = ['-m', 'comment', '--comment', 'kubernetes service portals', '-j', 'KUBE-SERVICES'];
+
 // A proxy that goes on running while somebody else tampers with its rules.
 describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: while the proxy runs', (variant) => {
   let namespace: TestNamespace;
@@ -64,6 +66,14 @@ describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: while the proxy runs'
   it.each<[string, readonly string[][]]>([
     ['a deleted jump', [['-t', 'nat', '-D', 'PREROUTING', '1']]],
     ['a deleted jump of table filter', [['-D', 'FORWARD', '1']]],
+    [
+      'a jump that is there twice and thrice',
+      [
+        ['-t', 'nat', '-A', 'PREROUTING', ...JUMP],
+        ['-t', 'nat', '-I', 'OUTPUT', ...JUMP],
+        ['-t', 'nat', '-I', 'OUTPUT', ...JUMP],
+      ],
+    ],
     ['a flushed chain', [['-t', 'nat', '-F', 'KUBE-MARK-MASQ']]],
     ['a deleted rule', [['-t', 'nat', '-D', 'KUBE-POSTROUTING', '2']]],
     [

@@ -44,6 +44,20 @@ describe.each(FAMILIES)('%s', (family) => {
     dataplane.close();
   });
 
+  it('serves again after somebody put its table to sleep', async () => {
+    const plan = samplePlan(family, sampleNode(), [
+      samplePort({ name: 'shop/web', clusterIp: vip(1), remote: remote() }),
+    ]);
+    const dataplane = dataplaneIn(node.namespace, family);
+    await dataplane.resync(plan);
+    node.namespace.run('nft', `add table ${nftFamily(family)} nodeplane { flags dormant; }`);
+    expect(await client.connect({ ip: vip(1), port: 80 }, { timeoutMs: 400 })).not.toMatchObject({ kind: 'answered' });
+    expect(await dataplane.verify()).toMatchObject([{ object: 'table nodeplane', theirs: ['flags dormant;'] }]);
+    await dataplane.resync(plan);
+    expect(await client.connect({ ip: vip(1), port: 80 })).toMatchObject({ kind: 'answered' });
+    dataplane.close();
+  });
+
   it.each([3, 5])('draws evenly among %i endpoints in more slots', async (count) => {
     const port = samplePort({ name: 'shop/web', clusterIp: vip(1), remote: remote().slice(0, count) });
     const dataplane = dataplaneIn(node.namespace, family);

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { nftFamily } from '../../../src/netlink/nftables/index.ts';
+import type { NftablesDataplaneOptions } from '../../../src/proxy/nftables/index.ts';
 import { completePlan } from '../../samples/complete-plan.ts';
 import { snapshot } from '../../samples/ruleset-snapshot.ts';
 import { samplePort } from '../../samples/sample-plan.ts';
@@ -8,8 +9,11 @@ import { dataplaneIn, FAMILIES, openIn } from './fixtures.ts';
 
 afterAll(removeAll);
 
+const OTHERWISE =
+  'add chain TABLE nat-output { type nat hook output priority 7; }; add rule TABLE nat-output jump services';
+
 /** A dataplane that is synced again when it hears of others, as the proxy does it. */
-async function setup(family: (typeof FAMILIES)[number]) {
+async function setup(family: (typeof FAMILIES)[number], options: Partial<NftablesDataplaneOptions> = {}) {
   const namespace = createNamespace(`repair-${family}`);
   const ports = new Map(completePlan(family).ports);
   const plan = { ...completePlan(family), ports };
@@ -20,6 +24,7 @@ async function setup(family: (typeof FAMILIES)[number]) {
       heard++;
       void dataplane.resync(plan);
     },
+    ...options,
   });
   await dataplane.resync(plan);
   const nft = openIn(namespace);
@@ -37,12 +42,38 @@ describe.each(FAMILIES)('%s: what others destroy is noticed and repaired', (fami
     ['a map', 'flush map TABLE endpoints'],
     ['an element', `delete element TABLE services { ${vip} . tcp . 80 }`],
     ['a rule that is not ours', 'insert rule TABLE check-services accept'],
+    ['that packets meet the table', 'add table TABLE { flags dormant; }'],
+    ['where a chain is', `delete chain TABLE nat-output; ${OTHERWISE}`],
+    ['what a chain does at its end', 'add chain TABLE filter-input { policy drop; }'],
+    ['all hooks, and a chain', 'add table TABLE { flags dormant; }; delete chain TABLE filter-input'],
   ])('%s', async (_, destroy) => {
     const { nft, run, heard } = await setup(family);
     const before = snapshot(nft, family);
     run(destroy);
     await expect.poll(() => snapshot(nft, family)).toEqual(before);
     expect(heard()).toBe(1);
+  });
+
+  it.each([
+    ['add table TABLE { flags dormant; }', 'table nodeplane', [], ['flags dormant;']],
+    [
+      `delete chain TABLE nat-output; ${OTHERWISE}`,
+      'chain nat-output',
+      ['type nat hook output priority -100; policy accept;'],
+      ['type nat hook output priority filter + 7; policy accept;'],
+    ],
+    [
+      'add chain TABLE filter-input { policy drop; }',
+      'chain filter-input',
+      ['type filter hook input priority filter; policy accept;'],
+      ['type filter hook input priority filter; policy drop;'],
+    ],
+  ])('and told: %s', async (destroy, object, ours, theirs) => {
+    const { dataplane, plan, run } = await setup(family, { onForeignChange: () => {} });
+    run(destroy);
+    expect(await dataplane.verify()).toEqual([{ object, difference: 'changed', ours, theirs }]);
+    await dataplane.resync(plan);
+    expect(await dataplane.verify()).toEqual([]);
   });
 
   it('but neither its own changes, large and small, nor those in other tables', async () => {

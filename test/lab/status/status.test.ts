@@ -106,11 +106,14 @@ describe('output that cannot be written', () => {
     expect(stderr).toBe('status 2\n');
   });
 
-  it('is told in words where the disk is full', () => {
-    const { status, stderr } = shell('ip netns exec "$0" "$1" status >/dev/full');
-    expect(stderr).toMatch(/^nodeplane: Cannot write the output: ENOSPC: .*\n$/);
-    expect(status).toBe(1);
-  });
+  it.each(['status', 'diff --help', 'trace any 10.96.0.1:80 --live 100ms'])(
+    'is told in words where the disk is full, and is no answer of the command: %s',
+    (command) => {
+      const { status, stderr } = shell(`ip netns exec "$0" "$1" ${command} >/dev/full`);
+      expect(stderr).toMatch(/^nodeplane: Cannot write the output: ENOSPC: .*\n$/);
+      expect(status).toBe(74);
+    },
+  );
 });
 
 describe('nodeplane services', () => {

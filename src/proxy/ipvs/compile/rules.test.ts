@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { FakeIptables } from '../../../../test/fakes/fake-iptables.ts';
 import { sampleNode } from '../../../../test/samples/sample-plan.ts';
 import { atOnce, parseCidr, parseIp } from '../../../core/index.ts';
-import { parseSave, type TableRestore, writeRestore } from '../../rules/index.ts';
-import { planRuleCleanup, planTakeover } from '../kernel/rules-state.ts';
+import { type IptablesTool, parseSave, type TableRestore, writeRestore } from '../../rules/index.ts';
+import { planRuleCleanup, planTakeover, ruleDrift } from '../kernel/rules-state.ts';
 import { fixedRules } from './rules.ts';
 
 const node = sampleNode({ localDetector: { kind: 'cidr', cidr: parseCidr('10.244.0.0/16') } });
@@ -65,6 +65,20 @@ describe('taking over', () => {
   it('has nothing to do where all is there', () => {
     const first = planTakeover(rules, save({}));
     expect(planTakeover(rules, restored(first))).toEqual([]);
+  });
+
+  it('leaves one of each jump', async () => {
+    const saved = new Map(restored(planTakeover(rules, save({}))));
+    const jump = rules.jumps.find(({ table }) => table === 'nat')!;
+    const chains = new Map(saved.get('nat'));
+    const chain = chains.get(jump.chain)!;
+    saved.set('nat', chains.set(jump.chain, { ...chain, rules: [jump.rule, ...chain.rules, jump.rule] }));
+    const copy = { chain: jump.chain, rule: jump.rule };
+    expect(planTakeover(rules, saved)).toMatchObject([{ table: 'nat', insert: [], withdraw: [copy, copy] }]);
+    const tool = { save: async (table: string) => saved.get(table) ?? new Map() } as unknown as IptablesTool;
+    const theirs = [`-A ${jump.chain} ${jump.rule}`];
+    const told = { object: expect.stringMatching(/^jump nat /), difference: 'unexpected', ours: [], theirs };
+    expect(await ruleDrift(tool, rules)).toEqual([told, told]);
   });
 
   it('takes away what a proxy in iptables mode had, and nobody else’s', () => {

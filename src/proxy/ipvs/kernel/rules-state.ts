@@ -10,6 +10,8 @@ import {
   PROXY_JUMP,
   removalsOf,
   type SavedTable,
+  surplusJump,
+  surplusJumps,
   type TableRestore,
   targetOf,
 } from '../../rules/index.ts';
@@ -65,6 +67,9 @@ export async function ruleDrift(tool: IptablesTool, rules: FixedRules): Promise<
     for (const jump of missingJumps(rules.jumps, table, chains)) {
       drift.push(missingJump(table, jump, targetOf(jump.rule)));
     }
+    for (const jump of copiedJumps(rules.jumps, table, chains)) {
+      drift.push(surplusJump(table, jump, targetOf(jump.rule)));
+    }
     for (const [name, wanted] of rules.chains[table]) {
       const found = chainDrift(table, name, wanted, chains.get(name)?.rules);
       if (found) drift.push(found);
@@ -88,7 +93,8 @@ export function planTakeover(rules: FixedRules, saved: SavedTables): TableRestor
     );
     const edits = new Map([...wanted].map(([name, lines]) => [name, { rules: lines, owner: `the chain ${name}` }]));
     const { write } = atOnce(diffChains(chains, edits));
-    const restore = { table, ...removal, insert, write: new Map([...write, ...removal.write]) };
+    const withdraw = [...removal.withdraw, ...copiedJumps(rules.jumps, table, chains)];
+    const restore = { table, ...removal, insert, withdraw, write: new Map([...write, ...removal.write]) };
     return isEmptyDiff(restore) && insert.length === 0 && restore.withdraw.length === 0 ? [] : [restore];
   });
 }
@@ -200,6 +206,13 @@ function planRemoval(
 
 function missingJumps(jumps: readonly Jump[], table: IpvsTable, chains: SavedTable): Jump[] {
   return jumps.filter((jump) => jump.table === table && !chains.get(jump.chain)?.rules.includes(jump.rule));
+}
+
+function copiedJumps(jumps: readonly Jump[], table: IpvsTable, chains: SavedTable): Jump[] {
+  return surplusJumps(
+    jumps.filter((jump) => jump.table === table),
+    chains,
+  );
 }
 
 function textOf({ chain, rule }: ForeignRule): string {

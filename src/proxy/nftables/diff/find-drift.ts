@@ -1,7 +1,8 @@
 import type { IpFamily } from '../../../core/index.ts';
 import { type Drift, driftLines, type Steps } from '../../../core/index.ts';
-import { type NftElement, type NftFamily, nftFamily } from '../../../netlink/nftables/index.ts';
-import { elementTexts, ruleText, setBody } from '../../../netlink/nftables/text/index.ts';
+import { type NftChain, type NftElement, type NftFamily, nftFamily } from '../../../netlink/nftables/index.ts';
+import { baseText, elementTexts, ruleText, setBody } from '../../../netlink/nftables/text/index.ts';
+import { sameBase } from '../../../nft/index.ts';
 import type { ChainBody } from '../compile/chain.ts';
 import { describeKey, keyText } from '../compile/keys.ts';
 import type { SetBody } from '../compile/schema.ts';
@@ -18,7 +19,7 @@ export interface ComparedTable {
 /** Says where the kernel's table differs from what was committed: what a repair would write, told as `nft` prints it. */
 export function* findDrift(wanted: Wanted, kernel: KernelTable, { family, name }: ComparedTable): Steps<Drift[]> {
   const edits = yield* reconcile(wanted, kernel);
-  if (!edits) return [{ object: `table ${name}`, difference: 'changed' }];
+  if (!edits) return shapeDrift(wanted, kernel, { family, name });
   const drift: Drift[] = [];
   for (const set of new Set([...edits.addSets.keys(), ...edits.removeSets])) {
     const [ours, theirs] = [edits.addSets.get(set), edits.removeSets.has(set) ? kernel.sets.get(set) : undefined];
@@ -49,6 +50,19 @@ export function* findDrift(wanted: Wanted, kernel: KernelTable, { family, name }
     }
   }
   return drift;
+}
+
+/** Why a table is made anew: it sleeps, chains of it are hooked in otherwise, or, told by its name alone, its sets are others. */
+function shapeDrift(wanted: Wanted, kernel: KernelTable, { family, name }: ComparedTable): Drift[] {
+  const table = { object: `table ${name}`, difference: 'changed' } as const;
+  if (kernel.dormant) return [{ ...table, ours: [], theirs: ['flags dormant;'] }];
+  const drift = [...wanted.chains].flatMap(([chain, body]): Drift[] => {
+    const present = kernel.chains.get(chain);
+    if (!present || sameBase(present.base, body.base)) return [];
+    const lines = ({ base }: ChainBody | NftChain) => (base ? [baseText(base, nftFamily(family))] : []);
+    return [{ object: `chain ${chain}`, difference: 'changed', ...driftLines(lines(body), lines(present)) }];
+  });
+  return drift.length > 0 ? drift : [table];
 }
 
 function* byKey(elements: readonly NftElement[] = []): Steps<Map<string, NftElement>> {

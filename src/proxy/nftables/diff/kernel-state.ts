@@ -23,6 +23,8 @@ export interface KernelState {
 }
 
 export interface KernelTable {
+  /** Somebody has put it to sleep (`flags dormant`): no packet meets its chains. @default false */
+  readonly dormant?: boolean | undefined;
   readonly sets: ReadonlyMap<string, NftSet>;
   readonly chains: ReadonlyMap<string, NftChain>;
   /** In their order, by chain. */
@@ -35,9 +37,10 @@ export interface KernelTable {
 /** Reads our table. The event loop runs in between: a large table takes a while. */
 export async function readKernelState(nft: NftReader, family: IpFamily, name: string): Promise<KernelState> {
   const generation = nft.generation();
-  const tables = nft.listTables(nftFamily(family)).map((table) => table.name);
-  const kubeProxy = tables.includes(KUBE_PROXY_TABLE);
-  if (!tables.includes(name)) return { table: undefined, kubeProxy, generation };
+  const tables = new Map(nft.listTables(nftFamily(family)).map((table) => [table.name, table]));
+  const kubeProxy = tables.has(KUBE_PROXY_TABLE);
+  const present = tables.get(name);
+  if (!present) return { table: undefined, kubeProxy, generation };
   const ref = { kind: 'table', family: nftFamily(family), name } as const;
   const rest = yielder();
   const rules = new Map<string, NftRule[]>();
@@ -58,7 +61,7 @@ export async function readKernelState(nft: NftReader, family: IpFamily, name: st
     indexes.set(name, new ElementIndex(list));
     await rest();
   }
-  return { table: { sets, chains, rules, elements, indexes }, kubeProxy, generation };
+  return { table: { dormant: present.dormant, sets, chains, rules, elements, indexes }, kubeProxy, generation };
 }
 
 /** A set that belongs to a rule and goes with it. */

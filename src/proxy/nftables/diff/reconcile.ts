@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '../../../core/index.ts';
-import type { NftChain, NftElement, NftSet } from '../../../netlink/nftables/index.ts';
-import { sameRuleBodies } from '../../../nft/index.ts';
+import type { NftElement, NftSet } from '../../../netlink/nftables/index.ts';
+import { sameBase, sameRuleBodies } from '../../../nft/index.ts';
 import type { ChainBody } from '../compile/chain.ts';
 import { SETS } from '../compile/names.ts';
 import { isAffinity, type SetBody } from '../compile/schema.ts';
@@ -24,9 +24,11 @@ export function createAll({ sets, chains, elements }: Wanted): Edits {
 /**
  * From what the kernel holds to what is wanted; what is right is left alone.
  *
- * @returns undefined when the table has another shape (made by another version, say) and is better made anew
+ * @returns undefined when the table has another shape (made by another version, say) and is better made anew, as
+ * one that sleeps is
  */
 export function* reconcile(wanted: Wanted, kernel: KernelTable): Steps<Edits | undefined> {
+  if (kernel.dormant) return undefined;
   const edits = emptyEdits();
   for (const [name, body] of wanted.sets) {
     yield;
@@ -45,7 +47,7 @@ export function* reconcile(wanted: Wanted, kernel: KernelTable): Steps<Edits | u
   for (const [name, body] of wanted.chains) {
     yield;
     const present = kernel.chains.get(name);
-    if (present && !sameHook(present, body)) return undefined;
+    if (present && !sameBase(present.base, body.base)) return undefined;
     if (present && sameRuleBodies(kernel.rules.get(name) ?? [], body.rules) && !usesNewSet(body)) continue;
     edits.writeChains.push({ name, body, exists: present !== undefined });
   }
@@ -102,15 +104,5 @@ function sameSet(present: NftSet, { key, data, flags = [], size, timeoutMs }: Se
     isDeepStrictEqual([...(present.flags ?? [])].sort(), [...flags].sort()) &&
     present.size === size &&
     present.timeoutMs === timeoutMs
-  );
-}
-
-function sameHook({ base: present }: NftChain, { base }: ChainBody): boolean {
-  if (present === undefined || base === undefined) return present === base;
-  return (
-    present.type === base.type &&
-    present.hook === base.hook &&
-    present.priority === base.priority &&
-    (present.policy ?? 'accept') === (base.policy ?? 'accept')
   );
 }

@@ -1,5 +1,6 @@
 import { type Drift, driftLines } from '../../../core/index.ts';
 import { sameRules } from '../chain-set.ts';
+import type { SavedTable } from '../save.ts';
 
 /** A rule that is to be in a chain of others. */
 interface Jump {
@@ -28,6 +29,20 @@ export function chainDrift(
 /** A jump from a chain of others that is not there. */
 export function missingJump(table: string, { chain, rule }: Jump, to: string | undefined): Drift {
   return { object: `jump ${table} ${chain} -> ${to}`, difference: 'missing', ours: textsOf(chain, [rule]), theirs: [] };
+}
+
+/** Each copy of a jump in a chain of others beyond the one that is to be there. */
+export function surplusJumps<T extends Jump>(jumps: readonly T[], saved: SavedTable): T[] {
+  return jumps.flatMap((jump) => {
+    const copies = saved.get(jump.chain)?.rules.filter((rule) => rule === jump.rule) ?? [];
+    return copies.slice(1).map(() => jump);
+  });
+}
+
+/** A copy of a jump that is there already. */
+export function surplusJump(table: string, { chain, rule }: Jump, to: string | undefined): Drift {
+  const object = `jump ${table} ${chain} -> ${to}`;
+  return { object, difference: 'unexpected', ours: [], theirs: textsOf(chain, [rule]) };
 }
 
 function textsOf(chain: string, rules: readonly string[]): string[] {
