@@ -48,6 +48,8 @@ export function debuggable(transport: GroupTransport, protocol: number, secret =
     },
     onReadable: transport.onReadable,
     attachFilter: transport.attachFilter,
+    joinGroup: transport.joinGroup,
+    leaveGroup: transport.leaveGroup,
   };
 }
 

@@ -6,6 +6,7 @@ import {
   AF_NETLINK,
   NETLINK_ADD_MEMBERSHIP,
   NETLINK_CAP_ACK,
+  NETLINK_DROP_MEMBERSHIP,
   NETLINK_EXT_ACK,
   NETLINK_GET_STRICT_CHK,
   SOL_NETLINK,
@@ -126,6 +127,14 @@ function socketTransport(fd: number, portId: number, timeoutMs: number, readByte
     },
     onReadable: (callback) => watchReadable(fd, callback),
     attachFilter: (program) => attempt('set the filter of a netlink socket', () => c.attachFilter(fd, program)),
+    joinGroup: (group) =>
+      attempt(`join multicast group ${group} of netlink`, () =>
+        c.setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, int32(group)),
+      ),
+    leaveGroup: (group) =>
+      attempt(`leave multicast group ${group} of netlink`, () =>
+        c.setsockopt(fd, SOL_NETLINK, NETLINK_DROP_MEMBERSHIP, int32(group)),
+      ),
     receive() {
       const length = attempt(receiving, () => c.recv(fd, buffer, MSG_PEEK | MSG_TRUNC), timeoutMs);
       if (length > buffer.length) buffer = new Uint8Array(2 ** Math.ceil(Math.log2(length)));

@@ -21,6 +21,10 @@ export interface GroupTransport extends BatchTransport {
    * @throws ERR_NETLINK_SOCKET
    */
   attachFilter(program: Uint8Array): void;
+  /** Is sent the messages of a multicast group from now on. Throws ERR_NETLINK_SOCKET. */
+  joinGroup(group: number): void;
+  /** Is sent no more of them; what waits stays. Throws ERR_NETLINK_SOCKET. */
+  leaveGroup(group: number): void;
 }
 
 /** A transport for datagrams of any size, and for waiting elsewhere than in a system call. */

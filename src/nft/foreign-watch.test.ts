@@ -83,16 +83,16 @@ describe('ForeignWatch', () => {
     expect(told()).toBe(1);
   });
 
-  it('notices what happened while it paused', async () => {
+  it('notices what happened while it was closed', async () => {
     const { clock, watch, told, isOpen, setGeneration } = setup();
     watch.start(5);
-    watch.pause();
+    watch.close();
     expect(isOpen()).toBe(false);
     setGeneration(6);
     watch.start(6);
     await clock.advance(1000);
     expect(told()).toBe(0);
-    watch.pause();
+    watch.close();
     setGeneration(8);
     watch.start(7);
     await clock.advance(1000);
@@ -121,10 +121,10 @@ describe('ForeignWatch', () => {
     expect(watch.untouchedUntil(8)).toBeUndefined();
     lose();
     expect(watch.untouchedUntil(10)).toBeUndefined();
-    watch.pause();
+    watch.close();
     watch.start(10);
     expect(watch.untouchedUntil(10)).toBe(10);
-    watch.pause();
+    watch.close();
     expect(watch.untouchedUntil(10)).toBeUndefined();
   });
 

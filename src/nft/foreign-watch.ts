@@ -54,15 +54,11 @@ export class ForeignWatch {
     return known && known.since <= since && since <= known.until ? known.until : undefined;
   }
 
-  /** Stops listening: the kernel need not tell about each element of a large commit. */
-  pause(): void {
+  /** Stops listening; `start` begins again. */
+  close(): void {
     this.#stream?.close();
     this.#stream = undefined;
     this.#untouched = undefined;
-  }
-
-  close(): void {
-    this.pause();
     this.#timer?.cancel();
     this.#timer = undefined;
   }

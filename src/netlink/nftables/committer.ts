@@ -1,5 +1,6 @@
 import { inSlices } from '../../core/index.ts';
 import type { BatchTransport } from '../transport.ts';
+import { countOwnCommit } from './absence.ts';
 import { type Batch, BatchEncoder } from './batch.ts';
 import { makeRoomFor, readAnswers } from './commit.ts';
 import type { CommitOptions, CommitReport, NftChange } from './object/model.ts';
@@ -67,9 +68,11 @@ export class Committer {
     kernelMs: number,
   ): CommitReport {
     try {
-      const generation = readAnswers(this.#transport, batch, changes, first);
+      const told = readAnswers(this.#transport, batch, changes, first);
+      const generation = told ?? (expectGeneration === undefined ? undefined : nextGeneration(expectGeneration));
+      if (generation !== undefined) countOwnCommit();
       return {
-        generation: generation ?? (expectGeneration === undefined ? undefined : nextGeneration(expectGeneration)),
+        generation,
         messages: batch.messages,
         bytes: batch.bytes.length,
         encodeSeconds: encodeMs / 1000,

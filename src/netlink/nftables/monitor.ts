@@ -4,6 +4,7 @@ import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
 import * as uapi from '../uapi/nf-tables.ts';
 import { nfnlType } from '../uapi/nfnetlink.ts';
 import { watchSocket, withoutPorts } from '../watch/index.ts';
+import { addListener } from './absence.ts';
 import type { NftEvent } from './monitor-event.ts';
 import type { NftFamily } from './object/model.ts';
 import * as decode from './object/object-decode.ts';
@@ -42,8 +43,8 @@ const GENERATION = nfnlType(uapi.NFNL_SUBSYS_NFTABLES, uapi.NFT_MSG_NEWGEN);
  * Tells everything that changes in nf_tables of the calling thread's namespace (`inNetns` for another), by whomever, from
  * now on until `close`. While nothing changes nothing runs, and reading never holds up the event loop.
  *
- * While a monitor is open, the kernel writes a message for every element of every transaction: whoever is about to add
- * 100,000 may want to close it first, and to compare generations afterwards.
+ * Of what this process commits with `commitAsync`, its generation alone: no monitor listens meanwhile (absence.ts), and what others did
+ * at that time is an overrun.
  *
  * @throws ERR_NETLINK_SOCKET
  */
@@ -52,20 +53,39 @@ export function watchNftables(
   { withoutOwn = false, ...options }: NftWatchOptions = {},
 ): { close(): void } {
   const filter = () => withoutPorts(ownPorts(), [GENERATION]);
-  const groups = [uapi.NFNLGRP_NFTABLES];
-  const socket = openSocket(NETLINK_NETFILTER, { ...options, groups, ...(withoutOwn && { filter: filter() }) });
+  const group = uapi.NFNLGRP_NFTABLES;
+  const socket = openSocket(NETLINK_NETFILTER, {
+    ...options,
+    groups: [group],
+    ...(withoutOwn && { filter: filter() }),
+  });
   const stop = withoutOwn ? onOwnPorts(() => socket.attachFilter(filter())) : () => {};
   let open = true;
   const watch = watchSocket(socket, (datagram) => {
     for (const event of readEvents(datagram)) if (open) listener(event);
   });
+  const remove = addListener({
+    leave: () => socket.leaveGroup(group),
+    rejoin: () => socket.joinGroup(group),
+    missed(what) {
+      // What came before it first.
+      watch.catchUp();
+      if (open) listener(what === 'by others' ? { kind: 'overrun' } : ownGeneration(what.own));
+    },
+  });
   return {
     close() {
       open = false;
+      remove();
       stop();
       watch.close();
     },
   };
+}
+
+/** As the kernel would tell it, but for the thread. */
+function ownGeneration(generation: number): NftEvent {
+  return { kind: 'generation', generation, processId: process.pid, processName: process.title, own: true };
 }
 
 function readEvents(datagram: Uint8Array | 'lost'): NftEvent[] {

@@ -7,6 +7,7 @@ import { openSocket } from '../socket.ts';
 import type { BatchTransport } from '../transport.ts';
 import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
 import { openTogether } from '../with-netlink.ts';
+import { rulesetHere, unheard } from './absence.ts';
 import { Committer } from './committer.ts';
 import { DumpQueue } from './dump-queue.ts';
 import { hasDuplicates } from './duplicates.ts';
@@ -40,6 +41,7 @@ export class Nftables implements NftRuleset {
   readonly #later: Committer;
   readonly #reads: Netlink;
   readonly #longReads: DumpQueue;
+  readonly #ruleset = rulesetHere();
   #lastCommit: Promise<unknown> = Promise.resolve();
   #baseChains: OfGeneration | undefined;
 
@@ -71,7 +73,12 @@ export class Nftables implements NftRuleset {
   }
 
   commitAsync(changes: readonly NftChange[], options?: CommitOptions): Promise<CommitReport> {
-    const commit = () => this.#later.commitAsync(changes, options);
+    const commit = () =>
+      unheard(
+        this.#ruleset,
+        () => this.generation(),
+        () => this.#later.commitAsync(changes, options),
+      );
     const report = this.#lastCommit.then(commit, commit);
     this.#lastCommit = report.catch(() => undefined);
     return report;

@@ -9,6 +9,7 @@ export const NETLINK_GENERIC = 16;
 
 export const SOL_NETLINK = 270;
 export const NETLINK_ADD_MEMBERSHIP = 1;
+export const NETLINK_DROP_MEMBERSHIP = 2;
 export const NETLINK_CAP_ACK = 10;
 export const NETLINK_EXT_ACK = 11;
 export const NETLINK_GET_STRICT_CHK = 12;

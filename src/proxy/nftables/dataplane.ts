@@ -304,7 +304,6 @@ export class NftablesDataplane implements Dataplane {
     if (changes.length > 0) {
       const isValidated = edits.writeChains.length > 0 && next.layout.totals.elements > LARGE_TABLE;
       const large = elements > LARGE_COMMIT || rules > MANY_RULES || isValidated;
-      if (large) this.#watch?.pause();
       report = large ? await nft.commitAsync(changes, { expectGeneration }) : nft.commit(changes, { expectGeneration });
       this.#watch?.committed(report.generation);
     }

@@ -3,6 +3,7 @@ import { openSocket } from '../../socket.ts';
 import { NETLINK_NETFILTER } from '../../uapi/netlink.ts';
 import { NFNLGRP_NFTABLES } from '../../uapi/nf-tables.ts';
 import { type SocketWatch, watchSocket, withoutPorts } from '../../watch/index.ts';
+import { addListener } from '../absence.ts';
 import { onOwnPorts, ownPorts } from '../own-ports.ts';
 import type { NftCommit } from './commit.ts';
 import { CommitReader } from './commit-reader.ts';
@@ -39,9 +40,20 @@ export function watchCommits(listener: (commit: NftCommit | 'lost') => void): So
       listener('lost');
     }
   });
+  const remove = addListener({
+    leave: () => socket.leaveGroup(NFNLGRP_NFTABLES),
+    rejoin: () => socket.joinGroup(NFNLGRP_NFTABLES),
+    missed(what) {
+      watch.catchUp();
+      // Of a transaction that was being told when this left, the end was not heard.
+      reader.forget();
+      if (what === 'by others') listener('lost');
+    },
+  });
   return {
     catchUp: () => watch.catchUp(),
     close() {
+      remove();
       stop();
       watch.close();
     },
