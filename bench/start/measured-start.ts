@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent } from '../../test/lab/lab.ts';
-import { type ApiCluster, peakResidentMiB, residentMiB } from '../api-cluster.ts';
+import { type ApiCluster, peakResidentMiB, residentMiB, syncs } from '../api-cluster.ts';
 import { processorMs } from './process-figures.ts';
 
 const START_TIMEOUT_MS = 120_000;
@@ -15,6 +15,8 @@ export interface MeasuredStart {
   readonly processorMs: number;
   /** The same, in elapsed time. */
   readonly elapsedMs: number;
+  /** What of the elapsed time the kernel took for the IPv4 rules. */
+  readonly kernelMs: number;
   /** Most ever resident until then, in MiB. */
   readonly peakMiB: number;
   /** Resident fifteen seconds later; undefined: that was not waited for. */
@@ -41,7 +43,12 @@ export async function measureStart(
     log: `start-${began}`,
   });
   const synced = await firstSync(agent);
-  const figures = { processorMs: processorMs(agent.pid), elapsedMs: synced - began, peakMiB: peakResidentMiB(agent) };
+  const figures = {
+    processorMs: processorMs(agent.pid),
+    elapsedMs: synced - began,
+    kernelMs: syncs(agent, true)[0]!.kernelMs,
+    peakMiB: peakResidentMiB(agent),
+  };
   await delay(untilRest ? REST_MS : SETTLED_MS);
   const restingMiB = untilRest ? residentMiB(agent) : undefined;
   const longestPauseMs = longestPause(await agent.metrics());

@@ -63,6 +63,7 @@ async function reportStarts(each: StartCase, cluster: ApiCluster, other: string 
   report(`start, ${services} x 10, ${mode === 'iptables' ? 'iptables-legacy' : mode}`, [
     figure('processor time until the first sync', 'ms', 'processorMs', each.processorMs),
     figure('elapsed time until then', 'ms', 'elapsedMs', undefined),
+    figure('of that in the kernel, for IPv4', 'ms', 'kernelMs', undefined),
     figure('most resident until then', 'MiB', 'peakMiB', each.peakMiB),
     figure('resident 15 s later', 'MiB', 'restingMiB', each.restingMiB),
     figure('longest pause of the event loop, at most', 'ms', 'longestPauseMs', undefined),

@@ -36,8 +36,18 @@ it('looks while there is work, and not at rest', async () => {
   expect(await looks()).toBe(afterSync);
 });
 
+it('begins after the first turn of the loop, in which the program is loaded', async () => {
+  const { clock, looks, sum } = meter();
+  const now = clock.now.bind(clock);
+  clock.now = () => now() + 500;
+  await clock.advance(20);
+  expect(await looks()).toBeGreaterThan(0);
+  expect(await sum()).toBe(0);
+});
+
 it('tells by how much a look was late', async () => {
   const { delay, clock, sum } = meter();
+  await clock.advance(0);
   delay.stir();
   const now = clock.now.bind(clock);
   // Timers run when somebody turns the loop; this one stood still for 70 ms meanwhile.
