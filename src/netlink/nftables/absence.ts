@@ -23,7 +23,8 @@ interface Absence {
 
 const listeners = new Map<RulesetListener, string>();
 const absences = new Map<RulesetListener, Absence>();
-let ownCommits = 0;
+/** How many transactions the threads of this process have made. */
+let commits = new Int32Array(new SharedArrayBuffer(4));
 
 /** What identifies the network namespace of the calling thread. */
 export function rulesetHere(): string {
@@ -41,7 +42,17 @@ export function addListener(listener: RulesetListener): () => void {
 
 /** After each transaction of this process: one that listeners did not hear of is nobody else's. */
 export function countOwnCommit(): void {
-  ownCommits++;
+  Atomics.add(commits, 0, 1);
+}
+
+/** The memory in which threads of this process count their transactions together. */
+export function ownCommits(): SharedArrayBuffer {
+  return commits.buffer;
+}
+
+/** Has this thread count in the memory of another one. */
+export function shareOwnCommits(memory: SharedArrayBuffer): void {
+  commits = new Int32Array(memory);
 }
 
 /**
@@ -59,7 +70,7 @@ export async function unheard(
   const here = [...listeners].filter(([, where]) => where === ruleset).map(([listener]) => listener);
   if (here.length === 0) return commit();
   // Asked for before they leave and after they are back: what they hear besides is nothing to be afraid of.
-  const since = { generation: generation(), ownCommits };
+  const since = { generation: generation(), ownCommits: Atomics.load(commits, 0) };
   for (const listener of here) leave(listener, since);
   try {
     return await commit();
@@ -86,7 +97,7 @@ function comeBack(listener: RulesetListener, generation: () => number): void {
   listener.rejoin();
   const now = answered(generation);
   if (now === absence.generation) return;
-  const isOwn = now !== undefined && now - absence.generation === ownCommits - absence.ownCommits;
+  const isOwn = now !== undefined && now - absence.generation === Atomics.load(commits, 0) - absence.ownCommits;
   listener.missed(isOwn ? { own: now } : 'by others');
 }
 

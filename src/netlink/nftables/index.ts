@@ -1,3 +1,4 @@
+export { ownCommits, shareOwnCommits } from './absence.ts';
 export { BatchEncoder } from './batch.ts';
 export { isStaleGeneration, NftCommitError, type NftRefusal } from './commit-error.ts';
 export type { CommitChange, NftCommit } from './commits/commit.ts';

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { type Clock, inBackground, NodeplaneError, type Timer } from '../../../core/index.ts';
-import { addOwnPort, removeOwnPort } from '../../../netlink/nftables/index.ts';
+import { addOwnPort, ownCommits, removeOwnPort } from '../../../netlink/nftables/index.ts';
 import { DescriptorLedger, libc, lockReleases, procSysRoot } from '../../../sys/index.ts';
 
 /** What a thread of the server is begun with. */
@@ -13,6 +13,8 @@ export interface ThreadStart {
   readonly stays: boolean;
   /** By which it and the others tell each other that they gave a lock back. */
   readonly lockReleases: SharedArrayBuffer;
+  /** In which it and the others count their transactions of nf_tables. */
+  readonly ownCommits: SharedArrayBuffer;
 }
 
 /** See the constructor. */
@@ -68,6 +70,7 @@ export class ServerThread {
       ledger: this.#ledger.memory,
       procSysRoot: procSysRoot(),
       lockReleases: lockReleases(),
+      ownCommits: ownCommits(),
     };
     this.#worker = new Worker(file, { resourceLimits: LIMITS, workerData });
     // An idle thread is no reason to stay.

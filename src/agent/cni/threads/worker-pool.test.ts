@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
-import { ownPorts } from '../../../netlink/nftables/index.ts';
+import { ownCommits, ownPorts } from '../../../netlink/nftables/index.ts';
 import { WorkerPool } from './worker-pool.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nodeplane-pool-'));
@@ -15,12 +15,13 @@ execFileSync('mkfifo', [fifo]);
 writeFileSync(
   file,
   `const fs = require('node:fs');
-   const { parentPort, threadId } = require('node:worker_threads');
+   const { parentPort, threadId, workerData } = require('node:worker_threads');
    parentPort.on('message', ({ stdin }) => {
      if (stdin === 'throw') throw new Error('thrown');
      if (stdin === 'hold') return;
      if (stdin === 'ports') parentPort.postMessage({ nftPorts: [4711, 4712] });
      if (stdin === 'fewer ports') parentPort.postMessage({ nftPorts: [4712] });
+     if (stdin === 'commit') Atomics.add(new Int32Array(workerData.ownCommits), 0, 1);
      if (stdin === 'exit') process.exit(3);
      if (stdin === 'spin') for (;;);
      if (stdin === 'fifo') {
@@ -76,6 +77,13 @@ it('knows over which sockets its threads change nf_tables, for as long as they a
   expect(ownPorts()).toEqual([4712]);
   await pool.stop();
   expect(ownPorts()).toEqual([]);
+});
+
+it('counts the transactions of its threads with its own', async () => {
+  const counted = () => Atomics.load(new Int32Array(ownCommits()), 0);
+  const before = counted();
+  await run('commit');
+  expect(counted()).toBe(before + 1);
 });
 
 it('looks for idle threads once in a while, however often it is started', async () => {

@@ -2,7 +2,7 @@
 // other requests from being served.
 import { parentPort, workerData } from 'node:worker_threads';
 import { keepSocketsOpen, runCni } from '../../../cni/index.ts';
-import { onOwnPorts, ownPorts } from '../../../netlink/nftables/index.ts';
+import { onOwnPorts, ownPorts, shareOwnCommits } from '../../../netlink/nftables/index.ts';
 import { DescriptorLedger, noteDescriptorsIn, shareLockReleases, useProcSysRoot } from '../../../sys/index.ts';
 import { reclaimNode } from '../guard/reclaim-node.ts';
 import type { PortNotice, ThreadStart } from './server-thread.ts';
@@ -12,6 +12,7 @@ const start = workerData as ThreadStart;
 noteDescriptorsIn(new DescriptorLedger(start.ledger));
 useProcSysRoot(start.procSysRoot);
 shareLockReleases(start.lockReleases);
+shareOwnCommits(start.ownCommits);
 keepSocketsOpen();
 onOwnPorts(() => parentPort?.postMessage({ nftPorts: ownPorts() } satisfies PortNotice));
 parentPort?.on('message', async (task: WorkerTask) => {
