@@ -1,10 +1,10 @@
 import { inSlices } from '../../core/index.ts';
 import type { BatchTransport } from '../transport.ts';
-import { countOwnCommit } from './absence.ts';
 import { type Batch, BatchEncoder } from './batch.ts';
 import { makeRoomFor, readAnswers } from './commit.ts';
+import { countOwnCommit } from './listening/absence.ts';
+import { addOwnPort, removeOwnPort } from './listening/own-ports.ts';
 import type { CommitOptions, CommitReport, NftChange } from './object/model.ts';
-import { addOwnPort, removeOwnPort } from './own-ports.ts';
 
 /** A batch larger than this gives its memory back. */
 const KEEP_BYTES = 1 << 20;

@@ -6,7 +6,7 @@ import { readMessages } from '../message.ts';
 import { BatchEncoder, elementAt } from './batch.ts';
 import { hasDuplicates } from './duplicates.ts';
 import { sameExpressions } from './expression/same-rule.ts';
-import { decodeEvents } from './monitor.ts';
+import { decodeEvents } from './listening/monitor.ts';
 import { ElementPacker } from './object/element-encode.ts';
 import { intervalElements, intervalRanges } from './object/intervals.ts';
 import type { NftChange, NftElement, NftObject } from './object/model.ts';

@@ -1,4 +1,3 @@
-export { ownCommits, shareOwnCommits } from './absence.ts';
 export { BatchEncoder } from './batch.ts';
 export { isStaleGeneration, NftCommitError, type NftRefusal } from './commit-error.ts';
 export type { CommitChange, NftCommit } from './commits/commit.ts';
@@ -27,8 +26,10 @@ export {
 } from './expression/expressions.ts';
 export { expressionKey, sameExpressions } from './expression/same-rule.ts';
 export { nftFamily } from './family.ts';
-export { watchNftables } from './monitor.ts';
-export type { NftEvent } from './monitor-event.ts';
+export { ownCommits, shareOwnCommits } from './listening/absence.ts';
+export { watchNftables } from './listening/monitor.ts';
+export type { NftEvent } from './listening/monitor-event.ts';
+export { addOwnPort, onOwnPorts, ownPorts, removeOwnPort } from './listening/own-ports.ts';
 export { Nftables } from './nftables.ts';
 export { type DatatypeName, datatype, typeLength } from './object/datatypes.ts';
 export { intervalElements, intervalRanges } from './object/intervals.ts';
@@ -55,6 +56,5 @@ export type {
   SetRef,
   TableRef,
 } from './object/model.ts';
-export { addOwnPort, onOwnPorts, ownPorts, removeOwnPort } from './own-ports.ts';
 export type { NftReader, NftRuleset } from './ruleset.ts';
 export { decodeTraces, type TraceEvent, watchTraces } from './trace/watch-traces.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { BatchTransport } from '../transport.ts';
+import { isOwnPort } from './listening/own-ports.ts';
 import { Nftables } from './nftables.ts';
-import { isOwnPort } from './own-ports.ts';
 
 /** Opens as many sockets as there is room for, and counts those that are open. */
 function sockets(room: number) {

@@ -7,10 +7,10 @@ import { openSocket } from '../socket.ts';
 import type { BatchTransport } from '../transport.ts';
 import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
 import { openTogether } from '../with-netlink.ts';
-import { rulesetHere, unheard } from './absence.ts';
 import { Committer } from './committer.ts';
 import { DumpQueue } from './dump-queue.ts';
 import { hasDuplicates } from './duplicates.ts';
+import { rulesetHere, unheard } from './listening/absence.ts';
 import { decodeLinkChain, type LinkChain } from './object/link-chain.ts';
 import type {
   ChainRef,

@@ -3,8 +3,8 @@ import { openSocket } from '../../socket.ts';
 import { NETLINK_NETFILTER } from '../../uapi/netlink.ts';
 import { NFNLGRP_NFTABLES } from '../../uapi/nf-tables.ts';
 import { type SocketWatch, watchSocket, withoutPorts } from '../../watch/index.ts';
-import { addListener } from '../absence.ts';
-import { onOwnPorts, ownPorts } from '../own-ports.ts';
+import { addListener } from '../listening/absence.ts';
+import { onOwnPorts, ownPorts } from '../listening/own-ports.ts';
 import type { NftCommit } from './commit.ts';
 import { CommitReader } from './commit-reader.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { CommitReport } from '../object/model.ts';
 import { addListener, countOwnCommit, rulesetHere, unheard } from './absence.ts';
-import type { CommitReport } from './object/model.ts';
 
 const REPORT: CommitReport = { generation: 6, messages: 3, bytes: 100, encodeSeconds: 0, kernelSeconds: 0 };
 

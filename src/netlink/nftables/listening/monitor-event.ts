@@ -1,4 +1,4 @@
-import type { NftChain, NftCounter, NftElements, NftRule, NftSet, NftTable } from './object/model.ts';
+import type { NftChain, NftCounter, NftElements, NftRule, NftSet, NftTable } from '../object/model.ts';
 
 /**
  * What the kernel tells about a transaction: its objects, then its generation. One event may hold many elements. Those of

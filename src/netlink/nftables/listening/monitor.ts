@@ -1,13 +1,13 @@
-import { type NetlinkMessage, readMessages } from '../message.ts';
-import { openSocket, type SocketOptions } from '../socket.ts';
-import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
-import * as uapi from '../uapi/nf-tables.ts';
-import { nfnlType } from '../uapi/nfnetlink.ts';
-import { watchSocket, withoutPorts } from '../watch/index.ts';
+import { type NetlinkMessage, readMessages } from '../../message.ts';
+import { openSocket, type SocketOptions } from '../../socket.ts';
+import { NETLINK_NETFILTER } from '../../uapi/netlink.ts';
+import * as uapi from '../../uapi/nf-tables.ts';
+import { nfnlType } from '../../uapi/nfnetlink.ts';
+import { watchSocket, withoutPorts } from '../../watch/index.ts';
+import type { NftFamily } from '../object/model.ts';
+import * as decode from '../object/object-decode.ts';
 import { addListener } from './absence.ts';
 import type { NftEvent } from './monitor-event.ts';
-import type { NftFamily } from './object/model.ts';
-import * as decode from './object/object-decode.ts';
 import { isOwnPort, onOwnPorts, ownPorts } from './own-ports.ts';
 
 type Told = Extract<NftEvent, { kind: 'new' | 'deleted' }>;

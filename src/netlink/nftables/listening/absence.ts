@@ -1,5 +1,5 @@
-import { netnsIdentity } from '../../sys/index.ts';
-import type { CommitReport } from './object/model.ts';
+import { netnsIdentity } from '../../../sys/index.ts';
+import type { CommitReport } from '../object/model.ts';
 
 // While anybody listens, the kernel makes a message of 4 KiB for each object of a transaction, whatever the listeners' filters drop,
 // and keeps all of them until its end (nf_tables_setelem_notify): half a GiB and a second or two for 120,000 elements that take 0.3 s
