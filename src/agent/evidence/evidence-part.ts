@@ -76,7 +76,11 @@ export class EvidencePart implements Part, Evidence {
     const cutShort = this.#conntrack?.cutShort ?? 0;
     return [
       ...this.#unheard,
-      ...(missed > 0 ? [`changes of nf_tables came too fast ${missed} times: who made those is not known`] : []),
+      ...(missed > 0
+        ? [
+            `changes of nf_tables were missed ${missed} times, which came too fast or during a large one of the agent: who made those is not known`,
+          ]
+        : []),
       ...(cutShort > 0 ? [`more connections ended unanswered than are looked at, ${cutShort} times`] : []),
     ];
   }

@@ -34,7 +34,7 @@ export class RuleChanges {
     return this.#kept;
   }
 
-  /** How often changes were missed because they came too fast: who made those is not known. */
+  /** How often changes were missed, because they came too fast or during a large one of the agent: who made those is not known. */
   get missed(): number {
     return this.#missed;
   }
