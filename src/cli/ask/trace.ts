@@ -3,6 +3,7 @@ import { showTrace } from '../../agent/index.ts';
 import { NodeplaneError } from '../../core/index.ts';
 import { reportFailure } from '../report-failure.ts';
 import { writeOut } from '../standard-output.ts';
+import { AGENT_ADDRESS, readAgentAddress } from './agent-address.ts';
 import { EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE } from './exit-status.ts';
 
 interface Flags {
@@ -30,7 +31,12 @@ export function addTraceCommand(program: Command): void {
     .addOption(
       new Option('-o, --output <form>', 'for people or for programs').choices(['text', 'json']).default('text'),
     )
-    .option('--address <address:port>', "the agent's metrics port, asked for Services by name", '127.0.0.1:10249')
+    .option(
+      '--address <address:port>',
+      "the agent's metrics port, asked for Services by name",
+      readAgentAddress,
+      AGENT_ADDRESS,
+    )
     .action(runTraceCommand);
 }
 
