@@ -32,6 +32,8 @@ const SCRIPT = `
 const [protocol, address, port, source, payload, timeout] = process.argv.slice(1);
 const done = (result) => { process.stdout.write(result); process.exit(0); };
 setTimeout(() => done('ETIMEDOUT'), Number(timeout));
+// Whoever waits for the result has ended.
+process.stdin.on('close', () => process.exit()).resume();
 if (protocol === '6') {
   const socket = require('net').connect({ host: address, port: Number(port), localAddress: source });
   socket.on('connect', () => { socket.end(); done('connected'); });
@@ -40,7 +42,10 @@ if (protocol === '6') {
   const socket = require('dgram').createSocket(address.includes(':') ? 'udp6' : 'udp4');
   socket.on('error', (error) => done(error.code || String(error)));
   socket.on('message', () => done('answered'));
-  socket.bind({ address: source }, () => socket.connect(Number(port), address, (error) => error ? done(error.code) : socket.send(payload)));
+  socket.bind({ address: source }, () => socket.connect(Number(port), address, (error) => {
+    if (error) return done(error.code);
+    socket.send(payload, (refused) => refused && done(refused.code));
+  }));
 }
 `;
 
@@ -55,7 +60,7 @@ export async function probe({ tuple, payload, timeoutMs, signal }: Probe): Promi
   const args = [protocol, formatIp(destination), port, formatIp(source), payload, timeoutMs].map(String);
   // A child begins in the namespace of the thread that starts it.
   const start = () => {
-    const child = spawn(process.execPath, ['-e', SCRIPT, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, ['-e', SCRIPT, ...args], { stdio: 'pipe' });
     return { child };
   };
   const { child } = path === undefined ? start() : inNetns(path, start);

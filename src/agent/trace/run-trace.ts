@@ -202,6 +202,8 @@ function textOf(nft: Nftables, { family, table, chain: name, handle }: Drop): st
 
 function firstOf(completed: Promise<void>, ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
+    // It may be over before it began, while the agent was asked for names.
+    if (signal?.aborted) return resolve();
     const timer = setTimeout(resolve, ms);
     const end = () => {
       clearTimeout(timer);

@@ -43,8 +43,8 @@ export function addTraceCommand(program: Command): void {
 async function runTraceCommand(source: string, destination: string, flags: Flags): Promise<void> {
   const { live, proto: protocol, probe = false, payload, output, address } = flags;
   const interrupted = new AbortController();
-  // However it is ended it switches off what it has switched on.
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => interrupted.abort());
+  // However it is ended it switches off what it has switched on, also where that is asked for twice.
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupted.abort());
   const { signal } = interrupted;
   try {
     const json = output === 'json';
