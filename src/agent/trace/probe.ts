@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText, formatIp, type IpAddress, NodeplaneError } from '../../core/index.ts';
 import { otherNamespaces } from '../../explain/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
@@ -82,6 +83,18 @@ export async function probe({ tuple, payload, timeoutMs, signal }: Probe): Promi
       resolve({ source: formatIp(source), result: result || how });
     });
   });
+}
+
+/** What an attempt comes to, or that it has come to nothing in so many milliseconds. Rejects as the attempt does. */
+export function outcomeWithin(attempt: Promise<ProbeOutcome>, ms: number): Promise<ProbeOutcome> {
+  const over = new AbortController();
+  const late = sleep(
+    ms,
+    { source: 'the pod', result: 'neither connected nor refused by then' },
+    { signal: over.signal },
+  );
+  // A timer that is left would keep the command from its end.
+  return Promise.race([attempt, late]).finally(() => over.abort());
 }
 
 /** Undefined: the address is the node's own. */
