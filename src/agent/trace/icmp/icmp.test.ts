@@ -1,51 +1,84 @@
-import { describe, expect, it } from 'vitest';
-import { ASKED, ends, event, headers, pass, SYN, THERE, TUPLE, told } from '../../../../test/fakes/trace-events.ts';
+import { expect, it } from 'vitest';
+import { parseIp } from '../../../core/index.ts';
+import type { TraceEvent } from '../../../netlink/nftables/index.ts';
 import { FlowBook } from '../flow-book.ts';
+import { TRACE_TABLE } from '../trace-table.ts';
+import { fateOf } from '../traced-flow.ts';
 
-describe('a flow that ICMP refuses', () => {
-  const UDP = 17;
-  /** The kernel copies 20 bytes behind the network header: too little to tell which packet it is about. */
-  const icmp = (id: number, [from, to]: [string, string], type: number, code: number, numbered: boolean) => {
-    const { networkHeader, transportHeader } = headers(ends(from, (type << 8) | code, to, 0), 0);
-    networkHeader[9] = 1;
-    const connection = numbered ? { id: 77, direction: 'reply' as const } : undefined;
-    return [
-      event(id, 'tracked-prerouting', { networkHeader, transportHeader, iif: 5, connection }),
-      event(id, 'late-postrouting', { connection }),
-    ];
-  };
-  const toUdp = (numbered: boolean) =>
-    pass(1, [ASKED, THERE], SYN, numbered).map((one) => {
-      one.networkHeader?.set([UDP], 9);
-      return one;
-    });
-  const bookOfUdp = () => new FlowBook([{ ...TUPLE, protocol: UDP }]);
+const UDP = 17;
+const ICMP = 1;
+const [CLIENT, SERVER, STRANGER] = ['10.244.1.7', '10.244.1.9', '10.244.1.8'];
 
-  it.each([
-    ['by the connection’s number', true],
-    ['by its client', false],
-  ])('is refused, %s', (_, numbered) => {
-    const book = bookOfUdp();
-    for (const one of toUdp(numbered)) book.packet(one, 10);
-    for (const one of icmp(2, ['10.244.1.9', '10.244.1.7'], 3, 3, numbered)) book.packet(one, 12);
-    const { report, text } = told(book);
-    expect(report).toMatchObject({ verdict: 'fails', flows: [{ fate: 'refused', answeredAfterMs: 2 }] });
-    expect(text).toContain('; refused with ICMP port-unreachable from 10.244.1.9 after 2 ms\n');
-  });
+/** A look at a packet; what stands behind the network header is copied for 20 bytes. */
+function event(id: number, chain: string, more: Partial<TraceEvent> = {}): TraceEvent {
+  const place = {
+    family: 'ip',
+    tableFamily: 'inet',
+    table: TRACE_TABLE,
+    chain,
+    type: 'policy',
+    verdict: 'accept',
+  } as const;
+  const unknown = { handle: undefined, networkHeader: undefined, transportHeader: undefined };
+  return { id, ...place, ...unknown, iif: undefined, oif: undefined, mark: 0, connection: undefined, ...more };
+}
 
-  it('is not, where it is told of a smaller size, or somebody else is told', () => {
-    const book = bookOfUdp();
-    for (const one of toUdp(false)) book.packet(one, 10);
-    for (const one of icmp(2, ['10.244.1.9', '10.244.1.7'], 3, 4, false)) book.packet(one, 12);
-    for (const one of icmp(3, ['10.244.1.9', '10.244.1.8'], 3, 3, false)) book.packet(one, 12);
-    expect(told(book).report.flows).toMatchObject([{ fate: 'no-reply' }]);
-  });
+function packet(protocol: number, from: string, to: string, transport: readonly number[]) {
+  const networkHeader = Uint8Array.of(
+    0x45,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    64,
+    protocol,
+    0,
+    0,
+    ...[from, to].flatMap((ip) => [...parseIp(ip).bytes]),
+  );
+  return { networkHeader, transportHeader: Uint8Array.of(...transport, ...new Array<number>(16).fill(0)) };
+}
 
-  it('is dropped where a rule of this node sends that', () => {
-    const book = new FlowBook([TUPLE]);
-    book.packet(event(1, 'early-prerouting', { ...headers(ASKED, SYN) }), 10);
-    book.packet(event(1, 'gate', { table: 'fence', type: 'rule', handle: 7, verdict: 'drop' }), 10);
-    for (const one of icmp(2, ['10.96.0.12', '10.244.1.7'], 3, 3, false)) book.packet(one, 12);
-    expect(told(book).report.flows).toMatchObject([{ fate: 'dropped', drop: { table: 'fence', handle: 7 } }]);
-  });
+/** A datagram that left the node, or that a rule took. */
+function bookOf({ numbered = false, taken = false } = {}): FlowBook {
+  const book = new FlowBook([{ source: undefined, destination: parseIp(SERVER), port: 53, protocol: UDP }]);
+  const connection = numbered ? { id: 77, direction: 'original' as const } : undefined;
+  const headers = packet(UDP, CLIENT, SERVER, [0x9c, 0x40, 0, 53]);
+  book.packet(event(1, 'early-prerouting', { ...headers, connection, type: 'rule', verdict: 'continue' }), 10);
+  if (taken) book.packet(event(1, 'gate', { table: 'fence', type: 'rule', handle: 7, verdict: 'drop' }), 10);
+  else book.packet(event(1, 'late-postrouting', { connection }), 10);
+  return book;
+}
+
+function tell(book: FlowBook, from: string, to: string, [type, code]: [number, number], numbered = false): FlowBook {
+  const connection = numbered ? { id: 77, direction: 'reply' as const } : undefined;
+  book.packet(event(2, 'tracked-prerouting', { ...packet(ICMP, from, to, [type, code, 0, 0]), connection }), 12);
+  book.packet(event(2, 'late-postrouting', { connection }), 12);
+  return book;
+}
+
+it.each([
+  ['by the connection’s number', true],
+  ['by its client', false],
+])('a flow that ICMP refuses is refused, %s', (_, numbered) => {
+  const [flow] = tell(bookOf({ numbered }), SERVER, CLIENT, [3, 3], numbered).flows;
+  expect(fateOf(flow!)).toBe('refused');
+  expect(flow).toMatchObject({ answeredAt: 12, back: { flags: `ICMP port-unreachable from ${SERVER}` } });
+});
+
+it.each<[string, string, [number, number]]>([
+  ['is told of a smaller size', CLIENT, [3, 4]],
+  ['is told of a better way', CLIENT, [5, 1]],
+  ['is not told, but somebody else', STRANGER, [3, 3]],
+])('a flow that %s is not refused', (_, to, what) => {
+  expect(fateOf(tell(bookOf(), SERVER, to, what).flows[0]!)).toBe('no-reply');
+});
+
+it('a flow that a rule of this node refuses by ICMP is dropped by that rule', () => {
+  const [flow] = tell(bookOf({ taken: true }), SERVER, CLIENT, [3, 3]).flows;
+  expect(fateOf(flow!)).toBe('dropped');
+  expect(flow).toMatchObject({ there: { drop: { table: 'fence', handle: 7 } } });
 });
