@@ -27,7 +27,7 @@ const ALLOWED = {
   'proxy/sync': ['core', 'kube', 'proxy/plan'],
   'proxy/observe': ['core', 'kube', 'proxy/plan', 'proxy/sync'],
   proxy: ['core', 'sys', 'kube', 'proxy/plan', 'proxy/sync', 'proxy/observe'],
-  'proxy/rules': ['core', 'sys', 'proxy'],
+  'proxy/rules': ['core', 'sys', 'proxy', 'netlink/nftables', 'nft'],
   'proxy/iptables': [
     'core',
     'sys',

@@ -14,7 +14,7 @@ function setup() {
       return { close: () => (listener = undefined) };
     },
 
-    table: { kind: 'table', family: 'ip', name: 'nodeplane' },
+    tables: [{ kind: 'table', family: 'ip', name: 'nodeplane' }],
     clock,
     debounceMs: 50,
     generation: () => {

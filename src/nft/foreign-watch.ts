@@ -6,17 +6,17 @@ export type WatchNftables = (listener: (event: NftEvent) => void) => { close(): 
 
 export interface ForeignWatchOptions {
   readonly watch: WatchNftables;
-  readonly table: TableRef;
+  readonly tables: readonly TableRef[];
   readonly clock: Clock;
   /** Several changes within this time are told as one. */
   readonly debounceMs: number;
   /** The ruleset's generation now. */
   readonly generation: () => number;
-  /** Somebody else changed the table, or may have. */
+  /** Somebody else changed one of the tables, or may have. */
   readonly changed: () => void;
 }
 
-/** Notices that somebody else changed our table. What this process changes is nothing to be told. */
+/** Notices that somebody else changed tables of ours. What this process changes is nothing to be told. */
 export class ForeignWatch {
   readonly #options: ForeignWatchOptions;
   #stream: { close(): void } | undefined;
@@ -24,7 +24,7 @@ export class ForeignWatch {
   #timer: Timer | undefined;
   /** The ruleset's generation after our last commit. */
   #ownGeneration: number | undefined;
-  /** Generations of which all was heard, and between which nobody else changed the table. */
+  /** Generations of which all was heard, and between which nobody else changed the tables. */
   #untouched: { readonly since: number; readonly until: number } | undefined;
 
   constructor(options: ForeignWatchOptions) {
@@ -45,7 +45,7 @@ export class ForeignWatch {
   }
 
   /**
-   * The last generation heard of, if nobody else has changed the table since an earlier one: its rules need not be read back.
+   * The last generation heard of, if nobody else has changed the tables since an earlier one: their rules need not be read back.
    *
    * @returns undefined when somebody has, or not all was heard
    */
@@ -77,10 +77,10 @@ export class ForeignWatch {
       this.#follow(event.generation, byOthers);
       this.#touched = false;
     } else {
-      const { table } = this.#options;
+      const { tables } = this.#options;
       const { object } = event;
       const name = object.kind === 'table' ? object.name : object.table;
-      if (object.family === table.family && name === table.name) this.#touched = true;
+      if (tables.some((table) => object.family === table.family && name === table.name)) this.#touched = true;
     }
   }
 

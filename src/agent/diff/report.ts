@@ -35,11 +35,11 @@ export interface PartReport {
 /** Compares one part, and repairs it if that is asked for and something differs. Never rejects. */
 export async function reportPart(part: ComparedPart, { repair }: { readonly repair: boolean }): Promise<PartReport> {
   const { name } = part;
-  let before: readonly Drift[] = [];
+  let before: readonly Drift[] | undefined;
   const report = (after: readonly Drift[], reason: string | null): PartReport => {
     const verdict = reason !== null ? 'unknown' : after.length > 0 ? 'differs' : 'equal';
     const left = new Set(after.map(({ object }) => object));
-    const repaired = repair && reason === null ? before.filter(({ object }) => !left.has(object)) : [];
+    const repaired = repair && reason === null ? (before ?? []).filter(({ object }) => !left.has(object)) : [];
     return {
       name,
       verdict,
@@ -51,11 +51,12 @@ export async function reportPart(part: ComparedPart, { repair }: { readonly repa
     };
   };
   try {
-    before = await part.compare();
-    if (!repair || before.length === 0) return report(before, null);
+    // What cannot be compared, for example because the last sync failed, is worth a repair all the same.
+    before = repair ? await part.compare().catch(() => undefined) : await part.compare();
+    if (before && (!repair || before.length === 0)) return report(before, null);
     await part.repair();
     return report(await part.compare(), null);
   } catch (error) {
-    return report(before, errorText(error));
+    return report(before ?? [], errorText(error));
   }
 }

@@ -14,6 +14,7 @@ const WHERE =
   "Run this as root in the agent's network namespace (kubectl exec into its pod); it runs with this --agent-lock-dir?";
 const HANGS =
   'Somebody listens there and says nothing: the agent hangs, is stopped, or has no processor time. Look at the end of its log and at /livez; restarting it leaves the rules in place';
+const ENDED = 'It ended while it answered: look at the end of its log, and ask again when it is back';
 
 export interface ShowDiffOptions {
   /** The agent's --agent-lock-dir. */
@@ -46,13 +47,17 @@ export async function showDiff({ directory, repair, json, progress }: ShowDiffOp
       progress(`nodeplane: the agent has been ${repair ? 'repairing' : 'comparing'} for ${seconds} s, and is alive\n`);
     text = await askControlPatiently({ socketPath, method, path: DIFF_PAGE, timeoutMs: TIMEOUT_MS }, { waiting });
   } catch (error) {
-    return failed(69, errorText(error), error instanceof NoAnswerError ? HANGS : WHERE);
+    return failed(69, errorText(error), error instanceof NoAnswerError ? HANGS : isReset(error) ? ENDED : WHERE);
   }
   const report = parseForm<DiffReport>(text, isReport);
   if (!report) return failed(2, 'the answer is not one of this version of nodeplane', WHERE);
   const stdout = json ? `${JSON.stringify(report, undefined, 2)}\n` : diffText(report);
   const has = (verdict: string) => report.parts.some((part) => part.verdict === verdict);
   return { stdout, stderr: '', exitCode: has('unknown') ? 2 : has('differs') ? 1 : 0 };
+}
+
+function isReset(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ECONNRESET';
 }
 
 const isDrifts = listOf(objectOf({ object: isText, difference: isOneOf('missing', 'changed', 'unexpected') }));

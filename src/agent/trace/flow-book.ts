@@ -1,6 +1,7 @@
 import { type IpAddress, ipEquals } from '../../core/index.ts';
 import type { Flow, FlowDirection, FlowEvent } from '../../netlink/conntrack/index.ts';
 import type { TraceEvent } from '../../netlink/nftables/index.ts';
+import { isIcmp, readIcmpError } from './icmp/read-icmp.ts';
 import { readPacket, type TracedPacket } from './read-packet.ts';
 import { placeOf, type TracedTuple } from './trace-table.ts';
 import { type KernelDrop, type TracedFlow, UNSPECIFIED, type Way } from './traced-flow.ts';
@@ -118,6 +119,7 @@ export class FlowBook {
   /** The first event of a packet. Its later ones follow its number, for their headers change. */
   #enter(event: TraceEvent, packet: TracedPacket | undefined, at: number): Passing | undefined {
     if (!packet) return undefined;
+    if (isIcmp(packet.protocol)) return this.#enterError(event);
     const found = this.#flowOf(event, packet, at);
     if (!found) return undefined;
     const way = found.flow[found.direction];
@@ -126,8 +128,29 @@ export class FlowBook {
       way.drop = undefined;
       way.flags = packet.flags;
     }
-    const passing = { flow: found.flow, way: way.through ? blankWay() : way };
-    this.#passing.set(event.id, passing);
+    return this.#pass(event, { flow: found.flow, way: way.through ? blankWay() : way });
+  }
+
+  /** Of a message that a packet will not arrive: the answer of a flow that has no other. */
+  #enterError({ id, connection, networkHeader, transportHeader }: TraceEvent): Passing | undefined {
+    const error = networkHeader && readIcmpError(networkHeader, transportHeader);
+    if (!error || connection?.direction === 'original') return undefined;
+    const numbered = connection && this.#numbered.get(connection.id);
+    const tracked = connection && this.#tracked.get(connection.id);
+    const flow =
+      numbered ??
+      (tracked ? this.#find(tracked.protocol, tracked.original) : undefined) ??
+      // The kernel copies too little of it to tell which flow of this client it is about.
+      this.#flows.findLast(({ original, maskedAs }) => {
+        return ipEquals(error.to, original.source) || (maskedAs !== undefined && ipEquals(error.to, maskedAs));
+      });
+    if (!flow || flow.back.last || flow.answeredAt !== undefined) return undefined;
+    flow.back.flags = error.text;
+    return this.#pass({ id }, { flow, way: flow.back });
+  }
+
+  #pass({ id }: Pick<TraceEvent, 'id'>, passing: Passing): Passing {
+    this.#passing.set(id, passing);
     if (this.#passing.size > MOST_EVENTS) this.#passing.delete(this.#passing.keys().next().value!);
     return passing;
   }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText, formatIp, type IpAddress, NodeplaneError } from '../../core/index.ts';
 import { otherNamespaces } from '../../explain/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
@@ -32,6 +33,8 @@ const SCRIPT = `
 const [protocol, address, port, source, payload, timeout] = process.argv.slice(1);
 const done = (result) => { process.stdout.write(result); process.exit(0); };
 setTimeout(() => done('ETIMEDOUT'), Number(timeout));
+// Whoever waits for the result has ended.
+process.stdin.on('close', () => process.exit()).resume();
 if (protocol === '6') {
   const socket = require('net').connect({ host: address, port: Number(port), localAddress: source });
   socket.on('connect', () => { socket.end(); done('connected'); });
@@ -40,7 +43,10 @@ if (protocol === '6') {
   const socket = require('dgram').createSocket(address.includes(':') ? 'udp6' : 'udp4');
   socket.on('error', (error) => done(error.code || String(error)));
   socket.on('message', () => done('answered'));
-  socket.bind({ address: source }, () => socket.connect(Number(port), address, (error) => error ? done(error.code) : socket.send(payload)));
+  socket.bind({ address: source }, () => socket.connect(Number(port), address, (error) => {
+    if (error) return done(error.code);
+    socket.send(payload, (refused) => refused && done(refused.code));
+  }));
 }
 `;
 
@@ -55,7 +61,7 @@ export async function probe({ tuple, payload, timeoutMs, signal }: Probe): Promi
   const args = [protocol, formatIp(destination), port, formatIp(source), payload, timeoutMs].map(String);
   // A child begins in the namespace of the thread that starts it.
   const start = () => {
-    const child = spawn(process.execPath, ['-e', SCRIPT, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, ['-e', SCRIPT, ...args], { stdio: 'pipe' });
     return { child };
   };
   const { child } = path === undefined ? start() : inNetns(path, start);
@@ -77,6 +83,18 @@ export async function probe({ tuple, payload, timeoutMs, signal }: Probe): Promi
       resolve({ source: formatIp(source), result: result || how });
     });
   });
+}
+
+/** What an attempt comes to, or that it has come to nothing in so many milliseconds. Rejects as the attempt does. */
+export function outcomeWithin(attempt: Promise<ProbeOutcome>, ms: number): Promise<ProbeOutcome> {
+  const over = new AbortController();
+  const late = sleep(
+    ms,
+    { source: 'the pod', result: 'neither connected nor refused by then' },
+    { signal: over.signal },
+  );
+  // A timer that is left would keep the command from its end.
+  return Promise.race([attempt, late]).finally(() => over.abort());
 }
 
 /** Undefined: the address is the node's own. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText, type IpFamily, KernelError, NodeplaneError } from '../../core/index.ts';
 import { listFlows, watchFlows } from '../../netlink/conntrack/index.ts';
 import { closing, Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
@@ -13,7 +14,7 @@ import { divertLog } from './legacy/divert-log.ts';
 import { type LegacyStep, legacyDropOf, watchLegacySteps } from './legacy/legacy-steps.ts';
 import { legacyDrops, readLegacy } from './legacy/saved-tables.ts';
 import { makeReport } from './make-report.ts';
-import type { ProbeOutcome } from './probe.ts';
+import { outcomeWithin, type ProbeOutcome } from './probe.ts';
 import type { UnderstoodQuestion } from './question.ts';
 import type { TraceReport } from './trace-report.ts';
 import { TRACE_TABLE, traceTable } from './trace-table.ts';
@@ -90,8 +91,8 @@ export async function runTrace(options: RunTraceOptions): Promise<TraceReport> {
     attempt?.catch(() => {});
     await firstOf(completed, durationMs, signal);
     const rest = Math.max(0, durationMs - (performance.now() - began));
-    const probed = attempt && (await Promise.race([attempt, noProbe(Math.min(rest, PROBE_MS))]));
-    await wait(Math.min(GRACE_MS, Math.max(rest, 1)));
+    const probed = attempt && (await outcomeWithin(attempt, Math.min(rest, PROBE_MS)));
+    await sleep(Math.min(GRACE_MS, Math.max(rest, 1)));
     opened.traces.catchUp();
     opened.flows.catchUp();
     drops.catchUp();
@@ -202,6 +203,8 @@ function textOf(nft: Nftables, { family, table, chain: name, handle }: Drop): st
 
 function firstOf(completed: Promise<void>, ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
+    // It may be over before it began, while the agent was asked for names.
+    if (signal?.aborted) return resolve();
     const timer = setTimeout(resolve, ms);
     const end = () => {
       clearTimeout(timer);
@@ -211,10 +214,3 @@ function firstOf(completed: Promise<void>, ms: number, signal: AbortSignal | und
     signal?.addEventListener('abort', end, { once: true });
   });
 }
-
-async function noProbe(ms: number): Promise<ProbeOutcome> {
-  await wait(ms);
-  return { source: 'the pod', result: 'neither connected nor refused by then' };
-}
-
-const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));

@@ -70,6 +70,7 @@ export interface FlowReport {
   readonly lostIn: string | null;
   /** The rule of legacy iptables that took it there; null: none, or it could not be followed. */
   readonly legacyDrop: LegacyDrop | null;
+  /** `SYN-ACK`, or `ICMP port-unreachable from 10.244.1.9`; empty: none came, or it is not TCP. */
   readonly replyFlags: string;
   /** From the first packet to the first one back; null: none came. */
   readonly answeredAfterMs: number | null;

@@ -98,7 +98,7 @@ function headerMatch({ source, destination, protocol, port }: TracedTuple): Expr
   ];
 }
 
-/** As the connection began: both ways, translated or not. */
+/** As the connection began: both ways, translated or not, and messages of ICMP about it, which conntrack relates to it. */
 function connectionMatch({ source, destination, protocol, port }: TracedTuple): Expression[] {
   const { family } = destination;
   const [saddr, daddr] =
@@ -106,7 +106,7 @@ function connectionMatch({ source, destination, protocol, port }: TracedTuple): 
   return [
     meta('nfproto'),
     cmp.equal(Uint8Array.of(NFPROTO[family])),
-    meta('l4proto'),
+    ct('protocol', 0, 'original'),
     cmp.equal(Uint8Array.of(protocol)),
     ...(source ? [ct(saddr, 0, 'original'), cmp.equal(source.bytes)] : []),
     ct(daddr, 0, 'original'),

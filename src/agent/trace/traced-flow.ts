@@ -24,7 +24,7 @@ export interface KernelDrop {
 
 /** How far packets of one direction came. */
 export interface Way {
-  /** `SYN`, `SYN-ACK`, `RST`; empty: not TCP, or not known. */
+  /** `SYN`, `SYN-ACK`, `RST`; back also `ICMP port-unreachable from 10.244.1.9`; empty: not TCP, or not known. */
   flags: string;
   /** Interface numbers; undefined: not seen, or none, as for what this node sends. */
   iif: number | undefined;
@@ -61,8 +61,11 @@ export type Fate = 'dropped' | 'reply-dropped' | 'lost' | 'refused' | 'reply-los
 
 /** What became of a flow by what was seen until now. Pure. */
 export function fateOf({ there, back, answeredAt }: TracedFlow): Fate {
+  const isError = back.flags.startsWith('ICMP');
+  // It says that a packet was taken here, and less well than who took it.
+  if (isError && there.last && !there.through) return there.drop ? 'dropped' : 'lost';
   if (back.through || (answeredAt !== undefined && !back.last)) {
-    return back.flags.includes('RST') ? 'refused' : 'answered';
+    return isError || back.flags.includes('RST') ? 'refused' : 'answered';
   }
   if (back.drop) return 'reply-dropped';
   if (back.last) return 'reply-lost';

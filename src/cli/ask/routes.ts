@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { showRoutes } from '../../agent/index.ts';
 import { writeErr, writeOut } from '../standard-output.ts';
+import { AGENT_ADDRESS, readAgentAddress } from './agent-address.ts';
 
 interface Flags {
   readonly json?: boolean;
@@ -15,7 +16,12 @@ export function addRoutesCommand(program: Command): void {
       'show how the pods of other nodes are reached from this one, and which are not; exit status 2 if any are not',
     )
     .option('--json', 'for programs')
-    .option('--agent <address:port>', "the agent's metrics port, asked for names and reasons", '127.0.0.1:10249')
+    .option(
+      '--agent <address:port>',
+      "the agent's metrics port, asked for names and reasons",
+      readAgentAddress,
+      AGENT_ADDRESS,
+    )
     .action(async ({ json = false, agent }: Flags) => {
       const { stdout, stderr, exitCode } = await showRoutes({ json, agent });
       writeErr(stderr);

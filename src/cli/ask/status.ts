@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { showStatus } from '../../agent/index.ts';
 import { writeOut } from '../standard-output.ts';
+import { AGENT_ADDRESS, readAgentAddress } from './agent-address.ts';
 
 /** Of the commands that ask the agent for its status. */
 export interface StatusFlags {
@@ -14,7 +15,7 @@ export function addStatusFlags(command: Command): Command {
     .addOption(
       new Option('-o, --output <form>', 'for people or for programs').choices(['text', 'json']).default('text'),
     )
-    .option('--address <address:port>', "the agent's metrics port", '127.0.0.1:10249');
+    .option('--address <address:port>', "the agent's metrics port", readAgentAddress, AGENT_ADDRESS);
 }
 
 /** `nodeplane status`: the eight things to look at first, then what is wrong. */

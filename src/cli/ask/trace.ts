@@ -3,6 +3,7 @@ import { showTrace } from '../../agent/index.ts';
 import { NodeplaneError } from '../../core/index.ts';
 import { reportFailure } from '../report-failure.ts';
 import { writeOut } from '../standard-output.ts';
+import { AGENT_ADDRESS, readAgentAddress } from './agent-address.ts';
 import { EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE } from './exit-status.ts';
 
 interface Flags {
@@ -30,15 +31,20 @@ export function addTraceCommand(program: Command): void {
     .addOption(
       new Option('-o, --output <form>', 'for people or for programs').choices(['text', 'json']).default('text'),
     )
-    .option('--address <address:port>', "the agent's metrics port, asked for Services by name", '127.0.0.1:10249')
+    .option(
+      '--address <address:port>',
+      "the agent's metrics port, asked for Services by name",
+      readAgentAddress,
+      AGENT_ADDRESS,
+    )
     .action(runTraceCommand);
 }
 
 async function runTraceCommand(source: string, destination: string, flags: Flags): Promise<void> {
   const { live, proto: protocol, probe = false, payload, output, address } = flags;
   const interrupted = new AbortController();
-  // However it is ended it switches off what it has switched on.
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => interrupted.abort());
+  // However it is ended it switches off what it has switched on, also where that is asked for twice.
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupted.abort());
   const { signal } = interrupted;
   try {
     const json = output === 'json';

@@ -18,6 +18,7 @@ import {
   type IptablesVariant,
   iptablesTool,
   isEmptyDiff,
+  type NftTables,
   type Table,
 } from '../rules/index.ts';
 import { cleanupIptables } from './cleanup.ts';
@@ -43,6 +44,8 @@ export interface IptablesDataplaneOptions {
   readonly accounting?: boolean;
   /** Given when the other variant holds a proxy's rules (`DetectedVariant.otherHoldsServices`). @default leave it alone */
   readonly otherVariant?: OtherVariant;
+  /** The tables as the kernel has them, of variant nft. @default what the programs tell is all */
+  readonly kernelTables?: NftTables | undefined;
 }
 
 /**
@@ -68,6 +71,7 @@ export class IptablesDataplane implements Dataplane {
   readonly family: IpFamily;
   readonly #tool: IptablesTool;
   readonly #otherTool: IptablesTool;
+  readonly #kernelTables: NftTables | undefined;
   readonly #dropInvalid: boolean;
   readonly #accounting: boolean;
   /** Undefined when there is nothing to clean up in it, or no longer. */
@@ -82,6 +86,7 @@ export class IptablesDataplane implements Dataplane {
     this.#dropInvalid = dropInvalid;
     this.#accounting = accounting;
     this.#otherVariant = otherVariant;
+    this.#kernelTables = options.kernelTables;
     this.#tool = iptablesTool(family, variant, exec);
     this.#otherTool = iptablesTool(family, variant === 'nft' ? 'legacy' : 'nft', exec);
   }
@@ -113,19 +118,30 @@ export class IptablesDataplane implements Dataplane {
   async resync(plan: Plan): Promise<Commit> {
     const before = this.#leftOut.forgetAll();
     const commit = await this.#makeEqual(plan, [...plan.ports.keys()], before);
+    this.#kernelTables?.wake();
     await this.#cleanOtherVariant();
     return commit;
   }
 
   async verify(): Promise<readonly Drift[]> {
     const committed = this.#committed;
-    if (!committed) return [];
-    return inSlices(findDrift(committed.chains, await readKernelState(this.#tool)));
+    const tables = this.#kernelTables;
+    if (!committed || tables?.isRight()) return [];
+    const generation = tables?.startReading();
+    const asleep = tables?.sleepDrift() ?? [];
+    const found = await inSlices(findDrift(committed.chains, await readKernelState(this.#tool)));
+    const drift = [...asleep, ...found];
+    if (generation !== undefined && drift.length === 0) tables?.foundRight(generation);
+    return drift;
   }
 
   async cleanup(): Promise<void> {
     this.#committed = undefined;
     await cleanupIptables(this.#tool);
+  }
+
+  close(): void {
+    this.#kernelTables?.close();
   }
 
   async #cleanOtherVariant(): Promise<void> {
@@ -202,7 +218,9 @@ export class IptablesDataplane implements Dataplane {
     let kernelSeconds = 0;
     if (needed.length > 0) {
       const started = performance.now();
-      await this.#tool.restore(needed);
+      const restore = () => this.#tool.restore(needed);
+      // Each table is a transaction.
+      await (this.#kernelTables?.writing(needed.length, restore) ?? restore());
       kernelSeconds = secondsSince(started);
     }
     const written = { filter: 0, nat: 0 };

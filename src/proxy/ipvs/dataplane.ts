@@ -24,7 +24,7 @@ import {
   sameNodePlan,
   translatedNodePortAddresses,
 } from '../index.ts';
-import { type IptablesTool, iptablesTool } from '../rules/index.ts';
+import { type IptablesTool, iptablesTool, type NftTables } from '../rules/index.ts';
 import { cleanupIpvs } from './cleanup.ts';
 import { fixedRules } from './compile/rules.ts';
 import { everything } from './diff/diff.ts';
@@ -56,6 +56,7 @@ export class IpvsDataplane implements Dataplane {
   readonly family: IpFamily;
   readonly #scheduler: string;
   readonly #tool: IptablesTool;
+  readonly #kernelTables: NftTables | undefined;
   readonly #kernel: IpvsKernel;
   readonly #ownership: Ownership;
   readonly #watch: DrainWatch;
@@ -74,6 +75,7 @@ export class IpvsDataplane implements Dataplane {
     this.family = family;
     this.#scheduler = options.scheduler || 'rr';
     this.#tool = iptablesTool(family, variant, exec);
+    this.#kernelTables = options.kernelTables;
     this.#kernel = options.kernel ?? openIpvsKernel(family);
     // Whatever becomes of the sets that say so too.
     const made = new Set<string>();
@@ -136,6 +138,7 @@ export class IpvsDataplane implements Dataplane {
     const committed = this.#committed;
     const kernel = this.#kernel;
     if (!committed?.node) return [];
+    const asleep = this.#kernelTables?.sleepDrift() ?? [];
     const rules = await ruleDrift(this.#tool, fixedRules(this.family, committed.node));
     await this.#watch.idle();
     // What is drained meanwhile would look like drift.
@@ -143,7 +146,7 @@ export class IpvsDataplane implements Dataplane {
       const wrong = kernel.wrong().map((object): Drift => ({ object, difference: 'missing' }));
       const found = await inSlices(readState(kernel, this.#ownership));
       const addresses = nodePortAddressesOf(this.family, committed.node!, found);
-      return [...rules, ...wrong, ...(await inSlices(findDrift(committed, found, addresses)))];
+      return [...asleep, ...rules, ...wrong, ...(await inSlices(findDrift(committed, found, addresses)))];
     });
   }
 
@@ -207,6 +210,7 @@ export class IpvsDataplane implements Dataplane {
     await this.#watch.idle();
     // A scrape may still come: it finds no counters.
     this.#served = undefined;
+    this.#kernelTables?.close();
     this.#kernel.close();
   }
 
@@ -240,6 +244,7 @@ export class IpvsDataplane implements Dataplane {
     const restoring = performance.now();
     // They lead packets to what stands by now.
     const written = await restoreRules(this.#tool, rules);
+    this.#kernelTables?.wake();
     const kernelSeconds = readSeconds + total.kernelSeconds + secondsSince(restoring);
     this.#committed = next;
     this.#served = layout;

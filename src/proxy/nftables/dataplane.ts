@@ -96,8 +96,8 @@ export class NftablesDataplane implements Dataplane {
     this.#open = open;
     if (watch && onForeignChange) {
       const generation = () => this.#nft.generation();
-      const place: TableRef = { kind: 'table', family: nftFamily(family), name: table };
-      this.#watch = new ForeignWatch({ watch, table: place, clock, debounceMs, generation, changed: onForeignChange });
+      const tables: TableRef[] = [{ kind: 'table', family: nftFamily(family), name: table }];
+      this.#watch = new ForeignWatch({ watch, tables, clock, debounceMs, generation, changed: onForeignChange });
     }
   }
 

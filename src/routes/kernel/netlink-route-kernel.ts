@@ -176,9 +176,10 @@ function deviceRequests(operation: Exclude<DeviceOperation, { action: 'create' }
     case 'delete-address':
       return [deleteAddress({ index, ...operation.address })];
     case 'change': {
-      const { mtu, mac, local } = operation;
+      const { mtu, mac, local, learning, ttl } = operation;
       const link = mtu === undefined && !mac ? [] : [setLink(index, { mtu, mac })];
-      return local ? [setVxlan(index, { local }), ...link] : link;
+      const isVxlan = local !== undefined || learning !== undefined || ttl !== undefined;
+      return isVxlan ? [setVxlan(index, { local, learning, ttl }), ...link] : link;
     }
   }
 }

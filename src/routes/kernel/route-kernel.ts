@@ -29,6 +29,10 @@ export interface VxlanProperties {
   /** Index of the link its packets leave by; 0 for none. */
   readonly link: number;
   readonly local: IpAddress | undefined;
+  /** It learns from whoever sends to it where a MAC lives. */
+  readonly learning: boolean;
+  /** Of outer packets; 0 for the system's default. */
+  readonly ttl: number;
 }
 
 /** A step that brings a device to what it is to be. */
@@ -43,6 +47,8 @@ export type DeviceOperation =
       readonly mtu?: number;
       readonly mac?: Uint8Array;
       readonly local?: IpAddress;
+      readonly learning?: boolean;
+      readonly ttl?: number;
     }
   | { readonly action: 'up'; readonly index: number }
   | { readonly action: 'add-address' | 'delete-address'; readonly index: number; readonly address: Cidr };

@@ -58,6 +58,9 @@ function changes({ index, mtu, mac, vxlan }: PresentDevice, wanted: TunnelDevice
     ...(mtu !== wanted.mtu && { mtu: wanted.mtu }),
     ...(wanted.kind === 'vxlan' && !sameBytes(mac, wanted.mac) && { mac: wanted.mac }),
     ...(wanted.kind === 'vxlan' && (!local || !ipEquals(local, wanted.local)) && { local: wanted.local }),
+    // As it was made: the entries are ours alone to write, and the underlay may be many hops long.
+    ...(vxlan?.learning && { learning: false }),
+    ...(vxlan && vxlan.ttl !== 0 && { ttl: 0 }),
   };
   return Object.keys(change).length === 0 ? [] : [{ action: 'change', index, ...change }];
 }

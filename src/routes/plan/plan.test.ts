@@ -129,7 +129,7 @@ describe('diffDevice', () => {
     up: true,
     mtu: 1450,
     mac,
-    vxlan: { vni: 1, port: 8472, link: 2, local: parseIp('10.0.0.1') },
+    vxlan: { vni: 1, port: 8472, link: 2, local: parseIp('10.0.0.1'), learning: false, ttl: 0 },
     addresses: [parseCidr('10.1.0.0/32')],
   };
   const actions = (change: Partial<PresentDevice>) =>
@@ -141,6 +141,8 @@ describe('diffDevice', () => {
     expect(actions({ mtu: 1400 })).toEqual(['change']);
     expect(actions({ mac: Uint8Array.of(2, 0, 0, 0, 0, 1) })).toEqual(['change']);
     expect(actions({ vxlan: { ...present.vxlan!, local: parseIp('10.0.0.9') } })).toEqual(['change']);
+    expect(actions({ vxlan: { ...present.vxlan!, learning: true } })).toEqual(['change']);
+    expect(actions({ vxlan: { ...present.vxlan!, ttl: 1 } })).toEqual(['change']);
     expect(actions({ up: false, addresses: [parseCidr('10.9.0.0/32')] })).toEqual([
       'delete-address',
       'add-address',

@@ -80,7 +80,7 @@ export class RouteRules {
     });
     this.#watch = new ForeignWatch({
       watch,
-      table: RULES_TABLE,
+      tables: [RULES_TABLE],
       clock,
       debounceMs: DEBOUNCE_MS,
       generation: () => this.#open().generation(),

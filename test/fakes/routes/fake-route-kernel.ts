@@ -229,7 +229,7 @@ export class FakeRouteKernel implements RouteKernel {
         up: false,
         mtu,
         mac,
-        vxlan: { vni, port, link, local },
+        vxlan: { vni, port, link, local, learning: false, ttl: 0 },
       });
       return;
     }

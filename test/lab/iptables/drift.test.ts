@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/index.ts';
+import { Nftables, watchNftables } from '../../../src/netlink/nftables/index.ts';
 import { FamilyProxy, type ProxyEvent } from '../../../src/proxy/index.ts';
 import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
-import type { IptablesVariant } from '../../../src/proxy/rules/index.ts';
-import type { Exec } from '../../../src/sys/index.ts';
+import { type IptablesVariant, NftTables, TABLES } from '../../../src/proxy/rules/index.ts';
+import { type Exec, inNetns } from '../../../src/sys/index.ts';
 import { FakeServiceStore, makeService, makeSlice } from '../../fakes/service-objects.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 import { execIn, saved, useOwnLockFile } from './fixtures.ts';
@@ -51,7 +52,12 @@ describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: while the proxy runs'
         masqueradeAll: false,
         nodePortAddresses: 'all',
       },
-      dataplane: new IptablesDataplane({ family: 'IPv4', variant, exec }),
+      dataplane: new IptablesDataplane({
+        family: 'IPv4',
+        variant,
+        exec,
+        kernelTables: variant === 'nft' ? tablesIn(namespace) : undefined,
+      }),
       // That nothing was found is told ten times a second here.
       observers: [(event) => void (event.kind !== 'verified' && events.push(event))],
     });
@@ -96,8 +102,32 @@ describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: while the proxy runs'
     expect(count('syncFailed')).toBe(0);
   });
 
+  const itOfNft: typeof it | (() => void) = variant === 'nft' ? it : () => {};
+  itOfNft('a table that is put to sleep is woken', async () => {
+    const nft = (text: string) => namespace.run('nft', text);
+    for (const table of TABLES) {
+      // Until it is known that nobody has written to it.
+      await delay(250);
+      nft(`add table ip ${table} { flags dormant; }`);
+      await until(() => !nft(`list table ip ${table}`).includes('flags dormant'));
+    }
+    const found = events.flatMap((event) => (event.kind === 'driftFound' ? event.drifts : []));
+    expect(found.map(({ object, theirs }) => [object, theirs])).toEqual(
+      TABLES.map((table) => [`table ${table}`, ['flags dormant;']]),
+    );
+  });
+
   it('nothing is found where nothing was touched', async () => {
     await delay(500);
     expect(events.map(({ kind }) => kind)).toEqual(['started', 'queued', 'syncStarted', 'syncFinished']);
   });
 });
+
+function tablesIn({ path }: TestNamespace): NftTables {
+  return new NftTables({
+    family: 'IPv4',
+    tables: TABLES,
+    open: () => inNetns(path, () => Nftables.open()),
+    watch: (listener) => inNetns(path, () => watchNftables(listener, { withoutOwn: true })),
+  });
+}

@@ -123,9 +123,12 @@ describe('nodeplane services', () => {
     ['--page', '1e400'],
     ['--page', ''],
     ['shop/web', '--top'],
+    // Taken for a name it would be looked for in the DNS, for as long as the resolver takes.
+    ['--address', ''],
+    ['--address', 'node-1:10249'],
   ])('refuses %s %s', (...args) => {
     const { status, stderr } = nodeplane('services', ...args);
-    expect(stderr).toMatch(/^error: .*--(page|top)/);
+    expect(stderr).toMatch(/^error: .*--(page|top|address)/);
     expect(status).toBe(64);
   });
 

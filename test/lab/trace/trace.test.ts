@@ -208,6 +208,31 @@ describe('in mode nftables', () => {
   );
 
   it(
+    'tells that ICMP refuses a datagram, of either family, by a pod and by the node',
+    async () => {
+      const [server] = lab.pods;
+      const [from, from6] = [client.ip(), client.ip('IPv6')];
+      const flags = ['--proto', 'udp', '--probe', '--payload', 'who', '--live', '60s'];
+      for (const [source, to] of [
+        [from, server!.ip()],
+        [from, lab.node.ip()],
+        [from6, lab.node.ip('IPv6')],
+      ] as const) {
+        const { status, stdout } = await traced(
+          [source, to.includes(':') ? `[${to}]:5999` : `${to}:5999`, ...flags],
+          async () => {},
+        );
+        // Pods of one bridge are neighbours: their packets pass the node's rules with br_netfilter alone.
+        if (to === server!.ip() && stdout.startsWith('UNKNOWN')) continue;
+        expect(stdout).toContain(`; refused with ICMP port-unreachable from ${to} after `);
+        expect(stdout).toContain(`  probe from ${source}: ECONNREFUSED`);
+        expect(status).toBe(1);
+      }
+    },
+    LONG_MS,
+  );
+
+  it(
     'follows IPv6 as well, to the node itself',
     async () => {
       const { node } = lab;
@@ -229,6 +254,18 @@ describe('in mode nftables', () => {
       first.child.kill('SIGKILL');
       await first.ended;
       expect(tables()).not.toContain('nodeplane-trace');
+      // Nobody has this address, so that the attempt goes on.
+      const nobody = '10.244.1.250';
+      const attempts = () =>
+        spawnSync('ps', ['-eo', 'args'], { encoding: 'utf8' })
+          .stdout.split('\n')
+          .filter((args) => args.includes(`17 ${nobody} 9 ${client.ip()} `));
+      const flags = ['--proto', 'udp', '--probe', '--payload', 'who', '--live', '300s'];
+      const third = await begin(client.ip(), `${nobody}:9`, ...flags);
+      await expect.poll(attempts, { timeout: LONG_MS }).toHaveLength(1);
+      third.child.kill('SIGKILL');
+      await third.ended;
+      await expect.poll(attempts, { timeout: patient(10_000) }).toEqual([]);
     },
     LONG_MS,
   );

@@ -1,7 +1,7 @@
 import type { IpFamily } from '../../../core/index.ts';
 import { readSysctl } from '../../../sys/index.ts';
 import type { Mode, ModeLogger } from '../../index.ts';
-import { usableVariants, type VariantSettings } from '../../rules/index.ts';
+import { kernelTables, TABLES, usableVariants, type VariantSettings } from '../../rules/index.ts';
 import { IptablesDataplane, type OtherVariant } from '../dataplane.ts';
 import { setUpAccounting } from './accounting.ts';
 import { IPTABLES_METRICS } from './metrics.ts';
@@ -26,6 +26,7 @@ export const iptablesMode: Mode<VariantSettings> = {
             exec,
             dropInvalid,
             accounting,
+            kernelTables: kernelTables(variant, family, TABLES),
             ...(otherHoldsServices && { otherVariant: tellOtherVariant(family, logger) }),
           });
         };

@@ -1,0 +1,76 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { FakeNftables } from '../../../../test/fakes/fake-nftables.ts';
+import { NftTables } from './nft-tables.ts';
+
+let nft: FakeNftables;
+let tables: NftTables;
+
+const name = (table: string, family: 'ip' | 'ip6' = 'ip') => ({ kind: 'table', family, name: table }) as const;
+/** As another program does; it is heard of a moment later. */
+async function others(table: string, family: 'ip' | 'ip6' = 'ip'): Promise<void> {
+  const chain = { kind: 'chain', family, table, name: `chain-${nft.commits.length}` } as const;
+  nft.commitAsOther({ operation: 'add', object: name(table, family) }, { operation: 'add', object: chain });
+  await delay(0);
+}
+/** They are read, and found right. */
+const read = () => tables.foundRight(tables.startReading());
+
+beforeEach(() => {
+  nft = new FakeNftables();
+  nft.commit([{ operation: 'add', object: name('nat') }]);
+  tables = new NftTables({
+    family: 'IPv4',
+    tables: ['filter', 'nat'],
+    open: () => nft,
+    watch: (listener) => nft.watch(listener),
+  });
+});
+
+describe('tables that were read need not be read again', () => {
+  it('until somebody writes to them', async () => {
+    expect(tables.isRight()).toBe(false);
+    read();
+    expect(tables.isRight()).toBe(true);
+    await others('nat', 'ip6');
+    await others('docker');
+    expect(tables.isRight()).toBe(true);
+    await others('nat');
+    expect(tables.isRight()).toBe(false);
+    await others('docker');
+    expect(tables.isRight()).toBe(false);
+    read();
+    expect(tables.isRight()).toBe(true);
+  });
+
+  it('unless somebody wrote to them meanwhile', async () => {
+    const generation = tables.startReading();
+    await others('nat');
+    tables.foundRight(generation);
+    expect(tables.isRight()).toBe(false);
+  });
+
+  it('after what we write, unless that fails or somebody else writes meanwhile', async () => {
+    await tables.writing(1, () => others('nat'));
+    expect(tables.isRight()).toBe(false);
+    read();
+    await tables.writing(2, async () => {
+      await others('filter');
+      await others('nat');
+    });
+    expect(tables.isRight()).toBe(true);
+    await others('docker');
+    expect(tables.isRight()).toBe(true);
+    const failed = tables.writing(1, async () => {
+      throw new Error('refused');
+    });
+    await expect(failed).rejects.toThrow('refused');
+    expect(tables.isRight()).toBe(false);
+    read();
+    await tables.writing(1, async () => {
+      await others('nat');
+      await others('docker');
+    });
+    expect(tables.isRight()).toBe(false);
+  });
+});

@@ -1,0 +1,130 @@
+import { type Drift, type IpFamily, systemClock } from '../../../core/index.ts';
+import { Nftables, type NftRuleset, nftFamily, type TableRef, watchNftables } from '../../../netlink/nftables/index.ts';
+import { ForeignWatch, type WatchNftables } from '../../../nft/index.ts';
+import type { IptablesVariant } from '../iptables-tool.ts';
+
+export interface NftTablesOptions {
+  readonly family: IpFamily;
+  /** Names of the tables with rules of ours. */
+  readonly tables: readonly string[];
+  /** Called once, when the kernel is first asked. */
+  readonly open: () => NftRuleset;
+  /** Opens the kernel's stream of changes. */
+  readonly watch: WatchNftables;
+}
+
+/**
+ * Tables of iptables-nft as the kernel has them, with what its programs do not tell: whether they sleep, and whether anybody has
+ * written to them since they were read. To have the programs list 100,000 rules takes seconds.
+ *
+ * All of it throws ERR_NETLINK_SOCKET, or the KernelError of what the kernel refuses.
+ */
+export class NftTables {
+  readonly #options: NftTablesOptions;
+  readonly #watch: ForeignWatch;
+  readonly #tables: readonly TableRef[];
+  #ruleset: NftRuleset | undefined;
+  /** The ruleset's generation in which the tables were last known to be right. */
+  #rightGeneration: number | undefined;
+
+  constructor(options: NftTablesOptions) {
+    const { family, tables, watch } = options;
+    this.#options = options;
+    this.#tables = tables.map((name) => ({ kind: 'table', family: nftFamily(family), name }));
+    this.#watch = new ForeignWatch({
+      watch,
+      tables: this.#tables,
+      clock: systemClock,
+      debounceMs: 0,
+      generation: () => this.#nft.generation(),
+      // To read them again at each change by others would cost more than it brings: they wait for the next look.
+      changed: () => {},
+    });
+  }
+
+  /** Nobody has written to the tables since they were right. */
+  isRight(): boolean {
+    const right = this.#rightGeneration;
+    if (right === undefined) return false;
+    const now = this.#nft.generation();
+    if ((this.#watch.untouchedUntil(right) ?? right) !== now) return false;
+    this.#rightGeneration = now;
+    return true;
+  }
+
+  /** Listens from now on. @returns the generation that is read now, for `foundRight` */
+  startReading(): number {
+    const generation = this.#nft.generation();
+    this.#watch.start(generation);
+    return generation;
+  }
+
+  /** What was read since `startReading` is right. */
+  foundRight(generation: number): void {
+    this.#rightGeneration = generation;
+  }
+
+  /**
+   * Runs a program that makes so many transactions. If there were no others meanwhile, tables that were right are right again.
+   *
+   * @param write rejects when the program fails: nothing is known then
+   */
+  async writing(transactions: number, write: () => Promise<void>): Promise<void> {
+    const before = this.isRight() ? this.#rightGeneration : undefined;
+    this.#rightGeneration = undefined;
+    // The kernel need not tell each rule of a large restore.
+    this.#watch.pause();
+    await write();
+    if (before === undefined) return;
+    const after = this.#nft.generation();
+    if (after !== before + transactions) return;
+    this.#rightGeneration = after;
+    this.#watch.start(after);
+  }
+
+  /** Tables that somebody has put to sleep (`flags dormant`): no packet meets their rules. */
+  sleepDrift(): Drift[] {
+    return this.#asleep().map(({ name }) => {
+      return { object: `table ${name}`, difference: 'changed', ours: [], theirs: ['flags dormant;'] };
+    });
+  }
+
+  /** Wakes those that sleep. */
+  wake(): void {
+    const asleep = this.#asleep();
+    // Naming a table wakes it.
+    if (asleep.length > 0) this.#nft.commit(asleep.map((object) => ({ operation: 'add', object })));
+  }
+
+  /** Stops listening and gives the sockets back. */
+  close(): void {
+    this.#watch.close();
+    this.#ruleset?.close();
+    this.#ruleset = undefined;
+  }
+
+  #asleep(): readonly TableRef[] {
+    const found = this.#nft.listTables(nftFamily(this.#options.family));
+    return this.#tables.filter((table) => found.some(({ name, dormant }) => name === table.name && dormant));
+  }
+
+  get #nft(): NftRuleset {
+    this.#ruleset ??= this.#options.open();
+    return this.#ruleset;
+  }
+}
+
+/**
+ * The kernel's tables of these names, in the network namespace of the calling thread.
+ *
+ * @returns undefined for variant legacy, whose tables cannot sleep, and whose changes nobody is told
+ */
+export function kernelTables(
+  variant: IptablesVariant,
+  family: IpFamily,
+  tables: readonly string[],
+): NftTables | undefined {
+  if (variant === 'legacy') return undefined;
+  const watch: WatchNftables = (listener) => watchNftables(listener, { withoutOwn: true });
+  return new NftTables({ family, tables, open: () => Nftables.open(), watch });
+}
