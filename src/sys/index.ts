@@ -15,6 +15,7 @@ export { lockHolder } from './processes/lock-holder.ts';
 export { isOwnProcess } from './processes/own-programs.ts';
 export { sleepSync } from './sleep.ts';
 export {
+  hasSysctls,
   type LocalPorts,
   listSysctls,
   procSysRoot,
