@@ -1,6 +1,6 @@
 export { returnFreedMemory, trimAfterStart } from './allocator.ts';
 export { DescriptorLedger } from './descriptor-ledger.ts';
-export { type Exec, type ExecResult, exec } from './exec.ts';
+export { type Exec, type ExecOptions, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
 export { FileLock, lockReleases, shareLockReleases, withFileLock } from './file-lock.ts';
 export { legacyForwardRefuses } from './legacy-iptables/forward-refuses.ts';

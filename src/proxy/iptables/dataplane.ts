@@ -120,7 +120,7 @@ export class IptablesDataplane implements Dataplane {
   async verify(): Promise<readonly Drift[]> {
     const committed = this.#committed;
     if (!committed) return [];
-    return inSlices(findDrift(committed.chains, await readKernelState(this.#tool)));
+    return inSlices(findDrift(committed.chains, await readKernelState(this.#tool, committed.chains)));
   }
 
   async cleanup(): Promise<void> {
