@@ -63,7 +63,8 @@ async function reportChurn(
   report(`churn, ${SERVICES} x 10, ${seconds} s, ${name}`, [
     figure('processor time, start included', 'ms', ({ untilFirstSync, afterwards }) => untilFirstSync + afterwards),
     figure('of it, until the first sync', 'ms', ({ untilFirstSync }) => untilFirstSync),
-    figure('of it, programs', 'ms', ({ programs }) => programs),
+    // Mode nftables runs none.
+    ...(variant ? [figure('of it, programs', 'ms', ({ programs }) => programs)] : []),
     figure('syncs after the first', '', (run) => run.syncs),
     figure('processor time for each of these', 'ms', (run) => run.afterwards / run.syncs),
   ]);
