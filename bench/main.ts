@@ -1,5 +1,6 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { removeAll } from '../test/lab/lab.ts';
+import { benchChurn } from './churn.ts';
 import { benchCni, benchCniNodes, benchCniStandard } from './cni.ts';
 import { benchCniBurst } from './cni-burst.ts';
 import { benchEvidence } from './evidence.ts';
@@ -47,6 +48,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   // Nine minutes of watching; `rest:60` watches for one in place of five.
   rest: { run: benchRest, slow: true },
   empty: { run: benchEmpty, slow: true },
+  // Three minutes; `churn:180` takes nine, `churn:nftables:FOLDER` another build by turns.
+  churn: { run: benchChurn },
   memory: { run: benchMemory },
   hostile: { run: benchHostile, slow: true },
   cni: { run: benchCni },

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Writable } from 'node:stream';
 import { NodeplaneError, yielder } from '../core/index.ts';
+import { lineCutter } from './line-cutter.ts';
 import { noteProgram } from './processes/own-programs.ts';
 
 /** What to give a program. */
@@ -12,6 +13,11 @@ export interface ExecOptions {
   readonly timeoutMs?: number;
   /** It is killed when it prints more than this many bytes, to both of its streams together. @default 256 MiB */
   readonly outputLimit?: number;
+  /**
+   * Given each line of its standard output, without the line feed, as it is printed. What it throws ends the program and is thrown.
+   * @default all is in the result's `stdout`
+   */
+  readonly readLine?: (line: string) => void;
   /** Kills it when aborted. @default never */
   readonly signal?: AbortSignal;
   /** Added to the environment. */
@@ -21,6 +27,7 @@ export interface ExecOptions {
 export interface ExecResult {
   /** Exit status; 128 + signal number when a signal ended it. */
   readonly status: number;
+  /** What was not given to `readLine`: whoever stands in for programs may give all of it here. */
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -41,20 +48,23 @@ const OUTPUT_LIMIT = 256 * 1024 * 1024;
 export const exec: Exec = async (program, args, options = {}) => {
   // Loaded when it is needed: the CNI plugin runs no programs, and starts 5 ms earlier without it.
   const { spawn } = await import('node:child_process');
-  const { input, timeoutMs = 60_000, outputLimit = OUTPUT_LIMIT, signal } = options;
+  const { input, timeoutMs = 60_000, outputLimit = OUTPUT_LIMIT, signal, readLine } = options;
   const command = [program, ...args].join(' ');
   return new Promise((resolve, reject) => {
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
     let printed = 0;
     let child: ChildProcess;
-    const collect = (chunks: Buffer[]) => (chunk: Buffer) => {
+    const collect = (take: (chunk: Buffer) => void) => (chunk: Buffer) => {
       printed += chunk.length;
-      if (printed > outputLimit) giveUp(`printed more than ${outputLimit} bytes and was killed`);
-      else chunks.push(chunk);
+      if (printed > outputLimit) giveUp(failure(`printed more than ${outputLimit} bytes and was killed`));
+      else tryTo(() => take(chunk));
     };
-    const onAbort = () => giveUp('was cancelled');
-    const timer = setTimeout(() => giveUp(`did not end within ${timeoutMs} ms and was killed`), timeoutMs);
+    const cutter = readLine && lineCutter(readLine);
+    const failure = (how: string) =>
+      new NodeplaneError('ERR_EXEC', `${command} ${how}`, { facts: { program, timeoutMs } });
+    const onAbort = () => giveUp(failure('was cancelled'));
+    const timer = setTimeout(() => giveUp(failure(`did not end within ${timeoutMs} ms and was killed`)), timeoutMs);
     const finish = () => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
@@ -63,13 +73,20 @@ export const exec: Exec = async (program, args, options = {}) => {
       finish();
       reject(new NodeplaneError('ERR_EXEC', `Cannot run ${program}`, { facts: { program }, cause }));
     };
-    const giveUp = (how: string) => {
+    const giveUp = (error: unknown) => {
       finish();
       killGroup(child);
       // Somebody who left the group may still hold the other ends.
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
       child.unref();
-      reject(new NodeplaneError('ERR_EXEC', `${command} ${how}`, { facts: { program, timeoutMs } }));
+      reject(error);
+    };
+    const tryTo = (work: () => void) => {
+      try {
+        work();
+      } catch (error) {
+        giveUp(error);
+      }
     };
 
     if (signal?.aborted) {
@@ -88,8 +105,11 @@ export const exec: Exec = async (program, args, options = {}) => {
     child.on('error', cannotRun);
     signal?.addEventListener('abort', onAbort);
     // Without a free descriptor there are no streams, and `error` follows.
-    child.stdout?.on('data', collect(stdout));
-    child.stderr?.on('data', collect(stderr));
+    child.stdout?.on('data', collect(cutter ? cutter.take : (chunk) => stdout.push(chunk)));
+    child.stderr?.on(
+      'data',
+      collect((chunk) => stderr.push(chunk)),
+    );
     // A program that exits before reading all its input breaks the pipe; its status says what happened.
     child.stdin?.on('error', () => {});
     if (input === undefined || typeof input === 'string' || Buffer.isBuffer(input)) child.stdin?.end(input);
@@ -101,6 +121,7 @@ export const exec: Exec = async (program, args, options = {}) => {
     }
     child.on('close', (code, endedBy) => {
       finish();
+      tryTo(() => cutter?.end());
       resolve({
         status: code ?? 128 + constants.signals[endedBy ?? 'SIGKILL'],
         stdout: Buffer.concat(stdout).toString('utf8'),

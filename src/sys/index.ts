@@ -1,6 +1,6 @@
 export { returnFreedMemory, trimAfterStart } from './allocator.ts';
 export { DescriptorLedger } from './descriptor-ledger.ts';
-export { type Exec, type ExecResult, exec } from './exec.ts';
+export { type Exec, type ExecOptions, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
 export { FileLock, lockReleases, shareLockReleases, withFileLock } from './file-lock.ts';
 export { legacyForwardRefuses } from './legacy-iptables/forward-refuses.ts';
@@ -15,6 +15,7 @@ export { lockHolder } from './processes/lock-holder.ts';
 export { isOwnProcess } from './processes/own-programs.ts';
 export { sleepSync } from './sleep.ts';
 export {
+  hasSysctls,
   type LocalPorts,
   listSysctls,
   procSysRoot,

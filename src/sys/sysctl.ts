@@ -63,6 +63,15 @@ export function writeSysctl(name: string, value: string | number): boolean {
   }
 }
 
+/**
+ * Whether a link of this name has sysctls in the namespace of the calling thread. All links have them but those whose MTU is
+ * too small for IPv4, from when they are made until they are gone. Unlike a question by netlink it takes no lock: that of all
+ * links is waited for where many pods come or go at once.
+ */
+export function hasSysctls(link: string): boolean {
+  return existsSync(`${root}/net/ipv4/conf/${link}`);
+}
+
 /** The names in a folder of sysctls, such as the interfaces in `net/ipv6/conf`. Throws KernelError. */
 export function listSysctls(folder: string): string[] {
   try {

@@ -3,19 +3,23 @@ import type { Clock } from '../../core/index.ts';
 import type { ProxyObserver } from '../../proxy/index.ts';
 
 const TICK_MS = 10;
-/** How long after the last sign of work it is still looked. */
-const QUIET_TICKS = 25;
+/** How long after the last sign of work it is still looked: until the first sync, where signs are far apart, and from then on. */
+const QUIET_TICKS_AT_START = 25;
+const QUIET_TICKS = 3;
 
 /**
  * Measures by how much the event loop is late, as long as there is work: ten milliseconds after ten milliseconds are asked
  * for, and what is more is observed. Without work nothing ticks: prom-client's own measure (perf_hooks.monitorEventLoopDelay),
- * which never rests, wakes the processor a hundred times a second, which was nine tenths of what an agent at rest cost.
+ * which never rests, wakes the processor a hundred times a second, which was nine tenths of what an agent at rest cost. A look
+ * costs a tenth of a millisecond or more, so there are few after each change: with a quarter of a second of them they
+ * were half of what two changes a second cost.
  */
 export class EventLoopDelay {
   readonly #clock: Clock;
   readonly #histogram: Histogram;
   #syncs = 0;
   #quietTicks = 0;
+  #mostQuietTicks = QUIET_TICKS_AT_START;
   #isTicking = false;
   #isStopped = false;
 
@@ -43,6 +47,7 @@ export class EventLoopDelay {
   readonly observe: ProxyObserver = ({ kind }) => {
     if (kind === 'syncStarted') this.#syncs++;
     if (kind === 'syncFinished' || kind === 'syncFailed') this.#syncs--;
+    if (kind === 'syncFinished') this.#mostQuietTicks = QUIET_TICKS;
     this.stir();
   };
 
@@ -55,7 +60,7 @@ export class EventLoopDelay {
     this.#clock.setTimer(() => {
       this.#histogram.observe(Math.max(0, this.#clock.now() - due) / 1000);
       if (this.#syncs === 0) this.#quietTicks++;
-      this.#isTicking = this.#quietTicks < QUIET_TICKS && !this.#isStopped;
+      this.#isTicking = this.#quietTicks < this.#mostQuietTicks && !this.#isStopped;
       if (this.#isTicking) this.#tick();
     }, TICK_MS);
   }

@@ -100,8 +100,9 @@ export function createFamily(options: FamilyOptions): Family {
         noted(delta);
       },
       async clean({ node: { nodePortAddresses, loopbackNodePorts = false } }, localAddresses) {
-        const addresses = { nodePortAddresses, localAddresses, localhost: loopbackNodePorts };
-        const cleaning = await cleaner.clean(nodePortAddressTest(addresses));
+        const isNodePortAddress = () =>
+          nodePortAddressTest({ nodePortAddresses, localAddresses: localAddresses(), localhost: loopbackNodePorts });
+        const cleaning = await cleaner.clean(isNodePortAddress);
         if (cleaning) cleaned(cleaning);
       },
     },

@@ -1,9 +1,10 @@
 import { addressBits } from '../../core/index.ts';
 import { withNetlink } from '../../netlink/index.ts';
-import { getLink, listAddresses } from '../../netlink/route/index.ts';
+import { listAddresses } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import type { LocalAddresses } from '../../proxy/index.ts';
 import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
+import { hasSysctls, linkFacts } from '../../sys/index.ts';
 
 /**
  * The addresses on this machine's interfaces, in the network namespace of the calling thread; unlike os.networkInterfaces() also
@@ -18,10 +19,10 @@ import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
  * @throws KernelError, ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
  */
 export function localAddresses(): LocalAddresses {
-  const held = withNetlink(NETLINK_ROUTE, (netlink) => {
-    const ofServices = getLink(netlink, { name: IPVS_DEVICE })?.index;
-    return listAddresses(netlink).filter(({ index }) => index !== ofServices);
-  });
+  // Asked for by netlink, a link waits for the lock of all links, spinning: where pods come and go that was most of a sync.
+  const ofServices = hasSysctls(IPVS_DEVICE) ? linkFacts(IPVS_DEVICE)?.index : undefined;
+  const listed = withNetlink(NETLINK_ROUTE, (netlink) => listAddresses(netlink));
+  const held = listed.filter(({ index }) => index !== ofServices);
   const inNetworks = held.filter(({ address, prefixLength }) => prefixLength < addressBits(address.family));
   return { all: held.map(({ address }) => address), own: inNetworks.map(({ address }) => address) };
 }

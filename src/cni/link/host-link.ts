@@ -11,13 +11,13 @@ import {
   setLink,
 } from '../../netlink/route/index.ts';
 import { IF_OPER_UP } from '../../netlink/uapi/index.ts';
-import { failpoint, linkFacts, sleepSync } from '../../sys/index.ts';
+import { failpoint, hasSysctls, linkFacts, sleepSync } from '../../sys/index.ts';
 import { type BridgeConfig, filtersVlans } from '../config/bridge-config.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import { macOfText } from '../protocol/mac.ts';
 import type { PodNamespace } from './pod-namespace.ts';
-import { hasSysctls, writeSysctlIfPresent } from './sysctls.ts';
+import { writeSysctlIfPresent } from './sysctls.ts';
 import type { UndoStack } from './undo.ts';
 
 const LONGEST_CARRIER_WAIT_MS = 2000;

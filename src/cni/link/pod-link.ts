@@ -8,7 +8,7 @@ import {
   setLink,
 } from '../../netlink/route/index.ts';
 import { IFA_F_DADFAILED, IFA_F_TENTATIVE, IFF_UP } from '../../netlink/uapi/index.ts';
-import { linkFacts } from '../../sys/index.ts';
+import { hasSysctls, linkFacts } from '../../sys/index.ts';
 import type { InterfaceName } from '../protocol/environment.ts';
 import { CNI_ERROR, CniError } from '../protocol/errors.ts';
 import type { ResultRoute } from '../protocol/result.ts';
@@ -16,7 +16,7 @@ import type { Addressing } from './addressing.ts';
 import type { Attaching } from './attaching.ts';
 import type { HostLink } from './host-link.ts';
 import type { PodNamespace } from './pod-namespace.ts';
-import { hasSysctls, writeSysctlIfPresent } from './sysctls.ts';
+import { writeSysctlIfPresent } from './sysctls.ts';
 
 const LOOPBACK_ADDRESS = parseIp('127.0.0.1');
 const LONGEST_DAD_MS = 5000;

@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs';
 import { type IpFamily, isNotFound } from '../../core/index.ts';
-import { listSysctls, procSysRoot, readSysctl, writeSysctl } from '../../sys/index.ts';
+import { listSysctls, readSysctl, writeSysctl } from '../../sys/index.ts';
 
 /** Writes a sysctl unless this kernel has none of that name (it was built or booted without IPv6). True if it changed. */
 export function writeSysctlIfPresent(name: string, value: string | number): boolean {
@@ -10,15 +9,6 @@ export function writeSysctlIfPresent(name: string, value: string | number): bool
     if (isNotFound(error)) return false;
     throw error;
   }
-}
-
-/**
- * Whether a link of this name has sysctls in the namespace of the calling thread. All links have them but those whose MTU is
- * too small for IPv4, from when they are made until they are gone. Unlike a question by netlink it takes no lock: that of all
- * links is waited for where many pods come or go at once.
- */
-export function hasSysctls(link: string): boolean {
-  return existsSync(`${procSysRoot()}/net/ipv4/conf/${link}`);
 }
 
 /** Makes the node forward between pods and the rest of the world. */

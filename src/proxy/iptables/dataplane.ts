@@ -129,7 +129,7 @@ export class IptablesDataplane implements Dataplane {
     if (!committed || tables?.isRight()) return [];
     const generation = tables?.startReading();
     const asleep = tables?.sleepDrift() ?? [];
-    const found = await inSlices(findDrift(committed.chains, await readKernelState(this.#tool)));
+    const found = await inSlices(findDrift(committed.chains, await readKernelState(this.#tool, committed.chains)));
     const drift = [...asleep, ...found];
     if (generation !== undefined && drift.length === 0) tables?.foundRight(generation);
     return drift;

@@ -15,11 +15,15 @@ import { ENTRY_CHAINS } from './names.ts';
 /** What the kernel holds in the tables we share with others. */
 export type KernelState = Readonly<Record<Table, SavedTable>>;
 
-/** Starting a program takes a large process milliseconds: each is started in a turn of the event loop of its own. */
-export async function readKernelState(tool: IptablesTool): Promise<KernelState> {
+/**
+ * Starting a program takes a large process milliseconds: each is started in a turn of the event loop of its own.
+ *
+ * @param known what the kernel probably holds: for what is equal no memory is needed. @default nothing
+ */
+export async function readKernelState(tool: IptablesTool, known?: ChainSet): Promise<KernelState> {
   const inNextTurn = async (table: Table) => {
     await yielder(0)();
-    return tool.save(table);
+    return tool.save(table, known?.[table]);
   };
   const [filter, nat] = await Promise.all([inNextTurn('filter'), inNextTurn('nat')]);
   return { filter, nat };

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
-import { errorText, type IpFamily, inSlices, NodeplaneError } from '../../core/index.ts';
-import { type Exec, type ExecResult, lockHolder } from '../../sys/index.ts';
+import { errorText, type IpFamily, NodeplaneError } from '../../core/index.ts';
+import { type Exec, type ExecOptions, type ExecResult, lockHolder } from '../../sys/index.ts';
 import { failedLine, type TableRestore, writeRestore } from './restore.ts';
-import { parseSave, type SavedTable } from './save.ts';
-import { brokenOffIn, isLeftOut, metUnreadable, UnreadableTableError } from './unreadable.ts';
+import { type KnownChains, type SavedTable, SaveReader } from './save.ts';
+import { brokeOff, metUnreadable, saysLeftOut, UnreadableTableError } from './unreadable.ts';
 
 /** The two implementations of iptables: their rules live in different places of the kernel and all of them apply. */
 export type IptablesVariant = 'legacy' | 'nft';
@@ -28,39 +28,47 @@ export interface IptablesTool {
    * `chain`, the line as `rule`, and its `owner`. For what the kernel refuses, the legacy variant names COMMIT alone.
    */
   restore(tables: readonly TableRestore[]): Promise<void>;
-  /** One table; empty when the kernel has none yet. Throws ERR_IPTABLES, as UnreadableTableError where nft made what is in it. */
-  save(table: string): Promise<SavedTable>;
+  /**
+   * One table; empty when the kernel has none yet. Throws ERR_IPTABLES, as UnreadableTableError where nft made what is in it.
+   *
+   * @param known what is probably in it (see `SaveReader`). @default nothing
+   */
+  save(table: string, known?: KnownChains): Promise<SavedTable>;
   /** All tables the kernel has at the moment and the program can list, without creating any. Throws as `save` does when it broke off. */
   saveAll(): Promise<ReadonlyMap<string, SavedTable>>;
 }
 
 export function iptablesTool(family: IpFamily, variant: IptablesVariant, exec: Exec): IptablesTool {
-  const save = async (args: readonly string[]) => {
+  const save = async (args: readonly string[], known?: KnownChains) => {
     const program = programName(family, variant, 'save');
-    const result = await run(exec, program, args);
-    const broken = brokenOffIn(result);
-    if (broken !== undefined) {
-      const readable = new Map(await inSlices(parseSave(result.stdout)));
-      readable.delete(broken);
-      throw new UnreadableTableError(family, broken, oneLine(result.stderr), readable);
-    }
     const [, table] = args;
-    // Taken for an empty one, all of its rules would be written anew at each look.
-    if (table !== undefined && isLeftOut(result, table)) {
-      throw new UnreadableTableError(family, table, oneLine(result.stdout));
+    const reader = new SaveReader(known);
+    let leftOut: string | undefined;
+    const readLine = (line: string) => {
+      reader.take(line);
+      if (table !== undefined && saysLeftOut(line, table)) leftOut = line;
+    };
+    const result = await run(exec, program, args, { readLine });
+    for (const line of result.stdout.split('\n')) readLine(line);
+    const { tables, lastTable } = reader;
+    if (brokeOff(result) && lastTable !== undefined) {
+      tables.delete(lastTable);
+      throw new UnreadableTableError(family, lastTable, oneLine(result.stderr), tables);
     }
+    // Taken for an empty one, all of its rules would be written anew at each look.
+    if (table !== undefined && leftOut !== undefined) throw new UnreadableTableError(family, table, oneLine(leftOut));
     if (result.status !== 0) throw failure(`${program} ${args.join(' ')}`.trim(), result);
-    return inSlices(parseSave(result.stdout));
+    return tables;
   };
   return {
     variant,
     async restore(tables) {
       const program = programName(family, variant, 'restore');
       const args = ['-w', LOCK_WAIT_SECONDS, '--noflush'];
-      const result = await run(exec, program, args, writeRestore(tables));
+      const result = await run(exec, program, args, { input: writeRestore(tables) });
       if (result.status !== 0) throw failure(program, result, tables);
     },
-    save: async (table) => (await save(['-t', table])).get(table) ?? new Map(),
+    save: async (table, known) => (await save(['-t', table], known)).get(table) ?? new Map(),
     saveAll: () => save([]),
   };
 }
@@ -94,9 +102,9 @@ export function programName(family: IpFamily, variant?: IptablesVariant, tool?: 
   return [family === 'IPv4' ? 'iptables' : 'ip6tables', variant, tool].filter(Boolean).join('-');
 }
 
-async function run(exec: Exec, program: string, args: readonly string[], input?: Iterable<string>) {
+async function run(exec: Exec, program: string, args: readonly string[], options: ExecOptions) {
   try {
-    return await exec(program, args, { ...(input !== undefined && { input }), timeoutMs: RESTORE_TIMEOUT_MS });
+    return await exec(program, args, { ...options, timeoutMs: RESTORE_TIMEOUT_MS });
   } catch (cause) {
     const message = `Cannot run ${program} of the iptables package to its end`;
     throw new NodeplaneError('ERR_IPTABLES', message, { facts: { program }, cause });

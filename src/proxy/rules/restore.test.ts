@@ -1,8 +1,10 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { atOnce } from '../../core/index.ts';
 import { applyDiff, type Chain, diffChains } from './chain-set.ts';
 import { failedLine, type TableRestore, writeRestore } from './restore.ts';
-import { parseSave, targetOf } from './save.ts';
+import { parseSave, SaveReader, targetOf } from './save.ts';
 
 const chain = (...rules: string[]): Chain => ({ rules, owner: `owner of ${rules[0]}` });
 
@@ -121,6 +123,27 @@ describe('parseSave', () => {
     expect([...tables.keys()]).toEqual(['nat', 'filter']);
     expect(tables.get('nat')!.get('X')).toEqual({ builtIn: false, rules: ['-j Y', ''] });
     expect(tables.get('nat')!.get('INPUT')).toEqual({ builtIn: true, rules: ['-s 1.1.1.1/32 -j X'] });
+  });
+
+  it('takes no memory for rules that are known', () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const texts = (n: number) => [`-d 10.0.${n >> 8}.${n & 255}/32 -p tcp -m tcp --dport 80 -j ${'X'.repeat(60)}`];
+    const known = new Map(Array.from({ length: 20_000 }, (_, n) => [`KUBE-SVC-${n}`, { rules: texts(n) }]));
+    const bytes = (reader: SaveReader) => {
+      collect();
+      const before = process.memoryUsage().heapUsed;
+      reader.take('*nat');
+      for (let n = 0; n < known.size; n++) {
+        reader.take(`:KUBE-SVC-${n} - [0:0]`);
+        reader.take(`-A KUBE-SVC-${n} ${texts(n)[0]}`);
+      }
+      collect();
+      const taken = process.memoryUsage().heapUsed - before;
+      expect(reader.tables.get('nat')!.get('KUBE-SVC-7')!.rules).toEqual(texts(7));
+      return taken;
+    };
+    expect(bytes(new SaveReader(known))).toBeLessThan(0.75 * bytes(new SaveReader()));
   });
 
   it.each([

@@ -23,18 +23,14 @@ export class UnreadableTableError extends NodeplaneError {
   }
 }
 
-/** The table that a listing which ended with status 0 leaves out, if it is `table`. */
-export function isLeftOut({ stdout }: ExecResult, table: string): boolean {
-  // Listings are long, and most have nothing of it.
-  return (
-    stdout.includes(LEFT_OUT) && stdout.split('\n').some((line) => line.startsWith(`# Table \`${table}${LEFT_OUT}`))
-  );
+/** Whether a line of a listing says that it leaves out `table`. */
+export function saysLeftOut(line: string, table: string): boolean {
+  return line.startsWith(`# Table \`${table}${LEFT_OUT}`);
 }
 
-/** The table in which a listing broke off; undefined when it failed for another reason. */
-export function brokenOffIn({ status, stdout, stderr }: ExecResult): string | undefined {
-  if (status === 0 || !stderr.includes(GAVE_UP)) return undefined;
-  return /^\*(\S+)/.exec(stdout.slice(stdout.lastIndexOf('*')))?.[1];
+/** Whether a listing broke off in the middle of a table; otherwise it failed, if at all, for another reason. */
+export function brokeOff({ status, stderr }: ExecResult): boolean {
+  return status !== 0 && stderr.includes(GAVE_UP);
 }
 
 /** Whether a program that failed works, and met rules that it cannot read. */

@@ -7,8 +7,12 @@ import type { ProxyObserver } from './events.ts';
 export interface FlowKeeper {
   /** What a sync is going to change; told before the commit, also of one that fails. */
   note(delta: PlanDelta): void;
-  /** After each successful commit, with the plan that is in the kernel now and the addresses on this machine's interfaces. */
-  clean(plan: Plan, localAddresses: readonly IpAddress[]): Promise<void>;
+  /**
+   * After each successful commit, with the plan that is in the kernel now.
+   *
+   * @param localAddresses lists the addresses on this machine's interfaces; throws where that was never possible
+   */
+  clean(plan: Plan, localAddresses: () => readonly IpAddress[]): Promise<void>;
 }
 
 /** The addresses on this machine's interfaces. */

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { FamilyBench } from '../../../test/fakes/family-bench.ts';
 import { makeService } from '../../../test/fakes/service-objects.ts';
 import { samplePlanner } from '../../../test/samples/sample-plan.ts';
-import { BackgroundFailure } from '../../core/index.ts';
+import { BackgroundFailure, type IpAddress, parseIp } from '../../core/index.ts';
 import type { Plan, PlanDelta } from '../plan/index.ts';
 import { samePortPlan } from '../plan/index.ts';
 import type { Change } from './changes.ts';
@@ -153,6 +153,25 @@ describe('tracked flows', () => {
     await bench.clock.advance(5_000);
     expect(calls.slice(3)).toEqual(['note +0 -0 ~0', 'clean 1']);
   });
+});
+
+it('lists the addresses of the machine for a change only if the cleaning of flows asks for them', async () => {
+  const localAddresses = vi.fn(() => ({ all: [parseIp('192.0.2.1')], own: [] }));
+  let asks = false;
+  const clean = async (_: Plan, list: () => readonly IpAddress[]) => void (asks && list());
+  bench = new FamilyBench([], { localAddresses, flows: { note: () => {}, clean } });
+  await bench.settle();
+  localAddresses.mockClear();
+  const change = async (...endpoints: string[]) => {
+    bench.put('a/x', ...endpoints);
+    bench.proxy.touch(['a/x'], SERVICE);
+    await bench.clock.advance(2_000);
+  };
+  await change('10.0.0.1');
+  expect(localAddresses).not.toHaveBeenCalled();
+  asks = true;
+  await change('10.0.0.2');
+  expect(localAddresses).toHaveBeenCalledOnce();
 });
 
 it('makes a full sync once in the longest interval without being asked', async () => {

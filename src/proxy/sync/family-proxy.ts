@@ -216,7 +216,7 @@ export class FamilyProxy {
 
   async #cleanFlows(): Promise<void> {
     try {
-      await this.#options.flows?.clean(this.#planner.plan, this.#listAddresses().all);
+      await this.#options.flows?.clean(this.#planner.plan, () => this.#listAddresses().all);
     } catch (error) {
       this.#tell({ kind: 'workFailed', work: 'flow cleaning', error });
     }
@@ -256,6 +256,7 @@ export class FamilyProxy {
   async #plan(serviceNames: readonly string[]): Promise<PlanUpdate> {
     const names = new Set(serviceNames);
     const outdated = this.#addressRulesOutdated || names.has(API_SERVER_SERVICE);
+    if (outdated) this.#listAddresses();
     if (outdated && this.#renewAddressRules()) {
       for (const name of this.#planner.externalServiceNames()) names.add(name);
     }

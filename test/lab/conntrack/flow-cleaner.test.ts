@@ -61,7 +61,7 @@ describe.each(['IPv4', 'IPv6'] as IpFamily[])('%s: after a change', (family) => 
     for (const port of delta.upserted) ports.set(port.key, port);
     cleaner.note(delta);
     await dataplane.resync(plan);
-    return cleaner.clean(isNodePortAddress);
+    return cleaner.clean(() => isNodePortAddress);
   };
   const ask = async (host: Host, ip: string, port: number, sourcePort: number) => {
     const outcome = await host.connect({ ip, port, protocol: 'UDP' }, { sourcePort });

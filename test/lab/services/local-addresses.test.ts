@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { localAddresses } from '../../../src/agent/index.ts';
 import { formatIp } from '../../../src/core/index.ts';
+import { Netlink } from '../../../src/netlink/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 
@@ -32,4 +33,13 @@ it('takes none of kube-ipvs0, which Services have, for one of the node', () => {
   for (const address of ['192.168.50.200/32', '192.168.50.201/24']) ip('address', 'add', address, 'dev', 'kube-ipvs0');
   ip('address', 'add', 'fd00:50::200/128', 'dev', 'kube-ipvs0', 'nodad');
   expect(listed()).toEqual(ADDRESSES);
+});
+
+it('asks about no link by netlink, which waits for the lock of all links', () => {
+  const exchange = vi.spyOn(Netlink.prototype, 'exchange');
+  const query = vi.spyOn(Netlink.prototype, 'query');
+  const dump = vi.spyOn(Netlink.prototype, 'dumpChanging');
+  expect(listed()).toEqual(ADDRESSES);
+  expect([...exchange.mock.calls, ...query.mock.calls]).toEqual([]);
+  expect(dump.mock.calls.map(([{ operation }]) => operation)).toEqual(['RTM_GETADDR']);
 });

@@ -316,6 +316,18 @@ describe('exec', () => {
     await expect(exec('sleep', ['1000'], { signal: controller.signal })).rejects.toThrow('was cancelled');
   });
 
+  it('gives lines as they are printed, and ends a program whose lines cannot be taken', async () => {
+    const lines: string[] = [];
+    const readLine = (line: string) => void lines.push(line);
+    const program = 'printf "a\\n\\nb"; echo error >&2; exit 3';
+    expect(await exec('sh', ['-c', program], { readLine })).toEqual({ status: 3, stdout: '', stderr: 'error\n' });
+    expect(lines).toEqual(['a', '', 'b']);
+    const refuse = () => {
+      throw new Error('no line of mine');
+    };
+    await expect(exec('yes', [], { readLine: refuse })).rejects.toThrow('no line of mine');
+  });
+
   it('fails by a rejection alone when there is no descriptor left', () => {
     const source = `
       import { openSync } from 'node:fs';

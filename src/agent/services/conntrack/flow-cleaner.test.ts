@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { samplePort } from '../../../../test/samples/sample-plan.ts';
 import { type IpAddress, parseIp } from '../../../core/index.ts';
@@ -67,7 +67,7 @@ function flow(to: string, by: string, protocol = 17): Flow {
 
 const service = (n: number, remote: readonly string[], protocol: Protocol = 'UDP') =>
   samplePort({ name: `test/s${n}:main`, protocol, clusterIp: `10.96.0.${n}`, port: 80, remote });
-const nowhere = () => false;
+const nowhere = () => () => false;
 
 function setUp(flows: readonly Flow[] = [], protocols?: readonly Protocol[]) {
   const table = new FakeFlowTable(flows);
@@ -78,7 +78,9 @@ describe('FlowCleaner', () => {
   it('asks the kernel nothing when no UDP or SCTP port was touched', async () => {
     const { table, cleaner } = setUp();
     cleaner.note({ upserted: [service(1, [], 'TCP')], removed: [] });
-    expect(await cleaner.clean(nowhere)).toBeUndefined();
+    const listAddresses = vi.fn(nowhere);
+    expect(await cleaner.clean(listAddresses)).toBeUndefined();
+    expect(listAddresses).not.toHaveBeenCalled();
     expect(table.listings).toEqual([]);
   });
 

@@ -53,11 +53,11 @@ export class FlowCleaner {
    * Deletes what is stale now that the new rules are in the kernel. Calls must not overlap. The event loop gets its turn
    * between listings and between groups of flows.
    *
-   * @param isNodePortAddress see `nodePortAddressTest`
+   * @param nodePortAddresses makes what `nodePortAddressTest` makes; called when there is something to look for
    * @returns what was done, also when it failed half-way; undefined when no port of its protocols was touched, which
    *   costs nothing
    */
-  async clean(isNodePortAddress: (ip: IpAddress) => boolean): Promise<FlowCleaning | undefined> {
+  async clean(nodePortAddresses: () => (ip: IpAddress) => boolean): Promise<FlowCleaning | undefined> {
     const touched = this.#touched;
     if (touched.size === 0) return undefined;
     this.#touched = new Map();
@@ -66,7 +66,7 @@ export class FlowCleaner {
     let deleted = 0;
     const result = () => ({ family, deleted, seconds: (clock.now() - began) / 1000 });
     try {
-      const stale = staleFlows(touched, isNodePortAddress);
+      const stale = staleFlows(touched, nodePortAddresses());
       const flows: Flow[] = [];
       for (const listing of listingsFor(family, stale)) {
         let seen = 0;

@@ -73,7 +73,7 @@ export class NftTables {
     const before = this.isRight() ? this.#rightGeneration : undefined;
     this.#rightGeneration = undefined;
     // The kernel need not tell each rule of a large restore.
-    this.#watch.pause();
+    this.#watch.close();
     await write();
     if (before === undefined) return;
     const after = this.#nft.generation();
