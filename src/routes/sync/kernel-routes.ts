@@ -197,10 +197,13 @@ export class KernelRoutes {
     const refused = new Map<string, string>();
     for (let at = 0; at < operations.length; at += OPERATIONS_AT_ONCE) {
       const batch = operations.slice(at, at + OPERATIONS_AT_ONCE);
-      for (const [index, error] of this.#kernel.apply(batch).entries()) {
+      const outcomes = this.#kernel.apply(batch);
+      for (let index = 0; index < outcomes.length; index++) {
+        const error = outcomes[index];
+        if (!error) continue;
         const operation = batch[index]!;
         // Deleting what is gone is done; with a nexthop go its routes, with a device what leads through it.
-        if (!error || (operation.action === 'delete' && isNotFound(error))) continue;
+        if (operation.action === 'delete' && isNotFound(error)) continue;
         refused.set(keyOf(operation.object), refusalText(operation, error));
         if (operation.object.kind === 'nexthop' && isExists(error)) this.#ids.avoid(operation.object.id);
       }
