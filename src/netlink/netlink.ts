@@ -271,11 +271,7 @@ export class Netlink {
   }
 
   #begin(request: NetlinkRequest, isWanted?: PayloadFilter): Listing {
-    const listing = new Listing(
-      request,
-      this.#send([request], NLM_F_DUMP, 0),
-      isWanted,
-    );
+    const listing = new Listing(request, this.#send([request], NLM_F_DUMP, 0), isWanted);
     this.#unfinished = listing;
     return listing;
   }
