@@ -94,6 +94,7 @@ function recorded(kernel: RouteKernel, batches: (readonly RouteOperation[])[]): 
     routedWithin: (attachment) => kernel.routedWithin(attachment),
     device: (name) => kernel.device(name),
     changeDevice: (operations) => kernel.changeDevice(operations),
+    removeDevice: (device) => kernel.removeDevice(device),
     list: (tunnel) => kernel.list(tunnel),
     watch: (changed) => kernel.watch(changed),
     apply(operations) {
