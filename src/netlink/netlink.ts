@@ -283,11 +283,7 @@ export class Netlink {
     if (listing.isOver) this.#unfinished = undefined;
   }
 
-  /**
-   * Sends requests as one datagram and returns the sequence number of the first; the others follow it.
-   *
-   * @param flags that one of them gets besides its own: the one at the index `flagged`
-   */
+  /** Sends requests as one datagram, that at `flagged` with more flags; returns the first one's sequence number, which the others follow. */
   #send(requests: readonly NetlinkRequest[], flags: number, flagged: number): number {
     const first = this.#encode(requests, flags, flagged);
     this.#transport.send(this.#frame.written());

@@ -14,6 +14,7 @@ import { Nftables, watchNftables } from '../../netlink/nftables/index.ts';
 import {
   FamilyRoutes,
   formerRangesWanted,
+  leavesTunnel,
   NetlinkRouteKernel,
   OwnEnds,
   publishedAnnotations,
@@ -178,9 +179,9 @@ export class RoutesPart implements Part, MtuSource {
     inBackground('routes', async () => {
       await this.#ranges.complete;
       if (this.#stopped) return;
-      const leavesTunnel = this.#families.some(({ routes }) => routes.leavesTunnel());
-      // Until it is gone the rules of before say who may use it.
-      if (leavesTunnel) this.#rulesTimer = this.#context.clock.setTimer(() => this.#rules.start(), RULES_KEPT_MS);
+      const isLeft = this.#families.some(({ kernel, family }) => leavesTunnel(kernel, family, this.#config));
+      // Until the tunnel is gone the rules of before say who may use it.
+      if (isLeft) this.#rulesTimer = this.#context.clock.setTimer(() => this.#rules.start(), RULES_KEPT_MS);
       else this.#rules.start();
       for (const { routes } of this.#families) routes.start();
     });

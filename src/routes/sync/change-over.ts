@@ -1,4 +1,7 @@
-import type { Clock, Timer } from '../../core/index.ts';
+import type { Clock, IpFamily, Timer } from '../../core/index.ts';
+import type { RouteKernel } from '../kernel/route-kernel.ts';
+import { isOurDevice } from '../plan/device-diff.ts';
+import { type RouteSettings, TUNNEL_NAMES, tunnelKind } from '../plan/tunnel.ts';
 
 /** How long a VXLAN device goes on receiving after this node has stopped sending by it: other nodes change later. */
 export const TUNNEL_KEPT_MS = 10_000;
@@ -60,4 +63,14 @@ export class ChangeOver {
     this.#timer?.cancel();
     this.#endWait?.();
   }
+}
+
+/** Whether a VXLAN device of ours is there although this node is to have no tunnel. Throws KernelError. */
+export function leavesTunnel(
+  kernel: RouteKernel,
+  family: IpFamily,
+  settings: Pick<RouteSettings, 'mode' | 'tunnel'>,
+): boolean {
+  const present = tunnelKind(settings) === undefined ? kernel.device(TUNNEL_NAMES[family]) : undefined;
+  return present !== undefined && isOurDevice(present);
 }

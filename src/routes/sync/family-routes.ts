@@ -12,20 +12,11 @@ import {
 } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
-import { isOurDevice } from '../plan/device-diff.ts';
 import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
 import { RoutePlanner } from '../plan/planner.ts';
-import {
-  deviceNames,
-  type RouteSettings,
-  TUNNEL_NAMES,
-  type TunnelDevice,
-  tunnelDevice,
-  tunnelKind,
-} from '../plan/tunnel.ts';
+import { deviceNames, type RouteSettings, type TunnelDevice, tunnelDevice, tunnelKind } from '../plan/tunnel.ts';
 import { type Attachment, noUnderlay } from '../plan/underlay.ts';
 import { type SharedTunnel, wireguardDevice } from '../wireguard/shared-tunnel.ts';
-import { ChangeOver } from './change-over.ts';
 import type { OwnEnd, RouteHappening, RouteObserver } from './events.ts';
 import { type Ground, KernelRoutes } from './kernel-routes.ts';
 import { type DatedStanding, RouteTally } from './tally.ts';
@@ -66,7 +57,6 @@ const STEP = 16;
 export class FamilyRoutes {
   readonly #options: FamilyRoutesOptions;
   readonly #planner: RoutePlanner;
-  readonly #changeOver: ChangeOver;
   readonly #kernel: KernelRoutes;
   readonly #runner: SyncRunner;
   readonly #tally: RouteTally;
@@ -88,8 +78,7 @@ export class FamilyRoutes {
     const { family, nodeName, settings, kernel, clock } = options;
     this.#options = options;
     this.#planner = new RoutePlanner(family, nodeName, settings);
-    this.#changeOver = new ChangeOver(clock, () => this.#runner.requestFull());
-    this.#kernel = new KernelRoutes(kernel, this.#changeOver);
+    this.#kernel = new KernelRoutes(kernel, clock, () => this.#runner.requestFull());
     this.#tally = new RouteTally(clock.wallTime.bind(clock), (name, reason) =>
       this.#tell({ kind: 'leftOut', name, reason }),
     );
@@ -137,20 +126,13 @@ export class FamilyRoutes {
   async stop(): Promise<void> {
     this.#watch?.close();
     this.#repairTimer?.cancel();
-    this.#changeOver.stop();
+    this.#kernel.hurry();
     await this.#runner.stop();
   }
 
   /** This node's Node says that it has no pods of the family: there is nothing to write, nor to compare. */
   get isUnused(): boolean {
     return this.#isUnused;
-  }
-
-  /** Whether there is a VXLAN device of ours although this node is to have no tunnel. Throws KernelError. */
-  leavesTunnel(): boolean {
-    const { family, settings, kernel } = this.#options;
-    const present = tunnelKind(settings) === undefined ? kernel.device(TUNNEL_NAMES[family]) : undefined;
-    return present !== undefined && isOurDevice(present);
   }
 
   /** In what the kernel differs from what was written; between syncs. Rejects with KernelError, ERR_ROUTES. */

@@ -1,4 +1,5 @@
 import {
+  type Clock,
   type Drift,
   inSlices,
   ipEquals,
@@ -17,7 +18,7 @@ import { diffObjects, ObjectDiff } from '../plan/diff.ts';
 import { type Devices, ownObjects, peerObjects } from '../plan/objects.ts';
 import type { OwnNode, PeerPlan } from '../plan/planner.ts';
 import type { TunnelDevice } from '../plan/tunnel.ts';
-import type { ChangeOver } from './change-over.ts';
+import { ChangeOver } from './change-over.ts';
 import { NexthopIds } from './nexthop-ids.ts';
 
 /** What this node is to have, whoever the others are. */
@@ -55,9 +56,15 @@ export class KernelRoutes {
   /** Undefined until the first `reconcile`. */
   #devices: Devices | undefined;
 
-  constructor(kernel: RouteKernel, changeOver: ChangeOver) {
+  /** @param due told when `reconcile` has something to do that it had to wait with */
+  constructor(kernel: RouteKernel, clock: Clock, due: () => void) {
     this.#kernel = kernel;
-    this.#changeOver = changeOver;
+    this.#changeOver = new ChangeOver(clock, due);
+  }
+
+  /** The work is to end: nobody is waited for any more. */
+  hurry(): void {
+    this.#changeOver.stop();
   }
 
   /** The index of the device that packets to other nodes' pods go through; undefined: there is none. */
