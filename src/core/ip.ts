@@ -140,14 +140,28 @@ export function parseAddressWithPrefix(text: string): Cidr {
 
 function tryParseAddressWithPrefix(text: string): Cidr | undefined {
   const slash = text.indexOf('/');
-  const address = slash < 0 ? undefined : tryParseIp(text.slice(0, slash));
-  const prefixText = text.slice(slash + 1);
-  const prefixLength = /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : Number.NaN;
+  const prefixLength = slash < 0 ? -1 : decimal(text, slash + 1);
+  const address = prefixLength < 0 ? undefined : tryParseIp(text.slice(0, slash));
   return address && prefixLength <= addressBits(address.family) ? { address, prefixLength } : undefined;
 }
 
-function networkOfCidr({ address, prefixLength }: Cidr): Cidr {
-  return { address: networkOf(address, prefixLength), prefixLength };
+/** The number that the rest of a text is, of one to three digits; -1: it is none. Without a text of its own, for thousands. */
+function decimal(text: string, start: number): number {
+  const digits = text.length - start;
+  if (digits < 1 || digits > 3) return -1;
+  let value = 0;
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code < ZERO || code > NINE) return -1;
+    value = value * 10 + (code - ZERO);
+  }
+  return value;
+}
+
+function networkOfCidr(cidr: Cidr): Cidr {
+  const { address, prefixLength } = cidr;
+  const network = networkOf(address, prefixLength);
+  return network === address ? cidr : { address: network, prefixLength };
 }
 
 export function formatCidr(cidr: Cidr): string {

@@ -116,10 +116,11 @@ export class Netlink {
    * @throws ERR_NETLINK_SOCKET, ERR_NETLINK_DECODE
    */
   exchange(changes: readonly NetlinkRequest[], questions: readonly NetlinkRequest[]): Exchange {
-    const requests = [...changes, ...questions];
+    const requests = questions.length === 0 ? changes : [...changes, ...questions];
     if (requests.length === 0) return { refusals: [], answers: [] };
-    const first = this.#send(requests, (index) => (index === changes.length - 1 ? NLM_F_ACK : 0));
+    const first = this.#send(requests, NLM_F_ACK, changes.length - 1);
     const outcomes = this.#outcomes(requests, changes.length, first);
+    if (questions.length === 0) return { refusals: outcomes as Exchange['refusals'], answers: [] };
     return {
       refusals: outcomes.slice(0, changes.length) as Exchange['refusals'],
       answers: outcomes.slice(changes.length) as Exchange['answers'],
@@ -131,7 +132,7 @@ export class Netlink {
    * nothing else may be asked of this object.
    */
   async executeAsync(...requests: readonly NetlinkRequest[]): Promise<void> {
-    const first = this.#encode(requests, (index) => (index === requests.length - 1 ? NLM_F_ACK : 0));
+    const first = this.#encode(requests, NLM_F_ACK, requests.length - 1);
     const frame = this.#frame.written();
     if (this.#transport.sendAsync) await this.#transport.sendAsync(frame);
     else this.#transport.send(frame);
@@ -148,27 +149,31 @@ export class Netlink {
     changes: number,
     first: number,
   ): (Uint8Array | KernelError | undefined)[] {
-    const outcomes = new Map<number, Uint8Array | KernelError | undefined>();
+    // Nearly all changes are answered by none: thousands come at a time.
+    const outcomes = new Array<Uint8Array | KernelError | undefined>(requests.length).fill(undefined);
+    const answered = new Set<number>();
     const isWaitedFor = (index: number) => index >= changes - 1;
     let missing = requests.length - Math.max(0, changes - 1);
     while (missing > 0) {
       for (const message of this.#receive(first, requests.length)) {
         const index = offsetOf(message, first);
         const request = requests[index]!;
-        const isNew = isWaitedFor(index) && !outcomes.has(index);
         if (message.type >= NLMSG_MIN_TYPE) {
-          if (index >= changes) outcomes.set(index, new Uint8Array(message.payload));
+          if (index < changes) continue;
+          outcomes[index] = new Uint8Array(message.payload);
         } else if (message.type === NLMSG_ERROR || (message.type === NLMSG_DONE && index >= changes)) {
           const answer = decodeAcknowledgement(message);
           if (answer.errno === 0 && index >= changes) {
             throw broken(`${request.operation} ${request.object} was acknowledged without an answer`);
           }
-          outcomes.set(index, answer.errno === 0 ? undefined : refusal(request, answer));
-        }
-        if (isNew && outcomes.has(index)) missing--;
+          outcomes[index] = answer.errno === 0 ? undefined : refusal(request, answer);
+        } else continue;
+        if (!isWaitedFor(index) || answered.has(index)) continue;
+        answered.add(index);
+        missing--;
       }
     }
-    return requests.map((_, index) => outcomes.get(index));
+    return outcomes;
   }
 
   /**
@@ -266,11 +271,7 @@ export class Netlink {
   }
 
   #begin(request: NetlinkRequest, isWanted?: PayloadFilter): Listing {
-    const listing = new Listing(
-      request,
-      this.#send([request], () => NLM_F_DUMP),
-      isWanted,
-    );
+    const listing = new Listing(request, this.#send([request], NLM_F_DUMP, 0), isWanted);
     this.#unfinished = listing;
     return listing;
   }
@@ -282,27 +283,25 @@ export class Netlink {
     if (listing.isOver) this.#unfinished = undefined;
   }
 
-  /** Sends requests as one datagram and returns the sequence number of the first; the others follow it. */
-  #send(requests: readonly NetlinkRequest[], flags: (index: number) => number): number {
-    const first = this.#encode(requests, flags);
+  /** Sends requests as one datagram, that at `flagged` with more flags; returns the first one's sequence number, which the others follow. */
+  #send(requests: readonly NetlinkRequest[], flags: number, flagged: number): number {
+    const first = this.#encode(requests, flags, flagged);
     this.#transport.send(this.#frame.written());
     return first;
   }
 
-  #encode(requests: readonly NetlinkRequest[], flags: (index: number) => number): number {
+  #encode(requests: readonly NetlinkRequest[], flags: number, flagged: number): number {
     this.#finishListing();
     const first = this.#nextSequence;
+    const { portId } = this.#transport;
     this.#frame.clear();
-    for (const [index, { type, flags: own, payload }] of requests.entries()) {
-      appendMessage(this.#frame, {
-        type,
-        flags: NLM_F_REQUEST | flags(index) | own,
-        sequence: this.#nextSequence,
-        portId: this.#transport.portId,
-        payload,
-      });
-      this.#nextSequence = (this.#nextSequence + 1) >>> 0;
+    for (let index = 0; index < requests.length; index++) {
+      const { type, flags: own, payload } = requests[index]!;
+      const all = NLM_F_REQUEST | (index === flagged ? flags : 0) | own;
+      const sequence = (first + index) >>> 0;
+      appendMessage(this.#frame, { type, flags: all, sequence, portId, payload });
     }
+    this.#nextSequence = (first + requests.length) >>> 0;
     return first;
   }
 

@@ -35,6 +35,7 @@ export type { MasqueradeSettings, RuleSettings } from './rules/settings.ts';
 export { IP_FAMILIES, RULES_TABLE } from './rules/table.ts';
 export type { KernelPeer, KernelPeers, Reach } from './show/kernel-peer.ts';
 export { readKernelPeers } from './show/read-kernel-peers.ts';
+export { leavesTunnel, TUNNEL_KEPT_MS } from './sync/change-over.ts';
 export type { OwnEnd, RouteEvent, RouteFigures, RouteObserver } from './sync/events.ts';
 export { FamilyRoutes, type FamilyRoutesOptions } from './sync/family-routes.ts';
 export type { DatedStanding } from './sync/tally.ts';

@@ -1,5 +1,5 @@
 import type { RoutesConfig } from '../../config/index.ts';
-import { type ComparedPart, type IpFamily, inBackground, tryParseCidr } from '../../core/index.ts';
+import { type ComparedPart, type IpFamily, inBackground, type Timer, tryParseCidr } from '../../core/index.ts';
 import {
   NETWORK_UNAVAILABLE,
   NODES,
@@ -14,11 +14,13 @@ import { Nftables, watchNftables } from '../../netlink/nftables/index.ts';
 import {
   FamilyRoutes,
   formerRangesWanted,
+  leavesTunnel,
   NetlinkRouteKernel,
   OwnEnds,
   publishedAnnotations,
   type RouteObserver,
   RouteRules,
+  TUNNEL_KEPT_MS,
   withdrawnAnnotations,
   withdrawnWireguard,
 } from '../../routes/index.ts';
@@ -49,6 +51,9 @@ const NETWORK_IS_UP = {
   message: 'nodeplane has made the routes of this node',
 } as const;
 
+/** The rules stay a little longer than the tunnel that they guard. */
+const RULES_KEPT_MS = TUNNEL_KEPT_MS + 2000;
+
 interface Running {
   readonly family: IpFamily;
   readonly routes: FamilyRoutes;
@@ -77,6 +82,7 @@ export class RoutesPart implements Part, MtuSource {
   readonly #ranges: PodRanges;
   /** The Nodes whose ranges are not only those that they name. */
   readonly #nodes = new Map<string, Node>();
+  #rulesTimer: Timer | undefined;
   #stopped = false;
   #families: readonly Running[] = [];
 
@@ -173,7 +179,10 @@ export class RoutesPart implements Part, MtuSource {
     inBackground('routes', async () => {
       await this.#ranges.complete;
       if (this.#stopped) return;
-      this.#rules.start();
+      const isLeft = this.#families.some(({ kernel, family }) => leavesTunnel(kernel, family, this.#config));
+      // Until the tunnel is gone the rules of before say who may use it.
+      if (isLeft) this.#rulesTimer = this.#context.clock.setTimer(() => this.#rules.start(), RULES_KEPT_MS);
+      else this.#rules.start();
       for (const { routes } of this.#families) routes.start();
     });
   }
@@ -199,6 +208,7 @@ export class RoutesPart implements Part, MtuSource {
 
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#rulesTimer?.cancel();
     await this.#rules.stop();
     for (const { routes, kernel } of this.#families) {
       await routes.stop();

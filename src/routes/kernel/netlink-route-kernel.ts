@@ -114,6 +114,13 @@ export class NetlinkRouteKernel implements RouteKernel {
     this.#watch.tunnelChanged();
   }
 
+  async removeDevice({ index, name }: Pick<PresentDevice, 'index' | 'name'>): Promise<void> {
+    // What the kernel tells of it meanwhile is no news.
+    this.#watch.seen(`device ${name}`, undefined);
+    await this.#netlink.executeAsync(deleteLink({ index }));
+    this.#watch.tunnelChanged();
+  }
+
   list(tunnel: number | undefined): Promise<RouteObject[]> {
     this.#watch.tunnelIs(tunnel);
     return listObjects(this.#netlink, { family: this.#family, tunnel, withNexthops: this.usesNexthops });

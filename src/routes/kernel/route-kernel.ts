@@ -76,6 +76,11 @@ export interface RouteKernel {
   device(name: string): PresentDevice | undefined;
   /** @throws KernelError; ERR_ROUTES when the VXLAN network belongs to another device */
   changeDevice(operations: readonly DeviceOperation[]): void;
+  /**
+   * Deletes a device with all that is on it, which takes the kernel a tenth of a second: the event loop runs meanwhile. Until it
+   * is done nothing else may be asked. Rejects with KernelError.
+   */
+  removeDevice(device: Pick<PresentDevice, 'index' | 'name'>): Promise<void>;
   /** Our objects, and all there is on our device, in slices. Until it is done nothing else may be asked. Rejects with KernelError. */
   list(tunnel: number | undefined): Promise<RouteObject[]>;
   /** Tries all, whatever becomes of those before. For each undefined, or why it was refused. */

@@ -1,4 +1,4 @@
-import { addressBits, type Cidr, formatCidr, formatIp, formatMac, type IpAddress } from '../../core/index.ts';
+import { type Cidr, formatCidr, formatIp, formatMac, type IpAddress } from '../../core/index.ts';
 import { formatKey } from '../../netlink/wireguard/index.ts';
 import type { Claimant, Span } from './claims.ts';
 
@@ -9,6 +9,11 @@ export function spanOf({ address, prefixLength }: Cidr, kind: string, owner?: Cl
   return new NamedSpan(address.bytes, prefixLength, kind, owner);
 }
 
+/** The one value an address is. */
+export function addressSpan({ bytes }: IpAddress, kind: string, owner?: Claimant): Span {
+  return new NamedSpan(bytes, 8 * bytes.length, kind, owner);
+}
+
 /** The one value a MAC address is. */
 export function macSpan(mac: Uint8Array, kind: string, owner?: Claimant): Span {
   return new NamedSpan(mac, 8 * mac.length, kind, owner);
@@ -17,11 +22,6 @@ export function macSpan(mac: Uint8Array, kind: string, owner?: Claimant): Span {
 /** The one value a WireGuard key is: 32 bytes. */
 export function keySpan(key: Uint8Array, kind: string, owner?: Claimant): Span {
   return new NamedSpan(key, 8 * key.length, kind, owner);
-}
-
-/** One address as a block. */
-export function blockOf(address: IpAddress): Cidr {
-  return { address, prefixLength: addressBits(address.family) };
 }
 
 /** There are thousands: bytes are shared with what they are of, and words are made when they are asked for. */

@@ -51,11 +51,13 @@ export class ObjectDiff {
   }
 
   operations(): RouteOperation[] {
+    const needed = this.#needed.inOrder(ORDER);
+    if (this.#present.size === 0) return needed;
     const last = new Stages();
     for (const left of this.#present.values()) {
       for (const object of [left].flat()) last.push({ action: 'delete', object });
     }
-    return [...this.#needed.inOrder(ORDER), ...last.inOrder(ORDER.toReversed())];
+    return needed.concat(last.inOrder(ORDER.toReversed()));
   }
 
   #take(key: string): RouteObject | RouteObject[] | undefined {
@@ -79,7 +81,8 @@ class Stages {
   }
 
   inOrder(kinds: readonly RouteObject['kind'][]): RouteOperation[] {
-    return kinds.flatMap((kind) => this.#byKind[kind]);
+    const none: RouteOperation[] = [];
+    return none.concat(...kinds.map((kind) => this.#byKind[kind]));
   }
 }
 

@@ -118,13 +118,15 @@ export function readPeer(
 
 /** The pod ranges of a Node in one family; what cannot be read is left out. */
 export function podRangesOf({ spec }: Node, family: IpFamily): Cidr[] {
-  const ranges: Cidr[] = [];
+  let ranges: Cidr[] = [];
   for (const text of spec?.podCIDRs ?? (spec?.podCIDR ? [spec.podCIDR] : [])) {
     const range = mayBeOf(text, family) ? tryParseCidr(text) : undefined;
-    if (range?.address.family === family) ranges.push(range);
+    if (range?.address.family !== family) continue;
+    // A list that grows gets room for sixteen more, of each of thousands of nodes that have one.
+    if (ranges.length === 0) ranges = [range];
+    else ranges.push(range);
   }
-  // A list that has grown keeps room for sixteen more, of each of thousands of nodes.
-  return ranges.slice();
+  return ranges;
 }
 
 /** The first InternalIP of a family. */

@@ -1,7 +1,7 @@
 import { type Cidr, formatCidr, formatIp, type IpAddress, type IpFamily, parseCidr } from '../../core/index.ts';
 import { type Node, WIREGUARD_ANNOTATIONS } from '../../kube/index.ts';
 import type { WireguardIdentity } from '../wireguard/identity.ts';
-import { blockOf, keySpan, macSpan, spanOf } from './address-span.ts';
+import { addressSpan, keySpan, macSpan, spanOf } from './address-span.ts';
 import { type Claimant, Claims, type Span } from './claims.ts';
 import { isPodRange } from './former-ranges.ts';
 import { type Peer, readPeer, samePeer } from './peer.ts';
@@ -115,7 +115,7 @@ export class RoutePlanner {
     this.#own = own;
     this.#claims.reserve([
       ...SPECIAL[this.#family].map((range) => spanOf(parseCidr(range), 'reserved range')),
-      spanOf(blockOf(own.underlay.address), 'address of this node'),
+      addressSpan(own.underlay.address, 'address of this node'),
       ...own.ranges.map((range) => spanOf(range, 'pod CIDR of this node')),
       ...own.serviceRanges.map((range) => spanOf(range, 'Service range')),
       ...(this.#tunnel === 'vxlan' ? [macSpan(own.mac, 'MAC address of this node')] : []),
@@ -137,7 +137,21 @@ export class RoutePlanner {
   /** Undefined: there are no routes to this Node's pods. */
   planOf(name: string): PeerPlan | undefined {
     const known = this.#peers.get(name);
-    if (!known || !this.#own || this.#claims.refusalOf(known) !== undefined) return undefined;
+    return known && this.#planOf(known);
+  }
+
+  /** The plans of all other Nodes to whose pods there are routes, by name. */
+  plans(): Map<string, PeerPlan> {
+    const plans = new Map<string, PeerPlan>();
+    for (const known of this.#peers.values()) {
+      const plan = this.#planOf(known);
+      if (plan) plans.set(known.name, plan);
+    }
+    return plans;
+  }
+
+  #planOf(known: ClaimingPeer): PeerPlan | undefined {
+    if (!this.#own || this.#claims.refusalOf(known) !== undefined) return undefined;
     const { peer } = known;
     const { address, wireguard } = peer;
     const ranges = this.#rangesOf(known);
@@ -194,14 +208,13 @@ class ClaimingPeer implements Claimant {
     this.peer = peer;
     this.former =
       formerRanges.length === 0 ? NO_RANGES : formerRanges.map((range) => new FormerRange(peer.name, range));
-    const spans = [spanOf(blockOf(peer.address), 'address', this)];
-    for (const range of peer.ranges) spans.push(spanOf(range, 'pod CIDR', this));
-    if (tunnel === 'vxlan') spans.push(macSpan(peer.mac, 'MAC address', this));
-    if (tunnel === 'wireguard' && peer.wireguard) {
-      spans.push(keySpan(peer.wireguard.publicKey, 'WireGuard key', this));
-    }
-    // Without the room that a list has which grew.
-    this.spans = spans.slice();
+    const address = addressSpan(peer.address, 'address', this);
+    const first = spanOf(peer.ranges[0]!, 'pod CIDR', this);
+    const identity = identitySpan(peer, tunnel, this);
+    // A list that grows gets room for sixteen more.
+    const spans = identity ? [address, first, identity] : [address, first];
+    for (let at = 1; at < peer.ranges.length; at++) spans.push(spanOf(peer.ranges[at]!, 'pod CIDR', this));
+    this.spans = spans;
   }
 
   get name(): string {
@@ -214,6 +227,18 @@ class ClaimingPeer implements Claimant {
 
   get createdAt(): number {
     return this.peer.createdAt;
+  }
+}
+
+/** By what the tunnel knows the node, if it does. */
+function identitySpan(peer: Peer, tunnel: TunnelKind | undefined, owner: Claimant): Span | undefined {
+  switch (tunnel) {
+    case undefined:
+      return undefined;
+    case 'vxlan':
+      return macSpan(peer.mac, 'MAC address', owner);
+    case 'wireguard':
+      return peer.wireguard && keySpan(peer.wireguard.publicKey, 'WireGuard key', owner);
   }
 }
 
@@ -240,8 +265,8 @@ const NO_RANGES: readonly FormerRange[] = [];
 
 /** The Nodes that claimants stand for, each once. */
 function nodesOf(claimants: readonly Claimant[]): readonly string[] {
-  const names = claimants.map(({ node }) => node);
-  return names.length === 1 ? names : [...new Set(names)];
+  if (claimants.length === 1) return [claimants[0]!.node];
+  return [...new Set(claimants.map(({ node }) => node))];
 }
 
 const NO_KEY = `it tells no WireGuard key of its own (annotation ${WIREGUARD_ANNOTATIONS.publicKey}): look into the log of its agent, which has to run with the same --routes`;

@@ -25,9 +25,12 @@ export const ROUTE_MODES: readonly RouteMode[] = ['host-gw', 'vxlan', 'wireguard
 
 /** Whether an address is reached through the underlay's interface without a router. */
 export function isOnLink(address: IpAddress, { prefixes, routed }: Underlay): boolean {
-  return (
-    prefixes.some((prefix) => cidrContains(prefix, address)) && !routed.some((range) => cidrContains(range, address))
-  );
+  return isWithin(address, prefixes) && !isWithin(address, routed);
+}
+
+function isWithin(address: IpAddress, ranges: readonly Cidr[]): boolean {
+  for (const range of ranges) if (cidrContains(range, address)) return true;
+  return false;
 }
 
 /** No interface leads to the other nodes. */

@@ -13,7 +13,7 @@ import {
 import type { Node } from '../../kube/index.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
 import { type Peer, readPeer, samePeer, sameRanges } from '../plan/peer.ts';
-import { type PeerPlan, RoutePlanner } from '../plan/planner.ts';
+import { RoutePlanner } from '../plan/planner.ts';
 import { deviceNames, type RouteSettings, type TunnelDevice, tunnelDevice, tunnelKind } from '../plan/tunnel.ts';
 import { type Attachment, noUnderlay } from '../plan/underlay.ts';
 import { type SharedTunnel, wireguardDevice } from '../wireguard/shared-tunnel.ts';
@@ -78,7 +78,7 @@ export class FamilyRoutes {
     const { family, nodeName, settings, kernel, clock } = options;
     this.#options = options;
     this.#planner = new RoutePlanner(family, nodeName, settings);
-    this.#kernel = new KernelRoutes(kernel);
+    this.#kernel = new KernelRoutes(kernel, clock, () => this.#runner.requestFull());
     this.#tally = new RouteTally(clock.wallTime.bind(clock), (name, reason) =>
       this.#tell({ kind: 'leftOut', name, reason }),
     );
@@ -126,6 +126,7 @@ export class FamilyRoutes {
   async stop(): Promise<void> {
     this.#watch?.close();
     this.#repairTimer?.cancel();
+    this.#kernel.hurry();
     await this.#runner.stop();
   }
 
@@ -226,11 +227,7 @@ export class FamilyRoutes {
     this.#noteMtu(mtuOf(ground));
     this.#planner.setOwn(ground.own);
     // In one go: plans of different times could want the same.
-    const plans = new Map<string, PeerPlan>();
-    for (const name of this.#planner.names()) {
-      const plan = this.#planner.planOf(name);
-      if (plan) plans.set(name, plan);
-    }
+    const plans = this.#planner.plans();
     const operations = await this.#kernel.reconcile(ground, plans);
     this.#ground = ground;
     if (this.#kernel.tunnel !== undefined) wireguard?.replaced(family, this.#kernel.tunnel, plans);

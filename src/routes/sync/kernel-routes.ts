@@ -1,4 +1,5 @@
 import {
+  type Clock,
   type Drift,
   inSlices,
   ipEquals,
@@ -17,6 +18,7 @@ import { diffObjects, ObjectDiff } from '../plan/diff.ts';
 import { type Devices, ownObjects, peerObjects } from '../plan/objects.ts';
 import type { OwnNode, PeerPlan } from '../plan/planner.ts';
 import type { TunnelDevice } from '../plan/tunnel.ts';
+import { ChangeOver } from './change-over.ts';
 import { NexthopIds } from './nexthop-ids.ts';
 
 /** What this node is to have, whoever the others are. */
@@ -46,6 +48,7 @@ const DEVICE_ROUNDS = 4;
  */
 export class KernelRoutes {
   readonly #kernel: RouteKernel;
+  readonly #changeOver: ChangeOver;
   readonly #ids = new NexthopIds();
   readonly #committed = new Map<string, Committed>();
   /** By peer; what is no peer's (any more) by its key. */
@@ -53,8 +56,15 @@ export class KernelRoutes {
   /** Undefined until the first `reconcile`. */
   #devices: Devices | undefined;
 
-  constructor(kernel: RouteKernel) {
+  /** @param due told when `reconcile` has something to do that it had to wait with */
+  constructor(kernel: RouteKernel, clock: Clock, due: () => void) {
     this.#kernel = kernel;
+    this.#changeOver = new ChangeOver(clock, due);
+  }
+
+  /** The work is to end: nobody is waited for any more. */
+  hurry(): void {
+    this.#changeOver.stop();
   }
 
   /** The index of the device that packets to other nodes' pods go through; undefined: there is none. */
@@ -84,6 +94,8 @@ export class KernelRoutes {
    * @throws KernelError, ERR_ROUTES when it cannot be read, or the device cannot be made
    */
   async reconcile(ground: Ground, plans: ReadonlyMap<string, PeerPlan>): Promise<number> {
+    const isFirst = this.#devices === undefined;
+    const isNew = isFirst && ground.tunnel?.kind === 'vxlan' && !this.#kernel.device(ground.tunnel.name);
     const tunnel = ground.tunnel && this.#bringDevice(ground.tunnel);
     const devices = { underlay: ground.own.underlay.index, tunnel };
     this.#devices = devices;
@@ -97,9 +109,15 @@ export class KernelRoutes {
     this.#ids.adopt(present);
     this.#refusals.clear();
     const operations = await inSlices(this.#differences(ground, present, this.#commitAll(plans)));
-    await this.#apply(operations, [...plans.keys()]);
+    const names = [...plans.keys()];
+    const ways = isNew && changesWays(operations) ? operations.findIndex(({ object }) => !('index' in object)) : 0;
+    if (ways > 0) {
+      await this.#apply(operations.slice(0, ways), names);
+      await this.#changeOver.othersAreReady();
+    }
+    await this.#apply(operations.slice(ways), names);
     for (const { nexthopId } of left) this.#ids.release(nexthopId);
-    for (const name of ground.deviceNames) if (name !== ground.tunnel?.name) this.#removeDevice(name);
+    for (const name of ground.deviceNames) if (name !== ground.tunnel?.name) await this.#dismiss(name, ground);
     return operations.length;
   }
 
@@ -131,6 +149,7 @@ export class KernelRoutes {
   /** In what the kernel differs from the plans; empty: in nothing. Rejects with KernelError, ERR_ROUTES. */
   async drifts(ground: Ground): Promise<Drift[]> {
     const device = ground.deviceNames.flatMap((name) => {
+      if (this.#changeOver.isKept(name)) return [];
       const wanted = name === ground.tunnel?.name ? ground.tunnel : undefined;
       return deviceDrift(name, diffDevice(this.#kernel.device(name), wanted));
     });
@@ -186,9 +205,15 @@ export class KernelRoutes {
     throw new NodeplaneError('ERR_ROUTES', message, { facts: { device: wanted.name } });
   }
 
-  #removeDevice(name: string): void {
+  /** Removes a device of ours that is not wanted, unless others may still send by it. */
+  async #dismiss(name: string, { tunnel }: Ground): Promise<void> {
     const present = this.#kernel.device(name);
-    if (present && isOurDevice(present)) this.#kernel.changeDevice([{ action: 'delete', index: present.index }]);
+    if (present && isOurDevice(present)) {
+      const isInUse = !tunnel && present.kind === 'vxlan' && present.up;
+      if (isInUse && !this.#changeOver.mayGo(name)) return;
+      await this.#kernel.removeDevice(present);
+    }
+    this.#changeOver.gone(name);
   }
 
   /** @param names the peers that the operations may be about */
@@ -197,10 +222,13 @@ export class KernelRoutes {
     const refused = new Map<string, string>();
     for (let at = 0; at < operations.length; at += OPERATIONS_AT_ONCE) {
       const batch = operations.slice(at, at + OPERATIONS_AT_ONCE);
-      for (const [index, error] of this.#kernel.apply(batch).entries()) {
+      const outcomes = this.#kernel.apply(batch);
+      for (let index = 0; index < outcomes.length; index++) {
+        const error = outcomes[index];
+        if (!error) continue;
         const operation = batch[index]!;
         // Deleting what is gone is done; with a nexthop go its routes, with a device what leads through it.
-        if (!error || (operation.action === 'delete' && isNotFound(error))) continue;
+        if (operation.action === 'delete' && isNotFound(error)) continue;
         refused.set(keyOf(operation.object), refusalText(operation, error));
         if (operation.object.kind === 'nexthop' && isExists(error)) this.#ids.avoid(operation.object.id);
       }
@@ -231,6 +259,11 @@ export class KernelRoutes {
  */
 function hasMoved({ plan: before }: Committed, plan: PeerPlan): boolean {
   return before.kind !== 'wireguard' && (plan.kind === 'wireguard' || !ipEquals(before.gateway, plan.gateway));
+}
+
+/** Whether packets that go some way now are to go another way, or none. */
+function changesWays(operations: readonly RouteOperation[]): boolean {
+  return operations.some(({ action, object }) => object.kind === 'route' && action !== 'add');
 }
 
 const NO_CARRIER =

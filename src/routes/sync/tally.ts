@@ -50,13 +50,13 @@ export class RouteTally {
   set(name: string, standing: PeerStanding): void {
     const before = this.#standings.get(name);
     if (before) this.#add(before, -1);
-    if (standing.plan || standing.reason !== undefined) {
-      const { plan, reason, isRefused } = standing;
+    const { plan, reason, isRefused } = standing;
+    if (plan || reason !== undefined) {
       const changedAt = before && isSame(before, standing) ? before.changedAt : this.#wallTime();
       this.#standings.set(name, { plan, reason, isRefused, changedAt });
       this.#add(standing, 1);
     } else this.#standings.delete(name);
-    if (before?.reason !== standing.reason) this.#leftOutChanged(name, standing.reason);
+    if (before?.reason !== reason) this.#leftOutChanged(name, reason);
   }
 
   /** Peers that are not known (any more) are gone. */

@@ -12,7 +12,9 @@ export interface WireguardIdentity {
 
 /** What a Node's annotations say; undefined for no key, or none that could be one. */
 export function readWireguardIdentity(annotations: Readonly<Record<string, string>>): WireguardIdentity | undefined {
-  const publicKey = tryParseKey(annotations[WIREGUARD_ANNOTATIONS.publicKey] ?? '');
+  const keyText = annotations[WIREGUARD_ANNOTATIONS.publicKey];
+  if (keyText === undefined) return undefined;
+  const publicKey = tryParseKey(keyText);
   const port = Number(annotations[WIREGUARD_ANNOTATIONS.port]);
   return publicKey && { publicKey, port: Number.isInteger(port) && port > 0 && port <= 65535 ? port : undefined };
 }

@@ -101,6 +101,10 @@ export class FakeRouteKernel implements RouteKernel {
     }
   }
 
+  async removeDevice({ index }: Pick<PresentDevice, 'index'>): Promise<void> {
+    this.changeDevice([{ action: 'delete', index }]);
+  }
+
   async list(tunnel: number | undefined): Promise<RouteObject[]> {
     this.requests++;
     return [...this.#objects.values()].filter((object) => !('index' in object) || object.index === tunnel);

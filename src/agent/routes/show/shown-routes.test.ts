@@ -76,6 +76,12 @@ describe('shownRoutes', () => {
     expect(routes.drift).toEqual(['nodeplane-v4 has a neighbour 10.244.9.0 that no route uses']);
   });
 
+  it('takes what is on a tunnel that an agent in mode host-gw keeps for others for no drift', () => {
+    const leftovers = ['nodeplane-v4 has a neighbour 10.244.9.0 that no route uses'];
+    expect(shown([peer()], { ...report([told()]), mode: 'host-gw' }, leftovers).drift).toEqual([]);
+    expect(shown([peer()], report([told()]), leftovers).drift).toEqual(leftovers);
+  });
+
   it('tells who is left out and why, and does not call it drift', () => {
     const leftOut = 'its pod CIDR overlaps ours';
     const nodes = [told({ name: 'n3', way: null, leftOut }), told({ leftOut: 'somebody else has 10.244.2.0/24' })];

@@ -45,7 +45,12 @@ export function shownRoutes(
   report: RoutesReport | undefined,
 ): ShownRoutes {
   const told = (family: IpFamily) => report?.families.find((one) => one.family === family);
-  const each = FAMILIES.map((family) => ofFamily(family, kernel[family], told(family)));
+  // It keeps a tunnel for a while that other nodes may still send by.
+  const mayKeepTunnel = report?.mode === 'host-gw';
+  const each = FAMILIES.map((family) => {
+    const { peers, leftovers } = kernel[family];
+    return ofFamily(family, { peers, leftovers: mayKeepTunnel ? [] : leftovers }, told(family));
+  });
   const peers = each.flatMap((one) => one.peers);
   peers.sort(
     (a, b) =>
