@@ -4,7 +4,7 @@ import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { CauseCode } from '../answer/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { bridgeSetting, isBridged, isSwitched } from './link.ts';
+import { isBridged, isSwitched, showsToRules } from './link.ts';
 import { detourOf, flowOf, refusedByPod, untakenByPod } from './pods/routes.ts';
 import type { Finding, Report } from './report.ts';
 
@@ -172,7 +172,7 @@ function leadsTo({ outside, seenAs }: LocalPod, link: Link, { ip, service }: Ask
   if (link.kind === 'vlan') return link.peerIndex === seenAs.index;
   const isPlugged =
     link.kind === 'veth' && link.peerNetnsId === undefined && node.link(link.peerIndex)?.master === seenAs.index;
-  return isPlugged && !(service && node.sysctl(bridgeSetting(ip)) === '1');
+  return isPlugged && !(service && showsToRules(seenAs, ip, node));
 }
 
 function isNodeAddress({ node }: Asked['knowledge'], ip: IpAddress): boolean {
@@ -235,8 +235,10 @@ function notForwarded(setting: string): Finding {
   return { code: 'forwarding', text: `${name} is 0: this node forwards nothing`, remedy: [`sysctl -w ${name}=1`] };
 }
 
-/** The setting that forbids to forward; undefined: none does. */
+/** The setting that forbids to forward what comes in by a link; undefined: none does. */
 function forwardingOff({ family }: IpAddress, link: string, node: NodeView): string | undefined {
+  // Since Linux 6.17 a link may forward IPv6 on its own (ip6_forward, net/ipv6/ip6_output.c).
+  if (family === 'IPv6' && node.sysctl(`net/ipv6/conf/${link}/force_forwarding`) === '1') return undefined;
   const settings =
     family === 'IPv4'
       ? ['net/ipv4/ip_forward', ...(link === '' ? [] : [`net/ipv4/conf/${link}/forwarding`])]
