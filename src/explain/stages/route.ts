@@ -1,5 +1,5 @@
-import { formatCidr, formatIp, type IpAddress } from '../../core/index.ts';
-import type { Link, RouteAnswer } from '../../netlink/route/index.ts';
+import { formatCidr, formatIp, type IpAddress, ipEquals } from '../../core/index.ts';
+import type { Link, Route, RouteAnswer } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { CauseCode } from '../answer/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
@@ -51,8 +51,7 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
   const { mark } = goal;
   const flow = flowOf(asked.target, { destinationPort: goal.port });
   const plain = node.route({ destination: ip, mark, flow });
-  const answer =
-    inInterface === undefined ? plain : node.route({ destination: ip, source: client.ip, inInterface, mark, flow });
+  const answer = node.route({ destination: ip, source: client.ip, inInterface, mark, flow });
   if (answer.kind === 'refused' || !isDelivering(answer.route.type)) {
     report.failEndpoint('route', goal.address, refusedWay(answer, plain, goal, client, node));
     return;
@@ -195,7 +194,7 @@ function refusedHere({ client, target }: Asked, node: NodeView): Finding | undef
   if (inInterface === undefined) return undefined;
   const answer = node.route({ destination: target.ip, source: client.ip, inInterface });
   if (answer.kind === 'route') return undefined;
-  return rpFilter(client.ip, formatIp(target.ip), node.link(inInterface)?.name ?? '', answer.errno, node);
+  return refusedFrom({ from: client.ip, to: target.ip, inInterface, code: 'no-peer-route' }, answer.errno, node);
 }
 
 /** An error has several causes; they are told apart by what the kernel says without the incoming interface, and by settings. */
@@ -218,16 +217,41 @@ function refusedWay(
   if (off !== undefined) {
     return notForwarded(off);
   }
-  return rpFilter(client.ip, to, link, errno, node);
+  const packets = { from: client.ip, to: ip, inInterface: inInterfaceOf(client), code: 'no-peer-route' } as const;
+  return refusedFrom(packets, errno, node);
 }
 
-function rpFilter(from: IpAddress, to: string, link: string, errno: string, node: NodeView): Finding {
-  const strict = Math.max(...['all', link].map((name) => Number(node.sysctl(`net/ipv4/conf/${name}/rp_filter`) ?? 0)));
-  const text =
-    strict === 1
-      ? `packets from ${formatIp(from)} to ${to} are refused on ${link} (${errno}): rp_filter is strict, and the way back is another`
-      : `packets from ${formatIp(from)} to ${to} are refused on ${link} (${errno})`;
-  return { code: 'rp-filter', text, remedy: [`sysctl -w net.ipv4.conf.${link}.rp_filter=2`] };
+/** Packets that are refused by whom they come from and by which link: the way as such is there. */
+interface RefusedFrom {
+  readonly from: IpAddress;
+  readonly to: IpAddress;
+  /** Undefined: they are this node's own. */
+  readonly inInterface: number | undefined;
+  /** Where a policy rule refuses them. */
+  readonly code: CauseCode;
+}
+
+/** Newer kernels tell no difference between what rp_filter refuses and what a policy rule does (inet_rtm_getroute: EINVAL). */
+function refusedFrom({ from, to, inInterface, code }: RefusedFrom, errno: string, node: NodeView): Finding {
+  const link = node.link(inInterface ?? 0)?.name;
+  const by = link === undefined ? '' : ` on ${link}`;
+  const text = `packets from ${formatIp(from)} to ${formatIp(to)} are refused${by} (${errno})`;
+  if (link === undefined || !isRpFiltered(from, { name: link, index: inInterface! }, node)) {
+    const iif = link === undefined ? '' : ` iif ${link}`;
+    const remedy = ['ip rule', `ip route get ${formatIp(to)} from ${formatIp(from)}${iif}`];
+    return { code, text: `${text} by a policy rule for such packets`, remedy };
+  }
+  const remedy = [`sysctl -w net.ipv4.conf.${link}.rp_filter=2`];
+  return { code: 'rp-filter', text: `${text}: by rp_filter, as the way back is another`, remedy };
+}
+
+/** Whether rp_filter refuses a source: strict, where the way back leaves by another link; loose, where there is none (__fib_validate_source). */
+function isRpFiltered(from: IpAddress, { name, index }: Pick<Link, 'name' | 'index'>, node: NodeView): boolean {
+  if (from.family === 'IPv6') return false;
+  const filter = Math.max(...['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/rp_filter`) ?? 0)));
+  const back = node.route({ destination: from });
+  if (filter === 0 || back.kind === 'refused') return filter !== 0;
+  return filter === 1 && back.route.outInterface !== index;
 }
 
 function notForwarded(setting: string): Finding {
@@ -246,11 +270,48 @@ function forwardingOff({ family }: IpAddress, link: string, node: NodeView): str
   return settings.find((name) => node.sysctl(name) === '0');
 }
 
+/** What a process of this node answers is routed by the address it has for the client: policy rules may ask for that. */
+function lookAtOwnAnswers(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  const to = goal.source ?? client.ip;
+  if (node.isOwnAddress(formatIp(to))) return;
+  const flow = flowOf(target, { sourcePort: goal.port });
+  const answer = node.route({ destination: to, source: goal.ip, flow });
+  const receiver = client.kind === 'pod' ? client.pod : undefined;
+  const answers = { code: 'way-back', who: `answers of ${formatIp(goal.ip)}`, to } as const;
+  const outInterface = answer.kind === 'route' ? answer.route.outInterface : undefined;
+  const astray = ledAstray(answers, { outInterface }, receiver, asked, node);
+  if (astray) report.failEndpoint('route', goal.address, astray);
+  else if (client.kind === 'outside' && answer.kind === 'route') sameWay(asked, goal, answer.route, node, report);
+}
+
+/** Answers that leave by another link or next hop than others to the client (several uplinks): whether they get there, nobody here knows. */
+function sameWay(
+  { client }: Asked,
+  { address }: Goal,
+  { outInterface, gateway }: Route,
+  node: NodeView,
+  report: Report,
+) {
+  const plain = node.route({ destination: client.ip });
+  if (plain.kind === 'refused') return;
+  const { route } = plain;
+  const isSame = gateway && route.gateway ? ipEquals(gateway, route.gateway) : gateway === route.gateway;
+  if (isSame && outInterface === route.outInterface) return;
+  const by = node.link(outInterface)?.name ?? `link ${outInterface}`;
+  const via = gateway ? `${formatIp(gateway)} on ${by}` : by;
+  const text = `answers to ${formatIp(client.ip)} go by ${via}, and what else is sent there does not`;
+  report.cannotTellEndpoint('route', address, `${text}: whether they arrive was not looked at`);
+}
+
 /** The answer comes in by the endpoint's link and goes to the client. */
 function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
   const { client } = asked;
   const { ip, address, source } = goal;
-  if (node.isOwnAddress(formatIp(ip))) return;
+  if (node.isOwnAddress(formatIp(ip))) {
+    lookAtOwnAnswers(asked, goal, node, report);
+    return;
+  }
   const [pod] = node.podsAt(formatIp(ip));
   if (pod && source) {
     const arriving = { source, destination: ip, flow: flowOf(asked.target, { destinationPort: goal.port }) };
@@ -288,6 +349,7 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
     const astray = ledAstray(answers, back.route, receiver, asked, node);
     if (isBridged(asked, goal, pod, node)) return;
     if (astray) report.failEndpoint('route', address, astray);
+    else if (client.kind === 'outside') sameWay(asked, goal, back.route, node, report);
     const detour = receiver && detourOf(back.route, client.ip);
     if (detour) report.cannotTellEndpoint('route', address, `answers to the pod ${receiver.ip} ${detour}`);
     return;
@@ -305,5 +367,6 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
     report.failEndpoint('route', address, notForwarded(off));
     return;
   }
-  report.failEndpoint('route', address, rpFilter(ip, formatIp(client.ip), link, back.errno, node));
+  const answers = { from: ip, to: client.ip, inInterface, code: 'way-back' } as const;
+  report.failEndpoint('route', address, refusedFrom(answers, back.errno, node));
 }
