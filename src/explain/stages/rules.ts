@@ -5,7 +5,7 @@ import { type Origin, type Walk, walkPacket } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { keyOf, type Planned } from './endpoints.ts';
 import { refuseNodePort } from './find-target.ts';
-import { isNobodys, isTakenHere } from './heard-here.ts';
+import { isNobodys, isTakenHere } from './here/heard-here.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from './place.ts';
 import type { Finding, Report } from './report.ts';
 
