@@ -42,8 +42,11 @@ export function explain(
   const report = new Report();
   report.question = { ...report.question, from: nameOf(question.source) };
   const target = findTarget(question, knowledge, node, report);
-  if (target && node) lookAtNode(question, { knowledge, target, probe }, node, report);
-  else if (target) lookAtPlan(question, knowledge, target, report);
+  if (target && node) {
+    lookAtNode(question, { knowledge, target, probe }, node, report);
+    for (const doubt of node.doubts) report.doubt(doubt);
+  }
+  if (target && !node) lookAtPlan(question, knowledge, target, report);
   return report.answer();
 }
 

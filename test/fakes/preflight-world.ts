@@ -120,6 +120,7 @@ export function link(name: string, more: Partial<Link> = {}): Link {
     alias: '',
     bridgePort: undefined,
     vlanFiltering: false,
+    showsToRules: [],
     vlanId: undefined,
     vxlan: undefined,
     unknown: [],

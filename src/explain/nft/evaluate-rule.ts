@@ -128,7 +128,7 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
       return undefined;
     }
     case 'payload-set':
-      return alterHeader(expression, rule.table, registers, packet);
+      return alterHeader(expression, rule.table, registers, situation);
     case 'notrack':
       // nft_notrack_eval leaves alone what is tracked already.
       packet.connection ??= 'untracked';

@@ -25,6 +25,7 @@ export function hostOf(node: NodeView): Host {
       const link = node.link(answer.route.outInterface);
       return link && interfaceOf(link);
     },
+    routesByClass: (family) => node.routesByClass(family),
     addressOn: (oif, packet) =>
       addressOn(
         node,

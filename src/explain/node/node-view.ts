@@ -14,7 +14,6 @@ import {
   listAddresses,
   listLinks,
   listNeighbours,
-  lookUpRoute,
   type Neighbour,
   type NeighbourFamily,
   type RouteAnswer,
@@ -26,6 +25,7 @@ import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
 import { hookedIn, isOwnTable } from '../nft/index.ts';
 import { hasNeighbourSockets, legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
+import { RouteLookups } from './route-lookups.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
 import { Tracking } from './tracking.ts';
 import { type WayFacts, type WayOut, wayOut } from './way-out.ts';
@@ -54,6 +54,7 @@ export class NodeView {
   #others: readonly OtherNamespace[] | undefined;
   readonly #neighbours = new Map<string, readonly Neighbour[]>();
   #forwarding: readonly Neighbour[] | undefined;
+  readonly #lookups = new RouteLookups();
   readonly #waysOut = new Map<string, WayOut | undefined>();
 
   private constructor(route: Netlink, nft: Nftables) {
@@ -94,12 +95,23 @@ export class NodeView {
   }
 
   route(question: RouteQuestion): RouteAnswer {
-    return lookUpRoute(this.#route, question);
+    return this.#lookups.ask(question, this.#route, 'this node');
+  }
+
+  /** What of policy rules decides about some of these routes and is not known, in words. */
+  get doubts(): readonly string[] {
+    return this.#lookups.doubts;
+  }
+
+  /** Whether policy rules of this node ask for the class of traffic. */
+  routesByClass(family: IpFamily): boolean {
+    return this.#lookups.rulesOf(family, this.#route, 'this node').some(({ byClass }) => byClass);
   }
 
   /** The way out of a pod. */
   routeIn(pod: LocalPod, question: RouteQuestion): RouteAnswer {
-    return inNetns(pod.netns, () => withNetlink(NETLINK_ROUTE, (netlink) => lookUpRoute(netlink, question)));
+    const look = (netlink: Netlink) => this.#lookups.ask(question, netlink, `the pod ${pod.ip}`);
+    return inNetns(pod.netns, () => withNetlink(NETLINK_ROUTE, look));
   }
 
   /** The way out of this node to an address elsewhere; undefined when there is none that can be followed. */

@@ -10,16 +10,18 @@ const ANY_PORT = 9;
 type Outside = Extract<Client, { readonly kind: 'outside' }>;
 
 /**
- * Whether what a client outside sends to an address of a Service comes to this node at all. Nothing here decides that: whoever
- * announces the address does. Flows that came prove it; that nobody announces it is proved with `probe`, and only on a link
+ * Whether what a client outside sends to an address of a Service or a pod comes to this node at all. Nothing here decides that: whoever
+ * announces or routes the address does. Flows that came prove it; that nobody announces it is proved with `probe`, and only on a link
  * that this node shares with the client.
  */
 export function lookAtArrival(asked: Asked, node: NodeView, report: Report): void {
   const { client, target, knowledge } = asked;
-  if (client.kind !== 'outside' || !target.service || target.service.via === 'node-port') return;
+  if (client.kind !== 'outside' || target.service?.via === 'node-port') return;
   const [vip, from] = [formatIp(target.ip), formatIp(client.ip)];
   if (isReachableHere(target, node)) return;
   const home = homeOf(asked, client);
+  // Nodes know the way to pods of others.
+  if (home !== undefined && !target.service) return;
   if (home !== undefined) {
     report.cannotTell(
       'source',

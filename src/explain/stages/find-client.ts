@@ -1,10 +1,12 @@
 import { cidrContains, formatIp, type IpAddress, type IpFamily, parseCidr, parseIp } from '../../core/index.ts';
+import type { RouteAnswer } from '../../netlink/route/index.ts';
 import type { Knowledge } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Asked, Client, Target } from './asked.ts';
 import { unknownPod } from './find-target.ts';
 import { linkDown } from './link.ts';
+import { flowOf } from './pods/routes.ts';
 import type { Report } from './report.ts';
 
 /** Finds who connects; undefined: it cannot be told, and the report says why. */
@@ -62,7 +64,7 @@ export function findClient(
       if (node.isOwnAddress(ip)) {
         from(`this node (${ip})`);
         report.stage('source', 'ok', `${ip} is this node's own`);
-        return { kind: 'node', ip: source.address };
+        return begins(source.address, target, node, report) ? { kind: 'node', ip: source.address } : undefined;
       }
       const pods = node.podsAt(ip);
       if (pods.length > 0) {
@@ -111,15 +113,34 @@ function nodeClient(target: Target, node: NodeView, report: Report): Client | un
     return undefined;
   }
   report.stage('source', 'ok', `a process of this node, from ${formatIp(ip)}`);
-  return { kind: 'node', ip };
+  return begins(ip, target, node, report) ? { kind: 'node', ip } : undefined;
+}
+
+/** Once the kernel has chosen an address to connect from it asks for the route again, with that (ip_route_connect, include/net/route.h). */
+function begins(source: IpAddress, target: Target, node: NodeView, report: Report): boolean {
+  const flow = flowOf(target, { destinationPort: target.port });
+  const answer = node.route({ destination: target.ip, source, flow });
+  if (answer.kind === 'route') return true;
+  const [to, from] = [formatIp(target.ip), formatIp(source)];
+  const text = `this node has no route from ${from} to ${to} (${answer.errno}), so that no connection is begun`;
+  report.fail('source', { code: 'pod-route', text, remedy: ['ip rule', `ip route get ${to} from ${from}`] });
+  return false;
 }
 
 function firstOwn(node: NodeView, family: IpFamily): IpAddress | undefined {
   return node.addresses.find(({ address, scope }) => address.family === family && scope === 0)?.address;
 }
 
+/** The way to somebody for packets of pods: policy rules may refuse it to those of this node itself (`iif lo`). */
+function wayForOthers(ip: IpAddress, node: NodeView): RouteAnswer {
+  const pod = node.localPods(ip.family).find(({ seenAs }) => seenAs?.up);
+  if (!pod) return { kind: 'refused', errno: 'ENETUNREACH' };
+  return node.route({ destination: ip, source: parseIp(pod.ip), inInterface: pod.seenAs!.index });
+}
+
 function outsideClient(ip: IpAddress, knowledge: Knowledge, node: NodeView, report: Report): Client | undefined {
-  const answer = node.route({ destination: ip });
+  const own = node.route({ destination: ip });
+  const answer = own.kind === 'route' ? own : wayForOthers(ip, node);
   const link = answer.kind === 'route' ? node.link(answer.route.outInterface) : undefined;
   if (!link) {
     const why = answer.kind === 'refused' ? ` (${answer.errno})` : '';

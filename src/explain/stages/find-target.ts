@@ -20,8 +20,9 @@ export function findTarget(
   switch (destination.kind) {
     case 'no-node-port': {
       told(nameOf(destination));
-      const target = ofProcess(question, knowledge, destination.port, node);
-      if (target) report.stage('service', 'ok', 'no Service has this NodePort, a process of this node listens there');
+      const target = node && atNode(question, knowledge, destination.port);
+      if (target)
+        report.stage('service', 'ok', 'no Service has this NodePort; a process may listen there, or somebody map it');
       else refuse(destination, report);
       return target;
     }
@@ -63,14 +64,8 @@ export function findTarget(
   }
 }
 
-/** What a process of the node listens on itself: the kubelet, the health checks of Services. */
-function ofProcess(
-  { protocol = 'TCP', source }: Question,
-  knowledge: Knowledge,
-  port: number,
-  node: NodeView | undefined,
-): Target | undefined {
-  if (!node?.listeners(protocol).some((one) => one.port === port)) return undefined;
+/** A port of the node's own address: a process listens there (the kubelet), or rules map it to a pod (`hostPort`). The rules tell. */
+function atNode({ protocol = 'TCP', source }: Question, knowledge: Knowledge, port: number): Target | undefined {
   const family = familyOf(source, knowledge);
   const own = knowledge.node.addresses.map((one) => parseIp(one));
   const ip = own.find((one) => family === undefined || one.family === family);
@@ -85,6 +80,11 @@ type Refused = Extract<
 function nameOf(destination: Refused): string {
   if (destination.kind === 'no-node-port') return `node:${destination.port}`;
   return `${destination.kind === 'pod-name' ? 'pod' : 'svc'} ${destination.name}`;
+}
+
+/** Of a number that rules map to nobody, and at which no process of the node listens. */
+export function refuseNodePort(port: number, report: Report): void {
+  report.fail('service', { code: 'no-such-port', text: `no Service has the NodePort ${port}` });
 }
 
 function refuse(destination: Refused, report: Report): void {
@@ -110,7 +110,7 @@ function refuse(destination: Refused, report: Report): void {
       });
       return;
     case 'no-node-port':
-      report.fail('service', { code: 'no-such-port', text: `no Service has the NodePort ${destination.port}` });
+      refuseNodePort(destination.port, report);
   }
 }
 

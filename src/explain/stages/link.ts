@@ -52,13 +52,13 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   }
   const isBridge = seenAs!.kind === 'bridge';
   const setting = bridgeSetting(goal.ip);
-  const bridgeRules = node.sysctl(setting);
+  const isShown = showsToRules(seenAs!, goal.ip, node);
   const clientPort = client.kind === 'pod' ? client.pod.outside : undefined;
   if (isBridge && clientPort?.master === seenAs!.index && isolated(clientPort) && isolated(outside!)) {
     const text = `${clientPort.name} and ${outside!.name} are isolated ports of ${seenAs!.name}, between which no frames pass`;
     const remedy = [`bridge link set dev ${outside!.name} isolated off   # portIsolation in the CNI configuration`];
     // Without rules in the bridge the node sends on what it has translated, and it is no isolated port; answers come to it if masqueraded.
-    if (goal.masqueraded === false || bridgeRules === '1') {
+    if (goal.masqueraded === false || isShown) {
       report.failEndpoint('link', address, { code: 'link-down', text, remedy });
       return;
     }
@@ -95,16 +95,22 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   if (client.kind !== 'pod' || isSame || !isBridge || client.pod.seenAs?.index !== seenAs!.index) return;
   if (goal.masqueraded !== false) return;
   const isTranslated = !ipEquals(goal.ip, target.ip) || goal.port !== target.port;
-  if (bridgeRules === '1' || !isTranslated) return;
+  if (isShown || !isTranslated) return;
   report.onBridge(
     address,
-    `${setting.replaceAll('/', '.')} is ${bridgeRules ?? 'not there (br_netfilter is not loaded)'}`,
+    `${setting.replaceAll('/', '.')} is ${node.sysctl(setting) ?? 'not there (br_netfilter is not loaded)'}`,
     seenAs!.name,
   );
 }
 
-/** Whether rules see the frames of a bridge (br_netfilter). */
-export function bridgeSetting({ family }: IpAddress): string {
+/** Whether rules see the frames of a bridge (br_nf_pre_routing, net/bridge/br_netfilter_hooks.c): all bridges show theirs, or this one does. */
+export function showsToRules(bridge: Link, ip: IpAddress, node: NodeView): boolean {
+  const ofAll = node.sysctl(bridgeSetting(ip));
+  return ofAll === '1' || (ofAll !== undefined && bridge.showsToRules.includes(ip.family));
+}
+
+/** Not there without br_netfilter. */
+function bridgeSetting({ family }: IpAddress): string {
   return `net/bridge/bridge-nf-call-${family === 'IPv4' ? 'iptables' : 'ip6tables'}`;
 }
 
@@ -187,7 +193,7 @@ function unheardBy(
   const text = `the pod ${ip} takes ${formatMac(entry.lladdr)} for ${formatIp(hop)}, which has ${formatMac(owner.address)}`;
   const remedy = [`${enter} ip neigh del ${formatIp(hop)} dev ${inside.name}`];
   // Where rules see the frames of the bridge, it finds the way for those that are translated.
-  const isFound = isNode && node.sysctl(bridgeSetting(to)) === '1';
+  const isFound = isNode && showsToRules(seenAs!, to, node);
   return { text, remedy, lasts: (entry.state & NUD_PERMANENT) !== 0 && !isFound };
 }
 
@@ -286,7 +292,7 @@ function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeVie
   const [here, back] = [client.kind === 'pod' ? client.pod : undefined, goal.source];
   const entry = switched ? node.neighbourIn(here!, goal.ip) : node.neighbour(goal.ip, pod.seenAs!.index);
   const isBeside = here !== undefined && here.seenAs?.index === pod.seenAs!.index;
-  const byPort = isBeside && (switched || node.sysctl(bridgeSetting(goal.ip)) === '1');
+  const byPort = isBeside && (switched || showsToRules(pod.seenAs!, goal.ip, node));
   const found = [
     notFound(goal.ip, pod.inside, entry, node, pod.netns),
     misled(pod, { byPort, routed: !switched }, node),

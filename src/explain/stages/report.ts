@@ -39,6 +39,7 @@ export class Report {
   readonly #fails: Finding[] = [];
   readonly #partly: Finding[] = [];
   readonly #unknown: string[] = [];
+  readonly #doubts: string[] = [];
   readonly #warnings: FurtherCause[] = [];
   readonly #notChecked: string[] = [];
   readonly #askThere: string[] = [];
@@ -89,6 +90,14 @@ export class Report {
     const state = this.#endpoints.get(address);
     if (state) state.unknown ??= text;
     else this.#unknown.push(text);
+  }
+
+  /** Something that decides about what was found is not known: no verdict holds. */
+  doubt(text: string): void {
+    this.#doubts.push(text);
+    for (const [name, stage] of this.#stages) {
+      if (stage.result === 'fail') this.#stages.set(name, { ...stage, result: 'unknown' });
+    }
   }
 
   /** Where to ask on, when the answer is UNKNOWN. */
@@ -152,6 +161,8 @@ export class Report {
   }
 
   #judge(): { verdict: Verdict; finding?: Finding; cause: string; also: readonly FurtherCause[] } {
+    const [doubt] = this.#doubts;
+    if (doubt !== undefined) return { verdict: 'unknown', cause: `Cannot tell: ${doubt}.`, also: [] };
     const used = this.#used();
     const broken = used.filter(({ finding }) => finding);
     const ofEndpoints = broken.map(({ endpoint, finding }) => ({

@@ -1,10 +1,11 @@
-import { formatCidr, formatIp, type IpAddress } from '../../core/index.ts';
-import type { Link, RouteAnswer } from '../../netlink/route/index.ts';
+import { formatCidr, formatIp, type IpAddress, ipEquals } from '../../core/index.ts';
+import type { Link, Route, RouteAnswer } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { CauseCode } from '../answer/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { bridgeSetting, isBridged, isSwitched } from './link.ts';
+import { refusedFrom } from './here/refused-from.ts';
+import { isBridged, isSwitched, showsToRules } from './link.ts';
 import { detourOf, flowOf, refusedByPod, untakenByPod } from './pods/routes.ts';
 import type { Finding, Report } from './report.ts';
 
@@ -51,8 +52,7 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
   const { mark } = goal;
   const flow = flowOf(asked.target, { destinationPort: goal.port });
   const plain = node.route({ destination: ip, mark, flow });
-  const answer =
-    inInterface === undefined ? plain : node.route({ destination: ip, source: client.ip, inInterface, mark, flow });
+  const answer = node.route({ destination: ip, source: client.ip, inInterface, mark, flow });
   if (answer.kind === 'refused' || !isDelivering(answer.route.type)) {
     report.failEndpoint('route', goal.address, refusedWay(answer, plain, goal, client, node));
     return;
@@ -172,7 +172,7 @@ function leadsTo({ outside, seenAs }: LocalPod, link: Link, { ip, service }: Ask
   if (link.kind === 'vlan') return link.peerIndex === seenAs.index;
   const isPlugged =
     link.kind === 'veth' && link.peerNetnsId === undefined && node.link(link.peerIndex)?.master === seenAs.index;
-  return isPlugged && !(service && node.sysctl(bridgeSetting(ip)) === '1');
+  return isPlugged && !(service && showsToRules(seenAs, ip, node));
 }
 
 function isNodeAddress({ node }: Asked['knowledge'], ip: IpAddress): boolean {
@@ -195,7 +195,7 @@ function refusedHere({ client, target }: Asked, node: NodeView): Finding | undef
   if (inInterface === undefined) return undefined;
   const answer = node.route({ destination: target.ip, source: client.ip, inInterface });
   if (answer.kind === 'route') return undefined;
-  return rpFilter(client.ip, formatIp(target.ip), node.link(inInterface)?.name ?? '', answer.errno, node);
+  return refusedFrom({ from: client.ip, to: target.ip, inInterface, code: 'no-peer-route' }, answer.errno, node);
 }
 
 /** An error has several causes; they are told apart by what the kernel says without the incoming interface, and by settings. */
@@ -218,16 +218,8 @@ function refusedWay(
   if (off !== undefined) {
     return notForwarded(off);
   }
-  return rpFilter(client.ip, to, link, errno, node);
-}
-
-function rpFilter(from: IpAddress, to: string, link: string, errno: string, node: NodeView): Finding {
-  const strict = Math.max(...['all', link].map((name) => Number(node.sysctl(`net/ipv4/conf/${name}/rp_filter`) ?? 0)));
-  const text =
-    strict === 1
-      ? `packets from ${formatIp(from)} to ${to} are refused on ${link} (${errno}): rp_filter is strict, and the way back is another`
-      : `packets from ${formatIp(from)} to ${to} are refused on ${link} (${errno})`;
-  return { code: 'rp-filter', text, remedy: [`sysctl -w net.ipv4.conf.${link}.rp_filter=2`] };
+  const packets = { from: client.ip, to: ip, inInterface: inInterfaceOf(client), code: 'no-peer-route' } as const;
+  return refusedFrom(packets, errno, node);
 }
 
 function notForwarded(setting: string): Finding {
@@ -235,8 +227,10 @@ function notForwarded(setting: string): Finding {
   return { code: 'forwarding', text: `${name} is 0: this node forwards nothing`, remedy: [`sysctl -w ${name}=1`] };
 }
 
-/** The setting that forbids to forward; undefined: none does. */
+/** The setting that forbids to forward what comes in by a link; undefined: none does. */
 function forwardingOff({ family }: IpAddress, link: string, node: NodeView): string | undefined {
+  // Since Linux 6.17 a link may forward IPv6 on its own (ip6_forward, net/ipv6/ip6_output.c).
+  if (family === 'IPv6' && node.sysctl(`net/ipv6/conf/${link}/force_forwarding`) === '1') return undefined;
   const settings =
     family === 'IPv4'
       ? ['net/ipv4/ip_forward', ...(link === '' ? [] : [`net/ipv4/conf/${link}/forwarding`])]
@@ -244,11 +238,48 @@ function forwardingOff({ family }: IpAddress, link: string, node: NodeView): str
   return settings.find((name) => node.sysctl(name) === '0');
 }
 
+/** What a process of this node answers is routed by the address it has for the client: policy rules may ask for that. */
+function lookAtOwnAnswers(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  const to = goal.source ?? client.ip;
+  if (node.isOwnAddress(formatIp(to))) return;
+  const flow = flowOf(target, { sourcePort: goal.port });
+  const answer = node.route({ destination: to, source: goal.ip, flow });
+  const receiver = client.kind === 'pod' ? client.pod : undefined;
+  const answers = { code: 'way-back', who: `answers of ${formatIp(goal.ip)}`, to } as const;
+  const outInterface = answer.kind === 'route' ? answer.route.outInterface : undefined;
+  const astray = ledAstray(answers, { outInterface }, receiver, asked, node);
+  if (astray) report.failEndpoint('route', goal.address, astray);
+  else if (client.kind === 'outside' && answer.kind === 'route') sameWay(asked, goal, answer.route, node, report);
+}
+
+/** Answers that leave by another link or next hop than others to the client (several uplinks): whether they get there, nobody here knows. */
+function sameWay(
+  { client }: Asked,
+  { address }: Goal,
+  { outInterface, gateway }: Route,
+  node: NodeView,
+  report: Report,
+) {
+  const plain = node.route({ destination: client.ip });
+  if (plain.kind === 'refused') return;
+  const { route } = plain;
+  const isSame = gateway && route.gateway ? ipEquals(gateway, route.gateway) : gateway === route.gateway;
+  if (isSame && outInterface === route.outInterface) return;
+  const by = node.link(outInterface)?.name ?? `link ${outInterface}`;
+  const via = gateway ? `${formatIp(gateway)} on ${by}` : by;
+  const text = `answers to ${formatIp(client.ip)} go by ${via}, and what else is sent there does not`;
+  report.cannotTellEndpoint('route', address, `${text}: whether they arrive was not looked at`);
+}
+
 /** The answer comes in by the endpoint's link and goes to the client. */
 function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
   const { client } = asked;
   const { ip, address, source } = goal;
-  if (node.isOwnAddress(formatIp(ip))) return;
+  if (node.isOwnAddress(formatIp(ip))) {
+    lookAtOwnAnswers(asked, goal, node, report);
+    return;
+  }
   const [pod] = node.podsAt(formatIp(ip));
   if (pod && source) {
     const arriving = { source, destination: ip, flow: flowOf(asked.target, { destinationPort: goal.port }) };
@@ -286,6 +317,7 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
     const astray = ledAstray(answers, back.route, receiver, asked, node);
     if (isBridged(asked, goal, pod, node)) return;
     if (astray) report.failEndpoint('route', address, astray);
+    else if (client.kind === 'outside') sameWay(asked, goal, back.route, node, report);
     const detour = receiver && detourOf(back.route, client.ip);
     if (detour) report.cannotTellEndpoint('route', address, `answers to the pod ${receiver.ip} ${detour}`);
     return;
@@ -303,5 +335,6 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
     report.failEndpoint('route', address, notForwarded(off));
     return;
   }
-  report.failEndpoint('route', address, rpFilter(ip, formatIp(client.ip), link, back.errno, node));
+  const answers = { from: ip, to: client.ip, inInterface, code: 'way-back' } as const;
+  report.failEndpoint('route', address, refusedFrom(answers, back.errno, node));
 }

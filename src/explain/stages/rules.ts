@@ -4,6 +4,8 @@ import { hostOf, type NodeView } from '../node/index.ts';
 import { type Origin, type Walk, walkPacket } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { keyOf, type Planned } from './endpoints.ts';
+import { refuseNodePort } from './find-target.ts';
+import { isNobodys, isTakenHere } from './here/heard-here.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from './place.ts';
 import type { Finding, Report } from './report.ts';
 
@@ -47,8 +49,21 @@ export function lookAtRules(
     ends.add(`${result.end.kind} ${goal.address}`);
   }
   const wanted = planned && new Set(planned.endpoints.map(({ ip, port }) => keyOf(ip, port)));
+  const { destination } = asked.knowledge;
+  if (destination.kind === 'no-node-port' && ways.every((way) => isNobodys(asked, way, node))) {
+    refuseNodePort(destination.port, report);
+    return [];
+  }
   lookAtEnds(asked, wanted, ways, ends.size, report);
-  if (planned) compare(asked, planned, wanted!, ways, report);
+  if (planned) {
+    const taken = ways.filter((way) => isTakenHere(asked, wanted!, way, node));
+    if (taken[0]) {
+      const text = `packets end at ${taken[0].goal!.address}, a process of this node that is no endpoint`;
+      report.cannotTell('rules', `${text}: whether it answers in their place is not known here`);
+    }
+    const others = ways.filter((way) => !taken.includes(way));
+    if (others.length > 0) compare(asked, planned, wanted!, others, report);
+  }
   if (report.hasFailed) return [];
   const found = [...goals.values()];
   const atEndpoints = wanted ? found.filter(({ address }) => wanted.has(address)) : found;

@@ -75,6 +75,11 @@ function judge(
   return { code: atPort.every((one) => one.address.family !== ip.family) ? 'family' : 'target-port', text };
 }
 
+/** Whether a process of this node listens at an address and port of its own. */
+export function isHeardAt({ ip, port }: Pick<Goal, 'ip' | 'port'>, protocol: Target['protocol'], node: NodeView) {
+  return node.listeners(protocol).some((one) => one.port === port && takes(one, ip));
+}
+
 /** Those with no room for one more connection (sk_acceptq_is_full); of UDP what waits is no connection. */
 function fullOf(taking: readonly Listener[], protocol: Target['protocol']): readonly Listener[] {
   return protocol === 'UDP' ? [] : taking.filter(({ queued, queueLimit }) => queued > queueLimit);
@@ -120,8 +125,9 @@ function show({ address, port }: Listener): string {
 }
 
 /** The rules come first: a process of the node that listens there hears nothing, and one may be given the number for a connection. */
-export function lookAtNodePort({ protocol, port, ip }: Target, node: NodeView, report: Report): void {
-  if (node.listeners(protocol).some((one) => one.port === port && takes(one, ip)))
+export function lookAtNodePort(target: Target, node: NodeView, report: Report): void {
+  const { port } = target;
+  if (isHeardAt(target, target.protocol, node))
     report.warn('nodeport-clash', `a process of this node listens on ${port} too, and gets nothing from outside`);
   const { range, has } = node.localPorts;
   if (has(port)) {

@@ -12,6 +12,8 @@ export interface Host {
   interfaceTo(packet: Packet, which: 'source' | 'destination'): Interface | 'none' | undefined;
   /** The address that masquerading puts on packets that leave by an interface. */
   addressOn(oif: Interface, packet: Packet): Uint8Array | undefined;
+  /** Whether packets of a class of traffic may be routed elsewhere than others. @default they are not */
+  routesByClass?(family: Packet['family']): boolean;
   /**
    * The port of a bridge by which a packet with this `iif` came in, as `physdev` sees it: `none` when it did not come through a
    * bridge, or the bridge does not show its packets to iptables (bridge-nf-call-iptables).

@@ -41,6 +41,7 @@ export {
 export { hasLinkKind } from './link-kind.ts';
 export { getLinkTraffic, type LinkTraffic } from './link-traffic.ts';
 export { getNetnsId } from './lookup/netns-id.ts';
+export { decodePolicyRule, listPolicyRules, type PolicyRule } from './lookup/policy-rules.ts';
 export { lookUpRoute, type RouteAnswer, type RoutedFlow, type RouteQuestion } from './lookup/route-lookup.ts';
 export {
   decodeNeighbour,

@@ -1,4 +1,4 @@
-import { isNotFound, type KernelError } from '../../core/index.ts';
+import { type IpFamily, isNotFound, type KernelError } from '../../core/index.ts';
 import type { Attribute } from '../attribute.ts';
 import { encodeBody } from '../attribute-set.ts';
 import type { NetlinkRequest } from '../message.ts';
@@ -42,6 +42,8 @@ export interface Link {
   readonly bridgePort: BridgePort | undefined;
   /** Whether a bridge looks at VLANs; false for links of other kinds. */
   readonly vlanFiltering: boolean;
+  /** Families of which a bridge shows its frames to rules whatever the setting for all bridges says (`nf_call_iptables`); none for other kinds. */
+  readonly showsToRules: readonly IpFamily[];
   /** The VLAN of a link of kind `vlan`, 1 to 4094; undefined for links of other kinds. */
   readonly vlanId: number | undefined;
   /** Present for kind `vxlan`. */
@@ -146,6 +148,7 @@ export function decodeLink(payload: Uint8Array): Link {
     alias: attributes.IFLA_IFALIAS ?? '',
     bridgePort: isPort ? decodeBridgePort(info.IFLA_INFO_SLAVE_DATA) : undefined,
     vlanFiltering: info?.IFLA_INFO_KIND === 'bridge' && filtersVlans(info.IFLA_INFO_DATA),
+    showsToRules: info?.IFLA_INFO_KIND === 'bridge' ? shownToRules(info.IFLA_INFO_DATA) : [],
     vlanId: info?.IFLA_INFO_KIND === 'vlan' ? vlanIdOf(info.IFLA_INFO_DATA) : undefined,
     vxlan: info?.IFLA_INFO_KIND === 'vxlan' && info.IFLA_INFO_DATA ? decodeVxlan(info.IFLA_INFO_DATA) : undefined,
     unknown: attributes.unknown,
@@ -154,6 +157,15 @@ export function decodeLink(payload: Uint8Array): Link {
 
 function filtersVlans(bridge: Uint8Array | undefined): boolean {
   return bridge !== undefined && IFLA_BR.decode(bridge).IFLA_BR_VLAN_FILTERING === 1;
+}
+
+function shownToRules(bridge: Uint8Array | undefined): readonly IpFamily[] {
+  if (bridge === undefined) return [];
+  const { IFLA_BR_NF_CALL_IPTABLES, IFLA_BR_NF_CALL_IP6TABLES } = IFLA_BR.decode(bridge);
+  return [
+    ...(IFLA_BR_NF_CALL_IPTABLES === 1 ? (['IPv4'] as const) : []),
+    ...(IFLA_BR_NF_CALL_IP6TABLES === 1 ? (['IPv6'] as const) : []),
+  ];
 }
 
 function vlanIdOf(vlan: Uint8Array | undefined): number | undefined {

@@ -6,6 +6,8 @@ export const IFLA_BR = attributeSet('IFLA_BR', {
   IFLA_BR_FORWARD_DELAY: [1, 'u32'],
   IFLA_BR_STP_STATE: [5, 'u32'],
   IFLA_BR_VLAN_FILTERING: [7, 'u8'],
+  IFLA_BR_NF_CALL_IPTABLES: [36, 'u8'],
+  IFLA_BR_NF_CALL_IP6TABLES: [37, 'u8'],
 });
 
 /** IFLA_INFO_DATA of a VLAN link. */

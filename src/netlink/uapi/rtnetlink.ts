@@ -102,6 +102,7 @@ export const RTA_LOOKUP = attributeSet('RTA', {
   RTA_SRC: [2, 'bytes'],
   RTA_IIF: [3, 'u32'],
   RTA_MARK: [16, 'u32'],
+  RTA_UID: [25, 'u32'],
   RTA_IP_PROTO: [27, 'u8'],
   RTA_SPORT: [28, 'be16'],
   RTA_DPORT: [29, 'be16'],

@@ -232,6 +232,11 @@ const IN_NOBODYS_WAY: Readonly<Record<string, () => void>> = {
     const seen = 'type filter hook forward priority 10; policy drop; ct state new accept; ct status seen-reply accept';
     faults.nft(`table ip others { chain seen { ${seen}; } }`, 'ip others');
   },
+  'no rules in bridges but in this one': () => {
+    faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
+    const show = 'link set cni0 type bridge nf_call_iptables';
+    faults.ip(`${show} 1`, `${show} 0`);
+  },
   'a chain in bridges whose table sleeps': () =>
     faults.nft(`table bridge others { flags dormant; chain seen { ${ingress('forward')}; } }`, 'bridge others'),
   'rules in the endpoint whose table sleeps': () => {

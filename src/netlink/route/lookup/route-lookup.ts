@@ -23,6 +23,8 @@ export interface RouteQuestion {
   readonly mark?: number | undefined;
   /** What policy rules may ask for besides (Linux 4.17). */
   readonly flow?: RoutedFlow | undefined;
+  /** The user whose socket sends, of what this host sends itself. @default the caller */
+  readonly user?: number | undefined;
   /** The route that matched, with its prefix, in place of the way to the one address. @default false */
   readonly matched?: boolean | undefined;
 }
@@ -46,7 +48,7 @@ export function lookUpRoute(netlink: Netlink, question: RouteQuestion): RouteAns
   return { kind: 'route', route: decodeRoute(answer!) };
 }
 
-function routeQuery({ destination, source, inInterface, mark, flow, matched }: RouteQuestion): NetlinkRequest {
+function routeQuery({ destination, source, inInterface, mark, flow, user, matched }: RouteQuestion): NetlinkRequest {
   const bits = addressBits(destination.family);
   return {
     type: RTM_GETROUTE,
@@ -67,6 +69,7 @@ function routeQuery({ destination, source, inInterface, mark, flow, matched }: R
         RTA_SRC: source?.bytes,
         RTA_IIF: inInterface,
         RTA_MARK: mark,
+        RTA_UID: user,
         RTA_IP_PROTO: flow?.protocol,
         RTA_SPORT: flow?.sourcePort,
         RTA_DPORT: flow?.destinationPort,

@@ -1,0 +1,68 @@
+import type { IpFamily } from '../../core/index.ts';
+import type { Netlink } from '../../netlink/index.ts';
+import {
+  listPolicyRules,
+  lookUpRoute,
+  type PolicyRule,
+  type RouteAnswer,
+  type RouteQuestion,
+} from '../../netlink/route/index.ts';
+
+/** Those that sockets get which ask for none: net.ipv4.ip_local_port_range as it is by default. */
+const CLIENT_PORTS = [32_768, 60_999] as const;
+
+/** Asks for routes, and notes where policy rules decide by what the question does not say: ports of clients, users of processes. */
+export class RouteLookups {
+  readonly #rules = new Map<string, readonly PolicyRule[]>();
+  readonly #doubts = new Set<string>();
+
+  get doubts(): readonly string[] {
+    return [...this.#doubts];
+  }
+
+  /** @param netlink a socket in the namespace of whose routes they are */
+  ask(question: RouteQuestion, netlink: Netlink, whose: string): RouteAnswer {
+    const answer = lookUpRoute(netlink, question);
+    for (const rule of this.rulesOf(question.destination.family, netlink, whose)) {
+      for (const [what, other] of othersBy(rule, question)) {
+        if (isSameWay(answer, lookUpRoute(netlink, other))) continue;
+        this.#doubts.add(`policy rule ${rule.priority} of ${whose} asks for ${what}, which is not known`);
+      }
+    }
+    return answer;
+  }
+
+  rulesOf(family: IpFamily, netlink: Netlink, whose: string): readonly PolicyRule[] {
+    const key = `${whose} ${family}`;
+    const known = this.#rules.get(key) ?? listPolicyRules(netlink, family);
+    this.#rules.set(key, known);
+    return known;
+  }
+}
+
+/** The question as it would be for packets that a rule asks for, by what it asks for. */
+function othersBy({ sourcePorts, destinationPorts, user }: PolicyRule, question: RouteQuestion) {
+  const { flow, inInterface, source } = question;
+  const [sourcePort, destinationPort] = [sourcePorts, destinationPorts].map((ports) => ports && clientPortOf(ports));
+  const others: (readonly [what: string, question: RouteQuestion])[] = [];
+  if (sourcePort !== undefined && flow && flow.sourcePort === undefined)
+    others.push(['the source port', { ...question, flow: { ...flow, sourcePort } }]);
+  if (destinationPort !== undefined && flow && flow.destinationPort === undefined)
+    others.push(['the port of the client', { ...question, flow: { ...flow, destinationPort } }]);
+  // What is forwarded is of no user; a question without a source is none about packets that are sent.
+  if (user !== undefined && source && inInterface === undefined)
+    others.push(['the user of the process', { ...question, user }]);
+  return others;
+}
+
+/** A port of a range that a client may have; undefined: it has none. */
+function clientPortOf([first, last]: readonly [number, number]): number | undefined {
+  const port = Math.max(first, CLIENT_PORTS[0]);
+  return port <= Math.min(last, CLIENT_PORTS[1]) ? port : undefined;
+}
+
+function isSameWay(one: RouteAnswer, other: RouteAnswer): boolean {
+  if (one.kind === 'refused' || other.kind === 'refused') return one.kind === other.kind;
+  const wayOf = ({ type, outInterface, gateway }: typeof one.route) => `${type} ${outInterface} ${gateway?.bytes}`;
+  return wayOf(one.route) === wayOf(other.route);
+}

@@ -1,0 +1,54 @@
+import { type IpFamily, readU16, readU32 } from '../../../core/index.ts';
+import { familyNumber } from '../../address-family.ts';
+import { encodeBody } from '../../attribute-set.ts';
+import type { Netlink } from '../../netlink.ts';
+import { FRA, fib_rule_hdr, RTM_GETRULE } from '../../uapi/fib-rules.ts';
+
+type Ports = readonly [first: number, last: number];
+
+/** What a policy rule asks of packets that a question about routes seldom knows (`ip rule`). */
+export interface PolicyRule {
+  /** Its preference: the kernel goes from 0 upwards. */
+  readonly priority: number;
+  /** The source ports that it asks for; undefined: it asks for none. */
+  readonly sourcePorts: Ports | undefined;
+  /** The destination ports that it asks for; undefined: it asks for none. */
+  readonly destinationPorts: Ports | undefined;
+  /** The first user that it asks for; undefined: it asks for none. */
+  readonly user: number | undefined;
+  /** Whether it asks for the class of traffic (`tos`, `dscp`). */
+  readonly byClass: boolean;
+}
+
+/**
+ * Lists the policy rules of a family, in the kernel's order.
+ *
+ * @throws KernelError, ERR_NETLINK_DECODE
+ */
+export function listPolicyRules(netlink: Netlink, family: IpFamily): PolicyRule[] {
+  const request = {
+    type: RTM_GETRULE,
+    flags: 0,
+    operation: 'RTM_GETRULE',
+    object: `policy rules of ${family}`,
+    payload: encodeBody(fib_rule_hdr, { family: familyNumber(family) }, FRA, {}),
+  };
+  return netlink.dump(request).map(decodePolicyRule);
+}
+
+/** Decodes the payload of an RTM_NEWRULE. Throws ERR_NETLINK_DECODE. */
+export function decodePolicyRule(payload: Uint8Array): PolicyRule {
+  const { tos } = fib_rule_hdr.decode(payload);
+  const rule = FRA.decode(payload, fib_rule_hdr.size);
+  return {
+    priority: rule.FRA_PRIORITY ?? 0,
+    sourcePorts: portsOf(rule.FRA_SPORT_RANGE),
+    destinationPorts: portsOf(rule.FRA_DPORT_RANGE),
+    user: rule.FRA_UID_RANGE && readU32(rule.FRA_UID_RANGE, 0),
+    byClass: tos !== 0 || rule.FRA_DSCP !== undefined,
+  };
+}
+
+function portsOf(range: Uint8Array | undefined): Ports | undefined {
+  return range && [readU16(range, 0), readU16(range, 2)];
+}

@@ -1,0 +1,29 @@
+// <linux/fib_rules.h>: policy rules.
+import { attributeSet } from '../attribute-set.ts';
+import { struct } from '../struct.ts';
+
+/** <linux/rtnetlink.h> */
+export const RTM_GETRULE = 34;
+
+/**
+ * struct fib_rule_hdr {
+ *   __u8  family, dst_len, src_len, tos;
+ *   __u8  table, res1, res2, action;
+ *   __u32 flags;
+ * };
+ */
+export const fib_rule_hdr = struct('fib_rule_hdr', 12, {
+  family: ['u8', 0],
+  tos: ['u8', 3],
+});
+
+export const FRA = attributeSet('FRA', {
+  FRA_PRIORITY: [6, 'u32'],
+  /** struct fib_rule_uid_range { __u32 start, end; } */
+  FRA_UID_RANGE: [20, 'bytes'],
+  /** struct fib_rule_port_range { __u16 start, end; } */
+  FRA_SPORT_RANGE: [23, 'bytes'],
+  FRA_DPORT_RANGE: [24, 'bytes'],
+  /** Linux 6.13; before it `tos` of the header. */
+  FRA_DSCP: [25, 'u8'],
+});
