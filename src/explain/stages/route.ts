@@ -52,7 +52,8 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
   const { mark } = goal;
   const flow = flowOf(asked.target, { destinationPort: goal.port });
   const plain = node.route({ destination: ip, mark, flow });
-  const answer = node.route({ destination: ip, source: client.ip, inInterface, mark, flow });
+  // IPVS sends on of its own, whoever the client is (__ip_vs_get_out_rt): a question with a source would be one about the node's own packets.
+  const answer = goal.byIpvs ? plain : node.route({ destination: ip, source: client.ip, inInterface, mark, flow });
   if (answer.kind === 'refused' || !isDelivering(answer.route.type)) {
     report.failEndpoint('route', goal.address, refusedWay(answer, plain, goal, client, node));
     return;
