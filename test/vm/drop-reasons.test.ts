@@ -67,7 +67,7 @@ describe('a trace', () => {
     const before = configuration();
     const { flows, dropReasons } = await trace();
     expect(dropReasons).toBeNull();
-    expect(flows).toMatchObject([{ fate: 'no-reply', kernelDrop: { reason: 'NO_SOCKET' } }]);
+    expect(flows).toMatchObject([{ fate: 'refused', kernelDrop: { reason: 'NO_SOCKET' } }]);
     expect(flows[0]!.kernelDrop!.place).toMatch(/^[a-z0-9_.]*udp[a-z0-9_.]*$/);
     expect(isOn()).toBe(false);
     expect(configuration()).toEqual(before);
@@ -86,7 +86,7 @@ describe('a trace', () => {
     switchOn(COUNTING);
     const { flows, dropReasons } = await trace();
     expect(dropReasons).toContain('count drops by place');
-    expect(flows).toMatchObject([{ fate: 'no-reply', kernelDrop: null }]);
+    expect(flows).toMatchObject([{ fate: 'refused', kernelDrop: null }]);
     expect(isOn()).toBe(true);
     expect(configuration()).toEqual(COUNTING);
   });
