@@ -2,7 +2,7 @@ import { netnsIdentity } from '../../../sys/index.ts';
 import type { CommitReport } from '../object/model.ts';
 
 // While anybody listens, the kernel makes a message of 4 KiB for each object of a transaction, whatever the listeners' filters drop,
-// and keeps all of them until its end (nf_tables_setelem_notify): half a GiB and a second or two for 120,000 elements that take 0.3 s
+// and keeps all of them until its end (nf_tables_setelem_notify): a second or two for 120,000 elements that take 0.3 to 0.4 s
 // without. So the listeners of this thread leave their group for as long as a large transaction takes. "Anybody" is the
 // whole machine, all namespaces (netlink_has_listeners): what other programs listen to costs all the same.
 
