@@ -1,6 +1,7 @@
 import type { Registry } from 'prom-client';
 import { plainText } from '../../core/index.ts';
 import type { ProxyHealth, ProxyMode } from '../../proxy/index.ts';
+import { metricsText } from '../metrics/metrics-text.ts';
 import { SliMetrics } from '../metrics/sli-metrics.ts';
 import type { Readiness } from '../part.ts';
 import { type HttpAnswer, textAnswer } from './http-listener.ts';
@@ -71,7 +72,7 @@ export function metricsPages(options: MetricsPagesOptions): Pages {
     '/metrics': async () => ({
       status: 200,
       headers: { 'Content-Type': registry.contentType },
-      body: await registry.metrics(),
+      body: await metricsText(registry),
     }),
     '/metrics/slis': slis.page,
     '/configz': () => ({ ...textAnswer(200, configz()), headers: JSON_HEADERS }),

@@ -311,7 +311,7 @@ export class FakeApiServer {
     if (tooOld) return watch.error(statusObject(410, tooOldText));
     this.#watches.add(watch);
     response.on('close', () => this.#watches.delete(watch));
-    if (wantsInitial) watch.sendInitialEvents(!misbehave.endlessLists.has(resource.name));
+    if (wantsInitial) await watch.sendInitialEvents(!misbehave.endlessLists.has(resource.name));
     watch.start();
     if (misbehave.cutWatchesAfterMs !== undefined) watch.after(misbehave.cutWatchesAfterMs, () => watch.reset(true));
   }

@@ -1,8 +1,12 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ApiResource, apiVersionOf } from './api-object.ts';
 import type { Change, ObjectHistory } from './object-history.ts';
 import type { Selector } from './selector.ts';
 import type { WireFormat } from './wire-format.ts';
+
+/** Of one write. */
+const PIECE_BYTES = 64 * 1024;
 
 export interface WatchOptions {
   readonly resource: ApiResource;
@@ -39,11 +43,27 @@ export class Watch {
     return this.#options.format;
   }
 
-  /** Sends all objects as if they had just been added, and optionally the bookmark that says so. */
-  sendInitialEvents(withEnd: boolean): void {
-    const { resource, selector } = this.#options;
-    for (const object of this.#history.objects(resource).filter(selector)) this.event('ADDED', object);
-    if (withEnd) this.bookmark({ annotations: { 'k8s.io/initial-events-end': 'true' } });
+  /**
+   * Sends all objects as if they had just been added, and optionally the bookmark that says so. What is large goes out piece by
+   * piece, as a real server sends it: the client reads the first ones while the others are made.
+   */
+  async sendInitialEvents(withEnd: boolean): Promise<void> {
+    const { resource, selector, format } = this.#options;
+    const { version } = this.#history;
+    let piece: Uint8Array[] = [];
+    let size = 0;
+    for (const object of this.#history.objects(resource).filter(selector)) {
+      const event = format.event('ADDED', object);
+      piece.push(event);
+      size += event.length;
+      if (size < PIECE_BYTES) continue;
+      this.raw(Buffer.concat(piece));
+      piece = [];
+      size = 0;
+      await nextTurn();
+    }
+    if (size > 0) this.raw(Buffer.concat(piece));
+    if (withEnd) this.bookmark({ annotations: { 'k8s.io/initial-events-end': 'true' } }, version);
   }
 
   start(): void {

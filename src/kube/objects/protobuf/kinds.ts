@@ -15,25 +15,29 @@ const list = (name: string, message: Message) => new Field(name, 'message', { me
 const emptyText = (name: string) => new Field(name, 'text', { keepsEmpty: true });
 const emptyInteger = (name: string) => new Field(name, 'integer', { keepsEmpty: true });
 
-/** meta/v1 ObjectMeta. Who manages which field (17), the largest part of most objects, is passed over. */
-const OBJECT_META = messageOf({
+/** meta/v1 ObjectMeta, what is read of every kind. Who manages which field (17), the largest part of most objects, is passed over. */
+const OBJECT_META = {
   1: text('name'),
   3: text('namespace'),
-  5: text('uid'),
   6: text('resourceVersion'),
-  8: new Field('creationTimestamp', 'time'),
   9: new Field('deletionTimestamp', 'time'),
   11: new Field('labels', 'map', { known: KNOWN_LABELS }),
   12: new Field('annotations', 'map', { known: new Set([...KNOWN_ANNOTATIONS, INITIAL_EVENTS_END]) }),
-});
+};
 
-const metadata = nested('metadata', OBJECT_META);
+const metadata = nested('metadata', messageOf(OBJECT_META));
+
+/** The same, with which one of its name the object is, and since when. */
+const metadataWithAge = nested(
+  'metadata',
+  messageOf({ ...OBJECT_META, 5: text('uid'), 8: new Field('creationTimestamp', 'time') }),
+);
 
 const NAMED = messageOf({ 1: emptyText('name') });
 
 /** core/v1 Service */
 export const SERVICE = messageOf({
-  1: metadata,
+  1: metadataWithAge,
   2: nested(
     'spec',
     messageOf({
@@ -84,7 +88,7 @@ export const ENDPOINT_SLICE = messageOf({
 
 /** core/v1 Node */
 export const NODE = messageOf({
-  1: metadata,
+  1: metadataWithAge,
   2: nested(
     'spec',
     messageOf({
