@@ -72,7 +72,6 @@ export function collectGone(location: StoreLocation, { hasLink, remove }: Kernel
     locked(location, (directory, journal) => {
       const entry = journal.read(name);
       const stays = !entry || !isGone(entry, makerHere(location), hasLink) || !remove(entry);
-      // Not synced, for the same reason as a DEL.
       return stays ? [] : [forgetEntry(directory, journal, entry)];
     }),
   );
@@ -108,7 +107,6 @@ export function collectInvalid(
       if (!isRecord || underWay.has(file.fileName) || (containerId && isValid(containerId, ifname))) return [];
       return tryTo(() => forgetFile(directory, file)) ?? [];
     });
-    if (collected.length > 0) directory.sync();
     return collected;
   });
 }

@@ -5,7 +5,7 @@ import { formatIp, type IpAddress, tryParseIp } from '../../core/index.ts';
 /** The part of node:fs that changes the directory; replaced in tests that crash between any two steps. */
 export type Files = Pick<
   typeof nodeFs,
-  'openSync' | 'writeSync' | 'fsyncSync' | 'ftruncateSync' | 'closeSync' | 'linkSync' | 'unlinkSync' | 'mkdirSync'
+  'openSync' | 'writeSync' | 'ftruncateSync' | 'closeSync' | 'linkSync' | 'unlinkSync' | 'mkdirSync'
 >;
 
 /** A reservation as found on disk. */
@@ -21,7 +21,8 @@ const TEMPORARY = '.nodeplane-tmp';
 
 /**
  * One network's directory in host-local's layout: a file per address named by the address, `last_reserved_ip.<set>`, and
- * `lock`. Every method but `create` expects the caller to hold the lock.
+ * `lock`. Every method but `create` expects the caller to hold the lock. Nothing is synced: a loss of power ends the pods too,
+ * and the next run of the kernel gives back what comes back of their reservations (`forgetEarlierBoots`).
  */
 export class ReservationDirectory {
   readonly path: string;
@@ -41,8 +42,7 @@ export class ReservationDirectory {
   }
 
   create(): void {
-    const firstCreated = this.#files.mkdirSync(this.path, { recursive: true, mode: 0o755 });
-    if (firstCreated !== undefined) this.#syncPath(join(this.path, '..'));
+    this.#files.mkdirSync(this.path, { recursive: true, mode: 0o755 });
   }
 
   /** Whether an address is taken. The cost does not grow with the directory. */
@@ -82,8 +82,7 @@ export class ReservationDirectory {
 
   /**
    * Adds a reservation that is complete whenever another process sees it: written under a temporary name, then linked to
-   * its own. Unlike a rename, link(2) fails when the name exists, so it never takes an address from another owner. It is
-   * durable after `syncAdded`.
+   * its own. Unlike a rename, link(2) fails when the name exists, so it never takes an address from another owner.
    */
   add(address: IpAddress, content: string): void {
     const temporary = this.#writeTemporary(content);
@@ -120,8 +119,8 @@ export class ReservationDirectory {
   }
 
   /**
-   * Not synced, and written over what was there: losing it, or half of it, costs the position in the round and nothing
-   * else. File systems write out at once what replaces another file, by a rename as by O_TRUNC; that would be waited for.
+   * Written over what was there: losing it, or half of it, costs the position in the round and nothing else. File systems
+   * write out at once what replaces another file, by a rename as by O_TRUNC; that would be waited for.
    */
   setLastReserved(set: number, address: IpAddress): void {
     const text = formatIp(address);
@@ -133,16 +132,6 @@ export class ReservationDirectory {
     } finally {
       this.#files.closeSync(fd);
     }
-  }
-
-  /** Makes additions durable, with their names: what fsync(2) does for a new file on the file systems of Linux. */
-  syncAdded(addresses: readonly IpAddress[]): void {
-    for (const address of addresses) this.#syncPath(join(this.path, formatIp(address)));
-  }
-
-  /** Makes removals durable. */
-  sync(): void {
-    this.#syncPath(this.path);
   }
 
   #lastReservedPath(set: number): string {
@@ -162,15 +151,6 @@ export class ReservationDirectory {
       this.#files.closeSync(fd);
     }
     return path;
-  }
-
-  #syncPath(path: string): void {
-    const fd = this.#files.openSync(path, 'r');
-    try {
-      this.#files.fsyncSync(fd);
-    } finally {
-      this.#files.closeSync(fd);
-    }
   }
 }
 

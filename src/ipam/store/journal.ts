@@ -1,6 +1,9 @@
 import {
+  closeSync,
   existsSync,
+  fsyncSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -85,13 +88,8 @@ export class Journal {
   }
 
   list(): JournalEntry[] {
-    const names = new Set<string>();
-    for (const file of this.#files()) {
-      if (file !== BOOT_ID && !file.endsWith('.tmp'))
-        names.add(file.endsWith(UNDER_WAY) ? file.slice(0, -UNDER_WAY.length) : file);
-    }
     // One that was completed between two looks of `read` is there at the next.
-    return [...names].flatMap((name) => this.read(name) ?? this.read(name) ?? []);
+    return this.#names().flatMap((name) => this.read(name) ?? this.read(name) ?? []);
   }
 
   /** The kernel's run in which this network was last used; undefined when that is not known. */
@@ -103,11 +101,27 @@ export class Journal {
     }
   }
 
+  /** Once per network and run of the kernel. On disk when it returns, with its name. */
   noteBootId(id: string): void {
     mkdirSync(this.path, { recursive: true, mode: 0o755 });
     const temporary = join(this.path, `${BOOT_ID}.tmp`);
     writeFileSync(temporary, id, { mode: 0o600, flush: true });
     renameSync(temporary, join(this.path, BOOT_ID));
+    syncFolder(this.path);
+  }
+
+  /** Removes what cannot be read as an entry: what a loss of power left of one. Call it with the network's lock held. */
+  sweep(): void {
+    const entries = new Set(this.list().map(({ name }) => name));
+    for (const name of this.#names()) if (!entries.has(name)) this.remove(name);
+  }
+
+  /** Of all files that are called as entries are. */
+  #names(): string[] {
+    const entries = this.#files().filter((file) => file !== BOOT_ID && !file.endsWith('.tmp'));
+    return [
+      ...new Set(entries.map((file) => (file.endsWith(UNDER_WAY) ? file.slice(0, -UNDER_WAY.length) : file))),
+    ];
   }
 
   #files(): string[] {
@@ -149,6 +163,16 @@ export class Journal {
     } catch {
       return undefined;
     }
+  }
+}
+
+/** Makes the names in it durable. */
+function syncFolder(path: string): void {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
   }
 }
 

@@ -4,7 +4,8 @@ import type { ReservationDirectory } from './directory.ts';
 import type { Journal } from './journal.ts';
 
 /**
- * Gives back what was reserved before the kernel was started: no pod survives that. Call it with the lock held.
+ * Gives back what was reserved before the kernel was started: no pod survives that. Call it with the lock held. Files of
+ * reservations are never synced, so after a loss of power some are missing, and some are there and empty.
  *
  * The journal knows the run of each of its reservations. Those of other programs are judged by the time of their file, and
  * only if the journal says that the network was last used in an earlier run: on a node that comes from another plugin
@@ -15,7 +16,7 @@ export function forgetEarlierBoots(directory: ReservationDirectory, journal: Jou
   if (last === boot.id) return [];
   const removed =
     last === undefined ? [] : [...forgetNoted(directory, journal, boot), ...forgetOlder(directory, journal, boot)];
-  if (removed.length > 0) directory.sync();
+  journal.sweep();
   journal.noteBootId(boot.id);
   return removed;
 }

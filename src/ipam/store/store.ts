@@ -47,8 +47,9 @@ export interface ReservationRequest extends AttachmentRecord {
 }
 
 /**
- * Reserves one address per set, on disk and durably before it returns; all of them or none. The reference host-local may
- * work on the same directory at the same time: the lock and the files are its own.
+ * Reserves one address per set, in files before it returns; all of them or none. The reference host-local may work on the
+ * same directory at the same time: the lock and the files are its own. A killed process leaves files that are complete. The
+ * disk is not waited for: a loss of power ends the pods too, and `forgetEarlierBoots` gives back whatever comes back of them.
  *
  * An owner that holds addresses by the journal, from an attempt that did not finish, gets those again. Addresses reserved
  * before the last boot are given back first. The cost does not grow with the number of addresses in use.
@@ -73,7 +74,7 @@ export function reserve(location: StoreLocation, request: ReservationRequest): P
       plan([]);
       directory.create();
     }
-    const { reservations, fresh, takeBack } = withFileLock(directory.lockPath, () => {
+    return withFileLock(directory.lockPath, () => {
       directory.sweep();
       const boot = (location.boot ?? currentBoot)();
       forgetEarlierBoots(directory, journal, boot);
@@ -85,23 +86,18 @@ export function reserve(location: StoreLocation, request: ReservationRequest): P
       journal.begin({ name, owner, addresses, features, note: note?.(reservations), maker: thisMaker(boot) });
       failpoint('journal');
       const record = formatRecord(owner);
-      const takeBack = () => {
+      try {
+        add(directory, fresh, record);
+      } catch (error) {
         for (const { address } of fresh) {
           if (directory.content(address) === record) directory.remove(directory.fileName(address));
         }
         // With addresses held from before, the entry still says whose they are.
         if (held.length === 0) journal.remove(name);
-      };
-      undone(takeBack, () => add(directory, fresh, record));
-      return { reservations, fresh, takeBack };
+        throw error;
+      }
+      return reservations;
     });
-    // Once for all of it, and before anything else is changed. Without the lock: what others sync meanwhile goes with it.
-    const added = fresh.map(({ address }) => address);
-    undone(
-      () => withFileLock(directory.lockPath, takeBack),
-      () => directory.syncAdded(added),
-    );
-    return reservations;
   });
 }
 
@@ -178,7 +174,6 @@ export function release(location: StoreLocation, owner: Owner, name: string): Ip
       const journal = new Journal(directory.path);
       const entry = journal.read(name);
       const owned = entry ? ownedFiles(directory, entry) : addressesOf(directory, owner);
-      // Not synced: if the power fails now and the files come back, `forgetEarlierBoots` removes them.
       for (const { fileName } of owned) directory.remove(fileName);
       failpoint('addresses-gone');
       if (entry) journal.remove(name);
@@ -211,16 +206,6 @@ function add(directory: ReservationDirectory, fresh: readonly PlannedReservation
     failpoint('address-file');
   }
   for (const { set, address } of fresh) directory.setLastReserved(set, address);
-}
-
-/** Runs `fn`; when it fails, `takeBack` too. */
-function undone(takeBack: () => void, fn: () => void): void {
-  try {
-    fn();
-  } catch (error) {
-    takeBack();
-    throw error;
-  }
 }
 
 export function directoryAt({ dataDir, network, files }: StoreLocation): ReservationDirectory {
