@@ -119,9 +119,7 @@ export class Journal {
   /** Of all files that are called as entries are. */
   #names(): string[] {
     const entries = this.#files().filter((file) => file !== BOOT_ID && !file.endsWith('.tmp'));
-    return [
-      ...new Set(entries.map((file) => (file.endsWith(UNDER_WAY) ? file.slice(0, -UNDER_WAY.length) : file))),
-    ];
+    return [...new Set(entries.map((file) => (file.endsWith(UNDER_WAY) ? file.slice(0, -UNDER_WAY.length) : file)))];
   }
 
   #files(): string[] {
