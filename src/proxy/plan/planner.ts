@@ -27,7 +27,7 @@ export interface PlannerOptions {
   readonly hint?: ServiceHint | undefined;
   /** Endpoints x ports of all Services together. @default LIMITS.endpointsOfNode */
   readonly endpointsOfNode?: number;
-  /** Makes what is asked between the steps of one update. @default the event loop is given back every 10 ms */
+  /** Makes what is asked between the steps of one update. @default slices, between which the event loop runs */
   readonly pauses?: () => Rest;
 }
 
@@ -57,7 +57,6 @@ interface Former {
   readonly problems: Map<string, readonly string[]>;
 }
 
-const SLICE_MS = 10;
 const UNKNOWN: PlannedService = { claims: [], plan: { ports: [], problems: [] } };
 
 /**
@@ -89,7 +88,7 @@ export class Planner {
     this.#nodeName = nodeName;
     this.#externalIps = externalIps;
     this.#hint = options.hint;
-    this.#pauses = options.pauses ?? (() => yielder(SLICE_MS));
+    this.#pauses = options.pauses ?? (() => yielder());
     this.#addressRules = addressRules;
     this.#budget = new EndpointBudget(endpointsOfNode);
     this.#endpointCap = this.#budget.cap;
