@@ -101,13 +101,12 @@ export function collectInvalid(
       if (isUnderWay(entry, here)) for (const address of entry.addresses) underWay.add(formatIp(address));
       else if (!isValid(containerId, ifname)) journal.remove(entry.name);
     }
-    const collected = directory.list().flatMap((file) => {
+    return directory.list().flatMap((file) => {
       const [containerId = '', ifname, ...rest] = file.content.trim().split('\r\n');
       const isRecord = rest.length === 0 && /^\S*$/.test(containerId);
       if (!isRecord || underWay.has(file.fileName) || (containerId && isValid(containerId, ifname))) return [];
-      return tryTo(() => forgetFile(directory, file)) ?? [];
+      return forgetFile(directory, file) ?? [];
     });
-    return collected;
   });
 }
 
@@ -164,13 +163,4 @@ function locked<T>(
   return guarded('collect reservations in', directory, () =>
     withFileLock(directory.lockPath, () => fn(directory, new Journal(directory.path))),
   );
-}
-
-/** What cannot be read as a file, a directory for example, cannot be removed as one. */
-function tryTo<T>(fn: () => T): T | undefined {
-  try {
-    return fn();
-  } catch {
-    return undefined;
-  }
 }

@@ -27,12 +27,16 @@ export function forgetEntry(directory: ReservationDirectory, journal: Journal, e
   return { ...entry.owner, addresses: owned.map(({ address }) => address) };
 }
 
-/** Removes one reservation. */
+/** Removes one reservation. Undefined for what cannot be removed as a file, a directory for example: it stays. */
 export function forgetFile(
   directory: ReservationDirectory,
   { address, fileName, content }: StoredReservation,
-): Collected {
-  directory.remove(fileName);
+): Collected | undefined {
+  try {
+    directory.remove(fileName);
+  } catch {
+    return undefined;
+  }
   const [containerId = '', ifname] = content.trim().split('\r\n');
   return { containerId, ifname, addresses: [address] };
 }

@@ -1,4 +1,4 @@
-import fs, { mkdtempSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import fs, { mkdirSync, mkdtempSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -82,4 +82,16 @@ it.each(CASES)('that leaves $address of an address and $entry of its entry leave
   take('c');
   expect(readdirSync(network).filter((name) => name.includes('10.0.0'))).toHaveLength(1);
   expect(readdirSync(join(network, '.nodeplane')).sort()).toEqual(['boot-id', 'c.adding']);
+});
+
+it('of a node whose clock begins in the past leaves no empty file behind, and nothing that is no file is in the way', () => {
+  take('a');
+  writeFileSync(join(network, '10.0.0.5'), '');
+  mkdirSync(join(network, '10.0.0.6'));
+  writeFileSync(join(network, '10.0.0.4'), 'theirs\r\neth0');
+  boot = { id: 'next-run', startedMs: 0 };
+  expect(take('b')).toEqual(['10.0.0.3']);
+  expect(readdirSync(network).filter((name) => name.startsWith('10.'))).toEqual(['10.0.0.3', '10.0.0.4', '10.0.0.6']);
+  boot = { id: 'one-more-run', startedMs: NEXT.startedMs };
+  expect(take('c')).toEqual(['10.0.0.4']);
 });

@@ -27,12 +27,11 @@ function forgetNoted(directory: ReservationDirectory, journal: Journal, boot: Bo
   return earlier.map((entry) => forgetEntry(directory, journal, entry));
 }
 
-/** Reservations of others, made before this run began. */
+/** Reservations that no entry tells of, made before this run began. An empty one is of no run: whoever writes one holds the lock. */
 function forgetOlder(directory: ReservationDirectory, journal: Journal, boot: Boot): Collected[] {
   const noted = new Set(journal.list().flatMap(({ addresses }) => addresses.map((ip) => directory.fileName(ip))));
-  const older = directory
-    .addresses()
-    .map((address) => ({ address, fileName: directory.fileName(address) }))
-    .filter(({ fileName }) => !noted.has(fileName) && directory.changedMs(fileName) < boot.startedMs);
-  return older.map((file) => forgetFile(directory, { ...file, content: directory.content(file.address) ?? '' }));
+  const others = directory.list().filter(({ fileName }) => !noted.has(fileName));
+  return others
+    .filter(({ fileName, content }) => content === '' || directory.changedMs(fileName) < boot.startedMs)
+    .flatMap((file) => forgetFile(directory, file) ?? []);
 }
