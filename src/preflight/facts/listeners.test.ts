@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { formatIp } from '../../core/index.ts';
-import { capabilitiesOf } from './capabilities.ts';
+import { capabilitiesOf } from '../../sys/processes/capabilities.ts';
 import { parseListener } from './listeners.ts';
 
 // Lines of /proc/net/tcp and tcp6 of a Linux 6.18, little endian.
