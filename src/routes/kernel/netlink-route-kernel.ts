@@ -135,6 +135,11 @@ export class NetlinkRouteKernel implements RouteKernel {
     const attempt = (all: readonly RouteOperation[]) =>
       this.#netlink.attempt(all.map((operation) => this.#forms.requestOf(operation)));
     const first = attempt(operations);
+    this.#watch.neighboursDeleted(
+      operations.flatMap(({ action, object }) =>
+        action === 'delete' && object.kind === 'neighbour' ? [object.ip] : [],
+      ),
+    );
     const adopted = [...adoptions(this.#netlink, operations, first)];
     if (adopted.length === 0) return first;
     const results = [...first];
