@@ -41,13 +41,15 @@ function lineOf(object: RouteObject, links: LinkNames): string {
     case 'neighbour':
       return `neighbour replace ${formatIp(object.ip)} lladdr ${formatMac(object.mac)} dev ${links.get(object.index)} nud permanent`;
     case 'fdb':
-      return `fdb replace ${formatMac(object.mac)} dev ${links.get(object.index)} dst ${formatIp(object.remote)} self permanent`;
+      return `fdb replace ${formatMac(object.mac)} dev ${links.get(object.index)} dst ${formatIp(object.remote!)} self permanent`;
   }
 }
 
 function routeLine(route: Extract<RouteObject, { kind: 'route' }>, links: LinkNames): string {
   const destination = formatCidr(route.destination);
   switch (route.way) {
+    case 'other':
+      throw new Error('nobody makes such a route');
     case 'unreachable':
       return `route add unreachable ${destination} protocol ${PROTOCOL} metric ${0x4e500000}`;
     case 'nexthop':

@@ -92,6 +92,7 @@ function recorded(kernel: RouteKernel, batches: (readonly RouteOperation[])[]): 
     usesNexthops: kernel.usesNexthops,
     attachment: (choice) => kernel.attachment(choice),
     routedWithin: (attachment) => kernel.routedWithin(attachment),
+    linkName: (index) => kernel.linkName(index),
     device: (name) => kernel.device(name),
     changeDevice: (operations) => kernel.changeDevice(operations),
     removeDevice: (device) => kernel.removeDevice(device),

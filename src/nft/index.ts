@@ -17,4 +17,4 @@ export {
 export { DSTNAT, FILTER, MANGLE, RAW, SRCNAT } from './priorities.ts';
 export { rejections } from './rejections.ts';
 export { sameBase, sameRuleBodies } from './same-rules.ts';
-export { type ChainWithRules, type TableLayout, tableRepairs } from './table-repair.ts';
+export { type ChainWithRules, holdsNothingElse, type TableLayout, tableRepairs } from './table-repair.ts';

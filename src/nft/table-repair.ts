@@ -66,6 +66,14 @@ export function tableRepairs(
   ];
 }
 
+/** Whether a table has no sets and chains but these. What else others put into a table of ours meets packets as well. */
+export function holdsNothingElse(ruleset: NftReader, { table, sets, chains }: TableLayout): boolean {
+  const known = new Set([...sets.map(({ name }) => name), ...chains.map(({ chain }) => chain.name)]);
+  const isKnown = ({ name }: { readonly name: string }) => known.has(name);
+  const named = ruleset.listSets(table).filter(({ flags }) => !flags?.includes('anonymous'));
+  return named.every(isKnown) && ruleset.listChains(table).every(isKnown);
+}
+
 function sameRules(found: readonly (readonly Expression[])[], wanted: ChainWithRules['rules']): boolean {
   const bodies = (rules: readonly (readonly Expression[])[]) => rules.map((expressions) => ({ expressions }));
   return sameRuleBodies(bodies(found), bodies(wanted));

@@ -1,7 +1,7 @@
 export type { World } from './check.ts';
 export { bridgeNfOutcome, routeLocalnetOutcome } from './checks/node.ts';
 export { CHECKS } from './checks.ts';
-export { needNetAdmin, ownCapabilities } from './facts/capabilities.ts';
+export { needNetAdmin } from './facts/capabilities.ts';
 export { whyNoIpv6 } from './facts/families.ts';
 export { type PresentNetwork, presentNetworks } from './facts/present-network.ts';
 export { presentProxies } from './facts/present-proxy.ts';

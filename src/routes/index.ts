@@ -16,6 +16,7 @@ export {
   keyOf,
   type RouteObject,
   type RouteOperation,
+  type RouteWay,
   RTPROT_NODEPLANE,
   textOf,
 } from './kernel/route-object.ts';

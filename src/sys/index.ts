@@ -10,6 +10,7 @@ export { type LinkFacts, linkFacts } from './netns/link-facts.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns/netns.ts';
 export { otherNetns } from './netns/other-netns.ts';
 export { checkOwnDirectory, makeOwnDirectory } from './own-directory.ts';
+export { type Capability, needCapability, ownCapabilities } from './processes/capabilities.ts';
 export { execNow } from './processes/exec-now.ts';
 export { lockHolder } from './processes/lock-holder.ts';
 export { isOwnProcess } from './processes/own-programs.ts';

@@ -24,6 +24,7 @@ it('makes an Event on the Service of what cannot be used of it, and none when th
       reason: 'ServicePartlyUnusable',
       action: 'ProgramService',
       note: 'In IPv4: External IP 203.0.113.1 is not served: it is another’s; spec.ports is odd',
+      once: 'cluster',
     },
   ]);
 });

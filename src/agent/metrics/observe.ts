@@ -1,5 +1,5 @@
 import { driftText } from '../../core/index.ts';
-import type { EventRecorder, SourceProblem } from '../../kube/index.ts';
+import type { EventRecorder, RecordedEvent, SourceProblem } from '../../kube/index.ts';
 import type { Commit, ProxyObserver } from '../../proxy/index.ts';
 import type { Logger } from '../logger.ts';
 
@@ -77,9 +77,9 @@ function writtenText({ objects }: Commit): string {
 
 /** Puts what concerns a single Service where its owner looks: as Events on it, each cause once while it lasts. */
 export function recordProxyEvents(recorder: Pick<EventRecorder, 'record'>): ProxyObserver {
-  const record = (service: string, reason: string, note: string): void => {
+  const record = (service: string, reason: string, note: string, once: RecordedEvent['once']): void => {
     const [, namespace = '', name = ''] = /^([^/]+)\/([^:]+)/.exec(service) ?? [];
-    const event = { type: 'Warning', reason, action: 'ProgramService', note } as const;
+    const event = { type: 'Warning', reason, action: 'ProgramService', note, once } as const;
     recorder.record({ kind: 'Service', namespace, name }, event);
   };
   /** By family and Service, what is wrong with it now. */
@@ -88,7 +88,7 @@ export function recordProxyEvents(recorder: Pick<EventRecorder, 'record'>): Prox
     const { family } = event;
     if (event.kind === 'leftOut') {
       for (const { name: servicePort, reason } of event.ports) {
-        record(servicePort, 'ServiceNotProgrammed', `${servicePort} is not programmed in ${family}: ${reason}`);
+        record(servicePort, 'ServiceNotProgrammed', `${servicePort} is not programmed in ${family}: ${reason}`, 'node');
       }
     } else if (event.kind === 'serviceProblem') {
       const key = `${family} ${event.serviceName}`;
@@ -97,7 +97,9 @@ export function recordProxyEvents(recorder: Pick<EventRecorder, 'record'>): Prox
       const fresh = event.problems.filter((problem) => !before.includes(problem));
       if (event.problems.length > 0) told.set(key, event.problems);
       else told.delete(key);
-      if (fresh.length > 0) record(event.serviceName, 'ServicePartlyUnusable', `In ${family}: ${fresh.join('; ')}`);
+      // Most are said by the objects, and so by each node.
+      if (fresh.length > 0)
+        record(event.serviceName, 'ServicePartlyUnusable', `In ${family}: ${fresh.join('; ')}`, 'cluster');
     }
   };
 }

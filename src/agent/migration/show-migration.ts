@@ -1,5 +1,6 @@
 import type { KubeProxyConfig } from '../../config/index.ts';
 import { plainText } from '../../core/index.ts';
+import { needCapability } from '../../sys/index.ts';
 import { type Advice, advise } from './advice.ts';
 import type { FoundOnNode } from './found.ts';
 import { lookAround } from './look-around.ts';
@@ -15,8 +16,9 @@ export interface MigrationReport extends Advice, FoundOnNode {
   readonly noteUnknown: string | undefined;
 }
 
-/** Looks at this node and its Node object. Changes nothing; rejects when the kernel cannot be read. */
+/** Looks at this node and its Node object. Changes nothing; rejects when the kernel cannot be read, with ERR_CONFIG without CAP_NET_ADMIN. */
 export async function migrationReport(config: KubeProxyConfig): Promise<MigrationReport> {
+  needCapability('NET_ADMIN', 'read packet rules');
   const [found, said] = await Promise.all([lookAround(config), readAnnotation(config)]);
   return { node: config.nodeName, ...found, ...said, ...advise(found, said.note) };
 }

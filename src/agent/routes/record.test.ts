@@ -21,6 +21,8 @@ it('an Event on the Node that is left out says from where, in which family and w
         reason: 'PodsNotRouted',
         action: 'RouteToPods',
         note: 'Its pods cannot be reached from node n1 in IPv4: its pod CIDR overlaps ours',
+        once: 'cluster',
+        cause: 'IPv4: its pod CIDR overlaps ours',
       },
     ],
   ]);

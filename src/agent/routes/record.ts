@@ -18,7 +18,10 @@ export function recordRouteEvents(recorder: Pick<EventRecorder, 'record'>, nodeN
     if (!told.has(key) && told.size >= ROUTE_LIMITS.leftOutTold) return;
     told.add(key);
     const note = `Its pods cannot be reached from node ${nodeName} in ${family}: ${reason}`;
-    const warning = { type: 'Warning', reason: 'PodsNotRouted', action: 'RouteToPods', note } as const;
-    recorder.record({ kind: 'Node', name, namespace: '' }, warning);
+    const about = { kind: 'Node', name, namespace: '' } as const;
+    const type = 'Warning';
+    // What is wrong with a Node all others find at once.
+    const shared = { once: 'cluster', cause: `${family}: ${reason}` } as const;
+    recorder.record(about, { type, reason: 'PodsNotRouted', action: 'RouteToPods', note, ...shared });
   };
 }

@@ -19,6 +19,7 @@ it('logs the failure and records kube-proxy’s Event on the Service', () => {
         reason: 'FailedToStartServiceHealthcheck',
         action: 'Listen',
         note: 'Listen on 0.0.0.0:30999: EADDRINUSE',
+        once: 'node',
       },
     ],
   ]);

@@ -17,7 +17,13 @@ export function reportHealthCheckFailures(
     const [namespace = '', name = ''] = serviceName.split('/');
     recorder?.record(
       { kind: 'Service', namespace, name },
-      { type: 'Warning', reason: 'FailedToStartServiceHealthcheck', action: 'Listen', note: error.message },
+      {
+        type: 'Warning',
+        reason: 'FailedToStartServiceHealthcheck',
+        action: 'Listen',
+        note: error.message,
+        once: 'node',
+      },
     );
   };
 }

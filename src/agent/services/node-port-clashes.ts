@@ -124,7 +124,7 @@ export class NodePortClashes {
       const note = `A process of node "${nodeName}" listens on ${at} (${protocol}) too and gets nothing from outside, as the Service is served first: move it (${SHOW[protocol]} 'sport = :${nodePort}' names it), or choose another nodePort`;
       recorder?.record(
         { kind: 'Service', namespace, name },
-        { type: 'Warning', reason: 'NodePortClash', action: 'ProgramService', note },
+        { type: 'Warning', reason: 'NodePortClash', action: 'ProgramService', note, once: 'node' },
       );
     }
   }
@@ -143,7 +143,7 @@ export class NodePortClashes {
     logger.warn({ nodePorts: given.slice(0, MOST_NAMED), count: given.length, range: local.range }, RANGE_MESSAGE);
     recorder?.record(
       { kind: 'Node', namespace: '', name: nodeName },
-      { type: 'Warning', reason: 'NodePortsNotReserved', action: 'ProgramService', note },
+      { type: 'Warning', reason: 'NodePortsNotReserved', action: 'ProgramService', note, once: 'node' },
     );
   }
 }

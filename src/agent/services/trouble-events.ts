@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../core/index.ts';
-import type { EventRecorder } from '../../kube/index.ts';
+import type { EventRecorder, RecordedEvent } from '../../kube/index.ts';
 import type { ProxyObserver, TroubleCause } from '../../proxy/index.ts';
 
 /** A rollout takes an endpoint away and brings another: what lasts shorter than this nobody needs to be told. */
@@ -7,9 +7,9 @@ const LASTS_MS = 30_000;
 /** Troubles that are watched; with more, the others are told by the metrics alone. */
 const MOST = 2000;
 
-const EVENTS: Readonly<Record<TroubleCause, { readonly type: 'Warning' | 'Normal'; readonly reason: string }>> = {
-  'no-local-endpoints': { type: 'Warning', reason: 'NoLocalEndpoints' },
-  'hints-ignored': { type: 'Normal', reason: 'TopologyHintsIgnored' },
+const EVENTS: Readonly<Record<TroubleCause, Pick<RecordedEvent, 'type' | 'reason' | 'once'>>> = {
+  'no-local-endpoints': { type: 'Warning', reason: 'NoLocalEndpoints', once: 'node' },
+  'hints-ignored': { type: 'Normal', reason: 'TopologyHintsIgnored', once: 'cluster' },
 };
 
 /**

@@ -1,5 +1,5 @@
 import { NodeplaneError } from '../../core/index.ts';
-import { exec } from '../../sys/index.ts';
+import { exec, needCapability } from '../../sys/index.ts';
 import { askStatus } from '../status/show/ask-status.ts';
 import type { Status } from '../status/status.ts';
 import { probe } from './probe.ts';
@@ -35,7 +35,7 @@ const EXIT: Readonly<Record<TraceReport['verdict'], ShownTrace['exitCode']>> = {
 /**
  * `nodeplane trace`: what becomes of packets on this node, as it happens. The agent is asked for names alone.
  *
- * @throws ERR_CONFIG for a question that cannot be understood, ERR_STATUS_AGENT when a Service is named and no agent answers, what
+ * @throws ERR_CONFIG for a question that cannot be understood, or (with `capability` among its facts) without CAP_NET_ADMIN, ERR_STATUS_AGENT when a Service is named and no agent answers, what
  *   `runTrace` and `probe` throw
  */
 export async function showTrace(options: ShowTraceOptions): Promise<ShownTrace> {
@@ -44,6 +44,8 @@ export async function showTrace(options: ShowTraceOptions): Promise<ShownTrace> 
   const find = async (query: string) => (await askStatus(address, { query, page: 1 })).services.services;
   const question = await understand(options, find);
   const attempt = probeOf(options, question, durationMs);
+  needCapability('NET_ADMIN', 'trace packets');
+  if (attempt) needCapability('SYS_ADMIN', 'connect from a pod');
   const report = await runTrace({ question, durationMs, probe: attempt, exec, signal });
   const exitCode = EXIT[report.verdict];
   if (json) return { stdout: `${JSON.stringify(report, undefined, 2)}\n`, exitCode };

@@ -53,12 +53,9 @@ async function runTraceCommand(source: string, destination: string, flags: Flags
     process.exitCode = shown.exitCode;
   } catch (error) {
     reportFailure('nodeplane trace', error);
-    const code = error instanceof NodeplaneError ? error.code : '';
+    const { code, facts } = error instanceof NodeplaneError ? error : { code: '', facts: {} };
+    const isQuestion = code === 'ERR_CONFIG' && !('capability' in facts);
     process.exitCode =
-      code === 'ERR_CONFIG' || code === 'ERR_NETNS'
-        ? EX_USAGE
-        : code === 'ERR_STATUS_AGENT'
-          ? EX_UNAVAILABLE
-          : EX_SOFTWARE;
+      isQuestion || code === 'ERR_NETNS' ? EX_USAGE : code === 'ERR_STATUS_AGENT' ? EX_UNAVAILABLE : EX_SOFTWARE;
   }
 }

@@ -12,13 +12,14 @@ let sent: ApiRequest[];
 let refusals: Error[];
 let dropped: string[];
 let recorder: EventRecorder;
+let apiClient: ApiClient;
 
 beforeEach(() => {
   clock = new FakeClock(Date.UTC(2025, 0, 1));
   sent = [];
   refusals = [];
   dropped = [];
-  const client: ApiClient = {
+  apiClient = {
     server: new URL('https://192.0.2.1:6443'),
     async send(request) {
       sent.push(request);
@@ -30,7 +31,7 @@ beforeEach(() => {
   };
   const observe = (o: { kind: string; cause?: string }) => dropped.push(`${o.kind}: ${o.cause}`);
   recorder = new EventRecorder({
-    client,
+    client: apiClient,
     controller: 'kube-proxy',
     nodeName: 'node-1',
     clock,
@@ -64,6 +65,41 @@ describe('EventRecorder', () => {
         },
       },
     ]);
+  });
+
+  it('gives one name to what this node, or each node, tells again, also after a restart', async () => {
+    const subject = { kind: 'Service', name: 'web', namespace: 'demo' } as const;
+    const event = { ...STARTING, note: 'a part is not served' };
+    const namesOf = async (nodeName: string, one: Parameters<EventRecorder['record']>[1]) => {
+      const again = new EventRecorder({ client: apiClient, controller: 'kube-proxy', nodeName, clock });
+      again.record(subject, one);
+      await clock.advance(0);
+      return (sent.at(-1)!.body as { metadata: { name: string } }).metadata.name;
+    };
+    const names = async (one: Parameters<EventRecorder['record']>[1]) => [
+      await namesOf('node-1', one),
+      await namesOf('node-1', one),
+      await namesOf('node-2', one),
+    ];
+    const each = await names(event);
+    expect(new Set(each).size).toBe(3);
+    const [first, restarted, other] = await names({ ...event, once: 'node' });
+    expect(first).toMatch(/^web\.[0-9a-f]{16}$/);
+    expect(restarted).toBe(first);
+    expect(other).not.toBe(first);
+    expect(new Set(await names({ ...event, once: 'cluster' })).size).toBe(1);
+    expect(await namesOf('node-1', { ...event, once: 'cluster', note: 'another' })).not.toBe(
+      await namesOf('node-1', { ...event, once: 'cluster' }),
+    );
+    const worded = (note: string) => ({ ...event, once: 'cluster', cause: 'the same', note }) as const;
+    expect(await namesOf('node-1', worded('one'))).toBe(await namesOf('node-2', worded('two')));
+  });
+
+  it('takes one that the API server has already for written', async () => {
+    refusals = [failure(409)];
+    recorder.record(NODE, { ...STARTING, once: 'node' });
+    await clock.advance(60_000);
+    expect([sent.length, dropped]).toEqual([1, []]);
   });
 
   it('writes events about a Service into its namespace, with a note of at most 1024 bytes', async () => {

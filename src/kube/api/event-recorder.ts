@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, errorText, systemClock, tellFailure } from '../../core/index.ts';
 import { type ApiClient, ApiStatusError } from './client/api-client.ts';
 import { backOffMs, sleep } from './client/back-off.ts';
@@ -29,6 +29,13 @@ export interface RecordedEvent {
   readonly action: string;
   /** For people. */
   readonly note: string;
+  /**
+   * Who tells the same: `node` is this node, also after a restart, `cluster` each node. It is then kept by the API server once,
+   * for as long as it keeps Events (an hour). @default nobody: each is told
+   */
+  readonly once?: 'node' | 'cluster' | undefined;
+  /** Where nodes word the same in different ways: what is the same. @default the note */
+  readonly cause?: string | undefined;
 }
 
 export interface EventRecorderOptions {
@@ -112,7 +119,7 @@ export class EventRecorder {
         for await (const _ of response.body);
         return;
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted || (event.once && isTold(error))) return;
         if (failures + 1 >= ATTEMPTS || isFinal(error)) {
           this.#drop(event, errorText(error));
           return;
@@ -123,13 +130,14 @@ export class EventRecorder {
     }
   }
 
-  #body(subject: EventSubject, { type, reason, action, note }: RecordedEvent, namespace: string): object {
+  #body(subject: EventSubject, event: RecordedEvent, namespace: string): object {
     const { controller, nodeName } = this.#options;
     const { kind, name } = subject;
+    const { type, reason, action, note } = event;
     return {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { name: `${name}.${randomBytes(8).toString('hex')}`, namespace },
+      metadata: { name: `${name}.${this.#suffix(subject, event)}`, namespace },
       // A time with microseconds.
       eventTime: new Date(this.#clock.wallTime()).toISOString().replace('Z', '000Z'),
       type,
@@ -140,6 +148,13 @@ export class EventRecorder {
       reportingController: controller,
       reportingInstance: `${controller}-${nodeName}`,
     };
+  }
+
+  /** Of the same event the same: the API server refuses all but the first. */
+  #suffix(subject: EventSubject, { type, reason, note, once, cause = note }: RecordedEvent): string {
+    if (!once) return randomBytes(8).toString('hex');
+    const same = [subject, type, reason, cause, once === 'node' && this.#options.nodeName];
+    return createHash('sha256').update(JSON.stringify(same)).digest('hex').slice(0, 16);
   }
 
   #takeToken(now: number): boolean {
@@ -154,6 +169,11 @@ export class EventRecorder {
   #drop({ reason }: RecordedEvent, cause: string): void {
     this.#options.observe?.({ kind: 'eventDropped', reason, cause });
   }
+}
+
+/** The API server has one of this name (AlreadyExists). */
+function isTold(error: unknown): boolean {
+  return error instanceof ApiStatusError && error.status === 409;
 }
 
 /** A refusal that will be the same next time. */

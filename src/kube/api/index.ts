@@ -6,6 +6,6 @@ export { createApiClient } from './client/http-client.ts';
 export { ObjectClient, type ObjectClientOptions } from './client/object-client.ts';
 export { isRefused, ObjectError, type ObjectOperation, type RefusalKind } from './client/object-error.ts';
 export type { ApiObservation, ApiObserver } from './client/observation.ts';
-export { EventRecorder } from './event-recorder.ts';
+export { EventRecorder, type RecordedEvent } from './event-recorder.ts';
 export { readServerVersion } from './server-version.ts';
 export { watchEvents } from './watch/watch-stream.ts';

@@ -28,6 +28,13 @@ export interface Neighbour {
   /** Index of the bridge an FDB entry belongs to; 0 for none. */
   readonly master: number;
   readonly vlan: number | undefined;
+  /** FDB of a VXLAN device, where it is told what the device itself does not say: UDP port and network of the remote end, */
+  readonly port: number | undefined;
+  readonly vni: number | undefined;
+  /** the index of the link to it, */
+  readonly via: number | undefined;
+  /** and a nexthop object in place of all that. */
+  readonly nexthopId: number | undefined;
   /** Attributes we have no name for. */
   readonly unknown: readonly Attribute[];
 }
@@ -142,6 +149,10 @@ export function decodeNeighbour(payload: Uint8Array): Neighbour {
     flags: header.ndm_flags,
     master: attributes.NDA_MASTER ?? 0,
     vlan: attributes.NDA_VLAN,
+    port: attributes.NDA_PORT,
+    vni: attributes.NDA_VNI,
+    via: attributes.NDA_IFINDEX,
+    nexthopId: attributes.NDA_NH_ID,
     unknown: attributes.unknown,
   };
 }

@@ -164,6 +164,8 @@ describe('decodeRoute', () => {
       scope: 0,
       type: 1,
       priority: 50,
+      tos: 0,
+      otherMetrics: [],
       source: parseIp('10.1.0.1'),
       onlink: false,
       mtu: 1400,

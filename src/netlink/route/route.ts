@@ -7,6 +7,7 @@ import {
   type IpFamily,
   isNotFound,
   NodeplaneError,
+  readU32,
 } from '../../core/index.ts';
 import { checkPrefixLength, decodeIp, familyNumber, ipFamilyOf } from '../address-family.ts';
 import type { Attribute } from '../attribute.ts';
@@ -58,12 +59,16 @@ export interface Route {
   readonly type: number;
   /** The metric; the lowest wins. */
   readonly priority: number;
+  /** IPv4: the DSCP of the packets it is for, in the upper six bits; 0 for all that no other route is for. */
+  readonly tos: number;
   /** The source address local sockets choose. */
   readonly source: IpAddress | undefined;
   /** The gateway counts as directly reachable although no prefix of the link contains it. */
   readonly onlink: boolean;
   readonly mtu: number | undefined;
   readonly advmss: number | undefined;
+  /** What else it says of connections, in words of `ip route`: `initcwnd 10`. */
+  readonly otherMetrics: readonly string[];
   /** Attributes we have no name for. */
   readonly unknown: readonly Attribute[];
 }
@@ -86,6 +91,8 @@ export interface RouteSpec {
   readonly onlink?: boolean | undefined;
   /** The metric. @default the kernel's: IPv4 0, IPv6 1024 */
   readonly priority?: number | undefined;
+  /** IPv4. @default 0 */
+  readonly tos?: number | undefined;
   /** @default RT_TABLE_MAIN */
   readonly table?: number | undefined;
   /** RTPROT_*. @default RTPROT_STATIC */
@@ -233,12 +240,38 @@ export function decodeRoute(payload: Uint8Array): Route {
     scope: header.rtm_scope,
     type: header.rtm_type,
     priority: attributes.RTA_PRIORITY ?? 0,
+    tos: header.rtm_tos,
     source: ip('RTA_PREFSRC'),
     onlink: (header.rtm_flags & RTNH_F_ONLINK) !== 0,
     mtu: attributes.RTA_METRICS?.RTAX_MTU,
     advmss: attributes.RTA_METRICS?.RTAX_ADVMSS,
+    otherMetrics: attributes.RTA_METRICS?.unknown.map(metricText) ?? [],
     unknown: attributes.unknown,
   };
+}
+
+/** RTAX_* of <linux/rtnetlink.h>, as `ip route` calls them. */
+const METRIC_WORDS: Readonly<Record<number, string>> = {
+  1: 'lock',
+  3: 'window',
+  4: 'rtt',
+  5: 'rttvar',
+  6: 'ssthresh',
+  7: 'cwnd',
+  9: 'reordering',
+  10: 'hoplimit',
+  11: 'initcwnd',
+  12: 'features',
+  13: 'rto_min',
+  14: 'initrwnd',
+  15: 'quickack',
+  16: 'congctl',
+  17: 'fastopen_no_cookie',
+};
+
+function metricText({ type, value }: Attribute): string {
+  const word = METRIC_WORDS[type] ?? `metric ${type}`;
+  return value.length === 4 ? `${word} ${readU32(value, 0)}` : word;
 }
 
 function encodeRoute(
@@ -263,6 +296,7 @@ function encodeRoute(
     {
       rtm_family: familyNumber(family),
       rtm_dst_len: spec.destination.prefixLength,
+      rtm_tos: spec.tos ?? 0,
       rtm_table: tableFits ? table : RT_TABLE_UNSPEC,
       rtm_protocol: protocol,
       rtm_scope: scope,

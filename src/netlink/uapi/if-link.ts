@@ -23,17 +23,29 @@ export const IFLA_VXLAN = attributeSet('IFLA_VXLAN', {
   IFLA_VXLAN_LINK: [3, 'u32'],
   IFLA_VXLAN_LOCAL: [4, 'bytes'],
   IFLA_VXLAN_TTL: [5, 'u8'],
+  IFLA_VXLAN_TOS: [6, 'u8'],
   IFLA_VXLAN_LEARNING: [7, 'u8'],
+  IFLA_VXLAN_LIMIT: [9, 'u32'],
+  IFLA_VXLAN_PROXY: [11, 'u8'],
+  IFLA_VXLAN_RSC: [12, 'u8'],
   IFLA_VXLAN_PORT: [15, 'be16'],
   IFLA_VXLAN_GROUP6: [16, 'bytes'],
   IFLA_VXLAN_LOCAL6: [17, 'bytes'],
   IFLA_VXLAN_UDP_CSUM: [18, 'u8'],
   IFLA_VXLAN_UDP_ZERO_CSUM6_TX: [19, 'u8'],
   IFLA_VXLAN_UDP_ZERO_CSUM6_RX: [20, 'u8'],
+  IFLA_VXLAN_REMCSUM_TX: [21, 'u8'],
+  IFLA_VXLAN_REMCSUM_RX: [22, 'u8'],
   /** Of no length. */
   IFLA_VXLAN_GBP: [23, 'bytes'],
   IFLA_VXLAN_COLLECT_METADATA: [25, 'u8'],
+  IFLA_VXLAN_LABEL: [26, 'be32'],
+  /** Of no length. */
+  IFLA_VXLAN_GPE: [27, 'bytes'],
+  IFLA_VXLAN_TTL_INHERIT: [28, 'u8'],
   IFLA_VXLAN_DF: [29, 'u8'],
+  IFLA_VXLAN_VNIFILTER: [30, 'u8'],
+  IFLA_VXLAN_LOCALBYPASS: [31, 'u8'],
 });
 
 /** enum ifla_vxlan_df: whether outer IPv4 packets may be fragmented. */

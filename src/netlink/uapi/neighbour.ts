@@ -25,8 +25,11 @@ export const NDA = attributeSet('NDA', {
   NDA_DST: [1, 'bytes'],
   NDA_LLADDR: [2, 'bytes'],
   NDA_VLAN: [5, 'u16'],
+  NDA_PORT: [6, 'be16'],
+  NDA_VNI: [7, 'u32'],
   NDA_IFINDEX: [8, 'u32'],
   NDA_MASTER: [9, 'u32'],
+  NDA_NH_ID: [13, 'u32'],
 });
 
 export const NTF_SELF = 0x02;

@@ -12,28 +12,24 @@ const vxlan: Check = {
   look({ config: { routes }, node }) {
     if (!routes || routes.mode === 'host-gw') return skipped('VXLAN: no --routes that uses it');
     const { vni, port } = routes;
-    const foreign = node.links().filter((link) => link.vxlan && !isOurs(link));
+    const foreign = node.links().filter((link) => link.vxlan && !isOurDevice(link));
     const atPort = foreign.filter((link) => link.vxlan?.port === port);
     // The kernel takes both, and refuses to set the second one up (drivers/net/vxlan: EADDRINUSE).
     const metadata = atPort.find((link) => link.vxlan?.metadata);
     if (metadata)
       return fails(
         `"${metadata.name}" takes all of UDP port ${port} (external mode, as Cilium's): a device of ours there cannot be set up`,
-        `ip link delete ${metadata.name}, or another --routes-vxlan-port on all nodes`,
+        `ip link delete ${metadata.name}, or another --routes-port on all nodes`,
       );
     const same = atPort.find((link) => link.vxlan?.vni === vni);
     if (same)
       return fails(
         `"${same.name}" has network ${vni} at port ${port} already, and two devices cannot`,
-        `take it over as docs/migration.md says (ip link delete ${same.name}), or choose another --routes-vxlan-vni on all nodes`,
+        `take it over as docs/migration.md says (ip link delete ${same.name}), or choose another --routes-vni on all nodes`,
       );
     return ok(`network ${vni} at port ${port} is free`);
   },
 };
-
-function isOurs({ index, name, kind, alias, up, mtu, address: mac, vxlan: own }: Link): boolean {
-  return isOurDevice({ index, name, kind, alias, up, mtu, mac, vxlan: own, addresses: [] });
-}
 
 /** Links that others leave behind, and what they are in the way of. */
 const LEFTOVERS: readonly { link: RegExp; what: string }[] = [

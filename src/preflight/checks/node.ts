@@ -1,6 +1,6 @@
 import type { KubeProxyConfig } from '../../config/index.ts';
+import type { Capability } from '../../sys/index.ts';
 import type { Check } from '../check.ts';
-import type { Capability } from '../facts/capabilities.ts';
 import { fails, firstFew, type Outcome, ok, skipped, warning } from '../finding.ts';
 
 /** What of the connection tracking table is in use when people should look, and when connections are refused soon. */

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import { formatIp } from '../../core/index.ts';
-import { capabilitiesOf } from './capabilities.ts';
 import { parseListener } from './listeners.ts';
 
 // Lines of /proc/net/tcp and tcp6 of a Linux 6.18, little endian.
@@ -23,10 +22,4 @@ it('reads sockets that listen, and no others', () => {
     read('   2: 0100007F:2809 0100007F:D431 01 00000000:00000000 00:00000000 00000000     0        0 4713 1 0'),
   ).toBeUndefined();
   expect(read('')).toBeUndefined();
-});
-
-it('reads capabilities', () => {
-  expect([...capabilitiesOf('Name:\tx\nCapEff:\t0000000000003000\n')]).toEqual(['NET_ADMIN', 'NET_RAW']);
-  expect([...capabilitiesOf('CapEff:\t0000000000200002\n')]).toEqual(['DAC_OVERRIDE', 'SYS_ADMIN']);
-  expect([...capabilitiesOf('')]).toEqual([]);
 });

@@ -3,7 +3,7 @@ import type { NftChain, NftTable } from '../../netlink/nftables/index.ts';
 import type { InterfaceAddress, Link } from '../../netlink/route/index.ts';
 import type { IptablesVariant, SavedTable } from '../../proxy/rules/index.ts';
 import type { Attachment, UnderlayChoice } from '../../routes/index.ts';
-import type { Capability } from './capabilities.ts';
+import type { Capability } from '../../sys/index.ts';
 import type { Listener } from './listeners.ts';
 
 /** Whether the node has what iptables needs, in one family. */

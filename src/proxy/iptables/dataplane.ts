@@ -117,6 +117,7 @@ export class IptablesDataplane implements Dataplane {
 
   async resync(plan: Plan): Promise<Commit> {
     const before = this.#leftOut.forgetAll();
+    this.#kernelTables?.putInPlace();
     const commit = await this.#makeEqual(plan, [...plan.ports.keys()], before);
     this.#kernelTables?.wake();
     await this.#cleanOtherVariant();
@@ -129,6 +130,9 @@ export class IptablesDataplane implements Dataplane {
     if (!committed || tables?.isRight()) return [];
     const generation = tables?.startReading();
     const asleep = tables?.sleepDrift() ?? [];
+    const misplaced = tables?.misplacedDrift() ?? [];
+    // A table with such a chain iptables-nft reads wrongly, or not at all.
+    if (misplaced.length > 0) return [...asleep, ...misplaced];
     const found = await inSlices(findDrift(committed.chains, await readKernelState(this.#tool, committed.chains)));
     const drift = [...asleep, ...found];
     if (generation !== undefined && drift.length === 0) tables?.foundRight(generation);

@@ -139,14 +139,16 @@ export class IpvsDataplane implements Dataplane {
     const kernel = this.#kernel;
     if (!committed?.node) return [];
     const asleep = this.#kernelTables?.sleepDrift() ?? [];
-    const rules = await ruleDrift(this.#tool, fixedRules(this.family, committed.node));
+    const misplaced = this.#kernelTables?.misplacedDrift() ?? [];
+    // A table with such a chain iptables-nft reads wrongly, or not at all.
+    const rules = misplaced.length > 0 ? [] : await ruleDrift(this.#tool, fixedRules(this.family, committed.node));
     await this.#watch.idle();
     // What is drained meanwhile would look like drift.
     return this.#alone(async () => {
       const wrong = kernel.wrong().map((object): Drift => ({ object, difference: 'missing' }));
       const found = await inSlices(readState(kernel, this.#ownership));
       const addresses = nodePortAddressesOf(this.family, committed.node!, found);
-      return [...asleep, ...rules, ...wrong, ...(await inSlices(findDrift(committed, found, addresses)))];
+      return [...asleep, ...misplaced, ...rules, ...wrong, ...(await inSlices(findDrift(committed, found, addresses)))];
     });
   }
 
@@ -243,6 +245,7 @@ export class IpvsDataplane implements Dataplane {
     }
     const restoring = performance.now();
     // They lead packets to what stands by now.
+    this.#kernelTables?.putInPlace();
     const written = await restoreRules(this.#tool, rules);
     this.#kernelTables?.wake();
     const kernelSeconds = readSeconds + total.kernelSeconds + secondsSince(restoring);

@@ -111,6 +111,22 @@ describe('LocalhostDataplane', () => {
     expect(nodePorts(nft)).toEqual(['tcp . 30080', 'tcp . 30081']);
   });
 
+  it('tells, and takes away, what others put into its table', async () => {
+    const { nft, dataplane } = setUp();
+    const plan = planOf([port('web', 30080)]);
+    await dataplane.resync(plan);
+    expect(await dataplane.compare()).toEqual([]);
+    const place = { family: 'ip', table: 'nodeplane-localhost' } as const;
+    const base = { type: 'filter', hook: 'input', priority: 0, policy: 'drop' } as const;
+    nft.commitAsOther({ operation: 'add', object: { kind: 'chain', ...place, name: 'strange', base } });
+    expect(await dataplane.compare()).toMatchObject([
+      { object: 'chain ip nodeplane-localhost strange', difference: 'unexpected' },
+    ]);
+    await dataplane.resync(plan);
+    expect(await dataplane.compare()).toEqual([]);
+    expect(nft.toString()).not.toContain('strange');
+  });
+
   it('leaves nothing where no such NodePorts are wanted, and writes nothing where nothing is', async () => {
     const { nft, dataplane, standIns } = setUp();
     const web = port('web', 30080);

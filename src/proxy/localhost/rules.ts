@@ -16,7 +16,7 @@ import { Nftables, type NftChange, type NftElement, type NftRuleset } from '../.
 import { deleteRoute, getLink, listRoutes, newRoute, type RouteSpec } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_TABLE_LOCAL, RTN_LOCAL } from '../../netlink/uapi/index.ts';
 import { changesDrift } from '../../nft/drift/index.ts';
-import { tableRepairs } from '../../nft/index.ts';
+import { holdsNothingElse, tableRepairs } from '../../nft/index.ts';
 import { LOCALHOST_STAND_INS, type Trace } from '../index.ts';
 import { keyOfNodePort, type NodePort, nodePortOfKey } from './node-port.ts';
 import { localhostLayout, localhostTable, nodePortSet } from './table.ts';
@@ -117,7 +117,7 @@ export class LocalhostRules {
 
   async #holds(ports: ReadonlySet<NodePort>): Promise<boolean> {
     const layout = localhostLayout(this.#family);
-    if (tableRepairs(this.#nft, layout).length > 0) return false;
+    if (tableRepairs(this.#nft, layout).length > 0 || !holdsNothingElse(this.#nft, layout)) return false;
     const present = await this.#nft.listElementsAsync(nodePortSet(this.#family));
     if (present.length !== ports.size) return false;
     const rest = yielder();

@@ -1,4 +1,4 @@
-import { type IpFamily, specialRange } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, specialRange } from '../../core/index.ts';
 import { type Link, type NetworkEvent, type NetworkWatch, watchNetwork } from '../../netlink/route/index.ts';
 import { IFF_LOWER_UP, IFF_UP } from '../../netlink/uapi/index.ts';
 import { RTPROT_NODEPLANE } from './route-object.ts';
@@ -17,6 +17,8 @@ export class KernelWatch {
   readonly #links = new Map<Role, Pick<Link, 'index' | 'flags' | 'mtu'>>();
   #tunnel: number | undefined;
   #tunnelIsOurs = false;
+  /** Whose neighbour entries we have just deleted, as text. */
+  #ownDeletions: ReadonlySet<string> = new Set();
   #stream: NetworkWatch | undefined;
 
   /** @param ownPort of the conversation whose changes are our own */
@@ -39,6 +41,14 @@ export class KernelWatch {
     this.#tunnelIsOurs = true;
     this.#stream?.catchUp();
     this.#tunnelIsOurs = false;
+  }
+
+  /** We have deleted the entries of these neighbours: the kernel tells so without a word of who did it. */
+  neighboursDeleted(ips: readonly IpAddress[]): void {
+    if (ips.length === 0 || !this.#stream) return;
+    this.#ownDeletions = new Set(ips.map(formatIp));
+    this.#stream.catchUp();
+    this.#ownDeletions = new Set();
   }
 
   /** The index of our device, whose neighbours matter. */
@@ -81,7 +91,8 @@ export class KernelWatch {
           event.deleted &&
           family === this.#family &&
           ip !== undefined &&
-          specialRange(ip) === undefined
+          specialRange(ip) === undefined &&
+          !this.#ownDeletions.has(formatIp(ip))
         );
       }
       case 'link':

@@ -1,20 +1,21 @@
-import { formatIp, type IpFamily, specialRange } from '../../core/index.ts';
+import { addressBits, formatIp, type IpFamily, specialRange } from '../../core/index.ts';
 import { listInSlices, type Netlink } from '../../netlink/index.ts';
 import {
   decodeListedRoute,
   decodeNeighbour,
   decodeNexthop,
+  type Neighbour,
   type Nexthop,
   neighbourListing,
   nexthopListing,
   type Route,
   routeListing,
 } from '../../netlink/route/index.ts';
-import { NUD_PERMANENT, RT_TABLE_MAIN, RTN_UNICAST, RTN_UNREACHABLE } from '../../netlink/uapi/index.ts';
+import { NUD_NOARP, NUD_PERMANENT, RT_TABLE_MAIN, RTN_UNICAST, RTN_UNREACHABLE } from '../../netlink/uapi/index.ts';
 import {
   FIRST_NEXTHOP_ID,
-  IPV6_METRIC,
   LAST_METRIC,
+  metricOf,
   NEXTHOP_IDS,
   type RouteObject,
   type RouteWay,
@@ -45,38 +46,43 @@ export async function listObjects(
   return [...neighbours, ...entries, ...ours];
 }
 
-/** Undefined for a route that is not as ours are: somebody else's with our number. */
 function routeObject(route: Route | undefined): RouteObject | undefined {
-  const way = route && wayOf(route);
-  if (!way) return undefined;
+  if (!route) return undefined;
+  const way = wayOf(route);
   const { destination } = route;
   const additions = additionsOf(route);
   return { kind: 'route', destination, ...way, ...(additions !== '' && { additions }) };
 }
 
-function wayOf({ family, type, priority, nexthopId, gateway, outInterface, onlink }: Route): RouteWay | undefined {
-  if (type === RTN_UNREACHABLE) return priority === LAST_METRIC ? { way: 'unreachable' } : undefined;
-  if (type !== RTN_UNICAST || priority !== (family === 'IPv4' ? 0 : IPV6_METRIC)) return undefined;
+function wayOf({ family, type, priority, tos, nexthopId, gateway, outInterface, onlink }: Route): RouteWay {
+  const other = { way: 'other', type, priority, tos } as const;
+  if (tos !== 0) return other;
+  if (type === RTN_UNREACHABLE && priority === LAST_METRIC) return { way: 'unreachable' };
+  if (type !== RTN_UNICAST || priority !== metricOf(family)) return other;
   if (nexthopId !== 0) return { way: 'nexthop', id: nexthopId };
   if (gateway) return { way: 'gateway', gateway, outInterface, onlink };
-  return outInterface === 0 ? undefined : { way: 'device', outInterface };
+  return outInterface === 0 ? other : { way: 'device', outInterface };
 }
 
 /** A smaller packet than the link takes, or another source for what this node sends: `ip route change` gives ours both. */
-function additionsOf({ mtu, advmss, source }: Route): string {
-  if (mtu === undefined && advmss === undefined && !source) return '';
+function additionsOf({ mtu, advmss, otherMetrics, source }: Route): string {
+  if (mtu === undefined && advmss === undefined && otherMetrics.length === 0 && !source) return '';
   return [
     mtu !== undefined && `mtu ${mtu}`,
     advmss !== undefined && `advmss ${advmss}`,
+    ...otherMetrics,
     source && `src ${formatIp(source)}`,
   ]
     .filter(Boolean)
     .join(' ');
 }
 
-function nexthopObject({ id, protocol, gateway, outInterface, onlink }: Nexthop): RouteObject | undefined {
+/** One without a gateway (`blackhole`) is one of ours that others changed. */
+function nexthopObject({ id, family, protocol, gateway, outInterface, onlink }: Nexthop): RouteObject | undefined {
   const isOurs = protocol === RTPROT_NODEPLANE && id >= FIRST_NEXTHOP_ID && id < FIRST_NEXTHOP_ID + NEXTHOP_IDS;
-  return isOurs && gateway ? { kind: 'nexthop', id, gateway, outInterface, onlink } : undefined;
+  if (!isOurs || family === undefined) return undefined;
+  const nowhere = { family, bytes: new Uint8Array(addressBits(family) / 8) };
+  return { kind: 'nexthop', id, gateway: gateway ?? nowhere, outInterface, onlink };
 }
 
 function neighbourObject(payload: Uint8Array): RouteObject | undefined {
@@ -86,6 +92,22 @@ function neighbourObject(payload: Uint8Array): RouteObject | undefined {
 }
 
 function fdbObject(payload: Uint8Array): RouteObject | undefined {
-  const { index, ip, lladdr } = decodeNeighbour(payload);
-  return ip && lladdr.length === 6 ? { kind: 'fdb', index, mac: lladdr, remote: ip } : undefined;
+  const entry = decodeNeighbour(payload);
+  const { index, ip, lladdr, nexthopId } = entry;
+  if (lladdr.length !== 6 || (!ip && nexthopId === undefined)) return undefined;
+  const additions = fdbAdditionsOf(entry);
+  return { kind: 'fdb', index, mac: lladdr, remote: ip, ...(additions !== '' && { additions }) };
+}
+
+/** Another port, network, link or nexthop object than the device has, or an end: `bridge fdb replace` gives ours all of them. */
+function fdbAdditionsOf({ port, vni, via, nexthopId, state }: Neighbour): string {
+  return [
+    port !== undefined && `port ${port}`,
+    vni !== undefined && `vni ${vni}`,
+    via !== undefined && `via ${via}`,
+    nexthopId !== undefined && `nhid ${nexthopId}`,
+    (state & (NUD_PERMANENT | NUD_NOARP)) === 0 && 'dynamic',
+  ]
+    .filter(Boolean)
+    .join(' ');
 }

@@ -17,6 +17,7 @@ import {
   deleteLink,
   getLink,
   type InterfaceAddress,
+  type Link,
   listAddresses,
   listLinks,
   listNexthops,
@@ -26,9 +27,9 @@ import {
   setLink,
   setVxlan,
 } from '../../netlink/route/index.ts';
-import { RT_TABLE_MAIN, rtmsg } from '../../netlink/uapi/index.ts';
+import { IFF_NOARP, RT_TABLE_MAIN, rtmsg } from '../../netlink/uapi/index.ts';
 import { newWireguardLink } from '../../netlink/wireguard/index.ts';
-import { KIND_NAMES } from '../plan/device-diff.ts';
+import { isOurDevice, KIND_NAMES } from '../plan/device-diff.ts';
 import type { TunnelDevice } from '../plan/tunnel.ts';
 import type { Attachment } from '../plan/underlay.ts';
 import { adoptions } from './adopt.ts';
@@ -103,7 +104,11 @@ export class NetlinkRouteKernel implements RouteKernel {
     const addresses = listAddresses(this.#netlink, { family: this.#family, index })
       .filter(({ address }) => specialRange(address) !== 'link-local')
       .map(blockOf);
-    return { index, name, kind, alias, up, mtu, mac, vxlan, addresses };
+    return { index, name, kind, alias, up, mtu, mac, additions: this.#additionsOf(link), vxlan, addresses };
+  }
+
+  linkName(index: number): string | undefined {
+    return getLink(this.#netlink, { index })?.name;
   }
 
   changeDevice(operations: readonly DeviceOperation[]): void {
@@ -130,6 +135,11 @@ export class NetlinkRouteKernel implements RouteKernel {
     const attempt = (all: readonly RouteOperation[]) =>
       this.#netlink.attempt(all.map((operation) => this.#forms.requestOf(operation)));
     const first = attempt(operations);
+    this.#watch.neighboursDeleted(
+      operations.flatMap(({ action, object }) =>
+        action === 'delete' && object.kind === 'neighbour' ? [object.ip] : [],
+      ),
+    );
     const adopted = [...adoptions(this.#netlink, operations, first)];
     if (adopted.length === 0) return first;
     const results = [...first];
@@ -142,14 +152,27 @@ export class NetlinkRouteKernel implements RouteKernel {
     return this.#watch.open(changed);
   }
 
+  /** A port of a bridge hands what comes in to the bridge; without ARP packets to each neighbour go to the device's own MAC address. */
+  #additionsOf({ master, flags, vxlan }: Link): readonly string[] {
+    if (!vxlan) return [];
+    const isMute = (flags & IFF_NOARP) !== 0;
+    return [
+      ...vxlan.additions,
+      ...(master === 0 ? [] : [`master ${this.linkName(master) ?? master}`]),
+      ...(isMute ? ['arp off'] : []),
+    ];
+  }
+
   /** The alias comes in the same datagram, so that no device of ours is ever without. */
   #create(device: TunnelDevice): void {
     const { kind, name, mtu } = device;
-    try {
+    const create = () =>
       this.#netlink.execute(
         device.kind === 'wireguard' ? newWireguardLink({ name, mtu }) : newVxlan({ ...device, link: device.underlay }),
         setLink({ name }, { alias: DEVICE_ALIAS }),
       );
+    try {
+      create();
       this.#watch.seen('obstacle', undefined);
     } catch (cause) {
       if (isUnsupported(cause)) {
@@ -162,6 +185,12 @@ export class NetlinkRouteKernel implements RouteKernel {
       const holder = listLinks(this.#netlink).find(
         ({ vxlan }) => vxlan?.vni === vni && vxlan.port === port && (vxlan.local?.family ?? 'IPv4') === this.#family,
       );
+      if (holder && isOurDevice(holder)) {
+        // Ours, which others renamed.
+        this.#netlink.execute(deleteLink({ index: holder.index }));
+        create();
+        return;
+      }
       // As soon as it is gone ours can come.
       this.#watch.seen('obstacle', holder);
       const who = holder ? `belongs to "${holder.name}"` : 'is taken';

@@ -21,6 +21,8 @@ export class RequestForms {
 
   /** As `requestOf`; the payload is valid until that of another request is asked for. */
   requestOf(operation: RouteOperation): NetlinkRequest {
+    const { object } = operation;
+    if (object.kind === 'route' && object.way === 'other') return requestOf(operation);
     const key = formOf(operation);
     let form = this.#forms.get(key);
     if (!form) {
@@ -71,13 +73,14 @@ function formOf({ action, object }: RouteOperation): number {
       const { way, destination } = object;
       if (way === 'unreachable') return numberOf(1, action, 0, false, destination.prefixLength);
       if (way === 'nexthop') return numberOf(2, action, 0, false, destination.prefixLength);
+      if (way === 'other') throw new Error('a route that others made has no form');
       if (way === 'device') return numberOf(6, action, object.outInterface, false, destination.prefixLength);
       return numberOf(3, action, object.outInterface, object.onlink, destination.prefixLength);
     }
     case 'neighbour':
       return numberOf(4, action, object.index, false, 0);
     case 'fdb':
-      return numberOf(5, action, object.index, false, 0);
+      return numberOf(5, action, object.index, object.additions !== undefined, 0);
   }
 }
 
@@ -87,10 +90,10 @@ function numberOf(
   kind: number,
   action: RouteOperation['action'],
   link: number,
-  onlink: boolean,
+  flag: boolean,
   prefixLength: number,
 ): number {
-  const small = (kind * ACTIONS.length + ACTIONS.indexOf(action)) * 2 + (onlink ? 1 : 0);
+  const small = (kind * ACTIONS.length + ACTIONS.indexOf(action)) * 2 + (flag ? 1 : 0);
   return (link * 256 + prefixLength) * 64 + small;
 }
 
@@ -110,7 +113,7 @@ function fill(form: RequestForm, object: RouteObject): void {
       form.setBytes(NDA_LLADDR[0], object.mac);
       return;
     case 'fdb':
-      form.setBytes(NDA_DST[0], object.remote.bytes);
       form.setBytes(NDA_LLADDR[0], object.mac);
+      if (object.additions === undefined) form.setBytes(NDA_DST[0], object.remote!.bytes);
   }
 }

@@ -16,6 +16,8 @@ export interface PresentDevice {
   readonly up: boolean;
   readonly mtu: number;
   readonly mac: Uint8Array;
+  /** What it has that no device of ours has and others gave it, in words of `ip link`: `tos 4`, `master 9`. */
+  readonly additions: readonly string[];
   /** Undefined: it is no VXLAN device. */
   readonly vxlan: VxlanProperties | undefined;
   /** Its addresses of the family with their prefixes, but for link-local ones. */
@@ -85,6 +87,8 @@ export interface RouteKernel {
   list(tunnel: number | undefined): Promise<RouteObject[]>;
   /** Tries all, whatever becomes of those before. For each undefined, or why it was refused. */
   apply(operations: readonly RouteOperation[]): readonly (KernelError | undefined)[];
+  /** The name of a link; undefined: there is none of this index. Throws KernelError. */
+  linkName(index: number): string | undefined;
   /** Calls `changed` when others have changed what may be ours, or what it rests on, until `close`. Throws ERR_NETLINK_SOCKET. */
   watch(changed: () => void): { close(): void };
 }

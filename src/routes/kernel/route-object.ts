@@ -1,4 +1,21 @@
-import { type Cidr, formatCidr, formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
+import {
+  type Cidr,
+  formatCidr,
+  formatIp,
+  formatMac,
+  type IpAddress,
+  type IpFamily,
+  ipEquals,
+  sameBytes,
+} from '../../core/index.ts';
+import {
+  RTN_BLACKHOLE,
+  RTN_LOCAL,
+  RTN_PROHIBIT,
+  RTN_THROW,
+  RTN_UNICAST,
+  RTN_UNREACHABLE,
+} from '../../netlink/uapi/index.ts';
 
 /**
  * Says in `rtm_protocol` and `nh_protocol` that a route or nexthop is ours. In use elsewhere: 0 to 18 and 42 to 43 (kernel,
@@ -16,6 +33,11 @@ export const LAST_METRIC = 0x4e500000;
 
 /** What the kernel gives an IPv6 route without a metric; named, so that no route with another one is meant when it is deleted. */
 export const IPV6_METRIC = 1024;
+
+/** Of routes of ours that lead somewhere. */
+export function metricOf(family: IpFamily): number {
+  return family === 'IPv4' ? 0 : IPV6_METRIC;
+}
 
 /** Where packets go next. */
 export interface Hop {
@@ -39,13 +61,23 @@ export type RouteObject =
   /** Which MAC address an address has inside the tunnel. Permanent. */
   | { readonly kind: 'neighbour'; readonly index: number; readonly ip: IpAddress; readonly mac: Uint8Array }
   /** To which node the tunnel carries frames for a MAC address. Permanent. */
-  | { readonly kind: 'fdb'; readonly index: number; readonly mac: Uint8Array; readonly remote: IpAddress };
+  | {
+      readonly kind: 'fdb';
+      readonly index: number;
+      readonly mac: Uint8Array;
+      /** Undefined: others gave it a nexthop object. */
+      readonly remote: IpAddress | undefined;
+      /** What no entry of ours has and others gave it: `port 4789`. @default nothing */
+      readonly additions?: string;
+    };
 
 export type RouteWay =
   | { readonly way: 'nexthop'; readonly id: number }
   | ({ readonly way: 'gateway' } & Hop)
   /** The device itself knows by the address where a packet goes: WireGuard. */
   | { readonly way: 'device'; readonly outInterface: number }
+  /** As no route of ours is, though it has our number: of another metric, type or TOS, or by several gateways. */
+  | { readonly way: 'other'; readonly type: number; readonly priority: number; readonly tos: number }
   /** ICMP "unreachable" answers what no other route takes; its metric is LAST_METRIC. */
   | { readonly way: 'unreachable' };
 
@@ -65,7 +97,7 @@ export function keyOf(object: RouteObject): string {
     case 'nexthop':
       return `nexthop ${object.id}`;
     case 'route':
-      return `${object.way === 'unreachable' ? 'unreachable ' : ''}${formatCidr(object.destination)}`;
+      return routeKey(object);
     case 'neighbour':
       return `neighbour ${formatIp(object.ip)}`;
     case 'fdb':
@@ -83,45 +115,84 @@ export function sameObject(a: RouteObject, b: RouteObject): boolean {
       if (a.way === 'nexthop') return b.way === 'nexthop' && a.id === b.id;
       if (a.way === 'gateway') return b.way === 'gateway' && sameHop(a, b);
       if (a.way === 'device') return b.way === 'device' && a.outInterface === b.outInterface;
-      return b.way === 'unreachable';
+      return a.way === 'unreachable' && b.way === 'unreachable';
     case 'neighbour':
       return b.kind === 'neighbour' && a.index === b.index && sameBytes(a.mac, b.mac);
     case 'fdb':
-      return b.kind === 'fdb' && a.index === b.index && ipEquals(a.remote, b.remote);
+      return b.kind === 'fdb' && a.index === b.index && a.additions === b.additions && sameRemote(a.remote, b.remote);
   }
+}
+
+function sameRemote(a: IpAddress | undefined, b: IpAddress | undefined): boolean {
+  return a && b ? ipEquals(a, b) : a === b;
 }
 
 function sameHop(a: Hop, b: Hop): boolean {
   return a.outInterface === b.outInterface && a.onlink === b.onlink && ipEquals(a.gateway, b.gateway);
 }
 
-/** All of an object in one line, as the kernel's tools would print it: equal texts are equal objects. */
-export function textOf(object: RouteObject): string {
+/** RTN_*, as `ip route` calls them. */
+const TYPE_WORDS: Readonly<Record<number, string>> = {
+  [RTN_UNICAST]: 'unicast',
+  [RTN_LOCAL]: 'local',
+  [RTN_BLACKHOLE]: 'blackhole',
+  [RTN_UNREACHABLE]: 'unreachable',
+  [RTN_PROHIBIT]: 'prohibit',
+  [RTN_THROW]: 'throw',
+};
+
+/** What a link is called. */
+export type LinkNames = (index: number) => string;
+
+/**
+ * All of an object in one line, as the kernel's tools would print it: equal texts are equal objects.
+ *
+ * @param nameOf for people. @default its number
+ */
+export function textOf(object: RouteObject, nameOf: LinkNames = String): string {
   switch (object.kind) {
     case 'nexthop':
-      return `${keyOf(object)} ${hopText(object)}`;
+      return `${keyOf(object)} ${hopText(object, nameOf)}`;
     case 'route':
-      return [keyOf(object), object.way !== 'unreachable' && wayText(object), object.additions]
-        .filter(Boolean)
-        .join(' ');
+      return joined(keyOf(object), wayText(object, nameOf), object.additions);
     case 'neighbour':
-      return `${keyOf(object)} dev ${object.index} lladdr ${formatMac(object.mac)}`;
-    case 'fdb':
-      return `${keyOf(object)} dev ${object.index} dst ${formatIp(object.remote)}`;
+      return `${keyOf(object)} dev ${nameOf(object.index)} lladdr ${formatMac(object.mac)}`;
+    case 'fdb': {
+      const { index, remote, additions } = object;
+      return joined(keyOf(object), `dev ${nameOf(index)}`, remote && `dst ${formatIp(remote)}`, additions);
+    }
   }
 }
 
-function wayText(way: Exclude<RouteWay, { way: 'unreachable' }>): string {
+/** What is of another type takes the place of ours all the same; what has another metric or TOS stands beside it. */
+function routeKey(route: Extract<RouteObject, { kind: 'route' }>): string {
+  const destination = formatCidr(route.destination);
+  if (route.way === 'unreachable') return `unreachable ${destination}`;
+  if (route.way !== 'other') return destination;
+  const { priority, tos } = route;
+  const isBeside = priority !== metricOf(route.destination.address.family);
+  return joined(destination, tos !== 0 && `tos ${tos}`, isBeside && `metric ${priority}`);
+}
+
+function wayText(way: RouteWay, nameOf: LinkNames): string {
   switch (way.way) {
+    case 'unreachable':
+      return '';
+    case 'other':
+      return TYPE_WORDS[way.type] ?? '';
     case 'nexthop':
       return `nhid ${way.id}`;
     case 'gateway':
-      return hopText(way);
+      return hopText(way, nameOf);
     case 'device':
-      return `dev ${way.outInterface}`;
+      return `dev ${nameOf(way.outInterface)}`;
   }
 }
 
-function hopText({ gateway, outInterface, onlink }: Hop): string {
-  return `via ${formatIp(gateway)} dev ${outInterface}${onlink ? ' onlink' : ''}`;
+function hopText({ gateway, outInterface, onlink }: Hop, nameOf: LinkNames): string {
+  return joined(`via ${formatIp(gateway)}`, `dev ${nameOf(outInterface)}`, onlink && 'onlink');
+}
+
+function joined(...parts: readonly (string | false | undefined)[]): string {
+  return parts.filter(Boolean).join(' ');
 }

@@ -31,9 +31,11 @@ export function requestOf({ action, object }: RouteOperation): NetlinkRequest {
       return isDeletion ? deleteNeighbour({ index, ip }) : newNeighbour({ index, ip, lladdr, replace: true });
     }
     case 'fdb': {
-      const { index, mac: lladdr, remote: ip } = object;
-      const entry = { family: 'bridge', index, lladdr, ip } as const;
-      return isDeletion ? deleteNeighbour(entry) : newNeighbour({ ...entry, replace: true });
+      const { index, mac: lladdr, remote: ip, additions } = object;
+      const entry = { family: 'bridge', index, lladdr } as const;
+      // The kernel finds the destination only by all that it has; without one the entry goes with all of them.
+      if (isDeletion) return deleteNeighbour(additions === undefined ? { ...entry, ip } : entry);
+      return newNeighbour({ ...entry, ip, replace: true });
     }
   }
 }
@@ -44,8 +46,10 @@ type RouteToPods = Extract<RouteObject, { kind: 'route' }>;
  * What tells a route of ours from all others. Where it leads is left out: a deletion that names a nexthop object is refused
  * (EINVAL) when that has gone.
  */
-function identityOf({ destination, way }: RouteToPods): RouteSpec {
+function identityOf(route: RouteToPods): RouteSpec {
+  const { destination, way } = route;
   const common = { destination, protocol: RTPROT_NODEPLANE };
+  if (way === 'other') return { ...common, type: route.type, priority: route.priority, tos: route.tos };
   if (way === 'unreachable') return { ...common, type: RTN_UNREACHABLE, priority: LAST_METRIC };
   const priority = destination.address.family === 'IPv4' ? undefined : IPV6_METRIC;
   return { ...common, type: RTN_UNICAST, priority };
@@ -54,6 +58,7 @@ function identityOf({ destination, way }: RouteToPods): RouteSpec {
 function wayOf(route: RouteToPods): Partial<RouteSpec> {
   switch (route.way) {
     case 'unreachable':
+    case 'other':
       return {};
     case 'nexthop':
       return { nexthopId: route.id };

@@ -11,7 +11,7 @@ import { DEVICE_ALIAS, type DeviceOperation, type PresentDevice } from '../kerne
 import type { TunnelDevice } from './tunnel.ts';
 
 /** Whether nodeplane made the link. */
-export function isOurDevice({ kind, alias }: PresentDevice): boolean {
+export function isOurDevice({ kind, alias }: Pick<PresentDevice, 'kind' | 'alias'>): boolean {
   return (kind === 'vxlan' || kind === 'wireguard') && alias === DEVICE_ALIAS;
 }
 
@@ -46,8 +46,15 @@ export function diffDevice(present: PresentDevice | undefined, wanted: TunnelDev
   ];
 }
 
-/** The kernel changes neither VNI nor port of a device; it would change the link, but keep what it took over from the old one. */
-function canBecome({ kind, vxlan }: PresentDevice, wanted: TunnelDevice): boolean {
+/**
+ * The kernel changes neither VNI nor port of a device; it would change the link, but keep what it took over from the old one. What
+ * others added is of many kinds, and nobody does it often.
+ */
+function canBecome(present: PresentDevice, wanted: TunnelDevice): boolean {
+  return isSameNetwork(present, wanted) && present.additions.length === 0;
+}
+
+function isSameNetwork({ kind, vxlan }: PresentDevice, wanted: TunnelDevice): boolean {
   if (wanted.kind === 'wireguard') return kind === 'wireguard';
   return vxlan?.vni === wanted.vni && vxlan.port === wanted.port && vxlan.link === wanted.underlay;
 }
@@ -65,15 +72,28 @@ function changes({ index, mtu, mac, vxlan }: PresentDevice, wanted: TunnelDevice
   return Object.keys(change).length === 0 ? [] : [{ action: 'change', index, ...change }];
 }
 
-/** What the steps say about the device that is there; none: nothing. */
-export function deviceDrift(name: string, operations: readonly DeviceOperation[]): Drift[] {
+/**
+ * In what the device of this name differs from the one that is wanted.
+ *
+ * @throws as `diffDevice`
+ */
+export function deviceDrift(
+  name: string,
+  present: PresentDevice | undefined,
+  wanted: TunnelDevice | undefined,
+): Drift[] {
+  const operations = diffDevice(present, wanted);
   const [first] = operations;
   if (!first) return [];
   const object = `device ${name}`;
   if (first.action === 'create') return [{ object, difference: 'missing' }];
   const isUnwanted = first.action === 'delete' && operations.length === 1;
   if (isUnwanted) return [{ object, difference: 'unexpected' }];
-  return [{ object, difference: 'changed', ours: [], theirs: operations.flatMap(describeOperation) }];
+  const theirs =
+    present && wanted && first.action === 'delete' && isSameNetwork(present, wanted)
+      ? present.additions
+      : operations.flatMap(describeOperation);
+  return [{ object, difference: 'changed', ours: [], theirs }];
 }
 
 /** In what the device differs that needs this step. */

@@ -39,7 +39,9 @@ export class ObjectDiff {
     }
     if (!Array.isArray(found) && sameObject(found, object)) return;
     const all = [found].flat();
-    const wrong = all.filter((other) => !sameObject(other, object));
+    // A route is deleted whatever its gateway: of several with one key nobody knows which one goes.
+    const isAmbiguous = object.kind === 'route' && all.length > 1;
+    const wrong = isAmbiguous ? all : all.filter((other) => !sameObject(other, object));
     const isThere = wrong.length < all.length;
     if (!isThere && wrong.length === 1 && canReplace(wrong[0]!, object)) {
       this.#needed.push({ action: 'replace', object });
@@ -87,12 +89,14 @@ class Stages {
 }
 
 /**
+ * What others added would stay, or be in the way (an FDB entry with a nexthop object keeps it).
  * IPv4 takes what it knows already with the same nexthop object for what replaces it, metrics of others included
  * (fib_find_info_nh). IPv6 refuses a gateway, also one that is to count as on the link, while a route leads to it through another link
  * (ip6_route_check_nh_onlink). The gateway inside the tunnel lies in the range whose route is to change.
  */
 function canReplace(present: RouteObject, wanted: RouteObject): boolean {
-  if (present.kind === 'route' && present.additions !== undefined) return false;
+  if (present.kind === 'route' && present.way === 'other') return false;
+  if ('additions' in present && present.additions !== undefined) return false;
   if (wanted.kind !== 'route' || wanted.way !== 'gateway' || wanted.gateway.family === 'IPv4') return true;
   return (
     !wanted.onlink ||

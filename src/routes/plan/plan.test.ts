@@ -129,6 +129,7 @@ describe('diffDevice', () => {
     up: true,
     mtu: 1450,
     mac,
+    additions: [],
     vxlan: { vni: 1, port: 8472, link: 2, local: parseIp('10.0.0.1'), learning: false, ttl: 0 },
     addresses: [parseCidr('10.1.0.0/32')],
   };
@@ -136,6 +137,10 @@ describe('diffDevice', () => {
     diffDevice({ ...present, ...change }, wanted).map(({ action }) => action);
 
   it('leaves alone what is right', () => expect(actions({})).toEqual([]));
+
+  it('makes anew what others added to', () => {
+    expect(actions({ additions: ['tos 4'] })).toEqual(['delete', 'create']);
+  });
 
   it('changes in place what can be changed', () => {
     expect(actions({ mtu: 1400 })).toEqual(['change']);

@@ -12,7 +12,7 @@ import {
 } from '../../core/index.ts';
 import { objectDrift } from '../kernel/object-drift.ts';
 import type { RouteKernel } from '../kernel/route-kernel.ts';
-import { keyOf, type RouteObject, type RouteOperation, textOf } from '../kernel/route-object.ts';
+import { keyOf, type LinkNames, type RouteObject, type RouteOperation, textOf } from '../kernel/route-object.ts';
 import { deviceDrift, diffDevice, isOurDevice, KIND_NAMES } from '../plan/device-diff.ts';
 import { diffObjects, ObjectDiff } from '../plan/diff.ts';
 import { type Devices, ownObjects, peerObjects } from '../plan/objects.ts';
@@ -151,13 +151,22 @@ export class KernelRoutes {
     const device = ground.deviceNames.flatMap((name) => {
       if (this.#changeOver.isKept(name)) return [];
       const wanted = name === ground.tunnel?.name ? ground.tunnel : undefined;
-      return deviceDrift(name, diffDevice(this.#kernel.device(name), wanted));
+      return deviceDrift(name, this.#kernel.device(name), wanted);
     });
     const devices = this.#devices;
     if (!devices || device.length > 0) return device;
     const listed = await this.#kernel.list(devices.tunnel);
     const operations = await inSlices(this.#differences(ground, listed, this.#committed.values()));
-    return objectDrift(operations, listed);
+    return objectDrift(operations, listed, this.#linkNames());
+  }
+
+  #linkNames(): LinkNames {
+    const names = new Map<number, string>();
+    return (index) => {
+      const name = names.get(index) ?? this.#kernel.linkName(index) ?? String(index);
+      names.set(index, name);
+      return name;
+    };
   }
 
   *#differences({ own }: Ground, present: readonly RouteObject[], peers: Iterable<Committed>): Steps<RouteOperation[]> {
@@ -220,6 +229,7 @@ export class KernelRoutes {
   async #apply(operations: readonly RouteOperation[], names: readonly string[]): Promise<void> {
     const rest = yielder();
     const refused = new Map<string, string>();
+    const nameOf = this.#linkNames();
     for (let at = 0; at < operations.length; at += OPERATIONS_AT_ONCE) {
       const batch = operations.slice(at, at + OPERATIONS_AT_ONCE);
       const outcomes = this.#kernel.apply(batch);
@@ -229,7 +239,7 @@ export class KernelRoutes {
         const operation = batch[index]!;
         // Deleting what is gone is done; with a nexthop go its routes, with a device what leads through it.
         if (operation.action === 'delete' && isNotFound(error)) continue;
-        refused.set(keyOf(operation.object), refusalText(operation, error));
+        refused.set(keyOf(operation.object), refusalText(operation, error, nameOf));
         if (operation.object.kind === 'nexthop' && isExists(error)) this.#ids.avoid(operation.object.id);
       }
       await rest();
@@ -269,12 +279,12 @@ function changesWays(operations: readonly RouteOperation[]): boolean {
 const NO_CARRIER =
   'the interface that leads to it is down, or has no carrier; look for its cable, and its port on the switch';
 
-function refusalText({ action, object }: RouteOperation, error: KernelError): string {
+function refusalText({ action, object }: RouteOperation, error: KernelError, nameOf: LinkNames): string {
   if (action === 'add' && isExists(error)) {
     const look = object.kind === 'nexthop' ? `ip nexthop show id ${object.id}` : `ip route show ${keyOf(object)}`;
     return `somebody else has ${keyOf(object)} (${look}); remove it if it is not needed`;
   }
   // One reason for all peers: the kernel takes no nexthop object on such a link, and has removed those it had.
   if (object.kind === 'nexthop' && error.errnoName === 'ENETDOWN') return NO_CARRIER;
-  return `the kernel refuses to ${action} ${textOf(object)}: ${error.message}`;
+  return `the kernel refuses to ${action} ${textOf(object, nameOf)}: ${error.message}`;
 }

@@ -20,6 +20,7 @@ import {
   type RouteKernel,
   type RouteObject,
   type RouteOperation,
+  type RouteWay,
   textOf,
   type UnderlayChoice,
 } from '../../../src/routes/index.ts';
@@ -94,6 +95,10 @@ export class FakeRouteKernel implements RouteKernel {
     return link && { ...link };
   }
 
+  linkName(index: number): string | undefined {
+    return this.#links.get(index)?.name;
+  }
+
   changeDevice(operations: readonly DeviceOperation[]): void {
     for (const operation of operations) {
       this.requests++;
@@ -148,6 +153,7 @@ export class FakeRouteKernel implements RouteKernel {
       up: true,
       mtu,
       mac: Uint8Array.of(2, 0, 0, 0, 1, index),
+      additions: [],
       vxlan: undefined,
       addresses: blocks,
     });
@@ -289,6 +295,7 @@ export class FakeRouteKernel implements RouteKernel {
         const link = this.#links.get(object.outInterface);
         return link ? downOr(link, undefined) : 'ENODEV';
       }
+      if (object.way === 'other') throw new Error('nobody makes such a route');
       return this.#objects.has(`nexthop ${object.id}`) ? undefined : 'EINVAL';
     }
     return this.#links.has(object.index) ? undefined : 'ENODEV';
@@ -351,7 +358,7 @@ export class FakeRouteKernel implements RouteKernel {
 }
 
 /** The metric of an unreachable route is the last one. */
-function rank(way: 'nexthop' | 'gateway' | 'device' | 'unreachable'): number {
+function rank(way: RouteWay['way']): number {
   return way === 'unreachable' ? 1 : 0;
 }
 

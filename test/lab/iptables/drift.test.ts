@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/index.ts';
 import { Nftables, watchNftables } from '../../../src/netlink/nftables/index.ts';
 import { FamilyProxy, type ProxyEvent } from '../../../src/proxy/index.ts';
-import { IptablesDataplane } from '../../../src/proxy/iptables/index.ts';
+import { IptablesDataplane, JUMPS } from '../../../src/proxy/iptables/index.ts';
 import { type IptablesVariant, NftTables, TABLES } from '../../../src/proxy/rules/index.ts';
 import { type Exec, inNetns } from '../../../src/sys/index.ts';
 import { FakeServiceStore, makeService, makeSlice } from '../../fakes/service-objects.ts';
@@ -102,20 +102,58 @@ describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: while the proxy runs'
     expect(count('syncFailed')).toBe(0);
   });
 
-  const itOfNft: typeof it | (() => void) = variant === 'nft' ? it : () => {};
-  itOfNft('a table that is put to sleep is woken', async () => {
-    const nft = (text: string) => namespace.run('nft', text);
-    for (const table of TABLES) {
-      // Until it is known that nobody has written to it.
-      await delay(250);
-      nft(`add table ip ${table} { flags dormant; }`);
-      await until(() => !nft(`list table ip ${table}`).includes('flags dormant'));
-    }
-    const found = events.flatMap((event) => (event.kind === 'driftFound' ? event.drifts : []));
-    expect(found.map(({ object, theirs }) => [object, theirs])).toEqual(
-      TABLES.map((table) => [`table ${table}`, ['flags dormant;']]),
-    );
-  });
+  if (variant === 'nft') {
+    it('a table that is put to sleep is woken', async () => {
+      const nft = (text: string) => namespace.run('nft', text);
+      for (const table of TABLES) {
+        // Until it is known that nobody has written to it.
+        await delay(250);
+        nft(`add table ip ${table} { flags dormant; }`);
+        await until(() => !nft(`list table ip ${table}`).includes('flags dormant'));
+      }
+      const found = events.flatMap((event) => (event.kind === 'driftFound' ? event.drifts : []));
+      expect(found.map(({ object, theirs }) => [object, theirs])).toEqual(
+        TABLES.map((table) => [`table ${table}`, ['flags dormant;']]),
+      );
+    });
+
+    it.each<[string, string, string, string?]>([
+      // With the rule that it had, which packets meet at the wrong time, or never.
+      ['at another priority', 'PREROUTING', '{ type nat hook prerouting priority -90; }', 'KUBE-SERVICES'],
+      ['at no hook', 'POSTROUTING', '', 'KUBE-POSTROUTING'],
+      // The kernel takes the rules nowhere else.
+      ['at another hook', 'PREROUTING', '{ type nat hook input priority 100; }'],
+      ['of another type', 'OUTPUT', '{ type filter hook output priority -100; policy drop; }'],
+    ])('a chain that others made anew %s is put back', async (_, chain, declaration, target) => {
+      const before = await saved(exec, 'IPv4', variant);
+      const nft = (text: string) => namespace.run('nft', text);
+      const rule = target ? `; add rule ip nat ${chain} jump ${target}` : '';
+      nft(`delete chain ip nat ${chain}; add chain ip nat ${chain} ${declaration}${rule}`);
+      await until(() => count('driftFound') > 0 && count('syncFinished') > 1);
+      const [found] = events.flatMap((event) => (event.kind === 'driftFound' ? event.drifts : []));
+      expect(found).toMatchObject({ object: `base chain nat ${chain}`, difference: 'changed' });
+      expect(await saved(exec, 'IPv4', variant)).toEqual(before);
+      // A policy is the administrator's.
+      expect(nft(`list chain ip nat ${chain}`)).toContain(
+        `policy ${declaration.includes('drop') ? 'drop' : 'accept'};`,
+      );
+      expect(count('syncFailed')).toBe(0);
+    });
+
+    it('a chain that others made anew elsewhere, with rules of theirs, is left to them', async () => {
+      const nft = (text: string) => namespace.run('nft', text);
+      nft('delete chain ip nat OUTPUT; add chain ip nat OUTPUT { type nat hook output priority -90; }');
+      nft('insert rule ip nat OUTPUT ip daddr 203.0.113.9 accept');
+      await until(() => count('syncFailed') > 0);
+      expect(events.find((event) => event.kind === 'syncFailed')).toMatchObject({
+        error: { code: 'ERR_IPTABLES', message: expect.stringContaining('rules of others are in it') },
+      });
+      expect(nft('list chain ip nat OUTPUT')).toContain('203.0.113.9');
+      nft('delete chain ip nat OUTPUT');
+      await until(() => events.at(-1)?.kind === 'syncFinished');
+      expect(nft('list chain ip nat OUTPUT')).toMatch(/priority (dstnat|-100);/);
+    });
+  }
 
   it('nothing is found where nothing was touched', async () => {
     await delay(500);
@@ -126,7 +164,7 @@ describe.each(['legacy', 'nft'] as IptablesVariant[])('%s: while the proxy runs'
 function tablesIn({ path }: TestNamespace): NftTables {
   return new NftTables({
     family: 'IPv4',
-    tables: TABLES,
+    jumps: JUMPS,
     open: () => inNetns(path, () => Nftables.open()),
     watch: (listener) => inNetns(path, () => watchNftables(listener, { withoutOwn: true })),
   });

@@ -76,6 +76,31 @@ describe.each(FAMILIES)('%s: what others destroy is noticed and repaired', (fami
     expect(await dataplane.verify()).toEqual([]);
   });
 
+  it('and told: a client that others sent to an endpoint which is not there', async () => {
+    const { dataplane, plan, ports, run, nft } = await setup(family, { onForeignChange: () => {} });
+    const [ip, there, elsewhere, ...clients] =
+      family === 'IPv4'
+        ? ['10.96.40.1', '10.8.0.1', '10.8.0.9', '203.0.113.1', '203.0.113.2']
+        : ['fd00:96::40:1', 'fd00:8::1', 'fd00:8::9', '2001:db8::1', '2001:db8::2'];
+    const remote = family === 'IPv4' ? `${there}:80` : `[${there}]:80`;
+    const port = samplePort({ name: 'shop/sticky:http', clusterIp: ip, affinitySeconds: 600, remote: [remote] });
+    ports.set(port.key, port);
+    await dataplane.sync(plan, { upserted: [port], removed: [] });
+    const map = 'affinity-shop/sticky/tcp/http';
+    run(`add element TABLE ${map} { ${clients[0]} : ${there} . 80, ${clients[1]} : ${elsewhere} . 80 }`);
+    expect(await dataplane.verify()).toEqual([
+      {
+        object: `element ${map} ${clients[1]}`,
+        difference: 'unexpected',
+        ours: [],
+        theirs: [expect.stringContaining(`: ${elsewhere} . 80`)],
+      },
+    ]);
+    await dataplane.resync(plan);
+    expect(await dataplane.verify()).toEqual([]);
+    expect(nft.listElements({ kind: 'set', family: nftFamily(family), table: 'nodeplane', name: map })).toHaveLength(1);
+  });
+
   it('but neither its own changes, large and small, nor those in other tables', async () => {
     const { dataplane, plan, ports, run, heard, nft } = await setup(family);
     const address = (n: number) => (family === 'IPv4' ? `10.96.40.${n}` : `fd00:96::40:${n}`);

@@ -10,6 +10,7 @@ import {
 import { type Flow, type FlowListing, walkFlows } from '../../../netlink/conntrack/index.ts';
 import { withNetlink } from '../../../netlink/index.ts';
 import { NETLINK_NETFILTER } from '../../../netlink/uapi/index.ts';
+import { needCapability } from '../../../sys/index.ts';
 import type { PortReport } from '../status.ts';
 
 /** The tracked connections of a Service port on this node. */
@@ -35,6 +36,7 @@ const MOST_FLOWS = 100_000;
  */
 export function connectionsOf(ports: readonly PortReport[]): readonly PortConnections[] | string {
   try {
+    needCapability('NET_ADMIN', 'read connections');
     return withNetlink(NETLINK_NETFILTER, (netlink) =>
       ports.map((port) => {
         const flows = function* () {

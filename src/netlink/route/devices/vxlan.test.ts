@@ -127,6 +127,7 @@ describe('decodeVxlan', () => {
       zeroChecksum6Rx: false,
       groupPolicy: false,
       metadata: false,
+      additions: ['df 1'],
     });
     expect(unknown.map(({ type }) => type)).toContain(8);
   });
@@ -134,7 +135,13 @@ describe('decodeVxlan', () => {
   it('sees what makes a device somebody else’s', () => {
     // ip link add gb type vxlan id 5 group 239.1.1.1 dev eth0 dstport 8472 gbp (its first attributes, and IFLA_VXLAN_GBP)
     const flooding = Buffer.from('0800010005000000' + '08000200ef010101' + '0800030003000000' + '04001700', 'hex');
-    expect(decodeVxlan(flooding)).toMatchObject({ vni: 5, remote: parseIp('239.1.1.1'), link: 3, groupPolicy: true });
+    expect(decodeVxlan(flooding)).toMatchObject({
+      vni: 5,
+      remote: parseIp('239.1.1.1'),
+      link: 3,
+      groupPolicy: true,
+      additions: ['remote 239.1.1.1', 'gbp'],
+    });
     // ip link add md type vxlan external dstport 4790
     const external = Buffer.from('0800010000000000' + '0500190001000000' + '06000f0012b60000', 'hex');
     expect(decodeVxlan(external)).toMatchObject({ vni: 0, metadata: true, port: 4790, remote: undefined });

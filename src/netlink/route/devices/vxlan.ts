@@ -1,4 +1,4 @@
-import type { IpAddress } from '../../../core/index.ts';
+import { formatIp, type IpAddress } from '../../../core/index.ts';
 import { decodeIp } from '../../address-family.ts';
 import type { Attribute } from '../../attribute.ts';
 import { encodeBody, encodeNest } from '../../attribute-set.ts';
@@ -69,6 +69,8 @@ export interface Vxlan {
   readonly groupPolicy: boolean;
   /** One device for all networks; each packet says which (`external`). */
   readonly metadata: boolean;
+  /** All that is otherwise than in a device made with `newVxlan` from what it asks for, in words of `ip link`: `tos 4`, `remote 192.0.2.9`. */
+  readonly additions: readonly string[];
   /** Attributes we have no name for. */
   readonly unknown: readonly Attribute[];
 }
@@ -134,6 +136,7 @@ export function decodeVxlan(data: Uint8Array): Vxlan {
     zeroChecksum6Rx: attributes.IFLA_VXLAN_UDP_ZERO_CSUM6_RX === 1,
     groupPolicy: attributes.IFLA_VXLAN_GBP !== undefined,
     metadata: attributes.IFLA_VXLAN_COLLECT_METADATA === 1,
+    additions: additionsOf(attributes, ip('GROUP')),
     unknown: attributes.unknown,
   };
 }
@@ -157,4 +160,35 @@ function encodeVxlan(spec: Partial<VxlanSpec>): Uint8Array {
 
 function flagValue(flag: boolean | undefined): number | undefined {
   return flag === undefined ? undefined : Number(flag);
+}
+
+function additionsOf(
+  attributes: ReturnType<typeof IFLA_VXLAN.decode>,
+  remote: IpAddress | undefined,
+): readonly string[] {
+  const numbers = {
+    tos: attributes.IFLA_VXLAN_TOS,
+    df: attributes.IFLA_VXLAN_DF,
+    flowlabel: attributes.IFLA_VXLAN_LABEL,
+    maxaddress: attributes.IFLA_VXLAN_LIMIT,
+  };
+  const flags = {
+    'ttl inherit': attributes.IFLA_VXLAN_TTL_INHERIT === 1,
+    proxy: attributes.IFLA_VXLAN_PROXY === 1,
+    rsc: attributes.IFLA_VXLAN_RSC === 1,
+    external: attributes.IFLA_VXLAN_COLLECT_METADATA === 1,
+    vnifilter: attributes.IFLA_VXLAN_VNIFILTER === 1,
+    gbp: attributes.IFLA_VXLAN_GBP !== undefined,
+    gpe: attributes.IFLA_VXLAN_GPE !== undefined,
+    remcsumtx: attributes.IFLA_VXLAN_REMCSUM_TX === 1,
+    remcsumrx: attributes.IFLA_VXLAN_REMCSUM_RX === 1,
+    udp6zerocsumtx: attributes.IFLA_VXLAN_UDP_ZERO_CSUM6_TX === 1,
+    udp6zerocsumrx: attributes.IFLA_VXLAN_UDP_ZERO_CSUM6_RX === 1,
+    nolocalbypass: attributes.IFLA_VXLAN_LOCALBYPASS === 0,
+  };
+  return [
+    ...(remote ? [`remote ${formatIp(remote)}`] : []),
+    ...Object.entries(numbers).flatMap(([word, value]) => (value ? [`${word} ${value}`] : [])),
+    ...Object.entries(flags).flatMap(([word, isSet]) => (isSet ? [word] : [])),
+  ];
 }

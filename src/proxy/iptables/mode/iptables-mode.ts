@@ -1,8 +1,9 @@
 import type { IpFamily } from '../../../core/index.ts';
 import { readSysctl } from '../../../sys/index.ts';
 import type { Mode, ModeLogger } from '../../index.ts';
-import { kernelTables, TABLES, usableVariants, type VariantSettings } from '../../rules/index.ts';
+import { kernelTables, usableVariants, type VariantSettings } from '../../rules/index.ts';
 import { IptablesDataplane, type OtherVariant } from '../dataplane.ts';
+import { JUMPS } from '../fixed-chains.ts';
 import { setUpAccounting } from './accounting.ts';
 import { IPTABLES_METRICS } from './metrics.ts';
 import { iptablesTraces } from './traces.ts';
@@ -26,7 +27,7 @@ export const iptablesMode: Mode<VariantSettings> = {
             exec,
             dropInvalid,
             accounting,
-            kernelTables: kernelTables(variant, family, TABLES),
+            kernelTables: kernelTables(variant, family, JUMPS),
             ...(otherHoldsServices && { otherVariant: tellOtherVariant(family, logger) }),
           });
         };

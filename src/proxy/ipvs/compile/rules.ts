@@ -32,7 +32,7 @@ export interface FixedRules {
  * The jumps, in the order in which missing ones are put at the head of their chain: the last ends up first. Comments are
  * part of their identity, and those of kube-proxy's IPVS mode are the same.
  */
-const JUMPS: readonly Jump[] = [
+export const JUMPS: readonly Jump[] = [
   jump('filter', 'INPUT', 'KUBE-NODE-PORT', 'kubernetes health check rules'),
   jump('filter', 'FORWARD', 'KUBE-FORWARD', 'kubernetes forwarding rules'),
   jump('filter', 'INPUT', 'KUBE-PROXY-FIREWALL', 'kube-proxy firewall rules'),

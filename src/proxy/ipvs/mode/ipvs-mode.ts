@@ -1,7 +1,7 @@
 import type { Cidr, IpFamily } from '../../../core/index.ts';
 import type { Mode } from '../../index.ts';
 import { kernelTables, RESTORE_METRICS, usableVariants, type VariantSettings } from '../../rules/index.ts';
-import { IPVS_TABLES } from '../compile/rules.ts';
+import { JUMPS } from '../compile/rules.ts';
 import { IpvsDataplane } from '../dataplane.ts';
 import { checkIpvs } from '../preflight.ts';
 import { type IpvsSettings, prepareIpvs } from '../settings.ts';
@@ -34,7 +34,7 @@ export const ipvsMode: Mode<IpvsModeSettings> = {
         if (written.length > 0) logger.info({ written }, 'IPVS set up');
         return (family) => {
           const { variant } = variants.get(family)!;
-          const tables = kernelTables(variant, family, IPVS_TABLES);
+          const tables = kernelTables(variant, family, JUMPS);
           const dataplane = new IpvsDataplane({ family, variant, exec, scheduler, excludeCidrs, kernelTables: tables });
           dataplanes.set(family, dataplane);
           return dataplane;

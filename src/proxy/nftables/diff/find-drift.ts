@@ -6,6 +6,7 @@ import { sameBase } from '../../../nft/index.ts';
 import type { ChainBody } from '../compile/chain.ts';
 import { describeKey, keyText } from '../compile/keys.ts';
 import type { SetBody } from '../compile/schema.ts';
+import { staleClients } from './affinity.ts';
 import type { KernelTable } from './kernel-state.ts';
 import type { Wanted } from './layout.ts';
 import { reconcile } from './reconcile.ts';
@@ -47,6 +48,16 @@ export function* findDrift(wanted: Wanted, kernel: KernelTable, { family, name }
       const object = `element ${set} ${describeKey((ours ?? theirs!).key, body.key)}`;
       const texts = (element: NftElement | undefined) => (element ? elementTexts([element], body) : []);
       drift.push({ object, difference: differenceOf(ours, theirs), ours: texts(ours), theirs: texts(theirs) });
+    }
+  }
+  // What packets wrote is no difference, unless it leads clients to an endpoint that is not there.
+  for (const [set, values] of edits.affinities) {
+    const body = wanted.sets.get(set);
+    if (!body || edits.addSets.has(set)) continue;
+    for (const client of staleClients(kernel.elements.get(set) ?? [], values)) {
+      yield;
+      const object = `element ${set} ${describeKey(client.key, body.key)}`;
+      drift.push({ object, difference: 'unexpected', ours: [], theirs: elementTexts([client], body) });
     }
   }
   return drift;

@@ -21,7 +21,7 @@ beforeEach(() => {
   nft.commit([{ operation: 'add', object: name('nat') }]);
   tables = new NftTables({
     family: 'IPv4',
-    tables: ['filter', 'nat'],
+    jumps: ['filter', 'nat'].map((table) => ({ table, chain: 'OUTPUT', rule: '-j KUBE-SERVICES' })),
     open: () => nft,
     watch: (listener) => nft.watch(listener),
   });

@@ -2,11 +2,12 @@ import { type Drift, type IpFamily, systemClock } from '../../../core/index.ts';
 import { Nftables, type NftRuleset, nftFamily, type TableRef, watchNftables } from '../../../netlink/nftables/index.ts';
 import { ForeignWatch, type WatchNftables } from '../../../nft/index.ts';
 import type { IptablesVariant } from '../iptables-tool.ts';
+import { type BaseJump, type MisplacedChain, misplacedChains, misplacedDrift, putInPlace } from './base-chains.ts';
 
 export interface NftTablesOptions {
   readonly family: IpFamily;
-  /** Names of the tables with rules of ours. */
-  readonly tables: readonly string[];
+  /** Our jumps, one at least in each of the tables with rules of ours. */
+  readonly jumps: readonly BaseJump[];
   /** Called once, when the kernel is first asked. */
   readonly open: () => NftRuleset;
   /** Opens the kernel's stream of changes. */
@@ -14,8 +15,8 @@ export interface NftTablesOptions {
 }
 
 /**
- * Tables of iptables-nft as the kernel has them, with what its programs do not tell: whether they sleep, and whether anybody has
- * written to them since they were read. To have the programs list 100,000 rules takes seconds.
+ * Tables of iptables-nft as the kernel has them, with what its programs do not tell: whether they sleep, whether their chains are
+ * at their hooks, and whether anybody has written to them since they were read. To have the programs list 100,000 rules takes seconds.
  *
  * All of it throws ERR_NETLINK_SOCKET, or the KernelError of what the kernel refuses.
  */
@@ -28,9 +29,10 @@ export class NftTables {
   #rightGeneration: number | undefined;
 
   constructor(options: NftTablesOptions) {
-    const { family, tables, watch } = options;
+    const { family, jumps, watch } = options;
     this.#options = options;
-    this.#tables = tables.map((name) => ({ kind: 'table', family: nftFamily(family), name }));
+    const names = new Set(jumps.map(({ table }) => table));
+    this.#tables = [...names].map((name) => ({ kind: 'table', family: nftFamily(family), name }));
     this.#watch = new ForeignWatch({
       watch,
       tables: this.#tables,
@@ -96,6 +98,27 @@ export class NftTables {
     if (asleep.length > 0) this.#nft.commit(asleep.map((object) => ({ operation: 'add', object })));
   }
 
+  /**
+   * Chains with jumps of ours that are at another hook, or at none: packets meet their rules at another time, or not at all, and
+   * iptables-nft knows them for others.
+   */
+  misplacedDrift(): Drift[] {
+    return this.#misplaced().map(misplacedDrift);
+  }
+
+  /** Puts those back at their hooks. @throws ERR_IPTABLES when rules of others would be lost */
+  putInPlace(): void {
+    for (const chain of this.#misplaced()) {
+      this.#rightGeneration = undefined;
+      putInPlace(this.#nft, chain, this.#options.jumps);
+    }
+  }
+
+  #misplaced(): readonly MisplacedChain[] {
+    const { family, jumps } = this.#options;
+    return misplacedChains(this.#nft, nftFamily(family), jumps);
+  }
+
   /** Stops listening and gives the sockets back. */
   close(): void {
     this.#watch.close();
@@ -122,9 +145,9 @@ export class NftTables {
 export function kernelTables(
   variant: IptablesVariant,
   family: IpFamily,
-  tables: readonly string[],
+  jumps: readonly BaseJump[],
 ): NftTables | undefined {
   if (variant === 'legacy') return undefined;
   const watch: WatchNftables = (listener) => watchNftables(listener, { withoutOwn: true });
-  return new NftTables({ family, tables, open: () => Nftables.open(), watch });
+  return new NftTables({ family, jumps, open: () => Nftables.open(), watch });
 }

@@ -3,6 +3,7 @@ import { errorText, formatIp, formatIpPort, ipFromBytes, isNotFound, readBe16 } 
 import { Nftables, type NftElement, nftFamily, type SetRef } from '../../../../netlink/nftables/index.ts';
 import { endpointChainName } from '../../../../proxy/iptables/index.ts';
 import { stickyNames, TABLE_NAME } from '../../../../proxy/nftables/index.ts';
+import { needCapability } from '../../../../sys/index.ts';
 import type { PortReport } from '../../status.ts';
 import type { AffinityClient } from './client.ts';
 import { parseTemplates } from './ipvs-templates.ts';
@@ -33,6 +34,7 @@ export function affinityOf(
   const read = READERS[mode];
   if (!read) return `mode ${mode} is not known to this program`;
   try {
+    if (ports.some(({ affinitySeconds }) => affinitySeconds > 0)) needCapability('NET_ADMIN', 'read who is remembered');
     return ports.map((port) => (port.affinitySeconds === 0 ? null : affinityIn(read(serviceName, port))));
   } catch (error) {
     return errorText(error);
