@@ -5,7 +5,8 @@ import type { NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import type { Report } from './report.ts';
 
-// Chains of nf_tables that no walk knows: packets meet them on links (ingress, egress) and in bridges, beside the hooks of the host.
+// Chains of nf_tables that no walk knows, beside the hooks of the host: packets meet them on links (ingress, egress) and in bridges,
+// and what asks by ARP for whom they are sent to meets its own.
 
 /** Says which of them are on the way, so that nothing can be told past them. */
 export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
@@ -13,7 +14,11 @@ export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: Nod
   const passed = linksPassed(asked, goals, node);
   const names = new Set(passed.map(({ name }) => name));
   const isBridged = passed.some(({ bridgePort }) => bridgePort !== undefined);
-  const met = node.linkChains.filter(({ links }) => (links ? [...names].some(isAmong(links)) : isBridged));
+  const isArp = asked.target.family === 'IPv4' && passed.length > 0;
+  const met = node.linkChains.filter(({ family, links }) => {
+    if (family === 'arp') return isArp;
+    return links ? [...names].some(isAmong(links)) : isBridged;
+  });
   const [first] = met;
   if (!first) return;
   const text = `packets on the way meet ${placeOf(first)}${met.length > 1 ? ` and ${met.length - 1} more` : ''}, which is not simulated`;
@@ -41,5 +46,5 @@ function isAmong(links: readonly string[]): (name: string) => boolean {
 }
 
 function placeOf({ family, table, name, links }: LinkChain): string {
-  return `table ${family} ${table}, chain ${name} (${links ? `on ${links.slice(0, 3).join(', ')}` : 'in bridges'})`;
+  return `table ${family} ${table}, chain ${name} (${links ? `on ${links.slice(0, 3).join(', ')}` : family === 'arp' ? 'of ARP' : 'in bridges'})`;
 }
