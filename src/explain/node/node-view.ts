@@ -4,6 +4,7 @@ import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
 import {
   type Link,
   listAddresses,
+  listLinkFilters,
   listLinks,
   listNeighbours,
   type Neighbour,
@@ -83,6 +84,15 @@ export class NodeView {
     const others = () => this.#nft.listLinkChains().filter(({ table }) => !isOwnTable(table));
     this.#linkChains ??= hookedIn(this.#nft, others());
     return this.#linkChains;
+  }
+
+  /**
+   * A filter of tc that sees what a link receives or sends, by its kind (`bpf`); undefined: none does. Those that pass all through another
+   * link of ours to slow it down (ifb), as the CNI plugin does, are none.
+   */
+  filterOn({ index }: Link): string | undefined {
+    const filters = listLinkFilters(this.#route, index);
+    return filters.find(({ redirectsTo }) => this.link(redirectsTo ?? 0)?.kind !== 'ifb')?.kind;
   }
 
   close(): void {

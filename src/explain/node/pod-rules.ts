@@ -27,7 +27,9 @@ export function podRulesIn(netns: string, family: IpFamily): PodRules | undefine
   const chains = inNetns(netns, () => {
     const nft = Nftables.open();
     try {
-      const based = nft.listBaseChains().map((chain) => ({ ...chain, leads: leads(chain.base) }));
+      // Programs of iptables leave chains behind that have no rules.
+      const used = nft.listBaseChains().filter(({ base, use }) => use !== 0 || base?.policy === 'drop');
+      const based = used.map((chain) => ({ ...chain, leads: leads(chain.base) }));
       const onLinks = nft.listLinkChains().map((chain) => ({ ...chain, leads: chain.family !== 'arp' }));
       return hookedIn(nft, [...based, ...onLinks]).filter((chain) => OF_FAMILY[family].has(chain.family));
     } finally {

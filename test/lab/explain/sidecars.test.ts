@@ -71,6 +71,13 @@ it('rules that only drop mend nothing, and the cause stays', async () => {
   await faults.expectCode('10.96.0.11:80', CLIENT, 'no-endpoints');
 });
 
+it('chains without rules decide nothing', async () => {
+  const chain = 'type filter hook output priority 0; policy accept;';
+  faults.nft(`table ip own { chain own { ${chain} } }`, 'ip own', client);
+  const [answer] = await world.askHere([{ destination: `${CLIENT}:${SIDECAR}`, source: 'node' }]);
+  expect(answer!.verdict, answer!.cause).toBe('works');
+});
+
 it('rules for the other family decide nothing', async () => {
   drops('output', client, 'ip6');
   expect(await answers(client, CLIENT, SIDECAR)).toBe(true);

@@ -93,9 +93,10 @@ function detourOfPod(route: Route, to: IpAddress, pod: LocalPod, node: NodeView)
   if (route.gateway && isOfNode(hop, pod, node)) return undefined;
   const detour = detourOf(route, to);
   if (detour !== undefined) return detour;
-  // Nobody of the pod's link has an address that this node finds elsewhere.
+  // Nobody of the pod's link has an address that this node finds elsewhere, but for pods that it has no route to.
   const way = node.route({ destination: hop });
-  const isThere = way.kind === 'route' && way.route.outInterface === pod.seenAs?.index;
+  const isPod = node.podsAt(formatIp(hop)).some(({ seenAs }) => seenAs?.index === pod.seenAs?.index);
+  const isThere = isPod || (way.kind === 'route' && way.route.outInterface === pod.seenAs?.index);
   if (isThere || isOfNode(hop, pod, node)) return undefined;
   return `are for whoever answers for ${formatIp(hop)} on ${pod.seenAs?.name}: this node does not`;
 }

@@ -1,5 +1,6 @@
 import { readAttributes } from '../../attribute.ts';
 import {
+  NF_DROP,
   NFPROTO_ARP,
   NFPROTO_BRIDGE,
   NFPROTO_INET,
@@ -29,7 +30,7 @@ export interface LinkChain {
   readonly links: readonly string[] | undefined;
 }
 
-/** Undefined for all other chains. Throws ERR_NETLINK_DECODE. */
+/** Undefined for all other chains, and for those without rules that let everything pass. Throws ERR_NETLINK_DECODE. */
 export function decodeLinkChain(payload: Uint8Array): LinkChain | undefined {
   const { nfgen_family: number } = nfgenmsg.decode(payload);
   const family = FAMILIES.get(number);
@@ -37,6 +38,7 @@ export function decodeLinkChain(payload: Uint8Array): LinkChain | undefined {
   const a = NFTA_CHAIN.decode(payload, nfgenmsg.size);
   const hook = a.NFTA_CHAIN_HOOK;
   if (!hook || (family === 'inet' && hook.NFTA_HOOK_HOOKNUM !== INET_INGRESS)) return undefined;
+  if (a.NFTA_CHAIN_USE === 0 && a.NFTA_CHAIN_POLICY !== NF_DROP) return undefined;
   const place = { table: need(a, 'NFTA_CHAIN_TABLE'), name: a.NFTA_CHAIN_NAME ?? '' };
   if (family === 'bridge' || family === 'arp') return { family, ...place, links: undefined };
   const several = hook.NFTA_HOOK_DEVS ? readNames(hook.NFTA_HOOK_DEVS) : [];
