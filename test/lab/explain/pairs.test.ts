@@ -101,6 +101,8 @@ it.each<[string, () => void]>([
     () => {
       faults.ip(`route add ${VIP}/32 via ${node.ip()} dev eth0 onlink`, `route del ${VIP}/32`, client);
       set('ipv4.conf.all.arp_ignore', '1');
+      // Else the client may know the node's address by being asked.
+      takes(node, shell(client, 'cat /sys/class/net/eth0/address').trim(), CLIENT, toClient);
     },
   ],
   [
