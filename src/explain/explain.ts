@@ -65,10 +65,21 @@ function nameOf(source: Source): string {
 }
 
 function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: NodeView, report: Report): void {
-  const { knowledge, target } = known;
+  const { target } = known;
   const client = findClient(question, known, node, report);
   if (!client) return;
   const asked: Asked = { ...known, client };
+  lookAtStages(asked, node, report);
+  const own = client.kind === 'pod' ? node.rulesIn(client.pod, target.family) : undefined;
+  if (!own) return;
+  const text = `the pod has rules of its own: ${own.text}`;
+  // What they lead elsewhere, to a sidecar that answers, nothing on the way of all else can stop.
+  if (own.lead) report.doubt(text);
+  else report.cannotTell('source', text);
+}
+
+function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
+  const { knowledge, target } = asked;
   const planned = target.service && lookAtEndpoints(asked, report);
   if (report.hasFailed) return;
   lookAtAgent(knowledge, target, report);
@@ -91,10 +102,6 @@ function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: Node
     if (report.hasFailed) return;
   }
   lookAtWayBack(asked, goals, node, report);
-  if (client.kind === 'pod') {
-    const foreign = node.rulesIn(client.pod, target.family);
-    if (foreign) report.cannotTell('source', `the pod has rules of its own: ${foreign}`);
-  }
 }
 
 /** Without the kernel: what the objects alone forbid. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { formatIp, type IpFamily } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily } from '../../core/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { getNetnsId, type Link, listAddresses, listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_SCOPE_UNIVERSE } from '../../netlink/uapi/index.ts';
@@ -10,8 +10,15 @@ export interface OtherNamespace {
   readonly path: string;
   /** The number it has here, where a link leads to it. */
   readonly id: number | undefined;
+  /** The MAC addresses of all its links. */
+  readonly macs: readonly Uint8Array[];
   /** Its addresses others can reach, and the link each is on. */
-  readonly addresses: readonly { readonly ip: string; readonly link: Link }[];
+  readonly addresses: readonly {
+    readonly ip: string;
+    readonly address: IpAddress;
+    readonly prefixLength: number;
+    readonly link: Link;
+  }[];
 }
 
 /** The namespaces that links of ours lead to, as far as they can be seen from here. What vanishes meanwhile is left out. Needs CAP_SYS_ADMIN. */
@@ -24,20 +31,21 @@ function look(path: string, netlink: Netlink): OtherNamespace | undefined {
   try {
     const id = getNetnsId(netlink, handle.fd);
     // No pod of ours: another machine's worth of namespaces may be here.
-    return id === undefined ? undefined : { path, id, addresses: addressesIn(handle) };
+    return id === undefined ? undefined : { path, id, ...contentsOf(handle) };
   } finally {
     handle.close();
   }
 }
 
-function addressesIn(handle: NetnsHandle): OtherNamespace['addresses'] {
+function contentsOf(handle: NetnsHandle): Pick<OtherNamespace, 'addresses' | 'macs'> {
   return inNetns(handle, () =>
     withNetlink(NETLINK_ROUTE, (socket) => {
       const links = new Map(listLinks(socket).map((link) => [link.index, link]));
-      return listAddresses(socket).flatMap(({ address, scope, index }) => {
+      const addresses = listAddresses(socket).flatMap(({ address, prefixLength, scope, index }) => {
         const link = links.get(index);
-        return link && scope === RT_SCOPE_UNIVERSE ? [{ ip: formatIp(address), link }] : [];
+        return link && scope === RT_SCOPE_UNIVERSE ? [{ ip: formatIp(address), address, prefixLength, link }] : [];
       });
+      return { addresses, macs: [...links.values()].map(({ address }) => address) };
     }),
   );
 }

@@ -1,17 +1,10 @@
-import {
-  formatIp,
-  type IpAddress,
-  type IpFamily,
-  type IpProtocol,
-  ipEquals,
-  parseIp,
-  sameBytes,
-} from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, type IpProtocol, ipEquals, sameBytes } from '../../core/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
 import {
   type Link,
   listAddresses,
+  listLinkFilters,
   listLinks,
   listNeighbours,
   type Neighbour,
@@ -24,16 +17,24 @@ import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
 import { hookedIn, isOwnTable } from '../nft/index.ts';
-import { hasNeighbourSockets, legacyTablesIn, type OtherNamespace, otherNamespaces } from './namespaces.ts';
+import { hasNeighbourSockets, type OtherNamespace, otherNamespaces } from './namespaces.ts';
+import { type PodRules, podRulesIn } from './pod-rules.ts';
 import { RouteLookups } from './route-lookups.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
 import { Tracking } from './tracking.ts';
 import { type WayFacts, type WayOut, wayOut } from './way-out.ts';
 
+/** Kinds of links that share another one with the host, and that the host itself does not hear. */
+const UPON_OTHERS: ReadonlySet<string> = new Set(['macvlan', 'ipvlan']);
+
 /** A pod as this node sees it. */
 export interface LocalPod {
   readonly ip: string;
+  readonly address: IpAddress;
+  readonly prefixLength: number;
   readonly netns: string;
+  /** The MAC addresses of all its links: with two on one bridge either may be found for its address (arp_ignore, arp_filter). */
+  readonly macs: readonly Uint8Array[];
   /** Its end of the pair. */
   readonly inside: Link;
   /** The node's end; undefined: it has none here (macvlan, or the pair is gone). */
@@ -83,6 +84,15 @@ export class NodeView {
     const others = () => this.#nft.listLinkChains().filter(({ table }) => !isOwnTable(table));
     this.#linkChains ??= hookedIn(this.#nft, others());
     return this.#linkChains;
+  }
+
+  /**
+   * A filter of tc that sees what a link receives or sends, by its kind (`bpf`); undefined: none does. Those that pass all through another
+   * link of ours to slow it down (ifb), as the CNI plugin does, are none.
+   */
+  filterOn({ index }: Link): string | undefined {
+    const filters = listLinkFilters(this.#route, index);
+    return filters.find(({ redirectsTo }) => this.link(redirectsTo ?? 0)?.kind !== 'ifb')?.kind;
   }
 
   close(): void {
@@ -159,17 +169,21 @@ export class NodeView {
   /** The pods of this node with this address, those whose pair ends here: more than one has it wrongly. */
   podsAt(ip: string): readonly LocalPod[] {
     return this.#namespaces
-      .flatMap((other) =>
-        other.addresses.flatMap(({ ip: own, link }) => (own === ip ? [this.#pod(other, own, link)] : [])),
-      )
+      .flatMap((other) => other.addresses.flatMap((own) => (own.ip === ip ? [this.#pod(other, own)] : [])))
       .filter(({ outside }) => outside !== undefined);
+  }
+
+  /** A pod's link with this address that is no end of a pair, but lies on another link (macvlan, ipvlan); undefined: there is none. */
+  linkUpon(ip: string): Link | undefined {
+    const all = this.#namespaces.flatMap(({ addresses }) => addresses);
+    return all.find((one) => one.ip === ip && UPON_OTHERS.has(one.link.kind))?.link;
   }
 
   /** Pods of this node with an address of the family: those whose pair ends here. */
   localPods(family: IpFamily): readonly LocalPod[] {
     return this.#namespaces
-      .flatMap((other) => other.addresses.map(({ ip, link }) => this.#pod(other, ip, link)))
-      .filter(({ ip, outside }) => outside !== undefined && parseIp(ip).family === family);
+      .flatMap((other) => other.addresses.map((own) => this.#pod(other, own)))
+      .filter(({ address, outside }) => outside !== undefined && address.family === family);
   }
 
   neighbour(address: IpAddress, index: number): Neighbour | undefined {
@@ -182,6 +196,12 @@ export class NodeView {
     const list = () =>
       withNetlink(NETLINK_ROUTE, (netlink) => listNeighbours(netlink, { family, index: inside.index }));
     return entryOf(address, inNetns(netns, list));
+  }
+
+  /** Whether this node answers for an address of others on a link, by an entry for it (`ip neigh add proxy`). */
+  isProxied(address: IpAddress, index: number): boolean {
+    const { family } = address;
+    return entryOf(address, listNeighbours(this.#route, { family, index, proxy: true })) !== undefined;
   }
 
   /** By which ports a bridge sends frames to a MAC address: one at most, but for VLANs. */
@@ -224,20 +244,9 @@ export class NodeView {
     return isOn || hasNeighbourSockets(family);
   }
 
-  /** Rules of somebody else in a pod, in words: a mesh's sidecar, most often. */
-  rulesIn(pod: LocalPod, family: IpFamily): string | undefined {
-    const legacy = legacyTablesIn(pod.netns, family);
-    if (legacy.length > 0) return `iptables (legacy) tables ${legacy.join(', ')}`;
-    const chains = inNetns(pod.netns, () => {
-      const nft = Nftables.open();
-      try {
-        return hookedIn(nft, [...nft.listBaseChains(), ...nft.listLinkChains()]);
-      } finally {
-        nft.close();
-      }
-    });
-    const [first] = chains;
-    return first && `nf_tables table ${first.family} ${first.table}, chain ${first.name}`;
+  /** Rules of somebody else in a pod: a mesh's sidecar, most often. Undefined: there are none for packets of the family. */
+  rulesIn({ netns }: LocalPod, family: IpFamily): PodRules | undefined {
+    return podRulesIn(netns, family);
   }
 
   get #namespaces(): readonly OtherNamespace[] {
@@ -245,13 +254,14 @@ export class NodeView {
     return this.#others;
   }
 
-  #pod({ id, path }: OtherNamespace, ip: string, inside: Link): LocalPod {
+  #pod({ id, path, macs }: OtherNamespace, own: OtherNamespace['addresses'][number]): LocalPod {
+    const { ip, address, prefixLength, link: inside } = own;
     const outside = this.links.find(
       ({ index, kind, peerNetnsId }) =>
         kind === 'veth' && index === inside.peerIndex && peerNetnsId !== undefined && peerNetnsId === id,
     );
     const seenAs = outside && (outside.master === 0 ? outside : this.link(outside.master));
-    return { ip, netns: path, inside, outside, seenAs };
+    return { ip, address, prefixLength, netns: path, macs, inside, outside, seenAs };
   }
 }
 

@@ -71,6 +71,11 @@ export function findClient(
         from(`pod ${ip}`);
         return podClient(ip, node, report);
       }
+      const upon = node.linkUpon(ip);
+      if (upon) {
+        const text = `${ip} is in a pod of this node, on its ${upon.kind} link ${upon.name}`;
+        report.cannotTell('source', `${text}: whether this node hears what it sends was not looked at`);
+      }
       return outsideClient(source.address, knowledge, node, report);
     }
   }

@@ -5,15 +5,21 @@ import type { NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import type { Report } from './report.ts';
 
-// Chains of nf_tables that no walk knows: packets meet them on links (ingress, egress) and in bridges, beside the hooks of the host.
+// Chains of nf_tables that no walk knows, beside the hooks of the host: packets meet them on links (ingress, egress) and in bridges,
+// and what asks by ARP for whom they are sent to meets its own. Filters of tc as well.
 
 /** Says which of them are on the way, so that nothing can be told past them. */
 export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
-  if (node.linkChains.length === 0) return;
   const passed = linksPassed(asked, goals, node);
+  lookAtFilters(passed, node, report);
+  if (node.linkChains.length === 0) return;
   const names = new Set(passed.map(({ name }) => name));
   const isBridged = passed.some(({ bridgePort }) => bridgePort !== undefined);
-  const met = node.linkChains.filter(({ links }) => (links ? [...names].some(isAmong(links)) : isBridged));
+  const isArp = asked.target.family === 'IPv4' && passed.length > 0;
+  const met = node.linkChains.filter(({ family, links }) => {
+    if (family === 'arp') return isArp;
+    return links ? [...names].some(isAmong(links)) : isBridged;
+  });
   const [first] = met;
   if (!first) return;
   const text = `packets on the way meet ${placeOf(first)}${met.length > 1 ? ` and ${met.length - 1} more` : ''}, which is not simulated`;
@@ -21,6 +27,17 @@ export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: Nod
   report.cannotTell('others', text, [
     { source: 'nftables', object: placeOf(first), value: `nft list chain ${family} ${table} ${name}` },
   ]);
+}
+
+/** Filters of tc, which may drop packets or send them elsewhere. */
+function lookAtFilters(passed: readonly Link[], node: NodeView, report: Report): void {
+  for (const link of new Set(passed)) {
+    const kind = node.filterOn(link);
+    if (kind === undefined) continue;
+    const text = `packets on the way meet a filter of tc on ${link.name} (${kind}), which is not simulated`;
+    const value = `tc filter show dev ${link.name} ingress; tc filter show dev ${link.name} egress`;
+    report.cannotTell('others', text, [{ source: 'tc', object: link.name, value }]);
+  }
 }
 
 /** Those that packets come in or leave by, of this node. */
@@ -41,5 +58,5 @@ function isAmong(links: readonly string[]): (name: string) => boolean {
 }
 
 function placeOf({ family, table, name, links }: LinkChain): string {
-  return `table ${family} ${table}, chain ${name} (${links ? `on ${links.slice(0, 3).join(', ')}` : 'in bridges'})`;
+  return `table ${family} ${table}, chain ${name} (${links ? `on ${links.slice(0, 3).join(', ')}` : family === 'arp' ? 'of ARP' : 'in bridges'})`;
 }

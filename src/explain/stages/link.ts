@@ -1,21 +1,22 @@
-import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
+import { cidrContains, formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
 import type { Link, Neighbour } from '../../netlink/route/index.ts';
 import { IFF_NOARP, NTF_STICKY, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
+import { lookAtClientLink } from './client-link.ts';
 import { lookAtPeer } from './peer.ts';
+import { deaf, isOfNode, type Unheard, unansweredByNode, unansweredByPod } from './pods/asked-for.ts';
 import type { Finding, Report } from './report.ts';
-
-/** Of net.ipv4.conf.*.arp_ignore: for no address (Documentation/networking/ip-sysctl.rst). */
-const NO_ARP_ANSWERS = 8;
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
 export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   const { client, target } = asked;
+  lookAtClientLink(asked, node, report);
   if (client.kind === 'pod' && !sends(client.pod, target.ip, node, report)) return;
   const shown: string[] = [];
   for (const goal of goals) {
     const text = formatIp(goal.ip);
+    if (isAnswerLost(asked, goal, node, report)) continue;
     if (node.isOwnAddress(text)) {
       shown.push(`${text} is this node`);
       continue;
@@ -82,7 +83,11 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     return;
   }
   // What the node takes for the pod's MAC address is nothing to frames that it only switches.
-  if (mac && mac.length > 0 && !sameBytes(mac, inside.address) && !isSwitched(asked, goal, node)) {
+  const isOther = mac && mac.length > 0 && !sameBytes(mac, inside.address) && !isSwitched(asked, goal, node);
+  if (isOther && hasMac(pod, mac)) {
+    const text = `this node sends to ${formatMac(mac)} for ${pod.ip}, which is another link of that pod than ${inside.name}`;
+    report.cannotTellEndpoint('link', address, text);
+  } else if (isOther) {
     const text = `${pod.ip} is at MAC ${formatMac(mac)} by the neighbour table, the pod has ${formatMac(inside.address)}: another has its address`;
     report.failEndpoint('link', address, {
       code: 'duplicate-ip',
@@ -107,6 +112,10 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
 export function showsToRules(bridge: Link, ip: IpAddress, node: NodeView): boolean {
   const ofAll = node.sysctl(bridgeSetting(ip));
   return ofAll === '1' || (ofAll !== undefined && bridge.showsToRules.includes(ip.family));
+}
+
+function hasMac({ macs }: LocalPod, mac: Uint8Array): boolean {
+  return macs.some((own) => sameBytes(own, mac));
 }
 
 /** Not there without br_netfilter. */
@@ -157,14 +166,6 @@ export function isSwitched({ client, target }: Asked, { ip }: Goal, node: NodeVi
   return out.kind === 'route' && out.route.gateway === undefined;
 }
 
-/** What two ends of a link cannot find each other by, or take for each other. */
-interface Unheard {
-  readonly text: string;
-  readonly remedy: readonly string[];
-  /** Not only until it is asked for again. */
-  readonly lasts: boolean;
-}
-
 /**
  * What keeps a pod from sending to an address; undefined: nothing on its link does.
  *
@@ -184,42 +185,22 @@ function unheardBy(
   if (out.kind !== 'route' || out.route.outInterface !== inside.index) return undefined;
   const hop = out.route.gateway ?? to;
   const entry = node.neighbourIn(pod, hop);
-  const isNode = node.addresses.some(({ address, index }) => index === seenAs?.index && ipEquals(address, hop));
-  const silent = asks && isNode ? notFound(hop, seenAs!, entry, node) : undefined;
-  if (silent) return silent;
   const isPeer = peer?.ip === formatIp(hop) && peer.seenAs?.index === seenAs?.index;
+  const isNode = !isPeer && isOfNode(hop, pod, node);
+  // This node asks for the pod first: with the address that it sends from, or with one of the link.
+  const isHeard = node.addresses.some(
+    ({ address, index }) => ipEquals(address, hop) && (index === seenAs?.index || ipEquals(hop, to)),
+  );
+  const silent = isNode && (asks || !isHeard) ? unansweredByNode(hop, pod, entry, node) : undefined;
+  if (silent) return silent;
   const owner = isPeer ? peer.inside : isNode ? seenAs : undefined;
   if (!entry || entry.lladdr.length === 0 || !owner || sameBytes(entry.lladdr, owner.address)) return undefined;
+  const isOtherLink = isPeer && hasMac(peer, entry.lladdr);
   const text = `the pod ${ip} takes ${formatMac(entry.lladdr)} for ${formatIp(hop)}, which has ${formatMac(owner.address)}`;
   const remedy = [`${enter} ip neigh del ${formatIp(hop)} dev ${inside.name}`];
   // Where rules see the frames of the bridge, it finds the way for those that are translated.
-  const isFound = isNode && showsToRules(seenAs!, to, node);
-  return { text, remedy, lasts: (entry.state & NUD_PERMANENT) !== 0 && !isFound };
-}
-
-/** Why nobody finds an address by ARP; undefined: it is answered for, or known already. @param netns whose it is. @default the node */
-function notFound(
-  ip: IpAddress,
-  { name, flags }: Link,
-  entry: Neighbour | undefined,
-  node: NodeView,
-  netns?: string,
-): Unheard | undefined {
-  if (((entry?.state ?? 0) & NUD_PERMANENT) !== 0) return undefined;
-  const lasts = (entry?.lladdr.length ?? 0) === 0;
-  if (netns === undefined && (flags & IFF_NOARP) !== 0) return { ...deaf({ name }, 'this node'), lasts };
-  const ignores = ['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/arp_ignore`, netns)));
-  if (ip.family === 'IPv6' || Math.max(...ignores) < NO_ARP_ANSWERS) return undefined;
-  const text = `nobody answers ARP for ${formatIp(ip)}: arp_ignore is ${NO_ARP_ANSWERS} for ${name} ${netns ? 'in the pod' : 'on this node'}`;
-  const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.${name}.arp_ignore=0`;
-  return { text, remedy: [netns ? `nsenter --net=${netns} ${set}` : set], lasts };
-}
-
-/** A link without ARP. @param enter what a command begins with that is for a pod's namespace */
-function deaf({ name }: Pick<Link, 'name'>, whose: string, enter?: string): Pick<Unheard, 'text' | 'remedy'> {
-  const set = `ip link set ${name} arp on`;
-  const text = `${name} in ${whose} neither asks nor answers who has an address (NOARP)`;
-  return { text, remedy: [enter === undefined ? set : `${enter} ${set}`] };
+  const isFound = isNode && seenAs?.kind === 'bridge' && showsToRules(seenAs, to, node);
+  return { text, remedy, lasts: (entry.state & NUD_PERMANENT) !== 0 && !isFound && !isOtherLink };
 }
 
 /** How frames come to a pod of a bridge, and where its own go. */
@@ -294,7 +275,7 @@ function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeVie
   const isBeside = here !== undefined && here.seenAs?.index === pod.seenAs!.index;
   const byPort = isBeside && (switched || showsToRules(pod.seenAs!, goal.ip, node));
   const found = [
-    notFound(goal.ip, pod.inside, entry, node, pod.netns),
+    unansweredByPod(pod, entry, isAskedNear(switched ? here : undefined, pod, node), node),
     misled(pod, { byPort, routed: !switched }, node),
     byPort ? misled(here, { byPort, routed: false }, node) : undefined,
     back && unheardBy(pod, back, { peer: here && ipEquals(back, client.ip) ? here : undefined, asks: false }, node),
@@ -313,6 +294,42 @@ function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeVie
     report.cannotTellEndpoint('link', goal.address, text);
   }
   return false;
+}
+
+/** Whether who asks for a pod's address has one in its subnet: another pod, or this node. */
+function isAskedNear(by: LocalPod | undefined, { address, prefixLength, seenAs }: LocalPod, node: NodeView): boolean {
+  const own = by ? [by] : node.addresses.filter(({ index }) => index === seenAs!.index);
+  return own.some(
+    (one) => one.address.family === address.family && cidrContains({ address, prefixLength }, one.address),
+  );
+}
+
+/** Looks whether this node finds the pod that its answers are for. Says whether not. */
+function isAnswerLost(asked: Asked, goal: Goal, node: NodeView, report: Report): boolean {
+  const { client } = asked;
+  if (client.kind !== 'pod' || isSwitched(asked, goal, node)) return false;
+  const [pod] = node.podsAt(formatIp(goal.ip));
+  const found = mistaken(client.pod, isBridged(asked, goal, pod, node), node);
+  if (found?.lasts) report.failEndpoint('link', goal.address, { code: 'neighbour', ...found });
+  else if (found) report.cannotTellEndpoint('link', goal.address, found.text);
+  return found?.lasts === true;
+}
+
+/**
+ * Whom this node takes for a client, where it has a fixed entry that is wrong: answers that it routes are lost, and of IPv6 those to
+ * who asks for this node.
+ */
+function mistaken(client: LocalPod, isBridged: boolean, node: NodeView): Unheard | undefined {
+  const { address, inside, ip, seenAs } = client;
+  const entry = node.neighbour(address, seenAs!.index);
+  if (!entry || (entry.state & NUD_PERMANENT) === 0 || sameBytes(entry.lladdr, inside.address)) return undefined;
+  if (isBridged && address.family === 'IPv4') return undefined;
+  const text = `this node takes ${formatMac(entry.lladdr)} for the pod ${ip}, which has ${formatMac(inside.address)}`;
+  return {
+    text,
+    remedy: [`ip neigh del ${ip} dev ${seenAs!.name}`],
+    lasts: !isBridged && !hasMac(client, entry.lladdr),
+  };
 }
 
 /** Whether a pod does not hear other ports of its bridge ask for its address. */

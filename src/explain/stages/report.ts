@@ -161,8 +161,6 @@ export class Report {
   }
 
   #judge(): { verdict: Verdict; finding?: Finding; cause: string; also: readonly FurtherCause[] } {
-    const [doubt] = this.#doubts;
-    if (doubt !== undefined) return { verdict: 'unknown', cause: `Cannot tell: ${doubt}.`, also: [] };
     const used = this.#used();
     const broken = used.filter(({ finding }) => finding);
     const ofEndpoints = broken.map(({ endpoint, finding }) => ({
@@ -173,6 +171,11 @@ export class Report {
     const some = [...this.#partly, ...(broken.length < used.length ? ofEndpoints : [])];
     const [first, ...more] = [...all, ...some];
     const also = distinct(more.filter(({ code }) => code !== first?.code)).slice(0, MOST_ALSO);
+    const [doubt] = this.#doubts;
+    if (doubt !== undefined) {
+      const otherwise = first ? ` If that changes nothing: ${first.text}.` : '';
+      return { verdict: 'unknown', cause: `Cannot tell: ${doubt}.${otherwise}`, also: [] };
+    }
     if (first) return { verdict: all.length > 0 ? 'fails' : 'partly', finding: first, cause: `${first.text}.`, also };
     const unknown = used.filter((state) => state.unknown !== undefined);
     const [reason] = this.#unknown;

@@ -63,10 +63,8 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
     report.failEndpoint('route', goal.address, elsewhere);
     return;
   }
-  // What stays on one bridge is translated there and, of IPv6, not forwarded (br_netfilter_ipv6.c).
-  const staysOnLink = ip.family === 'IPv6' && answer.route.outInterface === inInterface;
-  const isForwarded = inInterface !== undefined && !staysOnLink && !node.isOwnAddress(formatIp(ip));
-  const off = isForwarded ? forwardingOff(ip, node.link(inInterface)?.name ?? '', node) : undefined;
+  const staysOnLink = staysInBridge(inInterface, answer.route.outInterface, ip, node);
+  const off = staysOnLink || node.isOwnAddress(formatIp(ip)) ? undefined : forwardingOff(ip, inInterface, node);
   if (off !== undefined) {
     // A lookup of IPv6 does not look at it.
     report.failEndpoint('route', goal.address, notForwarded(off));
@@ -214,8 +212,7 @@ function refusedWay(
     const text = `there is no route to ${to}${marked} on this node (${plain.kind === 'refused' ? plain.errno : errno})`;
     return { code: 'no-peer-route', text, remedy: [`ip route get ${to}${marked}`, 'nodeplane routes'] };
   }
-  const link = node.link(inInterfaceOf(client) ?? 0)?.name ?? '';
-  const off = forwardingOff(ip, link, node);
+  const off = forwardingOff(ip, inInterfaceOf(client), node);
   if (off !== undefined) {
     return notForwarded(off);
   }
@@ -228,15 +225,27 @@ function notForwarded(setting: string): Finding {
   return { code: 'forwarding', text: `${name} is 0: this node forwards nothing`, remedy: [`sysctl -w ${name}=1`] };
 }
 
-/** The setting that forbids to forward what comes in by a link; undefined: none does. */
-function forwardingOff({ family }: IpAddress, link: string, node: NodeView): string | undefined {
-  // Since Linux 6.17 a link may forward IPv6 on its own (ip6_forward, net/ipv6/ip6_output.c).
-  if (family === 'IPv6' && node.sysctl(`net/ipv6/conf/${link}/force_forwarding`) === '1') return undefined;
-  const settings =
-    family === 'IPv4'
-      ? ['net/ipv4/ip_forward', ...(link === '' ? [] : [`net/ipv4/conf/${link}/forwarding`])]
-      : ['net/ipv6/conf/all/forwarding'];
-  return settings.find((name) => node.sysctl(name) === '0');
+/** The setting that forbids to forward what comes in by a link; undefined: none does, or it is this node's own. */
+function forwardingOff({ family }: IpAddress, inInterface: number | undefined, node: NodeView): string | undefined {
+  const link = node.link(inInterface ?? 0)?.name;
+  if (link === undefined) return undefined;
+  const isOff = (name: string) => node.sysctl(name) === '0';
+  if (family === 'IPv6') {
+    // Since Linux 6.17 a link may forward IPv6 on its own (ip6_forward, net/ipv6/ip6_output.c).
+    const isForced = node.sysctl(`net/ipv6/conf/${link}/force_forwarding`) === '1';
+    const ofAll = 'net/ipv6/conf/all/forwarding';
+    return !isForced && isOff(ofAll) ? ofAll : undefined;
+  }
+  // That of the link decides (ip_route_input_slow, net/ipv4/route.c); whoever writes the one of all writes those of all links.
+  const own = `net/ipv4/conf/${link}/forwarding`;
+  if (!isOff(own)) return undefined;
+  return isOff('net/ipv4/ip_forward') ? 'net/ipv4/ip_forward' : own;
+}
+
+/** What comes in by a bridge and leaves by it is translated there and, of IPv6, not forwarded (br_netfilter_ipv6.c). */
+function staysInBridge(inInterface: number | undefined, outInterface: number, ip: IpAddress, node: NodeView): boolean {
+  const link = ip.family === 'IPv6' && inInterface === outInterface ? node.link(outInterface) : undefined;
+  return link?.kind === 'bridge' && showsToRules(link, ip, node);
 }
 
 /** What a process of this node answers is routed by the address it has for the client: policy rules may ask for that. */
@@ -301,17 +310,15 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   const out = node.route({ destination: ip });
   if (out.kind === 'refused') return;
   const inInterface = pod?.seenAs?.index ?? out.route.outInterface;
-  if (goal.byIpvs) {
-    if (isBridged(asked, goal, pod, node)) return;
-    // A lookup of IPv6 does not look at it.
-    const off = forwardingOff(ip, node.link(inInterface)?.name ?? '', node);
-    if (off !== undefined) {
-      report.failEndpoint('route', address, notForwarded(off));
-      return;
-    }
-  }
   const flow = flowOf(asked.target, { sourcePort: goal.port });
   const back = node.route({ destination: client.ip, source: ip, inInterface, flow });
+  // A lookup of IPv6 does not look at it, nor does IPVS at what a lookup says.
+  const isForwarded = back.kind === 'route' && !staysInBridge(inInterface, back.route.outInterface, ip, node);
+  const off = isForwarded && !isBridged(asked, goal, pod, node) ? forwardingOff(ip, inInterface, node) : undefined;
+  if (off !== undefined) {
+    report.failEndpoint('route', address, notForwarded(off));
+    return;
+  }
   if (back.kind === 'route') {
     const receiver = client.kind === 'pod' ? client.pod : undefined;
     const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
@@ -325,15 +332,14 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   }
   if (isBridged(asked, goal, pod, node)) return;
   const plain = node.route({ destination: client.ip, flow });
-  const link = node.link(inInterface)?.name ?? '';
   if (plain.kind === 'refused') {
     const text = `there is no route back to ${formatIp(client.ip)} (${plain.errno})`;
     report.failEndpoint('route', address, { code: 'way-back', text });
     return;
   }
-  const off = forwardingOff(ip, link, node);
-  if (off !== undefined) {
-    report.failEndpoint('route', address, notForwarded(off));
+  const stopped = forwardingOff(ip, inInterface, node);
+  if (stopped !== undefined) {
+    report.failEndpoint('route', address, notForwarded(stopped));
     return;
   }
   const answers = { from: ip, to: client.ip, inInterface, code: 'way-back' } as const;

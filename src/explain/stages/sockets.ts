@@ -19,7 +19,9 @@ export function lookAtSockets(asked: Asked, goals: readonly Goal[], node: NodeVi
       continue;
     }
     const foreign = pod && node.rulesIn(pod, goal.ip.family);
-    if (foreign) report.cannotTellEndpoint('endpoint', goal.address, `${text} has rules of its own: ${foreign}`);
+    if (foreign) report.cannotTellEndpoint('endpoint', goal.address, `${text} has rules of its own: ${foreign.text}`);
+    // Somebody else than who listens there may get what comes.
+    if (foreign?.lead) continue;
     const listeners = node.listeners(protocol, pod?.netns);
     const where = pod ? `pod ${text}` : 'this node';
     const doubt = doubtOf(listeners, goal, where, protocol);

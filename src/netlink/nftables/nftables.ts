@@ -101,7 +101,7 @@ export class Nftables implements NftRuleset {
     return decodeAll(this.#readBaseChains(), decode.decodeChain);
   }
 
-  /** Those that see packets beside the hooks of the host: on links and in bridges. */
+  /** Those that see packets beside the hooks of the host: on links, in bridges, and of ARP. */
   listLinkChains(): LinkChain[] {
     return this.#readBaseChains().flatMap((payload) => decodeLinkChain(payload) ?? []);
   }

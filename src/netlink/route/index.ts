@@ -77,7 +77,7 @@ export {
   type RouteSpec,
   routeListing,
 } from './route.ts';
-export { type IngressFilter, listIngressFilters, redirectIngress } from './tc-filter.ts';
+export { type IngressFilter, listIngressFilters, listLinkFilters, redirectIngress } from './tc-filter.ts';
 export { type IfbSpec, newIfb } from './tc-ifb.ts';
 export {
   deleteIngressQdisc,

@@ -13,7 +13,7 @@ import {
   tc_mirred,
   tc_u32_sel_with_one_key,
 } from '../uapi/pkt-cls.ts';
-import { INGRESS_HANDLE, TCA, tcmsg } from '../uapi/pkt-sched.ts';
+import { CLSACT_EGRESS, CLSACT_INGRESS, INGRESS_HANDLE, TCA, tcmsg } from '../uapi/pkt-sched.ts';
 import { RTM_GETTFILTER, RTM_NEWTFILTER } from '../uapi/rtnetlink.ts';
 
 const PRIORITY = 1;
@@ -62,19 +62,25 @@ export function redirectIngress(from: number, to: number): NetlinkRequest {
   };
 }
 
-/** The filters of what device `index` receives. Throws KernelError, ERR_NETLINK_DECODE. */
+/** The filters of what device `index` receives, at an ingress qdisc. Throws KernelError, ERR_NETLINK_DECODE. */
 export function listIngressFilters(netlink: Netlink, index: number): IngressFilter[] {
-  return netlink.dump(ingressFilterListing(index)).map(decodeIngressFilter);
+  return netlink.dump(filterListing(index, INGRESS_HANDLE)).map(decodeIngressFilter);
 }
 
-/** The request behind `listIngressFilters`. */
-function ingressFilterListing(index: number): NetlinkRequest {
+/** All that look at what a device receives and sends, beside its queues: those of qdiscs `ingress` and `clsact`. Throws as `listIngressFilters`. */
+export function listLinkFilters(netlink: Netlink, index: number): IngressFilter[] {
+  const parents = [CLSACT_INGRESS, CLSACT_EGRESS];
+  return parents.flatMap((parent) => netlink.dump(filterListing(index, parent)).map(decodeIngressFilter));
+}
+
+/** The request behind both. */
+function filterListing(index: number, parent: number): NetlinkRequest {
   return {
     type: RTM_GETTFILTER,
     flags: 0,
     operation: 'RTM_GETTFILTER',
-    object: `ingress filters of device ${index}`,
-    payload: encodeBody(tcmsg, { tcm_ifindex: index, tcm_parent: INGRESS_HANDLE }, TCA, {}),
+    object: `filters of device ${index}`,
+    payload: encodeBody(tcmsg, { tcm_ifindex: index, tcm_parent: parent }, TCA, {}),
   };
 }
 

@@ -15,7 +15,7 @@ import {
 /** A socket that takes what comes to its port. */
 export interface Listener {
   readonly port: number;
-  /** The zero address: all of them. */
+  /** The zero address: all of them. Of IPv4 also where an IPv6 socket is bound to one (`::ffff:10.0.0.1`), as Java does. */
   readonly address: IpAddress;
   /** It is an IPv6 socket that takes IPv4 as well: bound to `::` without IPV6_V6ONLY. */
   readonly dual: boolean;
@@ -28,6 +28,8 @@ export interface Listener {
   readonly inode: number;
 }
 
+/** `::ffff:0:0/96` */
+const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 const IPPROTO = { TCP: 6, UDP: 17, SCTP: 132 } as const;
 
 /**
@@ -62,14 +64,20 @@ export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO):
 function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
   const { idiag_sport, idiag_if, idiag_rqueue, idiag_wqueue, idiag_inode } = inet_diag_msg.decode(payload);
   const { INET_DIAG_SKV6ONLY } = INET_DIAG.decode(payload, inet_diag_msg.size);
-  const address = ipFromBytes(payload.subarray(IDIAG_SRC, IDIAG_SRC + addressBits(family) / 8));
+  const address = unmapped(payload.subarray(IDIAG_SRC, IDIAG_SRC + addressBits(family) / 8));
   return {
     port: idiag_sport,
     address,
-    dual: family === 'IPv6' && INET_DIAG_SKV6ONLY === 0 && address.bytes.every((byte) => byte === 0),
+    dual: address.family === 'IPv6' && INET_DIAG_SKV6ONLY === 0 && address.bytes.every((byte) => byte === 0),
     ...(idiag_if !== 0 && { boundTo: idiag_if }),
     queued: idiag_rqueue,
     queueLimit: idiag_wqueue,
     inode: idiag_inode,
   };
+}
+
+/** Sockets of IPv6 that are bound to addresses of IPv4 take nothing else (RFC 4291, 2.5.5.2). */
+function unmapped(bytes: Uint8Array): IpAddress {
+  const isMapped = bytes.length === 16 && MAPPED.every((byte, index) => bytes[index] === byte);
+  return ipFromBytes(isMapped ? bytes.subarray(MAPPED.length) : bytes);
 }

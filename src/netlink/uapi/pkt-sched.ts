@@ -8,6 +8,9 @@ export const TC_H_ROOT = 0xffff_ffff;
 export const TC_H_INGRESS = 0xffff_fff1;
 /** The handle the kernel gives that qdisc: `ffff:`. */
 export const INGRESS_HANDLE = 0xffff_0000;
+/** Parents of filters: TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS or TC_H_MIN_EGRESS). Qdisc `ingress` takes both for its own. */
+export const CLSACT_INGRESS = 0xffff_fff2;
+export const CLSACT_EGRESS = 0xffff_fff3;
 
 /**
  * struct tcmsg {

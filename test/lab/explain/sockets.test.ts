@@ -33,6 +33,34 @@ async function listen(at: string, port: number, options: string, accepts = false
   await once(listening.stdout, 'data');
 }
 
+/** As Java listens, whose sockets are all of IPv6. */
+function createServerIn(at: string, port: number) {
+  const script = `use Socket qw(:all);
+    socket(my $s, PF_INET6, SOCK_STREAM, 0) or die;
+    setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1) or die;
+    bind($s, sockaddr_in6(${port}, inet_pton(AF_INET6, '${at}'))) or die;
+    listen($s, 64) or die;
+    $| = 1; print "ready"; sleep;`;
+  return spawn('ip', ['netns', 'exec', web.namespace.name, 'perl', '-e', script]);
+}
+
+it.each([
+  ['the address of the pod', `::ffff:${web.ip()}`, true],
+  ['all addresses of IPv4', '::ffff:0.0.0.0', true],
+  ['loopback', '::ffff:127.0.0.1', false],
+])('a socket of IPv6 that is bound to IPv4, at %s', async (_, at, works) => {
+  const port = 8100;
+  const server = createServerIn(at, port);
+  faults.undo(() => server.kill('SIGKILL'));
+  await once(server.stdout, 'data');
+  const { kind } = await client.connect({ ip: web.ip(), port }, { timeoutMs: 1500 });
+  expect(kind === 'refused').toBe(!works);
+  const answer = await world.ask(`${web.ip()}:${port}`, client.ip());
+  expect(answer, answer.cause).toMatchObject(
+    works ? { verdict: 'works' } : { verdict: 'fails', code: 'loopback-bound' },
+  );
+});
+
 it.each(['lo', 'eth0'])('of a socket that is bound to %s it cannot be told', async (device) => {
   await listen('0.0.0.0', 8091, `25 => "${device}"`, true);
   const answer = await world.ask(`${web.ip()}:8091`, client.ip());

@@ -1,8 +1,9 @@
-import { formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
+import { formatIp, IP_PROTOCOLS, type IpAddress, ipEquals } from '../../../core/index.ts';
 import type { Route, RoutedFlow } from '../../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
+import { isOfNode } from './asked-for.ts';
 
 // The routes within pods, and routes that lead to somebody who would have to send the packets on.
 
@@ -42,7 +43,7 @@ export function refusedByPod(
   const remedy = [`nsenter --net=${pod.netns} ip route get ${to}`];
   if (out.kind === 'refused')
     return { text: `the pod ${own} has no route to ${to} (${out.errno})`, remedy, isLost: true };
-  const { type, outInterface, gateway } = out.route;
+  const { type, outInterface } = out.route;
   if (type === RTN_LOCAL && own !== to) {
     return { text: `the pod ${own} has the address ${to} itself, and sends nothing to others`, remedy, isLost: true };
   }
@@ -53,7 +54,7 @@ export function refusedByPod(
     const text = `packets of the pod ${own} to ${to} ${otherwise} ${pod.inside.name}: where they come out was not looked at`;
     return { text, remedy, isLost: false };
   }
-  const detour = gateway && isOfNode(gateway, pod, node) ? undefined : detourOf(out.route, packets.destination);
+  const detour = detourOfPod(out.route, packets.destination, pod, node);
   return detour === undefined
     ? undefined
     : { text: `packets of the pod ${own} to ${to} ${detour}`, remedy, isLost: false };
@@ -86,13 +87,16 @@ export function detourOf({ gateway, unknown }: Route, to: IpAddress): string | u
   return `go by ${formatIp(gateway)}: whether they are sent on there was not looked at`;
 }
 
-/** Whether a pod's gateway is this node, which may answer for addresses that it has not (proxy_arp). */
-function isOfNode(gateway: IpAddress, pod: LocalPod, node: NodeView): boolean {
-  const { outside, seenAs } = pod;
-  if (node.addresses.some(({ address }) => ipEquals(address, gateway))) return true;
-  const mac = node.neighbourIn(pod, gateway)?.lladdr;
-  if (mac && mac.length > 0) return [outside, seenAs].some((link) => link && sameBytes(link.address, mac));
-  const proxy = gateway.family === 'IPv4' ? 'proxy_arp' : 'proxy_ndp';
-  const family = gateway.family === 'IPv4' ? 'ipv4' : 'ipv6';
-  return ['all', seenAs?.name].some((name) => node.sysctl(`net/${family}/conf/${name}/${proxy}`) === '1');
+/** The same of a pod's own route; undefined: it leads to this node, or to whom it is for. */
+function detourOfPod(route: Route, to: IpAddress, pod: LocalPod, node: NodeView): string | undefined {
+  const hop = route.gateway ?? to;
+  if (route.gateway && isOfNode(hop, pod, node)) return undefined;
+  const detour = detourOf(route, to);
+  if (detour !== undefined) return detour;
+  // Nobody of the pod's link has an address that this node finds elsewhere, but for pods that it has no route to.
+  const way = node.route({ destination: hop });
+  const isPod = node.podsAt(formatIp(hop)).some(({ seenAs }) => seenAs?.index === pod.seenAs?.index);
+  const isThere = isPod || (way.kind === 'route' && way.route.outInterface === pod.seenAs?.index);
+  if (isThere || isOfNode(hop, pod, node)) return undefined;
+  return `are for whoever answers for ${formatIp(hop)} on ${pod.seenAs?.name}: this node does not`;
 }

@@ -1,0 +1,43 @@
+import { formatIp, formatMac } from '../../core/index.ts';
+import type { Link } from '../../netlink/route/index.ts';
+import { IFF_NOARP, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
+import type { NodeView } from '../node/index.ts';
+import type { Asked } from './asked.ts';
+import { ARP_IGNORE, arpIgnoreOf, deaf } from './pods/asked-for.ts';
+import type { Report } from './report.ts';
+
+const MAC_LENGTH = 6;
+
+/** Looks at this node's link to a client outside. What the client takes for this node's MAC address, and which it has, nobody here knows. */
+export function lookAtClientLink({ client }: Asked, node: NodeView, report: Report): void {
+  if (client.kind !== 'outside') return;
+  const link = node.link(client.link.index);
+  const way = node.route({ destination: client.ip });
+  if (!link || way.kind === 'refused' || way.route.outInterface !== link.index) return;
+  const broken = node.wayOut(client.ip)?.broken;
+  if (broken?.what === 'link') {
+    report.fail('link', { code: 'link-down', text: broken.text, remedy: [broken.show] });
+    return;
+  }
+  if (!asksByMac(link)) return;
+  const hop = way.route.gateway ?? client.ip;
+  const entry = node.neighbour(hop, link.index);
+  if ((link.flags & IFF_NOARP) !== 0) {
+    const found = deaf(link, 'this node');
+    if (entry === undefined || entry.lladdr.length === 0) report.fail('link', { code: 'neighbour', ...found });
+    else report.cannotTell('link', `${found.text}: whether ${formatIp(client.ip)} knows it was not looked at`);
+    return;
+  }
+  if (entry && (entry.state & NUD_PERMANENT) !== 0) {
+    const text = `this node has a fixed entry for ${formatIp(hop)} on ${link.name} (${formatMac(entry.lladdr)})`;
+    report.cannotTell('link', `${text}: whether that is right is not known here`);
+  }
+  if (hop.family === 'IPv4' && arpIgnoreOf(link, node) === ARP_IGNORE.all) {
+    report.cannotTell('link', `nobody who asks on ${link.name} for addresses of this node gets an answer (arp_ignore)`);
+  }
+}
+
+/** Whether addresses are asked for on a link: on tunnels whoever makes them enters them. */
+function asksByMac({ address, kind }: Link): boolean {
+  return address.length === MAC_LENGTH && kind !== 'vxlan';
+}

@@ -1,0 +1,126 @@
+import { cidrContains, formatIp, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
+import type { Link, Neighbour } from '../../../netlink/route/index.ts';
+import { IFA_F_DADFAILED, IFA_F_TENTATIVE, IFF_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/index.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
+
+// Who has an address: how this node and its pods are asked for that on their links (ARP, neighbour discovery), and whether they answer.
+
+/** What two ends of a link cannot find each other by, or take for each other. */
+export interface Unheard {
+  readonly text: string;
+  readonly remedy: readonly string[];
+  /** Not only until it is asked for again. */
+  readonly lasts: boolean;
+}
+
+/** Values of net.ipv4.conf.*.arp_ignore (Documentation/networking/ip-sysctl.rst); those not named here ignore nothing. */
+export const ARP_IGNORE = { otherLinks: 1, otherSubnets: 2, all: 8 } as const;
+
+/** A link without ARP. @param enter what a command begins with that is for a pod's namespace */
+export function deaf({ name }: Pick<Link, 'name'>, whose: string, enter?: string): Pick<Unheard, 'text' | 'remedy'> {
+  const set = `ip link set ${name} arp on`;
+  const text = `${name} in ${whose} neither asks nor answers who has an address (NOARP)`;
+  return { text, remedy: [enter === undefined ? set : `${enter} ${set}`] };
+}
+
+/**
+ * Whether it is this node that a pod means by an address on its link: it has it, or answers for it (proxy_arp), or is taken for it by the
+ * pod, or nobody else is there (a pair without a bridge). An address that no pod of the link has.
+ */
+export function isOfNode(address: IpAddress, pod: LocalPod, node: NodeView): boolean {
+  const { outside, seenAs } = pod;
+  if (seenAs?.kind !== 'bridge' || node.isOwnAddress(formatIp(address))) return true;
+  const mac = node.neighbourIn(pod, address)?.lladdr;
+  if (mac && mac.length > 0) return [outside, seenAs].some((link) => link && sameBytes(link.address, mac));
+  return isProxyOn(address, seenAs, node);
+}
+
+function isProxyOn({ family }: IpAddress, { name }: Link, node: NodeView): boolean {
+  const [version, setting] = family === 'IPv4' ? (['ipv4', 'proxy_arp'] as const) : (['ipv6', 'proxy_ndp'] as const);
+  return ['all', name].some((conf) => node.sysctl(`net/${version}/conf/${conf}/${setting}`) === '1');
+}
+
+/** Why a pod that asks this node for an address gets no answer; undefined: it gets one, or knows already. */
+export function unansweredByNode(
+  address: IpAddress,
+  pod: LocalPod,
+  entry: Neighbour | undefined,
+  node: NodeView,
+): Unheard | undefined {
+  const link = pod.seenAs!;
+  if (((entry?.state ?? 0) & NUD_PERMANENT) !== 0) return undefined;
+  const lasts = (entry?.lladdr.length ?? 0) === 0;
+  if ((link.flags & IFF_NOARP) !== 0) return { ...deaf(link, 'this node'), lasts };
+  const text = formatIp(address);
+  const here = node.addresses.find((one) => one.index === link.index && ipEquals(one.address, address));
+  if (address.family === 'IPv6') {
+    if (here && (here.flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)) === 0) return undefined;
+  } else if (here || node.isOwnAddress(text)) {
+    const isNear = here !== undefined && cidrContains(here, pod.address);
+    return ignored(address, link, { isOnLink: here !== undefined, isNear }, lasts, node);
+  }
+  if (answersFor(address, pod, node)) return undefined;
+  const setting = address.family === 'IPv4' ? 'ipv4.conf.LINK.proxy_arp' : 'ipv6.conf.LINK.proxy_ndp';
+  return {
+    text: `this node does not answer who has ${text} on ${link.name}, where ${pod.ip} asks for it`,
+    remedy: [
+      `sysctl net.${setting.replace('LINK', link.name)} net.ipv4.conf.${link.name}.forwarding`,
+      `ip route get ${text} from ${pod.ip} iif ${link.name}`,
+    ],
+    lasts,
+  };
+}
+
+/**
+ * Whether this node answers for an address that it has not: by an entry for it, or, of IPv4, wherever it would forward to by another
+ * link (arp_process, net/ipv4/arp.c; ndisc_recv_ns, net/ipv6/ndisc.c).
+ */
+function answersFor(address: IpAddress, { seenAs, address: source }: LocalPod, node: NodeView): boolean {
+  const link = seenAs!;
+  const isEntered = node.isProxied(address, link.index);
+  if (address.family === 'IPv6') {
+    const forwards = node.sysctl('net/ipv6/conf/all/forwarding') !== '0';
+    return isEntered && forwards && isProxyOn(address, link, node);
+  }
+  if (node.sysctl(`net/ipv4/conf/${link.name}/forwarding`) === '0') return false;
+  const way = node.route({ destination: address, source, inInterface: link.index });
+  if (way.kind === 'refused') return false;
+  return isEntered || (isProxyOn(address, link, node) && way.route.outInterface !== link.index);
+}
+
+/** Why nobody of a pod finds its address. @param isNear whether the one who asks has an address in its subnet */
+export function unansweredByPod(
+  pod: LocalPod,
+  entry: Neighbour | undefined,
+  isNear: boolean,
+  node: NodeView,
+): Unheard | undefined {
+  if (((entry?.state ?? 0) & NUD_PERMANENT) !== 0 || pod.address.family === 'IPv6') return undefined;
+  const lasts = (entry?.lladdr.length ?? 0) === 0;
+  return ignored(pod.address, pod.inside, { isOnLink: true, isNear }, lasts, node, pod.netns);
+}
+
+/** What arp_ignore keeps from being answered. @param netns whose it is. @default the node */
+function ignored(
+  address: IpAddress,
+  { name }: Link,
+  { isOnLink, isNear }: { readonly isOnLink: boolean; readonly isNear: boolean },
+  lasts: boolean,
+  node: NodeView,
+  netns?: string,
+): Unheard | undefined {
+  const value = arpIgnoreOf({ name }, node, netns);
+  const isIgnored =
+    value === ARP_IGNORE.all ||
+    (value === ARP_IGNORE.otherLinks && !isOnLink) ||
+    (value === ARP_IGNORE.otherSubnets && !(isOnLink && isNear));
+  if (!isIgnored) return undefined;
+  const text = `nobody answers ARP for ${formatIp(address)}: arp_ignore is ${value} for ${name} ${netns ? 'in the pod' : 'on this node'}`;
+  const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.${name}.arp_ignore=0`;
+  return { text, remedy: [netns ? `nsenter --net=${netns} ${set}` : set], lasts };
+}
+
+/** The setting that holds for a link: the larger one of its own and that of all. @param netns whose it is. @default the node */
+export function arpIgnoreOf({ name }: Pick<Link, 'name'>, node: NodeView, netns?: string): number {
+  return Math.max(...['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/arp_ignore`, netns))));
+}
