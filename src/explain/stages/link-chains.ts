@@ -13,7 +13,10 @@ export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: Nod
   const passed = linksPassed(asked, goals, node);
   const names = new Set(passed.map(({ name }) => name));
   const isBridged = passed.some(({ bridgePort }) => bridgePort !== undefined);
-  const met = node.linkChains.filter(({ links }) => (links ? [...names].some(isAmong(links)) : isBridged));
+  const met = node.linkChains.filter(({ family, links }) => {
+    if (family === 'arp') return asked.target.family === 'IPv4';
+    return links ? [...names].some(isAmong(links)) : isBridged;
+  });
   const [first] = met;
   if (!first) return;
   const text = `packets on the way meet ${placeOf(first)}${met.length > 1 ? ` and ${met.length - 1} more` : ''}, which is not simulated`;
@@ -41,5 +44,6 @@ function isAmong(links: readonly string[]): (name: string) => boolean {
 }
 
 function placeOf({ family, table, name, links }: LinkChain): string {
-  return `table ${family} ${table}, chain ${name} (${links ? `on ${links.slice(0, 3).join(', ')}` : 'in bridges'})`;
+  const where = links ? `on ${links.slice(0, 3).join(', ')}` : family === 'arp' ? 'of ARP' : 'in bridges';
+  return `table ${family} ${table}, chain ${name} (${where})`;
 }

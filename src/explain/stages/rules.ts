@@ -190,6 +190,7 @@ function goalOf({ packet, steps, routedBy }: Walk): Goal | undefined {
     source: source.isKnown ? ipFromBytes(source.bytes) : undefined,
     byIpvs: steps.some((step) => step.source === 'ipvs'),
     mark: routedBy.isKnown ? readU32(routedBy.bytes, 0) || undefined : undefined,
+    untracked: connection === 'untracked',
   };
 }
 

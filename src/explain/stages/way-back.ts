@@ -40,9 +40,14 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
       });
       continue;
     }
-    lookAtNext(asked, goal, node, report);
+    const answer = isHere ? answerOf(asked, goal, 'first', node) : undefined;
+    const isSeen = !answer?.every(({ result }) => result.packet.connection === 'untracked');
+    lookAtNext(asked, goal, isSeen ? 'seen' : 'not seen', node, report);
     notes.add(goal.masqueraded ? 'masqueraded, answers come to this node' : 'answers come through this node');
-    if (isHere) lookAtAnswer(asked, goal, node, report);
+    if (!answer) continue;
+    lookAtAnswers(asked, goal, 'answers', answer, node, report);
+    if (target.protocol !== 'TCP') continue;
+    lookAtAnswers(asked, goal, 'answers after the first', answerOf(asked, goal, 'later', node), node, report);
   }
   lookAtInvalid(asked, goals, node, report);
   report.stage('way back', 'ok', [...notes].join('; '));
@@ -78,12 +83,12 @@ function untrackedByIpvs(
 }
 
 /** The client's packets after the first: those that rules let pass until they are of an established connection. */
-function lookAtNext(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+function lookAtNext(asked: Asked, goal: Goal, answered: 'seen' | 'not seen', node: NodeView, report: Report): void {
   // What IPVS holds is not walked: its servers know first packets alone.
   if (asked.target.protocol !== 'TCP' || goal.byIpvs) return;
   const { sources } = node.rulesFor(asked.target.family);
   const flow = flowTo(asked, goal);
-  const { branches } = walkNext(flow, clientOrigin(asked), sources, hostOf(node));
+  const { branches } = walkNext(flow, answered, clientOrigin(asked), sources, hostOf(node));
   const [pod] = node.podsAt(formatIp(goal.ip));
   const who = 'packets after the first';
   const next = { code: 'no-peer-route', who, to: goal.ip } as const;
@@ -95,7 +100,7 @@ function lookAtNext(asked: Asked, goal: Goal, node: NodeView, report: Report): v
   lookAtEnds(asked, branches, goal, flow, later, report);
 }
 
-function flowTo({ client, target }: Asked, { ip, port, masqueraded, source }: Goal): Flow {
+function flowTo({ client, target }: Asked, { ip, port, masqueraded, source, untracked }: Goal): Flow {
   const protocol = lower(target.protocol);
   return {
     first: { protocol, source: client.ip, destination: target.ip, destinationPort: target.port },
@@ -107,28 +112,41 @@ function flowTo({ client, target }: Asked, { ip, port, masqueraded, source }: Go
         sourcePort: KnownBytes.unknown(2),
       }),
     },
+    untracked,
   };
 }
 
-function lookAtAnswer(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+function answerOf(asked: Asked, goal: Goal, which: 'first' | 'later', node: NodeView): readonly Branch<Walk>[] {
   const { client, target } = asked;
   const protocol = lower(target.protocol);
-  const flow = flowTo(asked, goal);
   const { branches } = walkAnswer(
     { protocol, source: goal.ip, sourcePort: goal.port, destination: client.ip, destinationPort: ANY_PORT },
-    flow,
+    which,
+    flowTo(asked, goal),
     originOf(goal, node) ?? 'this host',
     node.rulesFor(target.family).sources,
     hostOf(node),
   );
+  return branches;
+}
+
+function lookAtAnswers(
+  asked: Asked,
+  goal: Goal,
+  who: string,
+  branches: readonly Branch<Walk>[],
+  node: NodeView,
+  report: Report,
+): void {
+  const { client } = asked;
   const [pod] = node.podsAt(formatIp(goal.ip));
   const receiver = client.kind === 'pod' ? client.pod : undefined;
-  const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
+  const answers = { code: 'way-back', who, to: client.ip } as const;
   const astray = (walk: Walk) => {
     const found = markedAstray(answers, walk, receiver, asked, node);
     return found && !isBridged(asked, goal, pod, node) ? found : undefined;
   };
-  lookAtEnds(asked, branches, goal, flow, { stage: 'way back', ...answers, astray }, report);
+  lookAtEnds(asked, branches, goal, flowTo(asked, goal), { stage: 'way back', ...answers, astray }, report);
 }
 
 /** Where a mark leads packets; what is not marked, routes are asked about (lookAtRoutes). Undefined: to whom they are for. */

@@ -37,6 +37,7 @@ export const NFT_MSG_DESTROYOBJ = 31;
 
 export const NFPROTO_INET = 1;
 export const NFPROTO_IPV4 = 2;
+export const NFPROTO_ARP = 3;
 export const NFPROTO_NETDEV = 5;
 export const NFPROTO_BRIDGE = 7;
 export const NFPROTO_IPV6 = 10;
