@@ -1,8 +1,9 @@
-import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
+import { formatIp, formatMac, type IpAddress, ipEquals, parseIp, sameBytes } from '../../core/index.ts';
 import type { Link, Neighbour } from '../../netlink/route/index.ts';
 import { IFF_NOARP, NTF_STICKY, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
+import { undiscovered } from './discovery.ts';
 import { lookAtPeer } from './peer.ts';
 import type { Finding, Report } from './report.ts';
 
@@ -149,12 +150,18 @@ export function isBridged(
 }
 
 /** Whether packets of a pod to another's own address are frames of the bridge that both hang on, which nobody routes. */
-export function isSwitched({ client, target }: Asked, { ip }: Goal, node: NodeView): boolean {
+export function isSwitched({ client, target }: Asked, { ip }: Pick<Goal, 'ip'>, node: NodeView): boolean {
   if (client.kind !== 'pod' || client.pod.seenAs?.kind !== 'bridge' || !ipEquals(ip, target.ip)) return false;
   const { index } = client.pod.seenAs;
   if (!node.podsAt(formatIp(ip)).some(({ seenAs }) => seenAs?.index === index)) return false;
   const out = node.routeIn(client.pod, { destination: ip, source: client.ip });
   return out.kind === 'route' && out.route.gateway === undefined;
+}
+
+/** Whether no rules see what a pod sends to this address: frames of a bridge that it switches, and shows to none. */
+export function isUnseen(asked: Asked, to: Pick<Goal, 'ip'>, node: NodeView): boolean {
+  const { client } = asked;
+  return isSwitched(asked, to, node) && client.kind === 'pod' && !showsToRules(client.pod.seenAs!, to.ip, node);
 }
 
 /** What two ends of a link cannot find each other by, or take for each other. */
@@ -185,7 +192,13 @@ function unheardBy(
   const hop = out.route.gateway ?? to;
   const entry = node.neighbourIn(pod, hop);
   const isNode = node.addresses.some(({ address, index }) => index === seenAs?.index && ipEquals(address, hop));
-  const silent = asks && isNode ? notFound(hop, seenAs!, entry, node) : undefined;
+  const known = node.neighbour(parseIp(ip), seenAs?.index ?? 0);
+  /** Whoever is asked learns who asks; but a pod that the node knows already hears no question. */
+  const isAsking = isNode && (asks || !isUnknown(known));
+  const silent =
+    (asks && isNode ? notFound(hop, seenAs!, entry, node) : undefined) ??
+    (isAsking ? undiscovered(pod, { asks: 'pod', for: hop }, entry, node) : undefined) ??
+    (asks && isNode && !isUnknown(entry) ? undiscovered(pod, { asks: 'node' }, known, node) : undefined);
   if (silent) return silent;
   const isPeer = peer?.ip === formatIp(hop) && peer.seenAs?.index === seenAs?.index;
   const owner = isPeer ? peer.inside : isNode ? seenAs : undefined;
@@ -206,13 +219,17 @@ function notFound(
   netns?: string,
 ): Unheard | undefined {
   if (((entry?.state ?? 0) & NUD_PERMANENT) !== 0) return undefined;
-  const lasts = (entry?.lladdr.length ?? 0) === 0;
+  const lasts = isUnknown(entry);
   if (netns === undefined && (flags & IFF_NOARP) !== 0) return { ...deaf({ name }, 'this node'), lasts };
   const ignores = ['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/arp_ignore`, netns)));
   if (ip.family === 'IPv6' || Math.max(...ignores) < NO_ARP_ANSWERS) return undefined;
   const text = `nobody answers ARP for ${formatIp(ip)}: arp_ignore is ${NO_ARP_ANSWERS} for ${name} ${netns ? 'in the pod' : 'on this node'}`;
   const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.${name}.arp_ignore=0`;
   return { text, remedy: [netns ? `nsenter --net=${netns} ${set}` : set], lasts };
+}
+
+function isUnknown(entry: Neighbour | undefined): boolean {
+  return (entry?.lladdr.length ?? 0) === 0;
 }
 
 /** A link without ARP. @param enter what a command begins with that is for a pod's namespace */
@@ -292,9 +309,18 @@ function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeVie
   const [here, back] = [client.kind === 'pod' ? client.pod : undefined, goal.source];
   const entry = switched ? node.neighbourIn(here!, goal.ip) : node.neighbour(goal.ip, pod.seenAs!.index);
   const isBeside = here !== undefined && here.seenAs?.index === pod.seenAs!.index;
-  const byPort = isBeside && (switched || showsToRules(pod.seenAs!, goal.ip, node));
+  const isShown = showsToRules(pod.seenAs!, goal.ip, node);
+  const byPort = isBeside && (switched || isShown);
+  // Whom a pod has asked knows it by that.
+  const asksBack = isShown && isBridged(asked, goal, pod, node) && !(switched && isUnknown(entry));
   const found = [
     notFound(goal.ip, pod.inside, entry, node, pod.netns),
+    switched && !isShown
+      ? undefined
+      : undiscovered(pod, switched ? { asks: 'other pod', other: here! } : { asks: 'node' }, entry, node),
+    asksBack
+      ? undiscovered(here!, { asks: 'other pod', other: pod }, node.neighbourIn(pod, client.ip), node)
+      : undefined,
     misled(pod, { byPort, routed: !switched }, node),
     byPort ? misled(here, { byPort, routed: false }, node) : undefined,
     back && unheardBy(pod, back, { peer: here && ipEquals(back, client.ip) ? here : undefined, asks: false }, node),

@@ -14,7 +14,7 @@ import {
   walkNext,
 } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { isBridged, isSwitched } from './link.ts';
+import { isBridged, isSwitched, isUnseen } from './link.ts';
 import { isOurs, placeOf, showing } from './place.ts';
 import type { Finding, Report } from './report.ts';
 import { type LaterPackets, ledAstray } from './route.ts';
@@ -38,6 +38,10 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
         text: untracked ? `${text}: ${untracked.text}` : text,
         ...(untracked && { remedy: untracked.remedy }),
       });
+      continue;
+    }
+    if (isUnseen(asked, goal, node) && isBridged(asked, goal, node.podsAt(formatIp(goal.ip))[0], node)) {
+      notes.add('answers are frames of the same bridge');
       continue;
     }
     const answer = isHere ? answerOf(asked, goal, 'first', node) : undefined;
@@ -96,7 +100,8 @@ function lookAtNext(asked: Asked, goal: Goal, answered: 'seen' | 'not seen', nod
     const found = markedAstray(next, walk, pod, asked, node);
     return found && !isSwitched(asked, goal, node) ? found : undefined;
   };
-  const later = { stage: 'others', code: 'foreign-drop', who, astray } as const;
+  const wanted = { destination: goal.ip };
+  const later = { stage: 'others', code: 'foreign-drop', who, wanted, astray } as const;
   lookAtEnds(asked, branches, goal, flow, later, report);
 }
 
@@ -146,7 +151,8 @@ function lookAtAnswers(
     const found = markedAstray(answers, walk, receiver, asked, node);
     return found && !isBridged(asked, goal, pod, node) ? found : undefined;
   };
-  lookAtEnds(asked, branches, goal, flowTo(asked, goal), { stage: 'way back', ...answers, astray }, report);
+  const wanted = { source: asked.target.ip, destination: client.ip };
+  lookAtEnds(asked, branches, goal, flowTo(asked, goal), { stage: 'way back', ...answers, wanted, astray }, report);
 }
 
 /** Where a mark leads packets; what is not marked, routes are asked about (lookAtRoutes). Undefined: to whom they are for. */
@@ -168,6 +174,8 @@ interface Later {
   /** Of those that are not translated. */
   readonly code: CauseCode;
   readonly who: string;
+  /** From whom they seem to come in the end, and to whom. */
+  readonly wanted: { readonly source?: IpAddress; readonly destination: IpAddress };
   /** What is said of a way that ends beside whom the packet is for. */
   readonly astray: (walk: Walk) => Finding | undefined;
 }
@@ -178,7 +186,7 @@ function lookAtEnds(
   branches: readonly Branch<Walk>[],
   { address, byIpvs }: Goal,
   { translated }: Flow,
-  { stage, code, who, astray }: Later,
+  { stage, code, who, wanted, astray }: Later,
   report: Report,
 ): void {
   const isTranslated = Object.keys(translated).length > 0 && !byIpvs;
@@ -200,6 +208,8 @@ function lookAtEnds(
         `${who} are kept out of connection tracking (notrack), so that they are not translated`,
         steps,
       );
+    if (!byIpvs && (['source', 'destination'] as const).some((end) => isAnother(packet.ends[end], wanted[end])))
+      return finding(code, `${who} are translated, but not as the connection is`, steps);
     const found = astray(walk);
     return found && finding(found.code, found.text, steps);
   };
@@ -216,6 +226,11 @@ function lookAtEnds(
     else if (choices.some(({ kind }) => kind === 'unknown')) report.cannotTell(stage, `it may be that ${found.text}`);
     else report.failPartly(stage, { ...found, text: `${address}: by chance ${found.text}` });
   }
+}
+
+/** Whether it is certainly not this one. */
+function isAnother(address: KnownBytes, wanted: IpAddress | undefined): boolean {
+  return wanted !== undefined && address.equals(wanted.bytes) === false;
 }
 
 /** By which link an answer comes in; undefined: it is not known. */

@@ -252,6 +252,9 @@ function walkOnce(
       packet.oif = oif;
       const left = through('postrouting');
       if (left || !local) return left ?? { kind: 'sent', by: oif };
+      // Its flow is entered behind the last of these hooks (nf_confirm), and it keeps it on the way back in.
+      const { connection } = packet;
+      if (typeof connection === 'object') connection.status |= IPS.confirmed;
       [packet.iif, packet.oif] = [oif, undefined];
     } else {
       packet.iif = origin;

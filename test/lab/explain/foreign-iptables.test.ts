@@ -165,6 +165,16 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     pod: 'fails',
     direct: 'fails',
   },
+  'a chain has the name of one that other tables have built in': {
+    rules: [
+      '-t raw -N FORWARD',
+      '-t raw -A FORWARD -p tcp -m conntrack --ctstate NEW -j DROP',
+      '-t raw -A PREROUTING -j FORWARD',
+    ],
+    undo: 'IPT -t raw -X FORWARD',
+    pod: 'works',
+    direct: 'works',
+  },
   'neither is tracked': {
     rules: [`-t raw -A PREROUTING -p tcp -j CT --notrack`, '-A FORWARD -m conntrack --ctstate INVALID -j DROP'],
     pod: 'fails',
