@@ -41,9 +41,11 @@ const HEADER = {
 /** As much of the transport header as rules look at: all of TCP's without options. */
 const TRANSPORT_LENGTH = 20;
 const TCP_FLAGS = 13;
-const [TCP_SYN, TCP_PSH] = [0x02, 0x08];
-/** Those of the first three packets of a connection: bits of byte 13, <linux/tcp.h>. */
-export const TCP_HANDSHAKE = { first: 0x02, answer: 0x12, last: 0x10 } as const;
+/**
+ * Those of what makes a connection: bits of byte 13, <linux/tcp.h>. Data that is pushed is all it needs once it is agreed to; what only
+ * acknowledges may be lost, as data does that too.
+ */
+export const TCP_HANDSHAKE = { first: 0x02, answer: 0x12, data: 0x18 } as const;
 /** Type and code: ICMP_DEST_UNREACH with ICMP_FRAG_NEEDED (<linux/icmp.h>), ICMPV6_PKT_TOOBIG (<linux/icmpv6.h>). */
 const TOO_BIG = { IPv4: [3, 4], IPv6: [2, 0] } as const;
 
@@ -127,10 +129,7 @@ export class Packet {
     if (sourcePort !== undefined) this.transport = this.transport.with(0, port(sourcePort));
     if (protocol !== 'tcp') return;
     const { tcpFlags = TCP_HANDSHAKE.first } = first;
-    // Once a connection is established there are packets with data, which push, and some without.
-    const known = (tcpFlags & TCP_SYN) === 0 ? ~TCP_PSH : 0xff;
-    const flags = KnownBytes.partly(Uint8Array.of(tcpFlags), Uint8Array.of(known));
-    this.transport = this.transport.with(TCP_FLAGS, flags);
+    this.transport = this.transport.with(TCP_FLAGS, KnownBytes.of(Uint8Array.of(tcpFlags)));
   }
 
   get ends(): Ends {

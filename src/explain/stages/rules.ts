@@ -6,7 +6,7 @@ import type { Asked, Goal } from './asked.ts';
 import { keyOf, type Planned } from './endpoints.ts';
 import { refuseNodePort } from './find-target.ts';
 import { isNobodys, isTakenHere } from './here/heard-here.ts';
-import { isUnseen } from './link.ts';
+import { isUnseen } from './links/bridge.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from './place.ts';
 import type { Finding, Report } from './report.ts';
 

@@ -14,7 +14,7 @@ import {
   walkNext,
 } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { isBridged, isSwitched, isUnseen } from './link.ts';
+import { isBridged, isSwitched, isUnseen } from './links/bridge.ts';
 import { isOurs, placeOf, showing } from './place.ts';
 import type { Finding, Report } from './report.ts';
 import { type LaterPackets, ledAstray } from './route.ts';
@@ -44,14 +44,13 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
       notes.add('answers are frames of the same bridge');
       continue;
     }
-    const answer = isHere ? answerOf(asked, goal, 'first', node) : undefined;
-    const isSeen = !answer?.every(({ result }) => result.packet.connection === 'untracked');
-    lookAtNext(asked, goal, isSeen ? 'seen' : 'not seen', node, report);
+    if (comesAsItself(goal, node)) {
+      const text = `${goal.address} gets packets that seem to come from itself, which nobody takes`;
+      report.failEndpoint('way back', goal.address, { code: 'way-back', text });
+      continue;
+    }
+    lookAtLater(asked, goal, isHere, node, report);
     notes.add(goal.masqueraded ? 'masqueraded, answers come to this node' : 'answers come through this node');
-    if (!answer) continue;
-    lookAtAnswers(asked, goal, 'answers', answer, node, report);
-    if (target.protocol !== 'TCP') continue;
-    lookAtAnswers(asked, goal, 'answers after the first', answerOf(asked, goal, 'later', node), node, report);
   }
   lookAtInvalid(asked, goals, node, report);
   report.stage('way back', 'ok', [...notes].join('; '));
@@ -86,13 +85,52 @@ function untrackedByIpvs(
   return { text, remedy: ['sysctl -w net.ipv4.vs.conntrack=1'] };
 }
 
-/** The client's packets after the first: those that rules let pass until they are of an established connection. */
-function lookAtNext(asked: Asked, goal: Goal, answered: 'seen' | 'not seen', node: NodeView, report: Report): void {
+/** Whether rules give what comes to a pod the pod's own address as source. */
+function comesAsItself({ ip, source, masqueraded }: Goal, node: NodeView): boolean {
+  return masqueraded === true && source !== undefined && ipEquals(source, ip) && !node.isOwnAddress(formatIp(ip));
+}
+
+/**
+ * The answer, the client's packets after the first, and what answers those. Of TCP connection tracking knows only what it has seen of a
+ * connection (tcp_new, tcp_conntracks and tcp_in_window, net/netfilter/nf_conntrack_proto_tcp.c).
+ */
+function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: NodeView, report: Report): void {
+  const isTcp = asked.target.protocol === 'TCP';
+  /** It takes none for its own in the middle. */
+  const isStrict = goal.untracked === true && node.sysctl('net/netfilter/nf_conntrack_tcp_loose') === '0';
+  const isLiberal = node.sysctl('net/netfilter/nf_conntrack_tcp_be_liberal') === '1';
+  // Nothing begins by agreeing to it.
+  const answer = isHere ? answerOf(asked, goal, 'first', isTcp && goal.untracked === true, node) : undefined;
+  const isAnswerMissed = goal.untracked !== true && isUntracked(answer);
   // What IPVS holds is not walked: its servers know first packets alone.
-  if (asked.target.protocol !== 'TCP' || goal.byIpvs) return;
+  const next = isTcp && !goal.byIpvs ? nextOf(asked, goal, isStrict || isAnswerMissed, node) : undefined;
+  if (next) lookAtNext(asked, goal, next, node, report);
+  if (!answer) return;
+  lookAtAnswers(asked, goal, 'answers', answer, node, report);
+  if (!isTcp) return;
+  const isNextMissed = goal.untracked !== true && !isLiberal && isUntracked(next);
+  const later = answerOf(asked, goal, 'later', isStrict || isNextMissed, node);
+  lookAtAnswers(asked, goal, 'answers after the first', later, node, report);
+}
+
+function isUntracked(branches: readonly Branch<Walk>[] | undefined): boolean {
+  return branches?.every(({ result }) => result.packet.connection === 'untracked') === true;
+}
+
+/** The client's packets after the first. */
+function nextOf(asked: Asked, goal: Goal, isInvalid: boolean, node: NodeView): readonly Branch<Walk>[] {
   const { sources } = node.rulesFor(asked.target.family);
-  const flow = flowTo(asked, goal);
-  const { branches } = walkNext(flow, answered, clientOrigin(asked), sources, hostOf(node));
+  return walkNext(flowTo(asked, goal), isInvalid, clientOrigin(asked), sources, hostOf(node)).branches;
+}
+
+/** Those that rules let pass until they are of an established connection. */
+function lookAtNext(
+  asked: Asked,
+  goal: Goal,
+  branches: readonly Branch<Walk>[],
+  node: NodeView,
+  report: Report,
+): void {
   const [pod] = node.podsAt(formatIp(goal.ip));
   const who = 'packets after the first';
   const next = { code: 'no-peer-route', who, to: goal.ip } as const;
@@ -102,7 +140,7 @@ function lookAtNext(asked: Asked, goal: Goal, answered: 'seen' | 'not seen', nod
   };
   const wanted = { destination: goal.ip };
   const later = { stage: 'others', code: 'foreign-drop', who, wanted, astray } as const;
-  lookAtEnds(asked, branches, goal, flow, later, report);
+  lookAtEnds(asked, branches, goal, flowTo(asked, goal), later, report);
 }
 
 function flowTo({ client, target }: Asked, { ip, port, masqueraded, source, untracked }: Goal): Flow {
@@ -121,12 +159,13 @@ function flowTo({ client, target }: Asked, { ip, port, masqueraded, source, untr
   };
 }
 
-function answerOf(asked: Asked, goal: Goal, which: 'first' | 'later', node: NodeView): readonly Branch<Walk>[] {
+function answerOf(asked: Asked, goal: Goal, which: 'first' | 'later', isInvalid: boolean, node: NodeView): readonly Branch<Walk>[] {
   const { client, target } = asked;
   const protocol = lower(target.protocol);
   const { branches } = walkAnswer(
     { protocol, source: goal.ip, sourcePort: goal.port, destination: client.ip, destinationPort: ANY_PORT },
     which,
+    isInvalid,
     flowTo(asked, goal),
     originOf(goal, node) ?? 'this host',
     node.rulesFor(target.family).sources,

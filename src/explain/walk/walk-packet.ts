@@ -81,10 +81,12 @@ export interface Flow {
  *
  * @param answer from the endpoint to the client; its ports are those of the endpoint and of the client
  * @param which of TCP: the one that agrees to the connection, or any that comes once it is established
+ * @param isInvalid connection tracking takes it for no part of the flow
  */
 export function walkAnswer(
   answer: FirstPacket,
   which: 'first' | 'later',
+  isInvalid: boolean,
   flow: Flow,
   origin: Origin,
   sources: readonly RuleSource[],
@@ -93,10 +95,9 @@ export function walkAnswer(
   const { source: masqueraded } = flow.translated;
   const isFirst = which === 'first';
   const made = () => {
-    const tcpFlags = isFirst ? TCP_HANDSHAKE.answer : TCP_HANDSHAKE.last;
+    const tcpFlags = isFirst ? TCP_HANDSHAKE.answer : TCP_HANDSHAKE.data;
     const packet = packetOf({ ...answer, tcpFlags }, flow, 'reply', !isFirst);
-    // Nothing begins by agreeing to it (tcp_new, nf_conntrack_proto_tcp.c).
-    packet.isInvalid = flow.untracked === true && isFirst && answer.protocol === 'tcp';
+    packet.isInvalid = isInvalid;
     // Before it is translated back it is for whom the client's packets seem to come from.
     if (masqueraded?.isKnown) packet.translate({ destination: masqueraded });
     return packet;
@@ -107,19 +108,18 @@ export function walkAnswer(
 /**
  * Walks the client's next packet, once its first one was answered.
  *
- * @param answered whether connection tracking has seen that
+ * @param isInvalid connection tracking takes it for no part of the flow
  */
 export function walkNext(
   flow: Flow,
-  answered: 'seen' | 'not seen',
+  isInvalid: boolean,
   origin: Origin,
   sources: readonly RuleSource[],
   host: Host,
 ): Walks {
   const made = () => {
-    const packet = packetOf({ ...flow.first, tcpFlags: TCP_HANDSHAKE.last }, flow, 'original', true);
-    // It goes on with what nobody has agreed to (tcp_conntracks, nf_conntrack_proto_tcp.c: ACK in state SYN_SENT).
-    packet.isInvalid = answered === 'not seen' && !flow.untracked && flow.first.protocol === 'tcp';
+    const packet = packetOf({ ...flow.first, tcpFlags: TCP_HANDSHAKE.data }, flow, 'original', true);
+    packet.isInvalid = isInvalid;
     return packet;
   };
   return walkEach(made, origin, sources, host);

@@ -139,9 +139,27 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
   },
   'packets with data are dropped': {
     rules: [`-A FORWARD -p tcp -d ${web.ip()} --tcp-flags PSH PSH -j DROP`],
-    pod: 'unknown',
-    direct: 'unknown',
-    outside: 'unknown',
+    pod: 'fails',
+    direct: 'fails',
+    outside: 'fails',
+  },
+  'answers with data are dropped': {
+    rules: [`-A FORWARD -p tcp -s ${web.ip()} --tcp-flags PSH PSH -j DROP`],
+    pod: 'fails',
+    direct: 'fails',
+    outside: 'fails',
+  },
+  'requests after the first are not tracked, and so are answers of no connection': {
+    rules: [
+      `-t raw -A PREROUTING -p tcp -s ${client.ip()} -d ${web.ip()} --tcp-flags SYN,ACK ACK -j CT --notrack`,
+      '-A FORWARD -m conntrack --ctstate INVALID -j DROP',
+    ],
+    pod: 'works',
+    direct: 'fails',
+  },
+  'the endpoint gets packets from itself': {
+    rules: [`-t nat -I POSTROUTING -p tcp -s ${client.ip()} -j SNAT --to-source ${web.ip()}`],
+    direct: 'fails',
   },
   'of the answers all but the first are dropped': {
     rules: [`-A FORWARD -p tcp -s ${web.ip()} --tcp-flags SYN,ACK ACK -j DROP`],

@@ -1,9 +1,9 @@
-import { type IpAddress, parseIp } from '../../core/index.ts';
-import type { Neighbour } from '../../netlink/route/index.ts';
-import { hostOf, interfaceOf, type LocalPod, type NodeView } from '../node/index.ts';
-import type { NeighbourMessage } from '../packet/index.ts';
-import { type Crossing, walkNeighbourMessage } from '../walk/index.ts';
-import { placeOf, showing } from './place.ts';
+import { type IpAddress, parseIp } from '../../../core/index.ts';
+import type { Neighbour } from '../../../netlink/route/index.ts';
+import { hostOf, interfaceOf, type LocalPod, type NodeView } from '../../node/index.ts';
+import type { NeighbourMessage } from '../../packet/index.ts';
+import { type Crossing, walkNeighbourMessage } from '../../walk/index.ts';
+import { placeOf, showing } from '../place.ts';
 
 // Neighbours of IPv6 find each other by ICMPv6, which passes this node's rules as any packet does.
 
