@@ -124,13 +124,7 @@ function nextOf(asked: Asked, goal: Goal, isInvalid: boolean, node: NodeView): r
 }
 
 /** Those that rules let pass until they are of an established connection. */
-function lookAtNext(
-  asked: Asked,
-  goal: Goal,
-  branches: readonly Branch<Walk>[],
-  node: NodeView,
-  report: Report,
-): void {
+function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[], node: NodeView, report: Report): void {
   const [pod] = node.podsAt(formatIp(goal.ip));
   const who = 'packets after the first';
   const next = { code: 'no-peer-route', who, to: goal.ip } as const;
@@ -159,7 +153,13 @@ function flowTo({ client, target }: Asked, { ip, port, masqueraded, source, untr
   };
 }
 
-function answerOf(asked: Asked, goal: Goal, which: 'first' | 'later', isInvalid: boolean, node: NodeView): readonly Branch<Walk>[] {
+function answerOf(
+  asked: Asked,
+  goal: Goal,
+  which: 'first' | 'later',
+  isInvalid: boolean,
+  node: NodeView,
+): readonly Branch<Walk>[] {
   const { client, target } = asked;
   const protocol = lower(target.protocol);
   const { branches } = walkAnswer(
