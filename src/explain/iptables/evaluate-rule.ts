@@ -58,7 +58,7 @@ function ownOption(name: string, value: string, packet: Situation['packet']): Tr
     case '-d':
       return inNetwork(packet.ends.destination, value);
     case '-i':
-      return isInterface(packet.iif?.name ?? '', value);
+      return packet.isIifSeen ? isInterface(packet.iif?.name ?? '', value) : undefined;
     case '-o':
       return isInterface(packet.oif?.name ?? '', value);
     case '-p':

@@ -61,7 +61,8 @@ export class LegacyRules implements RuleSource {
     for (const [name, table] of this.#tables[family] ?? []) {
       const base = table.get(CHAIN_OF[hook]);
       const priority = name === 'nat' && (hook === 'input' || hook === 'postrouting') ? NAT_SOURCE : PRIORITY[name];
-      if (!base || priority === undefined || (base.rules.length === 0 && base.policy === undefined)) continue;
+      // A chain of somebody's own may have the name of one that other tables have built in.
+      if (!base?.builtIn || priority === undefined || (base.rules.length === 0 && base.policy === undefined)) continue;
       const policy = base.policy === 'DROP' ? 'drop' : 'accept';
       stations.push({
         type: TYPE[name] ?? 'filter',

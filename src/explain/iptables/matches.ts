@@ -31,6 +31,25 @@ const tcpFlags: OptionCheck = ({ values }, { packet }) => {
   return flags.masked(Uint8Array.of(mask!), Uint8Array.of(0)).equals(Uint8Array.of(wanted!));
 };
 
+/** `128`, `3/4`; names, and whatever else stands for a type, are not known here. */
+const icmpType: OptionCheck = ({ values: [wanted = ''] }, { packet }) => {
+  if (wanted === 'any') return true;
+  const numbers = /^(\d+)(?:\/(\d+))?$/.exec(wanted)?.slice(1);
+  return (
+    numbers &&
+    all(numbers.map((one, at) => one === undefined || packet.transport.slice(at, 1).equals(Uint8Array.of(Number(one)))))
+  );
+};
+
+const HOPS_AT = 7;
+/** @param holds what is to be said of the order of the packet's hops and those of the rule */
+const hops =
+  (holds: (order: number) => boolean): OptionCheck =>
+  ({ values }, { packet }) => {
+    const order = packet.network.slice(HOPS_AT, 1).compare(Uint8Array.of(Number(values[0])));
+    return order === undefined ? undefined : holds(order);
+  };
+
 /** The matches whose effect is known, by their names in rules. */
 const MATCHES: Readonly<Record<string, Match>> = {
   comment: { '--comment': () => true },
@@ -46,6 +65,13 @@ const MATCHES: Readonly<Record<string, Match>> = {
   iprange: {
     '--src-range': ({ values }, { packet }) => inAddressRange(packet.ends.source, values[0]!),
     '--dst-range': ({ values }, { packet }) => inAddressRange(packet.ends.destination, values[0]!),
+  },
+  icmp: { '--icmp-type': icmpType },
+  icmp6: { '--icmpv6-type': icmpType },
+  hl: {
+    '--hl-eq': hops((order) => order === 0),
+    '--hl-lt': hops((order) => order < 0),
+    '--hl-gt': hops((order) => order > 0),
   },
   ...CONNECTION_MATCHES,
   ...KERNEL_MATCHES,

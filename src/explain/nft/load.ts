@@ -1,4 +1,5 @@
 import { type Expression, hostOrder32, interfaceName } from '../../netlink/nftables/index.ts';
+import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { type Interface, KnownBytes, type Packet } from '../packet/index.ts';
 import type { Host } from '../walk/index.ts';
 
@@ -43,15 +44,21 @@ export function loadMeta({ key }: Of<'meta'>, packet: Packet): Loaded {
     case 'protocol':
       return KnownBytes.of(ETHERTYPE[packet.family]);
     case 'iif':
+      return packet.isIifSeen ? indexOf(packet.iif) : KnownBytes.unknown(4);
     case 'oif':
-      return KnownBytes.of(hostOrder32(packet[key]?.index ?? 0));
+      return indexOf(packet.oif);
     case 'iifname':
-      return nameOf(packet.iif);
+      return packet.isIifSeen ? nameOf(packet.iif) : KnownBytes.unknown(NAME_LENGTH);
     case 'oifname':
       return nameOf(packet.oif);
     default:
       return KnownBytes.unknown(META_LENGTH[key] ?? 4);
   }
+}
+
+/** An interface that is not there has the index 0. */
+function indexOf(of: Interface | undefined): KnownBytes {
+  return KnownBytes.of(hostOrder32(of?.index ?? 0));
 }
 
 /** An interface that is not there has an empty name. */
@@ -111,12 +118,31 @@ export function loadFib(expression: Of<'fib'>, packet: Packet, host: Host): Load
     const type = host.addressType(packet.ends[which], on);
     return type === undefined ? KnownBytes.unknown(4) : KnownBytes.of(hostOrder32(type));
   }
-  const found = host.interfaceTo(packet, which);
+  const found = flags.includes('oif') ? undefined : wayBy(packet, which, flags.includes('mark'), host);
   const length = result === 'oifname' ? NAME_LENGTH : 4;
+  if (found === undefined) return KnownBytes.unknown(present ? 4 : length);
   // With `iif` the route must lead out by the interface the packet came in by: only then is there an answer.
-  if (found === undefined || flags.includes('oif')) return KnownBytes.unknown(present ? 4 : length);
   const wanted = flags.includes('iif') ? packet.iif : undefined;
   const answer = found === 'none' || (wanted && wanted.index !== found.index) ? undefined : found;
   if (present) return KnownBytes.of(hostOrder32(answer ? 1 : 0));
   return result === 'oifname' ? nameOf(answer) : KnownBytes.of(hostOrder32(answer?.index ?? 0));
+}
+
+/** Where the route of an address leads that is no host's own, of a group or of all: of those there is no answer (nft_fib4_eval). */
+function wayBy(
+  packet: Packet,
+  which: 'source' | 'destination',
+  byMark: boolean,
+  host: Host,
+): Interface | 'none' | undefined {
+  const { iif, oif, connection, mark } = packet;
+  // What comes in by the loopback interface would leave by it, whatever its addresses (nft_fib_can_skip, <net/netfilter/nft_fib.h>).
+  if (oif === undefined && iif?.name === 'lo') return iif;
+  const type = host.addressType(packet.ends[which]);
+  // In hook input so does what a socket is found for, by the interface it came in by.
+  const mayHaveSocket = which === 'destination' && typeof connection === 'object' && connection.state !== 'new';
+  if (type === undefined || (type === RTN_LOCAL && mayHaveSocket)) return undefined;
+  if (type !== RTN_UNICAST) return 'none';
+  if (!byMark && mark.equals(new Uint8Array(4)) !== true) return undefined;
+  return host.interfaceTo(packet, which);
 }

@@ -22,6 +22,9 @@ import { evaluateRule } from './evaluate-rule.ts';
 import { rememberedText } from './remembered.ts';
 import type { BaseChainOf, Rules } from './surroundings.ts';
 
+/** NFT_JUMP_STACK_SIZE, <net/netfilter/nf_tables.h>. */
+const MOST_JUMPS = 16;
+
 /** A rule, and what of it is of x_tables. */
 interface WalkedRule {
   readonly rule: NftRule;
@@ -62,6 +65,7 @@ export class NftRules implements RuleSource {
     const { made } = meeting;
     const surroundings = { rules: this.#rules, facts: this.#facts };
     return {
+      mostJumps: MOST_JUMPS,
       rulesOf: (name) => this.#rulesOf(chain(name)),
       evaluate: ({ rule, extensions, text }): Outcome => {
         if (text === undefined) return evaluateRule(rule, { ...situation, ...surroundings, extensions });

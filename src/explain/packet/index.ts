@@ -4,6 +4,7 @@ export {
   type Ends,
   type FirstPacket,
   type Interface,
+  type NeighbourMessage,
   Packet,
   PROTOCOLS,
   TCP_HANDSHAKE,

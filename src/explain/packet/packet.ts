@@ -41,10 +41,17 @@ const HEADER = {
 /** As much of the transport header as rules look at: all of TCP's without options. */
 const TRANSPORT_LENGTH = 20;
 const TCP_FLAGS = 13;
-/** Those of the first three packets of a connection: bits of byte 13, <linux/tcp.h>. */
-export const TCP_HANDSHAKE = { first: 0x02, answer: 0x12, last: 0x10 } as const;
+/**
+ * Those of what makes a connection: bits of byte 13, <linux/tcp.h>. Data that is pushed is all it needs once it is agreed to; what only
+ * acknowledges may be lost, as data does that too.
+ */
+export const TCP_HANDSHAKE = { first: 0x02, answer: 0x12, data: 0x18 } as const;
 /** Type and code: ICMP_DEST_UNREACH with ICMP_FRAG_NEEDED (<linux/icmp.h>), ICMPV6_PKT_TOOBIG (<linux/icmpv6.h>). */
 const TOO_BIG = { IPv4: [3, 4], IPv6: [2, 0] } as const;
+
+/** NDISC_*, <net/ndisc.h>. */
+const NEIGHBOUR_TYPES = { solicitation: 135, advertisement: 136 } as const;
+const [HOPS_AT, NEIGHBOUR_HOPS] = [7, 255];
 
 /** The first packet of a flow, as somebody sends it. */
 export interface FirstPacket {
@@ -64,6 +71,14 @@ export interface TooBig {
   readonly destination: IpAddress;
 }
 
+/** What hosts of IPv6 ask and tell each other on a link to find who has an address: ICMPv6 with 255 hops left (RFC 4861). */
+export interface NeighbourMessage {
+  readonly kind: keyof typeof NEIGHBOUR_TYPES;
+  /** Undefined: not known. */
+  readonly source: IpAddress | undefined;
+  readonly destination: IpAddress;
+}
+
 /**
  * A packet on its way through the rules, which change it. Of its headers only what the question says is known: not the
  * length, the time to live, or the sequence number.
@@ -78,6 +93,8 @@ export class Packet {
   mark = KnownBytes.of(new Uint8Array(4));
   /** Undefined for what this host sends. */
   iif: Interface | undefined;
+  /** Whether rules see `iif`, or perhaps none at all. */
+  isIifSeen = true;
   /** Undefined until it is routed. */
   oif: Interface | undefined;
   /** Undefined before connection tracking has seen it. */
@@ -90,13 +107,19 @@ export class Packet {
   readonly changedSets = new Set<string>();
 
   /** @throws RangeError when source and destination are of different families */
-  constructor(first: FirstPacket | TooBig) {
+  constructor(first: FirstPacket | TooBig | NeighbourMessage) {
     const { source, destination } = first;
-    if (source.family !== destination.family) throw new RangeError('source and destination are of different families');
-    this.family = source.family;
+    if (source && source.family !== destination.family)
+      throw new RangeError('source and destination are of different families');
+    this.family = destination.family;
     this.protocol = PROTOCOLS[protocolOf(first)];
     this.network = this.#header(source, destination);
     this.transport = KnownBytes.unknown(TRANSPORT_LENGTH);
+    if ('kind' in first) {
+      this.transport = this.transport.with(0, KnownBytes.of(Uint8Array.of(NEIGHBOUR_TYPES[first.kind], 0)));
+      this.network = this.network.with(HOPS_AT, KnownBytes.of(Uint8Array.of(NEIGHBOUR_HOPS)));
+      return;
+    }
     if (!('protocol' in first)) {
       this.transport = this.transport.with(0, KnownBytes.of(Uint8Array.from(TOO_BIG[this.family])));
       return;
@@ -140,20 +163,20 @@ export class Packet {
     if (ends.destinationPort) this.transport = this.transport.with(2, ends.destinationPort);
   }
 
-  #header(source: IpAddress, destination: IpAddress): KnownBytes {
+  #header(source: IpAddress | undefined, destination: IpAddress): KnownBytes {
     const { length, ...at } = HEADER[this.family];
     const [versionAt, version, protocolAt] = this.family === 'IPv4' ? [0, 0x45, 9] : [0, 0x60, 6];
     return KnownBytes.unknown(length)
       .with(versionAt, KnownBytes.of(Uint8Array.of(version)))
       .with(protocolAt, KnownBytes.of(Uint8Array.of(this.protocol)))
-      .with(at.source, KnownBytes.of(source.bytes))
+      .with(at.source, source ? KnownBytes.of(source.bytes) : KnownBytes.unknown(destination.bytes.length))
       .with(at.destination, KnownBytes.of(destination.bytes));
   }
 }
 
-function protocolOf(first: FirstPacket | TooBig): keyof typeof PROTOCOLS {
+function protocolOf(first: FirstPacket | TooBig | NeighbourMessage): keyof typeof PROTOCOLS {
   if ('protocol' in first) return first.protocol;
-  return first.source.family === 'IPv4' ? 'icmp' : 'ipv6-icmp';
+  return first.destination.family === 'IPv4' ? 'icmp' : 'ipv6-icmp';
 }
 
 /** A port in network byte order. */

@@ -48,4 +48,6 @@ export interface Goal {
   readonly byIpvs: boolean;
   /** The mark that rules have put on it before it is routed. @default none */
   readonly mark?: number | undefined;
+  /** Rules keep it out of connection tracking. @default they do not */
+  readonly untracked?: boolean | undefined;
 }

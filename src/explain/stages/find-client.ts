@@ -5,7 +5,7 @@ import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Asked, Client, Target } from './asked.ts';
 import { unknownPod } from './find-target.ts';
-import { linkDown } from './link.ts';
+import { linkDown } from './links/link.ts';
 import { flowOf } from './pods/routes.ts';
 import type { Report } from './report.ts';
 

@@ -58,5 +58,6 @@ function isAmong(links: readonly string[]): (name: string) => boolean {
 }
 
 function placeOf({ family, table, name, links }: LinkChain): string {
-  return `table ${family} ${table}, chain ${name} (${links ? `on ${links.slice(0, 3).join(', ')}` : family === 'arp' ? 'of ARP' : 'in bridges'})`;
+  const where = links ? `on ${links.slice(0, 3).join(', ')}` : family === 'arp' ? 'of ARP' : 'in bridges';
+  return `table ${family} ${table}, chain ${name} (${where})`;
 }

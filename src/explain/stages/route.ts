@@ -5,7 +5,7 @@ import type { CauseCode } from '../answer/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { refusedFrom } from './here/refused-from.ts';
-import { isBridged, isSwitched, showsToRules } from './link.ts';
+import { isBridged, isSwitched, showsToRules } from './links/bridge.ts';
 import { detourOf, flowOf, refusedByPod, untakenByPod } from './pods/routes.ts';
 import type { Finding, Report } from './report.ts';
 

@@ -6,6 +6,7 @@ import type { Asked, Goal } from './asked.ts';
 import { keyOf, type Planned } from './endpoints.ts';
 import { refuseNodePort } from './find-target.ts';
 import { isNobodys, isTakenHere } from './here/heard-here.ts';
+import { isUnseen } from './links/bridge.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from './place.ts';
 import type { Finding, Report } from './report.ts';
 
@@ -21,6 +22,10 @@ export function lookAtRules(
   report: Report,
 ): readonly Goal[] {
   const { target } = asked;
+  if (isUnseen(asked, target, node)) {
+    report.stage('others', 'ok', 'frames between pods of a bridge that shows them to no rules');
+    return [{ ...goalAt(asked), masqueraded: false }];
+  }
   const { sources, gap } = node.rulesFor(target.family);
   if (gap !== undefined) {
     report.cannotTell('rules', gap);
@@ -190,6 +195,7 @@ function goalOf({ packet, steps, routedBy }: Walk): Goal | undefined {
     source: source.isKnown ? ipFromBytes(source.bytes) : undefined,
     byIpvs: steps.some((step) => step.source === 'ipvs'),
     mark: routedBy.isKnown ? readU32(routedBy.bytes, 0) || undefined : undefined,
+    untracked: connection === 'untracked',
   };
 }
 
@@ -294,19 +300,13 @@ const WHO_CHANGED_IT = 'nodeplane status   # the agent repairs it; look who chan
 /** A change is written within a second when nothing is in the way. */
 const JUST_NOW_SECONDS = 3;
 
-function plannedGoals({ target, client }: Asked, planned: Planned | undefined): readonly Goal[] {
-  if (!planned) {
-    return [
-      {
-        address: keyOf(formatIp(target.ip), target.port),
-        ip: target.ip,
-        port: target.port,
-        masqueraded: undefined,
-        source: client.ip,
-        byIpvs: false,
-      },
-    ];
-  }
+/** The address that was asked for. */
+function goalAt({ target: { ip, port }, client }: Asked): Goal {
+  return { address: keyOf(formatIp(ip), port), ip, port, masqueraded: undefined, source: client.ip, byIpvs: false };
+}
+
+function plannedGoals(asked: Asked, planned: Planned | undefined): readonly Goal[] {
+  if (!planned) return [goalAt(asked)];
   return planned.endpoints.map(({ ip, port }) => ({
     address: keyOf(ip, port),
     ip: parseIp(ip),

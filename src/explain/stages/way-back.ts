@@ -14,7 +14,7 @@ import {
   walkNext,
 } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { isBridged, isSwitched } from './link.ts';
+import { isBridged, isSwitched, isUnseen } from './links/bridge.ts';
 import { isOurs, placeOf, showing } from './place.ts';
 import type { Finding, Report } from './report.ts';
 import { type LaterPackets, ledAstray } from './route.ts';
@@ -40,9 +40,17 @@ export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeVi
       });
       continue;
     }
-    lookAtNext(asked, goal, node, report);
+    if (isUnseen(asked, goal, node) && isBridged(asked, goal, node.podsAt(formatIp(goal.ip))[0], node)) {
+      notes.add('answers are frames of the same bridge');
+      continue;
+    }
+    if (comesAsItself(goal, node)) {
+      const text = `${goal.address} gets packets that seem to come from itself, which nobody takes`;
+      report.failEndpoint('way back', goal.address, { code: 'way-back', text });
+      continue;
+    }
+    lookAtLater(asked, goal, isHere, node, report);
     notes.add(goal.masqueraded ? 'masqueraded, answers come to this node' : 'answers come through this node');
-    if (isHere) lookAtAnswer(asked, goal, node, report);
   }
   lookAtInvalid(asked, goals, node, report);
   report.stage('way back', 'ok', [...notes].join('; '));
@@ -77,13 +85,46 @@ function untrackedByIpvs(
   return { text, remedy: ['sysctl -w net.ipv4.vs.conntrack=1'] };
 }
 
-/** The client's packets after the first: those that rules let pass until they are of an established connection. */
-function lookAtNext(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+/** Whether rules give what comes to a pod the pod's own address as source. */
+function comesAsItself({ ip, source, masqueraded }: Goal, node: NodeView): boolean {
+  return masqueraded === true && source !== undefined && ipEquals(source, ip) && !node.isOwnAddress(formatIp(ip));
+}
+
+/**
+ * The answer, the client's packets after the first, and what answers those. Of TCP connection tracking knows only what it has seen of a
+ * connection (tcp_new, tcp_conntracks and tcp_in_window, net/netfilter/nf_conntrack_proto_tcp.c).
+ */
+function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: NodeView, report: Report): void {
+  const isTcp = asked.target.protocol === 'TCP';
+  /** It takes none for its own in the middle. */
+  const isStrict = goal.untracked === true && node.sysctl('net/netfilter/nf_conntrack_tcp_loose') === '0';
+  const isLiberal = node.sysctl('net/netfilter/nf_conntrack_tcp_be_liberal') === '1';
+  // Nothing begins by agreeing to it.
+  const answer = isHere ? answerOf(asked, goal, 'first', isTcp && goal.untracked === true, node) : undefined;
+  const isAnswerMissed = goal.untracked !== true && isUntracked(answer);
   // What IPVS holds is not walked: its servers know first packets alone.
-  if (asked.target.protocol !== 'TCP' || goal.byIpvs) return;
+  const next = isTcp && !goal.byIpvs ? nextOf(asked, goal, isStrict || isAnswerMissed, node) : undefined;
+  if (next) lookAtNext(asked, goal, next, node, report);
+  if (!answer) return;
+  lookAtAnswers(asked, goal, 'answers', answer, node, report);
+  if (!isTcp) return;
+  const isNextMissed = goal.untracked !== true && !isLiberal && isUntracked(next);
+  const later = answerOf(asked, goal, 'later', isStrict || isNextMissed, node);
+  lookAtAnswers(asked, goal, 'answers after the first', later, node, report);
+}
+
+function isUntracked(branches: readonly Branch<Walk>[] | undefined): boolean {
+  return branches?.every(({ result }) => result.packet.connection === 'untracked') === true;
+}
+
+/** The client's packets after the first. */
+function nextOf(asked: Asked, goal: Goal, isInvalid: boolean, node: NodeView): readonly Branch<Walk>[] {
   const { sources } = node.rulesFor(asked.target.family);
-  const flow = flowTo(asked, goal);
-  const { branches } = walkNext(flow, clientOrigin(asked), sources, hostOf(node));
+  return walkNext(flowTo(asked, goal), isInvalid, clientOrigin(asked), sources, hostOf(node)).branches;
+}
+
+/** Those that rules let pass until they are of an established connection. */
+function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[], node: NodeView, report: Report): void {
   const [pod] = node.podsAt(formatIp(goal.ip));
   const who = 'packets after the first';
   const next = { code: 'no-peer-route', who, to: goal.ip } as const;
@@ -91,11 +132,12 @@ function lookAtNext(asked: Asked, goal: Goal, node: NodeView, report: Report): v
     const found = markedAstray(next, walk, pod, asked, node);
     return found && !isSwitched(asked, goal, node) ? found : undefined;
   };
-  const later = { stage: 'others', code: 'foreign-drop', who, astray } as const;
-  lookAtEnds(asked, branches, goal, flow, later, report);
+  const wanted = { destination: goal.ip };
+  const later = { stage: 'others', code: 'foreign-drop', who, wanted, astray } as const;
+  lookAtEnds(asked, branches, goal, flowTo(asked, goal), later, report);
 }
 
-function flowTo({ client, target }: Asked, { ip, port, masqueraded, source }: Goal): Flow {
+function flowTo({ client, target }: Asked, { ip, port, masqueraded, source, untracked }: Goal): Flow {
   const protocol = lower(target.protocol);
   return {
     first: { protocol, source: client.ip, destination: target.ip, destinationPort: target.port },
@@ -107,28 +149,49 @@ function flowTo({ client, target }: Asked, { ip, port, masqueraded, source }: Go
         sourcePort: KnownBytes.unknown(2),
       }),
     },
+    untracked,
   };
 }
 
-function lookAtAnswer(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+function answerOf(
+  asked: Asked,
+  goal: Goal,
+  which: 'first' | 'later',
+  isInvalid: boolean,
+  node: NodeView,
+): readonly Branch<Walk>[] {
   const { client, target } = asked;
   const protocol = lower(target.protocol);
-  const flow = flowTo(asked, goal);
   const { branches } = walkAnswer(
     { protocol, source: goal.ip, sourcePort: goal.port, destination: client.ip, destinationPort: ANY_PORT },
-    flow,
+    which,
+    isInvalid,
+    flowTo(asked, goal),
     originOf(goal, node) ?? 'this host',
     node.rulesFor(target.family).sources,
     hostOf(node),
   );
+  return branches;
+}
+
+function lookAtAnswers(
+  asked: Asked,
+  goal: Goal,
+  who: string,
+  branches: readonly Branch<Walk>[],
+  node: NodeView,
+  report: Report,
+): void {
+  const { client } = asked;
   const [pod] = node.podsAt(formatIp(goal.ip));
   const receiver = client.kind === 'pod' ? client.pod : undefined;
-  const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
+  const answers = { code: 'way-back', who, to: client.ip } as const;
   const astray = (walk: Walk) => {
     const found = markedAstray(answers, walk, receiver, asked, node);
     return found && !isBridged(asked, goal, pod, node) ? found : undefined;
   };
-  lookAtEnds(asked, branches, goal, flow, { stage: 'way back', ...answers, astray }, report);
+  const wanted = { source: asked.target.ip, destination: client.ip };
+  lookAtEnds(asked, branches, goal, flowTo(asked, goal), { stage: 'way back', ...answers, wanted, astray }, report);
 }
 
 /** Where a mark leads packets; what is not marked, routes are asked about (lookAtRoutes). Undefined: to whom they are for. */
@@ -150,6 +213,8 @@ interface Later {
   /** Of those that are not translated. */
   readonly code: CauseCode;
   readonly who: string;
+  /** From whom they seem to come in the end, and to whom. */
+  readonly wanted: { readonly source?: IpAddress; readonly destination: IpAddress };
   /** What is said of a way that ends beside whom the packet is for. */
   readonly astray: (walk: Walk) => Finding | undefined;
 }
@@ -160,7 +225,7 @@ function lookAtEnds(
   branches: readonly Branch<Walk>[],
   { address, byIpvs }: Goal,
   { translated }: Flow,
-  { stage, code, who, astray }: Later,
+  { stage, code, who, wanted, astray }: Later,
   report: Report,
 ): void {
   const isTranslated = Object.keys(translated).length > 0 && !byIpvs;
@@ -182,6 +247,8 @@ function lookAtEnds(
         `${who} are kept out of connection tracking (notrack), so that they are not translated`,
         steps,
       );
+    if (!byIpvs && (['source', 'destination'] as const).some((end) => isAnother(packet.ends[end], wanted[end])))
+      return finding(code, `${who} are translated, but not as the connection is`, steps);
     const found = astray(walk);
     return found && finding(found.code, found.text, steps);
   };
@@ -198,6 +265,11 @@ function lookAtEnds(
     else if (choices.some(({ kind }) => kind === 'unknown')) report.cannotTell(stage, `it may be that ${found.text}`);
     else report.failPartly(stage, { ...found, text: `${address}: by chance ${found.text}` });
   }
+}
+
+/** Whether it is certainly not this one. */
+function isAnother(address: KnownBytes, wanted: IpAddress | undefined): boolean {
+  return wanted !== undefined && address.equals(wanted.bytes) === false;
 }
 
 /** By which link an answer comes in; undefined: it is not known. */

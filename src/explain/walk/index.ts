@@ -13,6 +13,7 @@ export type {
 } from './source.ts';
 export { IPS, type Manipulation, masquerade, type NewEnds, redirect, translate } from './translate.ts';
 export { type Chains, walkChain } from './walk-chain.ts';
+export { type Crossing, walkNeighbourMessage } from './walk-neighbour.ts';
 export {
   type End,
   type Flow,

@@ -9,10 +9,9 @@ export interface Chains<R> {
   step(chain: string, rule: R | undefined, verdict: string): Step;
   /** Ways that chance has parted are at the same place again. @default they go on as ways of their own */
   meet?(place: () => string): void;
+  /** What jumps deeper is dropped. The kernel takes no such rules; a fake might. @default as deep as there are chains */
+  readonly mostJumps?: number;
 }
-
-/** NFT_JUMP_STACK_SIZE, <net/netfilter/nf_tables.h>. Legacy iptables goes deeper, where nobody does. */
-const MOST_JUMPS = 16;
 
 /** A chain that is being walked, and the next of its rules. */
 interface Frame<R> {
@@ -62,8 +61,7 @@ export function walkChain<R>(base: string, policy: 'accept' | 'drop', chains: Ch
         break;
       case 'jump':
       case 'goto':
-        // The kernel accepts no rules that could jump deeper; a fake might.
-        if (callers.length >= MOST_JUMPS) return { kind: 'drop' };
+        if (callers.length >= (chains.mostJumps ?? Number.POSITIVE_INFINITY)) return { kind: 'drop' };
         if (outcome.kind === 'jump') callers.push(frame);
         frame = enter(outcome.chain);
         break;

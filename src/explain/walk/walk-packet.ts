@@ -72,23 +72,32 @@ export interface Flow {
   readonly first: FirstPacket;
   /** Its ends that were changed on the way; where to is needed of later packets alone. */
   readonly translated: Partial<Ends>;
+  /** Rules have kept it out of connection tracking, which knows no such flow then. @default they have not */
+  readonly untracked?: boolean | undefined;
 }
 
 /**
  * Walks an answer on its way back, as the flow's own translations have left it: chains of type nat do not see it.
  *
  * @param answer from the endpoint to the client; its ports are those of the endpoint and of the client
+ * @param which of TCP: the one that agrees to the connection, or any that comes once it is established
+ * @param isInvalid connection tracking takes it for no part of the flow
  */
 export function walkAnswer(
   answer: FirstPacket,
+  which: 'first' | 'later',
+  isInvalid: boolean,
   flow: Flow,
   origin: Origin,
   sources: readonly RuleSource[],
   host: Host,
 ): Walks {
   const { source: masqueraded } = flow.translated;
+  const isFirst = which === 'first';
   const made = () => {
-    const packet = packetOf({ ...answer, tcpFlags: TCP_HANDSHAKE.answer }, flow, 'reply');
+    const tcpFlags = isFirst ? TCP_HANDSHAKE.answer : TCP_HANDSHAKE.data;
+    const packet = packetOf({ ...answer, tcpFlags }, flow, 'reply', !isFirst);
+    packet.isInvalid = isInvalid;
     // Before it is translated back it is for whom the client's packets seem to come from.
     if (masqueraded?.isKnown) packet.translate({ destination: masqueraded });
     return packet;
@@ -96,25 +105,49 @@ export function walkAnswer(
   return walkEach(made, origin, sources, host);
 }
 
-/** Walks the client's next packet, once its first one was answered. */
-export function walkNext(flow: Flow, origin: Origin, sources: readonly RuleSource[], host: Host): Walks {
-  const made = () => packetOf({ ...flow.first, tcpFlags: TCP_HANDSHAKE.last }, flow, 'original');
+/**
+ * Walks the client's next packet, once its first one was answered.
+ *
+ * @param isInvalid connection tracking takes it for no part of the flow
+ */
+export function walkNext(
+  flow: Flow,
+  isInvalid: boolean,
+  origin: Origin,
+  sources: readonly RuleSource[],
+  host: Host,
+): Walks {
+  const made = () => {
+    const packet = packetOf({ ...flow.first, tcpFlags: TCP_HANDSHAKE.data }, flow, 'original', true);
+    packet.isInvalid = isInvalid;
+    return packet;
+  };
   return walkEach(made, origin, sources, host);
 }
 
 const ANSWERED = IPS.confirmed | IPS.seenReply | TRANSLATIONS_DONE;
 
-/** One of a flow whose first packet was answered: the answer, or the client's next one, which assures it of TCP (tcp_in_window comes first, nf_conntrack_proto_tcp.c). */
-function packetOf(written: FirstPacket, { first, translated }: Flow, direction: Connection['direction']): Packet {
+/**
+ * One of a flow whose first packet was answered.
+ *
+ * @param isAssured not the answer itself: the client's next packet assures the flow, of TCP (tcp_in_window comes first, nf_conntrack_proto_tcp.c)
+ */
+function packetOf(
+  written: FirstPacket,
+  { first, translated, untracked }: Flow,
+  direction: Connection['direction'],
+  isAssured: boolean,
+): Packet {
   const { source, destination, destinationPort } = translated;
   const packet = new Packet(written);
+  if (untracked) return packet;
   packet.flow = {
     state: 'established',
     direction,
     original: new Packet(first).ends,
     status:
       ANSWERED |
-      (direction === 'original' ? IPS.assured : 0) |
+      (isAssured ? IPS.assured : 0) |
       (source ? IPS.srcNat : 0) |
       (destination !== undefined || destinationPort ? IPS.dstNat : 0),
     mark: KnownBytes.unknown(4),
@@ -219,6 +252,9 @@ function walkOnce(
       packet.oif = oif;
       const left = through('postrouting');
       if (left || !local) return left ?? { kind: 'sent', by: oif };
+      // Its flow is entered behind the last of these hooks (nf_confirm), and it keeps it on the way back in.
+      const { connection } = packet;
+      if (typeof connection === 'object') connection.status |= IPS.confirmed;
       [packet.iif, packet.oif] = [oif, undefined];
     } else {
       packet.iif = origin;
@@ -228,7 +264,11 @@ function walkOnce(
     const { oif, local } = way!;
     if (local) return through('input') ?? { kind: 'delivered' };
     packet.oif = oif;
-    return through('forward', 'postrouting') ?? { kind: 'sent', by: oif };
+    const ended = through('forward');
+    if (ended) return ended;
+    // Of frames that a bridge sends on, hook postrouting is told no `in` (br_nf_post_routing, net/bridge/br_netfilter_hooks.c).
+    packet.isIifSeen = oif.index !== packet.iif?.index;
+    return through('postrouting') ?? { kind: 'sent', by: oif };
   };
   const reached = end();
   return { end: reached, steps, packet, routedBy };

@@ -25,6 +25,8 @@ interface Foreign {
   readonly pod?: Verdict;
   /** From outside, to the NodePort, which masquerades. */
   readonly outside?: Verdict;
+  /** Of a pod, to the endpoint's own address. @default not asked */
+  readonly direct?: Verdict;
   readonly undo?: string;
 }
 
@@ -123,7 +125,82 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     pod: 'unknown',
     outside: 'works',
   },
+  'what comes in by no interface at all': {
+    rules: ['-A FORWARD ! -i + -j DROP', '-A FORWARD ! -o + -j DROP'],
+    pod: 'works',
+    outside: 'works',
+  },
+  'frames of a bridge have no input interface in the end, what is routed has': {
+    rules: ['-t mangle -N BY_POD', '-t mangle -A BY_POD -i cni0 -p tcp -j DROP', '-t mangle -A POSTROUTING -j BY_POD'],
+    undo: 'IPT -t mangle -X BY_POD',
+    pod: 'unknown',
+    direct: 'unknown',
+    outside: 'fails',
+  },
+  'packets with data are dropped': {
+    rules: [`-A FORWARD -p tcp -d ${web.ip()} --tcp-flags PSH PSH -j DROP`],
+    pod: 'fails',
+    direct: 'fails',
+    outside: 'fails',
+  },
+  'answers with data are dropped': {
+    rules: [`-A FORWARD -p tcp -s ${web.ip()} --tcp-flags PSH PSH -j DROP`],
+    pod: 'fails',
+    direct: 'fails',
+    outside: 'fails',
+  },
+  'requests after the first are not tracked, and so are answers of no connection': {
+    rules: [
+      `-t raw -A PREROUTING -p tcp -s ${client.ip()} -d ${web.ip()} --tcp-flags SYN,ACK ACK -j CT --notrack`,
+      '-A FORWARD -m conntrack --ctstate INVALID -j DROP',
+    ],
+    pod: 'works',
+    direct: 'fails',
+  },
+  'the endpoint gets packets from itself': {
+    rules: [`-t nat -I POSTROUTING -p tcp -s ${client.ip()} -j SNAT --to-source ${web.ip()}`],
+    direct: 'fails',
+  },
+  'of the answers all but the first are dropped': {
+    rules: [`-A FORWARD -p tcp -s ${web.ip()} --tcp-flags SYN,ACK ACK -j DROP`],
+    pod: 'fails',
+    direct: 'fails',
+    outside: 'fails',
+  },
+  'answers are of no connection, where requests alone are not tracked': {
+    rules: [
+      `-t raw -A PREROUTING -p tcp -s ${client.ip()} -d ${web.ip()} -j CT --notrack`,
+      '-A FORWARD -m conntrack --ctstate INVALID -j DROP',
+    ],
+    pod: 'works',
+    direct: 'fails',
+  },
+  'so are requests after the first, where answers alone are not tracked': {
+    rules: [
+      `-t raw -A PREROUTING -p tcp -s ${web.ip()} -d ${client.ip()} --sport ${TARGET} -j CT --notrack`,
+      '-A FORWARD -m conntrack --ctstate INVALID -j DROP',
+    ],
+    pod: 'fails',
+    direct: 'fails',
+  },
+  'a chain has the name of one that other tables have built in': {
+    rules: [
+      '-t raw -N FORWARD',
+      '-t raw -A FORWARD -p tcp -m conntrack --ctstate NEW -j DROP',
+      '-t raw -A PREROUTING -j FORWARD',
+    ],
+    undo: 'IPT -t raw -X FORWARD',
+    pod: 'works',
+    direct: 'works',
+  },
+  'neither is tracked': {
+    rules: [`-t raw -A PREROUTING -p tcp -j CT --notrack`, '-A FORWARD -m conntrack --ctstate INVALID -j DROP'],
+    pod: 'fails',
+    direct: 'works',
+  },
 };
+/** Chains that jump to each other, deeper than nf_tables lets them. */
+const DEEP = 20;
 
 beforeAll(
   () =>
@@ -157,14 +234,16 @@ describe.each(['iptables-legacy', 'iptables-nft'])('%s', (program) => {
   it.each(Object.entries(FOREIGN))('%s', async (_, { sets = [], rules, undo, ...wanted }) => {
     faults.undo(() => {
       for (const table of ['raw', 'mangle', 'nat', 'filter']) run(`${program} -t ${table} -F`);
-      run(`ipset destroy; conntrack -F 2>/dev/null; ${undo ?? 'true'}`);
+      run(`ipset destroy; conntrack -F 2>/dev/null; ${(undo ?? 'true').replaceAll('IPT', program)}`);
     });
     for (const line of sets) run(`ipset ${line}`);
     for (const line of rules) run(line.startsWith('-') ? `${program} ${line}` : line);
     for (const [from, ip, port, verdict] of [
       [client, VIP, 80, wanted.pod],
       [outside, node.ip(), NODE_PORT, wanted.outside],
+      [client, web.ip(), TARGET, wanted.direct],
     ] as const) {
+      if (verdict === undefined) continue;
       const answer = await ask(from, ip, port);
       expect(answer.verdict, `${from.name}: ${answer.cause}`).toBe(verdict);
       if (answer.verdict !== 'unknown') expect(await really(from, ip, port), from.name).toBe(answer.verdict);
@@ -177,4 +256,19 @@ it('which of two that translate comes first is not known', async () => {
   run(`iptables-legacy -t nat -I PREROUTING -p tcp -d ${VIP} -j REDIRECT --to-ports 9090`);
   const answer = await ask(client, VIP, 80);
   expect(answer.verdict, answer.cause).toBe('unknown');
+});
+
+it('chains as deep as legacy iptables goes', async () => {
+  const chains = Array.from({ length: DEEP }, (_, index) => `DEEP-${index}`);
+  const rule = (text: string) => run(`iptables-legacy ${text}`);
+  faults.undo(() => {
+    rule('-F');
+    for (const name of chains) rule(`-X ${name}`);
+  });
+  for (const name of chains) rule(`-N ${name}`);
+  for (const [index, name] of chains.entries()) rule(`-A ${name} -j ${chains[index + 1] ?? 'RETURN'}`);
+  rule(`-A FORWARD -j ${chains[0]}`);
+  const answer = await ask(client, VIP, 80);
+  expect(answer.verdict, answer.cause).toBe('works');
+  expect(await really(client, VIP, 80)).toBe('works');
 });

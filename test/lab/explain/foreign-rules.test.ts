@@ -7,11 +7,14 @@ import { answers, Faults } from './faults.ts';
 // real connection contradicts.
 
 const VIP = '10.96.0.10';
+const NODE_PORT = 30_080;
 const TO_TARGET = `tcp dport ${TARGET}`;
 
 interface Foreign {
   /** What is in the table `inet foreign`, a line each. */
   readonly lines: readonly string[];
+  /** @default the pod */
+  readonly from?: 'outside' | 'node';
   readonly verdict: 'works' | 'fails' | 'unknown';
   /** Whether connections are answered. */
   readonly answered: boolean;
@@ -78,6 +81,35 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     verdict: 'works',
     answered: true,
   },
+  'nobody has a way to this node itself': {
+    lines: raw('tcp dport 30080 fib daddr oif exists drop'),
+    from: 'outside',
+    verdict: 'works',
+    answered: true,
+  },
+  'so that what is for it is dropped': {
+    lines: raw('tcp dport 30080 fib daddr oif missing drop'),
+    from: 'outside',
+    verdict: 'fails',
+    answered: false,
+  },
+  'and so are answers': {
+    lines: raw('tcp sport 8080 fib daddr oif missing drop'),
+    from: 'node',
+    verdict: 'fails',
+    answered: false,
+  },
+  'behind which a socket may know the way': {
+    lines: chain('filter hook input priority 0', ['tcp sport 8080 fib daddr oif missing drop']),
+    from: 'node',
+    verdict: 'unknown',
+    answered: false,
+  },
+  'the input interface of frames of a bridge': {
+    lines: chain('filter hook postrouting priority 110', [`iifname cni0 ${TO_TARGET} drop`]),
+    verdict: 'unknown',
+    answered: true,
+  },
   'answers are not tracked': {
     lines: raw('ip saddr 10.244.1.3 tcp dport != 80 notrack'),
     verdict: 'fails',
@@ -87,20 +119,39 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
 
 const world = new ExplainWorld();
 const faults = new Faults(world);
-const { node, web, client } = world;
+const { node, web, client, outside } = world;
 
-beforeAll(() => world.begin(served('shop/web', VIP, [on(node, web.ip())])), 300_000);
+beforeAll(
+  () =>
+    world.begin(
+      served('shop/web', VIP, [on(node, web.ip())], { type: 'NodePort', ports: [{ port: 80, nodePort: NODE_PORT }] }),
+    ),
+  300_000,
+);
 afterAll(async () => {
   await world.end();
   removeAll();
 });
 
-it.each(Object.entries(FOREIGN))('%s', async (_, { lines, verdict, answered }) => {
+it.each(Object.entries(FOREIGN))('%s', async (_, { lines, from, verdict, answered }) => {
   world.run('nft', ['table inet foreign {', ...lines, '}'].join('\n'));
   faults.undo(() => world.run('nft', 'delete table inet foreign'));
-  const [answer] = await world.askHere([{ destination: `${VIP}:80`, source: client.ip() }]);
-  expect({ verdict: answer!.verdict, answered: await answers(client, VIP) }, answer!.cause).toEqual({
+  const host = from === undefined ? client : world[from];
+  const [ip, port] = host === outside ? [node.ip(), NODE_PORT] : [VIP, 80];
+  const source = from === 'node' ? 'node' : host.ip();
+  const [answer] = await world.askHere([{ destination: `${ip}:${port}`, source }]);
+  expect({ verdict: answer!.verdict, answered: await answers(host, ip, port) }, answer!.cause).toEqual({
     verdict,
     answered,
   });
+});
+
+it('a chain of ARP, but one that does nothing', async () => {
+  const chain = 'chain input {\ntype filter hook input priority 0; policy accept;';
+  const verdict = async () => (await world.askHere([{ destination: `${VIP}:80`, source: client.ip() }]))[0]!.verdict;
+  faults.undo(() => world.run('nft', 'delete table arp foreign'));
+  world.run('nft', `table arp foreign {\n${chain}\n}\n}`);
+  expect(await verdict()).toBe('works');
+  world.run('nft', 'add rule arp foreign input drop');
+  expect(await verdict()).toBe('unknown');
 });

@@ -76,6 +76,7 @@ function matches(family: IpFamily): readonly string[] {
     `-p ${icmp} -m ${type} 3/4`,
     `-p ${icmp} -m ${type} 128`,
     `-p ${icmp} -m ${type.replace(' ', ' ! ')} 3`,
+    ...(family === 'IPv6' ? ['-m hl --hl-eq 255', '-m hl ! --hl-eq 64', '-m hl --hl-lt 5', '-m hl --hl-gt 7'] : []),
     '-p tcp -m tcp --tcp-flags SYN,RST SYN -m tcpmss --mss 1400:1500',
     '-p tcp -m comment --comment "three in a row" -m tcp --dport 80 -m mark --mark 0x1/0x1',
   ];

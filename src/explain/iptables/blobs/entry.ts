@@ -66,8 +66,14 @@ function comparisons({ comparisons: bytes }: LegacyEntry, context: BlobContext):
     const isGiven = blob.bytes(at, address).some(Boolean) || blob.bytes(at + masks, address).some(Boolean);
     return isGiven || (not & bit) !== 0 ? optionIf(true, name, [blob.network(at, at + masks)], (not & bit) !== 0) : [];
   };
+  // A mask without bits is every interface, `+`: turned round it is none.
   const onInterface = (name: string, at: number, bit: number) =>
-    optionIf(blob.u8(at + 32) !== 0, name, [blob.interfacePattern(at, at + 32)], (not & bit) !== 0);
+    optionIf(
+      blob.u8(at + 32) !== 0 || (not & bit) !== 0,
+      name,
+      [blob.interfacePattern(at, at + 32)],
+      (not & bit) !== 0,
+    );
   return [
     ...compared('-s', 0, INVERTED.source),
     ...compared('-d', address, INVERTED.destination),

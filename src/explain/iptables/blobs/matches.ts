@@ -194,6 +194,12 @@ const icmp =
     return [option(name, [type === 0xff ? 'any' : isAnyCode ? type : `${type}/${first}`], blob.has(3, 1))];
   };
 
+/** ip6t_hl_info: `u8 mode, hop_limit`, <linux/netfilter_ipv6/ip6t_hl.h>. */
+function hops(blob: Blob): Option[] | undefined {
+  const name = ['--hl-eq', '--hl-eq', '--hl-lt', '--hl-gt'][blob.u8(0)];
+  return name === undefined ? undefined : [option(name, [blob.u8(1)], blob.u8(0) === 1)];
+}
+
 /** xt_tcpmss_match_info: `u16 mss_min, mss_max; u8 invert`, <linux/netfilter/xt_tcpmss.h>. */
 function tcpmss(blob: Blob): Option[] {
   return [option('--mss', [rangeText(blob.u16(0), blob.u16(2))], blob.u8(4) !== 0)];
@@ -223,6 +229,7 @@ const MATCHES: Readonly<Record<string, readonly BlobForm[]>> = {
   limit: [{ revisions: [0], size: 8, decode: limit }],
   icmp: [{ revisions: [0], size: 4, decode: icmp('--icmp-type') }],
   icmp6: [{ revisions: [0], size: 4, decode: icmp('--icmpv6-type') }],
+  hl: [{ revisions: [0], family: 'IPv6', size: 2, decode: hops }],
   tcpmss: [{ revisions: [0], size: 5, decode: tcpmss }],
 };
 

@@ -1,6 +1,6 @@
 import { readAttributes } from '../../attribute.ts';
 import {
-  NF_DROP,
+  NF_ACCEPT,
   NFPROTO_ARP,
   NFPROTO_BRIDGE,
   NFPROTO_INET,
@@ -14,31 +14,32 @@ import { need } from '../expression/integers.ts';
 /** NF_INET_INGRESS, <linux/netfilter.h>. */
 const INET_INGRESS = 5;
 
-const FAMILIES: ReadonlyMap<number, LinkChain['family']> = new Map([
-  [NFPROTO_NETDEV, 'netdev'],
-  [NFPROTO_INET, 'inet'],
-  [NFPROTO_BRIDGE, 'bridge'],
-  [NFPROTO_ARP, 'arp'],
-]);
-
-/** A base chain that packets meet beside the hooks of their host: on a link (`ingress`, `egress`), inside of bridges, or those of ARP. */
+/** A base chain beside the hooks that packets meet in their host: on a link (`ingress`, `egress`), inside of bridges, of ARP. */
 export interface LinkChain {
   readonly family: 'netdev' | 'inet' | 'bridge' | 'arp';
   readonly table: string;
   readonly name: string;
-  /** Names of links; one that ends with `*` is the beginning of names. Undefined: all bridges; of ARP, all links. */
+  /** Names of links; one that ends with `*` is the beginning of names. Undefined: all bridges, all links that have ARP. */
   readonly links: readonly string[] | undefined;
 }
 
-/** Undefined for all other chains, and for those without rules that let everything pass. Throws ERR_NETLINK_DECODE. */
+/** All other families than these have their chains in hooks of the host; of `inet` some. */
+const FAMILIES: Readonly<Record<number, LinkChain['family']>> = {
+  [NFPROTO_INET]: 'inet',
+  [NFPROTO_ARP]: 'arp',
+  [NFPROTO_NETDEV]: 'netdev',
+  [NFPROTO_BRIDGE]: 'bridge',
+};
+
+/** Undefined for all other chains, and for one that does nothing: without rules, it lets everything through. Throws ERR_NETLINK_DECODE. */
 export function decodeLinkChain(payload: Uint8Array): LinkChain | undefined {
   const { nfgen_family: number } = nfgenmsg.decode(payload);
-  const family = FAMILIES.get(number);
-  if (family === undefined) return undefined;
+  const family = FAMILIES[number];
+  if (!family) return undefined;
   const a = NFTA_CHAIN.decode(payload, nfgenmsg.size);
   const hook = a.NFTA_CHAIN_HOOK;
   if (!hook || (family === 'inet' && hook.NFTA_HOOK_HOOKNUM !== INET_INGRESS)) return undefined;
-  if (a.NFTA_CHAIN_USE === 0 && a.NFTA_CHAIN_POLICY !== NF_DROP) return undefined;
+  if (a.NFTA_CHAIN_USE === 0 && a.NFTA_CHAIN_POLICY === NF_ACCEPT) return undefined;
   const place = { table: need(a, 'NFTA_CHAIN_TABLE'), name: a.NFTA_CHAIN_NAME ?? '' };
   if (family === 'bridge' || family === 'arp') return { family, ...place, links: undefined };
   const several = hook.NFTA_HOOK_DEVS ? readNames(hook.NFTA_HOOK_DEVS) : [];

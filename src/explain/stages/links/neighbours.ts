@@ -1,170 +1,12 @@
-import { cidrContains, formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../core/index.ts';
-import type { Link, Neighbour } from '../../netlink/route/index.ts';
-import { IFF_NOARP, NTF_STICKY, NUD_NOARP, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
-import type { LocalPod, NodeView } from '../node/index.ts';
-import type { Asked, Goal } from './asked.ts';
-import { lookAtClientLink } from './client-link.ts';
-import { lookAtPeer } from './peer.ts';
-import { deaf, isOfNode, type Unheard, unansweredByNode, unansweredByPod } from './pods/asked-for.ts';
-import type { Finding, Report } from './report.ts';
-
-/** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
-export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
-  const { client, target } = asked;
-  lookAtClientLink(asked, node, report);
-  if (client.kind === 'pod' && !sends(client.pod, target.ip, node, report)) return;
-  const shown: string[] = [];
-  for (const goal of goals) {
-    const text = formatIp(goal.ip);
-    if (isAnswerLost(asked, goal, node, report)) continue;
-    if (node.isOwnAddress(text)) {
-      shown.push(`${text} is this node`);
-      continue;
-    }
-    const pods = node.podsAt(text);
-    if (pods.length > 1) {
-      const where = pods.map(({ netns }) => netns).join(', ');
-      report.failEndpoint('link', goal.address, {
-        code: 'duplicate-ip',
-        text: `${pods.length} pods of this node have ${text}: ${where}`,
-      });
-      continue;
-    }
-    const [pod] = pods;
-    if (pod) {
-      lookAtPod(asked, goal, pod, node, report);
-      shown.push(`${text} by ${pod.outside!.name}`);
-    } else {
-      const by = lookAtPeer(asked, goal, node, report);
-      if (by) shown.push(`${text} by ${by}`);
-    }
-  }
-  report.stage('link', 'ok', shown.slice(0, 3).join(', ') + (shown.length > 3 ? `, ${shown.length - 3} more` : ''));
-}
-
-function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {
-  const { client, target } = asked;
-  const { inside, outside, seenAs } = pod;
-  const { address } = goal;
-  const down = linkDown(pod);
-  if (down) {
-    report.failEndpoint('link', address, down);
-    return;
-  }
-  const isBridge = seenAs!.kind === 'bridge';
-  const setting = bridgeSetting(goal.ip);
-  const isShown = showsToRules(seenAs!, goal.ip, node);
-  const clientPort = client.kind === 'pod' ? client.pod.outside : undefined;
-  if (isBridge && clientPort?.master === seenAs!.index && isolated(clientPort) && isolated(outside!)) {
-    const text = `${clientPort.name} and ${outside!.name} are isolated ports of ${seenAs!.name}, between which no frames pass`;
-    const remedy = [`bridge link set dev ${outside!.name} isolated off   # portIsolation in the CNI configuration`];
-    // Without rules in the bridge the node sends on what it has translated, and it is no isolated port; answers come to it if masqueraded.
-    if (goal.masqueraded === false || isShown) {
-      report.failEndpoint('link', address, { code: 'link-down', text, remedy });
-      return;
-    }
-    if (goal.masqueraded === undefined) report.cannotTellEndpoint('link', address, text);
-  }
-  const isSame = client.kind === 'pod' && client.pod.netns === pod.netns;
-  if (isSame && isBridge && outside!.bridgePort?.hairpin === false) {
-    const text = `${pod.ip} gets itself, and its bridge port ${outside!.name} has no hairpin mode: one try in ${Math.max(1, report.usedCount)} hangs`;
-    report.failEndpoint('link', address, {
-      code: 'hairpin',
-      text,
-      remedy: [`bridge link set dev ${outside!.name} hairpin on`],
-    });
-    return;
-  }
-  const neighbour = node.neighbour(goal.ip, seenAs!.index);
-  const mac = neighbour?.lladdr;
-  const isKnown = neighbour !== undefined && (neighbour.state & NUD_NOARP) === 0;
-  if ((seenAs!.flags & IFF_NOARP) !== 0 && !isKnown && !isSwitched(asked, goal, node)) {
-    report.failEndpoint('link', address, { code: 'neighbour', ...deaf(seenAs!, 'this node') });
-    return;
-  }
-  // What the node takes for the pod's MAC address is nothing to frames that it only switches.
-  const isOther = mac && mac.length > 0 && !sameBytes(mac, inside.address) && !isSwitched(asked, goal, node);
-  if (isOther && hasMac(pod, mac)) {
-    const text = `this node sends to ${formatMac(mac)} for ${pod.ip}, which is another link of that pod than ${inside.name}`;
-    report.cannotTellEndpoint('link', address, text);
-  } else if (isOther) {
-    const text = `${pod.ip} is at MAC ${formatMac(mac)} by the neighbour table, the pod has ${formatMac(inside.address)}: another has its address`;
-    report.failEndpoint('link', address, {
-      code: 'duplicate-ip',
-      text,
-      remedy: [`ip neigh del ${pod.ip} dev ${seenAs!.name}`],
-    });
-    return;
-  }
-  if (!isSame && lookAtNeighbours(asked, goal, pod, node, report)) return;
-  if (client.kind !== 'pod' || isSame || !isBridge || client.pod.seenAs?.index !== seenAs!.index) return;
-  if (goal.masqueraded !== false) return;
-  const isTranslated = !ipEquals(goal.ip, target.ip) || goal.port !== target.port;
-  if (isShown || !isTranslated) return;
-  report.onBridge(
-    address,
-    `${setting.replaceAll('/', '.')} is ${node.sysctl(setting) ?? 'not there (br_netfilter is not loaded)'}`,
-    seenAs!.name,
-  );
-}
-
-/** Whether rules see the frames of a bridge (br_nf_pre_routing, net/bridge/br_netfilter_hooks.c): all bridges show theirs, or this one does. */
-export function showsToRules(bridge: Link, ip: IpAddress, node: NodeView): boolean {
-  const ofAll = node.sysctl(bridgeSetting(ip));
-  return ofAll === '1' || (ofAll !== undefined && bridge.showsToRules.includes(ip.family));
-}
-
-function hasMac({ macs }: LocalPod, mac: Uint8Array): boolean {
-  return macs.some((own) => sameBytes(own, mac));
-}
-
-/** Not there without br_netfilter. */
-function bridgeSetting({ family }: IpAddress): string {
-  return `net/bridge/bridge-nf-call-${family === 'IPv4' ? 'iptables' : 'ip6tables'}`;
-}
-
-function isolated({ bridgePort }: Link): boolean {
-  return bridgePort?.isolated === true;
-}
-
-/** What of a pod's pair and bridge lets nothing pass; undefined: all do. */
-export function linkDown({ ip, netns, inside, outside, seenAs }: LocalPod): Finding | undefined {
-  if (!inside.up) {
-    const remedy = `nsenter --net=${netns} ip link set ${inside.name} up   # its routes are gone with it: better delete the pod`;
-    return { code: 'link-down', text: `${inside.name} in the pod ${ip} is down`, remedy: [remedy] };
-  }
-  const down = [outside!, seenAs!].find(({ up }) => !up);
-  if (down) {
-    const remedy = [`ip link set ${down.name} up`];
-    return { code: 'link-down', text: `${down.name} of ${ip} is down`, remedy };
-  }
-  // Switched off, or held back by the spanning tree.
-  if (outside!.bridgePort?.forwarding !== false) return undefined;
-  const text = `${seenAs!.name} lets no frames pass at its port ${outside!.name}`;
-  return { code: 'link-down', text, remedy: [`bridge link set dev ${outside!.name} state 3`] };
-}
-
-/** Whether answers are frames of the bridge that both pods hang on: they are translated as they pass, and not routed. */
-export function isBridged(
-  { client }: Asked,
-  { ip, masqueraded }: Goal,
-  pod: LocalPod | undefined,
-  node: NodeView,
-): boolean {
-  if (client.kind !== 'pod' || masqueraded !== false || pod?.seenAs?.kind !== 'bridge') return false;
-  if (client.pod.seenAs?.index !== pod.seenAs.index) return false;
-  const out = node.routeIn(pod, { destination: client.ip, source: ip });
-  return out.kind === 'route' && out.route.gateway === undefined;
-}
-
-/** Whether packets of a pod to another's own address are frames of the bridge that both hang on, which nobody routes. */
-export function isSwitched({ client, target }: Asked, { ip }: Goal, node: NodeView): boolean {
-  if (client.kind !== 'pod' || client.pod.seenAs?.kind !== 'bridge' || !ipEquals(ip, target.ip)) return false;
-  const { index } = client.pod.seenAs;
-  if (!node.podsAt(formatIp(ip)).some(({ seenAs }) => seenAs?.index === index)) return false;
-  const out = node.routeIn(client.pod, { destination: ip, source: client.ip });
-  return out.kind === 'route' && out.route.gateway === undefined;
-}
+import { cidrContains, formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
+import type { Neighbour } from '../../../netlink/route/index.ts';
+import { IFF_NOARP, NTF_STICKY, NUD_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/index.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
+import type { Asked, Goal } from '../asked.ts';
+import { deaf, isOfNode, type Unheard, unansweredByNode, unansweredByPod } from '../pods/asked-for.ts';
+import type { Report } from '../report.ts';
+import { isBridged, isSwitched, showsToRules } from './bridge.ts';
+import { undiscovered } from './discovery.ts';
 
 /**
  * What keeps a pod from sending to an address; undefined: nothing on its link does.
@@ -191,7 +33,13 @@ function unheardBy(
   const isHeard = node.addresses.some(
     ({ address, index }) => ipEquals(address, hop) && (index === seenAs?.index || ipEquals(hop, to)),
   );
-  const silent = isNode && (asks || !isHeard) ? unansweredByNode(hop, pod, entry, node) : undefined;
+  const known = node.neighbour(pod.address, seenAs?.index ?? 0);
+  /** Whoever is asked learns who asks; but a pod that the node knows already hears no question. */
+  const isAsking = isNode && (asks || !isUnknown(known));
+  const silent =
+    (isNode && (asks || !isHeard) ? unansweredByNode(hop, pod, entry, node) : undefined) ??
+    (isAsking ? undiscovered(pod, { asks: 'pod', for: hop }, entry, node) : undefined) ??
+    (asks && isNode && !isUnknown(entry) ? undiscovered(pod, { asks: 'node' }, known, node) : undefined);
   if (silent) return silent;
   const owner = isPeer ? peer.inside : isNode ? seenAs : undefined;
   if (!entry || entry.lladdr.length === 0 || !owner || sameBytes(entry.lladdr, owner.address)) return undefined;
@@ -201,6 +49,15 @@ function unheardBy(
   // Where rules see the frames of the bridge, it finds the way for those that are translated.
   const isFound = isNode && seenAs?.kind === 'bridge' && showsToRules(seenAs, to, node);
   return { text, remedy, lasts: (entry.state & NUD_PERMANENT) !== 0 && !isFound && !isOtherLink };
+}
+
+function isUnknown(entry: Neighbour | undefined): boolean {
+  return (entry?.lladdr.length ?? 0) === 0;
+}
+
+/** Whether a pod has a link with this MAC address. */
+export function hasMac({ macs }: LocalPod, mac: Uint8Array): boolean {
+  return macs.some((own) => sameBytes(own, mac));
 }
 
 /** How frames come to a pod of a bridge, and where its own go. */
@@ -246,7 +103,7 @@ function misled(
 }
 
 /** Looks whether the client's packets leave its link, whoever the endpoint is. */
-function sends(pod: LocalPod, to: IpAddress, node: NodeView, report: Report): boolean {
+export function sends(pod: LocalPod, to: IpAddress, node: NodeView, report: Report): boolean {
   const [peer] = node.podsAt(formatIp(to));
   const frames = { byPort: false, routed: peer?.seenAs?.index !== pod.seenAs?.index };
   const found = [unheardBy(pod, to, { peer, asks: true }, node), misled(pod, frames, node)];
@@ -267,15 +124,24 @@ function locked({ outside }: LocalPod): string | undefined {
 }
 
 /** Looks whether an endpoint is found on its link and finds who connects, and whether its port lets it. Says whether not. */
-function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): boolean {
+export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): boolean {
   const { client } = asked;
   const switched = isSwitched(asked, goal, node);
   const [here, back] = [client.kind === 'pod' ? client.pod : undefined, goal.source];
   const entry = switched ? node.neighbourIn(here!, goal.ip) : node.neighbour(goal.ip, pod.seenAs!.index);
   const isBeside = here !== undefined && here.seenAs?.index === pod.seenAs!.index;
-  const byPort = isBeside && (switched || showsToRules(pod.seenAs!, goal.ip, node));
+  const isShown = showsToRules(pod.seenAs!, goal.ip, node);
+  const byPort = isBeside && (switched || isShown);
+  // Whom a pod has asked knows it by that.
+  const asksBack = isShown && isBridged(asked, goal, pod, node) && !(switched && isUnknown(entry));
   const found = [
     unansweredByPod(pod, entry, isAskedNear(switched ? here : undefined, pod, node), node),
+    switched && !isShown
+      ? undefined
+      : undiscovered(pod, switched ? { asks: 'other pod', other: here! } : { asks: 'node' }, entry, node),
+    asksBack
+      ? undiscovered(here!, { asks: 'other pod', other: pod }, node.neighbourIn(pod, client.ip), node)
+      : undefined,
     misled(pod, { byPort, routed: !switched }, node),
     byPort ? misled(here, { byPort, routed: false }, node) : undefined,
     back && unheardBy(pod, back, { peer: here && ipEquals(back, client.ip) ? here : undefined, asks: false }, node),
@@ -305,7 +171,7 @@ function isAskedNear(by: LocalPod | undefined, { address, prefixLength, seenAs }
 }
 
 /** Looks whether this node finds the pod that its answers are for. Says whether not. */
-function isAnswerLost(asked: Asked, goal: Goal, node: NodeView, report: Report): boolean {
+export function isAnswerLost(asked: Asked, goal: Goal, node: NodeView, report: Report): boolean {
   const { client } = asked;
   if (client.kind !== 'pod' || isSwitched(asked, goal, node)) return false;
   const [pod] = node.podsAt(formatIp(goal.ip));

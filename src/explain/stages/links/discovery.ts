@@ -1,0 +1,92 @@
+import { type IpAddress, parseIp } from '../../../core/index.ts';
+import type { Neighbour } from '../../../netlink/route/index.ts';
+import { hostOf, interfaceOf, type LocalPod, type NodeView } from '../../node/index.ts';
+import type { NeighbourMessage } from '../../packet/index.ts';
+import { type Crossing, walkNeighbourMessage } from '../../walk/index.ts';
+import { placeOf, showing } from '../place.ts';
+
+// Neighbours of IPv6 find each other by ICMPv6, which passes this node's rules as any packet does.
+
+/** Who looks for whom on the link of a pod. */
+export type Search =
+  | { readonly asks: 'pod'; readonly for: IpAddress }
+  | { readonly asks: 'node' }
+  /** Of two pods of one bridge. */
+  | { readonly asks: 'other pod'; readonly other: LocalPod };
+
+/** Messages that rules stop, or perhaps. */
+export interface Stopped {
+  readonly text: string;
+  readonly remedy: readonly string[];
+  /** Not only perhaps. */
+  readonly lasts: boolean;
+}
+
+/**
+ * What keeps a pod and this node, or two pods, from finding each other.
+ *
+ * @param entry what the one that asks knows of the other
+ * @returns undefined: it is known already, or no rule is in the way
+ */
+export function undiscovered(
+  pod: LocalPod,
+  search: Search,
+  entry: Neighbour | undefined,
+  node: NodeView,
+): Stopped | undefined {
+  const own = parseIp(pod.ip);
+  if (own.family === 'IPv4' || (entry?.lladdr.length ?? 0) > 0 || !pod.seenAs) return undefined;
+  const { sources } = node.rulesFor('IPv6');
+  for (const [message, crossing] of messages(own, search)) {
+    const branches = walkNeighbourMessage(message, crossing, interfaceOf(pod.seenAs), sources, hostOf(node));
+    const stopped = branches.filter(({ result }) => result.end.kind !== 'accept');
+    const [first] = stopped;
+    if (!first) continue;
+    const { end, steps } = first.result;
+    const last = end.kind === 'cannot tell' ? end.at : steps.at(-1);
+    const lasts =
+      stopped.length === branches.length && stopped.every(({ result }) => result.end.kind !== 'cannot tell');
+    const what = `neighbour ${message.kind}s (ICMPv6), by which ${who(search)} ${pod.ip} find each other,`;
+    const by = last ? `by ${placeOf(last)}` : 'by rules';
+    return {
+      text: `${what} ${lasts ? 'are dropped' : 'may be dropped'} ${by}`,
+      remedy: last ? [showing(last)] : [],
+      lasts,
+    };
+  }
+  return undefined;
+}
+
+function who(search: Search): string {
+  return search.asks === 'other pod' ? `the pods ${search.other.ip} and` : 'this node and the pod';
+}
+
+/** The question, and what answers it. */
+function messages(pod: IpAddress, search: Search): readonly (readonly [NeighbourMessage, Crossing])[] {
+  switch (search.asks) {
+    case 'pod':
+      return [
+        [{ kind: 'solicitation', source: pod, destination: solicitedNode(search.for) }, 'in'],
+        [{ kind: 'advertisement', source: search.for, destination: pod }, 'out'],
+      ];
+    case 'node':
+      // Which of its addresses the node asks from is not known.
+      return [
+        [{ kind: 'solicitation', source: undefined, destination: solicitedNode(pod) }, 'out'],
+        [{ kind: 'advertisement', source: pod, destination: parseIp('::') }, 'in'],
+      ];
+    case 'other pod': {
+      const other = parseIp(search.other.ip);
+      return [
+        [{ kind: 'solicitation', source: other, destination: solicitedNode(pod) }, 'bridged'],
+        [{ kind: 'advertisement', source: pod, destination: other }, 'bridged'],
+      ];
+    }
+  }
+}
+
+/** The group in which whoever has an address listens: ff02::1:ff00:0/104 and its last 24 bits (RFC 4291). */
+function solicitedNode({ bytes }: IpAddress): IpAddress {
+  const [a, b, c] = [...bytes.slice(13)].map((byte) => byte.toString(16).padStart(2, '0'));
+  return parseIp(`ff02::1:ff${a}:${b}${c}`);
+}

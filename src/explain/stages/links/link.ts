@@ -1,0 +1,132 @@
+import { formatIp, formatMac, ipEquals, sameBytes } from '../../../core/index.ts';
+import type { Link } from '../../../netlink/route/index.ts';
+import { IFF_NOARP, NUD_NOARP } from '../../../netlink/uapi/index.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
+import type { Asked, Goal } from '../asked.ts';
+import { lookAtClientLink } from '../client-link.ts';
+import { lookAtPeer } from '../peer.ts';
+import { deaf } from '../pods/asked-for.ts';
+import type { Finding, Report } from '../report.ts';
+import { bridgeSetting, isSwitched, showsToRules } from './bridge.ts';
+import { hasMac, isAnswerLost, lookAtNeighbours, sends } from './neighbours.ts';
+
+/** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
+export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  lookAtClientLink(asked, node, report);
+  if (client.kind === 'pod' && !sends(client.pod, target.ip, node, report)) return;
+  const shown: string[] = [];
+  for (const goal of goals) {
+    const text = formatIp(goal.ip);
+    if (isAnswerLost(asked, goal, node, report)) continue;
+    if (node.isOwnAddress(text)) {
+      shown.push(`${text} is this node`);
+      continue;
+    }
+    const pods = node.podsAt(text);
+    if (pods.length > 1) {
+      const where = pods.map(({ netns }) => netns).join(', ');
+      report.failEndpoint('link', goal.address, {
+        code: 'duplicate-ip',
+        text: `${pods.length} pods of this node have ${text}: ${where}`,
+      });
+      continue;
+    }
+    const [pod] = pods;
+    if (pod) {
+      lookAtPod(asked, goal, pod, node, report);
+      shown.push(`${text} by ${pod.outside!.name}`);
+    } else {
+      const by = lookAtPeer(asked, goal, node, report);
+      if (by) shown.push(`${text} by ${by}`);
+    }
+  }
+  report.stage('link', 'ok', shown.slice(0, 3).join(', ') + (shown.length > 3 ? `, ${shown.length - 3} more` : ''));
+}
+
+function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  const { inside, outside, seenAs } = pod;
+  const { address } = goal;
+  const down = linkDown(pod);
+  if (down) {
+    report.failEndpoint('link', address, down);
+    return;
+  }
+  const isBridge = seenAs!.kind === 'bridge';
+  const setting = bridgeSetting(goal.ip);
+  const isShown = showsToRules(seenAs!, goal.ip, node);
+  const clientPort = client.kind === 'pod' ? client.pod.outside : undefined;
+  if (isBridge && clientPort?.master === seenAs!.index && isolated(clientPort) && isolated(outside!)) {
+    const text = `${clientPort.name} and ${outside!.name} are isolated ports of ${seenAs!.name}, between which no frames pass`;
+    const remedy = [`bridge link set dev ${outside!.name} isolated off   # portIsolation in the CNI configuration`];
+    // Without rules in the bridge the node sends on what it has translated, and it is no isolated port; answers come to it if masqueraded.
+    if (goal.masqueraded === false || isShown) {
+      report.failEndpoint('link', address, { code: 'link-down', text, remedy });
+      return;
+    }
+    if (goal.masqueraded === undefined) report.cannotTellEndpoint('link', address, text);
+  }
+  const isSame = client.kind === 'pod' && client.pod.netns === pod.netns;
+  if (isSame && isBridge && outside!.bridgePort?.hairpin === false) {
+    const text = `${pod.ip} gets itself, and its bridge port ${outside!.name} has no hairpin mode: one try in ${Math.max(1, report.usedCount)} hangs`;
+    report.failEndpoint('link', address, {
+      code: 'hairpin',
+      text,
+      remedy: [`bridge link set dev ${outside!.name} hairpin on`],
+    });
+    return;
+  }
+  const neighbour = node.neighbour(goal.ip, seenAs!.index);
+  const mac = neighbour?.lladdr;
+  const isKnown = neighbour !== undefined && (neighbour.state & NUD_NOARP) === 0;
+  if ((seenAs!.flags & IFF_NOARP) !== 0 && !isKnown && !isSwitched(asked, goal, node)) {
+    report.failEndpoint('link', address, { code: 'neighbour', ...deaf(seenAs!, 'this node') });
+    return;
+  }
+  // What the node takes for the pod's MAC address is nothing to frames that it only switches.
+  const isOther = mac && mac.length > 0 && !sameBytes(mac, inside.address) && !isSwitched(asked, goal, node);
+  if (isOther && hasMac(pod, mac)) {
+    const text = `this node sends to ${formatMac(mac)} for ${pod.ip}, which is another link of that pod than ${inside.name}`;
+    report.cannotTellEndpoint('link', address, text);
+  } else if (isOther) {
+    const text = `${pod.ip} is at MAC ${formatMac(mac)} by the neighbour table, the pod has ${formatMac(inside.address)}: another has its address`;
+    report.failEndpoint('link', address, {
+      code: 'duplicate-ip',
+      text,
+      remedy: [`ip neigh del ${pod.ip} dev ${seenAs!.name}`],
+    });
+    return;
+  }
+  if (!isSame && lookAtNeighbours(asked, goal, pod, node, report)) return;
+  if (client.kind !== 'pod' || isSame || !isBridge || client.pod.seenAs?.index !== seenAs!.index) return;
+  if (goal.masqueraded !== false) return;
+  const isTranslated = !ipEquals(goal.ip, target.ip) || goal.port !== target.port;
+  if (isShown || !isTranslated) return;
+  report.onBridge(
+    address,
+    `${setting.replaceAll('/', '.')} is ${node.sysctl(setting) ?? 'not there (br_netfilter is not loaded)'}`,
+    seenAs!.name,
+  );
+}
+
+function isolated({ bridgePort }: Link): boolean {
+  return bridgePort?.isolated === true;
+}
+
+/** What of a pod's pair and bridge lets nothing pass; undefined: all do. */
+export function linkDown({ ip, netns, inside, outside, seenAs }: LocalPod): Finding | undefined {
+  if (!inside.up) {
+    const remedy = `nsenter --net=${netns} ip link set ${inside.name} up   # its routes are gone with it: better delete the pod`;
+    return { code: 'link-down', text: `${inside.name} in the pod ${ip} is down`, remedy: [remedy] };
+  }
+  const down = [outside!, seenAs!].find(({ up }) => !up);
+  if (down) {
+    const remedy = [`ip link set ${down.name} up`];
+    return { code: 'link-down', text: `${down.name} of ${ip} is down`, remedy };
+  }
+  // Switched off, or held back by the spanning tree.
+  if (outside!.bridgePort?.forwarding !== false) return undefined;
+  const text = `${seenAs!.name} lets no frames pass at its port ${outside!.name}`;
+  return { code: 'link-down', text, remedy: [`bridge link set dev ${outside!.name} state 3`] };
+}
