@@ -247,7 +247,9 @@ function lookAtEnds(
         `${who} are kept out of connection tracking (notrack), so that they are not translated`,
         steps,
       );
-    if (!byIpvs && (['source', 'destination'] as const).some((end) => isAnother(packet.ends[end], wanted[end])))
+    // The source is translated in the last hook, which a packet without a route does not come to; lookAtRoutes asks about those.
+    const settled = end.kind === 'no route' ? (['destination'] as const) : (['source', 'destination'] as const);
+    if (!byIpvs && settled.some((which) => isAnother(packet.ends[which], wanted[which])))
       return finding(code, `${who} are translated, but not as the connection is`, steps);
     const found = astray(walk);
     return found && finding(found.code, found.text, steps);

@@ -138,13 +138,16 @@ it('affinity: the client is held at an endpoint that is gone', async () => {
   const set = { family: 'ip', table: 'nodeplane', set: 'affinity-shop/sticky/tcp' } as const;
   const data = Uint8Array.of(...parseIp('10.244.1.200').bytes, 8080 >> 8, 8080 & 255, 0, 0);
   const object = { kind: 'elements', ...set, elements: [{ key: parseIp(client.ip()).bytes, data }] } as const;
-  own.commit([{ operation: 'add', object }]);
-  faults.undo(() => {
-    own.commit([{ operation: 'delete', object }]);
-    own.close();
-  });
+  faults.undo(() => own.close());
+  const hold = () => own.commit([{ operation: 'add', object }]);
+  const held = () => own.listElements({ kind: 'set', family: 'ip', table: set.table, name: set.set }).length;
+  // As above: mended at once the first time, later the second time.
+  hold();
+  await expect.poll(held, { timeout: patient(40_000) }).toBe(0);
+  hold();
   await expectCode('10.96.0.15', client.ip(), 'affinity');
   expect(await answers('10.96.0.15')).toBe(false);
+  await expect.poll(held, { timeout: patient(60_000) }).toBe(0);
 });
 
 describe('tracked flows overrule the rules', () => {
