@@ -15,6 +15,7 @@ export { execNow } from './processes/exec-now.ts';
 export { lockHolder } from './processes/lock-holder.ts';
 export { isOwnProcess } from './processes/own-programs.ts';
 export { sleepSync } from './sleep.ts';
+export { syncFolder } from './sync-folder.ts';
 export {
   hasSysctls,
   type LocalPorts,

@@ -1,9 +1,6 @@
 import {
-  closeSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -13,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { formatIp, type IpAddress, isNotFound, JSON_LIMITS, parseJson, tryParseIp } from '../../core/index.ts';
+import { syncFolder } from '../../sys/index.ts';
 import { type Maker, makerKeys, parseMaker } from './maker.ts';
 import type { Owner } from './record.ts';
 
@@ -161,16 +159,6 @@ export class Journal {
     } catch {
       return undefined;
     }
-  }
-}
-
-/** Makes the names in it durable. */
-function syncFolder(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }
 

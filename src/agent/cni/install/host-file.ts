@@ -1,6 +1,7 @@
 import { closeSync, fchmodSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { NodeplaneError } from '../../../core/index.ts';
+import { syncFolder } from '../../../sys/index.ts';
 
 /**
  * Puts a file in place durably and at once: others see the old one or all of the new one, and a program that runs from the
@@ -51,15 +52,6 @@ function writeSynced(path: string, content: Uint8Array, mode: number): void {
     for (let at = 0; at < content.length; ) at += writeSync(fd, content, at);
     // Whatever the umask is.
     fchmodSync(fd, mode);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function syncFolder(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
     fsyncSync(fd);
   } finally {
     closeSync(fd);
