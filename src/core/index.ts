@@ -3,7 +3,6 @@ export { ByteWriter, formatMac, hashBytes, readBe16, readBe32, readU16, readU32,
 export { type Clock, secondsSince, systemClock, type Timer } from './clock.ts';
 export {
   type ComparedPart,
-  DRIFT_LINES,
   type Drift,
   driftLines,
   driftText,

@@ -1,5 +1,5 @@
 export * from './api/index.ts';
-export { type LeaseHandler, LeaseKeeper, type LeaseKeeperOptions } from './leases/lease-keeper.ts';
+export type { LeaseHandler, LeaseKeeperOptions } from './leases/lease-keeper.ts';
 export { ManifestSource } from './manifests/manifest-source.ts';
 export {
   type AnnouncerEvent,

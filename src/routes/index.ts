@@ -1,5 +1,5 @@
 export { removeRoutes } from './cleanup.ts';
-export { type FlannelRoutes, type FlannelVtep, flannelAnnotations, readFlannelVtep } from './flannel/annotations.ts';
+export type { FlannelRoutes, FlannelVtep } from './flannel/annotations.ts';
 export { publishedAnnotations, withdrawnAnnotations } from './flannel/flannel-wants.ts';
 export { OwnEnds } from './flannel/own-ends.ts';
 export { placeSubnetEnv, subnetEnv } from './flannel/subnet-env.ts';
@@ -26,7 +26,7 @@ export { formerRangesWanted } from './plan/former-ranges.ts';
 export { LIMITS as ROUTE_LIMITS } from './plan/limits.ts';
 export type { PeerPlan } from './plan/planner.ts';
 export { type RouteSettings, TUNNEL_NAMES, tunnelKind, tunnelMtu, WIREGUARD_NAME } from './plan/tunnel.ts';
-export { type Attachment, ROUTE_MODES, type RouteMode, type Underlay } from './plan/underlay.ts';
+export type { Attachment, RouteMode, Underlay } from './plan/underlay.ts';
 export { unencryptedDropped } from './rules/encryption-chains.ts';
 export type { RuleEvent, RuleObserver } from './rules/events.ts';
 export { nodeAddresses } from './rules/node-elements.ts';

@@ -4,7 +4,7 @@ export type { NewObject, ObjectName, ObjectResource, ObjectTarget, StoredObject 
 export { backOffMs } from './client/back-off.ts';
 export { createApiClient } from './client/http-client.ts';
 export { ObjectClient, type ObjectClientOptions } from './client/object-client.ts';
-export { isRefused, ObjectError, type ObjectOperation, type RefusalKind } from './client/object-error.ts';
+export { isRefused, type ObjectOperation, type RefusalKind } from './client/object-error.ts';
 export type { ApiObservation, ApiObserver } from './client/observation.ts';
 export { EventRecorder, type RecordedEvent } from './event-recorder.ts';
 export { readServerVersion } from './server-version.ts';

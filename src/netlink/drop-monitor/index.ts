@@ -1,3 +1,3 @@
 export { configure, type DropConfiguration, decodeConfiguration, dropRequest } from './configuration.ts';
-export { type DroppedPacket, decodeDrops } from './dropped-packet.ts';
+export type { DroppedPacket } from './dropped-packet.ts';
 export { watchDrops } from './watch-drops.ts';

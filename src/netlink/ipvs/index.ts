@@ -4,7 +4,7 @@ export {
   IP_VS_SVC_F_SCHED_SH_FALLBACK,
   IPVS_GENL_NAME,
 } from '../uapi/ip-vs.ts';
-export { type IpvsConnection, listIpvsConnections, parseIpvsConnections } from './connections.ts';
+export { type IpvsConnection, listIpvsConnections } from './connections.ts';
 export {
   type Destination,
   decodeDestination,

@@ -1,1 +1,1 @@
-export { decodeLog, type LoggedPacket, watchLog } from './watch-log.ts';
+export { type LoggedPacket, watchLog } from './watch-log.ts';

@@ -57,4 +57,4 @@ export type {
   TableRef,
 } from './object/model.ts';
 export type { NftReader, NftRuleset } from './ruleset.ts';
-export { decodeTraces, type TraceEvent, watchTraces } from './trace/watch-traces.ts';
+export { type TraceEvent, watchTraces } from './trace/watch-traces.ts';

@@ -18,13 +18,10 @@ export { type MacvlanMode, type MacvlanSpec, macvlanModeOf, newMacvlan } from '.
 export { newVlan, type VlanSpec } from './devices/vlan.ts';
 export { newVxlan, setVxlan, type Vxlan, type VxlanChange, type VxlanSpec } from './devices/vxlan.ts';
 export {
-  answeredLink,
   type BridgePort,
   getLink,
-  getLinks,
   type Link,
   type LinkSelector,
-  linkQuery,
   listLinks,
 } from './link.ts';
 export {
@@ -41,7 +38,7 @@ export {
 export { hasLinkKind } from './link-kind.ts';
 export { getLinkTraffic, type LinkTraffic } from './link-traffic.ts';
 export { getNetnsId } from './lookup/netns-id.ts';
-export { decodePolicyRule, listPolicyRules, type PolicyRule } from './lookup/policy-rules.ts';
+export { listPolicyRules, type PolicyRule } from './lookup/policy-rules.ts';
 export { lookUpRoute, type RouteAnswer, type RoutedFlow, type RouteQuestion } from './lookup/route-lookup.ts';
 export {
   decodeNeighbour,

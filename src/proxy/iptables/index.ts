@@ -1,4 +1,4 @@
 export { IptablesDataplane } from './dataplane.ts';
 export { COUNTERS, JUMPS } from './fixed-chains.ts';
 export { iptablesMode } from './mode/iptables-mode.ts';
-export { CANARY_CHAIN, ENTRY_CHAINS, endpointChainName, HAIRPIN_CHAIN } from './names.ts';
+export { ENTRY_CHAINS, endpointChainName, HAIRPIN_CHAIN } from './names.ts';

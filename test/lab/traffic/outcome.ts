@@ -39,6 +39,7 @@ export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }
 
-function elapsed(startedAt: number): number {
-  return Math.round((performance.now() - startedAt) * 10) / 10;
+/** In milliseconds, to a microsecond: a round trip between namespaces takes 30. */
+export function elapsed(startedAt: number): number {
+  return Math.round((performance.now() - startedAt) * 1000) / 1000;
 }

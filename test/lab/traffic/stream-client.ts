@@ -1,6 +1,6 @@
 import { connect, isIPv6, type Socket } from 'node:net';
 import { patient } from '../patience.ts';
-import { answered, failure, timedOut } from './outcome.ts';
+import { answered, elapsed, failure, timedOut } from './outcome.ts';
 import type { ConnectOptions, Outcome, Target } from './protocol.ts';
 import { sctpSocket } from './sctp-socket.ts';
 
@@ -58,7 +58,7 @@ export function echoStream(
     { timeoutMs },
     (reply) => {
       if (reply !== line) throw new Error(`Echo of "${line.slice(0, 40)}" came back as "${reply.slice(0, 40)}"`);
-      return { ...before, ms: Math.round((performance.now() - startedAt) * 10) / 10 };
+      return { ...before, ms: elapsed(startedAt) };
     },
     startedAt,
   );

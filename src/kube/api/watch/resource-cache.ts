@@ -133,6 +133,8 @@ export class ResourceCache {
 
 /** From what was told of an object of the API to what is to be told. Endpoints become as many objects as they have subsets. */
 function difference(old: readonly KubeObject[], now: readonly KubeObject[]): readonly ObjectEvent[] {
+  // Ten thousand of a start: nothing to look up.
+  if (old.length === 0) return now.map((object) => ({ type: 'added', object }));
   const events: ObjectEvent[] = [];
   const present = new Set(now.map(objectKey));
   for (const object of old) if (!present.has(objectKey(object))) events.push({ type: 'deleted', object });

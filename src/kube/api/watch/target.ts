@@ -55,8 +55,8 @@ export function targetsOf(resource: Resource): readonly [WatchTarget, ...WatchTa
 function project(resource: Resource, values: readonly unknown[], shared: SharedValues): Projected {
   // Of its length at once: a list that grows has room for seventeen, and nearly all of these hold one.
   const objects = new Array<KubeObject>(values.length);
-  for (const [index, value] of values.entries()) {
-    const { object, problems } = decodeObject(resource.kind, value);
+  for (let index = 0; index < values.length; index++) {
+    const { object, problems } = decodeObject(resource.kind, values[index]);
     if (problems) return { problems };
     objects[index] = resource.slim?.(object, shared) ?? object;
   }
