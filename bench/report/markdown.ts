@@ -1,6 +1,6 @@
 import { chartName } from './chart.ts';
 import type { Figure, Results } from './figure.ts';
-import { cells, format, quantity } from './text.ts';
+import { cells, quantity, ratioText } from './text.ts';
 
 /**
  * bench/RESULTS.md: what was run where, the headline figures as pictures, and each table of the run.
@@ -31,12 +31,11 @@ export function resultsPage(results: Results, headlines: readonly Figure[]): str
 export function headlineTable(headlines: readonly Figure[]): string {
   return table(
     ['', 'nodeplane', 'beside', 'ratio'],
-    headlines.map(({ headline, ours, peer, peerName, unit }) => [
-      headline!,
-      quantity(ours, unit),
-      peer === undefined ? '' : `${quantity(peer, unit)}: ${peerName}`,
-      peer === undefined ? '' : `${format(ours / peer)} x`,
-    ]),
+    headlines.map((figure) => {
+      const { headline, ours, peer, peerName, unit } = figure;
+      const beside = peer === undefined ? '' : `${quantity(peer, unit)}: ${peerName}`;
+      return [headline!, quantity(ours, unit), beside, ratioText(figure)];
+    }),
   );
 }
 

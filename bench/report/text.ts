@@ -12,16 +12,21 @@ export function quantity(value: number, unit: string): string {
 
 /** The cells of a figure: what, ours, the peer's, who that is, the ratio, what was promised. */
 export function cells(figure: Figure): readonly string[] {
-  const { what, unit, ours, peer, peerName, spread } = figure;
-  const ratio = peer === undefined ? '' : `${format(ours / peer)} x${spread ? ` ±${format(spread)}` : ''}`;
+  const { what, unit, ours, peer, peerName } = figure;
   return [
     what,
     quantity(ours, unit),
     peer === undefined ? '' : quantity(peer, unit),
     peer === undefined ? 'no peer' : peerName,
-    ratio,
+    ratioText(figure),
     targetText(figure),
   ];
+}
+
+/** Ours to the peer's and how far that strayed: `0.868 x ±0.0753`; empty without a peer. */
+export function ratioText({ ours, peer, spread }: Figure): string {
+  if (peer === undefined) return '';
+  return `${format(ours / peer)} x${spread ? ` ±${format(spread)}` : ''}`;
 }
 
 function targetText(figure: Figure): string {

@@ -12,7 +12,7 @@ const TURNS = 12;
 const SECONDS = 1;
 const ROUND_TRIPS = 200;
 const PORT = 8080;
-/** Of the sender and of the receiver: left to the scheduler, a run of both on one is a third slower, whichever side it is. */
+/** The sender's and the receiver's: left to the scheduler, both share one in some turns and not in others, whichever side it is. */
 const PROCESSORS = availableParallelism() > 1 ? ['-A', '0,1'] : [];
 /** Fits the tunnel in both families, so that none of the setups sends other packets than the others. */
 const POD_MTU = 1430;
