@@ -1,0 +1,298 @@
+import { spawnSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
+import { patient } from '../patience.ts';
+import { builtProgram } from '../programs.ts';
+import { linksOf, reaches } from './fixture.ts';
+import { createServedNode, installedConfig } from './served-node.ts';
+
+// What `nodeplane diff` says of pods' interfaces, their bridge and sysctls that others changed, and `--repair` makes of it.
+
+/** Each look is a process of its own. */
+const LONG_MS = patient(120_000);
+const served = createServedNode();
+const node = served.node.namespace;
+
+interface Part {
+  readonly name: string;
+  readonly verdict: string;
+  readonly differences: readonly { object: string; difference: string; ours?: string[]; theirs?: string[] }[];
+}
+
+function diff(...flags: string[]) {
+  const words = ['netns', 'exec', node.name, builtProgram('nodeplane'), 'diff', '-o', 'json', ...flags];
+  const { status, stdout, stderr } = spawnSync('ip', words, { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  const { parts } = JSON.parse(stdout) as { parts: Part[] };
+  const links = parts.find(({ name }) => name === 'interfaces of pods')!;
+  const lines = links.differences.flatMap(({ object, ours = [], theirs = [] }) => [
+    object,
+    ...theirs.map((line) => `- ${line}`),
+    ...ours.map((line) => `+ ${line}`),
+  ]);
+  return { status, links, text: lines.join('\n') };
+}
+
+interface Pod {
+  readonly namespace: TestNamespace;
+  readonly config: object;
+  /** The node's end. */
+  readonly link: string;
+  readonly ips: readonly string[];
+}
+
+let made = 0;
+async function addPod(change: object = {}): Promise<Pod> {
+  const namespace = createNamespace(`pod${made++}`);
+  const config = { ...installedConfig(served.conflist), ...change };
+  const { status, json, stdout } = await served.call('ADD', namespace, { config });
+  expect(status, stdout).toBe(0);
+  const link = json!.interfaces!.find(({ name }) => name.startsWith('veth'))!.name;
+  return { namespace, config, link, ips: json!.ips!.map(({ address }) => address.replace(/\/.*/, '')) };
+}
+async function delPod({ namespace, config }: Pod): Promise<void> {
+  expect(await served.call('DEL', namespace, { config })).toMatchObject({ status: 0 });
+}
+
+const ip = (...args: string[]) => node.run('ip', ...args);
+const port = (link: string, ...args: string[]) => node.run('bridge', 'link', 'set', 'dev', link, ...args);
+const sysctl = (name: string, value: number) => node.run('bash', '-c', `echo ${value} > /proc/sys/${name}`);
+/** Both ways, in both families. */
+function expectPackets(pod: Pod, other: Pod): void {
+  for (const [i, address] of pod.ips.entries()) {
+    expect(reaches(node, address), `node to ${address}`).toBe(true);
+    expect(reaches(other.namespace, address), `pod to ${address}`).toBe(true);
+    expect(reaches(pod.namespace, other.ips[i]!), `${address} to pod`).toBe(true);
+  }
+}
+
+type Harm = readonly [name: string, harm: (pod: Pod) => void, told: RegExp];
+
+function harms(change: object, cases: readonly Harm[]) {
+  it.each(cases)(
+    '%s',
+    async (_, harm, told) => {
+      const [pod, other] = [await addPod(change), await addPod(change)];
+      try {
+        expect(diff()).toMatchObject({ status: 0, text: '' });
+        harm(pod);
+        const found = diff();
+        expect(found.status).toBe(1);
+        expect(found.text).toMatch(told);
+        const repaired = diff('--repair');
+        expect(repaired).toMatchObject({ status: 0, text: '' });
+        expect(diff()).toMatchObject({ status: 0, text: '' });
+        expectPackets(pod, other);
+      } finally {
+        await delPod(pod);
+        await delPod(other);
+      }
+      expect(linksOf(node).filter(({ ifname }) => ifname.startsWith('veth'))).toEqual([]);
+      expect(diff()).toMatchObject({ status: 0, text: '' });
+    },
+    LONG_MS,
+  );
+}
+
+beforeAll(async () => {
+  await served.startAgent();
+}, LONG_MS);
+afterAll(removeAll);
+
+describe('of a pod at the bridge, others', () => {
+  harms({}, [
+    ['took the port down', ({ link }) => ip('link', 'set', link, 'down'), /^link "veth.*\n- down\n\+ up$/],
+    [
+      'took the port out of the bridge',
+      ({ link }) => ip('link', 'set', link, 'nomaster'),
+      /no port of the bridge\n\+ master cni0/,
+    ],
+    ['took its hairpin mode', ({ link }) => port(link, 'hairpin', 'off'), /- hairpin off\n\+ hairpin on/],
+    ['isolated it', ({ link }) => port(link, 'isolated', 'on'), /- isolated on\n\+ isolated off/],
+    [
+      'locked it and had it learn and flood nothing',
+      ({ link }) => port(link, 'learning', 'off', 'flood', 'off', 'bcast_flood', 'off', 'locked', 'on'),
+      /- learning off\n- flood off\n- bcast_flood off\n- locked on\n/,
+    ],
+    ['switched it off in the bridge', ({ link }) => port(link, 'state', '0'), /- not forwarding\n\+ state forwarding/],
+    [
+      'changed its MTU',
+      ({ link }) => ip('link', 'set', link, 'mtu', '1300'),
+      /^(?:bridge.*\n.*\n.*\n)?link "veth.*\n- mtu 1300\n\+ mtu 1500/,
+    ],
+    [
+      'gave it another name',
+      ({ link }) => ip('link', 'set', link, 'name', 'strange0'),
+      /- name strange0\n\+ name veth/,
+    ],
+    ['took its alias', ({ link }) => ip('link', 'set', link, 'alias', 'x'), /- alias x\n\+ alias nodeplane\//],
+    ['took the bridge down', () => ip('link', 'set', 'cni0', 'down'), /^bridge "cni0"\n- down\n\+ up\n/],
+    [
+      'took the addresses of the bridge',
+      () => ip('address', 'flush', 'dev', 'cni0', 'scope', 'global'),
+      /^bridge "cni0"\n\+ address 10\.244\.1\.1\/24\n\+ address fd00:10:244:1::1\/64$/,
+    ],
+    [
+      'took the routes to the pods',
+      () => {
+        ip('route', 'del', '10.244.1.0/24');
+        ip('-6', 'route', 'del', 'fd00:10:244:1::/64');
+      },
+      /^bridge "cni0"\n\+ route 10\.244\.1\.0\/24 dev cni0 .*\n\+ route fd00:10:244:1::\/64 dev cni0 /,
+    ],
+    [
+      'made the MTU of the bridge smaller',
+      () => ip('link', 'set', 'cni0', 'mtu', '1290'),
+      /^bridge "cni0"\n- mtu 1290\n\+ mtu 1500$/,
+    ],
+    ['deleted the bridge', () => ip('link', 'del', 'cni0'), /^bridge "cni0"$/m],
+    ['switched IPv6 of the bridge off', () => sysctl('net/ipv6/conf/cni0/disable_ipv6', 1), /\+ address fd00:/],
+    [
+      'switched the node’s forwarding off',
+      () => {
+        sysctl('net/ipv4/ip_forward', 0);
+        sysctl('net/ipv6/conf/all/forwarding', 0);
+      },
+      /^forwarding of the node\n- net\/ipv4\/ip_forward=0\n- net\/ipv6\/conf\/all\/forwarding=0\n/,
+    ],
+    [
+      'switched forwarding from the bridge off',
+      () => sysctl('net/ipv4/conf/cni0/forwarding', 0),
+      /^bridge "cni0"\n- net\/ipv4\/conf\/cni0\/forwarding=0\n/,
+    ],
+    [
+      'had it believe router advertisements',
+      () => sysctl('net/ipv6/conf/cni0/accept_ra', 2),
+      /- net\/ipv6\/conf\/cni0\/accept_ra=2\n/,
+    ],
+  ]);
+});
+
+describe('of a pod with a mapped port, others', () => {
+  const mapped = { runtimeConfig: { portMappings: [{ hostPort: 18080, containerPort: 80, hostIP: '127.0.0.1' }] } };
+  it(
+    'closed the way from 127.0.0.1',
+    async () => {
+      const pod = await addPod(mapped);
+      sysctl('net/ipv4/conf/cni0/route_localnet', 0);
+      expect(diff().text).toBe(
+        'bridge "cni0"\n- net/ipv4/conf/cni0/route_localnet=0\n+ net/ipv4/conf/cni0/route_localnet=1',
+      );
+      expect(reaches(node, pod.ips[0]!)).toBe(true);
+      expect(diff('--repair')).toMatchObject({ status: 0, text: '' });
+      expect(node.run('cat', '/proc/sys/net/ipv4/conf/cni0/route_localnet').trim()).toBe('1');
+      await delPod(pod);
+    },
+    LONG_MS,
+  );
+});
+
+describe('of a pod with a VLAN, others', () => {
+  harms({ bridge: 'vlans0', vlan: 100 }, [
+    [
+      'had the bridge ignore VLANs',
+      () => ip('link', 'set', 'vlans0', 'type', 'bridge', 'vlan_filtering', '0'),
+      /- vlan_filtering 0\n/,
+    ],
+    [
+      'took the port out of its VLAN',
+      ({ link }) => node.run('bridge', 'vlan', 'del', 'dev', link, 'vid', '100'),
+      /\+ vlan 100 pvid untagged/,
+    ],
+    [
+      'took the bridge out of it',
+      () => node.run('bridge', 'vlan', 'del', 'dev', 'vlans0', 'vid', '100', 'self'),
+      /\+ bridge "vlans0" itself in vlan 100/,
+    ],
+    ['deleted its gateway', () => ip('link', 'del', 'vlans0.100'), /^gateway "vlans0\.100"$/m],
+    [
+      'took its gateway’s address',
+      () => ip('address', 'del', '10.244.1.1/24', 'dev', 'vlans0.100'),
+      /^gateway "vlans0\.100"\n\+ address 10\.244\.1\.1\/24$/m,
+    ],
+  ]);
+});
+
+describe('of a routed pod, others', () => {
+  harms({ mode: 'routed' }, [
+    ['took the link down', ({ link }) => ip('link', 'set', link, 'down'), /- down\n/],
+    ['took its routes', ({ ips }) => ip('route', 'del', ips[0]!), /\+ route 10\.244\.1\.\d+ dev veth/],
+    [
+      'changed its neighbour entry',
+      ({ link, ips }) =>
+        ip('neigh', 'replace', ips[0]!, 'dev', link, 'lladdr', '02:00:00:00:00:99', 'nud', 'permanent'),
+      /- neighbour 10\.244\.1\.\d+ lladdr 02:00:00:00:00:99\n\+ neighbour/,
+    ],
+    [
+      'took the IPv6 gateway’s address',
+      ({ link }) => ip('address', 'del', 'fe80::1/64', 'dev', link),
+      /\+ address fe80::1\/64/,
+    ],
+    [
+      'changed the MAC that the pod knows',
+      ({ link }) => ip('link', 'set', link, 'address', '02:00:00:00:00:98'),
+      /- address 02:00:00:00:00:98\n/,
+    ],
+    [
+      'switched its forwarding off',
+      ({ link }) => sysctl(`net/ipv4/conf/${link}/forwarding`, 0),
+      /- net\/ipv4\/conf\/veth\w+\/forwarding=0\n/,
+    ],
+  ]);
+});
+
+describe('what no repair mends is told all the same', () => {
+  it.each<[string, (pod: Pod) => void, RegExp]>([
+    [
+      'the pod’s end down',
+      ({ namespace }) => namespace.run('ip', 'link', 'set', 'eth0', 'down'),
+      /^"eth0" in the pod of attachment "nodeplane\/.*"\n- down\n- lacks the address fd00:.*\n- no repair changes/m,
+    ],
+    [
+      'its address gone',
+      ({ namespace, ips }) => namespace.run('ip', 'address', 'del', `${ips[0]}/24`, 'dev', 'eth0'),
+      /\n- lacks the address 10\.244\.1\.\d+\/24\n- no repair/,
+    ],
+    [
+      'another MAC',
+      ({ namespace }) => namespace.run('ip', 'link', 'set', 'eth0', 'address', '02:00:00:00:00:97'),
+      /\n- address 02:00:00:00:00:97, not 0a:58:/,
+    ],
+    [
+      'the link gone',
+      ({ link }) => ip('link', 'del', link),
+      /^link "veth\w+" of attachment "nodeplane\/.*"\n- no repair makes it: delete the pod/m,
+    ],
+  ])(
+    '%s',
+    async (_, harm, told) => {
+      const pod = await addPod();
+      harm(pod);
+      const found = diff();
+      expect(found.status).toBe(1);
+      expect(found.text).toMatch(told);
+      expect(diff('--repair')).toMatchObject({ status: 1, text: found.text });
+      await delPod(pod);
+      expect(diff()).toMatchObject({ status: 0, text: '' });
+    },
+    LONG_MS,
+  );
+});
+
+it(
+  'what is not ours is left alone: other links, addresses of the bridge, ports of others',
+  async () => {
+    const pod = await addPod();
+    ip('link', 'add', 'strange1', 'type', 'veth', 'peer', 'name', 'strange2');
+    ip('link', 'set', 'strange1', 'master', 'cni0');
+    ip('address', 'add', 'fd00:99::1/64', 'dev', 'cni0');
+    expect(diff()).toMatchObject({ status: 0, text: '' });
+    expect(diff('--repair')).toMatchObject({ status: 0, text: '' });
+    expect(ip('link', 'show', 'strange1')).toContain('master cni0');
+    expect(ip('address', 'show', 'cni0')).toContain('fd00:99::1/64');
+    ip('link', 'del', 'strange1');
+    ip('address', 'del', 'fd00:99::1/64', 'dev', 'cni0');
+    await delPod(pod);
+  },
+  LONG_MS,
+);
