@@ -19,8 +19,6 @@ export interface WantedLink extends WantedAttachment {
 export interface MadeLink {
   /** Of both ends, in bytes. */
   readonly mtu: number;
-  /** Whether the configuration names it. */
-  readonly hasOwnMtu: boolean;
   /** The pod's end was left down. */
   readonly down: boolean;
   /** Addresses of the bridge, or of the link of the VLAN, with the prefix of their subnet. */
@@ -48,10 +46,8 @@ export function wantedLink(network: string, entry: Pick<JournalEntry, 'owner' | 
 
 function madeLink(link: Json | undefined): MadeLink | undefined {
   if (!link) return undefined;
-  const mtu = optional(link, 'mtu', 'number');
   return {
-    mtu: mtu ?? DEFAULT_MTU,
-    hasOwnMtu: mtu !== undefined,
+    mtu: optional(link, 'mtu', 'number') ?? DEFAULT_MTU,
     down: optional(link, 'down', 'boolean') ?? false,
     gateways: textsAt(link, 'gateways').map(parseAddressWithPrefix),
   };

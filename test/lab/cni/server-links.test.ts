@@ -1,98 +1,12 @@
-import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
-import { patient } from '../patience.ts';
-import { builtProgram } from '../programs.ts';
-import { linksOf, reaches } from './fixture.ts';
-import { createServedNode, installedConfig } from './served-node.ts';
+import { removeAll } from '../namespace.ts';
+import { reaches } from './fixture.ts';
+import { createLinkWorld, type LinkedPod, LONG_MS } from './link-world.ts';
 
 // What `nodeplane diff` says of pods' interfaces, their bridge and sysctls that others changed, and `--repair` makes of it.
 
-/** Each look is a process of its own. */
-const LONG_MS = patient(120_000);
-const served = createServedNode();
-const node = served.node.namespace;
-
-interface Part {
-  readonly name: string;
-  readonly verdict: string;
-  readonly differences: readonly { object: string; difference: string; ours?: string[]; theirs?: string[] }[];
-}
-
-function diff(...flags: string[]) {
-  const words = ['netns', 'exec', node.name, builtProgram('nodeplane'), 'diff', '-o', 'json', ...flags];
-  const { status, stdout, stderr } = spawnSync('ip', words, { encoding: 'utf8' });
-  expect(stderr).toBe('');
-  const { parts } = JSON.parse(stdout) as { parts: Part[] };
-  const links = parts.find(({ name }) => name === 'interfaces of pods')!;
-  const lines = links.differences.flatMap(({ object, ours = [], theirs = [] }) => [
-    object,
-    ...theirs.map((line) => `- ${line}`),
-    ...ours.map((line) => `+ ${line}`),
-  ]);
-  return { status, links, text: lines.join('\n') };
-}
-
-interface Pod {
-  readonly namespace: TestNamespace;
-  readonly config: object;
-  /** The node's end. */
-  readonly link: string;
-  readonly ips: readonly string[];
-}
-
-let made = 0;
-async function addPod(change: object = {}): Promise<Pod> {
-  const namespace = createNamespace(`pod${made++}`);
-  const config = { ...installedConfig(served.conflist), ...change };
-  const { status, json, stdout } = await served.call('ADD', namespace, { config });
-  expect(status, stdout).toBe(0);
-  const link = json!.interfaces!.find(({ name }) => name.startsWith('veth'))!.name;
-  return { namespace, config, link, ips: json!.ips!.map(({ address }) => address.replace(/\/.*/, '')) };
-}
-async function delPod({ namespace, config }: Pod): Promise<void> {
-  expect(await served.call('DEL', namespace, { config })).toMatchObject({ status: 0 });
-}
-
-const ip = (...args: string[]) => node.run('ip', ...args);
+const { served, node, diff, addPod, delPod, harms, ip, sysctl } = createLinkWorld();
 const port = (link: string, ...args: string[]) => node.run('bridge', 'link', 'set', 'dev', link, ...args);
-const sysctl = (name: string, value: number) => node.run('bash', '-c', `echo ${value} > /proc/sys/${name}`);
-/** Both ways, in both families. */
-function expectPackets(pod: Pod, other: Pod): void {
-  for (const [i, address] of pod.ips.entries()) {
-    expect(reaches(node, address), `node to ${address}`).toBe(true);
-    expect(reaches(other.namespace, address), `pod to ${address}`).toBe(true);
-    expect(reaches(pod.namespace, other.ips[i]!), `${address} to pod`).toBe(true);
-  }
-}
-
-type Harm = readonly [name: string, harm: (pod: Pod) => void, told: RegExp];
-
-function harms(change: object, cases: readonly Harm[]) {
-  it.each(cases)(
-    '%s',
-    async (_, harm, told) => {
-      const [pod, other] = [await addPod(change), await addPod(change)];
-      try {
-        expect(diff()).toMatchObject({ status: 0, text: '' });
-        harm(pod);
-        const found = diff();
-        expect(found.status).toBe(1);
-        expect(found.text).toMatch(told);
-        const repaired = diff('--repair');
-        expect(repaired).toMatchObject({ status: 0, text: '' });
-        expect(diff()).toMatchObject({ status: 0, text: '' });
-        expectPackets(pod, other);
-      } finally {
-        await delPod(pod);
-        await delPod(other);
-      }
-      expect(linksOf(node).filter(({ ifname }) => ifname.startsWith('veth'))).toEqual([]);
-      expect(diff()).toMatchObject({ status: 0, text: '' });
-    },
-    LONG_MS,
-  );
-}
 
 beforeAll(async () => {
   await served.startAgent();
@@ -187,32 +101,6 @@ describe('of a pod with a mapped port, others', () => {
   );
 });
 
-describe('of a pod with a VLAN, others', () => {
-  harms({ bridge: 'vlans0', vlan: 100 }, [
-    [
-      'had the bridge ignore VLANs',
-      () => ip('link', 'set', 'vlans0', 'type', 'bridge', 'vlan_filtering', '0'),
-      /- vlan_filtering 0\n/,
-    ],
-    [
-      'took the port out of its VLAN',
-      ({ link }) => node.run('bridge', 'vlan', 'del', 'dev', link, 'vid', '100'),
-      /\+ vlan 100 pvid untagged/,
-    ],
-    [
-      'took the bridge out of it',
-      () => node.run('bridge', 'vlan', 'del', 'dev', 'vlans0', 'vid', '100', 'self'),
-      /\+ bridge "vlans0" itself in vlan 100/,
-    ],
-    ['deleted its gateway', () => ip('link', 'del', 'vlans0.100'), /^gateway "vlans0\.100"$/m],
-    [
-      'took its gateway’s address',
-      () => ip('address', 'del', '10.244.1.1/24', 'dev', 'vlans0.100'),
-      /^gateway "vlans0\.100"\n\+ address 10\.244\.1\.1\/24$/m,
-    ],
-  ]);
-});
-
 describe('of a routed pod, others', () => {
   harms({ mode: 'routed' }, [
     ['took the link down', ({ link }) => ip('link', 'set', link, 'down'), /- down\n/],
@@ -241,8 +129,19 @@ describe('of a routed pod, others', () => {
   ]);
 });
 
+describe('of the node, others', () => {
+  const timeout = 'net/netfilter/nf_conntrack_tcp_timeout_established';
+  harms({}, [
+    [
+      'changed how long connections are tracked',
+      () => sysctl(timeout, 100),
+      /^sysctl net\/netfilter\/nf_conntrack_tcp_timeout_established\n- .*=100\n\+ .*=86400$/,
+    ],
+  ]);
+});
+
 describe('what no repair mends is told all the same', () => {
-  it.each<[string, (pod: Pod) => void, RegExp]>([
+  it.each<[string, (pod: LinkedPod) => void, RegExp]>([
     [
       'the pod’s end down',
       ({ namespace }) => namespace.run('ip', 'link', 'set', 'eth0', 'down'),
