@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { createLinkWorld, LONG_MS } from '../lab/cni/link-world.ts';
 import { removeAll } from '../lab/namespace.ts';
@@ -7,7 +8,9 @@ import { removeAll } from '../lab/namespace.ts';
 const { served, node, harms, ip } = createLinkWorld();
 
 beforeAll(async () => {
-  await served.startAgent();
+  // An agent that begins before the kernel tracks connections cannot say how; and no namespace but the machine's own has a say in how many.
+  execFileSync('modprobe', ['nf_conntrack']);
+  await served.startAgent({ flags: ['--conntrack-max-per-core', '0'] });
 }, LONG_MS);
 afterAll(removeAll);
 

@@ -26,9 +26,11 @@ const ROUNDS = 5;
  */
 export function linkDrift(host: Netlink, read: () => readonly WantedLink[]): readonly Drift[] {
   let found = look(host, read());
-  if (found.some(({ isGone }) => isGone)) {
+  const gone = new Set(found.flatMap(({ isGone, drift }) => (isGone ? drift.object : [])));
+  if (gone.size > 0) {
     sleepSync(GRACE_MS);
-    found = look(host, read());
+    // Others may be in the middle of a DEL by now.
+    found = look(host, read()).filter(({ isGone, drift }) => !isGone || gone.has(drift.object));
   }
   return found.map(({ drift }) => drift);
 }

@@ -1,6 +1,6 @@
 import { formatCidr, formatMac, ipEquals, sameBytes } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
-import { getLinks, type Link, listAddresses } from '../../netlink/route/index.ts';
+import { answeredLink, getLink, type Link, linkQuery, listAddresses } from '../../netlink/route/index.ts';
 import { IFA_F_DADFAILED } from '../../netlink/uapi/index.ts';
 import { type Finding, findingsOf } from './finding.ts';
 import type { WantedLink } from './wanted-link.ts';
@@ -25,13 +25,23 @@ export function podEndFindings(host: Netlink, pods: readonly LinkedPod[]): Findi
   const findings: Finding[] = [];
   for (let first = 0; first < pods.length; first += AT_ONCE) {
     const some = pods.slice(first, first + AT_ONCE);
-    const ends = getLinks(
-      host,
-      some.map(({ link }) => ({ index: link.peerIndex, netnsId: link.peerNetnsId })),
-    );
-    for (const [i, linked] of some.entries()) findings.push(...findingsOfEnd(host, linked, ends[i]));
+    const questions = some.map(({ link }) => linkQuery({ index: link.peerIndex, netnsId: link.peerNetnsId }));
+    const { answers } = host.exchange([], questions);
+    for (const [i, linked] of some.entries()) {
+      findings.push(...unlessGone(host, linked, () => findingsOfEnd(host, linked, answeredLink(answers[i]!))));
+    }
   }
   return findings;
+}
+
+/** A pod may go, and its namespace with it, while it is asked about: then the kernel does not know the namespace's number. */
+function unlessGone(host: Netlink, { link }: LinkedPod, ask: () => Finding[]): Finding[] {
+  try {
+    return ask();
+  } catch (error) {
+    if (!getLink(host, { index: link.index })) return [];
+    throw error;
+  }
 }
 
 function findingsOfEnd(host: Netlink, { pod, link }: LinkedPod, end: Link | undefined): Finding[] {

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { createNamespace, type TestNamespace } from '../namespace.ts';
 import { patient } from '../patience.ts';
@@ -32,10 +32,22 @@ export function createLinkWorld() {
   let made = 0;
 
   /** Status, and all differences of all parts: a line for each object, below it those of the kernel and what is meant. */
+  const wordsOf = (flags: string[]) => [
+    'netns',
+    'exec',
+    node.name,
+    builtProgram('nodeplane'),
+    'diff',
+    '-o',
+    'json',
+    ...flags,
+  ];
   function diff(...flags: string[]) {
-    const words = ['netns', 'exec', node.name, builtProgram('nodeplane'), 'diff', '-o', 'json', ...flags];
-    const { status, stdout, stderr } = spawnSync('ip', words, { encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync('ip', wordsOf(flags), { encoding: 'utf8' });
     expect(stderr).toBe('');
+    return { status, text: textOf(stdout) };
+  }
+  function textOf(stdout: string): string {
     const { parts } = JSON.parse(stdout) as { parts: Part[] };
     const lines = parts.flatMap(({ differences }) =>
       differences.flatMap(({ object, ours = [], theirs = [] }) => [
@@ -44,7 +56,14 @@ export function createLinkWorld() {
         ...ours.map((line) => `+ ${line}`),
       ]),
     );
-    return { status, text: lines.join('\n') };
+    return lines.join('\n');
+  }
+
+  /** The same in a line, while other calls go on. */
+  function diffBesides(): Promise<string> {
+    return new Promise((resolve) => {
+      execFile('ip', wordsOf([]), (error, stdout) => resolve(`${error?.code ?? 0} ${textOf(stdout)}`));
+    });
   }
 
   async function addPod(change: object = {}): Promise<LinkedPod> {
@@ -73,6 +92,7 @@ export function createLinkWorld() {
     served,
     node,
     diff,
+    diffBesides,
     addPod,
     delPod,
     ip: (...args: string[]) => node.run('ip', ...args),

@@ -5,7 +5,7 @@ import { createLinkWorld, type LinkedPod, LONG_MS } from './link-world.ts';
 
 // What `nodeplane diff` says of pods' interfaces, their bridge and sysctls that others changed, and `--repair` makes of it.
 
-const { served, node, diff, addPod, delPod, harms, ip, sysctl } = createLinkWorld();
+const { served, node, diff, diffBesides, addPod, delPod, harms, ip, sysctl } = createLinkWorld();
 const port = (link: string, ...args: string[]) => node.run('bridge', 'link', 'set', 'dev', link, ...args);
 
 beforeAll(async () => {
@@ -192,6 +192,25 @@ it(
     ip('link', 'del', 'strange1');
     ip('address', 'del', 'fd00:99::1/64', 'dev', 'cni0');
     await delPod(pod);
+  },
+  LONG_MS,
+);
+
+it(
+  'pods that come and go meanwhile are no difference',
+  async () => {
+    let ended = false;
+    const churn = async () => {
+      while (!ended) await delPod(await addPod());
+    };
+    const churns = [churn(), churn(), churn()];
+    const stays = await addPod();
+    const seen = [];
+    for (let i = 0; i < 12; i++) seen.push(await diffBesides());
+    ended = true;
+    await Promise.all(churns);
+    expect(new Set(seen)).toEqual(new Set(['0 ']));
+    await delPod(stays);
   },
   LONG_MS,
 );
