@@ -8,6 +8,8 @@ export {
   loadRemoval,
   type WantedAttachment,
 } from './features/index.ts';
+/** What tells how the interfaces of pods are, loaded when it is asked for. */
+export const loadLinkDrift = () => import('./drift/index.ts');
 export { linkFinder } from './link/host-link.ts';
 export { keepSocketsOpen } from './link/sockets.ts';
 export { main } from './main.ts';

@@ -13,6 +13,7 @@ export {
   entriesGone,
   entriesUnderWay,
   hasGone,
+  isMadeHere,
   isUnderWay,
 } from './store/collect.ts';
 export { type Collected, formatCollected } from './store/collected.ts';

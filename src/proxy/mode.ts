@@ -30,6 +30,8 @@ export interface Mode<Settings> {
   /** Of which protocols NodePorts answer at localhost, where that is asked for. */
   readonly localhostProtocols: readonly Protocol[];
   readonly metrics: ModeMetrics;
+  /** The sysctls that it sets once for the node when it begins, by name. @default none */
+  sysctls?(settings: Settings): Readonly<Record<string, number>>;
   /** An annotation of Services that means something in this mode alone. @default none */
   readonly hint?: ServiceHint;
 }

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -63,6 +63,29 @@ beforeAll(async () => {
 afterAll(async () => {
   await agent.stop();
   removeAll();
+});
+
+it('what the mode sets once for the node is compared and repaired', async () => {
+  // By now the kernel tracks connections, and takes the timeouts; how many is the machine's business alone.
+  await agent.stop();
+  agent = await start('--conntrack-max-per-core', '0');
+  const inNode = (...words: string[]) => {
+    const run = ['netns', 'exec', node.namespace.name, ...words];
+    return spawnSync('ip', run, { encoding: 'utf8' });
+  };
+  const diff = (...flags: string[]) => inNode(builtProgram('nodeplane'), 'diff', ...flags);
+  expect(diff().stdout).toContain('\nsettings of the node: equal\n');
+  for (const name of ['vs/conntrack', 'ip_forward']) {
+    expect(inNode('sh', '-c', `echo 0 > /proc/sys/net/ipv4/${name}`).status).toBe(0);
+  }
+  const found = diff();
+  expect(found.stdout).toContain(
+    '\n  ~ sysctl net/ipv4/vs/conntrack\n      - net/ipv4/vs/conntrack=0\n      + net/ipv4/vs/conntrack=1\n',
+  );
+  expect(found.stdout).toContain('\n  ~ sysctl net/ipv4/ip_forward\n');
+  expect(found.status).toBe(1);
+  expect(diff('--repair').stdout).toContain('\nsettings of the node: equal, 2 differences repaired\n');
+  expect(diff().status).toBe(0);
 });
 
 describe('an endpoint that goes', () => {

@@ -7,6 +7,7 @@ import { checkOwnDirectory } from '../../sys/index.ts';
 import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
+import { PodLinks } from './guard/pod-links.ts';
 import { Reclaimer } from './guard/reclaimer.ts';
 import { TrafficLimits } from './guard/traffic-limits.ts';
 import { configuredConflist, dataDirsOf } from './install/configured.ts';
@@ -47,6 +48,7 @@ export class CniPart implements Part {
   readonly #installer: CniInstaller;
   readonly #guard: FeatureGuard;
   readonly #limits: TrafficLimits;
+  readonly #links: PodLinks;
   readonly #reclaimer: Reclaimer;
   /** Undefined: the routes are somebody else's, or the operator says the MTU. */
   readonly #podMtu: PodMtu | undefined;
@@ -105,6 +107,7 @@ export class CniPart implements Part {
     });
     this.#guard = new FeatureGuard({ dataDirs, clock, logger, watch: (listener) => watchNftables(listener) });
     this.#limits = new TrafficLimits(dataDirs);
+    this.#links = new PodLinks(dataDirs, (task) => this.#workers.run(task));
     this.#reclaimer = new Reclaimer({
       dataDirs,
       registry,
@@ -139,7 +142,7 @@ export class CniPart implements Part {
   }
 
   compared(): readonly ComparedPart[] {
-    return [this.#guard, this.#limits];
+    return [this.#links, this.#guard, this.#limits];
   }
 
   changed(event: ObjectEvent): void {

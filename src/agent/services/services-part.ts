@@ -30,6 +30,7 @@ import { preparePatiently } from './modes/prepare-patiently.ts';
 import { removeOtherModes } from './modes/remove-others.ts';
 import { checkNode } from './node-check.ts';
 import { NodePortClashes } from './node-port-clashes.ts';
+import { NodeSettings } from './node-settings.ts';
 import { beginTraffic } from './traffic/begin-traffic.ts';
 import type { TrafficSource } from './traffic/traffic-source.ts';
 import { recordTroubles } from './trouble-events.ts';
@@ -134,11 +135,13 @@ export class ServicesPart implements Part {
   compared(): readonly ComparedPart[] {
     const name = (family: IpFamily) => `Services ${family}`;
     if (this.#families.size > 0) {
-      return [...this.#families].map(([family, { proxy }]) => ({
+      const ofFamilies = [...this.#families].map(([family, { proxy }]) => ({
         name: name(family),
         compare: () => proxy.compare(),
         repair: () => proxy.repair(),
       }));
+      const { config } = this.#options.context;
+      return [...ofFamilies, new NodeSettings(config.conntrack, MODES[config.mode].sysctls?.(config) ?? {})];
     }
     const untold = async (): Promise<never> => {
       throw nothingToCompare('the objects, or the way into the kernel, are not known yet');

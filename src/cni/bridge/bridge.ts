@@ -128,7 +128,12 @@ export function addressRequests(
   ];
 }
 
-function createBridge(netlink: Netlink, { name, mac, vlanFiltering }: BridgeSettings, undo: UndoStack): Link {
+/** Makes a bridge that is not there, and switches it on. Call it with the node's lock held. Throws CniError 106, KernelError. */
+export function createBridge(
+  netlink: Netlink,
+  { name, mac, vlanFiltering }: Pick<BridgeSettings, 'name' | 'mac' | 'vlanFiltering'>,
+  undo: UndoStack,
+): Link {
   undo.add(`make bridge ${name}`, () => removeUnusedBridge(netlink, name));
   netlink.execute(newBridge({ name, mac, vlanFiltering }));
   const link = getLink(netlink, { name });

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { IpAddress } from '../../core/index.ts';
+import type { Cidr, IpAddress } from '../../core/index.ts';
 import type { Netlink, NetlinkRequest } from '../../netlink/index.ts';
 import { deleteNeighbour, type Link } from '../../netlink/route/index.ts';
 import { failpoint, linkFacts } from '../../sys/index.ts';
@@ -48,7 +48,7 @@ export function connectToBridge(attaching: Attaching, addressing: Addressing, po
   const settings = {
     ...desiredBridge(config),
     ...(isApart ? NO_GATEWAYS : gateways),
-    mac: bridgeMac(config, addressing),
+    mac: bridgeMac(config.bridge.name, bridgeAddresses),
     mtu: config.mtu,
   };
   const connect = (link: Link, gateway: Link): Connection => {
@@ -88,7 +88,8 @@ function forgottenNeighbours(index: number, { ips, bridgeAddresses }: Addressing
   return bridgeAddresses.length === 0 ? [] : ips.map(({ address: { address: ip } }) => deleteNeighbour({ index, ip }));
 }
 
-function bridgeMac({ bridge }: NetworkConfig, { bridgeAddresses: [gateway] }: Addressing): Uint8Array {
+/** The MAC that a bridge of ours is made with: 6 bytes. */
+export function bridgeMac(name: string, [gateway]: readonly Cidr[]): Uint8Array {
   // Without an address the bridge may be joined to those of other nodes: theirs must differ.
-  return gateway ? macOfAddress(gateway.address) : macOfText(`${hostname()}/${bridge.name}`);
+  return gateway ? macOfAddress(gateway.address) : macOfText(`${hostname()}/${name}`);
 }

@@ -12,9 +12,9 @@ import {
 } from '../protocol/json.ts';
 import { parseDns } from '../protocol/parse-result.ts';
 import { atLeast, type CniVersion } from '../protocol/versions.ts';
-import { parseBridgeConfig } from './bridge-config.ts';
+import { type BridgeConfig, parseBridgeConfig } from './bridge-config.ts';
 import { parseCniArgs } from './cni-args.ts';
-import { parseFeatures } from './feature-config.ts';
+import { type FeatureConfig, parseFeatures } from './feature-config.ts';
 import { type AddressManagement, NETWORK_MODES, type NetworkConfig } from './network-config.ts';
 import { parseRuntimeConfig, type RuntimeConfig, runtimeConfigOf } from './runtime-config.ts';
 
@@ -72,8 +72,7 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
   return {
     name,
     mode,
-    // What ports of one bridge send each other the node does not forward.
-    bridge: features.firewall?.ingressPolicy === 'isolated' ? { ...bridge, portIsolation: true } : bridge,
+    bridge: isolatedAsAsked(bridge, features),
     mtu: parseMtu(optional(raw, 'mtu', 'number'), ipam),
     isGateway,
     isDefaultGateway: isDefaultGateway ?? isGateway,
@@ -84,6 +83,11 @@ export function parseNetworkConfig({ cniVersion, name, raw }: NetworkHeader, cni
     dns: Object.keys(runtimeConfig.dns).length > 0 ? runtimeConfig.dns : dns,
     features,
   };
+}
+
+/** Policy `isolated` isolates the port as well: what ports of one bridge send each other the node does not forward. */
+export function isolatedAsAsked(bridge: BridgeConfig, { firewall }: FeatureConfig): BridgeConfig {
+  return firewall?.ingressPolicy === 'isolated' ? { ...bridge, portIsolation: true } : bridge;
 }
 
 /**

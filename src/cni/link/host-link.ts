@@ -127,7 +127,8 @@ function switchedOn(index: number, { alias }: AttachmentKey, bridge: BridgeConfi
   return setBridgePort(index, { hairpin: hairpinMode || undefined, isolated: portIsolation || undefined }, change);
 }
 
-function setPortVlans(netlink: Netlink, { index }: HostLink, bridge: BridgeConfig): void {
+/** Makes a pod's port a member of its VLANs. Throws KernelError. */
+export function setPortVlans(netlink: Netlink, { index }: Pick<HostLink, 'index'>, bridge: BridgeConfig): void {
   if (!filtersVlans(bridge)) return;
   const { vlan, vlanTrunk, preserveDefaultVlan } = bridge;
   // The one that the kernel puts every new port into, unless the bridge was told otherwise.
@@ -233,7 +234,7 @@ export function isOf({ kind, alias, address }: Link, key: AttachmentKey): boolea
 }
 
 /** The MAC with which the host's end is made. */
-function hostMac({ alias }: AttachmentKey): Uint8Array {
+export function hostMac({ alias }: AttachmentKey): Uint8Array {
   return macOfText(alias);
 }
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
-import { parseAddressWithPrefix } from '../../core/index.ts';
+import { formatCidr, parseAddressWithPrefix } from '../../core/index.ts';
 import { parseNetworkConfig } from '../config/config.ts';
+import { wantedLink } from '../drift/index.ts';
 import { modeRules, podNetwork } from '../pod-networks.ts';
 import { attachmentKey } from '../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../protocol/environment.ts';
@@ -54,8 +55,30 @@ it('keeps the prefix that another IPAM plugin gave, and in mode routed the whole
   expect(prefixes({ mode: 'routed' })).toEqual([32, 128]);
 });
 
-it('notes nothing of an attachment without features', () => {
-  expect(noted({ ipam: { type: 'host-local', ranges: RANGES } }).note).toBeUndefined();
+it.each([
+  ['bridge', {}, ['10.244.1.1/24', 'fd00:1::1/64']],
+  ['bridge', { isGateway: false }, []],
+  ['routed', {}, []],
+])(
+  'notes in mode %s with %j what the link of an attachment without features was made with',
+  (mode, settings, gateways) => {
+    const { note } = noted({ mode, mtu: 1400, ...settings, ipam: { type: 'host-local', ranges: RANGES } });
+    const made = wantedLink('net', { owner, note })?.made;
+    expect({ ...made, gateways: made?.gateways.map(formatCidr) }).toEqual({ mtu: 1400, down: false, gateways });
+  },
+);
+
+it('knows of a link that an earlier version noted what the network’s configuration tells', () => {
+  const { note } = noted({ firewall: true, ingressPolicy: 'isolated', ipam: { type: 'host-local', ranges: RANGES } });
+  const { link: _, ...earlier } = note!;
+  const wanted = wantedLink('net', { owner, note: earlier });
+  expect(wanted).toMatchObject({ made: undefined, mode: 'bridge', bridge: { hairpinMode: true, portIsolation: true } });
+});
+
+it.each([5, { gateways: ['x'] }, { gateways: [], mtu: 'x' }])('takes the note %j of a link for none', (link) => {
+  const { note } = noted({ firewall: true, ipam: { type: 'host-local', ranges: RANGES } });
+  expect(wantedLink('net', { owner, note: { ...note, link } })).toBeUndefined();
+  expect(wantedBy('net', { owner, note: { ...note, link } })).toBeDefined();
 });
 
 it.each([undefined, {}, { mac: 'x' }, { mac: '0a:58:0a:f4:01:02', ips: ['x'] }, { mac: '0a:58:0a:f4:01:02', ips: 5 }])(

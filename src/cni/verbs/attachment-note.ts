@@ -11,23 +11,21 @@ import { modeRules, podNetwork } from '../pod-networks.ts';
 import { keyOfEntry } from '../protocol/attachment-key.ts';
 import { optional, optionalWord, textsAt } from '../protocol/json.ts';
 import { parseMac, podMac } from '../protocol/mac.ts';
-import { wantedAttachment, wantedFeatures } from './wanted-features.ts';
+import { wantedAttachment } from './wanted-features.ts';
 
 /** Keys of the configuration on which the features of an attachment depend, besides those of the runtime. */
 const KEYS = ['mode', ...BRIDGE_KEYS, ...FEATURE_KEYS] as const;
 
 /**
- * What to note about an attachment so that its rules can be brought back when its configuration is not at hand: the keys of
- * the configuration as they came, because their parser outlives the form of the rules, with addresses and MAC of the pod.
+ * What to note about an attachment so that its rules and its interface can be compared and brought back when its configuration is not at hand: the keys of
+ * the configuration as they came, because their parser outlives the form of the rules, with addresses and MAC of the pod and what its link was made with.
  *
  * @param ips what the address management gives the pod
- * @returns undefined when the attachment has no features
  */
 export function attachmentNote(
   { config, header: { raw }, key }: Pick<Attaching, 'config' | 'header' | 'key'>,
   ips: readonly PodIp[],
-): AttachmentNote | undefined {
-  if (wantedFeatures(config, key).length === 0) return undefined;
+): AttachmentNote {
   const { derive } = podNetwork(config.mode).addressing;
   const addressing = derive(config, { ips, routes: [], dns: {} });
   const { portMappings, bandwidth } = runtimeConfigOf(raw);
@@ -39,6 +37,11 @@ export function attachmentNote(
     runtimeConfig: { portMappings, bandwidth },
     ips: wanted.ips.map(({ address }) => formatCidr(address)),
     mac: formatMac(wanted.mac),
+    link: {
+      mtu: config.mtu,
+      down: config.disableContainerInterface || undefined,
+      gateways: addressing.bridgeAddresses.map(formatCidr),
+    },
   };
 }
 

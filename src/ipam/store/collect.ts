@@ -27,6 +27,15 @@ export function isUnderWay({ complete, maker }: JournalEntry, here?: Maker): boo
   return !complete && isAtWork(maker, here ?? thisMaker(currentBoot()));
 }
 
+/**
+ * Whether an attachment was made, in this network namespace and since the last boot: its link can be looked for here.
+ *
+ * @param here this process now
+ */
+export function isMadeHere({ complete, maker }: JournalEntry, here: Maker = thisMaker(currentBoot())): boolean {
+  return complete && maker.bootId === here.bootId && (maker.netns === undefined || maker.netns === here.netns);
+}
+
 /** The attachments of a network that are being made at this moment. Nobody is waited for. */
 export function entriesUnderWay(location: StoreLocation): JournalEntry[] {
   const here = makerHere(location);

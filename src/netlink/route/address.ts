@@ -118,6 +118,8 @@ export function deleteAddress(spec: Pick<AddressSpec, 'index' | 'address' | 'pre
 export interface AddressFilter {
   readonly index?: number | undefined;
   readonly family?: IpFamily | undefined;
+  /** A `peerNetnsId`: of links in the namespace that has this number in the socket's (Linux 4.20). @default the socket's own */
+  readonly netnsId?: number | undefined;
 }
 
 /**
@@ -148,7 +150,7 @@ export function addressListing(filter: AddressFilter): NetlinkRequest {
       ifaddrmsg,
       { ifa_family: filter.family ? familyNumber(filter.family) : AF_UNSPEC, ifa_index: filter.index ?? 0 },
       IFA,
-      {},
+      { IFA_TARGET_NETNSID: filter.netnsId },
     ),
   };
 }

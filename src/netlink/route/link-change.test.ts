@@ -111,6 +111,13 @@ describe('setBridgePort', () => {
         '300012002c00050005000800000000000500090000000000' +
         '05001b000000000005001e00000000000500200001000000',
     ],
+    // ip link set dev va type bridge_slave state 3 locked on
+    [
+      { forwarding: true as const, locked: true },
+      '380000001000050023e4006b0000000000000000030000000000000000000000' +
+        '18001200140005000500010003000000' +
+        '0500270001000000',
+    ],
   ])('%o', (flags, captured) => {
     expect(wireHex(setBridgePort(3, flags))).toBe(capturedHex(captured));
   });

@@ -1,7 +1,7 @@
 import { encodeBody, encodeNest } from '../attribute-set.ts';
 import type { NetlinkRequest } from '../message.ts';
 import { IFF_PROMISC, IFF_UP } from '../uapi/if.ts';
-import { IFLA, IFLA_BR, IFLA_BRPORT, VETH_INFO } from '../uapi/if-link.ts';
+import { BR_STATE_FORWARDING, IFLA, IFLA_BR, IFLA_BRPORT, VETH_INFO } from '../uapi/if-link.ts';
 import { NLM_F_CREATE, NLM_F_EXCL } from '../uapi/netlink.ts';
 import { ifinfomsg, RTM_DELLINK, RTM_NEWLINK, RTM_SETLINK } from '../uapi/rtnetlink.ts';
 import { type BridgePort, describeSelector, type LinkSelector } from './link.ts';
@@ -145,7 +145,10 @@ export function setLink(which: number | { readonly name: string }, change: LinkC
 /** Sets flags of a bridge port, and then of the link itself; what is left out stays. EOPNOTSUPP when the link is no port of a bridge. */
 export function setBridgePort(
   index: number,
-  flags: { readonly [K in Exclude<keyof BridgePort, 'forwarding'>]?: boolean | undefined },
+  flags: { readonly [K in Exclude<keyof BridgePort, 'forwarding'>]?: boolean | undefined } & {
+    /** Lets frames pass again; EBUSY where the spanning tree decides, ENETDOWN while the port has no carrier. */
+    readonly forwarding?: true | undefined;
+  },
   change: Pick<LinkChange, 'up' | 'alias'> = {},
 ): NetlinkRequest {
   return {
@@ -158,6 +161,7 @@ export function setBridgePort(
       IFLA_IFALIAS: change.alias,
       IFLA_LINKINFO: {
         IFLA_INFO_SLAVE_DATA: encodeNest(IFLA_BRPORT, {
+          IFLA_BRPORT_STATE: flags.forwarding && BR_STATE_FORWARDING,
           IFLA_BRPORT_MODE: flagValue(flags.hairpin),
           IFLA_BRPORT_LEARNING: flagValue(flags.learning),
           IFLA_BRPORT_UNICAST_FLOOD: flagValue(flags.unicastFlood),
@@ -165,6 +169,7 @@ export function setBridgePort(
           IFLA_BRPORT_BCAST_FLOOD: flagValue(flags.broadcastFlood),
           IFLA_BRPORT_NEIGH_SUPPRESS: flagValue(flags.neighbourSuppress),
           IFLA_BRPORT_ISOLATED: flagValue(flags.isolated),
+          IFLA_BRPORT_LOCKED: flagValue(flags.locked),
         }),
       },
     }),

@@ -25,6 +25,7 @@ export const IFA = attributeSet('IFA', {
   IFA_LABEL: [3, 'string'],
   IFA_BROADCAST: [4, 'bytes'],
   IFA_FLAGS: [8, 'u32'],
+  IFA_TARGET_NETNSID: [10, 's32'],
 });
 
 export const IFA_F_NODAD = 0x02;

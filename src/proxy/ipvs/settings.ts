@@ -32,6 +32,11 @@ const STRICT_ARP: Readonly<Record<string, number>> = {
   'net/ipv4/conf/all/arp_announce': 2,
 };
 
+/** The sysctls that `prepareIpvs` sets, by name. */
+export function ipvsSysctls({ strictArp }: Pick<IpvsSettings, 'strictArp'>): Readonly<Record<string, number>> {
+  return { ...SYSCTLS, ...(strictArp && STRICT_ARP) };
+}
+
 /**
  * Sets up IPVS in the network namespace of the calling thread.
  *
@@ -40,8 +45,7 @@ const STRICT_ARP: Readonly<Record<string, number>> = {
  */
 export function prepareIpvs(settings: IpvsSettings): string[] {
   const written: string[] = [];
-  const sysctls = { ...SYSCTLS, ...(settings.strictArp && STRICT_ARP) };
-  for (const [name, value] of Object.entries(sysctls)) {
+  for (const [name, value] of Object.entries(ipvsSysctls(settings))) {
     try {
       if (writeSysctl(name, value)) written.push(`${name}=${value}`);
     } catch (error) {

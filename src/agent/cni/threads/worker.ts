@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { keepSocketsOpen, runCni } from '../../../cni/index.ts';
 import { onOwnPorts, ownPorts, shareOwnCommits } from '../../../netlink/nftables/index.ts';
 import { DescriptorLedger, noteDescriptorsIn, shareLockReleases, useProcSysRoot } from '../../../sys/index.ts';
+import { lookAtLinks } from '../guard/look-at-links.ts';
 import { reclaimNode } from '../guard/reclaim-node.ts';
 import type { PortNotice, ThreadStart } from './server-thread.ts';
 import type { WorkerTask } from './tasks.ts';
@@ -17,5 +18,10 @@ keepSocketsOpen();
 onOwnPorts(() => parentPort?.postMessage({ nftPorts: ownPorts() } satisfies PortNotice));
 parentPort?.on('message', async (task: WorkerTask) => {
   // What throws ends the thread, and the pool answers for it.
-  parentPort?.postMessage('reclaim' in task ? await reclaimNode(task.reclaim) : await runCni(task));
+  parentPort?.postMessage(await resultOf(task));
 });
+
+function resultOf(task: WorkerTask) {
+  if ('reclaim' in task) return reclaimNode(task.reclaim);
+  return 'links' in task ? lookAtLinks(task) : runCni(task);
+}

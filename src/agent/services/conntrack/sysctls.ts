@@ -1,6 +1,7 @@
 import { cpus } from 'node:os';
-import { describeErrno, errorText, KernelError } from '../../../core/index.ts';
+import { type Drift, describeErrno, errorText, KernelError } from '../../../core/index.ts';
 import { readSysctl, writeSysctl } from '../../../sys/index.ts';
+import { readIfThere, sysctlDrift } from './sysctl-drift.ts';
 
 /** How large the table of tracked flows is and how long they live; what is undefined, 0 or false is left as it is. */
 export interface ConntrackSettings {
@@ -80,22 +81,55 @@ export function applyConntrackSettings(
       refused.push({ setting, error });
     }
   };
-  const set = (name: string, value: number, differs: (present: number) => boolean) =>
+  for (const { name, value, differs } of conntrackSettings(settings, cpuCount)) {
     attempt(`${name}=${value}`, () => {
       if (!differs(Number(kernel.read(name)))) return false;
       kernel.write(name, value);
       return true;
     });
+  }
+  return { written, warnings: warningsOf(refused) };
+}
 
+/** A sysctl below net/netfilter that is to have a value. */
+interface ConntrackSetting {
+  readonly name: string;
+  readonly value: number;
+  /** Whether what the kernel has has to be changed. */
+  readonly differs: (present: number) => boolean;
+}
+
+function conntrackSettings(settings: ConntrackSettings, cpuCount: number): ConntrackSetting[] {
+  const wanted: ConntrackSetting[] = [];
   const max = wantedMax(settings, cpuCount);
   if (max !== undefined) {
-    set('nf_conntrack_max', max, (present) => (settings.mayLowerMax ? present !== max : present < max));
+    const differs = (present: number) => (settings.mayLowerMax ? present !== max : present < max);
+    wanted.push({ name: 'nf_conntrack_max', value: max, differs });
     // The module's parameter hashsize by another name: it is below /proc/sys, which a container can be given to write.
     const buckets = Math.floor(max / FLOWS_PER_BUCKET);
-    set('nf_conntrack_buckets', buckets, (present) => present < buckets);
+    wanted.push({ name: 'nf_conntrack_buckets', value: buckets, differs: (present) => present < buckets });
   }
-  for (const [name, value] of wantedSysctls(settings)) set(name, value, (present) => present !== value);
-  return { written, warnings: warningsOf(refused) };
+  for (const [name, value] of wantedSysctls(settings)) {
+    wanted.push({ name, value, differs: (present) => present !== value });
+  }
+  return wanted;
+}
+
+/**
+ * The sysctls that `applyConntrackSettings` would change, by their whole name. What the kernel does not have, because it does not track
+ * connections yet, is left out. Throws KernelError.
+ */
+export function conntrackDrift(
+  settings: ConntrackSettings,
+  kernel: ConntrackKernel = realKernel,
+  cpuCount: number = cpus().length,
+): Drift[] {
+  return conntrackSettings(settings, cpuCount).flatMap(({ name, value, differs }) => {
+    const present = readIfThere(() => kernel.read(name));
+    return present !== undefined && differs(Number(present))
+      ? [sysctlDrift(`net/netfilter/${name}`, value, present)]
+      : [];
+  });
 }
 
 const realKernel: ConntrackKernel = {

@@ -4,7 +4,7 @@ import { kernelTables, RESTORE_METRICS, usableVariants, type VariantSettings } f
 import { JUMPS } from '../compile/rules.ts';
 import { IpvsDataplane } from '../dataplane.ts';
 import { checkIpvs } from '../preflight.ts';
-import { type IpvsSettings, prepareIpvs } from '../settings.ts';
+import { type IpvsSettings, ipvsSysctls, prepareIpvs } from '../settings.ts';
 import { SCHEDULER_HINT } from './scheduler-hint.ts';
 import { ipvsTraces } from './traces.ts';
 
@@ -51,5 +51,6 @@ export const ipvsMode: Mode<IpvsModeSettings> = {
   // Associations of SCTP do not come about through the stand-in and IPVS (tried).
   localhostProtocols: ['TCP', 'UDP'],
   metrics: RESTORE_METRICS,
+  sysctls: ({ ipvs }) => ipvsSysctls(ipvs),
   hint: SCHEDULER_HINT,
 };

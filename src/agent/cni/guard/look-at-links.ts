@@ -1,0 +1,33 @@
+import { loadLinkDrift } from '../../../cni/index.ts';
+import { type Drift, errorText } from '../../../core/index.ts';
+import { isMadeHere, journalEntries } from '../../../ipam/index.ts';
+import { withNetlink } from '../../../netlink/index.ts';
+import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
+
+/** Directories of reservations, with the notes about the attachments whose interfaces are to be looked at. */
+export interface LinkTask {
+  readonly links: readonly string[];
+  /** Mend what can be mended, in place of telling what differs. */
+  readonly repair: boolean;
+}
+
+/** What differs, nothing after a repair; or why it cannot be told, or mended. */
+export type LinkReport = { readonly drifts: readonly Drift[] } | { readonly failure: string };
+
+/** Compares the interfaces of this node's pods with what their ADDs noted, or mends them. Holds up the thread; never rejects. */
+export async function lookAtLinks({ links, repair }: LinkTask): Promise<LinkReport> {
+  try {
+    const { linkDrift, repairLinks, wantedLink } = await loadLinkDrift();
+    const read = () =>
+      links
+        .flatMap(journalEntries)
+        .flatMap((entry) => (isMadeHere(entry) ? (wantedLink(entry.network, entry) ?? []) : []));
+    return withNetlink(NETLINK_ROUTE, (host) => {
+      if (!repair) return { drifts: linkDrift(host, read) };
+      repairLinks(host, read);
+      return { drifts: [] };
+    });
+  } catch (error) {
+    return { failure: errorText(error) };
+  }
+}
