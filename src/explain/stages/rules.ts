@@ -42,14 +42,14 @@ export function lookAtRules(
   if (!complete) report.cannotTell('rules', 'the rules have more ways than are walked');
   const goals = new Map<string, Goal>();
   const ends = new Set<string>();
-  const ways = branches.map((branch) => ({ ...branch, goal: goalOf(branch.result) }));
+  const ways = branches.map((branch) => ({ ...branch, goal: goalOf(branch) }));
   for (const { result, goal } of ways) {
     if (!goal) {
       report.cannotTell('rules', 'where the rules send the packet is not known');
       continue;
     }
     if (result.end.kind === 'sent' || result.end.kind === 'delivered' || result.end.kind === 'no route') {
-      goals.set(goal.address, goal);
+      goals.set(wayText(goal), goal);
     }
     ends.add(`${result.end.kind} ${goal.address}`);
   }
@@ -179,14 +179,14 @@ function refusal({ target, knowledge }: Asked, walk: Walk): Finding {
 }
 
 /** Where a packet went; undefined: its address is not known. */
-function goalOf({ packet, steps, routedBy }: Walk): Goal | undefined {
+function goalOf({ result: { packet, steps, routedBy }, choices }: Branch<Walk>): Goal | undefined {
   const { source, destination, destinationPort } = packet.ends;
   if (!destination.isKnown || !destinationPort.isKnown) return undefined;
   const ip = ipFromBytes(destination.bytes);
   const port = readBe16(destinationPort.bytes, 0);
   const { connection } = packet;
-  const original = connection && connection !== 'untracked' ? connection.original.source : source;
-  const masqueraded = negate(source.equals(original.bytes));
+  const tracked = typeof connection === 'object' ? connection : undefined;
+  const masqueraded = negate(source.equals((tracked?.original.source ?? source).bytes));
   return {
     address: keyOf(formatIp(ip), port),
     ip,
@@ -196,7 +196,14 @@ function goalOf({ packet, steps, routedBy }: Walk): Goal | undefined {
     byIpvs: steps.some((step) => step.source === 'ipvs'),
     mark: routedBy.isKnown ? readU32(routedBy.bytes, 0) || undefined : undefined,
     untracked: connection === 'untracked',
+    flowMark: tracked?.mark,
+    unsure: choices.find(({ kind }) => kind === 'unknown')?.about,
   };
+}
+
+/** The same for ways that end alike, and on which whatever comes later fares alike. */
+function wayText({ address, masqueraded, source, mark, untracked, flowMark }: Goal): string {
+  return [address, masqueraded, source && formatIp(source), mark, untracked, flowMark?.text].join();
 }
 
 function negate(value: boolean | undefined): boolean | undefined {
