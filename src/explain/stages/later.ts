@@ -1,21 +1,18 @@
-import { formatIp, type IpAddress, ipEquals, readU32 } from '../../core/index.ts';
-import { networkOrder16 } from '../../netlink/nftables/index.ts';
+import { formatIp, type IpAddress } from '../../core/index.ts';
 import type { CauseCode } from '../answer/index.ts';
 import type { Branch } from '../choices.ts';
-import { hostOf, type LocalPod, type NodeView } from '../node/index.ts';
+import type { LocalPod, NodeView } from '../node/index.ts';
 import { KnownBytes } from '../packet/index.ts';
-import { type Flow, type Origin, type Step, type Walk, walkAnswer, walkNext } from '../walk/index.ts';
+import type { Flow, Step, Walk } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
+import { answerOf, flowTo, markAfter, markOf, nextOf, originOf } from './later-walks.ts';
 import { isBridged, isSwitched } from './links/bridge.ts';
 import { isOurs, placeOf, showing } from './place.ts';
+import { flowOf } from './pods/routes.ts';
 import type { Finding, Report } from './report.ts';
-import { type LaterPackets, ledAstray } from './route.ts';
-import { originOf as clientOrigin, lower } from './rules.ts';
+import { type LaterPackets, ledAstray, sameWay } from './route.ts';
 
 // What comes of a connection after its first packet: answers, and what the client sends then.
-
-/** Ports of clients are not known; the walk needs one. */
-export const ANY_PORT = 40_000;
 
 /** Marks of a flow that are followed, where each packet changes what the one before has left. */
 const MOST_ROUNDS = 4;
@@ -64,24 +61,8 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
   }
 }
 
-/** The mark that packets leave with their flow, whichever way they took; what differs is not known. */
-function markAfter(branches: readonly Branch<Walk>[], before = KnownBytes.unknown(4)): KnownBytes {
-  const marks = branches.flatMap(({ result: { packet, end } }) => {
-    if (end.kind === 'drop' || end.kind === 'reject') return [];
-    return [typeof packet.connection === 'object' ? packet.connection.mark : before];
-  });
-  const [first = before, ...others] = marks;
-  return others.reduce((one, other) => one.common(other), first);
-}
-
 function isUntracked(branches: readonly Branch<Walk>[] | undefined): boolean {
   return branches?.every(({ result }) => result.packet.connection === 'untracked') === true;
-}
-
-/** The client's packets after the first. */
-function nextOf(asked: Asked, flow: Flow, isInvalid: boolean, node: NodeView): readonly Branch<Walk>[] {
-  const { sources } = node.rulesFor(asked.target.family);
-  return walkNext(flow, isInvalid, clientOrigin(asked), sources, hostOf(node)).branches;
 }
 
 /** Those that rules let pass until they are of an established connection. */
@@ -98,46 +79,6 @@ function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[],
   lookAtEnds(asked, branches, goal, flowTo(asked, goal), later, report);
 }
 
-function flowTo({ client, target }: Asked, { ip, port, masqueraded, source, untracked, flowMark }: Goal): Flow {
-  const protocol = lower(target.protocol);
-  return {
-    first: { protocol, source: client.ip, destination: target.ip, destinationPort: target.port },
-    translated: {
-      ...(!ipEquals(ip, target.ip) && { destination: KnownBytes.of(ip.bytes) }),
-      ...(port !== target.port && { destinationPort: KnownBytes.of(networkOrder16(port)) }),
-      ...(masqueraded !== false && {
-        source: source ? KnownBytes.of(source.bytes) : KnownBytes.unknown(client.ip.bytes.length),
-        sourcePort: KnownBytes.unknown(2),
-      }),
-    },
-    untracked,
-    mark: flowMark,
-  };
-}
-
-function answerOf(
-  asked: Asked,
-  goal: Goal,
-  which: 'first' | 'later',
-  flow: Flow,
-  isInvalid: boolean,
-  origin: Origin,
-  node: NodeView,
-): readonly Branch<Walk>[] {
-  const { client, target } = asked;
-  const protocol = lower(target.protocol);
-  const { branches } = walkAnswer(
-    { protocol, source: goal.ip, sourcePort: goal.port, destination: client.ip, destinationPort: ANY_PORT },
-    which,
-    isInvalid,
-    flow,
-    origin,
-    node.rulesFor(target.family).sources,
-    hostOf(node),
-  );
-  return branches;
-}
-
 function lookAtAnswers(
   asked: Asked,
   goal: Goal,
@@ -151,6 +92,7 @@ function lookAtAnswers(
   const receiver = client.kind === 'pod' ? client.pod : undefined;
   const answers = { code: 'way-back', who, to: client.ip } as const;
   const astray = (walk: Walk) => {
+    if (client.kind === 'outside') lookAtUplink(asked, goal, walk, node, report);
     const found = markedAstray(answers, walk, receiver, asked, node);
     return found && !isBridged(asked, goal, pod, node) ? found : undefined;
   };
@@ -158,15 +100,28 @@ function lookAtAnswers(
   lookAtEnds(asked, branches, goal, flowTo(asked, goal), { stage: 'way back', ...answers, wanted, astray }, report);
 }
 
+/** Whether answers to a client outside leave by the way of all else, by the mark they have. */
+function lookAtUplink(asked: Asked, goal: Goal, walk: Walk, node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  if (walk.end.kind !== 'sent' || !node.hasPolicyRules(target.family)) return;
+  const origin = originOf(goal, node);
+  const inInterface = typeof origin === 'object' ? origin.index : undefined;
+  const flow = flowOf(target, { sourcePort: goal.port });
+  const mark = markOf(walk) || undefined;
+  const way = node.route({ destination: client.ip, source: goal.ip, inInterface, mark, flow });
+  if (way.kind === 'route') sameWay(asked, goal, way.route, node, report);
+}
+
 /** Where a mark leads packets; what is not marked, routes are asked about (lookAtRoutes). Undefined: to whom they are for. */
 function markedAstray(
   packets: LaterPackets,
-  { end, routedBy }: Walk,
+  walk: Walk,
   pod: LocalPod | undefined,
   asked: Asked,
   node: NodeView,
 ): Finding | undefined {
-  const mark = routedBy.isKnown ? readU32(routedBy.bytes, 0) : 0;
+  const { end } = walk;
+  const mark = markOf(walk);
   if (mark === 0 || (end.kind !== 'no route' && end.kind !== 'sent')) return undefined;
   return ledAstray(packets, { mark, outInterface: end.kind === 'sent' ? end.by.index : undefined }, pod, asked, node);
 }
@@ -236,11 +191,4 @@ function lookAtEnds(
 /** Whether it is certainly not this one. */
 function isAnother(address: KnownBytes, wanted: IpAddress | undefined): boolean {
   return wanted !== undefined && address.equals(wanted.bytes) === false;
-}
-
-/** By which link an answer comes in; undefined: it is not known. */
-export function originOf({ ip }: Goal, node: NodeView): Origin | undefined {
-  if (node.isOwnAddress(formatIp(ip))) return 'this host';
-  const link = node.podsAt(formatIp(ip))[0]?.seenAs ?? node.wayOut(ip)?.link;
-  return link && { index: link.index, name: link.name };
 }

@@ -40,16 +40,18 @@ export function lookAtRules(
   );
   if (node.generation !== before) report.notChecked('rules changed while they were read: ask again');
   if (!complete) report.cannotTell('rules', 'the rules have more ways than are walked');
-  const goals = new Map<string, Goal>();
+  const goals = new Map<string, { readonly goal: Goal; readonly unknown: Branch<Walk>['choices'][] }>();
   const ends = new Set<string>();
-  const ways = branches.map((branch) => ({ ...branch, goal: goalOf(branch) }));
-  for (const { result, goal } of ways) {
+  const ways = branches.map((branch) => ({ ...branch, goal: goalOf(branch.result) }));
+  for (const { result, choices, goal } of ways) {
     if (!goal) {
       report.cannotTell('rules', 'where the rules send the packet is not known');
       continue;
     }
     if (result.end.kind === 'sent' || result.end.kind === 'delivered' || result.end.kind === 'no route') {
-      goals.set(wayText(goal), goal);
+      const found = goals.get(wayText(goal)) ?? { goal, unknown: [] };
+      found.unknown.push(choices.filter(({ kind }) => kind === 'unknown'));
+      goals.set(wayText(goal), found);
     }
     ends.add(`${result.end.kind} ${goal.address}`);
   }
@@ -70,7 +72,7 @@ export function lookAtRules(
     if (others.length > 0) compare(asked, planned, wanted!, others, report);
   }
   if (report.hasFailed) return [];
-  const found = [...goals.values()];
+  const found = withDoubts([...goals.values()]);
   const atEndpoints = wanted ? found.filter(({ address }) => wanted.has(address)) : found;
   // What becomes of connections that go to no endpoint was told, if others do.
   const original = keyOf(formatIp(target.ip), target.port);
@@ -179,7 +181,7 @@ function refusal({ target, knowledge }: Asked, walk: Walk): Finding {
 }
 
 /** Where a packet went; undefined: its address is not known. */
-function goalOf({ result: { packet, steps, routedBy }, choices }: Branch<Walk>): Goal | undefined {
+function goalOf({ packet, steps, routedBy }: Walk): Goal | undefined {
   const { source, destination, destinationPort } = packet.ends;
   if (!destination.isKnown || !destinationPort.isKnown) return undefined;
   const ip = ipFromBytes(destination.bytes);
@@ -197,8 +199,19 @@ function goalOf({ result: { packet, steps, routedBy }, choices }: Branch<Walk>):
     mark: routedBy.isKnown ? readU32(routedBy.bytes, 0) || undefined : undefined,
     untracked: connection === 'untracked',
     flowMark: tracked?.mark,
-    unsure: choices.find(({ kind }) => kind === 'unknown')?.about,
   };
+}
+
+/** Of ways that there are whatever is true of what is not known, chance decides; of others nobody can tell whether they are taken. */
+function withDoubts(
+  ways: readonly { readonly goal: Goal; readonly unknown: readonly Branch<Walk>['choices'][] }[],
+): readonly Goal[] {
+  const textOf = (choices: Branch<Walk>['choices']) => choices.map(({ about, taken }) => `${about} ${taken}`).join();
+  const all = new Set(ways.flatMap(({ unknown }) => unknown.map(textOf)));
+  return ways.map(({ goal, unknown }) => {
+    const isAlways = new Set(unknown.map(textOf)).size === all.size;
+    return isAlways ? goal : { ...goal, unsure: unknown.flat()[0]?.about ?? 'what is not known' };
+  });
 }
 
 /** The same for ways that end alike, and on which whatever comes later fares alike. */

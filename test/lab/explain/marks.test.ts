@@ -26,8 +26,10 @@ const WAYS = {
 } as const satisfies Readonly<Record<string, readonly [Host, string, number]>>;
 type Way = keyof typeof WAYS;
 
+const OUTSIDE: readonly Way[] = ['outside to NodePort', 'outside to NodePort, Local'];
+
 interface Marks {
-  /** `ip …`, or a rule of iptables. */
+  /** `ip …`, `nft …` for a rule of hook prerouting in front of routing, or a rule of iptables. */
   readonly rules: readonly string[];
   /** What is told is `unknown`, although connections do something: nobody can tell. @default none */
   readonly unknown?: readonly Way[];
@@ -69,7 +71,8 @@ const IPTABLES: Readonly<Record<string, Marks>> = {
       'ip rule add to 10.244.0.0/16 lookup main prio 512',
       '-t mangle -A PREROUTING -i eth0 -m addrtype --dst-type LOCAL --limit-iface-in -j CONNMARK --set-xmark 0x80/0x80',
     ],
-    bad: { 'outside to NodePort, Local': 'fails' },
+    unknown: OUTSIDE,
+    bad: { 'outside to NodePort': 'fails', 'outside to NodePort, Local': 'fails' },
   },
   // istio, tools/istio-iptables of ambient 1.18: what came through the tunnel goes back through it.
   'Istio ambient': {
@@ -109,7 +112,7 @@ const IPTABLES: Readonly<Record<string, Marks>> = {
   'a mark of first packets that drops others': {
     rules: [
       '-t mangle -A FORWARD -m conntrack --ctstate NEW -j CONNMARK --set-mark 0x5',
-      '-A FORWARD -m connmark --mark 0x5 -m conntrack --ctstate ESTABLISHED -j DROP',
+      '-t mangle -A POSTROUTING -m connmark --mark 0x5 -m conntrack --ctstate ESTABLISHED -j DROP',
     ],
     bad: {
       'pod to Service': 'fails',
@@ -160,21 +163,61 @@ const IPTABLES: Readonly<Record<string, Marks>> = {
       '-t mangle -A PREROUTING -p tcp -m conntrack --ctdir REPLY -m connmark --mark 0x5 -j DROP',
     ],
     unknown: ['pod to Service'],
+    bad: { 'pod to Service': 'partly' },
   },
   'untracked by chance': {
-    rules: ['-t raw -A PREROUTING -p tcp --dport 8080 -m statistic --mode random --probability 0.5 -j NOTRACK'],
-    unknown: ['pod to pod'],
+    rules: [
+      '-t raw -A PREROUTING -p tcp --syn --dport 8080 -m statistic --mode random --probability 0.5 -j NOTRACK',
+      '-t mangle -A FORWARD -m conntrack --ctstate INVALID -j DROP',
+    ],
+    bad: { 'pod to pod': 'partly' },
   },
-  'links that policy rules lead to': {
+  'untracked by a limit': {
+    rules: [
+      '-t raw -A PREROUTING -p tcp --syn --dport 8080 -m limit --limit 1/hour --limit-burst 1 -j NOTRACK',
+      '-t mangle -A FORWARD -m conntrack --ctstate INVALID -j DROP',
+    ],
+    unknown: ['pod to pod'],
+    bad: { 'pod to pod': 'partly' },
+  },
+  'a mark of answers that another uplink is for': {
+    rules: [
+      'ip route add default via 192.168.50.77 table 77',
+      'ip rule add to 10.244.0.0/16 lookup main prio 512',
+      'ip rule add fwmark 0x5 lookup 77 prio 1024',
+      '-t mangle -A PREROUTING -i cni0 -j MARK --set-mark 0x5',
+    ],
+    unknown: OUTSIDE,
+    bad: { 'outside to NodePort': 'fails', 'outside to NodePort, Local': 'fails' },
+  },
+  // The other link is a way to the same client, that nobody here knows of.
+  'a link that policy rules lead answers to, beside the one that rules drop on': {
     rules: [
       'ip link add up1 type veth peer name up2',
       'ip link set up1 up',
-      'ip link set up2 up',
-      'ip route add default dev up1 table 78',
-      'ip rule add iif cni0 lookup 78 prio 98',
-      '-A FORWARD -o eth0 -j DROP',
+      `ip link set up2 netns ${outside.namespace.name} up`,
+      `ip route add ${outside.ip()} dev up1 table 78`,
+      `ip rule add iif cni0 to ${outside.ip()} lookup 78 prio 98`,
+      '-t mangle -A FORWARD -o eth0 -j DROP',
+    ],
+    unknown: OUTSIDE,
+  },
+  'ct mark of nftables that sends answers nowhere': {
+    rules: [
+      'ip rule add fwmark 0x6 blackhole prio 99',
+      `nft ct state new tcp dport ${LOCAL_PORT} ct mark set 0x106`,
+      'nft iifname cni0 meta mark set ct mark and 0xff',
     ],
     bad: { 'outside to NodePort, Local': 'fails' },
+  },
+  'ct mark of nftables that keeps answers on their way': {
+    rules: [
+      'ip rule add fwmark 0x6 lookup main prio 99',
+      `ip rule add from ${WEB} blackhole prio 100`,
+      'nft iifname eth0 meta mark set 0x6',
+      'nft ct state new ct mark set meta mark and 0xf',
+      'nft iifname cni0 meta mark set ct mark',
+    ],
   },
 };
 
@@ -225,24 +268,22 @@ describe.each(Object.entries(VARIANTS))('agent in %s', (variant, flags) => {
 
 /** Undone in the end. */
 function begin(rule: string, program: string): void {
-  if (!rule.startsWith('ip ')) {
+  const [first, ...words] = rule.split(' ');
+  const last = words.at(-1)!;
+  if (first === 'nft') {
+    const chain = `table inet marks {\nchain seen {\ntype filter hook prerouting priority -150\n${words.join(' ')}\n}\n}`;
+    world.run('nft', chain);
+    faults.undo(() => void world.run('nft', 'add table inet marks; delete table inet marks'));
+  } else if (first !== 'ip') {
     world.run(program, ...rule.split(' '));
-    const table = /^-t (\S+)/.exec(rule)?.[1] ?? 'filter';
-    const undo = rule.replace(/ -A /, ' -D ').replace(/^-A/, '-D');
-    if (/-N /.test(rule)) {
-      const chain = rule.split(' ').at(-1)!;
-      faults.undo(() => world.run(program, '-t', table, '-X', chain));
-    } else faults.undo(() => world.run(program, ...undo.split(' ')));
-    return;
-  }
-  if (rule.startsWith('ip link set')) {
-    world.run('ip', ...rule.split(' ').slice(1));
-    return;
-  }
-  const undo = rule.startsWith('ip link add')
-    ? 'link del up1'
-    : rule.startsWith('ip rule')
-      ? `rule del prio ${rule.split(' ').at(-1)}`
-      : `route flush table ${rule.split(' ').at(-1)}`;
-  faults.ip(rule.slice(3), undo);
+    const undo = rule.replace('-A ', '-D ').replace('-N ', '-X ');
+    faults.undo(() => world.run(program, ...undo.split(' ')));
+  } else if (words[1] === 'set') world.run('ip', ...words);
+  else faults.ip(words.join(' '), UNDO[words[0]!]!(last));
 }
+
+const UNDO: Readonly<Record<string, (last: string) => string>> = {
+  link: () => 'link del up1',
+  rule: (priority) => `rule del prio ${priority}`,
+  route: (table) => `route flush table ${table}`,
+};
