@@ -5,7 +5,7 @@ import { hostOf, type NodeView } from '../node/index.ts';
 import { KnownBytes } from '../packet/index.ts';
 import { type Flow, type Origin, type Walk, walkAnswer, walkNext } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
-import { originOf as clientOrigin, lower } from './rules.ts';
+import { originOf as clientOrigin, firstOf, lower } from './rules.ts';
 
 // The walks of what comes after a connection's first packet.
 
@@ -18,10 +18,14 @@ export function nextOf(asked: Asked, flow: Flow, isInvalid: boolean, node: NodeV
   return walkNext(flow, isInvalid, clientOrigin(asked), sources, hostOf(node)).branches;
 }
 
-export function flowTo({ client, target }: Asked, { ip, port, masqueraded, source, untracked, flowMark }: Goal): Flow {
-  const protocol = lower(target.protocol);
+export function flowTo(
+  asked: Asked,
+  { ip, port, masqueraded, source, untracked, flowMark }: Goal,
+  node: NodeView,
+): Flow {
+  const { client, target } = asked;
   return {
-    first: { protocol, source: client.ip, destination: target.ip, destinationPort: target.port },
+    first: firstOf(asked, node),
     translated: {
       ...(!ipEquals(ip, target.ip) && { destination: KnownBytes.of(ip.bytes) }),
       ...(port !== target.port && { destinationPort: KnownBytes.of(networkOrder16(port)) }),

@@ -35,7 +35,7 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
     if (isHere) lookAtAnswers(asked, goal, who, branches, node, report);
     return branches;
   };
-  const begun = flowTo(asked, goal);
+  const begun = flowTo(asked, goal, node);
   // Nothing begins by agreeing to it.
   const isAnswerInvalid = isTcp && goal.untracked === true;
   const answer = isAnswered ? answerTo('answers', 'first', begun, isAnswerInvalid) : undefined;
@@ -76,7 +76,7 @@ function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[],
   };
   const wanted = { destination: goal.ip };
   const later = { stage: 'others', code: 'foreign-drop', who, wanted, astray } as const;
-  lookAtEnds(asked, branches, goal, flowTo(asked, goal), later, report);
+  lookAtEnds(asked, branches, goal, flowTo(asked, goal, node), later, report);
 }
 
 function lookAtAnswers(
@@ -97,7 +97,14 @@ function lookAtAnswers(
     return found && !isBridged(asked, goal, pod, node) ? found : undefined;
   };
   const wanted = { source: asked.target.ip, destination: client.ip };
-  lookAtEnds(asked, branches, goal, flowTo(asked, goal), { stage: 'way back', ...answers, wanted, astray }, report);
+  lookAtEnds(
+    asked,
+    branches,
+    goal,
+    flowTo(asked, goal, node),
+    { stage: 'way back', ...answers, wanted, astray },
+    report,
+  );
 }
 
 /** Whether answers to a client outside leave by the way of all else, by the mark they have. */

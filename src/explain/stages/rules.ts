@@ -1,6 +1,7 @@
 import { formatIp, ipFromBytes, parseIp, readBe16, readU32 } from '../../core/index.ts';
 import type { Branch } from '../choices.ts';
 import { hostOf, type NodeView } from '../node/index.ts';
+import { type FirstPacket, GIVEN_PORTS } from '../packet/index.ts';
 import { type Origin, type Walk, walkPacket } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { keyOf, type Planned } from './endpoints.ts';
@@ -32,12 +33,7 @@ export function lookAtRules(
     return plannedGoals(asked, planned);
   }
   const before = node.generation;
-  const { branches, complete } = walkPacket(
-    { protocol: lower(target.protocol), source: asked.client.ip, destination: target.ip, destinationPort: target.port },
-    originOf(asked),
-    sources,
-    hostOf(node),
-  );
+  const { branches, complete } = walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node));
   if (node.generation !== before) report.notChecked('rules changed while they were read: ask again');
   if (!complete) report.cannotTell('rules', 'the rules have more ways than are walked');
   const goals = new Map<string, { readonly goal: Goal; readonly unknown: Branch<Walk>['choices'][] }>();
@@ -79,6 +75,16 @@ export function lookAtRules(
   const kept = atEndpoints.length > 0 ? atEndpoints : found.filter(({ address }) => address === original);
   if (kept.length === 0) report.cannotTell('rules', 'no way through the rules is known that leads to anybody');
   return kept;
+}
+
+/** The client's first packet. A pod and this node let their kernel choose the port; of others nobody here knows who changes it on the way. */
+export function firstOf({ client, target }: Asked, node: NodeView): FirstPacket {
+  const netns = client.kind === 'pod' ? client.pod.netns : undefined;
+  const range = client.kind === 'outside' ? undefined : node.sysctl('net/ipv4/ip_local_port_range', netns);
+  const isGiven = Number.parseInt(range ?? '0', 10) >= GIVEN_PORTS;
+  const protocol = lower(target.protocol);
+  const ends = { source: client.ip, destination: target.ip, destinationPort: target.port };
+  return { protocol, ...ends, ...(isGiven && { sourcePort: 'given' }) };
 }
 
 /** By which interface it comes in. */
