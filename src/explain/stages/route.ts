@@ -15,7 +15,8 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
   const { client, target } = asked;
   if (client.kind === 'pod') {
     const flow = flowOf(target, { destinationPort: target.port });
-    const packets = { source: client.ip, destination: target.ip, flow };
+    const isSentOn = goals.some(({ ip }) => !node.isOwnAddress(formatIp(ip)));
+    const packets = { source: client.ip, destination: target.ip, flow, isSentOn };
     const refused = refusedByPod(client.pod, packets, node, 'leave it by another link than');
     if (refused?.isLost) {
       report.fail('route', { code: 'pod-route', text: refused.text, remedy: refused.remedy });
@@ -315,7 +316,13 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
       report.failEndpoint('route', address, { code: 'pod-route', ...untaken });
       return;
     }
-    const answers = { source: ip, destination: source, flow: flowOf(asked.target, { sourcePort: goal.port }) };
+    const isSentOn = client.kind !== 'node';
+    const answers = {
+      source: ip,
+      destination: source,
+      flow: flowOf(asked.target, { sourcePort: goal.port }),
+      isSentOn,
+    };
     const refused = refusedByPod(pod, answers, node, 'leave it, as answers, by another link than');
     if (refused?.isLost) {
       report.failEndpoint('route', address, { code: 'way-back', text: refused.text, remedy: refused.remedy });

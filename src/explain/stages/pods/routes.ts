@@ -31,10 +31,14 @@ export function flowOf({ protocol }: Asked['target'], ports: Omit<RoutedFlow, 'p
   return protocol === 'SCTP' ? undefined : { protocol: IP_PROTOCOLS[protocol], ...ports };
 }
 
-/** What the routes of a pod have against packets that it sends; undefined: nothing. `isLost`: they come to nobody else. */
+/**
+ * What the routes of a pod have against packets that it sends; undefined: nothing. `isLost`: they come to nobody else.
+ *
+ * @param packets `isSentOn`: they are for somebody behind this node, whatever address they have
+ */
 export function refusedByPod(
   pod: LocalPod,
-  packets: Packets,
+  packets: Packets & { readonly isSentOn: boolean },
   node: NodeView,
   otherwise: string,
 ): (Refused & { readonly isLost: boolean }) | undefined {
@@ -55,7 +59,7 @@ export function refusedByPod(
     return { text, remedy, isLost: false };
   }
   const hops = hopsOf(out.route, pod, node);
-  if (hops <= 1 && !node.isOwnAddress(to) && !isOnLinkOf(out.route, packets.destination, pod, node)) {
+  if (hops <= 1 && packets.isSentOn && !isOnLinkOf(out.route, packets.destination, pod, node)) {
     const text = `packets of the pod ${own} to ${to} have a hop limit of ${hops}: whoever sends them on drops them`;
     return { text, remedy, isLost: false };
   }
