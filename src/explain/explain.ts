@@ -4,7 +4,7 @@ import type { Knowledge } from './knowledge/index.ts';
 import type { NodeView } from './node/index.ts';
 import type { Question, Source } from './question/index.ts';
 import { lookAtArrival } from './stages/arrival.ts';
-import type { Asked, Target } from './stages/asked.ts';
+import type { Asked, Goal, Target } from './stages/asked.ts';
 import { lookAtEndpoints } from './stages/endpoints.ts';
 import { findClient } from './stages/find-client.ts';
 import { findTarget } from './stages/find-target.ts';
@@ -21,6 +21,8 @@ import { lookAtWayBack } from './stages/way-back.ts';
 
 /** More endpoints are not looked at one by one. */
 const MOST_GOALS = 64;
+/** Nor are more ways to one of them, which differ by marks or translations. */
+const MOST_WAYS = 4;
 
 export interface ExplainOptions {
   /** Connects to endpoints of other nodes: the one thing that sends packets. @default false */
@@ -86,8 +88,7 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   if (report.hasFailed) return;
   const all = lookAtRules(asked, planned, node, report);
   if (report.hasFailed) return;
-  if (all.length > MOST_GOALS) report.notChecked(`${all.length - MOST_GOALS} of ${all.length} endpoints`);
-  const goals = all.slice(0, MOST_GOALS);
+  const [goals = [], ...others] = sortedByWay(all, report);
   lookAtLinkChains(asked, goals, node, report);
   lookAtRoom(asked, goals, node, report);
   if (report.hasFailed) return;
@@ -97,11 +98,31 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   lookAtArrival(asked, node, report);
   if (report.hasFailed) return;
   if (target.service?.via === 'node-port') lookAtNodePort(target, node, report);
-  for (const look of [lookAtRoutes, lookAtLinks, lookAtSockets]) {
+  lookAtEnds(asked, goals, node, report);
+  for (const ways of others) {
+    const other = report.another();
+    lookAtEnds(asked, ways, node, other);
+    report.join(other, ways);
+  }
+}
+
+function lookAtEnds(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
+  for (const look of [lookAtRoutes, lookAtLinks, lookAtSockets, lookAtWayBack]) {
     look(asked, goals, node, report);
     if (report.hasFailed) return;
   }
-  lookAtWayBack(asked, goals, node, report);
+}
+
+/** First one way to each address, then another one to each of those to which there are more. */
+function sortedByWay(all: readonly Goal[], report: Report): readonly (readonly Goal[])[] {
+  const ways = new Map<string, Goal[]>();
+  for (const goal of all) ways.set(goal.address, [...(ways.get(goal.address) ?? []), goal]);
+  if (ways.size > MOST_GOALS) report.notChecked(`${ways.size - MOST_GOALS} of ${ways.size} endpoints`);
+  const looked = [...ways.values()].slice(0, MOST_GOALS);
+  const [crowded] = looked.find((some) => some.length > MOST_WAYS) ?? [];
+  if (crowded) report.cannotTell('rules', `the rules have more ways to ${crowded.address} than are looked at`);
+  const most = Math.min(MOST_WAYS, Math.max(0, ...looked.map(({ length }) => length)));
+  return Array.from({ length: most }, (_, nth) => looked.flatMap((some) => some[nth] ?? []));
 }
 
 /** Without the kernel: what the objects alone forbid. */

@@ -1,26 +1,29 @@
 import { type IpAddress, type IpFamily, ipFromBytes, readU32 } from '../../core/index.ts';
+import type { RouteAnswer, RouteQuestion } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
-import type { Interface } from '../packet/index.ts';
+import type { Interface, Packet } from '../packet/index.ts';
 import type { Host } from '../walk/index.ts';
 import type { NodeView } from './node-view.ts';
 
 const SCOPE_UNIVERSE = 0;
 
-/** What rules ask of this node, answered by its routing tables. Policy rules and marks count; what came in by which link does not. */
+/** What rules ask of this node, answered by its routing tables, policy rules and marks included. */
 export function hostOf(node: NodeView): Host {
-  const lookUp = (destination: IpAddress, mark?: number) => node.route({ destination, mark });
   return {
     addressType(address, on) {
-      // Of one interface alone: inet_dev_addr_type, which no lookup answers.
-      if (!address.isKnown || on) return undefined;
-      const answer = lookUp(ipFromBytes(address.bytes));
+      if (!address.isKnown) return undefined;
+      const ip = ipFromBytes(address.bytes);
+      if (on) return ip.family === 'IPv4' ? typeOn(on, ip, node) : undefined;
+      const answer = node.route({ destination: ip });
       // inet_addr_type: what no route says anything about is unicast.
       return answer.kind === 'route' ? answer.route.type : RTN_UNICAST;
     },
     interfaceTo(packet, which) {
       const address = packet.ends[which];
       if (!address.isKnown || !packet.mark.isKnown) return undefined;
-      const answer = lookUp(ipFromBytes(address.bytes), readU32(packet.mark.bytes, 0) || undefined);
+      const mark = readU32(packet.mark.bytes, 0) || undefined;
+      const plain = { destination: ipFromBytes(address.bytes), mark };
+      const answer = which === 'destination' ? wayOf(packet, plain, node) : node.route(plain);
       if (answer.kind === 'refused') return 'none';
       const link = node.link(answer.route.outInterface);
       return link && interfaceOf(link);
@@ -34,6 +37,25 @@ export function hostOf(node: NodeView): Host {
         packet.ends.destination.isKnown ? ipFromBytes(packet.ends.destination.bytes) : undefined,
       ),
   };
+}
+
+/**
+ * The way of a packet, for policy rules that ask whom it is from and by which link it came. What is refused for those is asked about
+ * elsewhere (lookAtRoutes); what comes back by its own link may be a frame that its bridge sends on.
+ */
+function wayOf({ family, iif, ends }: Packet, plain: RouteQuestion, node: NodeView): RouteAnswer {
+  const answer = node.route(plain);
+  if (!node.hasPolicyRules(family) || !ends.source.isKnown) return answer;
+  if (answer.kind === 'route' && (answer.route.outInterface === iif?.index || answer.route.type === RTN_LOCAL))
+    return answer;
+  const precise = node.route({ ...plain, source: ipFromBytes(ends.source.bytes), inInterface: iif?.index });
+  return precise.kind === 'route' ? precise : answer;
+}
+
+/** inet_dev_addr_type, net/ipv4/fib_frontend.c: an address of another interface is like one of nobody. */
+function typeOn(on: Interface, ip: IpAddress, node: NodeView): number {
+  const answer = node.route({ destination: ip, matched: true });
+  return answer.kind === 'route' && answer.route.outInterface === on.index ? answer.route.type : RTN_UNICAST;
 }
 
 /** The address the kernel masquerades with: the route's preferred source, else the interface's first. */

@@ -3,7 +3,15 @@ import { formatIp, type IpAddress, type IpFamily } from '../../core/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
 import { getNetnsId, type Link, listAddresses, listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_SCOPE_UNIVERSE } from '../../netlink/uapi/index.ts';
-import { inNetns, legacyTables, type NetnsHandle, openNetns, otherNetns } from '../../sys/index.ts';
+import {
+  inNetns,
+  type LegacyTable,
+  legacyTables,
+  type NetnsHandle,
+  openNetns,
+  otherNetns,
+  readLegacyTable,
+} from '../../sys/index.ts';
 
 /** A network namespace of this machine other than ours: a pod's, most often. */
 export interface OtherNamespace {
@@ -50,9 +58,21 @@ function contentsOf(handle: NetnsHandle): Pick<OtherNamespace, 'addresses' | 'ma
   );
 }
 
-/** The tables of legacy iptables in a namespace; none where it cannot be told. */
+/** The tables of legacy iptables in a namespace that do anything; none where it cannot be told. */
 export function legacyTablesIn(path: string, family: IpFamily): readonly string[] {
-  return attempt(() => inNetns(path, () => legacyTables(family))) ?? [];
+  const used = () => (legacyTables(family) ?? []).filter((name) => hasRules(readLegacyTable(family, name)));
+  return attempt(() => inNetns(path, used)) ?? [];
+}
+
+/** NF_ACCEPT as a verdict of the standard target: -NF_ACCEPT - 1. */
+const ACCEPT = -2;
+
+/** Tables stay when their last rule is gone. */
+function hasRules(table: LegacyTable): boolean {
+  return table.builtIn.some(
+    (chain) =>
+      chain && (chain.first !== chain.policy || table.entry(chain.policy)?.target.info.readInt32LE(0) !== ACCEPT),
+  );
 }
 
 /** ETH_P_ALL and ETH_P_ARP of <linux/if_ether.h>, as /proc/net/packet has them. */

@@ -27,6 +27,9 @@ import { type WayFacts, type WayOut, wayOut } from './way-out.ts';
 /** Kinds of links that share another one with the host, and that the host itself does not hear. */
 const UPON_OTHERS: ReadonlySet<string> = new Set(['macvlan', 'ipvlan']);
 
+/** Policy rules that every namespace begins with: local, main, default. */
+const OF_KERNEL: ReadonlySet<number> = new Set([0, 32_766, 32_767]);
+
 /** A pod as this node sees it. */
 export interface LocalPod {
   readonly ip: string;
@@ -116,6 +119,11 @@ export class NodeView {
   /** Whether policy rules of this node ask for the class of traffic. */
   routesByClass(family: IpFamily): boolean {
     return this.#lookups.rulesOf(family, this.#route, 'this node').some(({ byClass }) => byClass);
+  }
+
+  /** Whether somebody has made policy rules on this node, which may ask for marks, for sources and for links. */
+  hasPolicyRules(family: IpFamily): boolean {
+    return this.#lookups.rulesOf(family, this.#route, 'this node').some(({ priority }) => !OF_KERNEL.has(priority));
   }
 
   /** The way out of a pod. */

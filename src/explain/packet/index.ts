@@ -3,6 +3,7 @@ export {
   type Connection,
   type Ends,
   type FirstPacket,
+  GIVEN_PORTS,
   type Interface,
   type NeighbourMessage,
   Packet,

@@ -78,6 +78,15 @@ export class KnownBytes {
     );
   }
 
+  /** What is known of both, of the same length, and is the same. */
+  common(other: KnownBytes): KnownBytes {
+    const differs = this.xor(other);
+    return KnownBytes.partly(
+      this.bytes,
+      differs.known.map((bits, index) => bits & ~differs.bytes[index]!),
+    );
+  }
+
   /** The bytes of each group of `size` in reverse order. */
   reversed(size: number): KnownBytes {
     const turn = (bytes: Uint8Array) =>

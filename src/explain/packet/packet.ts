@@ -53,14 +53,19 @@ const TOO_BIG = { IPv4: [3, 4], IPv6: [2, 0] } as const;
 const NEIGHBOUR_TYPES = { solicitation: 135, advertisement: 136 } as const;
 const [HOPS_AT, NEIGHBOUR_HOPS] = [7, 255];
 
+/** From here on are ports that sockets get which ask for none, by default (net.ipv4.ip_local_port_range). */
+export const GIVEN_PORTS = 0x8000;
+/** Of those the highest bit is known. */
+const GIVEN = KnownBytes.partly(Uint8Array.of(0x80, 0), Uint8Array.of(0x80, 0));
+
 /** The first packet of a flow, as somebody sends it. */
 export interface FirstPacket {
   readonly protocol: 'tcp' | 'udp' | 'sctp';
   readonly source: IpAddress;
   readonly destination: IpAddress;
   readonly destinationPort: number;
-  /** @default any: not known */
-  readonly sourcePort?: number | undefined;
+  /** `given`: one that the kernel of the sender gives connections, by its own settings (GIVEN_PORTS). @default any: not known */
+  readonly sourcePort?: number | 'given' | undefined;
   /** Of TCP. @default those of the first packet: SYN */
   readonly tcpFlags?: number | undefined;
 }
@@ -126,7 +131,8 @@ export class Packet {
     }
     const { protocol, sourcePort, destinationPort } = first;
     this.transport = this.transport.with(2, port(destinationPort));
-    if (sourcePort !== undefined) this.transport = this.transport.with(0, port(sourcePort));
+    if (sourcePort !== undefined)
+      this.transport = this.transport.with(0, sourcePort === 'given' ? GIVEN : port(sourcePort));
     if (protocol !== 'tcp') return;
     const { tcpFlags = TCP_HANDSHAKE.first } = first;
     this.transport = this.transport.with(TCP_FLAGS, KnownBytes.of(Uint8Array.of(tcpFlags)));

@@ -1,6 +1,7 @@
 import type { IpAddress, IpFamily, IpProtocol } from '../../core/index.ts';
 import type { DestinationKind, Knowledge, KnownPort, KnownService } from '../knowledge/index.ts';
 import type { LocalPod } from '../node/index.ts';
+import type { KnownBytes } from '../packet/index.ts';
 
 /** Who connects, found on this node. */
 export type Client =
@@ -34,7 +35,7 @@ export interface Asked {
   readonly probe: boolean;
 }
 
-/** Where a packet may end up: an endpoint, or the address that was asked for. */
+/** Where a packet may end up: an endpoint, or the address that was asked for. Several with one address are several ways there. */
 export interface Goal {
   /** `10.244.1.9:8080` */
   readonly address: string;
@@ -50,4 +51,8 @@ export interface Goal {
   readonly mark?: number | undefined;
   /** Rules keep it out of connection tracking. @default they do not */
   readonly untracked?: boolean | undefined;
+  /** The mark that rules have put on its flow (`ct mark`), in host byte order. @default not known */
+  readonly flowMark?: KnownBytes | undefined;
+  /** What of the rules decides whether packets take this way, and is not known, in words. @default nothing */
+  readonly unsure?: string | undefined;
 }

@@ -92,9 +92,58 @@ export class Report {
     else this.#unknown.push(text);
   }
 
+  /** A report about other ways to the same endpoints, of which nothing is found yet. */
+  another(): Report {
+    const other = new Report();
+    for (const { endpoint } of this.#endpoints.values()) other.addEndpoint(endpoint);
+    return other;
+  }
+
+  /**
+   * Takes over what was found on other ways: what fails on these and not on those fails by chance.
+   *
+   * @param ways where they lead; `unsure` is what decides which of them is taken, if that is not known
+   */
+  join(other: Report, ways: readonly { readonly address: string; readonly unsure?: string | undefined }[]): void {
+    for (const stage of other.#stages.values()) this.stage(stage.stage, stage.result, stage.text);
+    for (const finding of other.#partly) this.#partly.push(finding);
+    for (const text of other.#unknown) this.#unknown.push(text);
+    for (const warning of other.#warnings) {
+      if (!this.#warnings.some(({ text }) => text === warning.text)) this.#warnings.push(warning);
+    }
+    for (const what of other.#notChecked) this.notChecked(what);
+    for (const command of other.#askThere) this.askThere(command);
+    const { unsure } = ways.find((way) => way.unsure !== undefined) ?? {};
+    if (this.#fails.length === 0 || other.#fails.length === 0) {
+      for (const finding of [...this.#fails.splice(0), ...other.#fails]) this.#byChance(finding, unsure);
+    }
+    for (const { address } of ways) {
+      const [own, their] = [this.#endpoints.get(address), other.#endpoints.get(address)];
+      if (!own || !their) continue;
+      own.unknown ??= their.unknown;
+      const { finding = their.finding } = own;
+      if (!finding || (own.finding && their.finding)) continue;
+      own.finding = undefined;
+      this.#byChance({ ...finding, text: `${address}: ${finding.text}` }, unsure);
+    }
+    const isFound = [...this.#endpoints.values()].some(({ finding }) => finding);
+    if (!isFound && this.#fails.length + this.#partly.length === 0) this.#nothingFails();
+  }
+
+  /** @param unsure what decides it, if that is not known */
+  #byChance(finding: Finding, unsure: string | undefined): void {
+    if (unsure === undefined) this.#partly.push({ ...finding, text: `by chance ${finding.text}` });
+    else this.#unknown.push(`it may be that ${finding.text}, by ${unsure}`);
+  }
+
   /** Something that decides about what was found is not known: no verdict holds. */
   doubt(text: string): void {
     this.#doubts.push(text);
+    this.#nothingFails();
+  }
+
+  /** What stages found is not certain. */
+  #nothingFails(): void {
     for (const [name, stage] of this.#stages) {
       if (stage.result === 'fail') this.#stages.set(name, { ...stage, result: 'unknown' });
     }

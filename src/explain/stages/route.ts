@@ -5,6 +5,7 @@ import type { CauseCode } from '../answer/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { refusedFrom } from './here/refused-from.ts';
+import { answerOf, flowTo, markOf, originOf } from './later-walks.ts';
 import { isBridged, isSwitched, showsToRules } from './links/bridge.ts';
 import { detourOf, flowOf, refusedByPod, untakenByPod } from './pods/routes.ts';
 import type { Finding, Report } from './report.ts';
@@ -14,7 +15,8 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
   const { client, target } = asked;
   if (client.kind === 'pod') {
     const flow = flowOf(target, { destinationPort: target.port });
-    const packets = { source: client.ip, destination: target.ip, flow };
+    const isSentOn = goals.some(({ ip }) => !node.isOwnAddress(formatIp(ip)));
+    const packets = { source: client.ip, destination: target.ip, flow, isSentOn };
     const refused = refusedByPod(client.pod, packets, node, 'leave it by another link than');
     if (refused?.isLost) {
       report.fail('route', { code: 'pod-route', text: refused.text, remedy: refused.remedy });
@@ -147,7 +149,7 @@ export interface LaterPackets {
  */
 export function ledAstray(
   { code, who, to }: LaterPackets,
-  { mark, outInterface }: { readonly mark?: number; readonly outInterface: number | undefined },
+  { mark, outInterface }: { readonly mark: number | undefined; readonly outInterface: number | undefined },
   pod: LocalPod | undefined,
   { target }: Asked,
   node: NodeView,
@@ -253,18 +255,34 @@ function lookAtOwnAnswers(asked: Asked, goal: Goal, node: NodeView, report: Repo
   const { client, target } = asked;
   const to = goal.source ?? client.ip;
   if (node.isOwnAddress(formatIp(to))) return;
+  const mark = markOfAnswers(asked, goal, node, report);
+  if (mark === 'not known') return;
   const flow = flowOf(target, { sourcePort: goal.port });
-  const answer = node.route({ destination: to, source: goal.ip, flow });
+  const answer = node.route({ destination: to, source: goal.ip, mark, flow });
   const receiver = client.kind === 'pod' ? client.pod : undefined;
   const answers = { code: 'way-back', who: `answers of ${formatIp(goal.ip)}`, to } as const;
   const outInterface = answer.kind === 'route' ? answer.route.outInterface : undefined;
-  const astray = ledAstray(answers, { outInterface }, receiver, asked, node);
+  const astray = ledAstray(answers, { mark, outInterface }, receiver, asked, node);
   if (astray) report.failEndpoint('route', goal.address, astray);
   else if (client.kind === 'outside' && answer.kind === 'route') sameWay(asked, goal, answer.route, node, report);
 }
 
+/** The mark that rules give answers before they are routed, where policy rules may ask for it; none: undefined. */
+function markOfAnswers(asked: Asked, goal: Goal, node: NodeView, report: Report): number | undefined | 'not known' {
+  if (!node.hasPolicyRules(goal.ip.family)) return undefined;
+  const origin = originOf(goal, node);
+  if (origin === undefined) return undefined;
+  const branches = answerOf(asked, goal, 'first', flowTo(asked, goal, node), false, origin, node);
+  const marks = new Set(branches.map(({ result }) => result.routedBy.text));
+  const [first] = branches;
+  if (marks.size === 1 && first!.result.routedBy.isKnown) return markOf(first!.result) || undefined;
+  const text = `which mark answers of ${goal.address} have, that policy rules may ask for, is not known`;
+  report.cannotTellEndpoint('route', goal.address, text);
+  return 'not known';
+}
+
 /** Answers that leave by another link or next hop than others to the client (several uplinks): whether they get there, nobody here knows. */
-function sameWay(
+export function sameWay(
   { client }: Asked,
   { address }: Goal,
   { outInterface, gateway }: Route,
@@ -298,7 +316,13 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
       report.failEndpoint('route', address, { code: 'pod-route', ...untaken });
       return;
     }
-    const answers = { source: ip, destination: source, flow: flowOf(asked.target, { sourcePort: goal.port }) };
+    const isSentOn = client.kind !== 'node';
+    const answers = {
+      source: ip,
+      destination: source,
+      flow: flowOf(asked.target, { sourcePort: goal.port }),
+      isSentOn,
+    };
     const refused = refusedByPod(pod, answers, node, 'leave it, as answers, by another link than');
     if (refused?.isLost) {
       report.failEndpoint('route', address, { code: 'way-back', text: refused.text, remedy: refused.remedy });
@@ -309,9 +333,11 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   if (client.kind === 'node') return;
   const out = node.route({ destination: ip });
   if (out.kind === 'refused') return;
+  const mark = markOfAnswers(asked, goal, node, report);
+  if (mark === 'not known') return;
   const inInterface = pod?.seenAs?.index ?? out.route.outInterface;
   const flow = flowOf(asked.target, { sourcePort: goal.port });
-  const back = node.route({ destination: client.ip, source: ip, inInterface, flow });
+  const back = node.route({ destination: client.ip, source: ip, inInterface, mark, flow });
   // A lookup of IPv6 does not look at it, nor does IPVS at what a lookup says.
   const isForwarded = back.kind === 'route' && !staysInBridge(inInterface, back.route.outInterface, ip, node);
   const off = isForwarded && !isBridged(asked, goal, pod, node) ? forwardingOff(ip, inInterface, node) : undefined;
@@ -322,7 +348,7 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
   if (back.kind === 'route') {
     const receiver = client.kind === 'pod' ? client.pod : undefined;
     const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
-    const astray = ledAstray(answers, back.route, receiver, asked, node);
+    const astray = ledAstray(answers, { mark, outInterface: back.route.outInterface }, receiver, asked, node);
     if (isBridged(asked, goal, pod, node)) return;
     if (astray) report.failEndpoint('route', address, astray);
     else if (client.kind === 'outside') sameWay(asked, goal, back.route, node, report);
@@ -331,7 +357,7 @@ function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report)
     return;
   }
   if (isBridged(asked, goal, pod, node)) return;
-  const plain = node.route({ destination: client.ip, flow });
+  const plain = node.route({ destination: client.ip, mark, flow });
   if (plain.kind === 'refused') {
     const text = `there is no route back to ${formatIp(client.ip)} (${plain.errno})`;
     report.failEndpoint('route', address, { code: 'way-back', text });

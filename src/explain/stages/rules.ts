@@ -1,6 +1,7 @@
 import { formatIp, ipFromBytes, parseIp, readBe16, readU32 } from '../../core/index.ts';
 import type { Branch } from '../choices.ts';
 import { hostOf, type NodeView } from '../node/index.ts';
+import { type FirstPacket, GIVEN_PORTS } from '../packet/index.ts';
 import { type Origin, type Walk, walkPacket } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { keyOf, type Planned } from './endpoints.ts';
@@ -32,24 +33,21 @@ export function lookAtRules(
     return plannedGoals(asked, planned);
   }
   const before = node.generation;
-  const { branches, complete } = walkPacket(
-    { protocol: lower(target.protocol), source: asked.client.ip, destination: target.ip, destinationPort: target.port },
-    originOf(asked),
-    sources,
-    hostOf(node),
-  );
+  const { branches, complete } = walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node));
   if (node.generation !== before) report.notChecked('rules changed while they were read: ask again');
   if (!complete) report.cannotTell('rules', 'the rules have more ways than are walked');
-  const goals = new Map<string, Goal>();
+  const goals = new Map<string, { readonly goal: Goal; readonly unknown: Branch<Walk>['choices'][] }>();
   const ends = new Set<string>();
   const ways = branches.map((branch) => ({ ...branch, goal: goalOf(branch.result) }));
-  for (const { result, goal } of ways) {
+  for (const { result, choices, goal } of ways) {
     if (!goal) {
       report.cannotTell('rules', 'where the rules send the packet is not known');
       continue;
     }
     if (result.end.kind === 'sent' || result.end.kind === 'delivered' || result.end.kind === 'no route') {
-      goals.set(goal.address, goal);
+      const found = goals.get(wayText(goal)) ?? { goal, unknown: [] };
+      found.unknown.push(choices.filter(({ kind }) => kind === 'unknown'));
+      goals.set(wayText(goal), found);
     }
     ends.add(`${result.end.kind} ${goal.address}`);
   }
@@ -70,13 +68,23 @@ export function lookAtRules(
     if (others.length > 0) compare(asked, planned, wanted!, others, report);
   }
   if (report.hasFailed) return [];
-  const found = [...goals.values()];
+  const found = withDoubts([...goals.values()]);
   const atEndpoints = wanted ? found.filter(({ address }) => wanted.has(address)) : found;
   // What becomes of connections that go to no endpoint was told, if others do.
   const original = keyOf(formatIp(target.ip), target.port);
   const kept = atEndpoints.length > 0 ? atEndpoints : found.filter(({ address }) => address === original);
   if (kept.length === 0) report.cannotTell('rules', 'no way through the rules is known that leads to anybody');
   return kept;
+}
+
+/** The client's first packet. A pod and this node let their kernel choose the port; of others nobody here knows who changes it on the way. */
+export function firstOf({ client, target }: Asked, node: NodeView): FirstPacket {
+  const netns = client.kind === 'pod' ? client.pod.netns : undefined;
+  const range = client.kind === 'outside' ? undefined : node.sysctl('net/ipv4/ip_local_port_range', netns);
+  const isGiven = Number.parseInt(range ?? '0', 10) >= GIVEN_PORTS;
+  const protocol = lower(target.protocol);
+  const ends = { source: client.ip, destination: target.ip, destinationPort: target.port };
+  return { protocol, ...ends, ...(isGiven && { sourcePort: 'given' }) };
 }
 
 /** By which interface it comes in. */
@@ -185,8 +193,8 @@ function goalOf({ packet, steps, routedBy }: Walk): Goal | undefined {
   const ip = ipFromBytes(destination.bytes);
   const port = readBe16(destinationPort.bytes, 0);
   const { connection } = packet;
-  const original = connection && connection !== 'untracked' ? connection.original.source : source;
-  const masqueraded = negate(source.equals(original.bytes));
+  const tracked = typeof connection === 'object' ? connection : undefined;
+  const masqueraded = negate(source.equals((tracked?.original.source ?? source).bytes));
   return {
     address: keyOf(formatIp(ip), port),
     ip,
@@ -196,7 +204,25 @@ function goalOf({ packet, steps, routedBy }: Walk): Goal | undefined {
     byIpvs: steps.some((step) => step.source === 'ipvs'),
     mark: routedBy.isKnown ? readU32(routedBy.bytes, 0) || undefined : undefined,
     untracked: connection === 'untracked',
+    flowMark: tracked?.mark,
   };
+}
+
+/** Of ways that there are whatever is true of what is not known, chance decides; of others nobody can tell whether they are taken. */
+function withDoubts(
+  ways: readonly { readonly goal: Goal; readonly unknown: readonly Branch<Walk>['choices'][] }[],
+): readonly Goal[] {
+  const textOf = (choices: Branch<Walk>['choices']) => choices.map(({ about, taken }) => `${about} ${taken}`).join();
+  const all = new Set(ways.flatMap(({ unknown }) => unknown.map(textOf)));
+  return ways.map(({ goal, unknown }) => {
+    const isAlways = new Set(unknown.map(textOf)).size === all.size;
+    return isAlways ? goal : { ...goal, unsure: unknown.flat()[0]?.about ?? 'what is not known' };
+  });
+}
+
+/** The same for ways that end alike, and on which whatever comes later fares alike. */
+function wayText({ address, masqueraded, source, mark, untracked, flowMark }: Goal): string {
+  return [address, masqueraded, source && formatIp(source), mark, untracked, flowMark?.text].join();
 }
 
 function negate(value: boolean | undefined): boolean | undefined {

@@ -74,6 +74,8 @@ export interface Flow {
   readonly translated: Partial<Ends>;
   /** Rules have kept it out of connection tracking, which knows no such flow then. @default they have not */
   readonly untracked?: boolean | undefined;
+  /** The mark that connection tracking has for it, as the packets before have left it, in host byte order. @default not known */
+  readonly mark?: KnownBytes | undefined;
 }
 
 /**
@@ -134,7 +136,7 @@ const ANSWERED = IPS.confirmed | IPS.seenReply | TRANSLATIONS_DONE;
  */
 function packetOf(
   written: FirstPacket,
-  { first, translated, untracked }: Flow,
+  { first, translated, untracked, mark = KnownBytes.unknown(4) }: Flow,
   direction: Connection['direction'],
   isAssured: boolean,
 ): Packet {
@@ -150,7 +152,7 @@ function packetOf(
       (isAssured ? IPS.assured : 0) |
       (source ? IPS.srcNat : 0) |
       (destination !== undefined || destinationPort ? IPS.dstNat : 0),
-    mark: KnownBytes.unknown(4),
+    mark,
     translated,
   };
   return packet;

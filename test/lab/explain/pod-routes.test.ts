@@ -79,6 +79,18 @@ it.each<[name: string, told: 'fails' | 'unknown', begin: () => void]>([
     () => route(`${WEB}/32 nexthop dev cni0 nexthop via ${NOBODY} dev cni0 onlink`),
   ],
   ['a node that sends by a group of next hops', 'unknown', () => nextHops(`${WEB}/32 nhid 7`)],
+  ['a client whose packets nobody may send on', 'unknown', () => faults.sysctl('net.ipv4.ip_default_ttl', '1', client)],
+  ['an endpoint whose answers nobody may send on', 'unknown', () => faults.sysctl('net.ipv4.ip_default_ttl', '1', web)],
+  [
+    'a client of IPv6 whose packets nobody may send on',
+    'unknown',
+    () => faults.sysctl('net.ipv6.conf.eth0.hop_limit', '1', client),
+  ],
+  [
+    'a route of a client for which nobody may send on',
+    'unknown',
+    () => route(`${VIP}/32 via 10.244.1.1 dev eth0 hoplimit 1`, client),
+  ],
   [
     'a node that wraps what it sends',
     'unknown',

@@ -53,7 +53,6 @@ it.each<[string, works: boolean, begin: () => void, ip: string, port: number]>([
     VIP,
     80,
   ],
-  // The table stays, empty, when its rule is gone.
   ['legacy rules in front of a port that nobody listens on', true, leadsByLegacy, WEB, 8081],
 ])('%s: says neither that it works nor that it fails', async (_, works, begin, ip, port) => {
   begin();
@@ -76,6 +75,15 @@ it('chains without rules decide nothing', async () => {
   faults.nft(`table ip own { chain own { ${chain} } }`, 'ip own', client);
   const [answer] = await world.askHere([{ destination: `${CLIENT}:${SIDECAR}`, source: 'node' }]);
   expect(answer!.verdict, answer!.cause).toBe('works');
+});
+
+it('tables of legacy iptables stay when their last rule is gone, and decide nothing', async () => {
+  leadsByLegacy();
+  expect((await world.ask(`${VIP}:80`, CLIENT)).verdict).toBe('unknown');
+  faults.mend();
+  expect(await answers(client, VIP)).toBe(true);
+  const answer = await world.ask(`${VIP}:80`, CLIENT);
+  expect(answer.verdict, answer.cause).toBe('works');
 });
 
 it('rules for the other family decide nothing', async () => {

@@ -31,10 +31,14 @@ export function flowOf({ protocol }: Asked['target'], ports: Omit<RoutedFlow, 'p
   return protocol === 'SCTP' ? undefined : { protocol: IP_PROTOCOLS[protocol], ...ports };
 }
 
-/** What the routes of a pod have against packets that it sends; undefined: nothing. `isLost`: they come to nobody else. */
+/**
+ * What the routes of a pod have against packets that it sends; undefined: nothing. `isLost`: they come to nobody else.
+ *
+ * @param packets `isSentOn`: they are for somebody behind this node, whatever address they have
+ */
 export function refusedByPod(
   pod: LocalPod,
-  packets: Packets,
+  packets: Packets & { readonly isSentOn: boolean },
   node: NodeView,
   otherwise: string,
 ): (Refused & { readonly isLost: boolean }) | undefined {
@@ -54,10 +58,27 @@ export function refusedByPod(
     const text = `packets of the pod ${own} to ${to} ${otherwise} ${pod.inside.name}: where they come out was not looked at`;
     return { text, remedy, isLost: false };
   }
+  const hops = hopsOf(out.route, pod, node);
+  if (hops <= 1 && packets.isSentOn && !isOnLinkOf(out.route, packets.destination, pod, node)) {
+    const text = `packets of the pod ${own} to ${to} have a hop limit of ${hops}: whoever sends them on drops them`;
+    return { text, remedy, isLost: false };
+  }
   const detour = detourOfPod(out.route, packets.destination, pod, node);
   return detour === undefined
     ? undefined
     : { text: `packets of the pod ${own} to ${to} ${detour}`, remedy, isLost: false };
+}
+
+/** The hop limit that packets begin with (ip4_dst_hoplimit, ip6_dst_hoplimit), unless a process asks for another one. */
+function hopsOf({ otherMetrics }: Route, { netns, inside, address }: LocalPod, node: NodeView): number {
+  const [, ofRoute] = otherMetrics.map((text) => /^hoplimit (\d+)$/.exec(text)).find((found) => found) ?? [];
+  const setting = address.family === 'IPv4' ? 'net/ipv4/ip_default_ttl' : `net/ipv6/conf/${inside.name}/hop_limit`;
+  return Number(ofRoute ?? node.sysctl(setting, netns) ?? Number.NaN);
+}
+
+/** Whether nobody sends it on: another pod of the bridge has the address. */
+function isOnLinkOf({ gateway }: Route, to: IpAddress, { seenAs }: LocalPod, node: NodeView): boolean {
+  return gateway === undefined && node.podsAt(formatIp(to)).some((pod) => pod.seenAs?.index === seenAs?.index);
 }
 
 /** What a pod has against packets that come to its link (rules, routes, rp_filter); undefined: nothing. */

@@ -1,0 +1,85 @@
+import { formatIp, ipEquals, readU32 } from '../../core/index.ts';
+import { networkOrder16 } from '../../netlink/nftables/index.ts';
+import type { Branch } from '../choices.ts';
+import { hostOf, type NodeView } from '../node/index.ts';
+import { KnownBytes } from '../packet/index.ts';
+import { type Flow, type Origin, type Walk, walkAnswer, walkNext } from '../walk/index.ts';
+import type { Asked, Goal } from './asked.ts';
+import { originOf as clientOrigin, firstOf, lower } from './rules.ts';
+
+// The walks of what comes after a connection's first packet.
+
+/** Ports of clients are not known; the walk needs one. */
+export const ANY_PORT = 40_000;
+
+/** The client's packets after the first. */
+export function nextOf(asked: Asked, flow: Flow, isInvalid: boolean, node: NodeView): readonly Branch<Walk>[] {
+  const { sources } = node.rulesFor(asked.target.family);
+  return walkNext(flow, isInvalid, clientOrigin(asked), sources, hostOf(node)).branches;
+}
+
+export function flowTo(
+  asked: Asked,
+  { ip, port, masqueraded, source, untracked, flowMark }: Goal,
+  node: NodeView,
+): Flow {
+  const { client, target } = asked;
+  return {
+    first: firstOf(asked, node),
+    translated: {
+      ...(!ipEquals(ip, target.ip) && { destination: KnownBytes.of(ip.bytes) }),
+      ...(port !== target.port && { destinationPort: KnownBytes.of(networkOrder16(port)) }),
+      ...(masqueraded !== false && {
+        source: source ? KnownBytes.of(source.bytes) : KnownBytes.unknown(client.ip.bytes.length),
+        sourcePort: KnownBytes.unknown(2),
+      }),
+    },
+    untracked,
+    mark: flowMark,
+  };
+}
+
+export function answerOf(
+  asked: Asked,
+  goal: Goal,
+  which: 'first' | 'later',
+  flow: Flow,
+  isInvalid: boolean,
+  origin: Origin,
+  node: NodeView,
+): readonly Branch<Walk>[] {
+  const { client, target } = asked;
+  const protocol = lower(target.protocol);
+  const { branches } = walkAnswer(
+    { protocol, source: goal.ip, sourcePort: goal.port, destination: client.ip, destinationPort: ANY_PORT },
+    which,
+    isInvalid,
+    flow,
+    origin,
+    node.rulesFor(target.family).sources,
+    hostOf(node),
+  );
+  return branches;
+}
+
+/** The mark that packets leave with their flow, whichever way they took; what differs is not known. */
+export function markAfter(branches: readonly Branch<Walk>[], before = KnownBytes.unknown(4)): KnownBytes {
+  const marks = branches.flatMap(({ result: { packet, end } }) => {
+    if (end.kind === 'drop' || end.kind === 'reject') return [];
+    return [typeof packet.connection === 'object' ? packet.connection.mark : before];
+  });
+  const [first = before, ...others] = marks;
+  return others.reduce((one, other) => one.common(other), first);
+}
+
+/** The mark a packet was routed by last; 0 where there is none, or it is not known. */
+export function markOf({ routedBy }: Walk): number {
+  return routedBy.isKnown ? readU32(routedBy.bytes, 0) : 0;
+}
+
+/** By which link an answer comes in; undefined: it is not known. */
+export function originOf({ ip }: Goal, node: NodeView): Origin | undefined {
+  if (node.isOwnAddress(formatIp(ip))) return 'this host';
+  const link = node.podsAt(formatIp(ip))[0]?.seenAs ?? node.wayOut(ip)?.link;
+  return link && { index: link.index, name: link.name };
+}

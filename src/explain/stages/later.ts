@@ -1,0 +1,201 @@
+import { formatIp, type IpAddress } from '../../core/index.ts';
+import type { CauseCode } from '../answer/index.ts';
+import type { Branch } from '../choices.ts';
+import type { LocalPod, NodeView } from '../node/index.ts';
+import { KnownBytes } from '../packet/index.ts';
+import type { Flow, Step, Walk } from '../walk/index.ts';
+import type { Asked, Goal } from './asked.ts';
+import { answerOf, flowTo, markAfter, markOf, nextOf, originOf } from './later-walks.ts';
+import { isBridged, isSwitched } from './links/bridge.ts';
+import { isOurs, placeOf, showing } from './place.ts';
+import { flowOf } from './pods/routes.ts';
+import type { Finding, Report } from './report.ts';
+import { type LaterPackets, ledAstray, sameWay } from './route.ts';
+
+// What comes of a connection after its first packet: answers, and what the client sends then.
+
+/** Marks of a flow that are followed, where each packet changes what the one before has left. */
+const MOST_ROUNDS = 4;
+
+/**
+ * The answer, the client's packets after the first, and what answers those. Of TCP connection tracking knows only what it has seen of a
+ * connection (tcp_new, tcp_conntracks and tcp_in_window, net/netfilter/nf_conntrack_proto_tcp.c).
+ */
+export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: NodeView, report: Report): void {
+  const isTcp = asked.target.protocol === 'TCP';
+  /** It takes none for its own in the middle. */
+  const isStrict = goal.untracked === true && node.sysctl('net/netfilter/nf_conntrack_tcp_loose') === '0';
+  const isLiberal = node.sysctl('net/netfilter/nf_conntrack_tcp_be_liberal') === '1';
+  const origin = originOf(goal, node);
+  const hasNext = isTcp && !goal.byIpvs;
+  // Those of endpoints elsewhere are walked for the marks they leave alone: what becomes of them before they come here is not known.
+  const isAnswered = isHere || (hasNext && origin !== undefined);
+  const answerTo = (who: string, which: 'first' | 'later', flow: Flow, isInvalid: boolean) => {
+    const branches = answerOf(asked, goal, which, flow, isInvalid, origin ?? 'this host', node);
+    if (isHere) lookAtAnswers(asked, goal, who, branches, node, report);
+    return branches;
+  };
+  const begun = flowTo(asked, goal, node);
+  // Nothing begins by agreeing to it.
+  const isAnswerInvalid = isTcp && goal.untracked === true;
+  const answer = isAnswered ? answerTo('answers', 'first', begun, isAnswerInvalid) : undefined;
+  const isAnswerMissed = goal.untracked !== true && isUntracked(answer);
+  let mark = answer ? markAfter(answer, begun.mark) : KnownBytes.unknown(4);
+  for (const met = new Set<string>(); isTcp && !met.has(mark.text); ) {
+    met.add(mark.text);
+    if (met.size > MOST_ROUNDS) {
+      report.cannotTell('others', 'rules give each packet of a connection another mark (connmark)');
+      return;
+    }
+    let next: readonly Branch<Walk>[] | undefined;
+    if (hasNext) {
+      // What IPVS holds is not walked: its servers know first packets alone.
+      next = nextOf(asked, { ...begun, mark }, isStrict || isAnswerMissed, node);
+      lookAtNext(asked, goal, next, node, report);
+      mark = markAfter(next, mark);
+    }
+    const isNextMissed = goal.untracked !== true && !isLiberal && isUntracked(next);
+    if (!isAnswered) return;
+    const later = answerTo('answers after the first', 'later', { ...begun, mark }, isStrict || isNextMissed);
+    mark = markAfter(later, mark);
+  }
+}
+
+function isUntracked(branches: readonly Branch<Walk>[] | undefined): boolean {
+  return branches?.every(({ result }) => result.packet.connection === 'untracked') === true;
+}
+
+/** Those that rules let pass until they are of an established connection. */
+function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[], node: NodeView, report: Report): void {
+  const [pod] = node.podsAt(formatIp(goal.ip));
+  const who = 'packets after the first';
+  const next = { code: 'no-peer-route', who, to: goal.ip } as const;
+  const astray = (walk: Walk) => {
+    const found = markedAstray(next, walk, pod, asked, node);
+    return found && !isSwitched(asked, goal, node) ? found : undefined;
+  };
+  const wanted = { destination: goal.ip };
+  const later = { stage: 'others', code: 'foreign-drop', who, wanted, astray } as const;
+  lookAtEnds(asked, branches, goal, flowTo(asked, goal, node), later, report);
+}
+
+function lookAtAnswers(
+  asked: Asked,
+  goal: Goal,
+  who: string,
+  branches: readonly Branch<Walk>[],
+  node: NodeView,
+  report: Report,
+): void {
+  const { client } = asked;
+  const [pod] = node.podsAt(formatIp(goal.ip));
+  const receiver = client.kind === 'pod' ? client.pod : undefined;
+  const answers = { code: 'way-back', who, to: client.ip } as const;
+  const astray = (walk: Walk) => {
+    if (client.kind === 'outside') lookAtUplink(asked, goal, walk, node, report);
+    const found = markedAstray(answers, walk, receiver, asked, node);
+    return found && !isBridged(asked, goal, pod, node) ? found : undefined;
+  };
+  const wanted = { source: asked.target.ip, destination: client.ip };
+  lookAtEnds(
+    asked,
+    branches,
+    goal,
+    flowTo(asked, goal, node),
+    { stage: 'way back', ...answers, wanted, astray },
+    report,
+  );
+}
+
+/** Whether answers to a client outside leave by the way of all else, by the mark they have. */
+function lookAtUplink(asked: Asked, goal: Goal, walk: Walk, node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  if (walk.end.kind !== 'sent' || !node.hasPolicyRules(target.family)) return;
+  const origin = originOf(goal, node);
+  const inInterface = typeof origin === 'object' ? origin.index : undefined;
+  const flow = flowOf(target, { sourcePort: goal.port });
+  const mark = markOf(walk) || undefined;
+  const way = node.route({ destination: client.ip, source: goal.ip, inInterface, mark, flow });
+  if (way.kind === 'route') sameWay(asked, goal, way.route, node, report);
+}
+
+/** Where a mark leads packets; what is not marked, routes are asked about (lookAtRoutes). Undefined: to whom they are for. */
+function markedAstray(
+  packets: LaterPackets,
+  walk: Walk,
+  pod: LocalPod | undefined,
+  asked: Asked,
+  node: NodeView,
+): Finding | undefined {
+  const { end } = walk;
+  const mark = markOf(walk);
+  if (mark === 0 || (end.kind !== 'no route' && end.kind !== 'sent')) return undefined;
+  return ledAstray(packets, { mark, outInterface: end.kind === 'sent' ? end.by.index : undefined }, pod, asked, node);
+}
+
+/** Packets that come after the first one, by either way. */
+interface Later {
+  readonly stage: 'others' | 'way back';
+  /** Of those that are not translated. */
+  readonly code: CauseCode;
+  readonly who: string;
+  /** From whom they seem to come in the end, and to whom. */
+  readonly wanted: { readonly source?: IpAddress; readonly destination: IpAddress };
+  /** What is said of a way that ends beside whom the packet is for. */
+  readonly astray: (walk: Walk) => Finding | undefined;
+}
+
+/** What becomes of packets that belong to a flow: they may be dropped, and those that are not tracked are not translated. */
+function lookAtEnds(
+  { knowledge }: Asked,
+  branches: readonly Branch<Walk>[],
+  { address, byIpvs }: Goal,
+  { translated }: Flow,
+  { stage, code, who, wanted, astray }: Later,
+  report: Report,
+): void {
+  const isTranslated = Object.keys(translated).length > 0 && !byIpvs;
+  const wrong = (walk: Walk): Finding | undefined => {
+    const { end, steps, packet } = walk;
+    const finding = (found: CauseCode, text: string, by: readonly Step[]) => ({
+      code: found,
+      text,
+      remedy: by.map(showing),
+    });
+    if (end.kind === 'drop' || end.kind === 'reject') {
+      const last = steps.at(-1)!;
+      const ofWhom = isOurs(last, knowledge.mode) ? 'drift' : 'foreign-drop';
+      return finding(ofWhom, `${who} are dropped by ${placeOf(last)}`, [last]);
+    }
+    if (isTranslated && packet.connection === 'untracked')
+      return finding(
+        code,
+        `${who} are kept out of connection tracking (notrack), so that they are not translated`,
+        steps,
+      );
+    // The source is translated in the last hook, which a packet without a route does not come to; lookAtRoutes asks about those.
+    const settled = end.kind === 'no route' ? (['destination'] as const) : (['source', 'destination'] as const);
+    if (!byIpvs && settled.some((which) => isAnother(packet.ends[which], wanted[which])))
+      return finding(code, `${who} are translated, but not as the connection is`, steps);
+    const found = astray(walk);
+    return found && finding(found.code, found.text, steps);
+  };
+  const ways = branches.map(({ result, choices }) => ({
+    end: result.end,
+    choices,
+    found: result.end.kind === 'cannot tell' ? undefined : wrong(result),
+  }));
+  const isEach = ways.every(({ found }) => found);
+  for (const { end, choices, found } of ways) {
+    if (end.kind === 'cannot tell') report.cannotTell(stage, `the way of ${who} through the rules: ${end.about}`);
+    if (!found) continue;
+    if (isEach) report.failEndpoint(stage, address, found);
+    else if (choices.some(({ kind }) => kind === 'unknown')) report.cannotTell(stage, `it may be that ${found.text}`);
+    else report.failPartly(stage, { ...found, text: `${address}: by chance ${found.text}` });
+  }
+}
+
+/** Whether it is certainly not this one. */
+function isAnother(address: KnownBytes, wanted: IpAddress | undefined): boolean {
+  return wanted !== undefined && address.equals(wanted.bytes) === false;
+}
