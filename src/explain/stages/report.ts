@@ -95,9 +95,6 @@ export class Report {
   /** Something that decides about what was found is not known: no verdict holds. */
   doubt(text: string): void {
     this.#doubts.push(text);
-    for (const [name, stage] of this.#stages) {
-      if (stage.result === 'fail') this.#stages.set(name, { ...stage, result: 'unknown' });
-    }
   }
 
   /** Where to ask on, when the answer is UNKNOWN. */
@@ -145,15 +142,19 @@ export class Report {
       cause,
       page: code && `${CODES_PAGE}#${code}`,
       endpoints,
-      path: STAGES.map(
-        (stage) => this.#stages.get(stage) ?? { stage, result: 'not-reached', text: 'not reached', evidence: [] },
-      ),
+      path: STAGES.map((name) => this.#shown(name)),
       also,
       warnings: this.#warnings,
       remedy: finding ? (finding.remedy ?? [CAUSES[finding.code].remedy]) : verdict === 'unknown' ? this.#askThere : [],
       notChecked: this.#notChecked,
       tookMs: Math.round((performance.now() - this.#began) * 10) / 10,
     };
+  }
+
+  #shown(name: StageName): Stage {
+    const stage = this.#stages.get(name);
+    if (!stage) return { stage: name, result: 'not-reached', text: 'not reached', evidence: [] };
+    return stage.result === 'fail' && this.#doubts.length > 0 ? { ...stage, result: 'unknown' } : stage;
   }
 
   #used(): readonly EndpointState[] {
