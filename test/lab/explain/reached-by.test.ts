@@ -17,7 +17,10 @@ const PROCESS = 9000;
 beforeAll(async () => {
   const ports = { type: 'NodePort', ports: [{ port: 80, nodePort: NODE_PORT }], externalIPs: [web2.ip()] } as const;
   await world.begin(
-    served('shop/web', '10.96.0.10', [on(node, web.ip())], ports),
+    [
+      ...served('shop/web', '10.96.0.10', [on(node, web.ip())], ports),
+      ...served('shop/web6', 'fd00:96::10', [on(node, web.ip('IPv6'))]),
+    ],
     ...['--proxy-mode', 'iptables', '--iptables-variant', 'nft'],
   );
   await node.serve({ port: PROCESS });
@@ -70,7 +73,7 @@ it('a client that rules of the node give another source on its way in', async ()
   expect(answer.verdict, answer.cause).toBe('works');
   expect(await client.connect({ ip: node.ip(), port: PROCESS })).toMatchObject({
     kind: 'answered',
-    client: '10.9.9.9',
+    source: '10.9.9.9',
   });
 });
 
@@ -88,6 +91,13 @@ it('stale-udp: a flow that rules of before have made', async () => {
   world.run('conntrack', ...answer.remedy[0]!.split(' ').slice(1));
   expect((await send()).kind).toBe('answered');
   expect(await world.ask(`${web.ip()}:${TARGET}`, client.ip(), ...flags)).toMatchObject({ verdict: 'works' });
+});
+
+it('an endpoint of IPv6 with a route of type anycast, which is none to frames of a bridge', async () => {
+  faults.ip(`-6 route add anycast ${web.ip('IPv6')} dev cni0`, `-6 route del anycast ${web.ip('IPv6')} dev cni0`);
+  const answer = await world.ask('[fd00:96::10]:80', client.ip('IPv6'));
+  expect(answer.verdict, answer.cause).toBe('unknown');
+  expect(await answers(client, 'fd00:96::10')).toBe(true);
 });
 
 it('answers by a router that nobody has found', async () => {
