@@ -19,6 +19,7 @@ const ALLOWED = {
   'netlink/ipset': ['core', 'sys', 'netlink', 'netlink/uapi'],
   'netlink/log': ['core', 'netlink', 'netlink/uapi', 'netlink/watch'],
   'netlink/sock-diag': ['core', 'netlink', 'netlink/uapi'],
+  'netlink/xfrm': ['core', 'netlink', 'netlink/uapi'],
   'netlink/words': ['core', 'netlink', 'netlink/uapi', 'netlink/nftables'],
   nft: ['core', 'netlink/uapi', 'netlink/nftables'],
   config: ['core'],

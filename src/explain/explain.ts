@@ -14,6 +14,7 @@ import { Report } from './stages/report.ts';
 import { lookAtRoutes } from './stages/route.ts';
 import { lookAtRules } from './stages/rules.ts';
 import { lookAtNodePort, lookAtSockets } from './stages/sockets.ts';
+import { lookAtClientPorts } from './stages/tracking/client-ports.ts';
 import { lookAtFlows } from './stages/tracking/flows.ts';
 import { lookAtRaces } from './stages/tracking/races.ts';
 import { lookAtRoom } from './stages/tracking/room.ts';
@@ -83,6 +84,8 @@ function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: Node
 function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   const { knowledge, target } = asked;
   const planned = target.service && lookAtEndpoints(asked, report);
+  if (report.hasFailed) return;
+  lookAtClientPorts(asked, node, report);
   if (report.hasFailed) return;
   lookAtAgent(knowledge, target, report);
   if (report.hasFailed) return;

@@ -47,6 +47,8 @@ export interface Libc {
   flock(fd: number, operation: number): void;
   /** A request that reads and writes `argument`, whose length the request implies. */
   ioctl(fd: number, request: number, argument: Uint8Array): void;
+  /** A command of bpf(2), whose answer is written to `attributes` (union bpf_attr). ENOSYS where this architecture's number is not known here. */
+  bpf(command: number, attributes: Uint8Array): number;
   /** Changes a parameter of the allocator (malloc.h); false when this C library has none of them, or not this one. */
   mallopt(parameter: number, value: number): boolean;
   /** Gives free memory of the allocator back to the kernel (malloc.h); false when this C library does not know how. */
@@ -146,6 +148,7 @@ function declare(koffi: Koffi): Libc {
   const setns = checked('int setns(int, int)');
   const flock = checked('int flock(int, int)');
   const ioctl = checked('int ioctl(int, unsigned long, void *)');
+  const syscall = checked('intptr_t syscall(intptr_t, int, void *, uint32_t)');
   const madvise = checked('int madvise(uintptr_t, size_t, int)');
   return {
     socket: (domain, type, protocol) => noted(socket(`domain ${domain} protocol ${protocol}`, domain, type, protocol)),
@@ -202,6 +205,13 @@ function declare(koffi: Koffi): Libc {
     setns: (fd, nstype) => void setns(`fd ${fd}`, fd, nstype),
     flock: (fd, operation) => void flock(`fd ${fd}`, fd, operation),
     ioctl: (fd, request, argument) => void ioctl(`fd ${fd} request 0x${request.toString(16)}`, fd, request, argument),
+    bpf(command, attributes) {
+      const number = BPF_SYSCALL[process.arch];
+      const object = `bpf command ${command}`;
+      if (number === undefined)
+        throw new KernelError('ERR_SYSCALL', { operation: 'bpf', object, errno: osConstants.errno.ENOSYS });
+      return syscall(object, number, command, attributes, attributes.length);
+    },
     mallopt(parameter, value) {
       try {
         return lib.func('int mallopt(int, int)')(parameter, value) === 1;
@@ -224,6 +234,8 @@ function declare(koffi: Koffi): Libc {
   };
 }
 
+/** bpf(2) has no function in the C library: its number, by Node's name of the architecture. */
+const BPF_SYSCALL: Readonly<Record<string, number>> = { x64: 321, arm64: 280, riscv64: 280, loong64: 280, s390x: 351 };
 const MSG_CMSG_CLOEXEC = 0x40000000;
 const SOL_SOCKET = 1;
 const SO_ATTACH_FILTER = 26;

@@ -87,6 +87,8 @@ export interface LocalPorts {
   readonly range: string;
   /** Whether the kernel may give it away: it is in the range, and not in net.ipv4.ip_local_reserved_ports. */
   has(port: number): boolean;
+  /** How many there are, counted up to `most`. */
+  count(most: number): number;
 }
 
 /** Of both families, as ip-sysctl says (Documentation/networking/ip-sysctl.rst). Throws KernelError. */
@@ -99,7 +101,13 @@ export function readLocalPorts(): LocalPorts {
     .filter(Boolean)
     .map((part) => part.split('-').map(Number));
   const isReserved = (port: number) => reserved.some(([from = 0, to = from]) => from <= port && port <= to);
-  return { range: range.join(' '), has: (port) => first <= port && port <= last && !isReserved(port) };
+  const has = (port: number) => first <= port && port <= last && !isReserved(port);
+  const count = (most: number) => {
+    let found = 0;
+    for (let port = first; port <= last && found < most; port++) if (has(port)) found++;
+    return found;
+  };
+  return { range: range.join(' '), has, count };
 }
 
 const READ_ONLY =

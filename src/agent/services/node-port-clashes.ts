@@ -28,7 +28,7 @@ export interface NodeSockets {
   listeners(protocol: Protocol): readonly Listener[];
   /** Inodes of the sockets of this process. */
   own(): ReadonlySet<number>;
-  localPorts(): LocalPorts;
+  localPorts(): Pick<LocalPorts, 'range' | 'has'>;
 }
 
 export interface NodePortClashesOptions {

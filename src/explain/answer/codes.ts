@@ -92,6 +92,10 @@ export const CAUSES = {
     sentence: 'The table of tracked connections is full: new ones are dropped.',
     remedy: 'Raise net.netfilter.nf_conntrack_max, and find who has so many.',
   },
+  'client-ports': {
+    sentence: 'The kernel of the client has no source port to give to a connection.',
+    remedy: 'A wider net.ipv4.ip_local_port_range, or fewer net.ipv4.ip_local_reserved_ports, where the client is.',
+  },
   'snat-ports': {
     sentence: 'Source ports that connections to the endpoint are masqueraded with are used up.',
     remedy: 'More endpoints, or externalTrafficPolicy: Local, which does not masquerade.',

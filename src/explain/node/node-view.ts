@@ -4,7 +4,6 @@ import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
 import {
   type Link,
   listAddresses,
-  listLinkFilters,
   listLinks,
   listNeighbours,
   type Neighbour,
@@ -15,8 +14,11 @@ import {
 import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
+import { NETLINK_XFRM } from '../../netlink/uapi/xfrm.ts';
+import { type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
 import { hookedIn, isOwnTable } from '../nft/index.ts';
+import { type BesideRules, besideRulesOf } from './beside-rules.ts';
 import { hasNeighbourSockets, type OtherNamespace, otherNamespaces } from './namespaces.ts';
 import { type PodRules, podRulesIn } from './pod-rules.ts';
 import { RouteLookups } from './route-lookups.ts';
@@ -90,12 +92,30 @@ export class NodeView {
   }
 
   /**
-   * A filter of tc that sees what a link receives or sends, by its kind (`bpf`); undefined: none does. Those that pass all through another
-   * link of ours to slow it down (ifb), as the CNI plugin does, are none.
+   * What beside rules sees the packets of a link of this node. Filters that pass all through another link of ours to slow it down (ifb), as
+   * those of the CNI plugin do, do not count.
    */
-  filterOn({ index }: Link): string | undefined {
-    const filters = listLinkFilters(this.#route, index);
-    return filters.find(({ redirectsTo }) => this.link(redirectsTo ?? 0)?.kind !== 'ifb')?.kind;
+  besideRulesOn(link: Link): readonly BesideRules[] {
+    return besideRulesOf(this.#route, link, (index) => this.link(index)?.kind === 'ifb');
+  }
+
+  /** The same of a pod's own link. */
+  besideRulesIn({ netns, inside }: LocalPod): readonly BesideRules[] {
+    const look = (netlink: Netlink) => besideRulesOf(netlink, inside, () => false);
+    return inNetns(netns, () => withNetlink(NETLINK_ROUTE, look));
+  }
+
+  /** What IPsec does. @param netns the namespace of a pod. @default the node's */
+  ipsecPolicies(netns?: string): readonly IpsecPolicy[] {
+    const list = () => {
+      try {
+        return withNetlink(NETLINK_XFRM, listIpsecPolicies);
+      } catch {
+        // A kernel without IPsec.
+        return [];
+      }
+    };
+    return netns === undefined ? list() : inNetns(netns, list);
   }
 
   close(): void {
@@ -240,9 +260,9 @@ export class NodeView {
     }
   }
 
-  /** Those that sockets of this node get which ask for none. */
-  get localPorts(): LocalPorts {
-    return readLocalPorts();
+  /** Those that sockets get which ask for none. @param netns the namespace of a pod. @default the node's */
+  localPorts(netns?: string): LocalPorts {
+    return netns === undefined ? readLocalPorts() : inNetns(netns, readLocalPorts);
   }
 
   /** Whether this node may answer on a link for addresses that it has not: the kernel for others, or a program by a raw socket. */

@@ -33,11 +33,18 @@ function parseDestination(text: string): Destination {
   const nodePort = /^node:(\d+)$/.exec(text);
   if (nodePort) return { kind: 'node-port', port: portOf(nodePort[1]!, text) };
   const whole = tryParseIp(text);
-  if (whole) return { kind: 'address', address: whole };
+  if (whole) return { kind: 'address', address: somebody(whole, text) };
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):([^:]+)$/.exec(text) ?? [];
   const address = tryParseIp(bracketed ?? plain ?? '');
-  if (address && port !== undefined) return { kind: 'address', address, port: portOf(port, text) };
+  if (address && port !== undefined)
+    return { kind: 'address', address: somebody(address, text), port: portOf(port, text) };
   throw new QuestionError(`Cannot read "${text}" as a destination: expected ${DESTINATIONS}`);
+}
+
+/** Who connects to the unspecified address gets himself, by whichever of his addresses the kernel likes. */
+function somebody(address: IpAddress, text: string): IpAddress {
+  if (address.bytes.some((byte) => byte !== 0)) return address;
+  throw new QuestionError(`Cannot read "${text}" as a destination: expected an address that somebody has`);
 }
 
 function parseSource(text: string): Source {

@@ -20,12 +20,20 @@ describe('a question', () => {
     expect(parseQuestion({ destination: text }).destination).toEqual(destination);
   });
 
-  it.each(['', 'web', 'svc/web', 'node:0', '10.96.0.10:99999', '[10.96.0.10', 'svc/a/b/c', '10.96.0.10:80:80'])(
-    '"%s" is none, and what is expected is said',
-    (text) => {
-      expect(() => parseQuestion({ destination: text })).toThrow(QuestionError);
-    },
-  );
+  it.each([
+    '',
+    'web',
+    'svc/web',
+    'node:0',
+    '10.96.0.10:99999',
+    '[10.96.0.10',
+    'svc/a/b/c',
+    '10.96.0.10:80:80',
+    '0.0.0.0:80',
+    '::',
+  ])('"%s" is none, and what is expected is said', (text) => {
+    expect(() => parseQuestion({ destination: text })).toThrow(QuestionError);
+  });
 
   it('has a source and a protocol', () => {
     const asked = { destination: 'node:30080', source: 'node', protocol: 'udp' };

@@ -1,6 +1,6 @@
-import { cidrContains, formatIp, IP_PROTOCOLS, ipEquals, parseCidr } from '../../core/index.ts';
+import { cidrContains, formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, parseCidr } from '../../core/index.ts';
 import { type NodeView, tryAttempts } from '../node/index.ts';
-import type { Asked, Client, Target } from './asked.ts';
+import type { Asked, Client } from './asked.ts';
 import { keyOf } from './endpoints.ts';
 import type { Report } from './report.ts';
 
@@ -18,7 +18,7 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   const { client, target, knowledge } = asked;
   if (client.kind !== 'outside' || target.service?.via === 'node-port') return;
   const [vip, from] = [formatIp(target.ip), formatIp(client.ip)];
-  if (isReachableHere(target, node)) return;
+  if (isReachableHere(asked, client, node)) return;
   const home = homeOf(asked, client);
   // Nodes know the way to pods of others.
   if (home !== undefined && !target.service) return;
@@ -58,11 +58,14 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
 }
 
 /**
- * Whether this node has the address on a link that is up. Every node of mode ipvs has those of all Services, on one that is down
- * (kube-ipvs0): nobody learns by that where to send packets.
+ * Whether clients know where to send what is for an address of this node: it is one that the Node object tells, or one of the link that
+ * the client's packets come in by. Of others (of a bridge of pods, of `lo`, and in mode ipvs those of all Services) nobody learns by that.
  */
-function isReachableHere({ ip }: Target, node: NodeView): boolean {
-  return node.addresses.some(({ address, index }) => ipEquals(address, ip) && node.link(index)?.up === true);
+function isReachableHere({ target: { ip }, knowledge }: Asked, client: Outside, node: NodeView): boolean {
+  const isUp = (index: number) => node.link(index)?.up === true;
+  const own = node.addresses.filter(({ address, index }) => ipEquals(address, ip) && isUp(index));
+  const isTold = own.length > 0 && knowledge.node.addresses.includes(formatIp(ip));
+  return isTold || own.some(({ index }) => index === client.link.index);
 }
 
 /**
@@ -79,20 +82,29 @@ function answersArp({ target }: Asked, client: Outside, node: NodeView): boolean
 
 /** The other node that a client runs on; undefined: none that is known. */
 function homeOf({ knowledge }: Asked, { ip }: Outside): string | undefined {
-  const { source, others, node } = knowledge;
+  const { source, node } = knowledge;
   if (source?.node && source.node !== node.name) return source.node;
+  return otherNodeOf(ip, knowledge);
+}
+
+/** The other node that has an address, or whose pods may have it; undefined: none that is known. */
+function otherNodeOf(ip: IpAddress, { others }: Asked['knowledge']): string | undefined {
   return others.find(
     ({ addresses, podCidrs }) =>
       addresses.includes(formatIp(ip)) || podCidrs.some((range) => cidrContains(parseCidr(range), ip)),
   )?.name;
 }
 
-/** Of anybody who comes by the client's link. */
-function flowsFromOutside({ target }: Asked, client: Outside, node: NodeView): number {
+/**
+ * Of the client, or of anybody who comes by its link: what comes to a Service's address is announced to all of them. Other nodes know
+ * ways that clients do not, and to a pod's address everybody has a way of his own.
+ */
+function flowsFromOutside({ target, knowledge }: Asked, client: Outside, node: NodeView): number {
   const { ip, port, protocol } = target;
   const flows = node.tracking.flowsTo({ protocol: IP_PROTOCOLS[protocol], port, ip });
   const isFromOutside = ({ source }: (typeof flows)[number]['flow']['original']): boolean => {
     if (ipEquals(source, client.ip)) return true;
+    if (!target.service || otherNodeOf(source, knowledge) !== undefined) return false;
     if (node.isOwnAddress(formatIp(source))) return false;
     const back = node.route({ destination: source });
     return back.kind === 'route' && back.route.outInterface === client.link.index;

@@ -49,6 +49,8 @@ export interface Goal {
   readonly byIpvs: boolean;
   /** The mark that rules have put on it before it is routed. @default none */
   readonly mark?: number | undefined;
+  /** The source that it is routed with, where rules of this node change it before. @default that of the client */
+  readonly routedFrom?: IpAddress | undefined;
   /** Rules keep it out of connection tracking. @default they do not */
   readonly untracked?: boolean | undefined;
   /** The mark that rules have put on its flow (`ct mark`), in host byte order. @default not known */

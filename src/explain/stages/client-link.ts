@@ -1,6 +1,6 @@
 import { formatIp, formatMac } from '../../core/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
-import { IFF_NOARP, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
+import { IFF_NOARP, NUD_FAILED, NUD_INCOMPLETE, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Asked } from './asked.ts';
 import { ARP_IGNORE, arpIgnoreOf, deaf } from './pods/asked-for.ts';
@@ -27,6 +27,10 @@ export function lookAtClientLink({ client }: Asked, node: NodeView, report: Repo
     if (entry === undefined || entry.lladdr.length === 0) report.fail('link', { code: 'neighbour', ...found });
     else report.cannotTell('link', `${found.text}: whether ${formatIp(client.ip)} knows it was not looked at`);
     return;
+  }
+  if (entry && (entry.state & (NUD_FAILED | NUD_INCOMPLETE)) !== 0) {
+    const text = `nobody answered for ${formatIp(hop)} on ${link.name} when this node asked last`;
+    report.cannotTell('link', `${text}: whether answers get to ${formatIp(client.ip)} is not known here`);
   }
   if (entry && (entry.state & NUD_PERMANENT) !== 0) {
     const text = `this node has a fixed entry for ${formatIp(hop)} on ${link.name} (${formatMac(entry.lladdr)})`;

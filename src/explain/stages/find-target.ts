@@ -52,7 +52,7 @@ export function findTarget(
       if (target) {
         const { service, ip, port } = target;
         const shown = `${formatIp(ip)}:${port}/${target.protocol.toLowerCase()}`;
-        told(`svc ${service!.port.name} (${shown})`);
+        told(service ? `svc ${service.port.name} (${shown})` : shown);
         report.question = {
           ...report.question,
           protocol: target.protocol.toLowerCase(),
@@ -154,6 +154,11 @@ function findPort(
   const ofFamily = service.ports.filter((port) => port.family === family);
   const fits = ofFamily.filter((port) => hasPort(port, wanted, via === 'node-port'));
   const port = fits.find((one) => one.protocol === (protocol ?? 'TCP')) ?? (protocol ? undefined : fits[0]);
+  if (!port && address !== null && wanted !== null && via !== 'cluster-ip' && via !== 'node-port') {
+    const text = `${service.name} has no port ${wanted}/${(protocol ?? 'TCP').toLowerCase()} at its ${via.replaceAll('-', ' ')}`;
+    report.stage('service', 'ok', `${text}: that is for whoever has the address`);
+    return { family, protocol: protocol ?? 'TCP', ip: parseIp(address), port: Number(wanted), service: undefined };
+  }
   if (!port) {
     const text = `${service.name} has no port ${wanted ?? ''}${wanted === null ? '' : '/'}${(protocol ?? 'TCP').toLowerCase()}; it has ${service.portList.join(', ')}`;
     const [other] = ofFamily;

@@ -1,7 +1,8 @@
-import { formatIp } from '../../core/index.ts';
+import { cidrContains, formatCidr, formatIp, IP_PROTOCOLS, type IpAddress } from '../../core/index.ts';
 import type { LinkChain } from '../../netlink/nftables/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
-import type { NodeView } from '../node/index.ts';
+import type { IpsecPolicy } from '../../netlink/xfrm/index.ts';
+import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import type { Report } from './report.ts';
 
@@ -11,7 +12,8 @@ import type { Report } from './report.ts';
 /** Says which of them are on the way, so that nothing can be told past them. */
 export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   const passed = linksPassed(asked, goals, node);
-  lookAtFilters(passed, node, report);
+  lookBesideRules(asked, goals, passed, node, report);
+  lookAtIpsec(asked, goals, node, report);
   if (node.linkChains.length === 0) return;
   const names = new Set(passed.map(({ name }) => name));
   const isBridged = passed.some(({ bridgePort }) => bridgePort !== undefined);
@@ -29,15 +31,56 @@ export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: Nod
   ]);
 }
 
-/** Filters of tc, which may drop packets or send them elsewhere. */
-function lookAtFilters(passed: readonly Link[], node: NodeView, report: Report): void {
-  for (const link of new Set(passed)) {
-    const kind = node.filterOn(link);
-    if (kind === undefined) continue;
-    const text = `packets on the way meet a filter of tc on ${link.name} (${kind}), which is not simulated`;
-    const value = `tc filter show dev ${link.name} ingress; tc filter show dev ${link.name} egress`;
-    report.cannotTell('others', text, [{ source: 'tc', object: link.name, value }]);
+/** What may drop packets of a link or send them elsewhere, of this node's links and the pods' own. */
+function lookBesideRules(
+  asked: Asked,
+  goals: readonly Goal[],
+  passed: readonly Link[],
+  node: NodeView,
+  report: Report,
+): void {
+  const met = [...new Set(passed)].map((link) => ({ where: link.name, found: node.besideRulesOn(link) }));
+  const inPods = podsOn(asked, goals, node).map((pod) => {
+    return { where: `${pod.inside.name} in the pod ${pod.ip}`, found: node.besideRulesIn(pod) };
+  });
+  for (const { where, found } of [...met, ...inPods]) {
+    for (const { what, kind, leads, show } of found) {
+      const text = `packets on the way meet ${what} on ${where}${kind ? ` (${kind})` : ''}, which is not simulated`;
+      report.cannotTell('others', text, [{ source: 'link', object: where, value: show }]);
+      if (leads) report.doubt(text);
+    }
   }
+}
+
+/** Policies of IPsec for packets there or back, which wrap them, want them wrapped, or block them. */
+function lookAtIpsec({ client, target }: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
+  const pairs = goals.flatMap(({ ip, source }): (readonly [IpAddress, IpAddress])[] => [
+    [client.ip, target.ip],
+    [client.ip, ip],
+    [source ?? client.ip, ip],
+  ]);
+  const isFor = ({ source, destination }: IpsecPolicy) =>
+    pairs.some(([one, other]) => {
+      const isThere = cidrContains(source, one) && cidrContains(destination, other);
+      return isThere || (cidrContains(source, other) && cidrContains(destination, one));
+    });
+  const protocol = IP_PROTOCOLS[target.protocol];
+  const lookIn = (where: string, netns?: string) => {
+    const policy = node.ipsecPolicies(netns).find((one) => [0, protocol].includes(one.protocol) && isFor(one));
+    if (!policy) return;
+    const { source, destination } = policy;
+    const text = `IPsec of ${where} has a policy for packets on the way, from ${formatCidr(source)} to ${formatCidr(destination)}: what it does was not looked at`;
+    report.cannotTell('others', text, [{ source: 'xfrm', object: where, value: 'ip xfrm policy' }]);
+  };
+  lookIn('this node');
+  for (const { ip, netns } of podsOn({ client }, goals, node)) lookIn(`the pod ${ip}`, netns);
+}
+
+/** The pods of this node that packets come from or go to. */
+function podsOn({ client }: Pick<Asked, 'client'>, goals: readonly Goal[], node: NodeView): readonly LocalPod[] {
+  const pods = goals.flatMap(({ ip }) => node.podsAt(formatIp(ip)));
+  const all = client.kind === 'pod' ? [client.pod, ...pods] : pods;
+  return [...new Map(all.map((pod) => [pod.netns, pod])).values()];
 }
 
 /** Those that packets come in or leave by, of this node. */

@@ -108,6 +108,7 @@ export class Report {
     for (const stage of other.#stages.values()) this.stage(stage.stage, stage.result, stage.text);
     for (const finding of other.#partly) this.#partly.push(finding);
     for (const text of other.#unknown) this.#unknown.push(text);
+    for (const text of other.#doubts) if (!this.#doubts.includes(text)) this.#doubts.push(text);
     for (const warning of other.#warnings) {
       if (!this.#warnings.some(({ text }) => text === warning.text)) this.#warnings.push(warning);
     }
@@ -139,7 +140,6 @@ export class Report {
   /** Something that decides about what was found is not known: no verdict holds. */
   doubt(text: string): void {
     this.#doubts.push(text);
-    this.#nothingFails();
   }
 
   /** What stages found is not certain. */
@@ -194,15 +194,19 @@ export class Report {
       cause,
       page: code && `${CODES_PAGE}#${code}`,
       endpoints,
-      path: STAGES.map(
-        (stage) => this.#stages.get(stage) ?? { stage, result: 'not-reached', text: 'not reached', evidence: [] },
-      ),
+      path: STAGES.map((name) => this.#shown(name)),
       also,
       warnings: this.#warnings,
       remedy: finding ? (finding.remedy ?? [CAUSES[finding.code].remedy]) : verdict === 'unknown' ? this.#askThere : [],
       notChecked: this.#notChecked,
       tookMs: Math.round((performance.now() - this.#began) * 10) / 10,
     };
+  }
+
+  #shown(name: StageName): Stage {
+    const stage = this.#stages.get(name);
+    if (!stage) return { stage: name, result: 'not-reached', text: 'not reached', evidence: [] };
+    return stage.result === 'fail' && this.#doubts.length > 0 ? { ...stage, result: 'unknown' } : stage;
   }
 
   #used(): readonly EndpointState[] {

@@ -1,6 +1,6 @@
 import { formatCidr, formatIp, type IpAddress, ipEquals } from '../../core/index.ts';
 import type { Link, Route, RouteAnswer } from '../../netlink/route/index.ts';
-import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
+import { RTN_ANYCAST, RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { CauseCode } from '../answer/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
@@ -55,7 +55,13 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
   const flow = flowOf(asked.target, { destinationPort: goal.port });
   const plain = node.route({ destination: ip, mark, flow });
   // IPVS sends on of its own, whoever the client is (__ip_vs_get_out_rt): a question with a source would be one about the node's own packets.
-  const answer = goal.byIpvs ? plain : node.route({ destination: ip, source: client.ip, inInterface, mark, flow });
+  const source = goal.routedFrom ?? client.ip;
+  const answer = goal.byIpvs ? plain : node.route({ destination: ip, source, inInterface, mark, flow });
+  if (answer.kind === 'route' && answer.route.type === RTN_ANYCAST) {
+    const text = `${formatIp(ip)} has a route of type anycast: whether this node takes the packets itself was not looked at`;
+    report.cannotTellEndpoint('route', goal.address, text);
+    return;
+  }
   if (answer.kind === 'refused' || !isDelivering(answer.route.type)) {
     report.failEndpoint('route', goal.address, refusedWay(answer, plain, goal, client, node));
     return;
@@ -253,12 +259,15 @@ function staysInBridge(inInterface: number | undefined, outInterface: number, ip
 /** What a process of this node answers is routed by the address it has for the client: policy rules may ask for that. */
 function lookAtOwnAnswers(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
   const { client, target } = asked;
-  const to = goal.source ?? client.ip;
-  if (node.isOwnAddress(formatIp(to))) return;
+  const seen = goal.source ?? client.ip;
+  if (node.isOwnAddress(formatIp(seen))) return;
   const mark = markOfAnswers(asked, goal, node, report);
   if (mark === 'not known') return;
   const flow = flowOf(target, { sourcePort: goal.port });
-  const answer = node.route({ destination: to, source: goal.ip, mark, flow });
+  // What was translated on its way in is answered there first, and routed anew once it is translated back (nf_nat_ipv4_local_fn).
+  const first = node.route({ destination: seen, source: goal.ip, mark, flow });
+  const to = first.kind === 'route' && client.kind !== 'node' ? client.ip : seen;
+  const answer = ipEquals(to, seen) ? first : node.route({ destination: to, source: goal.ip, mark, flow });
   const receiver = client.kind === 'pod' ? client.pod : undefined;
   const answers = { code: 'way-back', who: `answers of ${formatIp(goal.ip)}`, to } as const;
   const outInterface = answer.kind === 'route' ? answer.route.outInterface : undefined;

@@ -187,7 +187,7 @@ function refusal({ target, knowledge }: Asked, walk: Walk): Finding {
 }
 
 /** Where a packet went; undefined: its address is not known. */
-function goalOf({ packet, steps, routedBy }: Walk): Goal | undefined {
+function goalOf({ packet, steps, routedBy, routedFrom }: Walk): Goal | undefined {
   const { source, destination, destinationPort } = packet.ends;
   if (!destination.isKnown || !destinationPort.isKnown) return undefined;
   const ip = ipFromBytes(destination.bytes);
@@ -203,6 +203,7 @@ function goalOf({ packet, steps, routedBy }: Walk): Goal | undefined {
     source: source.isKnown ? ipFromBytes(source.bytes) : undefined,
     byIpvs: steps.some((step) => step.source === 'ipvs'),
     mark: routedBy.isKnown ? readU32(routedBy.bytes, 0) || undefined : undefined,
+    routedFrom: routedFrom.isKnown ? ipFromBytes(routedFrom.bytes) : undefined,
     untracked: connection === 'untracked',
     flowMark: tracked?.mark,
   };

@@ -131,7 +131,7 @@ export function lookAtNodePort(target: Target, node: NodeView, report: Report): 
   const { port } = target;
   if (isHeardAt(target, target.protocol, node))
     report.warn('nodeport-clash', `a process of this node listens on ${port} too, and gets nothing from outside`);
-  const { range, has } = node.localPorts;
+  const { range, has } = node.localPorts();
   if (has(port)) {
     const text = `${port} lies in net.ipv4.ip_local_port_range (${range}) and is not reserved: the kernel may give it to a connection of this node's own`;
     report.warn('nodeport-clash', text);

@@ -31,6 +31,8 @@ export interface Walk {
   readonly packet: Packet;
   /** Its mark when it was routed last, which policy rules may have asked for. */
   readonly routedBy: KnownBytes;
+  /** The source it had then. */
+  readonly routedFrom: KnownBytes;
 }
 
 /** The ways that chance and ignorance leave open; not `complete`: there are more than are walked. */
@@ -216,11 +218,13 @@ function walkOnce(
   const { host } = surroundings;
   const steps: Step[] = [];
   let routedBy = packet.mark;
+  let routedFrom = packet.ends.source;
   /** Where it goes, by the last time it was routed. */
   let way: Way | undefined;
   /** Routes it, by the mark it has now; what ends it there, if anything does. */
   const routed = (): End | undefined => {
     routedBy = packet.mark;
+    routedFrom = packet.ends.source;
     const found = route(packet, host);
     if ('kind' in found) return found;
     way = found;
@@ -273,7 +277,7 @@ function walkOnce(
     return through('postrouting') ?? { kind: 'sent', by: oif };
   };
   const reached = end();
-  return { end: reached, steps, packet, routedBy };
+  return { end: reached, steps, packet, routedBy, routedFrom };
 }
 
 interface Way {

@@ -17,13 +17,7 @@ export { newDummy } from './devices/dummy.ts';
 export { type MacvlanMode, type MacvlanSpec, macvlanModeOf, newMacvlan } from './devices/macvlan.ts';
 export { newVlan, type VlanSpec } from './devices/vlan.ts';
 export { newVxlan, setVxlan, type Vxlan, type VxlanChange, type VxlanSpec } from './devices/vxlan.ts';
-export {
-  type BridgePort,
-  getLink,
-  type Link,
-  type LinkSelector,
-  listLinks,
-} from './link.ts';
+export { answeredLink, type BridgePort, getLink, type Link, type LinkSelector, linkQuery, listLinks } from './link.ts';
 export {
   type BridgeSpec,
   deleteLink,

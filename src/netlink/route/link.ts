@@ -48,6 +48,8 @@ export interface Link {
   readonly vlanId: number | undefined;
   /** Present for kind `vxlan`. */
   readonly vxlan: Vxlan | undefined;
+  /** Whether a program of XDP sees what it receives before all else does. */
+  readonly hasXdp: boolean;
   /** Attributes we have no name for. */
   readonly unknown: readonly Attribute[];
 }
@@ -151,6 +153,7 @@ export function decodeLink(payload: Uint8Array): Link {
     showsToRules: info?.IFLA_INFO_KIND === 'bridge' ? shownToRules(info.IFLA_INFO_DATA) : [],
     vlanId: info?.IFLA_INFO_KIND === 'vlan' ? vlanIdOf(info.IFLA_INFO_DATA) : undefined,
     vxlan: info?.IFLA_INFO_KIND === 'vxlan' && info.IFLA_INFO_DATA ? decodeVxlan(info.IFLA_INFO_DATA) : undefined,
+    hasXdp: (attributes.IFLA_XDP?.IFLA_XDP_ATTACHED ?? 0) !== 0,
     unknown: attributes.unknown,
   };
 }

@@ -95,6 +95,9 @@ export const IFLA_INFO = attributeSet('IFLA_INFO', {
   IFLA_INFO_SLAVE_DATA: [5, 'bytes'],
 });
 
+/** What of a program of XDP a link tells: XDP_ATTACHED_NONE is 0. */
+export const IFLA_XDP = attributeSet('IFLA_XDP', { IFLA_XDP_ATTACHED: [2, 'u8'] });
+
 export const IFLA = attributeSet('IFLA', {
   IFLA_ADDRESS: [1, 'bytes'],
   IFLA_IFNAME: [3, 'string'],
@@ -114,6 +117,7 @@ export const IFLA = attributeSet('IFLA', {
   IFLA_NUM_TX_QUEUES: [31, 'u32'],
   IFLA_NUM_RX_QUEUES: [32, 'u32'],
   IFLA_LINK_NETNSID: [37, 's32'],
+  IFLA_XDP: [43, IFLA_XDP],
   IFLA_TARGET_NETNSID: [46, 's32'],
 });
 

@@ -111,6 +111,7 @@ export const RTA_LOOKUP = attributeSet('RTA', {
 export const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;
 export const RTN_BROADCAST = 3;
+export const RTN_ANYCAST = 4;
 export const RTN_BLACKHOLE = 6;
 export const RTN_UNREACHABLE = 7;
 export const RTN_PROHIBIT = 8;

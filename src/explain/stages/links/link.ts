@@ -15,6 +15,8 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
   const { client, target } = asked;
   lookAtClientLink(asked, node, report);
   if (client.kind === 'pod' && !sends(client.pod, target.ip, node, report)) return;
+  const narrow = client.kind === 'pod' ? narrowAt(client.pod) : undefined;
+  if (narrow !== undefined) report.cannotTell('link', narrow);
   const shown: string[] = [];
   for (const goal of goals) {
     const text = formatIp(goal.ip);
@@ -34,6 +36,8 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
     }
     const [pod] = pods;
     if (pod) {
+      const taken = narrowAt(pod);
+      if (taken !== undefined) report.cannotTellEndpoint('link', goal.address, taken);
       lookAtPod(asked, goal, pod, node, report);
       shown.push(`${text} by ${pod.outside!.name}`);
     } else {
@@ -108,6 +112,16 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     `${setting.replaceAll('/', '.')} is ${node.sysctl(setting) ?? 'not there (br_netfilter is not loaded)'}`,
     seenAs!.name,
   );
+}
+
+/**
+ * In words, how the node's end of a pod's pair takes less than the pod sends: single frames that are larger are dropped there and nobody is
+ * told, those of one large segment (GSO) are not (is_skb_forwardable, net/core/dev.c). Undefined: it takes all.
+ */
+function narrowAt({ ip, inside, outside }: LocalPod): string | undefined {
+  if (outside!.mtu >= inside.mtu) return undefined;
+  const text = `the pod ${ip} sends up to ${inside.mtu} bytes, and ${outside!.name}, the other end of its pair, takes ${outside!.mtu}`;
+  return `${text}: what becomes of larger packets was not looked at`;
 }
 
 function isolated({ bridgePort }: Link): boolean {

@@ -18,7 +18,9 @@ export function lookAtFlows(
   const flows = node.tracking
     .flowsTo({ protocol: IP_PROTOCOLS[protocol], port, ip })
     .filter(({ flow: { original } }) => ipEquals(original.source, client.ip));
-  const wanted = new Set(planned?.endpoints.map((endpoint) => keyOf(endpoint.ip, endpoint.port)));
+  const endpoints = planned?.endpoints.map((endpoint) => keyOf(endpoint.ip, endpoint.port));
+  const wanted = new Set(endpoints ?? goals.map(({ address }) => address));
+  const gone = endpoints ? 'which is no endpoint any more' : 'where no rule leads them any more';
   const connections = node.tracking
     .ipvsTo({ protocol: IP_PROTOCOLS[protocol], port, ip })
     .filter((one) => ipEquals(one.client, client.ip));
@@ -36,17 +38,17 @@ export function lookAtFlows(
     const remedy = [
       `conntrack -D -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} --sport ${original.sourcePort} -d ${formatIp(ip)} --dport ${port}`,
     ];
-    if (!planned || wanted.has(to) || followed.has(original.sourcePort)) continue;
+    if (wanted.has(to) || followed.has(original.sourcePort)) continue;
     if (ipEquals(reply.source, ip)) {
       if (isMendedByIpvs) continue;
       const text = `the flow from ${from} was begun before the rules were there and is not translated: it hangs, new ones do not`;
       report.failPartly('conntrack', { code: 'untranslated', text, remedy }, evidence);
     } else if (protocol === 'UDP') {
-      const text = `packets from ${from} go to ${to} as long as they come, which is no endpoint any more`;
+      const text = `packets from ${from} go to ${to} as long as they come, ${gone}`;
       report.failPartly('conntrack', { code: 'stale-udp', text, remedy }, evidence);
     } else if (!answered) {
       // One that was answered goes on with the endpoint it has, for as long as that serves it.
-      const text = `the connection from ${from} is being tried at ${to}, which is no endpoint any more: whoever has that address now answers`;
+      const text = `the connection from ${from} is being tried at ${to}, ${gone}: whoever has that address now answers`;
       report.failPartly('conntrack', { code: 'recycled-ip', text, remedy }, evidence);
     }
   }

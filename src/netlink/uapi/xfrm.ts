@@ -1,0 +1,29 @@
+// <linux/xfrm.h>: what IPsec does with packets.
+import { struct } from '../struct.ts';
+
+export const NETLINK_XFRM = 6;
+export const XFRM_MSG_GETPOLICY = 0x15;
+
+/** struct xfrm_userpolicy_id: a selector, an index and a direction. */
+export const xfrm_userpolicy_id = struct('xfrm_userpolicy_id', 64, {});
+
+/**
+ * struct xfrm_userpolicy_info {
+ *   struct xfrm_selector sel;  // 56 bytes: daddr[16], saddr[16], four __be16 of ports and their masks, and the fields below
+ *   struct xfrm_lifetime_cfg lft; struct xfrm_lifetime_cur curlft;  // 96 bytes
+ *   __u32 priority, index;
+ *   __u8 dir, action, flags, share;
+ * };
+ */
+export const xfrm_userpolicy_info = struct('xfrm_userpolicy_info', 168, {
+  family: ['u16', 40],
+  prefixlen_d: ['u8', 42],
+  prefixlen_s: ['u8', 43],
+  proto: ['u8', 44],
+  dir: ['u8', 160],
+  action: ['u8', 161],
+});
+
+/** Offsets of its addresses. */
+export const XFRM_DADDR = 0;
+export const XFRM_SADDR = 16;

@@ -1,0 +1,1 @@
+export { type IpsecPolicy, listIpsecPolicies } from './policies.ts';

@@ -1,0 +1,47 @@
+import { addressBits, type Cidr, type IpFamily, ipFromBytes } from '../../core/index.ts';
+import { ipFamilyOf } from '../address-family.ts';
+import { attributeSet, encodeBody } from '../attribute-set.ts';
+import type { Netlink } from '../netlink.ts';
+import { XFRM_DADDR, XFRM_MSG_GETPOLICY, XFRM_SADDR, xfrm_userpolicy_id, xfrm_userpolicy_info } from '../uapi/xfrm.ts';
+
+/** What IPsec does with some packets: it wraps them, wants them wrapped, or blocks them. */
+export interface IpsecPolicy {
+  readonly family: IpFamily;
+  readonly source: Cidr;
+  readonly destination: Cidr;
+  /** IPPROTO_*; 0 for all. */
+  readonly protocol: number;
+}
+
+const NO_ATTRIBUTES = attributeSet('XFRMA', {});
+
+/**
+ * The policies of the conversation's namespace, in all directions.
+ *
+ * @param netlink a conversation of protocol NETLINK_XFRM
+ * @throws KernelError, ERR_NETLINK_DECODE
+ */
+export function listIpsecPolicies(netlink: Netlink): IpsecPolicy[] {
+  return netlink
+    .dump({
+      type: XFRM_MSG_GETPOLICY,
+      flags: 0,
+      operation: 'XFRM_MSG_GETPOLICY',
+      object: 'policies of IPsec',
+      payload: encodeBody(xfrm_userpolicy_id, {}, NO_ATTRIBUTES, {}),
+    })
+    .flatMap((payload) => decodePolicy(payload) ?? []);
+}
+
+/** Undefined: of another family. */
+function decodePolicy(payload: Uint8Array): IpsecPolicy | undefined {
+  const { family: number, prefixlen_d, prefixlen_s, proto } = xfrm_userpolicy_info.decode(payload);
+  const family = ipFamilyOf(number);
+  if (!family) return undefined;
+  const range = (offset: number, prefixLength: number): Cidr => {
+    const address = ipFromBytes(payload.subarray(offset, offset + addressBits(family) / 8));
+    return { address, prefixLength };
+  };
+  const [source, destination] = [range(XFRM_SADDR, prefixlen_s), range(XFRM_DADDR, prefixlen_d)];
+  return { family, source, destination, protocol: proto };
+}

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Host, removeAll } from '../lab.ts';
+import { ExplainWorld, on, served } from './explain-world.ts';
+import { answers, Faults, vethOf } from './faults.ts';
+
+// What is not of netfilter and stops packets: programs of BPF, queues of tc, IPsec, the MTU of a pair; and a client without ports.
+
+const VIP = '10.96.0.10';
+const world = new ExplainWorld();
+const faults = new Faults(world);
+const { node, web, client } = world;
+const [toWeb, toClient] = [vethOf(node, web), vethOf(node, client)];
+
+beforeAll(() => world.begin(served('shop/web', VIP, [on(node, web.ip())])), 300_000);
+afterAll(async () => {
+  await world.end();
+  removeAll();
+});
+
+/** bpf(2), which has no function in the C library. */
+const BPF: Readonly<Record<string, number>> = { x64: 321, arm64: 280 };
+/** BPF_PROG_TYPE_*, what it returns to drop, and the BPF_* of where it hangs. */
+const PROGRAMS = {
+  xdp: { type: 6, drop: 1, attach: 37 },
+  'tcx ingress': { type: 3, drop: 2, attach: 46 },
+  'tcx egress': { type: 3, drop: 2, attach: 47 },
+} as const;
+
+/** A program of two instructions that drops all, for as long as the one who has put it there lives. */
+async function dropBy(program: keyof typeof PROGRAMS, link: string, host: Host): Promise<void> {
+  const { type, drop, attach } = PROGRAMS[program];
+  const index = JSON.parse(host.namespace.run('ip', '-j', 'link', 'show', link))[0].ifindex as number;
+  const script = `
+    my $code = pack('CCsl CCsl', 0xb7, 0, 0, ${drop}, 0x95, 0, 0, 0);
+    my $licence = "GPL\\0";
+    my $attributes = pack('LLPPLLQLLa16LL', ${type}, 2, $code, $licence, 0, 0, 0, 0, 0, 'drop', 0, ${attach});
+    my $fd = syscall(${BPF[process.arch]}, 5, $attributes, length $attributes);
+    die "load: $!" if $fd < 0;
+    my $where = pack('LLLLx48', $fd, ${index}, ${attach}, 0);
+    die "attach: $!" if syscall(${BPF[process.arch]}, 28, $where, length $where) < 0;
+    $| = 1; print 'ready'; sleep;`;
+  const child = spawn('ip', ['netns', 'exec', host.namespace.name, 'perl', '-e', script]);
+  faults.undo(() => child.kill('SIGKILL'));
+  const [said] = await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data')]);
+  expect(String(said)).toBe('ready');
+}
+
+const queue = (link: string, words: string, host: Host = node) =>
+  faults.run('tc', `qdisc add dev ${link} root ${words}`, `qdisc del dev ${link} root`, host);
+const ipsec = (words: string, host: Host) =>
+  faults.ip(`xfrm policy add ${words} action block`, `xfrm policy del ${words}`, host);
+
+it.each<[string, string, () => void | Promise<void>]>([
+  ['XDP on the pair of the endpoint', `a program of XDP on ${toWeb}`, () => dropBy('xdp', toWeb, node)],
+  ['XDP in the endpoint', 'a program of XDP on eth0 in the pod', () => dropBy('xdp', 'eth0', web)],
+  ['tcx on the pair of the client', `a program of tcx on ${toClient}`, () => dropBy('tcx ingress', toClient, node)],
+  ['tcx in the client', 'a program of tcx on eth0 in the pod', () => dropBy('tcx egress', 'eth0', client)],
+  ['a queue that drops all', `a queue of tc on ${toWeb} (blackhole)`, () => queue(toWeb, 'blackhole')],
+  ['such a queue in the client', '(blackhole)', () => queue('eth0', 'blackhole', client)],
+  ['a bucket for less than a frame', '(tbf)', () => queue(toWeb, 'tbf rate 1mbit burst 60 limit 1000')],
+  ['IPsec in the client', 'IPsec of the pod', () => ipsec(`dir out dst ${VIP}`, client)],
+  ['IPsec in the endpoint', 'IPsec of the pod', () => ipsec(`dir in src ${client.ip()}`, web)],
+  ['a pair whose end is narrow', 'takes 68', () => faults.ip(`link set ${toWeb} mtu 68`, `link set ${toWeb} mtu 1500`)],
+])('of %s it cannot be told', async (_, text, begin) => {
+  expect(await world.ask(VIP, client.ip())).toMatchObject({ verdict: 'works' });
+  await begin();
+  const answer = await world.ask(VIP, client.ip());
+  expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining(text) });
+  expect(await answers(client, VIP)).toBe(false);
+});
+
+it.each<[string, () => void]>([
+  ['a bucket as the CNI plugin makes them', () => queue(toWeb, 'tbf rate 100mbit burst 100kb limit 1mb')],
+  ['a queue with a limit', () => queue(toWeb, 'pfifo limit 100')],
+  ['IPsec for others', () => ipsec('dir out dst 10.99.0.0/16', client)],
+])('%s stops nothing', async (_, begin) => {
+  begin();
+  const answer = await world.ask(VIP, client.ip());
+  expect(answer.verdict, answer.cause).toBe('works');
+  expect(await answers(client, VIP)).toBe(true);
+});
+
+it('client-ports: the kernel has no port to give', async () => {
+  faults.sysctl('net.ipv4.ip_local_reserved_ports', '40000-40001', client);
+  faults.sysctl('net.ipv4.ip_local_port_range', '40000 40001', client);
+  await faults.expectCode(VIP, client.ip(), 'client-ports');
+  await expect(client.connect({ ip: VIP, port: 80 })).rejects.toThrow('EADDRNOTAVAIL');
+  expect(await answers(node, VIP)).toBe(true);
+  expect(await world.ask(VIP, 'node')).toMatchObject({ verdict: 'works' });
+});
+
+it('whether one of few ports is left cannot be told', async () => {
+  faults.run('conntrack', '-F', '-F');
+  faults.sysctl('net.ipv4.ip_local_port_range', '40002 40003', client);
+  expect(await world.ask(VIP, client.ip())).toMatchObject({ verdict: 'works' });
+  const held = [await client.hold({ ip: VIP, port: 80 }), await client.hold({ ip: VIP, port: 80 })];
+  await expect(client.connect({ ip: VIP, port: 80 })).rejects.toThrow('EADDRNOTAVAIL');
+  const answer = await world.ask(VIP, client.ip());
+  expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('no more ports') });
+  for (const one of held) await one.close();
+});
