@@ -8,17 +8,17 @@ import type { Asked, Goal, Target } from './stages/asked.ts';
 import { lookAtEndpoints } from './stages/endpoints.ts';
 import { findClient } from './stages/find-client.ts';
 import { findTarget } from './stages/find-target.ts';
+import { lookAtWayBack } from './stages/later/way-back.ts';
 import { lookAtLinkChains } from './stages/link-chains.ts';
 import { lookAtLinks } from './stages/links/link.ts';
 import { Report } from './stages/report.ts';
-import { lookAtRoutes } from './stages/route.ts';
+import { lookAtRoutes } from './stages/routes/route.ts';
 import { lookAtRules } from './stages/rules.ts';
 import { lookAtNodePort, lookAtSockets } from './stages/sockets.ts';
 import { lookAtClientPorts } from './stages/tracking/client-ports.ts';
 import { lookAtFlows } from './stages/tracking/flows.ts';
 import { lookAtRaces } from './stages/tracking/races.ts';
 import { lookAtRoom } from './stages/tracking/room.ts';
-import { lookAtWayBack } from './stages/way-back.ts';
 
 /** More endpoints are not looked at one by one. */
 const MOST_GOALS = 64;

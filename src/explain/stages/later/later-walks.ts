@@ -1,11 +1,11 @@
-import { formatIp, ipEquals, readU32 } from '../../core/index.ts';
-import { networkOrder16 } from '../../netlink/nftables/index.ts';
-import type { Branch } from '../choices.ts';
-import { hostOf, type NodeView } from '../node/index.ts';
-import { KnownBytes } from '../packet/index.ts';
-import { type Flow, type Origin, type Walk, walkAnswer, walkNext } from '../walk/index.ts';
-import type { Asked, Goal } from './asked.ts';
-import { originOf as clientOrigin, firstOf, lower } from './rules.ts';
+import { formatIp, ipEquals, readU32 } from '../../../core/index.ts';
+import { networkOrder16 } from '../../../netlink/nftables/index.ts';
+import type { Branch } from '../../choices.ts';
+import { hostOf, type NodeView } from '../../node/index.ts';
+import { KnownBytes } from '../../packet/index.ts';
+import { type Flow, type Origin, type Walk, walkAnswer, walkNext } from '../../walk/index.ts';
+import type { Asked, Goal } from '../asked.ts';
+import { originOf as clientOrigin, firstOf, lower } from '../rules.ts';
 
 // The walks of what comes after a connection's first packet.
 

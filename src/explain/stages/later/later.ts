@@ -1,16 +1,17 @@
-import { formatIp, type IpAddress } from '../../core/index.ts';
-import type { CauseCode } from '../answer/index.ts';
-import type { Branch } from '../choices.ts';
-import type { LocalPod, NodeView } from '../node/index.ts';
-import { KnownBytes } from '../packet/index.ts';
-import type { Flow, Step, Walk } from '../walk/index.ts';
-import type { Asked, Goal } from './asked.ts';
+import { formatIp, type IpAddress } from '../../../core/index.ts';
+import type { CauseCode } from '../../answer/index.ts';
+import type { Branch } from '../../choices.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
+import { KnownBytes } from '../../packet/index.ts';
+import type { Flow, Step, Walk } from '../../walk/index.ts';
+import type { Asked, Goal } from '../asked.ts';
+import { isBridged, isSwitched } from '../links/bridge.ts';
+import { isOurs, placeOf, showing } from '../place.ts';
+import { flowOf } from '../pods/routes.ts';
+import type { Finding, Report } from '../report.ts';
+import { type LaterPackets, ledAstray } from '../routes/astray.ts';
+import { sameWay } from '../routes/back.ts';
 import { answerOf, flowTo, markAfter, markOf, nextOf, originOf } from './later-walks.ts';
-import { isBridged, isSwitched } from './links/bridge.ts';
-import { isOurs, placeOf, showing } from './place.ts';
-import { flowOf } from './pods/routes.ts';
-import type { Finding, Report } from './report.ts';
-import { type LaterPackets, ledAstray, sameWay } from './route.ts';
 
 // What comes of a connection after its first packet: answers, and what the client sends then.
 

@@ -1,12 +1,12 @@
-import { formatIp, type IpAddress, ipEquals } from '../../core/index.ts';
-import { hostOf, type NodeView } from '../node/index.ts';
-import { walkInvalidAnswer } from '../walk/index.ts';
-import type { Asked, Goal } from './asked.ts';
+import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
+import { hostOf, type NodeView } from '../../node/index.ts';
+import { walkInvalidAnswer } from '../../walk/index.ts';
+import type { Asked, Goal } from '../asked.ts';
+import { isBridged, isUnseen } from '../links/bridge.ts';
+import type { Report } from '../report.ts';
+import { countedLately } from '../tracking/lately.ts';
 import { lookAtLater } from './later.ts';
 import { ANY_PORT, originOf } from './later-walks.ts';
-import { isBridged, isUnseen } from './links/bridge.ts';
-import type { Report } from './report.ts';
-import { countedLately } from './tracking/lately.ts';
 
 /** Whether answers come back through this node, where they are translated back, and through the rules of others. */
 export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
