@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
@@ -140,8 +140,14 @@ describe('conntrack-full', () => {
   }, 300_000);
 
   it('some make room: some connections work', async () => {
-    fill(40);
-    await faults.expectCode(VIP.IPv4, client.ip(), 'conntrack-full', { verdict: 'partly' });
+    // From a table that is nearly full the kernel takes such flows away by itself, now and then (gc_worker): on a busy machine before the question.
+    await vi.waitFor(
+      async () => {
+        fill(40);
+        await faults.expectCode(VIP.IPv4, client.ip(), 'conntrack-full', { verdict: 'partly' });
+      },
+      { timeout: 120_000, interval: 0 },
+    );
     const outcomes = await client.connectMany({ ip: VIP.IPv4, port: 80 }, 60, { timeoutMs: 900 });
     const good = outcomes.filter(({ kind }) => kind === 'answered').length;
     expect(good).toBeGreaterThan(0);
