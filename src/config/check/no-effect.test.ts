@@ -48,7 +48,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'ipvs.minSyncPeriod': [VALIDATE, 'effective[periods]'],
   'ipvs.scheduler': ['proxy/ipvs/mode/ipvs-mode.ts', 'scheduler'],
   'ipvs.excludeCIDRs': ['proxy/ipvs/mode/ipvs-mode.ts', 'excludeCidrs'],
-  'ipvs.strictARP': ['proxy/ipvs/settings.ts', 'settings.strictArp'],
+  'ipvs.strictARP': ['proxy/ipvs/settings.ts', 'strictArp && STRICT_ARP'],
   'ipvs.tcpTimeout': ['proxy/ipvs/settings.ts', 'tcpTimeoutMs'],
   'ipvs.tcpFinTimeout': ['proxy/ipvs/settings.ts', 'tcpFinTimeoutMs'],
   'ipvs.udpTimeout': ['proxy/ipvs/settings.ts', 'udpTimeoutMs'],
