@@ -18,6 +18,7 @@ export { sleepSync } from './sleep.ts';
 export { syncFolder } from './sync-folder.ts';
 export {
   hasSysctls,
+  ifPresent,
   type LocalPorts,
   listSysctls,
   procSysRoot,

@@ -1,6 +1,6 @@
-import { type ComparedPart, type Drift, NodeplaneError } from '../../core/index.ts';
-import { readSysctl, writeSysctl } from '../../sys/index.ts';
-import { readIfThere, sysctlDrift } from './conntrack/sysctl-drift.ts';
+import { type ComparedPart, type Drift, errorText, NodeplaneError } from '../../core/index.ts';
+import { ifPresent, readSysctl, writeSysctl } from '../../sys/index.ts';
+import { sysctlDrift } from './conntrack/sysctl-drift.ts';
 import type { ConntrackSettings } from './conntrack/sysctls.ts';
 import { applyConntrackSettings, conntrackDrift } from './conntrack/sysctls.ts';
 
@@ -22,18 +22,24 @@ export class NodeSettings implements ComparedPart {
   /** Rejects with KernelError. */
   async compare(): Promise<readonly Drift[]> {
     const ofMode = Object.entries(this.#ofMode).flatMap(([name, value]) => {
-      const present = readIfThere(() => readSysctl(name));
+      const present = ifPresent(() => readSysctl(name));
       return present === undefined || present === String(value) ? [] : [sysctlDrift(name, value, present)];
     });
     return [...ofMode, ...conntrackDrift(this.#conntrack)];
   }
 
-  /** Rejects with KernelError, or ERR_DIFF with what keeps connection tracking from being set up. */
+  /** Each is tried, whatever becomes of the others. Rejects with ERR_DIFF and all that could not be set. */
   async repair(): Promise<void> {
-    for (const [name, value] of Object.entries(this.#ofMode)) {
-      if (readIfThere(() => readSysctl(name)) !== undefined) writeSysctl(name, value);
-    }
+    const refused = Object.entries(this.#ofMode).flatMap(([name, value]) => {
+      try {
+        ifPresent(() => writeSysctl(name, value));
+        return [];
+      } catch (error) {
+        return [errorText(error)];
+      }
+    });
     const { warnings } = applyConntrackSettings(this.#conntrack);
-    if (warnings.length > 0) throw new NodeplaneError('ERR_DIFF', warnings.join('. '));
+    const problems = [...refused, ...warnings];
+    if (problems.length > 0) throw new NodeplaneError('ERR_DIFF', problems.join('. '));
   }
 }

@@ -1,5 +1,5 @@
-import { type IpFamily, isNotFound } from '../../core/index.ts';
-import { readSysctl } from '../../sys/index.ts';
+import type { IpFamily } from '../../core/index.ts';
+import { ifPresent, readSysctl } from '../../sys/index.ts';
 import { enableForwarding, writeSysctlIfPresent } from '../link/sysctls.ts';
 import { type Difference, type Finding, findingsOf } from './finding.ts';
 import type { WantedLink } from './wanted-link.ts';
@@ -55,10 +55,5 @@ function isForwarding(family: IpFamily): boolean {
 }
 
 function read(name: string): string | undefined {
-  try {
-    return readSysctl(name);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return ifPresent(() => readSysctl(name));
 }

@@ -1,14 +1,9 @@
-import { type IpFamily, isNotFound } from '../../core/index.ts';
-import { listSysctls, readSysctl, writeSysctl } from '../../sys/index.ts';
+import type { IpFamily } from '../../core/index.ts';
+import { ifPresent, listSysctls, readSysctl, writeSysctl } from '../../sys/index.ts';
 
 /** Writes a sysctl unless this kernel has none of that name (it was built or booted without IPv6). True if it changed. */
 export function writeSysctlIfPresent(name: string, value: string | number): boolean {
-  try {
-    return writeSysctl(name, value);
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
+  return ifPresent(() => writeSysctl(name, value)) ?? false;
 }
 
 /** Makes the node forward between pods and the rest of the world. */
@@ -30,11 +25,7 @@ function keepRouterAdvertisements(): void {
   for (const link of listSysctls('net/ipv6/conf')) {
     if (['all', 'default', 'lo'].includes(link)) continue;
     const name = `net/ipv6/conf/${link}/accept_ra`;
-    try {
-      if (readSysctl(name) === '1') writeSysctl(name, 2);
-    } catch (error) {
-      // The link was deleted meanwhile.
-      if (!isNotFound(error)) throw error;
-    }
+    // The link may be deleted meanwhile.
+    ifPresent(() => readSysctl(name) === '1' && writeSysctl(name, 2));
   }
 }

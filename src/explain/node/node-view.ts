@@ -1,4 +1,12 @@
-import { formatIp, type IpAddress, type IpFamily, type IpProtocol, ipEquals, sameBytes } from '../../core/index.ts';
+import {
+  formatIp,
+  type IpAddress,
+  type IpFamily,
+  type IpProtocol,
+  ipEquals,
+  isUnsupported,
+  sameBytes,
+} from '../../core/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
 import {
@@ -105,14 +113,13 @@ export class NodeView {
     return inNetns(netns, () => withNetlink(NETLINK_ROUTE, look));
   }
 
-  /** What IPsec does. @param netns the namespace of a pod. @default the node's */
-  ipsecPolicies(netns?: string): readonly IpsecPolicy[] {
+  /** What IPsec does; undefined: it cannot be read. @param netns the namespace of a pod. @default the node's */
+  ipsecPolicies(netns?: string): readonly IpsecPolicy[] | undefined {
     const list = () => {
       try {
         return withNetlink(NETLINK_XFRM, listIpsecPolicies);
-      } catch {
-        // A kernel without IPsec.
-        return [];
+      } catch (error) {
+        return isUnsupported(error) ? [] : undefined;
       }
     };
     return netns === undefined ? list() : inNetns(netns, list);

@@ -43,3 +43,17 @@ it('does not know what lies behind its end', () => {
   expect(part.equals(Uint8Array.of(2, 0))).toBeUndefined();
   expect(part.equals(Uint8Array.of(3, 0))).toBe(false);
 });
+
+it('knows of two what is the same in both', () => {
+  fc.assert(
+    fc.property(bytes, bytes, bytes, bytes, (value, known, other, otherKnown) => {
+      const common = KnownBytes.partly(value, known).common(KnownBytes.partly(other, otherKnown));
+      // Either may be what is there.
+      expect(common.equals(value)).not.toBe(false);
+      expect(common.equals(other)).not.toBe(false);
+      expect([...common.known]).toEqual(
+        [...known].map((bits, index) => bits & otherKnown[index]! & ~(value[index]! ^ other[index]!)),
+      );
+    }),
+  );
+});

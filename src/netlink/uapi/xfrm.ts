@@ -20,8 +20,6 @@ export const xfrm_userpolicy_info = struct('xfrm_userpolicy_info', 168, {
   prefixlen_d: ['u8', 42],
   prefixlen_s: ['u8', 43],
   proto: ['u8', 44],
-  dir: ['u8', 160],
-  action: ['u8', 161],
 });
 
 /** Offsets of its addresses. */

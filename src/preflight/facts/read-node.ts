@@ -6,7 +6,7 @@ import { listAddresses, listLinks } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { type IptablesVariant, iptablesTool } from '../../proxy/rules/index.ts';
 import { NetlinkRouteKernel } from '../../routes/index.ts';
-import { type Exec, legacyTables, ownCapabilities, readSysctl } from '../../sys/index.ts';
+import { type Exec, ifPresent, legacyTables, ownCapabilities, readSysctl } from '../../sys/index.ts';
 import { whyNoIpv6 } from './families.ts';
 import { kernelProbes, type ProbeOptions } from './kernel-probes.ts';
 import { listListeners } from './listeners.ts';
@@ -20,14 +20,7 @@ export function readNode(options: ProbeOptions): NodeFacts {
     kernel: kernelProbes(options),
     whyNoIpv6,
     capabilities: ownCapabilities,
-    sysctl(name) {
-      try {
-        return readSysctl(name);
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
-    },
+    sysctl: (name) => ifPresent(() => readSysctl(name)),
     sysctls: (folder) => readdirSync(`/proc/sys/${folder}`),
     isProcSysWritable() {
       try {

@@ -1,7 +1,7 @@
 import { cpus } from 'node:os';
 import { type Drift, describeErrno, errorText, KernelError } from '../../../core/index.ts';
-import { readSysctl, writeSysctl } from '../../../sys/index.ts';
-import { readIfThere, sysctlDrift } from './sysctl-drift.ts';
+import { ifPresent, readSysctl, writeSysctl } from '../../../sys/index.ts';
+import { sysctlDrift } from './sysctl-drift.ts';
 
 /** How large the table of tracked flows is and how long they live; what is undefined, 0 or false is left as it is. */
 export interface ConntrackSettings {
@@ -125,7 +125,7 @@ export function conntrackDrift(
   cpuCount: number = cpus().length,
 ): Drift[] {
   return conntrackSettings(settings, cpuCount).flatMap(({ name, value, differs }) => {
-    const present = readIfThere(() => kernel.read(name));
+    const present = ifPresent(() => kernel.read(name));
     return present !== undefined && differs(Number(present))
       ? [sysctlDrift(`net/netfilter/${name}`, value, present)]
       : [];

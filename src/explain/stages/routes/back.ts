@@ -11,7 +11,7 @@ import { ledAstray } from './astray.ts';
 import { forwardingOff, notForwarded, staysInBridge } from './forwarding.ts';
 
 /** The answer comes in by the endpoint's link and goes to the client. */
-export function lookAtWayBack(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
+export function lookAtRouteBack(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
   const { client } = asked;
   const { ip, address, source } = goal;
   if (node.isOwnAddress(formatIp(ip))) {

@@ -8,7 +8,7 @@ import { isSwitched } from '../links/bridge.ts';
 import { detourOf, flowOf, refusedByPod, untakenByPod } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { besidePods, markedWith, routeRemedy } from './astray.ts';
-import { lookAtWayBack } from './back.ts';
+import { lookAtRouteBack } from './back.ts';
 import { forwardingOff, notForwarded, staysInBridge } from './forwarding.ts';
 
 /** Asks the kernel for the way to each endpoint and back, as it would forward the packet. */
@@ -39,7 +39,7 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
     if (isSwitched(asked, goal, node))
       report.stage('route', 'ok', `${text} is on the bridge of the client: not routed`);
     else lookAtWay(asked, goal, node, report);
-    lookAtWayBack(asked, goal, node, report);
+    lookAtRouteBack(asked, goal, node, report);
   }
 }
 
