@@ -23,7 +23,7 @@ import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
 import { NETLINK_XFRM } from '../../netlink/uapi/xfrm.ts';
-import { type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
+import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
 import { hookedIn, isOwnTable } from '../nft/index.ts';
 import { type BesideRules, besideRulesOf } from './beside-rules.ts';
@@ -39,6 +39,13 @@ const UPON_OTHERS: ReadonlySet<string> = new Set(['macvlan', 'ipvlan']);
 
 /** Policy rules that every namespace begins with: local, main, default. */
 const OF_KERNEL: ReadonlySet<number> = new Set([0, 32_766, 32_767]);
+
+/** What IPsec does in a namespace. */
+export interface Ipsec {
+  readonly policies: readonly IpsecPolicy[];
+  /** It blocks packets that no policy is for. */
+  readonly blocksOthers: boolean;
+}
 
 /** A pod as this node sees it. */
 export interface LocalPod {
@@ -114,15 +121,17 @@ export class NodeView {
   }
 
   /** What IPsec does; undefined: it cannot be read. @param netns the namespace of a pod. @default the node's */
-  ipsecPolicies(netns?: string): readonly IpsecPolicy[] | undefined {
-    const list = () => {
+  ipsec(netns?: string): Ipsec | undefined {
+    const read = (): Ipsec | undefined => {
       try {
-        return withNetlink(NETLINK_XFRM, listIpsecPolicies);
+        return withNetlink(NETLINK_XFRM, (netlink) => {
+          return { policies: listIpsecPolicies(netlink), blocksOthers: blocksWithoutPolicy(netlink) };
+        });
       } catch (error) {
-        return isUnsupported(error) ? [] : undefined;
+        return isUnsupported(error) ? { policies: [], blocksOthers: false } : undefined;
       }
     };
-    return netns === undefined ? list() : inNetns(netns, list);
+    return netns === undefined ? read() : inNetns(netns, read);
   }
 
   close(): void {

@@ -66,9 +66,13 @@ function lookAtIpsec({ client, target }: Asked, goals: readonly Goal[], node: No
     });
   const protocol = IP_PROTOCOLS[target.protocol];
   const lookIn = (where: string, netns?: string) => {
-    const policies = node.ipsecPolicies(netns);
-    if (!policies) report.cannotTell('others', `whether IPsec of ${where} has policies cannot be read`);
-    const policy = policies?.find((one) => [0, protocol].includes(one.protocol) && isFor(one));
+    const ipsec = node.ipsec(netns);
+    if (!ipsec) report.cannotTell('others', `whether IPsec of ${where} has policies cannot be read`);
+    if (ipsec?.blocksOthers) {
+      const text = `IPsec of ${where} blocks packets that no policy is for: which these are was not looked at`;
+      report.cannotTell('others', text, [{ source: 'xfrm', object: where, value: 'ip xfrm policy getdefault' }]);
+    }
+    const policy = ipsec?.policies.find((one) => [0, protocol].includes(one.protocol) && isFor(one));
     if (!policy) return;
     const { source, destination } = policy;
     const text = `IPsec of ${where} has a policy for packets on the way, from ${formatCidr(source)} to ${formatCidr(destination)}: what it does was not looked at`;

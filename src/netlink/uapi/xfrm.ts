@@ -3,6 +3,8 @@ import { struct } from '../struct.ts';
 
 export const NETLINK_XFRM = 6;
 export const XFRM_MSG_GETPOLICY = 0x15;
+/** Since Linux 5.15. */
+export const XFRM_MSG_GETDEFAULT = 0x28;
 
 /** struct xfrm_userpolicy_id: a selector, an index and a direction. */
 export const xfrm_userpolicy_id = struct('xfrm_userpolicy_id', 64, {});
@@ -25,3 +27,11 @@ export const xfrm_userpolicy_info = struct('xfrm_userpolicy_info', 168, {
 /** Offsets of its addresses. */
 export const XFRM_DADDR = 0;
 export const XFRM_SADDR = 16;
+
+/** struct xfrm_userpolicy_default: XFRM_USERPOLICY_* for packets that no policy is for. */
+export const xfrm_userpolicy_default = struct('xfrm_userpolicy_default', 3, {
+  in: ['u8', 0],
+  fwd: ['u8', 1],
+  out: ['u8', 2],
+});
+export const XFRM_USERPOLICY_BLOCK = 1;

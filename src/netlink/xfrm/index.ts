@@ -1,1 +1,1 @@
-export { type IpsecPolicy, listIpsecPolicies } from './policies.ts';
+export { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from './policies.ts';

@@ -1,8 +1,17 @@
-import { addressBits, type Cidr, type IpFamily, ipFromBytes } from '../../core/index.ts';
+import { addressBits, type Cidr, type IpFamily, ipFromBytes, KernelError } from '../../core/index.ts';
 import { ipFamilyOf } from '../address-family.ts';
 import { attributeSet, encodeBody } from '../attribute-set.ts';
 import type { Netlink } from '../netlink.ts';
-import { XFRM_DADDR, XFRM_MSG_GETPOLICY, XFRM_SADDR, xfrm_userpolicy_id, xfrm_userpolicy_info } from '../uapi/xfrm.ts';
+import {
+  XFRM_DADDR,
+  XFRM_MSG_GETDEFAULT,
+  XFRM_MSG_GETPOLICY,
+  XFRM_SADDR,
+  XFRM_USERPOLICY_BLOCK,
+  xfrm_userpolicy_default,
+  xfrm_userpolicy_id,
+  xfrm_userpolicy_info,
+} from '../uapi/xfrm.ts';
 
 /** What IPsec does with some packets: it wraps them, wants them wrapped, or blocks them. */
 export interface IpsecPolicy {
@@ -31,6 +40,29 @@ export function listIpsecPolicies(netlink: Netlink): IpsecPolicy[] {
       payload: encodeBody(xfrm_userpolicy_id, {}, NO_ATTRIBUTES, {}),
     })
     .flatMap((payload) => decodePolicy(payload) ?? []);
+}
+
+/**
+ * Whether the conversation's namespace blocks packets that no policy is for, in any direction (ip xfrm policy setdefault).
+ *
+ * @param netlink a conversation of protocol NETLINK_XFRM
+ * @throws KernelError, ERR_NETLINK_DECODE
+ */
+export function blocksWithoutPolicy(netlink: Netlink): boolean {
+  try {
+    const answer = netlink.query({
+      type: XFRM_MSG_GETDEFAULT,
+      flags: 0,
+      operation: 'XFRM_MSG_GETDEFAULT',
+      object: 'what IPsec does without a policy',
+      payload: encodeBody(xfrm_userpolicy_default, {}, NO_ATTRIBUTES, {}),
+    });
+    return Object.values(xfrm_userpolicy_default.decode(answer)).includes(XFRM_USERPOLICY_BLOCK);
+  } catch (error) {
+    // Before Linux 5.15 there is no such message, and no such block.
+    if (error instanceof KernelError && error.errnoName === 'EINVAL') return false;
+    throw error;
+  }
 }
 
 /** Undefined: of another family. */

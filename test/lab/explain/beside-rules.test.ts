@@ -51,6 +51,8 @@ const queue = (link: string, words: string, host: Host = node) =>
   faults.run('tc', `qdisc add dev ${link} root ${words}`, `qdisc del dev ${link} root`, host);
 const ipsec = (words: string, host: Host) =>
   faults.ip(`xfrm policy add ${words} action block`, `xfrm policy del ${words}`, host);
+const ipsecDefault = (direction: string, host: Host) =>
+  faults.ip(`xfrm policy setdefault ${direction} block`, `xfrm policy setdefault ${direction} accept`, host);
 
 it.each<[string, string, () => void | Promise<void>]>([
   ['XDP on the pair of the endpoint', `a program of XDP on ${toWeb}`, () => dropBy('xdp', toWeb, node)],
@@ -62,6 +64,8 @@ it.each<[string, string, () => void | Promise<void>]>([
   ['a bucket for less than a frame', '(tbf)', () => queue(toWeb, 'tbf rate 1mbit burst 60 limit 1000')],
   ['IPsec in the client', 'IPsec of the pod', () => ipsec(`dir out dst ${VIP}`, client)],
   ['IPsec in the endpoint', 'IPsec of the pod', () => ipsec(`dir in src ${client.ip()}`, web)],
+  ['IPsec without a policy in the client', 'no policy is for', () => ipsecDefault('out', client)],
+  ['IPsec without a policy in the endpoint', 'no policy is for', () => ipsecDefault('in', web)],
   ['a pair whose end is narrow', 'takes 68', () => faults.ip(`link set ${toWeb} mtu 68`, `link set ${toWeb} mtu 1500`)],
 ])('of %s it cannot be told', async (_, text, begin) => {
   expect(await world.ask(VIP, client.ip())).toMatchObject({ verdict: 'works' });

@@ -182,3 +182,20 @@ describe.each(['IPv4', 'IPv6'] as const)('invalid-rst (%s)', (family) => {
     await connection.close();
   });
 });
+
+it('not untranslated: a connection that has ended is begun anew by the next one from its port', async () => {
+  const [target, sourcePort] = [{ ip: VIP.IPv4, port: 80 }, 40_124];
+  const dnat = `ip daddr ${VIP.IPv4} tcp dport 80 dnat to ${VIP.IPv4}:80`;
+  faults.nft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`, 'ip theirs');
+  faults.ip(`address add ${VIP.IPv4}/32 dev lo`, `address del ${VIP.IPv4}/32 dev lo`);
+  await node.serve({ port: 80 });
+  expect(await client.connect(target, { sourcePort })).toMatchObject({ by: 'node-1' });
+  faults.mend();
+  const entry = `TIME_WAIT .*sport=${sourcePort} dport=80 src=${VIP.IPv4}`;
+  await expect.poll(() => world.run('conntrack', '-L', '-d', VIP.IPv4)).toMatch(new RegExp(entry));
+  expect(await world.ask(VIP.IPv4, client.ip())).toMatchObject({ verdict: 'works' });
+  // By itself the kernel of the client does not take a port that is to wait.
+  faults.sysctl('net.ipv4.tcp_tw_reuse', '1', client);
+  const again = () => client.connect(target, { sourcePort }).catch(() => undefined);
+  await expect.poll(again).toMatchObject({ by: 'web' });
+});

@@ -28,7 +28,7 @@ export function lookAtFlows(
   if (planned) lookAtIpvs(asked, connections, wanted, node, report);
   // IPVS takes every packet that comes to it, whatever conntrack says; without a translation of conntrack's it comes with its own source.
   const isMendedByIpvs = goals.length > 0 && goals.every(({ byIpvs, masqueraded }) => byIpvs && masqueraded === false);
-  for (const { flow, answered } of flows) {
+  for (const { flow, answered, over } of flows) {
     const { original, reply } = flow;
     const to = keyOf(formatIp(reply.source), reply.sourcePort);
     const from = formatIpPort(original.source, original.sourcePort);
@@ -38,7 +38,8 @@ export function lookAtFlows(
     const remedy = [
       `conntrack -D -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} --sport ${original.sourcePort} -d ${formatIp(ip)} --dport ${port}`,
     ];
-    if (wanted.has(to) || followed.has(original.sourcePort)) continue;
+    // The next connection from that port begins a flow of its own.
+    if (over || wanted.has(to) || followed.has(original.sourcePort)) continue;
     if (ipEquals(reply.source, ip)) {
       if (isMendedByIpvs) continue;
       const text = `the flow from ${from} was begun before the rules were there and is not translated: it hangs, new ones do not`;
