@@ -1,5 +1,5 @@
 // Runs a suite of tests: `npm run test:unit` and its like (docs/testing.md). Files that failed run once more, alone: many
-// tests have real kernels, programs and time limits, and two at a time on a machine that does other things as well are
+// tests have real kernels, programs and time limits, and several at a time on a machine that does other things as well are
 // sometimes too slow for one. What is broken fails again; what passes then is named at the end.
 //
 //   node test/suite.mjs PROJECT [vitest arguments]
