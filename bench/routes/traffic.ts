@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { availableParallelism } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { numberedNode } from '../../test/fakes/routes/node-objects.ts';
 import { createHost } from '../../test/lab/host.ts';
 import { ip } from '../../test/lab/wire.ts';
@@ -13,7 +13,7 @@ const SECONDS = 1;
 const ROUND_TRIPS = 200;
 const PORT = 8080;
 /** The sender's and the receiver's: left to the scheduler, both share one in some turns and not in others, whichever side it is. */
-const PROCESSORS = availableParallelism() > 1 ? ['-A', '0,1'] : [];
+const PROCESSORS = pinned(allowedProcessors());
 /** Fits the tunnel in both families, so that none of the setups sends other packets than the others. */
 const POD_MTU = 1430;
 
@@ -115,4 +115,18 @@ function routeByHand(
     `route add ${range} via ${inside(other)} dev vxlan0 onlink`,
   ]);
   node.run('bridge', 'fdb', 'append', mac(other), 'dev', 'vxlan0', 'dst', remote!);
+}
+
+/** The numbers of the processors this process may run on, from /proc/self/status: `0-2,5` are four. */
+function allowedProcessors(): number[] {
+  const list = /^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
+  return list.split(',').flatMap((range) => {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+}
+
+/** Options of iperf3 that give each side one of the processors; none where there is but one. */
+function pinned([sender, receiver]: readonly number[]): string[] {
+  return receiver === undefined ? [] : ['-A', `${sender},${receiver}`];
 }
