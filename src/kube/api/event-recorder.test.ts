@@ -113,6 +113,18 @@ describe('EventRecorder', () => {
     expect(Buffer.byteLength(note)).toBeLessThanOrEqual(1_024);
   });
 
+  it('keeps to the lengths that the API allows, for a node with the longest name', async () => {
+    // The event's name is cut behind the dash.
+    const name = `${'n'.repeat(235)}-${'n'.repeat(17)}`;
+    const ofLongName = new EventRecorder({ client: apiClient, controller: 'kube-proxy', nodeName: name, clock });
+    ofLongName.record({ ...NODE, name }, STARTING);
+    await clock.advance(0);
+    const body = sent[0]!.body as { metadata: { name: string }; regarding: object; reportingInstance: string };
+    expect(body.metadata.name).toMatch(/^n{235}\.[0-9a-f]{16}$/);
+    expect(body.regarding).toMatchObject({ name });
+    expect(body.reportingInstance).toBe(`kube-proxy-${'n'.repeat(117)}`);
+  });
+
   it('writes the same again only after six minutes', async () => {
     recorder.record(NODE, STARTING);
     await clock.advance(359_000);
@@ -147,11 +159,15 @@ describe('EventRecorder', () => {
     expect(sent).toHaveLength(4);
     expect(dropped).toHaveLength(1);
 
-    refusals = Array.from({ length: 9 }, () => failure(500));
+    refusals = Array.from({ length: 99 }, () => failure(500));
     recorder.record(NODE, { ...STARTING, reason: 'Away' });
-    await clock.advance(60_000);
-    expect(sent).toHaveLength(8);
+    for (let seconds = 0; seconds < 120; seconds++) await clock.advance(1000);
+    expect(dropped).toHaveLength(1);
+    await clock.advance(1000);
     expect(dropped).toHaveLength(2);
+    const tried = sent.length;
+    await clock.advance(600_000);
+    expect(sent).toHaveLength(tried);
   });
 
   it('stops trying when stopped', async () => {

@@ -9,9 +9,12 @@ const REPEAT_MS = 6 * 60_000;
 /** So many events may come at once, then one each REFILL_MS. */
 const BURST = 25;
 const REFILL_MS = 10_000;
-const ATTEMPTS = 4;
-/** The API's limit, in bytes. */
+/** With `backOffMs` one to two minutes (client-go: two): an API server that restarts, alone or behind a balancer, is back by then. */
+const ATTEMPTS = 14;
+/** The API's limits: of a note in bytes, of a name and of who reports in characters (the names of Nodes and Services are ASCII). */
 const LONGEST_NOTE = 1024;
+const LONGEST_NAME = 253;
+const LONGEST_INSTANCE = 128;
 
 /** What an event is about. */
 export interface EventSubject {
@@ -137,7 +140,7 @@ export class EventRecorder {
     return {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { name: `${name}.${this.#suffix(subject, event)}`, namespace },
+      metadata: { name: eventName(name, this.#suffix(subject, event)), namespace },
       // A time with microseconds.
       eventTime: new Date(this.#clock.wallTime()).toISOString().replace('Z', '000Z'),
       type,
@@ -146,7 +149,7 @@ export class EventRecorder {
       note: cutText(note, LONGEST_NOTE),
       regarding: { apiVersion: 'v1', kind, name, ...(subject.namespace && { namespace: subject.namespace }) },
       reportingController: controller,
-      reportingInstance: `${controller}-${nodeName}`,
+      reportingInstance: `${controller}-${nodeName}`.slice(0, LONGEST_INSTANCE),
     };
   }
 
@@ -179,6 +182,12 @@ function isTold(error: unknown): boolean {
 /** A refusal that will be the same next time. */
 function isFinal(error: unknown): boolean {
   return error instanceof ApiStatusError && error.status < 500 && error.status !== 429;
+}
+
+/** A name must end in a letter or digit before each dot. */
+function eventName(name: string, suffix: string): string {
+  const beginning = name.slice(0, LONGEST_NAME - suffix.length - 1).replace(/[-.]+$/, '');
+  return `${beginning}.${suffix}`;
 }
 
 function cutText(text: string, longest: number): string {
