@@ -16,7 +16,7 @@ import {
   IPS_SEEN_REPLY,
 } from '../uapi/nfnetlink-conntrack.ts';
 import { AF_UNSPEC } from '../uapi/rtnetlink.ts';
-import { decodeFlow, type Flow, type FlowFilter, flowStatus, isOver } from './flow.ts';
+import { decodeFlow, type Flow, type FlowFilter, flowStatus, isInTimeWait } from './flow.ts';
 
 /** How many deletions go into one datagram: their acknowledgements, 1 KiB each, stay far below the receive queue. */
 const DELETIONS_AT_ONCE = 256;
@@ -66,14 +66,14 @@ export interface FlowState {
   readonly flow: Flow;
   /** Whether anything ever came back. */
   readonly answered: boolean;
-  /** A TCP connection that both sides have ended, or one has reset: a SYN of the same ports begins it anew, and they may be given to another. */
+  /** A TCP connection that both sides have ended: its ports may be given to another. */
   readonly over: boolean;
 }
 
 /** The tracked flows, and how each stands. As `listFlows` otherwise. */
 export function listFlowStates(netlink: Netlink, listing: FlowListing): FlowState[] {
   return Array.from(decodeListing(netlink, listing), ({ flow, payload }) => {
-    return { flow, answered: (flowStatus(payload) & IPS_SEEN_REPLY) !== 0, over: isOver(payload) };
+    return { flow, answered: (flowStatus(payload) & IPS_SEEN_REPLY) !== 0, over: isInTimeWait(payload) };
   });
 }
 

@@ -21,7 +21,6 @@ import {
   CTA_TUPLE_PROTO,
   CTA_TUPLE_REPLY,
   CTA_ZONE,
-  TCP_CONNTRACK_CLOSE,
   TCP_CONNTRACK_TIME_WAIT,
 } from '../uapi/nfnetlink-conntrack.ts';
 
@@ -90,15 +89,15 @@ export function flowStatus(payload: Uint8Array): number {
   return topLevelInteger(payload, CTA_STATUS, 4, 'CTA_STATUS');
 }
 
-/** Whether the payload of an IPCTNL_MSG_CT_NEW is of a TCP connection that both sides have ended, or one has reset: a SYN begins it anew. */
-export function isOver(payload: Uint8Array): boolean {
+/** Whether the payload of an IPCTNL_MSG_CT_NEW is of a TCP connection that both sides have ended. */
+export function isInTimeWait(payload: Uint8Array): boolean {
   let [start, end] = [nfgenmsg.size, payload.length];
   for (const type of [CTA_PROTOINFO, CTA_PROTOINFO_TCP, CTA_PROTOINFO_TCP_STATE]) {
     const at = findAttribute(payload, start, end, type, 'IPCTNL_MSG_CT_NEW');
     if (at < 0) return false;
     [start, end] = [valueStart(at), valueEnd(payload, at)];
   }
-  return payload[start] === TCP_CONNTRACK_TIME_WAIT || payload[start] === TCP_CONNTRACK_CLOSE;
+  return payload[start] === TCP_CONNTRACK_TIME_WAIT;
 }
 
 /** Where an attribute that must be there begins. Throws ERR_NETLINK_DECODE, as those below. */

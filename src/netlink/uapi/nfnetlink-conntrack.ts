@@ -38,7 +38,6 @@ export const CTA_PROTOINFO_TCP = 1;
 export const CTA_PROTOINFO_TCP_STATE = 1;
 /** enum tcp_conntrack, <linux/netfilter/nf_conntrack_tcp.h>. */
 export const TCP_CONNTRACK_TIME_WAIT = 7;
-export const TCP_CONNTRACK_CLOSE = 8;
 
 export const CTA_TUPLE_IP = 1;
 export const CTA_TUPLE_PROTO = 2;

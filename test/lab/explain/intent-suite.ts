@@ -5,9 +5,6 @@ import { type ExplainWorld, on, served } from './explain-world.ts';
 /** Of the wire, and nobody's. */
 export const ON_LINK = { IPv4: '192.168.50.200', IPv6: 'fd00:50::200' } as const;
 
-/** A slow machine may have others beside those asked for: late packets are `invalid-rst`. */
-const codes = ({ warnings }: Awaited<ReturnType<ExplainWorld['ask']>>) => warnings.map(({ code }) => code);
-
 /**
  * What the objects say: each cause in a cluster where it is real, and where a packet says the same.
  *
@@ -59,6 +56,9 @@ export function testIntent(world: ExplainWorld, flags: readonly string[]): void 
       ],
       ...flags,
     );
+    // Late packets of one test, as a slow machine has them, are no warning (invalid-rst) to the next one. Rules that track connections
+    // have loaded what has this setting.
+    node.namespace.run('sysctl', '-qw', 'net.netfilter.nf_conntrack_tcp_be_liberal=1');
     await node.serve({ port: 30081 });
     await web.serve({ port: 8081, ip: '127.0.0.1' });
     await web.serve({ port: 8082, ip: web.ip('IPv6') });
@@ -137,14 +137,13 @@ export function testIntent(world: ExplainWorld, flags: readonly string[]): void 
 
     it('warns of a process of the node at the number of a NodePort, which hears nothing from outside', async () => {
       const answer = await world.ask('node:30081', outside.ip());
-      expect(answer.verdict).toBe('works');
-      expect(codes(answer)).toContain('nodeport-clash');
+      expect(answer).toMatchObject({ verdict: 'works', warnings: [{ code: 'nodeport-clash' }] });
       expect(await outside.connect({ ip: node.ip(), port: 30081 })).toMatchObject({ kind: 'answered', by: 'web' });
     });
 
     it('warns of hints that are not followed, and of endpoints that leave', async () => {
-      expect(codes(await world.ask('svc/shop/hinted', client.ip()))).toContain('hints');
-      expect(codes(await world.ask('svc/shop/leaving', client.ip()))).toContain('terminating');
+      expect((await world.ask('svc/shop/hinted', client.ip())).warnings).toMatchObject([{ code: 'hints' }]);
+      expect((await world.ask('svc/shop/leaving', client.ip())).warnings).toMatchObject([{ code: 'terminating' }]);
     });
   });
 }

@@ -38,7 +38,7 @@ export function lookAtFlows(
     const remedy = [
       `conntrack -D -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} --sport ${original.sourcePort} -d ${formatIp(ip)} --dport ${port}`,
     ];
-    // The next connection from that port begins a flow of its own.
+    // Once both sides have ended it, the next connection from that port begins a flow of its own.
     if (over || wanted.has(to) || followed.has(original.sourcePort)) continue;
     if (ipEquals(reply.source, ip)) {
       if (isMendedByIpvs) continue;
