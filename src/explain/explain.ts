@@ -9,7 +9,7 @@ import { lookAtEndpoints } from './stages/endpoints.ts';
 import { findClient } from './stages/find-client.ts';
 import { findTarget } from './stages/find-target.ts';
 import { lookAtWayBack } from './stages/later/way-back.ts';
-import { lookAtLinkChains } from './stages/link-chains.ts';
+import { lookAtLinkChains, lookAtSocketPrograms } from './stages/link-chains.ts';
 import { lookAtLinks } from './stages/links/link.ts';
 import { Report } from './stages/report.ts';
 import { lookAtRoutes } from './stages/routes/route.ts';
@@ -73,6 +73,7 @@ function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: Node
   if (!client) return;
   const asked: Asked = { ...known, client };
   lookAtStages(asked, node, report);
+  lookAtSocketPrograms(node, report);
   const own = client.kind === 'pod' ? node.rulesIn(client.pod, target.family) : undefined;
   if (!own) return;
   const text = `the pod has rules of its own: ${own.text}`;

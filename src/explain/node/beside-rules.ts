@@ -1,6 +1,6 @@
 import type { Netlink } from '../../netlink/index.ts';
 import { type Link, listLinkFilters, listQdiscs, type Qdisc } from '../../netlink/route/index.ts';
-import { libc } from '../../sys/index.ts';
+import { hasTcx } from './bpf-programs.ts';
 
 // What is not of netfilter and sees the packets of a link: programs of BPF, filters and queues of tc.
 
@@ -24,13 +24,6 @@ const HARMLESS: ReadonlySet<string> = new Set(
 const FRAME_HEADER = 14;
 /** Bytes per second: who sends slower than this does not connect in time. */
 const CRAWL = 1000;
-
-/** BPF_PROG_QUERY of bpf(2), and where programs of tcx hang (BPF_TCX_INGRESS, BPF_TCX_EGRESS; Linux 6.6). */
-const PROG_QUERY = 16;
-const TCX = [46, 47] as const;
-const QUERY_SIZE = 64;
-/** In the answer, offset of `prog_cnt`. */
-const COUNT = 24;
 
 /**
  * What of it is on a link of the calling thread's namespace.
@@ -59,19 +52,4 @@ export function besideRulesOf(netlink: Netlink, link: Link, isKnownTarget: (inde
 function mayDrop({ kind, tokenBucket }: Qdisc, { mtu }: Link): boolean {
   if (tokenBucket) return tokenBucket.burst < mtu + FRAME_HEADER || tokenBucket.rate < CRAWL;
   return !HARMLESS.has(kind);
-}
-
-/** False where the kernel has none, or does not say. */
-function hasTcx(index: number): boolean {
-  return TCX.some((attachType) => {
-    const attributes = Buffer.alloc(QUERY_SIZE);
-    attributes.writeUInt32LE(index, 0);
-    attributes.writeUInt32LE(attachType, 4);
-    try {
-      libc().bpf(PROG_QUERY, attributes);
-    } catch {
-      return false;
-    }
-    return attributes.readUInt32LE(COUNT) > 0;
-  });
 }

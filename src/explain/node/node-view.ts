@@ -27,6 +27,7 @@ import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
 import { hookedIn, isOwnTable } from '../nft/index.ts';
 import { type BesideRules, besideRulesOf } from './beside-rules.ts';
+import { type CgroupPrograms, cgroupPrograms } from './bpf-programs.ts';
 import { hasNeighbourSockets, type OtherNamespace, otherNamespaces } from './namespaces.ts';
 import { type PodRules, podRulesIn } from './pod-rules.ts';
 import { RouteLookups } from './route-lookups.ts';
@@ -118,6 +119,11 @@ export class NodeView {
   besideRulesIn({ netns, inside }: LocalPod): readonly BesideRules[] {
     const look = (netlink: Netlink) => besideRulesOf(netlink, inside, () => false);
     return inNetns(netns, () => withNetlink(NETLINK_ROUTE, look));
+  }
+
+  /** Where programs of BPF hang that see all sockets of this node, those of pods too. */
+  get cgroupPrograms(): CgroupPrograms {
+    return cgroupPrograms();
   }
 
   /** What IPsec does; undefined: it cannot be read. @param netns the namespace of a pod. @default the node's */

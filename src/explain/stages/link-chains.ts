@@ -52,6 +52,16 @@ function lookBesideRules(
   }
 }
 
+/** Programs of BPF that see all sockets: a proxy in the cgroups (Cilium's) leads calls past all rules, before there is a packet. */
+export function lookAtSocketPrograms(node: NodeView, report: Report): void {
+  const { ofCalls, ofPackets } = node.cgroupPrograms;
+  const places = [...ofCalls, ...ofPackets];
+  if (places.length === 0) return;
+  const text = `programs of BPF see all sockets (${places.join(', ')}): what they do is not simulated`;
+  report.cannotTell('others', text, [{ source: 'cgroup', object: 'all', value: 'bpftool cgroup tree' }]);
+  if (ofCalls.length > 0) report.doubt(text);
+}
+
 /** Policies of IPsec for packets there or back, which wrap them, want them wrapped, or block them. */
 function lookAtIpsec({ client, target }: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   const pairs = goals.flatMap(({ ip, source }): (readonly [IpAddress, IpAddress])[] => [

@@ -1,7 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Host, removeAll } from '../lab.ts';
+import { startProgram } from './bpf-program.ts';
 import { ExplainWorld, on, served } from './explain-world.ts';
 import { answers, Faults, vethOf } from './faults.ts';
 
@@ -19,32 +18,16 @@ afterAll(async () => {
   removeAll();
 });
 
-/** bpf(2), which has no function in the C library. */
-const BPF: Readonly<Record<string, number>> = { x64: 321, arm64: 280 };
-/** BPF_PROG_TYPE_*, what it returns to drop, and the BPF_* of where it hangs. */
+/** What drops there. */
 const PROGRAMS = {
-  xdp: { type: 6, drop: 1, attach: 37 },
-  'tcx ingress': { type: 3, drop: 2, attach: 46 },
-  'tcx egress': { type: 3, drop: 2, attach: 47 },
+  xdp: { type: 6, returns: 1, attach: 37 },
+  'tcx ingress': { type: 3, returns: 2, attach: 46 },
+  'tcx egress': { type: 3, returns: 2, attach: 47 },
 } as const;
 
-/** A program of two instructions that drops all, for as long as the one who has put it there lives. */
 async function dropBy(program: keyof typeof PROGRAMS, link: string, host: Host): Promise<void> {
-  const { type, drop, attach } = PROGRAMS[program];
   const index = JSON.parse(host.namespace.run('ip', '-j', 'link', 'show', link))[0].ifindex as number;
-  const script = `
-    my $code = pack('CCsl CCsl', 0xb7, 0, 0, ${drop}, 0x95, 0, 0, 0);
-    my $licence = "GPL\\0";
-    my $attributes = pack('LLPPLLQLLa16LL', ${type}, 2, $code, $licence, 0, 0, 0, 0, 0, 'drop', 0, ${attach});
-    my $fd = syscall(${BPF[process.arch]}, 5, $attributes, length $attributes);
-    die "load: $!" if $fd < 0;
-    my $where = pack('LLLLx48', $fd, ${index}, ${attach}, 0);
-    die "attach: $!" if syscall(${BPF[process.arch]}, 28, $where, length $where) < 0;
-    $| = 1; print 'ready'; sleep;`;
-  const child = spawn('ip', ['netns', 'exec', host.namespace.name, 'perl', '-e', script]);
-  faults.undo(() => child.kill('SIGKILL'));
-  const [said] = await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data')]);
-  expect(String(said)).toBe('ready');
+  await startProgram(faults, PROGRAMS[program], `${index}`, ['ip', 'netns', 'exec', host.namespace.name]);
 }
 
 const queue = (link: string, words: string, host: Host = node) =>
