@@ -10,8 +10,10 @@ import {
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
 import {
+  type BridgeVlan,
   type Link,
   listAddresses,
+  listBridgeVlans,
   listLinks,
   listNeighbours,
   type Neighbour,
@@ -76,6 +78,7 @@ export class NodeView {
   #others: readonly OtherNamespace[] | undefined;
   readonly #neighbours = new Map<string, readonly Neighbour[]>();
   #forwarding: readonly Neighbour[] | undefined;
+  #vlans: readonly BridgeVlan[] | undefined;
   readonly #lookups = new RouteLookups();
   readonly #waysOut = new Map<string, WayOut | undefined>();
 
@@ -258,6 +261,12 @@ export class NodeView {
   forwarding(bridge: number, mac: Uint8Array): readonly Neighbour[] {
     this.#forwarding ??= listNeighbours(this.#route, { family: 'bridge' });
     return this.#forwarding.filter(({ master, lladdr }) => master === bridge && sameBytes(lladdr, mac));
+  }
+
+  /** The VLANs of a bridge's port, or of the bridge itself, where it looks at them. */
+  vlansOf(index: number): readonly BridgeVlan[] {
+    this.#vlans ??= listBridgeVlans(this.#route);
+    return this.#vlans.filter((vlan) => vlan.index === index);
   }
 
   #neighboursOf(family: NeighbourFamily, index: number): readonly Neighbour[] {

@@ -9,6 +9,7 @@ import { deaf } from '../pods/asked-for.ts';
 import type { Finding, Report } from '../report.ts';
 import { bridgeSetting, isSwitched, showsToRules } from './bridge.ts';
 import { hasMac, isAnswerLost, lookAtNeighbours, sends } from './neighbours.ts';
+import { vlanBetween, vlanToNode } from './vlans.ts';
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
 export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
@@ -55,6 +56,12 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   const down = linkDown(pod);
   if (down) {
     report.failEndpoint('link', address, down);
+    return;
+  }
+  const cut =
+    client.kind === 'pod' && isSwitched(asked, goal, node) ? vlanBetween(client.pod, pod, node) : vlanToNode(pod, node);
+  if (cut) {
+    report.failEndpoint('link', address, cut);
     return;
   }
   const isBridge = seenAs!.kind === 'bridge';

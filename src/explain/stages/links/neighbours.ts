@@ -7,6 +7,7 @@ import { deaf, isOfNode, type Unheard, unansweredByNode, unansweredByPod } from 
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched, showsToRules } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
+import { vlanToNode } from './vlans.ts';
 
 /**
  * What keeps a pod from sending to an address; undefined: nothing on its link does.
@@ -106,6 +107,11 @@ function misled(
 export function sends(pod: LocalPod, to: IpAddress, node: NodeView, report: Report): boolean {
   const [peer] = node.podsAt(formatIp(to));
   const frames = { byPort: false, routed: peer?.seenAs?.index !== pod.seenAs?.index };
+  const cut = frames.routed ? vlanToNode(pod, node) : undefined;
+  if (cut) {
+    report.fail('link', cut);
+    return false;
+  }
   const found = [unheardBy(pod, to, { peer, asks: true }, node), misled(pod, frames, node)];
   const lost = found.find((one) => one?.lasts);
   if (lost) {

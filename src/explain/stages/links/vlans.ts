@@ -1,0 +1,68 @@
+import type { BridgeVlan, Link } from '../../../netlink/route/index.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
+import type { Finding } from '../report.ts';
+
+// VLANs of a bridge that looks at them: frames of pods have no tags, and pass to ports of the same VLAN that take its frames without one.
+
+/** A port of a bridge, or the bridge's own one to this node. */
+interface Side {
+  readonly name: string;
+  /** The VLAN of frames that come from there; undefined: of none, and they are dropped. */
+  readonly sends: number | undefined;
+  takes(vlan: number): boolean;
+}
+
+/** What keeps the frames of two pods of one bridge from each other; undefined: no VLAN does. */
+export function vlanBetween(one: LocalPod, other: LocalPod, node: NodeView): Finding | undefined {
+  if (!one.seenAs?.vlanFiltering) return undefined;
+  return apart(portOf(one.outside!, node), portOf(other.outside!, node), one.seenAs);
+}
+
+/** The same for a pod and this node, by the link that the node sends to it by. */
+export function vlanToNode(pod: LocalPod, node: NodeView): Finding | undefined {
+  const bridge = pod.seenAs;
+  if (!bridge?.vlanFiltering) return undefined;
+  const way = node.route({ destination: pod.address });
+  const link = way.kind === 'route' ? node.link(way.route.outInterface) : undefined;
+  // By another link than the bridge's own others have looked at it.
+  if (!link || (link.index !== bridge.index && !(link.kind === 'vlan' && link.peerIndex === bridge.index)))
+    return undefined;
+  const { vlanId } = link;
+  const own = node.vlansOf(bridge.index);
+  const itself: Side =
+    vlanId === undefined
+      ? portOf(bridge, node)
+      : {
+          name: link.name,
+          sends: own.some((vlan) => has(vlan, vlanId)) ? vlanId : undefined,
+          takes: (vlan) => vlan === vlanId && own.some((one) => has(one, vlan) && !one.untagged),
+        };
+  return apart(portOf(pod.outside!, node), itself, bridge);
+}
+
+function apart(one: Side, other: Side, bridge: Link): Finding | undefined {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    if (from.sends !== undefined && to.takes(from.sends)) continue;
+    const vlan = from.sends === undefined ? 'are of no VLAN (PVID)' : `are of VLAN ${from.sends}`;
+    const why = from.sends === undefined ? '' : `, which ${to.name} does not take without a tag`;
+    const text = `${bridge.name} looks at VLANs (vlan_filtering): frames of ${from.name} ${vlan}${why}`;
+    return { code: 'link-down', text, remedy: ['bridge vlan show'] };
+  }
+  return undefined;
+}
+
+function portOf({ index, name }: Link, node: NodeView): Side {
+  const vlans = node.vlansOf(index);
+  return {
+    name,
+    sends: vlans.find(({ pvid }) => pvid)?.first,
+    takes: (vlan) => vlans.some((one) => one.untagged && has(one, vlan)),
+  };
+}
+
+function has({ first, last }: BridgeVlan, vlan: number): boolean {
+  return first <= vlan && vlan <= last;
+}
