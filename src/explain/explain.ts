@@ -8,6 +8,7 @@ import type { Asked, Goal, Target } from './stages/asked.ts';
 import { lookAtEndpoints } from './stages/endpoints.ts';
 import { findClient } from './stages/find-client.ts';
 import { findTarget } from './stages/find-target.ts';
+import { lookAtItself } from './stages/here/itself.ts';
 import { lookAtWayBack } from './stages/later/way-back.ts';
 import { lookAtLinkChains, lookAtSocketPrograms } from './stages/link-chains.ts';
 import { lookAtLinks } from './stages/links/link.ts';
@@ -88,6 +89,12 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   if (report.hasFailed) return;
   lookAtClientPorts(asked, node, report);
   if (report.hasFailed) return;
+  const itself = lookAtItself(asked, node, report);
+  if (itself && !report.hasFailed) {
+    lookAtSockets(asked, [itself], node, report);
+    if (!report.hasFailed) report.stage('way back', 'ok', 'stays in the pod');
+  }
+  if (itself) return;
   lookAtAgent(knowledge, target, report);
   if (report.hasFailed) return;
   const all = lookAtRules(asked, planned, node, report);

@@ -12,16 +12,21 @@ export interface FoundService {
 
 /** Whose an address is; of each the first. */
 export interface FoundAddress {
-  /** With the port that is asked for, where one is. */
+  /** With the port and protocol that are asked for, where they are. */
   readonly exact: FoundService | undefined;
-  /** With another port: Services may share an external address. */
+  /** With another port or protocol: Services may share an external address. */
   readonly otherPort: FoundService | undefined;
-  /** That has the port that is asked for as its node port. */
+  /** That has the port that is asked for as its node port, of the protocol. */
   readonly nodePort: FoundService | undefined;
 }
 
 /** Looks for an address among the addresses of Services. */
-export function* findAddress(families: readonly Ports[], ip: IpAddress, port: number | null): Steps<FoundAddress> {
+export function* findAddress(
+  families: readonly Ports[],
+  ip: IpAddress,
+  port: number | null,
+  protocol: ServicePortPlan['protocol'] | undefined,
+): Steps<FoundAddress> {
   const found: { -readonly [K in keyof FoundAddress]: FoundAddress[K] } = {
     exact: undefined,
     otherPort: undefined,
@@ -29,11 +34,12 @@ export function* findAddress(families: readonly Ports[], ip: IpAddress, port: nu
   };
   yield* search(families, (one) => {
     const { serviceName } = one;
-    if (port !== null && one.nodePort === port) found.nodePort ??= { serviceName, via: 'node-port' };
+    const isAsked = (protocol ?? one.protocol) === one.protocol;
+    if (port !== null && one.nodePort === port && isAsked) found.nodePort ??= { serviceName, via: 'node-port' };
     const via = viaOf(one, ip);
     if (!via) return false;
     found.otherPort ??= { serviceName, via };
-    if (port === null || one.port === port) found.exact = { serviceName, via };
+    if (port === null || (one.port === port && isAsked)) found.exact = { serviceName, via };
     return found.exact !== undefined;
   });
   return found;

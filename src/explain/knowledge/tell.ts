@@ -127,21 +127,22 @@ function* destinationOf(sources: KnowledgeSources, question: Question): Steps<Kn
       return { kind: 'service', service, via: 'node-port', address: null, port: String(destination.port) };
     }
     case 'address':
-      return yield* destinationAt(sources, destination.address, destination.port ?? null);
+      return yield* destinationAt(sources, question, destination.address, destination.port ?? null);
   }
 }
 
 /** The address of the pod that the source can reach: of its family, if it has one. */
 function* namedPod(
   sources: KnowledgeSources,
-  { source }: Question,
+  question: Question,
   wanted: Extract<Question['destination'], { readonly kind: 'pod' }>,
 ): Steps<KnownDestination> {
   const { name, addresses, node, near } = yield* findPod(sources.store, wanted);
   const all = addresses.flatMap((text) => tryParseIp(text) ?? []);
+  const { source } = question;
   const ip = all.find(({ family }) => source.kind === 'address' && family === source.address.family) ?? all[0];
   if (!ip) return { kind: 'pod-name', name, near };
-  const found = yield* destinationAt(sources, ip, wanted.port ?? null);
+  const found = yield* destinationAt(sources, question, ip, wanted.port ?? null);
   return found.kind === 'address' ? { ...found, pod: name, node: node ?? found.node } : found;
 }
 
@@ -157,11 +158,17 @@ function* namedService(sources: KnowledgeSources, name: string, port: string | n
   return { kind: 'service', service: yield* tellService(sources, name), via: 'cluster-ip', address: null, port };
 }
 
-function* destinationAt(sources: KnowledgeSources, ip: IpAddress, port: number | null): Steps<KnownDestination> {
+function* destinationAt(
+  sources: KnowledgeSources,
+  { protocol }: Question,
+  ip: IpAddress,
+  port: number | null,
+): Steps<KnownDestination> {
   const address = formatIp(ip);
-  const { exact, otherPort, nodePort } = yield* findAddress(portsOf(sources), ip, port);
+  const { exact, otherPort, nodePort } = yield* findAddress(portsOf(sources), ip, port, protocol);
   const isOwn = addressesOf(sources.store.node(sources.nodeName)).includes(address);
-  const meant = exact ?? otherPort ?? (isOwn ? nodePort : undefined);
+  // An address of the node may be one of a Service too, which a load balancer of the node's own gives it: NodePorts stay.
+  const meant = exact ?? (isOwn ? nodePort : undefined) ?? otherPort;
   if (meant) {
     const service = yield* tellService(sources, meant.serviceName);
     return { kind: 'service', service, via: meant.via, address, port: port === null ? null : String(port) };

@@ -1,6 +1,6 @@
 export { hostOf, interfaceOf } from './host.ts';
 export { otherNamespaces } from './namespaces.ts';
-export { type LocalPod, NodeView } from './node-view.ts';
+export { LOOPBACK_INDEX, type LocalPod, NodeView } from './node-view.ts';
 export { type Attempt, type AttemptResult, tryAttempts } from './probe.ts';
 export { type RulesHere, readRules } from './rule-sources.ts';
 export type { PortUse, TakenPorts, Tracking } from './tracking.ts';

@@ -66,6 +66,9 @@ export interface LocalPod {
   readonly seenAs: Link | undefined;
 }
 
+/** The loopback link of each namespace (LOOPBACK_IFINDEX, include/net/flow.h). */
+export const LOOPBACK_INDEX = 1;
+
 /** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing. */
 export class NodeView {
   readonly tracking = new Tracking();
@@ -208,6 +211,13 @@ export class NodeView {
 
   link(index: number): Link | undefined {
     return this.links.find((link) => link.index === index);
+  }
+
+  /** @param netns of a pod. @default the node's */
+  isLoopbackUp(netns?: string): boolean {
+    const list = () => withNetlink(NETLINK_ROUTE, listLinks);
+    const links = netns === undefined ? this.links : inNetns(netns, list);
+    return links.some(({ index, up }) => index === LOOPBACK_INDEX && up);
   }
 
   get addresses(): ReturnType<typeof listAddresses> {

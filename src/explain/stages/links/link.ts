@@ -4,6 +4,7 @@ import { IFF_NOARP, NUD_NOARP } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { lookAtClientLink } from '../client-link.ts';
+import { loopbackDown } from '../here/itself.ts';
 import { lookAtPeer } from '../peer.ts';
 import { deaf } from '../pods/asked-for.ts';
 import type { Finding, Report } from '../report.ts';
@@ -23,6 +24,8 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
     const text = formatIp(goal.ip);
     if (isAnswerLost(asked, goal, node, report)) continue;
     if (node.isOwnAddress(text)) {
+      const down = client.kind === 'node' ? loopbackDown(node) : undefined;
+      if (down) report.failEndpoint('link', goal.address, down);
       shown.push(`${text} is this node`);
       continue;
     }

@@ -1,0 +1,28 @@
+import { formatIp, ipEquals } from '../../../core/index.ts';
+import { LOOPBACK_INDEX, type NodeView } from '../../node/index.ts';
+import type { Asked, Goal } from '../asked.ts';
+import { keyOf } from '../endpoints.ts';
+import type { Finding, Report } from '../report.ts';
+
+// What a namespace sends to an address of its own: it goes by its loopback link, and nothing else is met.
+
+/** Where packets go that a pod sends to its own address, without a Service, so that they stay in it; undefined: others. */
+export function lookAtItself({ client, target }: Asked, node: NodeView, report: Report): Goal | undefined {
+  const { ip, port, service } = target;
+  if (client.kind !== 'pod' || service || !ipEquals(client.ip, ip)) return undefined;
+  const way = node.routeIn(client.pod, { destination: ip, source: ip });
+  if (way.kind === 'refused' || way.route.outInterface !== LOOPBACK_INDEX) return undefined;
+  const address = keyOf(formatIp(ip), port);
+  for (const stage of ['rules', 'route'] as const) report.stage(stage, 'ok', 'the pod sends to itself');
+  const down = loopbackDown(node, client.pod.netns);
+  if (down) report.fail('link', down);
+  else report.stage('link', 'ok', `lo of the pod ${client.pod.ip}`);
+  return { address, ip, port, masqueraded: false, source: ip, byIpvs: false };
+}
+
+/** Why nothing that is sent to an own address arrives. @param netns of a pod. @default the node's */
+export function loopbackDown(node: NodeView, netns?: string): Finding | undefined {
+  if (node.isLoopbackUp(netns)) return undefined;
+  const text = `lo of this ${netns ? 'pod' : 'node'} is down, by which it sends to its own addresses`;
+  return { code: 'link-down', text, remedy: [`${netns ? `nsenter --net=${netns} ` : ''}ip link set lo up`] };
+}

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Host, removeAll } from '../lab.ts';
+import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
+import { answers, Faults } from './faults.ts';
+
+// What a pod or the node sends to an address of its own, which goes by its loopback link.
+
+const [WEB, LOCAL] = ['10.96.0.10', '10.96.0.11'];
+const world = new ExplainWorld();
+const faults = new Faults(world);
+const { node, web, client } = world;
+
+beforeAll(async () => {
+  await node.serve({ port: TARGET });
+  await world.begin([
+    ...served('shop/web', WEB, [on(node, web.ip())]),
+    ...served('shop/local', LOCAL, [on(node, node.ip())]),
+  ]);
+}, 300_000);
+afterAll(async () => {
+  await world.end();
+  removeAll();
+});
+
+const down = (host: Host) => faults.ip('link set lo down', 'link set lo up', host);
+const dropAll = () =>
+  faults.nft(
+    'table inet theirs { chain sent { type filter hook postrouting priority 300; oifname "cni0" drop; } }',
+    'inet theirs',
+  );
+
+it.each<[string, () => void, Host, string, number, boolean]>([
+  ['a pod, with nothing in its way', () => {}, web, web.ip(), TARGET, true],
+  ['a pod, whatever rules of the node drop', dropAll, web, web.ip(), TARGET, true],
+  ['a pod, where lo is down', () => down(web), web, web.ip(), TARGET, false],
+  ['a pod, where nobody listens', () => {}, web, web.ip(), 8099, false],
+  ['a pod by its Service, which leaves it', () => down(web), web, WEB, 80, true],
+  ['the node', () => {}, node, node.ip(), TARGET, true],
+  ['the node, where lo is down', () => down(node), node, node.ip(), TARGET, false],
+  ['the node by a Service, where lo is down', () => down(node), node, LOCAL, 80, false],
+  ['the node to a pod, where lo is down', () => down(node), node, WEB, 80, true],
+  ['a pod to the node, where lo is down', () => down(node), client, LOCAL, 80, true],
+])('%s', async (_, begin, from, ip, port, works) => {
+  begin();
+  const source = from === node ? 'node' : from.ip();
+  const [answer] = await world.askHere([{ destination: `${ip}:${port}`, source }]);
+  expect(answer!.verdict, answer!.cause).toBe(works ? 'works' : 'fails');
+  expect(await answers(from, ip, port)).toBe(works);
+});
