@@ -90,11 +90,11 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   lookAtClientPorts(asked, node, report);
   if (report.hasFailed) return;
   const itself = lookAtItself(asked, node, report);
-  if (itself && !report.hasFailed) {
-    lookAtSockets(asked, [itself], node, report);
+  if (itself) {
+    if (!report.hasFailed) lookAtSockets(asked, [itself], node, report);
     if (!report.hasFailed) report.stage('way back', 'ok', 'stays in the pod');
+    return;
   }
-  if (itself) return;
   lookAtAgent(knowledge, target, report);
   if (report.hasFailed) return;
   const all = lookAtRules(asked, planned, node, report);

@@ -5,6 +5,7 @@ import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Asked, Client, Target } from './asked.ts';
 import { unknownPod } from './find-target.ts';
+import { isItself } from './here/itself.ts';
 import { linkDown } from './links/link.ts';
 import { flowOf } from './pods/routes.ts';
 import type { Report } from './report.ts';
@@ -69,7 +70,7 @@ export function findClient(
       const pods = node.podsAt(ip);
       if (pods.length > 0) {
         from(`pod ${ip}`);
-        return podClient(ip, node, report);
+        return podClient(ip, target, node, report);
       }
       const upon = node.linkUpon(ip);
       if (upon) {
@@ -81,7 +82,7 @@ export function findClient(
   }
 }
 
-function podClient(ip: string, node: NodeView, report: Report): Client | undefined {
+function podClient(ip: string, target: Target, node: NodeView, report: Report): Client | undefined {
   const all = node.podsAt(ip);
   const [pod] = all;
   const { inside, outside, seenAs } = pod!;
@@ -93,7 +94,7 @@ function podClient(ip: string, node: NodeView, report: Report): Client | undefin
     return undefined;
   }
   const down = linkDown(pod!);
-  if (down) {
+  if (down && !isItself(pod!, target, node)) {
     report.fail('source', down);
     return undefined;
   }

@@ -32,6 +32,14 @@ const dropAll = () =>
 it.each<[string, () => void, Host, string, number, boolean]>([
   ['a pod, with nothing in its way', () => {}, web, web.ip(), TARGET, true],
   ['a pod, whatever rules of the node drop', dropAll, web, web.ip(), TARGET, true],
+  [
+    'a pod, whose bridge is down',
+    () => faults.ip('link set cni0 down', 'link set cni0 up'),
+    web,
+    web.ip(),
+    TARGET,
+    true,
+  ],
   ['a pod, where lo is down', () => down(web), web, web.ip(), TARGET, false],
   ['a pod, where nobody listens', () => {}, web, web.ip(), 8099, false],
   ['a pod by its Service, which leaves it', () => down(web), web, WEB, 80, true],
@@ -46,4 +54,20 @@ it.each<[string, () => void, Host, string, number, boolean]>([
   const [answer] = await world.askHere([{ destination: `${ip}:${port}`, source }]);
   expect(answer!.verdict, answer!.cause).toBe(works ? 'works' : 'fails');
   expect(await answers(from, ip, port)).toBe(works);
+});
+
+it('of a pod that answers no ARP it cannot be told whether it gets itself by its Service', async () => {
+  expect(await world.ask(WEB, web.ip())).toMatchObject({ verdict: 'works' });
+  faults.sysctl('net.ipv4.conf.eth0.arp_ignore', '8', web);
+  for (const host of [node, web]) host.namespace.run('ip', 'neigh', 'flush', 'all');
+  const cause = expect.stringContaining('nobody answers ARP');
+  expect(await world.ask(WEB, web.ip())).toMatchObject({ verdict: 'unknown', cause });
+});
+
+it('of a pod whose address this node takes itself it cannot be told who answers', async () => {
+  faults.ip(`route add local ${web.ip()} dev lo`, `route del local ${web.ip()} dev lo`);
+  const cause = expect.stringContaining('by a local route');
+  expect(await world.ask(WEB, client.ip())).toMatchObject({ verdict: 'unknown', cause });
+  // A process of the node, which listens at the same port.
+  expect(await answers(client, WEB)).toBe(true);
 });

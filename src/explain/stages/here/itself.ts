@@ -1,6 +1,6 @@
 import { formatIp, ipEquals } from '../../../core/index.ts';
-import { LOOPBACK_INDEX, type NodeView } from '../../node/index.ts';
-import type { Asked, Goal } from '../asked.ts';
+import { LOOPBACK_INDEX, type LocalPod, type NodeView } from '../../node/index.ts';
+import type { Asked, Goal, Target } from '../asked.ts';
 import { keyOf } from '../endpoints.ts';
 import type { Finding, Report } from '../report.ts';
 
@@ -8,16 +8,21 @@ import type { Finding, Report } from '../report.ts';
 
 /** Where packets go that a pod sends to its own address, without a Service, so that they stay in it; undefined: others. */
 export function lookAtItself({ client, target }: Asked, node: NodeView, report: Report): Goal | undefined {
-  const { ip, port, service } = target;
-  if (client.kind !== 'pod' || service || !ipEquals(client.ip, ip)) return undefined;
-  const way = node.routeIn(client.pod, { destination: ip, source: ip });
-  if (way.kind === 'refused' || way.route.outInterface !== LOOPBACK_INDEX) return undefined;
+  const { ip, port } = target;
+  if (client.kind !== 'pod' || !isItself(client.pod, target, node)) return undefined;
   const address = keyOf(formatIp(ip), port);
   for (const stage of ['rules', 'route'] as const) report.stage(stage, 'ok', 'the pod sends to itself');
   const down = loopbackDown(node, client.pod.netns);
   if (down) report.fail('link', down);
   else report.stage('link', 'ok', `lo of the pod ${client.pod.ip}`);
   return { address, ip, port, masqueraded: false, source: ip, byIpvs: false };
+}
+
+/** Whether what a pod sends there stays in it. */
+export function isItself(pod: LocalPod, { ip, service }: Target, node: NodeView): boolean {
+  if (service || !ipEquals(pod.address, ip)) return false;
+  const way = node.routeIn(pod, { destination: ip, source: ip });
+  return way.kind === 'route' && way.route.outInterface === LOOPBACK_INDEX;
 }
 
 /** Why nothing that is sent to an own address arrives. @param netns of a pod. @default the node's */

@@ -67,6 +67,12 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
     report.failEndpoint('route', goal.address, refusedWay(answer, plain, goal, client, node));
     return;
   }
+  const [pod] = node.podsAt(formatIp(ip));
+  if (pod && answer.route.type === RTN_LOCAL) {
+    const text = `this node takes what is sent to its pod ${pod.ip} itself, by a local route: whether a process here answers was not looked at`;
+    report.cannotTellEndpoint('route', goal.address, text);
+    return;
+  }
   const elsewhere = besidePod(asked, goal, answer.route.outInterface, node);
   if (elsewhere) {
     report.failEndpoint('route', goal.address, elsewhere);
@@ -81,7 +87,6 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
   }
   const matched = node.route({ destination: ip, mark, flow, matched: true });
   const { route } = matched.kind === 'route' ? matched : answer;
-  const [pod] = node.podsAt(formatIp(ip));
   const detour = pod && (detourOf(answer.route, ip) ?? detourOf(route, ip));
   if (detour) report.cannotTellEndpoint('route', goal.address, `this node's packets to its pod ${pod.ip} ${detour}`);
   const link = node.link(route.outInterface)?.name ?? `link ${route.outInterface}`;
