@@ -51,7 +51,7 @@ export function findClient(
         return nodeClient(target, node, report);
       }
       from(`pod ${pod.ip}`);
-      return podClient(pod.ip, node, report);
+      return podClient(pod.ip, target, node, report);
     }
     case 'address': {
       const ip = formatIp(source.address);

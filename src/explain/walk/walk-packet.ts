@@ -265,13 +265,18 @@ function walkOnce(
     } else {
       packet.iif = origin;
     }
-    const refused = through('prerouting') ?? routed();
+    const { destination } = packet.ends;
+    const ended = through('prerouting');
+    if (ended) return ended;
+    // What comes back in by lo keeps the way it was sent by (loopback_xmit: skb_dst_force), unless it is for somebody else now.
+    const isRouted = origin === 'this host' && packet.ends.destination.text === destination.text;
+    const refused = isRouted ? undefined : routed();
     if (refused) return refused;
     const { oif, local } = way!;
     if (local) return through('input') ?? { kind: 'delivered' };
     packet.oif = oif;
-    const ended = through('forward');
-    if (ended) return ended;
+    const stopped = through('forward');
+    if (stopped) return stopped;
     // Of frames that a bridge sends on, hook postrouting is told no `in` (br_nf_post_routing, net/bridge/br_netfilter_hooks.c).
     packet.isIifSeen = oif.index !== packet.iif?.index;
     return through('postrouting') ?? { kind: 'sent', by: oif };

@@ -29,6 +29,12 @@ const dropAll = () =>
     'inet theirs',
   );
 
+const sentAs = () =>
+  faults.nft(
+    'table ip theirs { chain sent { type nat hook postrouting priority 90; snat to 172.16.77.7; } }',
+    'ip theirs',
+  );
+
 it.each<[string, () => void, Host, string, number, boolean]>([
   ['a pod, with nothing in its way', () => {}, web, web.ip(), TARGET, true],
   ['a pod, whatever rules of the node drop', dropAll, web, web.ip(), TARGET, true],
@@ -45,6 +51,8 @@ it.each<[string, () => void, Host, string, number, boolean]>([
   ['a pod by its Service, which leaves it', () => down(web), web, WEB, 80, true],
   ['the node', () => {}, node, node.ip(), TARGET, true],
   ['the node, where lo is down', () => down(node), node, node.ip(), TARGET, false],
+  ['the node, as somebody else by rules', sentAs, node, node.ip(), TARGET, true],
+  ['the node by a Service, as somebody else by rules', sentAs, node, LOCAL, 80, true],
   ['the node by a Service, where lo is down', () => down(node), node, LOCAL, 80, false],
   ['the node to a pod, where lo is down', () => down(node), node, WEB, 80, true],
   ['a pod to the node, where lo is down', () => down(node), client, LOCAL, 80, true],
