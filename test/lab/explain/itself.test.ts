@@ -64,14 +64,6 @@ it.each<[string, () => void, Host, string, number, boolean]>([
   expect(await answers(from, ip, port)).toBe(works);
 });
 
-it('of a pod that answers no ARP it cannot be told whether it gets itself by its Service', async () => {
-  expect(await world.ask(WEB, web.ip())).toMatchObject({ verdict: 'works' });
-  faults.sysctl('net.ipv4.conf.eth0.arp_ignore', '8', web);
-  for (const host of [node, web]) host.namespace.run('ip', 'neigh', 'flush', 'all');
-  const cause = expect.stringContaining('nobody answers ARP');
-  expect(await world.ask(WEB, web.ip())).toMatchObject({ verdict: 'unknown', cause });
-});
-
 it('of a pod whose address this node takes itself it cannot be told who answers', async () => {
   faults.ip(`route add local ${web.ip()} dev lo`, `route del local ${web.ip()} dev lo`);
   const cause = expect.stringContaining('by a local route');

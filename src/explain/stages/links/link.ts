@@ -6,10 +6,10 @@ import type { Asked, Goal } from '../asked.ts';
 import { lookAtClientLink } from '../client-link.ts';
 import { loopbackDown } from '../here/itself.ts';
 import { lookAtPeer } from '../peer.ts';
-import { deaf, unansweredByPod } from '../pods/asked-for.ts';
+import { deaf } from '../pods/asked-for.ts';
 import type { Finding, Report } from '../report.ts';
 import { bridgeSetting, isSwitched, showsToRules } from './bridge.ts';
-import { hasMac, isAnswerLost, isAskedNear, lookAtNeighbours, sends } from './neighbours.ts';
+import { hasMac, isAnswerLost, lookAtNeighbours, sends } from './neighbours.ts';
 import { vlanBetween, vlanToNode } from './vlans.ts';
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
@@ -113,9 +113,6 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     return;
   }
   if (!isSame && lookAtNeighbours(asked, goal, pod, node, report)) return;
-  const unanswered = isSame ? unansweredByPod(pod, neighbour, isAskedNear(undefined, pod, node), node) : undefined;
-  // Who asks this node for its gateway is known to it by that, until it asks itself.
-  if (unanswered) report.cannotTellEndpoint('link', address, unanswered.text);
   if (client.kind !== 'pod' || isSame || !isBridge || client.pod.seenAs?.index !== seenAs!.index) return;
   if (goal.masqueraded !== false) return;
   const isTranslated = !ipEquals(goal.ip, target.ip) || goal.port !== target.port;

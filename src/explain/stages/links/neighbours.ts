@@ -169,7 +169,7 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
 }
 
 /** Whether who asks for a pod's address has one in its subnet: another pod, or this node. */
-export function isAskedNear(
+function isAskedNear(
   by: LocalPod | undefined,
   { address, prefixLength, seenAs }: LocalPod,
   node: NodeView,
