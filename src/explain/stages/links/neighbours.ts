@@ -169,11 +169,7 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
 }
 
 /** Whether who asks for a pod's address has one in its subnet: another pod, or this node. */
-function isAskedNear(
-  by: LocalPod | undefined,
-  { address, prefixLength, seenAs }: LocalPod,
-  node: NodeView,
-): boolean {
+function isAskedNear(by: LocalPod | undefined, { address, prefixLength, seenAs }: LocalPod, node: NodeView): boolean {
   const own = by ? [by] : node.addresses.filter(({ index }) => index === seenAs!.index);
   return own.some(
     (one) => one.address.family === address.family && cidrContains({ address, prefixLength }, one.address),
