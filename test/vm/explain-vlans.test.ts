@@ -22,7 +22,6 @@ const bridge = (...words: string[]) =>
 const member = (at: string, words: string) => {
   bridge(`del dev ${at} vid 1`);
   faults.undo(() => bridge(`add dev ${at} vid 1 pvid untagged`));
-  if (words === '') return;
   bridge(`add dev ${at} ${words}`);
   faults.undo(() => bridge(`del dev ${at} ${words.split(' ').slice(0, 2).join(' ')}`));
 };

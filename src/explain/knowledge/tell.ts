@@ -167,8 +167,7 @@ function* destinationAt(
   const address = formatIp(ip);
   const { exact, otherPort, nodePort } = yield* findAddress(portsOf(sources), ip, port, protocol);
   const isOwn = addressesOf(sources.store.node(sources.nodeName)).includes(address);
-  // An address of the node may be one of a Service too, which a load balancer of the node's own gives it: NodePorts stay.
-  const meant = exact ?? (isOwn ? nodePort : undefined) ?? otherPort;
+  const meant = exact ?? otherPort ?? (isOwn ? nodePort : undefined);
   if (meant) {
     const service = yield* tellService(sources, meant.serviceName);
     return { kind: 'service', service, via: meant.via, address, port: port === null ? null : String(port) };

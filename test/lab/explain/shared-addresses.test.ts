@@ -18,11 +18,15 @@ beforeAll(async () => {
     externalIPs: [SHARED],
     ...more,
   });
-  const own = { ports: [{ port: 80, nodePort: OTHER_NODE_PORT }], externalIPs: [node.ip()] };
+  // As the load balancer of k3s gives it.
+  const own = { type: 'LoadBalancer', ports: [{ port: 80, nodePort: OTHER_NODE_PORT }], externalIPs: [] };
+  const status = { loadBalancer: { ingress: [{ ip: node.ip() }] } };
   await world.begin([
     ...served('shop/tcp', TCP, [on(node, web.ip())], as('TCP')),
     ...served('shop/udp', UDP, [on(node, web.ip())], as('UDP')),
-    ...served('shop/own', '10.96.0.12', [on(node, web.ip())], as('TCP', own)),
+    ...served('shop/own', '10.96.0.12', [on(node, web.ip())], as('TCP', own)).map((object) =>
+      object.kind === 'Service' ? { ...object, status } : object,
+    ),
   ]);
   await node.serve({ port: OTHER_NODE_PORT, protocol: 'UDP' });
 }, 300_000);
