@@ -16,7 +16,7 @@ import { vlanBetween, vlanToNode } from './vlans.ts';
 export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   const { client, target } = asked;
   lookAtClientLink(asked, node, report);
-  if (client.kind === 'pod' && !sends(client.pod, target.ip, node, report)) return;
+  if (client.kind === 'pod' && !sends(client.pod, target.ip, goals, node, report)) return;
   const narrow = client.kind === 'pod' ? narrowAt(client.pod) : undefined;
   if (narrow !== undefined) report.cannotTell('link', narrow);
   const shown: string[] = [];

@@ -3,7 +3,7 @@ import type { Neighbour } from '../../../netlink/route/index.ts';
 import { IFF_NOARP, NTF_STICKY, NUD_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { deaf, isOfNode, type Unheard, unansweredByNode, unansweredByPod } from '../pods/asked-for.ts';
+import { deafPod, isOfNode, type Unheard, unansweredByNode, unansweredByPod } from '../pods/asked-for.ts';
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched, showsToRules } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
@@ -14,20 +14,22 @@ import { vlanToNode } from './vlans.ts';
  *
  * @param peer which pod of this node has the address, if one does
  * @param asks whether it is the pod that has to ask first
+ * @param translated whether what it sends gets another destination on the way
  */
 function unheardBy(
   pod: LocalPod,
   to: IpAddress,
-  { peer, asks }: { readonly peer: LocalPod | undefined; readonly asks: boolean },
+  { peer, asks, translated }: Sending,
   node: NodeView,
 ): Unheard | undefined {
   const { ip, inside, netns, seenAs } = pod;
   const enter = `nsenter --net=${netns}`;
-  if ((inside.flags & IFF_NOARP) !== 0) return { ...deaf(inside, `the pod ${ip}`, enter), lasts: true };
-  const out = node.routeIn(pod, { destination: to });
-  if (out.kind !== 'route' || out.route.outInterface !== inside.index) return undefined;
-  const hop = out.route.gateway ?? to;
-  const entry = node.neighbourIn(pod, hop);
+  const next = nextOf(pod, to, node);
+  if (!next) return undefined;
+  const { hop, entry } = next;
+  // Where rules see the frames of the bridge, it finds the way for those that are translated, whoever they were sent to.
+  const isFound = seenAs?.kind === 'bridge' && showsToRules(seenAs, to, node);
+  if ((inside.flags & IFF_NOARP) !== 0 && !isFixed(entry)) return { ...deafPod(pod), lasts: !(isFound && translated) };
   const isPeer = peer?.ip === formatIp(hop) && peer.seenAs?.index === seenAs?.index;
   const isNode = !isPeer && isOfNode(hop, pod, node);
   // This node asks for the pod first: with the address that it sends from, or with one of the link.
@@ -47,9 +49,26 @@ function unheardBy(
   const isOtherLink = isPeer && hasMac(peer, entry.lladdr);
   const text = `the pod ${ip} takes ${formatMac(entry.lladdr)} for ${formatIp(hop)}, which has ${formatMac(owner.address)}`;
   const remedy = [`${enter} ip neigh del ${formatIp(hop)} dev ${inside.name}`];
-  // Where rules see the frames of the bridge, it finds the way for those that are translated.
-  const isFound = isNode && seenAs?.kind === 'bridge' && showsToRules(seenAs, to, node);
-  return { text, remedy, lasts: (entry.state & NUD_PERMANENT) !== 0 && !isFound && !isOtherLink };
+  return { text, remedy, lasts: isFixed(entry) && !(isNode && isFound) && !isOtherLink };
+}
+
+/** What a pod sends. */
+interface Sending {
+  readonly peer: LocalPod | undefined;
+  readonly asks: boolean;
+  readonly translated: boolean;
+}
+
+/** By whom a pod sends to an address on its link, and what it knows of that one; undefined: it sends by another link. */
+function nextOf(pod: LocalPod, to: IpAddress, node: NodeView) {
+  const out = node.routeIn(pod, { destination: to });
+  if (out.kind !== 'route' || out.route.outInterface !== pod.inside.index) return undefined;
+  const hop = out.route.gateway ?? to;
+  return { hop, entry: node.neighbourIn(pod, hop) };
+}
+
+function isFixed(entry: Neighbour | undefined): boolean {
+  return ((entry?.state ?? 0) & NUD_PERMANENT) !== 0;
 }
 
 function isUnknown(entry: Neighbour | undefined): boolean {
@@ -103,8 +122,9 @@ function misled(
   return { text, remedy: [enter], lasts: !learning };
 }
 
-/** Looks whether the client's packets leave its link, whoever the endpoint is. */
-export function sends(pod: LocalPod, to: IpAddress, node: NodeView, report: Report): boolean {
+/** Looks whether the client's packets leave its link, wherever they end up. */
+export function sends(pod: LocalPod, to: IpAddress, goals: readonly Goal[], node: NodeView, report: Report): boolean {
+  const translated = goals.some(({ ip }) => !ipEquals(ip, to));
   const [peer] = node.podsAt(formatIp(to));
   const frames = { byPort: false, routed: peer?.seenAs?.index !== pod.seenAs?.index };
   const cut = frames.routed ? vlanToNode(pod, node) : undefined;
@@ -112,7 +132,7 @@ export function sends(pod: LocalPod, to: IpAddress, node: NodeView, report: Repo
     report.fail('link', cut);
     return false;
   }
-  const found = [unheardBy(pod, to, { peer, asks: true }, node), misled(pod, frames, node)];
+  const found = [unheardBy(pod, to, { peer, asks: true, translated }, node), misled(pod, frames, node)];
   const lost = found.find((one) => one?.lasts);
   if (lost) {
     report.fail('link', { code: 'neighbour', text: lost.text, remedy: lost.remedy });
@@ -138,6 +158,7 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
   const isBeside = here !== undefined && here.seenAs?.index === pod.seenAs!.index;
   const isShown = showsToRules(pod.seenAs!, goal.ip, node);
   const byPort = isBeside && (switched || isShown);
+  const asker = here && back && ipEquals(back, client.ip) ? here : undefined;
   // Whom a pod has asked knows it by that.
   const asksBack = isShown && isBridged(asked, goal, pod, node) && !(switched && isUnknown(entry));
   const found = [
@@ -150,7 +171,7 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
       : undefined,
     misled(pod, { byPort, routed: !switched }, node),
     byPort ? misled(here, { byPort, routed: false }, node) : undefined,
-    back && unheardBy(pod, back, { peer: here && ipEquals(back, client.ip) ? here : undefined, asks: false }, node),
+    back && unheardBy(pod, back, { peer: asker, asks: false, translated: goal.masqueraded !== false }, node),
   ].filter((one) => one !== undefined);
   const lost = found.find(({ lasts }) => lasts);
   if (lost) {
@@ -176,12 +197,18 @@ function isAskedNear(by: LocalPod | undefined, { address, prefixLength, seenAs }
   );
 }
 
-/** Looks whether this node finds the pod that its answers are for. Says whether not. */
+/** Looks whether whoever sends the answers, this node or a pod of the same bridge, finds the pod that they are for. Says whether not. */
 export function isAnswerLost(asked: Asked, goal: Goal, node: NodeView, report: Report): boolean {
-  const { client } = asked;
-  if (client.kind !== 'pod' || isSwitched(asked, goal, node)) return false;
+  const { client, target } = asked;
+  if (client.kind !== 'pod') return false;
   const [pod] = node.podsAt(formatIp(goal.ip));
-  const found = mistaken(client.pod, isBridged(asked, goal, pod, node), node);
+  const switched = isSwitched(asked, goal, node);
+  const bridged = isBridged(asked, goal, pod, node);
+  const by = switched || bridged ? pod : undefined;
+  const isAskedByClient = switched || by === undefined;
+  const found =
+    (switched ? undefined : mistaken(client.pod, bridged, node)) ??
+    unfound(client.pod, target.ip, { by, isAskedByClient }, node);
   if (found?.lasts) report.failEndpoint('link', goal.address, { code: 'neighbour', ...found });
   else if (found) report.cannotTellEndpoint('link', goal.address, found.text);
   return found?.lasts === true;
@@ -202,6 +229,30 @@ function mistaken(client: LocalPod, isBridged: boolean, node: NodeView): Unheard
     remedy: [`ip neigh del ${ip} dev ${seenAs!.name}`],
     lasts: !isBridged && !hasMac(client, entry.lladdr),
   };
+}
+
+/**
+ * Why nobody finds a client that does not answer who has its address; undefined: whoever looks for it knows it, or learns of it when the
+ * client asks (arp_process, net/ipv4/arp.c).
+ *
+ * @param by the pod of the same bridge that looks for it. Undefined: this node does
+ * @param isAskedByClient whether it is that one whom the client looks for before it sends
+ */
+function unfound(
+  client: LocalPod,
+  to: IpAddress,
+  { by, isAskedByClient }: { readonly by: LocalPod | undefined; readonly isAskedByClient: boolean },
+  node: NodeView,
+): Unheard | undefined {
+  const { address, inside, seenAs } = client;
+  const entry = by ? node.neighbourIn(by, address) : node.neighbour(address, seenAs!.index);
+  const silent = unansweredByPod(client, entry, isAskedNear(by, client, node), node);
+  const next = nextOf(client, to, node);
+  if (!silent?.lasts || !next) return undefined;
+  if ((inside.flags & IFF_NOARP) !== 0 || isFixed(next.entry)) return silent;
+  const asksFirst = isUnknown(next.entry);
+  if (asksFirst && isAskedByClient) return undefined;
+  return { ...silent, lasts: !asksFirst && !isAskedByClient };
 }
 
 /** Whether a pod does not hear other ports of its bridge ask for its address. */

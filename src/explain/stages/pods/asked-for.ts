@@ -23,6 +23,11 @@ export function deaf({ name }: Pick<Link, 'name'>, whose: string, enter?: string
   return { text, remedy: [enter === undefined ? set : `${enter} ${set}`] };
 }
 
+/** A pod whose own link is without ARP. */
+export function deafPod({ ip, netns, inside }: LocalPod): Pick<Unheard, 'text' | 'remedy'> {
+  return deaf(inside, `the pod ${ip}`, `nsenter --net=${netns}`);
+}
+
 /**
  * Whether it is this node that a pod means by an address on its link: it has it, or answers for it (proxy_arp), or is taken for it by the
  * pod, or nobody else is there (a pair without a bridge). An address that no pod of the link has.
@@ -97,6 +102,7 @@ export function unansweredByPod(
 ): Unheard | undefined {
   if (((entry?.state ?? 0) & NUD_PERMANENT) !== 0 || pod.address.family === 'IPv6') return undefined;
   const lasts = (entry?.lladdr.length ?? 0) === 0;
+  if ((pod.inside.flags & IFF_NOARP) !== 0) return { ...deafPod(pod), lasts };
   return ignored(pod.address, pod.inside, { isOnLink: true, isNear }, lasts, node, pod.netns);
 }
 
