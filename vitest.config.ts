@@ -10,7 +10,7 @@ const KERNEL = {
   hookTimeout: 60_000 * PATIENCE,
   // What is waited for comes in milliseconds on a quiet machine; a busy one may take its time.
   expect: { poll: { timeout: 20_000 * PATIENCE, interval: 20 } },
-  // One process a file: entering a network namespace is a property of the thread.
+  // Processes, not threads: entering a network namespace is a property of the thread.
   pool: 'forks',
   maxWorkers: 2,
 } as const;
@@ -51,6 +51,8 @@ export default defineConfig({
           // Nothing in these needs the other kernel, and emulated processors are slow.
           exclude: ['ownership-*', 'continuity-*', 'simulation'].map((name) => `test/dataplane/${name}.test.ts`),
           ...KERNEL,
+          // Loading the modules for one file takes half a minute there.
+          isolate: false,
           // On a busy machine an agent takes a minute there to start, work and end, and some tests have three.
           testTimeout: 600_000,
           hookTimeout: 600_000,

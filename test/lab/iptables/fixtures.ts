@@ -3,7 +3,7 @@ import type { IpFamily } from '../../../src/core/index.ts';
 import { type IptablesVariant, iptablesTool } from '../../../src/proxy/rules/index.ts';
 import { type Exec, exec } from '../../../src/sys/index.ts';
 import { inputText } from '../../fakes/exec-input.ts';
-import { createFolder, type TestNamespace } from '../namespace.ts';
+import { createFolder, own, type TestNamespace } from '../namespace.ts';
 
 /** Every family with every variant of iptables. */
 export const CASES: readonly (readonly [IpFamily, IptablesVariant])[] = [
@@ -16,6 +16,7 @@ export const CASES: readonly (readonly [IpFamily, IptablesVariant])[] = [
 /** The lock of iptables is a file shared by the whole machine: the tests neither wait for others nor leave it behind. */
 export function useOwnLockFile(): void {
   process.env.XTABLES_LOCKFILE = join(createFolder('xtables').path, 'lock');
+  own(() => delete process.env.XTABLES_LOCKFILE);
 }
 
 /** Runs programs inside a namespace; nsenter starts faster than `ip netns exec`, which mounts a new /sys. */
