@@ -10,6 +10,12 @@ export interface KnownFamily {
   readonly family: IpFamily;
   readonly masqueradeMark: number;
   readonly nodePortAddresses: 'all' | readonly string[];
+  /** Whose packets count as those of pods (`--detect-local-mode`): they are not bound by external policy Local. */
+  readonly podTraffic:
+    | { readonly kind: 'none' }
+    | { readonly kind: 'cidr'; readonly cidr: string }
+    /** By the beginning of the name of the interface they come in by, or all of it. */
+    | { readonly kind: 'interface'; readonly name: string; readonly isPrefix: boolean };
   /** Seconds since something was written; null: never. */
   readonly writtenSecondsAgo: number | null;
   /** Since when its syncs fail, and why; null: they do not. */

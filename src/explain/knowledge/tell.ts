@@ -89,6 +89,7 @@ export function* tellKnowledge(sources: KnowledgeSources, question: Question): S
       family,
       masqueradeMark: plan.masqueradeMark,
       nodePortAddresses: plan.nodePortAddresses === 'all' ? 'all' : plan.nodePortAddresses.map(formatIp),
+      podTraffic: podTrafficOf(plan.localDetector),
       writtenSecondsAgo,
       failing,
       drift,
@@ -98,6 +99,19 @@ export function* tellKnowledge(sources: KnowledgeSources, question: Question): S
     source: question.source.kind === 'pod' ? yield* findPod(store, question.source) : null,
     destination: yield* destinationOf(sources, question),
   };
+}
+
+function podTrafficOf(detector: NodePlan['localDetector']): KnownFamily['podTraffic'] {
+  switch (detector.kind) {
+    case 'none':
+      return detector;
+    case 'cidr':
+      return { kind: 'cidr', cidr: formatCidr(detector.cidr) };
+    case 'bridge':
+      return { kind: 'interface', name: detector.interfaceName, isPrefix: false };
+    case 'prefix':
+      return { kind: 'interface', name: detector.interfacePrefix, isPrefix: true };
+  }
 }
 
 function otherNodes({ store, nodeName }: KnowledgeSources): readonly KnownNode[] {

@@ -14,9 +14,9 @@ export interface Planned {
 export function lookAtEndpoints(asked: Asked, report: Report): Planned {
   const { target, client, knowledge } = asked;
   const { service, port, via } = target.service!;
-  const inside = client.kind !== 'outside';
+  const inside = isInside(asked);
   const byLocal = via === 'cluster-ip' ? port.internalPolicy === 'Local' : port.externalPolicy === 'Local' && !inside;
-  // Pods and processes of this node reach external addresses by policy Cluster, whatever it says (short circuit).
+  // Pods, those of other nodes too where they are known by address, and processes of this node reach external addresses by policy Cluster, whatever it says (short circuit).
   const verdict =
     via === 'cluster-ip'
       ? port.internalVerdict
@@ -50,6 +50,22 @@ export function lookAtEndpoints(asked: Asked, report: Report): Planned {
     report.warn('terminating', `all ${used.length} endpoints in use are terminating`);
   }
   return { verdict, endpoints: used };
+}
+
+/** Whether the rules take the client for a pod or this node, as kube-proxy's do. */
+function isInside({ client, target, knowledge }: Asked): boolean {
+  if (client.kind === 'node') return true;
+  const pods = knowledge.families.find(({ family }) => family === target.family)?.podTraffic;
+  switch (pods?.kind) {
+    case 'cidr':
+      return cidrContains(parseCidr(pods.cidr), client.ip);
+    case 'interface': {
+      const { name } = client.kind === 'pod' ? client.pod.seenAs! : client.link;
+      return pods.isPrefix ? name.startsWith(pods.name) : name === pods.name;
+    }
+    default:
+      return false;
+  }
 }
 
 export function keyOf(ip: string, port: number): string {

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Host, removeAll } from '../lab.ts';
+import { ExplainWorld, on, served } from './explain-world.ts';
+import { answers } from './faults.ts';
+
+// What depends on who asks: whom external policy Local binds.
+
+const [LOCAL, LEAVING] = [30080, 30081];
+const world = new ExplainWorld();
+const { node, other, web, web2, client, far, outside } = world;
+
+beforeAll(async () => {
+  const local = (nodePort: number) =>
+    ({ type: 'NodePort', externalTrafficPolicy: 'Local', ports: [{ port: 80, nodePort }] }) as const;
+  const leaving = { conditions: { ready: false, serving: true, terminating: true } };
+  await world.begin([
+    // Elsewhere by its slice, so that it is none of this node's.
+    ...served('shop/local', '10.96.0.10', [on(other, web.ip())], local(LOCAL)),
+    ...served('shop/leaving', '10.96.0.11', [on(node, web.ip(), leaving), on(other, web2.ip())], local(LEAVING)),
+  ]);
+}, 300_000);
+afterAll(async () => {
+  await world.end();
+  removeAll();
+});
+
+async function expectVerdict(from: Host, port: number, works: boolean): Promise<void> {
+  const answer = await world.ask(`node:${port}`, from.ip());
+  expect(answer, answer.cause).toMatchObject(works ? { verdict: 'works' } : { verdict: 'fails', code: 'local-none' });
+  expect(await answers(from, node.ip(), port)).toBe(works);
+}
+
+it.each<[string, Host, number, boolean]>([
+  ['a client outside is bound by policy Local', outside, LOCAL, false],
+  ['a pod is not', client, LOCAL, true],
+  ['nor is one of another node, which the range of the cluster tells', far, LOCAL, true],
+  ['a client outside gets one that leaves', outside, LEAVING, true],
+  ['a pod of another node gets those elsewhere', far, LEAVING, true],
+])('%s', (_, from, port, works) => expectVerdict(from, port, works));
+
+it('pods that are not known as such are bound by policy Local too', async () => {
+  await world.end();
+  await world.startAgent('--cluster-cidr', '10.99.0.0/16,fd99::/48');
+  await expectVerdict(client, LOCAL, false);
+  const answer = await world.ask(`node:${LEAVING}`, client.ip());
+  expect(answer, answer.cause).toMatchObject({ verdict: 'works' });
+  expect(await answers(client, node.ip(), LEAVING)).toBe(true);
+});
