@@ -85,13 +85,14 @@ function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: Node
 
 function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   const { knowledge, target } = asked;
-  const planned = target.service && lookAtEndpoints(asked, report);
+  const itself = lookAtItself(asked, node, report);
+  const planned = !itself && target.service ? lookAtEndpoints(asked, report) : undefined;
   if (report.hasFailed) return;
   lookAtClientPorts(asked, node, report);
   if (report.hasFailed) return;
-  const itself = lookAtItself(asked, node, report);
   if (itself) {
-    if (!report.hasFailed) lookAtSockets(asked, [itself], node, report);
+    const within = asked.client.kind === 'pod' ? asked.client.pod : undefined;
+    if (!report.hasFailed) lookAtSockets(asked, [itself], node, report, within);
     if (!report.hasFailed) report.stage('way back', 'ok', 'stays in the pod');
     return;
   }

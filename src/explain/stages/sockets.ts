@@ -1,19 +1,29 @@
 import { addressBits, formatIp, type IpAddress, ipEquals, isLoopback } from '../../core/index.ts';
 import type { Listener } from '../../netlink/sock-diag/index.ts';
-import type { NodeView } from '../node/index.ts';
+import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal, Target } from './asked.ts';
 import { lookElsewhere } from './elsewhere.ts';
 import type { Finding, Report } from './report.ts';
 
-/** Looks whether a process listens where the packets arrive, for endpoints of this node; those of others are another matter. */
-export function lookAtSockets(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
+/**
+ * Looks whether a process listens where the packets arrive, for endpoints of this node; those of others are another matter.
+ *
+ * @param within the pod that they do not leave, which may have addresses that others have too. @default they go by their addresses
+ */
+export function lookAtSockets(
+  asked: Asked,
+  goals: readonly Goal[],
+  node: NodeView,
+  report: Report,
+  within?: LocalPod,
+): void {
   const { protocol } = asked.target;
   const elsewhere: Goal[] = [];
   let heard = 0;
   for (const goal of goals) {
     const text = formatIp(goal.ip);
-    const isHost = node.isOwnAddress(text);
-    const pod = isHost ? undefined : node.podsAt(text)[0];
+    const isHost = !within && node.isOwnAddress(text);
+    const pod = isHost ? undefined : (within ?? node.podsAt(text)[0]);
     if (!isHost && !pod) {
       elsewhere.push(goal);
       continue;
@@ -23,7 +33,7 @@ export function lookAtSockets(asked: Asked, goals: readonly Goal[], node: NodeVi
     // Somebody else than who listens there may get what comes.
     if (foreign?.lead) continue;
     const listeners = node.listeners(protocol, pod?.netns);
-    const where = pod ? `pod ${text}` : 'this node';
+    const where = pod ? `pod ${within?.ip ?? text}` : 'this node';
     const doubt = doubtOf(listeners, goal, where, protocol);
     if (doubt) {
       report.cannotTellEndpoint('endpoint', goal.address, doubt);

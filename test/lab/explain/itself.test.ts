@@ -12,9 +12,11 @@ const { node, web, client } = world;
 
 beforeAll(async () => {
   await node.serve({ port: TARGET });
+  await web.serve({ port: 80 });
   await world.begin([
     ...served('shop/web', WEB, [on(node, web.ip())]),
     ...served('shop/local', LOCAL, [on(node, node.ip())]),
+    ...served('shop/named', '10.96.0.12', [on(node, web.ip())], { externalIPs: [client.ip()] }),
   ]);
 }, 300_000);
 afterAll(async () => {
@@ -23,6 +25,7 @@ afterAll(async () => {
 });
 
 const down = (host: Host) => faults.ip('link set lo down', 'link set lo up', host);
+const add = (address: string) => faults.ip(`addr add ${address}`, `addr del ${address}`, web);
 const dropAll = () =>
   faults.nft(
     'table inet theirs { chain sent { type filter hook postrouting priority 300; oifname "cni0" drop; } }',
@@ -48,6 +51,10 @@ it.each<[string, () => void, Host, string, number, boolean]>([
   ],
   ['a pod, where lo is down', () => down(web), web, web.ip(), TARGET, false],
   ['a pod, where nobody listens', () => {}, web, web.ip(), 8099, false],
+  ['a pod that nobody listens in, at its address, which a Service has too', () => {}, client, client.ip(), 80, false],
+  ['a pod at its second address', () => add('10.244.1.150/24 dev eth0'), web, '10.244.1.150', TARGET, true],
+  ['a pod at loopback', () => {}, web, '127.0.0.1', TARGET, true],
+  ['a pod that has the address of its Service', () => add(`${WEB}/32 dev lo`), web, WEB, 80, true],
   ['a pod by its Service, which leaves it', () => down(web), web, WEB, 80, true],
   ['the node', () => {}, node, node.ip(), TARGET, true],
   ['the node, where lo is down', () => down(node), node, node.ip(), TARGET, false],

@@ -1,4 +1,5 @@
-import { formatIp, ipEquals } from '../../../core/index.ts';
+import { formatIp } from '../../../core/index.ts';
+import { RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import { LOOPBACK_INDEX, type LocalPod, type NodeView } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
 import { keyOf } from '../endpoints.ts';
@@ -6,7 +7,7 @@ import type { Finding, Report } from '../report.ts';
 
 // What a namespace sends to an address of its own: it goes by its loopback link, and nothing else is met.
 
-/** Where packets go that a pod sends to its own address, without a Service, so that they stay in it; undefined: others. */
+/** Where packets go that a pod sends to an address of its own, be it a Service's too, so that they stay in it; undefined: others. */
 export function lookAtItself({ client, target }: Asked, node: NodeView, report: Report): Goal | undefined {
   const { ip, port } = target;
   if (client.kind !== 'pod' || !isItself(client.pod, target, node)) return undefined;
@@ -19,10 +20,9 @@ export function lookAtItself({ client, target }: Asked, node: NodeView, report: 
 }
 
 /** Whether what a pod sends there stays in it. */
-export function isItself(pod: LocalPod, { ip, service }: Target, node: NodeView): boolean {
-  if (service || !ipEquals(pod.address, ip)) return false;
-  const way = node.routeIn(pod, { destination: ip, source: ip });
-  return way.kind === 'route' && way.route.outInterface === LOOPBACK_INDEX;
+export function isItself(pod: LocalPod, { ip }: Target, node: NodeView): boolean {
+  const way = node.routeIn(pod, { destination: ip, source: pod.address });
+  return way.kind === 'route' && way.route.type === RTN_LOCAL && way.route.outInterface === LOOPBACK_INDEX;
 }
 
 /** Why nothing that is sent to an own address arrives. @param netns of a pod. @default the node's */
