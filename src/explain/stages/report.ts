@@ -77,6 +77,14 @@ export class Report {
     this.#endpoints.set(endpoint.address, { endpoint, finding: undefined, unknown: undefined });
   }
 
+  /** This client gets this endpoint and no other. */
+  holdAt(address: string): void {
+    for (const [other, state] of this.#endpoints) {
+      if (other === address) continue;
+      this.#endpoints.set(other, { ...state, endpoint: { ...state.endpoint, used: false, reason: 'affinity' } });
+    }
+  }
+
   /** Connections that get this endpoint do not work. The first finding counts. */
   failEndpoint(stage: StageName, address: string, finding: Finding, evidence?: readonly Evidence[]): void {
     this.stage(stage, 'fail', `${address}: ${finding.text}`, evidence);

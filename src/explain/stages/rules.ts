@@ -316,6 +316,7 @@ function compare(
     }
   } else if (planned.verdict === 'forward' || reached.size > 0) {
     const age = family.writtenSecondsAgo;
+    if (held) report.holdAt([...reached][0]!);
     const text = `plan = kernel: ${reached.size} endpoints${held && wanted.size > 1 ? ', held at one by affinity' : ''}${age === null ? '' : `; last written ${Math.round(age)} s ago`}`;
     report.stage('rules', 'ok', text);
   } else if (failing) differs(`the plan has no endpoints for ${original}`);

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Host, removeAll } from '../lab.ts';
-import { ExplainWorld, on, served } from './explain-world.ts';
-import { answers } from './faults.ts';
+import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
+import { answers, Faults } from './faults.ts';
 
-// What depends on who asks: whom external policy Local binds.
+// What depends on who asks: whom external policy Local binds, and where affinity holds a client.
 
+const STICKY = '10.96.0.12';
 const [LOCAL, LEAVING] = [30080, 30081];
 const world = new ExplainWorld();
+const faults = new Faults(world);
 const { node, other, web, web2, client, far, outside } = world;
 
 beforeAll(async () => {
@@ -17,6 +19,7 @@ beforeAll(async () => {
     // Elsewhere by its slice, so that it is none of this node's.
     ...served('shop/local', '10.96.0.10', [on(other, web.ip())], local(LOCAL)),
     ...served('shop/leaving', '10.96.0.11', [on(node, web.ip(), leaving), on(other, web2.ip())], local(LEAVING)),
+    ...served('shop/sticky', STICKY, [on(node, web.ip()), on(node, web2.ip())], { sessionAffinity: 'ClientIP' }),
   ]);
 }, 300_000);
 afterAll(async () => {
@@ -37,6 +40,21 @@ it.each<[string, Host, number, boolean]>([
   ['a client outside gets one that leaves', outside, LEAVING, true],
   ['a pod of another node gets those elsewhere', far, LEAVING, true],
 ])('%s', (_, from, port, works) => expectVerdict(from, port, works));
+
+it('a client that affinity holds gets none of the others', async () => {
+  await client.connect({ ip: STICKY, port: 80 });
+  const held = (await client.connect({ ip: STICKY, port: 80 })) as { readonly by?: string };
+  const [its, another] = held.by === 'web' ? [web, web2] : [web2, web];
+  await another.stopServing({ port: TARGET });
+  const works = await world.ask(STICKY, client.ip());
+  expect(works, works.cause).toMatchObject({ verdict: 'works' });
+  expect(await answers(client, STICKY)).toBe(true);
+  await its.stopServing({ port: TARGET });
+  await another.serve({ port: TARGET });
+  await faults.expectCode(STICKY, client.ip(), 'target-port');
+  for (let tries = 0; tries < 4; tries++) expect(await answers(client, STICKY)).toBe(false);
+  await its.serve({ port: TARGET });
+});
 
 it('pods that are not known as such are bound by policy Local too', async () => {
   await world.end();
