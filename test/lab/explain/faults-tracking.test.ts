@@ -183,6 +183,17 @@ describe.each(['IPv4', 'IPv6'] as const)('invalid-rst (%s)', (family) => {
   });
 });
 
+it.each([
+  ['tcp_timeout_syn_sent', 'TCP', VIP.IPv4, 80],
+  ['tcp_timeout_established', 'TCP', VIP.IPv4, 80],
+  ['udp_timeout', 'UDP', DNS, 53],
+] as const)('of flows that are forgotten at once it cannot be told: %s', async (name, protocol, ip, port) => {
+  faults.sysctl(`net.netfilter.nf_conntrack_${name}`, '0');
+  const [answer] = await world.askHere([{ destination: `${ip}:${port}`, source: client.ip(), protocol }]);
+  expect(answer).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining(`nf_conntrack_${name} is 0`) });
+  expect(await answers(client, ip, port, protocol)).toBe(false);
+});
+
 it('not untranslated: a connection that has ended is begun anew by the next one from its port', async () => {
   const [target, sourcePort] = [{ ip: VIP.IPv4, port: 80 }, 40_124];
   const dnat = `ip daddr ${VIP.IPv4} tcp dport 80 dnat to ${VIP.IPv4}:80`;

@@ -12,8 +12,20 @@ const PORTS = 65_535 - 1023;
 /** The kernel tries 240 ports at random and gives up: with so many taken, one connection in eleven finds none. */
 const PORTS_SCARCE = 0.99;
 
-/** Looks whether connection tracking has room for one more connection, and masquerading a source port for it. */
+/** How long what is not yet, or is, a connection is remembered; that of later states does not decide whether one begins. */
+const TIMEOUTS: Readonly<Record<Asked['target']['protocol'], readonly string[]>> = {
+  TCP: ['tcp_timeout_syn_sent', 'tcp_timeout_syn_recv', 'tcp_timeout_established'],
+  UDP: ['udp_timeout'],
+  SCTP: ['sctp_timeout_cookie_wait', 'sctp_timeout_cookie_echoed', 'sctp_timeout_established'],
+};
+
+/** Looks whether connection tracking has room for one more connection, and time, and masquerading a source port for it. */
 export function lookAtRoom(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
+  for (const name of TIMEOUTS[asked.target.protocol]) {
+    if (node.sysctl(`net/netfilter/nf_conntrack_${name}`)?.trim() !== '0') continue;
+    const text = `net.netfilter.nf_conntrack_${name} is 0: flows are forgotten at once, and answers may not be translated`;
+    report.cannotTell('conntrack', text);
+  }
   const { count, max } = node.tracking.room;
   if (max > 0 && count >= max * NEARLY) lookAtTable(count, max, node, report);
   if (!report.hasFailed && count >= PORTS * NEARLY) lookAtPorts(asked, goals, node, report);
