@@ -33,7 +33,8 @@ function answerWith({ count, max = 0, replaceable = 0, ports = { all: 0, lasting
   };
   const report = new Report();
   report.addEndpoint({ address: goal.address, node: null, here: true, used: true, reason: 'ready' });
-  lookAtRoom(asked, [goal], { tracking } as unknown as NodeView, report);
+  const node = { tracking, sysctl: () => undefined } as unknown as NodeView;
+  lookAtRoom(asked, [goal], node, report);
   const { verdict, code, cause, remedy, warnings } = report.answer();
   return { verdict, code, cause, remedy, warnings: warnings.map((one) => one.code) };
 }
