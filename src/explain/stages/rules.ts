@@ -1,4 +1,4 @@
-import { formatIp, ipFromBytes, parseIp, readBe16, readU32 } from '../../core/index.ts';
+import { formatIp, parseIp } from '../../core/index.ts';
 import type { Branch } from '../choices.ts';
 import { hostOf, type NodeView } from '../node/index.ts';
 import { type FirstPacket, GIVEN_PORTS } from '../packet/index.ts';
@@ -10,6 +10,7 @@ import { isNobodys, isTakenHere } from './here/heard-here.ts';
 import { isUnseen } from './links/bridge.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from './place.ts';
 import type { Finding, Report } from './report.ts';
+import { deciding, goalOf, isRefused, type Way, wayText, withDoubts } from './ways.ts';
 
 /**
  * Walks the first packet through the rules as the kernel holds them, all endpoints, and compares where it goes with the plan.
@@ -99,15 +100,6 @@ export function lower(protocol: Asked['target']['protocol']): 'tcp' | 'udp' | 's
   return protocol.toLowerCase() as 'tcp' | 'udp' | 'sctp';
 }
 
-/** Where the packet ends up on it; undefined: its address is not known. */
-interface Way extends Branch<Walk> {
-  readonly goal: Goal | undefined;
-}
-
-function isRefused({ result: { end } }: Way): boolean {
-  return end.kind === 'drop' || end.kind === 'reject';
-}
-
 /**
  * Drops, refusals, and what cannot be told.
  *
@@ -123,9 +115,8 @@ function lookAtEnds(
   const { mode } = asked.knowledge;
   let passed = 0;
   for (const way of ways) {
-    const { result, choices } = way;
+    const { result } = way;
     const { end } = result;
-    const unknown = choices.find(({ kind }) => kind === 'unknown');
     if (end.kind === 'cannot tell') {
       const where = end.at ? ` past ${placeOf(end.at)}` : '';
       report.cannotTell('others', `cannot tell${where}: ${end.about} is not simulated`);
@@ -134,7 +125,8 @@ function lookAtEnds(
       // Of a Service that is compared with the plan.
       if (wanted && isOurs(last, mode)) continue;
       // One of both is true: the rule decides it.
-      if (unknown && different > 1) report.cannotTell('others', `${placeOf(last)} decides by ${unknown.about}`);
+      const unknown = different > 1 && !ways.every(isRefused) ? deciding(way, ways) : undefined;
+      if (unknown !== undefined) report.cannotTell('others', `${placeOf(last)} decides by ${unknown}`);
       else failWay(way, ways, wanted, 'others', refusal(asked, result), report);
     } else passed++;
   }
@@ -184,50 +176,6 @@ function refusal({ target, knowledge }: Asked, walk: Walk): Finding {
   const wasTranslated = walk.packet.ends.destination.equals(target.ip.bytes) === false;
   const isOfHost = last.hook === 'input' && (wasTranslated || !target.service);
   return { code: isOfHost ? 'host-endpoint' : 'foreign-drop', text, remedy };
-}
-
-/** Where a packet went; undefined: its address is not known. */
-function goalOf({ packet, steps, routedBy, routedFrom }: Walk): Goal | undefined {
-  const { source, destination, destinationPort } = packet.ends;
-  if (!destination.isKnown || !destinationPort.isKnown) return undefined;
-  const ip = ipFromBytes(destination.bytes);
-  const port = readBe16(destinationPort.bytes, 0);
-  const { connection } = packet;
-  const tracked = typeof connection === 'object' ? connection : undefined;
-  const masqueraded = negate(source.equals((tracked?.original.source ?? source).bytes));
-  return {
-    address: keyOf(formatIp(ip), port),
-    ip,
-    port,
-    masqueraded,
-    source: source.isKnown ? ipFromBytes(source.bytes) : undefined,
-    byIpvs: steps.some((step) => step.source === 'ipvs'),
-    mark: routedBy.isKnown ? readU32(routedBy.bytes, 0) || undefined : undefined,
-    routedFrom: routedFrom.isKnown ? ipFromBytes(routedFrom.bytes) : undefined,
-    untracked: connection === 'untracked',
-    flowMark: tracked?.mark,
-  };
-}
-
-/** Of ways that there are whatever is true of what is not known, chance decides; of others nobody can tell whether they are taken. */
-function withDoubts(
-  ways: readonly { readonly goal: Goal; readonly unknown: readonly Branch<Walk>['choices'][] }[],
-): readonly Goal[] {
-  const textOf = (choices: Branch<Walk>['choices']) => choices.map(({ about, taken }) => `${about} ${taken}`).join();
-  const all = new Set(ways.flatMap(({ unknown }) => unknown.map(textOf)));
-  return ways.map(({ goal, unknown }) => {
-    const isAlways = new Set(unknown.map(textOf)).size === all.size;
-    return isAlways ? goal : { ...goal, unsure: unknown.flat()[0]?.about ?? 'what is not known' };
-  });
-}
-
-/** The same for ways that end alike, and on which whatever comes later fares alike. */
-function wayText({ address, masqueraded, source, mark, untracked, flowMark }: Goal): string {
-  return [address, masqueraded, source && formatIp(source), mark, untracked, flowMark?.text].join();
-}
-
-function negate(value: boolean | undefined): boolean | undefined {
-  return value === undefined ? undefined : !value;
 }
 
 /** Whether the kernel translates as planned. */

@@ -258,6 +258,13 @@ it('which of two that translate comes first is not known', async () => {
   expect(answer.verdict, answer.cause).toBe('unknown');
 });
 
+it('the match that decides is named, not which of two comes first where that changes nothing', async () => {
+  faults.undo(() => run('iptables-legacy -F'));
+  run('iptables-legacy -t nat -L; iptables-legacy -I FORWARD -m pkttype --pkt-type broadcast -j DROP');
+  const { cause } = await ask(client, VIP, 80);
+  expect(cause).toContain('decides by -m pkttype');
+});
+
 it('chains as deep as legacy iptables goes', async () => {
   const chains = Array.from({ length: DEEP }, (_, index) => `DEEP-${index}`);
   const rule = (text: string) => run(`iptables-legacy ${text}`);

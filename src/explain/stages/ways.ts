@@ -1,0 +1,90 @@
+import { formatIp, ipFromBytes, readBe16, readU32 } from '../../core/index.ts';
+import type { Branch } from '../choices.ts';
+import type { Walk } from '../walk/index.ts';
+import type { Goal } from './asked.ts';
+import { keyOf } from './endpoints.ts';
+import { placeOf } from './place.ts';
+
+/** Where the packet ends up on it; undefined: its address is not known. */
+export interface Way extends Branch<Walk> {
+  readonly goal: Goal | undefined;
+}
+
+export function isRefused({ result: { end } }: Way): boolean {
+  return end.kind === 'drop' || end.kind === 'reject';
+}
+
+/** Where a packet went; undefined: its address is not known. */
+export function goalOf({ packet, steps, routedBy, routedFrom }: Walk): Goal | undefined {
+  const { source, destination, destinationPort } = packet.ends;
+  if (!destination.isKnown || !destinationPort.isKnown) return undefined;
+  const ip = ipFromBytes(destination.bytes);
+  const port = readBe16(destinationPort.bytes, 0);
+  const { connection } = packet;
+  const tracked = typeof connection === 'object' ? connection : undefined;
+  const masqueraded = negate(source.equals((tracked?.original.source ?? source).bytes));
+  return {
+    address: keyOf(formatIp(ip), port),
+    ip,
+    port,
+    masqueraded,
+    source: source.isKnown ? ipFromBytes(source.bytes) : undefined,
+    byIpvs: steps.some((step) => step.source === 'ipvs'),
+    mark: routedBy.isKnown ? readU32(routedBy.bytes, 0) || undefined : undefined,
+    routedFrom: routedFrom.isKnown ? ipFromBytes(routedFrom.bytes) : undefined,
+    untracked: connection === 'untracked',
+    flowMark: tracked?.mark,
+  };
+}
+
+/** Of ways that there are whatever is true of what is not known, chance decides; of others nobody can tell whether they are taken. */
+export function withDoubts(
+  ways: readonly { readonly goal: Goal; readonly unknown: readonly Branch<Walk>['choices'][] }[],
+): readonly Goal[] {
+  const textOf = (choices: Branch<Walk>['choices']) => choices.map(({ about, taken }) => `${about} ${taken}`).join();
+  const all = new Set(ways.flatMap(({ unknown }) => unknown.map(textOf)));
+  return ways.map(({ goal, unknown }) => {
+    const isAlways = new Set(unknown.map(textOf)).size === all.size;
+    return isAlways
+      ? goal
+      : {
+          ...goal,
+          unsure:
+            decider(
+              unknown,
+              ways.flatMap((way) => way.unknown),
+            ) ?? 'what is not known',
+        };
+  });
+}
+
+/** What decides, of what is not known, that a way is refused where it is; undefined: nothing of it is not known. */
+export function deciding(way: Way, ways: readonly Way[]): string | undefined {
+  if (way.choices.every(({ kind }) => kind === 'chance')) return undefined;
+  const placeIn = ({ result: { steps } }: Way) => placeOf(steps.at(-1)!);
+  const alike = ways.filter((other) => isRefused(other) && placeIn(other) === placeIn(way));
+  return decider(
+    alike.map(({ choices }) => choices),
+    ways.map(({ choices }) => choices),
+  );
+}
+
+/** Of what is not known on some of all ways, what is taken on them otherwise than on the rest; else the first. */
+function decider(
+  some: readonly Branch<Walk>['choices'][],
+  all: readonly Branch<Walk>['choices'][],
+): string | undefined {
+  const unknown = some.flat().filter(({ kind }) => kind === 'unknown');
+  const answers = (ways: typeof all, about: string) =>
+    new Set(ways.flat().flatMap((choice) => (choice.about === about ? [choice.taken] : []))).size;
+  return (unknown.find(({ about }) => answers(some, about) < answers(all, about)) ?? unknown[0])?.about;
+}
+
+/** The same for ways that end alike, and on which whatever comes later fares alike. */
+export function wayText({ address, masqueraded, source, mark, untracked, flowMark }: Goal): string {
+  return [address, masqueraded, source && formatIp(source), mark, untracked, flowMark?.text].join();
+}
+
+function negate(value: boolean | undefined): boolean | undefined {
+  return value === undefined ? undefined : !value;
+}
