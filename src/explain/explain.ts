@@ -116,6 +116,7 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
     lookAtEnds(asked, ways, node, other);
     report.join(other, ways);
   }
+  report.settle(all);
 }
 
 function lookAtEnds(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {

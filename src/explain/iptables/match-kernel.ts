@@ -42,10 +42,22 @@ const isOfType =
 
 const always: OptionCheck = () => true;
 
-/** Looks a packet up in a set, unless rules have changed that on its way, or for packets before it. */
-export function findInSet(name: string, directions: string, { packet, facts }: Pick<Asked, 'packet' | 'facts'>) {
+/** A rule puts something into a set, or takes it out: the packet and later ones find there what is not known here. */
+export function change(set: string, { packet, facts }: Pick<Asked, 'packet' | 'facts'>): void {
+  packet.changedSets.add(set);
+  if (!packet.flow && !packet.isInvalid) facts.changedSets?.add(set);
+}
+
+/** Whether rules have changed a set on the packet's way, or for packets before it. */
+function isChanged(set: string, { packet, facts }: Pick<Asked, 'packet' | 'facts'>): boolean {
   const isLater = packet.flow !== undefined || packet.isInvalid;
-  if (packet.changedSets.has(name) || (isLater && facts.changedSets?.has(name))) return undefined;
+  return packet.changedSets.has(set) || (isLater && facts.changedSets?.has(set) === true);
+}
+
+/** Looks a packet up in a set, unless rules have changed that. */
+export function findInSet(name: string, directions: string, asked: Pick<Asked, 'packet' | 'facts'>) {
+  const { packet, facts } = asked;
+  if (isChanged(name, asked)) return undefined;
   return facts.ipsets?.find(name, setKeys(packet, directions), packet.protocol);
 }
 
@@ -60,19 +72,29 @@ function setKeys(packet: Packet, directions: string): SetKey[] {
 }
 
 /** Of the kernel's memory of a list; how long ago, or how often, is not known. */
-const recent = ({ options, packet, facts }: Asked): Truth => {
+const recent = ({ options, ...asked }: Asked): Truth => {
+  const { packet, facts } = asked;
   const option = (name: string) => options.find((option) => option.name === name);
+  const name = option('--name')?.values[0] ?? 'DEFAULT';
+  const isLeft = !isChanged(listOf(name), asked);
+  if (option('--set') || option('--remove')) change(listOf(name), asked);
   // `--set` remembers the address, and holds (recent_mt, net/netfilter/xt_recent.c).
   if (option('--set')) return option('--set')?.inverted !== true;
   const check = option('--rcheck') ?? option('--update');
   const address = option('--rdest') ? packet.ends.destination : packet.ends.source;
   const mask = option('--mask')?.values[0];
-  if (!check || (mask !== undefined && !/^(255\.255\.255\.255|ffff(:ffff){7})$/.test(mask))) return undefined;
-  const found = facts.recent?.(option('--name')?.values[0] ?? 'DEFAULT', address);
+  if (!check || !isLeft || (mask !== undefined && !/^(255\.255\.255\.255|ffff(:ffff){7})$/.test(mask)))
+    return undefined;
+  const found = facts.recent?.(name, address);
   if (found === undefined) return undefined;
   if (found === 'never') return check.inverted;
   return option('--seconds') || option('--hitcount') || option('--rttl') ? undefined : !check.inverted;
 };
+
+/** What changes of it is told by, beside sets of ipset, whose names have no blank. */
+function listOf(name: string): string {
+  return `recent ${name}`;
+}
 
 /** physdev_mt, net/netfilter/xt_physdev.c. What leaves by a port of a bridge is not known before it does. */
 const physdev = ({ options, packet, host }: Asked): Truth => {

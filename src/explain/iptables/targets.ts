@@ -2,7 +2,7 @@ import { parseIp } from '../../core/index.ts';
 import { KnownBytes, type Packet } from '../packet/index.ts';
 import { masquerade, type NewEnds, type Outcome, redirect, type Situation, translate } from '../walk/index.ts';
 import type { Facts } from './facts.ts';
-import { findInSet } from './match-kernel.ts';
+import { change, findInSet } from './match-kernel.ts';
 import type { Extension, Option } from './parse-rule.ts';
 import { markBytes, parseMark, portBytes } from './values.ts';
 
@@ -141,9 +141,7 @@ function connmark({ options, packet }: Asked): Outcome {
 function mapped({ options, packet, facts }: Asked): Outcome {
   for (const changing of ['--add-set', '--del-set']) {
     const name = options.get(changing)?.values[0];
-    if (name === undefined) continue;
-    packet.changedSets.add(name);
-    if (!packet.flow && !packet.isInvalid) facts.changedSets?.add(name);
+    if (name !== undefined) change(name, { packet, facts });
   }
   const map = options.get('--map-set');
   if (!map) return CONTINUE;

@@ -18,6 +18,7 @@ import { IpSetMembers, KernelChains, LegacyRules, type LegacyTables } from '../i
 import { type IpvsReader, IpvsServers } from '../ipvs/index.ts';
 import { KernelRules, NftRules } from '../nft/index.ts';
 import type { RuleSource } from '../walk/index.ts';
+import { recentListsHere } from './recent-lists.ts';
 
 /** All that has rules on this node for packets of a family. */
 export interface RulesHere {
@@ -33,7 +34,7 @@ const IPTABLES_TABLES: ReadonlySet<string> = new Set(['raw', 'mangle', 'nat', 'f
  * kernel gives out by whole tables, but of which only the chains are read that a walk comes to; IPVS.
  */
 export function readRules(nft: Nftables, family: IpFamily): RulesHere {
-  const facts = { ipsets: ipsetsHere(), changedSets: new Set<string>() };
+  const facts = { ipsets: ipsetsHere(), changedSets: new Set<string>(), recent: recentListsHere() };
   let legacy: LegacyTables | undefined;
   let gap: string | undefined;
   try {

@@ -39,3 +39,22 @@ it('cannot tell where something on the other way decides that nobody knows', () 
   expect(said).toMatchObject({ verdict: 'unknown' });
   expect(cause).toContain('a program of XDP is met');
 });
+
+it.each([
+  [['unsure', 'unsure'], 'unknown'],
+  [['sure', 'sure'], 'partly'],
+  [['sure', 'unsure'], 'unknown'],
+  [['unsure', 'sure'], 'unknown'],
+] as const)('of two endpoints, the first of which fails, it gets: %o', ([first, second], verdict) => {
+  const report = new Report();
+  const other = '10.244.1.3:8080';
+  for (const address of [ADDRESS, other])
+    report.addEndpoint({ address, node: null, here: true, used: true, reason: 'ready' });
+  drops(report);
+  const way = (address: string, how: 'sure' | 'unsure') => ({ address, ...(how === 'unsure' && { unsure: 'a list' }) });
+  report.settle([way(ADDRESS, first), way(other, second)]);
+  expect(report.answer()).toMatchObject({
+    verdict,
+    ...(verdict === 'unknown' && { cause: expect.stringContaining('by a list') }),
+  });
+});

@@ -139,6 +139,28 @@ export class Report {
     if (!isFound && this.#fails.length + this.#partly.length === 0) this.#nothingFails();
   }
 
+  /**
+   * Where some endpoints fail, and others do not, it is not known either that some connections fail, if it is not known which of them they get.
+   *
+   * @param ways all that lead to endpoints, see `join`
+   */
+  settle(ways: readonly { readonly address: string; readonly unsure?: string | undefined }[]): void {
+    const used = this.#used();
+    const broken = used.filter(({ finding }) => finding);
+    const { unsure } = ways.find((way) => way.unsure !== undefined) ?? {};
+    if (unsure === undefined || broken.length === used.length) return;
+    const isBroken = (address: string) => broken.some(({ endpoint }) => endpoint.address === address);
+    const sure = new Set(ways.filter((way) => way.unsure === undefined).map(({ address }) => isBroken(address)));
+    if (sure.size === 2) return;
+    for (const state of broken) {
+      this.#unknown.push(
+        `it may be that connections get ${state.endpoint.address}: ${state.finding!.text}, by ${unsure}`,
+      );
+      state.finding = undefined;
+    }
+    if (broken.length > 0 && this.#fails.length + this.#partly.length === 0) this.#nothingFails();
+  }
+
   /** @param unsure what decides it, if that is not known */
   #byChance(finding: Finding, unsure: string | undefined): void {
     if (unsure === undefined) this.#partly.push({ ...finding, text: `by chance ${finding.text}` });
