@@ -1,4 +1,4 @@
-import { formatIp } from '../../core/index.ts';
+import { cidrContains, formatIp, ipFromBytes } from '../../core/index.ts';
 import type { IpSet, SetMember } from '../../netlink/ipset/index.ts';
 import type { InSet, IpSets, SetKey } from './facts.ts';
 import { all, inNetwork, type Truth } from './values.ts';
@@ -13,7 +13,7 @@ export interface IpSetReader {
   getName(index: number): string | undefined;
 }
 
-type Part = 'address' | 'port' | 'second';
+type Part = 'address' | 'network' | 'port' | 'second';
 
 /** The parts of the keys of the types that are known here, in the order of a rule's directions. */
 const PARTS: Readonly<Record<string, readonly Part[]>> = {
@@ -21,6 +21,8 @@ const PARTS: Readonly<Record<string, readonly Part[]>> = {
   'hash:ip,port': ['address', 'port'],
   'hash:ip,port,ip': ['address', 'port', 'second'],
   'hash:ip,port,net': ['address', 'port', 'second'],
+  'hash:net': ['network'],
+  'hash:net,port': ['network', 'port'],
   'bitmap:port': ['port'],
 };
 
@@ -72,6 +74,13 @@ function fits(part: Part, member: SetMember, { address, port }: SetKey, protocol
   switch (part) {
     case 'address':
       return member.address && address.equals(member.address.bytes);
+    case 'network': {
+      const { address: network, prefixLength } = member;
+      if (!network || prefixLength === undefined) return undefined;
+      // Without text: block lists have tens of thousands.
+      if (address.isKnown) return cidrContains({ address: network, prefixLength }, ipFromBytes(address.bytes));
+      return inNetwork(address, `${formatIp(network)}/${prefixLength}`);
+    }
     case 'second': {
       const { second, secondPrefixLength } = member;
       if (!second) return undefined;

@@ -17,6 +17,8 @@ const ENOUGH_BYTES = 32 * 1024;
 /** A member of a set: what its type asks for. */
 export interface SetMember {
   readonly address?: IpAddress | undefined;
+  /** Of the network that it is in types with `net` in its place. Only read, never written. */
+  readonly prefixLength?: number | undefined;
   /** IPPROTO_*. */
   readonly protocol?: number | undefined;
   readonly port?: number | undefined;
@@ -86,6 +88,7 @@ function decodeMember(value: Uint8Array): SetMember {
   const member = IPSET_MEMBER.decode(value);
   return {
     address: decodeAddress(member.IPSET_ATTR_IP, 'IPSET_ATTR_IP'),
+    prefixLength: member.IPSET_ATTR_CIDR,
     protocol: member.IPSET_ATTR_PROTO,
     port: member.IPSET_ATTR_PORT,
     second: decodeAddress(member.IPSET_ATTR_IP2, 'IPSET_ATTR_IP2'),

@@ -43,6 +43,7 @@ const IPSET_ATTR_IPADDR = attributeSet('IPSET_ATTR_IPADDR', {
 /** A member: IPSET_ATTR_DATA of a change, or within IPSET_ATTR_ADT of a listing. */
 export const IPSET_MEMBER = attributeSet('IPSET_MEMBER', {
   IPSET_ATTR_IP: [1 | NLA_F_NESTED, IPSET_ATTR_IPADDR],
+  IPSET_ATTR_CIDR: [3, 'u8'],
   IPSET_ATTR_PORT: [4 | NLA_F_NET_BYTEORDER, 'be16'],
   /** Seconds; 0 for a member that stays. */
   IPSET_ATTR_TIMEOUT: [6 | NLA_F_NET_BYTEORDER, 'be32'],

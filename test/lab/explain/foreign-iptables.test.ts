@@ -49,6 +49,30 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     pod: 'unknown',
     outside: 'works',
   },
+  'a set of networks': {
+    sets: ['create a hash:net', 'add a 198.51.100.0/24', `add a ${outside.ip()}/25`],
+    rules: [dropInA('src')],
+    pod: 'works',
+    outside: 'fails',
+  },
+  'a set of networks that has exceptions': {
+    sets: ['create a hash:net', 'add a 10.244.0.0/16', `add a ${web.ip()} nomatch`],
+    rules: [`-A FORWARD -p tcp --sport ${TARGET} -m set --match-set a src -j DROP`],
+    pod: 'unknown',
+    outside: 'unknown',
+  },
+  'a set of networks and ports': {
+    sets: ['create a hash:net,port', `add a 10.244.0.0/16,tcp:${TARGET}`, 'add a 10.0.0.0/8,udp:8080'],
+    rules: [dropInA('dst,dst')],
+    pod: 'fails',
+    outside: 'fails',
+  },
+  'such a set of ports of others': {
+    sets: ['create a hash:net,port', `add a 10.244.0.0/16,udp:${TARGET}`, 'add a 10.0.0.0/8,tcp:80'],
+    rules: [dropInA('dst,dst')],
+    pod: 'works',
+    outside: 'works',
+  },
   'a set whose member has timed out': {
     sets: ['create a hash:ip timeout 600', `add a ${client.ip()} timeout 1`],
     rules: ['sleep 2', dropInA('src')],
