@@ -25,6 +25,8 @@ export interface Finding {
 interface EndpointState {
   readonly endpoint: Omit<AnswerEndpoint, 'problem'>;
   finding: (Finding & { readonly stage: StageName }) | undefined;
+  /** Connections that get it fail; whether any do is not known. */
+  ifReached?: (Finding & { readonly stage: StageName }) | undefined;
   /** What of it cannot be told. */
   unknown: string | undefined;
 }
@@ -91,6 +93,17 @@ export class Report {
     const state = this.#endpoints.get(address);
     if (!state) this.#fails.push(finding);
     else state.finding ??= { ...finding, stage };
+  }
+
+  /**
+   * Connections that get this endpoint do not work; whether any do cannot be told, but none get anything else than endpoints.
+   *
+   * @param text what decides it
+   */
+  mayFailEndpoint(stage: StageName, address: string, finding: Finding, text: string): void {
+    this.cannotTell(stage, text);
+    const state = this.#endpoints.get(address);
+    if (state) state.ifReached ??= { ...finding, stage };
   }
 
   cannotTellEndpoint(stage: StageName, address: string, text: string): void {
@@ -210,6 +223,7 @@ export class Report {
   }
 
   answer(): Answer {
+    this.#settleLost();
     const { verdict, finding, cause, also } = this.#judge();
     const endpoints = [...this.#endpoints.values()].map(({ endpoint, finding: own }) => ({
       ...endpoint,
@@ -231,6 +245,13 @@ export class Report {
       notChecked: this.#notChecked,
       tookMs: Math.round((performance.now() - this.#began) * 10) / 10,
     };
+  }
+
+  /** Where no endpoint works, it does not matter which of them connections get. */
+  #settleLost(): void {
+    const used = this.#used();
+    if (used.every(({ finding, ifReached }) => finding ?? ifReached))
+      for (const state of used) state.finding ??= state.ifReached;
   }
 
   #shown(name: StageName): Stage {

@@ -113,6 +113,7 @@ function lookAtEnds(
   report: Report,
 ): void {
   const { mode } = asked.knowledge;
+  const isOnlyToEndpoints = ways.every((way) => isRefused(way) || (way.goal && wanted?.has(way.goal.address)));
   let passed = 0;
   for (const way of ways) {
     const { result } = way;
@@ -126,8 +127,12 @@ function lookAtEnds(
       if (wanted && isOurs(last, mode)) continue;
       // One of both is true: the rule decides it.
       const unknown = different > 1 && !ways.every(isRefused) ? deciding(way, ways) : undefined;
-      if (unknown !== undefined) report.cannotTell('others', `${placeOf(last)} decides by ${unknown}`);
-      else failWay(way, ways, wanted, 'others', refusal(asked, result), report);
+      if (unknown !== undefined) {
+        const text = `${placeOf(last)} decides by ${unknown}`;
+        if (isOnlyToEndpoints && isLost(way, ways, wanted))
+          report.mayFailEndpoint('others', way.goal.address, refusal(asked, result), text);
+        else report.cannotTell('others', text);
+      } else failWay(way, ways, wanted, 'others', refusal(asked, result), report);
     } else passed++;
   }
   if (passed === ways.length) {
@@ -141,20 +146,29 @@ function lookAtEnds(
   }
 }
 
+/** Whether connections that get the endpoint at its end are refused on all ways there. */
+function isLost(
+  way: Way,
+  ways: readonly Way[],
+  wanted: ReadonlySet<string> | undefined,
+): way is Way & { readonly goal: Goal } {
+  const { goal } = way;
+  if (!goal || !wanted?.has(goal.address)) return false;
+  return ways.every((other) => other.goal?.address !== goal.address || isRefused(other));
+}
+
 /** What ends on one way is lost to all connections, to those of its endpoint, or to those that chance sends there. */
 function failWay(
-  { result, goal }: Way,
+  way: Way,
   ways: readonly Way[],
   wanted: ReadonlySet<string> | undefined,
   stage: 'others' | 'rules',
   finding: Finding,
   report: Report,
 ): void {
-  const evidence = evidenceOf(result.steps.at(-1)!);
-  const alike = ways.filter((other) => other.goal?.address === goal?.address);
+  const evidence = evidenceOf(way.result.steps.at(-1)!);
   if (ways.every(isRefused)) report.fail(stage, finding, evidence);
-  else if (goal && wanted?.has(goal.address) && alike.every(isRefused))
-    report.failEndpoint(stage, goal.address, finding, evidence);
+  else if (isLost(way, ways, wanted)) report.failEndpoint(stage, way.goal.address, finding, evidence);
   else report.failPartly(stage, { ...finding, text: `by chance ${finding.text}` }, evidence);
 }
 

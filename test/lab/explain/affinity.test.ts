@@ -80,6 +80,14 @@ describe.each(['nft', 'legacy'])('iptables, variant %s', (variant) => {
     expect(await answered()).toBe(0);
   });
 
+  it('all are lost where the one is dropped and the other’s answers are, whoever holds the client', async () => {
+    hold(web);
+    faults.undo(() => void sh(`${program} -D FORWARD -p tcp ! -d ${web.ip()} -j DROP`));
+    sh(`${program} -I FORWARD -p tcp ! -d ${web.ip()} -j DROP`);
+    await faults.expectCode(VIP, client.ip(), 'foreign-drop');
+    expect(await answered()).toBe(0);
+  });
+
   it('what nobody remembers is not dropped, and what was just remembered is', async () => {
     faults.undo(() => void sh(`${program} -D FORWARD -m recent --rcheck --name theirs -j DROP`));
     sh(`${program} -I FORWARD -m recent --rcheck --name theirs -j DROP`);
