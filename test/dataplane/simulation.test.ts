@@ -119,6 +119,7 @@ function hostOf(namespace: TestNamespace, family: IpFamily): Host & { towards(ad
     addressType: ({ bytes }) => (own.has(textOf(bytes)) || bytes[0] === 127 ? RTN_LOCAL : RTN_UNICAST),
     interfaceTo: (packet, which) => towards(textOf(packet.ends[which].bytes)),
     addressOn: () => undefined,
+    redirectedTo: () => undefined,
     bridgePort: () => undefined,
   };
 }

@@ -7,7 +7,12 @@ import { evaluateTextRule } from './evaluate-rule.ts';
 import type { Facts } from './facts.ts';
 import { markBytes } from './values.ts';
 
-const HOST: Host = { addressType: () => undefined, interfaceTo: () => undefined, addressOn: () => undefined };
+const HOST: Host = {
+  addressType: () => undefined,
+  interfaceTo: () => undefined,
+  addressOn: () => undefined,
+  redirectedTo: () => undefined,
+};
 const IN0 = { index: 2, name: 'in0' };
 
 function packet(mark = 0): Packet {

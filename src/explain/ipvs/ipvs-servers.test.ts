@@ -24,6 +24,7 @@ const HOST: Host = {
   addressType: ({ bytes }) => ([VIP, '192.0.2.1'].includes(text(bytes)) ? RTN_LOCAL : RTN_UNICAST),
   interfaceTo: ({ ends }, which) => (text(ends[which].bytes).startsWith('10.244.') ? CNI0 : ETH0),
   addressOn: () => parseIp('192.0.2.1').bytes,
+  redirectedTo: () => undefined,
 };
 
 const MASQUERADE = new LegacyRules({

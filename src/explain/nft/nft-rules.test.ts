@@ -42,7 +42,12 @@ function ends(expressions: readonly Expression[], text?: string, table = 'filter
     { ...question, source: parseIp('10.0.0.1'), destination: parseIp('10.0.0.2') },
     ETH0,
     [new NftRules(rules)],
-    { addressType: () => RTN_LOCAL, interfaceTo: () => ETH0, addressOn: () => undefined },
+    {
+      addressType: () => RTN_LOCAL,
+      interfaceTo: () => ETH0,
+      addressOn: () => undefined,
+      redirectedTo: () => undefined,
+    },
   );
   const kinds = branches.map(({ result }) => result.end.kind);
   const about = branches.flatMap(({ choices }) => choices.map((choice) => `${choice.kind}: ${choice.about}`));

@@ -3,6 +3,7 @@ import type { RouteAnswer, RouteQuestion } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { Interface, Packet } from '../packet/index.ts';
 import type { Host } from '../walk/index.ts';
+import { masqueradeSource } from './masquerade-source.ts';
 import type { NodeView } from './node-view.ts';
 
 const SCOPE_UNIVERSE = 0;
@@ -29,13 +30,11 @@ export function hostOf(node: NodeView): Host {
       return link && interfaceOf(link);
     },
     routesByClass: (family) => node.routesByClass(family),
-    addressOn: (oif, packet) =>
-      addressOn(
-        node,
-        oif,
-        packet.family,
-        packet.ends.destination.isKnown ? ipFromBytes(packet.ends.destination.bytes) : undefined,
-      ),
+    addressOn(oif, { family, ends }) {
+      const destination = ends.destination.isKnown ? ipFromBytes(ends.destination.bytes) : undefined;
+      return destination && addressOn(node, oif, family, destination)?.bytes;
+    },
+    redirectedTo: (iif, family) => firstAddress(node, iif, family)?.bytes,
   };
 }
 
@@ -58,20 +57,19 @@ function typeOn(on: Interface, ip: IpAddress, node: NodeView): number {
   return answer.kind === 'route' && answer.route.outInterface === on.index ? answer.route.type : RTN_UNICAST;
 }
 
-/** The address the kernel masquerades with: the route's preferred source, else the interface's first. */
-function addressOn(
-  node: NodeView,
-  oif: Interface,
-  family: IpFamily,
-  destination: IpAddress | undefined,
-): Uint8Array | undefined {
-  const answer = destination && node.route({ destination });
-  if (answer?.kind === 'route' && answer.route.source && answer.route.type !== RTN_LOCAL) {
-    return answer.route.source.bytes;
-  }
+/** The address the kernel masquerades with: of IPv6 the route's preferred source, else the interface's first. */
+function addressOn(node: NodeView, oif: Interface, family: IpFamily, destination: IpAddress): IpAddress | undefined {
+  const answer = node.route({ destination });
+  const route = answer.kind === 'route' ? answer.route : undefined;
+  if (family === 'IPv4') return masqueradeSource(oif.index, route?.gateway ?? destination, node);
+  return route?.type !== RTN_LOCAL && route?.source ? route.source : firstAddress(node, oif, family);
+}
+
+/** Where redirecting leads what comes in by an interface: nf_nat_redirect_ipv4, net/netfilter/nf_nat_redirect.c. */
+function firstAddress(node: NodeView, { index: of }: Interface, family: IpFamily): IpAddress | undefined {
   return node.addresses.find(
-    ({ address, index, scope }) => address.family === family && index === oif.index && scope === SCOPE_UNIVERSE,
-  )?.address.bytes;
+    ({ address, index, scope }) => address.family === family && index === of && scope === SCOPE_UNIVERSE,
+  )?.address;
 }
 
 export function interfaceOf({ index, name }: { readonly index: number; readonly name: string }): Interface {

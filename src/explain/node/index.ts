@@ -1,4 +1,5 @@
 export { hostOf, interfaceOf } from './host.ts';
+export { masqueradeSource } from './masquerade-source.ts';
 export { otherNamespaces } from './namespaces.ts';
 export { LOOPBACK_INDEX, type LocalPod, NodeView } from './node-view.ts';
 export { type Attempt, type AttemptResult, tryAttempts } from './probe.ts';

@@ -13,6 +13,7 @@ export function askedOnce(host: Host): Host {
     addressType: (address, on) => once(`type ${address.text} ${on?.index}`, () => host.addressType(address, on)),
     interfaceTo: (packet, which) => once(`to ${which} ${packet.state}`, () => host.interfaceTo(packet, which)),
     addressOn: (oif, packet) => once(`on ${oif.index} ${packet.state}`, () => host.addressOn(oif, packet)),
+    redirectedTo: (iif, family) => once(`redirected ${iif.index} ${family}`, () => host.redirectedTo(iif, family)),
     routesByClass: (family) => once(`class ${family}`, () => host.routesByClass?.(family) ?? false),
     ...(bridgePort && { bridgePort: (packet: Packet) => bridgePort.call(host, packet) }),
   };

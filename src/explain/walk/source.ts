@@ -12,6 +12,8 @@ export interface Host {
   interfaceTo(packet: Packet, which: 'source' | 'destination'): Interface | 'none' | undefined;
   /** The address that masquerading puts on packets that leave by an interface. */
   addressOn(oif: Interface, packet: Packet): Uint8Array | undefined;
+  /** The address to which redirecting leads packets that come in by an interface. */
+  redirectedTo(iif: Interface, family: Packet['family']): Uint8Array | undefined;
   /** Whether packets of a class of traffic may be routed elsewhere than others. @default they are not */
   routesByClass?(family: Packet['family']): boolean;
   /**

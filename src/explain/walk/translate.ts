@@ -59,7 +59,7 @@ export function masquerade(packet: Packet, host: Host): NewEnds {
 /** What redirecting to this host changes: nf_nat_redirect_ipv4, net/netfilter/nf_nat_redirect.c. */
 export function redirect(packet: Packet, host: Host, port: KnownBytes | undefined): NewEnds {
   const { length } = packet.ends.destination;
-  const address = packet.iif ? host.addressOn(packet.iif, packet) : loopbackOf(length);
+  const address = packet.iif ? host.redirectedTo(packet.iif, packet.family) : loopbackOf(length);
   const destination = address ? KnownBytes.of(address) : KnownBytes.unknown(length);
   return port ? { destination, destinationPort: port } : { destination };
 }

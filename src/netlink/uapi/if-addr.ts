@@ -28,6 +28,7 @@ export const IFA = attributeSet('IFA', {
   IFA_TARGET_NETNSID: [10, 's32'],
 });
 
+export const IFA_F_SECONDARY = 0x01;
 export const IFA_F_NODAD = 0x02;
 export const IFA_F_DADFAILED = 0x08;
 export const IFA_F_TENTATIVE = 0x40;

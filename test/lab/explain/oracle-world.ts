@@ -250,6 +250,8 @@ export function hostOf(node: TestNamespace, { links, behind }: OracleNetwork): H
   const named = (name: string): Interface => ({ name, index: listed.find(({ ifname }) => ifname === name)!.ifindex });
   const [in0, out0] = [named('in0'), named('out0')];
   const own = [links.in.node, links.out.node];
+  const addressOn = ({ name }: Interface) =>
+    name === 'in0' ? parseIp(links.in.node).bytes : name === 'out0' ? parseIp(links.out.node).bytes : undefined;
   return {
     in0,
     addressType: ({ bytes }) => (own.includes(textOf(bytes)) ? RTN_LOCAL : RTN_UNICAST),
@@ -259,7 +261,7 @@ export function hostOf(node: TestNamespace, { links, behind }: OracleNetwork): H
       if (behind.in.some((start) => address.startsWith(start))) return in0;
       return behind.out.some((start) => address.startsWith(start)) ? out0 : 'none';
     },
-    addressOn: ({ name }) =>
-      name === 'in0' ? parseIp(links.in.node).bytes : name === 'out0' ? parseIp(links.out.node).bytes : undefined,
+    addressOn,
+    redirectedTo: addressOn,
   };
 }
