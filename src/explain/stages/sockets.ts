@@ -3,6 +3,7 @@ import type { Listener } from '../../netlink/sock-diag/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal, Target } from './asked.ts';
 import { lookElsewhere } from './elsewhere.ts';
+import { refusedByPod } from './pods/routes.ts';
 import type { Finding, Report } from './report.ts';
 
 /**
@@ -40,7 +41,9 @@ export function lookAtSockets(
       continue;
     }
     const heardBy = judge(listeners, goal, where, protocol);
-    const finding = heardBy && ((isHost && notServedHere(asked, goal)) || heardBy);
+    const finding =
+      heardBy &&
+      ((isHost && notServedHere(asked, goal)) || (within && keptFromService(asked, within, node)) || heardBy);
     if (finding) {
       const value = listeners.map(show).join(', ') || 'none';
       report.failEndpoint('endpoint', goal.address, finding, [
@@ -60,6 +63,13 @@ function notServedHere({ target, knowledge }: Asked, { ip, port }: Goal): Findin
   const where = served === 'all' ? 'not at loopback addresses' : `at ${served.slice(0, 3).join(', ')} alone`;
   const text = `${port} is the NodePort of ${destination.nodePortOf}, and NodePorts do not answer at ${formatIp(ip)}, ${where}`;
   return { code: 'nodeport-address', text };
+}
+
+/** A Service's address that the pod which asks for it has itself. */
+function keptFromService({ target, client }: Asked, pod: LocalPod, node: NodeView): Finding | undefined {
+  const packets = { source: client.ip, destination: target.ip, flow: undefined, isSentOn: false };
+  const kept = target.service && refusedByPod(pod, packets, node, 'leave it by another link than');
+  return kept?.isLost ? { code: 'pod-route', text: kept.text, remedy: kept.remedy } : undefined;
 }
 
 function judge(
