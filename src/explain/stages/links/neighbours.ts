@@ -9,13 +9,17 @@ import { isBridged, isSwitched, showsToRules } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
 import { vlanToNode } from './vlans.ts';
 
-/**
- * What keeps a pod from sending to an address; undefined: nothing on its link does.
- *
- * @param peer which pod of this node has the address, if one does
- * @param asks whether it is the pod that has to ask first
- * @param translated whether what it sends gets another destination on the way
- */
+/** What a pod sends. */
+interface Sending {
+  /** Which pod of this node has the address, if one does. */
+  readonly peer: LocalPod | undefined;
+  /** It is the pod that has to ask first. */
+  readonly asks: boolean;
+  /** It may get another destination on the way. */
+  readonly translated: boolean;
+}
+
+/** What keeps a pod from sending to an address; undefined: nothing on its link does. */
 function unheardBy(
   pod: LocalPod,
   to: IpAddress,
@@ -50,13 +54,6 @@ function unheardBy(
   const text = `the pod ${ip} takes ${formatMac(entry.lladdr)} for ${formatIp(hop)}, which has ${formatMac(owner.address)}`;
   const remedy = [`${enter} ip neigh del ${formatIp(hop)} dev ${inside.name}`];
   return { text, remedy, lasts: isFixed(entry) && !(isNode && isFound) && !isOtherLink };
-}
-
-/** What a pod sends. */
-interface Sending {
-  readonly peer: LocalPod | undefined;
-  readonly asks: boolean;
-  readonly translated: boolean;
 }
 
 /** By whom a pod sends to an address on its link, and what it knows of that one; undefined: it sends by another link. */
