@@ -30,9 +30,8 @@ export function hostOf(node: NodeView): Host {
       return link && interfaceOf(link);
     },
     routesByClass: (family) => node.routesByClass(family),
-    addressOn(oif, { family, ends }) {
-      const destination = ends.destination.isKnown ? ipFromBytes(ends.destination.bytes) : undefined;
-      return destination && addressOn(node, oif, family, destination)?.bytes;
+    addressOn(oif, { ends: { destination } }) {
+      return destination.isKnown ? masqueradeSource(oif.index, ipFromBytes(destination.bytes), node)?.bytes : undefined;
     },
     redirectedTo: (iif, family) => firstAddress(node, iif, family)?.bytes,
   };
@@ -55,14 +54,6 @@ function wayOf({ family, iif, ends }: Packet, plain: RouteQuestion, node: NodeVi
 function typeOn(on: Interface, ip: IpAddress, node: NodeView): number {
   const answer = node.route({ destination: ip, matched: true });
   return answer.kind === 'route' && answer.route.outInterface === on.index ? answer.route.type : RTN_UNICAST;
-}
-
-/** The address the kernel masquerades with: of IPv6 the route's preferred source, else the interface's first. */
-function addressOn(node: NodeView, oif: Interface, family: IpFamily, destination: IpAddress): IpAddress | undefined {
-  const answer = node.route({ destination });
-  const route = answer.kind === 'route' ? answer.route : undefined;
-  if (family === 'IPv4') return masqueradeSource(oif.index, route?.gateway ?? destination, node);
-  return route?.type !== RTN_LOCAL && route?.source ? route.source : firstAddress(node, oif, family);
 }
 
 /** Where redirecting leads what comes in by an interface: nf_nat_redirect_ipv4, net/netfilter/nf_nat_redirect.c. */

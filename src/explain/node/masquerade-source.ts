@@ -1,19 +1,40 @@
 import { readFileSync } from 'node:fs';
-import { cidrContains, type IpAddress } from '../../core/index.ts';
+import { cidrContains, formatIp, type IpAddress } from '../../core/index.ts';
 import type { InterfaceAddress } from '../../netlink/route/index.ts';
-import { IFA_F_SECONDARY } from '../../netlink/uapi/index.ts';
+import { IFA_F_SECONDARY, RTN_LOCAL } from '../../netlink/uapi/index.ts';
 import type { NodeView } from './node-view.ts';
 
 const SCOPE_UNIVERSE = 0;
 
 /**
- * The address that the kernel masquerades packets of IPv4 with: inet_select_addr with RT_SCOPE_UNIVERSE, net/ipv4/devinet.c. Of the link
- * they leave by, the one whose subnet has the next hop, else its first; where that link has none, as lo, the first of all links.
+ * The address that the kernel masquerades with.
  *
  * @param out index of the link they leave by
+ * @param to where they go
+ * @returns undefined: there is none, or it is not known
+ */
+export function masqueradeSource(out: number, to: IpAddress, node: NodeView): IpAddress | undefined {
+  const answer = node.route({ destination: to });
+  const route = answer.kind === 'route' ? answer.route : undefined;
+  if (to.family === 'IPv4') return primaryAddress(out, route?.gateway ?? to, node);
+  // ipv6_dev_get_saddr, net/ipv6/addrconf.c: the same address before all others, those of the link before those of other links.
+  if (route?.type === RTN_LOCAL) return node.isOwnAddress(formatIp(to)) ? to : undefined;
+  const own = node.addresses.filter(
+    ({ address, index, scope }) => address.family === 'IPv6' && index === out && scope === SCOPE_UNIVERSE,
+  );
+  if (own.length === 1) return own[0]!.address;
+  // The kernel chooses the source of a route in the same way, if it names none.
+  const matched = node.route({ destination: to, matched: true });
+  return matched.kind === 'route' && matched.route.source === undefined ? route?.source : undefined;
+}
+
+/**
+ * Of IPv4: inet_select_addr with RT_SCOPE_UNIVERSE, net/ipv4/devinet.c. Of the link
+ * they leave by, the one whose subnet has the next hop, else its first; where that link has none, as lo, the first of all links.
+ *
  * @returns undefined: there is none, or which link is the first is not known
  */
-export function masqueradeSource(out: number, nextHop: IpAddress, node: NodeView): IpAddress | undefined {
+function primaryAddress(out: number, nextHop: IpAddress, node: NodeView): IpAddress | undefined {
   const all = node.addresses.filter(isPrimary);
   const own = all.filter(({ index }) => index === out);
   const near =

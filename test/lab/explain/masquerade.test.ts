@@ -10,17 +10,20 @@ import { answers, Faults } from './faults.ts';
 
 // Which address of the node packets get that are masqueraded, or redirected to it: rules of others ask for it.
 
-const [WEB, LOCAL] = ['10.96.0.10', '10.96.0.11'];
-const [GATEWAY, LATE, NOBODYS] = ['10.244.1.1', '172.16.5.1', '198.51.100.7'];
+const [WEB, LOCAL, WEB6, LOCAL6] = ['10.96.0.10', '10.96.0.11', 'fd00:96::10', 'fd00:96::11'];
+const [GATEWAY, GATEWAY6, LATE, NOBODYS] = ['10.244.1.1', 'fd00:10:244:1::1', '172.16.5.1', '198.51.100.7'];
 const world = new ExplainWorld();
 const faults = new Faults(world);
 const { node, web, client } = world;
+const NODE6 = node.ip('IPv6');
 
 beforeAll(async () => {
   await node.serve({ port: TARGET });
   await world.begin([
     ...served('shop/web', WEB, [on(node, web.ip())]),
     ...served('shop/local', LOCAL, [on(node, node.ip())]),
+    ...served('shop/web6', WEB6, [on(node, web.ip('IPv6'))]),
+    ...served('shop/local6', LOCAL6, [on(node, NODE6)]),
   ]);
 }, 300_000);
 afterAll(async () => {
@@ -30,8 +33,8 @@ afterAll(async () => {
 
 const drops = (hook: string, rule: string) =>
   faults.nft(
-    `table ip theirs { chain drops { type filter hook ${hook} priority 300; tcp dport ${TARGET} ${rule} drop; } }`,
-    'ip theirs',
+    `table inet theirs { chain drops { type filter hook ${hook} priority 300; tcp dport ${TARGET} ${rule} drop; } }`,
+    'inet theirs',
   );
 const inOrder =
   (...begin: (() => void)[]) =>
@@ -43,6 +46,10 @@ const other = () => faults.ip('addr add 10.244.0.1/16 dev cni0', 'addr del 10.24
 const narrow = () => faults.ip(`addr add ${LATE}/32 dev cni0`, `addr del ${LATE}/32 dev cni0`);
 const route = () =>
   faults.ip(`route add ${web.ip()}/32 dev cni0 src ${node.ip()}`, `route del ${web.ip()}/32 dev cni0`);
+const second6 = () =>
+  faults.ip('addr add fd00:10:244:1::77/64 dev cni0 nodad', 'addr del fd00:10:244:1::77/64 dev cni0');
+const route6 = () =>
+  faults.ip(`-6 route add ${web.ip('IPv6')}/128 dev cni0 src ${NODE6}`, `-6 route del ${web.ip('IPv6')}/128 dev cni0`);
 const redirects = () =>
   faults.nft(
     `table ip away { chain away { type nat hook prerouting priority -100; ip daddr ${NOBODYS} tcp dport 80 redirect to :${TARGET}; } }`,
@@ -89,6 +96,38 @@ it.each<[string, () => void, Host, string, 'works' | 'fails']>([
     WEB,
     'works',
   ],
+  ['IPv6: the node, by a rule for nobody here', () => drops('input', 'ip6 saddr 2001:db8::/32'), node, LOCAL6, 'works'],
+  ['IPv6: the node, by its own address', () => drops('input', `ip6 saddr ${NODE6}`), node, LOCAL6, 'fails'],
+  ['IPv6: the node, by its bridge', () => drops('input', `ip6 saddr ${GATEWAY6}`), node, LOCAL6, 'works'],
+  ['IPv6: a pod’s link, by its address', () => drops('postrouting', `ip6 saddr ${GATEWAY6}`), node, WEB6, 'fails'],
+  [
+    'IPv6: a pod’s link, by its address, though the route has another source',
+    inOrder(route6, () => drops('postrouting', `ip6 saddr ${GATEWAY6}`)),
+    node,
+    WEB6,
+    'fails',
+  ],
+  [
+    'IPv6: a pod’s link, by the source of the route',
+    inOrder(route6, () => drops('postrouting', `ip6 saddr ${NODE6}`)),
+    node,
+    WEB6,
+    'works',
+  ],
+  [
+    'IPv6: a pod’s link, by the older of two addresses',
+    inOrder(second6, () => drops('postrouting', `ip6 saddr ${GATEWAY6}`)),
+    node,
+    WEB6,
+    'works',
+  ],
+  [
+    'IPv6: a pod’s link, by the newer of two addresses',
+    inOrder(second6, () => drops('postrouting', 'ip6 saddr fd00:10:244:1::77')),
+    node,
+    WEB6,
+    'fails',
+  ],
   [
     'redirected, by the address of the link it came in by',
     inOrder(redirects, () => drops('input', `ip daddr ${GATEWAY}`)),
@@ -106,7 +145,9 @@ it.each<[string, () => void, Host, string, 'works' | 'fails']>([
 ])('%s', async (_, begin, from, to, told) => {
   begin();
   world.run('conntrack', '-F');
-  const [answer] = await world.askHere([{ destination: `${to}:80`, source: from === node ? 'node' : from.ip() }]);
+  const [answer] = await world.askHere([
+    { destination: to.includes(':') ? `[${to}]:80` : `${to}:80`, source: from === node ? 'node' : from.ip() },
+  ]);
   expect(await answers(from, to, 80)).toBe(told === 'works');
   expect(answer!.verdict, answer!.cause).toBe(told);
 });
@@ -128,7 +169,7 @@ it('where a link has no address, of two links with some the one that was made fi
   const told = inNetns(namespace.path, () =>
     closing(NodeView.open(), (view) => {
       const out = view.links.find(({ name }) => name === 'without0')!.index;
-      return masqueradeSource(out, parseIp('198.51.100.7'), view);
+      return masqueradeSource(out, parseIp(NOBODYS), view);
     }),
   );
   expect(told && formatIp(told)).toBe('172.16.5.1');
