@@ -1,12 +1,10 @@
-import { type IpAddress, type IpFamily, ipFromBytes, readU32 } from '../../core/index.ts';
+import { type IpAddress, ipFromBytes, readU32 } from '../../core/index.ts';
 import type { RouteAnswer, RouteQuestion } from '../../netlink/route/index.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/index.ts';
 import type { Interface, Packet } from '../packet/index.ts';
 import type { Host } from '../walk/index.ts';
-import { masqueradeSource } from './masquerade-source.ts';
+import { globalAddresses, masqueradeSource } from './masquerade-source.ts';
 import type { NodeView } from './node-view.ts';
-
-const SCOPE_UNIVERSE = 0;
 
 /** What rules ask of this node, answered by its routing tables, policy rules and marks included. */
 export function hostOf(node: NodeView): Host {
@@ -33,7 +31,8 @@ export function hostOf(node: NodeView): Host {
     addressOn(oif, { ends: { destination } }) {
       return destination.isKnown ? masqueradeSource(oif.index, ipFromBytes(destination.bytes), node)?.bytes : undefined;
     },
-    redirectedTo: (iif, family) => firstAddress(node, iif, family)?.bytes,
+    // nf_nat_redirect_ipv4, net/netfilter/nf_nat_redirect.c.
+    redirectedTo: ({ index }, family) => globalAddresses(index, family, node)[0]?.address.bytes,
   };
 }
 
@@ -54,13 +53,6 @@ function wayOf({ family, iif, ends }: Packet, plain: RouteQuestion, node: NodeVi
 function typeOn(on: Interface, ip: IpAddress, node: NodeView): number {
   const answer = node.route({ destination: ip, matched: true });
   return answer.kind === 'route' && answer.route.outInterface === on.index ? answer.route.type : RTN_UNICAST;
-}
-
-/** Where redirecting leads what comes in by an interface: nf_nat_redirect_ipv4, net/netfilter/nf_nat_redirect.c. */
-function firstAddress(node: NodeView, { index: of }: Interface, family: IpFamily): IpAddress | undefined {
-  return node.addresses.find(
-    ({ address, index, scope }) => address.family === family && index === of && scope === SCOPE_UNIVERSE,
-  )?.address;
 }
 
 export function interfaceOf({ index, name }: { readonly index: number; readonly name: string }): Interface {

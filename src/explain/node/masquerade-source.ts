@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { cidrContains, formatIp, type IpAddress } from '../../core/index.ts';
+import { cidrContains, formatIp, type IpAddress, type IpFamily } from '../../core/index.ts';
 import type { InterfaceAddress } from '../../netlink/route/index.ts';
 import { IFA_F_SECONDARY, RTN_LOCAL } from '../../netlink/uapi/index.ts';
 import type { NodeView } from './node-view.ts';
@@ -19,18 +19,22 @@ export function masqueradeSource(out: number, to: IpAddress, node: NodeView): Ip
   if (to.family === 'IPv4') return primaryAddress(out, route?.gateway ?? to, node);
   // ipv6_dev_get_saddr, net/ipv6/addrconf.c: the same address before all others, those of the link before those of other links.
   if (route?.type === RTN_LOCAL) return node.isOwnAddress(formatIp(to)) ? to : undefined;
-  const own = node.addresses.filter(
-    ({ address, index, scope }) => address.family === 'IPv6' && index === out && scope === SCOPE_UNIVERSE,
-  );
+  const own = globalAddresses(out, 'IPv6', node);
   if (own.length === 1) return own[0]!.address;
   // The kernel chooses the source of a route in the same way, if it names none.
   const matched = node.route({ destination: to, matched: true });
   return matched.kind === 'route' && matched.route.source === undefined ? route?.source : undefined;
 }
 
+/** The addresses of a link that others may know this node by, in the kernel's order. */
+export function globalAddresses(of: number, family: IpFamily, node: NodeView): readonly InterfaceAddress[] {
+  return node.addresses.filter(
+    ({ address, index, scope }) => address.family === family && index === of && scope === SCOPE_UNIVERSE,
+  );
+}
+
 /**
- * Of IPv4: inet_select_addr with RT_SCOPE_UNIVERSE, net/ipv4/devinet.c. Of the link
- * they leave by, the one whose subnet has the next hop, else its first; where that link has none, as lo, the first of all links.
+ * Of IPv4: inet_select_addr with RT_SCOPE_UNIVERSE, net/ipv4/devinet.c. Of the link they leave by, the one whose subnet has the next hop, else its first; where that link has none, as lo, the first of all links.
  *
  * @returns undefined: there is none, or which link is the first is not known
  */

@@ -10,7 +10,7 @@ import { isNobodys, isTakenHere } from './here/heard-here.ts';
 import { isUnseen } from './links/bridge.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from './place.ts';
 import type { Finding, Report } from './report.ts';
-import { deciding, goalOf, isRefused, type Way, wayText, withDoubts } from './ways.ts';
+import { deciders, goalOf, isRefused, type Way, wayText, withDoubts } from './ways.ts';
 
 /**
  * Walks the first packet through the rules as the kernel holds them, all endpoints, and compares where it goes with the plan.
@@ -114,6 +114,8 @@ function lookAtEnds(
 ): void {
   const { mode } = asked.knowledge;
   const isOnlyToEndpoints = ways.every((way) => isRefused(way) || (way.goal && wanted?.has(way.goal.address)));
+  const isDecided = different > 1 && !ways.every(isRefused);
+  const deciding = deciders(ways);
   let passed = 0;
   for (const way of ways) {
     const { result } = way;
@@ -126,7 +128,7 @@ function lookAtEnds(
       // Of a Service that is compared with the plan.
       if (wanted && isOurs(last, mode)) continue;
       // One of both is true: the rule decides it.
-      const unknown = different > 1 && !ways.every(isRefused) ? deciding(way, ways) : undefined;
+      const unknown = isDecided ? deciding(way) : undefined;
       if (unknown !== undefined) {
         const text = `${placeOf(last)} decides by ${unknown}`;
         if (isOnlyToEndpoints && isLost(way, ways, wanted))

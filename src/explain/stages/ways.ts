@@ -43,41 +43,46 @@ export function withDoubts(
 ): readonly Goal[] {
   const textOf = (choices: Branch<Walk>['choices']) => choices.map(({ about, taken }) => `${about} ${taken}`).join();
   const all = new Set(ways.flatMap(({ unknown }) => unknown.map(textOf)));
+  const taken = takenOn(ways.flatMap(({ unknown }) => unknown));
   return ways.map(({ goal, unknown }) => {
     const isAlways = new Set(unknown.map(textOf)).size === all.size;
-    return isAlways
-      ? goal
-      : {
-          ...goal,
-          unsure:
-            decider(
-              unknown,
-              ways.flatMap((way) => way.unknown),
-            ) ?? 'what is not known',
-        };
+    return isAlways ? goal : { ...goal, unsure: decider(takenOn(unknown), taken) ?? 'what is not known' };
   });
 }
 
-/** What decides, of what is not known, that a way is refused where it is; undefined: nothing of it is not known. */
-export function deciding(way: Way, ways: readonly Way[]): string | undefined {
-  if (way.choices.every(({ kind }) => kind === 'chance')) return undefined;
+/** What decides, of what is not known, that a way is refused where it is; undefined: nothing of it is not known. Looks through all ways once. */
+export function deciders(ways: readonly Way[]): (way: Way) => string | undefined {
   const placeIn = ({ result: { steps } }: Way) => placeOf(steps.at(-1)!);
-  const alike = ways.filter((other) => isRefused(other) && placeIn(other) === placeIn(way));
-  return decider(
-    alike.map(({ choices }) => choices),
-    ways.map(({ choices }) => choices),
-  );
+  const taken = takenOn(ways.map(({ choices }) => choices));
+  const alike = new Map<string, Branch<Walk>['choices'][]>();
+  for (const way of ways.filter(isRefused)) {
+    const place = placeIn(way);
+    const others = alike.get(place);
+    if (others) others.push(way.choices);
+    else alike.set(place, [way.choices]);
+  }
+  const known = new Map([...alike].map(([place, choices]) => [place, decider(takenOn(choices), taken)]));
+  return (way) => (way.choices.every(({ kind }) => kind === 'chance') ? undefined : known.get(placeIn(way)));
+}
+
+/** What is taken of what is not known, in the order in which it is met. */
+type Taken = ReadonlyMap<string, ReadonlySet<number>>;
+
+function takenOn(ways: readonly Branch<Walk>['choices'][]): Taken {
+  const found = new Map<string, Set<number>>();
+  for (const { kind, about, taken } of ways.flat()) {
+    if (kind !== 'unknown') continue;
+    const answers = found.get(about);
+    if (answers) answers.add(taken);
+    else found.set(about, new Set([taken]));
+  }
+  return found;
 }
 
 /** Of what is not known on some of all ways, what is taken on them otherwise than on the rest; else the first. */
-function decider(
-  some: readonly Branch<Walk>['choices'][],
-  all: readonly Branch<Walk>['choices'][],
-): string | undefined {
-  const unknown = some.flat().filter(({ kind }) => kind === 'unknown');
-  const answers = (ways: typeof all, about: string) =>
-    new Set(ways.flat().flatMap((choice) => (choice.about === about ? [choice.taken] : []))).size;
-  return (unknown.find(({ about }) => answers(some, about) < answers(all, about)) ?? unknown[0])?.about;
+function decider(some: Taken, all: Taken): string | undefined {
+  const abouts = [...some.keys()];
+  return abouts.find((about) => some.get(about)!.size < all.get(about)!.size) ?? abouts[0];
 }
 
 /** The same for ways that end alike, and on which whatever comes later fares alike. */

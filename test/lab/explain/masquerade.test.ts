@@ -11,7 +11,7 @@ import { answers, Faults } from './faults.ts';
 // Which address of the node packets get that are masqueraded, or redirected to it: rules of others ask for it.
 
 const [WEB, LOCAL, WEB6, LOCAL6] = ['10.96.0.10', '10.96.0.11', 'fd00:96::10', 'fd00:96::11'];
-const [GATEWAY, GATEWAY6, LATE, NOBODYS] = ['10.244.1.1', 'fd00:10:244:1::1', '172.16.5.1', '198.51.100.7'];
+const [GATEWAY, GATEWAY6, ELSEWHERE, NOBODYS] = ['10.244.1.1', 'fd00:10:244:1::1', '172.16.5.1', '198.51.100.7'];
 const world = new ExplainWorld();
 const faults = new Faults(world);
 const { node, web, client } = world;
@@ -43,7 +43,7 @@ const inOrder =
   };
 const second = () => faults.ip('addr add 10.244.1.77/24 dev cni0', 'addr del 10.244.1.77/24 dev cni0');
 const other = () => faults.ip('addr add 10.244.0.1/16 dev cni0', 'addr del 10.244.0.1/16 dev cni0');
-const narrow = () => faults.ip(`addr add ${LATE}/32 dev cni0`, `addr del ${LATE}/32 dev cni0`);
+const narrow = () => faults.ip(`addr add ${ELSEWHERE}/32 dev cni0`, `addr del ${ELSEWHERE}/32 dev cni0`);
 const route = () =>
   faults.ip(`route add ${web.ip()}/32 dev cni0 src ${node.ip()}`, `route del ${web.ip()}/32 dev cni0`);
 const second6 = () =>
@@ -77,7 +77,7 @@ it.each<[string, () => void, Host, string, 'works' | 'fails']>([
   ],
   [
     'a pod’s link, by an address of another subnet',
-    inOrder(narrow, () => drops('postrouting', `ip saddr ${LATE}`)),
+    inOrder(narrow, () => drops('postrouting', `ip saddr ${ELSEWHERE}`)),
     node,
     WEB,
     'works',
