@@ -1,4 +1,4 @@
-import { addressBits, formatIp, type IpAddress, ipEquals, isLoopback } from '../../core/index.ts';
+import { addressBits, formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, isLoopback } from '../../core/index.ts';
 import type { Listener } from '../../netlink/sock-diag/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal, Target } from './asked.ts';
@@ -35,7 +35,7 @@ export function lookAtSockets(
     if (foreign?.lead) continue;
     const listeners = node.listeners(protocol, pod?.netns);
     const where = pod ? `pod ${within?.ip ?? text}` : 'this node';
-    const doubt = doubtOf(listeners, goal, where, protocol);
+    const doubt = doubtOf(listeners, goal, where, protocol) ?? answersElsewhere(asked, goal, listeners, pod, node);
     if (doubt) {
       report.cannotTellEndpoint('endpoint', goal.address, doubt);
       continue;
@@ -118,6 +118,9 @@ function takenBy(atPort: readonly Listener[], ip: IpAddress): readonly Listener[
   return [own, ofFamily, taking].find((some) => some.length > 0) ?? [];
 }
 
+/** What the kernel counts for the smallest datagram that waits (SKB_TRUESIZE, include/linux/skbuff.h). */
+const LEAST_DATAGRAM = 768;
+
 /** Why it cannot be told whether a process hears it: some sockets take packets of one interface alone, or some of several are full. */
 function doubtOf(
   listeners: readonly Listener[],
@@ -129,9 +132,44 @@ function doubtOf(
   const bound = atPort.find((one) => one.boundTo !== undefined && takes(one, ip));
   if (bound) return `the process in ${where} listens on ${show(bound)} for one interface alone (SO_BINDTODEVICE)`;
   const taking = takenBy(atPort, ip);
+  const unread = protocol === 'UDP' && taking.find(({ queued, queueLimit }) => queued + LEAST_DATAGRAM > queueLimit);
+  if (unread) {
+    const waiting = `${unread.queued} bytes wait at ${address} to be read, ${unread.queueLimit} may`;
+    return `${waiting}: what comes is dropped unless the process reads meanwhile`;
+  }
   const full = fullOf(taking, protocol);
   if (full.length === 0 || full.length === taking.length) return undefined;
   return `${full.length} of ${taking.length} sockets at ${address} have no room for connections, and the kernel chooses`;
+}
+
+/**
+ * Why answers of UDP may come from where nobody waits for them: those of a socket of all addresses have the one that the way to the
+ * client has (udp_sendmsg, net/ipv4/udp.c), unless the process asks for another. Undefined: they do not, or did not for this client.
+ */
+function answersElsewhere(
+  { target, client }: Asked,
+  { ip, port, address, source }: Goal,
+  listeners: readonly Listener[],
+  pod: LocalPod | undefined,
+  node: NodeView,
+): string | undefined {
+  if (target.protocol !== 'UDP' || source === undefined) return undefined;
+  const atPort = listeners.filter((one) => one.port === port);
+  if (!takenBy(atPort, ip).some((one) => !ipEquals(one.address, ip))) return undefined;
+  const back = { destination: source };
+  const way = pod ? node.routeIn(pod, back) : node.route(back);
+  const from = way.kind === 'route' ? way.route.source : undefined;
+  if (from === undefined || ipEquals(from, ip)) return undefined;
+  const isAnswered = node.tracking
+    .flowsTo({ protocol: IP_PROTOCOLS.UDP, port: target.port, ip: target.ip })
+    .some(({ flow: { original, reply }, answered }) => {
+      return (
+        answered && ipEquals(original.source, client.ip) && ipEquals(reply.source, ip) && reply.sourcePort === port
+      );
+    });
+  if (isAnswered) return undefined;
+  const shown = `the process at ${address} listens on all addresses, and answers UDP from ${formatIp(from)}`;
+  return `${shown} unless it asks for the one it was sent to (IP_PKTINFO)`;
 }
 
 function takes({ address, dual }: Listener, ip: IpAddress): boolean {

@@ -8,8 +8,10 @@ import {
   inet_diag_msg,
   inet_diag_req_v2,
   SOCK_DIAG_BY_FAMILY,
+  sk_meminfo,
   TCPF_CLOSE,
   TCPF_LISTEN,
+  WITH_SKMEMINFO,
 } from '../uapi/inet-diag.ts';
 
 /** A socket that takes what comes to its port. */
@@ -21,7 +23,7 @@ export interface Listener {
   readonly dual: boolean;
   /** The number of the only interface that it takes anything from (SO_BINDTODEVICE). @default all of them */
   readonly boundTo?: number | undefined;
-  /** TCP: connections nobody has accepted yet, and how many may wait. UDP: bytes nobody has read yet; 0. */
+  /** TCP: connections nobody has accepted yet, and how many may wait. UDP: bytes nobody has read yet with what keeping them costs, and how many may wait. */
   readonly queued: number;
   readonly queueLimit: number;
   /** By which the descriptors of processes name it: `socket:[4711]` in /proc/PID/fd. */
@@ -51,6 +53,7 @@ export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO):
           {
             sdiag_family: familyNumber(family),
             sdiag_protocol: IPPROTO[protocol],
+            idiag_ext: protocol === 'UDP' ? WITH_SKMEMINFO : 0,
             idiag_states: protocol === 'UDP' ? TCPF_CLOSE : TCPF_LISTEN,
           },
           INET_DIAG,
@@ -63,17 +66,21 @@ export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO):
 
 function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
   const { idiag_sport, idiag_if, idiag_rqueue, idiag_wqueue, idiag_inode } = inet_diag_msg.decode(payload);
-  const { INET_DIAG_SKV6ONLY } = INET_DIAG.decode(payload, inet_diag_msg.size);
+  const { INET_DIAG_SKV6ONLY, INET_DIAG_SKMEMINFO: memory } = INET_DIAG.decode(payload, inet_diag_msg.size);
   const address = unmapped(payload.subarray(IDIAG_SRC, IDIAG_SRC + addressBits(family) / 8));
   return {
     port: idiag_sport,
     address,
     dual: address.family === 'IPv6' && INET_DIAG_SKV6ONLY === 0 && address.bytes.every((byte) => byte === 0),
     ...(idiag_if !== 0 && { boundTo: idiag_if }),
-    queued: idiag_rqueue,
-    queueLimit: idiag_wqueue,
+    ...(memory ? queueIn(memory) : { queued: idiag_rqueue, queueLimit: idiag_wqueue }),
     inode: idiag_inode,
   };
+}
+
+function queueIn(memory: Uint8Array): Pick<Listener, 'queued' | 'queueLimit'> {
+  const { rmem_alloc, rcvbuf } = sk_meminfo.decode(memory);
+  return { queued: rmem_alloc, queueLimit: rcvbuf };
 }
 
 /** Sockets of IPv6 that are bound to addresses of IPv4 take nothing else (RFC 4291, 2.5.5.2). */

@@ -22,6 +22,7 @@ export const TCPF_LISTEN = 1 << 10;
 export const inet_diag_req_v2 = struct('inet_diag_req_v2', 56, {
   sdiag_family: ['u8', 0],
   sdiag_protocol: ['u8', 1],
+  idiag_ext: ['u8', 2],
   idiag_states: ['u32', 4],
 });
 
@@ -45,4 +46,13 @@ export const inet_diag_msg = struct('inet_diag_msg', 72, {
   idiag_inode: ['u32', 68],
 });
 
-export const INET_DIAG = attributeSet('INET_DIAG', { INET_DIAG_SKV6ONLY: [11, 'u8'] });
+export const INET_DIAG = attributeSet('INET_DIAG', {
+  INET_DIAG_SKMEMINFO: [7, 'bytes'],
+  INET_DIAG_SKV6ONLY: [11, 'u8'],
+});
+
+/** What of attributes 1 to 8 is asked for is a bit of `idiag_ext`, lower by one. */
+export const WITH_SKMEMINFO = 1 << 6;
+
+/** Of the __u32 in INET_DIAG_SKMEMINFO those of the receive queue (SK_MEMINFO_RMEM_ALLOC, SK_MEMINFO_RCVBUF, <linux/sock_diag.h>). */
+export const sk_meminfo = struct('sk_meminfo', 8, { rmem_alloc: ['u32', 0], rcvbuf: ['u32', 4] });

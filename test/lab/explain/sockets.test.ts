@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { removeAll } from '../lab.ts';
-import { ExplainWorld } from './explain-world.ts';
+import { ExplainWorld, on, served } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 
 // Which of the sockets at a port the kernel chooses, and processes of the node without a Service.
@@ -11,7 +11,17 @@ const world = new ExplainWorld();
 const faults = new Faults(world);
 const { node, web, client, outside } = world;
 
-beforeAll(() => world.begin([]), 300_000);
+const BY_UDP = { ports: [{ port: 80, protocol: 'UDP' }] } as const;
+const at = (ip: string) => (ip.includes(':') ? `[${ip}]:80` : `${ip}:80`);
+const [TO_NODE, TO_NODE_6, TO_WEB] = ['10.96.0.20', 'fd00:10:96::20', '10.96.0.21'];
+
+beforeAll(async () => {
+  await world.begin([
+    ...served('shop/node', TO_NODE, [on(node, node.ip())], BY_UDP, 5300),
+    ...served('shop/node6', TO_NODE_6, [on(node, node.ip('IPv6'))], BY_UDP, 5300),
+    ...served('shop/web', TO_WEB, [on(node, web.ip())], BY_UDP),
+  ]);
+}, 300_000);
 afterAll(async () => {
   await world.end();
   removeAll();
@@ -97,4 +107,67 @@ it('what a process of the node listens on is no NodePort, and answers', async ()
   expect(await answers(outside, node.ip(), 9100)).toBe(true);
   expect(await world.ask('node:9101', outside.ip())).toMatchObject({ verdict: 'fails', code: 'no-such-port' });
   expect(await answers(outside, node.ip(), 9101)).toBe(false);
+});
+
+it('a process that reads no datagrams gets no more once its buffer is full', async () => {
+  const script = `use Socket;
+    socket(my $s, PF_INET, SOCK_DGRAM, 0) or die;
+    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096) or die;
+    bind($s, sockaddr_in(8094, INADDR_ANY)) or die;
+    $| = 1; print "ready"; $SIG{USR1} = sub { while (my $from = recv($s, my $data, 99, MSG_DONTWAIT)) { } print "read"; }; sleep while 1;`;
+  const server = spawn('ip', ['netns', 'exec', web.namespace.name, 'perl', '-e', script]);
+  faults.undo(() => server.kill('SIGKILL'));
+  await once(server.stdout, 'data');
+  const works = await world.ask(`${web.ip()}:8094`, client.ip(), '--proto', 'udp');
+  expect(works, works.cause).toMatchObject({ verdict: 'works' });
+  await client.connectMany({ ip: web.ip(), port: 8094, protocol: 'UDP' }, 30, { timeoutMs: 50 });
+  const dropped = () =>
+    Number(/^Udp: .*\n?Udp: (?:\d+ ){4}(\d+)/m.exec(web.namespace.run('cat', '/proc/net/snmp'))?.[1]);
+  const before = dropped();
+  const answer = await world.ask(`${web.ip()}:8094`, client.ip(), '--proto', 'udp');
+  expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('to be read') });
+  await client.connect({ ip: web.ip(), port: 8094, protocol: 'UDP' }, { timeoutMs: 50 });
+  expect(dropped()).toBe(before + 1);
+  server.kill('SIGUSR1');
+  await once(server.stdout, 'data');
+  const again = await world.ask(`${web.ip()}:8094`, client.ip(), '--proto', 'udp');
+  expect(again, again.cause).toMatchObject({ verdict: 'works' });
+});
+
+it.each([
+  ['IPv4', TO_NODE],
+  ['IPv6', TO_NODE_6],
+] as const)(
+  'from which address a process of the node answers UDP that listens on all is its affair, %s',
+  async (family, ip) => {
+    await node.serve({ port: 5300, protocol: 'UDP' });
+    const cause = expect.stringContaining('IP_PKTINFO');
+    expect(await world.ask(at(ip), client.ip(family))).toMatchObject({ verdict: 'unknown', cause });
+    // One from Node.js asks for none.
+    expect(await answers(client, ip, 80, 'UDP')).toBe(false);
+    const own = await world.ask(at(ip), 'node');
+    expect(own, own.cause).toMatchObject({ verdict: 'works' });
+    expect(await answers(node, ip, 80, 'UDP')).toBe(true);
+    await node.stopServing({ port: 5300, protocol: 'UDP' });
+    await node.serve({ port: 5300, protocol: 'UDP', ip: node.ip(family) });
+    const works = await world.ask(at(ip), client.ip(family));
+    expect(works, works.cause).toMatchObject({ verdict: 'works' });
+    expect(await answers(client, ip, 80, 'UDP')).toBe(true);
+    await node.stopServing({ port: 5300, protocol: 'UDP' });
+  },
+);
+
+it('so is that of a pod, whose routes may name another', async () => {
+  const works = await world.ask(`${TO_WEB}:80`, client.ip());
+  expect(works, works.cause).toMatchObject({ verdict: 'works' });
+  expect(await answers(client, TO_WEB, 80, 'UDP')).toBe(true);
+  faults.ip('addr add 10.244.1.150/32 dev lo', 'addr del 10.244.1.150/32 dev lo', web);
+  const by = `${client.ip()} dev eth0`;
+  faults.ip(`route add ${by} src 10.244.1.150`, `route del ${by}`, web);
+  // What was answered for this client shows that it is.
+  expect(await world.ask(`${TO_WEB}:80`, client.ip())).toMatchObject({ verdict: 'works' });
+  node.namespace.run('conntrack', '-D', '-p', 'udp', '-d', TO_WEB);
+  const cause = expect.stringContaining('from 10.244.1.150 unless');
+  expect(await world.ask(`${TO_WEB}:80`, client.ip())).toMatchObject({ verdict: 'unknown', cause });
+  expect(await answers(client, TO_WEB, 80, 'UDP')).toBe(false);
 });
