@@ -1,10 +1,12 @@
 import {
+  cidrContains,
   formatIp,
   type IpAddress,
   type IpFamily,
   type IpProtocol,
   ipEquals,
   isUnsupported,
+  parseIp,
   sameBytes,
 } from '../../core/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
@@ -30,7 +32,8 @@ import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/
 import { hookedIn, isOwnTable } from '../nft/index.ts';
 import { type BesideRules, besideRulesOf } from './beside-rules.ts';
 import { type CgroupPrograms, cgroupPrograms } from './bpf-programs.ts';
-import { hasNeighbourSockets, type OtherNamespace, otherNamespaces } from './namespaces.ts';
+import { type LocalPod, localPodsIn } from './local-pods.ts';
+import { hasNeighbourSockets, otherNamespaces } from './namespaces.ts';
 import { type PodRules, podRulesIn } from './pod-rules.ts';
 import { RouteLookups } from './route-lookups.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
@@ -50,22 +53,6 @@ export interface Ipsec {
   readonly blocksOthers: boolean;
 }
 
-/** A pod as this node sees it. */
-export interface LocalPod {
-  readonly ip: string;
-  readonly address: IpAddress;
-  readonly prefixLength: number;
-  readonly netns: string;
-  /** The MAC addresses of all its links: with two on one bridge either may be found for its address (arp_ignore, arp_filter). */
-  readonly macs: readonly Uint8Array[];
-  /** Its end of the pair. */
-  readonly inside: Link;
-  /** The node's end; undefined: it has none here (macvlan, or the pair is gone). */
-  readonly outside: Link | undefined;
-  /** What rules see its packets come in by: the bridge it is plugged into, or its own link. */
-  readonly seenAs: Link | undefined;
-}
-
 /** The loopback link of each namespace (LOOPBACK_IFINDEX, include/net/flow.h). */
 export const LOOPBACK_INDEX = 1;
 
@@ -78,7 +65,7 @@ export class NodeView {
   #linkChains: readonly LinkChain[] | undefined;
   #links: readonly Link[] | undefined;
   #addresses: ReturnType<typeof listAddresses> | undefined;
-  #others: readonly OtherNamespace[] | undefined;
+  #pods: readonly LocalPod[] | undefined;
   readonly #neighbours = new Map<string, readonly Neighbour[]>();
   #forwarding: readonly Neighbour[] | undefined;
   #vlans: readonly BridgeVlan[] | undefined;
@@ -225,28 +212,29 @@ export class NodeView {
     return this.#addresses;
   }
 
+  /** Of IPv4 also those in the range of an address of `lo` (fib_add_ifaddr, net/ipv4/fib_frontend.c): 127.0.0.0/8. */
   isOwnAddress(ip: string): boolean {
-    return this.addresses.some(({ address }) => formatIp(address) === ip);
+    const asked = parseIp(ip);
+    return this.addresses.some(({ address, prefixLength, index }) => {
+      if (address.family !== asked.family) return false;
+      const isRange = index === LOOPBACK_INDEX && asked.family === 'IPv4';
+      return isRange ? cidrContains({ address, prefixLength }, asked) : ipEquals(address, asked);
+    });
   }
 
   /** The pods of this node with this address, those whose pair ends here: more than one has it wrongly. */
   podsAt(ip: string): readonly LocalPod[] {
-    return this.#namespaces
-      .flatMap((other) => other.addresses.flatMap((own) => (own.ip === ip ? [this.#pod(other, own)] : [])))
-      .filter(({ outside }) => outside !== undefined);
+    return this.#allPods.filter((pod) => pod.ip === ip && pod.outside !== undefined);
   }
 
   /** A pod's link with this address that is no end of a pair, but lies on another link (macvlan, ipvlan); undefined: there is none. */
   linkUpon(ip: string): Link | undefined {
-    const all = this.#namespaces.flatMap(({ addresses }) => addresses);
-    return all.find((one) => one.ip === ip && UPON_OTHERS.has(one.link.kind))?.link;
+    return this.#allPods.find((pod) => pod.ip === ip && UPON_OTHERS.has(pod.inside.kind))?.inside;
   }
 
   /** Pods of this node with an address of the family: those whose pair ends here. */
   localPods(family: IpFamily): readonly LocalPod[] {
-    return this.#namespaces
-      .flatMap((other) => other.addresses.map((own) => this.#pod(other, own)))
-      .filter(({ address, outside }) => outside !== undefined && address.family === family);
+    return this.#allPods.filter(({ address, outside }) => outside !== undefined && address.family === family);
   }
 
   neighbour(address: IpAddress, index: number): Neighbour | undefined {
@@ -318,19 +306,9 @@ export class NodeView {
     return podRulesIn(netns, family);
   }
 
-  get #namespaces(): readonly OtherNamespace[] {
-    this.#others ??= otherNamespaces(this.#route);
-    return this.#others;
-  }
-
-  #pod({ id, path, macs }: OtherNamespace, own: OtherNamespace['addresses'][number]): LocalPod {
-    const { ip, address, prefixLength, link: inside } = own;
-    const outside = this.links.find(
-      ({ index, kind, peerNetnsId }) =>
-        kind === 'veth' && index === inside.peerIndex && peerNetnsId !== undefined && peerNetnsId === id,
-    );
-    const seenAs = outside && (outside.master === 0 ? outside : this.link(outside.master));
-    return { ip, address, prefixLength, netns: path, macs, inside, outside, seenAs };
+  get #allPods(): readonly LocalPod[] {
+    this.#pods ??= localPodsIn(otherNamespaces(this.#route), this.links);
+    return this.#pods;
   }
 }
 

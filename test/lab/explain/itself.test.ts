@@ -38,6 +38,8 @@ const sentAs = () =>
     'ip theirs',
   );
 
+const range = () => faults.ip('addr add 172.30.0.1/24 dev lo', 'addr del 172.30.0.1/24 dev lo', node);
+
 it.each<[string, () => void, Host, string, number, boolean]>([
   ['a pod, with nothing in its way', () => {}, web, web.ip(), TARGET, true],
   ['a pod, whatever rules of the node drop', dropAll, web, web.ip(), TARGET, true],
@@ -57,6 +59,8 @@ it.each<[string, () => void, Host, string, number, boolean]>([
   ['a pod that has the address of its Service', () => add(`${WEB}/32 dev lo`), web, WEB, 80, true],
   ['a pod by its Service, which leaves it', () => down(web), web, WEB, 80, true],
   ['the node', () => {}, node, node.ip(), TARGET, true],
+  ['the node at another address of loopback', () => {}, node, '127.0.0.5', TARGET, true],
+  ['the node at an address in the range of one of lo', range, node, '172.30.0.9', TARGET, true],
   ['the node, where lo is down', () => down(node), node, node.ip(), TARGET, false],
   ['the node, as somebody else by rules', sentAs, node, node.ip(), TARGET, true],
   ['the node by a Service, as somebody else by rules', sentAs, node, LOCAL, 80, true],
