@@ -80,9 +80,13 @@ it('nodeport-address: NodePorts that do not answer at the address of the node', 
   expect(answer).toMatchObject({ verdict: 'fails', code: 'nodeport-address' });
 });
 
-it('agent-not-ready: before the way into the kernel is known', async () => {
-  expect(await ask('svc/shop/web', { families: [] })).toMatchObject({ verdict: 'fails', code: 'agent-not-ready' });
-});
+it.each(['svc/shop/web', 'svc/shop/nobody', '10.96.0.10', '10.96.0.77', 'pod/shop/web-1'])(
+  'of %s nothing is told before the agent serves anything: what was written before it started goes on',
+  async (destination) => {
+    const cause = expect.stringContaining('the agent serves no Services yet');
+    expect(await ask(destination, { families: [] })).toMatchObject({ verdict: 'unknown', cause });
+  },
+);
 
 it('is plain JSON: what the agent sends is what is read', async () => {
   const knowledge = await knowledgeOf('svc/shop/web');

@@ -14,7 +14,8 @@ import { lookAtLinkChains, lookAtSocketPrograms } from './stages/link-chains.ts'
 import { lookAtLinks } from './stages/links/link.ts';
 import { Report } from './stages/report.ts';
 import { lookAtRoutes } from './stages/routes/route.ts';
-import { lookAtRules } from './stages/rules.ts';
+import { lookAtRules, lookForOldWays } from './stages/rules.ts';
+import { lookAtAgent } from './stages/serving-agent.ts';
 import { lookAtNodePort, lookAtSockets } from './stages/sockets.ts';
 import { lookAtClientPorts } from './stages/tracking/client-ports.ts';
 import { lookAtFlows } from './stages/tracking/flows.ts';
@@ -87,7 +88,10 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   const { knowledge, target } = asked;
   const itself = lookAtItself(asked, node, report);
   const planned = !itself && target.service ? lookAtEndpoints(asked, report) : undefined;
-  if (report.hasFailed) return;
+  if (report.hasFailed) {
+    lookForOldWays(asked, node, report);
+    return;
+  }
   lookAtClientPorts(asked, node, report);
   if (report.hasFailed) return;
   if (itself) {
@@ -96,8 +100,7 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
     if (!report.hasFailed) report.stage('way back', 'ok', 'stays in the pod');
     return;
   }
-  lookAtAgent(knowledge, target, report);
-  if (report.hasFailed) return;
+  if (!lookAtAgent(knowledge, target, report)) return;
   const all = lookAtRules(asked, planned, node, report);
   if (report.hasFailed) return;
   const [goals = [], ...others] = sortedByWay(all, report);
@@ -145,20 +148,4 @@ function lookAtPlan(question: Question, knowledge: Knowledge, target: Target, re
   if (target.service) lookAtEndpoints({ knowledge, target, client: { kind: 'node', ip }, probe: false }, report);
   if (!report.hasFailed) report.cannotTell('rules', 'the objects allow it; the kernel was not asked (offline)');
   report.notChecked('the kernel');
-}
-
-function lookAtAgent(knowledge: Knowledge, target: Target, report: Report): void {
-  const family = knowledge.families.find((one) => one.family === target.family);
-  if (!family) {
-    report.fail('agent', { code: 'agent-not-ready', text: `the agent does not serve ${target.family}` });
-    return;
-  }
-  const { failing, drift, writtenSecondsAgo } = family;
-  const written =
-    writtenSecondsAgo === null ? 'nothing written yet' : `last wrote ${Math.round(writtenSecondsAgo)} s ago`;
-  const evidence = drift.map((value) => ({ source: 'agent', object: 'differences found', value }));
-  const text = failing
-    ? `its syncs fail for ${Math.round(failing.seconds)} s: ${failing.reason}`
-    : `mode ${knowledge.mode}, ${written}`;
-  report.stage('agent', failing ? 'unknown' : 'ok', text, evidence);
 }

@@ -1,14 +1,22 @@
 import { formatIpPort, ipEquals, ipFromBytes, ipProtocolName, readBe32 } from '../../core/index.ts';
-import type { Destination, IpvsConnection, VirtualServer, VirtualServerKey } from '../../netlink/ipvs/index.ts';
+import type {
+  Destination,
+  IpvsConnection,
+  ListedDestination,
+  VirtualServer,
+  VirtualServerKey,
+} from '../../netlink/ipvs/index.ts';
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { KnownBytes, type Packet } from '../packet/index.ts';
 import type { Hook, RuleSource, Situation, Station, StationResult, Step } from '../walk/index.ts';
+
+type LimitedDestination = Destination & Pick<ListedDestination, 'connectionLimit'>;
 
 /** What the kernel is asked for, or a fake. */
 export interface IpvsReader {
   /** All virtual servers, of both families. */
   listServers(): readonly VirtualServer[];
-  listDestinations(key: VirtualServerKey): readonly Destination[];
+  listDestinations(key: VirtualServerKey): readonly LimitedDestination[];
   /** Which destinations virtual servers with persistence remember for their clients. */
   listRemembered(): readonly IpvsConnection[];
   /** net/ipv4/vs/conntrack: connection tracking, hence masquerading, sees what is sent anew. */
@@ -25,16 +33,22 @@ const PRIORITY: Partial<Record<Hook, number>> = { input: 99, output: -98 };
 
 const ACCEPTED: StationResult = { kind: 'accept' };
 
+/** Schedulers that give each destination its turn. Others choose by the client's address, or by connections and their number: which one it is now is not known. */
+const BY_TURNS: ReadonlySet<string> = new Set(['rr', 'wrr']);
+
+/** Those that choose by addresses refuse whom they find a destination of weight 0 for (ip_vs_sh.c, ip_vs_dh.c, ip_vs_mh.c), unless a flag has them look on. */
+const BY_ADDRESS: ReadonlySet<string> = new Set(['sh', 'dh', 'mh']);
+
 /**
- * Virtual servers of IPVS, as the first packet of a connection meets them. Which destination a scheduler takes is walked as a chance,
- * among those with a weight, unless the server remembers one for the client (persistence).
+ * Virtual servers of IPVS, as the first packet of a connection meets them. Which destination a scheduler takes is walked as a chance, or as
+ * not known, among those with a weight, unless the server remembers one for the client (persistence).
  */
 export class IpvsServers implements RuleSource {
   readonly name = 'ipvs';
   readonly #reader: IpvsReader;
   #servers: readonly VirtualServer[] | undefined;
   #remembered: readonly IpvsConnection[] | undefined;
-  readonly #destinations = new Map<VirtualServer, readonly Destination[]>();
+  readonly #destinations = new Map<VirtualServer, readonly LimitedDestination[]>();
   /** IPVS looks at a packet once (skb->ipvs_property). */
   readonly #sent = new WeakSet<Packet>();
 
@@ -56,16 +70,31 @@ export class IpvsServers implements RuleSource {
     if (!server) return ACCEPTED;
     const chain = { table: 'ipvs', name: describe(server.key) } as const;
     const step = (verdict: string): Step => ({ source: 'ipvs', hook, chain, rule: undefined, verdict });
-    const usable = this.#destinationsOf(server).filter(({ weight }) => weight > 0);
+    const all = this.#destinationsOf(server);
+    const usable = all.filter(({ weight }) => weight > 0);
     let chosen = this.#rememberedFor(server, packet);
     if (!chosen && usable.length === 0) {
       // ip_vs_leave sends ICMP "port unreachable" and drops.
       steps.push(step('reject'));
       return { kind: 'reject', how: 'icmp-port-unreachable' };
     }
+    const limited = all.find(({ connectionLimit }) => connectionLimit !== undefined);
+    if (!chosen && limited) {
+      const { address, port, connectionLimit } = limited;
+      const about = `whether ${formatIpPort(address, port)} has the ${connectionLimit} connections that ${chain.name} allows it`;
+      return { kind: 'cannot tell', about, at: step('cannot tell') };
+    }
+    const { scheduler } = server;
+    if (!chosen && BY_ADDRESS.has(scheduler) && usable.length < all.length)
+      return {
+        kind: 'cannot tell',
+        about: `whom scheduler ${scheduler} refuses for a weight of 0`,
+        at: step('cannot tell'),
+      };
     const isKnown = server.persistenceSeconds === 0 || packet.ends.source.isKnown;
-    const how = isKnown ? `scheduler ${server.scheduler} of ${chain.name}` : `whom ${chain.name} remembers`;
-    chosen ??= usable[choose(isKnown ? 'chance' : 'unknown', how, usable.length)]!;
+    const how = isKnown ? `scheduler ${scheduler} of ${chain.name}` : `whom ${chain.name} remembers`;
+    const isTurn = isKnown && BY_TURNS.has(scheduler);
+    chosen ??= usable[choose(isTurn ? 'chance' : 'unknown', how, usable.length)]!;
     const { address, port } = chosen;
     steps.push(step(`to ${formatIpPort(address, port)}`));
     this.#sent.add(packet);
@@ -124,7 +153,7 @@ export class IpvsServers implements RuleSource {
     return exact ?? at((port) => port === 0);
   }
 
-  #destinationsOf(server: VirtualServer): readonly Destination[] {
+  #destinationsOf(server: VirtualServer): readonly LimitedDestination[] {
     const known = this.#destinations.get(server) ?? this.#reader.listDestinations(server.key);
     this.#destinations.set(server, known);
     return known;

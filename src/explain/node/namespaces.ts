@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { formatIp, type IpAddress, type IpFamily } from '../../core/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
-import { getNetnsId, type Link, listAddresses, listLinks } from '../../netlink/route/index.ts';
-import { NETLINK_ROUTE, RT_SCOPE_UNIVERSE } from '../../netlink/uapi/index.ts';
+import { getNetnsId, type InterfaceAddress, type Link, listAddresses, listLinks } from '../../netlink/route/index.ts';
+import { IFA_F_DADFAILED, NETLINK_ROUTE, RT_SCOPE_UNIVERSE } from '../../netlink/uapi/index.ts';
 import {
   inNetns,
   type LegacyTable,
@@ -49,13 +49,21 @@ function contentsOf(handle: NetnsHandle): Pick<OtherNamespace, 'addresses' | 'ma
   return inNetns(handle, () =>
     withNetlink(NETLINK_ROUTE, (socket) => {
       const links = new Map(listLinks(socket).map((link) => [link.index, link]));
-      const addresses = listAddresses(socket).flatMap(({ address, prefixLength, scope, index }) => {
+      const addresses = listAddresses(socket).flatMap((one) => {
+        const { address, prefixLength, scope, index } = one;
         const link = links.get(index);
-        return link && scope === RT_SCOPE_UNIVERSE ? [{ ip: formatIp(address), address, prefixLength, link }] : [];
+        return link && isInUse(one) && scope === RT_SCOPE_UNIVERSE
+          ? [{ ip: formatIp(address), address, prefixLength, link }]
+          : [];
       });
       return { addresses, macs: [...links.values()].map(({ address }) => address) };
     }),
   );
+}
+
+/** Whether an address is taken and given as one's own: of IPv6 not where somebody else of the link had it already (dadfailed). */
+export function isInUse({ flags }: InterfaceAddress): boolean {
+  return (flags & IFA_F_DADFAILED) === 0;
 }
 
 /** The tables of legacy iptables in a namespace that do anything; none where it cannot be told. */

@@ -33,7 +33,7 @@ import { hookedIn, isOwnTable } from '../nft/index.ts';
 import { type BesideRules, besideRulesOf } from './beside-rules.ts';
 import { type CgroupPrograms, cgroupPrograms } from './bpf-programs.ts';
 import { type LocalPod, localPodsIn } from './local-pods.ts';
-import { hasNeighbourSockets, otherNamespaces } from './namespaces.ts';
+import { hasNeighbourSockets, isInUse, otherNamespaces } from './namespaces.ts';
 import { type PodRules, podRulesIn } from './pod-rules.ts';
 import { RouteLookups } from './route-lookups.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
@@ -208,7 +208,7 @@ export class NodeView {
   }
 
   get addresses(): ReturnType<typeof listAddresses> {
-    this.#addresses ??= listAddresses(this.#route);
+    this.#addresses ??= listAddresses(this.#route).filter(isInUse);
     return this.#addresses;
   }
 

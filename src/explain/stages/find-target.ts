@@ -1,9 +1,10 @@
-import { formatIp, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
 import type { Knowledge, KnownPort, KnownService } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Target } from './asked.ts';
 import type { Report } from './report.ts';
+import { tellNotReady } from './serving-agent.ts';
 
 /** Finds what is connected to; undefined: there is no such thing, and the report says why. */
 export function findTarget(
@@ -14,13 +15,14 @@ export function findTarget(
 ): Target | undefined {
   const { destination } = knowledge;
   const protocol = question.protocol ?? 'TCP';
+  const isReady = knowledge.families.length > 0;
   const told = (to: string) => {
     report.question = { ...report.question, to, protocol: protocol.toLowerCase() };
   };
   switch (destination.kind) {
     case 'no-node-port': {
       told(nameOf(destination));
-      const target = node && atNode(question, knowledge, destination.port);
+      const target = node && atNode(question, knowledge, destination.port, node);
       if (target)
         report.stage('service', 'ok', 'no Service has this NodePort; a process may listen there, or somebody map it');
       else refuse(destination, report);
@@ -30,13 +32,18 @@ export function findTarget(
     case 'no-service':
     case 'not-served':
       told(nameOf(destination));
-      refuse(destination, report);
+      if (isReady) refuse(destination, report);
+      else tellNotReady(report);
       return undefined;
     case 'address': {
       const { pod, address, port, endpointOf, node } = destination;
       const at = port === null ? address : `${address}:${port}/${protocol.toLowerCase()}`;
       told(pod === null ? at : `pod ${pod} (${at})`);
       const whose = [node && `of node ${node}`, endpointOf[0] && `endpoint of svc ${endpointOf.join(', ')}`];
+      if (port === null && !isReady) {
+        tellNotReady(report);
+        return undefined;
+      }
       if (port === null) {
         const text = `${address} is no address of a Service${endpointOf[0] ? `, but an endpoint of ${endpointOf[0]}` : ''}; without a port nothing more can be said`;
         report.fail('service', { code: 'no-such-port', text, remedy: [`nodeplane explain ${address}:PORT`] });
@@ -48,7 +55,7 @@ export function findTarget(
     }
     case 'service': {
       told(`svc ${destination.service.name}${destination.port === null ? '' : `:${destination.port}`}`);
-      const target = findPort(question, knowledge, destination, report);
+      const target = findPort(question, knowledge, destination, node, report);
       if (target) {
         const { service, ip, port } = target;
         const shown = `${formatIp(ip)}:${port}/${target.protocol.toLowerCase()}`;
@@ -65,10 +72,14 @@ export function findTarget(
 }
 
 /** A port of the node's own address: a process listens there (the kubelet), or rules map it to a pod (`hostPort`). The rules tell. */
-function atNode({ protocol = 'TCP', source }: Question, knowledge: Knowledge, port: number): Target | undefined {
+function atNode(
+  { protocol = 'TCP', source }: Question,
+  knowledge: Knowledge,
+  port: number,
+  node: NodeView,
+): Target | undefined {
   const family = familyOf(source, knowledge);
-  const own = knowledge.node.addresses.map((one) => parseIp(one));
-  const ip = own.find((one) => family === undefined || one.family === family);
+  const ip = ownAddress(knowledge, family, node);
   return ip && { family: ip.family, protocol, ip, port, service: undefined };
 }
 
@@ -127,6 +138,7 @@ function findPort(
   { protocol, source }: Question,
   knowledge: Knowledge,
   { service, via, address, port: wanted }: ServiceDestination,
+  node: NodeView | undefined,
   report: Report,
 ): Target | undefined {
   const asked = address === null ? familyOf(source, knowledge) : parseIp(address).family;
@@ -134,7 +146,7 @@ function findPort(
   const has = new Set(service.ports.map(({ family }) => family));
   const family: IpFamily | undefined = asked ?? service.ipFamilies.find((one) => has.has(one)) ?? [...has][0];
   if (served.length === 0) {
-    report.fail('agent', { code: 'agent-not-ready', text: 'the agent serves no Services yet' });
+    tellNotReady(report);
     return undefined;
   }
   if (family === undefined || !has.has(family)) {
@@ -166,7 +178,7 @@ function findPort(
     report.fail('service', { code: 'no-such-port', text, ...(remedy && { remedy }) });
     return undefined;
   }
-  const own = knowledge.node.addresses.map((one) => parseIp(one)).find((one) => one.family === family);
+  const own = ownAddress(knowledge, family, node);
   const byVia = via === 'node-port' ? own : parseIp(port.clusterIp);
   const ip = address === null ? byVia : parseIp(address);
   if (!ip) {
@@ -182,6 +194,17 @@ function findPort(
   report.stage('service', 'ok', describe(service, port, addressText));
   const number = via === 'node-port' ? port.nodePort : port.port;
   return { family, protocol: port.protocol as IpProtocol, ip, port: number, service: { service, port, via } };
+}
+
+/** An address of the node, as its Node object has it: one that a link here has, before others by which it is known elsewhere (ExternalIP). */
+function ownAddress(
+  knowledge: Knowledge,
+  family: IpFamily | undefined,
+  node: NodeView | undefined,
+): IpAddress | undefined {
+  const all = knowledge.node.addresses.map((one) => parseIp(one));
+  const fits = all.filter((one) => family === undefined || one.family === family);
+  return fits.find((one) => node?.isOwnAddress(formatIp(one))) ?? fits[0];
 }
 
 /** Undefined: the source may have either. */

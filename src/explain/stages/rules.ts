@@ -10,6 +10,7 @@ import { isNobodys, isTakenHere } from './here/heard-here.ts';
 import { isUnseen } from './links/bridge.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from './place.ts';
 import type { Finding, Report } from './report.ts';
+import { mayBeHeardAt } from './sockets.ts';
 import { deciders, goalOf, isRefused, type Way, wayText, withDoubts } from './ways.ts';
 
 /**
@@ -66,7 +67,7 @@ export function lookAtRules(
       report.cannotTell('rules', `${text}: whether it answers in their place is not known here`);
     }
     const others = ways.filter((way) => !taken.includes(way));
-    if (others.length > 0) compare(asked, planned, wanted!, others, report);
+    if (others.length > 0) compare(asked, planned, wanted!, others, node, report);
   }
   if (report.hasFailed) return [];
   const found = withDoubts([...goals.values()]);
@@ -76,6 +77,21 @@ export function lookAtRules(
   const kept = atEndpoints.length > 0 ? atEndpoints : found.filter(({ address }) => address === original);
   if (kept.length === 0) report.cannotTell('rules', 'no way through the rules is known that leads to anybody');
   return kept;
+}
+
+/** What the objects forbid the kernel may still do, before the agent has written it: whether it leads to somebody nevertheless. */
+export function lookForOldWays(asked: Asked, node: NodeView, report: Report): void {
+  const { sources } = node.rulesFor(asked.target.family);
+  const { branches } = walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node));
+  const original = goalAt(asked).address;
+  for (const { result } of branches) {
+    const goal = result.end.kind === 'sent' || result.end.kind === 'delivered' ? goalOf(result) : undefined;
+    if (!goal || goal.address === original) continue;
+    report.doubt(
+      `the kernel leads to ${goal.address}, which the plan does not have: whether it answers is not known here`,
+    );
+    return;
+  }
 }
 
 /** The client's first packet. A pod and this node let their kernel choose the port; of others nobody here knows who changes it on the way. */
@@ -200,6 +216,7 @@ function compare(
   planned: Planned,
   wanted: ReadonlySet<string>,
   ways: readonly Way[],
+  node: NodeView,
   report: Report,
 ): void {
   const { target, knowledge } = asked;
@@ -237,7 +254,13 @@ function compare(
     const foreign = untranslated.flatMap(({ result }) => result.steps).find((step) => isOldProxy(step, knowledge.mode));
     if (!foreign) drifts(text, tell);
   };
-  if (extra.length > 0 && held) {
+  const alive = ways.find(
+    ({ goal }) => goal && extra.includes(goal.address) && mayBeHeardAt(goal, target.protocol, node),
+  );
+  if (alive) {
+    const text = `the kernel leads to ${alive.goal!.address}, which the plan does not have: whether it answers is not known here`;
+    report.cannotTell('rules', text);
+  } else if (extra.length > 0 && held) {
     const text = `affinity holds ${formatIp(asked.client.ip)} at ${extra[0]}, which is no endpoint in use any more (for up to ${port.affinitySeconds} s)`;
     report.fail('rules', { code: 'affinity', text });
   } else if (extra.length > 0) {

@@ -102,6 +102,18 @@ export function isHeardAt({ ip, port }: Pick<Goal, 'ip' | 'port'>, protocol: Tar
   return node.listeners(protocol).some((one) => one.port === port && takes(one, ip));
 }
 
+/** Whether somebody may listen at an address and port: a pod that is here and does, or whoever has an address that is not in reach of this node's own links to pods. */
+export function mayBeHeardAt({ ip, port }: Goal, protocol: Target['protocol'], node: NodeView): boolean {
+  const pods = node.podsAt(formatIp(ip));
+  const hears = (one: Listener) => one.port === port && takes(one, ip);
+  if (pods.length > 0) return pods.some(({ netns }) => node.listeners(protocol, netns).some(hears));
+  if (node.isOwnAddress(formatIp(ip))) return isHeardAt({ ip, port }, protocol, node);
+  const way = node.route({ destination: ip });
+  return (
+    way.kind === 'route' && !node.localPods(ip.family).some(({ seenAs }) => seenAs?.index === way.route.outInterface)
+  );
+}
+
 /** Those with no room for one more connection (sk_acceptq_is_full); of UDP what waits is no connection. */
 function fullOf(taking: readonly Listener[], protocol: Target['protocol']): readonly Listener[] {
   return protocol === 'UDP' ? [] : taking.filter(({ queued, queueLimit }) => queued > queueLimit);

@@ -243,8 +243,13 @@ function walkOnce(
   const sendAnew = (): End => {
     const refused = routed();
     if (refused) return refused;
+    const { iif } = packet;
     [packet.iif, packet.oif] = [undefined, way!.oif];
-    return through('output', 'postrouting') ?? { kind: 'sent', by: way!.oif };
+    const ended = through('output');
+    if (ended) return ended;
+    // Of the hook behind it the kernel tells where it came in (skb->dev in ip_output, net/ipv4/ip_output.c).
+    packet.iif = iif;
+    return through('postrouting') ?? { kind: 'sent', by: way!.oif };
   };
   const end = (): End => {
     if (origin === 'this host') {

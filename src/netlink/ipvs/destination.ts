@@ -24,6 +24,8 @@ export interface ListedDestination extends Destination {
   readonly inactiveConnections: number;
   /** Remembered clients of a virtual server with persistence. */
   readonly persistentConnections: number;
+  /** From how many connections on it gets no new ones (`ipvsadm -x`). @default as many as come */
+  readonly connectionLimit?: number;
 }
 
 /** Adds a destination. EEXIST when it is there; ESRCH when there is no such virtual server. */
@@ -76,6 +78,7 @@ export function decodeDestination(payload: Uint8Array, serverFamily: IpFamily): 
   const number = attributes.IPVS_DEST_ATTR_ADDR_FAMILY ?? familyNumber(serverFamily);
   const family = ipFamilyOf(number);
   if (!family) throw decodeError('IPVS_DEST_ATTR_ADDR_FAMILY', `family ${number} is neither IPv4 nor IPv6`);
+  const limit = attributes.IPVS_DEST_ATTR_U_THRESH ?? 0;
   return {
     address: decodeInetAddress(family, address, 'IPVS_DEST_ATTR_ADDR'),
     port,
@@ -83,6 +86,7 @@ export function decodeDestination(payload: Uint8Array, serverFamily: IpFamily): 
     activeConnections: attributes.IPVS_DEST_ATTR_ACTIVE_CONNS ?? 0,
     inactiveConnections: attributes.IPVS_DEST_ATTR_INACT_CONNS ?? 0,
     persistentConnections: attributes.IPVS_DEST_ATTR_PERSIST_CONNS ?? 0,
+    ...(limit !== 0 && { connectionLimit: limit }),
   };
 }
 

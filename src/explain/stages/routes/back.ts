@@ -40,6 +40,15 @@ export function lookAtRouteBack(asked: Asked, goal: Goal, node: NodeView, report
     }
     if (refused) report.cannotTellEndpoint('route', address, refused.text);
   }
+  if (goal.byIpvs && client.kind !== 'node') {
+    // IPVS translates them, and has them routed anew with that source (ip_vs_route_me_harder, net.ipv4.vs.snat_reroute).
+    const anew = node.route({ destination: client.ip, source: asked.target.ip });
+    if (anew.kind === 'refused') {
+      const text = `there is no route for answers from ${formatIp(asked.target.ip)} to ${formatIp(client.ip)} (${anew.errno})`;
+      report.failEndpoint('route', address, { code: 'way-back', text });
+      return;
+    }
+  }
   if (client.kind === 'node') return;
   const out = node.route({ destination: ip });
   if (out.kind === 'refused') return;

@@ -73,6 +73,11 @@ function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): vo
     report.cannotTellEndpoint('route', goal.address, text);
     return;
   }
+  if (answer.route.type !== RTN_LOCAL && node.isOwnAddress(formatIp(ip))) {
+    const text = `this node has the address ${formatIp(ip)} and no local route to it: who gets what is sent there was not looked at`;
+    report.cannotTellEndpoint('route', goal.address, text);
+    return;
+  }
   const elsewhere = besidePod(asked, goal, answer.route.outInterface, node);
   if (elsewhere) {
     report.failEndpoint('route', goal.address, elsewhere);
