@@ -222,6 +222,64 @@ describe('connection tracking does not see what IPVS sends (net.ipv4.vs.conntrac
   });
 });
 
+describe('what IPVS does with packets beside its servers', () => {
+  it('foreign-drop: behind it a packet has the interface that it came in by', async () => {
+    const late = 'type filter hook postrouting priority 0; iifname "cni0" tcp dport 8080 drop;';
+    faults.nft(`table inet theirs { chain late { ${late} } }`, 'inet theirs');
+    await faults.expectCode(VIP.IPv4, client.ip(), 'foreign-drop');
+    expect(await answers(client, VIP.IPv4)).toBe(false);
+    await expectWorks(VIP.IPv4, 'node');
+    expect(await answers(node, VIP.IPv4)).toBe(true);
+  });
+
+  it('way-back: it has answers routed anew as those of the Service', async () => {
+    const rule = `from ${VIP.IPv4} pref 50 unreachable`;
+    faults.ip(`rule add ${rule}`, `rule del ${rule}`);
+    await faults.expectCode(VIP.IPv4, client.ip(), 'way-back');
+    expect(await answers(client, VIP.IPv4)).toBe(false);
+  });
+
+  it.each<[string, string, () => void | Promise<void>]>([
+    [
+      'a policy rule for the source of the client',
+      'asks for sources',
+      () =>
+        faults.ip(
+          `rule add from ${client.ip()} pref 50 unreachable`,
+          `rule del from ${client.ip()} pref 50 unreachable`,
+        ),
+    ],
+    [
+      'packets that are dropped at random',
+      'drop_packet',
+      () => {
+        faults.sysctl('net.ipv4.vs.am_droprate', '1');
+        faults.sysctl('net.ipv4.vs.drop_packet', '3');
+      },
+    ],
+    ['a destination that gets packets untranslated', 'not by translation', () => setWay('-g')],
+    [
+      'a destination that may have one connection',
+      'the 1 connections',
+      async () => {
+        setWay('-m -x 1');
+        const held = await client.hold({ ip: VIP.IPv4, port: 80 });
+        faults.undo(() => void held.close());
+      },
+    ],
+  ])('of %s nothing is told', async (_, text, begin) => {
+    await begin();
+    const cause = expect.stringContaining(text);
+    expect(await world.ask(VIP.IPv4, client.ip())).toMatchObject({ verdict: 'unknown', cause });
+    expect(await answers(client, VIP.IPv4)).toBe(false);
+  });
+
+  /** How the destination of the Service that is broken most often gets its packets. */
+  function setWay(options: string): void {
+    ipvsadm(`-e -t ${VIP.IPv4}:80 -r ${WEB} ${options}`, `-e -t ${VIP.IPv4}:80 -r ${WEB} -m -x 0`);
+  }
+});
+
 it('a trace tells what IPVS did meanwhile, and why it tells no drop reasons', async () => {
   // A Service that nobody has connected to before: connections of others may be forgotten meanwhile.
   const report = await tracedFrom(node, { source: client.ip(), destination: `${TRACED}:80` }, () =>

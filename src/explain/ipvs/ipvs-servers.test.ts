@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatIp, ipFromBytes, parseIp } from '../../core/index.ts';
 import type { Destination, IpvsConnection, VirtualServer } from '../../netlink/ipvs/index.ts';
+import { IP_VS_SVC_F_ONEPACKET, IP_VS_SVC_F_SCHED_MH_FALLBACK } from '../../netlink/uapi/ip-vs.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { LegacyRules } from '../iptables/index.ts';
 import { type Host, type Origin, walkPacket } from '../walk/index.ts';
@@ -39,7 +40,7 @@ const MASQUERADE = new LegacyRules({
 });
 
 /** How the kernel is set by the agent. */
-const SETTINGS = { listRemembered: () => [], isTracked: true, forgetsDrained: true };
+const SETTINGS = { listRemembered: () => [], isTracked: true, forgetsDrained: true, isDropping: false };
 
 function walk(
   servers: readonly VirtualServer[],
@@ -92,6 +93,34 @@ it('refuses what no destination takes, and leaves alone what is no virtual serve
 it('is not masqueraded while connection tracking does not see it', () => {
   const [way] = walk([server()], [to('10.244.1.5')], ETH0, { isTracked: false });
   expect(way).toMatchObject({ end: 'sent', to: '10.244.1.5', source: '192.0.2.9' });
+});
+
+it.each([
+  ['rr', 0, 'chance'],
+  ['wrr', 0, 'chance'],
+  ['lc', 0, 'unknown'],
+  ['sh', 0, 'unknown'],
+  ['mh', IP_VS_SVC_F_SCHED_MH_FALLBACK, 'unknown'],
+])('whom scheduler %s takes is a %s', (scheduler, flags, kind) => {
+  const ways = walk(
+    [server({ scheduler, flags })],
+    [to('10.244.1.5'), to('10.244.1.6'), to('10.244.1.7', 0)].slice(0, flags ? 3 : 2),
+  );
+  expect(ways.map(({ to, chosen }) => [to, ...chosen])).toEqual([
+    ['10.244.1.5', kind],
+    ['10.244.1.6', kind],
+  ]);
+});
+
+it.each<[string, Partial<VirtualServer>, object, Partial<IpvsReader>]>([
+  ['addresses are hashed, and one has weight 0', { scheduler: 'mh' }, { weight: 0 }, {}],
+  ['one may have so many connections alone', {}, { connectionLimit: 1 }, {}],
+  ['one gets packets by another way', {}, { forwarding: 3 }, {}],
+  ['datagrams have no connections', { flags: IP_VS_SVC_F_ONEPACKET }, {}, {}],
+  ['packets are dropped at random', {}, {}, { isDropping: true }],
+])('nothing is told where %s', (_, of, destination, more) => {
+  const ways = walk([server(of)], [to('10.244.1.5'), { ...to('10.244.1.6'), ...destination }], ETH0, more);
+  expect(ways.map(({ end }) => end)).toEqual(['cannot tell']);
 });
 
 describe('a server with persistence', () => {

@@ -6,11 +6,12 @@ import type {
   VirtualServer,
   VirtualServerKey,
 } from '../../netlink/ipvs/index.ts';
+import { IP_VS_SVC_F_ONEPACKET, IP_VS_SVC_F_SCHED_MH_FALLBACK } from '../../netlink/uapi/ip-vs.ts';
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { KnownBytes, type Packet } from '../packet/index.ts';
 import type { Hook, RuleSource, Situation, Station, StationResult, Step } from '../walk/index.ts';
 
-type LimitedDestination = Destination & Pick<ListedDestination, 'connectionLimit'>;
+type LimitedDestination = Destination & Pick<ListedDestination, 'connectionLimit' | 'forwarding'>;
 
 /** What the kernel is asked for, or a fake. */
 export interface IpvsReader {
@@ -23,6 +24,8 @@ export interface IpvsReader {
   readonly isTracked: boolean;
   /** net/ipv4/vs/expire_quiescent_template: clients that are remembered for a destination of weight 0 get another one. */
   readonly forgetsDrained: boolean;
+  /** net/ipv4/vs/drop_packet: it drops some of the packets of new connections, always (3) and not only when memory is short. */
+  readonly isDropping: boolean;
 }
 
 /**
@@ -78,19 +81,9 @@ export class IpvsServers implements RuleSource {
       steps.push(step('reject'));
       return { kind: 'reject', how: 'icmp-port-unreachable' };
     }
-    const limited = all.find(({ connectionLimit }) => connectionLimit !== undefined);
-    if (!chosen && limited) {
-      const { address, port, connectionLimit } = limited;
-      const about = `whether ${formatIpPort(address, port)} has the ${connectionLimit} connections that ${chain.name} allows it`;
-      return { kind: 'cannot tell', about, at: step('cannot tell') };
-    }
     const { scheduler } = server;
-    if (!chosen && BY_ADDRESS.has(scheduler) && usable.length < all.length)
-      return {
-        kind: 'cannot tell',
-        about: `whom scheduler ${scheduler} refuses for a weight of 0`,
-        at: step('cannot tell'),
-      };
+    const about = this.#strangeness(server, all) ?? (chosen ? undefined : refusedByFew(server, all));
+    if (about !== undefined) return { kind: 'cannot tell', about, at: step('cannot tell') };
     const isKnown = server.persistenceSeconds === 0 || packet.ends.source.isKnown;
     const how = isKnown ? `scheduler ${scheduler} of ${chain.name}` : `whom ${chain.name} remembers`;
     const isTurn = isKnown && BY_TURNS.has(scheduler);
@@ -108,6 +101,17 @@ export class IpvsServers implements RuleSource {
     if (type === undefined)
       return { kind: 'cannot tell', about: 'the route to its destination', at: step('cannot tell') };
     return type === RTN_LOCAL ? ACCEPTED : { kind: 'sent anew' };
+  }
+
+  /** What of a virtual server is not as this agent makes it, and not simulated, in words. */
+  #strangeness({ flags, key }: VirtualServer, all: readonly LimitedDestination[]): string | undefined {
+    const name = describe(key);
+    if (this.#reader.isDropping) return 'which packets net.ipv4.vs.drop_packet drops';
+    if ((flags & IP_VS_SVC_F_ONEPACKET) !== 0)
+      return `what answers ${name} gets, whose datagrams have no connections (ops)`;
+    const other = all.find(({ forwarding }) => forwarding !== undefined);
+    if (other) return `how ${formatIpPort(other.address, other.port)} gets packets of ${name}: not by translation`;
+    return undefined;
   }
 
   /**
@@ -158,6 +162,22 @@ export class IpvsServers implements RuleSource {
     this.#destinations.set(server, known);
     return known;
   }
+}
+
+/** What decides whether a destination that cannot be used, or not by all, has clients refused, in words; undefined: nothing. */
+function refusedByFew(
+  { key, scheduler, flags }: VirtualServer,
+  all: readonly LimitedDestination[],
+): string | undefined {
+  const name = describe(key);
+  const limited = all.find(({ connectionLimit }) => connectionLimit !== undefined);
+  if (limited) {
+    const { address, port, connectionLimit } = limited;
+    return `whether ${formatIpPort(address, port)} has the ${connectionLimit} connections that ${name} allows it`;
+  }
+  if (!BY_ADDRESS.has(scheduler) || (flags & IP_VS_SVC_F_SCHED_MH_FALLBACK) !== 0) return undefined;
+  if (all.every(({ weight }) => weight > 0)) return undefined;
+  return `whom scheduler ${scheduler} of ${name} refuses, as one of its destinations has weight 0`;
 }
 
 /** The first for which it is so; nobody can tell if that is not known of one before it. */

@@ -20,6 +20,7 @@ import {
   listNeighbours,
   type Neighbour,
   type NeighbourFamily,
+  type PolicyRule,
   type RouteAnswer,
   type RouteQuestion,
 } from '../../netlink/route/index.ts';
@@ -159,6 +160,12 @@ export class NodeView {
   /** Whether somebody has made policy rules on this node, which may ask for marks, for sources and for links. */
   hasPolicyRules(family: IpFamily): boolean {
     return this.#lookups.rulesOf(family, this.#route, 'this node').some(({ priority }) => !OF_KERNEL.has(priority));
+  }
+
+  /** The first policy rule of this node that asks for a source which is one of these; undefined: none does. */
+  ruleBySource(...sources: readonly IpAddress[]): PolicyRule | undefined {
+    const rules = this.#lookups.rulesOf(sources[0]!.family, this.#route, 'this node');
+    return rules.find(({ source }) => source && sources.some((one) => cidrContains(source, one)));
   }
 
   /** The way out of a pod. */

@@ -102,6 +102,9 @@ function ipvsHere(): IpvsReader {
     get isTracked() {
       return readSysctl('net/ipv4/vs/conntrack') === '1';
     },
+    get isDropping() {
+      return readSysctl('net/ipv4/vs/drop_packet') === '3';
+    },
     get forgetsDrained() {
       return readSysctl('net/ipv4/vs/expire_quiescent_template') === '1';
     },

@@ -3,7 +3,7 @@ import { familyNumber, ipFamilyOf } from '../address-family.ts';
 import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
 import { genlmsghdr } from '../uapi/genetlink.ts';
-import { IP_VS_CONN_F_MASQ, IPVS_CMD_ATTRIBUTES } from '../uapi/ip-vs.ts';
+import { IP_VS_CONN_F_FWD_MASK, IP_VS_CONN_F_MASQ, IPVS_CMD_ATTRIBUTES } from '../uapi/ip-vs.ts';
 import { decodeInetAddress, encodeInetAddress } from './inet-address.ts';
 import { type IpvsFamily, ipvsRequest } from './ipvs-request.ts';
 import { describeVirtualServer, keyAttributes, type VirtualServerKey } from './virtual-server.ts';
@@ -26,6 +26,8 @@ export interface ListedDestination extends Destination {
   readonly persistentConnections: number;
   /** From how many connections on it gets no new ones (`ipvsadm -x`). @default as many as come */
   readonly connectionLimit?: number;
+  /** It gets packets by another way than translation (`ipvsadm -g`, `-i`): IP_VS_CONN_F_*. @default by translation */
+  readonly forwarding?: number;
 }
 
 /** Adds a destination. EEXIST when it is there; ESRCH when there is no such virtual server. */
@@ -79,6 +81,7 @@ export function decodeDestination(payload: Uint8Array, serverFamily: IpFamily): 
   const family = ipFamilyOf(number);
   if (!family) throw decodeError('IPVS_DEST_ATTR_ADDR_FAMILY', `family ${number} is neither IPv4 nor IPv6`);
   const limit = attributes.IPVS_DEST_ATTR_U_THRESH ?? 0;
+  const forwarding = (attributes.IPVS_DEST_ATTR_FWD_METHOD ?? IP_VS_CONN_F_MASQ) & IP_VS_CONN_F_FWD_MASK;
   return {
     address: decodeInetAddress(family, address, 'IPVS_DEST_ATTR_ADDR'),
     port,
@@ -87,6 +90,7 @@ export function decodeDestination(payload: Uint8Array, serverFamily: IpFamily): 
     inactiveConnections: attributes.IPVS_DEST_ATTR_INACT_CONNS ?? 0,
     persistentConnections: attributes.IPVS_DEST_ATTR_PERSIST_CONNS ?? 0,
     ...(limit !== 0 && { connectionLimit: limit }),
+    ...(forwarding !== IP_VS_CONN_F_MASQ && { forwarding }),
   };
 }
 

@@ -14,10 +14,12 @@ export const RTM_GETRULE = 34;
  */
 export const fib_rule_hdr = struct('fib_rule_hdr', 12, {
   family: ['u8', 0],
+  src_len: ['u8', 2],
   tos: ['u8', 3],
 });
 
 export const FRA = attributeSet('FRA', {
+  FRA_SRC: [2, 'bytes'],
   FRA_PRIORITY: [6, 'u32'],
   /** struct fib_rule_uid_range { __u32 start, end; } */
   FRA_UID_RANGE: [20, 'bytes'],

@@ -23,6 +23,8 @@ export const IPVS_CMD = {
 export const IP_VS_SVC_F_PERSISTENT = 0x0001;
 /** Set by the kernel on every virtual server it holds. */
 export const IP_VS_SVC_F_HASHED = 0x0002;
+/** One-packet scheduling of UDP: no datagram belongs to a connection, and answers are not translated. */
+export const IP_VS_SVC_F_ONEPACKET = 0x0004;
 /** Scheduler mh: when the chosen destination cannot be used, look on in the table. */
 export const IP_VS_SVC_F_SCHED_MH_FALLBACK = 0x0008;
 /** Scheduler mh: hash the source port too. */
@@ -32,6 +34,7 @@ export const IP_VS_SVC_F_SCHED_SH_FALLBACK = 0x0008;
 
 /** IPVS_DEST_ATTR_FWD_METHOD: rewrite addresses and ports. */
 export const IP_VS_CONN_F_MASQ = 0;
+export const IP_VS_CONN_F_FWD_MASK = 0x0007;
 
 /** The value of IPVS_SVC_ATTR_FLAGS: `mask` says which bits of `flags` count. */
 export const ip_vs_flags = struct('ip_vs_flags', 8, { flags: ['u32', 0], mask: ['u32', 4] });

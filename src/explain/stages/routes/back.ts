@@ -40,7 +40,12 @@ export function lookAtRouteBack(asked: Asked, goal: Goal, node: NodeView, report
     }
     if (refused) report.cannotTellEndpoint('route', address, refused.text);
   }
-  if (goal.byIpvs && client.kind !== 'node') {
+  const rule = goal.byIpvs && node.ruleBySource(client.ip, asked.target.ip);
+  if (rule) {
+    const text = `policy rule ${rule.priority} of this node asks for sources: packets of IPVS are routed without theirs and then anew (nat)`;
+    report.cannotTellEndpoint('route', address, text);
+  }
+  if (goal.byIpvs && client.kind !== 'node' && node.sysctl('net/ipv4/vs/snat_reroute') !== '0') {
     // IPVS translates them, and has them routed anew with that source (ip_vs_route_me_harder, net.ipv4.vs.snat_reroute).
     const anew = node.route({ destination: client.ip, source: asked.target.ip });
     if (anew.kind === 'refused') {

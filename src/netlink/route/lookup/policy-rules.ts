@@ -1,4 +1,4 @@
-import { type IpFamily, readU16, readU32 } from '../../../core/index.ts';
+import { type Cidr, type IpFamily, ipFromBytes, readU16, readU32 } from '../../../core/index.ts';
 import { familyNumber } from '../../address-family.ts';
 import { encodeBody } from '../../attribute-set.ts';
 import type { Netlink } from '../../netlink.ts';
@@ -10,6 +10,8 @@ type Ports = readonly [first: number, last: number];
 export interface PolicyRule {
   /** Its preference: the kernel goes from 0 upwards. */
   readonly priority: number;
+  /** The source addresses that it asks for; undefined: it asks for none. */
+  readonly source?: Cidr;
   /** The source ports that it asks for; undefined: it asks for none. */
   readonly sourcePorts: Ports | undefined;
   /** The destination ports that it asks for; undefined: it asks for none. */
@@ -38,10 +40,11 @@ export function listPolicyRules(netlink: Netlink, family: IpFamily): PolicyRule[
 
 /** Decodes the payload of an RTM_NEWRULE. Throws ERR_NETLINK_DECODE. */
 export function decodePolicyRule(payload: Uint8Array): PolicyRule {
-  const { tos } = fib_rule_hdr.decode(payload);
+  const { tos, src_len } = fib_rule_hdr.decode(payload);
   const rule = FRA.decode(payload, fib_rule_hdr.size);
   return {
     priority: rule.FRA_PRIORITY ?? 0,
+    ...(rule.FRA_SRC && { source: { address: ipFromBytes(rule.FRA_SRC), prefixLength: src_len } }),
     sourcePorts: portsOf(rule.FRA_SPORT_RANGE),
     destinationPorts: portsOf(rule.FRA_DPORT_RANGE),
     user: rule.FRA_UID_RANGE && readU32(rule.FRA_UID_RANGE, 0),
