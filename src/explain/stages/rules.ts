@@ -81,17 +81,17 @@ export function lookAtRules(
 
 /** What the objects forbid the kernel may still do, before the agent has written it: whether it leads to somebody nevertheless. */
 export function lookForOldWays(asked: Asked, node: NodeView, report: Report): void {
-  const { sources } = node.rulesFor(asked.target.family);
+  const { target } = asked;
+  const { sources } = node.rulesFor(target.family);
   const { branches } = walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node));
+  const goals = branches.filter((branch) => !isRefused(branch)).flatMap(({ result }) => goalOf(result) ?? []);
   const original = goalAt(asked).address;
-  for (const { result } of branches) {
-    const goal = result.end.kind === 'sent' || result.end.kind === 'delivered' ? goalOf(result) : undefined;
-    if (!goal || goal.address === original) continue;
-    report.doubt(
-      `the kernel leads to ${goal.address}, which the plan does not have: whether it answers is not known here`,
-    );
-    return;
-  }
+  const old = goals.find((goal) => goal.address !== original && mayBeHeardAt(goal, target.protocol, node));
+  if (old) report.doubt(notPlanned(old));
+}
+
+function notPlanned({ address }: Goal): string {
+  return `the kernel leads to ${address}, which the plan does not have: whether it answers is not known here`;
 }
 
 /** The client's first packet. A pod and this node let their kernel choose the port; of others nobody here knows who changes it on the way. */
@@ -254,12 +254,10 @@ function compare(
     const foreign = untranslated.flatMap(({ result }) => result.steps).find((step) => isOldProxy(step, knowledge.mode));
     if (!foreign) drifts(text, tell);
   };
-  const alive = ways.find(
-    ({ goal }) => goal && extra.includes(goal.address) && mayBeHeardAt(goal, target.protocol, node),
-  );
+  const led = ways.flatMap(({ goal }) => (goal && extra.includes(goal.address) ? [goal] : []));
+  const alive = led.find((goal) => mayBeHeardAt(goal, target.protocol, node));
   if (alive) {
-    const text = `the kernel leads to ${alive.goal!.address}, which the plan does not have: whether it answers is not known here`;
-    report.cannotTell('rules', text);
+    report.cannotTell('rules', notPlanned(alive));
   } else if (extra.length > 0 && held) {
     const text = `affinity holds ${formatIp(asked.client.ip)} at ${extra[0]}, which is no endpoint in use any more (for up to ${port.affinitySeconds} s)`;
     report.fail('rules', { code: 'affinity', text });

@@ -102,7 +102,7 @@ export function isHeardAt({ ip, port }: Pick<Goal, 'ip' | 'port'>, protocol: Tar
   return node.listeners(protocol).some((one) => one.port === port && takes(one, ip));
 }
 
-/** Whether somebody may listen at an address and port: a pod that is here and does, or whoever has an address that is not in reach of this node's own links to pods. */
+/** Whether somebody may listen at an address and port: a pod of this node or a process that does, or whoever has an address that is not behind a link of its pods. */
 export function mayBeHeardAt({ ip, port }: Goal, protocol: Target['protocol'], node: NodeView): boolean {
   const pods = node.podsAt(formatIp(ip));
   const hears = (one: Listener) => one.port === port && takes(one, ip);

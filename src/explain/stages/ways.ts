@@ -10,7 +10,7 @@ export interface Way extends Branch<Walk> {
   readonly goal: Goal | undefined;
 }
 
-export function isRefused({ result: { end } }: Way): boolean {
+export function isRefused({ result: { end } }: Branch<Walk>): boolean {
   return end.kind === 'drop' || end.kind === 'reject';
 }
 
