@@ -134,7 +134,9 @@ export class IptablesDataplane implements Dataplane {
     // A table with such a chain iptables-nft reads wrongly, or not at all.
     if (misplaced.length > 0) return [...asleep, ...misplaced];
     const found = await inSlices(findDrift(committed.chains, await readKernelState(this.#tool, committed.chains)));
-    const drift = [...asleep, ...found];
+    // One that was made anew meanwhile lacks its jumps, and that alone would be told.
+    const since = found.length > 0 ? (tables?.misplacedDrift() ?? []) : [];
+    const drift = [...asleep, ...since, ...found];
     if (generation !== undefined && drift.length === 0) tables?.foundRight(generation);
     return drift;
   }
