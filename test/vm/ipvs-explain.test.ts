@@ -239,6 +239,26 @@ describe('what IPVS does with packets beside its servers', () => {
     expect(await answers(client, VIP.IPv4)).toBe(false);
   });
 
+  it.each([
+    [80, 'foreign-drop'],
+    [TARGET, undefined],
+  ] as const)('behind it answers have the address and port of the Service: rules for port %i', async (port, code) => {
+    world.run('conntrack', '-F');
+    const rule = `POSTROUTING -p tcp --sport ${port} -j DROP`;
+    faults.run('iptables-nft', `-t mangle -I ${rule}`, `-t mangle -D ${rule}`);
+    if (code) await faults.expectCode(VIP.IPv4, client.ip(), code);
+    else await expectWorks(VIP.IPv4, client.ip());
+    expect(await answers(client, VIP.IPv4)).toBe(code === undefined);
+  });
+
+  it('way-back: answers that are kept out of connection tracking are not translated back to who was masqueraded', async () => {
+    world.run('conntrack', '-F');
+    const rule = `PREROUTING -s ${web.ip()} -p tcp --sport ${TARGET} -j CT --notrack`;
+    faults.run('iptables-nft', `-t raw -I ${rule}`, `-t raw -D ${rule}`);
+    await faults.expectCode('node:30080', outside.ip(), 'way-back');
+    expect(await answers(outside, node.ip(), 30080)).toBe(false);
+  });
+
   it.each<[string, string, () => void | Promise<void>]>([
     [
       'a policy rule for the source of the client',

@@ -4,7 +4,8 @@ import type { Destination, IpvsConnection, VirtualServer } from '../../netlink/i
 import { IP_VS_SVC_F_ONEPACKET, IP_VS_SVC_F_SCHED_MH_FALLBACK } from '../../netlink/uapi/ip-vs.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { LegacyRules } from '../iptables/index.ts';
-import { type Host, type Origin, walkPacket } from '../walk/index.ts';
+import { KnownBytes } from '../packet/index.ts';
+import { type Host, type Origin, walkAnswer, walkPacket } from '../walk/index.ts';
 import { type IpvsReader, IpvsServers } from './ipvs-servers.ts';
 
 const ETH0 = { index: 2, name: 'eth0' };
@@ -93,6 +94,32 @@ it('refuses what no destination takes, and leaves alone what is no virtual serve
 it('is not masqueraded while connection tracking does not see it', () => {
   const [way] = walk([server()], [to('10.244.1.5')], ETH0, { isTracked: false });
   expect(way).toMatchObject({ end: 'sent', to: '10.244.1.5', source: '192.0.2.9' });
+});
+
+it('gives answers the address of the virtual server before hook postrouting', () => {
+  const rules = ['80', '8080'].map((port) => `-p tcp -m tcp --sport ${port} -j LOG`);
+  const late = new LegacyRules({ IPv4: new Map([['mangle', new Map([['POSTROUTING', { builtIn: true, rules }]])]]) });
+  const early = new LegacyRules({ IPv4: new Map([['filter', new Map([['FORWARD', { builtIn: true, rules }]])]]) });
+  const [pod, client] = [parseIp('10.244.1.5'), parseIp('192.0.2.9')];
+  const answer = {
+    protocol: 'tcp',
+    source: pod,
+    sourcePort: 8080,
+    destination: client,
+    destinationPort: 40_000,
+  } as const;
+  const first = { protocol: 'tcp', source: client, destination: parseIp(VIP), destinationPort: 80 } as const;
+  const flow = { first, translated: { destination: KnownBytes.of(pod.bytes) }, byIpvs: true };
+  const met = (rules: LegacyRules) => {
+    const ipvs = new IpvsServers({ listServers: () => [server()], listDestinations: () => [], ...SETTINGS });
+    const { branches } = walkAnswer(answer, 'first', false, flow, CNI0, [ipvs, rules], HOST);
+    return branches.map(({ result: { packet, steps } }) => [
+      text(packet.ends.source.bytes),
+      steps.map((step) => (step.source === 'iptables-legacy' ? step.rule?.number : step.source)),
+    ]);
+  };
+  expect(met(early)).toEqual([[VIP, [2, undefined]]]);
+  expect(met(late)).toEqual([[VIP, [1, undefined]]]);
 });
 
 it.each([

@@ -34,6 +34,9 @@ export interface IpvsReader {
  */
 const PRIORITY: Partial<Record<Hook, number>> = { input: 99, output: -98 };
 
+/** ip_vs_out_hook of the same, for what answers: in front of source translation, so that hook postrouting finds the address of the virtual server. */
+const PRIORITY_OF_ANSWERS: Partial<Record<Hook, number>> = { input: 98, forward: 100, output: -99 };
+
 const ACCEPTED: StationResult = { kind: 'accept' };
 
 /** Schedulers that give each destination its turn. Others choose by the client's address, or by connections and their number: which one it is now is not known. */
@@ -60,9 +63,12 @@ export class IpvsServers implements RuleSource {
   }
 
   stations(hook: Hook): readonly Station[] {
-    const priority = PRIORITY[hook];
-    if (priority === undefined) return [];
-    return [{ type: 'filter', priority, run: (situation, steps) => this.#serve(hook, situation, steps) }];
+    const [ofAnswers, priority] = [PRIORITY_OF_ANSWERS[hook], PRIORITY[hook]];
+    const stations: Station[] = [];
+    if (ofAnswers !== undefined) stations.push({ type: 'filter', priority: ofAnswers, run: translateBack });
+    if (priority !== undefined)
+      stations.push({ type: 'filter', priority, run: (situation, steps) => this.#serve(hook, situation, steps) });
+    return stations;
   }
 
   #serve(hook: Hook, { packet, host, choose }: Situation, steps: Step[]): StationResult {
@@ -162,6 +168,11 @@ export class IpvsServers implements RuleSource {
     this.#destinations.set(server, known);
     return known;
   }
+}
+
+function translateBack({ packet }: Situation): StationResult {
+  if (packet.ipvsSource) packet.translate(packet.ipvsSource);
+  return ACCEPTED;
 }
 
 /** What decides whether a destination that cannot be used, or not by all, has clients refused, in words; undefined: nothing. */

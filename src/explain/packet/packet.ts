@@ -106,6 +106,8 @@ export class Packet {
   connection: Connection | 'untracked' | undefined;
   /** The flow that connection tracking finds for it, unless a rule keeps it out. @default none: it begins one */
   flow: Connection | undefined;
+  /** The source that IPVS gives it, as it answers one of its connections. @default it does not */
+  ipvsSource: Pick<Ends, 'source' | 'sourcePort'> | undefined;
   /** Connection tracking finds no flow for it and begins none (`ct state invalid`): it is outside of the window of its own. */
   isInvalid = false;
   /** Sets of ipset that rules have changed on its way. */

@@ -76,6 +76,8 @@ export interface Flow {
   readonly translated: Partial<Ends>;
   /** Rules have kept it out of connection tracking, which knows no such flow then. @default they have not */
   readonly untracked?: boolean | undefined;
+  /** IPVS has sent its first packet on, and translates what answers it. @default it has not */
+  readonly byIpvs?: boolean | undefined;
   /** The mark that connection tracking has for it, as the packets before have left it, in host byte order. @default not known */
   readonly mark?: KnownBytes | undefined;
 }
@@ -102,6 +104,10 @@ export function walkAnswer(
     const tcpFlags = isFirst ? TCP_HANDSHAKE.answer : TCP_HANDSHAKE.data;
     const packet = packetOf({ ...answer, tcpFlags }, flow, 'reply', !isFirst);
     packet.isInvalid = isInvalid;
+    if (flow.byIpvs) {
+      const { destination: source, destinationPort: sourcePort } = new Packet(flow.first).ends;
+      packet.ipvsSource = { source, sourcePort };
+    }
     // Before it is translated back it is for whom the client's packets seem to come from.
     if (masqueraded?.isKnown) packet.translate({ destination: masqueraded });
     return packet;

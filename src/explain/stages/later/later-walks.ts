@@ -20,7 +20,7 @@ export function nextOf(asked: Asked, flow: Flow, isInvalid: boolean, node: NodeV
 
 export function flowTo(
   asked: Asked,
-  { ip, port, masqueraded, source, untracked, flowMark }: Goal,
+  { ip, port, masqueraded, source, byIpvs, untracked, flowMark }: Goal,
   node: NodeView,
 ): Flow {
   const { client, target } = asked;
@@ -35,6 +35,7 @@ export function flowTo(
       }),
     },
     untracked,
+    byIpvs,
     mark: flowMark,
   };
 }

@@ -150,12 +150,13 @@ interface Later {
 function lookAtEnds(
   { knowledge }: Asked,
   branches: readonly Branch<Walk>[],
-  { address, byIpvs }: Goal,
+  { address, byIpvs, masqueraded }: Goal,
   { translated }: Flow,
   { stage, code, who, wanted, astray }: Later,
   report: Report,
 ): void {
-  const isTranslated = Object.keys(translated).length > 0 && !byIpvs;
+  // What IPVS changes it changes back by connections of its own.
+  const isTranslated = byIpvs ? masqueraded === true : Object.keys(translated).length > 0;
   const wrong = (walk: Walk): Finding | undefined => {
     const { end, steps, packet } = walk;
     const finding = (found: CauseCode, text: string, by: readonly Step[]) => ({
