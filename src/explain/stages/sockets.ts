@@ -97,17 +97,22 @@ function judge(
   return { code: atPort.every((one) => one.address.family !== ip.family) ? 'family' : 'target-port', text };
 }
 
-/** Whether a process of this node listens at an address and port of its own. */
-export function isHeardAt({ ip, port }: Pick<Goal, 'ip' | 'port'>, protocol: Target['protocol'], node: NodeView) {
-  return node.listeners(protocol).some((one) => one.port === port && takes(one, ip));
+/** Whether a process listens at an own address and port. @param netns of a pod. @default the node's */
+export function isHeardAt(
+  { ip, port }: Pick<Goal, 'ip' | 'port'>,
+  protocol: Target['protocol'],
+  node: NodeView,
+  netns?: string,
+): boolean {
+  return node.listeners(protocol, netns).some((one) => one.port === port && takes(one, ip));
 }
 
 /** Whether somebody may listen at an address and port: a pod of this node or a process that does, or whoever has an address that is not behind a link of its pods. */
-export function mayBeHeardAt({ ip, port }: Goal, protocol: Target['protocol'], node: NodeView): boolean {
+export function mayBeHeardAt(goal: Goal, protocol: Target['protocol'], node: NodeView): boolean {
+  const { ip } = goal;
   const pods = node.podsAt(formatIp(ip));
-  const hears = (one: Listener) => one.port === port && takes(one, ip);
-  if (pods.length > 0) return pods.some(({ netns }) => node.listeners(protocol, netns).some(hears));
-  if (node.isOwnAddress(formatIp(ip))) return isHeardAt({ ip, port }, protocol, node);
+  if (pods.length > 0) return pods.some(({ netns }) => isHeardAt(goal, protocol, node, netns));
+  if (node.isOwnAddress(formatIp(ip))) return isHeardAt(goal, protocol, node);
   const way = node.route({ destination: ip });
   return (
     way.kind === 'route' && !node.localPods(ip.family).some(({ seenAs }) => seenAs?.index === way.route.outInterface)

@@ -143,6 +143,14 @@ describe('destinations', () => {
     });
   });
 
+  it('may have a limit of connections, and get packets by another way', () => {
+    const { payload } = newDestination(IPVS, web.key, { ...endpoint, weight: 1 });
+    // IPVS_DEST_ATTR_FWD_METHOD and IPVS_DEST_ATTR_U_THRESH, as `ipvsadm -g -x 7` sets them.
+    const others = Buffer.from(payload).toString('hex').replace('0800030000000000', '0800030003000000');
+    const limited = Buffer.from(others.replace('0800050000000000', '0800050007000000'), 'hex');
+    expect(decodeDestination(limited, 'IPv4')).toMatchObject({ ...endpoint, forwarding: 3, connectionLimit: 7 });
+  });
+
   it('are of the virtual server’s family where an old kernel does not say it', () => {
     const { payload } = newDestination(IPVS, sticky.key, { address: parseIp('fd00::2'), port: 80, weight: 1 });
     // IPVS_DEST_ATTR_ADDR_FAMILY becomes an attribute without a name.

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { parseCidr } from '../../../core/index.ts';
 import { decodePolicyRule } from './policy-rules.ts';
 
 /** Headers and attributes by hand, after <linux/fib_rules.h>. */
@@ -14,6 +15,19 @@ const RULES: readonly (readonly [string, string, ReturnType<typeof decodePolicyR
     'a class and a port',
     '02000010 00000006 00000000 08001800 35003500',
     { priority: 0, sourcePorts: undefined, destinationPorts: [53, 53], user: undefined, byClass: true },
+  ],
+  [
+    // ip rule add from 10.244.1.0/24 pref 50
+    'sources',
+    '02001800 fe000001 00000000 08000200 0af40100 08000600 32000000',
+    {
+      priority: 50,
+      source: parseCidr('10.244.1.0/24'),
+      sourcePorts: undefined,
+      destinationPorts: undefined,
+      user: undefined,
+      byClass: false,
+    },
   ],
   [
     'a class as newer kernels write it',
