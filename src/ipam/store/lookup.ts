@@ -1,4 +1,4 @@
-import { type IpFamily, ipFromValue, ipValue } from '../../core/index.ts';
+import { type IpAddress, type IpFamily, ipFromValue, ipValue } from '../../core/index.ts';
 import { AddressSet, type TakenAddresses, type Usage } from '../ranges/allocator.ts';
 import type { ReservationDirectory } from './directory.ts';
 import type { Journal } from './journal.ts';
@@ -28,18 +28,15 @@ export class DirectoryLookup implements TakenAddresses {
 
   hasValue(family: IpFamily, value: bigint): boolean {
     if (this.#others.hasValue(family, value)) return true;
-    if (!this.#directory.exists()) return false;
-    if (!this.#listed && ++this.#probes > MOST_PROBES) this.#listed = new AddressSet(this.#directory.addresses());
+    if (!this.#listed && ++this.#probes > MOST_PROBES) this.#listed = new AddressSet(this.#addresses());
     return this.#listed?.hasValue(family, value) ?? this.#directory.has(ipFromValue(family, value));
   }
 
   usage(family: IpFamily, predicate: (value: bigint) => boolean): Usage {
     const others = this.#others.usage(family, predicate).inUse;
-    const taken = this.#directory.exists()
-      ? this.#directory
-          .addresses()
-          .filter((ip) => ip.family === family && predicate(ipValue(ip)) && !this.#others.hasValue(family, ipValue(ip)))
-      : [];
+    const taken = this.#addresses().filter(
+      (ip) => ip.family === family && predicate(ipValue(ip)) && !this.#others.hasValue(family, ipValue(ip)),
+    );
     const inUse = taken.length + others;
     if (inUse === 0 || taken.length > MOST_HOLDERS) return { inUse, by: '' };
     const ours = new AddressSet(this.#journal.list().flatMap(({ addresses }) => addresses));
@@ -58,5 +55,10 @@ export class DirectoryLookup implements TakenAddresses {
       inUse,
       by: parts.flatMap(([count, whom]) => (count > 0 ? [`${count} ${whom}`] : [])).join(', '),
     };
+  }
+
+  /** None before the first reservation, which makes the directory. */
+  #addresses(): IpAddress[] {
+    return this.#directory.exists() ? this.#directory.addresses() : [];
   }
 }
