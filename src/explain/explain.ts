@@ -14,7 +14,7 @@ import { lookAtLinkChains, lookAtSocketPrograms } from './stages/link-chains.ts'
 import { lookAtLinks } from './stages/links/link.ts';
 import { Report } from './stages/report.ts';
 import { lookAtRoutes } from './stages/routes/route.ts';
-import { lookAtRules, lookForOldWays } from './stages/rules.ts';
+import { lookAtRules, lookForOldWays } from './stages/rules/rules.ts';
 import { lookAtAgent } from './stages/serving-agent.ts';
 import { lookAtNodePort, lookAtSockets } from './stages/sockets.ts';
 import { lookAtClientPorts } from './stages/tracking/client-ports.ts';

@@ -5,7 +5,7 @@ import { hostOf, type NodeView } from '../../node/index.ts';
 import { KnownBytes } from '../../packet/index.ts';
 import { type Flow, type Origin, type Walk, walkAnswer, walkNext } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { originOf as clientOrigin, firstOf, lower } from '../rules.ts';
+import { originOf as clientOrigin, firstOf, lower } from '../rules/first-packet.ts';
 
 // The walks of what comes after a connection's first packet.
 

@@ -1,9 +1,9 @@
-import { formatIp, ipFromBytes, readBe16, readU32 } from '../../core/index.ts';
-import type { Branch } from '../choices.ts';
-import type { Walk } from '../walk/index.ts';
-import type { Goal } from './asked.ts';
-import { keyOf } from './endpoints.ts';
-import { placeOf } from './place.ts';
+import { formatIp, ipFromBytes, readBe16, readU32 } from '../../../core/index.ts';
+import type { Branch } from '../../choices.ts';
+import type { Walk } from '../../walk/index.ts';
+import type { Goal } from '../asked.ts';
+import { keyOf } from '../endpoints.ts';
+import { placeOf } from '../place.ts';
 
 /** Where the packet ends up on it; undefined: its address is not known. */
 export interface Way extends Branch<Walk> {

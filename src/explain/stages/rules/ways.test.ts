@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Choice } from '../choices.ts';
-import type { Walk } from '../walk/index.ts';
+import type { Choice } from '../../choices.ts';
+import type { Walk } from '../../walk/index.ts';
 import { deciders, type Way } from './ways.ts';
 
 const chance = (taken: number): Choice => ({ kind: 'chance', about: 'statistic', options: 2, taken });

@@ -1,0 +1,104 @@
+import { formatIp } from '../../../core/index.ts';
+import type { Walk } from '../../walk/index.ts';
+import type { Asked, Goal } from '../asked.ts';
+import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from '../place.ts';
+import type { Finding, Report } from '../report.ts';
+import { WHO_CHANGED_IT } from './drift.ts';
+import { deciders, isRefused, type Way } from './ways.ts';
+
+/** Our chain in mode nftables for packets to addresses of ServiceCIDRs that nobody has translated (fixed-chains.ts of its compiler). */
+const OF_CLUSTER_IPS = 'check-cluster-ips';
+
+/**
+ * Drops, refusals, and what cannot be told.
+ *
+ * @param wanted addresses of the endpoints in the plan; undefined: no Service was asked for
+ */
+export function lookAtEnds(
+  asked: Asked,
+  wanted: ReadonlySet<string> | undefined,
+  ways: readonly Way[],
+  different: number,
+  report: Report,
+): void {
+  const { mode } = asked.knowledge;
+  const isOnlyToEndpoints = ways.every((way) => isRefused(way) || (way.goal && wanted?.has(way.goal.address)));
+  const isDecided = different > 1 && !ways.every(isRefused);
+  const deciding = deciders(ways);
+  let passed = 0;
+  for (const way of ways) {
+    const { result } = way;
+    const { end } = result;
+    if (end.kind === 'cannot tell') {
+      const where = end.at ? ` past ${placeOf(end.at)}` : '';
+      report.cannotTell('others', `cannot tell${where}: ${end.about} is not simulated`);
+    } else if (isRefused(way)) {
+      const last = result.steps.at(-1)!;
+      // Of a Service that is compared with the plan.
+      if (wanted && isOurs(last, mode)) continue;
+      // One of both is true: the rule decides it.
+      const unknown = isDecided ? deciding(way) : undefined;
+      if (unknown !== undefined) {
+        const text = `${placeOf(last)} decides by ${unknown}`;
+        if (isOnlyToEndpoints && isLost(way, ways, wanted))
+          report.mayFailEndpoint('others', way.goal.address, refusal(asked, result), text);
+        else report.cannotTell('others', text);
+      } else failWay(way, ways, wanted, 'others', refusal(asked, result), report);
+    } else passed++;
+  }
+  if (passed === ways.length) {
+    const foreign = ways[0]?.result.steps.filter((step) => !isOurs(step, mode)) ?? [];
+    const others = [...new Set(foreign.map(tableOf))];
+    report.stage(
+      'others',
+      'ok',
+      others.length === 0 ? 'no rules of others are in the way' : `${others.join(', ')} let it pass`,
+    );
+  }
+}
+
+/** Whether connections that get the endpoint at its end are refused on all ways there. */
+function isLost(
+  way: Way,
+  ways: readonly Way[],
+  wanted: ReadonlySet<string> | undefined,
+): way is Way & { readonly goal: Goal } {
+  const { goal } = way;
+  if (!goal || !wanted?.has(goal.address)) return false;
+  return ways.every((other) => other.goal?.address !== goal.address || isRefused(other));
+}
+
+/** What ends on one way is lost to all connections, to those of its endpoint, or to those that chance sends there. */
+export function failWay(
+  way: Way,
+  ways: readonly Way[],
+  wanted: ReadonlySet<string> | undefined,
+  stage: 'others' | 'rules',
+  finding: Finding,
+  report: Report,
+): void {
+  const evidence = evidenceOf(way.result.steps.at(-1)!);
+  if (ways.every(isRefused)) report.fail(stage, finding, evidence);
+  else if (isLost(way, ways, wanted)) report.failEndpoint(stage, way.goal.address, finding, evidence);
+  else report.failPartly(stage, { ...finding, text: `by chance ${finding.text}` }, evidence);
+}
+
+export function refusalText({ end, steps }: Walk): string {
+  return `${end.kind === 'reject' ? `refused (${end.how})` : 'dropped'} by ${placeOf(steps.at(-1)!)}`;
+}
+
+function refusal({ target, knowledge }: Asked, walk: Walk): Finding {
+  const last = walk.steps.at(-1)!;
+  const text = refusalText(walk);
+  const remedy = [showing(last)];
+  if (isOurs(last, knowledge.mode)) {
+    if (walk.steps.every(({ chain }) => chain.name !== OF_CLUSTER_IPS))
+      return { code: 'drift', text, remedy: [WHO_CHANGED_IT, ...remedy] };
+    const why = `no Service has the address ${formatIp(target.ip)}: ${text}`;
+    return { code: 'no-such-port', text: why, remedy: ['kubectl get services -A   # and use an address of one'] };
+  }
+  if (isOldProxy(last, knowledge.mode)) return { code: 'old-proxy', text, remedy: ['nodeplane cleanup', ...remedy] };
+  const wasTranslated = walk.packet.ends.destination.equals(target.ip.bytes) === false;
+  const isOfHost = last.hook === 'input' && (wasTranslated || !target.service);
+  return { code: isOfHost ? 'host-endpoint' : 'foreign-drop', text, remedy };
+}

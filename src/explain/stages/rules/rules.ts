@@ -1,0 +1,109 @@
+import { formatIp, parseIp } from '../../../core/index.ts';
+import type { Branch } from '../../choices.ts';
+import { hostOf, type NodeView } from '../../node/index.ts';
+import { type Walk, walkPacket } from '../../walk/index.ts';
+import type { Asked, Goal } from '../asked.ts';
+import { keyOf, type Planned } from '../endpoints.ts';
+import { refuseNodePort } from '../find-target.ts';
+import { isNobodys, isTakenHere } from '../here/heard-here.ts';
+import { isUnseen } from '../links/bridge.ts';
+import type { Report } from '../report.ts';
+import { mayBeHeardAt } from '../sockets.ts';
+import { compareWithPlan, notPlanned } from './compare.ts';
+import { lookAtEnds } from './ends.ts';
+import { firstOf, originOf } from './first-packet.ts';
+import { goalOf, isRefused, wayText, withDoubts } from './ways.ts';
+
+/**
+ * Walks the first packet through the rules as the kernel holds them, all endpoints, and compares where it goes with the plan.
+ *
+ * @returns where it goes, as far as that can be told; with a gap, where the plan says it does
+ */
+export function lookAtRules(
+  asked: Asked,
+  planned: Planned | undefined,
+  node: NodeView,
+  report: Report,
+): readonly Goal[] {
+  const { target } = asked;
+  if (isUnseen(asked, target, node)) {
+    report.stage('others', 'ok', 'frames between pods of a bridge that shows them to no rules');
+    return [{ ...goalAt(asked), masqueraded: false }];
+  }
+  const { sources, gap } = node.rulesFor(target.family);
+  if (gap !== undefined) {
+    report.cannotTell('rules', gap);
+    return plannedGoals(asked, planned);
+  }
+  const before = node.generation;
+  const { branches, complete } = walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node));
+  if (node.generation !== before) report.notChecked('rules changed while they were read: ask again');
+  if (!complete) report.cannotTell('rules', 'the rules have more ways than are walked');
+  const goals = new Map<string, { readonly goal: Goal; readonly unknown: Branch<Walk>['choices'][] }>();
+  const ends = new Set<string>();
+  const ways = branches.map((branch) => ({ ...branch, goal: goalOf(branch.result) }));
+  for (const { result, choices, goal } of ways) {
+    if (!goal) {
+      report.cannotTell('rules', 'where the rules send the packet is not known');
+      continue;
+    }
+    if (result.end.kind === 'sent' || result.end.kind === 'delivered' || result.end.kind === 'no route') {
+      const found = goals.get(wayText(goal)) ?? { goal, unknown: [] };
+      found.unknown.push(choices.filter(({ kind }) => kind === 'unknown'));
+      goals.set(wayText(goal), found);
+    }
+    ends.add(`${result.end.kind} ${goal.address}`);
+  }
+  const wanted = planned && new Set(planned.endpoints.map(({ ip, port }) => keyOf(ip, port)));
+  const { destination } = asked.knowledge;
+  if (destination.kind === 'no-node-port' && ways.every((way) => isNobodys(asked, way, node))) {
+    refuseNodePort(destination.port, report);
+    return [];
+  }
+  lookAtEnds(asked, wanted, ways, ends.size, report);
+  if (planned) {
+    const taken = ways.filter((way) => isTakenHere(asked, wanted!, way, node));
+    if (taken[0]) {
+      const text = `packets end at ${taken[0].goal!.address}, a process of this node that is no endpoint`;
+      report.cannotTell('rules', `${text}: whether it answers in their place is not known here`);
+    }
+    const others = ways.filter((way) => !taken.includes(way));
+    if (others.length > 0) compareWithPlan({ asked, planned, wanted: wanted!, ways: others, node, report });
+  }
+  if (report.hasFailed) return [];
+  const found = withDoubts([...goals.values()]);
+  const atEndpoints = wanted ? found.filter(({ address }) => wanted.has(address)) : found;
+  // What becomes of connections that go to no endpoint was told, if others do.
+  const original = keyOf(formatIp(target.ip), target.port);
+  const kept = atEndpoints.length > 0 ? atEndpoints : found.filter(({ address }) => address === original);
+  if (kept.length === 0) report.cannotTell('rules', 'no way through the rules is known that leads to anybody');
+  return kept;
+}
+
+/** What the objects forbid the kernel may still do, before the agent has written it: whether it leads to somebody nevertheless. */
+export function lookForOldWays(asked: Asked, node: NodeView, report: Report): void {
+  const { target } = asked;
+  const { sources } = node.rulesFor(target.family);
+  const { branches } = walkPacket(firstOf(asked, node), originOf(asked), sources, hostOf(node));
+  const goals = branches.filter((branch) => !isRefused(branch)).flatMap(({ result }) => goalOf(result) ?? []);
+  const original = goalAt(asked).address;
+  const old = goals.find((goal) => goal.address !== original && mayBeHeardAt(goal, target.protocol, node));
+  if (old) report.doubt(notPlanned(old));
+}
+
+/** The address that was asked for. */
+function goalAt({ target: { ip, port }, client }: Asked): Goal {
+  return { address: keyOf(formatIp(ip), port), ip, port, masqueraded: undefined, source: client.ip, byIpvs: false };
+}
+
+function plannedGoals(asked: Asked, planned: Planned | undefined): readonly Goal[] {
+  if (!planned) return [goalAt(asked)];
+  return planned.endpoints.map(({ ip, port }) => ({
+    address: keyOf(ip, port),
+    ip: parseIp(ip),
+    port,
+    masqueraded: undefined,
+    source: undefined,
+    byIpvs: false,
+  }));
+}
