@@ -1,8 +1,9 @@
-import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
-import type { Knowledge, KnownPort, KnownService } from '../knowledge/index.ts';
+import { formatIp, parseIp } from '../../core/index.ts';
+import type { Knowledge } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Target } from './asked.ts';
+import { familyOf, findPort, ownAddress } from './find-port.ts';
 import type { Report } from './report.ts';
 import { tellNotReady } from './serving-agent.ts';
 
@@ -130,104 +131,4 @@ export function unknownPod({ name, near }: { readonly name: string; readonly nea
   const [namespace, own] = name.split('/');
   const meant = near.length === 0 ? '' : `; did you mean ${near.join(', ')}?`;
   return `no Service that is served here has an endpoint of the pod ${name}${meant} Of other pods ask with the address that kubectl -n ${namespace} get pod ${own} -o wide shows`;
-}
-
-type ServiceDestination = Extract<Knowledge['destination'], { readonly kind: 'service' }>;
-
-function findPort(
-  { protocol, source }: Question,
-  knowledge: Knowledge,
-  { service, via, address, port: wanted }: ServiceDestination,
-  node: NodeView | undefined,
-  report: Report,
-): Target | undefined {
-  const asked = address === null ? familyOf(source, knowledge) : parseIp(address).family;
-  const served = knowledge.families.map(({ family }) => family);
-  const has = new Set(service.ports.map(({ family }) => family));
-  const family: IpFamily | undefined = asked ?? service.ipFamilies.find((one) => has.has(one)) ?? [...has][0];
-  if (served.length === 0) {
-    tellNotReady(report);
-    return undefined;
-  }
-  if (family === undefined || !has.has(family)) {
-    if (has.size > 0 || (asked && !served.includes(asked))) {
-      const of = [...has].join(' and ');
-      const text = served.includes(asked!)
-        ? `${service.name} is ${of} only, asked was ${asked}`
-        : `${asked} is not served on this node`;
-      report.fail('service', { code: 'family', text });
-    } else {
-      const [problem] = service.problems;
-      const text = `no port of ${service.name} is served here${problem ? `: ${problem}` : ''}`;
-      report.fail('service', { code: 'not-for-us', text });
-    }
-    return undefined;
-  }
-  const ofFamily = service.ports.filter((port) => port.family === family);
-  const fits = ofFamily.filter((port) => hasPort(port, wanted, via === 'node-port'));
-  const port = fits.find((one) => one.protocol === (protocol ?? 'TCP')) ?? (protocol ? undefined : fits[0]);
-  if (!port && address !== null && wanted !== null && via !== 'cluster-ip' && via !== 'node-port') {
-    const text = `${service.name} has no port ${wanted}/${(protocol ?? 'TCP').toLowerCase()} at its ${via.replaceAll('-', ' ')}`;
-    report.stage('service', 'ok', `${text}: that is for whoever has the address`);
-    return { family, protocol: protocol ?? 'TCP', ip: parseIp(address), port: Number(wanted), service: undefined };
-  }
-  if (!port) {
-    const text = `${service.name} has no port ${wanted ?? ''}${wanted === null ? '' : '/'}${(protocol ?? 'TCP').toLowerCase()}; it has ${service.portList.join(', ')}`;
-    const [other] = ofFamily;
-    const remedy = other ? [`use port ${other.port}/${other.protocol.toLowerCase()}`] : undefined;
-    report.fail('service', { code: 'no-such-port', text, ...(remedy && { remedy }) });
-    return undefined;
-  }
-  const own = ownAddress(knowledge, family, node);
-  const byVia = via === 'node-port' ? own : parseIp(port.clusterIp);
-  const ip = address === null ? byVia : parseIp(address);
-  if (!ip) {
-    report.fail('service', { code: 'family', text: `this node has no ${family} address` });
-    return undefined;
-  }
-  if (via === 'node-port' && !isNodePortAddress(knowledge, family, formatIp(ip))) {
-    const text = `NodePorts do not answer at ${formatIp(ip)}: --nodeport-addresses leaves it out`;
-    report.fail('service', { code: 'nodeport-address', text });
-    return undefined;
-  }
-  const addressText = via === 'cluster-ip' ? '' : `, by its ${via.replaceAll('-', ' ')}`;
-  report.stage('service', 'ok', describe(service, port, addressText));
-  const number = via === 'node-port' ? port.nodePort : port.port;
-  return { family, protocol: port.protocol as IpProtocol, ip, port: number, service: { service, port, via } };
-}
-
-/** An address of the node, as its Node object has it: one that a link here has, before others by which it is known elsewhere (ExternalIP). */
-function ownAddress(
-  knowledge: Knowledge,
-  family: IpFamily | undefined,
-  node: NodeView | undefined,
-): IpAddress | undefined {
-  const all = knowledge.node.addresses.map((one) => parseIp(one));
-  const fits = all.filter((one) => family === undefined || one.family === family);
-  return fits.find((one) => node?.isOwnAddress(formatIp(one))) ?? fits[0];
-}
-
-/** Undefined: the source may have either. */
-function familyOf(source: Question['source'], knowledge: Knowledge): IpFamily | undefined {
-  if (source.kind === 'address') return source.address.family;
-  const [first, ...others] = (knowledge.source?.addresses ?? []).map((text) => parseIp(text).family);
-  return others.every((family) => family === first) ? first : undefined;
-}
-
-function hasPort(port: KnownPort, wanted: string | null, isNodePort: boolean): boolean {
-  if (wanted === null) return true;
-  if (isNodePort) return port.nodePort === Number(wanted);
-  return port.port === Number(wanted) || port.name.endsWith(`:${wanted}`);
-}
-
-function isNodePortAddress({ families }: Knowledge, family: IpFamily, address: string): boolean {
-  const addresses = families.find((one) => one.family === family)?.nodePortAddresses ?? 'all';
-  return addresses === 'all' ? !/^(127\.|::1$)/.test(address) : addresses.includes(address);
-}
-
-function describe(service: KnownService, port: KnownPort, address: string): string {
-  const targets = new Set(port.endpoints.map((endpoint) => endpoint.port));
-  const to = targets.size === 0 ? 'no target' : `target port ${[...targets].slice(0, 3).join(', ')}`;
-  const affinity = port.affinitySeconds > 0 ? `, affinity ${port.affinitySeconds} s` : '';
-  return `${service.name} port ${port.port}/${port.protocol.toLowerCase()} -> ${to}${address}${affinity}`;
 }

@@ -1,5 +1,5 @@
 import { formatCidr, formatIp, type IpAddress } from '../../../core/index.ts';
-import type { RouteAnswer } from '../../../netlink/route/index.ts';
+import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
 import { RTN_ANYCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
@@ -44,77 +44,89 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
 }
 
 function lookAtWay(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
-  const { client, knowledge } = asked;
-  const { ip } = goal;
+  const { client } = asked;
+  const { ip, mark, address } = goal;
   const refused = goal.byIpvs ? refusedHere(asked, node) : undefined;
   if (refused) {
-    report.failEndpoint('route', goal.address, refused);
+    report.failEndpoint('route', address, refused);
     return;
   }
   const inInterface = goal.byIpvs ? undefined : inInterfaceOf(client);
-  const { mark } = goal;
   const flow = flowOf(asked.target, { destinationPort: goal.port });
   const plain = node.route({ destination: ip, mark, flow });
   // IPVS sends on of its own, whoever the client is (__ip_vs_get_out_rt): a question with a source would be one about the node's own packets.
   const source = goal.routedFrom ?? client.ip;
   const answer = goal.byIpvs ? plain : node.route({ destination: ip, source, inInterface, mark, flow });
-  if (answer.kind === 'route' && answer.route.type === RTN_ANYCAST) {
-    const text = `${formatIp(ip)} has a route of type anycast: whether this node takes the packets itself was not looked at`;
-    report.cannotTellEndpoint('route', goal.address, text);
+  const doubt = answer.kind === 'route' ? takenBySomebody(answer.route, ip, node) : undefined;
+  if (doubt !== undefined) {
+    report.cannotTellEndpoint('route', address, doubt);
     return;
   }
   if (answer.kind === 'refused' || !isDelivering(answer.route.type)) {
-    report.failEndpoint('route', goal.address, refusedWay(answer, plain, goal, client, node));
+    report.failEndpoint('route', address, refusedWay(answer, plain, goal, client, node));
     return;
   }
-  const [pod] = node.podsAt(formatIp(ip));
-  if (pod && answer.route.type === RTN_LOCAL) {
-    const text = `this node takes what is sent to its pod ${pod.ip} itself, by a local route: whether a process here answers was not looked at`;
-    report.cannotTellEndpoint('route', goal.address, text);
-    return;
+  const { outInterface } = answer.route;
+  const finding = besidePod(asked, goal, outInterface, node) ?? notSentOn(ip, { inInterface, outInterface }, node);
+  if (finding) report.failEndpoint('route', address, finding);
+  else {
+    const matched = node.route({ destination: ip, mark, flow, matched: true });
+    tellRoute(asked, goal, answer.route, matched.kind === 'route' ? matched.route : answer.route, node, report);
   }
-  if (answer.route.type !== RTN_LOCAL && node.isOwnAddress(formatIp(ip))) {
-    const text = `this node has the address ${formatIp(ip)} and no local route to it: who gets what is sent there was not looked at`;
-    report.cannotTellEndpoint('route', goal.address, text);
-    return;
-  }
-  const elsewhere = besidePod(asked, goal, answer.route.outInterface, node);
-  if (elsewhere) {
-    report.failEndpoint('route', goal.address, elsewhere);
-    return;
-  }
-  const staysOnLink = staysInBridge(inInterface, answer.route.outInterface, ip, node);
-  const off = staysOnLink || node.isOwnAddress(formatIp(ip)) ? undefined : forwardingOff(ip, inInterface, node);
-  if (off !== undefined) {
-    // A lookup of IPv6 does not look at it.
-    report.failEndpoint('route', goal.address, notForwarded(off));
-    return;
-  }
-  const matched = node.route({ destination: ip, mark, flow, matched: true });
-  const { route } = matched.kind === 'route' ? matched : answer;
-  const detour = pod && (detourOf(answer.route, ip) ?? detourOf(route, ip));
-  if (detour) report.cannotTellEndpoint('route', goal.address, `this node's packets to its pod ${pod.ip} ${detour}`);
-  const link = node.link(route.outInterface)?.name ?? `link ${route.outInterface}`;
-  const isDefault = route.destination.prefixLength === 0;
-  const isLocal = route.type === RTN_LOCAL;
+}
+
+/** Why it is not known who takes packets to an address, by the route that they have; undefined: it is. */
+function takenBySomebody({ type }: Route, ip: IpAddress, node: NodeView): string | undefined {
+  const text = formatIp(ip);
+  if (type === RTN_ANYCAST)
+    return `${text} has a route of type anycast: whether this node takes the packets itself was not looked at`;
+  const [pod] = node.podsAt(text);
+  if (pod && type === RTN_LOCAL)
+    return `this node takes what is sent to its pod ${pod.ip} itself, by a local route: whether a process here answers was not looked at`;
+  if (type === RTN_UNICAST && node.isOwnAddress(text))
+    return `this node has the address ${text} and no local route to it: who gets what is sent there was not looked at`;
+  return undefined;
+}
+
+/** Whether this node sends packets on that others sent: a lookup of IPv6 does not look at that. */
+function notSentOn(
+  ip: IpAddress,
+  { inInterface, outInterface }: { readonly inInterface: number | undefined; readonly outInterface: number },
+  node: NodeView,
+): Finding | undefined {
+  if (node.isOwnAddress(formatIp(ip)) || staysInBridge(inInterface, outInterface, ip, node)) return undefined;
+  const off = forwardingOff(ip, inInterface, node);
+  return off === undefined ? undefined : notForwarded(off);
+}
+
+/** @param matched the route as it was written, where `route` is what came of it */
+function tellRoute(
+  { knowledge }: Asked,
+  { ip, address }: Goal,
+  route: Route,
+  matched: Route,
+  node: NodeView,
+  report: Report,
+): void {
+  const text = formatIp(ip);
+  const [pod] = node.podsAt(text);
+  const detour = pod && (detourOf(route, ip) ?? detourOf(matched, ip));
+  if (detour) report.cannotTellEndpoint('route', address, `this node's packets to its pod ${pod.ip} ${detour}`);
   const isPod =
-    knowledge.destination.kind === 'service' && !node.isOwnAddress(formatIp(ip)) && !isNodeAddress(knowledge, ip);
-  if (isDefault && isPod && knowledge.routes) {
-    const text = `${formatIp(ip)} is reached by the default route alone: the route to its node is missing`;
-    report.failEndpoint('route', goal.address, { code: 'no-peer-route', text, remedy: ['nodeplane routes'] });
-  } else {
-    if (isDefault && isPod)
-      report.warn(
-        'no-peer-route',
-        `${formatIp(ip)} leaves by the default route: right only where the network knows pods`,
-      );
-    const by = route.gateway ? ` via ${formatIp(route.gateway)}` : '';
-    report.stage(
-      'route',
-      'ok',
-      isLocal ? `${formatIp(ip)} is this node` : `${formatCidr(route.destination)}${by} dev ${link}`,
-    );
+    knowledge.destination.kind === 'service' && !node.isOwnAddress(text) && !knowledge.node.addresses.includes(text);
+  if (matched.destination.prefixLength === 0 && isPod) {
+    if (knowledge.routes) {
+      const missing = `${text} is reached by the default route alone: the route to its node is missing`;
+      report.failEndpoint('route', address, { code: 'no-peer-route', text: missing, remedy: ['nodeplane routes'] });
+      return;
+    }
+    report.warn('no-peer-route', `${text} leaves by the default route: right only where the network knows pods`);
   }
+  const link = node.link(matched.outInterface)?.name ?? `link ${matched.outInterface}`;
+  const by = matched.gateway ? ` via ${formatIp(matched.gateway)}` : '';
+  const isLocal = matched.type === RTN_LOCAL;
+  const way = isLocal ? `${text} is this node` : `${formatCidr(matched.destination)}${by} dev ${link}`;
+  report.stage('route', 'ok', way);
 }
 
 /** A pod of this node whose pair is not where its packets are sent. */
@@ -126,10 +138,6 @@ function besidePod({ target }: Asked, { ip, mark }: Goal, outInterface: number, 
   return link.kind === 'bridge'
     ? { code: 'link-down', text, remedy: [`ip link set ${own} master ${link.name}`] }
     : { code: 'no-peer-route', text, remedy: routeRemedy(pod, mark) };
-}
-
-function isNodeAddress({ node }: Asked['knowledge'], ip: IpAddress): boolean {
-  return node.addresses.includes(formatIp(ip));
 }
 
 function isDelivering(type: number): boolean {
@@ -167,9 +175,7 @@ function refusedWay(
     return { code: 'no-peer-route', text, remedy: [`ip route get ${to}${marked}`, 'nodeplane routes'] };
   }
   const off = forwardingOff(ip, inInterfaceOf(client), node);
-  if (off !== undefined) {
-    return notForwarded(off);
-  }
+  if (off !== undefined) return notForwarded(off);
   const packets = { from: client.ip, to: ip, inInterface: inInterfaceOf(client), code: 'no-peer-route' } as const;
   return refusedFrom(packets, errno, node);
 }

@@ -25,26 +25,28 @@ export function lookAtEnds(
   const isOnlyToEndpoints = ways.every((way) => isRefused(way) || (way.goal && wanted?.has(way.goal.address)));
   const isDecided = different > 1 && !ways.every(isRefused);
   const deciding = deciders(ways);
+  const tellRefusal = (way: Way): void => {
+    const finding = refusal(asked, way.result);
+    // One of both is true: the rule decides it.
+    const unknown = isDecided ? deciding(way) : undefined;
+    if (unknown === undefined) {
+      failWay(way, ways, wanted, 'others', finding, report);
+      return;
+    }
+    const text = `${placeOf(way.result.steps.at(-1)!)} decides by ${unknown}`;
+    if (isOnlyToEndpoints && isLost(way, ways, wanted))
+      report.mayFailEndpoint('others', way.goal.address, finding, text);
+    else report.cannotTell('others', text);
+  };
   let passed = 0;
   for (const way of ways) {
-    const { result } = way;
-    const { end } = result;
+    const { end, steps } = way.result;
     if (end.kind === 'cannot tell') {
       const where = end.at ? ` past ${placeOf(end.at)}` : '';
       report.cannotTell('others', `cannot tell${where}: ${end.about} is not simulated`);
-    } else if (isRefused(way)) {
-      const last = result.steps.at(-1)!;
-      // Of a Service that is compared with the plan.
-      if (wanted && isOurs(last, mode)) continue;
-      // One of both is true: the rule decides it.
-      const unknown = isDecided ? deciding(way) : undefined;
-      if (unknown !== undefined) {
-        const text = `${placeOf(last)} decides by ${unknown}`;
-        if (isOnlyToEndpoints && isLost(way, ways, wanted))
-          report.mayFailEndpoint('others', way.goal.address, refusal(asked, result), text);
-        else report.cannotTell('others', text);
-      } else failWay(way, ways, wanted, 'others', refusal(asked, result), report);
-    } else passed++;
+    } else if (!isRefused(way)) passed++;
+    // What our own rules refuse of a Service is compared with the plan.
+    else if (!wanted || !isOurs(steps.at(-1)!, mode)) tellRefusal(way);
   }
   if (passed === ways.length) {
     const foreign = ways[0]?.result.steps.filter((step) => !isOurs(step, mode)) ?? [];

@@ -1,0 +1,143 @@
+import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
+import type { Knowledge, KnownPort, KnownService } from '../knowledge/index.ts';
+import type { NodeView } from '../node/index.ts';
+import type { Question } from '../question/index.ts';
+import type { Target } from './asked.ts';
+import type { Report } from './report.ts';
+import { tellNotReady } from './serving-agent.ts';
+
+type ServiceDestination = Extract<Knowledge['destination'], { readonly kind: 'service' }>;
+
+/** Finds which port of a Service is asked for, in which family and at which address; undefined: none, and the report says why. */
+export function findPort(
+  question: Question,
+  knowledge: Knowledge,
+  destination: ServiceDestination,
+  node: NodeView | undefined,
+  report: Report,
+): Target | undefined {
+  if (knowledge.families.length === 0) {
+    tellNotReady(report);
+    return undefined;
+  }
+  const family = familyFor(question, knowledge, destination, report);
+  if (family === undefined) return undefined;
+  const { service, via, port: wanted } = destination;
+  const fits = service.ports.filter((port) => port.family === family && hasPort(port, wanted, via === 'node-port'));
+  const { protocol } = question;
+  const port = fits.find((one) => one.protocol === (protocol ?? 'TCP')) ?? (protocol ? undefined : fits[0]);
+  if (!port) return withoutPort(question, destination, family, report);
+  const ip = addressFor(port, knowledge, destination, node, report);
+  if (!ip) return undefined;
+  const shown = via === 'cluster-ip' ? '' : `, by its ${inWords(via)}`;
+  report.stage('service', 'ok', describe(service, port, shown));
+  const number = via === 'node-port' ? port.nodePort : port.port;
+  return { family, protocol: port.protocol as IpProtocol, ip, port: number, service: { service, port, via } };
+}
+
+/** The family of the address that was asked for, or else of the client, or else the Service's first; undefined: it has no such port. */
+function familyFor(
+  { source }: Question,
+  knowledge: Knowledge,
+  { service, address }: ServiceDestination,
+  report: Report,
+): IpFamily | undefined {
+  const asked = address === null ? familyOf(source, knowledge) : parseIp(address).family;
+  const has = new Set(service.ports.map(({ family }) => family));
+  const family = asked ?? service.ipFamilies.find((one) => has.has(one)) ?? [...has][0];
+  if (family !== undefined && has.has(family)) return family;
+  const isServed = knowledge.families.some((served) => served.family === asked);
+  if (has.size > 0 || (asked && !isServed)) {
+    const text = isServed
+      ? `${service.name} is ${[...has].join(' and ')} only, asked was ${asked}`
+      : `${asked} is not served on this node`;
+    report.fail('service', { code: 'family', text });
+  } else {
+    const [problem] = service.problems;
+    const text = `no port of ${service.name} is served here${problem ? `: ${problem}` : ''}`;
+    report.fail('service', { code: 'not-for-us', text });
+  }
+  return undefined;
+}
+
+/** The Service has no such port. At an address that it shares with others (external IP, VIP) somebody else may. */
+function withoutPort(
+  { protocol = 'TCP' }: Question,
+  { service, via, address, port: wanted }: ServiceDestination,
+  family: IpFamily,
+  report: Report,
+): Target | undefined {
+  const number = `${wanted ?? ''}${wanted === null ? '' : '/'}${protocol.toLowerCase()}`;
+  const isShared = via !== 'cluster-ip' && via !== 'node-port';
+  if (isShared && address !== null && wanted !== null) {
+    const text = `${service.name} has no port ${number} at its ${inWords(via)}`;
+    report.stage('service', 'ok', `${text}: that is for whoever has the address`);
+    return { family, protocol, ip: parseIp(address), port: Number(wanted), service: undefined };
+  }
+  const text = `${service.name} has no port ${number}; it has ${service.portList.join(', ')}`;
+  const other = service.ports.find((port) => port.family === family);
+  const remedy = other && [`use port ${other.port}/${other.protocol.toLowerCase()}`];
+  report.fail('service', { code: 'no-such-port', text, ...(remedy && { remedy }) });
+  return undefined;
+}
+
+/** The address asked for, or the one that the way in has; undefined: the port is not served there. */
+function addressFor(
+  port: KnownPort,
+  knowledge: Knowledge,
+  { via, address }: ServiceDestination,
+  node: NodeView | undefined,
+  report: Report,
+): IpAddress | undefined {
+  const { family } = port;
+  if (address === null && via !== 'node-port') return parseIp(port.clusterIp);
+  const ip = address === null ? ownAddress(knowledge, family, node) : parseIp(address);
+  if (!ip) {
+    report.fail('service', { code: 'family', text: `this node has no ${family} address` });
+    return undefined;
+  }
+  if (via !== 'node-port' || isNodePortAddress(knowledge, family, formatIp(ip))) return ip;
+  const text = `NodePorts do not answer at ${formatIp(ip)}: --nodeport-addresses leaves it out`;
+  report.fail('service', { code: 'nodeport-address', text });
+  return undefined;
+}
+
+/** An address of the node, as its Node object has it: one that a link here has, before others by which it is known elsewhere (ExternalIP). */
+export function ownAddress(
+  knowledge: Knowledge,
+  family: IpFamily | undefined,
+  node: NodeView | undefined,
+): IpAddress | undefined {
+  const all = knowledge.node.addresses.map((one) => parseIp(one));
+  const fits = all.filter((one) => family === undefined || one.family === family);
+  return fits.find((one) => node?.isOwnAddress(formatIp(one))) ?? fits[0];
+}
+
+/** Of the client; undefined: it may have either. */
+export function familyOf(source: Question['source'], knowledge: Knowledge): IpFamily | undefined {
+  if (source.kind === 'address') return source.address.family;
+  const [first, ...others] = (knowledge.source?.addresses ?? []).map((text) => parseIp(text).family);
+  return others.every((family) => family === first) ? first : undefined;
+}
+
+function hasPort(port: KnownPort, wanted: string | null, isNodePort: boolean): boolean {
+  if (wanted === null) return true;
+  if (isNodePort) return port.nodePort === Number(wanted);
+  return port.port === Number(wanted) || port.name.endsWith(`:${wanted}`);
+}
+
+function isNodePortAddress({ families }: Knowledge, family: IpFamily, address: string): boolean {
+  const addresses = families.find((one) => one.family === family)?.nodePortAddresses ?? 'all';
+  return addresses === 'all' ? !/^(127\.|::1$)/.test(address) : addresses.includes(address);
+}
+
+function describe(service: KnownService, port: KnownPort, address: string): string {
+  const targets = new Set(port.endpoints.map((endpoint) => endpoint.port));
+  const to = targets.size === 0 ? 'no target' : `target port ${[...targets].slice(0, 3).join(', ')}`;
+  const affinity = port.affinitySeconds > 0 ? `, affinity ${port.affinitySeconds} s` : '';
+  return `${service.name} port ${port.port}/${port.protocol.toLowerCase()} -> ${to}${address}${affinity}`;
+}
+
+function inWords(via: ServiceDestination['via']): string {
+  return via.replaceAll('-', ' ');
+}
