@@ -24,9 +24,8 @@ import {
   type RouteAnswer,
   type RouteQuestion,
 } from '../../netlink/route/index.ts';
-import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
+import { type Listener, listListeners, withSockDiag } from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
-import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
 import { NETLINK_XFRM } from '../../netlink/uapi/xfrm.ts';
 import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
@@ -283,7 +282,7 @@ export class NodeView {
 
   /** @param netns the namespace of a pod. @default the node's */
   listeners(protocol: IpProtocol, netns?: string): readonly Listener[] {
-    const list = () => withNetlink(NETLINK_SOCK_DIAG, (netlink) => listListeners(netlink, protocol));
+    const list = () => withSockDiag((netlink) => listListeners(netlink, protocol));
     return netns === undefined ? list() : inNetns(netns, list);
   }
 

@@ -1,4 +1,13 @@
-import { addressBits, formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, isLoopback } from '../../core/index.ts';
+import {
+  addressBits,
+  cidrContains,
+  formatCidr,
+  formatIp,
+  IP_PROTOCOLS,
+  type IpAddress,
+  ipEquals,
+  isLoopback,
+} from '../../core/index.ts';
 import type { Listener } from '../../netlink/sock-diag/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal, Target } from './asked.ts';
@@ -138,10 +147,13 @@ function takenBy(atPort: readonly Listener[], ip: IpAddress): readonly Listener[
 /** What the kernel counts for the smallest datagram that waits (SKB_TRUESIZE, include/linux/skbuff.h). */
 const LEAST_DATAGRAM = 768;
 
-/** Why it cannot be told whether a process hears it: some sockets take packets of one interface alone, or some of several are full. */
+/**
+ * Why it cannot be told whether a process hears it: some sockets take packets of one interface alone, or signed ones, or some of several
+ * are full.
+ */
 function doubtOf(
   listeners: readonly Listener[],
-  { ip, port, address }: Goal,
+  { ip, port, address, source }: Goal,
   where: string,
   protocol: Target['protocol'],
 ): string | undefined {
@@ -155,7 +167,11 @@ function doubtOf(
     return `${waiting}: what comes is dropped unless the process reads meanwhile`;
   }
   const full = fullOf(taking, protocol);
-  if (full.length === 0 || full.length === taking.length) return undefined;
+  if (full.length > 0 && full.length === taking.length) return undefined;
+  const signed = taking.flatMap(({ signedFrom = [] }) => signedFrom);
+  const key = signed.find((peers) => (source ? cidrContains(peers, source) : peers.address.family === ip.family));
+  if (key) return `the process in ${where} takes only packets from ${formatCidr(key)} that are signed (TCP-MD5)`;
+  if (full.length === 0) return undefined;
   return `${full.length} of ${taking.length} sockets at ${address} have no room for connections, and the kernel chooses`;
 }
 

@@ -1,1 +1,1 @@
-export { type Listener, listListeners } from './listeners.ts';
+export { type Listener, listListeners, withSockDiag } from './listeners.ts';
