@@ -24,7 +24,7 @@ import {
   type RouteAnswer,
   type RouteQuestion,
 } from '../../netlink/route/index.ts';
-import { type Listener, listListeners, withSockDiag } from '../../netlink/sock-diag/index.ts';
+import { countBeingOpened, type Listener, listListeners, withSockDiag } from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_XFRM } from '../../netlink/uapi/xfrm.ts';
 import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
@@ -284,6 +284,12 @@ export class NodeView {
   listeners(protocol: IpProtocol, netns?: string): readonly Listener[] {
     const list = () => withSockDiag((netlink) => listListeners(netlink, protocol));
     return netns === undefined ? list() : inNetns(netns, list);
+  }
+
+  /** How many connections of TCP to a port are being opened. @param netns the namespace of a pod. @default the node's */
+  beingOpened(port: number, netns?: string): number {
+    const count = () => withSockDiag((netlink) => countBeingOpened(netlink, port));
+    return netns === undefined ? count() : inNetns(netns, count);
   }
 
   /** Undefined: the kernel has no such setting (the module is not loaded). @param netns the namespace of a pod. @default the node's */

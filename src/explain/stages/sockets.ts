@@ -44,7 +44,10 @@ export function lookAtSockets(
     if (foreign?.lead) continue;
     const listeners = node.listeners(protocol, pod?.netns);
     const where = pod ? `pod ${within?.ip ?? text}` : 'this node';
-    const doubt = doubtOf(listeners, goal, where, protocol) ?? answersElsewhere(asked, goal, listeners, pod, node);
+    const doubt =
+      doubtOf(listeners, goal, where, protocol) ??
+      (protocol === 'TCP' ? crowdedAt(goal, listeners, node, pod?.netns) : undefined) ??
+      answersElsewhere(asked, goal, listeners, pod, node);
     if (doubt) {
       report.cannotTellEndpoint('endpoint', goal.address, doubt);
       continue;
@@ -173,6 +176,31 @@ function doubtOf(
   if (key) return `the process in ${where} takes only packets from ${formatCidr(key)} that are signed (TCP-MD5)`;
   if (full.length === 0) return undefined;
   return `${full.length} of ${taking.length} sockets at ${address} have no room for connections, and the kernel chooses`;
+}
+
+/**
+ * Why a socket may have no room for one more connection that is being opened: without syncookies as many may be as may wait to be
+ * accepted, and where the kernel does not know the peer, no more than three quarters of tcp_max_syn_backlog (tcp_conn_request,
+ * net/ipv4/tcp_input.c). Each is open or given up before long, so that it is never said that all fail.
+ */
+function crowdedAt(
+  { ip, port, address }: Goal,
+  listeners: readonly Listener[],
+  node: NodeView,
+  netns: string | undefined,
+): string | undefined {
+  const taking = takenBy(
+    listeners.filter((one) => one.port === port),
+    ip,
+  );
+  if (taking.length === 0 || fullOf(taking, 'TCP').length > 0) return undefined;
+  if ((node.sysctl('net/ipv4/tcp_syncookies', netns) ?? '0') !== '0') return undefined;
+  const most = Number(node.sysctl('net/ipv4/tcp_max_syn_backlog', netns) ?? Infinity);
+  const room = Math.min(...taking.map(({ queueLimit }) => queueLimit), most - (most >> 2) + 1);
+  const opening = node.beingOpened(port, netns);
+  if (opening < room) return undefined;
+  const shown = `${opening} connections to ${address} are being opened, and without syncookies (net.ipv4.tcp_syncookies 0) there is room for ${room}`;
+  return `${shown}: new ones are dropped unless some of these end meanwhile`;
 }
 
 /**

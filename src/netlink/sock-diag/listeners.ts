@@ -12,6 +12,7 @@ import {
   sk_meminfo,
   TCPF_CLOSE,
   TCPF_LISTEN,
+  TCPF_SYN_RECV,
   TCPM_ADDR,
   tcp_diag_md5sig,
   WITH_INFO,
@@ -39,6 +40,7 @@ export interface Listener {
 
 /** `::ffff:0:0/96` */
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+const FAMILIES = ['IPv4', 'IPv6'] as const;
 const IPPROTO = { TCP: 6, UDP: 17, SCTP: 132 } as const;
 const EXTENSIONS = { TCP: WITH_INFO, UDP: WITH_SKMEMINFO, SCTP: 0 } as const;
 
@@ -59,27 +61,44 @@ export function withSockDiag<T>(fn: (netlink: Netlink) => T): T {
  * @throws KernelError: ENOENT where the kernel cannot list sockets of the protocol
  */
 export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO): Listener[] {
-  return (['IPv4', 'IPv6'] as const).flatMap((family) =>
-    netlink
-      .dump({
-        type: SOCK_DIAG_BY_FAMILY,
-        flags: 0,
-        operation: 'SOCK_DIAG_BY_FAMILY',
-        object: `${protocol} sockets of ${family} that listen`,
-        payload: encodeBody(
-          inet_diag_req_v2,
-          {
-            sdiag_family: familyNumber(family),
-            sdiag_protocol: IPPROTO[protocol],
-            idiag_ext: EXTENSIONS[protocol],
-            idiag_states: protocol === 'UDP' ? TCPF_CLOSE : TCPF_LISTEN,
-          },
-          INET_DIAG,
-          {},
-        ),
-      })
-      .map((payload) => decodeListener(payload, family)),
+  const states = protocol === 'UDP' ? TCPF_CLOSE : TCPF_LISTEN;
+  return FAMILIES.flatMap((family) =>
+    dumpSockets(netlink, protocol, family, states, 'that listen').map((payload) => decodeListener(payload, family)),
   );
+}
+
+/**
+ * How many connections of TCP to a port are being opened: those that were answered and not yet heard of again, which wait at the socket that
+ * listens (struct request_sock, told as TCP_SYN_RECV).
+ *
+ * @param netlink see `withSockDiag`
+ * @throws KernelError
+ */
+export function countBeingOpened(netlink: Netlink, port: number): number {
+  const all = FAMILIES.flatMap((family) => dumpSockets(netlink, 'TCP', family, TCPF_SYN_RECV, 'that are being opened'));
+  return all.filter((payload) => inet_diag_msg.decode(payload).idiag_sport === port).length;
+}
+
+function dumpSockets(
+  netlink: Netlink,
+  protocol: keyof typeof IPPROTO,
+  family: IpFamily,
+  states: number,
+  which: string,
+): readonly Uint8Array[] {
+  const request = {
+    sdiag_family: familyNumber(family),
+    sdiag_protocol: IPPROTO[protocol],
+    idiag_ext: EXTENSIONS[protocol],
+    idiag_states: states,
+  };
+  return netlink.dump({
+    type: SOCK_DIAG_BY_FAMILY,
+    flags: 0,
+    operation: 'SOCK_DIAG_BY_FAMILY',
+    object: `${protocol} sockets of ${family} ${which}`,
+    payload: encodeBody(inet_diag_req_v2, request, INET_DIAG, {}),
+  });
 }
 
 function decodeListener(payload: Uint8Array, family: IpFamily): Listener {

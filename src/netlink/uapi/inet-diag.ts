@@ -6,6 +6,7 @@ export const NETLINK_SOCK_DIAG = 4;
 export const SOCK_DIAG_BY_FAMILY = 20;
 
 /** States as bits of `idiag_states` (<net/tcp_states.h>). A UDP socket that is not connected is closed. */
+export const TCPF_SYN_RECV = 1 << 3;
 export const TCPF_CLOSE = 1 << 7;
 export const TCPF_LISTEN = 1 << 10;
 
