@@ -31,7 +31,7 @@ import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
 import { hookedIn, isOwnTable } from '../nft/index.ts';
 import { type BesideRules, besideRulesOf } from './beside-rules.ts';
-import { type CgroupPrograms, cgroupPrograms } from './bpf-programs.ts';
+import { type CgroupPrograms, cgroupPrograms, programsAbove } from './bpf-programs.ts';
 import { type LocalPod, localPodsIn } from './local-pods.ts';
 import { hasNeighbourSockets, isInUse, otherNamespaces } from './namespaces.ts';
 import { type PodRules, podRulesIn } from './pod-rules.ts';
@@ -117,6 +117,11 @@ export class NodeView {
   /** Where programs of BPF hang that see all sockets of this node, those of pods too. */
   get cgroupPrograms(): CgroupPrograms {
     return cgroupPrograms();
+  }
+
+  /** Where programs of BPF hang that see sockets of some processes. */
+  programsSeeing(sockets: readonly Listener[]): CgroupPrograms {
+    return programsAbove(sockets.map(({ cgroup }) => cgroup));
   }
 
   /** What IPsec does; undefined: it cannot be read. @param netns the namespace of a pod. @default the node's */

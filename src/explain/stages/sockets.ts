@@ -61,10 +61,23 @@ export function lookAtSockets(
       report.failEndpoint('endpoint', goal.address, finding, [
         { source: 'sock_diag', object: pod?.netns ?? 'this node', value },
       ]);
+      continue;
+    }
+    const programs = programsAt(goal, listeners, protocol, node);
+    if (programs.length > 0) {
+      const text = `programs of BPF see what comes to the process in ${where}, and its answers (${programs.join(', ')}): what they do is not simulated`;
+      report.cannotTellEndpoint('endpoint', goal.address, text);
     } else heard++;
   }
   if (heard > 0) report.stage('endpoint', 'ok', `a process listens at ${heard} of ${goals.length}`);
   lookElsewhere(asked, elsewhere, node, report);
+}
+
+/** Where programs of BPF hang in cgroups that see packets of the sockets which take what comes to a goal, and their calls with UDP. */
+function programsAt({ ip, port }: Goal, listeners: readonly Listener[], protocol: Target['protocol'], node: NodeView) {
+  const taking = listeners.filter((one) => one.port === port && takes(one, ip));
+  const { ofPackets, ofCalls } = node.programsSeeing(taking);
+  return [...ofPackets, ...ofCalls.filter((name) => protocol === 'UDP' && name.startsWith('udp'))];
 }
 
 /** An address of this node that rules pass by although a NodePort has the number. */

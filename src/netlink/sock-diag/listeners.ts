@@ -34,6 +34,8 @@ export interface Listener {
   readonly queueLimit: number;
   /** TCP: from whom it takes only what is signed (TCP-MD5, RFC 2385); told with CAP_NET_ADMIN alone. @default nobody */
   readonly signedFrom?: readonly Cidr[] | undefined;
+  /** The number of the cgroup (version 2) in which it was made, eight bytes in host byte order. @default not told */
+  readonly cgroup?: Uint8Array | undefined;
   /** By which the descriptors of processes name it: `socket:[4711]` in /proc/PID/fd. */
   readonly inode: number;
 }
@@ -104,7 +106,12 @@ function dumpSockets(
 function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
   const { idiag_sport, idiag_if, idiag_rqueue, idiag_wqueue, idiag_inode } = inet_diag_msg.decode(payload);
   const attributes = INET_DIAG.decode(payload, inet_diag_msg.size);
-  const { INET_DIAG_SKV6ONLY, INET_DIAG_SKMEMINFO: memory, INET_DIAG_MD5SIG: keys } = attributes;
+  const {
+    INET_DIAG_SKV6ONLY,
+    INET_DIAG_SKMEMINFO: memory,
+    INET_DIAG_MD5SIG: keys,
+    INET_DIAG_CGROUP_ID: cgroup,
+  } = attributes;
   const address = unmapped(payload.subarray(IDIAG_SRC, IDIAG_SRC + addressBits(family) / 8));
   return {
     port: idiag_sport,
@@ -113,6 +120,7 @@ function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
     ...(idiag_if !== 0 && { boundTo: idiag_if }),
     ...(memory ? queueIn(memory) : { queued: idiag_rqueue, queueLimit: idiag_wqueue }),
     ...(keys && { signedFrom: peersOf(keys) }),
+    ...(cgroup && { cgroup: cgroup.slice() }),
     inode: idiag_inode,
   };
 }

@@ -51,6 +51,8 @@ export const INET_DIAG = attributeSet('INET_DIAG', {
   INET_DIAG_SKMEMINFO: [7, 'bytes'],
   INET_DIAG_SKV6ONLY: [11, 'u8'],
   INET_DIAG_MD5SIG: [18, 'bytes'],
+  // __u64, since Linux 5.8.
+  INET_DIAG_CGROUP_ID: [21, 'bytes'],
 });
 
 /** What of attributes 1 to 8 is asked for is a bit of `idiag_ext`, lower by one. */
