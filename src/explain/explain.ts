@@ -75,7 +75,7 @@ function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: Node
   if (!client) return;
   const asked: Asked = { ...known, client };
   lookAtStages(asked, node, report);
-  lookAtSocketPrograms(node, report);
+  lookAtSocketPrograms(asked, node, report);
   const own = client.kind === 'pod' ? node.rulesIn(client.pod, target.family) : undefined;
   if (!own) return;
   const text = `the pod has rules of its own: ${own.text}`;

@@ -42,6 +42,8 @@ export interface Libc {
    */
   pollAsync(fds: readonly number[], events: number, timeoutMs: number): Promise<number[]>;
   open(path: string, flags: number, mode: number): number;
+  /** Opens what a struct file_handle names in the file system of `mountFd` (open_by_handle_at(2)). Needs CAP_DAC_READ_SEARCH. */
+  openByHandle(mountFd: number, handle: Uint8Array, flags: number): number;
   close(fd: number): void;
   setns(fd: number, nstype: number): void;
   flock(fd: number, operation: number): void;
@@ -196,6 +198,9 @@ function declare(koffi: Koffi): Libc {
       return fds.filter((_, i) => pollfds.readInt16LE(8 * i + 6) !== 0);
     },
     open: (path, flags, mode) => noted(open(path, path, flags, mode)),
+    // Looked up when it is called, which is seldom.
+    openByHandle: (mountFd, handle, flags) =>
+      noted(checked('int open_by_handle_at(int, void *, int)')(`fd ${mountFd}`, mountFd, handle, flags)),
     close(fd) {
       if (ledger && !ledger.forget(fd)) return;
       if (close(fd) === -1 && koffi.errno() !== osConstants.errno.EINTR) {

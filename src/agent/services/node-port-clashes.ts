@@ -9,9 +9,7 @@ import {
   type Timer,
 } from '../../core/index.ts';
 import type { EventRecorder, Protocol } from '../../kube/index.ts';
-import { withNetlink } from '../../netlink/index.ts';
-import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
-import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
+import { type Listener, listListeners, withSockDiag } from '../../netlink/sock-diag/index.ts';
 import type { NodePlan, PlanDelta, ServicePortPlan } from '../../proxy/index.ts';
 import { type LocalPorts, readLocalPorts } from '../../sys/index.ts';
 import type { Logger } from '../logger.ts';
@@ -179,7 +177,7 @@ function isHeardWhereServed({ address, dual }: Listener, family: IpFamily, node:
 const HERE: NodeSockets = {
   listeners(protocol) {
     try {
-      return withNetlink(NETLINK_SOCK_DIAG, (netlink) => listListeners(netlink, protocol));
+      return withSockDiag((netlink) => listListeners(netlink, protocol));
     } catch (error) {
       // A kernel without SCTP has no socket of it either.
       if (isNotFound(error)) return [];

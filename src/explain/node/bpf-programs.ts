@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync } from 'node:fs';
+import { constants } from 'node:fs';
 import { libc } from '../../sys/index.ts';
 
 // What of BPF hangs where, by its number alone: what a program does is not asked.
@@ -12,6 +12,10 @@ const QUERY_FLAGS = 8;
 const PROG_CNT = 24;
 /** BPF_F_QUERY_EFFECTIVE: with those of the cgroups above. */
 const EFFECTIVE = 1;
+
+const O_CLOEXEC = 0o2000000;
+/** Of <linux/exportfs.h>. */
+const FILEID_KERNFS = 0xfe;
 
 /** BPF_TCX_INGRESS, BPF_TCX_EGRESS (Linux 6.6). */
 const TCX = [46, 47] as const;
@@ -43,23 +47,58 @@ export function hasTcx(index: number): boolean {
  * where the kernel has none, or does not say.
  */
 export function cgroupPrograms(): CgroupPrograms {
-  const found = CGROUPS.map(programsOf);
-  return { ofPackets: found.flatMap(({ ofPackets }) => ofPackets), ofCalls: found.flatMap(({ ofCalls }) => ofCalls) };
+  return together(CGROUPS.map((path) => withDirectory(path, programsOf)));
 }
 
-function programsOf(path: string): CgroupPrograms {
-  let fd: number;
-  try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  } catch {
-    return { ofPackets: [], ofCalls: [] };
-  }
+/**
+ * What sees sockets that were made in some cgroups, on those or on one of those above. Nothing where a cgroup is gone, or cannot be opened:
+ * without CAP_DAC_READ_SEARCH, as in a container.
+ *
+ * @param cgroups their numbers, see `Listener.cgroup`
+ */
+export function programsAbove(cgroups: readonly (Uint8Array | undefined)[]): CgroupPrograms {
+  const distinct = new Map(cgroups.flatMap((one) => (one ? [[Buffer.from(one).toString('hex'), one]] : [])));
+  const lookBelow = (mount: number) => together([...distinct.values()].map((one) => openedBy(mount, one, programsOf)));
+  return together(distinct.size > 0 ? CGROUPS.map((path) => withDirectory(path, lookBelow)) : []);
+}
+
+function together(found: readonly (CgroupPrograms | undefined)[]): CgroupPrograms {
+  const all = (kind: keyof CgroupPrograms) => [...new Set(found.flatMap((one) => one?.[kind] ?? []))];
+  return { ofPackets: all('ofPackets'), ofCalls: all('ofCalls') };
+}
+
+function programsOf(fd: number): CgroupPrograms {
   const among = (types: Readonly<Record<string, number>>) =>
     Object.keys(types).filter((name) => hasPrograms(fd, types[name]!, EFFECTIVE));
+  return { ofPackets: among(OF_PACKETS), ofCalls: among(OF_CALLS) };
+}
+
+const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | O_CLOEXEC;
+
+function withDirectory<T>(path: string, use: (fd: number) => T): T | undefined {
+  return withOpened(() => libc().open(path, DIRECTORY, 0), use);
+}
+
+/** By its number, wherever it is: struct file_handle { __u32 handle_bytes; int handle_type; __u64 id; } (kernfs_fh_to_dentry, fs/kernfs/mount.c). */
+function openedBy<T>(mount: number, cgroup: Uint8Array, use: (fd: number) => T): T | undefined {
+  const handle = Buffer.concat([Buffer.alloc(8), cgroup]);
+  handle.writeUInt32LE(cgroup.length, 0);
+  handle.writeUInt32LE(FILEID_KERNFS, 4);
+  return withOpened(() => libc().openByHandle(mount, handle, DIRECTORY), use);
+}
+
+/** Undefined: it could not be opened. */
+function withOpened<T>(open: () => number, use: (fd: number) => T): T | undefined {
+  let fd: number;
   try {
-    return { ofPackets: among(OF_PACKETS), ofCalls: among(OF_CALLS) };
+    fd = open();
+  } catch {
+    return undefined;
+  }
+  try {
+    return use(fd);
   } finally {
-    closeSync(fd);
+    libc().close(fd);
   }
 }
 

@@ -24,15 +24,14 @@ import {
   type RouteAnswer,
   type RouteQuestion,
 } from '../../netlink/route/index.ts';
-import { type Listener, listListeners } from '../../netlink/sock-diag/index.ts';
+import { countBeingOpened, type Listener, listListeners, withSockDiag } from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
-import { NETLINK_SOCK_DIAG } from '../../netlink/uapi/inet-diag.ts';
 import { NETLINK_XFRM } from '../../netlink/uapi/xfrm.ts';
 import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
 import { hookedIn, isOwnTable } from '../nft/index.ts';
 import { type BesideRules, besideRulesOf } from './beside-rules.ts';
-import { type CgroupPrograms, cgroupPrograms } from './bpf-programs.ts';
+import { type CgroupPrograms, cgroupPrograms, programsAbove } from './bpf-programs.ts';
 import { type LocalPod, localPodsIn } from './local-pods.ts';
 import { hasNeighbourSockets, isInUse, otherNamespaces } from './namespaces.ts';
 import { type PodRules, podRulesIn } from './pod-rules.ts';
@@ -118,6 +117,11 @@ export class NodeView {
   /** Where programs of BPF hang that see all sockets of this node, those of pods too. */
   get cgroupPrograms(): CgroupPrograms {
     return cgroupPrograms();
+  }
+
+  /** Where programs of BPF hang that see sockets of some processes. */
+  programsSeeing(sockets: readonly Listener[]): CgroupPrograms {
+    return programsAbove(sockets.map(({ cgroup }) => cgroup));
   }
 
   /** What IPsec does; undefined: it cannot be read. @param netns the namespace of a pod. @default the node's */
@@ -283,8 +287,14 @@ export class NodeView {
 
   /** @param netns the namespace of a pod. @default the node's */
   listeners(protocol: IpProtocol, netns?: string): readonly Listener[] {
-    const list = () => withNetlink(NETLINK_SOCK_DIAG, (netlink) => listListeners(netlink, protocol));
+    const list = () => withSockDiag((netlink) => listListeners(netlink, protocol));
     return netns === undefined ? list() : inNetns(netns, list);
+  }
+
+  /** How many connections of TCP to a port are being opened. @param netns the namespace of a pod. @default the node's */
+  beingOpened(port: number, netns?: string): number {
+    const count = () => withSockDiag((netlink) => countBeingOpened(netlink, port));
+    return netns === undefined ? count() : inNetns(netns, count);
   }
 
   /** Undefined: the kernel has no such setting (the module is not loaded). @param netns the namespace of a pod. @default the node's */

@@ -2,7 +2,7 @@ import { cidrContains, formatCidr, formatIp, IP_PROTOCOLS, type IpAddress } from
 import type { LinkChain } from '../../netlink/nftables/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import type { IpsecPolicy } from '../../netlink/xfrm/index.ts';
-import type { LocalPod, NodeView } from '../node/index.ts';
+import type { CgroupPrograms, LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import type { Report } from './report.ts';
 
@@ -52,13 +52,23 @@ function lookBesideRules(
   }
 }
 
-/** Programs of BPF that see all sockets: a proxy in the cgroups (Cilium's) leads calls past all rules, before there is a packet. */
-export function lookAtSocketPrograms(node: NodeView, report: Report): void {
-  const { ofCalls, ofPackets } = node.cgroupPrograms;
+/**
+ * Programs of BPF that see all sockets, or those of the client's pod: a proxy in the cgroups (Cilium's) leads calls past all rules, before
+ * there is a packet. Who connects has no socket yet; those that listen in its pod show what hangs on the cgroups of both.
+ */
+export function lookAtSocketPrograms({ client }: Pick<Asked, 'client'>, node: NodeView, report: Report): void {
+  lookAtPrograms(node.cgroupPrograms, 'all sockets', report);
+  if (client.kind !== 'pod') return;
+  const { ip, netns } = client.pod;
+  const listening = (['TCP', 'UDP'] as const).flatMap((protocol) => node.listeners(protocol, netns));
+  lookAtPrograms(node.programsSeeing(listening), `sockets of the pod ${ip}`, report);
+}
+
+function lookAtPrograms({ ofCalls, ofPackets }: CgroupPrograms, which: string, report: Report): void {
   const places = [...ofCalls, ...ofPackets];
   if (places.length === 0) return;
-  const text = `programs of BPF see all sockets (${places.join(', ')}): what they do is not simulated`;
-  report.cannotTell('others', text, [{ source: 'cgroup', object: 'all', value: 'bpftool cgroup tree' }]);
+  const text = `programs of BPF see ${which} (${places.join(', ')}): what they do is not simulated`;
+  report.cannotTell('others', text, [{ source: 'cgroup', object: which, value: 'bpftool cgroup tree' }]);
   if (ofCalls.length > 0) report.doubt(text);
 }
 

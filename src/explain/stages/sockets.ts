@@ -1,4 +1,13 @@
-import { addressBits, formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, isLoopback } from '../../core/index.ts';
+import {
+  addressBits,
+  cidrContains,
+  formatCidr,
+  formatIp,
+  IP_PROTOCOLS,
+  type IpAddress,
+  ipEquals,
+  isLoopback,
+} from '../../core/index.ts';
 import type { Listener } from '../../netlink/sock-diag/index.ts';
 import type { LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal, Target } from './asked.ts';
@@ -35,7 +44,10 @@ export function lookAtSockets(
     if (foreign?.lead) continue;
     const listeners = node.listeners(protocol, pod?.netns);
     const where = pod ? `pod ${within?.ip ?? text}` : 'this node';
-    const doubt = doubtOf(listeners, goal, where, protocol) ?? answersElsewhere(asked, goal, listeners, pod, node);
+    const doubt =
+      doubtOf(listeners, goal, where, protocol) ??
+      (protocol === 'TCP' ? crowdedAt(goal, listeners, node, pod?.netns) : undefined) ??
+      answersElsewhere(asked, goal, listeners, pod, node);
     if (doubt) {
       report.cannotTellEndpoint('endpoint', goal.address, doubt);
       continue;
@@ -49,10 +61,23 @@ export function lookAtSockets(
       report.failEndpoint('endpoint', goal.address, finding, [
         { source: 'sock_diag', object: pod?.netns ?? 'this node', value },
       ]);
+      continue;
+    }
+    const programs = programsAt(goal, listeners, protocol, node);
+    if (programs.length > 0) {
+      const text = `programs of BPF see what comes to the process in ${where}, and its answers (${programs.join(', ')}): what they do is not simulated`;
+      report.cannotTellEndpoint('endpoint', goal.address, text);
     } else heard++;
   }
   if (heard > 0) report.stage('endpoint', 'ok', `a process listens at ${heard} of ${goals.length}`);
   lookElsewhere(asked, elsewhere, node, report);
+}
+
+/** Where programs of BPF hang in cgroups that see packets of the sockets which take what comes to a goal, and their calls with UDP. */
+function programsAt({ ip, port }: Goal, listeners: readonly Listener[], protocol: Target['protocol'], node: NodeView) {
+  const taking = listeners.filter((one) => one.port === port && takes(one, ip));
+  const { ofPackets, ofCalls } = node.programsSeeing(taking);
+  return [...ofPackets, ...ofCalls.filter((name) => protocol === 'UDP' && name.startsWith('udp'))];
 }
 
 /** An address of this node that rules pass by although a NodePort has the number. */
@@ -138,10 +163,13 @@ function takenBy(atPort: readonly Listener[], ip: IpAddress): readonly Listener[
 /** What the kernel counts for the smallest datagram that waits (SKB_TRUESIZE, include/linux/skbuff.h). */
 const LEAST_DATAGRAM = 768;
 
-/** Why it cannot be told whether a process hears it: some sockets take packets of one interface alone, or some of several are full. */
+/**
+ * Why it cannot be told whether a process hears it: some sockets take packets of one interface alone, or signed ones, or some of several
+ * are full.
+ */
 function doubtOf(
   listeners: readonly Listener[],
-  { ip, port, address }: Goal,
+  { ip, port, address, source }: Goal,
   where: string,
   protocol: Target['protocol'],
 ): string | undefined {
@@ -155,8 +183,37 @@ function doubtOf(
     return `${waiting}: what comes is dropped unless the process reads meanwhile`;
   }
   const full = fullOf(taking, protocol);
-  if (full.length === 0 || full.length === taking.length) return undefined;
+  if (full.length > 0 && full.length === taking.length) return undefined;
+  const signed = taking.flatMap(({ signedFrom = [] }) => signedFrom);
+  const key = signed.find((peers) => (source ? cidrContains(peers, source) : peers.address.family === ip.family));
+  if (key) return `the process in ${where} takes only packets from ${formatCidr(key)} that are signed (TCP-MD5)`;
+  if (full.length === 0) return undefined;
   return `${full.length} of ${taking.length} sockets at ${address} have no room for connections, and the kernel chooses`;
+}
+
+/**
+ * Why a socket may have no room for one more connection that is being opened: without syncookies as many may be as may wait to be
+ * accepted, and where the kernel does not know the peer, no more than three quarters of tcp_max_syn_backlog (tcp_conn_request,
+ * net/ipv4/tcp_input.c). Each is open or given up before long, so that it is never said that all fail.
+ */
+function crowdedAt(
+  { ip, port, address }: Goal,
+  listeners: readonly Listener[],
+  node: NodeView,
+  netns: string | undefined,
+): string | undefined {
+  const taking = takenBy(
+    listeners.filter((one) => one.port === port),
+    ip,
+  );
+  if (taking.length === 0 || fullOf(taking, 'TCP').length > 0) return undefined;
+  if ((node.sysctl('net/ipv4/tcp_syncookies', netns) ?? '0') !== '0') return undefined;
+  const most = Number(node.sysctl('net/ipv4/tcp_max_syn_backlog', netns) ?? Infinity);
+  const room = Math.min(...taking.map(({ queueLimit }) => queueLimit), most - (most >> 2) + 1);
+  const opening = node.beingOpened(port, netns);
+  if (opening < room) return undefined;
+  const shown = `${opening} connections to ${address} are being opened, and without syncookies (net.ipv4.tcp_syncookies 0) there is room for ${room}`;
+  return `${shown}: new ones are dropped unless some of these end meanwhile`;
 }
 
 /**

@@ -1,1 +1,1 @@
-export { type Listener, listListeners } from './listeners.ts';
+export { countBeingOpened, type Listener, listListeners, withSockDiag } from './listeners.ts';

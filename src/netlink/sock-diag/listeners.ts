@@ -1,18 +1,24 @@
-import { addressBits, type IpAddress, type IpFamily, ipFromBytes } from '../../core/index.ts';
-import { familyNumber } from '../address-family.ts';
+import { addressBits, type Cidr, type IpAddress, type IpFamily, ipFromBytes } from '../../core/index.ts';
+import { familyNumber, ipFamilyOf } from '../address-family.ts';
 import { encodeBody } from '../attribute-set.ts';
-import type { Netlink } from '../netlink.ts';
+import { Netlink } from '../netlink.ts';
 import {
   IDIAG_SRC,
   INET_DIAG,
   inet_diag_msg,
   inet_diag_req_v2,
+  NETLINK_SOCK_DIAG,
   SOCK_DIAG_BY_FAMILY,
   sk_meminfo,
   TCPF_CLOSE,
   TCPF_LISTEN,
+  TCPF_SYN_RECV,
+  TCPM_ADDR,
+  tcp_diag_md5sig,
+  WITH_INFO,
   WITH_SKMEMINFO,
 } from '../uapi/inet-diag.ts';
+import { closing } from '../with-netlink.ts';
 
 /** A socket that takes what comes to its port. */
 export interface Listener {
@@ -26,47 +32,86 @@ export interface Listener {
   /** TCP: connections nobody has accepted yet, and how many may wait. UDP: bytes nobody has read yet with what keeping them costs, and how many may wait. */
   readonly queued: number;
   readonly queueLimit: number;
+  /** TCP: from whom it takes only what is signed (TCP-MD5, RFC 2385); told with CAP_NET_ADMIN alone. @default nobody */
+  readonly signedFrom?: readonly Cidr[] | undefined;
+  /** The number of the cgroup (version 2) in which it was made, eight bytes in host byte order. @default not told */
+  readonly cgroup?: Uint8Array | undefined;
   /** By which the descriptors of processes name it: `socket:[4711]` in /proc/PID/fd. */
   readonly inode: number;
 }
 
 /** `::ffff:0:0/96` */
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+const FAMILIES = ['IPv4', 'IPv6'] as const;
 const IPPROTO = { TCP: 6, UDP: 17, SCTP: 132 } as const;
+const EXTENSIONS = { TCP: WITH_INFO, UDP: WITH_SKMEMINFO, SCTP: 0 } as const;
+
+/**
+ * Runs `fn` with a conversation about the sockets of the calling thread's namespace (`inNetns` for another), closed afterwards.
+ * NODEPLANE_NETLINK_DEBUG shows no keys of it.
+ *
+ * @throws ERR_NETLINK_SOCKET; what `fn` throws
+ */
+export function withSockDiag<T>(fn: (netlink: Netlink) => T): T {
+  return closing(Netlink.open(NETLINK_SOCK_DIAG, { secret: true }), fn);
+}
 
 /**
  * The sockets of the conversation's namespace that listen (TCP, SCTP), or are bound and not connected (UDP), in both families.
  *
- * @param netlink a conversation of protocol NETLINK_SOCK_DIAG
+ * @param netlink see `withSockDiag`
  * @throws KernelError: ENOENT where the kernel cannot list sockets of the protocol
  */
 export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO): Listener[] {
-  return (['IPv4', 'IPv6'] as const).flatMap((family) =>
-    netlink
-      .dump({
-        type: SOCK_DIAG_BY_FAMILY,
-        flags: 0,
-        operation: 'SOCK_DIAG_BY_FAMILY',
-        object: `${protocol} sockets of ${family} that listen`,
-        payload: encodeBody(
-          inet_diag_req_v2,
-          {
-            sdiag_family: familyNumber(family),
-            sdiag_protocol: IPPROTO[protocol],
-            idiag_ext: protocol === 'UDP' ? WITH_SKMEMINFO : 0,
-            idiag_states: protocol === 'UDP' ? TCPF_CLOSE : TCPF_LISTEN,
-          },
-          INET_DIAG,
-          {},
-        ),
-      })
-      .map((payload) => decodeListener(payload, family)),
+  const states = protocol === 'UDP' ? TCPF_CLOSE : TCPF_LISTEN;
+  return FAMILIES.flatMap((family) =>
+    dumpSockets(netlink, protocol, family, states, 'that listen').map((payload) => decodeListener(payload, family)),
   );
+}
+
+/**
+ * How many connections of TCP to a port are being opened: those that were answered and not yet heard of again, which wait at the socket that
+ * listens (struct request_sock, told as TCP_SYN_RECV).
+ *
+ * @param netlink see `withSockDiag`
+ * @throws KernelError
+ */
+export function countBeingOpened(netlink: Netlink, port: number): number {
+  const all = FAMILIES.flatMap((family) => dumpSockets(netlink, 'TCP', family, TCPF_SYN_RECV, 'that are being opened'));
+  return all.filter((payload) => inet_diag_msg.decode(payload).idiag_sport === port).length;
+}
+
+function dumpSockets(
+  netlink: Netlink,
+  protocol: keyof typeof IPPROTO,
+  family: IpFamily,
+  states: number,
+  which: string,
+): readonly Uint8Array[] {
+  const request = {
+    sdiag_family: familyNumber(family),
+    sdiag_protocol: IPPROTO[protocol],
+    idiag_ext: EXTENSIONS[protocol],
+    idiag_states: states,
+  };
+  return netlink.dump({
+    type: SOCK_DIAG_BY_FAMILY,
+    flags: 0,
+    operation: 'SOCK_DIAG_BY_FAMILY',
+    object: `${protocol} sockets of ${family} ${which}`,
+    payload: encodeBody(inet_diag_req_v2, request, INET_DIAG, {}),
+  });
 }
 
 function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
   const { idiag_sport, idiag_if, idiag_rqueue, idiag_wqueue, idiag_inode } = inet_diag_msg.decode(payload);
-  const { INET_DIAG_SKV6ONLY, INET_DIAG_SKMEMINFO: memory } = INET_DIAG.decode(payload, inet_diag_msg.size);
+  const attributes = INET_DIAG.decode(payload, inet_diag_msg.size);
+  const {
+    INET_DIAG_SKV6ONLY,
+    INET_DIAG_SKMEMINFO: memory,
+    INET_DIAG_MD5SIG: keys,
+    INET_DIAG_CGROUP_ID: cgroup,
+  } = attributes;
   const address = unmapped(payload.subarray(IDIAG_SRC, IDIAG_SRC + addressBits(family) / 8));
   return {
     port: idiag_sport,
@@ -74,6 +119,8 @@ function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
     dual: address.family === 'IPv6' && INET_DIAG_SKV6ONLY === 0 && address.bytes.every((byte) => byte === 0),
     ...(idiag_if !== 0 && { boundTo: idiag_if }),
     ...(memory ? queueIn(memory) : { queued: idiag_rqueue, queueLimit: idiag_wqueue }),
+    ...(keys && { signedFrom: peersOf(keys) }),
+    ...(cgroup && { cgroup: cgroup.slice() }),
     inode: idiag_inode,
   };
 }
@@ -81,6 +128,18 @@ function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
 function queueIn(memory: Uint8Array): Pick<Listener, 'queued' | 'queueLimit'> {
   const { rmem_alloc, rcvbuf } = sk_meminfo.decode(memory);
   return { queued: rmem_alloc, queueLimit: rcvbuf };
+}
+
+/** Of keys for addresses of IPv4 at a socket of IPv6 the family is that of IPv4 (tcp_v6_parse_md5_keys, net/ipv6/tcp_ipv6.c). */
+function peersOf(keys: Uint8Array): readonly Cidr[] {
+  return Array.from({ length: Math.floor(keys.length / tcp_diag_md5sig.size) }, (_, nth) => {
+    const at = nth * tcp_diag_md5sig.size;
+    const { tcpm_family, tcpm_prefixlen } = tcp_diag_md5sig.decode(keys, at);
+    const size = addressBits(ipFamilyOf(tcpm_family) ?? 'IPv6') / 8;
+    // A copy: the message has the keys beside it.
+    const address = ipFromBytes(keys.slice(at + TCPM_ADDR, at + TCPM_ADDR + size));
+    return { address, prefixLength: tcpm_prefixlen };
+  });
 }
 
 /** Sockets of IPv6 that are bound to addresses of IPv4 take nothing else (RFC 4291, 2.5.5.2). */
