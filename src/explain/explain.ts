@@ -16,7 +16,7 @@ import { Report } from './stages/report.ts';
 import { lookAtRoutes } from './stages/routes/route.ts';
 import { lookAtRules, lookForOldWays } from './stages/rules/rules.ts';
 import { lookAtAgent } from './stages/serving-agent.ts';
-import { lookAtNodePort, lookAtSockets } from './stages/sockets.ts';
+import { lookAtNodePort, lookAtSockets } from './stages/sockets/sockets.ts';
 import { lookAtClientPorts } from './stages/tracking/client-ports.ts';
 import { lookAtFlows } from './stages/tracking/flows.ts';
 import { lookAtRaces } from './stages/tracking/races.ts';

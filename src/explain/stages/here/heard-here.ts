@@ -3,7 +3,7 @@ import type { NodeView } from '../../node/index.ts';
 import type { Walk } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { keyOf } from '../endpoints.ts';
-import { isHeardAt } from '../sockets.ts';
+import { isHeardAt } from '../sockets/hearing.ts';
 
 // Packets that rules leave to this node itself, where a process may listen or not.
 

@@ -4,7 +4,7 @@ import type { Asked, Goal } from '../asked.ts';
 import { keyOf, type Planned } from '../endpoints.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing } from '../place.ts';
 import type { Finding, Report } from '../report.ts';
-import { mayBeHeardAt } from '../sockets.ts';
+import { mayBeHeardAt } from '../sockets/hearing.ts';
 import { tellDrift } from './drift.ts';
 import { failWay, refusalText } from './ends.ts';
 import { isRefused, type Way } from './ways.ts';

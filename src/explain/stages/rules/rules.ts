@@ -8,7 +8,7 @@ import { refuseNodePort } from '../find-target.ts';
 import { isNobodys, isTakenHere } from '../here/heard-here.ts';
 import { isUnseen } from '../links/bridge.ts';
 import type { Report } from '../report.ts';
-import { mayBeHeardAt } from '../sockets.ts';
+import { mayBeHeardAt } from '../sockets/hearing.ts';
 import { compareWithPlan, notPlanned } from './compare.ts';
 import { lookAtEnds } from './ends.ts';
 import { firstOf, originOf } from './first-packet.ts';

@@ -1,0 +1,106 @@
+import { formatIp, isLoopback } from '../../../core/index.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
+import type { Asked, Goal, Target } from '../asked.ts';
+import { lookElsewhere } from '../elsewhere.ts';
+import { refusedByPod } from '../pods/routes.ts';
+import type { Finding, Report } from '../report.ts';
+import { doubtOf, programsSeeing } from './doubts.ts';
+import { fullOf, type Hearing, hearingOf, isHeardAt, show, takes } from './hearing.ts';
+
+/**
+ * Looks whether a process listens where the packets arrive, for endpoints of this node; those of others are another matter.
+ *
+ * @param within the pod that they do not leave, which may have addresses that others have too. @default they go by their addresses
+ */
+export function lookAtSockets(
+  asked: Asked,
+  goals: readonly Goal[],
+  node: NodeView,
+  report: Report,
+  within?: LocalPod,
+): void {
+  const elsewhere: Goal[] = [];
+  let heard = 0;
+  for (const goal of goals) {
+    const text = formatIp(goal.ip);
+    const isHost = !within && node.isOwnAddress(text);
+    const pod = isHost ? undefined : (within ?? node.podsAt(text)[0]);
+    if (!isHost && !pod) {
+      elsewhere.push(goal);
+      continue;
+    }
+    const foreign = pod && node.rulesIn(pod, goal.ip.family);
+    if (foreign) report.cannotTellEndpoint('endpoint', goal.address, `${text} has rules of its own: ${foreign.text}`);
+    // Somebody else than who listens there may get what comes.
+    if (foreign?.lead) continue;
+    const hearing = hearingOf(goal, asked.target.protocol, pod, node);
+    const doubt = doubtOf(asked, hearing, node);
+    const finding = doubt === undefined ? unheard(asked, hearing, within, node) : undefined;
+    const unknown = doubt ?? (finding ? undefined : programsSeeing(hearing, node));
+    if (finding) {
+      const value = hearing.listeners.map(show).join(', ') || 'none';
+      const evidence = { source: 'sock_diag', object: pod?.netns ?? 'this node', value };
+      report.failEndpoint('endpoint', goal.address, finding, [evidence]);
+    } else if (unknown !== undefined) report.cannotTellEndpoint('endpoint', goal.address, unknown);
+    else heard++;
+  }
+  if (heard > 0) report.stage('endpoint', 'ok', `a process listens at ${heard} of ${goals.length}`);
+  lookElsewhere(asked, elsewhere, node, report);
+}
+
+/** Why no process hears what comes; undefined: one does. */
+function unheard(asked: Asked, hearing: Hearing, within: LocalPod | undefined, node: NodeView): Finding | undefined {
+  const finding = judge(hearing);
+  if (!finding) return undefined;
+  if (!hearing.pod) return notServedHere(asked, hearing.goal) ?? finding;
+  return (within && keptFromService(asked, within, node)) ?? finding;
+}
+
+/** An address of this node that rules pass by although a NodePort has the number. */
+function notServedHere({ target, knowledge }: Asked, { ip, port }: Goal): Finding | undefined {
+  const { destination, families } = knowledge;
+  if (target.service || destination.kind !== 'address' || destination.nodePortOf === null) return undefined;
+  const served = families.find(({ family }) => family === ip.family)?.nodePortAddresses ?? 'all';
+  const where = served === 'all' ? 'not at loopback addresses' : `at ${served.slice(0, 3).join(', ')} alone`;
+  const text = `${port} is the NodePort of ${destination.nodePortOf}, and NodePorts do not answer at ${formatIp(ip)}, ${where}`;
+  return { code: 'nodeport-address', text };
+}
+
+/** A Service's address that the pod which asks for it has itself. */
+function keptFromService({ target, client }: Asked, pod: LocalPod, node: NodeView): Finding | undefined {
+  const packets = { source: client.ip, destination: target.ip, flow: undefined, isSentOn: false };
+  const kept = target.service && refusedByPod(pod, packets, node, 'leave it by another link than');
+  return kept?.isLost ? { code: 'pod-route', text: kept.text, remedy: kept.remedy } : undefined;
+}
+
+function judge(hearing: Hearing): Finding | undefined {
+  const { goal, where, listeners, atPort, taking } = hearing;
+  const { ip, port, address } = goal;
+  const [full, ...others] = fullOf(hearing);
+  if (full && others.length === taking.length - 1) {
+    const text = `${full.queued} connections wait at ${address} to be accepted, ${full.queueLimit} may`;
+    return { code: 'accept-queue', text };
+  }
+  if (taking.length > 0) return undefined;
+  if (atPort.length === 0) {
+    const elsewhere = listeners.filter((one) => takes(one, ip)).map(show);
+    const open = elsewhere.length === 0 ? 'on no port at all' : `but on ${elsewhere.slice(0, 4).join(', ')}`;
+    return { code: 'target-port', text: `nobody listens on ${port} in ${where}, ${open}` };
+  }
+  const loopback = atPort.find((one) => isLoopback(one.address));
+  if (loopback) return { code: 'loopback-bound', text: `the process in ${where} listens on ${show(loopback)} alone` };
+  const text = `the process in ${where} listens on ${atPort.map(show).join(', ')}, not for ${ip.family} at ${formatIp(ip)}`;
+  return { code: atPort.every((one) => one.address.family !== ip.family) ? 'family' : 'target-port', text };
+}
+
+/** The rules come first: a process of the node that listens there hears nothing, and one may be given the number for a connection. */
+export function lookAtNodePort(target: Target, node: NodeView, report: Report): void {
+  const { port } = target;
+  if (isHeardAt(target, target.protocol, node))
+    report.warn('nodeport-clash', `a process of this node listens on ${port} too, and gets nothing from outside`);
+  const { range, has } = node.localPorts();
+  if (has(port)) {
+    const text = `${port} lies in net.ipv4.ip_local_port_range (${range}) and is not reserved: the kernel may give it to a connection of this node's own`;
+    report.warn('nodeport-clash', text);
+  }
+}
