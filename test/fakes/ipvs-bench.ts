@@ -1,6 +1,7 @@
 import { parseCidr, parseIp } from '../../src/core/index.ts';
 import type { ServicePortPlan } from '../../src/proxy/index.ts';
 import { IpvsDataplane } from '../../src/proxy/ipvs/index.ts';
+import type { NftTables } from '../../src/proxy/rules/index.ts';
 import { type SamplePort, sampleNode, samplePlan, samplePort } from '../samples/sample-plan.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeIptables } from './fake-iptables.ts';
@@ -10,17 +11,22 @@ import { FakeIpvsKernel } from './fake-ipvs-kernel.ts';
 export const NODE = '192.168.0.7';
 
 /** A dataplane on a kernel in memory, with a plan that changes. */
-export function ipvsBench(ports: readonly ServicePortPlan[] = [], excludeCidrs: readonly string[] = []) {
+export function ipvsBench(
+  ports: readonly ServicePortPlan[] = [],
+  excludeCidrs: readonly string[] = [],
+  kernelTables?: NftTables,
+) {
   const kernel = new FakeIpvsKernel('IPv4', [NODE]);
   const failures: unknown[] = [];
   const clock = new FakeClock(undefined, (error) => failures.push(error));
-  const { exec } = new FakeIptables();
+  const iptables = new FakeIptables();
   const make = () =>
     new IpvsDataplane({
       family: 'IPv4',
       variant: 'nft',
-      exec,
+      exec: iptables.exec,
       kernel: kernel.reopened(),
+      kernelTables,
       clock,
       excludeCidrs: excludeCidrs.map(parseCidr),
     });
@@ -30,6 +36,7 @@ export function ipvsBench(ports: readonly ServicePortPlan[] = [], excludeCidrs: 
   let dataplane = make();
   return {
     kernel,
+    iptables,
     clock,
     plan,
     failures,

@@ -12,7 +12,7 @@ import { tracedFrom } from './traced.ts';
 const world = new ExplainWorld();
 const { node, other, web, web2, far, client, outside } = world;
 const faults = new Faults(world);
-const [TWO, STICKY, PORT, FAR_PORT, RANGES, TRACED, DNS] = [
+const [TWO, STICKY, PORT, FAR_PORT, RANGES, TRACED, DNS, FTP] = [
   '10.96.0.20',
   '10.96.0.21',
   '10.96.0.22',
@@ -20,6 +20,7 @@ const [TWO, STICKY, PORT, FAR_PORT, RANGES, TRACED, DNS] = [
   '10.96.0.24',
   '10.96.0.25',
   '10.96.0.18',
+  '10.96.0.26',
 ];
 const LOAD_BALANCER = '203.0.113.9';
 /** Nobody's, in the range of the pods of this node. */
@@ -33,6 +34,10 @@ beforeAll(async () => {
     ...faultObjects(world),
     ...served('shop/two', TWO, [on(node, web.ip()), on(node, web2.ip())]),
     ...served('shop/sticky', STICKY, [on(node, web.ip()), on(node, web2.ip())], { sessionAffinity: 'ClientIP' }),
+    ...served('shop/ftp', FTP, [on(node, web.ip()), on(node, web2.ip())], {
+      sessionAffinity: 'ClientIP',
+      ports: [{ port: 21 }],
+    }),
     ...served('shop/traced', TRACED, [on(node, web.ip())]),
     ...served('shop/port', PORT, [on(node, web.ip())], nodePort(30080)),
     ...served('shop/far-port', FAR_PORT, [on(other, far.ip())], nodePort(30081)),
@@ -175,6 +180,29 @@ describe('what IPVS remembers comes before its servers', () => {
     world.run('ipvsadm', ...`-d ${sticky} -r ${GONE}`.split(' '));
   });
 
+  it('affinity by a part of the address holds others too, of port 21 whatever the port', async () => {
+    for (const [ip, port, mask, others] of [
+      [STICKY, 80, '255.255.255.0', true],
+      [FTP, 21, '255.255.255.255', false],
+    ] as const) {
+      const service = `-t ${ip}:${port}`;
+      const ipvs = (words: string) => void world.run('ipvsadm', ...words.split(' '));
+      for (const server of [WEB!, WEB2!]) setWeight(service, server, 0);
+      ipvs(`-E ${service} -s rr -p 600 -M ${mask}`);
+      ipvs(`-a ${service} -r ${GONE} -m`);
+      await client.connect({ ip, port }, { timeoutMs: 300 });
+      faults.mend();
+      faults.undo(() => ipvs(`-E ${service} -s rr -p 10800`));
+      faults.undo(() => ipvs(`-d ${service} -r ${GONE}`));
+      await faults.expectCode(`${ip}:${port}`, client.ip(), 'affinity');
+      expect(await answers(client, ip, port)).toBe(false);
+      if (others) await faults.expectCode(`${ip}:${port}`, web.ip(), 'affinity');
+      else await faults.expectCode(`${ip}:${port}`, web.ip(), 'drift', { verdict: 'partly' });
+      if (others) expect(await answers(web, ip, port)).toBe(false);
+      faults.mend();
+    }
+  });
+
   it('stale-udp: a connection goes on to what is no endpoint any more', async () => {
     const dns = `-u ${DNS}:53`;
     const send = () =>
@@ -251,12 +279,45 @@ describe('what IPVS does with packets beside its servers', () => {
     expect(await answers(client, VIP.IPv4)).toBe(code === undefined);
   });
 
-  it('way-back: answers that are kept out of connection tracking are not translated back to who was masqueraded', async () => {
+  it('way-back: answers that are kept out of connection tracking are lost, but datagrams to who was not masqueraded', async () => {
     world.run('conntrack', '-F');
-    const rule = `PREROUTING -s ${web.ip()} -p tcp --sport ${TARGET} -j CT --notrack`;
-    faults.run('iptables-nft', `-t raw -I ${rule}`, `-t raw -D ${rule}`);
+    const keepOut = (of: string) => {
+      const rule = `PREROUTING -s ${web.ip()} ${of}-j CT --notrack`;
+      faults.run('iptables-nft', `-t raw -I ${rule}`, `-t raw -D ${rule}`);
+    };
+    keepOut('-p tcp --tcp-flags SYN NONE ');
+    expect(await world.ask(VIP.IPv4, client.ip())).toMatchObject({ verdict: 'unknown', code: 'cannot-tell' });
+    faults.mend();
+    keepOut('');
     await faults.expectCode('node:30080', outside.ip(), 'way-back');
     expect(await answers(outside, node.ip(), 30080)).toBe(false);
+    const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'way-back');
+    expect(cause).toContain('takes what the client sends then for another connection');
+    expect(await answers(client, VIP.IPv4)).toBe(false);
+    await expectWorks('svc/shop/dns', client.ip());
+    expect(await answers(client, DNS, 53, 'UDP')).toBe(true);
+    world.run('conntrack', '-F');
+    faults.sysctl('net.ipv4.vs.conntrack', '0');
+    await expectWorks(VIP.IPv4, client.ip());
+    expect(await answers(client, VIP.IPv4)).toBe(true);
+  });
+
+  it.each<[string, string, boolean]>([
+    [
+      'what follows the first packet, in front of it',
+      'INPUT -p tcp --dport 80 -m conntrack --ctstate ESTABLISHED',
+      false,
+    ],
+    ['what follows the first packet, behind it', `OUTPUT -p tcp --dport ${TARGET} --tcp-flags SYN,ACK ACK`, false],
+    ['what follows the first packet, by where it was', `OUTPUT -p tcp --dport 80 --tcp-flags SYN,ACK ACK`, true],
+    ['what connection tracking has translated', `FORWARD -p tcp --sport ${TARGET} -m conntrack --ctstate DNAT`, true],
+    ['what it has not', `FORWARD -p tcp --sport ${TARGET} -m conntrack ! --ctstate DNAT`, false],
+  ])('rules drop %s', async (_, rule, works) => {
+    world.run('conntrack', '-F');
+    faults.run('iptables-nft', `-I ${rule} -j DROP`, `-D ${rule} -j DROP`);
+    if (works) await expectWorks(VIP.IPv4, client.ip());
+    else await faults.expectCode(VIP.IPv4, client.ip(), 'foreign-drop');
+    expect(await answers(client, VIP.IPv4)).toBe(works);
   });
 
   it.each<[string, string, () => void | Promise<void>]>([

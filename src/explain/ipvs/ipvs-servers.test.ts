@@ -5,7 +5,7 @@ import { IP_VS_SVC_F_ONEPACKET, IP_VS_SVC_F_SCHED_MH_FALLBACK } from '../../netl
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { LegacyRules } from '../iptables/index.ts';
 import { KnownBytes } from '../packet/index.ts';
-import { type Host, type Origin, walkAnswer, walkPacket } from '../walk/index.ts';
+import { type Host, type Origin, walkAnswer, walkNext, walkPacket } from '../walk/index.ts';
 import { type IpvsReader, IpvsServers } from './ipvs-servers.ts';
 
 const ETH0 = { index: 2, name: 'eth0' };
@@ -122,6 +122,32 @@ it('gives answers the address of the virtual server before hook postrouting', ()
   expect(met(late)).toEqual([[VIP, [1, undefined]]]);
 });
 
+it('sends on what follows the first packet as that, and it is none that connection tracking has translated', () => {
+  const rules = ['80', '8080'].map((port) => `-p tcp -m tcp --dport ${port} -m conntrack ! --ctstate DNAT -j LOG`);
+  const chains = ['INPUT', 'OUTPUT'].map((name) => [name, { builtIn: true, rules }] as const);
+  const filter = new LegacyRules({ IPv4: new Map([['filter', new Map(chains)]]) });
+  const ipvs = new IpvsServers({ listServers: () => [], listDestinations: () => [], ...SETTINGS });
+  const first = {
+    protocol: 'tcp',
+    source: parseIp('192.0.2.9'),
+    destination: parseIp(VIP),
+    destinationPort: 80,
+  } as const;
+  const translated = {
+    destination: KnownBytes.of(parseIp('10.244.1.5').bytes),
+    destinationPort: KnownBytes.of(Uint8Array.of(0x1f, 0x90)),
+  };
+  const { branches } = walkNext({ first, translated, byIpvs: true }, false, ETH0, [ipvs, filter], HOST);
+  expect(branches.map(({ result }) => result.end.kind)).toEqual(['sent']);
+  const met = branches[0]!.result.steps.flatMap((step) =>
+    step.source === 'iptables-legacy' && step.rule ? [[step.hook, step.rule.number]] : [],
+  );
+  expect(met).toEqual([
+    ['input', 1],
+    ['output', 2],
+  ]);
+});
+
 it.each([
   ['rr', 0, 'chance'],
   ['wrr', 0, 'chance'],
@@ -177,10 +203,29 @@ describe('a server with persistence', () => {
     expect(reached(ofMark)).toEqual(['10.244.1.5', '10.244.2.7']);
   });
 
+  it('remembers clients by the bits of their addresses that count', () => {
+    const listServers = () => [{ ...persistent, persistenceMask: Uint8Array.of(255, 255, 0, 0) }];
+    expect(reached({ ...one, client: parseIp('192.0.0.0') }, 1, { listServers })).toEqual(['10.244.2.7']);
+    expect(reached(one, 1, { listServers })).toEqual(['10.244.1.5', '10.244.2.7']);
+  });
+
   it('takes one without weight only where the kernel is not told to forget it, and none that is gone', () => {
     expect(reached(one, 0)).toEqual(['10.244.1.5']);
     expect(reached(one, 0, { forgetsDrained: false })).toEqual(['10.244.2.7']);
     expect(reached({ ...one, server: parseIp('10.244.3.1') })).toEqual(['10.244.1.5', '10.244.2.7']);
+  });
+
+  it('of port 21 remembers no port', () => {
+    const key = { kind: 'address', protocol: 6, address: parseIp(VIP), port: 21 } as const;
+    const ipvs = new IpvsServers({
+      listServers: () => [server({ key, persistenceSeconds: 600 })],
+      listDestinations: () => [to('10.244.1.5'), to('10.244.2.7')],
+      ...SETTINGS,
+      listRemembered: () => [{ ...one, virtualPort: 0, serverPort: 0 }],
+    });
+    const question = { protocol: 'tcp', source: one.client, destination: parseIp(VIP), destinationPort: 21 } as const;
+    const { branches } = walkPacket(question, ETH0, [ipvs], HOST);
+    expect(branches.map(({ result }) => text(result.packet.ends.destination.bytes))).toEqual(['10.244.2.7']);
   });
 
   it('of a mark remembers by the mark', () => {

@@ -3,20 +3,22 @@ import type {
   Destination,
   IpvsConnection,
   ListedDestination,
+  ListedVirtualServer,
   VirtualServer,
   VirtualServerKey,
 } from '../../netlink/ipvs/index.ts';
 import { IP_VS_SVC_F_ONEPACKET, IP_VS_SVC_F_SCHED_MH_FALLBACK } from '../../netlink/uapi/ip-vs.ts';
 import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { KnownBytes, type Packet } from '../packet/index.ts';
-import type { Hook, RuleSource, Situation, Station, StationResult, Step } from '../walk/index.ts';
+import type { Hook, Host, RuleSource, Situation, Station, StationResult, Step } from '../walk/index.ts';
 
+type FoundServer = VirtualServer & Pick<ListedVirtualServer, 'persistenceMask'>;
 type LimitedDestination = Destination & Pick<ListedDestination, 'connectionLimit' | 'forwarding'>;
 
 /** What the kernel is asked for, or a fake. */
 export interface IpvsReader {
   /** All virtual servers, of both families. */
-  listServers(): readonly VirtualServer[];
+  listServers(): readonly FoundServer[];
   listDestinations(key: VirtualServerKey): readonly LimitedDestination[];
   /** Which destinations virtual servers with persistence remember for their clients. */
   listRemembered(): readonly IpvsConnection[];
@@ -42,6 +44,9 @@ const ACCEPTED: StationResult = { kind: 'accept' };
 /** Schedulers that give each destination its turn. Others choose by the client's address, or by connections and their number: which one it is now is not known. */
 const BY_TURNS: ReadonlySet<string> = new Set(['rr', 'wrr']);
 
+/** FTPPORT, <net/ip_vs.h>. */
+const FTP_PORT = 21;
+
 /** Those that choose by addresses refuse whom they find a destination of weight 0 for (ip_vs_sh.c, ip_vs_dh.c, ip_vs_mh.c), unless a flag has them look on. */
 const BY_ADDRESS: ReadonlySet<string> = new Set(['sh', 'dh', 'mh']);
 
@@ -52,7 +57,7 @@ const BY_ADDRESS: ReadonlySet<string> = new Set(['sh', 'dh', 'mh']);
 export class IpvsServers implements RuleSource {
   readonly name = 'ipvs';
   readonly #reader: IpvsReader;
-  #servers: readonly VirtualServer[] | undefined;
+  #servers: readonly FoundServer[] | undefined;
   #remembered: readonly IpvsConnection[] | undefined;
   readonly #destinations = new Map<VirtualServer, readonly LimitedDestination[]>();
   /** IPVS looks at a packet once (skb->ipvs_property). */
@@ -65,7 +70,8 @@ export class IpvsServers implements RuleSource {
   stations(hook: Hook): readonly Station[] {
     const [ofAnswers, priority] = [PRIORITY_OF_ANSWERS[hook], PRIORITY[hook]];
     const stations: Station[] = [];
-    if (ofAnswers !== undefined) stations.push({ type: 'filter', priority: ofAnswers, run: translateBack });
+    if (ofAnswers !== undefined)
+      stations.push({ type: 'filter', priority: ofAnswers, run: ({ packet }) => this.#translateBack(packet) });
     if (priority !== undefined)
       stations.push({ type: 'filter', priority, run: (situation, steps) => this.#serve(hook, situation, steps) });
     return stations;
@@ -73,6 +79,7 @@ export class IpvsServers implements RuleSource {
 
   #serve(hook: Hook, { packet, host, choose }: Situation, steps: Step[]): StationResult {
     if (this.#sent.has(packet)) return ACCEPTED;
+    if (packet.ipvsDestination) return this.#send(packet, packet.ipvsDestination, host);
     const server = this.#find(packet);
     if (server === 'cannot tell')
       return { kind: 'cannot tell', about: 'the virtual server of a mark or address not known' };
@@ -96,17 +103,33 @@ export class IpvsServers implements RuleSource {
     chosen ??= usable[choose(isTurn ? 'chance' : 'unknown', how, usable.length)]!;
     const { address, port } = chosen;
     steps.push(step(`to ${formatIpPort(address, port)}`));
+    const destination = KnownBytes.of(address.bytes);
+    const destinationPort = KnownBytes.of(Uint8Array.of(port >> 8, port & 0xff));
+    const result = this.#send(packet, { destination, destinationPort }, host);
+    return result.kind === 'cannot tell' ? { ...result, at: step('cannot tell') } : result;
+  }
+
+  /** Sends it to a destination (ip_vs_nat_xmit, net/netfilter/ipvs/ip_vs_xmit.c). */
+  #send(packet: Packet, to: NonNullable<Packet['ipvsDestination']>, host: Host): StationResult {
     this.#sent.add(packet);
-    // ip_vs_notrack: it meets no station of type nat any more.
-    if (!this.#reader.isTracked) packet.connection = 'untracked';
-    packet.translate({
-      destination: KnownBytes.of(address.bytes),
-      destinationPort: KnownBytes.of(Uint8Array.of(port >> 8, port & 0xff)),
-    });
+    this.#keepOut(packet);
+    packet.translate(to);
     const type = host.addressType(packet.ends.destination);
-    if (type === undefined)
-      return { kind: 'cannot tell', about: 'the route to its destination', at: step('cannot tell') };
+    if (type === undefined) return { kind: 'cannot tell', about: 'the route to its destination' };
     return type === RTN_LOCAL ? ACCEPTED : { kind: 'sent anew' };
+  }
+
+  /** handle_response, net/netfilter/ipvs/ip_vs_core.c. */
+  #translateBack(packet: Packet): StationResult {
+    if (!packet.ipvsSource) return ACCEPTED;
+    this.#keepOut(packet);
+    packet.translate(packet.ipvsSource);
+    return ACCEPTED;
+  }
+
+  /** ip_vs_notrack, <net/ip_vs.h>: it meets no station of type nat any more. What connection tracking takes for invalid stays that. */
+  #keepOut(packet: Packet): void {
+    if (!this.#reader.isTracked && packet.connection !== undefined) packet.connection = 'untracked';
   }
 
   /** What of a virtual server is not as this agent makes it, and not simulated, in words. */
@@ -124,12 +147,13 @@ export class IpvsServers implements RuleSource {
    * The destination that a server with persistence takes for a client it knows, as ip_vs_sched_persist and ip_vs_check_template
    * (net/netfilter/ipvs) find it; undefined: a scheduler decides.
    */
-  #rememberedFor(server: VirtualServer, packet: Packet): Destination | undefined {
+  #rememberedFor(server: FoundServer, packet: Packet): Destination | undefined {
     const { source } = packet.ends;
     if (server.persistenceSeconds === 0 || !source.isKnown) return undefined;
     const { key } = server;
     this.#remembered ??= this.#reader.listRemembered();
-    const client = ipFromBytes(source.bytes);
+    const { persistenceMask: mask } = server;
+    const client = ipFromBytes(mask ? source.bytes.map((byte, at) => byte & mask[at]!) : source.bytes);
     const found = this.#remembered.find((one) => ipEquals(one.client, client) && isOf(one, key));
     const to =
       found &&
@@ -141,7 +165,7 @@ export class IpvsServers implements RuleSource {
   }
 
   /** A mark counts before an address: ip_vs_service_find, net/netfilter/ipvs/ip_vs_ctl.c. */
-  #find(packet: Packet): VirtualServer | undefined | 'cannot tell' {
+  #find(packet: Packet): FoundServer | undefined | 'cannot tell' {
     this.#servers ??= this.#reader.listServers();
     const { destination, destinationPort } = packet.ends;
     const ofMark = this.#servers.filter(({ key }) => key.kind === 'mark' && key.family === packet.family);
@@ -170,11 +194,6 @@ export class IpvsServers implements RuleSource {
   }
 }
 
-function translateBack({ packet }: Situation): StationResult {
-  if (packet.ipvsSource) packet.translate(packet.ipvsSource);
-  return ACCEPTED;
-}
-
 /** What decides whether a destination that cannot be used, or not by all, has clients refused, in words; undefined: nothing. */
 function refusedByFew(
   { key, scheduler, flags }: VirtualServer,
@@ -193,9 +212,9 @@ function refusedByFew(
 
 /** The first for which it is so; nobody can tell if that is not known of one before it. */
 function first(
-  servers: readonly VirtualServer[],
+  servers: readonly FoundServer[],
   is: (server: VirtualServer) => boolean | undefined,
-): VirtualServer | undefined | 'cannot tell' {
+): FoundServer | undefined | 'cannot tell' {
   for (const server of servers) {
     const truth = is(server);
     if (truth === undefined) return 'cannot tell';
@@ -204,10 +223,17 @@ function first(
   return undefined;
 }
 
-/** Whether a client is remembered for this server. Of a mark the kernel writes the mark in place of the address, whatever the protocol. */
+/**
+ * Whether a client is remembered for this server. Of a mark the kernel writes the mark in place of the address, whatever the protocol;
+ * of the port of FTP none, as other ports belong to it (ip_vs_sched_persist, net/netfilter/ipvs/ip_vs_core.c).
+ */
 function isOf({ protocol, virtual, virtualPort }: IpvsConnection, key: VirtualServerKey): boolean {
   if (key.kind === 'mark') return protocol === 0 && readBe32(virtual.bytes, 0) === key.mark;
-  return protocol === key.protocol && ipEquals(virtual, key.address) && virtualPort === key.port;
+  return (
+    protocol === key.protocol &&
+    ipEquals(virtual, key.address) &&
+    virtualPort === (key.port === FTP_PORT ? 0 : key.port)
+  );
 }
 
 function describe(key: VirtualServerKey): string {

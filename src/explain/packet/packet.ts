@@ -108,6 +108,8 @@ export class Packet {
   flow: Connection | undefined;
   /** The source that IPVS gives it, as it answers one of its connections. @default it does not */
   ipvsSource: Pick<Ends, 'source' | 'sourcePort'> | undefined;
+  /** The destination that IPVS gives it, as it belongs to one of its connections. @default it begins one, if there is a server for it */
+  ipvsDestination: Pick<Ends, 'destination' | 'destinationPort'> | undefined;
   /** Connection tracking finds no flow for it and begins none (`ct state invalid`): it is outside of the window of its own. */
   isInvalid = false;
   /** Sets of ipset that rules have changed on its way. */

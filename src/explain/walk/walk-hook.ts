@@ -1,6 +1,6 @@
 import { type Connection, KnownBytes, type Packet } from '../packet/index.ts';
 import type { Hook, RuleSource, Situation, Station, StationResult, Step } from './source.ts';
-import { decide, isDecided, type Manipulation } from './translate.ts';
+import { decide, IPS, isDecided, type Manipulation } from './translate.ts';
 
 const ACCEPTED: StationResult = { kind: 'accept' };
 /** NF_IP_PRI_CONNTRACK, <linux/netfilter_ipv4.h>. */
@@ -137,8 +137,14 @@ function runNat(
 }
 
 /** Later packets are translated as the first one was, answers the other way round. */
-function followFlow(packet: Packet, { direction, original, translated }: Connection, manipulation: Manipulation): void {
-  if (!translated) return;
+function followFlow(
+  packet: Packet,
+  { direction, original, status, translated }: Connection,
+  manipulation: Manipulation,
+): void {
+  // nf_nat_packet, net/netfilter/nf_nat_core.c.
+  const decided = (manipulation === 'source') === (direction === 'original') ? IPS.srcNat : IPS.dstNat;
+  if (!translated || (status & decided) === 0) return;
   if (direction === 'reply') {
     // The client's port is not known, and its answers have it from the start.
     if (manipulation === 'destination')

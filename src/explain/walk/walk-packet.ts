@@ -76,7 +76,7 @@ export interface Flow {
   readonly translated: Partial<Ends>;
   /** Rules have kept it out of connection tracking, which knows no such flow then. @default they have not */
   readonly untracked?: boolean | undefined;
-  /** IPVS has sent its first packet on, and translates what answers it. @default it has not */
+  /** IPVS has sent its first packet on, and translates what follows that and what answers it. @default it has not */
   readonly byIpvs?: boolean | undefined;
   /** The mark that connection tracking has for it, as the packets before have left it, in host byte order. @default not known */
   readonly mark?: KnownBytes | undefined;
@@ -130,6 +130,10 @@ export function walkNext(
   const made = () => {
     const packet = packetOf({ ...flow.first, tcpFlags: TCP_HANDSHAKE.data }, flow, 'original', true);
     packet.isInvalid = isInvalid;
+    if (flow.byIpvs) {
+      const { destination, destinationPort } = { ...packet.ends, ...flow.translated };
+      packet.ipvsDestination = { destination, destinationPort };
+    }
     return packet;
   };
   return walkEach(made, origin, sources, host);
@@ -144,7 +148,7 @@ const ANSWERED = IPS.confirmed | IPS.seenReply | TRANSLATIONS_DONE;
  */
 function packetOf(
   written: FirstPacket,
-  { first, translated, untracked, mark = KnownBytes.unknown(4) }: Flow,
+  { first, translated, untracked, byIpvs, mark = KnownBytes.unknown(4) }: Flow,
   direction: Connection['direction'],
   isAssured: boolean,
 ): Packet {
@@ -159,7 +163,8 @@ function packetOf(
       ANSWERED |
       (isAssured ? IPS.assured : 0) |
       (source ? IPS.srcNat : 0) |
-      (destination !== undefined || destinationPort ? IPS.dstNat : 0),
+      // Of what IPVS translates connection tracking knows from whom answers come, and has no translation (ip_vs_update_conntrack, ip_vs_nfct.c).
+      (!byIpvs && (destination !== undefined || destinationPort) ? IPS.dstNat : 0),
     mark,
     translated,
   };

@@ -114,6 +114,23 @@ describe('virtual servers', () => {
   });
 });
 
+describe('persistence by a part of the client’s address', () => {
+  it.each([
+    // `ipvsadm -M 255.255.0.0`, whose bytes are in network order, and `-M 112`.
+    [{ ...web, persistenceSeconds: 600 }, 'ffffffff', 'ffff0000', 'ffff0000'],
+    [sticky, '80000000', '70000000', `${'ff'.repeat(14)}0000`],
+  ])('of %j is read', (server, all, part, mask) => {
+    const { payload } = newVirtualServer(IPVS, server);
+    const hex = Buffer.from(payload).toString('hex');
+    expect(hex).toContain(`08000900${all}`);
+    const { persistenceMask } = decodeVirtualServer(
+      Buffer.from(hex.replace(`08000900${all}`, `08000900${part}`), 'hex'),
+    );
+    expect(Buffer.from(persistenceMask!).toString('hex')).toBe(mask);
+    expect(decodeVirtualServer(payload).persistenceMask).toBeUndefined();
+  });
+});
+
 describe('destinations', () => {
   const DESTINATION =
     '0600' + '0b0002000000' + '140001000af40105000000000000000000000000' + '060002001f900000' + '0800030000000000';

@@ -1,4 +1,11 @@
-import { ByteWriter, formatIpPort, type IpAddress, type IpFamily, ipProtocolName } from '../../core/index.ts';
+import {
+  ByteWriter,
+  formatIpPort,
+  type IpAddress,
+  type IpFamily,
+  ipProtocolName,
+  networkOf,
+} from '../../core/index.ts';
 import { familyNumber, ipFamilyOf } from '../address-family.ts';
 import type { AttributeValues, DecodedAttributes } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
@@ -40,6 +47,8 @@ export interface VirtualServer {
 
 /** A virtual server as the kernel lists it. */
 export interface ListedVirtualServer extends VirtualServer {
+  /** Clients whose addresses have these bits in common stay with one destination (`ipvsadm -M`). @default each by itself */
+  readonly persistenceMask?: Uint8Array;
   readonly statistics: IpvsStatistics;
 }
 
@@ -73,11 +82,14 @@ export function decodeVirtualServer(payload: Uint8Array): ListedVirtualServer {
   const { flags } = ip_vs_flags.decode(service.IPVS_SVC_ATTR_FLAGS ?? new Uint8Array());
   const persistent = (flags & IP_VS_SVC_F_PERSISTENT) !== 0;
   const statistics = service.IPVS_SVC_ATTR_STATS64;
+  const key = decodeKey(service);
+  const mask = persistent ? maskOf(service.IPVS_SVC_ATTR_NETMASK, familyOf(key)) : undefined;
   return {
-    key: decodeKey(service),
+    key,
     scheduler: service.IPVS_SVC_ATTR_SCHED_NAME ?? '',
     flags: flags & ~(IP_VS_SVC_F_PERSISTENT | IP_VS_SVC_F_HASHED),
     persistenceSeconds: persistent ? (service.IPVS_SVC_ATTR_TIMEOUT ?? 0) : 0,
+    ...(mask && { persistenceMask: mask }),
     statistics: statistics ? decodeStatistics(statistics) : NO_STATISTICS,
   };
 }
@@ -119,9 +131,20 @@ function serverRequest(
       IPVS_SVC_ATTR_SCHED_NAME: scheduler,
       IPVS_SVC_ATTR_FLAGS: writer.written(),
       IPVS_SVC_ATTR_TIMEOUT: persistenceSeconds,
-      IPVS_SVC_ATTR_NETMASK: NETMASK[key.kind === 'mark' ? key.family : key.address.family],
+      IPVS_SVC_ATTR_NETMASK: NETMASK[familyOf(key)],
     },
   });
+}
+
+function familyOf(key: VirtualServerKey): IpFamily {
+  return key.kind === 'mark' ? key.family : key.address.family;
+}
+
+/** Of persistence. Undefined: all bits. */
+function maskOf(netmask: number | undefined, family: IpFamily): Uint8Array | undefined {
+  if (netmask === undefined || netmask === NETMASK[family]) return undefined;
+  if (family === 'IPv4') return new Uint8Array(Uint32Array.of(netmask).buffer);
+  return networkOf({ family, bytes: new Uint8Array(16).fill(0xff) }, netmask).bytes;
 }
 
 function decodeKey(service: DecodedAttributes<(typeof IPVS_SVC)['declarations']>): VirtualServerKey {

@@ -20,6 +20,7 @@ import {
   isEmptyDiff,
   type NftTables,
   type Table,
+  tableDrift,
 } from '../rules/index.ts';
 import { cleanupIptables } from './cleanup.ts';
 import { type KernelState, readKernelState } from './kernel-state.ts';
@@ -129,14 +130,9 @@ export class IptablesDataplane implements Dataplane {
     const tables = this.#kernelTables;
     if (!committed || tables?.isRight()) return [];
     const generation = tables?.startReading();
-    const asleep = tables?.sleepDrift() ?? [];
-    const misplaced = tables?.misplacedDrift() ?? [];
-    // A table with such a chain iptables-nft reads wrongly, or not at all.
-    if (misplaced.length > 0) return [...asleep, ...misplaced];
-    const found = await inSlices(findDrift(committed.chains, await readKernelState(this.#tool, committed.chains)));
-    // One that was made anew meanwhile lacks its jumps, and that alone would be told.
-    const since = found.length > 0 ? (tables?.misplacedDrift() ?? []) : [];
-    const drift = [...asleep, ...since, ...found];
+    const drift = await tableDrift(tables, async () => {
+      return inSlices(findDrift(committed.chains, await readKernelState(this.#tool, committed.chains)));
+    });
     if (generation !== undefined && drift.length === 0) tables?.foundRight(generation);
     return drift;
   }

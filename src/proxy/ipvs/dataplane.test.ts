@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { FakeIpvsKernel } from '../../../test/fakes/fake-ipvs-kernel.ts';
+import { FakeNftables } from '../../../test/fakes/fake-nftables.ts';
 import { A, B, C, ipvsBench, NODE, VIP, web } from '../../../test/fakes/ipvs-bench.ts';
 import { samplePort } from '../../../test/samples/sample-plan.ts';
 import { parseIp } from '../../core/index.ts';
+import type { WatchNftables } from '../../nft/index.ts';
 import type { ServicePortPlan } from '../index.ts';
+import { NftTables } from '../rules/index.ts';
 
 describe('a change', () => {
   it('of one endpoint is one message; of one that is replaced two', async () => {
@@ -60,6 +63,33 @@ describe('a full sync', () => {
     expect(leftOut).toEqual([]);
     expect(kernel.dump()[`server ${VIP}`]).toBe(`rr 0 0 ${A}=1 ${B}=1`);
   });
+});
+
+it('names a base chain that somebody makes anew while the rules are read, not its missing jump alone', async () => {
+  const nft = new FakeNftables();
+  const chain = { kind: 'chain', family: 'ip', table: 'nat', name: 'OUTPUT' } as const;
+  const addChain = (priority: number) => {
+    const base = { type: 'nat', hook: 'output', priority } as const;
+    nft.commitAsOther({ operation: 'add', object: { ...chain, base } });
+  };
+  nft.commit([{ operation: 'add', object: { kind: 'table', family: 'ip', name: 'nat' } }]);
+  addChain(-100);
+  const jump = { table: 'nat', chain: 'OUTPUT', rule: '-j KUBE-SERVICES' };
+  const watch: WatchNftables = (listener) => nft.watch(listener);
+  const tables = new NftTables({ family: 'IPv4', jumps: [jump], open: () => nft, watch });
+  const { iptables, resync, verify } = ipvsBench([], [], tables);
+  await resync();
+  expect(await verify()).toEqual([]);
+  iptables.delay = async (command) => {
+    if (command !== 'iptables-nft-save -t nat') return;
+    nft.commitAsOther({ operation: 'delete', object: chain });
+    addChain(-90);
+    iptables.restoreAsOther('IPv4', 'nft', '*nat\n-F OUTPUT\nCOMMIT\n');
+  };
+  expect(await verify()).toMatchObject([
+    { object: 'base chain nat OUTPUT', difference: 'changed' },
+    { object: 'jump nat OUTPUT -> KUBE-SERVICES', difference: 'missing' },
+  ]);
 });
 
 describe('virtual servers of somebody else', () => {

@@ -24,7 +24,7 @@ import {
   sameNodePlan,
   translatedNodePortAddresses,
 } from '../index.ts';
-import { type IptablesTool, iptablesTool, type NftTables } from '../rules/index.ts';
+import { type IptablesTool, iptablesTool, type NftTables, tableDrift } from '../rules/index.ts';
 import { cleanupIpvs } from './cleanup.ts';
 import { fixedRules } from './compile/rules.ts';
 import { everything } from './diff/diff.ts';
@@ -138,17 +138,16 @@ export class IpvsDataplane implements Dataplane {
     const committed = this.#committed;
     const kernel = this.#kernel;
     if (!committed?.node) return [];
-    const asleep = this.#kernelTables?.sleepDrift() ?? [];
-    const misplaced = this.#kernelTables?.misplacedDrift() ?? [];
-    // A table with such a chain iptables-nft reads wrongly, or not at all.
-    const rules = misplaced.length > 0 ? [] : await ruleDrift(this.#tool, fixedRules(this.family, committed.node));
+    const rules = await tableDrift(this.#kernelTables, () =>
+      ruleDrift(this.#tool, fixedRules(this.family, committed.node!)),
+    );
     await this.#watch.idle();
     // What is drained meanwhile would look like drift.
     return this.#alone(async () => {
       const wrong = kernel.wrong().map((object): Drift => ({ object, difference: 'missing' }));
       const found = await inSlices(readState(kernel, this.#ownership));
       const addresses = nodePortAddressesOf(this.family, committed.node!, found);
-      return [...asleep, ...misplaced, ...rules, ...wrong, ...(await inSlices(findDrift(committed, found, addresses)))];
+      return [...rules, ...wrong, ...(await inSlices(findDrift(committed, found, addresses)))];
     });
   }
 

@@ -9,7 +9,7 @@ export {
   whyIptablesMissing,
 } from './iptables-tool.ts';
 export { podMatch } from './local-detector.ts';
-export { kernelTables, NftTables, type NftTablesOptions } from './nft/nft-tables.ts';
+export { kernelTables, NftTables, type NftTablesOptions, tableDrift } from './nft/nft-tables.ts';
 export type { Key, KeySpace } from './radix.ts';
 export * from './restore.ts';
 export { isRestoreFailure, RESTORE_METRICS } from './restore-metrics.ts';

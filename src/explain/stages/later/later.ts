@@ -28,9 +28,8 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
   const isStrict = goal.untracked === true && node.sysctl('net/netfilter/nf_conntrack_tcp_loose') === '0';
   const isLiberal = node.sysctl('net/netfilter/nf_conntrack_tcp_be_liberal') === '1';
   const origin = originOf(goal, node);
-  const hasNext = isTcp && !goal.byIpvs;
   // Those of endpoints elsewhere are walked for the marks they leave alone: what becomes of them before they come here is not known.
-  const isAnswered = isHere || (hasNext && origin !== undefined);
+  const isAnswered = isHere || (isTcp && origin !== undefined);
   const answerTo = (who: string, which: 'first' | 'later', flow: Flow, isInvalid: boolean) => {
     const branches = answerOf(asked, goal, which, flow, isInvalid, origin ?? 'this host', node);
     if (isHere) lookAtAnswers(asked, goal, who, branches, node, report);
@@ -41,6 +40,7 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
   const isAnswerInvalid = isTcp && goal.untracked === true;
   const answer = isAnswered ? answerTo('answers', 'first', begun, isAnswerInvalid) : undefined;
   const isAnswerMissed = goal.untracked !== true && isUntracked(answer);
+  if (asked.target.protocol === 'SCTP') lookAtMissed(goal, 'answers', answer, undefined, report);
   let mark = answer ? markAfter(answer, begun.mark) : KnownBytes.unknown(4);
   for (const met = new Set<string>(); isTcp && !met.has(mark.text); ) {
     met.add(mark.text);
@@ -48,22 +48,49 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
       report.cannotTell('others', 'rules give each packet of a connection another mark (connmark)');
       return;
     }
-    let next: readonly Branch<Walk>[] | undefined;
-    if (hasNext) {
-      // What IPVS holds is not walked: its servers know first packets alone.
-      next = nextOf(asked, { ...begun, mark }, isStrict || isAnswerMissed, node);
-      lookAtNext(asked, goal, next, node, report);
-      mark = markAfter(next, mark);
-    }
+    const next = nextOf(asked, { ...begun, mark }, isStrict || isAnswerMissed, node);
+    lookAtMissed(goal, 'answers', answer, next, report);
+    lookAtNext(asked, goal, next, node, report);
+    mark = markAfter(next, mark);
     const isNextMissed = goal.untracked !== true && !isLiberal && isUntracked(next);
     if (!isAnswered) return;
     const later = answerTo('answers after the first', 'later', { ...begun, mark }, isStrict || isNextMissed);
+    // It lets pass what acknowledges data that it has not seen.
+    if (!isLiberal && !isAnswerMissed && !isUntracked(next))
+      lookAtMissed(goal, 'answers after the first', later, undefined, report);
     mark = markAfter(later, mark);
   }
 }
 
 function isUntracked(branches: readonly Branch<Walk>[] | undefined): boolean {
-  return branches?.every(({ result }) => result.packet.connection === 'untracked') === true;
+  return branches?.every(isKeptOut) === true;
+}
+
+function isKeptOut({ result }: Branch<Walk>): boolean {
+  return result.packet.connection === 'untracked';
+}
+
+/**
+ * Answers that IPVS translates and connection tracking misses. To its mind what the client sends then is of no flow (tcp_conntracks,
+ * net/netfilter/nf_conntrack_proto_tcp.c), and sent on by IPVS it begins one, for whose answers the first one stands already: it gets another
+ * source port (nf_nat_used_tuple, nf_nat_core.c). Datagrams need no answer to be of their flow.
+ *
+ * @param next undefined: whether the client is heard nevertheless is not known
+ */
+function lookAtMissed(
+  { address, byIpvs, untracked, masqueraded }: Goal,
+  who: string,
+  answers: readonly Branch<Walk>[] = [],
+  next: readonly Branch<Walk>[] | undefined,
+  report: Report,
+): void {
+  // Those of a masqueraded client are not translated back to it, which is told.
+  if (!byIpvs || untracked === true || masqueraded === true || !answers.some(isKeptOut) || isUntracked(next)) return;
+  const text = `${who} are kept out of connection tracking (notrack), which takes what the client sends then for another connection’s`;
+  if (next && !next.some(isKeptOut) && isUntracked(answers)) {
+    const remedy = answers.flatMap(({ result }) => result.steps.map(showing));
+    report.failEndpoint('way back', address, { code: 'way-back', text, remedy: [...new Set(remedy)] });
+  } else report.cannotTellEndpoint('way back', address, `it may be that ${text}`);
 }
 
 /** Those that rules let pass until they are of an established connection. */

@@ -151,3 +151,22 @@ export function kernelTables(
   const watch: WatchNftables = (listener) => watchNftables(listener, { withoutOwn: true });
   return new NftTables({ family, jumps, open: () => Nftables.open(), watch });
 }
+
+/**
+ * How tables differ from what they are to be: what the kernel tells, and what programs of iptables tell of the rules.
+ *
+ * @param tables @default what the programs tell is all
+ * @param readRules called unless one of the chains is misplaced: a table with such a chain iptables-nft reads wrongly, or not at all
+ */
+export async function tableDrift(
+  tables: NftTables | undefined,
+  readRules: () => Promise<readonly Drift[]>,
+): Promise<Drift[]> {
+  const asleep = tables?.sleepDrift() ?? [];
+  const misplaced = tables?.misplacedDrift() ?? [];
+  if (misplaced.length > 0) return [...asleep, ...misplaced];
+  const found = await readRules();
+  // A chain that was made anew meanwhile lacks its jumps, and that alone would be told.
+  const since = found.length > 0 ? (tables?.misplacedDrift() ?? []) : [];
+  return [...asleep, ...since, ...found];
+}
