@@ -3,13 +3,14 @@ import type { Link } from '../../netlink/route/index.ts';
 import { IFF_NOARP, NUD_FAILED, NUD_INCOMPLETE, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Asked } from './asked.ts';
+import { asksFrom } from './links/discovery.ts';
 import { ARP_IGNORE, arpIgnoreOf, deaf } from './pods/asked-for.ts';
 import type { Report } from './report.ts';
 
 const MAC_LENGTH = 6;
 
 /** Looks at this node's link to a client outside. What the client takes for this node's MAC address, and which it has, nobody here knows. */
-export function lookAtClientLink({ client }: Asked, node: NodeView, report: Report): void {
+export function lookAtClientLink({ client, target }: Asked, node: NodeView, report: Report): void {
   if (client.kind !== 'outside') return;
   const link = node.link(client.link.index);
   const way = node.route({ destination: client.ip });
@@ -35,6 +36,10 @@ export function lookAtClientLink({ client }: Asked, node: NodeView, report: Repo
   if (entry && (entry.state & NUD_PERMANENT) !== 0) {
     const text = `this node has a fixed entry for ${formatIp(hop)} on ${link.name} (${formatMac(entry.lladdr)})`;
     report.cannotTell('link', `${text}: whether that is right is not known here`);
+  }
+  if (hop.family === 'IPv6' && (entry?.lladdr.length ?? 0) === 0 && !asksFrom(link, target.ip, node)) {
+    const text = `${link.name} has no link-local address from which this node could ask for ${formatIp(hop)}`;
+    report.cannotTell('link', `${text}: whether it learns of it otherwise is not known here`);
   }
   if (hop.family === 'IPv4' && arpIgnoreOf(link, node) === ARP_IGNORE.all) {
     report.cannotTell('link', `nobody who asks on ${link.name} for addresses of this node gets an answer (arp_ignore)`);

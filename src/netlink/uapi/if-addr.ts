@@ -30,6 +30,7 @@ export const IFA = attributeSet('IFA', {
 
 export const IFA_F_SECONDARY = 0x01;
 export const IFA_F_NODAD = 0x02;
+export const IFA_F_OPTIMISTIC = 0x04;
 export const IFA_F_DADFAILED = 0x08;
 export const IFA_F_TENTATIVE = 0x40;
 export const IFA_F_PERMANENT = 0x80;

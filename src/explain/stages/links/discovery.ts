@@ -1,20 +1,22 @@
-import { type IpAddress, parseIp } from '../../../core/index.ts';
-import type { Neighbour } from '../../../netlink/route/index.ts';
+import { type IpAddress, ipEquals, parseIp } from '../../../core/index.ts';
+import type { Link, Neighbour } from '../../../netlink/route/index.ts';
+import { IFA_F_OPTIMISTIC, IFA_F_TENTATIVE, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import { hostOf, interfaceOf, type LocalPod, type NodeView } from '../../node/index.ts';
 import type { NeighbourMessage } from '../../packet/index.ts';
 import { type Crossing, walkNeighbourMessage } from '../../walk/index.ts';
 import { placeOf, showing } from '../place.ts';
 
-// Neighbours of IPv6 find each other by ICMPv6, which passes this node's rules as any packet does.
+// Neighbours of IPv6 find each other by ICMPv6, which is sent from an address of the link, and passes this node's rules as any packet does.
 
 /** Who looks for whom on the link of a pod. */
 export type Search =
   | { readonly asks: 'pod'; readonly for: IpAddress }
-  | { readonly asks: 'node' }
+  /** For a packet with this source; undefined: it is not known. */
+  | { readonly asks: 'node'; readonly from: IpAddress | undefined }
   /** Of two pods of one bridge. */
   | { readonly asks: 'other pod'; readonly other: LocalPod };
 
-/** Messages that rules stop, or perhaps. */
+/** Messages that are stopped, or perhaps. */
 export interface Stopped {
   readonly text: string;
   readonly remedy: readonly string[];
@@ -26,7 +28,7 @@ export interface Stopped {
  * What keeps a pod and this node, or two pods, from finding each other.
  *
  * @param entry what the one that asks knows of the other
- * @returns undefined: it is known already, or no rule is in the way
+ * @returns undefined: it is known already, or nothing is in the way
  */
 export function undiscovered(
   pod: LocalPod,
@@ -35,7 +37,9 @@ export function undiscovered(
   node: NodeView,
 ): Stopped | undefined {
   const own = parseIp(pod.ip);
-  if (own.family === 'IPv4' || (entry?.lladdr.length ?? 0) > 0 || !pod.seenAs) return undefined;
+  if (own.family === 'IPv4' || isKnown(entry) || !pod.seenAs) return undefined;
+  const unasked = search.asks === 'node' ? unaskedByNode(pod, search.from, node) : undefined;
+  if (unasked) return unasked;
   const { sources } = node.rulesFor('IPv6');
   for (const [message, crossing] of messages(own, search)) {
     const branches = walkNeighbourMessage(message, crossing, interfaceOf(pod.seenAs), sources, hostOf(node));
@@ -55,6 +59,38 @@ export function undiscovered(
     };
   }
   return undefined;
+}
+
+/** Why this node asks nobody for a pod, by the link that it sends to it by. */
+function unaskedByNode({ ip, address, seenAs }: LocalPod, from: IpAddress | undefined, node: NodeView) {
+  const way = node.route({ destination: address });
+  const link = (way.kind === 'route' ? node.link(way.route.outInterface) : undefined) ?? seenAs!;
+  if (isKnown(node.neighbour(address, link.index)) || asksFrom(link, from, node)) return undefined;
+  return {
+    text: `${link.name} has no link-local address from which this node could ask for the pod ${ip}, which it does not know`,
+    remedy: [`ip -6 address add fe80::1/64 dev ${link.name}`],
+    lasts: from !== undefined,
+  };
+}
+
+/**
+ * Whether this node can ask for neighbours of IPv6: it does with the source of the packet, where that is an address of the link, else with a
+ * link-local one, else not at all (ndisc_solicit, ndisc_send_ns, net/ipv6/ndisc.c).
+ *
+ * @param from the source; undefined: it is not known
+ */
+export function asksFrom({ index }: Link, from: IpAddress | undefined, node: NodeView): boolean {
+  return node.addresses.some(
+    (own) =>
+      own.index === index &&
+      own.address.family === 'IPv6' &&
+      (own.flags & (IFA_F_TENTATIVE | IFA_F_OPTIMISTIC)) === 0 &&
+      (own.scope === RT_SCOPE_LINK || (from !== undefined && ipEquals(own.address, from))),
+  );
+}
+
+function isKnown(entry: Neighbour | undefined): boolean {
+  return (entry?.lladdr.length ?? 0) > 0;
 }
 
 function who(search: Search): string {

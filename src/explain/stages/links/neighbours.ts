@@ -45,8 +45,7 @@ function unheardBy(
   const isAsking = isNode && (asks || !isUnknown(known));
   const silent =
     (isNode && (asks || !isHeard) ? unansweredByNode(hop, pod, entry, node) : undefined) ??
-    (isAsking ? undiscovered(pod, { asks: 'pod', for: hop }, entry, node) : undefined) ??
-    (asks && isNode && !isUnknown(entry) ? undiscovered(pod, { asks: 'node' }, known, node) : undefined);
+    (isAsking ? undiscovered(pod, { asks: 'pod', for: hop }, entry, node) : undefined);
   if (silent) return silent;
   const owner = isPeer ? peer.inside : isNode ? seenAs : undefined;
   if (!entry || entry.lladdr.length === 0 || !owner || sameBytes(entry.lladdr, owner.address)) return undefined;
@@ -162,7 +161,7 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
     unansweredByPod(pod, entry, isAskedNear(switched ? here : undefined, pod, node), node),
     switched && !isShown
       ? undefined
-      : undiscovered(pod, switched ? { asks: 'other pod', other: here! } : { asks: 'node' }, entry, node),
+      : undiscovered(pod, switched ? { asks: 'other pod', other: here! } : { asks: 'node', from: back }, entry, node),
     asksBack
       ? undiscovered(here!, { asks: 'other pod', other: pod }, node.neighbourIn(pod, client.ip), node)
       : undefined,
@@ -205,10 +204,13 @@ export function isAnswerLost(asked: Asked, goal: Goal, node: NodeView, report: R
   const isAskedByClient = switched || by === undefined;
   const found =
     (switched ? undefined : mistaken(client.pod, bridged, node)) ??
-    unfound(client.pod, target.ip, { by, isAskedByClient }, node);
-  if (found?.lasts) report.failEndpoint('link', goal.address, { code: 'neighbour', ...found });
+    unfound(client.pod, target.ip, { by, isAskedByClient }, node) ??
+    (by ? undefined : unsought(client.pod, target.ip, node));
+  // Who looks for it is not known where masquerading is not.
+  const lasts = found?.lasts === true && goal.masqueraded !== undefined;
+  if (found && lasts) report.failEndpoint('link', goal.address, { code: 'neighbour', ...found });
   else if (found) report.cannotTellEndpoint('link', goal.address, found.text);
-  return found?.lasts === true;
+  return lasts;
 }
 
 /**
@@ -250,6 +252,13 @@ function unfound(
   const asksFirst = isUnknown(next.entry);
   if (asksFirst && isAskedByClient) return undefined;
   return { ...silent, lasts: !asksFirst && !isAskedByClient };
+}
+
+/** Why this node does not find a client that answers it; undefined: it knows it, or learns of it when the client asks for the node. */
+function unsought(client: LocalPod, to: IpAddress, node: NodeView): Unheard | undefined {
+  const next = nextOf(client, to, node);
+  if (!next || isUnknown(next.entry)) return undefined;
+  return undiscovered(client, { asks: 'node', from: to }, node.neighbour(client.address, client.seenAs!.index), node);
 }
 
 /** Whether a pod does not hear other ports of its bridge ask for its address. */
