@@ -121,6 +121,7 @@ export function link(name: string, more: Partial<Link> = {}): Link {
     bridgePort: undefined,
     vlanFiltering: false,
     showsToRules: [],
+    toListenersAlone: false,
     hasXdp: false,
     vlanId: undefined,
     vxlan: undefined,

@@ -12,9 +12,11 @@ import {
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
 import {
+  type BridgeListener,
   type BridgeVlan,
   type Link,
   listAddresses,
+  listBridgeListeners,
   listBridgeVlans,
   listLinks,
   listNeighbours,
@@ -69,6 +71,7 @@ export class NodeView {
   readonly #neighbours = new Map<string, readonly Neighbour[]>();
   #forwarding: readonly Neighbour[] | undefined;
   #vlans: readonly BridgeVlan[] | undefined;
+  #listeners: readonly BridgeListener[] | undefined;
   readonly #lookups = new RouteLookups();
   readonly #waysOut = new Map<string, WayOut | undefined>();
 
@@ -276,6 +279,12 @@ export class NodeView {
   vlansOf(index: number): readonly BridgeVlan[] {
     this.#vlans ??= listBridgeVlans(this.#route);
     return this.#vlans.filter((vlan) => vlan.index === index);
+  }
+
+  /** Whether a bridge that sends to listeners alone knows that its port, or the bridge itself, listens to a group of IPv6. */
+  listensTo(group: IpAddress, index: number): boolean {
+    this.#listeners ??= listBridgeListeners(this.#route);
+    return this.#listeners.some((one) => one.index === index && ipEquals(one.group, group));
   }
 
   #neighboursOf(family: NeighbourFamily, index: number): readonly Neighbour[] {

@@ -6,6 +6,7 @@ export {
   listAddresses,
   newAddress,
 } from './address.ts';
+export { type BridgeListener, listBridgeListeners } from './devices/bridge-mdb.ts';
 export {
   type BridgeVlan,
   deleteBridgeVlan,

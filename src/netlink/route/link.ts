@@ -44,6 +44,11 @@ export interface Link {
   readonly vlanFiltering: boolean;
   /** Families of which a bridge shows its frames to rules whatever the setting for all bridges says (`nf_call_iptables`); none for other kinds. */
   readonly showsToRules: readonly IpFamily[];
+  /**
+   * Whether a bridge sends frames to groups of IPv6 to those alone that listen: it snoops on what they report, and somebody asks for it
+   * (br_multicast_querier_exists, net/bridge/br_multicast.h). False for other kinds.
+   */
+  readonly toListenersAlone: boolean;
   /** The VLAN of a link of kind `vlan`, 1 to 4094; undefined for links of other kinds. */
   readonly vlanId: number | undefined;
   /** Present for kind `vxlan`. */
@@ -151,6 +156,7 @@ export function decodeLink(payload: Uint8Array): Link {
     bridgePort: isPort ? decodeBridgePort(info.IFLA_INFO_SLAVE_DATA) : undefined,
     vlanFiltering: info?.IFLA_INFO_KIND === 'bridge' && filtersVlans(info.IFLA_INFO_DATA),
     showsToRules: info?.IFLA_INFO_KIND === 'bridge' ? shownToRules(info.IFLA_INFO_DATA) : [],
+    toListenersAlone: info?.IFLA_INFO_KIND === 'bridge' && sendsToListenersAlone(info.IFLA_INFO_DATA),
     vlanId: info?.IFLA_INFO_KIND === 'vlan' ? vlanIdOf(info.IFLA_INFO_DATA) : undefined,
     vxlan: info?.IFLA_INFO_KIND === 'vxlan' && info.IFLA_INFO_DATA ? decodeVxlan(info.IFLA_INFO_DATA) : undefined,
     hasXdp: (attributes.IFLA_XDP?.IFLA_XDP_ATTACHED ?? 0) !== 0,
@@ -169,6 +175,13 @@ function shownToRules(bridge: Uint8Array | undefined): readonly IpFamily[] {
     ...(IFLA_BR_NF_CALL_IPTABLES === 1 ? (['IPv4'] as const) : []),
     ...(IFLA_BR_NF_CALL_IP6TABLES === 1 ? (['IPv6'] as const) : []),
   ];
+}
+
+function sendsToListenersAlone(bridge: Uint8Array | undefined): boolean {
+  if (bridge === undefined) return false;
+  const { IFLA_BR_MCAST_SNOOPING, IFLA_BR_MCAST_QUERIER, IFLA_BR_MCAST_QUERIER_STATE } = IFLA_BR.decode(bridge);
+  if (IFLA_BR_MCAST_SNOOPING !== 1) return false;
+  return IFLA_BR_MCAST_QUERIER === 1 || IFLA_BR_MCAST_QUERIER_STATE?.BRIDGE_QUERIER_IPV6_OTHER_TIMER !== undefined;
 }
 
 function vlanIdOf(vlan: Uint8Array | undefined): number | undefined {

@@ -1,13 +1,18 @@
 // <linux/if_link.h> and <linux/veth.h>: attributes of links, bridges and bridge ports.
 import { attributeSet } from '../attribute-set.ts';
+import { BRIDGE_QUERIER } from './if-bridge.ts';
 
 /** IFLA_INFO_DATA of a bridge. */
 export const IFLA_BR = attributeSet('IFLA_BR', {
   IFLA_BR_FORWARD_DELAY: [1, 'u32'],
   IFLA_BR_STP_STATE: [5, 'u32'],
   IFLA_BR_VLAN_FILTERING: [7, 'u8'],
+  IFLA_BR_MCAST_SNOOPING: [23, 'u8'],
+  IFLA_BR_MCAST_QUERIER: [25, 'u8'],
   IFLA_BR_NF_CALL_IPTABLES: [36, 'u8'],
   IFLA_BR_NF_CALL_IP6TABLES: [37, 'u8'],
+  /** Linux 5.15. */
+  IFLA_BR_MCAST_QUERIER_STATE: [47, BRIDGE_QUERIER],
 });
 
 /** IFLA_INFO_DATA of a VLAN link. */

@@ -26,6 +26,7 @@ export const RTM_DELQDISC = 37;
 export const RTM_GETQDISC = 38;
 export const RTM_NEWTFILTER = 44;
 export const RTM_GETTFILTER = 46;
+export const RTM_GETMDB = 86;
 export const RTM_NEWNEXTHOP = 104;
 export const RTM_DELNEXTHOP = 105;
 export const RTM_GETNEXTHOP = 106;

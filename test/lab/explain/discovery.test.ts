@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Host, removeAll } from '../lab.ts';
+import { patient } from '../patience.ts';
 import { ExplainWorld, on, served } from './explain-world.ts';
-import { answers, Faults } from './faults.ts';
+import { answers, Faults, vethOf } from './faults.ts';
 
 // By what neighbours of IPv6 ask for each other, beside the rules that they meet: an address of the link, and who hears them.
 
@@ -121,4 +122,77 @@ it('of a node that has its address elsewhere, and no link-local one towards its 
   withoutLinkLocal('eth0');
   const fails = await compare(question, known);
   expect(fails, fails.text).toMatchObject({ verdict: 'fails', answer: { verdict: 'unknown' } });
+});
+
+type Compared = Awaited<ReturnType<typeof compare>>;
+
+/** Of addresses that end in less than 100 (hex). */
+const groupOf = (ip: string) => `ff02::1:ff00:${ip.split(':').at(-1)}`;
+/** Ports of the bridge, or itself, and the addresses that are looked for there. */
+const LISTENERS = () => [
+  [vethOf(node, web), WEB] as const,
+  [vethOf(node, client), CLIENT] as const,
+  ['cni0', GATEWAY()] as const,
+];
+const isHeard = ([at, ip]: readonly [string, string]) =>
+  world.run('bridge', 'mdb', 'show', 'dev', 'cni0').includes(`port ${at} grp ${groupOf(ip)} `);
+/** What the bridge has heard of who listens at a port is gone until it is told anew. */
+const unheard = (at: string, ip: string) =>
+  world.run('bridge', 'mdb', 'del', 'dev', 'cni0', 'port', at, 'grp', groupOf(ip), ...(at === 'cni0' ? [] : ['temp']));
+/** Asks once, and not again during the test; what is heard counts a second later. */
+const ONCE = 'mcast_query_response_interval 100 mcast_query_interval 100000 mcast_startup_query_interval 100000';
+const DEFAULT = 'mcast_query_response_interval 1000 mcast_query_interval 12500 mcast_startup_query_interval 3125';
+const ownQuerier = () => {
+  faults.ip(`link set cni0 type bridge ${ONCE}`, `link set cni0 type bridge ${DEFAULT}`);
+  faults.ip('link set cni0 type bridge mcast_querier 1', 'link set cni0 type bridge mcast_querier 0');
+};
+const otherQuerier = () => {
+  faults.ip('link add br9 type bridge', 'link del br9');
+  faults.ip('link add q0 type veth peer name q1', 'link del q0');
+  for (const words of ['br9 addrgenmode none', 'q1 master br9 up', 'q0 master cni0 up', `br9 up type bridge ${ONCE}`])
+    node.namespace.run('ip', 'link', 'set', ...words.split(' '));
+  // Of several who ask the one with the lowest address counts.
+  node.namespace.run('ip', 'addr', 'add', 'fe80::1/64', 'dev', 'br9', 'nodad');
+  node.namespace.run('ip', 'link', 'set', 'br9', 'type', 'bridge', 'mcast_querier', '1');
+};
+const keepsAll = () =>
+  faults.ip('link set cni0 type bridge mcast_snooping 0', 'link set cni0 type bridge mcast_snooping 1');
+
+it.each<[string, () => void, () => void, () => void, number]>([
+  ['all is heard', ownQuerier, () => {}, () => {}, 0],
+  ['the endpoint is not', ownQuerier, () => unheard(vethOf(node, web), WEB), () => {}, 5],
+  [
+    'nor is it, and is known',
+    ownQuerier,
+    () => unheard(vethOf(node, web), WEB),
+    () => {
+      nodeKnows(web, WEB);
+      knows(client, WEB, 'eth0', web, 'eth0');
+    },
+    0,
+  ],
+  ['the node is not', ownQuerier, () => unheard('cni0', GATEWAY()), () => {}, 3],
+  [
+    'the endpoint is not, on a bridge that does not care',
+    ownQuerier,
+    () => {
+      unheard(vethOf(node, web), WEB);
+      keepsAll();
+    },
+    () => {},
+    0,
+  ],
+  // The last one, as it counts for minutes.
+  ['the endpoint is not, where somebody else asks', otherQuerier, () => unheard(vethOf(node, web), WEB), () => {}, 5],
+])('of who listens on a bridge that sends to listeners alone, %s', async (_, querier, begin, known, lost) => {
+  querier();
+  // All have answered by then, and what they said is heeded.
+  await new Promise((resolve) => setTimeout(resolve, patient(3000)));
+  expect(LISTENERS().filter((one) => !isHeard(one))).toEqual([]);
+  begin();
+  const compared: Compared[] = [];
+  for (const question of QUESTIONS) compared.push(await compare(question, known));
+  const isRight = ({ verdict, answer }: Compared) => answer.verdict === (verdict === 'works' ? 'works' : 'unknown');
+  expect(compared.filter((one) => !isRight(one)).map(({ text }) => text)).toEqual([]);
+  expect(compared.filter(({ verdict }) => verdict === 'fails')).toHaveLength(lost);
 });

@@ -1,10 +1,11 @@
-import { type IpAddress, ipEquals, parseIp } from '../../../core/index.ts';
+import { formatIp, type IpAddress, ipEquals, parseIp } from '../../../core/index.ts';
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFA_F_OPTIMISTIC, IFA_F_TENTATIVE, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import { hostOf, interfaceOf, type LocalPod, type NodeView } from '../../node/index.ts';
 import type { NeighbourMessage } from '../../packet/index.ts';
 import { type Crossing, walkNeighbourMessage } from '../../walk/index.ts';
 import { placeOf, showing } from '../place.ts';
+import { showsToRules } from './bridge.ts';
 
 // Neighbours of IPv6 find each other by ICMPv6, which is sent from an address of the link, and passes this node's rules as any packet does.
 
@@ -36,13 +37,17 @@ export function undiscovered(
   entry: Neighbour | undefined,
   node: NodeView,
 ): Stopped | undefined {
-  const own = parseIp(pod.ip);
-  if (own.family === 'IPv4' || isKnown(entry) || !pod.seenAs) return undefined;
+  if (pod.address.family === 'IPv4' || isKnown(entry) || !pod.seenAs) return undefined;
   const unasked = search.asks === 'node' ? unaskedByNode(pod, search.from, node) : undefined;
   if (unasked) return unasked;
+  return stoppedByRules(pod, search, node) ?? unheard(pod, search, node);
+}
+
+function stoppedByRules(pod: LocalPod, search: Search, node: NodeView): Stopped | undefined {
+  if (search.asks === 'other pod' && !showsToRules(pod.seenAs!, pod.address, node)) return undefined;
   const { sources } = node.rulesFor('IPv6');
-  for (const [message, crossing] of messages(own, search)) {
-    const branches = walkNeighbourMessage(message, crossing, interfaceOf(pod.seenAs), sources, hostOf(node));
+  for (const [message, crossing] of messages(pod.address, search)) {
+    const branches = walkNeighbourMessage(message, crossing, interfaceOf(pod.seenAs!), sources, hostOf(node));
     const stopped = branches.filter(({ result }) => result.end.kind !== 'accept');
     const [first] = stopped;
     if (!first) continue;
@@ -70,6 +75,19 @@ function unaskedByNode({ ip, address, seenAs }: LocalPod, from: IpAddress | unde
     text: `${link.name} has no link-local address from which this node could ask for the pod ${ip}, which it does not know`,
     remedy: [`ip -6 address add fe80::1/64 dev ${link.name}`],
     lasts: from !== undefined,
+  };
+}
+
+/** Whom a bridge sends no questions, as it has not heard that he listens for them (br_multicast_flood, net/bridge/br_forward.c). */
+function unheard({ ip, address, outside, seenAs }: LocalPod, search: Search, node: NodeView): Stopped | undefined {
+  if (!seenAs?.toListenersAlone) return undefined;
+  const [listener, asked] = search.asks === 'pod' ? [seenAs, search.for] : [outside!, address];
+  if (node.listensTo(solicitedNode(asked), listener.index)) return undefined;
+  const who = search.asks === 'pod' ? 'this node' : `the pod ${ip} at ${listener.name}`;
+  return {
+    text: `${seenAs.name} sends multicast to listeners alone (mcast_snooping, with a querier), and has not heard that ${who} listens to those who look for ${formatIp(asked)}`,
+    remedy: [`bridge mdb show dev ${seenAs.name}`],
+    lasts: false,
   };
 }
 

@@ -1,6 +1,6 @@
 import { cidrContains, formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
 import type { Neighbour } from '../../../netlink/route/index.ts';
-import { IFF_NOARP, NTF_STICKY, NUD_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/index.ts';
+import { IFF_NOARP, NTF_STICKY, NUD_NOARP, NUD_PERMANENT, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { deafPod, isOfNode, type Unheard, unansweredByNode, unansweredByPod } from '../pods/asked-for.ts';
@@ -41,8 +41,14 @@ function unheardBy(
     ({ address, index }) => ipEquals(address, hop) && (index === seenAs?.index || ipEquals(hop, to)),
   );
   const known = node.neighbour(pod.address, seenAs?.index ?? 0);
-  /** Whoever is asked learns who asks; but a pod that the node knows already hears no question. */
-  const isAsking = isNode && (asks || !isUnknown(known));
+  /** Whoever is asked learns who asks, in IPv6 by the source of the packet or a link-local address; nobody asks for a pod that is known. */
+  const isTold =
+    isUnknown(known) &&
+    node.addresses.some(
+      ({ address, index, scope }) =>
+        ipEquals(address, hop) && index === seenAs?.index && (scope === RT_SCOPE_LINK || ipEquals(hop, to)),
+    );
+  const isAsking = isNode && (asks || !isTold);
   const silent =
     (isNode && (asks || !isHeard) ? unansweredByNode(hop, pod, entry, node) : undefined) ??
     (isAsking ? undiscovered(pod, { asks: 'pod', for: hop }, entry, node) : undefined);
@@ -156,12 +162,10 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
   const byPort = isBeside && (switched || isShown);
   const asker = here && back && ipEquals(back, client.ip) ? here : undefined;
   // Whom a pod has asked knows it by that.
-  const asksBack = isShown && isBridged(asked, goal, pod, node) && !(switched && isUnknown(entry));
+  const asksBack = isBridged(asked, goal, pod, node) && !(switched && isUnknown(entry));
   const found = [
     unansweredByPod(pod, entry, isAskedNear(switched ? here : undefined, pod, node), node),
-    switched && !isShown
-      ? undefined
-      : undiscovered(pod, switched ? { asks: 'other pod', other: here! } : { asks: 'node', from: back }, entry, node),
+    undiscovered(pod, switched ? { asks: 'other pod', other: here! } : { asks: 'node', from: back }, entry, node),
     asksBack
       ? undiscovered(here!, { asks: 'other pod', other: pod }, node.neighbourIn(pod, client.ip), node)
       : undefined,
