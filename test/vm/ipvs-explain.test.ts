@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ExplainWorld, on, served, TARGET } from '../lab/explain/explain-world.ts';
 import { answers, Faults } from '../lab/explain/faults.ts';
 import { faultObjects, faultsOf, VIP } from '../lab/explain/kernel-faults.ts';
-import { type Host, removeAll } from '../lab/lab.ts';
+import { removeAll } from '../lab/lab.ts';
 import { patient } from '../lab/patience.ts';
 import { manifestOf, saveManifest } from '../samples/manifests.ts';
 import { tracedFrom } from './traced.ts';
@@ -10,13 +10,12 @@ import { tracedFrom } from './traced.ts';
 // The faults of test/lab/explain in mode ipvs, and those that this mode alone knows.
 
 const world = new ExplainWorld();
-const { node, other, web, web2, far, client, outside } = world;
+const { node, web, web2, far, client, outside } = world;
 const faults = new Faults(world);
-const [TWO, STICKY, PORT, FAR_PORT, RANGES, TRACED, DNS, FTP] = [
+const [TWO, STICKY, PORT, RANGES, TRACED, DNS, FTP] = [
   '10.96.0.20',
   '10.96.0.21',
   '10.96.0.22',
-  '10.96.0.23',
   '10.96.0.24',
   '10.96.0.25',
   '10.96.0.18',
@@ -40,7 +39,6 @@ beforeAll(async () => {
     }),
     ...served('shop/traced', TRACED, [on(node, web.ip())]),
     ...served('shop/port', PORT, [on(node, web.ip())], nodePort(30080)),
-    ...served('shop/far-port', FAR_PORT, [on(other, far.ip())], nodePort(30081)),
     ...served('shop/ranges', RANGES, [on(node, web.ip())], ranges).map((object) =>
       object.kind === 'Service'
         ? { ...object, status: { loadBalancer: { ingress: [{ ip: LOAD_BALANCER }] } } }
@@ -230,131 +228,6 @@ describe('what IPVS remembers comes before its servers', () => {
     await expect.poll(isWritten, { timeout: patient(60_000) }).toBe(true);
     await expectWorks('svc/shop/late', client.ip());
     expect(await again()).toMatchObject({ by: 'web' });
-  });
-});
-
-describe('connection tracking does not see what IPVS sends (net.ipv4.vs.conntrack)', () => {
-  it.each<[string, Host, string, number]>([
-    ['an endpoint elsewhere answers a client outside itself', outside, node.ip(), 30081],
-    ['a pod gets its own packet as it was', web, VIP.IPv4, 80],
-  ])('way-back: %s', async (_, from, ip, port) => {
-    expect(await answers(from, ip, port)).toBe(true);
-    faults.sysctl('net.ipv4.vs.conntrack', '0');
-    const { cause, remedy } = await faults.expectCode(`${ip}:${port}`, from.ip(), 'way-back');
-    expect(cause).toContain('net.ipv4.vs.conntrack is 0');
-    expect(remedy).toEqual(['sysctl -w net.ipv4.vs.conntrack=1']);
-    expect(await answers(from, ip, port)).toBe(false);
-    // Who need not be masqueraded goes on.
-    await expectWorks(VIP.IPv4, client.ip());
-    expect(await answers(client, VIP.IPv4)).toBe(true);
-  });
-});
-
-describe('what IPVS does with packets beside its servers', () => {
-  it('foreign-drop: behind it a packet has the interface that it came in by', async () => {
-    const late = 'type filter hook postrouting priority 0; iifname "cni0" tcp dport 8080 drop;';
-    faults.nft(`table inet theirs { chain late { ${late} } }`, 'inet theirs');
-    await faults.expectCode(VIP.IPv4, client.ip(), 'foreign-drop');
-    expect(await answers(client, VIP.IPv4)).toBe(false);
-    await expectWorks(VIP.IPv4, 'node');
-    expect(await answers(node, VIP.IPv4)).toBe(true);
-  });
-
-  it('way-back: it has answers routed anew as those of the Service', async () => {
-    const rule = `from ${VIP.IPv4} pref 50 unreachable`;
-    faults.ip(`rule add ${rule}`, `rule del ${rule}`);
-    await faults.expectCode(VIP.IPv4, client.ip(), 'way-back');
-    expect(await answers(client, VIP.IPv4)).toBe(false);
-  });
-
-  it.each([
-    [80, 'foreign-drop'],
-    [TARGET, undefined],
-  ] as const)('behind it answers have the address and port of the Service: rules for port %i', async (port, code) => {
-    world.run('conntrack', '-F');
-    const rule = `POSTROUTING -p tcp --sport ${port} -j DROP`;
-    faults.run('iptables-nft', `-t mangle -I ${rule}`, `-t mangle -D ${rule}`);
-    if (code) await faults.expectCode(VIP.IPv4, client.ip(), code);
-    else await expectWorks(VIP.IPv4, client.ip());
-    expect(await answers(client, VIP.IPv4)).toBe(code === undefined);
-  });
-
-  it('way-back: answers that are kept out of connection tracking are lost, but datagrams to who was not masqueraded', async () => {
-    world.run('conntrack', '-F');
-    const keepOut = (of: string) => {
-      const rule = `PREROUTING -s ${web.ip()} ${of}-j CT --notrack`;
-      faults.run('iptables-nft', `-t raw -I ${rule}`, `-t raw -D ${rule}`);
-    };
-    keepOut('-p tcp --tcp-flags SYN NONE ');
-    expect(await world.ask(VIP.IPv4, client.ip())).toMatchObject({ verdict: 'unknown', code: 'cannot-tell' });
-    faults.mend();
-    keepOut('');
-    await faults.expectCode('node:30080', outside.ip(), 'way-back');
-    expect(await answers(outside, node.ip(), 30080)).toBe(false);
-    const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'way-back');
-    expect(cause).toContain('takes what the client sends then for another connection');
-    expect(await answers(client, VIP.IPv4)).toBe(false);
-    await expectWorks('svc/shop/dns', client.ip());
-    expect(await answers(client, DNS, 53, 'UDP')).toBe(true);
-    world.run('conntrack', '-F');
-    faults.sysctl('net.ipv4.vs.conntrack', '0');
-    await expectWorks(VIP.IPv4, client.ip());
-    expect(await answers(client, VIP.IPv4)).toBe(true);
-  });
-
-  it.each<[string, string, boolean]>([
-    [
-      'what follows the first packet, in front of it',
-      'INPUT -p tcp --dport 80 -m conntrack --ctstate ESTABLISHED',
-      false,
-    ],
-    ['what follows the first packet, behind it', `OUTPUT -p tcp --dport ${TARGET} --tcp-flags SYN,ACK ACK`, false],
-    ['what follows the first packet, by where it was', `OUTPUT -p tcp --dport 80 --tcp-flags SYN,ACK ACK`, true],
-    ['what connection tracking has translated', `FORWARD -p tcp --sport ${TARGET} -m conntrack --ctstate DNAT`, true],
-    ['what it has not', `FORWARD -p tcp --sport ${TARGET} -m conntrack ! --ctstate DNAT`, false],
-  ])('rules drop %s', async (_, rule, works) => {
-    world.run('conntrack', '-F');
-    faults.run('iptables-nft', `-I ${rule} -j DROP`, `-D ${rule} -j DROP`);
-    if (works) await expectWorks(VIP.IPv4, client.ip());
-    else await faults.expectCode(VIP.IPv4, client.ip(), 'foreign-drop');
-    expect(await answers(client, VIP.IPv4)).toBe(works);
-  });
-
-  it.each<[string, string, () => void | Promise<void>]>([
-    [
-      'a policy rule for the source of the client',
-      'asks for sources',
-      () =>
-        faults.ip(
-          `rule add from ${client.ip()} pref 50 unreachable`,
-          `rule del from ${client.ip()} pref 50 unreachable`,
-        ),
-    ],
-    [
-      'packets that are dropped at random',
-      'drop_packet',
-      () => {
-        faults.sysctl('net.ipv4.vs.am_droprate', '1');
-        faults.sysctl('net.ipv4.vs.drop_packet', '3');
-      },
-    ],
-    [
-      'a destination that may have one connection',
-      'the 1 connections',
-      async () => {
-        ipvsadm(`-e -t ${VIP.IPv4}:80 -r ${WEB} -m -x 1`, `-e -t ${VIP.IPv4}:80 -r ${WEB} -m -x 0`);
-        const held = await client.hold({ ip: VIP.IPv4, port: 80 });
-        faults.undo(() => void held.close());
-      },
-    ],
-  ])('of %s nothing is told', async (_, text, begin) => {
-    // What was sent in vain before is a flow that nobody translates.
-    world.run('conntrack', '-F');
-    await begin();
-    const cause = expect.stringContaining(text);
-    const answer = await world.ask(VIP.IPv4, client.ip());
-    expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause });
-    expect(await answers(client, VIP.IPv4)).toBe(false);
   });
 });
 

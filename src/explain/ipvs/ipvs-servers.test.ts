@@ -4,7 +4,7 @@ import type { Destination, IpvsConnection, VirtualServer } from '../../netlink/i
 import { IP_VS_SVC_F_ONEPACKET, IP_VS_SVC_F_SCHED_MH_FALLBACK } from '../../netlink/uapi/ip-vs.ts';
 import { RTN_LOCAL, RTN_UNICAST } from '../../netlink/uapi/rtnetlink.ts';
 import { LegacyRules } from '../iptables/index.ts';
-import { KnownBytes } from '../packet/index.ts';
+import { KnownBytes, type Packet } from '../packet/index.ts';
 import { type Host, type Origin, walkAnswer, walkNext, walkPacket } from '../walk/index.ts';
 import { type IpvsReader, IpvsServers } from './ipvs-servers.ts';
 
@@ -41,7 +41,13 @@ const MASQUERADE = new LegacyRules({
 });
 
 /** How the kernel is set by the agent. */
-const SETTINGS = { listRemembered: () => [], isTracked: true, forgetsDrained: true, isDropping: false };
+const SETTINGS = {
+  listRemembered: () => [],
+  isTracked: true,
+  forgetsDrained: true,
+  reroutesAnswers: true,
+  isDropping: false,
+};
 
 function walk(
   servers: readonly VirtualServer[],
@@ -120,6 +126,27 @@ it('gives answers the address of the virtual server before hook postrouting', ()
   };
   expect(met(early)).toEqual([[VIP, [2, undefined]]]);
   expect(met(late)).toEqual([[VIP, [1, undefined]]]);
+});
+
+it.each([
+  [true, 'no route'],
+  [false, 'sent'],
+])('has answers routed anew by the mark that they have (%s): %s', (reroutesAnswers, end) => {
+  const rules = ['-j MARK --set-xmark 0x77'];
+  const marking = new LegacyRules({ IPv4: new Map([['mangle', new Map([['FORWARD', { builtIn: true, rules }]])]]) });
+  const none = { listServers: () => [], listDestinations: () => [] };
+  const ipvs = new IpvsServers({ ...none, ...SETTINGS, reroutesAnswers });
+  const [source, destination] = [parseIp('10.244.1.5'), parseIp('192.0.2.9')];
+  const answer = { protocol: 'tcp', source, sourcePort: 8080, destination, destinationPort: 40_000 } as const;
+  const first = { protocol: 'tcp', source: destination, destination: parseIp(VIP), destinationPort: 80 } as const;
+  const flow = { first, translated: { destination: KnownBytes.of(source.bytes) }, byIpvs: true };
+  const isMarked = ({ mark }: Packet) => mark.equals(new Uint8Array(Uint32Array.of(0x77).buffer)) === true;
+  const host: Host = {
+    ...HOST,
+    interfaceTo: (packet, which) => (isMarked(packet) ? 'none' : HOST.interfaceTo(packet, which)),
+  };
+  const { branches } = walkAnswer(answer, 'first', false, flow, CNI0, [ipvs, marking], host);
+  expect(branches.map(({ result }) => result.end.kind)).toEqual([end]);
 });
 
 it('sends on what follows the first packet as that, and it is none that connection tracking has translated', () => {

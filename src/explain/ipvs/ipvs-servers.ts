@@ -26,6 +26,8 @@ export interface IpvsReader {
   readonly isTracked: boolean;
   /** net/ipv4/vs/expire_quiescent_template: clients that are remembered for a destination of weight 0 get another one. */
   readonly forgetsDrained: boolean;
+  /** net/ipv4/vs/snat_reroute: answers to others are routed anew once they are translated. */
+  readonly reroutesAnswers: boolean;
   /** net/ipv4/vs/drop_packet: it drops some of the packets of new connections, always (3) and not only when memory is short. */
   readonly isDropping: boolean;
 }
@@ -71,7 +73,7 @@ export class IpvsServers implements RuleSource {
     const [ofAnswers, priority] = [PRIORITY_OF_ANSWERS[hook], PRIORITY[hook]];
     const stations: Station[] = [];
     if (ofAnswers !== undefined)
-      stations.push({ type: 'filter', priority: ofAnswers, run: ({ packet }) => this.#translateBack(packet) });
+      stations.push({ type: 'filter', priority: ofAnswers, run: ({ packet }) => this.#translateBack(hook, packet) });
     if (priority !== undefined)
       stations.push({ type: 'filter', priority, run: (situation, steps) => this.#serve(hook, situation, steps) });
     return stations;
@@ -119,12 +121,12 @@ export class IpvsServers implements RuleSource {
     return type === RTN_LOCAL ? ACCEPTED : { kind: 'sent anew' };
   }
 
-  /** handle_response, net/netfilter/ipvs/ip_vs_core.c. */
-  #translateBack(packet: Packet): StationResult {
+  /** handle_response and, for the way from here on, ip_vs_route_me_harder, net/netfilter/ipvs/ip_vs_core.c. */
+  #translateBack(hook: Hook, packet: Packet): StationResult {
     if (!packet.ipvsSource) return ACCEPTED;
     this.#keepOut(packet);
     packet.translate(packet.ipvsSource);
-    return ACCEPTED;
+    return { kind: 'accept', isRerouted: hook !== 'input' && this.#reader.reroutesAnswers };
   }
 
   /** ip_vs_notrack, <net/ip_vs.h>: it meets no station of type nat any more. What connection tracking takes for invalid stays that. */

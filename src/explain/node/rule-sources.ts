@@ -102,6 +102,9 @@ function ipvsHere(): IpvsReader {
     get isTracked() {
       return readSysctl('net/ipv4/vs/conntrack') === '1';
     },
+    get reroutesAnswers() {
+      return readSysctl('net/ipv4/vs/snat_reroute') !== '0';
+    },
     get isDropping() {
       return readSysctl('net/ipv4/vs/drop_packet') === '3';
     },

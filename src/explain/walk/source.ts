@@ -55,7 +55,9 @@ export interface Station {
 
 /** What a station does with a packet. `accept` goes on with the next one. */
 export type StationResult =
-  | { readonly kind: 'accept' | 'drop' }
+  | { readonly kind: 'drop' }
+  /** `isRerouted`: after it was routed anew, by what it is now. */
+  | { readonly kind: 'accept'; readonly isRerouted?: boolean }
   | { readonly kind: 'reject'; readonly how: string }
   /** `at`: the rule whose effect is not known. */
   | { readonly kind: 'cannot tell'; readonly about: string; readonly at?: Step }

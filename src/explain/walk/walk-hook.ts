@@ -22,7 +22,7 @@ type Run = Pick<Station, 'priority' | 'run'> & Partial<Pick<Station, 'type'>>;
  * each other (nf_nat_inet_fn, net/netfilter/nf_nat_core.c).
  *
  * @param steps gets what matched
- * @param reroute where what this host sends was changed so that it is routed anew; what it returns ends the packet
+ * @param reroute where a packet was changed so that it is routed anew; what it returns ends it
  * @returns `accept` when the packet leaves the hook; otherwise its end there
  */
 export function walkHook<E>(
@@ -51,7 +51,7 @@ export function walkHook<E>(
     const result = station.run(situation, steps);
     if (result.kind !== 'accept') return result;
     const isChanged = before !== undefined && (routingOf(packet, type) !== before || isRestored(packet, type));
-    const ended = isChanged ? reroute() : undefined;
+    const ended = isChanged || result.isRerouted ? reroute() : undefined;
     if (ended) return ended;
   }
   return ACCEPTED;

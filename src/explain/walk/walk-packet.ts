@@ -217,6 +217,8 @@ export function walkTooBig(message: TooBig, sources: readonly RuleSource[], host
   }, MOST_WAYS);
 }
 
+const NO_MARK = KnownBytes.of(new Uint8Array(4));
+
 const NEVER_MEETING: Meeting = { made: 0, at: () => {} };
 
 function walkOnce(
@@ -252,7 +254,12 @@ function walkOnce(
   };
   /** Only to other hosts: what goes to this one is not sent anew (ip_vs_nat_send_or_cont, net/netfilter/ipvs/ip_vs_xmit.c). */
   const sendAnew = (): End => {
-    const refused = routed();
+    const { mark } = packet;
+    // By its destination alone (__ip_vs_get_out_rt of the same), and what is tracked then by its mark, as for translation (nf_nat_ipv4_local_fn).
+    packet.mark = NO_MARK;
+    const alone = routed();
+    packet.mark = mark;
+    const refused = alone ?? (typeof packet.connection === 'object' ? routed() : undefined);
     if (refused) return refused;
     const { iif } = packet;
     [packet.iif, packet.oif] = [undefined, way!.oif];
@@ -294,8 +301,10 @@ function walkOnce(
     const stopped = through('forward');
     if (stopped) return stopped;
     // Of frames that a bridge sends on, hook postrouting is told no `in` (br_nf_post_routing, net/bridge/br_netfilter_hooks.c).
-    packet.isIifSeen = oif.index !== packet.iif?.index;
-    return through('postrouting') ?? { kind: 'sent', by: oif };
+    const { oif: out } = way!;
+    packet.oif = out;
+    packet.isIifSeen = out.index !== packet.iif?.index;
+    return through('postrouting') ?? { kind: 'sent', by: out };
   };
   const reached = end();
   return { end: reached, steps, packet, routedBy, routedFrom };

@@ -40,7 +40,11 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
   const isAnswerInvalid = isTcp && goal.untracked === true;
   const answer = isAnswered ? answerTo('answers', 'first', begun, isAnswerInvalid) : undefined;
   const isAnswerMissed = goal.untracked !== true && isUntracked(answer);
-  if (asked.target.protocol === 'SCTP') lookAtMissed(goal, 'answers', answer, undefined, report);
+  const missed = (who: string, answers: readonly Branch<Walk>[] | undefined, next?: readonly Branch<Walk>[]) => {
+    // What is for this node itself is not sent on, and needs no flow.
+    if (origin !== 'this host') lookAtMissed(goal, who, answers, next, report);
+  };
+  if (asked.target.protocol === 'SCTP') missed('answers', answer);
   let mark = answer ? markAfter(answer, begun.mark) : KnownBytes.unknown(4);
   for (const met = new Set<string>(); isTcp && !met.has(mark.text); ) {
     met.add(mark.text);
@@ -49,15 +53,14 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
       return;
     }
     const next = nextOf(asked, { ...begun, mark }, isStrict || isAnswerMissed, node);
-    lookAtMissed(goal, 'answers', answer, next, report);
+    missed('answers', answer, next);
     lookAtNext(asked, goal, next, node, report);
     mark = markAfter(next, mark);
     const isNextMissed = goal.untracked !== true && !isLiberal && isUntracked(next);
     if (!isAnswered) return;
     const later = answerTo('answers after the first', 'later', { ...begun, mark }, isStrict || isNextMissed);
     // It lets pass what acknowledges data that it has not seen.
-    if (!isLiberal && !isAnswerMissed && !isUntracked(next))
-      lookAtMissed(goal, 'answers after the first', later, undefined, report);
+    if (!isLiberal && !isAnswerMissed && !isUntracked(next)) missed('answers after the first', later);
     mark = markAfter(later, mark);
   }
 }
@@ -122,7 +125,9 @@ function lookAtAnswers(
   const astray = (walk: Walk) => {
     if (client.kind === 'outside') lookAtUplink(asked, goal, walk, node, report);
     const found = markedAstray(answers, walk, receiver, asked, node);
-    return found && !isBridged(asked, goal, pod, node) ? found : undefined;
+    // What IPVS translates back is routed anew, frames of a bridge too (ip_vs_route_me_harder).
+    const isLost = goal.byIpvs && walk.end.kind === 'no route' && node.sysctl('net/ipv4/vs/snat_reroute') !== '0';
+    return found && (isLost || !isBridged(asked, goal, pod, node)) ? found : undefined;
   };
   const wanted = { source: asked.target.ip, destination: client.ip };
   lookAtEnds(
