@@ -28,10 +28,6 @@ afterAll(async () => {
   removeAll();
 });
 
-const expectWorks = async (destination: string, from: string) => {
-  const answer = await world.ask(destination, from);
-  expect(answer, answer.cause).toMatchObject({ verdict: 'works', code: null });
-};
 const ipvsadm = (doing: string, undoing: string) => faults.run('ipvsadm', doing, undoing);
 
 describe('connection tracking does not see what IPVS sends (net.ipv4.vs.conntrack)', () => {
@@ -46,7 +42,7 @@ describe('connection tracking does not see what IPVS sends (net.ipv4.vs.conntrac
     expect(remedy).toEqual(['sysctl -w net.ipv4.vs.conntrack=1']);
     expect(await answers(from, ip, port)).toBe(false);
     // Who need not be masqueraded goes on.
-    await expectWorks(VIP.IPv4, client.ip());
+    await faults.expectWorks(VIP.IPv4, client.ip());
     expect(await answers(client, VIP.IPv4)).toBe(true);
   });
 });
@@ -57,7 +53,7 @@ describe('what IPVS does with packets beside its servers', () => {
     faults.nft(`table inet theirs { chain late { ${late} } }`, 'inet theirs');
     await faults.expectCode(VIP.IPv4, client.ip(), 'foreign-drop');
     expect(await answers(client, VIP.IPv4)).toBe(false);
-    await expectWorks(VIP.IPv4, 'node');
+    await faults.expectWorks(VIP.IPv4, 'node');
     expect(await answers(node, VIP.IPv4)).toBe(true);
   });
 
@@ -81,7 +77,7 @@ describe('what IPVS does with packets beside its servers', () => {
     faults.sysctl('net.ipv4.vs.conntrack', '0');
     faults.sysctl('net.ipv4.vs.snat_reroute', '0');
     world.run('conntrack', '-F');
-    await expectWorks(VIP.IPv4, client.ip());
+    await faults.expectWorks(VIP.IPv4, client.ip());
     expect(await answers(client, VIP.IPv4)).toBe(true);
   });
 
@@ -93,7 +89,7 @@ describe('what IPVS does with packets beside its servers', () => {
     const rule = `POSTROUTING -p tcp --sport ${port} -j DROP`;
     faults.run('iptables-nft', `-t mangle -I ${rule}`, `-t mangle -D ${rule}`);
     if (code) await faults.expectCode(VIP.IPv4, client.ip(), code);
-    else await expectWorks(VIP.IPv4, client.ip());
+    else await faults.expectWorks(VIP.IPv4, client.ip());
     expect(await answers(client, VIP.IPv4)).toBe(code === undefined);
   });
 
@@ -112,11 +108,11 @@ describe('what IPVS does with packets beside its servers', () => {
     const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'way-back');
     expect(cause).toContain('takes what the client sends then for another connection');
     expect(await answers(client, VIP.IPv4)).toBe(false);
-    await expectWorks('svc/shop/dns', client.ip());
+    await faults.expectWorks('svc/shop/dns', client.ip());
     expect(await answers(client, DNS, 53, 'UDP')).toBe(true);
     world.run('conntrack', '-F');
     faults.sysctl('net.ipv4.vs.conntrack', '0');
-    await expectWorks(VIP.IPv4, client.ip());
+    await faults.expectWorks(VIP.IPv4, client.ip());
     expect(await answers(client, VIP.IPv4)).toBe(true);
   });
 
@@ -124,7 +120,7 @@ describe('what IPVS does with packets beside its servers', () => {
     world.run('conntrack', '-F');
     const rule = 'OUTPUT -p tcp --sport 9000 -j CT --notrack';
     faults.run('iptables-nft', `-t raw -I ${rule}`, `-t raw -D ${rule}`);
-    await expectWorks(HOSTED, client.ip());
+    await faults.expectWorks(HOSTED, client.ip());
     expect(await answers(client, HOSTED)).toBe(true);
   });
 
@@ -141,7 +137,7 @@ describe('what IPVS does with packets beside its servers', () => {
   ])('rules drop %s', async (_, rule, works) => {
     world.run('conntrack', '-F');
     faults.run('iptables-nft', `-I ${rule} -j DROP`, `-D ${rule} -j DROP`);
-    if (works) await expectWorks(VIP.IPv4, client.ip());
+    if (works) await faults.expectWorks(VIP.IPv4, client.ip());
     else await faults.expectCode(VIP.IPv4, client.ip(), 'foreign-drop');
     expect(await answers(client, VIP.IPv4)).toBe(works);
   });

@@ -53,11 +53,6 @@ afterAll(async () => {
   removeAll();
 });
 
-const expectWorks = async (destination: string, from: string) => {
-  const answer = await world.ask(destination, from);
-  expect(answer, answer.cause).toMatchObject({ verdict: 'works', code: null });
-  return answer;
-};
 const ipvsadm = (doing: string, undoing: string) => faults.run('ipvsadm', doing, undoing);
 const setWeight = (service: string, server: string, weight: number) =>
   ipvsadm(`-e ${service} -r ${server} -m -w ${weight}`, `-e ${service} -r ${server} -m -w 1`);
@@ -82,7 +77,7 @@ describe('what any mode may meet', () => {
 
   it('forwarding: pods of one bridge need none, clients outside do', async () => {
     faults.sysctl('net.ipv4.ip_forward', '0');
-    await expectWorks(VIP.IPv4, client.ip());
+    await faults.expectWorks(VIP.IPv4, client.ip());
     expect(await answers(client, VIP.IPv4)).toBe(true);
     await faults.expectCode('node:30080', outside.ip(), 'forwarding');
     expect(await answers(outside, node.ip(), 30080)).toBe(false);
@@ -126,7 +121,7 @@ describe('drift', () => {
     await faults.expectCode(`${vip}:80`, client.ip(), 'drift');
     expect(await answers(client, vip)).toBe(false);
     faults.mend();
-    await expectWorks(`${vip}:80`, client.ip());
+    await faults.expectWorks(`${vip}:80`, client.ip());
     expect(await answers(client, vip)).toBe(true);
   });
 
@@ -215,7 +210,7 @@ describe('what IPVS remembers comes before its servers', () => {
     const [program, ...words] = remedy[0]!.replace(/ +#.*/, '').split(' ');
     world.run(program!, ...words);
     await expect.poll(send, { timeout: patient(10_000), interval: 500 }).toMatchObject({ by: 'web' });
-    await expectWorks('svc/shop/dns', client.ip());
+    await faults.expectWorks('svc/shop/dns', client.ip());
   });
 
   it('a connection that began before there was a Service goes on through it', async () => {
@@ -226,7 +221,7 @@ describe('what IPVS remembers comes before its servers', () => {
     saveManifest(world.manifests, 'late.yaml', manifestOf(...served('shop/late', late, [on(node, web.ip())])));
     const isWritten = () => world.run('ipvsadm', '-Ln').includes(late);
     await expect.poll(isWritten, { timeout: patient(60_000) }).toBe(true);
-    await expectWorks('svc/shop/late', client.ip());
+    await faults.expectWorks('svc/shop/late', client.ip());
     expect(await again()).toMatchObject({ by: 'web' });
   });
 });
@@ -249,11 +244,11 @@ it('a trace tells what IPVS did meanwhile, and why it tells no drop reasons', as
 it('works again when all is mended, for everybody', async () => {
   world.run('conntrack', '-F');
   for (const family of ['IPv4', 'IPv6'] as const) {
-    await expectWorks(VIP[family], client.ip(family));
+    await faults.expectWorks(VIP[family], client.ip(family));
     expect(await answers(client, VIP[family])).toBe(true);
   }
-  await expectWorks('node:30080', outside.ip());
+  await faults.expectWorks('node:30080', outside.ip());
   expect(await answers(outside, node.ip(), 30080)).toBe(true);
-  await expectWorks(VIP.IPv4, 'node');
+  await faults.expectWorks(VIP.IPv4, 'node');
   expect(await answers(node, VIP.IPv4)).toBe(true);
 });

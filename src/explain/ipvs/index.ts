@@ -1,1 +1,2 @@
 export { type IpvsReader, IpvsServers } from './ipvs-servers.ts';
+export { reroutesAnswers } from './reroute.ts';

@@ -26,7 +26,7 @@ export interface IpvsReader {
   readonly isTracked: boolean;
   /** net/ipv4/vs/expire_quiescent_template: clients that are remembered for a destination of weight 0 get another one. */
   readonly forgetsDrained: boolean;
-  /** net/ipv4/vs/snat_reroute: answers to others are routed anew once they are translated. */
+  /** See `reroutesAnswers`. */
   readonly reroutesAnswers: boolean;
   /** net/ipv4/vs/drop_packet: it drops some of the packets of new connections, always (3) and not only when memory is short. */
   readonly isDropping: boolean;

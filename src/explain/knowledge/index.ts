@@ -9,5 +9,6 @@ export {
   type KnownPod,
   type KnownPort,
   type KnownService,
+  knownFamily,
 } from './knowledge.ts';
 export { type KnowledgeSources, type TellingFamily, tellKnowledge } from './tell.ts';

@@ -155,3 +155,8 @@ export interface Knowledge {
   readonly source: KnownPod | null;
   readonly destination: KnownDestination;
 }
+
+/** What the agent tells of a family; undefined: it does not serve it, or nothing yet. */
+export function knownFamily({ families }: Knowledge, family: IpFamily): KnownFamily | undefined {
+  return families.find((one) => one.family === family);
+}

@@ -15,7 +15,7 @@ import { NETLINK_GENERIC, NETLINK_NETFILTER } from '../../netlink/uapi/index.ts'
 import { type IptablesVariant, parseList, programName } from '../../proxy/rules/index.ts';
 import { execNow, legacyTables, readLegacyTable, readSysctl } from '../../sys/index.ts';
 import { IpSetMembers, KernelChains, LegacyRules, type LegacyTables } from '../iptables/index.ts';
-import { type IpvsReader, IpvsServers } from '../ipvs/index.ts';
+import { type IpvsReader, IpvsServers, reroutesAnswers } from '../ipvs/index.ts';
 import { KernelRules, NftRules } from '../nft/index.ts';
 import type { RuleSource } from '../walk/index.ts';
 import { recentListsHere } from './recent-lists.ts';
@@ -103,7 +103,7 @@ function ipvsHere(): IpvsReader {
       return readSysctl('net/ipv4/vs/conntrack') === '1';
     },
     get reroutesAnswers() {
-      return readSysctl('net/ipv4/vs/snat_reroute') !== '0';
+      return reroutesAnswers(readSysctl);
     },
     get isDropping() {
       return readSysctl('net/ipv4/vs/drop_packet') === '3';

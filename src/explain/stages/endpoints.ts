@@ -1,5 +1,5 @@
 import { cidrContains, formatIp, parseCidr } from '../../core/index.ts';
-import type { KnownEndpoint, KnownPort } from '../knowledge/index.ts';
+import { type KnownEndpoint, type KnownPort, knownFamily } from '../knowledge/index.ts';
 import type { Asked } from './asked.ts';
 import type { Report } from './report.ts';
 
@@ -31,7 +31,7 @@ export function lookAtEndpoints(asked: Asked, report: Report): Planned {
     report.addEndpoint({ address: keyOf(ip, endpoint.port), node, here, used: isUsed(endpoint), reason });
   }
   const text = `${used.length} used of ${port.endpointsTotal}${list(used)}${leftOut(port, isUsed, byLocal)}`;
-  const behind = knowledge.families.find(({ family }) => family === target.family)?.failing;
+  const behind = knownFamily(knowledge, target.family)?.failing;
   // While the agent cannot write, the kernel may do something else: it is asked.
   if (verdict !== 'forward' && !behind) whyNone(asked, verdict, report);
   else report.stage('endpoints', 'ok', text);
@@ -55,7 +55,7 @@ export function lookAtEndpoints(asked: Asked, report: Report): Planned {
 /** Whether the rules take the client for a pod or this node, as kube-proxy's do. */
 function isInside({ client, target, knowledge }: Asked): boolean {
   if (client.kind === 'node') return true;
-  const pods = knowledge.families.find(({ family }) => family === target.family)?.podTraffic;
+  const pods = knownFamily(knowledge, target.family)?.podTraffic;
   switch (pods?.kind) {
     case 'cidr':
       return cidrContains(parseCidr(pods.cidr), client.ip);

@@ -1,5 +1,5 @@
 import { formatIp, type IpAddress, type IpFamily, type IpProtocol, parseIp } from '../../core/index.ts';
-import type { Knowledge, KnownPort, KnownService } from '../knowledge/index.ts';
+import { type Knowledge, type KnownPort, type KnownService, knownFamily } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Target } from './asked.ts';
@@ -126,8 +126,8 @@ function hasPort(port: KnownPort, wanted: string | null, isNodePort: boolean): b
   return port.port === Number(wanted) || port.name.endsWith(`:${wanted}`);
 }
 
-function isNodePortAddress({ families }: Knowledge, family: IpFamily, address: string): boolean {
-  const addresses = families.find((one) => one.family === family)?.nodePortAddresses ?? 'all';
+function isNodePortAddress(knowledge: Knowledge, family: IpFamily, address: string): boolean {
+  const addresses = knownFamily(knowledge, family)?.nodePortAddresses ?? 'all';
   return addresses === 'all' ? !/^(127\.|::1$)/.test(address) : addresses.includes(address);
 }
 

@@ -1,4 +1,4 @@
-import type { Knowledge } from '../knowledge/index.ts';
+import { type Knowledge, knownFamily } from '../knowledge/index.ts';
 import type { Target } from './asked.ts';
 import type { Report } from './report.ts';
 
@@ -12,7 +12,7 @@ export function tellNotReady(report: Report): void {
 
 /** Says what the agent has written for the family. False: it has a Service to serve, and has written nothing yet. */
 export function lookAtAgent(knowledge: Knowledge, target: Target, report: Report): boolean {
-  const family = knowledge.families.find((one) => one.family === target.family);
+  const family = knownFamily(knowledge, target.family);
   if (!family && target.service) {
     tellNotReady(report);
     return false;

@@ -44,6 +44,12 @@ export class Faults {
     this.run('ip', doing, undoing, on);
   }
 
+  /** Asks, and nothing is wrong. */
+  async expectWorks(destination: string, from: string): Promise<void> {
+    const answer = await this.#world.ask(destination, from);
+    expect(answer, answer.cause).toMatchObject({ verdict: 'works', code: null });
+  }
+
   /** Asks for the code. */
   async expectCode(
     destination: string,

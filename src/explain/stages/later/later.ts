@@ -1,6 +1,7 @@
 import { formatIp, type IpAddress } from '../../../core/index.ts';
 import type { CauseCode } from '../../answer/index.ts';
 import type { Branch } from '../../choices.ts';
+import { reroutesAnswers } from '../../ipvs/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import { KnownBytes } from '../../packet/index.ts';
 import type { Flow, Step, Walk } from '../../walk/index.ts';
@@ -126,7 +127,7 @@ function lookAtAnswers(
     if (client.kind === 'outside') lookAtUplink(asked, goal, walk, node, report);
     const found = markedAstray(answers, walk, receiver, asked, node);
     // What IPVS translates back is routed anew, frames of a bridge too (ip_vs_route_me_harder).
-    const isLost = goal.byIpvs && walk.end.kind === 'no route' && node.sysctl('net/ipv4/vs/snat_reroute') !== '0';
+    const isLost = goal.byIpvs && walk.end.kind === 'no route' && reroutesAnswers((name) => node.sysctl(name));
     return found && (isLost || !isBridged(asked, goal, pod, node)) ? found : undefined;
   };
   const wanted = { source: asked.target.ip, destination: client.ip };

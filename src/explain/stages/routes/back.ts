@@ -1,5 +1,6 @@
 import { formatIp, ipEquals } from '../../../core/index.ts';
 import type { Route } from '../../../netlink/route/index.ts';
+import { reroutesAnswers } from '../../ipvs/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { refusedFrom } from '../here/refused-from.ts';
@@ -45,8 +46,7 @@ export function lookAtRouteBack(asked: Asked, goal: Goal, node: NodeView, report
     const text = `policy rule ${rule.priority} of this node asks for sources: packets of IPVS are routed without theirs and then anew (nat)`;
     report.cannotTellEndpoint('route', address, text);
   }
-  if (goal.byIpvs && client.kind !== 'node' && node.sysctl('net/ipv4/vs/snat_reroute') !== '0') {
-    // IPVS translates them, and has them routed anew with that source (ip_vs_route_me_harder, net.ipv4.vs.snat_reroute).
+  if (goal.byIpvs && client.kind !== 'node' && reroutesAnswers((name) => node.sysctl(name))) {
     const anew = node.route({ destination: client.ip, source: asked.target.ip });
     if (anew.kind === 'refused') {
       const text = `there is no route for answers from ${formatIp(asked.target.ip)} to ${formatIp(client.ip)} (${anew.errno})`;

@@ -1,4 +1,5 @@
 import { formatIp } from '../../../core/index.ts';
+import { knownFamily } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { keyOf, type Planned } from '../endpoints.ts';
@@ -53,7 +54,7 @@ export function compareWithPlan(compared: Compared): void {
     if (lost.length > 0) tellDifference(compared, difference, text, (finding) => report.fail('rules', finding));
   } else if (isForwarded && (lost.length > 0 || (missing.length > 0 && !isHeld))) tellLacking(compared, difference);
   else if (isForwarded || reached.size > 0) tellSame(compared, difference);
-  else if (familyOf(asked).failing) {
+  else if (knownFamily(asked.knowledge, asked.target.family)!.failing) {
     const text = `the plan has no endpoints for ${original}`;
     tellDifference(compared, difference, text, (finding) => report.fail('rules', finding));
   }
@@ -136,7 +137,7 @@ function tellLacking(compared: Compared, difference: Difference): void {
 function tellSame({ asked, wanted, report }: Compared, { reached, isHeld }: Difference): void {
   if (isHeld) report.holdAt([...reached][0]!);
   const held = isHeld && wanted.size > 1 ? ', held at one by affinity' : '';
-  const { writtenSecondsAgo: age } = familyOf(asked);
+  const { writtenSecondsAgo: age } = knownFamily(asked.knowledge, asked.target.family)!;
   const written = age === null ? '' : `; last written ${Math.round(age)} s ago`;
   report.stage('rules', 'ok', `plan = kernel: ${reached.size} endpoints${held}${written}`);
 }
@@ -150,10 +151,6 @@ function tellDifference(
 ): void {
   const steps = untranslated.flatMap(({ result }) => result.steps);
   if (!steps.some((step) => isOldProxy(step, asked.knowledge.mode))) tellDrift(asked, text, report, tell);
-}
-
-function familyOf({ target, knowledge }: Asked) {
-  return knowledge.families.find(({ family }) => family === target.family)!;
 }
 
 /** What is said of an address to which the kernel leads and the plan does not. */

@@ -1,3 +1,4 @@
+import { knownFamily } from '../../knowledge/index.ts';
 import type { Asked } from '../asked.ts';
 import type { Finding, Report } from '../report.ts';
 
@@ -19,7 +20,7 @@ export function tellDrift(
 ): void {
   const service = target.service!;
   const { name, changedSecondsAgo } = service.service;
-  const failing = knowledge.families.find(({ family }) => family === target.family)!.failing;
+  const failing = knownFamily(knowledge, target.family)!.failing;
   const { leftOut } = service.port;
   if (failing || leftOut !== null) {
     const why = leftOut ?? `syncs fail for ${Math.round(failing!.seconds)} s: ${failing!.reason}`;

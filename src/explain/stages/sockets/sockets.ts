@@ -1,4 +1,5 @@
 import { formatIp, isLoopback } from '../../../core/index.ts';
+import { knownFamily } from '../../knowledge/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal, Target } from '../asked.ts';
 import { lookElsewhere } from '../elsewhere.ts';
@@ -58,9 +59,9 @@ function unheard(asked: Asked, hearing: Hearing, within: LocalPod | undefined, n
 
 /** An address of this node that rules pass by although a NodePort has the number. */
 function notServedHere({ target, knowledge }: Asked, { ip, port }: Goal): Finding | undefined {
-  const { destination, families } = knowledge;
+  const { destination } = knowledge;
   if (target.service || destination.kind !== 'address' || destination.nodePortOf === null) return undefined;
-  const served = families.find(({ family }) => family === ip.family)?.nodePortAddresses ?? 'all';
+  const served = knownFamily(knowledge, ip.family)?.nodePortAddresses ?? 'all';
   const where = served === 'all' ? 'not at loopback addresses' : `at ${served.slice(0, 3).join(', ')} alone`;
   const text = `${port} is the NodePort of ${destination.nodePortOf}, and NodePorts do not answer at ${formatIp(ip)}, ${where}`;
   return { code: 'nodeport-address', text };
