@@ -81,7 +81,7 @@ export class EvidencePart implements Part, Evidence {
             `changes of nf_tables were missed ${missed} times, which came too fast or during a large one of the agent: who made those is not known`,
           ]
         : []),
-      ...(cutShort > 0 ? [`more connections ended unanswered than are looked at, ${cutShort} times`] : []),
+      ...(cutShort > 0 ? [`more connections ended, or ended unanswered, than are looked at, ${cutShort} times`] : []),
     ];
   }
 
