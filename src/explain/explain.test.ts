@@ -46,6 +46,7 @@ async function knowledgeOf(written: string, change: Partial<KnowledgeSources> = 
       },
     ],
     trackingBefore: null,
+    seen: null,
     notServed: () => undefined,
     changedSecondsAgo: () => null,
     ...change,
