@@ -4,6 +4,7 @@ import { type Clock, errorText, type IpFamily, inBackground, stopAll } from '../
 import {
   type ApiClient,
   type ApiObserver,
+  countUnusable,
   EventRecorder,
   type Node,
   type ObjectEvent,
@@ -17,7 +18,7 @@ import { registerConfigHash } from './effective/config-hash.ts';
 import type { Verdict } from './effective/mode-override.ts';
 import { EvidencePart } from './evidence/index.ts';
 import { ExplainPart } from './explain/explain-part.ts';
-import { AgentServers } from './http/agent-servers.ts';
+import { AgentServers, portsFromHere } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
 import type { ApiLog } from './metrics/api-log.ts';
@@ -137,8 +138,9 @@ export class Agent {
     }
     failures.register(registry);
     registerConfigHash(registry, config);
-    const watchAges = () =>
-      [...this.#source.lastActivity()].map(([name, at]) => [name, (clock.now() - at) / 1000] as const);
+    const ages = (since: ReadonlyMap<string, number>) =>
+      [...since].map(([resource, at]) => [resource, (clock.now() - at) / 1000] as const);
+    const watchAges = () => ages(this.#source.silentSince());
     const { version } = build;
     const recorder = new StatusRecorder(clock);
     this.#loopDelay = new EventLoopDelay(registry, clock);
@@ -188,12 +190,13 @@ export class Agent {
         client &&
         (() => ({
           server: client.server.href,
-          watches: watchAges().map(([resource, seconds]) => ({ resource, seconds })),
+          watches: ages(this.#source.lastActivity()).map(([resource, seconds]) => ({ resource, seconds })),
         })),
       manifests: config.manifests,
       routes: waysToNodes,
       addresses,
       ruleChanges: () => evidence.ruleChanges(),
+      ports: portsFromHere(config),
     });
     parts.push(this.#status, new ExplainPart({ context, services, recorder, evidence }));
     const { socket } = options.claim;
@@ -301,11 +304,11 @@ export class Agent {
       },
       problems: (problems: readonly SourceProblem[]) => {
         const doubts = problems.filter(({ inForce }) => inForce).length;
-        this.#problems.set(problems.length - doubts);
+        this.#problems.set(countUnusable(problems));
         this.#doubts.set(doubts);
         this.#status.objectProblems(problems);
         // That a resource cannot be read is told by the conversation itself.
-        logProblems(this.#client ? problems.filter(({ object }) => object !== undefined) : problems);
+        logProblems(problems.filter(({ unread }) => !unread));
       },
     });
     this.#clusterVersion?.start();

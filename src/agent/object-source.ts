@@ -102,6 +102,8 @@ export interface AgentSource {
   readonly source: ObjectSource;
   /** By resource, when the API server last said something about it (by the clock's `now`). */
   lastActivity(): ReadonlyMap<string, number>;
+  /** The same, and since the start where it was never heard of and cannot be read. */
+  silentSince(): ReadonlyMap<string, number>;
 }
 
 /** The source of all resources that the parts want. */
@@ -114,8 +116,8 @@ export function createSource({ config, clock, logger, observe, client, resources
       clock,
       debug: (message) => logger.debug(message),
     });
-    return { source, lastActivity: () => new Map() };
+    return { source, lastActivity: () => new Map(), silentSince: () => new Map() };
   }
   const source = new ApiSource({ client, resources: merged, clock, observe });
-  return { source, lastActivity: () => source.lastActivity() };
+  return { source, lastActivity: () => source.lastActivity(), silentSince: () => source.silentSince() };
 }

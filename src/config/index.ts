@@ -12,5 +12,5 @@ export type {
 export { systemFiles } from './file/watched-files.ts';
 export { writeConfigz } from './file/write-config.ts';
 export { KUBERNETES_VERSION, type Program } from './program.ts';
-export { type BindAddress, formatBindAddress, parseBindAddress } from './values/bind-address.ts';
+export { addressFromHere, type BindAddress, formatBindAddress, parseBindAddress } from './values/bind-address.ts';
 export { isEnabled } from './values/feature-gates.ts';

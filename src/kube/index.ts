@@ -29,5 +29,12 @@ export * from './objects/types.ts';
 export { type ReadObjects, readOnce } from './read-once.ts';
 export { type AwaitedObject, mergeResources, type Resource, type Substitute } from './resource.ts';
 export { ENDPOINT_SLICES, NODES, nodeNamed, POD_CIDR_BLOCKS, SERVICE_CIDRS, SERVICES } from './resources.ts';
-export { type ObjectEvent, type ObjectHandler, type ObjectSource, problemText, type SourceProblem } from './source.ts';
+export {
+  countUnusable,
+  type ObjectEvent,
+  type ObjectHandler,
+  type ObjectSource,
+  problemText,
+  type SourceProblem,
+} from './source.ts';
 export { ObjectsOf } from './store.ts';

@@ -17,6 +17,25 @@ export interface SourceProblem {
   readonly message: string;
   /** The object is in force all the same: only what is named is left out, or does nothing. @default false */
   readonly inForce?: true;
+  /** No object is at fault: the resource as a whole cannot be read at the moment. @default false */
+  readonly unread?: true;
+  /** Names no object, and stands for so many that are named nowhere, because there are too many. */
+  readonly others?: number;
+}
+
+/**
+ * How many objects cannot be used as they are now. One with several mistakes counts once, and so do those of a file that cannot
+ * be told apart: how many there are in YAML that is broken nobody knows.
+ */
+export function countUnusable(problems: readonly SourceProblem[]): number {
+  const named = new Set<string>();
+  let others = 0;
+  for (const { where, object = '', inForce, unread, others: more } of problems) {
+    if (inForce || unread) continue;
+    if (more === undefined) named.add(`${where.replace(/:\d+$/, '')} ${object}`);
+    else others += more;
+  }
+  return named.size + others;
 }
 
 /** `web.yaml:12: Service demo/web spec.ports[0].port: Expected …`. */

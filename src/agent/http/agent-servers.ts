@@ -1,5 +1,12 @@
 import type { Registry } from 'prom-client';
-import { type BindAddress, isEnabled, type KubeProxyConfig, type Program, writeConfigz } from '../../config/index.ts';
+import {
+  addressFromHere,
+  type BindAddress,
+  isEnabled,
+  type KubeProxyConfig,
+  type Program,
+  writeConfigz,
+} from '../../config/index.ts';
 import type { Clock } from '../../core/index.ts';
 import type { ProxyHealth } from '../../proxy/index.ts';
 import type { Logger } from '../logger.ts';
@@ -31,6 +38,14 @@ export interface AgentServersOptions {
   readonly pages: Pages;
   /** Those of --status-bind-address. */
   readonly statusPages: Pages;
+}
+
+/** Where processes of this machine reach the ports, as `address:port`; empty: there is none. */
+export function portsFromHere({ healthzBindAddress, metricsBindAddress }: KubeProxyConfig) {
+  return {
+    health: healthzBindAddress ? addressFromHere(healthzBindAddress) : '',
+    metrics: addressFromHere(metricsBindAddress),
+  };
 }
 
 /** How long the ports of an agent that has ended are waited for, and how often they are looked at. */

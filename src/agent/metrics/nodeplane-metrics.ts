@@ -7,7 +7,8 @@ export interface NodeplaneMetricsOptions {
   readonly version: string;
   readonly mode: ProxyMode;
   /**
-   * For each watched resource, seconds since the API server was last heard of about it; asked at each scrape.
+   * For each watched resource, seconds since the API server was last heard of about it, or since the start where it never was;
+   * asked at each scrape.
    * @default none, as without an API server
    */
   readonly watchAges?: () => Iterable<readonly [resource: string, seconds: number]>;

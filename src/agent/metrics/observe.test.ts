@@ -65,8 +65,8 @@ it('tells a problem of an object once, and when all are mended', () => {
   const { logger, told } = lines();
   const problems = logSourceProblems(logger);
   const problem = { where: 'web.yaml:3', object: 'Service shop/web', message: 'odd' };
-  problems([problem]);
-  problems([problem]);
+  problems([{ ...problem, others: 3, unread: true }]);
+  problems([{ ...problem, others: 3, unread: true }]);
   problems([]);
   problems([]);
   expect(told).toEqual([

@@ -114,7 +114,7 @@ export function logSourceProblems(logger: Logger): (problems: readonly SourcePro
     const now = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
     const fresh = [...now].filter(([identity]) => !told.has(identity));
     const named = fresh.slice(0, MOST_PROBLEMS);
-    for (const [, { inForce, ...what }] of named) {
+    for (const [, { inForce, unread, others, ...what }] of named) {
       if (inForce) logger.warn(what, 'A manifest has what is probably not meant; what can be used is in force');
       else logger.error(what, 'An object cannot be read; its last good state stays in force');
     }

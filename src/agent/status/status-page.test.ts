@@ -42,6 +42,7 @@ const page = new StatusPage((view) =>
       manifests: '/etc/manifests',
       routes: undefined,
       addresses: undefined,
+      ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:10249' },
       ruleChanges: () => [
         {
           at: clock.now() - 180_000,

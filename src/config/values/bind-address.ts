@@ -30,3 +30,9 @@ export function formatBindAddress(address: BindAddress): string {
 export function isUnspecified(ip: IpAddress): boolean {
   return ip.bytes.every((byte) => byte === 0);
 }
+
+/** The address by which processes of the same machine reach what listens there. */
+export function addressFromHere({ ip, port }: BindAddress): string {
+  if (!isUnspecified(ip)) return formatIpPort(ip, port);
+  return ip.family === 'IPv4' ? `127.0.0.1:${port}` : `[::1]:${port}`;
+}

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { apiService } from '../../../test/fakes/api-server/index.ts';
 import { ApiSourceFixture, EVERYTHING, eventually } from '../../../test/fakes/api-source-fixture.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { countUnusable } from '../source.ts';
 
 let t: ApiSourceFixture;
 
@@ -23,6 +24,9 @@ describe('trouble', () => {
       expect(t.recorder.present).toHaveLength(4);
     });
     expect(t.recorder.present[0]!.message).toContain('the last known state stays in force: GET https://127.0.0.1:');
+    // That is no object's fault.
+    expect(countUnusable(t.recorder.present)).toBe(0);
+    expect(t.source.silentSince()).toEqual(t.source.lastActivity());
     expect(t.recorder.keys()).toEqual(EVERYTHING);
 
     t.recorder.events.length = 0;
@@ -35,6 +39,21 @@ describe('trouble', () => {
       expect([...t.recorder.log()].sort()).toEqual(['added Service demo/new', 'deleted Service demo/web']);
       expect(t.recorder.present).toEqual([]);
     });
+  });
+
+  it('counts the silence of a server that never answered from the start', async () => {
+    const clock = new FakeClock();
+    await t.server.stop();
+    const began = clock.now();
+    await t.start({ clock });
+    await eventually(async () => {
+      await clock.advance(1_000);
+      expect(t.recorder.present).toHaveLength(4);
+    });
+    expect(t.source.lastActivity().size).toBe(0);
+    expect([...t.source.silentSince()].sort()).toEqual(
+      ['endpointslices', 'nodes', 'servicecidrs', 'services'].map((resource) => [resource, began]),
+    );
   });
 
   it('cuts a watch that is silent for longer than it was asked for', async () => {

@@ -83,7 +83,11 @@ describe('synced', () => {
     await eventually(async () => {
       await clock.advance(10_000);
       expect(t.recorder.present).toEqual([
-        { where: 'endpointslices', message: expect.stringMatching(/answered 403: .* resource "endpointslices"/) },
+        {
+          where: 'endpointslices',
+          message: expect.stringMatching(/answered 403: .* resource "endpointslices"/),
+          unread: true,
+        },
       ]);
     });
     await clock.advance(120_000);

@@ -51,6 +51,8 @@ export class ApiSource implements ObjectSource {
   #synced = false;
   /** The time for what is not essential is over. */
   #waitOver = false;
+  /** When it began to read, by the clock. */
+  #began = 0;
   #waitTimer: Timer | undefined;
   #problemsTimer: Timer | undefined;
   #toldProblems: readonly SourceProblem[] = [];
@@ -75,6 +77,7 @@ export class ApiSource implements ObjectSource {
   /** Begins to read. Resolves at once: an API server that is away is a problem, not an error. To be called once. */
   async start(handler: ObjectHandler): Promise<void> {
     this.#handler = handler;
+    this.#began = this.#clock.now();
     this.#waitTimer = this.#clock.setTimer(() => {
       this.#waitOver = true;
       this.#problemsChanged();
@@ -101,6 +104,18 @@ export class ApiSource implements ObjectSource {
       if (reflector.lastActivity !== undefined) result.set(reflector.target.name, reflector.lastActivity);
     }
     return result;
+  }
+
+  /**
+   * By resource, since when the server has said nothing about it (by the clock's `now`): its last sign, or the start where it was
+   * never heard of and cannot be read.
+   */
+  silentSince(): ReadonlyMap<string, number> {
+    const never = this.#readings.filter(({ reflector }) => reflector.problems().some(({ unread }) => unread));
+    return new Map([
+      ...never.map(({ reflector }) => [reflector.target.name, this.#began] as const),
+      ...this.lastActivity(),
+    ]);
   }
 
   #event(reading: Reading, event: ObjectEvent): void {

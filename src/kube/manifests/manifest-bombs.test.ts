@@ -77,6 +77,7 @@ it(
     expect(problems.at(-1)).toEqual({
       where: 'x.json',
       message: 'There are 1979 more mistakes than those told; 1000 objects in this file cannot be used',
+      others: 990,
     });
     expect(refused).toHaveLength(1000);
     expect(refused.at(-1)).toBe('Service default/s999');

@@ -111,16 +111,23 @@ export function readManifest(fileName: string, source: string, kinds: ManifestKi
   }
   if (errors.others > 0) {
     const message = `There are ${errors.others} more mistakes than those told; ${refused.length} objects in this file cannot be used`;
-    problems.push({ where: fileName, message });
+    problems.push({ where: fileName, message, others: refused.length - namedOf(refused, problems) });
   }
   if (doubles.others > 0) {
-    problems.push({ where: fileName, message: `${doubles.others} more objects are defined twice in this file` });
+    const message = `${doubles.others} more objects are defined twice in this file`;
+    problems.push({ where: fileName, message, others: doubles.others });
   }
   if (doubts.others > 0) {
     const message = `There are more fields that are not read, or do nothing, than these ${MOST}`;
     problems.push({ where: fileName, message, inForce: true });
   }
   return { objects, problems, refused, ignored };
+}
+
+/** How many of these objects a problem names. */
+function namedOf(objects: readonly string[], problems: readonly SourceProblem[]): number {
+  const named = new Set(problems.map(({ object }) => object));
+  return objects.filter((object) => named.has(object)).length;
 }
 
 /** Problems of one sort: the first are told, the others only counted, since a line is looked up for each in the whole document. */

@@ -119,7 +119,7 @@ export class ManifestState {
     }));
     const others = all.length - told.length;
     if (others === 0) return told;
-    return [...told, { where: file, message: `${others} more objects are already defined in other files` }];
+    return [...told, { where: file, message: `${others} more objects are already defined in other files`, others }];
   }
 
   #withdraw(file: string, key: string): void {

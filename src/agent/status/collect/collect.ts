@@ -29,6 +29,7 @@ export interface StatusSources {
   readonly addresses: (() => AddressFacts) | undefined;
   /** What others changed in nf_tables, the newest last. */
   readonly ruleChanges: () => readonly RuleChange[];
+  readonly ports: StatusFacts['ports'];
   /** When the agent began, by the clock. */
   readonly began: number;
 }
@@ -64,8 +65,9 @@ export function* collectStatus(sources: StatusSources, view: ServiceView): Steps
     peers,
     addresses,
     changes: { count: recorder.changeCount, last: newest && age(newest.at), what: newest?.what ?? '' },
+    ports: sources.ports,
   };
-  const { questions, problems } = answerAll(facts);
+  const { questions, problems, problemsTotal } = answerAll(facts);
   yield;
   const { names, counts, matched, page, pages } = index;
   const services = [];
@@ -84,7 +86,7 @@ export function* collectStatus(sources: StatusSources, view: ServiceView): Steps
     takenAt: new Date(clock.wallTime()).toISOString(),
     questions,
     problems: problems.slice(0, STATUS_LIMITS.problems),
-    problemsTotal: problems.length,
+    problemsTotal,
     syncs: records.map(({ family, syncs }) => ({
       family,
       syncs: syncs.map(({ at, ...sync }) => ({ at: timeOf(at), ...sync })),

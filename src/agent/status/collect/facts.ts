@@ -31,6 +31,8 @@ export interface StatusFacts {
   /** Undefined: without --routes and --cni. */
   readonly addresses: AddressFacts | undefined;
   readonly changes: { readonly count: number; readonly last: number | undefined; readonly what: string };
+  /** Where this machine reaches the ports of the agent, as `address:port`; empty: the agent listens at none. */
+  readonly ports: { readonly health: string; readonly metrics: string };
 }
 
 export interface WatchAge {

@@ -34,6 +34,7 @@ const GOOD: StatusFacts = {
   peers: { total: 4, wrong: 0, peers: [], problems: [], ageSeconds: 60 },
   addresses: { ranges: [], lacking: '' },
   changes: { count: 7, last: 5, what: 'endpoints of shop/web' },
+  ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:10249' },
 };
 
 it('answers eight questions in their order, with a number and an age each', () => {
@@ -58,6 +59,12 @@ describe('a problem', () => {
 
   it.each<[string, Partial<StatusFacts>, RegExp, RegExp]>([
     ['agent', { healthy: false }, /does not keep up/, /10256\/healthz/],
+    [
+      'agent',
+      { healthy: false, ports: { health: '[::1]:11256', metrics: '' } },
+      /does not keep up/,
+      /^curl -s \[::1\]:11256\/healthz$/,
+    ],
     ['agent', { healthy: false, families: [] }, /does not serve Services/, /10256\/healthz/],
     ['agent', { addresses: { ranges: [], lacking: 'no podCIDRs' } }, /no address: no podCIDRs/, /^nodeplane ipam$/],
     [
@@ -71,6 +78,19 @@ describe('a problem', () => {
       { api: { ...GOOD.api!, watches: [{ resource: 'services', seconds: 700 }] } },
       /services for 11 min/,
       /10\.0\.0\.1:6443\/readyz$/,
+    ],
+    [
+      'api',
+      { objectProblems: [{ where: 'services', message: 'Cannot be read: ECONNREFUSED', unread: true }] },
+      /^services: Cannot be read: ECONNREFUSED$/,
+      /10\.0\.0\.1:6443\/readyz$/,
+    ],
+    ['api', { api: { ...GOOD.api!, watches: [] } }, /not heard yet/, /10\.0\.0\.1:6443\/readyz$/],
+    [
+      'api',
+      { objectProblems: [{ where: 'services', message: 'No name: 1' }] },
+      /No name/,
+      /^kubectl get services -A -o yaml$/,
     ],
     ['api', { objectProblems: [hostile] }, /odd; its last good/, /^kubectl get Service -n a 'b'\\''; reboot' -o yaml$/],
     [
@@ -109,6 +129,12 @@ describe('a problem', () => {
       /chain X is missing/,
       /^iptables-save/,
     ],
+    [
+      'rules',
+      { mode: 'nftables', families: [{ ...FAMILY, family: 'IPv6', drift: ['IPv6: chain X is missing'] }] },
+      /chain X is missing/,
+      /^nft list table ip6 nodeplane$/,
+    ],
     ['rules', { families: [{ ...FAMILY, unverified: 'EPERM' }] }, /cannot be read back: EPERM/, /^iptables-save/],
     ['conntrack', { conntrack: { count: 95, max: 100 } }, /95 % full/, /nf_conntrack_max/],
     ['nodes', { peers: { ...GOOD.peers!, wrong: 1, peers: [PEER] } }, /n2, IPv4: no route/, /^nodeplane routes$/],
@@ -119,6 +145,29 @@ describe('a problem', () => {
     expect(problems[0]!.question).toBe(id);
     expect(problems[0]!.message).toMatch(message);
     expect(problems[0]!.command).toMatch(command);
+  });
+});
+
+describe('of very many problems', () => {
+  it('are told some of the mistakes in objects, counted all, and objects once each', () => {
+    const objectProblems = Array.from({ length: 24 }, (_, i) => ({
+      where: `bad.yaml:${i + 1}`,
+      object: `Service shop/b${i % 6}`,
+      message: 'odd',
+    }));
+    const { questions, problems, problemsTotal } = answerAll({
+      ...GOOD,
+      api: undefined,
+      objectProblems: [...objectProblems, { where: 'bad.yaml', message: 'There are 5 more mistakes', others: 3 }],
+    });
+    expect(questions[2]!.detail).toBe('objects come from a directory of manifests, 9 objects cannot be read');
+    expect([problems.length, problemsTotal]).toEqual([10, 25]);
+  });
+
+  it('are counted all Services and nodes', () => {
+    const peers = { ...GOOD.peers!, wrong: 300, peers: [] };
+    const services = { counts: { ...GOOD.services.counts, troubled: 70 }, troubled: ['a/b'] };
+    expect(answerAll({ ...GOOD, peers, services }).problemsTotal).toBe(370);
   });
 });
 

@@ -1,9 +1,9 @@
-import { durationText } from '../../../core/index.ts';
-import { problemText } from '../../../kube/index.ts';
+import { durationText, type IpFamily } from '../../../core/index.ts';
+import { countUnusable, problemText, type SourceProblem } from '../../../kube/index.ts';
 import type { Problem, Question, QuestionId } from '../status.ts';
 import { QUESTIONS } from '../status.ts';
 import { byteText, countText, secondsText } from '../words.ts';
-import type { StatusFacts } from './facts.ts';
+import type { StatusFacts, WatchAge } from './facts.ts';
 import { shellWord } from './shell-word.ts';
 
 /** The API server sends something about each resource every minute or so; the alert waits as long. */
@@ -16,6 +16,8 @@ interface Answer extends Omit<Question, 'id' | 'title' | 'verdict'> {
   /** Where there are no problems. @default ok */
   readonly verdict?: 'none';
   readonly problems?: readonly Omit<Problem, 'question'>[];
+  /** Problems beside these, which are not told: there are too many. @default 0 */
+  readonly untold?: number;
 }
 
 const TITLES: Readonly<Record<QuestionId, string>> = {
@@ -40,28 +42,31 @@ const ANSWERS: Readonly<Record<QuestionId, (facts: StatusFacts) => Answer>> = {
   changes,
 };
 
-/** The eight answers, and what is behind those that are bad. Pure. */
+/** The eight answers, and what is behind those that are bad: of very many problems some, and the number of all. Pure. */
 export function answerAll(facts: StatusFacts): {
   readonly questions: readonly Question[];
   readonly problems: readonly Problem[];
+  readonly problemsTotal: number;
 } {
   const problems: Problem[] = [];
+  let problemsTotal = 0;
   const questions = QUESTIONS.map((id): Question => {
-    const { problems: found = [], verdict = 'ok', ...answer } = ANSWERS[id](facts);
+    const { problems: found = [], untold = 0, verdict = 'ok', ...answer } = ANSWERS[id](facts);
     problems.push(...found.map((one) => ({ question: id, ...one })));
+    problemsTotal += found.length + untold;
     return { id, title: TITLES[id], verdict: found.length > 0 ? 'problem' : verdict, ...answer };
   });
-  return { questions, problems };
+  return { questions, problems, problemsTotal };
 }
 
-function agent({ version, mode, upSeconds, memory, healthy, families, addresses }: StatusFacts): Answer {
+function agent({ version, mode, upSeconds, memory, healthy, families, addresses, ports }: StatusFacts): Answer {
   const problems = [];
   if (!healthy) {
     const message =
       families.length === 0
         ? 'It does not serve Services: it waits for the objects, or for what its mode needs of the kernel'
         : 'It does not keep up: a sync that is wanted has not succeeded in time';
-    problems.push({ message, command: 'curl -s 127.0.0.1:10256/healthz' });
+    problems.push({ message, command: ports.health === '' ? 'nodeplane diff' : `curl -s ${ports.health}/healthz` });
   }
   if (addresses && addresses.lacking !== '') {
     problems.push({ message: `New pods get no address: ${addresses.lacking}`, command: 'nodeplane ipam' });
@@ -76,13 +81,13 @@ function agent({ version, mode, upSeconds, memory, healthy, families, addresses 
   };
 }
 
-function write({ families, age }: StatusFacts): Answer {
+function write({ families, age, ports }: StatusFacts): Answer {
   const problems = families.flatMap(({ family, failing }) =>
     failing
       ? [
           {
             message: `${family}: for ${durationText(age(failing.since))} now, ${failing.reason}`,
-            command: 'curl -s 127.0.0.1:10249/metrics | grep nodeplane_sync_failures_total',
+            command: `curl -s ${ports.metrics}/metrics | grep nodeplane_sync_failures_total`,
           },
         ]
       : [],
@@ -104,38 +109,51 @@ function write({ families, age }: StatusFacts): Answer {
   };
 }
 
+/** Mistakes in objects that are told. */
+const MOST_MISTAKES = 10;
+
 function api({ api: source, objectProblems, manifests }: StatusFacts): Answer {
   const doubts = objectProblems.filter(({ inForce }) => inForce);
-  const refused = objectProblems.filter(({ inForce }) => !inForce);
-  const problems = [...refused, ...doubts].slice(0, 10).map((problem) => ({
+  // That a resource is not read at all is no fault of an object, and told with the server.
+  const refused = objectProblems.filter(({ inForce, unread }) => !inForce && !unread);
+  const mistakes = [...refused, ...doubts];
+  const told = mistakes.slice(0, MOST_MISTAKES).map((problem) => ({
     message: problem.inForce
       ? `Probably not meant: ${problemText(problem)}`
       : `Cannot be read: ${problemText(problem)}; its last good state is in force`,
-    command: source
-      ? `kubectl get ${kubectlWords(problem.object ?? '')} -o yaml`
-      : fileCommand(manifests, problem.where),
+    command: source ? `kubectl get ${kubectlWords(problem)} -o yaml` : fileCommand(manifests, problem.where),
   }));
+  const untold = mistakes.length - told.length;
+  const unusable = countUnusable(refused);
   const unreadable = [
-    refused.length > 0 && `, ${countText(refused.length, 'object')} cannot be read`,
+    unusable > 0 && `, ${countText(unusable, 'object')} cannot be read`,
     doubts.length > 0 && `, ${countText(doubts.length, 'value')} probably not meant`,
   ]
     .filter(Boolean)
     .join('');
   if (!source) {
     const detail = `objects come from a directory of manifests${unreadable}`;
-    return { value: objectProblems.length, figure: '–', detail, ageSeconds: null, verdict: 'none', problems };
+    const value = objectProblems.length;
+    return { value, figure: '–', detail, ageSeconds: null, verdict: 'none', problems: told, untold };
   }
   const { server, watches } = source;
   const oldest = watches.reduce((most, { seconds }) => Math.max(most, seconds), 0);
-  for (const { resource, seconds } of watches) {
-    if (seconds <= UNHEARD_SECONDS) continue;
-    const message = `Nothing was heard about ${resource} for ${durationText(seconds)}: what is known may be as old`;
-    problems.push({ message, command: `curl -k ${shellWord(`${server.replace(/\/$/, '')}/readyz`)}` });
-  }
-  if (watches.length === 0)
-    problems.push({ message: 'It was not heard yet', command: `curl -k ${shellWord(`${server}/readyz`)}` });
+  const problems = [...told, ...ofServer(server, watches, objectProblems)];
   const detail = `${watches.length} resources of ${server} followed${unreadable}`;
-  return { value: watches.length, figure: String(watches.length), detail, ageSeconds: oldest, problems };
+  return { value: watches.length, figure: String(watches.length), detail, ageSeconds: oldest, problems, untold };
+}
+
+/** What was not heard of the API server for long, and what cannot be read of it now. */
+function ofServer(server: string, watches: readonly WatchAge[], problems: readonly SourceProblem[]) {
+  const command = `curl -k ${shellWord(`${server.replace(/\/$/, '')}/readyz`)}`;
+  const silent = watches.flatMap(({ resource, seconds }) =>
+    seconds > UNHEARD_SECONDS
+      ? [`Nothing was heard about ${resource} for ${durationText(seconds)}: what is known may be as old`]
+      : [],
+  );
+  const unread = problems.filter((problem) => problem.unread).map(problemText);
+  const nothing = watches.length === 0 && unread.length === 0 ? ['It was not heard yet'] : [];
+  return [...silent, ...unread, ...nothing].map((message) => ({ message, command }));
 }
 
 function services({ services: { counts, troubled }, families, age }: StatusFacts): Answer {
@@ -161,15 +179,18 @@ function services({ services: { counts, troubled }, families, age }: StatusFacts
     detail: others.length > 0 ? `have endpoints; ${others.join(', ')}` : 'have endpoints for this node',
     ageSeconds: Number.isFinite(last) ? age(last) : null,
     problems,
+    untold: Math.max(0, counts.troubled - troubled.length),
   };
 }
 
 function rules({ families, mode, age }: StatusFacts): Answer {
-  const command = LOOK_AT_RULES[mode] ?? 'nft list ruleset';
-  const problems = families.flatMap(({ family, drift, unverified }) => [
-    ...drift.map((message) => ({ message, command })),
-    ...(unverified ? [{ message: `${family}: the kernel cannot be read back: ${unverified}`, command }] : []),
-  ]);
+  const problems = families.flatMap(({ family, drift, unverified }) => {
+    const command = LOOK_AT_RULES[mode]?.[family] ?? 'nft list ruleset';
+    return [
+      ...drift.map((message) => ({ message, command })),
+      ...(unverified ? [{ message: `${family}: the kernel cannot be read back: ${unverified}`, command }] : []),
+    ];
+  });
   const verified = families.map(({ verifiedAt }) => verifiedAt);
   const differences = families.reduce((sum, { drift }) => sum + drift.length, 0);
   if (verified.length === 0 || verified.some((at) => at === undefined))
@@ -183,10 +204,10 @@ function rules({ families, mode, age }: StatusFacts): Answer {
   };
 }
 
-const LOOK_AT_RULES: Readonly<Record<string, string>> = {
-  iptables: 'iptables-save | grep KUBE-',
-  nftables: 'nft list table ip nodeplane',
-  ipvs: 'ipvsadm -Ln',
+const LOOK_AT_RULES: Readonly<Record<string, Readonly<Record<IpFamily, string>>>> = {
+  iptables: { IPv4: 'iptables-save | grep KUBE-', IPv6: 'ip6tables-save | grep KUBE-' },
+  nftables: { IPv4: 'nft list table ip nodeplane', IPv6: 'nft list table ip6 nodeplane' },
+  ipvs: { IPv4: 'ipvsadm -Ln', IPv6: 'ipvsadm -Ln' },
 };
 
 function conntrack({ conntrack: table }: StatusFacts): Answer {
@@ -218,7 +239,8 @@ function nodes({ peers }: StatusFacts): Answer {
   ];
   const ways = total === 0 ? 'no other node has pods' : 'ways to the pods of other nodes are in order';
   const detail = texts.length > 0 ? `${ways}; ${texts[0]}` : ways;
-  return { value: total - wrong, figure: `${total - wrong} of ${total}`, detail, ageSeconds, problems };
+  const untold = wrong - told.filter(({ problem }) => problem !== null).length;
+  return { value: total - wrong, figure: `${total - wrong} of ${total}`, detail, ageSeconds, problems, untold };
 }
 
 function changes({ changes: { count, last, what } }: StatusFacts): Answer {
@@ -233,8 +255,9 @@ function fileCommand(folder: string, where: string): string {
   return `less +${line} ${shellWord(`${folder}/${file}`)}`;
 }
 
-/** `Service demo/web` as kubectl takes it. */
-function kubectlWords(object: string): string {
+/** `Service demo/web` as kubectl takes it; all of the resource where no object is named. */
+function kubectlWords({ where, object }: SourceProblem): string {
+  if (object === undefined) return `${shellWord(where)} -A`;
   const [, kind = '', namespace, name = ''] = /^(\S+) (?:([^/]*)\/)?(.*)$/.exec(object) ?? [];
   return `${shellWord(kind)}${namespace ? ` -n ${shellWord(namespace)}` : ''} ${shellWord(name)}`;
 }

@@ -290,7 +290,7 @@ export class Reflector {
   #setTrouble(error: NodeplaneError): void {
     const message = `Cannot be read, the last known state stays in force: ${error.message}`;
     if (this.#trouble?.message === message) return;
-    this.#trouble = { where: this.target.name, message };
+    this.#trouble = { where: this.target.name, message, unread: true };
     this.#sink.problemsChanged();
   }
 
