@@ -2,6 +2,7 @@ import { errorText, NodeplaneError } from '../core/index.ts';
 import { effectWarnings } from './check/no-effect.ts';
 import { fieldsOfOtherModes } from './check/other-modes.ts';
 import { type ConfigProblem, formatProblem } from './check/problems.ts';
+import { switchedOffWarnings } from './check/switched-off.ts';
 import { validate } from './check/validate.ts';
 import { complete, isGiven, nodeNameOf } from './complete.ts';
 import { type DecodedFile, decodeConfigFile, type GivenFields } from './file/config-file.ts';
@@ -112,7 +113,9 @@ function prepare(flags: GivenFlags, surroundings: Surroundings, messages: Config
     readFile: surroundings.readFile,
   });
   messages.push(
-    ...effectWarnings(flags, effective).map((text) => ({ level: 'warn', verbosity: 0, text }) as const),
+    ...[...effectWarnings(flags, effective), ...switchedOffWarnings(effective)].map(
+      (text) => ({ level: 'warn', verbosity: 0, text }) as const,
+    ),
     // Whoever is about to change the mode has both sections, so this is no warning.
     ...fieldsOfOtherModes(decoded?.given ?? {}, effective.mode).map(
       (text) => ({ level: 'info', verbosity: 0, text }) as const,

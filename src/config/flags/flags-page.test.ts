@@ -17,7 +17,8 @@ function renderPage(): string {
   return `# Flags
 
 All flags of \`nodeplane agent\`, made of src/config/flags by \`npm run docs\`. A flag that sets a field of the file does so only without
-\`--config\`, unless it is one of our own. A wrong value is refused with field, value and remedy before anything is written.
+\`--config\`, unless it is one of our own. A wrong value is refused with field, value and remedy before anything is written;
+those for a part that is switched off (\`--pool-cidrs\` without \`--pod-cidrs-from pool\`) are not looked at, and a warning says that they have no effect.
 
 ## Of nodeplane agent alone
 
