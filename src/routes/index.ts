@@ -44,5 +44,6 @@ export type { WireguardEvent } from './wireguard/events.ts';
 export { wireguardAnnotations, withdrawnWireguard } from './wireguard/identity.ts';
 export { keyOfFile } from './wireguard/key-file.ts';
 export { NetlinkWireguardKernel } from './wireguard/netlink-wireguard-kernel.ts';
+export { wireguardMtu } from './wireguard/shared-tunnel.ts';
 export type { DeviceSettings, WireguardKernel } from './wireguard/wireguard-kernel.ts';
 export { WireguardTunnel, type WireguardTunnelOptions } from './wireguard/wireguard-tunnel.ts';

@@ -1,4 +1,5 @@
 import type { IpFamily } from '../../core/index.ts';
+import { tunnelKind } from '../../routes/index.ts';
 import type { Check, World } from '../check.ts';
 import { fails, type Outcome, ok, skipped, unknown, warning } from '../finding.ts';
 
@@ -129,7 +130,7 @@ const bridge: Check = {
 const vxlan: Check = {
   name: 'kernel.vxlan',
   look({ config: { routes }, node }) {
-    const neededBy = routes && routes.mode !== 'host-gw' ? `--routes ${routes.mode}` : undefined;
+    const neededBy = routes && tunnelKind(routes) === 'vxlan' ? `--routes ${routes.mode}` : undefined;
     return feature(
       'VXLAN',
       node.kernel.hasLinkKind('vxlan'),
@@ -141,7 +142,11 @@ const vxlan: Check = {
 
 const wireguard: Check = {
   name: 'kernel.wireguard',
-  look: ({ node }) => feature('WireGuard', node.kernel.hasLinkKind('wireguard'), undefined, ''),
+  look({ config: { routes }, node }) {
+    const neededBy = routes && tunnelKind(routes) === 'wireguard' ? `--routes ${routes.mode}` : undefined;
+    const remedy = 'load the module wireguard (Linux 5.6 or newer), or use another --routes';
+    return feature('WireGuard', node.kernel.hasLinkKind('wireguard'), neededBy, remedy);
+  },
 };
 
 const nexthops: Check = {

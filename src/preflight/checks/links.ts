@@ -1,8 +1,9 @@
+import type { RoutesConfig } from '../../config/index.ts';
 import { errorText, type IpAddress, tryParseIp } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
-import { type Attachment, isOurDevice, TUNNEL_NAMES, tunnelMtu } from '../../routes/index.ts';
+import { type Attachment, isOurDevice, TUNNEL_NAMES, tunnelKind, tunnelMtu, wireguardMtu } from '../../routes/index.ts';
 import type { Check, World } from '../check.ts';
 import { presentProxies } from '../facts/present-proxy.ts';
 import { fails, firstFew, ok, skipped, unknown, warning } from '../finding.ts';
@@ -10,7 +11,7 @@ import { fails, firstFew, ok, skipped, unknown, warning } from '../finding.ts';
 const vxlan: Check = {
   name: 'links.vxlan',
   look({ config: { routes }, node }) {
-    if (!routes || routes.mode === 'host-gw') return skipped('VXLAN: no --routes that uses it');
+    if (!routes || tunnelKind(routes) !== 'vxlan') return skipped('VXLAN: no --routes that uses it');
     const { vni, port } = routes;
     const foreign = node.links().filter((link) => link.vxlan && !isOurDevice(link));
     const atPort = foreign.filter((link) => link.vxlan?.port === port);
@@ -91,7 +92,18 @@ const mtu: Check = {
 
 /** @throws ERR_ROUTES when the underlay cannot carry a tunnel, which `look` tells as what it is */
 function carried({ config: { routes } }: World, underlay: Attachment): number {
-  return routes && routes.mode !== 'host-gw' ? tunnelMtu(routes, underlay) : underlay.mtu;
+  return routes && tunnelKind(routes) !== undefined ? fitting(routes, underlay, routes.mtu) : underlay.mtu;
+}
+
+/**
+ * The largest packet through the tunnel over one underlay.
+ *
+ * @throws ERR_ROUTES when it can carry none
+ */
+function fitting(routes: Pick<RoutesConfig, 'mode' | 'tunnel'>, underlay: Attachment, wanted?: number): number {
+  if (tunnelKind(routes) === 'vxlan') return tunnelMtu({ mtu: wanted }, underlay);
+  const { family } = underlay.address;
+  return wireguardMtu(new Map([[family, underlay]]), family, wanted);
 }
 
 function carriesPods({ kind, name }: Link): boolean {
@@ -124,13 +136,14 @@ const tunnel: Check = {
     if (!underlay)
       return unknown('no interface has an IPv4 address of the node', 'name the interface: --routes-interface');
     try {
-      const fits = tunnelMtu({ mtu: undefined }, underlay);
+      const fits = fitting(routes, underlay);
       if (routes.mtu !== undefined && routes.mtu > fits)
         return warning(
           `--routes-mtu ${routes.mtu} does not fit into ${underlay.name} (${underlay.mtu}): ${fits} is used`,
           `--routes-mtu ${fits} or less, or raise the MTU of ${underlay.name}`,
         );
-      return ok(`the tunnel carries ${routes.mtu ?? fits} of ${underlay.mtu} bytes`);
+      const said = `the tunnel carries ${routes.mtu ?? fits} of ${underlay.mtu} bytes`;
+      return ok(tunnelKind(routes) === 'vxlan' ? said : `${said}, 20 less where pods have IPv6 too`);
     } catch (error) {
       return fails(errorText(error), `raise the MTU of ${underlay.name}`);
     }

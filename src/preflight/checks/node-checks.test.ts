@@ -5,6 +5,7 @@ import { ApiStatusError } from '../../kube/index.ts';
 
 const rules = (table: string, ...lines: readonly string[]) => [`*${table}`, ...lines, 'COMMIT', ''].join('\n');
 const routes = ['--routes=auto'];
+const wireguard = ['--routes=wireguard'];
 const cni = ['--cni'];
 
 /** Each check where all is well, and where it is not: the state, and words that have to be in what it says. */
@@ -68,6 +69,14 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
   ['kernel.vxlan', 'fails', '--routes auto', { flags: routes, kernel: { hasLinkKind: () => false } }],
   ['kernel.wireguard', 'ok', 'has WireGuard'],
   ['kernel.wireguard', 'ok', 'no WireGuard', { kernel: { hasLinkKind: () => false } }],
+  ['kernel.wireguard', 'fails', '--routes wireguard', { flags: wireguard, kernel: { hasLinkKind: () => false } }],
+  [
+    'kernel.wireguard',
+    'fails',
+    '--routes auto',
+    { flags: [...routes, '--routes-tunnel=wireguard'], kernel: { hasLinkKind: () => false } },
+  ],
+  ['kernel.vxlan', 'ok', 'not needed', { flags: wireguard, kernel: { hasLinkKind: () => false } }],
   ['kernel.nexthops', 'ok', 'nexthop objects'],
   ['kernel.nexthops', 'skipped', '--routes', { kernel: { hasNexthops: () => false } }],
   ['kernel.nexthops', 'warning', 'more nodes', { flags: routes, kernel: { hasNexthops: () => false } }],
@@ -219,6 +228,7 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
     { node: { listeners: () => [{ ip: parseIp('127.0.0.1'), port: 10249, process: 'process 7 (node nodeplane)' }] } },
   ],
   ['links.vxlan', 'skipped', '--routes'],
+  ['links.vxlan', 'skipped', '--routes', { flags: wireguard, node: { links: () => [vxlanLink('flannel.1')] } }],
   ['links.vxlan', 'ok', 'is free', { flags: routes, node: { links: () => [vxlanLink('flannel.9', { vni: 9 })] } }],
   ['links.vxlan', 'fails', 'two devices cannot', { flags: routes, node: { links: () => [vxlanLink('flannel.1')] } }],
   [
@@ -246,6 +256,8 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
   ['links.mtu', 'unknown', 'no interface', { node: { underlay: () => undefined } }],
   ['links.tunnel-mtu', 'skipped', 'no --routes'],
   ['links.tunnel-mtu', 'ok', '1450 of 1500', { flags: routes }],
+  ['links.tunnel-mtu', 'ok', '1440 of 1500', { flags: wireguard }],
+  ['links.tunnel-mtu', 'warning', '1440 is used', { flags: [...wireguard, '--routes-mtu=1450'] }],
   ['links.tunnel-mtu', 'warning', '1450 is used', { flags: [...routes, '--routes-mtu=1480'] }],
   [
     'links.tunnel-mtu',
