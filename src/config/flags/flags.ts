@@ -27,7 +27,7 @@ export const FLAGS = {
   master: processFlag(serverUrl, 'URL of the API server, in place of the one in the kubeconfig', FROM_FILE_TOO),
   kubeconfig: fieldFlag(
     'clientConnection.kubeconfig',
-    'Kubeconfig file with the way to the API server. Without it and --master, the service account of the pod is used',
+    'Kubeconfig file with the way to the API server. Without it and --master, NODEPLANE_API_SERVER, the kubeconfig that kubeadm gives kube-proxy and the service account of the pod are looked for, in this order',
   ),
   'kube-api-content-type': fieldFlag('clientConnection.contentType', 'Media type of requests to the API server'),
   'kube-api-qps': fieldFlag('clientConnection.qps', 'Requests a second to the API server, in the long run'),

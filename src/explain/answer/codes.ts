@@ -140,7 +140,7 @@ export const CAUSES = {
   },
   'duplicate-ip': {
     sentence: 'Two have the same address.',
-    remedy: 'Find which of the two has it wrongly; `nodeplane ipam` compares.',
+    remedy: 'Find which of the two has it wrongly; `nodeplane ipam check` compares.',
   },
   'overlay-blocked': {
     sentence: 'The tunnel to the node of the endpoint does not carry packets.',
