@@ -8,12 +8,12 @@ import { shellWord } from './shell-word.ts';
 const FAMILY: FamilyRecord = {
   family: 'IPv4',
   syncs: [],
-  succeededAt: 0,
   written: { at: 0, seconds: 0.002, ports: 3 },
   failing: undefined,
   verifiedAt: 0,
   unverified: undefined,
   drift: [],
+  driftTotal: 0,
   leftOut: new Map(),
   problems: new Map(),
 };
@@ -125,13 +125,16 @@ describe('a problem', () => {
     ],
     [
       'rules',
-      { families: [{ ...FAMILY, drift: ['IPv4: chain X is missing'] }] },
+      { families: [{ ...FAMILY, drift: ['IPv4: chain X is missing'], driftTotal: 1 }] },
       /chain X is missing/,
       /^iptables-save/,
     ],
     [
       'rules',
-      { mode: 'nftables', families: [{ ...FAMILY, family: 'IPv6', drift: ['IPv6: chain X is missing'] }] },
+      {
+        mode: 'nftables',
+        families: [{ ...FAMILY, family: 'IPv6', drift: ['IPv6: chain X is missing'], driftTotal: 1 }],
+      },
       /chain X is missing/,
       /^nft list table ip6 nodeplane$/,
     ],
@@ -162,6 +165,12 @@ describe('of very many problems', () => {
     });
     expect(questions[2]!.detail).toBe('objects come from a directory of manifests, 9 objects cannot be read');
     expect([problems.length, problemsTotal]).toEqual([10, 25]);
+  });
+
+  it('are counted all differences of the kernel', () => {
+    const families = [{ ...FAMILY, drift: ['IPv4: chain X is missing'], driftTotal: 300 }];
+    const { questions, problemsTotal } = answerAll({ ...GOOD, families });
+    expect([questions[4]!.figure, problemsTotal]).toEqual(['300', 300]);
   });
 
   it('are counted all Services and nodes', () => {

@@ -192,15 +192,25 @@ function rules({ families, mode, age }: StatusFacts): Answer {
     ];
   });
   const verified = families.map(({ verifiedAt }) => verifiedAt);
-  const differences = families.reduce((sum, { drift }) => sum + drift.length, 0);
+  const differences = families.reduce((sum, { driftTotal }) => sum + driftTotal, 0);
+  const untold = differences - families.reduce((sum, { drift }) => sum + drift.length, 0);
   if (verified.length === 0 || verified.some((at) => at === undefined))
-    return { value: null, figure: '–', detail: 'not compared yet', ageSeconds: null, verdict: 'none', problems };
+    return {
+      value: null,
+      figure: '–',
+      detail: 'not compared yet',
+      ageSeconds: null,
+      verdict: 'none',
+      problems,
+      untold,
+    };
   return {
     value: differences,
     figure: String(differences),
     detail: 'differences between what was written and what the kernel holds',
     ageSeconds: Math.max(...verified.map((at) => age(at!))),
     problems,
+    untold,
   };
 }
 

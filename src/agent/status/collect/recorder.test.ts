@@ -51,6 +51,16 @@ it('forgets drift when all was written anew', () => {
   expect(recorder.families[0]!.drift).toEqual([]);
 });
 
+it('counts differences beyond those it keeps', () => {
+  const recorder = new StatusRecorder(new FakeClock());
+  const drifts = Array.from({ length: 300 }, (_, i) => ({ object: `chain ${i}`, difference: 'missing' as const }));
+  recorder.observe({ kind: 'driftFound', family: 'IPv6', at: 0, drifts });
+  expect(recorder.families[0]!.drift).toHaveLength(STATUS_LIMITS.drifts);
+  expect(recorder.families[0]!.driftTotal).toBe(300);
+  recorder.observe({ ...FINISHED, family: 'IPv6', full: true });
+  expect(recorder.families[0]!.driftTotal).toBe(0);
+});
+
 it('tells changes once in a row with how often, and not what was there at the start', async () => {
   const clock = new FakeClock(0);
   const recorder = new StatusRecorder(clock);

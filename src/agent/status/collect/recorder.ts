@@ -16,8 +16,6 @@ export interface FamilyRecord {
   readonly family: IpFamily;
   /** The oldest first. */
   readonly syncs: readonly RecordedSync[];
-  /** The last sync that succeeded, also one that had nothing to write. */
-  readonly succeededAt: number | undefined;
   /** The last one that wrote something: Service ports, and objects in the kernel then. */
   readonly written: { readonly at: number; readonly seconds: number; readonly ports: number } | undefined;
   /** Since when syncs fail, and the last reason; undefined: they do not. */
@@ -26,8 +24,10 @@ export interface FamilyRecord {
   readonly verifiedAt: number | undefined;
   /** Why it could not be read back the last time. */
   readonly unverified: string | undefined;
-  /** Differences found and not repaired yet. */
+  /** Differences found and not repaired yet: of very many the first. */
   readonly drift: readonly string[];
+  /** The number of all of them. */
+  readonly driftTotal: number;
   /** By key of the Service port, what the kernel refuses. */
   readonly leftOut: ReadonlyMap<string, LeftOutPort>;
   /** By Service name, what cannot be used of it. */
@@ -114,7 +114,6 @@ export class StatusRecorder {
     switch (event.kind) {
       case 'syncFinished': {
         const { full, seconds, deltaSize, commit } = event;
-        record.succeededAt = at;
         record.failing = undefined;
         if (commit) {
           record.written = { at, seconds, ports: deltaSize };
@@ -123,6 +122,7 @@ export class StatusRecorder {
         if (full) {
           record.verifiedAt = at;
           record.drift = [];
+          record.driftTotal = 0;
         }
         break;
       }
@@ -145,6 +145,7 @@ export class StatusRecorder {
         record.drift = event.drifts
           .slice(0, STATUS_LIMITS.drifts)
           .map(({ object, difference }) => `${event.family}: ${object} is ${difference}`);
+        record.driftTotal = event.drifts.length;
         this.#note(`${event.family} rules changed by somebody else: ${event.drifts.length} differences`);
         break;
       case 'leftOut':
@@ -196,12 +197,12 @@ export class StatusRecorder {
       record = {
         family,
         syncs: [],
-        succeededAt: undefined,
         written: undefined,
         failing: undefined,
         verifiedAt: undefined,
         unverified: undefined,
         drift: [],
+        driftTotal: 0,
         leftOut: new Map(),
         problems: new Map(),
       };
