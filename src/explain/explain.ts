@@ -30,6 +30,8 @@ const MOST_WAYS = 4;
 export interface ExplainOptions {
   /** Connects to endpoints of other nodes: the one thing that sends packets. @default false */
   readonly probe?: boolean;
+  /** What is known of the destination does not hold for as long as it takes to answer. @default false */
+  readonly isChanging?: boolean;
 }
 
 /**
@@ -42,7 +44,7 @@ export function explain(
   question: Question,
   knowledge: Knowledge,
   node: NodeView | undefined,
-  { probe = false }: ExplainOptions = {},
+  { probe = false, isChanging = false }: ExplainOptions = {},
 ): Answer {
   const report = new Report();
   report.question = { ...report.question, from: nameOf(question.source) };
@@ -52,6 +54,9 @@ export function explain(
     for (const doubt of node.doubts) report.doubt(doubt);
   }
   if (target && !node) lookAtPlan(question, knowledge, target, report);
+  const answer = report.answer();
+  if (!isChanging || answer.verdict === 'works' || answer.verdict === 'unknown') return answer;
+  report.doubt(`${report.question.to} changes while this is answered`);
   return report.answer();
 }
 

@@ -1,0 +1,81 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { manifestOf, nodeObject, saveManifest } from '../../samples/manifests.ts';
+import { useOwnLockFile } from '../iptables/fixtures.ts';
+import { removeAll } from '../lab.ts';
+import { patient } from '../patience.ts';
+import { ExplainWorld, on, served } from './explain-world.ts';
+
+// Objects that change all the time while somebody asks: the agent and the kernel are read one after the other.
+
+const [WEB, GOING, NODE_PORT] = ['10.96.0.10', '10.96.0.11', 30080];
+const MOVING_PORTS = [30090, 30091] as const;
+useOwnLockFile();
+const world = new ExplainWorld();
+const { node, other, web, web2, client, outside } = world;
+
+/** The `round`th state: who serves changes, one Service comes and goes, one has another NodePort each time. */
+function save(round: number): void {
+  const [one, two] = [on(node, web.ip()), on(node, web2.ip())];
+  const endpoints = [[one], [two], [one, two]][round % 3]!;
+  const ports = { type: 'NodePort', ports: [{ port: 80, nodePort: NODE_PORT }] } as const;
+  const moving = { type: 'NodePort', ports: [{ port: 80, nodePort: MOVING_PORTS[round % 2]! }] } as const;
+  const objects = [
+    ...served('shop/web', WEB, endpoints, ports),
+    ...(round % 2 === 0 ? served('shop/going', GOING, [one]) : []),
+    ...served('shop/moving', '10.96.0.12', endpoints, moving),
+    ...served('shop/none', '10.96.0.13', round % 2 === 0 ? [one] : []),
+  ];
+  saveManifest(world.manifests, 'all.yaml', manifestOf(nodeObject(node), nodeObject(other), ...objects));
+}
+
+beforeAll(() => world.prepare([]), 300_000);
+afterAll(removeAll);
+
+it.each([
+  ['nftables', []],
+  ['iptables', ['--iptables-variant', 'nft']],
+  ['iptables', ['--iptables-variant', 'legacy']],
+] as const)('what is said is true of some state, and known: mode %s %s', async (mode, flags) => {
+  save(0);
+  await world.startAgent('--proxy-mode', mode, ...flags);
+  /** Where connections work in every state, in some states alone: what else may be said then. */
+  const cases: readonly (readonly [destination: string, source: string, codes: readonly string[]])[] = [
+    ['svc/shop/web', client.ip(), []],
+    [`${WEB}:80`, 'node', []],
+    [`node:${NODE_PORT}`, outside.ip(), []],
+    ['svc/shop/moving', client.ip(), []],
+    ['svc/shop/going', client.ip(), ['dns-name']],
+    [`node:${MOVING_PORTS[0]}`, outside.ip(), ['no-such-port']],
+    ['svc/shop/none', client.ip(), ['no-endpoints']],
+  ];
+  const seen = new Set<string>();
+  let isOver = false;
+  const changes = (async () => {
+    for (let round = 1; !isOver; round++) {
+      save(round);
+      await delay(patient([60, 250, 700][Math.floor(round / 8) % 3]!));
+    }
+  })();
+  try {
+    for (const end = performance.now() + patient(15_000); performance.now() < end; ) {
+      for (const [destination, source, codes] of cases) {
+        const [answer] = await world.askHere([{ destination, source }]);
+        const { verdict, code, cause } = answer!;
+        seen.add(`${destination} ${verdict}`);
+        if (verdict === 'works') continue;
+        expect(codes, `${destination}: ${cause}`).toContain(code);
+        expect(verdict, cause).toBe('fails');
+      }
+    }
+  } finally {
+    isOver = true;
+    await changes;
+  }
+  for (const [destination, , codes] of cases) {
+    expect(seen).toContain(`${destination} works`);
+    if (codes.length > 0) expect(seen).toContain(`${destination} fails`);
+  }
+  await world.end();
+  await world.command('cleanup');
+});
