@@ -101,3 +101,8 @@ function attempt<T>(fn: () => T): T | undefined {
     return undefined;
   }
 }
+
+/** Runs `fn` in a namespace; undefined: in that of the calling thread. */
+export function within<T>(netns: string | undefined, fn: () => T extends Promise<unknown> ? never : T): T {
+  return netns === undefined ? fn() : inNetns(netns, fn);
+}

@@ -26,7 +26,13 @@ import {
   type RouteAnswer,
   type RouteQuestion,
 } from '../../netlink/route/index.ts';
-import { countBeingOpened, type Listener, listListeners, withSockDiag } from '../../netlink/sock-diag/index.ts';
+import {
+  countBeingOpened,
+  hasSocket,
+  type Listener,
+  listListeners,
+  withSockDiag,
+} from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_XFRM } from '../../netlink/uapi/xfrm.ts';
 import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
@@ -35,7 +41,7 @@ import { hookedIn, isOwnTable } from '../nft/index.ts';
 import { type BesideRules, besideRulesOf } from './beside-rules.ts';
 import { type CgroupPrograms, cgroupPrograms, programsAbove } from './bpf-programs.ts';
 import { type LocalPod, localPodsIn } from './local-pods.ts';
-import { hasNeighbourSockets, isInUse, otherNamespaces } from './namespaces.ts';
+import { hasNeighbourSockets, isInUse, otherNamespaces, within } from './namespaces.ts';
 import { type PodRules, podRulesIn } from './pod-rules.ts';
 import { RouteLookups } from './route-lookups.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
@@ -129,7 +135,7 @@ export class NodeView {
 
   /** What IPsec does; undefined: it cannot be read. @param netns the namespace of a pod. @default the node's */
   ipsec(netns?: string): Ipsec | undefined {
-    const read = (): Ipsec | undefined => {
+    return within(netns, () => {
       try {
         return withNetlink(NETLINK_XFRM, (netlink) => {
           return { policies: listIpsecPolicies(netlink), blocksOthers: blocksWithoutPolicy(netlink) };
@@ -137,8 +143,7 @@ export class NodeView {
       } catch (error) {
         return isUnsupported(error) ? { policies: [], blocksOthers: false } : undefined;
       }
-    };
-    return netns === undefined ? read() : inNetns(netns, read);
+    });
   }
 
   close(): void {
@@ -216,8 +221,7 @@ export class NodeView {
 
   /** @param netns of a pod. @default the node's */
   isLoopbackUp(netns?: string): boolean {
-    const list = () => withNetlink(NETLINK_ROUTE, listLinks);
-    const links = netns === undefined ? this.links : inNetns(netns, list);
+    const links = netns === undefined ? this.links : inNetns(netns, () => withNetlink(NETLINK_ROUTE, listLinks));
     return links.some(({ index, up }) => index === LOOPBACK_INDEX && up);
   }
 
@@ -296,20 +300,23 @@ export class NodeView {
 
   /** @param netns the namespace of a pod. @default the node's */
   listeners(protocol: IpProtocol, netns?: string): readonly Listener[] {
-    const list = () => withSockDiag((netlink) => listListeners(netlink, protocol));
-    return netns === undefined ? list() : inNetns(netns, list);
+    return within(netns, () => withSockDiag((netlink) => listListeners(netlink, protocol)));
   }
 
   /** How many connections of TCP to a port are being opened. @param netns the namespace of a pod. @default the node's */
   beingOpened(port: number, netns?: string): number {
-    const count = () => withSockDiag((netlink) => countBeingOpened(netlink, port));
-    return netns === undefined ? count() : inNetns(netns, count);
+    return within(netns, () => withSockDiag((netlink) => countBeingOpened(netlink, port)));
+  }
+
+  /** Whether a socket may send from a port to another. @param netns the namespace of a pod. @default the node's */
+  hasSocket(protocol: 'TCP' | 'UDP', from: number, to: number, netns?: string): boolean {
+    return within(netns, () => withSockDiag((netlink) => hasSocket(netlink, protocol, from, to)));
   }
 
   /** Undefined: the kernel has no such setting (the module is not loaded). @param netns the namespace of a pod. @default the node's */
   sysctl(name: string, netns?: string): string | undefined {
     try {
-      return netns === undefined ? readSysctl(name) : inNetns(netns, () => readSysctl(name));
+      return within(netns, () => readSysctl(name));
     } catch {
       return undefined;
     }
@@ -317,7 +324,7 @@ export class NodeView {
 
   /** Those that sockets get which ask for none. @param netns the namespace of a pod. @default the node's */
   localPorts(netns?: string): LocalPorts {
-    return netns === undefined ? readLocalPorts() : inNetns(netns, readLocalPorts);
+    return within(netns, readLocalPorts);
   }
 
   /** Whether this node may answer on a link for addresses that it has not: the kernel for others, or a program by a raw socket. */
