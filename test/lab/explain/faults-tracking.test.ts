@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { removeAll } from '../lab.ts';
@@ -224,6 +225,8 @@ describe('a flow of a client that overrules the rules', () => {
   it('counts as long as a socket may send by it', async () => {
     const connection = await client.hold(target, { sourcePort });
     expect(await connection.echo()).toMatchObject({ kind: 'answered' });
+    // An acknowledgement that comes late would be refused by the rules, as any packet to the Service that is not translated.
+    await delay(patient(300));
     begin();
     await faults.expectCode(VIP.IPv4, client.ip(), 'untranslated', { verdict: 'partly' });
     expect((await connection.echo({ timeoutMs: 900 })).kind).not.toBe('answered');
