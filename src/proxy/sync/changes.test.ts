@@ -51,6 +51,11 @@ describe('PendingChanges', () => {
   it('knows of which Services something has gathered, or was handed over and is not settled', () => {
     const changes = new PendingChanges(START);
     const known = () => ['a/x', 'a/y'].filter((name) => changes.has(name));
+    expect(known()).toEqual(['a/x', 'a/y']);
+    changes.take();
+    expect(known()).toEqual(['a/x', 'a/y']);
+    changes.settle();
+    expect(known()).toEqual([]);
     changes.add(['a/x'], SERVICE);
     expect(known()).toEqual(['a/x']);
     changes.take();

@@ -46,8 +46,8 @@ export function triggerTimeOf(slice: EndpointSlice): number | undefined {
 export class PendingChanges {
   readonly #startedAt: number;
   #times = new Map<string, number[]>();
-  /** Of which the last `take` handed something over that is not settled yet. */
-  #taken: ReadonlySet<string> = new Set();
+  /** Of which the last `take` handed something over that is not settled yet; undefined: nothing ever was. */
+  #taken: ReadonlySet<string> | undefined;
   #unfinished: readonly number[] = [];
   #services = 0;
   #slices = 0;
@@ -78,16 +78,17 @@ export class PendingChanges {
     }
   }
 
-  /** Whether something of a Service has gathered, or was handed over and is not settled yet. */
+  /** Whether something of a Service has gathered, or was handed over and is not settled yet. Of all of them until the first is. */
   has(serviceName: string): boolean {
-    return this.#times.has(serviceName) || this.#taken.has(serviceName);
+    return !this.#taken || this.#times.has(serviceName) || this.#taken.has(serviceName);
   }
 
   /** Hands over everything and starts anew. */
   take(): TakenChanges {
-    this.#taken = new Set(this.#times.keys());
+    const serviceNames = [...this.#times.keys()];
+    if (this.#taken) this.#taken = new Set(serviceNames);
     const taken = {
-      serviceNames: [...this.#taken],
+      serviceNames,
       triggerTimes: [...this.#unfinished, ...[...this.#times.values()].flat()],
     };
     this.#times = new Map();

@@ -79,3 +79,30 @@ it.each([
   await world.end();
   await world.command('cleanup');
 });
+
+it('an agent that starts, and has read and planned nothing yet, says nothing that is wrong of what goes on', async () => {
+  save(0);
+  const many = Array.from({ length: 500 }, (_, n) =>
+    served(`many/n${n}`, `10.96.${4 + (n >> 8)}.${n & 255}`, [on(node, web.ip())]),
+  );
+  saveManifest(world.manifests, 'many.yaml', manifestOf(...many.flat()));
+  await world.startAgent();
+  const seen = new Set<string>();
+  for (let round = 0; round < 6; round++) {
+    await world.end();
+    let isOver = false;
+    const started = world.startAgent().finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      // Nobody answers, until it does.
+      const [answer] = await world.askHere([{ destination: 'svc/shop/web', source: client.ip() }]).catch(() => []);
+      if (answer) seen.add(`${answer.verdict} ${answer.verdict === 'unknown' ? '' : answer.code}`);
+      await delay(1);
+    }
+    await started;
+  }
+  expect([...seen].filter((said) => !['works null', 'unknown '].includes(said))).toEqual([]);
+  expect(seen).toContain('works null');
+  await world.end();
+});
