@@ -6,7 +6,7 @@ import { watchUnanswered } from '../src/netlink/conntrack/index.ts';
 import { watchCommits } from '../src/netlink/nftables/index.ts';
 import { inNetns } from '../src/sys/index.ts';
 import { createFolder, createNamespace, type TestNamespace } from '../test/lab/namespace.ts';
-import { inTurns, oursAtMost, percentile, report } from './report/index.ts';
+import { inTurns, oursAtMost, percentile, ratioAtMost, report } from './report/index.ts';
 
 const EXCHANGES = 5000;
 const TURNS = 48;
@@ -15,6 +15,12 @@ const FLOWS_PER_SECOND = 1000;
 
 /** What else runs on the machine only makes a turn dearer: the cheaper ones are nearer to what it takes. */
 const quiet = (values: readonly number[]) => percentile(values, 10);
+
+/** Of so many flows some are counted, as one of a thousand is, by chance. */
+const TOO_MANY = 20_000;
+
+/** Whether anybody listens to the flows that end; `resting`: no more, as too many have. */
+type Listening = 'with' | 'resting' | 'without';
 
 /** What listening to connection tracking and to changes of rules costs for each new flow: processor time, with and without it. */
 export async function benchEvidence(): Promise<void> {
@@ -25,24 +31,36 @@ export async function benchEvidence(): Promise<void> {
     'add table ip track; add chain ip track c { type filter hook input priority 0; }; add rule ip track c ct state new counter',
   );
   const program = compile(createFolder('evidence').path);
-  const costs = { with: [] as number[], without: [] as number[] };
-  const own = { with: [] as number[], without: [] as number[] };
-  for (let turn = 0; turn < 2 * TURNS; turn++) {
-    // ABBA: what gets slower over time disturbs both alike.
-    const listens = (turn >> 1) % 2 === turn % 2;
-    const kind = listens ? 'with' : 'without';
-    const stop = listens ? listen(namespace) : () => {};
+  const exchange = async (count: number) =>
+    Number((await promisify(execFile)('ip', ['netns', 'exec', namespace.name, program, String(count)])).stdout) / count;
+  const costs: Record<Listening, number[]> = { with: [], resting: [], without: [] };
+  const own: Record<Listening, number[]> = { with: [], resting: [], without: [] };
+  const measure = async (kind: Listening) => {
+    const stop = kind === 'without' ? () => {} : await listen(namespace, kind === 'resting' ? exchange : undefined);
     const before = process.cpuUsage();
-    const exchanges = promisify(execFile)('ip', ['netns', 'exec', namespace.name, program, String(EXCHANGES)]);
-    costs[kind].push(Number((await exchanges).stdout) / EXCHANGES);
+    costs[kind].push(await exchange(EXCHANGES));
     const { user, system } = process.cpuUsage(before);
     own[kind].push((user + system) / EXCHANGES);
     stop();
+  };
+  // There and back: what gets slower over time disturbs all alike.
+  const kinds = ['with', 'without'] as const;
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const kind of turn % 2 === 0 ? kinds : kinds.toReversed()) await measure(kind);
+    if (turn % 4 === 0) await measure('resting');
   }
-  const perFlow = inTurns(costs.with, costs.without, quiet);
+  const peerOf = (kind: Listening) => inTurns(costs[kind], costs.without, quiet);
+  const [perFlow, perFlowResting] = [peerOf('with'), peerOf('resting')];
   const share = (more: number) => Math.max(0, (more * FLOWS_PER_SECOND) / 1e4);
   const figures = [
     { what: 'a flow, begun, answered and forgotten', unit: 'us', ...perFlow, peerName: 'without a listener' },
+    {
+      what: 'the same, when too many were',
+      unit: 'us',
+      ...perFlowResting,
+      peerName: 'without a listener',
+      target: ratioAtMost(1.03),
+    },
     {
       what: `more for the kernel at ${FLOWS_PER_SECOND} flows a second`,
       unit: '% of a core',
@@ -64,15 +82,19 @@ export async function benchEvidence(): Promise<void> {
   report('evidence', figures);
 }
 
-function listen(namespace: TestNamespace): () => void {
+/** @param flood has so many flows begin and end; given: enough of them that it listens no more */
+async function listen(namespace: TestNamespace, flood?: (count: number) => Promise<number>): Promise<() => void> {
   const after = (fn: () => void, ms: number) => {
     const timer = setTimeout(fn, ms);
     return { cancel: () => clearTimeout(timer) };
   };
-  const [flows, commits] = inNetns(namespace.path, () => [
-    watchUnanswered(() => {}, { now: () => performance.now(), after }),
-    watchCommits(() => {}),
-  ]);
+  const bounds = { now: () => performance.now(), after, ...(flood && { allFlows: 1, periodMs: 60_000 }) };
+  const [flows, commits] = inNetns(namespace.path, () => [watchUnanswered(() => {}, bounds), watchCommits(() => {})]);
+  if (flood) {
+    await flood(TOO_MANY);
+    flows.catchUp();
+    if (flows.cutShort === 0) throw new Error(`It listens still, after ${TOO_MANY} flows`);
+  }
   return () => {
     flows.close();
     commits.close();

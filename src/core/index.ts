@@ -59,5 +59,6 @@ export { NODE_PATHS } from './node-paths.ts';
 export { type Removal, Removals } from './removals.ts';
 export { compareText, insertSorted, lowerBound, type Order, removeSorted } from './sorted.ts';
 export { type SyncCheck, SyncRunner, type SyncRunnerOptions } from './sync-runner.ts';
+export { durationText } from './words/duration.ts';
 export { editDistance, nearestWord } from './words/edit-distance.ts';
 export { atOnce, inSlices, type Rest, type Steps, yielder } from './yielding.ts';

@@ -47,6 +47,7 @@ async function knowledgeOf(written: string, change: Partial<KnowledgeSources> = 
       },
     ],
     trackingBefore: null,
+    seen: null,
     notServed: () => undefined,
     changedSecondsAgo: () => null,
     ...change,

@@ -4,7 +4,7 @@ import type { Knowledge } from './knowledge/index.ts';
 import type { NodeView } from './node/index.ts';
 import type { Question, Source } from './question/index.ts';
 import { lookAtArrival } from './stages/arrival.ts';
-import type { Asked, Goal, Target } from './stages/asked.ts';
+import type { Asked, Client, Goal, Target } from './stages/asked.ts';
 import { lookAtEndpoints } from './stages/endpoints.ts';
 import { findClient } from './stages/find-client.ts';
 import { findTarget } from './stages/find-target.ts';
@@ -15,6 +15,7 @@ import { lookAtLinks } from './stages/links/link.ts';
 import { Report } from './stages/report.ts';
 import { lookAtRoutes } from './stages/routes/route.ts';
 import { lookAtRules, lookForOldWays } from './stages/rules/rules.ts';
+import { seenBefore } from './stages/seen.ts';
 import { lookAtAgent } from './stages/serving-agent.ts';
 import { lookAtNodePort, lookAtSockets } from './stages/sockets/sockets.ts';
 import { lookAtClientPorts } from './stages/tracking/client-ports.ts';
@@ -49,15 +50,19 @@ export function explain(
   const report = new Report();
   report.question = { ...report.question, from: nameOf(question.source) };
   const target = findTarget(question, knowledge, node, report);
+  let client: Client | undefined;
   if (target && node) {
-    lookAtNode(question, { knowledge, target, probe }, node, report);
+    client = lookAtNode(question, { knowledge, target, probe }, node, report);
     for (const doubt of node.doubts) report.doubt(doubt);
   }
   if (target && !node) lookAtPlan(question, knowledge, target, report);
+  // Changes make neither of what works nor of what cannot be told a wrong answer.
+  if (isChanging && !['works', 'unknown'].includes(report.answer().verdict))
+    report.doubt(`${report.question.to} changes while this is answered`);
   const answer = report.answer();
-  if (!isChanging || answer.verdict === 'works' || answer.verdict === 'unknown') return answer;
-  report.doubt(`${report.question.to} changes while this is answered`);
-  return report.answer();
+  if (!target || !client) return answer;
+  const from = question.source.kind === 'any-pod' ? undefined : client.ip;
+  return { ...answer, seen: seenBefore(knowledge, target, from, answer) };
 }
 
 /** Who connects, in the words of the question: what is found of them comes later, if the destination is found. */
@@ -74,13 +79,23 @@ function nameOf(source: Source): string {
   }
 }
 
-function lookAtNode(question: Question, known: Omit<Asked, 'client'>, node: NodeView, report: Report): void {
-  const { target } = known;
+/** Looks from wherever the client is; undefined: it was not found. */
+function lookAtNode(
+  question: Question,
+  known: Omit<Asked, 'client'>,
+  node: NodeView,
+  report: Report,
+): Client | undefined {
   const client = findClient(question, known, node, report);
-  if (!client) return;
+  if (!client) return undefined;
   const asked: Asked = { ...known, client };
   lookAtStages(asked, node, report);
   lookAtSocketPrograms(asked, node, report);
+  lookAtOwnRules(asked, node, report);
+  return client;
+}
+
+function lookAtOwnRules({ client, target }: Asked, node: NodeView, report: Report): void {
   const own = client.kind === 'pod' ? node.rulesIn(client.pod, target.family) : undefined;
   if (!own) return;
   const text = `the pod has rules of its own: ${own.text}`;

@@ -22,6 +22,8 @@ export {
   KNOWLEDGE_SCHEMA,
   type Knowledge,
   type KnowledgeSources,
+  type SeenByAgent,
+  type SeenFlow,
   type TellingFamily,
   tellKnowledge,
 } from './knowledge/index.ts';

@@ -8,14 +8,14 @@ import { restoreLog } from '../trace/legacy/divert-log.ts';
 import { TRACE_TABLE } from '../trace/trace-table.ts';
 import { type CounterSample, CounterSamples } from './counter-samples.ts';
 import { type RuleChange, RuleChanges } from './rule-changes.ts';
-import { type UnansweredFlow, UnansweredFlows, type UnansweredQuestion } from './unanswered-flows.ts';
+import { type UnansweredFlow, UnansweredFlows } from './unanswered-flows.ts';
 
 /** What was seen since the agent's start, for questions asked later. */
 export interface Evidence {
   /** The last changes that others made to nf_tables, the newest last. Those by legacy iptables the kernel tells nobody. */
   ruleChanges(): readonly RuleChange[];
   /** The last flows that ended without a packet back, the newest last. */
-  unanswered(question?: UnansweredQuestion): readonly UnansweredFlow[];
+  unanswered(): readonly UnansweredFlow[];
   /** What connection tracking had counted a minute or two ago; null: it was not read yet. */
   countersBefore(): CounterSample | null;
   /** What could not be seen, in words; empty: nothing is known to be missing. */
@@ -62,9 +62,9 @@ export class EvidencePart implements Part, Evidence {
     return this.#changes.kept;
   }
 
-  unanswered(question?: UnansweredQuestion): readonly UnansweredFlow[] {
+  unanswered(): readonly UnansweredFlow[] {
     this.#conntrack?.catchUp();
-    return this.#flows.find(question);
+    return this.#flows.kept;
   }
 
   countersBefore(): CounterSample | null {
@@ -81,7 +81,7 @@ export class EvidencePart implements Part, Evidence {
             `changes of nf_tables were missed ${missed} times, which came too fast or during a large one of the agent: who made those is not known`,
           ]
         : []),
-      ...(cutShort > 0 ? [`more connections ended unanswered than are looked at, ${cutShort} times`] : []),
+      ...(cutShort > 0 ? [`more connections ended, or ended unanswered, than are looked at, ${cutShort} times`] : []),
     ];
   }
 
@@ -123,4 +123,5 @@ export class EvidencePart implements Part, Evidence {
   }
 }
 
-const isTrace = ({ object, table }: NftCommit['changes'][number]) => object === 'table' && table === TRACE_TABLE;
+/** Whether it is of a live trace's table. */
+export const isTrace = ({ object, table }: NftCommit['changes'][number]) => object === 'table' && table === TRACE_TABLE;

@@ -22,15 +22,6 @@ export interface UnansweredFlow {
   readonly endpoint: { readonly address: IpAddress; readonly port: number } | undefined;
 }
 
-/** Which flows are asked for; what is left out does not restrict. */
-export interface UnansweredQuestion {
-  readonly source?: IpAddress;
-  /** What was asked, or who should have answered. */
-  readonly destination?: IpAddress;
-  /** Of the same. */
-  readonly port?: number;
-}
-
 /** Remembers the last flows that nobody answered, the newest last. */
 export class UnansweredFlows {
   readonly #clock: Clock;
@@ -50,16 +41,8 @@ export class UnansweredFlows {
     if (kept.length > UNANSWERED_KEPT[isTranslated ? 'translated' : 'untranslated']) kept.shift();
   }
 
-  /** Those that fit, the newest last. */
-  find({ source, destination, port }: UnansweredQuestion = {}): readonly UnansweredFlow[] {
-    const isAsked = (address: IpAddress, number: number) =>
-      (!destination || ipEquals(address, destination)) && (port === undefined || number === port);
-    const all = [...this.#translated, ...this.#untranslated].sort((a, b) => a.at - b.at);
-    return all.filter(
-      (flow) =>
-        (!source || ipEquals(flow.source, source)) &&
-        (isAsked(flow.destination, flow.destinationPort) ||
-          (flow.endpoint && isAsked(flow.endpoint.address, flow.endpoint.port))),
-    );
+  /** The newest last. */
+  get kept(): readonly UnansweredFlow[] {
+    return [...this.#translated, ...this.#untranslated].sort((a, b) => a.at - b.at);
   }
 }

@@ -13,12 +13,13 @@ import type { Part, PartContext } from '../part.ts';
 import type { ServicesPart } from '../services/services-part.ts';
 import type { StatusRecorder } from '../status/collect/recorder.ts';
 import { explainPages } from './explain-page.ts';
+import { tellSeen } from './tell-seen.ts';
 
 export interface ExplainPartOptions {
   readonly context: PartContext;
   readonly services: ServicesPart;
   readonly recorder: StatusRecorder;
-  readonly evidence: Pick<Evidence, 'countersBefore'>;
+  readonly evidence: Evidence;
 }
 
 /** Tells `nodeplane explain` what the agent knows: objects, plan, and how writing it went. It reads nothing and writes nothing. */
@@ -75,6 +76,7 @@ export class ExplainPart implements Part {
         };
       }),
       trackingBefore: evidence.countersBefore(),
+      seen: tellSeen(evidence, age),
       notServed: (name) => {
         const service = this.#notServed.get(name);
         if (!service) return undefined;

@@ -76,6 +76,7 @@ export async function readKnowledge(
     store,
     families,
     trackingBefore: null,
+    seen: null,
     notServed: (name: string) => (others.get(name) ? 'it is headless, or labelled for another proxy' : undefined),
     changedSecondsAgo: () => null,
   } as const;

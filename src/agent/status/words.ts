@@ -1,16 +1,8 @@
+import { durationText } from '../../core/index.ts';
 import type { EndpointReason, Verdict } from '../../proxy/index.ts';
 import type { EndpointReport, ForeignChange, PortReport, Question, ServiceReport } from './status.ts';
 
 // Numbers as people read them, the same on the page and in the terminal.
-
-/** `3 s`, `2 min`, `5 h`, `12 d`: an age in one word, rounded down. */
-export function durationText(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds));
-  if (whole < 120) return `${whole} s`;
-  if (whole < 2 * 3600) return `${Math.floor(whole / 60)} min`;
-  if (whole < 2 * 86_400) return `${Math.floor(whole / 3600)} h`;
-  return `${Math.floor(whole / 86_400)} d`;
-}
 
 /** `0.4 ms`, `12 ms`, `1.5 s` */
 export function secondsText(seconds: number): string {

@@ -58,6 +58,15 @@ export interface FurtherCause {
   readonly text: string;
 }
 
+/** Something that the agent saw before it was asked. */
+export interface SeenBefore {
+  /** `missed`: what it may not have seen. */
+  readonly kind: 'unanswered' | 'rules' | 'missed';
+  readonly text: string;
+  /** When, or the last time of several; null: it is not of one time. */
+  readonly secondsAgo: number | null;
+}
+
 /** The one object everything that is told is made from; fields are only added. */
 export interface Answer {
   readonly schema: typeof ANSWER_SCHEMA;
@@ -78,6 +87,7 @@ export interface Answer {
   /** At most three. */
   readonly also: readonly FurtherCause[];
   readonly warnings: readonly FurtherCause[];
+  readonly seen: readonly SeenBefore[];
   readonly remedy: readonly string[];
   readonly notChecked: readonly string[];
   readonly tookMs: number;

@@ -5,6 +5,7 @@ export {
   type Evidence,
   exitCodeOf,
   type FurtherCause,
+  type SeenBefore,
   STAGES,
   type Stage,
   type StageName,

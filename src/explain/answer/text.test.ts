@@ -19,6 +19,7 @@ const answer: Answer = {
   })),
   also: (['drift', 'mtu', 'hairpin'] as const).map((code) => ({ code, text: long })),
   warnings: (['hints', 'terminating', 'mtu'] as const).map((code) => ({ code, text: long })),
+  seen: (['unanswered', 'rules', 'missed'] as const).map((kind) => ({ kind, text: `${kind} ${long}`, secondsAgo: 3 })),
   remedy: [long, long, long],
   notChecked: [long],
   tookMs: 38,
@@ -42,4 +43,12 @@ it('is ASCII where the terminal has nothing else, with words for the marks', () 
 it('shows evidence only when asked', () => {
   expect(answerText(answer, { unicode: true })).not.toContain('nf_tables: rule: raw');
   expect(answerText(answer, { unicode: true, verbose: true })).toContain('nf_tables: rule: raw');
+});
+
+it('shows what was seen before, and what may have been missed only with all evidence', () => {
+  const few = { ...answer, also: answer.also.slice(0, 1) };
+  const text = answerText(few, { unicode: true });
+  expect(text).toMatch(/\n {2}also .*\n {2}seen +unanswered words.*\n {2}seen +rules words/);
+  expect(text).not.toContain('missed');
+  expect(answerText(few, { unicode: true, verbose: true })).toMatch(/\n {2}seen +missed words/);
 });

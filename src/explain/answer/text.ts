@@ -1,7 +1,7 @@
 import type { Answer, FurtherCause, Stage, StageResult } from './answer.ts';
 
 const COLUMNS = 100;
-/** Further causes and warnings: a line each. */
+/** Further causes, what was seen before, and warnings: a line each. */
 const MOST_NOTES = 3;
 const LABEL = 11;
 
@@ -19,7 +19,7 @@ const MARKS = {
 
 /** The answer for people: one screen of 24 lines and 100 columns, and more only when asked for all evidence. */
 export function answerText(answer: Answer, { unicode, verbose = false }: TextForm): string {
-  const { question, verdict, code, cause, path, also, warnings, remedy, notChecked, tookMs } = answer;
+  const { question, verdict, code, cause, path, also, warnings, seen, remedy, notChecked, tookMs } = answer;
   const title = `${verdict.toUpperCase()}  ${question.from} -> ${question.to}`;
   const tag = code === null ? '' : `[${code}]`;
   const lines = [
@@ -29,9 +29,13 @@ export function answerText(answer: Answer, { unicode, verbose = false }: TextFor
     ...path.flatMap((stage) => stageLines(stage, MARKS[unicode ? 'unicode' : 'ascii'], verbose)),
   ];
   const note = (label: string, { code: other, text }: FurtherCause) => labelled(label, `${text} [${other}]`, 1)[0]!;
-  const notes = [...also.map((one) => note('also', one)), ...warnings.map((one) => note('note', one))];
+  const notes = [
+    ...also.map((one) => note('also', one)),
+    ...seen.filter(({ kind }) => verbose || kind !== 'missed').map(({ text }) => labelled('seen', text, 1)[0]!),
+    ...warnings.map((one) => note('note', one)),
+  ];
   const foot = [
-    ...notes.slice(0, MOST_NOTES),
+    ...(verbose ? notes : notes.slice(0, MOST_NOTES)),
     ...remedy.slice(0, 1).flatMap((text) => labelled(verdict === 'unknown' ? 'ask' : 'fix', text, 2)),
     ...remedy.slice(1, 2).flatMap((text) => labelled('or', text, 1)),
     ...labelled('checked', checkedText(path, tookMs, notChecked), verbose ? 10 : 2),

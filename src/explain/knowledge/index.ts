@@ -11,4 +11,5 @@ export {
   type KnownService,
   knownFamily,
 } from './knowledge.ts';
+export type { SeenByAgent, SeenChange, SeenFlow } from './seen.ts';
 export { type KnowledgeSources, type TellingFamily, tellKnowledge } from './tell.ts';

@@ -1,5 +1,6 @@
 import type { IpFamily, IpProtocol } from '../../core/index.ts';
 import type { ProxyMode, TrafficPolicy, Verdict } from '../../proxy/index.ts';
+import type { SeenByAgent } from './seen.ts';
 
 export const KNOWLEDGE_SCHEMA = 'explain-knowledge/v1';
 
@@ -151,6 +152,8 @@ export interface Knowledge {
   readonly families: readonly KnownFamily[];
   /** What connection tracking had counted a minute or two ago, by the kernel's names; null: nobody looked. */
   readonly trackingBefore: { readonly secondsAgo: number; readonly counters: Readonly<Record<string, number>> } | null;
+  /** Null: no agent told it. */
+  readonly seen: SeenByAgent | null;
   /** Other nodes and where they are; at most 1,000, without order. */
   readonly others: readonly KnownNode[];
   /** The pod that the question names as its source; null: it names none. */

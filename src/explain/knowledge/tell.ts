@@ -60,6 +60,7 @@ export interface KnowledgeSources {
   readonly store: ServiceStore;
   readonly families: readonly TellingFamily[];
   readonly trackingBefore: Knowledge['trackingBefore'];
+  readonly seen: Knowledge['seen'];
   /** Why a Service that exists is not served here; undefined: nothing is known of such a one. */
   notServed(name: string): string | undefined;
   changedSecondsAgo(serviceName: string): number | null;
@@ -74,7 +75,7 @@ const MOST_NODES = 1000;
 
 /** Tells what is known about a question, in steps: an address is looked for among all Services. Pure but for its sources. */
 export function* tellKnowledge(sources: KnowledgeSources, question: Question): Steps<Knowledge> {
-  const { nodeName, zone, mode, live, routes, store, families, trackingBefore } = sources;
+  const { nodeName, zone, mode, live, routes, store, families, trackingBefore, seen } = sources;
   const node = store.node(nodeName);
   return {
     schema: KNOWLEDGE_SCHEMA,
@@ -97,6 +98,7 @@ export function* tellKnowledge(sources: KnowledgeSources, question: Question): S
       drift,
     })),
     trackingBefore,
+    seen,
     others: otherNodes(sources),
     source: question.source.kind === 'pod' ? yield* findPod(store, question.source) : null,
     destination: yield* destinationOf(sources, question),

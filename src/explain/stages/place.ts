@@ -42,7 +42,8 @@ export function isOldProxy(step: Step, mode: ProxyMode): boolean {
   return step.source === 'ipvs' || step.chain.table === 'kube-proxy' || isChainOfProxies(step.chain.name);
 }
 
-function isChainOfProxies(name: string): boolean {
+/** The kubelet's own do not count. */
+export function isChainOfProxies(name: string): boolean {
   return name.startsWith(OF_PROXIES) && !OF_KUBELET.has(name);
 }
 

@@ -241,6 +241,7 @@ export class Report {
       path: STAGES.map((name) => this.#shown(name)),
       also,
       warnings: this.#warnings,
+      seen: [],
       remedy: finding ? (finding.remedy ?? [CAUSES[finding.code].remedy]) : verdict === 'unknown' ? this.#askThere : [],
       notChecked: this.#notChecked,
       tookMs: Math.round((performance.now() - this.#began) * 10) / 10,

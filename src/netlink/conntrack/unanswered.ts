@@ -1,20 +1,43 @@
 import { readMessages } from '../message.ts';
 import { openSocket } from '../socket.ts';
-import { BPF_RETURN, BPF_TAKE_ALL, BPF_TAKE_NOTHING } from '../uapi/filter.ts';
+import {
+  BPF_JUMP_IF_SET,
+  BPF_LOAD,
+  BPF_RETURN,
+  BPF_TAKE_ALL,
+  BPF_TAKE_NOTHING,
+  SKF_AD_RANDOM,
+} from '../uapi/filter.ts';
 import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
 import { NFNL_SUBSYS_CTNETLINK, nfnlType } from '../uapi/nfnetlink.ts';
 import { IPCTNL_MSG_CT_DELETE, IPS_SEEN_REPLY, NFNLGRP_CONNTRACK_DESTROY } from '../uapi/nfnetlink-conntrack.ts';
 import { type Instruction, program, type SocketWatch, watchSocket } from '../watch/index.ts';
-import { decodeFlow, type Flow } from './flow.ts';
+import { decodeFlow, type Flow, flowStatus } from './flow.ts';
 import { findStatus } from './status-filter.ts';
 
 const TAKE: Instruction = { code: BPF_RETURN, k: BPF_TAKE_ALL };
 const DROP: Instruction = { code: BPF_RETURN, k: BPF_TAKE_NOTHING };
+/** One of so many flows, by chance, stands for all of them; a power of two. */
+const SAMPLED = 1024;
+const SAMPLE: readonly Instruction[] = [
+  { code: BPF_LOAD.u32, k: SKF_AD_RANDOM },
+  { code: BPF_JUMP_IF_SET, jt: 1, jf: 0, k: SAMPLED - 1 },
+  TAKE,
+  DROP,
+];
+/** Takes what was not answered, and a sample of the rest. */
+const LOOKING = program([...findStatus(IPS_SEEN_REPLY), TAKE, ...SAMPLE]);
+const COUNTING = program(SAMPLE);
 
-/** How much of what ends unanswered is looked at. */
+/** How much of what ends is looked at. */
 export interface UnansweredBounds {
-  /** At most so many flows in one period; then none until it is over. @default 100 */
+  /** At most so many unanswered flows in one period; then none for as long. @default 100 */
   readonly flows?: number;
+  /**
+   * At most about so many flows of all kinds in one period, as the kernel writes a message for each before it drops it here; then it is not
+   * asked for any for as long. @default 20480
+   */
+  readonly allFlows?: number;
   /** Milliseconds. @default 10000 */
   readonly periodMs?: number;
   /** Monotonic milliseconds. */
@@ -25,54 +48,63 @@ export interface UnansweredBounds {
 
 /** What has to be known of the listening. */
 export interface UnansweredWatch extends SocketWatch {
-  /** Periods in which there were more flows than are looked at, or some were lost. */
+  /** How often more flows ended than are looked at, or some were lost. */
   readonly cutShort: number;
 }
 
 /**
  * Tells the flows of the calling thread's namespace that end without ever having been answered, until `close`. The kernel drops
- * all others before anybody is woken: what is answered costs this process nothing. Entries made before any program listened are
- * not told (`nf_conntrack_events` 2: those have no place for events).
+ * nearly all others before anybody is woken: what is answered costs this process next to nothing. Entries made while no program
+ * listened are not told (`nf_conntrack_events` 2: those have no place for events).
  *
  * @throws ERR_NETLINK_SOCKET
  */
 export function watchUnanswered(listener: (flow: Flow) => void, bounds: UnansweredBounds): UnansweredWatch {
-  const { flows = 100, periodMs = 10_000, now, after } = bounds;
-  const listening = program([...findStatus(IPS_SEEN_REPLY), TAKE, DROP]);
-  const resting = program([DROP]);
-  const socket = openSocket(NETLINK_NETFILTER, {
-    groups: [NFNLGRP_CONNTRACK_DESTROY],
-    bufferBytes: 256 << 10,
-    filter: listening,
-  });
+  const { flows = 100, allFlows = 20 * SAMPLED, periodMs = 10_000, now, after } = bounds;
+  const group = NFNLGRP_CONNTRACK_DESTROY;
+  const socket = openSocket(NETLINK_NETFILTER, { groups: [group], bufferBytes: 256 << 10, filter: LOOKING });
+  let state: 'looking' | 'counting' | 'away' = 'looking';
   let began = now();
-  let seen = 0;
+  let [unanswered, all] = [0, 0];
   let cutShort = 0;
   let rest: { cancel(): void } | undefined;
   const begin = () => {
-    rest = undefined;
     began = now();
-    seen = 0;
+    [unanswered, all] = [0, 0];
   };
-  const cut = () => {
-    if (rest) return;
+  const look = () => {
+    begin();
+    socket.attachFilter(LOOKING);
+    if (state === 'away') socket.joinGroup(group);
+    state = 'looking';
+  };
+  const cut = (to: 'counting' | 'away') => {
     cutShort++;
-    socket.attachFilter(resting);
-    rest = after(() => {
-      begin();
-      socket.attachFilter(listening);
-    }, periodMs);
+    unanswered = 0;
+    state = to;
+    if (to === 'away') socket.leaveGroup(group);
+    else socket.attachFilter(COUNTING);
+    // What waits was taken in for looking at it.
+    while (socket.receiveWaiting() !== undefined);
+    rest?.cancel();
+    rest = after(look, periodMs);
+  };
+  const take = (datagram: Uint8Array) => {
+    const ended = state === 'looking' ? unansweredFlow(datagram) : undefined;
+    if (ended) unanswered++;
+    all += ended ? 1 : SAMPLED;
+    if (all > allFlows) cut('away');
+    else if (unanswered > flows) cut('counting');
+    else if (ended) listener(ended);
   };
   const watch = watchSocket(socket, (datagram) => {
-    // What waited in the queue when the rest began.
-    if (rest) return;
     if (now() - began >= periodMs) begin();
-    if (datagram === 'lost' || ++seen > flows) return cut();
     try {
-      for (const flow of endedFlows(datagram)) listener(flow);
+      if (datagram !== 'lost') take(datagram);
+      else if (state === 'looking') cut('counting');
     } catch {
       // Of a form this program does not know: as if it had been lost.
-      cut();
+      cut('counting');
     }
   });
   return {
@@ -87,8 +119,11 @@ export function watchUnanswered(listener: (flow: Flow) => void, bounds: Unanswer
   };
 }
 
-function endedFlows(datagram: Uint8Array): Flow[] {
-  return [...readMessages(datagram)]
-    .filter(({ type }) => type === nfnlType(NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_DELETE))
-    .flatMap(({ payload }) => decodeFlow(payload) ?? []);
+/** Undefined: it was answered. Throws ERR_NETLINK_DECODE. */
+function unansweredFlow(datagram: Uint8Array): Flow | undefined {
+  // The kernel puts each of these messages into a datagram of its own.
+  const [message] = readMessages(datagram);
+  if (message?.type !== nfnlType(NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_DELETE)) return undefined;
+  const isAnswered = (flowStatus(message.payload) & IPS_SEEN_REPLY) !== 0;
+  return isAnswered ? undefined : decodeFlow(message.payload);
 }

@@ -1,8 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { commitText } from '../../../src/agent/evidence/index.ts';
-import { systemClock } from '../../../src/core/index.ts';
 import { deleteFlows, type Flow, listFlows, watchUnanswered } from '../../../src/netlink/conntrack/index.ts';
 import { Netlink } from '../../../src/netlink/index.ts';
 import { Nftables, type NftCommit, watchCommits } from '../../../src/netlink/nftables/index.ts';
@@ -58,6 +57,7 @@ describe('flows that end', () => {
   let told: Flow[];
   let netlink: Netlink;
   let watch: ReturnType<typeof watchUnanswered>;
+  let rests: (() => void)[];
 
   beforeAll(() => {
     // Connection tracking begins with the first rule that asks for it.
@@ -65,18 +65,26 @@ describe('flows that end', () => {
       'nft',
       'add table ip track; add chain ip track c { type filter hook input priority 0; }; add rule ip track c ct state new counter',
     );
-    told = [];
-    [watch, netlink] = inNetns(namespace.path, () => [
-      watchUnanswered((flow) => told.push(flow), {
-        flows: 3,
-        now: () => systemClock.now(),
-        after: (fn, ms) => systemClock.setTimer(fn, ms),
-      }),
-      Netlink.open(NETLINK_NETFILTER),
-    ]);
-    own(() => watch.close());
+    netlink = inNetns(namespace.path, () => Netlink.open(NETLINK_NETFILTER));
     own(() => netlink.close());
   });
+
+  beforeEach(() => {
+    [told, rests] = [[], []];
+    watch = inNetns(namespace.path, () =>
+      watchUnanswered((flow) => told.push(flow), {
+        flows: 3,
+        // More than one that stands for a thousand, less than two.
+        allFlows: 1500,
+        now: () => 0,
+        after(fn) {
+          rests.push(fn);
+          return { cancel: () => {} };
+        },
+      }),
+    );
+  });
+  afterEach(() => watch.close());
 
   /** One datagram to each of these, and an answer by those that are to give one. */
   async function exchange(count: number, answered: boolean): Promise<void> {
@@ -104,8 +112,28 @@ describe('flows that end', () => {
   it('are told only so many in a while', async () => {
     await exchange(20, false);
     expect(told).toHaveLength(3);
-    expect(watch.cutShort).toBe(1);
+    expect([watch.cutShort, listens()]).toEqual([1, true]);
+    rests.at(-1)!();
+    await exchange(2, false);
+    expect(told).toHaveLength(5);
   });
+
+  it.each([true, false])(
+    'are asked for no more when there are too many of all kinds, answered %s, until a rest is over',
+    async (answered) => {
+      // One of a thousand is counted, by chance.
+      for (let round = 0; listens() && round < 60; round++) await exchange(400, answered);
+      expect(listens()).toBe(false);
+      expect(told).toHaveLength(answered ? 0 : 3);
+      rests.at(-1)!();
+      expect(listens()).toBe(true);
+      await exchange(2, false);
+      expect(told).toHaveLength(answered ? 2 : 5);
+    },
+  );
+
+  /** By the kernel's list of sockets: 0x4 is NFNLGRP_CONNTRACK_DESTROY. */
+  const listens = () => / 00000004 /.test(namespace.run('cat', '/proc/net/netlink'));
 });
 
 /** With a look-up that answers at once the socket is bound before this returns, in the namespace of the thread. */

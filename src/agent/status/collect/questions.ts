@@ -1,7 +1,8 @@
+import { durationText } from '../../../core/index.ts';
 import { problemText } from '../../../kube/index.ts';
 import type { Problem, Question, QuestionId } from '../status.ts';
 import { QUESTIONS } from '../status.ts';
-import { byteText, countText, durationText, secondsText } from '../words.ts';
+import { byteText, countText, secondsText } from '../words.ts';
 import type { StatusFacts } from './facts.ts';
 import { shellWord } from './shell-word.ts';
 

@@ -1,6 +1,7 @@
+import { durationText } from '../../../core/index.ts';
 import type { FamilySyncs, SyncPoint } from '../status.ts';
 import { STATUS_LIMITS } from '../status.ts';
-import { countText, durationText, secondsBetween, secondsText } from '../words.ts';
+import { countText, secondsBetween, secondsText } from '../words.ts';
 import { type Html, html } from './html.ts';
 
 /** In units of the picture, which is about as many pixels wide on a phone. */

@@ -1,16 +1,6 @@
-import type { Steps } from '../../../core/index.ts';
+import { durationText, type Steps } from '../../../core/index.ts';
 import type { PortReport, ServiceList, ServiceReport } from '../status.ts';
-import {
-  addressTexts,
-  countText,
-  durationText,
-  MARKS,
-  secondsBetween,
-  standingOf,
-  traitTexts,
-  VERDICTS,
-  whyText,
-} from '../words.ts';
+import { addressTexts, countText, MARKS, secondsBetween, standingOf, traitTexts, VERDICTS, whyText } from '../words.ts';
 import { type Html, html } from './html.ts';
 
 /** The Services of a page, each to be opened, with a search and the way to the other pages. In steps: there are up to a hundred. */

@@ -1,6 +1,6 @@
-import type { Steps } from '../../../core/index.ts';
+import { durationText, type Steps } from '../../../core/index.ts';
 import type { AddressRange, Change, PeerList, Problem, Question, Status } from '../status.ts';
-import { ageText, countText, durationText, MARKS, programText, secondsBetween } from '../words.ts';
+import { ageText, countText, MARKS, programText, secondsBetween } from '../words.ts';
 import { syncChart } from './chart.ts';
 import { type Html, html } from './html.ts';
 import { servicesHtml } from './services-html.ts';

@@ -1,17 +1,7 @@
-import { plainText } from '../../../core/index.ts';
+import { durationText, plainText } from '../../../core/index.ts';
 import { tableLines } from '../../text-table.ts';
 import type { PortReport, ServiceReport, Status } from '../status.ts';
-import {
-  addressTexts,
-  countText,
-  durationText,
-  MARKS,
-  secondsBetween,
-  standingOf,
-  traitTexts,
-  VERDICTS,
-  whyText,
-} from '../words.ts';
+import { addressTexts, countText, MARKS, secondsBetween, standingOf, traitTexts, VERDICTS, whyText } from '../words.ts';
 import type { PortAffinity } from './affinity/affinity.ts';
 import type { PortConnections } from './connections.ts';
 

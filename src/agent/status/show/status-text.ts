@@ -1,7 +1,7 @@
-import { plainText } from '../../../core/index.ts';
+import { durationText, plainText } from '../../../core/index.ts';
 import { tableLines } from '../../text-table.ts';
 import type { Status } from '../status.ts';
-import { ageText, durationText, MARKS, programText, secondsBetween } from '../words.ts';
+import { ageText, MARKS, programText, secondsBetween } from '../words.ts';
 
 /** The page has more of them. */
 const FOREIGN_CHANGES = 3;
