@@ -275,9 +275,9 @@ export class NodeView {
   }
 
   /** By which ports a bridge sends frames to a MAC address: one at most, but for VLANs. */
-  forwarding(bridge: number, mac: Uint8Array): readonly Neighbour[] {
+  forwarding(bridge: number, mac?: Uint8Array): readonly Neighbour[] {
     this.#forwarding ??= listNeighbours(this.#route, { family: 'bridge' });
-    return this.#forwarding.filter(({ master, lladdr }) => master === bridge && sameBytes(lladdr, mac));
+    return this.#forwarding.filter(({ master, lladdr }) => master === bridge && (!mac || sameBytes(lladdr, mac)));
   }
 
   /** The VLANs of a bridge's port, or of the bridge itself, where it looks at them. */
