@@ -14,7 +14,9 @@ const NEAR = '10.244.1.200';
 
 beforeAll(async () => {
   const nodePort = { type: 'NodePort', ports: [{ port: 80, nodePort: NODE_PORT }] } as const;
-  await world.begin(served('shop/web', '10.96.0.10', [on(node, web.ip())], nodePort));
+  const objects = served('shop/web', '10.96.0.10', [on(node, web.ip())], nodePort);
+  // At the node's address among pods, too.
+  await world.begin(objects, '--nodeport-addresses', '10.244.1.0/24,192.168.50.0/24');
 }, 600_000);
 afterAll(async () => {
   await world.end();
@@ -51,10 +53,11 @@ const forget = () => {
 async function expectTrue(ip: string, port: number, client: string, allowed: readonly string[]): Promise<void> {
   for (const when of ['before', 'after']) {
     if (when === 'before') forget();
-    const { verdict, cause } = await world.ask(`${ip}:${port}`, client);
+    const { verdict, code, cause } = await world.ask(`${ip}:${port}`, client);
     const real = (await answers(outside, ip, port)) ? 'works' : 'fails';
     const right = [real, ...allowed.filter((one) => one === 'unknown')];
     expect(right, `${when}: ${client} to ${ip}:${port}, ${real}: ${cause}`).toContain(verdict);
+    if (verdict === 'fails') expect(code, cause).toBe('link-down');
     if (when === 'after') expect([verdict, real], cause).toEqual([allowed[0], allowed[1]]);
   }
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ExplainWorld, on, served } from '../lab/explain/explain-world.ts';
-import { answers, Faults } from '../lab/explain/faults.ts';
-import { type Host, removeAll } from '../lab/lab.ts';
+import { ExplainWorld, on, served } from '../../lab/explain/explain-world.ts';
+import { answers, Faults } from '../../lab/explain/faults.ts';
+import { type Host, removeAll } from '../../lab/lab.ts';
 
 // Legacy ebtables, which the kernel of the lab does not have.
 
