@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ExplainWorld, on, served, TARGET } from '../lab/explain/explain-world.ts';
 import { answers, Faults, vethOf } from '../lab/explain/faults.ts';
 import { removeAll } from '../lab/lab.ts';
+import { patient } from '../lab/patience.ts';
 
 // VLANs of a bridge whose port is the node's link to the outside.
 
@@ -90,6 +91,9 @@ it.each<[string, number | undefined, (address: string) => void, readonly ['works
 ])('a client of a bridge that is the node’s link, %s', async (_, id, begin, allowed) => {
   onBridge(id);
   begin(`${outside.ip()}/24`);
+  // The agent sees that the address has moved.
+  const isSeen = async () => (await world.ask(`${node.ip()}:${NODE_PORT}`, outside.ip())).code !== 'nodeport-address';
+  await expect.poll(isSeen, { timeout: patient(60_000), interval: 500 }).toBe(true);
   await expectTrue(node.ip(), NODE_PORT, outside.ip(), [...allowed, 'unknown']);
 });
 
