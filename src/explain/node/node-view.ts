@@ -10,7 +10,7 @@ import {
   sameBytes,
 } from '../../core/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
-import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
+import { Nftables } from '../../netlink/nftables/index.ts';
 import {
   type BridgeListener,
   type BridgeVlan,
@@ -37,9 +37,15 @@ import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_XFRM } from '../../netlink/uapi/xfrm.ts';
 import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
-import { hookedIn, isOwnTable } from '../nft/index.ts';
-import { type BesideRules, besideRulesOf } from './beside-rules.ts';
-import { type CgroupPrograms, cgroupPrograms, programsAbove } from './bpf-programs.ts';
+import {
+  type BesideRules,
+  besideRulesOf,
+  type CgroupPrograms,
+  cgroupPrograms,
+  type LinkRules,
+  linkRulesHere,
+  programsAbove,
+} from './beside/index.ts';
 import { type LocalPod, localPodsIn } from './local-pods.ts';
 import { hasNeighbourSockets, isInUse, otherNamespaces, within } from './namespaces.ts';
 import { type PodRules, podRulesIn } from './pod-rules.ts';
@@ -70,7 +76,7 @@ export class NodeView {
   readonly #route: Netlink;
   readonly #nft: Nftables;
   readonly #rules = new Map<IpFamily, RulesHere>();
-  #linkChains: readonly LinkChain[] | undefined;
+  #linkRules: readonly LinkRules[] | undefined;
   #links: readonly Link[] | undefined;
   #addresses: ReturnType<typeof listAddresses> | undefined;
   #pods: readonly LocalPod[] | undefined;
@@ -102,11 +108,10 @@ export class NodeView {
     return rules;
   }
 
-  /** Chains of nf_tables that packets meet on links and in bridges, and that no walk knows. Our own are not among them. */
-  get linkChains(): readonly LinkChain[] {
-    const others = () => this.#nft.listLinkChains().filter(({ table }) => !isOwnTable(table));
-    this.#linkChains ??= hookedIn(this.#nft, others());
-    return this.#linkChains;
+  /** Rules that packets meet on links and in bridges, or ARP meets, and that no walk knows. Our own are not among them. */
+  get linkRules(): readonly LinkRules[] {
+    this.#linkRules ??= linkRulesHere(this.#nft);
+    return this.#linkRules;
   }
 
   /**
@@ -274,9 +279,9 @@ export class NodeView {
   }
 
   /** By which ports a bridge sends frames to a MAC address: one at most, but for VLANs. */
-  forwarding(bridge: number, mac: Uint8Array): readonly Neighbour[] {
+  forwarding(bridge: number, mac?: Uint8Array): readonly Neighbour[] {
     this.#forwarding ??= listNeighbours(this.#route, { family: 'bridge' });
-    return this.#forwarding.filter(({ master, lladdr }) => master === bridge && sameBytes(lladdr, mac));
+    return this.#forwarding.filter(({ master, lladdr }) => master === bridge && (!mac || sameBytes(lladdr, mac)));
   }
 
   /** The VLANs of a bridge's port, or of the bridge itself, where it looks at them. */
