@@ -7,17 +7,12 @@ import {
   ipEquals,
   isUnsupported,
   parseIp,
-  sameBytes,
 } from '../../core/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
 import {
-  type BridgeListener,
-  type BridgeVlan,
   type Link,
   listAddresses,
-  listBridgeListeners,
-  listBridgeVlans,
   listLinks,
   listNeighbours,
   type Neighbour,
@@ -46,6 +41,7 @@ import {
   linkRulesHere,
   programsAbove,
 } from './beside/index.ts';
+import { Bridges } from './bridges.ts';
 import { type LocalPod, localPodsIn } from './local-pods.ts';
 import { hasNeighbourSockets, isInUse, otherNamespaces, within } from './namespaces.ts';
 import { type PodRules, podRulesIn } from './pod-rules.ts';
@@ -73,6 +69,7 @@ export const LOOPBACK_INDEX = 1;
 /** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing. */
 export class NodeView {
   readonly tracking = new Tracking();
+  readonly bridges: Bridges;
   readonly #route: Netlink;
   readonly #nft: Nftables;
   readonly #rules = new Map<IpFamily, RulesHere>();
@@ -81,14 +78,12 @@ export class NodeView {
   #addresses: ReturnType<typeof listAddresses> | undefined;
   #pods: readonly LocalPod[] | undefined;
   readonly #neighbours = new Map<string, readonly Neighbour[]>();
-  #forwarding: readonly Neighbour[] | undefined;
-  #vlans: readonly BridgeVlan[] | undefined;
-  #listeners: readonly BridgeListener[] | undefined;
   readonly #lookups = new RouteLookups();
   readonly #waysOut = new Map<string, WayOut | undefined>();
 
   private constructor(route: Netlink, nft: Nftables) {
     this.#route = route;
+    this.bridges = new Bridges(route);
     this.#nft = nft;
   }
 
@@ -276,24 +271,6 @@ export class NodeView {
   isProxied(address: IpAddress, index: number): boolean {
     const { family } = address;
     return entryOf(address, listNeighbours(this.#route, { family, index, proxy: true })) !== undefined;
-  }
-
-  /** By which ports a bridge sends frames to a MAC address: one at most, but for VLANs. */
-  forwarding(bridge: number, mac?: Uint8Array): readonly Neighbour[] {
-    this.#forwarding ??= listNeighbours(this.#route, { family: 'bridge' });
-    return this.#forwarding.filter(({ master, lladdr }) => master === bridge && (!mac || sameBytes(lladdr, mac)));
-  }
-
-  /** The VLANs of a bridge's port, or of the bridge itself, where it looks at them. */
-  vlansOf(index: number): readonly BridgeVlan[] {
-    this.#vlans ??= listBridgeVlans(this.#route);
-    return this.#vlans.filter((vlan) => vlan.index === index);
-  }
-
-  /** Whether a bridge that sends to listeners alone knows that its port, or the bridge itself, listens to a group of IPv6. */
-  listensTo(group: IpAddress, index: number): boolean {
-    this.#listeners ??= listBridgeListeners(this.#route);
-    return this.#listeners.some((one) => one.index === index && ipEquals(one.group, group));
   }
 
   #neighboursOf(family: NeighbourFamily, index: number): readonly Neighbour[] {

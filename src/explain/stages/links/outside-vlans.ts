@@ -61,7 +61,7 @@ function macOf(ip: IpAddress, link: Link, node: NodeView): Uint8Array | undefine
 
 /** Where the bridge has learned an address; else all of its ports that lead to no pod of this node. */
 function portsTo(mac: Uint8Array | undefined, bridge: Link, node: NodeView): readonly Link[] {
-  const entries = mac ? node.forwarding(bridge.index, mac) : [];
+  const entries = mac ? node.bridges.forwarding(bridge.index, mac) : [];
   const learned = new Set(entries.filter(({ state }) => (state & NUD_PERMANENT) === 0).map(({ index }) => index));
   const ofPods = new Set([...node.localPods('IPv4'), ...node.localPods('IPv6')].map(({ outside }) => outside!.index));
   const ports = node.links.filter(({ master }) => master === bridge.index);
@@ -82,7 +82,7 @@ interface Between {
 function between({ from, port, mac, bridge }: Between, node: NodeView): Cut | undefined {
   const { sends } = from;
   const { name } = port;
-  const vlans = node.vlansOf(port.index);
+  const vlans = node.bridges.vlansOf(port.index);
   const member = vlans.find((vlan) => sends !== undefined && has(vlan, sends));
   if (sends === undefined || !member) return { ...notTaken(bridge, from, `${name} does not take`), lasts: true };
   const pvid = vlans.find((vlan) => vlan.pvid)?.first;
@@ -108,7 +108,8 @@ function hasTags(
   node: NodeView,
 ): boolean {
   if (vlan === pvid) return false;
-  const own = mac ? node.forwarding(port.master, mac).filter(({ index }) => index === port.index) : [];
-  const learned = own.length > 0 ? own : node.forwarding(port.master).filter(({ index }) => index === port.index);
+  const own = mac ? node.bridges.forwarding(port.master, mac).filter(({ index }) => index === port.index) : [];
+  const learned =
+    own.length > 0 ? own : node.bridges.forwarding(port.master).filter(({ index }) => index === port.index);
   return learned.some((entry) => entry.vlan === vlan && (entry.state & NUD_PERMANENT) === 0);
 }

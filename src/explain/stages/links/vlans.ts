@@ -39,7 +39,7 @@ export function bridgeOf(link: Link, node: NodeView): Link | undefined {
 export function ownPort(bridge: Link, link: Link, node: NodeView): Side {
   const { vlanId } = link;
   if (vlanId === undefined) return portOf(bridge, node);
-  const own = node.vlansOf(bridge.index);
+  const own = node.bridges.vlansOf(bridge.index);
   return {
     name: link.name,
     sends: own.some((vlan) => has(vlan, vlanId)) ? vlanId : undefined,
@@ -66,7 +66,7 @@ export function notTaken(bridge: Link, { name, sends }: Pick<Side, 'name' | 'sen
 }
 
 export function portOf({ index, name }: Link, node: NodeView): Side {
-  const vlans = node.vlansOf(index);
+  const vlans = node.bridges.vlansOf(index);
   return {
     name,
     sends: vlans.find(({ pvid }) => pvid)?.first,
