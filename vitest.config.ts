@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { PATIENCE } from './test/lab/patience.ts';
 
 const SETUP = ['test/fixed-seed.ts'];
+const ALONE = 'test/vm/alone/*.test.ts';
 
 /** What tests with real kernels have in common. */
 const KERNEL = {
@@ -13,6 +14,16 @@ const KERNEL = {
   // Processes, not threads: entering a network namespace is a property of the thread.
   pool: 'forks',
   maxWorkers: 2,
+} as const;
+
+/** What tests in the VM have in common. */
+const VM = {
+  ...KERNEL,
+  // Loading the modules for one file takes half a minute there.
+  isolate: false,
+  // On a busy machine an agent takes a minute there to start, work and end, and some tests have three.
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
 } as const;
 
 // `unit` runs anywhere in milliseconds. `lab` needs root, network namespaces and the built programs in dist/. `vm` is for
@@ -49,15 +60,15 @@ export default defineConfig({
           name: 'vm',
           include: ['test/vm/**/*.test.ts', 'test/dataplane/**/*.test.ts'],
           // Nothing in these needs the other kernel, and emulated processors are slow.
-          exclude: ['ownership-*', 'continuity-*', 'simulation'].map((name) => `test/dataplane/${name}.test.ts`),
-          ...KERNEL,
-          // Loading the modules for one file takes half a minute there.
-          isolate: false,
-          // On a busy machine an agent takes a minute there to start, work and end, and some tests have three.
-          testTimeout: 600_000,
-          hookTimeout: 600_000,
+          exclude: [
+            ALONE,
+            ...['ownership-*', 'continuity-*', 'simulation'].map((name) => `test/dataplane/${name}.test.ts`),
+          ],
+          ...VM,
         },
       },
+      // What is seen in all namespaces of the machine would disturb others: it comes after them.
+      { test: { name: 'vm-alone', include: [ALONE], ...VM, maxWorkers: 1, sequence: { groupOrder: 1 } } },
       { test: { name: 'optin', include: ['test/optin/**/*.test.ts'], ...KERNEL } },
       { test: { name: 'cri', include: ['test/cri/**/*.test.ts'], ...KERNEL, testTimeout: 180_000 * PATIENCE } },
     ],

@@ -42,6 +42,7 @@ async function knowledgeOf(written: string, change: Partial<KnowledgeSources> = 
         failing: null,
         drift: [],
         leftOut: new Map(),
+        isUnwritten: () => false,
         problems: () => [],
       },
     ],

@@ -31,6 +31,8 @@ const MOST_WAYS = 4;
 export interface ExplainOptions {
   /** Connects to endpoints of other nodes: the one thing that sends packets. @default false */
   readonly probe?: boolean;
+  /** What is known of the destination does not hold for as long as it takes to answer. @default false */
+  readonly isChanging?: boolean;
 }
 
 /**
@@ -43,7 +45,7 @@ export function explain(
   question: Question,
   knowledge: Knowledge,
   node: NodeView | undefined,
-  { probe = false }: ExplainOptions = {},
+  { probe = false, isChanging = false }: ExplainOptions = {},
 ): Answer {
   const report = new Report();
   report.question = { ...report.question, from: nameOf(question.source) };
@@ -54,6 +56,9 @@ export function explain(
     for (const doubt of node.doubts) report.doubt(doubt);
   }
   if (target && !node) lookAtPlan(question, knowledge, target, report);
+  // Changes make neither of what works nor of what cannot be told a wrong answer.
+  if (isChanging && !['works', 'unknown'].includes(report.answer().verdict))
+    report.doubt(`${report.question.to} changes while this is answered`);
   const answer = report.answer();
   if (!target || !client) return answer;
   const from = question.source.kind === 'any-pod' ? undefined : client.ip;

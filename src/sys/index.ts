@@ -3,8 +3,17 @@ export { DescriptorLedger } from './descriptor-ledger.ts';
 export { type Exec, type ExecOptions, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
 export { FileLock, lockReleases, shareLockReleases, withFileLock } from './file-lock.ts';
+export { ebtablesWithRules } from './legacy-iptables/ebtables.ts';
 export { legacyForwardRefuses } from './legacy-iptables/forward-refuses.ts';
-export { isChainHead, type LegacyEntry, LegacyTable, legacyTables, readLegacyTable } from './legacy-iptables/table.ts';
+export {
+  type BuiltInChain,
+  isChainHead,
+  type LegacyEntry,
+  type LegacyFamily,
+  LegacyTable,
+  legacyTables,
+  readLegacyTable,
+} from './legacy-iptables/table.ts';
 export { libc, noteDescriptorsIn } from './libc.ts';
 export { type LinkFacts, linkFacts } from './netns/link-facts.ts';
 export { enterNetns, inNetns, isOwnNetns, type NetnsHandle, netnsIdentity, openNetns } from './netns/netns.ts';

@@ -3,6 +3,7 @@ import {
   formatIpPort,
   type IpAddress,
   type IpFamily,
+  ipFromBytes,
   KernelError,
   networkOf,
   parseIp,
@@ -157,8 +158,9 @@ export class FakeIpvsKernel implements IpvsKernel {
     const lines: Record<string, string> = {};
     for (const [key, { server, destinations }] of this.servers) {
       const weights = [...destinations].map(([endpoint, { weight }]) => `${endpoint}=${weight}`).sort();
-      const { scheduler, flags, persistenceSeconds } = server;
-      lines[`server ${key}`] = `${scheduler} ${flags} ${persistenceSeconds} ${weights.join(' ')}`.trim();
+      const { scheduler, flags, persistenceSeconds, persistenceMask } = server;
+      const mask = persistenceMask ? `/${formatIp(ipFromBytes(persistenceMask))}` : '';
+      lines[`server ${key}`] = `${scheduler} ${flags} ${persistenceSeconds}${mask} ${weights.join(' ')}`.trim();
     }
     for (const [key, { element }] of this.elements) {
       lines[`member ${key}`] = element.type === 'hash:ip,port' && element.mark ? `mark ${element.mark}` : '';

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runForked } from './fork-server.ts';
 
 /** Names made for one run begin with this, followed by the process that made them: `nplab-<pid>-<start time>-…`. */
 const PREFIX = 'nplab-';
@@ -40,16 +41,21 @@ export function createNamespace(label: string, options: NamespaceOptions = {}): 
   return {
     name,
     path: join(NETNS_FOLDER, name),
-    run: (program, ...args) =>
-      execFileSync('ip', ['netns', 'exec', name, program, ...args], {
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'pipe'],
-        maxBuffer: 256 * 1024 * 1024,
-        // Legacy iptables would leave its lock file in /run for good.
-        env: { ...process.env, XTABLES_LOCKFILE: '/dev/null' },
-      }),
+    run: (program, ...args) => runIn(name, program, args),
     remove,
   };
+}
+
+/** Its output. Throws with its error text when it fails. */
+function runIn(name: string, program: string, args: readonly string[]): string {
+  const words = ['netns', 'exec', name, program, ...args];
+  // `ip netns exec` brings the namespace's own /sys, which takes as long as most programs.
+  if (args.some((word) => /(^|\s)\/sys\//.test(word))) {
+    return execFileSync('ip', words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  }
+  const { status, stdout, stderr } = runForked(join(NETNS_FOLDER, name), program, args);
+  if (status === 0) return stdout;
+  throw Object.assign(new Error(`Command failed: ip ${words.join(' ')}\n${stderr}`), { status, stdout, stderr });
 }
 
 /** Makes an empty folder that is removed at the latest when the process ends. */

@@ -65,15 +65,16 @@ afterAll(async () => {
   removeAll();
 });
 
+const inNode = (...words: string[]) => {
+  const run = ['netns', 'exec', node.namespace.name, ...words];
+  return spawnSync('ip', run, { encoding: 'utf8' });
+};
+const diff = (...flags: string[]) => inNode(builtProgram('nodeplane'), 'diff', ...flags);
+
 it('what the mode sets once for the node is compared and repaired', async () => {
   // By now the kernel tracks connections, and takes the timeouts; how many is the machine's business alone.
   await agent.stop();
   agent = await start('--conntrack-max-per-core', '0');
-  const inNode = (...words: string[]) => {
-    const run = ['netns', 'exec', node.namespace.name, ...words];
-    return spawnSync('ip', run, { encoding: 'utf8' });
-  };
-  const diff = (...flags: string[]) => inNode(builtProgram('nodeplane'), 'diff', ...flags);
   expect(diff().stdout).toContain('\nsettings of the node: equal\n');
   for (const name of ['vs/conntrack', 'ip_forward']) {
     expect(inNode('sh', '-c', `echo 0 > /proc/sys/net/ipv4/${name}`).status).toBe(0);
@@ -85,6 +86,27 @@ it('what the mode sets once for the node is compared and repaired', async () => 
   expect(found.stdout).toContain('\n  ~ sysctl net/ipv4/ip_forward\n');
   expect(found.status).toBe(1);
   expect(diff('--repair').stdout).toContain('\nsettings of the node: equal, 2 differences repaired\n');
+  expect(diff().status).toBe(0);
+});
+
+it('by which part of addresses clients are held is compared and repaired', async () => {
+  const sticky = '-t 10.96.1.3:80 -s rr -p 600';
+  const servers = () => node.namespace.run('ipvsadm', '-Sn');
+  const affinity = {
+    sessionAffinity: 'ClientIP',
+    sessionAffinityConfig: { clientIP: { timeoutSeconds: 600 } },
+  } as const;
+  const service = makeService('default/sticky', { clusterIP: '10.96.1.3', ...affinity });
+  const slice = makeSlice('default/sticky', [{ addresses: [web[0]!.ip()], nodeName: 'node-1' }]);
+  saveManifest(manifests, 'sticky.yaml', manifestOf(service, slice));
+  await expect.poll(servers).toContain(`-A ${sticky}\n`);
+  node.namespace.run('ipvsadm', '-E', ...sticky.split(' '), '-M', '255.255.255.0');
+  expect(servers()).toContain(`-A ${sticky} -M 255.255.255.0\n`);
+  const found = diff();
+  expect(found.stdout).toContain("persistence 600 s, by 255.255.255.0 of the client's address\n");
+  expect(found.status).toBe(1);
+  diff('--repair');
+  expect(servers()).toContain(`-A ${sticky}\n`);
   expect(diff().status).toBe(0);
 });
 

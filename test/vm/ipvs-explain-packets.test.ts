@@ -31,16 +31,26 @@ afterAll(async () => {
 const ipvsadm = (doing: string, undoing: string) => faults.run('ipvsadm', doing, undoing);
 
 describe('connection tracking does not see what IPVS sends (net.ipv4.vs.conntrack)', () => {
-  it.each<[string, Host, string, number]>([
-    ['an endpoint elsewhere answers a client outside itself', outside, node.ip(), 30081],
-    ['a pod gets its own packet as it was', web, VIP.IPv4, 80],
-  ])('way-back: %s', async (_, from, ip, port) => {
-    expect(await answers(from, ip, port)).toBe(true);
+  it.each<[string, Host, string, number, 'TCP' | 'UDP']>([
+    ['an endpoint elsewhere answers a client outside itself', outside, node.ip(), 30081, 'TCP'],
+    ['a pod gets its own packet as it was', web, VIP.IPv4, 80, 'TCP'],
+    ['a pod gets its own datagram as it was', web, DNS, 53, 'UDP'],
+    ['an endpoint answers the address that the node has of the Service', node, VIP.IPv4, 80, 'TCP'],
+    ['and so it does of IPv6', node, VIP.IPv6, 80, 'TCP'],
+    ['and datagrams', node, DNS, 53, 'UDP'],
+    ['an endpoint elsewhere answers itself', node, FAR_PORT, 80, 'TCP'],
+  ])('way-back: %s', async (_, from, ip, port, protocol) => {
+    world.run('conntrack', '-F');
+    expect(await answers(from, ip, port, protocol)).toBe(true);
+    world.run('conntrack', '-F');
     faults.sysctl('net.ipv4.vs.conntrack', '0');
-    const { cause, remedy } = await faults.expectCode(`${ip}:${port}`, from.ip(), 'way-back');
+    const [destination, family] = ip.includes(':') ? [`[${ip}]`, 'IPv6' as const] : [ip, 'IPv4' as const];
+    const source = from === node ? 'node' : from.ip(family);
+    const to = protocol === 'UDP' ? 'svc/shop/dns' : `${destination}:${port}`;
+    const { cause, remedy } = await faults.expectCode(to, source, 'way-back');
     expect(cause).toContain('net.ipv4.vs.conntrack is 0');
     expect(remedy).toEqual(['sysctl -w net.ipv4.vs.conntrack=1']);
-    expect(await answers(from, ip, port)).toBe(false);
+    expect(await answers(from, ip, port, protocol)).toBe(false);
     // Who need not be masqueraded goes on.
     await faults.expectWorks(VIP.IPv4, client.ip());
     expect(await answers(client, VIP.IPv4)).toBe(true);

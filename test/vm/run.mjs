@@ -1,7 +1,7 @@
 // Boots Debian's kernel under QEMU on this working tree and runs one command in it, as root: `npm run test:vm` and
 // `npm run vm`. docs/testing.md tells what the machine is like. Ends with the command's exit status.
 //
-//   node test/vm/run.mjs test [vitest arguments]    the tests of vitest's project `vm`, or those named
+//   node test/vm/run.mjs test [vitest arguments]    the tests of vitest's projects `vm` and `vm-alone`, or those named
 //   node test/vm/run.mjs shell [command]            a shell, or one command line
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ process.exitCode = await run(kind === 'test' ? testCommand(args) : shellCommand(
 });
 
 function testCommand(vitestArguments) {
-  const words = ['node', 'test/suite.mjs', 'vm', ...vitestArguments];
+  const words = ['node', 'test/suite.mjs', 'vm*', ...vitestArguments];
   return words.map(quote).join(' ');
 }
 

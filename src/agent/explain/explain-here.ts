@@ -4,11 +4,11 @@ import {
   CAUSES,
   exitCodeOf,
   explain,
-  NodeView,
   parseQuestion,
   QuestionError,
   type WrittenQuestion,
 } from '../../explain/index.ts';
+import { answerSettled } from './answer-settled.ts';
 import { askKnowledge, NoAgentError } from './ask-knowledge.ts';
 import { readKnowledge } from './offline.ts';
 
@@ -40,15 +40,11 @@ export async function explainHere(options: ExplainOptions): Promise<Explained> {
   const { question: written, json, verbose, unicode, probe = false, directory, offline } = options;
   try {
     const question = parseQuestion(written);
-    const knowledge = offline ? await readKnowledge(written, offline) : await askKnowledge(directory, written);
-    const node = offline ? undefined : NodeView.open();
-    try {
-      const answer = explain(question, knowledge, node, { probe });
-      const stdout = json ? `${JSON.stringify(answer, undefined, 2)}\n` : answerText(answer, { unicode, verbose });
-      return { stdout, stderr: '', exitCode: exitCodeOf(answer) };
-    } finally {
-      node?.close();
-    }
+    const answer = offline
+      ? explain(question, await readKnowledge(written, offline), undefined)
+      : await answerSettled({ question, probe, ask: () => askKnowledge(directory, written) });
+    const stdout = json ? `${JSON.stringify(answer, undefined, 2)}\n` : answerText(answer, { unicode, verbose });
+    return { stdout, stderr: '', exitCode: exitCodeOf(answer) };
   } catch (error) {
     return { stdout: '', ...failure(error) };
   }

@@ -58,7 +58,7 @@ export class ExplainPart implements Part {
       live: true,
       routes: config.routes !== undefined,
       store: services.objects,
-      families: services.planned().map(({ family, node, ports, explain }) => {
+      families: services.planned().map(({ family, node, ports, explain, isUnwritten }) => {
         const record = recorder.families.find((one) => one.family === family);
         const { failing, written, drift = [], leftOut = new Map(), problems } = record ?? {};
         return {
@@ -66,6 +66,8 @@ export class ExplainPart implements Part {
           node,
           ports,
           explain,
+          // Of syncs that fail it is told by itself.
+          isUnwritten: (name) => !failing && isUnwritten(name),
           writtenSecondsAgo: written ? age(written.at) : null,
           failing: failing ? { seconds: age(failing.since), reason: failing.reason } : null,
           drift,

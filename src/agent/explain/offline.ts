@@ -62,6 +62,7 @@ export async function readKnowledge(
         failing: null,
         drift: [],
         leftOut: new Map(),
+        isUnwritten: () => false,
         problems: (name: string) => texts.get(name) ?? [],
       };
     }),

@@ -46,6 +46,7 @@ export interface ServicesPartOptions {
 /** A family as `status` and `explain` show it. */
 export interface PlannedForPeople extends Omit<ExplainingFamily, 'record'> {
   readonly node: NodePlan;
+  isUnwritten(serviceName: string): boolean;
 }
 
 /**
@@ -128,6 +129,7 @@ export class ServicesPart implements Part {
       node: proxy.plan.node,
       ports: proxy.plan.ports,
       explain: (serviceName) => proxy.explain(serviceName),
+      isUnwritten: (serviceName) => proxy.isUnwritten(serviceName),
     }));
   }
 

@@ -3,7 +3,6 @@ import type {
   Destination,
   IpvsConnection,
   ListedDestination,
-  ListedVirtualServer,
   VirtualServer,
   VirtualServerKey,
 } from '../../netlink/ipvs/index.ts';
@@ -12,13 +11,12 @@ import { RTN_LOCAL } from '../../netlink/uapi/rtnetlink.ts';
 import { KnownBytes, type Packet } from '../packet/index.ts';
 import type { Hook, Host, RuleSource, Situation, Station, StationResult, Step } from '../walk/index.ts';
 
-type FoundServer = VirtualServer & Pick<ListedVirtualServer, 'persistenceMask'>;
 type LimitedDestination = Destination & Pick<ListedDestination, 'connectionLimit' | 'forwarding'>;
 
 /** What the kernel is asked for, or a fake. */
 export interface IpvsReader {
   /** All virtual servers, of both families. */
-  listServers(): readonly FoundServer[];
+  listServers(): readonly VirtualServer[];
   listDestinations(key: VirtualServerKey): readonly LimitedDestination[];
   /** Which destinations virtual servers with persistence remember for their clients. */
   listRemembered(): readonly IpvsConnection[];
@@ -59,7 +57,7 @@ const BY_ADDRESS: ReadonlySet<string> = new Set(['sh', 'dh', 'mh']);
 export class IpvsServers implements RuleSource {
   readonly name = 'ipvs';
   readonly #reader: IpvsReader;
-  #servers: readonly FoundServer[] | undefined;
+  #servers: readonly VirtualServer[] | undefined;
   #remembered: readonly IpvsConnection[] | undefined;
   readonly #destinations = new Map<VirtualServer, readonly LimitedDestination[]>();
   /** IPVS looks at a packet once (skb->ipvs_property). */
@@ -149,7 +147,7 @@ export class IpvsServers implements RuleSource {
    * The destination that a server with persistence takes for a client it knows, as ip_vs_sched_persist and ip_vs_check_template
    * (net/netfilter/ipvs) find it; undefined: a scheduler decides.
    */
-  #rememberedFor(server: FoundServer, packet: Packet): Destination | undefined {
+  #rememberedFor(server: VirtualServer, packet: Packet): Destination | undefined {
     const { source } = packet.ends;
     if (server.persistenceSeconds === 0 || !source.isKnown) return undefined;
     const { key } = server;
@@ -167,7 +165,7 @@ export class IpvsServers implements RuleSource {
   }
 
   /** A mark counts before an address: ip_vs_service_find, net/netfilter/ipvs/ip_vs_ctl.c. */
-  #find(packet: Packet): FoundServer | undefined | 'cannot tell' {
+  #find(packet: Packet): VirtualServer | undefined | 'cannot tell' {
     this.#servers ??= this.#reader.listServers();
     const { destination, destinationPort } = packet.ends;
     const ofMark = this.#servers.filter(({ key }) => key.kind === 'mark' && key.family === packet.family);
@@ -214,9 +212,9 @@ function refusedByFew(
 
 /** The first for which it is so; nobody can tell if that is not known of one before it. */
 function first(
-  servers: readonly FoundServer[],
+  servers: readonly VirtualServer[],
   is: (server: VirtualServer) => boolean | undefined,
-): FoundServer | undefined | 'cannot tell' {
+): VirtualServer | undefined | 'cannot tell' {
   for (const server of servers) {
     const truth = is(server);
     if (truth === undefined) return 'cannot tell';

@@ -77,6 +77,8 @@ export interface KnownService {
   readonly slices: number;
   readonly sliceEndpoints: number;
   readonly changedSecondsAgo: number | null;
+  /** Something new of it is on its way into the kernel. */
+  readonly unwritten: boolean;
   /** Hints are there and cannot be followed: why; null otherwise. */
   readonly hintsIgnored: string | null;
 }

@@ -44,6 +44,8 @@ export interface TellingFamily {
   readonly drift: readonly string[];
   /** Why the kernel refuses a port, by its key. */
   readonly leftOut: ReadonlyMap<string, { readonly reason: string }>;
+  /** Whether something new of a Service is on its way into the kernel. */
+  isUnwritten(serviceName: string): boolean;
   /** What cannot be used of a Service. */
   problems(serviceName: string): readonly string[];
 }
@@ -242,6 +244,7 @@ function* tellService(sources: KnowledgeSources, name: string): Steps<KnownServi
     slices: slices.length,
     sliceEndpoints: slices.reduce((sum, { endpoints = [] }) => sum + endpoints.length, 0),
     changedSecondsAgo: sources.changedSecondsAgo(name),
+    unwritten: families.some((family) => family.isUnwritten(name)),
     hintsIgnored: whyHintsAreIgnored(slices, sources),
   };
 }

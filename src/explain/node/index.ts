@@ -1,4 +1,4 @@
-export type { CgroupPrograms } from './bpf-programs.ts';
+export type { CgroupPrograms, LinkRules } from './beside/index.ts';
 export { hostOf, interfaceOf } from './host.ts';
 export type { LocalPod } from './local-pods.ts';
 export { masqueradeSource } from './masquerade-source.ts';

@@ -5,6 +5,7 @@ import { getNetnsId, type InterfaceAddress, type Link, listAddresses, listLinks 
 import { IFA_F_DADFAILED, NETLINK_ROUTE, RT_SCOPE_UNIVERSE } from '../../netlink/uapi/index.ts';
 import {
   inNetns,
+  type LegacyFamily,
   type LegacyTable,
   legacyTables,
   type NetnsHandle,
@@ -66,8 +67,8 @@ export function isInUse({ flags }: InterfaceAddress): boolean {
   return (flags & IFA_F_DADFAILED) === 0;
 }
 
-/** The tables of legacy iptables in a namespace that do anything; none where it cannot be told. */
-export function legacyTablesIn(path: string, family: IpFamily): readonly string[] {
+/** The tables of legacy iptables, or arptables, in a namespace that do anything; none where it cannot be told. */
+export function legacyTablesIn(path: string, family: LegacyFamily): readonly string[] {
   const used = () => (legacyTables(family) ?? []).filter((name) => hasRules(readLegacyTable(family, name)));
   return attempt(() => inNetns(path, used)) ?? [];
 }
@@ -100,4 +101,9 @@ function attempt<T>(fn: () => T): T | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Runs `fn` in a namespace; undefined: in that of the calling thread. */
+export function within<T>(netns: string | undefined, fn: () => T extends Promise<unknown> ? never : T): T {
+  return netns === undefined ? fn() : inNetns(netns, fn);
 }

@@ -7,17 +7,12 @@ import {
   ipEquals,
   isUnsupported,
   parseIp,
-  sameBytes,
 } from '../../core/index.ts';
 import { Netlink, openTogether, withNetlink } from '../../netlink/index.ts';
-import { type LinkChain, Nftables } from '../../netlink/nftables/index.ts';
+import { Nftables } from '../../netlink/nftables/index.ts';
 import {
-  type BridgeListener,
-  type BridgeVlan,
   type Link,
   listAddresses,
-  listBridgeListeners,
-  listBridgeVlans,
   listLinks,
   listNeighbours,
   type Neighbour,
@@ -26,16 +21,29 @@ import {
   type RouteAnswer,
   type RouteQuestion,
 } from '../../netlink/route/index.ts';
-import { countBeingOpened, type Listener, listListeners, withSockDiag } from '../../netlink/sock-diag/index.ts';
+import {
+  countBeingOpened,
+  hasSocket,
+  type Listener,
+  listListeners,
+  withSockDiag,
+} from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
 import { NETLINK_XFRM } from '../../netlink/uapi/xfrm.ts';
 import { blocksWithoutPolicy, type IpsecPolicy, listIpsecPolicies } from '../../netlink/xfrm/index.ts';
 import { inNetns, type LocalPorts, readLocalPorts, readSysctl } from '../../sys/index.ts';
-import { hookedIn, isOwnTable } from '../nft/index.ts';
-import { type BesideRules, besideRulesOf } from './beside-rules.ts';
-import { type CgroupPrograms, cgroupPrograms, programsAbove } from './bpf-programs.ts';
+import {
+  type BesideRules,
+  besideRulesOf,
+  type CgroupPrograms,
+  cgroupPrograms,
+  type LinkRules,
+  linkRulesHere,
+  programsAbove,
+} from './beside/index.ts';
+import { Bridges } from './bridges.ts';
 import { type LocalPod, localPodsIn } from './local-pods.ts';
-import { hasNeighbourSockets, isInUse, otherNamespaces } from './namespaces.ts';
+import { hasNeighbourSockets, isInUse, otherNamespaces, within } from './namespaces.ts';
 import { type PodRules, podRulesIn } from './pod-rules.ts';
 import { RouteLookups } from './route-lookups.ts';
 import { type RulesHere, readRules } from './rule-sources.ts';
@@ -61,22 +69,21 @@ export const LOOPBACK_INDEX = 1;
 /** The kernel of this node, read piece by piece when a stage asks, and kept for one question. Writes nothing. */
 export class NodeView {
   readonly tracking = new Tracking();
+  readonly bridges: Bridges;
   readonly #route: Netlink;
   readonly #nft: Nftables;
   readonly #rules = new Map<IpFamily, RulesHere>();
-  #linkChains: readonly LinkChain[] | undefined;
+  #linkRules: readonly LinkRules[] | undefined;
   #links: readonly Link[] | undefined;
   #addresses: ReturnType<typeof listAddresses> | undefined;
   #pods: readonly LocalPod[] | undefined;
   readonly #neighbours = new Map<string, readonly Neighbour[]>();
-  #forwarding: readonly Neighbour[] | undefined;
-  #vlans: readonly BridgeVlan[] | undefined;
-  #listeners: readonly BridgeListener[] | undefined;
   readonly #lookups = new RouteLookups();
   readonly #waysOut = new Map<string, WayOut | undefined>();
 
   private constructor(route: Netlink, nft: Nftables) {
     this.#route = route;
+    this.bridges = new Bridges(route);
     this.#nft = nft;
   }
 
@@ -96,11 +103,10 @@ export class NodeView {
     return rules;
   }
 
-  /** Chains of nf_tables that packets meet on links and in bridges, and that no walk knows. Our own are not among them. */
-  get linkChains(): readonly LinkChain[] {
-    const others = () => this.#nft.listLinkChains().filter(({ table }) => !isOwnTable(table));
-    this.#linkChains ??= hookedIn(this.#nft, others());
-    return this.#linkChains;
+  /** Rules that packets meet on links and in bridges, or ARP meets, and that no walk knows. Our own are not among them. */
+  get linkRules(): readonly LinkRules[] {
+    this.#linkRules ??= linkRulesHere(this.#nft);
+    return this.#linkRules;
   }
 
   /**
@@ -129,7 +135,7 @@ export class NodeView {
 
   /** What IPsec does; undefined: it cannot be read. @param netns the namespace of a pod. @default the node's */
   ipsec(netns?: string): Ipsec | undefined {
-    const read = (): Ipsec | undefined => {
+    return within(netns, () => {
       try {
         return withNetlink(NETLINK_XFRM, (netlink) => {
           return { policies: listIpsecPolicies(netlink), blocksOthers: blocksWithoutPolicy(netlink) };
@@ -137,8 +143,7 @@ export class NodeView {
       } catch (error) {
         return isUnsupported(error) ? { policies: [], blocksOthers: false } : undefined;
       }
-    };
-    return netns === undefined ? read() : inNetns(netns, read);
+    });
   }
 
   close(): void {
@@ -216,8 +221,7 @@ export class NodeView {
 
   /** @param netns of a pod. @default the node's */
   isLoopbackUp(netns?: string): boolean {
-    const list = () => withNetlink(NETLINK_ROUTE, listLinks);
-    const links = netns === undefined ? this.links : inNetns(netns, list);
+    const links = netns === undefined ? this.links : inNetns(netns, () => withNetlink(NETLINK_ROUTE, listLinks));
     return links.some(({ index, up }) => index === LOOPBACK_INDEX && up);
   }
 
@@ -269,24 +273,6 @@ export class NodeView {
     return entryOf(address, listNeighbours(this.#route, { family, index, proxy: true })) !== undefined;
   }
 
-  /** By which ports a bridge sends frames to a MAC address: one at most, but for VLANs. */
-  forwarding(bridge: number, mac: Uint8Array): readonly Neighbour[] {
-    this.#forwarding ??= listNeighbours(this.#route, { family: 'bridge' });
-    return this.#forwarding.filter(({ master, lladdr }) => master === bridge && sameBytes(lladdr, mac));
-  }
-
-  /** The VLANs of a bridge's port, or of the bridge itself, where it looks at them. */
-  vlansOf(index: number): readonly BridgeVlan[] {
-    this.#vlans ??= listBridgeVlans(this.#route);
-    return this.#vlans.filter((vlan) => vlan.index === index);
-  }
-
-  /** Whether a bridge that sends to listeners alone knows that its port, or the bridge itself, listens to a group of IPv6. */
-  listensTo(group: IpAddress, index: number): boolean {
-    this.#listeners ??= listBridgeListeners(this.#route);
-    return this.#listeners.some((one) => one.index === index && ipEquals(one.group, group));
-  }
-
   #neighboursOf(family: NeighbourFamily, index: number): readonly Neighbour[] {
     const key = `${family} ${index}`;
     const known = this.#neighbours.get(key) ?? listNeighbours(this.#route, { family, index });
@@ -296,20 +282,23 @@ export class NodeView {
 
   /** @param netns the namespace of a pod. @default the node's */
   listeners(protocol: IpProtocol, netns?: string): readonly Listener[] {
-    const list = () => withSockDiag((netlink) => listListeners(netlink, protocol));
-    return netns === undefined ? list() : inNetns(netns, list);
+    return within(netns, () => withSockDiag((netlink) => listListeners(netlink, protocol)));
   }
 
   /** How many connections of TCP to a port are being opened. @param netns the namespace of a pod. @default the node's */
   beingOpened(port: number, netns?: string): number {
-    const count = () => withSockDiag((netlink) => countBeingOpened(netlink, port));
-    return netns === undefined ? count() : inNetns(netns, count);
+    return within(netns, () => withSockDiag((netlink) => countBeingOpened(netlink, port)));
+  }
+
+  /** Whether a socket may send from a port to another. @param netns the namespace of a pod. @default the node's */
+  hasSocket(protocol: 'TCP' | 'UDP', from: number, to: number, netns?: string): boolean {
+    return within(netns, () => withSockDiag((netlink) => hasSocket(netlink, protocol, from, to)));
   }
 
   /** Undefined: the kernel has no such setting (the module is not loaded). @param netns the namespace of a pod. @default the node's */
   sysctl(name: string, netns?: string): string | undefined {
     try {
-      return netns === undefined ? readSysctl(name) : inNetns(netns, () => readSysctl(name));
+      return within(netns, () => readSysctl(name));
     } catch {
       return undefined;
     }
@@ -317,7 +306,7 @@ export class NodeView {
 
   /** Those that sockets get which ask for none. @param netns the namespace of a pod. @default the node's */
   localPorts(netns?: string): LocalPorts {
-    return netns === undefined ? readLocalPorts() : inNetns(netns, readLocalPorts);
+    return within(netns, readLocalPorts);
   }
 
   /** Whether this node may answer on a link for addresses that it has not: the kernel for others, or a program by a raw socket. */

@@ -38,6 +38,8 @@ export function podRulesIn(netns: string, family: IpFamily): PodRules | undefine
   });
   const lead = legacy.some((table) => LEADING_TABLES.has(table)) || chains.some((chain) => chain.leads);
   if (legacy.length > 0) return { text: `iptables (legacy) tables ${legacy.join(', ')}`, lead };
+  if (!lead && family === 'IPv4' && legacyTablesIn(netns, 'ARP').length > 0)
+    return { text: 'arptables (legacy)', lead };
   const first = chains.find((chain) => chain.leads === lead);
   return first && { text: `nf_tables table ${first.family} ${first.table}, chain ${first.name}`, lead };
 }

@@ -4,13 +4,15 @@ import { IFF_NOARP, NUD_FAILED, NUD_INCOMPLETE, NUD_PERMANENT } from '../../netl
 import type { NodeView } from '../node/index.ts';
 import type { Asked } from './asked.ts';
 import { asksFrom } from './links/discovery.ts';
+import { vlanToClient } from './links/outside-vlans.ts';
 import { ARP_IGNORE, arpIgnoreOf, deaf } from './pods/asked-for.ts';
 import type { Report } from './report.ts';
 
 const MAC_LENGTH = 6;
 
 /** Looks at this node's link to a client outside. What the client takes for this node's MAC address, and which it has, nobody here knows. */
-export function lookAtClientLink({ client, target }: Asked, node: NodeView, report: Report): void {
+export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): void {
+  const { client, target } = asked;
   if (client.kind !== 'outside') return;
   const link = node.link(client.link.index);
   const way = node.route({ destination: client.ip });
@@ -20,6 +22,12 @@ export function lookAtClientLink({ client, target }: Asked, node: NodeView, repo
     report.fail('link', { code: 'link-down', text: broken.text, remedy: [broken.show] });
     return;
   }
+  const cut = vlanToClient(asked, node);
+  if (cut?.lasts) {
+    report.fail('link', cut);
+    return;
+  }
+  if (cut) report.cannotTell('link', cut.text);
   if (!asksByMac(link)) return;
   const hop = way.route.gateway ?? client.ip;
   const entry = node.neighbour(hop, link.index);

@@ -1,34 +1,44 @@
 import { cidrContains, formatCidr, formatIp, IP_PROTOCOLS, type IpAddress } from '../../core/index.ts';
-import type { LinkChain } from '../../netlink/nftables/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import type { IpsecPolicy } from '../../netlink/xfrm/index.ts';
-import type { CgroupPrograms, LocalPod, NodeView } from '../node/index.ts';
+import type { CgroupPrograms, LinkRules, LocalPod, NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import type { Report } from './report.ts';
 
-// Chains of nf_tables that no walk knows, beside the hooks of the host: packets meet them on links (ingress, egress) and in bridges,
-// and what asks by ARP for whom they are sent to meets its own. Filters of tc as well.
+// Rules that no walk knows, beside the hooks of the host: packets meet them on links (ingress, egress) and in bridges, and what asks by
+// ARP for whom they are sent to meets its own. Filters of tc as well.
+
+/** Whether all bridges show ARP to arptables; not there without br_netfilter, without which none does. */
+const SHOWN_ARP = 'net/bridge/bridge-nf-call-arptables';
 
 /** Says which of them are on the way, so that nothing can be told past them. */
 export function lookAtLinkChains(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
   const passed = linksPassed(asked, goals, node);
   lookBesideRules(asked, goals, passed, node, report);
   lookAtIpsec(asked, goals, node, report);
-  if (node.linkChains.length === 0) return;
-  const names = new Set(passed.map(({ name }) => name));
-  const isBridged = passed.some(({ bridgePort }) => bridgePort !== undefined);
-  const isArp = asked.target.family === 'IPv4' && passed.length > 0;
-  const met = node.linkChains.filter(({ family, links }) => {
-    if (family === 'arp') return isArp;
-    return links ? [...names].some(isAmong(links)) : isBridged;
-  });
+  if (node.linkRules.length === 0) return;
+  const met = node.linkRules.filter((rules) => isMet(rules, asked, passed, node));
   const [first] = met;
   if (!first) return;
-  const text = `packets on the way meet ${placeOf(first)}${met.length > 1 ? ` and ${met.length - 1} more` : ''}, which is not simulated`;
-  const { family, table, name } = first;
-  report.cannotTell('others', text, [
-    { source: 'nftables', object: placeOf(first), value: `nft list chain ${family} ${table} ${name}` },
-  ]);
+  const { place, source, show } = first;
+  const text = `packets on the way meet ${place}${met.length > 1 ? ` and ${met.length - 1} more` : ''}, which is not simulated`;
+  report.cannotTell('others', text, [{ source, object: place, value: show }]);
+}
+
+function isMet({ of, links }: LinkRules, { target }: Asked, passed: readonly Link[], node: NodeView): boolean {
+  const isBridged = passed.some(({ bridgePort }) => bridgePort !== undefined);
+  const isOnLink = links ? passed.some(({ name }) => isAmong(links)(name)) : passed.length > 0;
+  switch (of) {
+    case 'links':
+      return isOnLink;
+    case 'bridges':
+      return isBridged;
+    case 'ARP':
+      return isOnLink && target.family === 'IPv4';
+    case 'switched ARP':
+      // Bridges show it by themselves where they show packets (br_nf_forward_arp, net/bridge/br_netfilter_hooks.c).
+      return isOnLink && isBridged && target.family === 'IPv4' && node.sysctl(SHOWN_ARP) !== undefined;
+  }
 }
 
 /** What may drop packets of a link or send them elsewhere, of this node's links and the pods' own. */
@@ -124,9 +134,4 @@ function linksPassed({ client }: Asked, goals: readonly Goal[], node: NodeView):
 
 function isAmong(links: readonly string[]): (name: string) => boolean {
   return (name) => links.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one));
-}
-
-function placeOf({ family, table, name, links }: LinkChain): string {
-  const where = links ? `on ${links.slice(0, 3).join(', ')}` : family === 'arp' ? 'of ARP' : 'in bridges';
-  return `table ${family} ${table}, chain ${name} (${where})`;
 }

@@ -119,7 +119,7 @@ describe('persistence by a part of the client’s address', () => {
     // `ipvsadm -M 255.255.0.0`, whose bytes are in network order, and `-M 112`.
     [{ ...web, persistenceSeconds: 600 }, 'ffffffff', 'ffff0000', 'ffff0000'],
     [sticky, '80000000', '70000000', `${'ff'.repeat(14)}0000`],
-  ])('of %j is read', (server, all, part, mask) => {
+  ])('of %j is read, and written', (server, all, part, mask) => {
     const { payload } = newVirtualServer(IPVS, server);
     const hex = Buffer.from(payload).toString('hex');
     expect(hex).toContain(`08000900${all}`);
@@ -128,6 +128,8 @@ describe('persistence by a part of the client’s address', () => {
     );
     expect(Buffer.from(persistenceMask!).toString('hex')).toBe(mask);
     expect(decodeVirtualServer(payload).persistenceMask).toBeUndefined();
+    const written = newVirtualServer(IPVS, { ...server, persistenceMask: persistenceMask! });
+    expect(decodeVirtualServer(written.payload).persistenceMask).toEqual(persistenceMask);
   });
 });
 

@@ -5,6 +5,7 @@ import {
   type IpFamily,
   ipProtocolName,
   networkOf,
+  readU32,
 } from '../../core/index.ts';
 import { familyNumber, ipFamilyOf } from '../address-family.ts';
 import type { AttributeValues, DecodedAttributes } from '../attribute-set.ts';
@@ -43,12 +44,12 @@ export interface VirtualServer {
   readonly flags: number;
   /** A client stays with its destination for this long after its last connection; 0: no persistence. */
   readonly persistenceSeconds: number;
+  /** Clients whose addresses have these bits in common stay with one destination (`ipvsadm -M`). @default each by itself */
+  readonly persistenceMask?: Uint8Array;
 }
 
 /** A virtual server as the kernel lists it. */
 export interface ListedVirtualServer extends VirtualServer {
-  /** Clients whose addresses have these bits in common stay with one destination (`ipvsadm -M`). @default each by itself */
-  readonly persistenceMask?: Uint8Array;
   readonly statistics: IpvsStatistics;
 }
 
@@ -120,7 +121,7 @@ const NETMASK: Readonly<Record<IpFamily, number>> = { IPv4: 0xffff_ffff, IPv6: 1
 function serverRequest(
   family: IpvsFamily,
   operation: 'IPVS_CMD_NEW_SERVICE' | 'IPVS_CMD_SET_SERVICE',
-  { key, scheduler, flags, persistenceSeconds }: VirtualServer,
+  { key, scheduler, flags, persistenceSeconds, persistenceMask }: VirtualServer,
 ): NetlinkRequest {
   const writer = new ByteWriter(ip_vs_flags.size);
   const persistence = persistenceSeconds > 0 ? IP_VS_SVC_F_PERSISTENT : 0;
@@ -131,7 +132,7 @@ function serverRequest(
       IPVS_SVC_ATTR_SCHED_NAME: scheduler,
       IPVS_SVC_ATTR_FLAGS: writer.written(),
       IPVS_SVC_ATTR_TIMEOUT: persistenceSeconds,
-      IPVS_SVC_ATTR_NETMASK: NETMASK[familyOf(key)],
+      IPVS_SVC_ATTR_NETMASK: persistenceMask ? netmaskOf(persistenceMask, familyOf(key)) : NETMASK[familyOf(key)],
     },
   });
 }
@@ -145,6 +146,12 @@ function maskOf(netmask: number | undefined, family: IpFamily): Uint8Array | und
   if (netmask === undefined || netmask === NETMASK[family]) return undefined;
   if (family === 'IPv4') return new Uint8Array(Uint32Array.of(netmask).buffer);
   return networkOf({ family, bytes: new Uint8Array(16).fill(0xff) }, netmask).bytes;
+}
+
+/** What `maskOf` decodes. */
+function netmaskOf(mask: Uint8Array, family: IpFamily): number {
+  if (family === 'IPv4') return readU32(mask, 0);
+  return mask.reduce((bits, byte) => bits + (byte === 0 ? 0 : Math.clz32(~(byte << 24))), 0);
 }
 
 function decodeKey(service: DecodedAttributes<(typeof IPVS_SVC)['declarations']>): VirtualServerKey {

@@ -1,1 +1,1 @@
-export { countBeingOpened, type Listener, listListeners, withSockDiag } from './listeners.ts';
+export { countBeingOpened, hasSocket, type Listener, listListeners, withSockDiag } from './listeners.ts';

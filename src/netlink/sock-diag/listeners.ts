@@ -11,8 +11,13 @@ import {
   SOCK_DIAG_BY_FAMILY,
   sk_meminfo,
   TCPF_CLOSE,
+  TCPF_CLOSE_WAIT,
+  TCPF_ESTABLISHED,
+  TCPF_FIN_WAIT1,
+  TCPF_FIN_WAIT2,
   TCPF_LISTEN,
   TCPF_SYN_RECV,
+  TCPF_SYN_SENT,
   TCPM_ADDR,
   tcp_diag_md5sig,
   WITH_INFO,
@@ -44,6 +49,11 @@ export interface Listener {
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 const FAMILIES = ['IPv4', 'IPv6'] as const;
 const IPPROTO = { TCP: 6, UDP: 17, SCTP: 132 } as const;
+/** Of sockets that a process may hold and that may have somebody to talk to: of UDP also those that are not connected. */
+const IN_USE = {
+  TCP: TCPF_SYN_SENT | TCPF_ESTABLISHED | TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 | TCPF_CLOSE_WAIT,
+  UDP: TCPF_ESTABLISHED | TCPF_CLOSE,
+} as const;
 const EXTENSIONS = { TCP: WITH_INFO, UDP: WITH_SKMEMINFO, SCTP: 0 } as const;
 
 /**
@@ -65,7 +75,9 @@ export function withSockDiag<T>(fn: (netlink: Netlink) => T): T {
 export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO): Listener[] {
   const states = protocol === 'UDP' ? TCPF_CLOSE : TCPF_LISTEN;
   return FAMILIES.flatMap((family) =>
-    dumpSockets(netlink, protocol, family, states, 'that listen').map((payload) => decodeListener(payload, family)),
+    dumpSockets(netlink, { protocol, family, states, which: 'that listen' }).map((payload) =>
+      decodeListener(payload, family),
+    ),
   );
 }
 
@@ -77,22 +89,42 @@ export function listListeners(netlink: Netlink, protocol: keyof typeof IPPROTO):
  * @throws KernelError
  */
 export function countBeingOpened(netlink: Netlink, port: number): number {
-  const all = FAMILIES.flatMap((family) => dumpSockets(netlink, 'TCP', family, TCPF_SYN_RECV, 'that are being opened'));
+  const some = { protocol: 'TCP', states: TCPF_SYN_RECV, which: 'that are being opened' } as const;
+  const all = FAMILIES.flatMap((family) => dumpSockets(netlink, { family, ...some }));
   return all.filter((payload) => inet_diag_msg.decode(payload).idiag_sport === port).length;
 }
 
-function dumpSockets(
-  netlink: Netlink,
-  protocol: keyof typeof IPPROTO,
-  family: IpFamily,
-  states: number,
-  which: string,
-): readonly Uint8Array[] {
+/**
+ * Whether a socket sends from one port to another, or may: one of UDP that is not connected sends to any.
+ *
+ * @param netlink see `withSockDiag`
+ * @throws KernelError
+ */
+export function hasSocket(netlink: Netlink, protocol: 'TCP' | 'UDP', from: number, to: number): boolean {
+  const some = { protocol, states: IN_USE[protocol], which: `from port ${from}`, port: from };
+  const all = FAMILIES.flatMap((family) => dumpSockets(netlink, { family, ...some }));
+  return all.some((payload) => [0, to].includes(inet_diag_msg.decode(payload).idiag_dport));
+}
+
+/** Which sockets to list. */
+interface Listing {
+  readonly protocol: keyof typeof IPPROTO;
+  readonly family: IpFamily;
+  /** As bits. */
+  readonly states: number;
+  /** In words. */
+  readonly which: string;
+  /** Only those of this port of their own. @default any */
+  readonly port?: number;
+}
+
+function dumpSockets(netlink: Netlink, { protocol, family, states, which, port = 0 }: Listing): readonly Uint8Array[] {
   const request = {
     sdiag_family: familyNumber(family),
     sdiag_protocol: IPPROTO[protocol],
     idiag_ext: EXTENSIONS[protocol],
     idiag_states: states,
+    idiag_sport: port,
   };
   return netlink.dump({
     type: SOCK_DIAG_BY_FAMILY,

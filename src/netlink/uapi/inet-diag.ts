@@ -6,8 +6,13 @@ export const NETLINK_SOCK_DIAG = 4;
 export const SOCK_DIAG_BY_FAMILY = 20;
 
 /** States as bits of `idiag_states` (<net/tcp_states.h>). A UDP socket that is not connected is closed. */
+export const TCPF_ESTABLISHED = 1 << 1;
+export const TCPF_SYN_SENT = 1 << 2;
 export const TCPF_SYN_RECV = 1 << 3;
+export const TCPF_FIN_WAIT1 = 1 << 4;
+export const TCPF_FIN_WAIT2 = 1 << 5;
 export const TCPF_CLOSE = 1 << 7;
+export const TCPF_CLOSE_WAIT = 1 << 8;
 export const TCPF_LISTEN = 1 << 10;
 
 /**
@@ -17,7 +22,7 @@ export const TCPF_LISTEN = 1 << 10;
  *   __u8  idiag_ext;
  *   __u8  pad;
  *   __u32 idiag_states;
- *   struct inet_diag_sockid id;  // 48 bytes
+ *   struct inet_diag_sockid id;  // 48 bytes; a port that is not 0 restricts what is listed
  * };
  */
 export const inet_diag_req_v2 = struct('inet_diag_req_v2', 56, {
@@ -25,6 +30,7 @@ export const inet_diag_req_v2 = struct('inet_diag_req_v2', 56, {
   sdiag_protocol: ['u8', 1],
   idiag_ext: ['u8', 2],
   idiag_states: ['u32', 4],
+  idiag_sport: ['be16', 8],
 });
 
 /** Offset of `id.idiag_src` in struct inet_diag_msg: four bytes, then both ports. */
@@ -41,6 +47,7 @@ export const inet_diag_msg = struct('inet_diag_msg', 72, {
   idiag_family: ['u8', 0],
   idiag_state: ['u8', 1],
   idiag_sport: ['be16', 4],
+  idiag_dport: ['be16', 6],
   idiag_if: ['u32', 40],
   idiag_rqueue: ['u32', 56],
   idiag_wqueue: ['u32', 60],

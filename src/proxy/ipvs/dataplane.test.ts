@@ -55,6 +55,21 @@ describe('a full sync', () => {
     expect(kernel.operations).toHaveLength(5);
   });
 
+  it('repairs by which part of addresses clients are held', async () => {
+    const { resync, kernel, verify } = ipvsBench([samplePort({ ...web([A, B]), affinitySeconds: 600 })]);
+    await resync();
+    const before = kernel.dump();
+    const held = kernel.servers.get(VIP)!;
+    const persistenceMask = Uint8Array.of(255, 255, 255, 0);
+    kernel.servers.set(VIP, { ...held, server: { ...held.server, persistenceMask } });
+    expect(await verify()).toMatchObject([
+      { difference: 'changed', theirs: [expect.stringContaining('persistence 600 s, by 255.255.255.0 of')] },
+    ]);
+    await resync();
+    expect(kernel.dump()).toEqual(before);
+    expect(await verify()).toEqual([]);
+  });
+
   it('is made when a change meets a kernel that is not as thought', async () => {
     const { resync, upsert, kernel } = ipvsBench([samplePort(web([A]))]);
     await resync();

@@ -1,4 +1,4 @@
-import { type Drift, formatIp, formatIpPort, type IpAddress, type Steps } from '../../core/index.ts';
+import { type Drift, formatIp, formatIpPort, type IpAddress, ipFromBytes, type Steps } from '../../core/index.ts';
 import type { Destination } from '../../netlink/ipvs/index.ts';
 import { sameVirtualServer, serverKey } from './compile/server.ts';
 import { elementKey, type SetElement, sameElement } from './compile/sets.ts';
@@ -47,8 +47,10 @@ interface Comparison<T> {
 const SERVER: Comparison<HeldServer> = {
   what: 'virtual server',
   same: (a, b) => sameVirtualServer(a.virtual, b.virtual),
-  textOf: ({ virtual: { key, scheduler, flags, persistenceSeconds } }) =>
-    `${serverKey(key)} scheduler ${scheduler}, flags 0x${flags.toString(16)}, persistence ${persistenceSeconds} s`,
+  textOf: ({ virtual: { key, scheduler, flags, persistenceSeconds, persistenceMask } }) => {
+    const mask = persistenceMask && `, by ${formatIp(ipFromBytes(persistenceMask))} of the client's address`;
+    return `${serverKey(key)} scheduler ${scheduler}, flags 0x${flags.toString(16)}, persistence ${persistenceSeconds} s${mask ?? ''}`;
+  },
 };
 const DESTINATION: Omit<Comparison<Destination>, 'what'> = {
   same: (a, b) => a.weight === b.weight,

@@ -48,6 +48,26 @@ describe('PendingChanges', () => {
     expect(changes.take()).toEqual({ serviceNames: [], triggerTimes: [] });
   });
 
+  it('knows of which Services something has gathered, or was handed over and is not settled', () => {
+    const changes = new PendingChanges(START);
+    const known = () => ['a/x', 'a/y'].filter((name) => changes.has(name));
+    expect(known()).toEqual(['a/x', 'a/y']);
+    changes.take();
+    expect(known()).toEqual(['a/x', 'a/y']);
+    changes.settle();
+    expect(known()).toEqual([]);
+    changes.add(['a/x'], SERVICE);
+    expect(known()).toEqual(['a/x']);
+    changes.take();
+    changes.add(['a/y'], slice());
+    expect(known()).toEqual(['a/x', 'a/y']);
+    changes.settle();
+    expect(known()).toEqual(['a/y']);
+    changes.take();
+    changes.settle();
+    expect(known()).toEqual([]);
+  });
+
   it('keeps every trigger time later than the start of the process', () => {
     const changes = new PendingChanges(START);
     for (const time of [START - 1, START, START + 1, START + 2]) changes.add(['a/x'], slice(time));

@@ -46,6 +46,8 @@ export function triggerTimeOf(slice: EndpointSlice): number | undefined {
 export class PendingChanges {
   readonly #startedAt: number;
   #times = new Map<string, number[]>();
+  /** Of which the last `take` handed something over that is not settled yet; undefined: nothing ever was. */
+  #taken: ReadonlySet<string> | undefined;
   #unfinished: readonly number[] = [];
   #services = 0;
   #slices = 0;
@@ -76,10 +78,17 @@ export class PendingChanges {
     }
   }
 
+  /** Whether something of a Service has gathered, or was handed over and is not settled yet. Of all of them until the first is. */
+  has(serviceName: string): boolean {
+    return !this.#taken || this.#times.has(serviceName) || this.#taken.has(serviceName);
+  }
+
   /** Hands over everything and starts anew. */
   take(): TakenChanges {
+    const serviceNames = [...this.#times.keys()];
+    if (this.#taken) this.#taken = new Set(serviceNames);
     const taken = {
-      serviceNames: [...this.#times.keys()],
+      serviceNames,
       triggerTimes: [...this.#unfinished, ...[...this.#times.values()].flat()],
     };
     this.#times = new Map();
@@ -87,6 +96,11 @@ export class PendingChanges {
     this.#services = 0;
     this.#slices = 0;
     return taken;
+  }
+
+  /** What was handed over last is in the kernel, or is not going there. */
+  settle(): void {
+    this.#taken = new Set();
   }
 
   /** Gives trigger times back after a failed sync: the waiting of those pods goes on. */

@@ -98,6 +98,11 @@ export class FamilyProxy {
     return this.#planner.explain(serviceName, this.#options.store);
   }
 
+  /** Whether something new of a Service is on its way into the kernel, or its flows are being cleaned after it. */
+  isUnwritten(serviceName: string): boolean {
+    return this.#changes.has(serviceName);
+  }
+
   /** Begins to sync. Call it when the store holds everything: what is not in it then is removed from the kernel. */
   start(): void {
     if (this.#started) return;
@@ -209,9 +214,11 @@ export class FamilyProxy {
       });
     } catch (error) {
       this.#changes.giveBack(triggerTimes);
+      this.#changes.settle();
       throw error;
     }
     await this.#cleanFlows();
+    this.#changes.settle();
   }
 
   async #cleanFlows(): Promise<void> {

@@ -3,7 +3,7 @@ import { type IpFamily, KernelError } from '../../core/index.ts';
 import { libc } from '../libc.ts';
 
 /*
- * Legacy iptables has no netlink interface: a table is read whole, by socket options.
+ * Legacy iptables has no netlink interface: a table is read whole, by socket options. So is arptables.
  *
  *   struct ipt_getinfo { char name[32]; u32 valid_hooks, hook_entry[5], underflow[5], num_entries, size; }
  *   struct ipt_get_entries { char name[32]; u32 size, unused; struct ipt_entry entrytable[]; }
@@ -12,24 +12,20 @@ import { libc } from '../libc.ts';
  *   struct xt_standard_target { struct xt_entry_target target; s32 verdict; }, whose name is empty
  *   struct xt_error_target { struct xt_entry_target target; char errorname[30]; }
  *
+ *   struct arpt_getinfo, arpt_get_entries: the same with 3 hooks
+ *   struct arpt_entry { struct arpt_arp arp; u16 target_offset, next_offset; u32 comefrom; u64 counters[2]; }, without matches
+ *
  * In front of the first rule of a chain that is not built in stands an entry with an error target, which holds its name; the last
  * rule is its policy, a plain return. What ends the table is an error target too.
  *
- * <linux/netfilter_ipv4/ip_tables.h>, <linux/netfilter_ipv6/ip6_tables.h>, <linux/netfilter/x_tables.h>. Numbers are in host
- * byte order, offsets of entries are counted from the first one.
+ * <linux/netfilter_ipv4/ip_tables.h>, <linux/netfilter_ipv6/ip6_tables.h>, <linux/netfilter_arp/arp_tables.h>,
+ * <linux/netfilter/x_tables.h>. Numbers are in host byte order, offsets of entries are counted from the first one.
  */
 
 const NAME_LENGTH = 32;
 const VALID_HOOKS_AT = 32;
 const HOOK_ENTRY_AT = 36;
-const UNDERFLOW_AT = 56;
-const SIZE_AT = 80;
-const INFO_SIZE = 84;
 const ENTRIES_AT = 40;
-const HOOKS = 5;
-/** Behind the comparisons. */
-const TARGET_OFFSET_AT = 4;
-const NEXT_OFFSET_AT = 6;
 /** sizeof(xt_error_target). */
 const ERROR_TARGET_SIZE = 64;
 /** In matches and targets: the name, the revision, what is the extension's own. */
@@ -40,11 +36,12 @@ const INFO_AT = 32;
 const SOCK_RAW = 3;
 const SOCK_CLOEXEC = 0o2000000;
 const IPPROTO_RAW = 255;
-const SO_GET_INFO = 64;
-const SO_GET_ENTRIES = 65;
 
 /** How often a table is asked for that changes meanwhile. */
 const ATTEMPTS = 6;
+
+/** Whose tables: of iptables those of a family, or those of arptables. */
+export type LegacyFamily = IpFamily | 'ARP';
 
 interface FamilyLayout {
   /** Names of the tables in use in the thread's namespace, one a line. */
@@ -52,16 +49,32 @@ interface FamilyLayout {
   /** AF_* and SOL_*. */
   readonly domain: number;
   readonly level: number;
+  /** *_SO_GET_INFO; that of the entries comes next. */
+  readonly getInfo: number;
+  /** How many a table may have. */
+  readonly hooks: number;
   /** sizeof(ipt_ip), the comparisons every entry has; all zero when they are true of every packet. */
   readonly comparisons: number;
+  /** Offset of target_offset, next_offset comes next. */
+  readonly offsets: number;
   /** sizeof(ipt_entry); what comes behind, up to the target, are matches. */
   readonly entry: number;
 }
 
-const LAYOUTS: Record<IpFamily, FamilyLayout> = {
-  IPv4: { tables: '/proc/thread-self/net/ip_tables_names', domain: 2, level: 0, comparisons: 84, entry: 112 },
-  IPv6: { tables: '/proc/thread-self/net/ip6_tables_names', domain: 10, level: 41, comparisons: 136, entry: 168 },
+const IPTABLES = { getInfo: 64, hooks: 5 } as const;
+const [IPV4, IPV6] = [
+  { domain: 2, level: 0 },
+  { domain: 10, level: 41 },
+] as const;
+const LAYOUTS: Record<LegacyFamily, FamilyLayout> = {
+  IPv4: { ...IPTABLES, ...IPV4, tables: namesOf('ip'), comparisons: 84, offsets: 88, entry: 112 },
+  IPv6: { ...IPTABLES, ...IPV6, tables: namesOf('ip6'), comparisons: 136, offsets: 140, entry: 168 },
+  ARP: { getInfo: 96, hooks: 3, ...IPV4, tables: namesOf('arp'), comparisons: 164, offsets: 164, entry: 192 },
 };
+
+function namesOf(program: string): string {
+  return `/proc/thread-self/net/${program}_tables_names`;
+}
 
 /** A match or a target of an entry. */
 export interface LegacyExtension {
@@ -74,7 +87,7 @@ export interface LegacyExtension {
 
 /** One rule of a table, or what stands for a chain's name or policy. */
 export interface LegacyEntry {
-  /** struct ipt_ip, ip6t_ip6: the comparisons of addresses, interfaces and protocol. */
+  /** struct ipt_ip, ip6t_ip6, arpt_arp: the comparisons of addresses, interfaces and protocol. */
   readonly comparisons: Buffer;
   readonly matches: readonly LegacyExtension[];
   readonly target: LegacyExtension;
@@ -90,7 +103,7 @@ export interface BuiltInChain {
 
 /** A table as the kernel gave it out. Entries are taken apart when they are asked for: there may be a hundred thousand. */
 export class LegacyTable {
-  /** By number of the hook, NF_INET_*; undefined where the table has none. */
+  /** By number of the hook, NF_INET_*, NF_ARP_*; undefined where the table has none. */
   readonly builtIn: readonly (BuiltInChain | undefined)[];
   readonly #entries: Buffer;
   readonly #layout: FamilyLayout;
@@ -99,24 +112,24 @@ export class LegacyTable {
    * @param info struct ipt_getinfo
    * @param entries its entries, one behind the other
    */
-  constructor(family: IpFamily, info: Buffer, entries: Buffer) {
+  constructor(family: LegacyFamily, info: Buffer, entries: Buffer) {
     this.#layout = LAYOUTS[family];
     this.#entries = entries;
-    const hooks = info.readUInt32LE(VALID_HOOKS_AT);
-    this.builtIn = Array.from({ length: HOOKS }, (_, hook) =>
-      (hooks & (1 << hook)) === 0
-        ? undefined
-        : { first: info.readUInt32LE(HOOK_ENTRY_AT + 4 * hook), policy: info.readUInt32LE(UNDERFLOW_AT + 4 * hook) },
+    const { hooks } = this.#layout;
+    const valid = info.readUInt32LE(VALID_HOOKS_AT);
+    const numberAt = (at: number) => info.readUInt32LE(HOOK_ENTRY_AT + 4 * at);
+    this.builtIn = Array.from({ length: hooks }, (_, hook) =>
+      (valid & (1 << hook)) === 0 ? undefined : { first: numberAt(hook), policy: numberAt(hooks + hook) },
     );
   }
 
   /** The entry at an offset; undefined where there is none. */
   entry(at: number): LegacyEntry | undefined {
-    const { comparisons, entry } = this.#layout;
+    const { comparisons, entry, offsets } = this.#layout;
     const bytes = this.#entries;
     if (at < 0 || at + entry > bytes.length) return undefined;
-    const targetAt = bytes.readUInt16LE(at + comparisons + TARGET_OFFSET_AT);
-    const length = bytes.readUInt16LE(at + comparisons + NEXT_OFFSET_AT);
+    const targetAt = bytes.readUInt16LE(at + offsets);
+    const length = bytes.readUInt16LE(at + offsets + 2);
     if (targetAt < entry || length < targetAt + INFO_AT || at + length > bytes.length) return undefined;
     const rule = bytes.subarray(at, at + length);
     const matches: LegacyExtension[] = [];
@@ -159,39 +172,41 @@ function extension(bytes: Buffer): LegacyExtension {
   };
 }
 
-/** The tables of legacy iptables in the network namespace of the calling thread. Undefined when nobody may read which. */
-export function legacyTables(family: IpFamily): string[] | undefined {
+/** The tables of legacy iptables or arptables in the network namespace of the calling thread. Undefined when nobody may read which. */
+export function legacyTables(family: LegacyFamily): string[] | undefined {
   try {
     return readFileSync(LAYOUTS[family].tables, 'utf8').split('\n').filter(Boolean);
   } catch (error) {
-    // No legacy iptables in this kernel, or not used yet.
+    // Neither is in this kernel, or not used yet.
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? [] : undefined;
   }
 }
 
 /**
- * Reads a table of legacy iptables in the network namespace of the calling thread. One that is not in use is made by this
+ * Reads a table of legacy iptables or arptables in the network namespace of the calling thread. One that is not in use is made by this
  * question: ask `legacyTables` before. Needs CAP_NET_ADMIN and CAP_NET_RAW.
  *
  * @throws KernelError, EAGAIN when it keeps changing
  */
-export function readLegacyTable(family: IpFamily, name: string): LegacyTable {
-  const { domain, level } = LAYOUTS[family];
+export function readLegacyTable(family: LegacyFamily, name: string): LegacyTable {
+  const { domain, level, getInfo, hooks } = LAYOUTS[family];
+  /** Behind both lists of offsets and the number of entries. */
+  const sizeAt = HOOK_ENTRY_AT + 4 * (2 * hooks + 1);
   const c = libc();
   const fd = c.socket(domain, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
   try {
     for (let attempt = 1; ; attempt++) {
-      const info = Buffer.alloc(INFO_SIZE);
+      const info = Buffer.alloc(sizeAt + 4);
       info.write(name, 'latin1');
-      c.getsockopt(fd, level, SO_GET_INFO, info);
-      const size = info.readUInt32LE(SIZE_AT);
+      c.getsockopt(fd, level, getInfo, info);
+      const size = info.readUInt32LE(sizeAt);
       // Tens of megabytes, all of which the kernel writes.
       const entries = Buffer.allocUnsafeSlow(ENTRIES_AT + size);
       entries.fill(0, 0, ENTRIES_AT);
       entries.write(name, 'latin1');
       entries.writeUInt32LE(size, NAME_LENGTH);
       try {
-        c.getsockopt(fd, level, SO_GET_ENTRIES, entries);
+        c.getsockopt(fd, level, getInfo + 1, entries);
         return new LegacyTable(family, info, entries.subarray(ENTRIES_AT));
       } catch (error) {
         // It was replaced between the two questions.

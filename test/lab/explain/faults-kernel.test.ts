@@ -11,7 +11,7 @@ import { manifestOf, saveManifest } from '../../samples/manifests.ts';
 import { type Host, removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
 import { ExplainWorld, on, served } from './explain-world.ts';
-import { answers as answersTo, Faults, vethOf } from './faults.ts';
+import { answers as answersTo, Faults, keepSocket, vethOf } from './faults.ts';
 
 // What is broken in the kernel, the objects being in order: each cause is made, named, held against a packet, and mended.
 
@@ -151,14 +151,25 @@ it('affinity: the client is held at an endpoint that is gone', async () => {
 });
 
 describe('tracked flows overrule the rules', () => {
+  /** The client soon gets the same port again, until what is returned is called. */
+  const fewPorts = (port: number): (() => void) => {
+    const set = (range: string) => void client.namespace.run('sysctl', '-qw', `net.ipv4.ip_local_port_range=${range}`);
+    const before = client.namespace.run('sysctl', '-n', 'net.ipv4.ip_local_port_range').trim();
+    faults.undo(() => set(before));
+    set(`${port} ${port + 9}`);
+    return () => set(before);
+  };
   it('stale-udp: to what is no endpoint', async () => {
     const dnat = `ip daddr 10.96.0.16 udp dport 53 dnat to ${far.ip()}:8080`;
     faults.nft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`, 'ip theirs');
     const options = { sourcePort: 40_053, timeoutMs: patient(300) };
-    const send = () => client.connect({ ip: '10.96.0.16', port: 53, protocol: 'UDP' }, options);
+    const target = { ip: '10.96.0.16', port: 53, protocol: 'UDP' } as const;
+    const send = () => client.connect(target, options);
     await send();
     faults.mend();
+    const release = await keepSocket(faults, client, target, options.sourcePort);
     const { remedy } = await expectCode('svc/shop/dns', client.ip(), 'stale-udp', 'partly');
+    await release();
     expect(remedy[0]).toContain('conntrack -D -p udp');
     expect(await send()).toMatchObject({ by: 'far' });
     world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
@@ -173,7 +184,9 @@ describe('tracked flows overrule the rules', () => {
     await client.connect({ ip: SOLO, port: 80 }, { sourcePort, timeoutMs: 300 });
     faults.mend();
     faults.ip(`address add ${gone}/24 dev eth0`, `address del ${gone}/24 dev eth0`, far);
+    const widen = fewPorts(sourcePort);
     const { remedy } = await expectCode('svc/shop/solo', client.ip(), 'recycled-ip', 'partly');
+    widen();
     expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'far' });
     world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
     expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'web' });
@@ -185,7 +198,9 @@ describe('tracked flows overrule the rules', () => {
     saveManifest(world.manifests, 'late.yaml', manifestOf(...served('shop/late', '10.96.0.30', [on(node, web.ip())])));
     const isWritten = () => world.run('nft', 'list', 'map', 'ip', 'nodeplane', 'services').includes('10.96.0.30');
     await expect.poll(isWritten, { timeout: patient(60_000) }).toBe(true);
+    const widen = fewPorts(sourcePort);
     const { remedy } = await expectCode('svc/shop/late', client.ip(), 'untranslated', 'partly');
+    widen();
     expect(await answers(late)).toBe(true);
     expect((await again()).kind).not.toBe('answered');
     world.run('conntrack', ...remedy[0]!.split(' ').slice(1));

@@ -6,7 +6,7 @@ import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
-import { answers, Faults, mangleOneAnswer } from './faults.ts';
+import { answers, Faults, keepSocket, mangleOneAnswer } from './faults.ts';
 import { faultObjects, faultsOf, VIP } from './kernel-faults.ts';
 
 // The faults of faults-kernel.test.ts in the modes that write iptables, and rules of somebody else written with the same tool.
@@ -63,13 +63,15 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
 
   it('stale-udp: a flow leads to what is no endpoint', async () => {
     const sourcePort = 40_053;
-    const ask = () =>
-      client.connect({ ip: '10.96.0.18', port: 53, protocol: 'UDP' }, { sourcePort, timeoutMs: patient(300) });
+    const target = { ip: '10.96.0.18', port: 53, protocol: 'UDP' } as const;
+    const ask = () => client.connect(target, { sourcePort, timeoutMs: patient(300) });
     const dnat = `ip daddr 10.96.0.18 udp dport 53 dnat to ${far.ip()}:8080`;
     faults.nft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`, 'ip theirs');
     await ask();
     faults.mend();
+    const release = await keepSocket(faults, client, target, sourcePort);
     const { remedy } = await faults.expectCode('svc/shop/dns', client.ip(), 'stale-udp', { verdict: 'partly' });
+    await release();
     expect(await ask()).toMatchObject({ by: 'far' });
     world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
     expect(await ask()).toMatchObject({ by: 'web' });
@@ -77,14 +79,17 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
 
   it('untranslated: begun before there was a Service; drift: rules are gone just after they were written', async () => {
     const vip = variant === 'legacy' ? '10.96.0.30' : '10.96.0.31';
-    const begin = () => client.connect({ ip: vip, port: 80 }, { sourcePort: 40_030, timeoutMs: patient(1500) });
+    const [target, sourcePort] = [{ ip: vip, port: 80 }, 40_030];
+    const begin = () => client.connect(target, { sourcePort, timeoutMs: patient(1500) });
     expect((await begin()).kind).not.toBe('answered');
     await addLate(`late-${variant}`, vip);
     world.run(ipv4, '-t', 'nat', '-F', 'KUBE-SERVICES');
     await faults.expectCode(VIP.IPv4, client.ip(), 'drift');
     expect(await answers(client, VIP.IPv4)).toBe(false);
     await isWritten('KUBE-SERVICES -d ');
+    const release = await keepSocket(faults, client, target, sourcePort);
     const { remedy } = await faults.expectCode(vip, client.ip(), 'untranslated', { verdict: 'partly' });
+    await release();
     expect((await begin()).kind).not.toBe('answered');
     expect(await answers(client, vip)).toBe(true);
     world.run('conntrack', ...remedy[0]!.split(' ').slice(1));

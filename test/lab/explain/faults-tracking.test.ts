@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { removeAll } from '../lab.ts';
@@ -209,4 +210,47 @@ it('not untranslated: a connection that has ended is begun anew by the next one 
   faults.sysctl('net.ipv4.tcp_tw_reuse', '1', client);
   const again = () => client.connect(target, { sourcePort }).catch(() => undefined);
   await expect.poll(again).toMatchObject({ by: 'web' });
+});
+
+describe('a flow of a client that overrules the rules', () => {
+  const [target, sourcePort] = [{ ip: VIP.IPv4, port: 80 }, 40_125];
+  /** An entry that is not translated, as one that was begun before there were rules. */
+  const begin = () =>
+    track([
+      `-s ${client.ip()} --sport ${sourcePort} -d ${VIP.IPv4} --dport 80 -r ${VIP.IPv4} -q ${client.ip()} \
+--reply-port-src 80 --reply-port-dst ${sourcePort} -u ASSURED`.replaceAll('\n', ' '),
+    ]);
+  const isAnswered = async () => (await client.connect(target, { sourcePort, timeoutMs: 900 })).kind === 'answered';
+
+  it('counts as long as a socket may send by it', async () => {
+    const connection = await client.hold(target, { sourcePort });
+    expect(await connection.echo()).toMatchObject({ kind: 'answered' });
+    // An acknowledgement that comes late would be refused by the rules, as any packet to the Service that is not translated.
+    await delay(patient(300));
+    begin();
+    await faults.expectCode(VIP.IPv4, client.ip(), 'untranslated', { verdict: 'partly' });
+    expect((await connection.echo({ timeoutMs: 900 })).kind).not.toBe('answered');
+    await connection.close();
+  });
+
+  it('is a warning where no socket does: connections from other ports work', async () => {
+    begin();
+    const answer = await world.ask(VIP.IPv4, client.ip());
+    expect(answer, answer.cause).toMatchObject({ verdict: 'works' });
+    const text = expect.stringContaining('no socket has that port now');
+    expect(answer.warnings).toContainEqual({ code: 'untranslated', text });
+    const outcomes = await client.connectMany(target, 20);
+    expect(outcomes.every(({ kind }) => kind === 'answered')).toBe(true);
+    expect(await isAnswered()).toBe(false);
+  });
+
+  it('counts where the client has few ports, and soon gets that one again', async () => {
+    begin();
+    faults.sysctl('net.ipv4.ip_local_port_range', `${sourcePort} ${sourcePort + 3}`, client);
+    await faults.expectCode(VIP.IPv4, client.ip(), 'untranslated', { verdict: 'partly' });
+    const outcomes = await client.connectMany(target, 12, { timeoutMs: 900, concurrency: 1 });
+    const good = outcomes.filter(({ kind }) => kind === 'answered').length;
+    expect(good).toBeGreaterThan(0);
+    expect(good).toBeLessThan(12);
+  });
 });

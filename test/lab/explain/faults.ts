@@ -1,6 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { afterEach, expect } from 'vitest';
 import type { Answer, CauseCode } from '../../../src/explain/index.ts';
-import type { Host, LabNode, Pod } from '../lab.ts';
+import type { Host, LabNode, Pod, Target } from '../lab.ts';
 import type { ExplainWorld } from './explain-world.ts';
 
 /** Breaks things in a world, and mends all of it after each test. */
@@ -70,6 +72,33 @@ export class Faults {
 export async function answers(from: Host, ip: string, port = 80, protocol: 'TCP' | 'UDP' = 'TCP'): Promise<boolean> {
   const { kind } = await from.connect({ ip, port, protocol }, { timeoutMs: 1500 });
   return kind === 'answered';
+}
+
+/**
+ * A process of a host has a socket with a source port and a destination, and tries to connect, until what is returned is called or the
+ * test is over. One of UDP sends nothing.
+ */
+export async function keepSocket(
+  faults: Faults,
+  on: Host,
+  { ip, port, protocol = 'TCP' }: Target,
+  sourcePort: number,
+): Promise<() => Promise<void>> {
+  const of = JSON.stringify({ host: ip, port, localPort: sourcePort });
+  const open = {
+    TCP: `require('node:net').connect(${of}).on('error', () => {}); setTimeout(() => console.log(), 100);`,
+    UDP: `const socket = require('node:dgram').createSocket('udp4');
+      socket.bind(${sourcePort}, () => socket.connect(${port}, '${ip}', () => console.log()));`,
+  };
+  const args = ['netns', 'exec', on.namespace.name, process.execPath, '-e', open[protocol as keyof typeof open]];
+  const child = spawn('ip', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  faults.undo(() => void child.kill());
+  const ended = once(child, 'exit');
+  await once(child.stdout, 'data');
+  return async () => {
+    child.kill();
+    await ended;
+  };
 }
 
 /** One answer of a pod's server gets a sequence number that lies 2^30 ahead, before the node tracks it. */

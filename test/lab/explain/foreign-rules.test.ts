@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { removeAll } from '../lab.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 
@@ -154,4 +154,59 @@ it('a chain of ARP, but one that does nothing', async () => {
   expect(await verdict()).toBe('works');
   world.run('nft', 'add rule arp foreign input drop');
   expect(await verdict()).toBe('unknown');
+});
+
+describe('legacy arptables', () => {
+  const ask = async (source: string = client.ip()) => {
+    const [answer] = await world.askHere([{ destination: `${VIP}:80`, source }]);
+    return answer!;
+  };
+  const arptables = (...rules: string[]) => {
+    for (const rule of rules) world.run('arptables-legacy', ...rule.split(' '));
+    faults.undo(() => {
+      world.run('arptables-legacy', '-F');
+      for (const chain of ['INPUT', 'OUTPUT', 'FORWARD']) world.run('arptables-legacy', '-P', chain, 'ACCEPT');
+    });
+  };
+  const isAnswered = async () => {
+    for (const { namespace } of [node, world.web, client]) namespace.run('ip', 'neigh', 'flush', 'all');
+    world.run('conntrack', '-F');
+    return answers(client, VIP, 80);
+  };
+
+  it.each<[string, readonly string[]]>([
+    ['INPUT', ['-A INPUT -i cni+ -j DROP']],
+    ['INPUT', ['-A INPUT -i lo -j DROP', '-A INPUT ! -i eth0 -j DROP']],
+    ['OUTPUT', ['-A OUTPUT -o cni0 -j mangle --mangle-ip-s 10.244.1.250']],
+    ['OUTPUT', ['-P OUTPUT DROP']],
+    ['FORWARD', ['-A FORWARD -j DROP']],
+  ])('chain %s that stops it makes UNKNOWN: %j', async (chain, rules) => {
+    expect(await isAnswered()).toBe(true);
+    arptables(...rules);
+    const { verdict, cause } = await ask();
+    expect({ verdict, cause }).toEqual({
+      verdict: 'unknown',
+      cause: expect.stringContaining(`arptables (legacy), chain ${chain}`),
+    });
+    expect(await isAnswered()).toBe(false);
+  });
+
+  it.each<[string, readonly string[]]>([
+    ['let all pass', ['-A INPUT -j ACCEPT', '-N other', '-A OUTPUT -j RETURN']],
+    ['are for other links', ['-A INPUT -i eth9 -j DROP', '-A OUTPUT -o eth+9 -j DROP', '-A FORWARD -i eth9 -j DROP']],
+  ])('rules that %s change nothing', async (_, rules) => {
+    arptables(...rules);
+    expect(await ask()).toMatchObject({ verdict: 'works' });
+    expect(await isAnswered()).toBe(true);
+  });
+
+  it('of a pod make UNKNOWN too, and asking makes no table', async () => {
+    const tables = (host: Host) => host.namespace.run('cat', '/proc/net/arp_tables_names');
+    expect(await ask()).toMatchObject({ verdict: 'works' });
+    expect(tables(world.web)).toBe('');
+    client.namespace.run('arptables-legacy', '-A', 'OUTPUT', '-j', 'DROP');
+    faults.undo(() => void client.namespace.run('arptables-legacy', '-F'));
+    expect(await isAnswered()).toBe(false);
+    expect(await ask()).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('arptables') });
+  });
 });

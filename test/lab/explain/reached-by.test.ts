@@ -3,7 +3,7 @@ import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
-import { answers, Faults } from './faults.ts';
+import { answers, Faults, keepSocket } from './faults.ts';
 
 // Which addresses a client reaches at all, and by which the node answers it.
 
@@ -79,15 +79,18 @@ it('a client that rules of the node give another source on its way in', async ()
 
 it('stale-udp: a flow that rules of before have made', async () => {
   const options = { sourcePort: 41_004, timeoutMs: patient(300) };
-  const send = () => client.connect({ ip: web.ip(), port: TARGET, protocol: 'UDP' }, options);
+  const target = { ip: web.ip(), port: TARGET, protocol: 'UDP' } as const;
+  const send = () => client.connect(target, options);
   const rule = `ip daddr ${web.ip()} udp dport ${TARGET} dnat to ${outside.ip()}:9`;
   faults.nft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${rule}; } }`, 'ip theirs');
   await send();
   faults.mend();
   expect((await send()).kind).not.toBe('answered');
   const flags = ['--proto', 'udp'];
+  const release = await keepSocket(faults, client, target, options.sourcePort);
   const answer = await world.ask(`${web.ip()}:${TARGET}`, client.ip(), ...flags);
   expect(answer, answer.cause).toMatchObject({ verdict: 'partly', code: 'stale-udp' });
+  await release();
   world.run('conntrack', ...answer.remedy[0]!.split(' ').slice(1));
   expect((await send()).kind).toBe('answered');
   expect(await world.ask(`${web.ip()}:${TARGET}`, client.ip(), ...flags)).toMatchObject({ verdict: 'works' });

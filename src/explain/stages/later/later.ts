@@ -13,6 +13,7 @@ import type { Finding, Report } from '../report.ts';
 import { type LaterPackets, ledAstray } from '../routes/astray.ts';
 import { sameWay } from '../routes/back.ts';
 import { answerOf, flowTo, markAfter, markOf, nextOf, originOf } from './later-walks.ts';
+import { untrackedByIpvs } from './untracked.ts';
 
 // What comes of a connection after its first packet: answers, and what the client sends then.
 
@@ -107,7 +108,8 @@ function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[],
     return found && !isSwitched(asked, goal, node) ? found : undefined;
   };
   const wanted = { destination: goal.ip };
-  const later = { stage: 'others', code: 'foreign-drop', who, wanted, astray } as const;
+  const untracked = untrackedByIpvs(goal, node);
+  const later = { stage: 'others', code: 'foreign-drop', who, wanted, untracked, astray } as const;
   lookAtEnds(asked, branches, goal, flowTo(asked, goal, node), later, report);
 }
 
@@ -136,7 +138,7 @@ function lookAtAnswers(
     branches,
     goal,
     flowTo(asked, goal, node),
-    { stage: 'way back', ...answers, wanted, astray },
+    { stage: 'way back', ...answers, wanted, untracked: untrackedByIpvs(goal, node), astray },
     report,
   );
 }
@@ -175,6 +177,8 @@ interface Later {
   readonly who: string;
   /** From whom they seem to come in the end, and to whom. */
   readonly wanted: { readonly source?: IpAddress; readonly destination: IpAddress };
+  /** Why IPVS sends them past connection tracking, which our own rules count on. */
+  readonly untracked: ReturnType<typeof untrackedByIpvs>;
   /** What is said of a way that ends beside whom the packet is for. */
   readonly astray: (walk: Walk) => Finding | undefined;
 }
@@ -185,7 +189,7 @@ function lookAtEnds(
   branches: readonly Branch<Walk>[],
   { address, byIpvs, masqueraded }: Goal,
   { translated }: Flow,
-  { stage, code, who, wanted, astray }: Later,
+  { stage, code, who, wanted, untracked, astray }: Later,
   report: Report,
 ): void {
   // What IPVS changes it changes back by connections of its own.
@@ -199,8 +203,10 @@ function lookAtEnds(
     });
     if (end.kind === 'drop' || end.kind === 'reject') {
       const last = steps.at(-1)!;
-      const ofWhom = isOurs(last, knowledge.mode) ? 'drift' : 'foreign-drop';
-      return finding(ofWhom, `${who} are dropped by ${placeOf(last)}`, [last]);
+      const text = `${who} are dropped by ${placeOf(last)}`;
+      if (!isOurs(last, knowledge.mode)) return finding('foreign-drop', text, [last]);
+      if (!untracked) return finding('drift', text, [last]);
+      return { code: 'way-back', text: `${text}: ${untracked.text}`, remedy: untracked.remedy };
     }
     if (isTranslated && packet.connection === 'untracked')
       return finding(

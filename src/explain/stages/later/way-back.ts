@@ -7,6 +7,7 @@ import type { Report } from '../report.ts';
 import { countedLately } from '../tracking/lately.ts';
 import { lookAtLater } from './later.ts';
 import { ANY_PORT, originOf } from './later-walks.ts';
+import { untrackedByIpvs } from './untracked.ts';
 
 /** Whether answers come back through this node, where they are translated back, and through the rules of others. */
 export function lookAtWayBack(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
@@ -57,16 +58,6 @@ function answersItself({ client, target }: Asked, { ip }: Goal, isHere: boolean,
 function isSourceTo(to: IpAddress, own: IpAddress, node: NodeView): boolean {
   const answer = node.route({ destination: to });
   return answer.kind === 'route' && answer.route.source !== undefined && ipEquals(answer.route.source, own);
-}
-
-/** Why what IPVS sends is not masqueraded, whatever rules want; undefined: it may be. */
-function untrackedByIpvs(
-  { byIpvs }: Goal,
-  node: NodeView,
-): { readonly text: string; readonly remedy: readonly string[] } | undefined {
-  if (!byIpvs || node.sysctl('net/ipv4/vs/conntrack') !== '0') return undefined;
-  const text = 'net.ipv4.vs.conntrack is 0, so that nothing IPVS sends is masqueraded';
-  return { text, remedy: ['sysctl -w net.ipv4.vs.conntrack=1'] };
 }
 
 /** Whether rules give what comes to a pod the pod's own address as source. */

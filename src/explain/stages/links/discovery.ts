@@ -82,7 +82,7 @@ function unaskedByNode({ ip, address, seenAs }: LocalPod, from: IpAddress | unde
 function unheard({ ip, address, outside, seenAs }: LocalPod, search: Search, node: NodeView): Stopped | undefined {
   if (!seenAs?.toListenersAlone) return undefined;
   const [listener, asked] = search.asks === 'pod' ? [seenAs, search.for] : [outside!, address];
-  if (node.listensTo(solicitedNode(asked), listener.index)) return undefined;
+  if (node.bridges.listensTo(solicitedNode(asked), listener.index)) return undefined;
   const who = search.asks === 'pod' ? 'this node' : `the pod ${ip} at ${listener.name}`;
   return {
     text: `${seenAs.name} sends multicast to listeners alone (mcast_snooping, with a querier), and has not heard that ${who} listens to those who look for ${formatIp(asked)}`,

@@ -10,7 +10,7 @@ import { deaf } from '../pods/asked-for.ts';
 import type { Finding, Report } from '../report.ts';
 import { bridgeSetting, isSwitched, showsToRules } from './bridge.ts';
 import { hasMac, isAnswerLost, lookAtNeighbours, sends } from './neighbours.ts';
-import { vlanBetween, vlanToNode } from './vlans.ts';
+import { vlansApart } from './outside-vlans.ts';
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */
 export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
@@ -61,12 +61,12 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     report.failEndpoint('link', address, down);
     return;
   }
-  const cut =
-    client.kind === 'pod' && isSwitched(asked, goal, node) ? vlanBetween(client.pod, pod, node) : vlanToNode(pod, node);
-  if (cut) {
+  const cut = vlansApart(asked, goal, pod, node);
+  if (cut?.lasts) {
     report.failEndpoint('link', address, cut);
     return;
   }
+  if (cut) report.cannotTellEndpoint('link', address, cut.text);
   const isBridge = seenAs!.kind === 'bridge';
   const setting = bridgeSetting(goal.ip);
   const isShown = showsToRules(seenAs!, goal.ip, node);

@@ -105,11 +105,11 @@ function misled(
   const bridge = seenAs.name;
   const isLocal = ({ state }: Neighbour) => (state & NUD_PERMANENT) !== 0;
   const back = `bridge fdb replace ${formatMac(seenAs.address)} dev ${bridge} self permanent`;
-  if (routed && !node.forwarding(seenAs.index, seenAs.address).some(isLocal)) {
+  if (routed && !node.bridges.forwarding(seenAs.index, seenAs.address).some(isLocal)) {
     const text = `${bridge} does not take frames to its own MAC address ${formatMac(seenAs.address)} for this node's (bridge fdb)`;
     return { text, remedy: [back], lasts: true };
   }
-  const entries = node.forwarding(seenAs.index, inside.address);
+  const entries = node.bridges.forwarding(seenAs.index, inside.address);
   const mac = formatMac(inside.address);
   const enter = `bridge fdb replace ${mac} dev ${outside!.name} master dynamic`;
   const wrong = entries.find((entry) => entry.index !== outside!.index || (byPort && isLocal(entry)));

@@ -5,7 +5,7 @@ import type { Finding } from '../report.ts';
 // VLANs of a bridge that looks at them: frames of pods have no tags, and pass to ports of the same VLAN that take its frames without one.
 
 /** A port of a bridge, or the bridge's own one to this node. */
-interface Side {
+export interface Side {
   readonly name: string;
   /** The VLAN of frames that come from there; undefined: of none, and they are dropped. */
   readonly sends: number | undefined;
@@ -25,19 +25,26 @@ export function vlanToNode(pod: LocalPod, node: NodeView): Finding | undefined {
   const way = node.route({ destination: pod.address });
   const link = way.kind === 'route' ? node.link(way.route.outInterface) : undefined;
   // By another link than the bridge's own others have looked at it.
-  if (!link || (link.index !== bridge.index && !(link.kind === 'vlan' && link.peerIndex === bridge.index)))
-    return undefined;
+  if (!link || bridgeOf(link, node)?.index !== bridge.index) return undefined;
+  return apart(portOf(pod.outside!, node), ownPort(bridge, link, node), bridge);
+}
+
+/** The bridge that a link of this node is, or that it is a VLAN of; undefined: it is neither. */
+export function bridgeOf(link: Link, node: NodeView): Link | undefined {
+  const found = link.kind === 'vlan' ? node.link(link.peerIndex) : link;
+  return found?.kind === 'bridge' ? found : undefined;
+}
+
+/** The bridge's own port to this node, for what the node sends and takes by a link: the bridge's, or of one of its VLANs. */
+export function ownPort(bridge: Link, link: Link, node: NodeView): Side {
   const { vlanId } = link;
-  const own = node.vlansOf(bridge.index);
-  const itself: Side =
-    vlanId === undefined
-      ? portOf(bridge, node)
-      : {
-          name: link.name,
-          sends: own.some((vlan) => has(vlan, vlanId)) ? vlanId : undefined,
-          takes: (vlan) => vlan === vlanId && own.some((one) => has(one, vlan) && !one.untagged),
-        };
-  return apart(portOf(pod.outside!, node), itself, bridge);
+  if (vlanId === undefined) return portOf(bridge, node);
+  const own = node.bridges.vlansOf(bridge.index);
+  return {
+    name: link.name,
+    sends: own.some((vlan) => has(vlan, vlanId)) ? vlanId : undefined,
+    takes: (vlan) => vlan === vlanId && own.some((one) => has(one, vlan) && !one.untagged),
+  };
 }
 
 function apart(one: Side, other: Side, bridge: Link): Finding | undefined {
@@ -46,16 +53,20 @@ function apart(one: Side, other: Side, bridge: Link): Finding | undefined {
     [other, one],
   ] as const) {
     if (from.sends !== undefined && to.takes(from.sends)) continue;
-    const vlan = from.sends === undefined ? 'are of no VLAN (PVID)' : `are of VLAN ${from.sends}`;
-    const why = from.sends === undefined ? '' : `, which ${to.name} does not take without a tag`;
-    const text = `${bridge.name} looks at VLANs (vlan_filtering): frames of ${from.name} ${vlan}${why}`;
-    return { code: 'link-down', text, remedy: ['bridge vlan show'] };
+    return notTaken(bridge, from, `${to.name} does not take without a tag`);
   }
   return undefined;
 }
 
-function portOf({ index, name }: Link, node: NodeView): Side {
-  const vlans = node.vlansOf(index);
+/** @param why who does what with frames of its VLAN */
+export function notTaken(bridge: Link, { name, sends }: Pick<Side, 'name' | 'sends'>, why: string): Finding {
+  const vlan = sends === undefined ? 'are of no VLAN (PVID)' : `are of VLAN ${sends}, which ${why}`;
+  const text = `${bridge.name} looks at VLANs (vlan_filtering): frames of ${name} ${vlan}`;
+  return { code: 'link-down', text, remedy: ['bridge vlan show'] };
+}
+
+export function portOf({ index, name }: Link, node: NodeView): Side {
+  const vlans = node.bridges.vlansOf(index);
   return {
     name,
     sends: vlans.find(({ pvid }) => pvid)?.first,
@@ -63,6 +74,6 @@ function portOf({ index, name }: Link, node: NodeView): Side {
   };
 }
 
-function has({ first, last }: BridgeVlan, vlan: number): boolean {
+export function has({ first, last }: BridgeVlan, vlan: number): boolean {
   return first <= vlan && vlan <= last;
 }

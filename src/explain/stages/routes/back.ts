@@ -1,99 +1,127 @@
 import { formatIp, ipEquals } from '../../../core/index.ts';
-import type { Route } from '../../../netlink/route/index.ts';
+import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
 import { reroutesAnswers } from '../../ipvs/index.ts';
-import type { NodeView } from '../../node/index.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { refusedFrom } from '../here/refused-from.ts';
 import { answerOf, flowTo, markOf, originOf } from '../later/later-walks.ts';
 import { isBridged } from '../links/bridge.ts';
 import { detourOf, flowOf, refusedByPod, untakenByPod } from '../pods/routes.ts';
-import type { Report } from '../report.ts';
+import type { Finding, Report } from '../report.ts';
 import { ledAstray } from './astray.ts';
 import { forwardingOff, notForwarded, staysInBridge } from './forwarding.ts';
 
 /** The answer comes in by the endpoint's link and goes to the client. */
 export function lookAtRouteBack(asked: Asked, goal: Goal, node: NodeView, report: Report): void {
-  const { client } = asked;
-  const { ip, address, source } = goal;
-  if (node.isOwnAddress(formatIp(ip))) {
+  const ip = formatIp(goal.ip);
+  if (node.isOwnAddress(ip)) {
     lookAtOwnAnswers(asked, goal, node, report);
     return;
   }
-  const [pod] = node.podsAt(formatIp(ip));
-  if (pod && source) {
-    const arriving = { source, destination: ip, flow: flowOf(asked.target, { destinationPort: goal.port }) };
-    const untaken = untakenByPod(pod, arriving, node);
-    if (untaken) {
-      report.failEndpoint('route', address, { code: 'pod-route', ...untaken });
-      return;
-    }
-    const isSentOn = client.kind !== 'node';
-    const answers = {
-      source: ip,
-      destination: source,
-      flow: flowOf(asked.target, { sourcePort: goal.port }),
-      isSentOn,
-    };
-    const refused = refusedByPod(pod, answers, node, 'leave it, as answers, by another link than');
-    if (refused?.isLost) {
-      report.failEndpoint('route', address, { code: 'way-back', text: refused.text, remedy: refused.remedy });
-      return;
-    }
-    if (refused) report.cannotTellEndpoint('route', address, refused.text);
+  const [pod] = node.podsAt(ip);
+  if (pod && !lookAtPodRoutes(asked, goal, pod, node, report)) return;
+  if (goal.byIpvs && !lookAtRoutesOfIpvs(asked, goal, node, report)) return;
+  if (asked.client.kind !== 'node') lookAtForwarding(asked, goal, pod, node, report);
+}
+
+/** Whether the pod takes what comes to it, and sends its answers to this node, as far as can be told. */
+function lookAtPodRoutes(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): boolean {
+  const { client, target } = asked;
+  const { ip, address, source } = goal;
+  if (!source) return true;
+  const arriving = { source, destination: ip, flow: flowOf(target, { destinationPort: goal.port }) };
+  const untaken = untakenByPod(pod, arriving, node);
+  if (untaken) {
+    report.failEndpoint('route', address, { code: 'pod-route', ...untaken });
+    return false;
   }
-  const rule = goal.byIpvs && node.ruleBySource(client.ip, asked.target.ip);
+  const isSentOn = client.kind !== 'node';
+  const answers = { source: ip, destination: source, flow: flowOf(target, { sourcePort: goal.port }), isSentOn };
+  const refused = refusedByPod(pod, answers, node, 'leave it, as answers, by another link than');
+  if (refused?.isLost) {
+    report.failEndpoint('route', address, { code: 'way-back', text: refused.text, remedy: refused.remedy });
+    return false;
+  }
+  if (refused) report.cannotTellEndpoint('route', address, refused.text);
+  return true;
+}
+
+/** IPVS routes packets without a source, and answers anew once they are translated back. Whether they have a way, as far as can be told. */
+function lookAtRoutesOfIpvs({ client, target }: Asked, { address }: Goal, node: NodeView, report: Report): boolean {
+  const rule = node.ruleBySource(client.ip, target.ip);
   if (rule) {
     const text = `policy rule ${rule.priority} of this node asks for sources: packets of IPVS are routed without theirs and then anew (nat)`;
     report.cannotTellEndpoint('route', address, text);
   }
-  if (goal.byIpvs && client.kind !== 'node' && reroutesAnswers((name) => node.sysctl(name))) {
-    const anew = node.route({ destination: client.ip, source: asked.target.ip });
-    if (anew.kind === 'refused') {
-      const text = `there is no route for answers from ${formatIp(asked.target.ip)} to ${formatIp(client.ip)} (${anew.errno})`;
-      report.failEndpoint('route', address, { code: 'way-back', text });
-      return;
-    }
-  }
-  if (client.kind === 'node') return;
+  if (client.kind === 'node' || !reroutesAnswers((name) => node.sysctl(name))) return true;
+  const anew = node.route({ destination: client.ip, source: target.ip });
+  if (anew.kind !== 'refused') return true;
+  const text = `there is no route for answers from ${formatIp(target.ip)} to ${formatIp(client.ip)} (${anew.errno})`;
+  report.failEndpoint('route', address, { code: 'way-back', text });
+  return false;
+}
+
+/** Answers that this node sends on, to a pod or to somebody outside. */
+function lookAtForwarding(asked: Asked, goal: Goal, pod: LocalPod | undefined, node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  const { ip } = goal;
   const out = node.route({ destination: ip });
   if (out.kind === 'refused') return;
   const mark = markOfAnswers(asked, goal, node, report);
-  if (mark === 'not known') return;
+  if (mark === 'not known' || isBridged(asked, goal, pod, node)) return;
   const inInterface = pod?.seenAs?.index ?? out.route.outInterface;
-  const flow = flowOf(asked.target, { sourcePort: goal.port });
+  const flow = flowOf(target, { sourcePort: goal.port });
   const back = node.route({ destination: client.ip, source: ip, inInterface, mark, flow });
+  if (back.kind === 'refused') {
+    const plain = node.route({ destination: client.ip, mark, flow });
+    const refused = { errno: back.errno, inInterface, plain };
+    report.failEndpoint('route', goal.address, refusedBack(refused, asked, goal, node));
+    return;
+  }
+  lookAtWayBackBy(back.route, { mark, inInterface }, asked, goal, node, report);
+}
+
+/** The kernel knows a way for answers: it may not send them on, or not to where the client is. */
+function lookAtWayBackBy(
+  back: Route,
+  { mark, inInterface }: { readonly mark: number | undefined; readonly inInterface: number },
+  asked: Asked,
+  goal: Goal,
+  node: NodeView,
+  report: Report,
+): void {
+  const { client } = asked;
+  const { ip, address } = goal;
   // A lookup of IPv6 does not look at it, nor does IPVS at what a lookup says.
-  const isForwarded = back.kind === 'route' && !staysInBridge(inInterface, back.route.outInterface, ip, node);
-  const off = isForwarded && !isBridged(asked, goal, pod, node) ? forwardingOff(ip, inInterface, node) : undefined;
+  const isForwarded = !staysInBridge(inInterface, back.outInterface, ip, node);
+  const off = isForwarded ? forwardingOff(ip, inInterface, node) : undefined;
   if (off !== undefined) {
     report.failEndpoint('route', address, notForwarded(off));
     return;
   }
-  if (back.kind === 'route') {
-    const receiver = client.kind === 'pod' ? client.pod : undefined;
-    const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
-    const astray = ledAstray(answers, { mark, outInterface: back.route.outInterface }, receiver, asked, node);
-    if (isBridged(asked, goal, pod, node)) return;
-    if (astray) report.failEndpoint('route', address, astray);
-    else if (client.kind === 'outside') sameWay(asked, goal, back.route, node, report);
-    const detour = receiver && detourOf(back.route, client.ip);
-    if (detour) report.cannotTellEndpoint('route', address, `answers to the pod ${receiver.ip} ${detour}`);
-    return;
-  }
-  if (isBridged(asked, goal, pod, node)) return;
-  const plain = node.route({ destination: client.ip, mark, flow });
+  const receiver = client.kind === 'pod' ? client.pod : undefined;
+  const answers = { code: 'way-back', who: 'answers', to: client.ip } as const;
+  const astray = ledAstray(answers, { mark, outInterface: back.outInterface }, receiver, asked, node);
+  if (astray) report.failEndpoint('route', address, astray);
+  else if (client.kind === 'outside') sameWay(asked, goal, back, node, report);
+  const detour = receiver && detourOf(back, client.ip);
+  if (detour) report.cannotTellEndpoint('route', address, `answers to the pod ${receiver.ip} ${detour}`);
+}
+
+/** Why the kernel refuses answers. @param plain its way there for what comes from nowhere */
+function refusedBack(
+  { errno, inInterface, plain }: { readonly errno: string; readonly inInterface: number; readonly plain: RouteAnswer },
+  { client }: Asked,
+  { ip }: Goal,
+  node: NodeView,
+): Finding {
+  const to = client.ip;
   if (plain.kind === 'refused') {
-    const text = `there is no route back to ${formatIp(client.ip)} (${plain.errno})`;
-    report.failEndpoint('route', address, { code: 'way-back', text });
-    return;
+    return { code: 'way-back', text: `there is no route back to ${formatIp(to)} (${plain.errno})` };
   }
   const stopped = forwardingOff(ip, inInterface, node);
-  if (stopped !== undefined) {
-    report.failEndpoint('route', address, notForwarded(stopped));
-    return;
-  }
-  const answers = { from: ip, to: client.ip, inInterface, code: 'way-back' } as const;
-  report.failEndpoint('route', address, refusedFrom(answers, back.errno, node));
+  if (stopped !== undefined) return notForwarded(stopped);
+  return refusedFrom({ from: ip, to, inInterface, code: 'way-back' }, errno, node);
 }
 
 /** What a process of this node answers is routed by the address it has for the client: policy rules may ask for that. */

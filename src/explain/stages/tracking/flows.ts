@@ -1,5 +1,6 @@
 import { formatIp, formatIpPort, IP_PROTOCOLS, ipEquals } from '../../../core/index.ts';
 import type { IpvsConnection } from '../../../netlink/ipvs/index.ts';
+import type { CauseCode } from '../../answer/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { keyOf, type Planned } from '../endpoints.ts';
@@ -38,19 +39,25 @@ export function lookAtFlows(
     const remedy = [
       `conntrack -D -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} --sport ${original.sourcePort} -d ${formatIp(ip)} --dport ${port}`,
     ];
+    const tell = (code: CauseCode, text: string): void => {
+      if (isUsed(asked, original.sourcePort, node)) report.failPartly('conntrack', { code, text, remedy }, evidence);
+      else report.warn(code, `${text} (no socket has that port now; the next one that takes it meets the same)`);
+    };
     // Once both sides have ended it, the next connection from that port begins a flow of its own.
     if (over || wanted.has(to) || followed.has(original.sourcePort)) continue;
     if (ipEquals(reply.source, ip)) {
       if (isMendedByIpvs) continue;
-      const text = `the flow from ${from} was begun before the rules were there and is not translated: it hangs, new ones do not`;
-      report.failPartly('conntrack', { code: 'untranslated', text, remedy }, evidence);
-    } else if (protocol === 'UDP') {
-      const text = `packets from ${from} go to ${to} as long as they come, ${gone}`;
-      report.failPartly('conntrack', { code: 'stale-udp', text, remedy }, evidence);
-    } else if (!answered) {
+      tell(
+        'untranslated',
+        `the flow from ${from} was begun before the rules were there and is not translated: it hangs, new ones do not`,
+      );
+    } else if (protocol === 'UDP') tell('stale-udp', `packets from ${from} go to ${to} as long as they come, ${gone}`);
+    else if (!answered) {
       // One that was answered goes on with the endpoint it has, for as long as that serves it.
-      const text = `the connection from ${from} is being tried at ${to}, ${gone}: whoever has that address now answers`;
-      report.failPartly('conntrack', { code: 'recycled-ip', text, remedy }, evidence);
+      tell(
+        'recycled-ip',
+        `the connection from ${from} is being tried at ${to}, ${gone}: whoever has that address now answers`,
+      );
     }
   }
   const seen = flows.filter(({ answered }) => answered).length;
@@ -58,6 +65,18 @@ export function lookAtFlows(
     flows.length === 0 ? 'no entry for this client yet' : `${flows.length} entries for this client, ${seen} answered`;
   const { count, max } = node.tracking.room;
   report.stage('conntrack', 'ok', `${text}; ${count} of ${max} in the table`);
+}
+
+/** With so many ports to give, the kernel gives the same one again so seldom that it does not count. */
+const MANY_PORTS = 1000;
+
+/** Whether a client sends from a port to the destination, or soon may again; of clients elsewhere nobody here can tell that it does not. */
+function isUsed({ client, target: { protocol, port } }: Asked, from: number, node: NodeView): boolean {
+  if (client.kind === 'outside' || protocol === 'SCTP') return true;
+  const netns = client.kind === 'pod' ? client.pod.netns : undefined;
+  if (node.hasSocket(protocol, from, port, netns)) return true;
+  const { has, count } = node.localPorts(netns);
+  return has(from) && count(MANY_PORTS) < MANY_PORTS;
 }
 
 /** Connections of IPVS to what is no endpoint. TCP connections that were answered go on with the endpoint they have. */

@@ -39,7 +39,12 @@ export function familyOf(key: VirtualServerKey): IpFamily {
 
 /** Whether the kernel would keep the virtual server as it is. */
 export function sameVirtualServer(a: VirtualServer, b: VirtualServer): boolean {
-  return a.scheduler === b.scheduler && a.flags === b.flags && a.persistenceSeconds === b.persistenceSeconds;
+  return (
+    a.scheduler === b.scheduler &&
+    a.flags === b.flags &&
+    a.persistenceSeconds === b.persistenceSeconds &&
+    (a.persistenceMask?.join() ?? '') === (b.persistenceMask?.join() ?? '')
+  );
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { Netlink } from '../../netlink/index.ts';
-import { type Link, listLinkFilters, listQdiscs, type Qdisc } from '../../netlink/route/index.ts';
+import type { Netlink } from '../../../netlink/index.ts';
+import { type Link, listLinkFilters, listQdiscs, type Qdisc } from '../../../netlink/route/index.ts';
 import { hasTcx } from './bpf-programs.ts';
 
 // What is not of netfilter and sees the packets of a link: programs of BPF, filters and queues of tc.

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { libc } from '../../sys/index.ts';
+import { libc } from '../../../sys/index.ts';
 
 // What of BPF hangs where, by its number alone: what a program does is not asked.
 
