@@ -4,6 +4,7 @@ export { type UninstallOptions, uninstallCni } from './cni/install/uninstall.ts'
 export { WorkerPool } from './cni/threads/worker-pool.ts';
 export { type ShowDiffOptions, type ShownDiff, showDiff } from './diff/show-diff.ts';
 export { type Explained, type ExplainOptions, explainHere } from './explain/explain-here.ts';
+export { readKnowledge } from './explain/offline.ts';
 export { initialise } from './init/initialise.ts';
 export { leaveToKubeProxy } from './leave-to-kube-proxy.ts';
 export type { Build } from './metrics/component-metrics.ts';

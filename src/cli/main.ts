@@ -1,3 +1,6 @@
+import { readKnowledge } from '../agent/index.ts';
+import { isAsked } from './ask/names.ts';
+import { runAsk } from './ask/run-ask.ts';
 import { nodeplaneProgram } from './program.ts';
 import { reportFailure } from './report-failure.ts';
 import { guardStandardOutput } from './standard-output.ts';
@@ -6,7 +9,11 @@ import { guardStandardOutput } from './standard-output.ts';
 // be there. The number is read when the pool is first used.
 process.env.UV_THREADPOOL_SIZE ??= '12';
 
-guardStandardOutput('nodeplane');
-nodeplaneProgram()
-  .parseAsync()
-  .catch((error: unknown) => reportFailure('nodeplane', error));
+// Of those that ask, `explain --manifests` alone comes here: see nodeplane-start.ts.
+if (isAsked(process.argv)) runAsk(readKnowledge);
+else {
+  guardStandardOutput('nodeplane');
+  nodeplaneProgram()
+    .parseAsync()
+    .catch((error: unknown) => reportFailure('nodeplane', error));
+}

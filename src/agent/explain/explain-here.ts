@@ -4,13 +4,13 @@ import {
   CAUSES,
   exitCodeOf,
   explain,
+  type Knowledge,
   parseQuestion,
   QuestionError,
   type WrittenQuestion,
 } from '../../explain/index.ts';
 import { answerSettled } from './answer-settled.ts';
 import { askKnowledge, NoAgentError } from './ask-knowledge.ts';
-import { readKnowledge } from './offline.ts';
 
 export interface ExplainOptions {
   readonly question: WrittenQuestion;
@@ -22,8 +22,8 @@ export interface ExplainOptions {
   readonly probe?: boolean;
   /** The agent's --agent-lock-dir. */
   readonly directory: string;
-  /** Without an agent: objects of this directory, and the name of the node. @default the agent is asked */
-  readonly offline?: { readonly manifests: string; readonly nodeName: string } | undefined;
+  /** Without an agent: what is known otherwise, and the kernel is not read. @default the agent is asked */
+  readonly offline?: (() => Promise<Knowledge>) | undefined;
 }
 
 export interface Explained {
@@ -41,7 +41,7 @@ export async function explainHere(options: ExplainOptions): Promise<Explained> {
   try {
     const question = parseQuestion(written);
     const answer = offline
-      ? explain(question, await readKnowledge(written, offline), undefined)
+      ? explain(question, await offline(), undefined)
       : await answerSettled({ question, probe, ask: () => askKnowledge(directory, written) });
     const stdout = json ? `${JSON.stringify(answer, undefined, 2)}\n` : answerText(answer, { unicode, verbose });
     return { stdout, stderr: '', exitCode: exitCodeOf(answer) };

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
-import { explainHere } from '../../agent/index.ts';
+import { explainHere, type readKnowledge } from '../../agent/index.ts';
 import { NODE_PATHS } from '../../core/index.ts';
 import { writeErr, writeOut } from '../standard-output.ts';
 
@@ -15,8 +15,11 @@ interface Flags {
   readonly node: string;
 }
 
+/** Reads what is known from manifests. It plans as an agent does, with most of an agent's code. */
+export type ReadOffline = typeof readKnowledge;
+
 /** `nodeplane explain`: whether a connection works from this node, and if not, why. */
-export function addExplainCommand(program: Command): void {
+export function addExplainCommand(program: Command, readOffline?: ReadOffline): void {
   program
     .command('explain')
     .description(
@@ -41,14 +44,16 @@ export function addExplainCommand(program: Command): void {
     .option('--node <name>', 'with --manifests: the node that is meant', hostname().toLowerCase())
     .action(async (destination: string, flags: Flags) => {
       const { from, proto, output, verbose = false, probe = false, agentLockDir, manifests, node } = flags;
+      const question = { destination, source: from, protocol: proto };
+      if (manifests !== undefined && !readOffline) throw new Error('This program does not read manifests');
       const { stdout, stderr, exitCode } = await explainHere({
-        question: { destination, source: from, protocol: proto },
+        question,
         json: output === 'json',
         verbose,
         probe,
         unicode: showsUnicode(process.env),
         directory: agentLockDir,
-        offline: manifests === undefined ? undefined : { manifests, nodeName: node },
+        offline: manifests === undefined ? undefined : () => readOffline!(question, { manifests, nodeName: node }),
       });
       writeErr(stderr);
       writeOut(stdout);
