@@ -100,6 +100,8 @@ it('by which part of addresses clients are held is compared and repaired', async
   const slice = makeSlice('default/sticky', [{ addresses: [web[0]!.ip()], nodeName: 'node-1' }]);
   saveManifest(manifests, 'sticky.yaml', manifestOf(service, slice));
   await expect.poll(servers).toContain(`-A ${sticky}\n`);
+  // All of it is written: the agent would put it right itself.
+  await expect.poll(() => diff().status).toBe(0);
   node.namespace.run('ipvsadm', '-E', ...sticky.split(' '), '-M', '255.255.255.0');
   expect(servers()).toContain(`-A ${sticky} -M 255.255.255.0\n`);
   const found = diff();
