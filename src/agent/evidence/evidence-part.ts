@@ -123,5 +123,4 @@ export class EvidencePart implements Part, Evidence {
   }
 }
 
-/** Whether it is of a live trace's table. */
-export const isTrace = ({ object, table }: NftCommit['changes'][number]) => object === 'table' && table === TRACE_TABLE;
+const isTrace = ({ object, table }: NftCommit['changes'][number]) => object === 'table' && table === TRACE_TABLE;

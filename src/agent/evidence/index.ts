@@ -1,3 +1,3 @@
-export { type Evidence, EvidencePart, isTrace } from './evidence-part.ts';
+export { type Evidence, EvidencePart } from './evidence-part.ts';
 export { commitText, type RuleChange } from './rule-changes.ts';
 export type { UnansweredFlow } from './unanswered-flows.ts';

@@ -1,7 +1,8 @@
 import { formatIp, ipProtocolName } from '../../core/index.ts';
 import type { SeenByAgent, SeenFlow } from '../../explain/index.ts';
-import { type Evidence, isTrace, type UnansweredFlow } from '../evidence/index.ts';
+import type { Evidence, UnansweredFlow } from '../evidence/index.ts';
 import { programText } from '../status/words.ts';
+import { TRACE_TABLE } from '../trace/trace-table.ts';
 
 /**
  * What the agent has seen, for who asks now.
@@ -12,7 +13,8 @@ export function tellSeen(
   evidence: Pick<Evidence, 'unanswered' | 'ruleChanges' | 'gaps'>,
   age: (at: number) => number,
 ): SeenByAgent {
-  const changes = evidence.ruleChanges().filter(({ changes: all }) => !all.every(isTrace));
+  // A live trace comes and goes with its table, and decides nothing.
+  const changes = evidence.ruleChanges().filter(({ changes: all }) => all.some(({ table }) => table !== TRACE_TABLE));
   return {
     unanswered: evidence.unanswered().flatMap((flow) => seenFlow(flow, age)),
     changes: changes.map(({ at, program, pid, what, changes: all }) => ({
