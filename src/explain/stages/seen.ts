@@ -1,4 +1,4 @@
-import { durationText, formatIp, type IpAddress } from '../../core/index.ts';
+import { durationText, formatIp, formatIpPort, type IpAddress, parseIp } from '../../core/index.ts';
 import type { Answer, SeenBefore } from '../answer/index.ts';
 import type { Knowledge, SeenByAgent, SeenFlow } from '../knowledge/index.ts';
 import { isOwnTable } from '../nft/index.ts';
@@ -49,8 +49,7 @@ function byEndpoint(flows: readonly SeenFlow[]): string {
   const counts = new Map<string, number>();
   for (const { endpoint } of flows) {
     if (!endpoint) continue;
-    const { address, port } = endpoint;
-    const to = `${address.includes(':') ? `[${address}]` : address}:${port}`;
+    const to = formatIpPort(parseIp(endpoint.address), endpoint.port);
     counts.set(to, (counts.get(to) ?? 0) + 1);
   }
   const most = [...counts].sort(([, a], [, b]) => b - a).slice(0, MOST_ENDPOINTS);
