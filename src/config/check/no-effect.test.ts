@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { warningsOf } from '../../../test/samples/config-warnings.ts';
 import { readCommandLine } from '../command-line.ts';
 import { ALL_FIELDS, type FieldPath, isField, type Section } from '../file/schema.ts';
 import { FLAG_NAMES, type FlagName, flagNamed } from '../flags/flags.ts';
@@ -151,17 +152,6 @@ it('lists nothing that is gone', () => {
   const known = new Set([...FIELDS, ...PROCESS_FLAGS.map((name) => `--${name}`)]);
   expect([...Object.keys(READERS), ...Object.keys(NO_EFFECT)].filter((path) => !known.has(path))).toEqual([]);
 });
-
-function warningsOf(argv: string[], file?: string): string[] {
-  const outcome = readCommandLine(file === undefined ? argv : ['--config=/c', ...argv], {
-    program: 'nodeplane agent',
-    version: '1',
-    hostname: 'node',
-    readFile: () => `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n${file}`,
-  });
-  if (outcome.action === 'refuse') throw new Error(outcome.output.stderr);
-  return outcome.messages.flatMap(({ level, text }) => (level === 'warn' ? [text] : []));
-}
 
 const withoutEffect = Object.keys(NO_EFFECT) as FieldPath[];
 const VALUES: Readonly<Partial<Record<FieldPath, string>>> = { showHiddenMetricsForVersion: '1.35' };

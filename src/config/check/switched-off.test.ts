@@ -1,16 +1,5 @@
 import { expect, it } from 'vitest';
-import { readCommandLine } from '../command-line.ts';
-
-function warningsOf(argv: readonly string[], file?: string): string[] {
-  const outcome = readCommandLine(file === undefined ? [...argv] : ['--config=/c', ...argv], {
-    program: 'nodeplane agent',
-    version: '1',
-    hostname: 'node',
-    readFile: () => `apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n${file}`,
-  });
-  if (outcome.action === 'refuse') throw new Error(outcome.output.stderr);
-  return outcome.messages.flatMap(({ level, text }) => (level === 'warn' ? [text] : []));
-}
+import { warningsOf } from '../../../test/samples/config-warnings.ts';
 
 it.each<[string, string[]]>([
   ['--cni-conflist=/c.conflist', ['nodeplane.cni.conflist (--cni-conflist) has no effect: it is for --cni']],

@@ -23,9 +23,9 @@ import {
 } from '../../netlink/route/index.ts';
 import {
   countBeingOpened,
-  hasSocket,
   type Listener,
   listListeners,
+  listSendingPorts,
   withSockDiag,
 } from '../../netlink/sock-diag/index.ts';
 import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
@@ -290,9 +290,9 @@ export class NodeView {
     return within(netns, () => withSockDiag((netlink) => countBeingOpened(netlink, port)));
   }
 
-  /** Whether a socket may send from a port to another. @param netns the namespace of a pod. @default the node's */
-  hasSocket(protocol: 'TCP' | 'UDP', from: number, to: number, netns?: string): boolean {
-    return within(netns, () => withSockDiag((netlink) => hasSocket(netlink, protocol, from, to)));
+  /** From which ports sockets may send to one. @param netns the namespace of a pod. @default the node's */
+  sendingPorts(protocol: 'TCP' | 'UDP', to: number, netns?: string): ReadonlySet<number> {
+    return within(netns, () => withSockDiag((netlink) => listSendingPorts(netlink, protocol, to)));
   }
 
   /** Undefined: the kernel has no such setting (the module is not loaded). @param netns the namespace of a pod. @default the node's */

@@ -1,1 +1,1 @@
-export { countBeingOpened, hasSocket, type Listener, listListeners, withSockDiag } from './listeners.ts';
+export { countBeingOpened, type Listener, listListeners, listSendingPorts, withSockDiag } from './listeners.ts';

@@ -95,15 +95,18 @@ export function countBeingOpened(netlink: Netlink, port: number): number {
 }
 
 /**
- * Whether a socket sends from one port to another, or may: one of UDP that is not connected sends to any.
+ * From which ports sockets send to one, or may: those of UDP that are not connected send to any.
  *
  * @param netlink see `withSockDiag`
  * @throws KernelError
  */
-export function hasSocket(netlink: Netlink, protocol: 'TCP' | 'UDP', from: number, to: number): boolean {
-  const some = { protocol, states: IN_USE[protocol], which: `from port ${from}`, port: from };
+export function listSendingPorts(netlink: Netlink, protocol: 'TCP' | 'UDP', to: number): ReadonlySet<number> {
+  const some = { protocol, states: IN_USE[protocol], which: `that send to port ${to}` };
   const all = FAMILIES.flatMap((family) => dumpSockets(netlink, { family, ...some }));
-  return all.some((payload) => [0, to].includes(inet_diag_msg.decode(payload).idiag_dport));
+  const sending = all
+    .map((payload) => inet_diag_msg.decode(payload))
+    .filter((one) => [0, to].includes(one.idiag_dport));
+  return new Set(sending.map(({ idiag_sport }) => idiag_sport));
 }
 
 /** Which sockets to list. */
@@ -114,17 +117,14 @@ interface Listing {
   readonly states: number;
   /** In words. */
   readonly which: string;
-  /** Only those of this port of their own. @default any */
-  readonly port?: number;
 }
 
-function dumpSockets(netlink: Netlink, { protocol, family, states, which, port = 0 }: Listing): readonly Uint8Array[] {
+function dumpSockets(netlink: Netlink, { protocol, family, states, which }: Listing): readonly Uint8Array[] {
   const request = {
     sdiag_family: familyNumber(family),
     sdiag_protocol: IPPROTO[protocol],
     idiag_ext: EXTENSIONS[protocol],
     idiag_states: states,
-    idiag_sport: port,
   };
   return netlink.dump({
     type: SOCK_DIAG_BY_FAMILY,

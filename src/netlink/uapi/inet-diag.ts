@@ -22,7 +22,7 @@ export const TCPF_LISTEN = 1 << 10;
  *   __u8  idiag_ext;
  *   __u8  pad;
  *   __u32 idiag_states;
- *   struct inet_diag_sockid id;  // 48 bytes; a port that is not 0 restricts what is listed
+ *   struct inet_diag_sockid id;  // 48 bytes
  * };
  */
 export const inet_diag_req_v2 = struct('inet_diag_req_v2', 56, {
@@ -30,7 +30,6 @@ export const inet_diag_req_v2 = struct('inet_diag_req_v2', 56, {
   sdiag_protocol: ['u8', 1],
   idiag_ext: ['u8', 2],
   idiag_states: ['u32', 4],
-  idiag_sport: ['be16', 8],
 });
 
 /** Offset of `id.idiag_src` in struct inet_diag_msg: four bytes, then both ports. */

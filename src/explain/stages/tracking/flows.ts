@@ -29,6 +29,9 @@ export function lookAtFlows(
   if (planned) lookAtIpvs(asked, connections, wanted, node, report);
   // IPVS takes every packet that comes to it, whatever conntrack says; without a translation of conntrack's it comes with its own source.
   const isMendedByIpvs = goals.length > 0 && goals.every(({ byIpvs, masqueraded }) => byIpvs && masqueraded === false);
+  let isUsed: ((from: number) => boolean) | undefined;
+  /** Of each kind one is told: there may be thousands. */
+  const unused = new Set<CauseCode>();
   for (const { flow, answered, over } of flows) {
     const { original, reply } = flow;
     const to = keyOf(formatIp(reply.source), reply.sourcePort);
@@ -40,8 +43,12 @@ export function lookAtFlows(
       `conntrack -D -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} --sport ${original.sourcePort} -d ${formatIp(ip)} --dport ${port}`,
     ];
     const tell = (code: CauseCode, text: string): void => {
-      if (isUsed(asked, original.sourcePort, node)) report.failPartly('conntrack', { code, text, remedy }, evidence);
-      else report.warn(code, `${text} (no socket has that port now; the next one that takes it meets the same)`);
+      isUsed ??= usedPorts(asked, node);
+      if (isUsed(original.sourcePort)) report.failPartly('conntrack', { code, text, remedy }, evidence);
+      else if (!unused.has(code)) {
+        unused.add(code);
+        report.warn(code, `${text} (no socket has that port now; the next one that takes it meets the same)`);
+      }
     };
     // Once both sides have ended it, the next connection from that port begins a flow of its own.
     if (over || wanted.has(to) || followed.has(original.sourcePort)) continue;
@@ -70,13 +77,17 @@ export function lookAtFlows(
 /** With so many ports to give, the kernel gives the same one again so seldom that it does not count. */
 const MANY_PORTS = 1000;
 
-/** Whether a client sends from a port to the destination, or soon may again; of clients elsewhere nobody here can tell that it does not. */
-function isUsed({ client, target: { protocol, port } }: Asked, from: number, node: NodeView): boolean {
-  if (client.kind === 'outside' || protocol === 'SCTP') return true;
+/**
+ * From which ports a client sends to the destination, or soon may again; of clients elsewhere nobody here can tell that they do not. Asks
+ * the kernel once, whatever number of flows there is.
+ */
+function usedPorts({ client, target: { protocol, port } }: Asked, node: NodeView): (from: number) => boolean {
+  if (client.kind === 'outside' || protocol === 'SCTP') return () => true;
   const netns = client.kind === 'pod' ? client.pod.netns : undefined;
-  if (node.hasSocket(protocol, from, port, netns)) return true;
+  const sending = node.sendingPorts(protocol, port, netns);
   const { has, count } = node.localPorts(netns);
-  return has(from) && count(MANY_PORTS) < MANY_PORTS;
+  const areFew = count(MANY_PORTS) < MANY_PORTS;
+  return (from) => sending.has(from) || (areFew && has(from));
 }
 
 /** Connections of IPVS to what is no endpoint. TCP connections that were answered go on with the endpoint they have. */
