@@ -1,5 +1,6 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { trimAfterStart, unwrittenMappings } from './allocator.ts';
+import { allocateForKernel, trimAfterStart, unwrittenMappings } from './allocator.ts';
 
 const details = (anonymous: number) => `Rss:                1528 kB
 Anonymous:       ${String(anonymous).padStart(8)} kB
@@ -26,4 +27,21 @@ it('leaves a program that goes on', () => {
   trimAfterStart();
   expect(JSON.parse('[1]')).toEqual([1]);
   trimAfterStart();
+});
+
+it('asks for huge pages for what is large', () => {
+  /** proc_pid_smaps(5): `hg` of VmFlags. */
+  const bytesAsked = () =>
+    readFileSync('/proc/self/smaps', 'latin1')
+      .split(/^(?=[0-9a-f]+-)/m)
+      .filter((mapping) => /^VmFlags:.* hg/m.test(mapping))
+      .reduce((sum, mapping) => sum + 1024 * Number(/^Size: +(\d+) kB$/m.exec(mapping)![1]), 0);
+  const before = bytesAsked();
+  const large = allocateForKernel(9 << 20);
+  const asked = bytesAsked() - before;
+  expect(large).toHaveLength(9 << 20);
+  // Where huge pages begin and end: at both ends less than one is left out.
+  expect(asked).toBeGreaterThanOrEqual(existsSync('/sys/kernel/mm/transparent_hugepage') ? 6 << 20 : 0);
+  expect(allocateForKernel(100)).toHaveLength(100);
+  expect(bytesAsked() - before).toBe(asked);
 });

@@ -57,6 +57,8 @@ export interface Libc {
   mallocTrim(): boolean;
   /** Tells the kernel about a range of memory, whose addresses are multiples of the page size (madvise(2)). */
   madvise(address: bigint, length: bigint, advice: number): void;
+  /** Where a buffer's bytes are, and stay. */
+  address(data: Uint8Array): bigint;
 }
 
 /** What `recvmsg` received. */
@@ -236,6 +238,7 @@ function declare(koffi: Koffi): Libc {
     },
     madvise: (address, length, advice) =>
       void madvise(`${length} bytes at 0x${address.toString(16)}`, address, length, advice),
+    address: (data) => koffi.address(data),
   };
 }
 

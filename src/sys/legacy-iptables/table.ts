@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type IpFamily, KernelError } from '../../core/index.ts';
+import { allocateForKernel } from '../allocator.ts';
 import { libc } from '../libc.ts';
 
 /*
@@ -200,8 +201,7 @@ export function readLegacyTable(family: LegacyFamily, name: string): LegacyTable
       info.write(name, 'latin1');
       c.getsockopt(fd, level, getInfo, info);
       const size = info.readUInt32LE(sizeAt);
-      // Tens of megabytes, all of which the kernel writes.
-      const entries = Buffer.allocUnsafeSlow(ENTRIES_AT + size);
+      const entries = allocateForKernel(ENTRIES_AT + size);
       entries.fill(0, 0, ENTRIES_AT);
       entries.write(name, 'latin1');
       entries.writeUInt32LE(size, NAME_LENGTH);
