@@ -72,6 +72,8 @@ export class NodeView {
   readonly bridges: Bridges;
   readonly #route: Netlink;
   readonly #nft: Nftables;
+  /** By path of the namespace: a socket stays in that in which it was opened. */
+  readonly #podRoutes = new Map<string, Netlink>();
   readonly #rules = new Map<IpFamily, RulesHere>();
   #linkRules: readonly LinkRules[] | undefined;
   #links: readonly Link[] | undefined;
@@ -119,8 +121,7 @@ export class NodeView {
 
   /** The same of a pod's own link. */
   besideRulesIn({ netns, inside }: LocalPod): readonly BesideRules[] {
-    const look = (netlink: Netlink) => besideRulesOf(netlink, inside, () => false);
-    return inNetns(netns, () => withNetlink(NETLINK_ROUTE, look));
+    return besideRulesOf(this.#routeOf(netns), inside, () => false);
   }
 
   /** Where programs of BPF hang that see all sockets of this node, those of pods too. */
@@ -147,8 +148,7 @@ export class NodeView {
   }
 
   close(): void {
-    this.#route.close();
-    this.#nft.close();
+    for (const socket of [this.#route, this.#nft, ...this.#podRoutes.values()]) socket.close();
   }
 
   get generation(): number {
@@ -182,8 +182,7 @@ export class NodeView {
 
   /** The way out of a pod. */
   routeIn(pod: LocalPod, question: RouteQuestion): RouteAnswer {
-    const look = (netlink: Netlink) => this.#lookups.ask(question, netlink, `the pod ${pod.ip}`);
-    return inNetns(pod.netns, () => withNetlink(NETLINK_ROUTE, look));
+    return this.#lookups.ask(question, this.#routeOf(pod.netns), `the pod ${pod.ip}`);
   }
 
   /** The way out of this node to an address elsewhere; undefined when there is none that can be followed. */
@@ -204,6 +203,7 @@ export class NodeView {
 
   /** Whether nobody is at the next hop towards an address to which packets were just sent. Looks anew. */
   isNextHopDead(to: IpAddress): boolean {
+    this.#lookups.forget();
     this.#waysOut.clear();
     this.#neighbours.clear();
     const way = this.wayOut(to);
@@ -221,7 +221,7 @@ export class NodeView {
 
   /** @param netns of a pod. @default the node's */
   isLoopbackUp(netns?: string): boolean {
-    const links = netns === undefined ? this.links : inNetns(netns, () => withNetlink(NETLINK_ROUTE, listLinks));
+    const links = netns === undefined ? this.links : listLinks(this.#routeOf(netns));
     return links.some(({ index, up }) => index === LOOPBACK_INDEX && up);
   }
 
@@ -262,9 +262,7 @@ export class NodeView {
   /** Whom a pod takes for the neighbour with an address. */
   neighbourIn({ netns, inside }: LocalPod, address: IpAddress): Neighbour | undefined {
     const { family } = address;
-    const list = () =>
-      withNetlink(NETLINK_ROUTE, (netlink) => listNeighbours(netlink, { family, index: inside.index }));
-    return entryOf(address, inNetns(netns, list));
+    return entryOf(address, listNeighbours(this.#routeOf(netns), { family, index: inside.index }));
   }
 
   /** Whether this node answers for an address of others on a link, by an entry for it (`ip neigh add proxy`). */
@@ -319,6 +317,13 @@ export class NodeView {
   /** Rules of somebody else in a pod: a mesh's sidecar, most often. Undefined: there are none for packets of the family. */
   rulesIn({ netns }: LocalPod, family: IpFamily): PodRules | undefined {
     return podRulesIn(netns, family);
+  }
+
+  /** @param netns the namespace of a pod */
+  #routeOf(netns: string): Netlink {
+    const route = this.#podRoutes.get(netns) ?? inNetns(netns, () => Netlink.open(NETLINK_ROUTE));
+    this.#podRoutes.set(netns, route);
+    return route;
   }
 
   get #allPods(): readonly LocalPod[] {

@@ -11,9 +11,10 @@ import {
 /** Those that sockets get which ask for none: net.ipv4.ip_local_port_range as it is by default. */
 const CLIENT_PORTS = [32_768, 60_999] as const;
 
-/** Asks for routes, and notes where policy rules decide by what the question does not say: ports of clients, users of processes. */
+/** Asks for routes, each once, and notes where policy rules decide by what the question does not say: ports of clients, users of processes. */
 export class RouteLookups {
   readonly #rules = new Map<string, readonly PolicyRule[]>();
+  readonly #answers = new Map<string, RouteAnswer>();
   readonly #doubts = new Set<string>();
 
   get doubts(): readonly string[] {
@@ -22,7 +23,11 @@ export class RouteLookups {
 
   /** @param netlink a socket in the namespace of whose routes they are */
   ask(question: RouteQuestion, netlink: Netlink, whose: string): RouteAnswer {
+    const key = `${whose} ${JSON.stringify(question)}`;
+    const known = this.#answers.get(key);
+    if (known) return known;
     const answer = lookUpRoute(netlink, question);
+    this.#answers.set(key, answer);
     for (const rule of this.rulesOf(question.destination.family, netlink, whose)) {
       for (const [what, other] of othersBy(rule, question)) {
         if (isSameWay(answer, lookUpRoute(netlink, other))) continue;
@@ -30,6 +35,11 @@ export class RouteLookups {
       }
     }
     return answer;
+  }
+
+  /** Asks anew from now on. */
+  forget(): void {
+    this.#answers.clear();
   }
 
   rulesOf(family: IpFamily, netlink: Netlink, whose: string): readonly PolicyRule[] {
