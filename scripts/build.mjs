@@ -40,6 +40,10 @@ const PLUGIN_CACHE = { flags: '', args: [] };
 /** nor ask an agent. */
 const ASK_CACHE = { flags: AGENT_FLAGS, args: [] };
 
+/** The module that imports @kubernetes/client-node, and the file of dist/ that it becomes: seldom needed. */
+const CLIENT_NODE_USER = 'src/kube/api/client/access/client-node-options.ts';
+const CLIENT_NODE_FILE = 'client-node.js';
+
 /** Debian's, by the architecture that they compile for. */
 const CROSS_COMPILERS = { arm64: ['aarch64-linux-gnu-gcc'], x64: ['x86_64-linux-gnu-gcc'] };
 
@@ -89,6 +93,14 @@ function commitFacts() {
   return { commit, date, tree: git('status', '--porcelain', '--untracked-files=no') === '' ? 'clean' : 'dirty' };
 }
 
+/** Leaves @kubernetes/client-node out of a program, to be loaded by whoever needs it: two fifths of the agent's code. */
+const clientNodeBeside = {
+  name: 'client-node-beside',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/client-node-options\.ts$/ }, () => ({ path: `./${CLIENT_NODE_FILE}`, external: true }));
+  },
+};
+
 /** Says of our modules that nothing happens when they are loaded, so that those nobody uses are left out. */
 const withoutSideEffects = {
   name: 'without-side-effects',
@@ -112,10 +124,11 @@ async function buildAll() {
   const threadCache = { flags: [AGENT_FLAGS, ...(await flagsOfAgent())].join(' '), args: [] };
   await Promise.all([
     bundle('src/cli/start/nodeplane-start.ts', 'nodeplane', { flags: AGENT_FLAGS }),
-    bundleCode('src/cli/main.ts', 'nodeplane', AGENT_CACHE),
+    bundleCode('src/cli/main.ts', 'nodeplane', AGENT_CACHE, { plugins: [clientNodeBeside] }),
     bundleCode('src/cli/ask/main.ts', 'nodeplane-ask', ASK_CACHE, { plugins: [withoutSideEffects] }),
     bundle('src/cli/start/kube-proxy-start.ts', 'kube-proxy', { flags: AGENT_FLAGS }),
-    bundleCode('src/cli/kube-proxy.ts', 'kube-proxy', AGENT_CACHE),
+    bundleCode('src/cli/kube-proxy.ts', 'kube-proxy', AGENT_CACHE, { plugins: [clientNodeBeside] }),
+    bundle(CLIENT_NODE_USER, CLIENT_NODE_FILE, { executable: false }),
     bundle('src/cli/start/cni-start.ts', 'nodeplane-cni'),
     bundleCode('src/cli/cni/cni.ts', 'nodeplane-cni', PLUGIN_CACHE, { plugins: [withoutSideEffects] }),
     bundle('demo/main.ts', 'nodeplane-demo'),

@@ -61,6 +61,7 @@ export const PROGRAMS = [
   'nodeplane-cni-shim',
   'cni-worker.js',
   'cni-worker.js.code',
+  'client-node.js',
   'netlink-words.js',
   'koffi.node',
   'package.json',

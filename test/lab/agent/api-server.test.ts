@@ -1,6 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
@@ -81,6 +84,28 @@ it('follows the objects of the API server with no more permissions than a cluste
   api.apply(slice(web, spare));
   await expect.poll(whoAnswers).toMatch(/^web|spare$/);
   expect(agent!.logs().filter(({ level }) => level === 'error')).toEqual([]);
+});
+
+it('follows them through the proxy that a kubeconfig names', async () => {
+  const led: string[] = [];
+  const proxy = createServer().on('connect', (request, socket) => {
+    led.push(request.url!);
+    const { hostname, port } = new URL(`tcp://${request.url}`);
+    const onward = connect(Number(port), hostname, () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
+    pipeline(socket, onward, socket, () => onward.destroy());
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const throughProxy = join(lab.folder, 'through-proxy');
+  const config = parse(readFileSync(kubeconfig, 'utf8'));
+  config.clusters[0].cluster['proxy-url'] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  writeFileSync(throughProxy, stringify(config));
+  api.apply(slice(web));
+  agent = await node.startAgent({ program: 'kube-proxy', flags: ['--kubeconfig', throughProxy] });
+  expect(await whoAnswers()).toBe('web');
+  api.apply(slice(spare));
+  await expect.poll(whoAnswers).toBe('spare');
+  expect(new Set(led)).toEqual(new Set([new URL(api.url).host]));
+  proxy.close();
 });
 
 it('a credential plugin that hangs is told by name, and ends with the agent, which SIGTERM ends at once', async () => {
