@@ -8,8 +8,10 @@ import { loopbackDown } from '../here/itself.ts';
 import { lookAtPeer } from '../peer.ts';
 import { deaf } from '../pods/asked-for.ts';
 import type { Finding, Report } from '../report.ts';
+import { isAnswerLost } from './answers.ts';
 import { bridgeSetting, isSwitched, showsToRules } from './bridge.ts';
-import { hasMac, isAnswerLost, lookAtNeighbours, sends } from './neighbours.ts';
+import { lookAtNeighbours, sends } from './neighbours.ts';
+import { hasMac } from './next-hop.ts';
 import { vlansApart } from './outside-vlans.ts';
 
 /** Looks at the last hop: the pod's pair, its bridge, its neighbour entry; and how large packets may be on the way. */

@@ -130,3 +130,15 @@ function ignored(
 export function arpIgnoreOf({ name }: Pick<Link, 'name'>, node: NodeView, netns?: string): number {
   return Math.max(...['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/arp_ignore`, netns))));
 }
+
+/** Whether who asks for a pod's address has one in its subnet: another pod, or this node. */
+export function isAskedNear(
+  by: LocalPod | undefined,
+  { address, prefixLength, seenAs }: LocalPod,
+  node: NodeView,
+): boolean {
+  const own = by ? [by] : node.addresses.filter(({ index }) => index === seenAs!.index);
+  return own.some(
+    (one) => one.address.family === address.family && cidrContains({ address, prefixLength }, one.address),
+  );
+}

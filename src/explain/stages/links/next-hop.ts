@@ -1,0 +1,99 @@
+import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
+import type { Link, Neighbour } from '../../../netlink/route/index.ts';
+import { IFF_NOARP, NUD_PERMANENT, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
+import type { LocalPod, NodeView } from '../../node/index.ts';
+import { deafPod, isOfNode, type Unheard, unansweredByNode } from '../pods/asked-for.ts';
+import { showsToRules } from './bridge.ts';
+import { undiscovered } from './discovery.ts';
+
+/** What a pod sends. */
+export interface Sending {
+  /** Which pod of this node has the address, if one does. */
+  readonly peer: LocalPod | undefined;
+  /** It is the pod that has to ask first. */
+  readonly asks: boolean;
+  /** It may get another destination on the way. */
+  readonly translated: boolean;
+}
+
+/** What keeps a pod from sending to an address; undefined: nothing on its link does. */
+export function unheardBy(pod: LocalPod, to: IpAddress, sending: Sending, node: NodeView): Unheard | undefined {
+  const { inside, seenAs } = pod;
+  const next = nextOf(pod, to, node);
+  if (!next) return undefined;
+  // Where rules see the frames of the bridge, it finds the way for those that are translated, whoever they were sent to.
+  const isFound = seenAs?.kind === 'bridge' && showsToRules(seenAs, to, node);
+  if ((inside.flags & IFF_NOARP) !== 0 && !isFixed(next.entry))
+    return { ...deafPod(pod), lasts: !(isFound && sending.translated) };
+  const { peer } = sending;
+  if (peer?.ip === formatIp(next.hop) && peer.seenAs?.index === seenAs?.index) {
+    const takes = takenForOther(pod, next, peer.inside);
+    return takes && { ...takes, lasts: isFixed(next.entry) && !hasMac(peer, next.entry!.lladdr) };
+  }
+  if (!isOfNode(next.hop, pod, node)) return undefined;
+  const silent = unheardByNode(pod, next, { to, asks: sending.asks }, node);
+  if (silent) return silent;
+  const takes = seenAs && takenForOther(pod, next, seenAs);
+  return takes && { ...takes, lasts: isFixed(next.entry) && !isFound };
+}
+
+/** Why this node is not found by a pod that sends to it. */
+function unheardByNode(
+  pod: LocalPod,
+  { hop, entry }: NextHop,
+  { to, asks }: { readonly to: IpAddress; readonly asks: boolean },
+  node: NodeView,
+): Unheard | undefined {
+  const link = pod.seenAs?.index;
+  const own = node.addresses.filter(({ address }) => ipEquals(address, hop));
+  // This node asks for the pod first: with the address that it sends from, or with one of the link.
+  const isHeard = own.some(({ index }) => index === link || ipEquals(hop, to));
+  /** Whoever is asked learns who asks, in IPv6 by the source of the packet or a link-local address; nobody asks for a pod that is known. */
+  const isTold =
+    isUnknown(node.neighbour(pod.address, link ?? 0)) &&
+    own.some(({ index, scope }) => index === link && (scope === RT_SCOPE_LINK || ipEquals(hop, to)));
+  return (
+    (asks || !isHeard ? unansweredByNode(hop, pod, entry, node) : undefined) ??
+    (asks || !isTold ? undiscovered(pod, { asks: 'pod', for: hop }, entry, node) : undefined)
+  );
+}
+
+/** A pod that takes another MAC address than that of a link for its next hop's; undefined: it does not. */
+function takenForOther(
+  { ip, netns, inside }: LocalPod,
+  { hop, entry }: NextHop,
+  owner: Link,
+): Pick<Unheard, 'text' | 'remedy'> | undefined {
+  if (isUnknown(entry) || sameBytes(entry!.lladdr, owner.address)) return undefined;
+  return {
+    text: `the pod ${ip} takes ${formatMac(entry!.lladdr)} for ${formatIp(hop)}, which has ${formatMac(owner.address)}`,
+    remedy: [`nsenter --net=${netns} ip neigh del ${formatIp(hop)} dev ${inside.name}`],
+  };
+}
+
+/** By whom a pod sends on its link, and what it knows of that one. */
+interface NextHop {
+  readonly hop: IpAddress;
+  readonly entry: Neighbour | undefined;
+}
+
+/** Undefined: the pod sends to this address by another link. */
+export function nextOf(pod: LocalPod, to: IpAddress, node: NodeView): NextHop | undefined {
+  const out = node.routeIn(pod, { destination: to });
+  if (out.kind !== 'route' || out.route.outInterface !== pod.inside.index) return undefined;
+  const hop = out.route.gateway ?? to;
+  return { hop, entry: node.neighbourIn(pod, hop) };
+}
+
+export function isFixed(entry: Neighbour | undefined): boolean {
+  return ((entry?.state ?? 0) & NUD_PERMANENT) !== 0;
+}
+
+export function isUnknown(entry: Neighbour | undefined): boolean {
+  return (entry?.lladdr.length ?? 0) === 0;
+}
+
+/** Whether a pod has a link with this MAC address. */
+export function hasMac({ macs }: LocalPod, mac: Uint8Array): boolean {
+  return macs.some((own) => sameBytes(own, mac));
+}
