@@ -9,7 +9,12 @@ import {
   parseIp,
   specialRange,
 } from '../../src/core/index.ts';
-import type { ListedDestination, ListedVirtualServer, VirtualServerKey } from '../../src/netlink/ipvs/index.ts';
+import type {
+  ForeignSettings,
+  ListedDestination,
+  ListedVirtualServer,
+  VirtualServerKey,
+} from '../../src/netlink/ipvs/index.ts';
 import {
   elementKey,
   elementText,
@@ -40,7 +45,7 @@ const SCHEDULERS = ['rr', 'wrr', 'lc', 'sh', 'mh'];
 const LONGEST_SCHEDULER = 15;
 
 /** A destination with its connections, which a test opens and closes. */
-interface FakeDestination {
+interface FakeDestination extends ForeignSettings {
   address: IpAddress;
   port: number;
   weight: number;
@@ -246,7 +251,7 @@ export class FakeIpvsKernel implements IpvsKernel {
     if (address.family !== familyOf(key)) return 'EINVAL';
     if (kind === 'setDestination') {
       if (!present) return 'ENOENT';
-      present.weight = weight;
+      held.destinations.set(endpoint, { address, port, weight, connections: present.connections });
       return undefined;
     }
     if (present) return 'EEXIST';

@@ -112,6 +112,21 @@ it('by which part of addresses clients are held is compared and repaired', async
   expect(diff().status).toBe(0);
 });
 
+it('how many connections a destination takes is compared and repaired', async () => {
+  const destination = `${web[0]!.ip()}:8080`;
+  const listing = () => node.namespace.run('ipvsadm', '-Ln', '--thresholds', '-t', '10.96.1.3:80');
+  const limits = () => /^ *-> (\S+) +(\d+) /m.exec(listing())!.slice(1);
+  const edit = ['-e', '-t', '10.96.1.3:80', '-r', destination, '-m', '-w', '1', '-x', '3'];
+  node.namespace.run('ipvsadm', ...edit);
+  expect(limits()).toEqual([destination, '3']);
+  const found = diff();
+  expect(found.stdout).toContain(`${destination} weight 1, at most 3 connections\n`);
+  expect(found.status).toBe(1);
+  diff('--repair');
+  expect(limits()).toEqual([destination, '0']);
+  expect(diff().status).toBe(0);
+});
+
 describe('an endpoint that goes', () => {
   it(`lets ${OPEN} open connections finish and gets no new one, also across a restart, and is gone with the last`, async () => {
     const held: HeldConnection[] = [];

@@ -8,7 +8,7 @@ import { decodeInetAddress, encodeInetAddress } from './inet-address.ts';
 import { type IpvsFamily, ipvsRequest } from './ipvs-request.ts';
 import { describeVirtualServer, keyAttributes, type VirtualServerKey } from './virtual-server.ts';
 
-/** Where connections of a virtual server go; always by translation of addresses (masquerading, NAT). */
+/** Where connections of a virtual server go. Ours always by translation of addresses (masquerading, NAT), and as many as come. */
 export interface Destination {
   readonly address: IpAddress;
   readonly port: number;
@@ -16,18 +16,22 @@ export interface Destination {
   readonly weight: number;
 }
 
+/** What others may set of a destination, and we never do. */
+export interface ForeignSettings {
+  /** From how many connections on it gets no new ones (`ipvsadm -x`). @default as many as come */
+  readonly connectionLimit?: number;
+  /** It gets packets by another way than translation (`ipvsadm -g`, `-i`): IP_VS_CONN_F_*. @default by translation */
+  readonly forwarding?: number;
+}
+
 /** A destination as the kernel lists it. */
-export interface ListedDestination extends Destination {
+export interface ListedDestination extends Destination, ForeignSettings {
   /** Established ones. */
   readonly activeConnections: number;
   /** Those that open, close, or wait after that; all of UDP. */
   readonly inactiveConnections: number;
   /** Remembered clients of a virtual server with persistence. */
   readonly persistentConnections: number;
-  /** From how many connections on it gets no new ones (`ipvsadm -x`). @default as many as come */
-  readonly connectionLimit?: number;
-  /** It gets packets by another way than translation (`ipvsadm -g`, `-i`): IP_VS_CONN_F_*. @default by translation */
-  readonly forwarding?: number;
 }
 
 /** Adds a destination. EEXIST when it is there; ESRCH when there is no such virtual server. */
@@ -35,7 +39,7 @@ export function newDestination(family: IpvsFamily, key: VirtualServerKey, destin
   return destinationRequest(family, 'IPVS_CMD_NEW_DEST', key, destination);
 }
 
-/** Changes the weight of a destination. ENOENT when there is none. */
+/** Changes the weight of a destination, and takes away what others set (`ForeignSettings`). ENOENT when there is none. */
 export function setDestination(family: IpvsFamily, key: VirtualServerKey, destination: Destination): NetlinkRequest {
   return destinationRequest(family, 'IPVS_CMD_SET_DEST', key, destination);
 }

@@ -10,6 +10,7 @@ export {
   decodeDestination,
   deleteDestination,
   destinationListing,
+  type ForeignSettings,
   type ListedDestination,
   newDestination,
   setDestination,

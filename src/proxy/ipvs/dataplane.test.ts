@@ -70,6 +70,29 @@ describe('a full sync', () => {
     expect(await verify()).toEqual([]);
   });
 
+  it('takes away what others set of destinations', async () => {
+    const { resync, upsert, kernel, verify } = ipvsBench([samplePort(web([A, B]))]);
+    await resync();
+    const before = kernel.dump();
+    const { destinations } = kernel.servers.get(VIP)!;
+    destinations.set(A, { ...destinations.get(A)!, connectionLimit: 3 });
+    destinations.set(B, { ...destinations.get(B)!, forwarding: 3 });
+    expect(await verify()).toMatchObject([
+      { object: `destination of ${VIP} ${A}`, theirs: [`${A} weight 1, at most 3 connections`] },
+      { object: `destination of ${VIP} ${B}`, theirs: [`${B} weight 1, by direct routing in place of translation`] },
+    ]);
+    await resync();
+    expect(await verify()).toEqual([]);
+    expect(kernel.dump()).toEqual(before);
+    // One that goes keeps nothing of it either.
+    destinations.get(B)!.connections = 1;
+    await upsert(web([A]));
+    destinations.set(B, { ...destinations.get(B)!, connectionLimit: 3 });
+    await resync();
+    expect(destinations.get(B)).toMatchObject({ weight: 0 });
+    expect(destinations.get(B)).not.toHaveProperty('connectionLimit');
+  });
+
   it('is made when a change meets a kernel that is not as thought', async () => {
     const { resync, upsert, kernel } = ipvsBench([samplePort(web([A]))]);
     await resync();

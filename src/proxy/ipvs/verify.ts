@@ -1,8 +1,7 @@
 import { type Drift, formatIp, formatIpPort, type IpAddress, ipFromBytes, type Steps } from '../../core/index.ts';
-import type { Destination } from '../../netlink/ipvs/index.ts';
 import { sameVirtualServer, serverKey } from './compile/server.ts';
 import { elementKey, type SetElement, sameElement } from './compile/sets.ts';
-import type { HeldServer, KernelState } from './diff/state.ts';
+import { type HeldDestination, type HeldServer, isAsWritten, type KernelState } from './diff/state.ts';
 
 /** What was committed, to compare with. */
 export interface CommittedState {
@@ -52,10 +51,17 @@ const SERVER: Comparison<HeldServer> = {
     return `${serverKey(key)} scheduler ${scheduler}, flags 0x${flags.toString(16)}, persistence ${persistenceSeconds} s${mask ?? ''}`;
   },
 };
-const DESTINATION: Omit<Comparison<Destination>, 'what'> = {
-  same: (a, b) => a.weight === b.weight,
-  textOf: ({ address, port, weight }) => `${formatIpPort(address, port)} weight ${weight}`,
+const DESTINATION: Omit<Comparison<HeldDestination>, 'what'> = {
+  same: (a, b) => a.weight === b.weight && isAsWritten(b),
+  textOf({ address, port, weight, connectionLimit, forwarding }) {
+    const limit = connectionLimit === undefined ? '' : `, at most ${connectionLimit} connections`;
+    const way =
+      forwarding === undefined ? '' : `, by ${FORWARDING[forwarding] ?? 'another way'} in place of translation`;
+    return `${formatIpPort(address, port)} weight ${weight}${limit}${way}`;
+  },
 };
+/** By number, IP_VS_CONN_F_* of <linux/ip_vs.h>. */
+const FORWARDING: Readonly<Record<number, string>> = { 1: 'local delivery', 2: 'a tunnel', 3: 'direct routing' };
 const MEMBER: Comparison<SetElement> = {
   what: 'ipset member',
   same: sameElement,

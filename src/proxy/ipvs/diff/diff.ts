@@ -1,12 +1,12 @@
 import { formatIp, formatIpPort, ipProtocolName, type Steps } from '../../../core/index.ts';
-import type { Destination, VirtualServerKey } from '../../../netlink/ipvs/index.ts';
+import type { VirtualServerKey } from '../../../netlink/ipvs/index.ts';
 import { boundElement, ledgerElement } from '../compile/compile.ts';
 import { type Server, sameVirtualServer } from '../compile/server.ts';
 import { elementKey, elementText, type SetElement, type SetName, sameElement } from '../compile/sets.ts';
 import type { Draining } from './drain.ts';
 import { type Layout, ownerOf, type Touched, type Wanted, type WantedAddress } from './layout.ts';
 import type { Operation } from './operations.ts';
-import type { HeldServer, KernelState } from './state.ts';
+import { type HeldDestination, type HeldServer, isAsWritten, type KernelState } from './state.ts';
 
 /** What has to be done, in the order in which no packet meets a half-made state. */
 export interface Changes {
@@ -159,7 +159,7 @@ class Planning {
 
     for (const [endpoint, { address, port }] of wanted.endpoints) {
       const present = held?.destinations.get(endpoint);
-      if (present?.weight === 1) continue;
+      if (present?.weight === 1 && isAsWritten(present)) continue;
       const kind = present ? 'setDestination' : 'newDestination';
       const destination = { address, port, weight: 1 };
       this.#serve.push({ kind, key: virtual.key, endpoint, destination, owners });
@@ -190,9 +190,10 @@ class Planning {
     for (const [endpoint, destination] of destinations) this.#drain(key, virtual.key, endpoint, destination);
   }
 
-  #drain(server: string, key: VirtualServerKey, endpoint: string, destination: Destination): void {
-    if (destination.weight !== 0) {
-      const emptied = { ...destination, weight: 0 };
+  #drain(server: string, key: VirtualServerKey, endpoint: string, destination: HeldDestination): void {
+    if (destination.weight !== 0 || !isAsWritten(destination)) {
+      const { address, port } = destination;
+      const emptied = { address, port, weight: 0 };
       this.#retire.push({ kind: 'setDestination', key, endpoint, destination: emptied, owners: [] });
     }
     this.#drained.push([server, endpoint]);

@@ -1,13 +1,21 @@
 import { formatIp, type IpAddress } from '../../../core/index.ts';
-import type { Destination, VirtualServer, VirtualServerKey } from '../../../netlink/ipvs/index.ts';
+import type { Destination, ForeignSettings, VirtualServer, VirtualServerKey } from '../../../netlink/ipvs/index.ts';
 import { serverKey } from '../compile/server.ts';
 import { elementKey, type SetElement } from '../compile/sets.ts';
 import type { Operation } from './operations.ts';
 
+/** A destination of ours in the kernel, with what others have set of it. */
+export type HeldDestination = Destination & ForeignSettings;
+
+/** Whether nobody else has set anything of it. */
+export function isAsWritten({ connectionLimit, forwarding }: HeldDestination): boolean {
+  return connectionLimit === undefined && forwarding === undefined;
+}
+
 /** A virtual server of ours in the kernel, with its destinations by `ip:port`. */
 export interface HeldServer {
   readonly virtual: VirtualServer;
-  readonly destinations: ReadonlyMap<string, Destination>;
+  readonly destinations: ReadonlyMap<string, HeldDestination>;
 }
 
 /** What the kernel holds, as far as it is ours; kept up to date as operations succeed. */
@@ -26,7 +34,7 @@ export interface KernelState {
 
 /** The same, while it is kept up to date. */
 export class MutableState implements KernelState {
-  readonly servers = new Map<string, { virtual: VirtualServer; destinations: Map<string, Destination> }>();
+  readonly servers = new Map<string, { virtual: VirtualServer; destinations: Map<string, HeldDestination> }>();
   readonly foreign = new Set<string>();
   readonly elements = new Map<string, SetElement>();
   readonly bound = new Map<string, IpAddress>();

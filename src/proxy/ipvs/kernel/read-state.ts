@@ -46,7 +46,9 @@ export function* readState(kernel: IpvsKernel, ownership: Ownership): Steps<Muta
     }
     const destinations = kernel
       .listDestinations(virtual.key)
-      .map(({ address, port, weight }) => [formatIpPort(address, port), { address, port, weight }] as const);
+      .map(({ activeConnections: _, inactiveConnections: __, persistentConnections: ___, ...held }) => {
+        return [formatIpPort(held.address, held.port), held] as const;
+      });
     state.servers.set(key, { virtual, destinations: new Map(destinations) });
     state.destinationCount += destinations.length;
   }
