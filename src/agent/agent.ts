@@ -18,7 +18,7 @@ import { registerConfigHash } from './effective/config-hash.ts';
 import type { Verdict } from './effective/mode-override.ts';
 import { EvidencePart } from './evidence/index.ts';
 import { ExplainPart } from './explain/explain-part.ts';
-import { AgentServers, portsFromHere } from './http/agent-servers.ts';
+import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
 import type { ApiLog } from './metrics/api-log.ts';
@@ -53,6 +53,8 @@ export interface AgentOptions {
   readonly config: KubeProxyConfig;
   /** Every flag with its value as text. */
   readonly flags: Readonly<Record<string, string>>;
+  /** The command line, without the program and `agent`. */
+  readonly argv: readonly string[];
   readonly build: Build;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -179,9 +181,9 @@ export class Agent {
     const evidence = new EvidencePart(context);
     parts.unshift(evidence);
     this.#status = new StatusPart({
-      node: nodeName,
+      config,
+      argv: options.argv,
       version,
-      mode,
       clock,
       recorder,
       families: () => services.planned(),
@@ -192,11 +194,9 @@ export class Agent {
           server: client.server.href,
           watches: ages(this.#source.lastActivity()).map(([resource, seconds]) => ({ resource, seconds })),
         })),
-      manifests: config.manifests,
       routes: waysToNodes,
       addresses,
       ruleChanges: () => evidence.ruleChanges(),
-      ports: portsFromHere(config),
     });
     parts.push(this.#status, new ExplainPart({ context, services, recorder, evidence }));
     const { socket } = options.claim;

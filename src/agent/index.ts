@@ -22,6 +22,7 @@ export { openFlowTable } from './services/conntrack/flow-table.ts';
 export { applyConntrackSettings } from './services/conntrack/sysctls.ts';
 export { HealthCheckPorts } from './services/health-check-ports.ts';
 export { localAddresses } from './services/local-addresses.ts';
+export { AGENT_ADDRESS } from './status/own-commands.ts';
 export {
   type ShownStatus,
   type ShowServicesOptions,

@@ -11,6 +11,8 @@ import { createClient, createSource } from './object-source.ts';
 export interface PreflightOptions {
   /** What the agent of this node is going to run with. */
   readonly config: KubeProxyConfig;
+  /** What it is going to warn of about its flags and file. */
+  readonly warnings: readonly string[];
   /** The mode in which Services work until now. @default told by the rules that are there */
   readonly presentMode?: ProxyMode | undefined;
   /** Whether warnings make the report fail. */
@@ -25,7 +27,7 @@ const LIMIT_MS = 20_000;
 
 /** Looks whether the agent could work on this node, and what would change. Changes nothing, never rejects. */
 export async function preflightNode(options: PreflightOptions): Promise<PreflightReport> {
-  const { config, presentMode, strict, version } = options;
+  const { config, warnings, presentMode, strict, version } = options;
   const clock = systemClock;
   const observe = () => {};
   const ending = new AbortController();
@@ -41,6 +43,7 @@ export async function preflightNode(options: PreflightOptions): Promise<Prefligh
     const findings = await runChecks(
       {
         config,
+        warnings,
         presentMode,
         conflistFile: CONFLIST_FILE,
         node: readNode({ exec: impatient, variant: iptablesVariant === 'auto' ? undefined : iptablesVariant }),

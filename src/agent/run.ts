@@ -24,6 +24,8 @@ export interface AgentWork {
   readonly messages: readonly { readonly level: 'info' | 'warn'; readonly verbosity: number; readonly text: string }[];
   /** Every flag with its value as text, for /flagz. */
   readonly flags: Readonly<Record<string, string>>;
+  /** The command line, without the program and `agent`. */
+  readonly argv: readonly string[];
   readonly build: Build;
   /** The configuration in another mode, or why there is none, in words. */
   readonly inMode: (mode: string) => KubeProxyConfig | string;
@@ -48,7 +50,7 @@ export async function runAgent(work: AgentWork): Promise<void> {
  *   used at all, and ERR_CONFIG when the configuration file changed. With --cni the proxy alone waits for what it needs.
  */
 async function runUntilSignal(work: AgentWork, logger: Logger): Promise<void> {
-  const { program, config, configFile, messages, flags, build, inMode } = work;
+  const { program, config, configFile, messages, flags, argv, build, inMode } = work;
   for (const flag of agentFlags()) setFlagsFromString(flag);
   returnFreedMemory();
   const failures = new BackgroundFailures(logger);
@@ -88,6 +90,7 @@ async function runUntilSignal(work: AgentWork, logger: Logger): Promise<void> {
         program,
         config: inForce,
         flags,
+        argv,
         build,
         logger,
         clock: systemClock,

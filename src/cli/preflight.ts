@@ -54,7 +54,9 @@ export async function runPreflight(argv: readonly string[]): Promise<void> {
   });
   if (outcome.action !== 'run') return usage('output' in outcome ? outcome.output.stderr.trim() : outcome.action);
   const { strict, presentMode, output } = flags;
-  const report = await preflightNode({ config: outcome.config, strict, presentMode, version: VERSION });
+  const { config, messages } = outcome;
+  const warnings = messages.flatMap(({ level, text }) => (level === 'warn' ? [text] : []));
+  const report = await preflightNode({ config, warnings, strict, presentMode, version: VERSION });
   writeOut(output === 'json' ? reportJson(report) : reportText(report));
   if (report.result === 'fails') process.exitCode = FAILS;
 }

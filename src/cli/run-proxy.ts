@@ -44,6 +44,6 @@ export async function runProxy(program: Program, argv: readonly string[]): Promi
       await initialise(outcome.config);
       return;
     case 'run':
-      await runAgent({ ...outcome, program, build: BUILD, inMode });
+      await runAgent({ ...outcome, argv, program, build: BUILD, inMode });
   }
 }

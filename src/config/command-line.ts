@@ -4,11 +4,11 @@ import { fieldsOfOtherModes } from './check/other-modes.ts';
 import { type ConfigProblem, formatProblem } from './check/problems.ts';
 import { switchedOffWarnings } from './check/switched-off.ts';
 import { validate } from './check/validate.ts';
-import { complete, isGiven, nodeNameOf } from './complete.ts';
+import { complete, isFromFile, isGiven, nodeNameOf } from './complete.ts';
 import { type DecodedFile, decodeConfigFile, type GivenFields } from './file/config-file.ts';
 import { withNetConf } from './file/flannel-net-conf.ts';
 import type { KubeProxyConfig } from './file/kube-proxy-config.ts';
-import type { Configuration } from './file/schema.ts';
+import type { Configuration, FieldPath } from './file/schema.ts';
 import { writeConfigYaml } from './file/write-config.ts';
 import { FLAG_NAMES, flagNamed } from './flags/flags.ts';
 import { type GivenFlags, type ParsedArguments, parseFlags } from './flags/parse-flags.ts';
@@ -130,6 +130,8 @@ function prepare(flags: GivenFlags, surroundings: Surroundings, messages: Config
     master: flags.master ?? '',
     reportedVersion: flags.version?.startsWith('v') ? flags.version : KUBERNETES_VERSION,
   });
+  const fileOf = (path: FieldPath) =>
+    configFile && isFromFile(path, flags, decoded!.given) ? configFile.path : undefined;
   const needsNode = action === 'run' || action === 'init-only';
   const problems = [
     ...netConfProblems,
@@ -138,7 +140,13 @@ function prepare(flags: GivenFlags, surroundings: Surroundings, messages: Config
     ...(needsNode && nodeName === '' && !flags['hostname-override'] ? [NO_NODE_NAME] : []),
   ];
   if ('problems' in checked || problems.length > 0)
-    return refusal(failure(program, problems.map(formatProblem)), messages);
+    return refusal(
+      failure(
+        program,
+        problems.map((problem) => formatProblem(problem, fileOf(problem.path))),
+      ),
+      messages,
+    );
 
   const { config } = checked;
   if (action !== 'write-config') return { action, config, configFile, flags: flagValues(flags, program), messages };

@@ -32,8 +32,20 @@ function completeFlags(flags: GivenFlags): Configuration {
 
 /** Whether somebody has said what a field is to be, by a flag that counts or in the file. */
 export function isGiven(path: FieldPath, flags: GivenFlags, file: GivenFields | undefined): boolean {
-  const found = path.split('.').reduce<unknown>((at, key) => (at as GivenFields | undefined)?.[key], file);
-  if (found !== undefined) return true;
+  return isInFile(path, file) || isFlagged(path, flags, file);
+}
+
+/** Whether a field has the value that the file gives it: there is one, and no flag that beats it. */
+export function isFromFile(path: FieldPath, flags: GivenFlags, file: GivenFields): boolean {
+  return isInFile(path, file) && !isFlagged(path, flags, file);
+}
+
+function isInFile(path: FieldPath, file: GivenFields | undefined): boolean {
+  return path.split('.').reduce<unknown>((at, key) => (at as GivenFields | undefined)?.[key], file) !== undefined;
+}
+
+/** Whether a flag says what it is to be; beside a file only some do. */
+function isFlagged(path: FieldPath, flags: GivenFlags, file: GivenFields | undefined): boolean {
   return FLAG_NAMES.some((name) => {
     const { path: field, besideFile } = flagNamed(name);
     return field === path && flags[name] !== undefined && (!file || besideFile === true);

@@ -65,6 +65,12 @@ export const ERROR_CODES = {
     '`nodeplane status` and `nodeplane services` show what the agent of this node knows, and it does not answer: it does not run, or has its metrics port elsewhere (--metrics-bind-address). Look whether it runs (kubectl get pods --all-namespaces --field-selector spec.nodeName=<node>, or the service manager), what its log ends with (kubectl logs --previous), or name the port with --address; it answers at 127.0.0.1 and ::1 alone. What it programmed stays in force meanwhile.',
   ERR_DIFF:
     '`nodeplane diff` cannot tell whether the kernel holds what is meant: no agent answers at its socket, or a part could not be compared or repaired yet. The message says which; look whether the agent runs (nodeplane status), and at the end of its log.',
+  ERR_EXPLAIN_QUESTION:
+    'A question to `nodeplane explain` cannot be read (exit status 64). The message says what is expected in place of what it quotes.',
+  ERR_EXPLAIN_AGENT:
+    '`nodeplane explain` asks the agent of this node at its socket, and it does not answer, or is of another version (exit status 69). Look whether it runs (nodeplane status), and whether it has another --agent-lock-dir; it answers root in its network namespace alone.',
+  ERR_EXPLAIN:
+    'The agent cannot tell what `nodeplane explain` asks for (exit status 70). The message holds its own words; the end of its log may say more.',
   ERR_DATAPLANE:
     'The kernel’s rules could not be brought in line with the plan. The next sync tries again from scratch.',
 } as const satisfies Record<string, string>;

@@ -1,5 +1,4 @@
 export * from './api/index.ts';
-export type { LeaseHandler, LeaseKeeperOptions } from './leases/lease-keeper.ts';
 export { ManifestSource } from './manifests/manifest-source.ts';
 export {
   type AnnouncerEvent,

@@ -8,6 +8,8 @@ import type { Outcome } from './finding.ts';
 export interface World {
   /** What the agent is going to run with. */
   readonly config: KubeProxyConfig;
+  /** What the agent is going to warn of at its start about flags and file: options without effect, and the like. */
+  readonly warnings: readonly string[];
   readonly node: NodeFacts;
   readonly cluster: ClusterFacts;
   /** Name of the CNI configuration that the agent installs. */

@@ -57,6 +57,7 @@ export async function preflightWorld(differences: Differences = {}): Promise<Wor
   const underlay = { index: 2, name: 'eth0', mtu: 1500, address: parseIp('192.168.50.1'), prefixes: [], routed: [] };
   return {
     config: outcome.config,
+    warnings: outcome.messages.flatMap(({ level, text }) => (level === 'warn' ? [text] : [])),
     presentMode,
     conflistFile: '10-nodeplane.conflist',
     node: {

@@ -1,18 +1,25 @@
-import { errorText } from '../../core/index.ts';
-import { KNOWLEDGE_SCHEMA, type Knowledge, type WrittenQuestion } from '../../explain/index.ts';
+import { errorText, NodeplaneError } from '../../core/index.ts';
+import { CAUSES, KNOWLEDGE_SCHEMA, type Knowledge, type WrittenQuestion } from '../../explain/index.ts';
 import { ALIVE_WITHIN_MS, askControl } from '../control/ask-control.ts';
 import { isText, objectOf, parseForm } from '../http/json-form.ts';
 import { agentFile } from '../standby/agent-file.ts';
 import { EXPLAIN_PAGE, questionQuery } from './explain-page.ts';
 
 /** Nobody answers, or not as an agent does. */
-export class NoAgentError extends Error {}
+export class NoAgentError extends NodeplaneError {
+  constructor(reason: string) {
+    super(
+      'ERR_EXPLAIN_AGENT',
+      `Cannot ask the agent of this node: ${reason}. ${CAUSES['agent-not-ready'].remedy} It answers root on the node, in its network namespace. Without one, --manifests DIR reads the objects from files`,
+    );
+  }
+}
 
 /**
  * Asks the agent of this network namespace what it knows about a question.
  *
  * @param directory the agent's --agent-lock-dir
- * @throws NoAgentError; Error with the agent's own words when it cannot answer
+ * @throws NoAgentError; ERR_EXPLAIN with the agent's own words when it cannot answer
  */
 export async function askKnowledge(directory: string, question: WrittenQuestion): Promise<Knowledge> {
   const socketPath = agentFile(directory, 'sock');
@@ -27,7 +34,9 @@ export async function askKnowledge(directory: string, question: WrittenQuestion)
   const knowledge = parseForm<Knowledge>(text, isKnowledge);
   if (knowledge?.schema === KNOWLEDGE_SCHEMA) return knowledge;
   const refused = parseForm<{ readonly error: string }>(text, objectOf({ error: isText }));
-  throw refused ? new Error(refused.error) : new NoAgentError('it answers in another form: another version');
+  throw refused
+    ? new NodeplaneError('ERR_EXPLAIN', refused.error)
+    : new NoAgentError('it answers in another form: another version');
 }
 
 const isKnowledge = objectOf({ schema: isText, mode: isText, node: objectOf({ name: isText }) });

@@ -1,7 +1,6 @@
-import { errorText } from '../../core/index.ts';
+import { errorText, NodeplaneError } from '../../core/index.ts';
 import {
   answerText,
-  CAUSES,
   exitCodeOf,
   explain,
   type Knowledge,
@@ -51,15 +50,9 @@ export async function explainHere(options: ExplainOptions): Promise<Explained> {
 }
 
 function failure(error: unknown): Omit<Explained, 'stdout'> {
-  const text = errorText(error);
-  if (error instanceof QuestionError) return { stderr: `${text}\n`, exitCode: EX_USAGE };
-  if (error instanceof NoAgentError) {
-    const remedy =
-      'It answers root on the node, in its network namespace. Without one, --manifests DIR reads the objects from files';
-    return {
-      stderr: `Cannot ask the agent of this node: ${text}. ${CAUSES['agent-not-ready'].remedy} ${remedy}\n`,
-      exitCode: EX_UNAVAILABLE,
-    };
-  }
-  return { stderr: `Cannot answer: ${text}\n`, exitCode: EX_SOFTWARE };
+  const code = error instanceof NodeplaneError ? ` (${error.code})` : '';
+  const text = `${errorText(error)}${code}\n`;
+  if (error instanceof QuestionError) return { stderr: text, exitCode: EX_USAGE };
+  if (error instanceof NoAgentError) return { stderr: text, exitCode: EX_UNAVAILABLE };
+  return { stderr: `Cannot answer: ${text}`, exitCode: EX_SOFTWARE };
 }

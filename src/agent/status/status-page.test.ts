@@ -6,6 +6,7 @@ import { Planner } from '../../proxy/index.ts';
 import type { HttpAnswer, HttpRequest } from '../http/http-listener.ts';
 import { collectStatus } from './collect/collect.ts';
 import { StatusRecorder } from './collect/recorder.ts';
+import { ownCommands } from './own-commands.ts';
 import { servicesText, serviceText } from './show/services-text.ts';
 import { statusText } from './show/status-text.ts';
 import { STATUS_LIMITS, type Status } from './status.ts';
@@ -26,37 +27,41 @@ const node = {
   nodeIp: parseIp('192.168.1.1'),
 };
 const planner = new Planner({ family: 'IPv4', nodeName: 'n1', node });
-const page = new StatusPage((view) =>
-  collectStatus(
-    {
-      node: 'n1',
-      version: '1.2.3',
-      mode: 'nftables',
-      clock,
-      recorder,
-      families: () => [
-        { family: 'IPv4', ports: planner.plan.ports, explain: (service) => planner.explain(service, store) },
-      ],
-      healthy: () => true,
-      api: undefined,
-      manifests: '/etc/manifests',
-      routes: undefined,
-      addresses: undefined,
-      ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:10249' },
-      ruleChanges: () => [
-        {
-          at: clock.now() - 180_000,
-          program: 'fire<b>walld',
-          pid: 812,
-          what: 'removed chain inet x y',
-          changes: [],
-          count: 2,
-        },
-      ],
-      began: clock.now(),
-    },
-    view,
-  ),
+const commands = ownCommands({ metrics: '127.0.0.1:11249', lockDir: '/run/nodeplane', argv: [] });
+const page = new StatusPage(
+  (view) =>
+    collectStatus(
+      {
+        node: 'n1',
+        version: '1.2.3',
+        mode: 'nftables',
+        clock,
+        recorder,
+        families: () => [
+          { family: 'IPv4', ports: planner.plan.ports, explain: (service) => planner.explain(service, store) },
+        ],
+        healthy: () => true,
+        api: undefined,
+        manifests: '/etc/manifests',
+        routes: undefined,
+        addresses: undefined,
+        ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:11249' },
+        commands,
+        ruleChanges: () => [
+          {
+            at: clock.now() - 180_000,
+            program: 'fire<b>walld',
+            pid: 812,
+            what: 'removed chain inet x y',
+            changes: [],
+            count: 2,
+          },
+        ],
+        began: clock.now(),
+      },
+      view,
+    ),
+  commands,
 );
 
 beforeAll(async () => {
@@ -179,7 +184,9 @@ it('tells who else changed rules', async () => {
   expect(statusText(await status(''))).toContain(
     'Rules were changed by others:\n  3 min ago  fire<b>walld (pid 812)  removed chain inet x y, 2 times\n',
   );
-  expect((await ask('')).body).toContain('fire&lt;b&gt;walld (pid 812)');
+  const { body } = await ask('');
+  expect(body).toContain('fire&lt;b&gt;walld (pid 812)');
+  expect(body).toContain('<code>nodeplane status --address 127.0.0.1:11249</code>');
 });
 
 it('tells problems last, each with the command that tells more, and names as text', async () => {
@@ -189,9 +196,9 @@ it('tells problems last, each with the command that tells more, and names as tex
   expect(text.split('\n').slice(-6)).toEqual([
     'PROBLEMS: 2',
     `  ✗ ${name(4000)} is not programmed in IPv4: No space left on device`,
-    `      nodeplane services ${name(4000)}`,
+    `      nodeplane services ${name(4000)} --address 127.0.0.1:11249`,
     `  ✗ ${name(5000)}, IPv4: <b>spec</b>\\u001b[2J`,
-    `      nodeplane services ${name(5000)}`,
+    `      nodeplane services ${name(5000)} --address 127.0.0.1:11249`,
     '',
   ]);
   expect(servicesText(all)).toMatch(/^10000 Services, page 1 of 100 \(--page\)\n/);

@@ -5,6 +5,7 @@ import type { Pages } from '../http/http-server.ts';
 import { toLocal } from '../http/local-clients.ts';
 import type { ServiceView } from './collect/service-index.ts';
 import { statusHtml } from './html/status-html.ts';
+import type { OwnCommands } from './own-commands.ts';
 import { STATUS_LIMITS, type Status } from './status.ts';
 
 export const STATUS_PATH = '/status';
@@ -35,11 +36,13 @@ type Format = 'html' | 'json';
  */
 export class StatusPage {
   readonly #collect: (view: ServiceView) => Steps<Status>;
+  readonly #commands: OwnCommands;
   readonly #underWay = new Map<string, Promise<HttpAnswer>>();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(collect: (view: ServiceView) => Steps<Status>) {
+  constructor(collect: (view: ServiceView) => Steps<Status>, commands: OwnCommands) {
     this.#collect = collect;
+    this.#commands = commands;
   }
 
   /** For the metrics port. */
@@ -74,7 +77,7 @@ export class StatusPage {
     const status = yield* this.#collect(view);
     yield;
     if (format === 'json') return { status: 200, headers: JSON_HEADERS, body: `${JSON.stringify(status)}\n` };
-    return { status: 200, headers: HTML_HEADERS, body: yield* statusHtml(status) };
+    return { status: 200, headers: HTML_HEADERS, body: yield* statusHtml(status, this.#commands) };
   }
 }
 

@@ -7,6 +7,7 @@ import {
   plainText,
   tryParseIp,
 } from '../../core/index.ts';
+import { AGENT_ADDRESS, servicesCommand } from '../status/own-commands.ts';
 import type { Status } from '../status/status.ts';
 import type { TracedTuple } from './trace-table.ts';
 
@@ -33,9 +34,14 @@ export type FindServices = (query: string) => Promise<Status['services']['servic
 /**
  * Understands what is asked.
  *
+ * @param address where `find` asks the agent. @default where it is by default
  * @throws ERR_CONFIG in words of the command line; what `find` throws for a Service
  */
-export async function understand(question: TraceQuestion, find: FindServices): Promise<UnderstoodQuestion> {
+export async function understand(
+  question: TraceQuestion,
+  find: FindServices,
+  address = AGENT_ADDRESS,
+): Promise<UnderstoodQuestion> {
   const name = question.protocol.toUpperCase();
   if (!Object.hasOwn(IP_PROTOCOLS, name)) throw wrong(`--proto is tcp, udp or sctp, found "${question.protocol}"`);
   const protocol = IP_PROTOCOLS[name as IpProtocol];
@@ -70,7 +76,7 @@ export async function understand(question: TraceQuestion, find: FindServices): P
     ? `has no ${name} port${port === undefined ? '' : ` ${plainText(port)}`} for this source`
     : 'is not served here';
   throw wrong(
-    `Service "${plainText(service)}" ${what}. "nodeplane services ${plainText(service)}" shows what there is`,
+    `Service "${plainText(service)}" ${what}. "${plainText(servicesCommand(address, service))}" shows what there is`,
   );
 }
 

@@ -42,7 +42,7 @@ export async function showTrace(options: ShowTraceOptions): Promise<ShownTrace> 
   const { json, address, signal } = options;
   const durationMs = durationOf(options.live);
   const find = async (query: string) => (await askStatus(address, { query, page: 1 })).services.services;
-  const question = await understand(options, find);
+  const question = await understand(options, find, address);
   const attempt = probeOf(options, question, durationMs);
   needCapability('NET_ADMIN', 'trace packets');
   if (attempt) needCapability('SYS_ADMIN', 'connect from a pod');

@@ -1,9 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { formatBindAddress, parseBindAddress } from '../../config/index.ts';
 
-/** Of the agent's metrics port, unless --metrics-bind-address says otherwise. */
-export const AGENT_ADDRESS = '127.0.0.1:10249';
-
 /**
  * Reads where the agent is to be asked: `ADDRESS:PORT`, `[ADDRESS]:PORT`, or `localhost` in place of the address. Other names are
  * refused: a resolver that does not answer would keep the command waiting.

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
 import { explainHere, type readKnowledge } from '../../agent/index.ts';
-import { NODE_PATHS } from '../../core/index.ts';
+import { NODE_PATHS, NodeplaneError } from '../../core/index.ts';
 import { writeErr, writeOut } from '../standard-output.ts';
 
 interface Flags {
@@ -45,7 +45,8 @@ export function addExplainCommand(program: Command, readOffline?: ReadOffline): 
     .action(async (destination: string, flags: Flags) => {
       const { from, proto, output, verbose = false, probe = false, agentLockDir, manifests, node } = flags;
       const question = { destination, source: from, protocol: proto };
-      if (manifests !== undefined && !readOffline) throw new Error('This program does not read manifests');
+      if (manifests !== undefined && !readOffline)
+        throw new NodeplaneError('ERR_CONFIG', 'This program does not read manifests');
       const { stdout, stderr, exitCode } = await explainHere({
         question,
         json: output === 'json',

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { showRoutes } from '../../agent/index.ts';
+import { AGENT_ADDRESS, showRoutes } from '../../agent/index.ts';
 import { writeErr, writeOut } from '../standard-output.ts';
-import { AGENT_ADDRESS, readAgentAddress } from './agent-address.ts';
+import { readAgentAddress } from './agent-address.ts';
 
 interface Flags {
   readonly json?: boolean;

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
-import { showStatus } from '../../agent/index.ts';
+import { AGENT_ADDRESS, showStatus } from '../../agent/index.ts';
 import { writeOut } from '../standard-output.ts';
-import { AGENT_ADDRESS, readAgentAddress } from './agent-address.ts';
+import { readAgentAddress } from './agent-address.ts';
 
 /** Of the commands that ask the agent for its status. */
 export interface StatusFlags {

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
-import { showTrace } from '../../agent/index.ts';
+import { AGENT_ADDRESS, showTrace } from '../../agent/index.ts';
 import { NodeplaneError } from '../../core/index.ts';
 import { reportFailure } from '../report-failure.ts';
 import { writeOut } from '../standard-output.ts';
-import { AGENT_ADDRESS, readAgentAddress } from './agent-address.ts';
+import { readAgentAddress } from './agent-address.ts';
 import { EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE } from './exit-status.ts';
 
 interface Flags {

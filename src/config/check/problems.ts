@@ -49,10 +49,14 @@ export function shown(path: FieldPath, value: number): string {
   return (fieldAt(path).type as ValueType<number>).toFlag(value);
 }
 
-/** `iptables.masqueradeBit (--iptables-masquerade-bit): 32 is not within 0 and 31` */
-export function formatProblem({ path, message }: ConfigProblem): string {
+/**
+ * `"/etc/nodeplane.yaml": iptables.masqueradeBit (--iptables-masquerade-bit): 32 is not within 0 and 31`
+ *
+ * @param file the one that the value is from; undefined: it is from none
+ */
+export function formatProblem({ path, message }: ConfigProblem, file?: string): string {
   const flag = flagFor(path);
-  return `${path}${flag ? ` (--${flag})` : ''}: ${message}`;
+  return `${file === undefined ? '' : `"${file}": `}${path}${flag ? ` (--${flag})` : ''}: ${message}`;
 }
 
 /** The flag that sets a field. The periods of nftables are set by the flags of iptables, the mark bit is not. */

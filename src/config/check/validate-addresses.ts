@@ -2,6 +2,7 @@ import { type Cidr, type IpAddress, NodeplaneError, parseCidr, tryParseIp } from
 import type { DetectLocal, KubeProxyConfig } from '../file/kube-proxy-config.ts';
 import type { Configuration, FieldPath } from '../file/schema.ts';
 import { type BindAddress, isUnspecified, parseBindAddress } from '../values/bind-address.ts';
+import { whyNoInterfaceName } from './interface-name.ts';
 import type { Problems } from './problems.ts';
 
 /** The node IP that `bindAddress` stands for; undefined if it leaves it to the Node object. */
@@ -57,16 +58,24 @@ export function readDetectLocal(effective: Configuration, problems: Problems): D
         const message = `"" names nothing, but is needed by the mode ${mode}: name the bridge of the pods`;
         problems.add('detectLocal.bridgeInterface', message);
       }
+      refuseNoName('detectLocal.bridgeInterface', bridgeInterface, problems);
       return { mode, bridgeInterface };
     case 'InterfaceNamePrefix':
       if (interfaceNamePrefix === '') {
         const message = `"" names nothing, but is needed by the mode ${mode}: give how names of pods’ interfaces begin`;
         problems.add('detectLocal.interfaceNamePrefix', message);
       }
+      refuseNoName('detectLocal.interfaceNamePrefix', interfaceNamePrefix, problems);
       return { mode, interfaceNamePrefix };
     default:
       return { mode, cidrs: readClusterCidrs(effective.clusterCIDR, problems) };
   }
+}
+
+/** kube-proxy takes such a name, and fails at each sync, or matches nothing. */
+function refuseNoName(path: FieldPath, name: string, problems: Problems): void {
+  const reason = whyNoInterfaceName(name);
+  if (reason) problems.add(path, `${JSON.stringify(name)} ${reason}: give it as "ip link" shows it`);
 }
 
 /** One block, or one of each family, separated by a comma; none at all if nobody gave any. */

@@ -24,7 +24,7 @@ function read(masquerade: Partial<Masquerade>, mode = 'vxlan', { tunnel = 'vxlan
     '',
     problems,
   );
-  return { settings: routes?.masquerade, routes, problems: problems.found.map(formatProblem) };
+  return { settings: routes?.masquerade, routes, problems: problems.found.map((problem) => formatProblem(problem)) };
 }
 
 it('masquerades the pods of this node in both families, unless told otherwise', () => {

@@ -2,11 +2,9 @@ import { isAbsolute } from 'node:path';
 import { type IpFamily, tryParseCidr } from '../../core/index.ts';
 import { type MasqueradeConfig, ROUTE_MODES, ROUTE_TUNNELS, type RoutesConfig } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
+import { whyNoInterfaceName } from './interface-name.ts';
 import type { Problems } from './problems.ts';
 import { readCidrs } from './validate-addresses.ts';
-
-/** IFNAMSIZ has room for 16 bytes with the final NUL. */
-const LONGEST_INTERFACE_NAME = 15;
 
 /** RFC 791: what every host takes. */
 const LEAST_MTU = 576;
@@ -28,10 +26,11 @@ export function readRoutes(
   problems.inRange('nodeplane.routes.vni', vni, 0, 2 ** 24 - 1);
   problems.inRange('nodeplane.routes.port', port, 1, 65535);
   if (mtu !== 0) problems.inRange('nodeplane.routes.mtu', mtu, LEAST_MTU, 65535);
-  if (Buffer.byteLength(interfaceName) > LONGEST_INTERFACE_NAME) {
+  const misnamed = whyNoInterfaceName(interfaceName);
+  if (misnamed !== undefined) {
     problems.add(
       'nodeplane.routes.interface',
-      `"${interfaceName}" is longer than ${LONGEST_INTERFACE_NAME} bytes: give the name of an interface, as "ip link" shows it`,
+      `${JSON.stringify(interfaceName)} ${misnamed}: give the name of an interface, as "ip link" shows it`,
     );
   }
   problems.inRange('nodeplane.routes.wireguard.port', wireguard.port, 1, 65535);
@@ -44,6 +43,9 @@ export function readRoutes(
     problems.add('nodeplane.routes.flannel.annotations', message);
   }
   const networks = clusterCidr.split(',').flatMap((text) => tryParseCidr(text.trim()) ?? []);
+  if (flannel.subnetFile !== '' && !isAbsolute(flannel.subnetFile)) {
+    problems.add('nodeplane.routes.flannel.subnetFile', `"${flannel.subnetFile}" is no absolute path`);
+  }
   if (flannel.subnetFile !== '' && networks.length === 0) {
     const message = `"${flannel.subnetFile}" needs the addresses of all pods: give clusterCIDR (--cluster-cidr) or --routes-flannel-net-conf`;
     problems.add('nodeplane.routes.flannel.subnetFile', message);

@@ -83,6 +83,7 @@ function isVerbosity(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 2 ** 32;
 }
 
+/** Whether it is a mapping of YAML or JSON; bytes and sets of YAML (`!!binary`, `!!set`) are objects of their own classes. */
 export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -1,4 +1,4 @@
-import type { IpAddress, IpProtocol } from '../../core/index.ts';
+import { type IpAddress, type IpProtocol, NodeplaneError } from '../../core/index.ts';
 
 /** Where the connection goes that is asked about. */
 export type Destination =
@@ -35,4 +35,8 @@ export interface Question {
 }
 
 /** Why a text is no question, in words for whoever wrote it. */
-export class QuestionError extends Error {}
+export class QuestionError extends NodeplaneError {
+  constructor(message: string) {
+    super('ERR_EXPLAIN_QUESTION', message);
+  }
+}

@@ -1,18 +1,14 @@
 import { type IpAddress, ipFromBytes } from '../../core/index.ts';
-import { AttributeWriter, readAttributes } from '../attribute.ts';
+import { readAttributes } from '../attribute.ts';
 import { type AttributeValues, encodeNest } from '../attribute-set.ts';
 import { decodeError } from '../decode-error.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { IPSET_ATTR_DATA, IPSET_ATTRIBUTES, IPSET_FLAG_NOMATCH, IPSET_MEMBER } from '../uapi/ip-set.ts';
-import { NLA_F_NESTED } from '../uapi/netlink.ts';
 import { nfgenmsg } from '../uapi/nfnetlink.ts';
 import { ipsetRequest } from './ipset-request.ts';
 
 type MemberOperation = 'IPSET_CMD_ADD' | 'IPSET_CMD_DEL';
-
-/** A message with so many bytes of members gets no further one: an attribute holds 64 KiB, a member is below 512 bytes. */
-const ENOUGH_BYTES = 32 * 1024;
 
 /** A member of a set: what its type asks for. */
 export interface SetMember {
@@ -46,21 +42,6 @@ export function addMember(set: string, member: SetMember): NetlinkRequest {
 /** Removes a member; none there is no error. ENOENT without the set. */
 export function deleteMember(set: string, member: SetMember): NetlinkRequest {
   return memberRequest('IPSET_CMD_DEL', set, keyOf(member));
-}
-
-/**
- * Adds many members with few messages; those that are there already get the new mark, timeout and comment.
- *
- * The kernel takes the members of a message one after the other and stops at one it refuses: those before it are in the
- * set then, those after it are not. `addMember`, tried for each, tells which it was.
- */
-export function addMembers(set: string, members: readonly SetMember[]): NetlinkRequest[] {
-  return memberRequests('IPSET_CMD_ADD', set, members);
-}
-
-/** Removes many members with few messages, see `addMembers`; one that is not there is no error. */
-export function deleteMembers(set: string, members: readonly SetMember[]): NetlinkRequest[] {
-  return memberRequests('IPSET_CMD_DEL', set, members.map(keyOf));
 }
 
 /** The members of one set. Throws KernelError, ENOENT (`isNotFound`) when there is none; ERR_NETLINK_DECODE. */
@@ -103,29 +84,6 @@ function decodeMember(value: Uint8Array): SetMember {
 function memberRequest(operation: MemberOperation, set: string, member: SetMember): NetlinkRequest {
   const data = encodeNest(IPSET_MEMBER, memberAttributes(member));
   return ipsetRequest(operation, `member of "${set}"`, { IPSET_ATTR_SETNAME: set, IPSET_ATTR_DATA: data });
-}
-
-function memberRequests(operation: MemberOperation, set: string, members: readonly SetMember[]): NetlinkRequest[] {
-  const requests: NetlinkRequest[] = [];
-  let at = 0;
-  while (at < members.length) {
-    const writer = new AttributeWriter();
-    const first = at;
-    while (at < members.length && writer.bytes.length < ENOUGH_BYTES) {
-      const start = writer.nest(IPSET_ATTR_DATA | NLA_F_NESTED);
-      IPSET_MEMBER.encode(writer, { ...memberAttributes(members[at]!), IPSET_ATTR_LINENO: ++at });
-      writer.end(start, 'IPSET_ATTR_DATA');
-    }
-    requests.push(
-      ipsetRequest(operation, `members ${first + 1} to ${at} of "${set}"`, {
-        IPSET_ATTR_SETNAME: set,
-        // The kernel insists on it, and writes there which member it refused.
-        IPSET_ATTR_LINENO: 0,
-        IPSET_ATTR_ADT: writer.bytes.written(),
-      }),
-    );
-  }
-  return requests;
 }
 
 /** What tells one member from another. */

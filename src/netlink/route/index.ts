@@ -49,7 +49,6 @@ export {
 export {
   decodeNexthop,
   deleteNexthop,
-  getNexthop,
   listNexthops,
   type Nexthop,
   type NexthopFilter,
@@ -60,7 +59,6 @@ export {
 export { RequestForm } from './request-form.ts';
 export {
   decodeListedRoute,
-  deleteListedRoute,
   deleteRoute,
   listRoutes,
   newRoute,

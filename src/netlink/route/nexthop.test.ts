@@ -1,19 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { ack, answer, done, FakeNetlink, frame, refuse } from '../../../test/fakes/fake-netlink.ts';
+import { answer, done, FakeNetlink, frame } from '../../../test/fakes/fake-netlink.ts';
 import { capturedHex, capturedPayload, wireHex } from '../../../test/fakes/netlink-golden.ts';
 import { parseIp } from '../../core/index.ts';
 import { Netlink } from '../netlink.ts';
 import { NLM_F_MULTI } from '../uapi/netlink.ts';
 import { RTM_NEWNEXTHOP } from '../uapi/rtnetlink.ts';
-import {
-  decodeNexthop,
-  deleteNexthop,
-  getNexthop,
-  listNexthops,
-  type NexthopSpec,
-  newNexthop,
-  nexthopListing,
-} from './nexthop.ts';
+import { decodeNexthop, deleteNexthop, listNexthops, type NexthopSpec, newNexthop, nexthopListing } from './nexthop.ts';
 
 // Captured from iproute2 6.1.0 on Linux 6.18 with `strace -e trace=sendmsg,recvmsg -e write=all -e read=all <command>` where eth0
 // has index 3.
@@ -121,12 +113,5 @@ describe('asking', () => {
       frame(...parts.map((part) => answer(request!, RTM_NEWNEXTHOP, part, NLM_F_MULTI)), done(request!)),
     ]);
     expect(listNexthops(new Netlink(fake)).map(({ id }) => id)).toEqual([ID, 2, 9, 10]);
-  });
-
-  it('for one that is not there', () => {
-    const kernel = (errno: number) =>
-      new Netlink(new FakeNetlink(([request]) => [frame(errno === 0 ? ack(request!) : refuse(request!, errno))]));
-    expect(getNexthop(kernel(2), 7)).toBeUndefined();
-    expect(() => getNexthop(kernel(95), 7)).toThrow('RTM_GETNEXTHOP nexthop 7: operation not supported');
   });
 });

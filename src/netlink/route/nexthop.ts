@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, type IpFamily, isNotFound } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpFamily } from '../../core/index.ts';
 import { decodeIp, familyNumber, ipFamilyOf } from '../address-family.ts';
 import type { Attribute } from '../attribute.ts';
 import { encodeBody } from '../attribute-set.ts';
@@ -82,16 +82,6 @@ export function newNexthop(spec: NexthopSpec): NetlinkRequest {
 /** Removes a nexthop, and all routes that go by it. ENOENT when there is none (`isNotFound`). */
 export function deleteNexthop(id: number): NetlinkRequest {
   return nexthopRequest(RTM_DELNEXTHOP, 'RTM_DELNEXTHOP', id);
-}
-
-/** The nexthop with this id, undefined when there is none. Throws KernelError, ERR_NETLINK_DECODE. */
-export function getNexthop(netlink: Netlink, id: number): Nexthop | undefined {
-  try {
-    return decodeNexthop(netlink.query(nexthopRequest(RTM_GETNEXTHOP, 'RTM_GETNEXTHOP', id)));
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 /** What to list; what is left out does not restrict. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { capturedHex, capturedPayload, wireHex } from '../../../test/fakes/netlink-golden.ts';
 import { parseCidr, parseIp } from '../../core/index.ts';
 import { RTN_BLACKHOLE, RTN_LOCAL, RTN_UNREACHABLE } from '../uapi/rtnetlink.ts';
-import { decodeRoute, deleteListedRoute, deleteRoute, newRoute, type RouteSpec, routeListing } from './route.ts';
+import { decodeRoute, deleteRoute, newRoute, type RouteSpec, routeListing } from './route.ts';
 
 // Captured from iproute2 6.1.0 with `strace -e trace=sendmsg -e write=all <command>` where lo has index 1 and cni0 4.
 
@@ -123,31 +123,6 @@ describe('deleteRoute', () => {
     ],
   ])('%o', (spec, captured) => {
     expect(wireHex(deleteRoute(spec))).toBe(capturedHex(captured));
-  });
-});
-
-describe('deleteListedRoute', () => {
-  // By hand: rtmsg with all that was listed, RTA_DST (1), then RTA_NH_ID (30) or RTA_GATEWAY (5), RTA_PRIORITY (6), RTA_OIF (4).
-  it.each([
-    [
-      'by gateway and link',
-      FULL,
-      '0210000000040001' +
-        '00000000' +
-        '080001000a040000' +
-        '080005000a010003' +
-        '0800060032000000' +
-        '08000f00e8030000' +
-        '0800040004000000',
-    ],
-    [
-      'by nexthop, without gateway and link, which the kernel refuses beside it',
-      BY_NEXTHOP,
-      '02180000fe500001' + '00000000' + '080001000a030000' + '08001e000100504e' + '0800060000000000',
-    ],
-  ])('%s', (_, listed, expected) => {
-    const { payload } = deleteListedRoute(decodeRoute(capturedPayload(listed)));
-    expect(Buffer.from(payload).toString('hex')).toBe(expected);
   });
 });
 

@@ -145,28 +145,6 @@ export function deleteRoute(spec: Omit<RouteSpec, 'replace'>): NetlinkRequest {
   };
 }
 
-/**
- * Removes the route that was listed, and no other with its destination: type, protocol, scope, metric and where it goes must
- * be the same. ESRCH when there is none (`isNotFound`).
- *
- * The kernel reads the IPv4 metric 0 as "any", and then takes the route with the lowest: one with another metric goes only when
- * the listed one is gone and nothing but the metric differs.
- */
-export function deleteListedRoute(route: Route): NetlinkRequest {
-  const byNexthop = route.nexthopId !== 0;
-  return deleteRoute({
-    destination: route.destination,
-    gateway: byNexthop ? undefined : route.gateway,
-    outInterface: byNexthop || route.outInterface === 0 ? undefined : route.outInterface,
-    nexthopId: byNexthop ? route.nexthopId : undefined,
-    table: route.table,
-    protocol: route.protocol,
-    scope: route.scope,
-    type: route.type,
-    priority: route.priority,
-  });
-}
-
 /** What to list; what is left out does not restrict. The kernel leaves out the others, so that they cost next to nothing. */
 export interface RouteFilter {
   readonly family?: IpFamily | undefined;

@@ -10,6 +10,14 @@ const cni = ['--cni'];
 
 /** Each check where all is well, and where it is not: the state, and words that have to be in what it says. */
 const CASES: readonly (readonly [check: string, state: string, words: string, Differences?])[] = [
+  ['config.warnings', 'ok', 'has an effect'],
+  [
+    'config.warnings',
+    'warning',
+    'nodeplane.routes.tunnel (--routes-tunnel) has no effect: --routes is none',
+    { flags: ['--routes-tunnel=wireguard'] },
+  ],
+  ['config.warnings', 'warning', 'configSyncPeriod', { flags: ['--config-sync-period=1m'] }],
   ['kernel.ipv6', 'ok', 'IPv6 is there'],
   ['kernel.ipv6', 'ok', 'served alone', { node: { whyNoIpv6: () => 'the kernel has no IPv6' } }],
   [

@@ -3,9 +3,7 @@ import { isNotFound, type KernelError, parseIp } from '../../../src/core/index.t
 import { Netlink } from '../../../src/netlink/index.ts';
 import {
   addMember,
-  addMembers,
   deleteIpSet,
-  deleteMembers,
   getSetTypeRevision,
   type IpSet,
   listIpSets,
@@ -119,39 +117,6 @@ describe('a set', () => {
     expect(listIpSets(netlink).map(({ name }) => name)).toEqual(['B']);
     netlink.execute(deleteIpSet('B'));
     expect(listIpSets(netlink)).toEqual([]);
-  });
-});
-
-describe('many members', () => {
-  const members = Array.from({ length: 20_000 }, (_, n) => ({
-    address: parseIp(`10.1.${n >> 8}.${n & 255}`),
-    protocol: TCP,
-    port: 80,
-  }));
-  const portsOf = (set: string) => new Set(listMembers(netlink, set).map(({ address }) => address?.bytes.join('.')));
-
-  it('go in and out with few messages, again and again', () => {
-    make({ name: 'BIG', type: 'hash:ip,port', maxElements: 65536 });
-    const requests = addMembers('BIG', members);
-    expect(requests.length).toBeLessThan(50);
-    for (const request of [...requests, ...requests]) netlink.execute(request);
-    expect(portsOf('BIG').size).toBe(members.length);
-
-    const gone = members.slice(0, 15_000);
-    for (const request of [...deleteMembers('BIG', gone), ...deleteMembers('BIG', gone)]) netlink.execute(request);
-    expect(portsOf('BIG')).toEqual(new Set(members.slice(15_000).map(({ address }) => address.bytes.join('.'))));
-  });
-
-  it('of which one is refused leave those before it, and each alone tells which it was', () => {
-    make({ name: 'PORTS', type: 'bitmap:port', ports: [0, 100] });
-    const wanted: SetMember[] = [{ port: 1 }, { port: 101 }, { port: 2 }];
-    expect(() => netlink.execute(...addMembers('PORTS', wanted))).toThrow(
-      /members 1 to 3 of "PORTS".*outside its range.*IPSET_ERR_HASH_FULL/,
-    );
-    expect(listMembers(netlink, 'PORTS')).toEqual([{ port: 1 }]);
-    const refusals = netlink.attempt(wanted.map((member) => addMember('PORTS', member)));
-    expect(refusals.map((error) => error?.errno)).toEqual([undefined, 4352, undefined]);
-    expect(listMembers(netlink, 'PORTS')).toEqual([{ port: 1 }, { port: 2 }]);
   });
 });
 

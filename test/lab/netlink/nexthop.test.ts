@@ -9,10 +9,8 @@ import {
 } from '../../../src/core/index.ts';
 import type { Netlink } from '../../../src/netlink/index.ts';
 import {
-  deleteListedRoute,
   deleteNexthop,
   getLink,
-  getNexthop,
   listNexthops,
   listRoutes,
   newAddress,
@@ -58,6 +56,7 @@ const route = (destination: string, n: number) =>
   newRoute({ destination: parseCidr(destination), nexthopId: ID + n, protocol: OURS });
 const listed = () =>
   listRoutes(netlink, { protocol: OURS }).map((r) => `${formatCidr(r.destination)} by ${r.nexthopId - ID}`);
+const nexthopAt = (id: number) => listNexthops(netlink).find((one) => one.id === id);
 const refusalOf = (...requests: Parameters<Netlink['attempt']>[0]) => netlink.attempt(requests).at(-1);
 
 describe('nexthop objects', () => {
@@ -80,9 +79,9 @@ describe('nexthop objects', () => {
     expect(listNexthops(netlink, { outInterface: 1 })).toEqual([]);
     expect(isExists(refusalOf(nexthop(1, '10.1.0.3')))).toBe(true);
     netlink.execute(nexthop(1, '10.1.0.3', { replace: true }));
-    expect(getNexthop(netlink, ID + 1)).toMatchObject({ gateway: parseIp('10.1.0.3'), outInterface, onlink: false });
+    expect(nexthopAt(ID + 1)).toMatchObject({ gateway: parseIp('10.1.0.3'), outInterface, onlink: false });
     netlink.execute(deleteNexthop(ID + 1));
-    expect(getNexthop(netlink, ID + 1)).toBeUndefined();
+    expect(nexthopAt(ID + 1)).toBeUndefined();
     expect(isNotFound(refusalOf(deleteNexthop(ID + 1)))).toBe(true);
   });
 
@@ -145,33 +144,5 @@ describe('listed routes', () => {
     );
     expect(listRoutes(netlink, { protocol: OURS, table: 1000 })).toHaveLength(1);
     expect(listRoutes(netlink, { protocol: OURS, outInterface, family: 'IPv4' })).toHaveLength(1);
-  });
-
-  it('are deleted alone, each exactly', () => {
-    const foreign = [
-      newRoute({ destination, gateway: gateway(2), priority: 5 }),
-      newRoute({ destination: parseCidr('fd09::/64'), gateway: parseIp('fd00::9'), priority: 7 }),
-    ];
-    netlink.execute(
-      nexthop(1, '10.1.0.2'),
-      nexthop(2, 'fd00::2'),
-      ...foreign,
-      newRoute({ destination, gateway: gateway(2), priority: 6, protocol: OURS }),
-      newRoute({ destination, nexthopId: ID + 1, priority: 9, protocol: OURS }),
-      newRoute({ destination, outInterface, priority: 10, protocol: OURS }),
-      newRoute({ destination, type: RTN_UNREACHABLE, priority: 11, protocol: OURS }),
-      newRoute({ destination: parseCidr('fd09::/64'), nexthopId: ID + 2, priority: 9, protocol: OURS }),
-      newRoute({ destination: parseCidr('fd09::/64'), gateway: parseIp('fd00::9'), priority: 8, protocol: OURS }),
-      newRoute({ destination: parseCidr('fd09::/64'), type: RTN_UNREACHABLE, priority: 11, protocol: OURS }),
-    );
-    const ours = listRoutes(netlink, { protocol: OURS });
-    expect(ours).toHaveLength(7);
-    for (const [index, each] of ours.entries()) {
-      netlink.execute(deleteListedRoute(each));
-      expect(listRoutes(netlink, { protocol: OURS })).toEqual(ours.slice(index + 1));
-      expect(isNotFound(refusalOf(deleteListedRoute(each)))).toBe(true);
-    }
-    const left = listRoutes(netlink, { protocol: 4 });
-    expect(left.map(({ priority }) => priority)).toEqual([5, 7]);
   });
 });

@@ -82,6 +82,15 @@ describe('a node where all is well', () => {
     expect(report).toMatchObject({ schemaVersion: 1, node: 'node-1', mode: 'iptables', result: 'ok' });
   });
 
+  it('warns of what the agent would warn of at its start, and fails for it with --strict', async () => {
+    const node = cleanNode('warns');
+    const { status, report } = await preflight(node, '--routes-tunnel', 'wireguard', '--strict');
+    const found = report.findings.find(({ check }) => check === 'config.warnings');
+    expect(found).toMatchObject({ state: 'warning' });
+    expect(found?.message).toBe('nodeplane.routes.tunnel (--routes-tunnel) has no effect: --routes is none');
+    expect(status).toBe(1);
+  });
+
   it('ends with status 2 for flags that it does not know', async () => {
     const node = cleanNode('usage');
     const words = [['--no-such-flag'], ['-o', 'yaml'], ['--present-mode', 'ebpf'], ['--config', '/nowhere']];

@@ -1,6 +1,7 @@
 import type { Clock, Steps } from '../../../core/index.ts';
 import { readSysctl } from '../../../sys/index.ts';
 import type { RuleChange } from '../../evidence/index.ts';
+import type { OwnCommands } from '../own-commands.ts';
 import { STATUS_LIMITS, STATUS_SCHEMA, type Status } from '../status.ts';
 import type { AddressFacts, PeerFamily, StatusFacts, WatchAge } from './facts.ts';
 import { peerFacts } from './peer-facts.ts';
@@ -30,6 +31,7 @@ export interface StatusSources {
   /** What others changed in nf_tables, the newest last. */
   readonly ruleChanges: () => readonly RuleChange[];
   readonly ports: StatusFacts['ports'];
+  readonly commands: OwnCommands;
   /** When the agent began, by the clock. */
   readonly began: number;
 }
@@ -66,6 +68,7 @@ export function* collectStatus(sources: StatusSources, view: ServiceView): Steps
     addresses,
     changes: { count: recorder.changeCount, last: newest && age(newest.at), what: newest?.what ?? '' },
     ports: sources.ports,
+    commands: sources.commands,
   };
   const { questions, problems, problemsTotal } = answerAll(facts);
   yield;

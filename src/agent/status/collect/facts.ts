@@ -1,6 +1,7 @@
 import type { IpFamily } from '../../../core/index.ts';
 import type { SourceProblem } from '../../../kube/index.ts';
 import type { DatedStanding } from '../../../routes/index.ts';
+import type { OwnCommands } from '../own-commands.ts';
 import type { AddressRange, PeerReport } from '../status.ts';
 import type { FamilyRecord } from './recorder.ts';
 import type { ServiceIndex } from './service-index.ts';
@@ -33,6 +34,8 @@ export interface StatusFacts {
   readonly changes: { readonly count: number; readonly last: number | undefined; readonly what: string };
   /** Where this machine reaches the ports of the agent, as `address:port`; empty: the agent listens at none. */
   readonly ports: { readonly health: string; readonly metrics: string };
+  /** Those that ask this agent. */
+  readonly commands: OwnCommands;
 }
 
 export interface WatchAge {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { ownCommands } from '../own-commands.ts';
+import { shellWord } from '../shell-word.ts';
 import { QUESTIONS } from '../status.ts';
 import type { StatusFacts } from './facts.ts';
 import { answerAll } from './questions.ts';
 import type { FamilyRecord } from './recorder.ts';
-import { shellWord } from './shell-word.ts';
 
 const FAMILY: FamilyRecord = {
   family: 'IPv4',
@@ -35,6 +36,7 @@ const GOOD: StatusFacts = {
   addresses: { ranges: [], lacking: '' },
   changes: { count: 7, last: 5, what: 'endpoints of shop/web' },
   ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:10249' },
+  commands: ownCommands({ metrics: '127.0.0.1:10249', lockDir: '/run/nodeplane', argv: [] }),
 };
 
 it('answers eight questions in their order, with a number and an age each', () => {

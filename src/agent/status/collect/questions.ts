@@ -1,10 +1,10 @@
 import { durationText, type IpFamily } from '../../../core/index.ts';
 import { countUnusable, problemText, type SourceProblem } from '../../../kube/index.ts';
+import { shellWord } from '../shell-word.ts';
 import type { Problem, Question, QuestionId } from '../status.ts';
 import { QUESTIONS } from '../status.ts';
 import { byteText, countText, secondsText } from '../words.ts';
 import type { StatusFacts, WatchAge } from './facts.ts';
-import { shellWord } from './shell-word.ts';
 
 /** The API server sends something about each resource every minute or so; the alert waits as long. */
 const UNHEARD_SECONDS = 600;
@@ -59,17 +59,27 @@ export function answerAll(facts: StatusFacts): {
   return { questions, problems, problemsTotal };
 }
 
-function agent({ version, mode, upSeconds, memory, healthy, families, addresses, ports }: StatusFacts): Answer {
+function agent({
+  version,
+  mode,
+  upSeconds,
+  memory,
+  healthy,
+  families,
+  addresses,
+  ports,
+  commands,
+}: StatusFacts): Answer {
   const problems = [];
   if (!healthy) {
     const message =
       families.length === 0
         ? 'It does not serve Services: it waits for the objects, or for what its mode needs of the kernel'
         : 'It does not keep up: a sync that is wanted has not succeeded in time';
-    problems.push({ message, command: ports.health === '' ? 'nodeplane diff' : `curl -s ${ports.health}/healthz` });
+    problems.push({ message, command: ports.health === '' ? commands.diff : `curl -s ${ports.health}/healthz` });
   }
   if (addresses && addresses.lacking !== '') {
-    problems.push({ message: `New pods get no address: ${addresses.lacking}`, command: 'nodeplane ipam' });
+    problems.push({ message: `New pods get no address: ${addresses.lacking}`, command: commands.ipam });
   }
   const detail = [`version ${version}`, `mode ${mode}`, families.map(({ family }) => family).join(' and ')];
   return {
@@ -156,7 +166,7 @@ function ofServer(server: string, watches: readonly WatchAge[], problems: readon
   return [...silent, ...unread, ...nothing].map((message) => ({ message, command }));
 }
 
-function services({ services: { counts, troubled }, families, age }: StatusFacts): Answer {
+function services({ services: { counts, troubled }, families, age, commands }: StatusFacts): Answer {
   const problems = troubled.map((name) => {
     const texts = families.flatMap(({ family, leftOut, problems: known }) => [
       ...[...leftOut.values()]
@@ -164,7 +174,7 @@ function services({ services: { counts, troubled }, families, age }: StatusFacts
         .map(({ name: port, reason }) => `${port} is not programmed in ${family}: ${reason}`),
       ...(known.get(name) ?? []).slice(0, 1).map((text) => `${name}, ${family}: ${text}`),
     ]);
-    return { message: texts[0] ?? name, command: `nodeplane services ${shellWord(name)}` };
+    return { message: texts[0] ?? name, command: commands.services(name) };
   });
   const served = counts.total - counts.refused - counts.dropped - counts.troubled;
   const others = [
@@ -237,14 +247,14 @@ function conntrack({ conntrack: table }: StatusFacts): Answer {
   return { value: share, figure: percent, detail: `${count} of ${max} connections`, ageSeconds: 0, problems };
 }
 
-function nodes({ peers }: StatusFacts): Answer {
+function nodes({ peers, commands }: StatusFacts): Answer {
   if (!peers)
     return { value: null, figure: '–', detail: 'routes are somebody else’s', ageSeconds: null, verdict: 'none' };
   const { total, wrong, peers: told, problems: texts, ageSeconds } = peers;
   const problems = [
-    ...texts.map((message) => ({ message, command: 'nodeplane routes' })),
+    ...texts.map((message) => ({ message, command: commands.routes })),
     ...told.flatMap(({ node, family, problem }) =>
-      problem === null ? [] : [{ message: `${node}, ${family}: ${problem}`, command: 'nodeplane routes' }],
+      problem === null ? [] : [{ message: `${node}, ${family}: ${problem}`, command: commands.routes }],
     ),
   ];
   const ways = total === 0 ? 'no other node has pods' : 'ways to the pods of other nodes are in order';

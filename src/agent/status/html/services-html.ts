@@ -1,14 +1,21 @@
 import { durationText, type Steps } from '../../../core/index.ts';
+import type { OwnCommands } from '../own-commands.ts';
 import type { PortReport, ServiceList, ServiceReport } from '../status.ts';
 import { addressTexts, countText, MARKS, secondsBetween, standingOf, traitTexts, VERDICTS, whyText } from '../words.ts';
 import { type Html, html } from './html.ts';
 
+/** When the page was made, and the commands that ask the same agent. */
+interface Shown {
+  readonly now: string;
+  readonly commands: OwnCommands;
+}
+
 /** The Services of a page, each to be opened, with a search and the way to the other pages. In steps: there are up to a hundred. */
-export function* servicesHtml(list: ServiceList, now: string): Steps<Html> {
+export function* servicesHtml(list: ServiceList, shown: Shown): Steps<Html> {
   const { total, query, matched, page, pages, services } = list;
   const entries: Html[] = [];
   for (const service of services) {
-    entries.push(serviceHtml(service, now, services.length === 1));
+    entries.push(serviceHtml(service, shown, services.length === 1));
     yield;
   }
   const found = query === '' ? `${total}` : `${matched} of ${total}`;
@@ -24,12 +31,12 @@ function pageLink(query: string, page: number, pages: number, text: string): Htm
   return html`<a href="?${new URLSearchParams({ q: query, page: String(page) }).toString()}#services">${text}</a>`;
 }
 
-function serviceHtml(service: ServiceReport, now: string, open: boolean): Html {
+function serviceHtml(service: ServiceReport, { now, commands }: Shown, open: boolean): Html {
   const { name, ports, problems, lastChange } = service;
   const { verdict, text } = standingOf(service);
   const changed = lastChange === null ? 'not since the agent’s start' : `${ago(lastChange, now)} ago`;
   return html`<details${open && html` open`}><summary><span class="${verdict}">${MARKS[verdict]}</span><span>${name}</span><span class="where faint">${whereText(ports)}${text && html`${ports.length > 0 && ' · '}<span class="${verdict}">${text}</span>`}</span><span class="n">${usedText(ports)}</span></summary>
-<div class="body">${problems.map((problem) => html`<p class="problem">${problem}</p>`)}${ports.map(portHtml)}<p class="faint">Last change: ${changed}. <code>nodeplane services ${name}</code> shows its connections, too.</p></div></details>
+<div class="body">${problems.map((problem) => html`<p class="problem">${problem}</p>`)}${ports.map(portHtml)}<p class="faint">Last change: ${changed}. <code>${commands.services(name)}</code> shows its connections, too.</p></div></details>
 `;
 }
 

@@ -1,4 +1,5 @@
 import { durationText, type Steps } from '../../../core/index.ts';
+import type { OwnCommands } from '../own-commands.ts';
 import type { AddressRange, Change, PeerList, Problem, Question, Status } from '../status.ts';
 import { ageText, countText, MARKS, programText, secondsBetween } from '../words.ts';
 import { syncChart } from './chart.ts';
@@ -7,7 +8,7 @@ import { servicesHtml } from './services-html.ts';
 import { STYLE } from './style.ts';
 
 /** The whole page: the eight lines first, problems last. Every name in it is text. */
-export function* statusHtml(status: Status): Steps<string> {
+export function* statusHtml(status: Status, commands: OwnCommands): Steps<string> {
   const {
     node,
     version,
@@ -24,7 +25,7 @@ export function* statusHtml(status: Status): Steps<string> {
     ruleChanges,
   } = status;
   const wrong = countText(problemsTotal, 'problem');
-  const services = yield* servicesHtml(status.services, takenAt);
+  const services = yield* servicesHtml(status.services, { now: takenAt, commands });
   yield;
   const page = html`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -34,11 +35,11 @@ export function* statusHtml(status: Status): Steps<string> {
 <table class="questions">${questions.map(questionHtml)}</table>
 <h2>Sync times <small>of the last syncs that wrote something; strong: all Services at once</small></h2>
 <div class="charts">${syncs.map((one) => syncChart(one, takenAt))}${syncs.length === 0 && html`<p class="faint">Nothing was written yet.</p>`}</div>
-${services}${peers && peersHtml(peers, takenAt)}${addresses && addressesHtml(addresses)}
+${services}${peers && peersHtml(peers, takenAt, commands)}${addresses && addressesHtml(addresses)}
 <h2>Drift <small>rules that others changed</small></h2>
 ${drift.length === 0 ? html`<p class="faint">None.</p>` : html`<ol>${drift.map((one) => html`<li>${one}</li>`)}</ol>`}
 ${foreignHtml(ruleChanges, takenAt)}${changesHtml(changes, takenAt)}${problemsHtml(problems, problemsTotal)}
-<p class="faint">The same for programs: <a href="?format=json">JSON</a>. In a terminal: <code>nodeplane status</code></p>
+<p class="faint">The same for programs: <a href="?format=json">JSON</a>. In a terminal: <code>${commands.status}</code></p>
 </body></html>
 `;
   return page.toString();
@@ -49,7 +50,7 @@ function questionHtml({ id, title, verdict, figure, detail, ageSeconds }: Questi
 `;
 }
 
-function peersHtml({ mode, total, peers }: PeerList, now: string): Html {
+function peersHtml({ mode, total, peers }: PeerList, now: string, commands: OwnCommands): Html {
   return html`<h2>Ways to other nodes <small>${total}, --routes ${mode}</small></h2>
 ${
   peers.length === 0
@@ -59,7 +60,7 @@ ${
           html`<tr><td class="${problem === null ? 'ok' : 'problem'}">${problem === null ? '✓' : '✗'}</td><td>${node}</td><td class="wide faint">${way || '–'}</td><td>${podCidrs.slice(0, 4).join(' ')}${problem !== null && html`<div class="problem">${problem}</div>`}</td><td class="n">${durationText(secondsBetween(lastChange, now))}</td></tr>
 `,
       )}</table>`
-}${total > peers.length && html`<p class="faint">and ${total - peers.length} more: <code>nodeplane routes</code></p>`}
+}${total > peers.length && html`<p class="faint">and ${total - peers.length} more: <code>${commands.routes}</code></p>`}
 `;
 }
 

@@ -1,4 +1,5 @@
 import { NodeplaneError, plainText } from '../../../core/index.ts';
+import { servicesCommand } from '../own-commands.ts';
 import type { Status } from '../status.ts';
 import { affinityOf } from './affinity/affinity.ts';
 import { askStatus } from './ask-status.ts';
@@ -48,7 +49,7 @@ export async function showServices({ address, json, name, page }: ShowServicesOp
   const { services, node, takenAt, schema, mode } = status;
   const [first, ...others] = services.services;
   if (name !== '' && !first) {
-    const message = `Nothing is served here of a Service "${plainText(name)}": none of ${services.total} fits. Headless and ExternalName Services are nobody's to serve; "nodeplane services" lists the others`;
+    const message = `Nothing is served here of a Service "${plainText(name)}": none of ${services.total} fits. Headless and ExternalName Services are nobody's to serve; "${servicesCommand(address)}" lists the others`;
     throw new NodeplaneError('ERR_CONFIG', message, { facts: { name } });
   }
   const one = name !== '' && others.length === 0 ? first : undefined;
