@@ -45,7 +45,7 @@ const TCP_FLAGS = 13;
  * Those of what makes a connection: bits of byte 13, <linux/tcp.h>. Data that is pushed is all it needs once it is agreed to; what only
  * acknowledges may be lost, as data does that too.
  */
-export const TCP_HANDSHAKE = { first: 0x02, answer: 0x12, data: 0x18 } as const;
+export const TCP_HANDSHAKE = { first: 0x02, answer: 0x12, agreed: 0x10, data: 0x18 } as const;
 /** Type and code: ICMP_DEST_UNREACH with ICMP_FRAG_NEEDED (<linux/icmp.h>), ICMPV6_PKT_TOOBIG (<linux/icmpv6.h>). */
 const TOO_BIG = { IPv4: [3, 4], IPv6: [2, 0] } as const;
 

@@ -191,6 +191,24 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     direct: 'fails',
     outside: 'fails',
   },
+  'what only acknowledges is dropped, which costs some time': {
+    rules: [`-A FORWARD -p tcp -d ${web.ip()} --tcp-flags ALL ACK -j DROP`],
+    pod: 'works',
+    direct: 'works',
+    outside: 'works',
+  },
+  'it is refused': {
+    rules: [`-A FORWARD -p tcp -d ${web.ip()} --tcp-flags ALL ACK -j REJECT`],
+    pod: 'unknown',
+    direct: 'unknown',
+    outside: 'unknown',
+  },
+  'so are answers that only acknowledge, and not all endpoints send those': {
+    rules: [`-A FORWARD -p tcp -s ${web.ip()} --tcp-flags ALL ACK -j REJECT --reject-with tcp-reset`],
+    pod: 'unknown',
+    direct: 'unknown',
+    outside: 'unknown',
+  },
   'answers are of no connection, where requests alone are not tracked': {
     rules: [
       `-t raw -A PREROUTING -p tcp -s ${client.ip()} -d ${web.ip()} -j CT --notrack`,

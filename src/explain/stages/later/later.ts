@@ -12,6 +12,8 @@ import { flowOf } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { type LaterPackets, ledAstray } from '../routes/astray.ts';
 import { sameWay } from '../routes/back.ts';
+import { isKeptOut } from '../tracking/tracked.ts';
+import { lookAtBare } from './bare.ts';
 import { answerOf, flowTo, markAfter, markOf, nextOf, originOf } from './later-walks.ts';
 import { untrackedByIpvs } from './untracked.ts';
 
@@ -47,6 +49,7 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
     if (origin !== 'this host') lookAtMissed(goal, who, answers, next, report);
   };
   if (asked.target.protocol === 'SCTP') missed('answers', answer);
+  const bareFrom = isHere ? (origin ?? 'this host') : undefined;
   let mark = answer ? markAfter(answer, begun.mark) : KnownBytes.unknown(4);
   for (const met = new Set<string>(); isTcp && !met.has(mark.text); ) {
     met.add(mark.text);
@@ -57,6 +60,7 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
     const next = nextOf(asked, { ...begun, mark }, isStrict || isAnswerMissed, node);
     missed('answers', answer, next);
     lookAtNext(asked, goal, next, node, report);
+    if (met.size === 1) lookAtBare(asked, goal, { ...begun, mark }, isStrict || isAnswerMissed, bareFrom, node, report);
     mark = markAfter(next, mark);
     const isNextMissed = goal.untracked !== true && !isLiberal && isUntracked(next);
     if (!isAnswered) return;
@@ -69,10 +73,6 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
 
 function isUntracked(branches: readonly Branch<Walk>[] | undefined): boolean {
   return branches?.every(isKeptOut) === true;
-}
-
-function isKeptOut({ result }: Branch<Walk>): boolean {
-  return result.packet.connection === 'untracked';
 }
 
 /**
