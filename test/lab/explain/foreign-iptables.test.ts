@@ -209,6 +209,44 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     direct: 'unknown',
     outside: 'unknown',
   },
+  'packets for one host': {
+    rules: [`-A FORWARD -p tcp -d ${web.ip()} -m pkttype --pkt-type unicast -j DROP`],
+    pod: 'fails',
+    direct: 'fails',
+    outside: 'fails',
+  },
+  'packets for all or for a group, and none else': {
+    rules: [
+      '-A FORWARD -m pkttype --pkt-type broadcast -j DROP',
+      '-A FORWARD -m pkttype --pkt-type multicast -j DROP',
+      '-t raw -A PREROUTING -p tcp -m pkttype ! --pkt-type unicast -j DROP',
+    ],
+    pod: 'works',
+    direct: 'works',
+    outside: 'works',
+  },
+  'copies, other classes of traffic, and hops enough': {
+    rules: [
+      '-t mangle -A PREROUTING -p tcp -j TEE --gateway 10.244.1.250',
+      '-t mangle -A PREROUTING -p tcp -j DSCP --set-dscp 8',
+      '-t mangle -A FORWARD -p tcp -j TOS --set-tos 0x10',
+      '-t mangle -A PREROUTING -p tcp -j TTL --ttl-set 64',
+    ],
+    pod: 'works',
+    direct: 'works',
+    outside: 'works',
+  },
+  'other classes of traffic, which have routes of their own': {
+    rules: ['ip rule add tos 0x10 blackhole', '-t mangle -A PREROUTING -p tcp -j TOS --set-tos 0x10'],
+    undo: 'ip rule del tos 0x10 blackhole',
+    pod: 'unknown',
+    outside: 'unknown',
+  },
+  'too few hops': {
+    rules: ['-t mangle -A PREROUTING -p tcp -j TTL --ttl-set 1'],
+    pod: 'unknown',
+    outside: 'unknown',
+  },
   'answers are of no connection, where requests alone are not tracked': {
     rules: [
       `-t raw -A PREROUTING -p tcp -s ${client.ip()} -d ${web.ip()} -j CT --notrack`,
@@ -302,9 +340,9 @@ it('which of two that translate comes first is not known', async () => {
 
 it('the match that decides is named, not which of two comes first where that changes nothing', async () => {
   faults.undo(() => run('iptables-legacy -F'));
-  run('iptables-legacy -t nat -L; iptables-legacy -I FORWARD -m pkttype --pkt-type broadcast -j DROP');
+  run('iptables-legacy -t nat -L; iptables-legacy -I FORWARD -m length --length 9000 -j DROP');
   const { cause } = await ask(client, VIP, 80);
-  expect(cause).toContain('decides by -m pkttype');
+  expect(cause).toContain('decides by -m length');
 });
 
 it('chains as deep as legacy iptables goes', async () => {

@@ -53,6 +53,12 @@ function ct(blob: Blob): Option[] | undefined {
   return blob.has(0, 1) ? [option('--notrack')] : undefined;
 }
 
+/** ipt_TTL_info and ip6t_HL_info: `u8 mode, hops`, <linux/netfilter_ipv4/ipt_TTL.h>. Other modes than the first count from what is not known. */
+const hops =
+  (name: string) =>
+  (blob: Blob): Option[] | undefined =>
+    blob.u8(0) === 0 ? [option(name, [blob.u8(1)])] : undefined;
+
 /** The structs of the targets whose options matter here: what others do depends on none of theirs, or is not known. */
 const TARGETS: Readonly<Record<string, readonly BlobForm[]>> = {
   MARK: [{ revisions: [2], size: 8, decode: mark }],
@@ -63,6 +69,8 @@ const TARGETS: Readonly<Record<string, readonly BlobForm[]>> = {
   ],
   REJECT: [{ revisions: [0], size: 4, decode: reject }],
   CT: [{ revisions: [0, 1, 2], size: 2, decode: ct }],
+  TTL: [{ revisions: [0], family: 'IPv4', size: 2, decode: hops('--ttl-set') }],
+  HL: [{ revisions: [0], family: 'IPv6', size: 2, decode: hops('--hl-set') }],
   SET: SET_TARGET,
   ...NAT_TARGETS,
 };
