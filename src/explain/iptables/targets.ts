@@ -63,6 +63,7 @@ const TARGETS: Readonly<Record<string, (asked: Asked) => Outcome>> = {
     return translate(packet, 'destination', redirect(packet, host, to));
   },
   SET: mapped,
+  NFQUEUE: queued,
   LOG: goesOn,
   NFLOG: goesOn,
   TRACE: goesOn,
@@ -81,6 +82,16 @@ const TARGETS: Readonly<Record<string, (asked: Asked) => Outcome>> = {
   CHECKSUM: goesOn,
   CLASSIFY: goesOn,
 };
+
+/** Without a listener at its queue a packet is dropped, or goes on behind the table (nf_queue, net/netfilter/nf_queue.c). */
+function queued({ options, facts }: Asked): Outcome {
+  const range = (options.get('--queue-num') ?? options.get('--queue-balance'))?.values[0];
+  const [first = Number.NaN, last = first] = (range ?? '').split(':').map(Number);
+  for (let queue = first; queue <= last; queue++) {
+    if (facts.isQueueHeard?.(queue) !== false) return unknown('target NFQUEUE');
+  }
+  return range === undefined ? unknown('target NFQUEUE') : { kind: options.has('--queue-bypass') ? 'accept' : 'drop' };
+}
 
 /** It has another class of traffic (TOS, DSCP), which matters where policy rules ask for that. */
 function classed({ packet, host }: Asked): Outcome {

@@ -3,6 +3,7 @@ import type { Answer } from '../../../src/explain/index.ts';
 import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { Faults } from './faults.ts';
+import { openPacketQueue } from './packet-queue.ts';
 
 // Rules of iptables that are easily taken for something else, beside ours in nf_tables: no verdict may be one that real connections contradict.
 
@@ -242,6 +243,22 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     pod: 'unknown',
     outside: 'unknown',
   },
+  'nobody takes packets from a queue': {
+    rules: [`-A FORWARD -p tcp -d ${web.ip()} -j NFQUEUE --queue-balance 7:9`],
+    pod: 'fails',
+    direct: 'fails',
+    outside: 'fails',
+  },
+  'nobody does, and packets go on behind the table': {
+    rules: [
+      `-A FORWARD -p tcp -d ${web.ip()} -j NFQUEUE --queue-num 7 --queue-bypass`,
+      `-A FORWARD -p tcp -d ${web.ip()} -j DROP`,
+      `-t mangle -A POSTROUTING -p tcp -s ${outside.ip()} -j DROP`,
+    ],
+    pod: 'works',
+    direct: 'works',
+    outside: 'fails',
+  },
   'too few hops': {
     rules: ['-t mangle -A PREROUTING -p tcp -j TTL --ttl-set 1'],
     pod: 'unknown',
@@ -343,6 +360,19 @@ it('the match that decides is named, not which of two comes first where that cha
   run('iptables-legacy -t nat -L; iptables-legacy -I FORWARD -m length --length 9000 -j DROP');
   const { cause } = await ask(client, VIP, 80);
   expect(cause).toContain('decides by -m length');
+});
+
+it('who takes packets from a queue may do anything', async () => {
+  const queue = openPacketQueue(node.namespace.path, 7);
+  faults.undo(() => {
+    run('iptables-legacy -F');
+    queue.close();
+  });
+  run(`iptables-legacy -A FORWARD -p tcp -d ${web.ip()} -j NFQUEUE --queue-num 7`);
+  expect(await ask(client, VIP, 80)).toMatchObject({ verdict: 'unknown' });
+  run('iptables-legacy -F');
+  run(`iptables-legacy -A FORWARD -p tcp -d ${web.ip()} -j NFQUEUE --queue-num 8`);
+  expect(await ask(client, VIP, 80)).toMatchObject({ verdict: 'fails', code: 'foreign-drop' });
 });
 
 it('chains as deep as legacy iptables goes', async () => {
