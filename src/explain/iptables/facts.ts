@@ -12,6 +12,12 @@ export interface Facts {
    * @default not known
    */
   recent?(list: string, address: KnownBytes): 'seen' | 'never' | undefined;
+  /**
+   * Whether a process takes packets from a queue.
+   *
+   * @default not known
+   */
+  isQueueHeard?(queue: number): boolean | undefined;
 }
 
 /** A part of a set's key: what a rule says with `src` or `dst` for it. */

@@ -50,6 +50,12 @@ const hops =
     return order === undefined ? undefined : holds(order);
   };
 
+/** pkttype_mt, net/netfilter/xt_pkttype.c: of what the loopback interface brings it says the same. */
+const packetType: OptionCheck = ({ values: [wanted = ''] }, { packet }) => {
+  const type = { unicast: 0, broadcast: 1, multicast: 2 }[wanted];
+  return type === undefined ? undefined : packet.linkType.equals(Uint8Array.of(type));
+};
+
 /** The matches whose effect is known, by their names in rules. */
 const MATCHES: Readonly<Record<string, Match>> = {
   comment: { '--comment': () => true },
@@ -73,6 +79,7 @@ const MATCHES: Readonly<Record<string, Match>> = {
     '--hl-lt': hops((order) => order < 0),
     '--hl-gt': hops((order) => order > 0),
   },
+  pkttype: { '--pkt-type': packetType },
   ...CONNECTION_MATCHES,
   ...KERNEL_MATCHES,
 };

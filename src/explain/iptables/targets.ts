@@ -1,5 +1,5 @@
 import { parseIp } from '../../core/index.ts';
-import { KnownBytes, type Packet } from '../packet/index.ts';
+import { ENOUGH_HOPS, HEADER_FIELDS, KnownBytes, type Packet } from '../packet/index.ts';
 import { masquerade, type NewEnds, type Outcome, redirect, type Situation, translate } from '../walk/index.ts';
 import type { Facts } from './facts.ts';
 import { change, findInSet } from './match-kernel.ts';
@@ -63,16 +63,51 @@ const TARGETS: Readonly<Record<string, (asked: Asked) => Outcome>> = {
     return translate(packet, 'destination', redirect(packet, host, to));
   },
   SET: mapped,
+  NFQUEUE: queued,
   LOG: goesOn,
   NFLOG: goesOn,
   TRACE: goesOn,
   AUDIT: goesOn,
-  // They change what no rule here looks at: options of TCP, checksums, classes of traffic.
+  // A copy goes elsewhere, and is kept out of connection tracking (nf_dup_ipv4, net/ipv4/netfilter/nf_dup_ipv4.c).
+  TEE: goesOn,
+  RATEEST: goesOn,
+  IDLETIMER: goesOn,
+  DSCP: classed,
+  TOS: classed,
+  TTL: ({ options, packet }) => withHops(options.get('--ttl-set'), packet),
+  HL: ({ options, packet }) => withHops(options.get('--hl-set'), packet),
+  // They change what no rule here looks at: options of TCP, checksums, classes of traffic in this host.
   TCPMSS: goesOn,
   TCPOPTSTRIP: goesOn,
   CHECKSUM: goesOn,
   CLASSIFY: goesOn,
 };
+
+/** Without a listener at its queue a packet is dropped, or goes on behind the table (nf_queue, net/netfilter/nf_queue.c). */
+function queued({ options, facts }: Asked): Outcome {
+  const range = (options.get('--queue-num') ?? options.get('--queue-balance'))?.values[0];
+  const [first = Number.NaN, last = first] = (range ?? '').split(':').map(Number);
+  for (let queue = first; queue <= last; queue++) {
+    if (facts.isQueueHeard?.(queue) !== false) return unknown('target NFQUEUE');
+  }
+  return range === undefined ? unknown('target NFQUEUE') : { kind: options.has('--queue-bypass') ? 'accept' : 'drop' };
+}
+
+/** It has another class of traffic (TOS, DSCP), which matters where policy rules ask for that. */
+function classed({ packet, host }: Asked): Outcome {
+  if (host.routesByClass?.(packet.family) ?? false)
+    return unknown('target DSCP or TOS, whose class policy rules ask for');
+  for (const at of HEADER_FIELDS[packet.family].trafficClass)
+    packet.network = packet.network.with(at, KnownBytes.unknown(1));
+  return CONTINUE;
+}
+
+function withHops(set: Option | undefined, packet: Packet): Outcome {
+  const left = Number(set?.values[0] ?? 0);
+  if (left < ENOUGH_HOPS) return unknown('target TTL or HL');
+  packet.network = packet.network.with(HEADER_FIELDS[packet.family].hops, KnownBytes.of(Uint8Array.of(left)));
+  return CONTINUE;
+}
 
 /** Does what a target does; `cannot tell` for one whose effect is not known. */
 export function applyTarget({ name, options }: Extension, situation: Situation & { readonly facts: Facts }): Outcome {

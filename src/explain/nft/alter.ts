@@ -1,15 +1,11 @@
 import type { Expression } from '../../netlink/nftables/index.ts';
-import type { KnownBytes, Packet } from '../packet/index.ts';
+import { ENOUGH_HOPS, HEADER_FIELDS, type KnownBytes, type Packet } from '../packet/index.ts';
 import type { Outcome, Situation } from '../walk/index.ts';
 import { isOwnTable } from './own-tables.ts';
 import type { Registers } from './registers.ts';
 
 type PayloadSet = Extract<Expression, { kind: 'payload-set' }>;
 
-/** So many hops hosts begin with (IPDEFTTL, <linux/ip.h>): enough for any way. */
-const ENOUGH_HOPS = 64;
-/** Where in the headers what becomes of a packet does not hang on: offsets of <linux/ip.h> and <linux/ipv6.h>. */
-const FIELDS = { IPv4: { trafficClass: [1], hops: 8 }, IPv6: { trafficClass: [0, 1], hops: 7 } } as const;
 /** The IP version shares a byte with the class of IPv6. */
 const VERSION = 0xf0;
 
@@ -44,7 +40,7 @@ function isHarmless(
   { bytes, known }: KnownBytes,
   routesByClass: boolean,
 ): boolean {
-  const { trafficClass, hops } = FIELDS[family];
+  const { trafficClass, hops } = HEADER_FIELDS[family];
   return bytes.every((byte, index) => {
     const at = offset + index;
     const isKept = (mask: number) =>

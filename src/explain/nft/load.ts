@@ -20,7 +20,6 @@ const NAME_LENGTH = 16;
 /** How long what is not known is; the kernel's lengths of the keys rules use. */
 const META_LENGTH: Partial<Record<Of<'meta'>['key'], number>> = {
   protocol: 2,
-  pkttype: 1,
   nfproto: 1,
   l4proto: 1,
   nftrace: 1,
@@ -37,6 +36,8 @@ export function loadMeta({ key }: Of<'meta'>, packet: Packet): Loaded {
   switch (key) {
     case 'mark':
       return packet.mark;
+    case 'pkttype':
+      return packet.linkType;
     case 'l4proto':
       return KnownBytes.of(Uint8Array.of(packet.protocol));
     case 'nfproto':

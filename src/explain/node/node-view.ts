@@ -75,6 +75,7 @@ export class NodeView {
   /** By path of the namespace: a socket stays in that in which it was opened. */
   readonly #podRoutes = new Map<string, Netlink>();
   readonly #rules = new Map<IpFamily, RulesHere>();
+  #hasFlowTables: boolean | undefined;
   #linkRules: readonly LinkRules[] | undefined;
   #links: readonly Link[] | undefined;
   #addresses: ReturnType<typeof listAddresses> | undefined;
@@ -103,6 +104,12 @@ export class NodeView {
     const rules = this.#rules.get(family) ?? readRules(this.#nft, family);
     this.#rules.set(family, rules);
     return rules;
+  }
+
+  /** Whether packets of flows that began may pass rules by (nf_flow_table_inet.c, net/netfilter). */
+  get hasFlowTables(): boolean {
+    this.#hasFlowTables ??= this.#nft.hasFlowTables;
+    return this.#hasFlowTables;
   }
 
   /** Rules that packets meet on links and in bridges, or ARP meets, and that no walk knows. Our own are not among them. */

@@ -18,6 +18,7 @@ import { IpSetMembers, KernelChains, LegacyRules, type LegacyTables } from '../i
 import { type IpvsReader, IpvsServers, reroutesAnswers } from '../ipvs/index.ts';
 import { KernelRules, NftRules } from '../nft/index.ts';
 import type { RuleSource } from '../walk/index.ts';
+import { packetQueuesHere } from './packet-queues.ts';
 import { recentListsHere } from './recent-lists.ts';
 
 /** All that has rules on this node for packets of a family. */
@@ -34,7 +35,12 @@ const IPTABLES_TABLES: ReadonlySet<string> = new Set(['raw', 'mangle', 'nat', 'f
  * kernel gives out by whole tables, but of which only the chains are read that a walk comes to; IPVS.
  */
 export function readRules(nft: Nftables, family: IpFamily): RulesHere {
-  const facts = { ipsets: ipsetsHere(), changedSets: new Set<string>(), recent: recentListsHere() };
+  const facts = {
+    ipsets: ipsetsHere(),
+    changedSets: new Set<string>(),
+    recent: recentListsHere(),
+    isQueueHeard: packetQueuesHere(),
+  };
   let legacy: LegacyTables | undefined;
   let gap: string | undefined;
   try {

@@ -1,9 +1,11 @@
 export { KnownBytes } from './known-bytes.ts';
 export {
   type Connection,
+  ENOUGH_HOPS,
   type Ends,
   type FirstPacket,
   GIVEN_PORTS,
+  HEADER_FIELDS,
   type Interface,
   type NeighbourMessage,
   Packet,

@@ -38,6 +38,14 @@ const HEADER = {
   IPv6: { length: 40, source: 8, destination: 24 },
 } as const;
 
+/** So many hops hosts begin with (IPDEFTTL, <linux/ip.h>): enough for any way. */
+export const ENOUGH_HOPS = 64;
+/** Where in the headers what becomes of a packet does not hang on: offsets of <linux/ip.h> and <linux/ipv6.h>. */
+export const HEADER_FIELDS = {
+  IPv4: { trafficClass: [1], hops: 8 },
+  IPv6: { trafficClass: [0, 1], hops: 7 },
+} as const;
+
 /** As much of the transport header as rules look at: all of TCP's without options. */
 const TRANSPORT_LENGTH = 20;
 const TCP_FLAGS = 13;
@@ -45,7 +53,7 @@ const TCP_FLAGS = 13;
  * Those of what makes a connection: bits of byte 13, <linux/tcp.h>. Data that is pushed is all it needs once it is agreed to; what only
  * acknowledges may be lost, as data does that too.
  */
-export const TCP_HANDSHAKE = { first: 0x02, answer: 0x12, data: 0x18 } as const;
+export const TCP_HANDSHAKE = { first: 0x02, answer: 0x12, agreed: 0x10, data: 0x18 } as const;
 /** Type and code: ICMP_DEST_UNREACH with ICMP_FRAG_NEEDED (<linux/icmp.h>), ICMPV6_PKT_TOOBIG (<linux/icmpv6.h>). */
 const TOO_BIG = { IPv4: [3, 4], IPv6: [2, 0] } as const;
 
@@ -140,6 +148,17 @@ export class Packet {
     if (protocol !== 'tcp') return;
     const { tcpFlags = TCP_HANDSHAKE.first } = first;
     this.transport = this.transport.with(TCP_FLAGS, KnownBytes.of(Uint8Array.of(tcpFlags)));
+  }
+
+  /**
+   * PACKET_HOST (<linux/if_packet.h>) of what is for one host: all others are dropped on their way, and frames of a bridge are shown to rules
+   * as if they were for this one (setup_pre_routing, net/bridge/br_netfilter_hooks.c). What is for a group is sent as the former.
+   */
+  get linkType(): KnownBytes {
+    const [isGroup, mask] = this.family === 'IPv4' ? [0xe0, 0xf0] : [0xff, 0xff];
+    const first = this.ends.destination.slice(0, 1).masked(Uint8Array.of(mask), Uint8Array.of(0));
+    const isForOne = first.equals(Uint8Array.of(isGroup)) === false;
+    return isForOne ? KnownBytes.of(Uint8Array.of(0)) : KnownBytes.unknown(1);
   }
 
   get ends(): Ends {

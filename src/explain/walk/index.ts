@@ -17,6 +17,7 @@ export { type Crossing, walkNeighbourMessage } from './walk-neighbour.ts';
 export {
   type End,
   type Flow,
+  type LaterPacket,
   type Origin,
   type Walk,
   walkAnswer,

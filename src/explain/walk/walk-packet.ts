@@ -82,16 +82,24 @@ export interface Flow {
   readonly mark?: KnownBytes | undefined;
 }
 
+/** Of TCP: the answer that agrees to the connection, or what comes once it is established, with data or without (`bare`). */
+export type LaterPacket = 'first' | 'later' | 'bare';
+
+const FLAGS: Readonly<Record<LaterPacket, number>> = {
+  first: TCP_HANDSHAKE.answer,
+  later: TCP_HANDSHAKE.data,
+  bare: TCP_HANDSHAKE.agreed,
+};
+
 /**
  * Walks an answer on its way back, as the flow's own translations have left it: chains of type nat do not see it.
  *
  * @param answer from the endpoint to the client; its ports are those of the endpoint and of the client
- * @param which of TCP: the one that agrees to the connection, or any that comes once it is established
  * @param isInvalid connection tracking takes it for no part of the flow
  */
 export function walkAnswer(
   answer: FirstPacket,
-  which: 'first' | 'later',
+  which: LaterPacket,
   isInvalid: boolean,
   flow: Flow,
   origin: Origin,
@@ -99,10 +107,8 @@ export function walkAnswer(
   host: Host,
 ): Walks {
   const { source: masqueraded } = flow.translated;
-  const isFirst = which === 'first';
   const made = () => {
-    const tcpFlags = isFirst ? TCP_HANDSHAKE.answer : TCP_HANDSHAKE.data;
-    const packet = packetOf({ ...answer, tcpFlags }, flow, 'reply', !isFirst);
+    const packet = packetOf({ ...answer, tcpFlags: FLAGS[which] }, flow, 'reply', which !== 'first');
     packet.isInvalid = isInvalid;
     if (flow.byIpvs) {
       const { destination: source, destinationPort: sourcePort } = new Packet(flow.first).ends;
@@ -126,9 +132,10 @@ export function walkNext(
   origin: Origin,
   sources: readonly RuleSource[],
   host: Host,
+  which: Exclude<LaterPacket, 'first'> = 'later',
 ): Walks {
   const made = () => {
-    const packet = packetOf({ ...flow.first, tcpFlags: TCP_HANDSHAKE.data }, flow, 'original', true);
+    const packet = packetOf({ ...flow.first, tcpFlags: FLAGS[which] }, flow, 'original', true);
     packet.isInvalid = isInvalid;
     if (flow.byIpvs) {
       const { destination, destinationPort } = { ...packet.ends, ...flow.translated };

@@ -106,6 +106,11 @@ export class Nftables implements NftRuleset {
     return this.#readBaseChains().flatMap((payload) => decodeLinkChain(payload) ?? []);
   }
 
+  /** Whether there are tables of flows whose packets pass rules by (`flow add`), in whatever family. */
+  get hasFlowTables(): boolean {
+    return this.#reads.dump(requests.flowTableListing()).length > 0;
+  }
+
   getChain(chain: ChainRef): NftChain | undefined {
     const payload = this.#find(requests.chainRequest(chain));
     return payload && decode.decodeChain(payload, chain.family);

@@ -5,6 +5,7 @@ import type { NetlinkRequest } from '../message.ts';
 import {
   NFNL_SUBSYS_NFTABLES,
   NFT_MSG_GETCHAIN,
+  NFT_MSG_GETFLOWTABLE,
   NFT_MSG_GETGEN,
   NFT_MSG_GETOBJ,
   NFT_MSG_GETRULE,
@@ -39,6 +40,11 @@ export function tableListing(family: NftFamily | undefined): NetlinkRequest {
 export function chainListing(of: TableRef | NftFamily | undefined): NetlinkRequest {
   const family = typeof of === 'object' ? of.family : of;
   return request('NFT_MSG_GETCHAIN', NFT_MSG_GETCHAIN, family, 'chains', NFTA_CHAIN, {});
+}
+
+/** What their attributes say is not read. */
+export function flowTableListing(): NetlinkRequest {
+  return request('NFT_MSG_GETFLOWTABLE', NFT_MSG_GETFLOWTABLE, undefined, 'flow tables', NFTA_TABLE, {});
 }
 
 /** Not a dump: the answer is the chain. */

@@ -28,6 +28,7 @@ export const NFT_MSG_NEWOBJ = 18;
 export const NFT_MSG_GETOBJ = 19;
 export const NFT_MSG_DELOBJ = 20;
 export const NFT_MSG_NEWFLOWTABLE = 22;
+export const NFT_MSG_GETFLOWTABLE = 23;
 export const NFT_MSG_DELFLOWTABLE = 24;
 // Since Linux 6.3.
 export const NFT_MSG_DESTROYRULE = 28;

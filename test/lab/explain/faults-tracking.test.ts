@@ -140,6 +140,28 @@ describe('conntrack-full', () => {
     expect(await answers(client, VIP.IPv4)).toBe(true);
   }, 300_000);
 
+  it('who needs no entry has room', async () => {
+    const direct = { ip: web.ip(), port: TARGET };
+    const verdict = async () => (await world.ask(`${direct.ip}:${direct.port}`, client.ip())).verdict;
+    fill();
+    expect(await verdict()).toBe('fails');
+    expect(await answers(client, direct.ip, direct.port)).toBe(false);
+    const between = `ip saddr ${client.ip()} ip daddr ${web.ip()} notrack`;
+    const back = `ip saddr ${web.ip()} ip daddr ${client.ip()} notrack`;
+    const hook = 'type filter hook prerouting priority raw';
+    faults.nft(`table ip requests { chain raw { ${hook}; ${between}; } }`, 'ip requests');
+    expect(await verdict()).toBe('fails');
+    expect(await answers(client, direct.ip, direct.port)).toBe(false);
+    faults.nft(`table ip theirs { chain raw { ${hook}; ${back}; } }`, 'ip theirs');
+    expect(await verdict()).toBe('works');
+    expect(await answers(client, direct.ip, direct.port)).toBe(true);
+    faults.mend();
+    fill();
+    faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
+    expect(await verdict()).toBe('works');
+    expect(await answers(client, direct.ip, direct.port)).toBe(true);
+  }, 300_000);
+
   it('some make room: some connections work', async () => {
     // From a table that is nearly full the kernel takes such flows away by itself, now and then (gc_worker): on a busy machine before the question.
     await vi.waitFor(

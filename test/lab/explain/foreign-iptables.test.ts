@@ -3,6 +3,7 @@ import type { Answer } from '../../../src/explain/index.ts';
 import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { Faults } from './faults.ts';
+import { openPacketQueue } from './packet-queue.ts';
 
 // Rules of iptables that are easily taken for something else, beside ours in nf_tables: no verdict may be one that real connections contradict.
 
@@ -191,6 +192,78 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     direct: 'fails',
     outside: 'fails',
   },
+  'what only acknowledges is dropped, which costs some time': {
+    rules: [`-A FORWARD -p tcp -d ${web.ip()} --tcp-flags ALL ACK -j DROP`],
+    pod: 'works',
+    direct: 'works',
+    outside: 'works',
+  },
+  'it is refused': {
+    rules: [`-A FORWARD -p tcp -d ${web.ip()} --tcp-flags ALL ACK -j REJECT`],
+    pod: 'unknown',
+    direct: 'unknown',
+    outside: 'unknown',
+  },
+  'so are answers that only acknowledge, and not all endpoints send those': {
+    rules: [`-A FORWARD -p tcp -s ${web.ip()} --tcp-flags ALL ACK -j REJECT --reject-with tcp-reset`],
+    pod: 'unknown',
+    direct: 'unknown',
+    outside: 'unknown',
+  },
+  'packets for one host': {
+    rules: [`-A FORWARD -p tcp -d ${web.ip()} -m pkttype --pkt-type unicast -j DROP`],
+    pod: 'fails',
+    direct: 'fails',
+    outside: 'fails',
+  },
+  'packets for all or for a group, and none else': {
+    rules: [
+      '-A FORWARD -m pkttype --pkt-type broadcast -j DROP',
+      '-A FORWARD -m pkttype --pkt-type multicast -j DROP',
+      '-t raw -A PREROUTING -p tcp -m pkttype ! --pkt-type unicast -j DROP',
+    ],
+    pod: 'works',
+    direct: 'works',
+    outside: 'works',
+  },
+  'copies, other classes of traffic, and hops enough': {
+    rules: [
+      '-t mangle -A PREROUTING -p tcp -j TEE --gateway 10.244.1.250',
+      '-t mangle -A PREROUTING -p tcp -j DSCP --set-dscp 8',
+      '-t mangle -A FORWARD -p tcp -j TOS --set-tos 0x10',
+      '-t mangle -A PREROUTING -p tcp -j TTL --ttl-set 64',
+    ],
+    pod: 'works',
+    direct: 'works',
+    outside: 'works',
+  },
+  'other classes of traffic, which have routes of their own': {
+    rules: ['ip rule add tos 0x10 blackhole', '-t mangle -A PREROUTING -p tcp -j TOS --set-tos 0x10'],
+    undo: 'ip rule del tos 0x10 blackhole',
+    pod: 'unknown',
+    outside: 'unknown',
+  },
+  'nobody takes packets from a queue': {
+    rules: [`-A FORWARD -p tcp -d ${web.ip()} -j NFQUEUE --queue-balance 7:9`],
+    pod: 'fails',
+    direct: 'fails',
+    outside: 'fails',
+  },
+  'nobody does, and packets go on behind the table': {
+    rules: [
+      `-A FORWARD -p tcp -d ${web.ip()} -j NFQUEUE --queue-num 7 --queue-bypass`,
+      `-A FORWARD -p tcp -d ${web.ip()} -j DROP`,
+      `-t mangle -A POSTROUTING -p tcp -s ${outside.ip()} -j DROP`,
+    ],
+    pod: 'works',
+    direct: 'works',
+    outside: 'fails',
+  },
+  'too few hops': {
+    rules: ['-t mangle -A PREROUTING -p tcp -j TTL --ttl-set 1'],
+    pod: 'unknown',
+    outside: 'unknown',
+  },
   'answers are of no connection, where requests alone are not tracked': {
     rules: [
       `-t raw -A PREROUTING -p tcp -s ${client.ip()} -d ${web.ip()} -j CT --notrack`,
@@ -284,9 +357,22 @@ it('which of two that translate comes first is not known', async () => {
 
 it('the match that decides is named, not which of two comes first where that changes nothing', async () => {
   faults.undo(() => run('iptables-legacy -F'));
-  run('iptables-legacy -t nat -L; iptables-legacy -I FORWARD -m pkttype --pkt-type broadcast -j DROP');
+  run('iptables-legacy -t nat -L; iptables-legacy -I FORWARD -m length --length 9000 -j DROP');
   const { cause } = await ask(client, VIP, 80);
-  expect(cause).toContain('decides by -m pkttype');
+  expect(cause).toContain('decides by -m length');
+});
+
+it('who takes packets from a queue may do anything', async () => {
+  const queue = openPacketQueue(node.namespace.path, 7);
+  faults.undo(() => {
+    run('iptables-legacy -F');
+    queue.close();
+  });
+  run(`iptables-legacy -A FORWARD -p tcp -d ${web.ip()} -j NFQUEUE --queue-num 7`);
+  expect(await ask(client, VIP, 80)).toMatchObject({ verdict: 'unknown' });
+  run('iptables-legacy -F');
+  run(`iptables-legacy -A FORWARD -p tcp -d ${web.ip()} -j NFQUEUE --queue-num 8`);
+  expect(await ask(client, VIP, 80)).toMatchObject({ verdict: 'fails', code: 'foreign-drop' });
 });
 
 it('chains as deep as legacy iptables goes', async () => {

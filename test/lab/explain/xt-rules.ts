@@ -78,6 +78,8 @@ function matches(family: IpFamily): readonly string[] {
     `-p ${icmp} -m ${type.replace(' ', ' ! ')} 3`,
     ...(family === 'IPv6' ? ['-m hl --hl-eq 255', '-m hl ! --hl-eq 64', '-m hl --hl-lt 5', '-m hl --hl-gt 7'] : []),
     '-p tcp -m tcp --tcp-flags SYN,RST SYN -m tcpmss --mss 1400:1500',
+    '-m pkttype --pkt-type broadcast',
+    '-m pkttype ! --pkt-type unicast',
     '-p tcp -m comment --comment "three in a row" -m tcp --dport 80 -m mark --mark 0x1/0x1',
   ];
 }
@@ -107,6 +109,7 @@ function targets(family: IpFamily): Readonly<Record<string, readonly (readonly [
       ['INPUT', '-j CONNMARK --save-mark --nfmask 0xff --ctmask 0xff00'],
       ['INPUT', '-j CONNMARK --restore-mark --nfmask 0xffffffff --ctmask 0xffffffff'],
       ['FORWARD', '-p tcp -m tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu'],
+      ['FORWARD', family === 'IPv4' ? '-j TTL --ttl-set 64' : '-j HL --hl-set 64'],
       ['POSTROUTING', '-p udp -j CHECKSUM --checksum-fill'],
       ['OUTPUT', '-j SET --map-set marks dst,dst --map-mark'],
       ['OUTPUT', '-j SET --add-set one src --exist'],
@@ -131,6 +134,9 @@ function targets(family: IpFamily): Readonly<Record<string, readonly (readonly [
       ['INPUT', '-p tcp -j REJECT --reject-with tcp-reset'],
       ['INPUT', '-j LOG --log-prefix "lost: " --log-level 6 --log-uid'],
       ['INPUT', '-j NFLOG --nflog-group 3 --nflog-prefix x'],
+      ['INPUT', '-j NFQUEUE --queue-num 7'],
+      ['INPUT', '-j NFQUEUE --queue-balance 0:3 --queue-bypass'],
+      ['INPUT', '-j NFQUEUE --queue-balance 4:5 --queue-cpu-fanout'],
       ['FORWARD', '-j ACCEPT'],
       ['FORWARD', '-j DROP'],
       ['FORWARD', '-j RETURN'],

@@ -205,6 +205,14 @@ function tcpmss(blob: Blob): Option[] {
   return [option('--mss', [rangeText(blob.u16(0), blob.u16(2))], blob.u8(4) !== 0)];
 }
 
+const PACKET_TYPES = ['unicast', 'broadcast', 'multicast'];
+
+/** xt_pkttype_info: `int pkttype, invert`, the former one of PACKET_*; <linux/netfilter/xt_pkttype.h>. */
+function pkttype(blob: Blob): Option[] | undefined {
+  const name = PACKET_TYPES[blob.u32(0)];
+  return name === undefined ? undefined : [option('--pkt-type', [name], blob.u32(4) !== 0)];
+}
+
 /** The structs of matches, by the names they have in the kernel. */
 const MATCHES: Readonly<Record<string, readonly BlobForm[]>> = {
   comment: [{ revisions: [0], size: 256, decode: (blob) => [option('--comment', [blob.text(0, 256)])] }],
@@ -230,6 +238,7 @@ const MATCHES: Readonly<Record<string, readonly BlobForm[]>> = {
   icmp: [{ revisions: [0], size: 4, decode: icmp('--icmp-type') }],
   icmp6: [{ revisions: [0], size: 4, decode: icmp('--icmpv6-type') }],
   hl: [{ revisions: [0], family: 'IPv6', size: 2, decode: hops }],
+  pkttype: [{ revisions: [0], size: 8, decode: pkttype }],
   tcpmss: [{ revisions: [0], size: 5, decode: tcpmss }],
 };
 

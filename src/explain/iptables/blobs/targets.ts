@@ -1,5 +1,15 @@
 import type { Extension, Option } from '../parse-rule.ts';
-import { type Blob, type BlobContext, type BlobForm, decodeBlob, type EncodedExtension, hex, option } from './blob.ts';
+import {
+  type Blob,
+  type BlobContext,
+  type BlobForm,
+  decodeBlob,
+  type EncodedExtension,
+  hex,
+  option,
+  optionIf,
+  rangeText,
+} from './blob.ts';
 import { NAT_TARGETS } from './nat.ts';
 import { SET_TARGET } from './sets.ts';
 
@@ -53,6 +63,25 @@ function ct(blob: Blob): Option[] | undefined {
   return blob.has(0, 1) ? [option('--notrack')] : undefined;
 }
 
+/** ipt_TTL_info and ip6t_HL_info: `u8 mode, hops`, <linux/netfilter_ipv4/ipt_TTL.h>. Other modes than the first count from what is not known. */
+const hops =
+  (name: string) =>
+  (blob: Blob): Option[] | undefined =>
+    blob.u8(0) === 0 ? [option(name, [blob.u8(1)])] : undefined;
+
+/**
+ * xt_NFQ_info: `u16 queuenum`, from revision 1 on `u16 queues_total`, from 2 on what to do without a listener, in 3 among flags;
+ * <linux/netfilter/xt_NFQUEUE.h>.
+ */
+function nfqueue(blob: Blob, hasTotal: boolean, hasFlags: boolean): Option[] {
+  const [first, total, flags] = [blob.u16(0), hasTotal ? blob.u16(2) : 1, hasFlags ? blob.u16(4) : 0];
+  return [
+    total > 1 ? option('--queue-balance', [rangeText(first, first + total - 1)]) : option('--queue-num', [first]),
+    ...optionIf((flags & 1) !== 0, '--queue-bypass'),
+    ...optionIf((flags & 2) !== 0, '--queue-cpu-fanout'),
+  ];
+}
+
 /** The structs of the targets whose options matter here: what others do depends on none of theirs, or is not known. */
 const TARGETS: Readonly<Record<string, readonly BlobForm[]>> = {
   MARK: [{ revisions: [2], size: 8, decode: mark }],
@@ -63,6 +92,13 @@ const TARGETS: Readonly<Record<string, readonly BlobForm[]>> = {
   ],
   REJECT: [{ revisions: [0], size: 4, decode: reject }],
   CT: [{ revisions: [0, 1, 2], size: 2, decode: ct }],
+  NFQUEUE: [
+    { revisions: [0], size: 2, decode: (blob) => nfqueue(blob, false, false) },
+    { revisions: [1], size: 4, decode: (blob) => nfqueue(blob, true, false) },
+    { revisions: [2, 3], size: 6, decode: (blob) => nfqueue(blob, true, true) },
+  ],
+  TTL: [{ revisions: [0], family: 'IPv4', size: 2, decode: hops('--ttl-set') }],
+  HL: [{ revisions: [0], family: 'IPv6', size: 2, decode: hops('--hl-set') }],
   SET: SET_TARGET,
   ...NAT_TARGETS,
 };

@@ -3,7 +3,7 @@ import { networkOrder16 } from '../../../netlink/nftables/index.ts';
 import type { Branch } from '../../choices.ts';
 import { hostOf, type NodeView } from '../../node/index.ts';
 import { KnownBytes } from '../../packet/index.ts';
-import { type Flow, type Origin, type Walk, walkAnswer, walkNext } from '../../walk/index.ts';
+import { type Flow, type LaterPacket, type Origin, type Walk, walkAnswer, walkNext } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { originOf as clientOrigin, firstOf, lower } from '../rules/first-packet.ts';
 
@@ -12,10 +12,16 @@ import { originOf as clientOrigin, firstOf, lower } from '../rules/first-packet.
 /** Ports of clients are not known; the walk needs one. */
 export const ANY_PORT = 40_000;
 
-/** The client's packets after the first. */
-export function nextOf(asked: Asked, flow: Flow, isInvalid: boolean, node: NodeView): readonly Branch<Walk>[] {
+/** The client's packets after the first; of TCP they have data, unless they are `bare`. */
+export function nextOf(
+  asked: Asked,
+  flow: Flow,
+  isInvalid: boolean,
+  node: NodeView,
+  which: 'later' | 'bare' = 'later',
+): readonly Branch<Walk>[] {
   const { sources } = node.rulesFor(asked.target.family);
-  return walkNext(flow, isInvalid, clientOrigin(asked), sources, hostOf(node)).branches;
+  return walkNext(flow, isInvalid, clientOrigin(asked), sources, hostOf(node), which).branches;
 }
 
 export function flowTo(
@@ -43,7 +49,7 @@ export function flowTo(
 export function answerOf(
   asked: Asked,
   goal: Goal,
-  which: 'first' | 'later',
+  which: LaterPacket,
   flow: Flow,
   isInvalid: boolean,
   origin: Origin,

@@ -12,6 +12,8 @@ import { flowOf } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { type LaterPackets, ledAstray } from '../routes/astray.ts';
 import { sameWay } from '../routes/back.ts';
+import { isKeptOut } from '../tracking/tracked.ts';
+import { lookAtBare } from './bare.ts';
 import { answerOf, flowTo, markAfter, markOf, nextOf, originOf } from './later-walks.ts';
 import { untrackedByIpvs } from './untracked.ts';
 
@@ -34,7 +36,7 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
   const isAnswered = isHere || (isTcp && origin !== undefined);
   const answerTo = (who: string, which: 'first' | 'later', flow: Flow, isInvalid: boolean) => {
     const branches = answerOf(asked, goal, which, flow, isInvalid, origin ?? 'this host', node);
-    if (isHere) lookAtAnswers(asked, goal, who, branches, node, report);
+    if (isHere) lookAtAnswers(asked, goal, who, which, branches, node, report);
     return branches;
   };
   const begun = flowTo(asked, goal, node);
@@ -47,6 +49,7 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
     if (origin !== 'this host') lookAtMissed(goal, who, answers, next, report);
   };
   if (asked.target.protocol === 'SCTP') missed('answers', answer);
+  const bareFrom = isHere ? (origin ?? 'this host') : undefined;
   let mark = answer ? markAfter(answer, begun.mark) : KnownBytes.unknown(4);
   for (const met = new Set<string>(); isTcp && !met.has(mark.text); ) {
     met.add(mark.text);
@@ -57,6 +60,7 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
     const next = nextOf(asked, { ...begun, mark }, isStrict || isAnswerMissed, node);
     missed('answers', answer, next);
     lookAtNext(asked, goal, next, node, report);
+    if (met.size === 1) lookAtBare(asked, goal, { ...begun, mark }, isStrict || isAnswerMissed, bareFrom, node, report);
     mark = markAfter(next, mark);
     const isNextMissed = goal.untracked !== true && !isLiberal && isUntracked(next);
     if (!isAnswered) return;
@@ -69,10 +73,6 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
 
 function isUntracked(branches: readonly Branch<Walk>[] | undefined): boolean {
   return branches?.every(isKeptOut) === true;
-}
-
-function isKeptOut({ result }: Branch<Walk>): boolean {
-  return result.packet.connection === 'untracked';
 }
 
 /**
@@ -109,7 +109,8 @@ function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[],
   };
   const wanted = { destination: goal.ip };
   const untracked = untrackedByIpvs(goal, node);
-  const later = { stage: 'others', code: 'foreign-drop', who, wanted, untracked, astray } as const;
+  const isPassedBy = () => mayPassBy(asked, goal, node);
+  const later = { stage: 'others', code: 'foreign-drop', who, wanted, untracked, isPassedBy, astray } as const;
   lookAtEnds(asked, branches, goal, flowTo(asked, goal, node), later, report);
 }
 
@@ -117,11 +118,12 @@ function lookAtAnswers(
   asked: Asked,
   goal: Goal,
   who: string,
+  which: 'first' | 'later',
   branches: readonly Branch<Walk>[],
   node: NodeView,
   report: Report,
 ): void {
-  const { client } = asked;
+  const { client, target } = asked;
   const [pod] = node.podsAt(formatIp(goal.ip));
   const receiver = client.kind === 'pod' ? client.pod : undefined;
   const answers = { code: 'way-back', who, to: client.ip } as const;
@@ -132,15 +134,17 @@ function lookAtAnswers(
     const isLost = goal.byIpvs && walk.end.kind === 'no route' && reroutesAnswers((name) => node.sysctl(name));
     return found && (isLost || !isBridged(asked, goal, pod, node)) ? found : undefined;
   };
-  const wanted = { source: asked.target.ip, destination: client.ip };
-  lookAtEnds(
-    asked,
-    branches,
-    goal,
-    flowTo(asked, goal, node),
-    { stage: 'way back', ...answers, wanted, untracked: untrackedByIpvs(goal, node), astray },
-    report,
-  );
+  const wanted = { source: target.ip, destination: client.ip };
+  const untracked = untrackedByIpvs(goal, node);
+  // Of TCP none is in a flow table before it was agreed to.
+  const isPassedBy = () => (target.protocol !== 'TCP' || which === 'later') && mayPassBy(asked, goal, node);
+  const later = { stage: 'way back', ...answers, wanted, untracked, isPassedBy, astray } as const;
+  lookAtEnds(asked, branches, goal, flowTo(asked, goal, node), later, report);
+}
+
+/** Whether packets of a flow may pass all rules by, once it is in a flow table: those that this node sends on (nf_flow_offload_ip_hook). */
+function mayPassBy({ client }: Asked, goal: Goal, node: NodeView): boolean {
+  return client.kind !== 'node' && originOf(goal, node) !== 'this host' && node.hasFlowTables;
 }
 
 /** Whether answers to a client outside leave by the way of all else, by the mark they have. */
@@ -179,6 +183,8 @@ interface Later {
   readonly wanted: { readonly source?: IpAddress; readonly destination: IpAddress };
   /** Why IPVS sends them past connection tracking, which our own rules count on. */
   readonly untracked: ReturnType<typeof untrackedByIpvs>;
+  /** Whether what this node has seen of the flow may lead them past rules. */
+  readonly isPassedBy: () => boolean;
   /** What is said of a way that ends beside whom the packet is for. */
   readonly astray: (walk: Walk) => Finding | undefined;
 }
@@ -189,7 +195,7 @@ function lookAtEnds(
   branches: readonly Branch<Walk>[],
   { address, byIpvs, masqueraded }: Goal,
   { translated }: Flow,
-  { stage, code, who, wanted, untracked, astray }: Later,
+  { stage, code, who, wanted, untracked, isPassedBy, astray }: Later,
   report: Report,
 ): void {
   // What IPVS changes it changes back by connections of its own.
@@ -230,7 +236,9 @@ function lookAtEnds(
   for (const { end, choices, found } of ways) {
     if (end.kind === 'cannot tell') report.cannotTell(stage, `the way of ${who} through the rules: ${end.about}`);
     if (!found) continue;
-    if (isEach) report.failEndpoint(stage, address, found);
+    if (isPassedBy()) {
+      report.cannotTell(stage, `it may be that ${found.text}, unless a flow table (flowtable) takes them past rules`);
+    } else if (isEach) report.failEndpoint(stage, address, found);
     else if (choices.some(({ kind }) => kind === 'unknown')) report.cannotTell(stage, `it may be that ${found.text}`);
     else report.failPartly(stage, { ...found, text: `${address}: by chance ${found.text}` });
   }

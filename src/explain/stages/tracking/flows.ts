@@ -56,7 +56,7 @@ export function lookAtFlows(
       if (isMendedByIpvs) continue;
       tell(
         'untranslated',
-        `the flow from ${from} was begun before the rules were there and is not translated: it hangs, new ones do not`,
+        `the flow from ${from} was begun before the rules were there and is not translated: it gets nowhere, new ones do`,
       );
     } else if (protocol === 'UDP') tell('stale-udp', `packets from ${from} go to ${to} as long as they come, ${gone}`);
     else if (!answered) {

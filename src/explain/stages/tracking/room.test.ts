@@ -7,7 +7,7 @@ import { lookAtRoom } from './room.ts';
 
 // Thresholds; test/lab/explain/faults-tracking.test.ts fills real tables.
 
-const asked = { target: { family: 'IPv4', protocol: 'TCP' } } as unknown as Asked;
+const asked = { target: { family: 'IPv4', protocol: 'TCP' }, client: { kind: 'outside' } } as unknown as Asked;
 const goal = {
   address: '10.244.1.2:8080',
   ip: parseIp('10.244.1.2'),
@@ -21,10 +21,11 @@ interface Table {
   readonly count: number;
   readonly max?: number;
   readonly replaceable?: number;
+  readonly rows?: number;
   readonly ports?: { readonly all: number; readonly lasting: number };
 }
 
-function answerWith({ count, max = 0, replaceable = 0, ports = { all: 0, lasting: 0 } }: Table) {
+function answerWith({ count, max = 0, replaceable = 0, rows, ports = { all: 0, lasting: 0 } }: Table) {
   const tracking: Partial<NodeView['tracking']> = {
     room: { count, max },
     counters: {},
@@ -33,7 +34,8 @@ function answerWith({ count, max = 0, replaceable = 0, ports = { all: 0, lasting
   };
   const report = new Report();
   report.addEndpoint({ address: goal.address, node: null, here: true, used: true, reason: 'ready' });
-  const node = { tracking, sysctl: () => undefined } as unknown as NodeView;
+  const sysctl = (name: string) => (name.endsWith('_buckets') ? rows?.toString() : undefined);
+  const node = { tracking, sysctl } as unknown as NodeView;
   lookAtRoom(asked, [goal], node, report);
   const { verdict, code, cause, remedy, warnings } = report.answer();
   return { verdict, code, cause, remedy, warnings: warnings.map((one) => one.code) };
@@ -55,6 +57,20 @@ it('warns where there is always one that can', () => {
   const said = answerWith({ count: 262_144, max: 262_144, replaceable: 90 });
   expect(said).toMatchObject({ verdict: 'works', warnings: ['conntrack-full'] });
 });
+
+it.each([
+  [65_536, 90, 'partly'],
+  [1000, 90, 'fails'],
+  [1000, 100, 'partly'],
+  [40, 100, 'fails'],
+])(
+  'of a table with many more rows, full with %d flows of which %d %% can make room, says %s',
+  (max, replaceable, verdict) => {
+    expect(answerWith({ count: max, max, replaceable, rows: max === 1000 ? 1_600_000 : 262_144 })).toMatchObject({
+      verdict,
+    });
+  },
+);
 
 it('warns before it is full, and not in any other case', () => {
   const said = (count: number, max: number) => answerWith({ count, max });

@@ -2,11 +2,14 @@ import { formatIp } from '../../../core/index.ts';
 import type { NodeView, PortUse } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import type { Report } from '../report.ts';
+import { isTracked } from './tracked.ts';
 
 /** From here on it is said that room ends. */
 const NEARLY = 0.9;
-/** With so many that can make room there is always one among the eight or so that the kernel looks at. */
-const ALWAYS_SOME = 0.75;
+/** The kernel looks for flows that can make room in so many rows of the table (NF_CT_EVICTION_RANGE, net/netfilter/nf_conntrack_core.c), and each flow stands in two. */
+const LOOKED_AT = 8 * 2;
+/** With so many of them on an average there is always one; with so few, never. */
+const [ALWAYS_SOME, HARDLY_EVER] = [12, 0.01];
 /** Source ports that translation chooses from, for a client whose own is above 1023 (nf_nat_l4proto_unique_tuple, net/netfilter/nf_nat_core.c). */
 const PORTS = 65_535 - 1023;
 /** The kernel tries 240 ports at random and gives up: with so many taken, one connection in eleven finds none. */
@@ -21,6 +24,7 @@ const TIMEOUTS: Readonly<Record<Asked['target']['protocol'], readonly string[]>>
 
 /** Looks whether connection tracking has room for one more connection, and time, and masquerading a source port for it. */
 export function lookAtRoom(asked: Asked, goals: readonly Goal[], node: NodeView, report: Report): void {
+  if (goals.length > 0 && !goals.some((goal) => isTracked(asked, goal, node))) return;
   for (const name of TIMEOUTS[asked.target.protocol]) {
     if (node.sysctl(`net/netfilter/nf_conntrack_${name}`)?.trim() !== '0') continue;
     const text = `net.netfilter.nf_conntrack_${name} is 0: flows are forgotten at once, and answers may not be translated`;
@@ -46,10 +50,15 @@ function lookAtTable(count: number, max: number, node: NodeView, report: Report)
     { source: 'conntrack', object: 'flows that can make room', value: `${replaceable} of ${seen} that were looked at` },
   ];
   const full = `${count} of ${max} tracked connections`;
-  if (replaceable > seen * ALWAYS_SOME) {
+  // All namespaces share the rows, which may be many more than the flows that this one may have.
+  const rows = Number(node.sysctl('net/netfilter/nf_conntrack_buckets') ?? count);
+  const met = ((replaceable / Math.max(1, seen)) * count * LOOKED_AT) / rows;
+  if (met > ALWAYS_SOME) {
     report.warn(code, `${full}: new ones throw out those that nobody answered`);
-  } else if (replaceable === 0) {
-    const text = `${full}, and none that could make room among ${seen} that were looked at: new ones are dropped`;
+  } else if (met < HARDLY_EVER) {
+    const none = `${replaceable || 'none'} that could make room among ${seen} that were looked at`;
+    const why = replaceable === 0 ? '' : `, hardly ever near enough in a table of ${rows} rows`;
+    const text = `${full}, and ${none}${why}: new ones are dropped`;
     report.fail('conntrack', { code, text, remedy }, evidence);
   } else {
     const text = `${full}: a new one is dropped unless one that nobody answered is near in the table, and is thrown out for it`;
