@@ -44,9 +44,9 @@ import {
 import { Bridges } from './bridges.ts';
 import { type LocalPod, localPodsIn } from './local-pods.ts';
 import { hasNeighbourSockets, isInUse, otherNamespaces, within } from './namespaces.ts';
-import { type PodRules, podRulesIn } from './pod-rules.ts';
+
 import { RouteLookups } from './route-lookups.ts';
-import { type RulesHere, readRules } from './rule-sources.ts';
+import { type PodRules, podRulesIn, type RulesHere, readRules } from './rules/index.ts';
 import { Tracking } from './tracking.ts';
 import { type WayFacts, type WayOut, wayOut } from './way-out.ts';
 
@@ -128,7 +128,9 @@ export class NodeView {
 
   /** The same of a pod's own link. */
   besideRulesIn({ netns, inside }: LocalPod): readonly BesideRules[] {
-    return besideRulesOf(this.#routeOf(netns), inside, () => false);
+    const route = this.#routeOf(netns);
+    // Programs of BPF are asked for in the namespace of the caller.
+    return inNetns(netns, () => besideRulesOf(route, inside, () => false));
   }
 
   /** Where programs of BPF hang that see all sockets of this node, those of pods too. */

@@ -5,19 +5,24 @@ import { placeOf } from '../place.ts';
 import type { Report } from '../report.ts';
 import { answerOf, nextOf } from './later-walks.ts';
 
+/** A connection that has begun. */
+interface Later {
+  readonly flow: Flow;
+  /** Connection tracking takes what comes next for invalid. */
+  readonly isInvalid: boolean;
+  /** Where answers come from; undefined: that is not known here. */
+  readonly origin: Origin | undefined;
+}
+
 /**
  * Packets of TCP without data, which only acknowledge. One that is lost is made up for by the next, but that it was refused its sender hears: ICMP
  * leaves an error (tcp_v4_err, net/ipv4/tcp_ipv4.c) that programs get which ask for SO_ERROR. A client sends one to agree to the
  * connection, an endpoint where it answers late.
- *
- * @param origin where answers come from. @default that is not known here
  */
 export function lookAtBare(
   asked: Asked,
   goal: Goal,
-  flow: Flow,
-  isInvalid: boolean,
-  origin: Origin | undefined,
+  { flow, isInvalid, origin }: Later,
   node: NodeView,
   report: Report,
 ): void {

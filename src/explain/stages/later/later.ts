@@ -57,10 +57,11 @@ export function lookAtLater(asked: Asked, goal: Goal, isHere: boolean, node: Nod
       report.cannotTell('others', 'rules give each packet of a connection another mark (connmark)');
       return;
     }
-    const next = nextOf(asked, { ...begun, mark }, isStrict || isAnswerMissed, node);
+    const agreed = { flow: { ...begun, mark }, isInvalid: isStrict || isAnswerMissed };
+    const next = nextOf(asked, agreed.flow, agreed.isInvalid, node);
     missed('answers', answer, next);
     lookAtNext(asked, goal, next, node, report);
-    if (met.size === 1) lookAtBare(asked, goal, { ...begun, mark }, isStrict || isAnswerMissed, bareFrom, node, report);
+    if (met.size === 1) lookAtBare(asked, goal, { ...agreed, origin: bareFrom }, node, report);
     mark = markAfter(next, mark);
     const isNextMissed = goal.untracked !== true && !isLiberal && isUntracked(next);
     if (!isAnswered) return;

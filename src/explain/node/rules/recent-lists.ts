@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { formatIp, ipFromBytes, parseIp } from '../../core/index.ts';
-import type { Facts } from '../iptables/index.ts';
+import { formatIp, ipFromBytes, parseIp } from '../../../core/index.ts';
+import type { Facts } from '../../iptables/index.ts';
 
 /** Of the network namespace this thread is in. */
 const FOLDER = '/proc/thread-self/net/xt_recent';

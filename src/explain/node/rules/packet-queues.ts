@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import type { Facts } from '../iptables/index.ts';
+import type { Facts } from '../../iptables/index.ts';
 
 /** Of the network namespace this thread is in. */
 const FOLDER = '/proc/thread-self/net/netfilter';

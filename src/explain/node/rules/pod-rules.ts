@@ -1,8 +1,8 @@
-import type { IpFamily } from '../../core/index.ts';
-import { Nftables } from '../../netlink/nftables/index.ts';
-import { inNetns } from '../../sys/index.ts';
-import { hookedIn } from '../nft/index.ts';
-import { legacyTablesIn } from './namespaces.ts';
+import type { IpFamily } from '../../../core/index.ts';
+import { Nftables } from '../../../netlink/nftables/index.ts';
+import { inNetns } from '../../../sys/index.ts';
+import { hookedIn } from '../../nft/index.ts';
+import { legacyTablesIn } from '../namespaces.ts';
 
 /** Rules within a pod, which nobody here walks. */
 export interface PodRules {

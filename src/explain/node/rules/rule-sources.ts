@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { atOnce, errorText, type IpFamily } from '../../core/index.ts';
-import { resolveFamily, withNetlink } from '../../netlink/index.ts';
-import { getSetName, listIpSets, listMembers } from '../../netlink/ipset/index.ts';
+import { atOnce, errorText, type IpFamily } from '../../../core/index.ts';
+import { resolveFamily, withNetlink } from '../../../netlink/index.ts';
+import { getSetName, listIpSets, listMembers } from '../../../netlink/ipset/index.ts';
 import {
   decodeDestination,
   decodeVirtualServer,
@@ -9,15 +9,15 @@ import {
   IPVS_GENL_NAME,
   listIpvsConnections,
   virtualServerListing,
-} from '../../netlink/ipvs/index.ts';
-import type { ChainRef, Nftables } from '../../netlink/nftables/index.ts';
-import { NETLINK_GENERIC, NETLINK_NETFILTER } from '../../netlink/uapi/index.ts';
-import { type IptablesVariant, parseList, programName } from '../../proxy/rules/index.ts';
-import { execNow, legacyTables, readLegacyTable, readSysctl } from '../../sys/index.ts';
-import { IpSetMembers, KernelChains, LegacyRules, type LegacyTables } from '../iptables/index.ts';
-import { type IpvsReader, IpvsServers, reroutesAnswers } from '../ipvs/index.ts';
-import { KernelRules, NftRules } from '../nft/index.ts';
-import type { RuleSource } from '../walk/index.ts';
+} from '../../../netlink/ipvs/index.ts';
+import type { ChainRef, Nftables } from '../../../netlink/nftables/index.ts';
+import { NETLINK_GENERIC, NETLINK_NETFILTER } from '../../../netlink/uapi/index.ts';
+import { type IptablesVariant, parseList, programName } from '../../../proxy/rules/index.ts';
+import { execNow, legacyTables, readLegacyTable, readSysctl } from '../../../sys/index.ts';
+import { IpSetMembers, KernelChains, LegacyRules, type LegacyTables } from '../../iptables/index.ts';
+import { type IpvsReader, IpvsServers, reroutesAnswers } from '../../ipvs/index.ts';
+import { KernelRules, NftRules } from '../../nft/index.ts';
+import type { RuleSource } from '../../walk/index.ts';
 import { packetQueuesHere } from './packet-queues.ts';
 import { recentListsHere } from './recent-lists.ts';
 
