@@ -1,11 +1,11 @@
 import { formatIp, formatMac } from '../../core/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
-import { IFF_NOARP, NUD_FAILED, NUD_INCOMPLETE, NUD_PERMANENT } from '../../netlink/uapi/index.ts';
+import { IFF_NOARP, NUD_FAILED, NUD_INCOMPLETE } from '../../netlink/uapi/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Asked } from './asked.ts';
 import { asksFrom } from './links/discovery.ts';
 import { vlanToClient } from './links/outside-vlans.ts';
-import { ARP_IGNORE, arpIgnoreOf, deaf } from './pods/asked-for.ts';
+import { ARP_IGNORE, arpIgnoreOf, deaf, isFixed, isUnknown } from './pods/asked-for.ts';
 import type { Report } from './report.ts';
 
 const MAC_LENGTH = 6;
@@ -33,7 +33,7 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
   const entry = node.neighbour(hop, link.index);
   if ((link.flags & IFF_NOARP) !== 0) {
     const found = deaf(link, 'this node');
-    if (entry === undefined || entry.lladdr.length === 0) report.fail('link', { code: 'neighbour', ...found });
+    if (isUnknown(entry)) report.fail('link', { code: 'neighbour', ...found });
     else report.cannotTell('link', `${found.text}: whether ${formatIp(client.ip)} knows it was not looked at`);
     return;
   }
@@ -41,11 +41,11 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
     const text = `nobody answered for ${formatIp(hop)} on ${link.name} when this node asked last`;
     report.cannotTell('link', `${text}: whether answers get to ${formatIp(client.ip)} is not known here`);
   }
-  if (entry && (entry.state & NUD_PERMANENT) !== 0) {
+  if (entry && isFixed(entry)) {
     const text = `this node has a fixed entry for ${formatIp(hop)} on ${link.name} (${formatMac(entry.lladdr)})`;
     report.cannotTell('link', `${text}: whether that is right is not known here`);
   }
-  if (hop.family === 'IPv6' && (entry?.lladdr.length ?? 0) === 0 && !asksFrom(link, target.ip, node)) {
+  if (hop.family === 'IPv6' && isUnknown(entry) && !asksFrom(link, target.ip, node)) {
     const text = `${link.name} has no link-local address from which this node could ask for ${formatIp(hop)}`;
     report.cannotTell('link', `${text}: whether it learns of it otherwise is not known here`);
   }

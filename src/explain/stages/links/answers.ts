@@ -1,12 +1,12 @@
 import { formatIp, formatMac, type IpAddress, sameBytes } from '../../../core/index.ts';
-import { IFF_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/index.ts';
+import { IFF_NOARP } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { isAskedNear, type Unheard, unansweredByPod } from '../pods/asked-for.ts';
+import { isAskedNear, isFixed, isUnknown, type Unheard, unansweredByPod } from '../pods/asked-for.ts';
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
-import { hasMac, isFixed, isUnknown, nextOf } from './next-hop.ts';
+import { hasMac, nextOf } from './next-hop.ts';
 
 /** Looks whether whoever sends the answers, this node or a pod of the same bridge, finds the pod that they are for. Says whether not. */
 export function isAnswerLost(asked: Asked, goal: Goal, node: NodeView, report: Report): boolean {
@@ -35,7 +35,7 @@ export function isAnswerLost(asked: Asked, goal: Goal, node: NodeView, report: R
 function mistaken(client: LocalPod, isBridged: boolean, node: NodeView): Unheard | undefined {
   const { address, inside, ip, seenAs } = client;
   const entry = node.neighbour(address, seenAs!.index);
-  if (!entry || (entry.state & NUD_PERMANENT) === 0 || sameBytes(entry.lladdr, inside.address)) return undefined;
+  if (!entry || !isFixed(entry) || sameBytes(entry.lladdr, inside.address)) return undefined;
   if (isBridged && address.family === 'IPv4') return undefined;
   const text = `this node takes ${formatMac(entry.lladdr)} for the pod ${ip}, which has ${formatMac(inside.address)}`;
   return {

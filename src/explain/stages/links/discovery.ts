@@ -5,6 +5,7 @@ import { hostOf, interfaceOf, type LocalPod, type NodeView } from '../../node/in
 import type { NeighbourMessage } from '../../packet/index.ts';
 import { type Crossing, walkNeighbourMessage } from '../../walk/index.ts';
 import { placeOf, showing } from '../place.ts';
+import { isUnknown } from '../pods/asked-for.ts';
 import { showsToRules } from './bridge.ts';
 
 // Neighbours of IPv6 find each other by ICMPv6, which is sent from an address of the link, and passes this node's rules as any packet does.
@@ -37,7 +38,7 @@ export function undiscovered(
   entry: Neighbour | undefined,
   node: NodeView,
 ): Stopped | undefined {
-  if (pod.address.family === 'IPv4' || isKnown(entry) || !pod.seenAs) return undefined;
+  if (pod.address.family === 'IPv4' || !isUnknown(entry) || !pod.seenAs) return undefined;
   const unasked = search.asks === 'node' ? unaskedByNode(pod, search.from, node) : undefined;
   if (unasked) return unasked;
   return stoppedByRules(pod, search, node) ?? unheard(pod, search, node);
@@ -70,7 +71,7 @@ function stoppedByRules(pod: LocalPod, search: Search, node: NodeView): Stopped 
 function unaskedByNode({ ip, address, seenAs }: LocalPod, from: IpAddress | undefined, node: NodeView) {
   const way = node.route({ destination: address });
   const link = (way.kind === 'route' ? node.link(way.route.outInterface) : undefined) ?? seenAs!;
-  if (isKnown(node.neighbour(address, link.index)) || asksFrom(link, from, node)) return undefined;
+  if (!isUnknown(node.neighbour(address, link.index)) || asksFrom(link, from, node)) return undefined;
   return {
     text: `${link.name} has no link-local address from which this node could ask for the pod ${ip}, which it does not know`,
     remedy: [`ip -6 address add fe80::1/64 dev ${link.name}`],
@@ -105,10 +106,6 @@ export function asksFrom({ index }: Link, from: IpAddress | undefined, node: Nod
       (own.flags & (IFA_F_TENTATIVE | IFA_F_OPTIMISTIC)) === 0 &&
       (own.scope === RT_SCOPE_LINK || (from !== undefined && ipEquals(own.address, from))),
   );
-}
-
-function isKnown(entry: Neighbour | undefined): boolean {
-  return (entry?.lladdr.length ?? 0) > 0;
 }
 
 function who(search: Search): string {

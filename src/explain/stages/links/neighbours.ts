@@ -1,12 +1,12 @@
 import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { isAskedNear, unansweredByPod } from '../pods/asked-for.ts';
+import { isAskedNear, isUnknown, unansweredByPod } from '../pods/asked-for.ts';
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched, showsToRules } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
 import { misled } from './forwarding.ts';
-import { isUnknown, unheardBy } from './next-hop.ts';
+import { unheardBy } from './next-hop.ts';
 import { vlanToNode } from './vlans.ts';
 
 /** Looks whether the client's packets leave its link, wherever they end up. */

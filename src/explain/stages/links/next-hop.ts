@@ -1,8 +1,8 @@
 import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
-import { IFF_NOARP, NUD_PERMANENT, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
+import { IFF_NOARP, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
-import { deafPod, isOfNode, type Unheard, unansweredByNode } from '../pods/asked-for.ts';
+import { deafPod, isFixed, isOfNode, isUnknown, type Unheard, unansweredByNode } from '../pods/asked-for.ts';
 import { showsToRules } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
 
@@ -83,14 +83,6 @@ export function nextOf(pod: LocalPod, to: IpAddress, node: NodeView): NextHop | 
   if (out.kind !== 'route' || out.route.outInterface !== pod.inside.index) return undefined;
   const hop = out.route.gateway ?? to;
   return { hop, entry: node.neighbourIn(pod, hop) };
-}
-
-export function isFixed(entry: Neighbour | undefined): boolean {
-  return ((entry?.state ?? 0) & NUD_PERMANENT) !== 0;
-}
-
-export function isUnknown(entry: Neighbour | undefined): boolean {
-  return (entry?.lladdr.length ?? 0) === 0;
 }
 
 /** Whether a pod has a link with this MAC address. */

@@ -13,6 +13,16 @@ export interface Unheard {
   readonly lasts: boolean;
 }
 
+/** Whether somebody has entered a neighbour, whom nobody is asked about then. */
+export function isFixed(entry: Neighbour | undefined): boolean {
+  return ((entry?.state ?? 0) & NUD_PERMANENT) !== 0;
+}
+
+/** Whether the MAC address of a neighbour is not known. */
+export function isUnknown(entry: Neighbour | undefined): boolean {
+  return (entry?.lladdr.length ?? 0) === 0;
+}
+
 /** Values of net.ipv4.conf.*.arp_ignore (Documentation/networking/ip-sysctl.rst); those not named here ignore nothing. */
 export const ARP_IGNORE = { otherLinks: 1, otherSubnets: 2, all: 8 } as const;
 
@@ -53,8 +63,8 @@ export function unansweredByNode(
   node: NodeView,
 ): Unheard | undefined {
   const link = pod.seenAs!;
-  if (((entry?.state ?? 0) & NUD_PERMANENT) !== 0) return undefined;
-  const lasts = (entry?.lladdr.length ?? 0) === 0;
+  if (isFixed(entry)) return undefined;
+  const lasts = isUnknown(entry);
   if ((link.flags & IFF_NOARP) !== 0) return { ...deaf(link, 'this node'), lasts };
   const text = formatIp(address);
   const here = node.addresses.find((one) => one.index === link.index && ipEquals(one.address, address));
@@ -100,8 +110,8 @@ export function unansweredByPod(
   isNear: boolean,
   node: NodeView,
 ): Unheard | undefined {
-  if (((entry?.state ?? 0) & NUD_PERMANENT) !== 0 || pod.address.family === 'IPv6') return undefined;
-  const lasts = (entry?.lladdr.length ?? 0) === 0;
+  if (isFixed(entry) || pod.address.family === 'IPv6') return undefined;
+  const lasts = isUnknown(entry);
   if ((pod.inside.flags & IFF_NOARP) !== 0) return { ...deafPod(pod), lasts };
   return ignored(pod.address, pod.inside, { isOnLink: true, isNear }, lasts, node, pod.netns);
 }
