@@ -38,7 +38,7 @@ export function trimAfterStart(): void {
 }
 
 /**
- * A buffer for much that the kernel writes at once. Of 36 MiB the page faults take three times as long as the copying; of huge pages,
+ * A buffer for much that the kernel writes at once. Of 36 MiB page faults took three times as long as the copying, in a VM; of huge pages,
  * which not every kernel gives to whoever does not ask for them (transparent_hugepage `madvise`), it needs few.
  *
  * @returns with whatever was in that memory

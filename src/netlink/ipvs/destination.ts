@@ -19,9 +19,9 @@ export interface Destination {
 /** What others may set of a destination, and we never do. */
 export interface ForeignSettings {
   /** From how many connections on it gets no new ones (`ipvsadm -x`). @default as many as come */
-  readonly connectionLimit?: number;
+  readonly connectionLimit?: number | undefined;
   /** It gets packets by another way than translation (`ipvsadm -g`, `-i`): IP_VS_CONN_F_*. @default by translation */
-  readonly forwarding?: number;
+  readonly forwarding?: number | undefined;
 }
 
 /** A destination as the kernel lists it. */

@@ -6,7 +6,7 @@ import type { Report } from '../report.ts';
 import { answerOf, nextOf } from './later-walks.ts';
 
 /** A connection that has begun. */
-interface Later {
+interface Begun {
   readonly flow: Flow;
   /** Connection tracking takes what comes next for invalid. */
   readonly isInvalid: boolean;
@@ -22,7 +22,7 @@ interface Later {
 export function lookAtBare(
   asked: Asked,
   goal: Goal,
-  { flow, isInvalid, origin }: Later,
+  { flow, isInvalid, origin }: Begun,
   node: NodeView,
   report: Report,
 ): void {

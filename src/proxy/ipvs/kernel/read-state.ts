@@ -46,8 +46,8 @@ export function* readState(kernel: IpvsKernel, ownership: Ownership): Steps<Muta
     }
     const destinations = kernel
       .listDestinations(virtual.key)
-      .map(({ activeConnections: _, inactiveConnections: __, persistentConnections: ___, ...held }) => {
-        return [formatIpPort(held.address, held.port), held] as const;
+      .map(({ address, port, weight, connectionLimit, forwarding }) => {
+        return [formatIpPort(address, port), { address, port, weight, connectionLimit, forwarding }] as const;
       });
     state.servers.set(key, { virtual, destinations: new Map(destinations) });
     state.destinationCount += destinations.length;
