@@ -1,9 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { NODE_PATHS } from '../../../src/core/index.ts';
+import { makeOwnDirectory } from '../../../src/sys/index.ts';
 import { createFolder, createNamespace, removeAll } from '../namespace.ts';
 
 interface Made {
@@ -65,6 +67,17 @@ it('does not touch what belongs to a run that is still going', async () => {
   await told(other);
   await ended(other);
   expect(existsSync(mine.path)).toBe(true);
+});
+
+it('removes with a namespace what a killed agent left of its name', () => {
+  const namespace = createNamespace('killed');
+  const files = ['lock', 'sock'].map((kind) =>
+    join(NODE_PATHS.runDir, `agent-${statSync(namespace.path).ino}.${kind}`),
+  );
+  makeOwnDirectory(NODE_PATHS.runDir, 'a test');
+  for (const file of files) writeFileSync(file, '');
+  namespace.remove();
+  expect(files.filter((file) => existsSync(file))).toEqual([]);
 });
 
 function start(ending: string): ChildProcess {
