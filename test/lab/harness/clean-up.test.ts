@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
@@ -75,7 +75,11 @@ it('removes with a namespace what a killed agent left of its name', () => {
     join(NODE_PATHS.runDir, `agent-${statSync(namespace.path).ino}.${kind}`),
   );
   makeOwnDirectory(NODE_PATHS.runDir, 'a test');
-  for (const file of files) writeFileSync(file, '');
+  for (const file of files) {
+    // Of an earlier namespace of this number.
+    rmSync(file, { force: true });
+    writeFileSync(file, '');
+  }
   namespace.remove();
   expect(files.filter((file) => existsSync(file))).toEqual([]);
 });
