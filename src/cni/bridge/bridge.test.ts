@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest';
-import { answer, FakeNetlink, frame } from '../../../test/fakes/fake-netlink.ts';
+import { answer, FakeNetlink, frame, refuse } from '../../../test/fakes/fake-netlink.ts';
 import { Netlink } from '../../netlink/index.ts';
 import { RTM_GETLINK } from '../../netlink/uapi/index.ts';
 import { linkFacts } from '../../sys/index.ts';
 import { readBridge } from './bridge.ts';
+
+const ENODEV = 19;
 
 /** The one link that every machine has, as the kernel answers RTM_GETLINK for it, with another MTU when told. */
 function loopback(mtu?: number): Buffer {
@@ -47,4 +49,13 @@ it('asks for a link again when it has changed since, or when more must be known 
   expect(asked(undefined, false)).toBe(1);
   expect(asked(undefined, false)).toBe(0);
   expect(asked(undefined, true)).toBe(2);
+});
+
+it('takes a bridge for none that goes before its addresses are read', () => {
+  const netlink = new Netlink(
+    new FakeNetlink(([request]) => [
+      frame(request!.type === RTM_GETLINK ? answer(request!, 16, loopback()) : refuse(request!, ENODEV)),
+    ]),
+  );
+  expect(readBridge(netlink, { name: 'lo', vlanFiltering: true })).toEqual({ link: undefined, addresses: [] });
 });

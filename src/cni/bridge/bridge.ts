@@ -36,7 +36,7 @@ export interface BridgeSettings extends DesiredBridge {
 let lastRead: Link | undefined;
 
 /**
- * Reads what `planBridge` compares with. Of a bridge that need not look at VLANs it does not ask for the link again when it is
+ * Reads what `planBridge` compares with. Without the node's lock others may make the bridge meanwhile, or take it away. Of a bridge that need not look at VLANs it does not ask for the link again when it is
  * as it was the last time, as far as that can be told without the lock of all links, for which each ADD would wait twice.
  *
  * @param netlink of the namespace of the calling thread
@@ -48,7 +48,18 @@ export function readBridge(
   const isKnown = !vlanFiltering && lastRead?.name === name && isUnchanged(lastRead);
   const link = isKnown ? lastRead : getLink(netlink, { name });
   lastRead = link;
-  return { link, addresses: link ? listAddresses(netlink, { index: link.index }) : [] };
+  const addresses = link && addressesOf(netlink, link);
+  return addresses ? { link, addresses } : { link: undefined, addresses: [] };
+}
+
+/** Undefined: the link has gone since it was read, as one does that an ADD made and, having failed, takes back. */
+function addressesOf(netlink: Netlink, { index }: Link): readonly InterfaceAddress[] | undefined {
+  try {
+    return listAddresses(netlink, { index });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
 }
 
 function isUnchanged({ name, index, flags, mtu, address }: Link): boolean {

@@ -21,14 +21,16 @@ const NO_GATEWAYS = { gateways: [], configured: [] };
 /** Returns the addresses of the node on the network, none of which may be handed out. Throws CniError 106. */
 export function checkBridge(host: Netlink, config: NetworkConfig): IpAddress[] {
   const desired = desiredBridge(config);
-  const state = readBridge(host, desired);
   const gateways = { configured: configuredGateways(config), gateways: [] };
   if (config.bridge.vlan === 0) {
+    const state = readBridge(host, desired);
     planBridge(state, { ...desired, ...gateways });
     return state.addresses.map(({ address }) => address);
   }
+  // Of a bridge that is made, or taken back, between the two questions the gateway would be somebody else's link.
+  const read = () => ({ state: readBridge(host, desired), ofGateway: readGateway(host, config.bridge) });
+  const { state, ofGateway } = withNodeLock(read, { shared: true });
   planBridge(state, { ...desired, ...NO_GATEWAYS });
-  const ofGateway = readGateway(host, config.bridge);
   planVlanGateway(ofGateway, state.link, { ...config.bridge, ...gateways });
   return [...state.addresses, ...ofGateway.addresses].map(({ address }) => address);
 }
