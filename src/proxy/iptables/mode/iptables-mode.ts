@@ -19,7 +19,7 @@ export const iptablesMode: Mode<VariantSettings> = {
       begin(registry) {
         const accounting = setUpAccounting(registry, logger);
         const dropInvalid = !isConntrackLiberal();
-        return (family) => {
+        return (family, { changedByOthers }) => {
           const { variant, otherHoldsServices } = variants.get(family)!;
           return new IptablesDataplane({
             family,
@@ -27,7 +27,7 @@ export const iptablesMode: Mode<VariantSettings> = {
             exec,
             dropInvalid,
             accounting,
-            kernelTables: kernelTables(variant, family, JUMPS),
+            kernelTables: kernelTables(variant, family, JUMPS, changedByOthers),
             ...(otherHoldsServices && { otherVariant: tellOtherVariant(family, logger) }),
           });
         };

@@ -32,9 +32,9 @@ export const ipvsMode: Mode<IpvsModeSettings> = {
       begin() {
         const written = prepareIpvs(settings.ipvs);
         if (written.length > 0) logger.info({ written }, 'IPVS set up');
-        return (family) => {
+        return (family, { changedByOthers }) => {
           const { variant } = variants.get(family)!;
-          const tables = kernelTables(variant, family, JUMPS);
+          const tables = kernelTables(variant, family, JUMPS, changedByOthers);
           const dataplane = new IpvsDataplane({ family, variant, exec, scheduler, excludeCidrs, kernelTables: tables });
           dataplanes.set(family, dataplane);
           return dataplane;

@@ -79,19 +79,39 @@ export function misplacedDrift({ ref, meant, found }: MisplacedChain): Drift {
  */
 export function putInPlace(nft: NftRuleset, { ref, meant, found }: MisplacedChain, jumps: readonly BaseJump[]): void {
   const targets = new Set(jumps.map(({ rule }) => targetOf(rule)));
-  const isOurs = ({ expressions }: NftRule) =>
-    expressions.some(
-      (expression) =>
-        expression.kind === 'verdict' && 'chain' in expression.verdict && targets.has(expression.verdict.chain),
-    );
   const rules = nft.listRules(ref);
-  const others = rules.filter((rule) => !isOurs(rule)).length;
+  const others = rules.filter((rule) => !targets.has(leadsTo(rule))).length;
   const users = (nft.getChain(ref)?.use ?? rules.length) - rules.length;
   if (others > 0 || users > 0) throw occupied(ref, meant, found);
   nft.commit([
     { operation: 'delete', object: ref },
     { operation: 'add', object: { ...ref, base: { ...meant, policy: found?.policy } } },
   ]);
+}
+
+/**
+ * Whether one of our jumps is not there, as after a flush: whoever takes rules away by chains and tables takes those too. A look at some short
+ * chains, where to read all rules takes seconds. Throws KernelError.
+ */
+export function lacksJump(nft: NftReader, family: NftFamily, jumps: readonly BaseJump[]): boolean {
+  const found = new Map<string, Set<string | undefined>>();
+  return jumps.some(({ table, chain: name, rule }) => {
+    const place = `${table} ${name}`;
+    if (!found.has(place)) found.set(place, new Set(rulesOf(nft, { kind: 'chain', family, table, name }).map(leadsTo)));
+    return !found.get(place)!.has(targetOf(rule));
+  });
+}
+
+/** None where there is no such chain, or table. */
+function rulesOf(nft: NftReader, ref: ChainRef): readonly NftRule[] {
+  return nft.getChain(ref) ? nft.listRules(ref) : [];
+}
+
+/** The chain that a rule jumps or goes to. */
+function leadsTo({ expressions }: NftRule): string | undefined {
+  for (const expression of expressions)
+    if (expression.kind === 'verdict' && 'chain' in expression.verdict) return expression.verdict.chain;
+  return undefined;
 }
 
 function sameHook(found: BaseChain | undefined, meant: BaseChain): boolean {

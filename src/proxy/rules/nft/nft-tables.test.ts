@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeNftables } from '../../../../test/fakes/fake-nftables.ts';
+import type { NftChain, NftObject, NftRule } from '../../../netlink/nftables/index.ts';
 import { NftTables } from './nft-tables.ts';
 
 let nft: FakeNftables;
@@ -73,4 +74,37 @@ describe('tables that were read need not be read again', () => {
     });
     expect(tables.isRight()).toBe(false);
   });
+});
+
+it('tells at once of a flush, and of nothing else that others do', async () => {
+  const jump = {
+    table: 'nat',
+    chain: 'OUTPUT',
+    rule: '-m comment --comment "kubernetes service portals" -j KUBE-SERVICES',
+  };
+  let told = 0;
+  tables = new NftTables({
+    family: 'IPv4',
+    jumps: [jump],
+    open: () => nft,
+    watch: (listener) => nft.watch(listener),
+    jumpsGone: () => told++,
+  });
+  const chainOf = (called: string): NftChain => ({ kind: 'chain', family: 'ip', table: 'nat', name: called });
+  const to = (called: string): NftRule => ({
+    kind: 'rule',
+    ...{ family: 'ip', table: 'nat', chain: 'OUTPUT' },
+    expressions: [{ kind: 'verdict', verdict: { kind: 'jump', chain: called } }],
+  });
+  const add = (...objects: NftObject[]) => objects.map((object) => ({ operation: 'add', object }) as const);
+  const chains = ['OUTPUT', 'KUBE-SERVICES', 'THEIRS'].map(chainOf);
+  await tables.writing(1, async () => nft.commitAsOther(...add(...chains, to('KUBE-SERVICES'))));
+  nft.commitAsOther(...add(to('THEIRS')));
+  await delay(100);
+  expect(told).toBe(0);
+  nft.commitAsOther({ operation: 'flush', object: chainOf('OUTPUT') }, ...add(to('THEIRS')));
+  await expect.poll(() => told).toBe(1);
+  nft.commitAsOther({ operation: 'delete', object: name('nat') });
+  await expect.poll(() => told).toBe(2);
+  tables.close();
 });

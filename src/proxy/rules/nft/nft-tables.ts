@@ -2,7 +2,14 @@ import { type Drift, type IpFamily, systemClock } from '../../../core/index.ts';
 import { Nftables, type NftRuleset, nftFamily, type TableRef, watchNftables } from '../../../netlink/nftables/index.ts';
 import { ForeignWatch, type WatchNftables } from '../../../nft/index.ts';
 import type { IptablesVariant } from '../iptables-tool.ts';
-import { type BaseJump, type MisplacedChain, misplacedChains, misplacedDrift, putInPlace } from './base-chains.ts';
+import {
+  type BaseJump,
+  lacksJump,
+  type MisplacedChain,
+  misplacedChains,
+  misplacedDrift,
+  putInPlace,
+} from './base-chains.ts';
 
 export interface NftTablesOptions {
   readonly family: IpFamily;
@@ -12,7 +19,12 @@ export interface NftTablesOptions {
   readonly open: () => NftRuleset;
   /** Opens the kernel's stream of changes. */
   readonly watch: WatchNftables;
+  /** Called soon after others took one of our jumps away. @default nobody is told */
+  readonly jumpsGone?: () => void;
 }
+
+/** A firewall's reload is several transactions. */
+const DEBOUNCE_MS = 50;
 
 /**
  * Tables of iptables-nft as the kernel has them, with what its programs do not tell: whether they sleep, whether their chains are
@@ -37,10 +49,12 @@ export class NftTables {
       watch,
       tables: this.#tables,
       clock: systemClock,
-      debounceMs: 0,
+      debounceMs: DEBOUNCE_MS,
       generation: () => this.#nft.generation(),
-      // To read them again at each change by others would cost more than it brings: they wait for the next look.
-      changed: () => {},
+      // To read them again at each change by others would cost more than it brings: all but a flush waits for the next look.
+      changed: () => {
+        if (options.jumpsGone && lacksJump(this.#nft, nftFamily(family), jumps)) options.jumpsGone();
+      },
     });
   }
 
@@ -77,10 +91,8 @@ export class NftTables {
     // The kernel need not tell each rule of a large restore.
     this.#watch.close();
     await write();
-    if (before === undefined) return;
     const after = this.#nft.generation();
-    if (after !== before + transactions) return;
-    this.#rightGeneration = after;
+    if (before !== undefined && after === before + transactions) this.#rightGeneration = after;
     this.#watch.start(after);
   }
 
@@ -140,16 +152,18 @@ export class NftTables {
 /**
  * The kernel's tables of these names, in the network namespace of the calling thread.
  *
+ * @param jumpsGone called soon after others took one of the jumps away
  * @returns undefined for variant legacy, whose tables cannot sleep, and whose changes nobody is told
  */
 export function kernelTables(
   variant: IptablesVariant,
   family: IpFamily,
   jumps: readonly BaseJump[],
+  jumpsGone: () => void,
 ): NftTables | undefined {
   if (variant === 'legacy') return undefined;
   const watch: WatchNftables = (listener) => watchNftables(listener, { withoutOwn: true });
-  return new NftTables({ family, jumps, open: () => Nftables.open(), watch });
+  return new NftTables({ family, jumps, open: () => Nftables.open(), watch, jumpsGone });
 }
 
 /**

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { manifestOf, nodeObject, saveManifest } from '../../samples/manifests.ts';
+import { on, served, TARGET } from '../explain/explain-world.ts';
+import { type Agent, createLab, removeAll } from '../lab.ts';
+import { createFolder } from '../namespace.ts';
+import { patient } from '../patience.ts';
+
+// What a firewall's reload does to the rules of Services. The agent looks by itself once an hour here: the kernel has to tell it.
+
+const VIP = { IPv4: '10.96.0.10', IPv6: 'fd00:96::10' } as const;
+
+const forBoth = (...lines: string[]) =>
+  ['iptables-nft', 'ip6tables-nft'].flatMap((program) => lines.map((line) => line.replaceAll('%', program)));
+const FLUSHES: Readonly<Record<string, readonly string[]>> = {
+  'nft flush ruleset': ['nft flush ruleset'],
+  // As firewalld does at its start and with each reload.
+  'iptables -F': forBoth('% -t filter -F', '% -t nat -F', '% -t mangle -F'),
+  // As netfilter-persistent does with what was saved before there was an agent.
+  'iptables-restore': forBoth("printf '*filter\\nCOMMIT\\n*nat\\nCOMMIT\\n' | %-restore"),
+};
+const MODES = [
+  ['nftables', ['nft flush ruleset'], []],
+  ['iptables', Object.keys(FLUSHES), ['--iptables-variant', 'nft']],
+] as const;
+
+afterAll(removeAll);
+
+describe.each(MODES)('mode %s', (mode, flushes, flags) => {
+  const node = createLab().addNode({ name: 'node-1' });
+  const [web, client] = [node.addPod('web'), node.addPod('client')];
+  let agent: Agent;
+
+  const answers = async (ip: string) => {
+    const outcome = await client.connect({ ip, port: 80, protocol: 'TCP' }, { timeoutMs: 1000 });
+    return outcome.kind === 'answered';
+  };
+  const syncs = () => agent.logs().filter(({ msg }) => msg === 'Synced').length;
+  const rest = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+  beforeAll(async () => {
+    await web.serve({ port: TARGET });
+    const manifests = createFolder('manifests').path;
+    const services = (['IPv4', 'IPv6'] as const).flatMap((family) =>
+      served(`shop/${family.toLowerCase()}`, VIP[family], [on(node, web.ip(family))]),
+    );
+    saveManifest(manifests, 'all.yaml', manifestOf(nodeObject(node), ...services));
+    const period = ['--iptables-sync-period', '1h'];
+    agent = await node.startAgent({ manifests, flags: ['--proxy-mode', mode, ...flags, ...period] });
+  });
+  afterAll(() => agent.stop());
+
+  it.each(flushes)('rules are back at once after "%s", and are left alone then', async (flush) => {
+    for (const ip of Object.values(VIP)) expect(await answers(ip)).toBe(true);
+    const before = syncs();
+    node.namespace.run('sh', '-ec', FLUSHES[flush]!.join('\n'));
+    await expect.poll(syncs, { timeout: patient(10_000) }).toBeGreaterThanOrEqual(before + 2);
+    for (const ip of Object.values(VIP)) await expect.poll(() => answers(ip), { timeout: patient(10_000) }).toBe(true);
+    await rest(1000);
+    const after = syncs();
+    await rest(2000);
+    expect(syncs()).toBe(after);
+  });
+
+  it('rules of others that come and go are no reason to write', async () => {
+    const before = syncs();
+    const rule = '-s 203.0.113.9 -j DROP';
+    node.namespace.run('sh', '-ec', `iptables-nft -I FORWARD ${rule}; iptables-nft -D FORWARD ${rule}`);
+    await rest(1000);
+    expect(syncs()).toBe(before);
+  });
+});
