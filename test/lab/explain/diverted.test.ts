@@ -195,6 +195,14 @@ const DIVERSIONS: Readonly<Record<string, Diversion>> = {
     code: 'cannot-tell',
     begin: () => faults.nft(`table bridge others { chain seen { ${ingress('forward')}; } }`, 'bridge others'),
   },
+  'a chain in bridges that leads to one that drops': {
+    verdict: 'unknown',
+    code: 'cannot-tell',
+    begin: () => {
+      const seen = 'type filter hook forward priority -200; meta l4proto tcp goto refuse';
+      faults.nft(`table bridge others { chain refuse { drop; }\nchain seen { ${seen}; } }`, 'bridge others');
+    },
+  },
   'a chain on the link in the endpoint': {
     verdict: 'unknown',
     code: 'cannot-tell',
@@ -236,6 +244,11 @@ const IN_NOBODYS_WAY: Readonly<Record<string, () => void>> = {
     faults.sysctl('net.bridge.bridge-nf-call-iptables', '0');
     const show = 'link set cni0 type bridge nf_call_iptables';
     faults.ip(`${show} 1`, `${show} 0`);
+  },
+  'chains in bridges that let all through, as ebtables leaves them for firewalld': () => {
+    const passing = 'chain direct { ether type arp counter accept; }';
+    const seen = 'type filter hook forward priority -200; meta l4proto tcp counter jump direct; ether type ip6 return';
+    faults.nft(`table bridge others { ${passing}\nchain seen { ${seen}; } }`, 'bridge others');
   },
   'a chain in bridges whose table sleeps': () =>
     faults.nft(`table bridge others { flags dormant; chain seen { ${ingress('forward')}; } }`, 'bridge others'),

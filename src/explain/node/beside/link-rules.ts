@@ -1,7 +1,7 @@
 import { errorText } from '../../../core/index.ts';
 import type { LinkChain, Nftables } from '../../../netlink/nftables/index.ts';
 import { ebtablesWithRules } from '../../../sys/index.ts';
-import { hookedIn, isOwnTable } from '../../nft/index.ts';
+import { hookedIn, isHarmless, isOwnTable } from '../../nft/index.ts';
 import { arpChains } from './arp-rules.ts';
 
 // Rules that packets meet beside the hooks of their host, and that no walk knows.
@@ -20,7 +20,7 @@ export interface LinkRules {
 }
 
 /**
- * Those of the calling thread's namespace, our own left out: chains of nf_tables on links (`ingress`, `egress`), in bridges and for ARP,
+ * Those of the calling thread's namespace, our own and those that let all through left out: chains of nf_tables on links (`ingress`, `egress`), in bridges and for ARP,
  * legacy arptables and ebtables.
  *
  * @throws what reading nf_tables throws
@@ -28,9 +28,14 @@ export interface LinkRules {
 export function linkRulesHere(nft: Nftables): LinkRules[] {
   const chains = hookedIn(
     nft,
-    nft.listLinkChains().filter(({ table }) => !isOwnTable(table)),
+    nft.listLinkChains().filter((chain) => !isOwnTable(chain.table) && !letsAllThrough(nft, chain)),
   );
   return [...chains.map(ofNftables), ...ofArptables(), ...ebtablesWithRules().map(ofEbtables)];
+}
+
+/** Rules for ARP, and of tables for links, are not looked into. */
+function letsAllThrough(nft: Nftables, { family, table, name }: LinkChain): boolean {
+  return (family === 'bridge' || family === 'inet') && isHarmless(nft, { kind: 'chain', family, table, name });
 }
 
 function ofNftables({ family, table, name, links }: LinkChain): LinkRules {
