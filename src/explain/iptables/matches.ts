@@ -56,6 +56,12 @@ const packetType: OptionCheck = ({ values: [wanted = ''] }, { packet }) => {
   return type === undefined ? undefined : packet.linkType.equals(Uint8Array.of(type));
 };
 
+/**
+ * Asks something of a header in front of the transport's, which no packet of an ordinary connection has: it does not hold, with `!` neither
+ * (rt_mt6, frag_mt6, hbh_mt6, ah_mt6 in net/ipv6/netfilter, ah_mt in net/ipv4/netfilter).
+ */
+const extensionHeader: Match = () => false;
+
 /** The matches whose effect is known, by their names in rules. */
 const MATCHES: Readonly<Record<string, Match>> = {
   comment: { '--comment': () => true },
@@ -80,6 +86,11 @@ const MATCHES: Readonly<Record<string, Match>> = {
     '--hl-gt': hops((order) => order > 0),
   },
   pkttype: { '--pkt-type': packetType },
+  rt: extensionHeader,
+  frag: extensionHeader,
+  hbh: extensionHeader,
+  dst: extensionHeader,
+  ah: extensionHeader,
   ...CONNECTION_MATCHES,
   ...KERNEL_MATCHES,
 };
