@@ -81,27 +81,46 @@ export async function droppingChains(node: World['node'], hook: 'forward' | 'inp
   return [...inNft, ...inLegacy.map(({ family }) => `iptables-legacy ${family}, chain ${chain}`)];
 }
 
-/** Chains by which firewalls are known. */
-const FIREWALLS: Readonly<Record<string, RegExp>> = {
-  firewalld: /^(?:FWDI_|IN_public|INPUT_direct|INPUT_ZONES)/,
-  ufw: /^ufw6?-/,
-};
+interface Firewall {
+  readonly name: string;
+  readonly chain: RegExp;
+  /** Of nf_tables. */
+  readonly table?: string;
+  /** What lets pods through, and with that Services and NodePorts, which lead to pods. */
+  readonly remedy: string;
+}
+
+const FIREWALLS: readonly Firewall[] = [
+  {
+    name: 'firewalld',
+    chain: /^(?:FWDI_|IN_public|INPUT_direct|INPUT_ZONES)/,
+    table: 'firewalld',
+    remedy: 'firewall-cmd --permanent --zone=trusted --add-source=<pod CIDR>; firewall-cmd --reload',
+  },
+  {
+    name: 'ufw',
+    chain: /^ufw6?-/,
+    remedy: 'ufw route allow in on <bridge>; ufw route allow out on <bridge>; ufw allow in on <bridge>',
+  },
+];
 
 const firewall: Check = {
   name: 'rules.firewall',
   async look({ node }) {
     const { sets, unread } = await readRuleSets(node);
     const chains = sets.flatMap((set) => [...chainsOf(set)]);
-    const found = Object.entries(FIREWALLS).flatMap(([name, pattern]) => {
-      const chain = chains.find((one) => pattern.test(one.name));
-      return chain ? [`${name} (${placeOf(chain)})`] : [];
+    const { tables } = node.nftables();
+    const found = FIREWALLS.flatMap(({ name, chain, table, remedy }) => {
+      const seen = chains.find((one) => chain.test(one.name));
+      const inNft = tables.find((one) => one.name === table);
+      const place = inNft ? `nftables table ${inNft.family} ${inNft.name}` : seen && placeOf(seen);
+      return place === undefined ? [] : [{ text: `${name} (${place})`, remedy }];
     });
-    for (const { family, name } of node.nftables().tables)
-      if (name === 'firewalld') found.push(`firewalld (nftables table ${family} ${name})`);
     if (found.length === 0) return orUnread(ok('no firewall that is known by its chains'), unread);
+    const remedies = found.map(({ remedy }) => remedy).join('; ');
     return warning(
-      `a firewall is at work: ${firstFew(found)}`,
-      'let pass: the pods’ addresses, NodePorts, the tunnel’s UDP port; a reload may remove rules, which the agent brings back',
+      `a firewall is at work: ${firstFew(found.map(({ text }) => text))}`,
+      `let pods pass: ${remedies}; let other nodes reach the tunnel’s UDP port, if there is one`,
     );
   },
 };
