@@ -50,3 +50,10 @@ export function firstFew(names: readonly string[]): string {
   const more = names.length - NAMED;
   return `${names.slice(0, NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
+
+/** What was read of the rules is in order, but not all could be read. */
+export function orUnread(outcome: Outcome, unread: readonly string[]): Outcome {
+  return outcome.state === 'ok' && unread.length > 0
+    ? unknown(`not all rules can be read: ${unread[0]}`, 'run it as root, with the programs of the iptables package')
+    : outcome;
+}

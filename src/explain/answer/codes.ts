@@ -106,7 +106,7 @@ export const CAUSES = {
     remedy: 'Linux 5.0 or newer; a DNS cache on each node; `options single-request-reopen` in resolv.conf.',
   },
   'foreign-drop': {
-    sentence: 'Rules of somebody else drop or refuse the packet.',
+    sentence: 'Rules of somebody else drop or refuse the packet, or keep it from being translated.',
     remedy: 'Let its owner allow the packet; table, chain and rule are told.',
   },
   'host-endpoint': {

@@ -18,6 +18,12 @@ export interface Facts {
    * @default not known
    */
   isQueueHeard?(queue: number): boolean | undefined;
+  /**
+   * Whether a socket of this host listens at exactly this address and port.
+   *
+   * @default not known
+   */
+  isHeardAt?(protocol: number, address: KnownBytes, port: KnownBytes): boolean | undefined;
 }
 
 /** A part of a set's key: what a rule says with `src` or `dst` for it. */

@@ -48,14 +48,15 @@ export class IpSetMembers implements IpSets {
     const family = directions[0]!.address.length === 4 ? 'IPv4' : 'IPv6';
     // A set of the other family's addresses has none of these: the kernel refuses to look (ip_set_test).
     if (set.family !== undefined && set.family !== family) return undefined;
-    let inSet: InSet = 'not there';
+    let nearest: SetMember | undefined;
     for (const member of this.#membersOf(name)) {
       const found = all(parts.map((part, index) => fits(part, member, directions[index]!, protocol)));
-      // Of members and exceptions that overlap the longest network decides.
-      if (found === undefined || (found && member.isException)) return undefined;
-      if (found) inSet = { mark: member.mark, markMask: member.markMask };
+      if (found === undefined) return undefined;
+      if (found && (!nearest || lengthOf(member) > lengthOf(nearest))) nearest = member;
     }
-    return inSet;
+    // Of members and exceptions that overlap the longest network decides (mtype_test_cidrs, net/netfilter/ipset/ip_set_hash_gen.h).
+    if (!nearest || nearest.isException) return 'not there';
+    return { mark: nearest.mark, markMask: nearest.markMask };
   }
 
   nameOf(index: number): string | undefined {
@@ -68,6 +69,11 @@ export class IpSetMembers implements IpSets {
     this.#members.set(name, known);
     return known;
   }
+}
+
+/** Of the one network that a member has; one without is of a single address. */
+function lengthOf({ prefixLength, secondPrefixLength }: SetMember): number {
+  return secondPrefixLength ?? prefixLength ?? Number.POSITIVE_INFINITY;
 }
 
 function fits(part: Part, member: SetMember, { address, port }: SetKey, protocol: number): Truth {

@@ -8,6 +8,7 @@ import {
   RTN_UNREACHABLE,
 } from '../../netlink/uapi/rtnetlink.ts';
 import type { Packet } from '../packet/index.ts';
+import type { BridgePort } from '../walk/index.ts';
 import type { SetKey } from './facts.ts';
 import type { Asked, Match, OptionCheck } from './match.ts';
 import { all, isInterface, negate, type Truth } from './values.ts';
@@ -96,38 +97,52 @@ function listOf(name: string): string {
   return `recent ${name}`;
 }
 
-/** physdev_mt, net/netfilter/xt_physdev.c. What leaves by a port of a bridge is not known before it does. */
+/** physdev_mt, net/netfilter/xt_physdev.c: the ports of a bridge by which frames come in and, if nobody routes them, leave. */
 const physdev = ({ options, packet, host }: Asked): Truth => {
-  const port = packet.iif === undefined ? 'none' : host.bridgePort?.(packet);
-  if (port === undefined) return undefined;
+  const isOfBridge = packet.iif !== undefined;
+  const ports = {
+    in: isOfBridge ? host.bridgePort?.(packet, 'in') : 'none',
+    out: isOfBridge ? host.bridgePort?.(packet, 'out') : 'none',
+  } as const;
   return all(
     options.map(({ name, values, inverted }) => {
-      const holds = port === 'none' ? false : ofPort(name, values[0], port);
-      return negate(holds, inverted);
+      const port = name === '--physdev-in' || name === '--physdev-is-in' ? ports.in : ports.out;
+      return negate(ofPort(name, values[0], port), inverted);
     }),
   );
 };
 
-function ofPort(option: string, value: string | undefined, port: string): Truth {
-  if (option === '--physdev-is-in') return true;
-  if (option === '--physdev-in') return isInterface(port, value ?? '');
-  return undefined;
+function ofPort(option: string, value: string | undefined, port: BridgePort): Truth {
+  if (port === undefined || port === 'none') return port === undefined ? undefined : false;
+  if (['--physdev-is-in', '--physdev-is-out', '--physdev-is-bridged'].includes(option)) return true;
+  return port.name === undefined ? undefined : isInterface(port.name, value ?? '');
 }
 
 /** rpfilter_mt, net/ipv4/netfilter/ipt_rpfilter.c: whether the way back leads out where the packet came in. */
 const rpfilter = ({ options, packet, host }: Asked): Truth => {
   const has = (name: string) => options.some((option) => option.name === name);
-  const known = ['--loose', '--accept-local', '--invert'];
+  const known = ['--loose', '--validmark', '--accept-local', '--invert'];
   if (options.some(({ name }) => !known.includes(name))) return undefined;
   // What comes from the loopback interface is let through.
   if (packet.iif === undefined || packet.iif.name === 'lo') return !has('--invert');
   // Without --validmark it asks for the route of a packet without a mark.
-  if (!packet.mark.isKnown || readU32(packet.mark.bytes, 0) !== 0) return undefined;
+  if (!packet.mark.isKnown || (!has('--validmark') && readU32(packet.mark.bytes, 0) !== 0)) return undefined;
   const [type, back] = [host.addressType(packet.ends.source), host.interfaceTo(packet, 'source')];
   if (type === undefined || back === undefined) return undefined;
   const isUsable = type === RTN_UNICAST || (has('--accept-local') && type === RTN_LOCAL);
   const passes = isUsable && back !== 'none' && (has('--loose') || back.index === packet.iif.index);
   return passes !== has('--invert');
+};
+
+/**
+ * socket_match, net/netfilter/xt_socket.c: a new connection finds none but a socket that listens at its very address. Whether one is
+ * transparent is not told.
+ */
+const socket = ({ options, packet, facts }: Asked): Truth => {
+  const asksFor = (name: string) => options.some((option) => option.name === name);
+  if (!asksFor('--transparent') || asksFor('--nowildcard')) return undefined;
+  const { destination, destinationPort } = packet.ends;
+  return facts.isHeardAt?.(packet.protocol, destination, destinationPort) === false ? false : undefined;
 };
 
 /** kube-proxy's own counters have no quota; of a counter with one it depends on how much was counted. */
@@ -151,4 +166,5 @@ export const KERNEL_MATCHES: Readonly<Record<string, Match>> = {
   recent,
   physdev,
   rpfilter,
+  socket,
 };

@@ -53,7 +53,7 @@ export function inPortRange(port: KnownBytes, range: string): Truth {
 
 function within(value: KnownBytes, first: Uint8Array, last: Uint8Array): Truth {
   const [low, high] = [value.compare(first), value.compare(last)];
-  return low === undefined || high === undefined ? undefined : low >= 0 && high <= 0;
+  return all([low === undefined ? undefined : low >= 0, high === undefined ? undefined : high <= 0]);
 }
 
 export function portBytes(port: number): Uint8Array {

@@ -1,4 +1,5 @@
 export type { CgroupPrograms, LinkRules } from './beside/index.ts';
+export { bridgeSetting, showsToRules } from './bridge-ports.ts';
 export { hostOf, interfaceOf } from './host.ts';
 export type { LocalPod } from './local-pods.ts';
 export { masqueradeSource } from './masquerade-source.ts';

@@ -107,11 +107,14 @@ export class KnownBytes {
 
   /** As memcmp: negative, 0 or positive; undefined if a bit that is not known decides. */
   compare(other: Uint8Array): number | undefined {
-    for (let index = 0; index < this.length; index++) {
-      if (this.known[index] !== 0xff) return undefined;
-      const difference = this.bytes[index]! - other[index]!;
-      if (difference !== 0) return difference;
-    }
-    return 0;
+    const most = this.bytes.map((byte, index) => byte | (~this.known[index]! & 0xff));
+    const [low, high] = [difference(this.bytes, other), difference(most, other)];
+    return Math.sign(low) === Math.sign(high) ? low : undefined;
   }
+}
+
+/** As memcmp, of the same length. */
+function difference(a: Uint8Array, b: Uint8Array): number {
+  const at = a.findIndex((byte, index) => byte !== b[index]);
+  return at < 0 ? 0 : a[at]! - b[at]!;
 }

@@ -1,12 +1,16 @@
 import type { ProxyMode } from '../../proxy/index.ts';
+import { isGeneratedChain } from '../../proxy/rules/index.ts';
 import type { Evidence } from '../answer/index.ts';
 import { isOwnTable } from '../nft/index.ts';
 import type { Step } from '../walk/index.ts';
 
-/** Chains that service proxies write: kube-proxy, and our own modes iptables and ipvs under the same names. */
-const OF_PROXIES = 'KUBE-';
-/** Of the kubelet, whatever the proxy. */
-const OF_KUBELET: ReadonlySet<string> = new Set(['KUBE-FIREWALL', 'KUBE-KUBELET-CANARY']);
+/**
+ * Chains that service proxies write, besides those of Services: kube-proxy in all its modes (pkg/proxy/iptables and ipvs), and our own modes
+ * iptables and ipvs under the same names. What begins alike and is not here is somebody else's: the kubelet's KUBE-FIREWALL, and
+ * kube-router's network policies (KUBE-ROUTER-FORWARD, KUBE-POD-FW-…, KUBE-NWPLCY-…).
+ */
+const OF_PROXIES =
+  /^KUBE-(?:SERVICES|EXTERNAL-SERVICES|FORWARD|NODEPORTS|PROXY-FIREWALL|PROXY-CANARY|POSTROUTING|MARK-MASQ|MARK-DROP|LOAD-BALANCER|NODE-PORT|SOURCE-RANGES-FIREWALL|(?:IPVS|XLB)-.+)$/;
 
 /** Where in the kernel a rule is, in words. */
 export function placeOf(step: Step): string {
@@ -42,9 +46,9 @@ export function isOldProxy(step: Step, mode: ProxyMode): boolean {
   return step.source === 'ipvs' || step.chain.table === 'kube-proxy' || isChainOfProxies(step.chain.name);
 }
 
-/** The kubelet's own do not count. */
+/** Whether a service proxy writes a chain of this name. */
 export function isChainOfProxies(name: string): boolean {
-  return name.startsWith(OF_PROXIES) && !OF_KUBELET.has(name);
+  return OF_PROXIES.test(name) || isGeneratedChain(name);
 }
 
 function chainOf(step: Step): string {

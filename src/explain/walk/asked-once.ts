@@ -15,6 +15,9 @@ export function askedOnce(host: Host): Host {
     addressOn: (oif, packet) => once(`on ${oif.index} ${packet.state}`, () => host.addressOn(oif, packet)),
     redirectedTo: (iif, family) => once(`redirected ${iif.index} ${family}`, () => host.redirectedTo(iif, family)),
     routesByClass: (family) => once(`class ${family}`, () => host.routesByClass?.(family) ?? false),
-    ...(bridgePort && { bridgePort: (packet: Packet) => bridgePort.call(host, packet) }),
+    ...(bridgePort && {
+      bridgePort: (packet: Packet, direction: 'in' | 'out') =>
+        once(`port ${direction} ${packet.state}`, () => bridgePort.call(host, packet, direction)),
+    }),
   };
 }

@@ -1,5 +1,6 @@
 export type { Outcome } from './outcome.ts';
 export type {
+  BridgePort,
   Hook,
   Host,
   IptablesStep,

@@ -17,13 +17,18 @@ export interface Host {
   /** Whether packets of a class of traffic may be routed elsewhere than others. @default they are not */
   routesByClass?(family: Packet['family']): boolean;
   /**
-   * The port of a bridge by which a packet with this `iif` came in, as `physdev` sees it: `none` when it did not come through a
-   * bridge, or the bridge does not show its packets to iptables (bridge-nf-call-iptables).
+   * The port of a bridge by which a packet with this `iif` came in, or by which the bridge itself sends it on, as `physdev` sees it.
    *
    * @default not known
    */
-  bridgePort?(packet: Packet): string | 'none' | undefined;
+  bridgePort?(packet: Packet, direction: 'in' | 'out'): BridgePort;
 }
+
+/**
+ * A port of a bridge, whose name may not be known. `none`: the packet did not come through a bridge, or the bridge does not show its
+ * packets to iptables (bridge-nf-call-iptables); or it is routed, and not sent on by the bridge.
+ */
+export type BridgePort = { readonly name: string | undefined } | 'none' | undefined;
 
 /** Where a rule is evaluated. */
 export interface Situation {

@@ -210,6 +210,30 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
       node: { nftables: () => ({ tables: [{ kind: 'table', family: 'ip', name: 'flannel-ipv4' }], chains: [] }) },
     },
   ],
+  ['rules.other-network', 'warning', 'alone', { flags: cni, saves: { nft: rules('filter', ':KUBE-POD-FW-A -') } }],
+  ['rules.neighbours', 'ok', 'no other program'],
+  ['rules.neighbours', 'ok', 'Tailscale (iptables-nft', { saves: { nft: rules('filter', ':ts-input -') } }],
+  [
+    'rules.neighbours',
+    'warning',
+    'addresses of 100.96.0.0/11',
+    { flags: ['--cluster-cidr=100.96.0.0/11'], saves: { nft: rules('filter', ':ts-input -') } },
+  ],
+  [
+    'rules.neighbours',
+    'warning',
+    'nobody listens at 169.254.20.10:53',
+    { node: { links: () => [link('nodelocaldns')] } },
+  ],
+  [
+    'rules.neighbours',
+    'ok',
+    'NodeLocal DNSCache (iptables-legacy',
+    {
+      saves: { legacy: rules('raw', ':PREROUTING ACCEPT', '-A PREROUTING -d 169.254.20.10/32 -p udp -j NOTRACK') },
+      node: { listeners: () => [{ ip: parseIp('169.254.20.10'), port: 53, process: undefined }] },
+    },
+  ],
   ['rules.ports', 'ok', 'free'],
   [
     'rules.ports',

@@ -1,14 +1,8 @@
 import type { Check, World } from '../check.ts';
 import { presentProxies } from '../facts/present-proxy.ts';
-import { chainsOf, type FoundChain, placeOf, type RuleSet, readRuleSets } from '../facts/rule-sets.ts';
-import { fails, firstFew, type Outcome, ok, unknown, warning } from '../finding.ts';
-
-/** What was read is in order, but not all could be read. */
-function orUnread(outcome: Outcome, unread: readonly string[]): Outcome {
-  return outcome.state === 'ok' && unread.length > 0
-    ? unknown(`not all rules can be read: ${unread[0]}`, 'run it as root, with the programs of the iptables package')
-    : outcome;
-}
+import { chainsOf, placeOf, type RuleSet, readRuleSets } from '../facts/rule-sets.ts';
+import { fails, firstFew, ok, orUnread, warning } from '../finding.ts';
+import { neighbours, networks } from './neighbours.ts';
 
 const variants: Check = {
   name: 'rules.iptables-variants',
@@ -125,49 +119,6 @@ const firewall: Check = {
   },
 };
 
-/** Chains, tables and links of other networks for pods. */
-const NETWORKS: readonly { name: string; chain: RegExp; table?: RegExp; link: RegExp }[] = [
-  { name: 'Cilium', chain: /^CILIUM_/, link: /^cilium_/ },
-  {
-    name: 'Calico',
-    chain: /^cali-/,
-    table: /^calico$/,
-    link: /^(?:cali|vxlan\.calico|vxlan-v6\.calico|wireguard\.cali)/,
-  },
-  { name: 'kube-router', chain: /^KUBE-(?:ROUTER|NWPLCY|POD-FW)-/, link: /^(?:kube-bridge|kube-dummy-if)$/ },
-  { name: 'flannel', chain: /^FLANNEL-/, table: /^flannel-ipv[46]$/, link: /^flannel[.-]/ },
-  { name: 'kindnet', chain: /^KIND-MASQ-/, table: /^kindnet/, link: /^kindnet/ },
-  { name: 'Weave', chain: /^WEAVE/, link: /^weave$/ },
-];
-
-const networks: Check = {
-  name: 'rules.other-network',
-  async look({ node, config }) {
-    const { sets, unread } = await readRuleSets(node);
-    const chains: FoundChain[] = sets.flatMap((set) => [...chainsOf(set)]);
-    const { tables } = node.nftables();
-    const found = NETWORKS.flatMap(({ name, chain, table, link }) => {
-      const inRules = chains.find((one) => chain.test(one.name));
-      const inTables = tables.find((one) => table?.test(one.name));
-      const device = node.links().find((one) => link.test(one.name));
-      const sign = inRules
-        ? placeOf(inRules)
-        : inTables
-          ? `nftables table ${inTables.family} ${inTables.name}`
-          : device && `link ${device.name}`;
-      return sign === undefined ? [] : [`${name} (${sign})`];
-    });
-    if (found.length === 0) return orUnread(ok('no other pod network has left anything'), unread);
-    const message = `another pod network is here or was: ${firstFew(found)}`;
-    if (config.cni || config.routes)
-      return warning(
-        message,
-        'move to nodeplane as docs/migration.md says; remove what is left when no pod of it is left',
-      );
-    return ok(`${message}; without --cni and --routes the pods’ network is its own`);
-  },
-};
-
 const ports: Check = {
   name: 'rules.ports',
   look({ node, config: { healthzBindAddress, metricsBindAddress, bindAddressHardFail } }) {
@@ -199,4 +150,4 @@ function overlap(a: { readonly bytes: Uint8Array }, b: { readonly bytes: Uint8Ar
   return isAny(a) || isAny(b) || Buffer.compare(a.bytes, b.bytes) === 0;
 }
 
-export const RULE_CHECKS: readonly Check[] = [variants, proxies, forward, firewall, networks, ports];
+export const RULE_CHECKS: readonly Check[] = [variants, proxies, forward, firewall, networks, neighbours, ports];

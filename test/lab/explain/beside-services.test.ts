@@ -80,7 +80,11 @@ it('what a process of the node answers in place of endpoints is UNKNOWN: a cache
     expect(await answers(host, DNS, 53, 'UDP')).toBe(true);
   }
   await node.stopServing({ port: 53, protocol: 'UDP' });
-  expect(await ask(`${DNS}:53`, client.ip(), 'UDP')).toMatchObject({ verdict: 'fails', code: 'drift' });
+  expect(await ask(`${DNS}:53`, client.ip(), 'UDP')).toMatchObject({
+    verdict: 'fails',
+    code: 'foreign-drop',
+    cause: expect.stringContaining('out of connection tracking'),
+  });
   expect(await answers(client, DNS, 53, 'UDP')).toBe(false);
 });
 

@@ -37,7 +37,7 @@ it.each(CASES)(
     useOwnLockFile();
     const network = NETWORKS[family];
     const world = new OracleWorld(network, protocol);
-    const host = { ...hostOf(world.node, network), bridgePort: () => 'none' };
+    const host = { ...hostOf(world.node, network), bridgePort: () => 'none' as const };
     const exec = execIn(world.node);
     const facts = makeSets(world.node, network, protocol);
     const drawn = fc.tuple(

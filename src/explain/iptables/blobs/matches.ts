@@ -164,6 +164,13 @@ function rpfilter(blob: Blob): Option[] {
   );
 }
 
+/** xt_socket_mtinfo1 to 3: `u8 flags`, <linux/netfilter/xt_socket.h>. */
+function socket(blob: Blob): Option[] {
+  return ['--transparent', '--nowildcard', '--restore-skmark'].flatMap((name, bit) =>
+    optionIf(blob.has(0, 1 << bit), name),
+  );
+}
+
 /** Tenths of milliseconds, XT_LIMIT_SCALE a second. */
 const LIMIT_UNITS = [
   ['sec', 10_000],
@@ -233,6 +240,7 @@ const MATCHES: Readonly<Record<string, readonly BlobForm[]>> = {
   ],
   iprange: [{ revisions: [1], size: 65, decode: iprange }],
   nfacct: [{ revisions: [0, 1], size: 32, decode: (blob) => [option('--nfacct-name', [blob.text(0, 32)])] }],
+  socket: [{ revisions: [1, 2, 3], size: 1, decode: socket }],
   rpfilter: [{ revisions: [0], size: 1, decode: rpfilter }],
   limit: [{ revisions: [0], size: 8, decode: limit }],
   icmp: [{ revisions: [0], size: 4, decode: icmp('--icmp-type') }],

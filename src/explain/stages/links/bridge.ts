@@ -1,20 +1,8 @@
-import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
-import type { Link } from '../../../netlink/route/index.ts';
-import type { LocalPod, NodeView } from '../../node/index.ts';
+import { formatIp, ipEquals } from '../../../core/index.ts';
+import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 
 // Frames of a bridge that pods hang on: who routes them, and whether rules see them.
-
-/** Whether rules see the frames of a bridge (br_nf_pre_routing, net/bridge/br_netfilter_hooks.c): all bridges show theirs, or this one does. */
-export function showsToRules(bridge: Link, ip: IpAddress, node: NodeView): boolean {
-  const ofAll = node.sysctl(bridgeSetting(ip));
-  return ofAll === '1' || (ofAll !== undefined && bridge.showsToRules.includes(ip.family));
-}
-
-/** Not there without br_netfilter. */
-export function bridgeSetting({ family }: IpAddress): string {
-  return `net/bridge/bridge-nf-call-${family === 'IPv4' ? 'iptables' : 'ip6tables'}`;
-}
 
 /** Whether answers are frames of the bridge that both pods hang on: they are translated as they pass, and not routed. */
 export function isBridged(

@@ -1,12 +1,11 @@
 import { formatIp, type IpAddress, ipEquals, parseIp } from '../../../core/index.ts';
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFA_F_OPTIMISTIC, IFA_F_TENTATIVE, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
-import { hostOf, interfaceOf, type LocalPod, type NodeView } from '../../node/index.ts';
+import { hostOf, interfaceOf, type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { NeighbourMessage } from '../../packet/index.ts';
 import { type Crossing, walkNeighbourMessage } from '../../walk/index.ts';
 import { placeOf, showing } from '../place.ts';
 import { isUnknown } from '../pods/asked-for.ts';
-import { showsToRules } from './bridge.ts';
 
 // Neighbours of IPv6 find each other by ICMPv6, which is sent from an address of the link, and passes this node's rules as any packet does.
 

@@ -1,7 +1,7 @@
 import { formatIp, formatMac, ipEquals, sameBytes } from '../../../core/index.ts';
 import type { Link } from '../../../netlink/route/index.ts';
 import { IFF_NOARP, NUD_NOARP } from '../../../netlink/uapi/index.ts';
-import type { LocalPod, NodeView } from '../../node/index.ts';
+import { bridgeSetting, type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { lookAtClientLink } from '../client-link.ts';
 import { loopbackDown } from '../here/itself.ts';
@@ -9,7 +9,7 @@ import { lookAtPeer } from '../peer.ts';
 import { deaf } from '../pods/asked-for.ts';
 import type { Finding, Report } from '../report.ts';
 import { isAnswerLost } from './answers.ts';
-import { bridgeSetting, isSwitched, showsToRules } from './bridge.ts';
+import { isSwitched } from './bridge.ts';
 import { lookAtNeighbours, sends } from './neighbours.ts';
 import { hasMac } from './next-hop.ts';
 import { vlansApart } from './outside-vlans.ts';
@@ -70,7 +70,7 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   }
   if (cut) report.cannotTellEndpoint('link', address, cut.text);
   const isBridge = seenAs!.kind === 'bridge';
-  const setting = bridgeSetting(goal.ip);
+  const setting = bridgeSetting(goal.ip.family);
   const isShown = showsToRules(seenAs!, goal.ip, node);
   const clientPort = client.kind === 'pod' ? client.pod.outside : undefined;
   if (isBridge && clientPort?.master === seenAs!.index && isolated(clientPort) && isolated(outside!)) {

@@ -1,9 +1,9 @@
 import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
-import type { LocalPod, NodeView } from '../../node/index.ts';
+import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { isAskedNear, isUnknown, unansweredByPod } from '../pods/asked-for.ts';
 import type { Report } from '../report.ts';
-import { isBridged, isSwitched, showsToRules } from './bridge.ts';
+import { isBridged, isSwitched } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
 import { misled } from './forwarding.ts';
 import { unheardBy } from './next-hop.ts';

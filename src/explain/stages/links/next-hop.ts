@@ -1,9 +1,8 @@
 import { formatIp, formatMac, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
 import { IFF_NOARP, RT_SCOPE_LINK } from '../../../netlink/uapi/index.ts';
-import type { LocalPod, NodeView } from '../../node/index.ts';
+import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import { deafPod, isFixed, isOfNode, isUnknown, type Unheard, unansweredByNode } from '../pods/asked-for.ts';
-import { showsToRules } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
 
 /** What a pod sends. */

@@ -1,9 +1,8 @@
 import { formatIp, type IpAddress } from '../../../core/index.ts';
 import type { Link } from '../../../netlink/route/index.ts';
 import type { CauseCode } from '../../answer/index.ts';
-import type { LocalPod, NodeView } from '../../node/index.ts';
+import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
-import { showsToRules } from '../links/bridge.ts';
 import type { Finding } from '../report.ts';
 
 /** Packets of a flow that rules or policy routing may lead another way than the first one. */

@@ -1,6 +1,5 @@
 import type { IpAddress } from '../../../core/index.ts';
-import type { NodeView } from '../../node/index.ts';
-import { showsToRules } from '../links/bridge.ts';
+import { type NodeView, showsToRules } from '../../node/index.ts';
 import type { Finding } from '../report.ts';
 
 export function notForwarded(setting: string): Finding {

@@ -8,6 +8,7 @@ import type { Finding, Report } from '../report.ts';
 import { mayBeHeardAt } from '../sockets/hearing.ts';
 import { tellDrift } from './drift.ts';
 import { failWay, refusalText } from './ends.ts';
+import { keptOutOfTracking } from './kept-out.ts';
 import { isRefused, type Way } from './ways.ts';
 
 /** What is compared. */
@@ -118,7 +119,7 @@ function tellExtra(compared: Compared, difference: Difference): void {
 
 /** To some endpoints the kernel does not lead, or some connections are not translated. */
 function tellLacking(compared: Compared, difference: Difference): void {
-  const { asked, planned, wanted, ways, report } = compared;
+  const { asked, planned, wanted, ways, node, report } = compared;
   const { original, missing, lost, isHeld } = difference;
   if (missing.length > 0 && !isHeld && wanted.size === planned.endpoints.length) {
     const text = `the kernel does not lead to ${missing.slice(0, 3).join(', ')}, which the plan has`;
@@ -130,7 +131,12 @@ function tellLacking(compared: Compared, difference: Difference): void {
     const how = isRefused(way) ? refusalText(way.result) : `${original} is not translated`;
     const unknown = way.choices.find(({ kind }) => kind === 'unknown');
     if (unknown) report.cannotTell('rules', `it may be that ${how}, by ${unknown.about}`);
-    else tellDrift(asked, how, report, (finding) => failWay(way, ways, wanted, 'rules', finding, report));
+    else {
+      const tell = (finding: Finding) => failWay(way, ways, wanted, 'rules', finding, report);
+      const kept = keptOutOfTracking(asked, [way], node);
+      if (kept) tell(kept);
+      else tellDrift(asked, how, report, tell);
+    }
   }
 }
 
@@ -142,13 +148,18 @@ function tellSame({ asked, wanted, report }: Compared, { reached, isHeld }: Diff
   report.stage('rules', 'ok', `plan = kernel: ${reached.size} endpoints${held}${written}`);
 }
 
-/** As drift, unless another proxy's rules are on the way: what they do is told by itself. */
+/** As drift, unless rules of others keep packets out of connection tracking, or another proxy's are on the way: what they do is told by itself. */
 function tellDifference(
-  { asked, report }: Compared,
+  { asked, node, report }: Compared,
   { untranslated }: Difference,
   text: string,
   tell: (finding: Finding) => void,
 ): void {
+  const kept = keptOutOfTracking(asked, untranslated, node);
+  if (kept) {
+    tell(kept);
+    return;
+  }
   const steps = untranslated.flatMap(({ result }) => result.steps);
   if (!steps.some((step) => isOldProxy(step, asked.knowledge.mode))) tellDrift(asked, text, report, tell);
 }
