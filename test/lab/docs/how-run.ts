@@ -36,6 +36,8 @@ const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^modprobe /, 'changes the kernel of the machine'],
   [/^wg /, 'a program of wireguard-tools, which the tests go without'],
   [/nodeplane-wg$/, 'needs a kernel with WireGuard: test/lab/routes/wireguard.test.ts'],
+  [/nodelocaldns$|^iptables-save -t raw/, 'of NodeLocal DNSCache: test/lab/explain/neighbours.test.ts'],
+  [/^tailscale |169\.254\.20\.10/, 'of others: test/lab/explain/neighbours.test.ts'],
   [/flannel|FLANNEL/, 'of flannel: test/lab/routes/flannel.test.ts'],
   [/^ip netns add x$|^CNI_COMMAND=/, 'has a fixed name on the machine: test/lab/cni/attach.test.ts does the same'],
   [/^nft -f$|^nft flush ruleset$/, 'is named as what others do'],

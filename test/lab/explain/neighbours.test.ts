@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { type Host, removeAll } from '../lab.ts';
@@ -11,6 +12,10 @@ useOwnLockFile();
 const [VIP, OTHER, DNS, VIP6] = ['10.96.0.10', '10.96.0.11', '10.96.0.53', 'fd00:96::10'];
 const [NODE_PORT, OTHER_PORT] = [30_080, 30_081];
 const TRIES = 3;
+/** What docs/neighbours.md says of a cache that is to be gone for good. */
+const REMOVAL = /```text\n([^`]*)```/.exec(
+  readFileSync(new URL('../../../docs/neighbours.md', import.meta.url), 'utf8'),
+)![1]!;
 const world = new ExplainWorld();
 const faults = new Faults(world);
 const { node, web, web2, client, outside } = world;
@@ -130,6 +135,9 @@ describe.each(MODES)('mode %s %j beside %s', (mode, flags, program) => {
       expect(answer!.cause).toContain('no process listens there');
       expect(await answers(from, DNS, 53, 'UDP')).toBe(false);
     }
+    // As docs/neighbours.md says.
+    world.run('sh', '-c', REMOVAL.replaceAll('iptables', program));
+    expect(await answers(client, DNS, 53, 'UDP')).toBe(true);
     await end();
   });
 

@@ -21,6 +21,8 @@ export interface Place {
   readonly dns: string;
   /** @default IPv4 */
   readonly family?: IpFamily;
+  /** Other words in place of some of its rules. @default none */
+  readonly names?: Readonly<Record<string, string>>;
 }
 
 const TABLES = ['raw', 'mangle', 'nat', 'filter'];
@@ -65,11 +67,12 @@ export function loadNeighbour(name: NeighbourName, place: Place): () => void {
   };
 }
 
-function textOf(name: NeighbourName, { world, dns, family = 'IPv4' }: Place): string {
+function textOf(name: NeighbourName, { world, dns, family = 'IPv4', names = {} }: Place): string {
   const { client, web, node } = world;
   const text = readFileSync(join(import.meta.dirname, '../../samples/neighbours', `${name}.rules`), 'utf8');
   const changed = family === 'IPv4' ? text : IN_IPV6.reduce((so, [from, to]) => so.replace(from, to), text);
-  return changed
+  const renamed = Object.entries(names).reduce((so, [from, to]) => so.replaceAll(from, to), changed);
+  return renamed
     .replaceAll('%client%', client.ip(family))
     .replaceAll('%web%', web.ip(family))
     .replaceAll('%node%', node.ip(family))
