@@ -58,13 +58,26 @@ function ownersOf(wanted: ReadonlySet<string>): ReadonlyMap<string, string> {
 
 function describe(pid: string): string {
   try {
-    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').filter(Boolean);
-    // Of a script what matters is its name, not that of the interpreter.
-    const name = words.slice(0, 2).map((word) => word.slice(word.lastIndexOf('/') + 1));
-    return `process ${pid} (${name.join(' ')})`;
+    return `process ${pid} (${programName(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))})`;
   } catch {
     return `process ${pid}`;
   }
+}
+
+const INTERPRETER = /^(?:node|python|perl|ruby|bash|dash|sh)[\d.]*$/;
+
+/**
+ * The program of a command line, as /proc has it. Of a script its own name matters too, which comes behind the flags of the
+ * interpreter. Exported for tests.
+ */
+export function programName(commandLine: string): string {
+  const [program = '', ...rest] = commandLine.split('\0').filter(Boolean);
+  const script = INTERPRETER.test(baseName(program)) ? rest.find((word) => !word.startsWith('-')) : undefined;
+  return [program, ...(script === undefined ? [] : [script])].map(baseName).join(' ');
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 function entries(folder: string): string[] {
