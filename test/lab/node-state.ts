@@ -85,13 +85,18 @@ export function asDockerLeavesIt(namespace: TestNamespace, variant: IptablesVari
   }
 }
 
-/** The frame of what firewalld 1.3 makes by its nftables backend: a chain that refuses what no zone has accepted. */
+/** The frame of what firewalld 1.3.3 makes by its nftables backend: a chain that refuses what no zone has accepted. */
 export function asFirewalldLeavesIt(namespace: TestNamespace): void {
   const script = `table inet firewalld {
-    chain filter_PREROUTING { type filter hook prerouting priority filter + 10; policy accept; }
+    chain filter_PREROUTING {
+      type filter hook prerouting priority filter + 10; policy accept;
+      icmpv6 type { nd-router-advert, nd-neighbor-solicit } accept
+      meta nfproto ipv6 fib saddr . mark . iif oif missing drop
+    }
     chain filter_INPUT {
       type filter hook input priority filter + 10; policy accept;
       ct state { established, related } accept
+      ct status dnat accept
       iifname "lo" accept
       ct state invalid drop
       accept

@@ -55,3 +55,12 @@ it('keeps the last ones, and what is done again only once', async () => {
   changes.add('lost');
   expect(changes.missed).toBe(1);
 });
+
+it('leaves out what nodeplane itself tries out', () => {
+  const changes = new RuleChanges(new FakeClock());
+  const probe = change('added', 'chain', 'probe', 1, 'nodeplane-probe-812');
+  changes.add(commit('node', change('added', 'table', undefined, 1, 'nodeplane-probe-812'), probe));
+  expect(changes.kept).toEqual([]);
+  changes.add(commit('node', probe, change('added', 'rule', 'INPUT')));
+  expect(changes.kept).toHaveLength(1);
+});

@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/index.ts';
 import type { CommitChange, NftCommit } from '../../netlink/nftables/index.ts';
+import { isProbeTable } from '../../proxy/nftables/index.ts';
 
 /** Enough for what happened around a fault; a program that does the same again takes no more room. */
 export const RULE_CHANGES_KEPT = 32;
@@ -45,6 +46,8 @@ export class RuleChanges {
       return;
     }
     const { processName: program, processId: pid, changes } = commit;
+    // A start or `nodeplane preflight` asks the kernel what it can do: that changes nothing, and is no other's doing.
+    if (changes.length > 0 && changes.every(({ table }) => isProbeTable(table))) return;
     const what = commitText(commit);
     const same = (one: RuleChange) => one.program === program && one.what === what;
     const count = 1 + (this.#kept.find(same)?.count ?? 0);

@@ -177,6 +177,8 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
   ],
   ['rules.forward', 'ok', 'accepts'],
   ['rules.forward', 'warning', 'chain FORWARD', { saves: { legacy: rules('filter', ':FORWARD DROP') } }],
+  ['rules.forward', 'warning', 'as Docker', { saves: { legacy: rules('filter', ':FORWARD DROP', ':DOCKER -') } }],
+  ['rules.forward', 'warning', 'as ufw', { saves: { legacy: rules('filter', ':FORWARD DROP', ':ufw-input -') } }],
   ['rules.forward', 'ok', 'lets pods through', { flags: cni, saves: { legacy: rules('filter', ':FORWARD DROP') } }],
   ['rules.firewall', 'ok', 'no firewall'],
   ['rules.firewall', 'warning', 'ufw', { saves: { legacy: rules('filter', ':ufw-user-input -') } }],

@@ -52,11 +52,15 @@ const forward: Check = {
   async look({ node, config }) {
     const dropping = await droppingChains(node, 'forward');
     if (dropping.length === 0) return ok('chain FORWARD accepts what no rule decides');
-    const message = `what no rule accepts is not forwarded (${firstFew(dropping)}), as Docker leaves it`;
+    const { sets } = await readRuleSets(node);
+    const chains = sets.flatMap((set) => [...chainsOf(set)]);
+    const firewall = FIREWALLS.find(({ chain }) => chains.some(({ name }) => chain.test(name)));
+    const by = firewall?.name ?? (chains.some(({ name }) => name === 'DOCKER') ? 'Docker' : undefined);
+    const message = `what no rule accepts is not forwarded (${firstFew(dropping)})${by ? `, as ${by} leaves it` : ''}`;
     if (config.cni) return ok(`${message}; the agent lets pods through`);
     return warning(
       message,
-      'who makes the pods’ network has to let their packets through: iptables -I FORWARD -s <pod CIDR> -j ACCEPT, and -d',
+      `who makes the pods’ network has to let their packets through: ${firewall?.remedy ?? 'iptables -I FORWARD -s <pod CIDR> -j ACCEPT, and -d'}`,
     );
   },
 };

@@ -2,4 +2,4 @@ export { cleanupNftables } from './cleanup.ts';
 export { KUBE_PROXY_TABLE, stickyNames, TABLE_NAME } from './compile/names.ts';
 export { NftablesDataplane, type NftablesDataplaneOptions } from './dataplane.ts';
 export { nftablesMode } from './mode/nftables-mode.ts';
-export { checkNftables } from './preflight.ts';
+export { checkNftables, isProbeTable } from './preflight.ts';

@@ -56,9 +56,17 @@ export function checkNftables(open: () => NftRuleset, family: IpFamily): string 
   }
 }
 
+/** Tables in which features are tried out: of this name and a process's number. They are never there longer than a transaction. */
+const PROBE_TABLE = 'nodeplane-probe-';
+
+/** Whether a table is one of `checkNftables`, of whatever process: nobody's rules, and gone already. */
+export function isProbeTable(name: string): boolean {
+  return name.startsWith(PROBE_TABLE);
+}
+
 /** What the kernel says against some features; undefined when it accepts them. */
 function tryOut(nft: NftRuleset, family: IpFamily, features: readonly Feature[]): unknown {
-  const name = `nodeplane-probe-${process.pid}`;
+  const name = `${PROBE_TABLE}${process.pid}`;
   const inTable = { family: nftFamily(family), table: name } as const;
   const table = { kind: 'table', family: inTable.family, name } as const;
   const sets = new Map(features.flatMap((feature) => Object.entries(feature.sets ?? {})));

@@ -7,6 +7,8 @@ const KINDS: Readonly<Record<string, 'refused' | 'unreachable' | 'broken' | 'tim
   EPIPE: 'broken',
   EHOSTUNREACH: 'unreachable',
   ENETUNREACH: 'unreachable',
+  // ICMPv6 "administratively prohibited" (tab_unreach, net/ipv6/icmp.c), by which firewalld refuses.
+  EACCES: 'unreachable',
   // A packet dropped on the own host's way out: UDP hears of it, TCP does not.
   EPERM: 'timeout',
   ETIMEDOUT: 'timeout',
