@@ -89,6 +89,18 @@ it('what the mode sets once for the node is compared and repaired', async () => 
   expect(diff().status).toBe(0);
 });
 
+it('the rules of iptables are back at once when others flush them', async () => {
+  await agent.stop();
+  agent = await start('--ipvs-sync-period', '1h');
+  // All is there already: nothing is written, and yet the agent listens.
+  const jumps = () => node.namespace.run('iptables-nft', '-t', 'nat', '-S', 'POSTROUTING');
+  const before = jumps();
+  expect(before).toContain('-j KUBE-POSTROUTING');
+  node.namespace.run('iptables-nft', '-t', 'nat', '-F');
+  await expect.poll(jumps, { timeout: 10_000 }).toBe(before);
+  await expect.poll(() => diff().status).toBe(0);
+});
+
 it('by which part of addresses clients are held is compared and repaired', async () => {
   const sticky = '-t 10.96.1.3:80 -s rr -p 600';
   const servers = () => node.namespace.run('ipvsadm', '-Sn');

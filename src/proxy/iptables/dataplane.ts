@@ -165,6 +165,8 @@ export class IptablesDataplane implements Dataplane {
    */
   async #makeEqual(plan: Plan, suspects: readonly string[], before?: LeftOut): Promise<Commit> {
     this.#committed = undefined;
+    // After a write too, but there is none when all is there already.
+    this.#kernelTables?.startReading();
     // The programs read the kernel while we compile.
     let reading: Promise<KernelState> | undefined = this.#readKernel();
     const family = this.family;

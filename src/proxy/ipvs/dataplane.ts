@@ -245,6 +245,7 @@ export class IpvsDataplane implements Dataplane {
     const restoring = performance.now();
     // They lead packets to what stands by now.
     this.#kernelTables?.putInPlace();
+    this.#kernelTables?.startReading();
     const written = await restoreRules(this.#tool, rules);
     this.#kernelTables?.wake();
     const kernelSeconds = readSeconds + total.kernelSeconds + secondsSince(restoring);

@@ -28,6 +28,7 @@ afterAll(removeAll);
 describe.each(MODES)('mode %s', (mode, flushes, flags) => {
   const node = createLab().addNode({ name: 'node-1' });
   const [web, client] = [node.addPod('web'), node.addPod('client')];
+  let start: () => Promise<Agent>;
   let agent: Agent;
 
   const answers = async (ip: string) => {
@@ -45,7 +46,8 @@ describe.each(MODES)('mode %s', (mode, flushes, flags) => {
     );
     saveManifest(manifests, 'all.yaml', manifestOf(nodeObject(node), ...services));
     const period = ['--iptables-sync-period', '1h'];
-    agent = await node.startAgent({ manifests, flags: ['--proxy-mode', mode, ...flags, ...period] });
+    start = () => node.startAgent({ manifests, flags: ['--proxy-mode', mode, ...flags, ...period] });
+    agent = await start();
   });
   afterAll(() => agent.stop());
 
@@ -59,6 +61,14 @@ describe.each(MODES)('mode %s', (mode, flushes, flags) => {
     const after = syncs();
     await rest(2000);
     expect(syncs()).toBe(after);
+  });
+
+  it('rules are back at once, too, after an agent that found them all at its start', async () => {
+    await agent.stop();
+    agent = await start();
+    expect(await answers(VIP.IPv4)).toBe(true);
+    node.namespace.run('sh', '-ec', FLUSHES[flushes[0]]!.join('\n'));
+    for (const ip of Object.values(VIP)) await expect.poll(() => answers(ip), { timeout: patient(10_000) }).toBe(true);
   });
 
   it('rules of others that come and go are no reason to write', async () => {

@@ -81,6 +81,7 @@ export async function createDocumentedNode(): Promise<DocumentedNode> {
       [/<destination>|NAMESPACE\/NAME|namespace\/name/g, 'shop/web'],
       [/(?:ADDRESS|ENDPOINT)\b/g, '10.244.2.9'],
       ['<name>', 'node-1'],
+      ['<pod CIDR>', '10.244.1.0/24'],
       ["<the agent's pod>", 'kube-proxy-x'],
       ['explain …', 'explain svc/shop/web'],
       ['--kubeconfig …', `--kubeconfig ${kubeconfig}`],
