@@ -8,7 +8,7 @@ const ROUNDS = 3;
 
 /** What a start is to cost at most. */
 interface StartCase {
-  readonly mode: 'nftables' | 'iptables';
+  readonly mode: 'nftables' | 'iptables-legacy' | 'iptables-nft';
   readonly services: number;
   readonly processorMs?: number;
   readonly peakMiB?: number;
@@ -19,8 +19,9 @@ const CASES: readonly StartCase[] = [
   { mode: 'nftables', services: 10, restingMiB: 65 },
   { mode: 'nftables', services: 1000, processorMs: 800 },
   { mode: 'nftables', services: 10_000, peakMiB: 220, restingMiB: 180 },
-  { mode: 'iptables', services: 1000 },
-  { mode: 'iptables', services: 5000 },
+  { mode: 'iptables-legacy', services: 1000 },
+  { mode: 'iptables-legacy', services: 5000 },
+  { mode: 'iptables-nft', services: 1000 },
 ];
 
 /**
@@ -38,8 +39,8 @@ export async function benchStart(other?: string): Promise<void> {
 async function reportStarts(each: StartCase, cluster: ApiCluster, other: string | undefined): Promise<void> {
   const { mode, services } = each;
   // The kubelet's hint; kube-proxy's command line knows no variants.
-  if (mode === 'iptables') cluster.node.namespace.run('iptables-legacy', '-t', 'mangle', '-N', 'KUBE-IPTABLES-HINT');
-  const flags = ['--proxy-mode', mode];
+  if (mode !== 'nftables') cluster.node.namespace.run(mode, '-t', 'mangle', '-N', 'KUBE-IPTABLES-HINT');
+  const flags = ['--proxy-mode', mode === 'nftables' ? mode : 'iptables'];
   const ours: MeasuredStart[] = [];
   const peers: MeasuredStart[] = [];
   for (let round = 0; round < ROUNDS; round++) {
@@ -60,7 +61,7 @@ async function reportStarts(each: StartCase, cluster: ApiCluster, other: string 
       ...(atMost !== undefined && { target: oursAtMost(atMost) }),
     };
   };
-  report(`start, ${services} x 10, ${mode === 'iptables' ? 'iptables-legacy' : mode}`, [
+  report(`start, ${services} x 10, ${mode}`, [
     figure('processor time until the first sync', 'ms', 'processorMs', each.processorMs),
     figure('elapsed time until then', 'ms', 'elapsedMs', undefined),
     figure('of that in the kernel, for IPv4', 'ms', 'kernelMs', undefined),

@@ -44,6 +44,10 @@ export class ForeignWatch {
     this.#compareGenerations();
   }
 
+  get isListening(): boolean {
+    return this.#stream !== undefined;
+  }
+
   /**
    * The last generation heard of, if nobody else has changed the tables since an earlier one: their rules need not be read back.
    *

@@ -86,6 +86,10 @@ export class FakeNftables implements NftRuleset {
     return this.commit(changes, options);
   }
 
+  async byProgram(_transactions: number, run: () => Promise<void>): Promise<void> {
+    await run();
+  }
+
   /** Commits as another process does: it is not counted, not refused on purpose, and the monitor tells it is foreign. */
   commitAsOther(...changes: readonly NftChange[]): void {
     const refuse = this.refuse;

@@ -10,7 +10,7 @@ import { openTogether } from '../with-netlink.ts';
 import { Committer } from './committer.ts';
 import { DumpQueue } from './dump-queue.ts';
 import { hasDuplicates } from './duplicates.ts';
-import { rulesetHere, unheard } from './listening/absence.ts';
+import { countOwnCommit, rulesetHere, unheard } from './listening/absence.ts';
 import { decodeLinkChain, type LinkChain } from './object/link-chain.ts';
 import type {
   ChainRef,
@@ -73,15 +73,17 @@ export class Nftables implements NftRuleset {
   }
 
   commitAsync(changes: readonly NftChange[], options?: CommitOptions): Promise<CommitReport> {
-    const commit = () =>
-      unheard(
-        this.#ruleset,
-        () => this.generation(),
-        () => this.#later.commitAsync(changes, options),
-      );
+    const commit = () => this.#unheard(() => this.#later.commitAsync(changes, options));
     const report = this.#lastCommit.then(commit, commit);
     this.#lastCommit = report.catch(() => undefined);
     return report;
+  }
+
+  byProgram(transactions: number, run: () => Promise<void>): Promise<void> {
+    return this.#unheard(async () => {
+      await run();
+      for (let i = 0; i < transactions; i++) countOwnCommit();
+    });
   }
 
   generation(): number {
@@ -217,6 +219,10 @@ export class Nftables implements NftRuleset {
       await setTimeout(PAUSE_MS * attempt);
     }
     throw keptChanging(request);
+  }
+
+  #unheard<T>(commit: () => Promise<T>): Promise<T> {
+    return unheard(this.#ruleset, () => this.generation(), commit);
   }
 
   /** All objects of one generation; those the model has no place for are left out. */

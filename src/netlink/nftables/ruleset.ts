@@ -25,6 +25,12 @@ export interface NftWriter {
   commit(changes: readonly NftChange[], options?: CommitOptions): CommitReport;
   /** As `commit`, with the event loop running while the kernel works. One at a time: commits queue behind each other. */
   commitAsync(changes: readonly NftChange[], options?: CommitOptions): Promise<CommitReport>;
+  /**
+   * Runs a program of ours that makes so many large transactions, which nobody of this process listens to.
+   *
+   * @param run rejects when the program fails: what it has made by then is taken for somebody else's
+   */
+  byProgram(transactions: number, run: () => Promise<void>): Promise<void>;
 }
 
 /**

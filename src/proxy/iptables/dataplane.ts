@@ -165,8 +165,7 @@ export class IptablesDataplane implements Dataplane {
    */
   async #makeEqual(plan: Plan, suspects: readonly string[], before?: LeftOut): Promise<Commit> {
     this.#committed = undefined;
-    // After a write too, but there is none when all is there already.
-    this.#kernelTables?.startReading();
+    const since = this.#kernelTables?.generation();
     // The programs read the kernel while we compile.
     let reading: Promise<KernelState> | undefined = this.#readKernel();
     const family = this.family;
@@ -195,7 +194,10 @@ export class IptablesDataplane implements Dataplane {
       const commit = await this.#commit(await inSlices(planTakeover(next.chains, kernel), rest), next);
       return { ...commit, kernelSeconds: readSeconds + commit.kernelSeconds };
     };
-    return this.#leftOut.commitRest(attempt, this.#blame(layout, suspects, before));
+    const commit = await this.#leftOut.commitRest(attempt, this.#blame(layout, suspects, before));
+    // After a write it listens already, but all may have been right.
+    if (since !== undefined) this.#kernelTables?.listen(since);
+    return commit;
   }
 
   /** A failure is told to who awaits it, not to the process, should nobody come to it. */
@@ -224,7 +226,7 @@ export class IptablesDataplane implements Dataplane {
       const started = performance.now();
       const restore = () => this.#tool.restore(needed);
       // Each table is a transaction.
-      await (this.#kernelTables?.writing(needed.length, restore) ?? restore());
+      await (this.#kernelTables?.writing(needed.length, rulesIn(needed), restore) ?? restore());
       kernelSeconds = secondsSince(started);
     }
     const written = { filter: 0, nat: 0 };
@@ -241,4 +243,11 @@ export class IptablesDataplane implements Dataplane {
       leftOut: this.#leftOut.list(),
     };
   }
+}
+
+/** How many rules a restore brings. */
+function rulesIn(changes: readonly TableChanges[]): number {
+  let rules = 0;
+  for (const { write } of changes) for (const chain of write.values()) rules += chain.rules.length;
+  return rules;
 }

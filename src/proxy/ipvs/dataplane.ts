@@ -245,9 +245,10 @@ export class IpvsDataplane implements Dataplane {
     const restoring = performance.now();
     // They lead packets to what stands by now.
     this.#kernelTables?.putInPlace();
-    this.#kernelTables?.startReading();
+    const since = this.#kernelTables?.generation();
     const written = await restoreRules(this.#tool, rules);
     this.#kernelTables?.wake();
+    if (since !== undefined) this.#kernelTables?.listen(since);
     const kernelSeconds = readSeconds + total.kernelSeconds + secondsSince(restoring);
     this.#committed = next;
     this.#served = layout;

@@ -101,6 +101,28 @@ it('is not sent what a large transaction of this process changes, and hears what
   elsewhere.close();
 });
 
+it('is not sent what a program of ours changes, and is told when there was more than that', async () => {
+  const events: NftEvent[] = [];
+  const monitor = inNetns(namespace.path, () => watchNftables((event) => events.push(event), { withoutOwn: true }));
+  const restore = (...tables: string[]) => {
+    const input = tables.map((table) => `*${table}\n:KUBE-X - [0:0]\n-A KUBE-X -j RETURN\nCOMMIT\n`).join('');
+    namespace.run('sh', '-c', `printf '${input}' | iptables-nft-restore --noflush`);
+  };
+  await nft.byProgram(2, async () => restore('filter', 'nat'));
+  expect(events.map(short)).toEqual(['generation own']);
+  await nft.byProgram(1, async () => restore('filter', 'nat'));
+  expect(events.map(short)).toEqual(['generation own', 'overrun']);
+  const failing = nft.byProgram(2, async () => {
+    restore('filter');
+    restore('mangles');
+  });
+  await expect(failing).rejects.toThrow('mangles');
+  expect(events.map(short)).toEqual(['generation own', 'overrun', 'overrun']);
+  restore('nat');
+  await expect.poll(() => events.map(short).at(-1)).toMatch(/^generation (?:ip|xtables-nft)/);
+  monitor.close();
+});
+
 it('prints what it is told with NODEPLANE_NETLINK_DEBUG', async () => {
   const print = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const printed = () => print.mock.calls.map(([line]) => String(line)).join('');

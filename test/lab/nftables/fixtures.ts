@@ -66,6 +66,7 @@ export function recorded(nft: NftRuleset, reports: CommitReport[]): NftRuleset {
   return {
     commit: (changes, options) => note(nft.commit(changes, options)),
     commitAsync: async (changes, options) => note(await nft.commitAsync(changes, options)),
+    byProgram: (transactions, run) => nft.byProgram(transactions, run),
     generation: () => nft.generation(),
     listTables: (family) => nft.listTables(family),
     listChains: (of) => nft.listChains(of),

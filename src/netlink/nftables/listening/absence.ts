@@ -1,10 +1,9 @@
 import { netnsIdentity } from '../../../sys/index.ts';
-import type { CommitReport } from '../object/model.ts';
-
 // While anybody listens, the kernel makes a message of 4 KiB for each object of a transaction, whatever the listeners' filters drop,
 // and keeps all of them until its end (nf_tables_setelem_notify): a second or two for 120,000 elements that take 0.3 to 0.4 s
 // without. So the listeners of this thread leave their group for as long as a large transaction takes. "Anybody" is the
-// whole machine, all namespaces (netlink_has_listeners): what other programs listen to costs all the same.
+// whole machine, all namespaces (netlink_has_listeners): what other programs listen to costs all the same. Rules that iptables-nft
+// writes are told in the same way.
 
 /** Listens to the ruleset of a network namespace. */
 export interface RulesetListener {
@@ -62,11 +61,7 @@ export function shareOwnCommits(memory: SharedArrayBuffer): void {
  * @param ruleset which listeners, by `rulesetHere`
  * @param generation asks for the ruleset's generation
  */
-export async function unheard(
-  ruleset: string,
-  generation: () => number,
-  commit: () => Promise<CommitReport>,
-): Promise<CommitReport> {
+export async function unheard<T>(ruleset: string, generation: () => number, commit: () => Promise<T>): Promise<T> {
   const here = [...listeners].filter(([, where]) => where === ruleset).map(([listener]) => listener);
   if (here.length === 0) return commit();
   // Asked for before they leave and after they are back: what they hear besides is nothing to be afraid of.

@@ -52,28 +52,58 @@ describe('tables that were read need not be read again', () => {
   });
 
   it('after what we write, unless that fails or somebody else writes meanwhile', async () => {
-    await tables.writing(1, () => others('nat'));
+    await tables.writing(1, 1, () => others('nat'));
     expect(tables.isRight()).toBe(false);
     read();
-    await tables.writing(2, async () => {
+    await tables.writing(2, 2, async () => {
       await others('filter');
       await others('nat');
     });
     expect(tables.isRight()).toBe(true);
     await others('docker');
     expect(tables.isRight()).toBe(true);
-    const failed = tables.writing(1, async () => {
+    const failed = tables.writing(1, 1, async () => {
       throw new Error('refused');
     });
     await expect(failed).rejects.toThrow('refused');
     expect(tables.isRight()).toBe(false);
     read();
-    await tables.writing(1, async () => {
+    await tables.writing(1, 1, async () => {
       await others('nat');
       await others('docker');
     });
     expect(tables.isRight()).toBe(false);
   });
+});
+
+it('has nobody of this process listen to a large restore alone', async () => {
+  const unheard: number[] = [];
+  nft.byProgram = async (transactions, run) => {
+    unheard.push(transactions);
+    await run();
+  };
+  await tables.writing(1, 12, () => others('nat'));
+  expect(unheard).toEqual([]);
+  await tables.writing(2, 20_000, () => others('nat'));
+  expect(unheard).toEqual([2]);
+});
+
+it('listens from a generation on', async () => {
+  const told: string[] = [];
+  tables = new NftTables({
+    family: 'IPv4',
+    jumps: [{ table: 'nat', chain: 'OUTPUT', rule: '-j KUBE-SERVICES' }],
+    open: () => nft,
+    watch: (listener) => nft.watch(listener),
+    jumpsGone: () => told.push('gone'),
+  });
+  const since = tables.generation();
+  await others('docker');
+  await delay(100);
+  expect(told).toEqual([]);
+  tables.listen(since);
+  await expect.poll(() => told).toEqual(['gone']);
+  tables.close();
 });
 
 it('tells at once of a flush, and of nothing else that others do', async () => {
@@ -98,7 +128,7 @@ it('tells at once of a flush, and of nothing else that others do', async () => {
   });
   const add = (...objects: NftObject[]) => objects.map((object) => ({ operation: 'add', object }) as const);
   const chains = ['OUTPUT', 'KUBE-SERVICES', 'THEIRS'].map(chainOf);
-  await tables.writing(1, async () => nft.commitAsOther(...add(...chains, to('KUBE-SERVICES'))));
+  await tables.writing(1, 1, async () => nft.commitAsOther(...add(...chains, to('KUBE-SERVICES'))));
   nft.commitAsOther(...add(to('THEIRS')));
   await delay(100);
   expect(told).toBe(0);

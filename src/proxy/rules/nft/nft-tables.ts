@@ -25,6 +25,8 @@ export interface NftTablesOptions {
 
 /** A firewall's reload is several transactions. */
 const DEBOUNCE_MS = 50;
+/** While anybody listens the kernel takes some 20 us more for each rule. Of more than so many nobody is to be told. */
+const FEW_RULES = 1000;
 
 /**
  * Tables of iptables-nft as the kernel has them, with what its programs do not tell: whether they sleep, whether their chains are
@@ -75,6 +77,16 @@ export class NftTables {
     return generation;
   }
 
+  /** The ruleset's generation, for `listen`. */
+  generation(): number {
+    return this.#nft.generation();
+  }
+
+  /** Listens from now on, unless it does already. What was done since a generation is taken for somebody else's. */
+  listen(since: number): void {
+    if (!this.#watch.isListening) this.#watch.start(since);
+  }
+
   /** What was read since `startReading` is right. */
   foundRight(generation: number): void {
     this.#rightGeneration = generation;
@@ -83,14 +95,15 @@ export class NftTables {
   /**
    * Runs a program that makes so many transactions. If there were no others meanwhile, tables that were right are right again.
    *
+   * @param rules how many it writes in all
    * @param write rejects when the program fails: nothing is known then
    */
-  async writing(transactions: number, write: () => Promise<void>): Promise<void> {
+  async writing(transactions: number, rules: number, write: () => Promise<void>): Promise<void> {
     const before = this.isRight() ? this.#rightGeneration : undefined;
     this.#rightGeneration = undefined;
     // The kernel need not tell each rule of a large restore.
     this.#watch.close();
-    await write();
+    await (rules > FEW_RULES ? this.#nft.byProgram(transactions, write) : write());
     const after = this.#nft.generation();
     if (before !== undefined && after === before + transactions) this.#rightGeneration = after;
     this.#watch.start(after);
