@@ -103,7 +103,7 @@ describe('a failure that is nobody’s', () => {
   it.each([
     ['a lock', { status: 4, stderr: 'Another app is currently holding the xtables lock' }, 'for the xtables lock'],
     ['no line named', { status: 4, stderr: 'Out of memory' }, 'Out of memory'],
-    ['no rule at fault', { status: 1, stderr: 'iptables-restore: line 3 failed' }, 'line 3 failed'],
+    ['no rule at fault', { status: 1, stderr: 'iptables-restore: line 1 failed' }, 'line 1 failed'],
   ])('fails the whole sync within few tries: %s', async (_, everything, told) => {
     const dislikes: Dislikes = {};
     const { dataplane, plan, restores, upsert } = setup(many(20), dislikes);

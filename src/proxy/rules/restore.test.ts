@@ -55,11 +55,25 @@ describe('writeRestore', () => {
   ];
   const text = (of: readonly TableRestore[]) => [...writeRestore(of)].join('');
 
-  it('declares first and deletes last', () => {
+  it('declares before rules lead to a chain, and deletes last', () => {
     expect(text(tables).split('\n')).toEqual([
-      ...['*nat', ':A - [0:0]', ':B - [0:0]', ':OLD - [0:0]', '-D OUTPUT -j OLD'],
-      ...['-A A -j B', '-A A -j ACCEPT', '-A B -p tcp', '-I INPUT -j A', '-X OLD', 'COMMIT', ''],
+      ...['*nat', '-D OUTPUT -j OLD', ':B - [0:0]', '-A B -p tcp', ':A - [0:0]', '-A A -j B', '-A A -j ACCEPT'],
+      ...[':OLD - [0:0]', '-I INPUT -j A', '-X OLD', 'COMMIT', ''],
     ]);
+  });
+
+  it('goes from the last name to the first, but for chains that others lead to', () => {
+    const write = new Map([
+      ['A', chain('-j M')],
+      ['C', chain('-p tcp -g B')],
+      ['M', chain('-m comment --comment "to Z" -j ACCEPT')],
+      ['Z', chain('-j M', '-j A')],
+      ['B', chain('-j RETURN')],
+    ]);
+    const declared = text([{ table: 'nat', write, remove: ['K', 'L'], insert: [], withdraw: [] }]).matchAll(
+      /^:(\S+)/gm,
+    );
+    expect([...declared].map(([, name]) => name)).toEqual(['M', 'A', 'Z', 'B', 'C', 'L', 'K']);
   });
 
   it('gives a long text in pieces of whole lines, and finds the line of any', () => {
@@ -84,7 +98,7 @@ describe('writeRestore', () => {
   });
 
   it.each([
-    ['iptables-restore: line 8 failed', '-A B -p tcp'],
+    ['iptables-restore: line 4 failed', '-A B -p tcp'],
     ['Bad argument\nError occurred at line: 6\nTry more', '-A A -j B'],
     ['iptables-restore v1.8.9 (nf_tables): \nline 10: CHAIN_DEL failed (Device or resource busy): chain OLD', '-X OLD'],
     ['no idea', undefined],
@@ -94,7 +108,7 @@ describe('writeRestore', () => {
   });
 
   it('knows whom a line belongs to', () => {
-    expect(failedLine('line 8 failed', tables)).toEqual({
+    expect(failedLine('line 4 failed', tables)).toEqual({
       line: '-A B -p tcp',
       table: 'nat',
       chain: 'B',

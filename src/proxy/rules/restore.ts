@@ -1,5 +1,5 @@
 import type { Removal } from '../../core/index.ts';
-import type { ChainDiff } from './chain-set.ts';
+import type { Chain, ChainDiff } from './chain-set.ts';
 
 /** A rule in a chain that is not ours, such as the jump from PREROUTING. */
 export interface ForeignRule {
@@ -34,6 +34,10 @@ const PIECE_LENGTH = 64 * 1024;
  *
  * Declaring a chain empties it, also those that go, so that when the deletions come nothing refers to them any more,
  * whatever their order: the rules in built-in chains are withdrawn before, and the chains that stay are rewritten.
+ *
+ * iptables-nft keeps the names of the chains it has met in an alphabetical list, and for each line walks it up to the line's chain
+ * (cache_chain_list_insert of its nft-cache.c, 1.8.5 and later). The names come from the last to the first, each with its rules, so
+ * that most lines find theirs at the head.
  */
 export function* writeRestore(tables: readonly TableRestore[]): Iterable<string> {
   let piece = '';
@@ -50,16 +54,38 @@ export function* writeRestore(tables: readonly TableRestore[]): Iterable<string>
 
 function* restoreLines({ table, write, remove, insert, withdraw }: TableRestore): Iterable<string> {
   yield `*${table}`;
-  for (const name of write.keys()) yield `:${name} - [0:0]`;
-  for (const name of remove) yield `:${name} - [0:0]`;
   for (const { chain, rule } of withdraw) yield `-D ${chain} ${rule}`;
-  for (const [name, { rules }] of write) {
+  for (const [name, { rules }] of inOrder(write)) {
+    yield declare(name);
     const append = `-A ${name} `;
     for (const rule of rules) yield append + rule;
   }
+  for (const name of fromTheLast(remove)) yield declare(name);
   for (const { chain, rule } of insert) yield `-I ${chain} ${rule}`;
   for (const name of remove) yield `-X ${name}`;
   yield 'COMMIT';
+}
+
+const declare = (name: string) => `:${name} - [0:0]`;
+const fromTheLast = (names: Iterable<string>) => [...names].sort().reverse();
+
+/** From the last name to the first, but for chains that rules lead to: those come before them. */
+function* inOrder(chains: ReadonlyMap<string, Chain>): Iterable<readonly [string, Chain]> {
+  const met = new Set<string>();
+  let next: (readonly [string, Chain])[] = [];
+  const visit = (name: string) => {
+    const chain = chains.get(name);
+    if (!chain || met.has(name)) return;
+    met.add(name);
+    // A rule that leads to a chain ends with its name.
+    for (const rule of chain.rules) visit(rule.slice(rule.lastIndexOf(' ') + 1));
+    next.push([name, chain]);
+  };
+  for (const name of fromTheLast(chains.keys())) {
+    visit(name);
+    yield* next;
+    next = [];
+  }
 }
 
 /** The line iptables-restore complains about (`line 7 failed`, `Error occurred at line: 7`), if it names one. */
