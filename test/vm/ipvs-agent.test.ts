@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeService, makeSlice } from '../fakes/service-objects.ts';
 import { type Agent, createLab, type HeldConnection, type LabNode, type Pod, removeAll, tally } from '../lab/lab.ts';
+import { patient } from '../lab/patience.ts';
 import { builtProgram } from '../lab/programs.ts';
 import { manifestOf, nodeObject, saveManifest } from '../samples/manifests.ts';
 
@@ -97,7 +98,7 @@ it('the rules of iptables are back at once when others flush them', async () => 
   const before = jumps();
   expect(before).toContain('-j KUBE-POSTROUTING');
   node.namespace.run('iptables-nft', '-t', 'nat', '-F');
-  await expect.poll(jumps, { timeout: 10_000 }).toBe(before);
+  await expect.poll(jumps, { timeout: patient(20_000) }).toBe(before);
   await expect.poll(() => diff().status).toBe(0);
 });
 
