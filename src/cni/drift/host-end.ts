@@ -63,7 +63,7 @@ function portDifferences(kernel: KernelLinks, { bridge }: WantedLink, link: Link
   ];
 }
 
-type PortFlag = Exclude<keyof BridgePort, 'forwarding'>;
+type PortFlag = Exclude<keyof BridgePort, 'forwarding' | 'settling'>;
 
 /** As `bridge link set` calls them. */
 const FLAG_NAMES: Readonly<Record<PortFlag, string>> = {

@@ -28,6 +28,7 @@ const META_LENGTH: Partial<Record<Of<'meta'>['key'], number>> = {
 /** @returns the bytes of a header; of those behind what is known of it nothing */
 export function loadPayload({ base, offset, length }: Of<'payload'>, packet: Packet): Loaded {
   if (base === 'link') return KnownBytes.unknown(length);
+  if (base === 'transport' && offset === 0 && length === 2) return packet.sourcePort;
   return packet[base].slice(offset, length);
 }
 

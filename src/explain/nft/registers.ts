@@ -10,8 +10,12 @@ export class Registers {
   readonly #all = KnownBytes.unknown(REGISTER_BYTES * COUNT);
   readonly #loaded = new Array<string>(COUNT).fill('nothing');
 
+  /** Where something begins that is not 0, with its length. */
+  readonly #notZero = new Map<Register, number>();
+
   read(from: Register, length: number): KnownBytes {
-    return this.#all.slice(from * REGISTER_BYTES, length);
+    const value = this.#all.slice(from * REGISTER_BYTES, length);
+    return this.#notZero.get(from) === length ? value.notZero() : value;
   }
 
   /** @param about what is loaded, as `nft` writes it; left out, what is there stays said: a shift, a mask */
@@ -24,11 +28,14 @@ export class Registers {
     bytes.set(value.bytes, at);
     known.fill(0xff, at, end);
     known.set(value.known, at);
+    for (let register = to; register < to + count; register++) this.#notZero.delete(register);
+    if (value.isNotZero) this.#notZero.set(to, value.length);
     if (about !== undefined) this.#loaded.fill(about, to, to + count);
   }
 
   /** Nothing is known of any of them any more. @param about what may have written to them */
   forget(about: string): void {
+    this.#notZero.clear();
     this.#all.bytes.fill(0);
     this.#all.known.fill(0);
     this.#loaded.fill(about);

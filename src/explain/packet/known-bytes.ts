@@ -6,11 +6,14 @@ export class KnownBytes {
   readonly bytes: Uint8Array;
   /** As long as `bytes`; a bit is 1 where the same bit of `bytes` is known. Bits that are not known are 0 in `bytes`. */
   readonly known: Uint8Array;
+  /** Whatever its bits are that are not known, one of them all is 1. Its copies know nothing of that. */
+  readonly isNotZero: boolean;
 
   /** Both are its own, and no Buffers: their `slice` copies nothing. */
-  private constructor(bytes: Uint8Array, known: Uint8Array) {
+  private constructor(bytes: Uint8Array, known: Uint8Array, isNotZero = false) {
     this.bytes = bytes;
     this.known = known;
+    this.isNotZero = isNotZero;
   }
 
   /** All of it is known. The bytes are copied. */
@@ -30,6 +33,11 @@ export class KnownBytes {
   /** Nothing of it is known. */
   static unknown(length: number): KnownBytes {
     return new KnownBytes(new Uint8Array(length), new Uint8Array(length));
+  }
+
+  /** The same, of which more is known: it is not 0, as no port is that a socket has. */
+  notZero(): KnownBytes {
+    return new KnownBytes(this.bytes, this.known, true);
   }
 
   get length(): number {
@@ -102,15 +110,21 @@ export class KnownBytes {
       if (((this.bytes[index]! ^ other[index]!) & mask) !== 0) return false;
       if (mask !== 0xff) certain = false;
     }
-    return certain ? true : undefined;
+    if (certain) return true;
+    return this.isNotZero && isZero(other) ? false : undefined;
   }
 
   /** As memcmp: negative, 0 or positive; undefined if a bit that is not known decides. */
   compare(other: Uint8Array): number | undefined {
     const most = this.bytes.map((byte, index) => byte | (~this.known[index]! & 0xff));
     const [low, high] = [difference(this.bytes, other), difference(most, other)];
-    return Math.sign(low) === Math.sign(high) ? low : undefined;
+    if (Math.sign(low) === Math.sign(high)) return low;
+    return this.isNotZero && isZero(other) ? 1 : undefined;
   }
+}
+
+function isZero(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === 0);
 }
 
 /** As memcmp, of the same length. */

@@ -161,13 +161,20 @@ export class Packet {
     return isForOne ? KnownBytes.of(Uint8Array.of(0)) : KnownBytes.unknown(1);
   }
 
+  /** Of what has one: no socket sends from port 0, so that rules that ask for it (tcpflags of shorewall) are for what somebody forges. */
+  get sourcePort(): KnownBytes {
+    const port = this.transport.slice(0, 2);
+    const hasOne = this.protocol !== PROTOCOLS.icmp && this.protocol !== PROTOCOLS['ipv6-icmp'];
+    return hasOne && !port.isKnown ? port.notZero() : port;
+  }
+
   get ends(): Ends {
     const { source, destination } = HEADER[this.family];
     const length = addressBits(this.family) / 8;
     return {
       source: this.network.slice(source, length),
       destination: this.network.slice(destination, length),
-      sourcePort: this.transport.slice(0, 2),
+      sourcePort: this.sourcePort,
       destinationPort: this.transport.slice(2, 2),
     };
   }

@@ -6,7 +6,7 @@ import type { Question } from '../question/index.ts';
 import type { Asked, Client, Target } from './asked.ts';
 import { unknownPod } from './find-target.ts';
 import { isItself } from './here/itself.ts';
-import { linkDown } from './links/link.ts';
+import { linkDown, settles } from './links/link.ts';
 import { flowOf } from './pods/routes.ts';
 import type { Report } from './report.ts';
 
@@ -98,6 +98,8 @@ function podClient(ip: string, target: Target, node: NodeView, report: Report): 
     report.fail('source', down);
     return undefined;
   }
+  const later = isItself(pod!, target, node) ? undefined : settles(pod!);
+  if (later !== undefined) report.cannotTell('source', later);
   const by = seenAs!.index === outside!.index ? '' : ` on ${seenAs!.name}`;
   report.stage('source', 'ok', `${inside.name} -> ${outside!.name}${by}, this node`, [
     { source: 'namespace', object: ip, value: pod!.netns },

@@ -6,6 +6,8 @@ import type { Netlink } from '../netlink.ts';
 import { IFF_UP } from '../uapi/if.ts';
 import {
   BR_STATE_FORWARDING,
+  BR_STATE_LEARNING,
+  BR_STATE_LISTENING,
   IFLA,
   IFLA_BR,
   IFLA_BRPORT,
@@ -67,6 +69,8 @@ export interface BridgePort {
   readonly isolated: boolean;
   /** Frames pass: it is neither switched off nor held back by the spanning tree (BR_STATE_FORWARDING). */
   readonly forwarding: boolean;
+  /** The spanning tree is about to let frames pass (BR_STATE_LISTENING, BR_STATE_LEARNING). */
+  readonly settling: boolean;
   readonly learning: boolean;
   readonly unicastFlood: boolean;
   readonly multicastFlood: boolean;
@@ -193,6 +197,7 @@ function decodeBridgePort(value: Uint8Array): BridgePort {
   return {
     hairpin: port.IFLA_BRPORT_MODE === 1,
     isolated: port.IFLA_BRPORT_ISOLATED === 1,
+    settling: [BR_STATE_LISTENING, BR_STATE_LEARNING].includes(port.IFLA_BRPORT_STATE ?? BR_STATE_FORWARDING),
     forwarding: (port.IFLA_BRPORT_STATE ?? BR_STATE_FORWARDING) === BR_STATE_FORWARDING,
     learning: port.IFLA_BRPORT_LEARNING === 1,
     unicastFlood: port.IFLA_BRPORT_UNICAST_FLOOD === 1,

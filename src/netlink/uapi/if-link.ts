@@ -76,6 +76,9 @@ export const VETH_INFO = attributeSet('VETH_INFO', {
 
 /** IFLA_BRPORT_STATE of a port that lets frames pass, <linux/if_bridge.h>. */
 export const BR_STATE_FORWARDING = 3;
+/** Those on the way there, by the spanning tree: each lasts for the bridge's forward delay (br_forward_delay_timer_expired). */
+export const BR_STATE_LISTENING = 1;
+export const BR_STATE_LEARNING = 2;
 
 /** A bridge port: its IFLA_INFO_SLAVE_DATA. Flags are 0 or 1. */
 export const IFLA_BRPORT = attributeSet('IFLA_BRPORT', {

@@ -1,4 +1,5 @@
 // <linux/xfrm.h>: what IPsec does with packets.
+import { attributeSet } from '../attribute-set.ts';
 import { struct } from '../struct.ts';
 
 export const NETLINK_XFRM = 6;
@@ -22,6 +23,7 @@ export const xfrm_userpolicy_info = struct('xfrm_userpolicy_info', 168, {
   prefixlen_d: ['u8', 42],
   prefixlen_s: ['u8', 43],
   proto: ['u8', 44],
+  action: ['u8', 161],
 });
 
 /** Offsets of its addresses. */
@@ -35,3 +37,10 @@ export const xfrm_userpolicy_default = struct('xfrm_userpolicy_default', 3, {
   out: ['u8', 2],
 });
 export const XFRM_USERPOLICY_BLOCK = 1;
+/** What a policy does with packets that it wraps in nothing: it lets them pass. */
+export const XFRM_POLICY_ALLOW = 0;
+
+export const XFRMA = attributeSet('XFRMA', {
+  /** struct xfrm_user_tmpl[]: what packets are wrapped in. Not there where that is nothing. */
+  XFRMA_TMPL: [5, 'bytes'],
+});

@@ -1,13 +1,15 @@
 import { addressBits, type Cidr, type IpFamily, ipFromBytes, KernelError } from '../../core/index.ts';
 import { ipFamilyOf } from '../address-family.ts';
-import { attributeSet, encodeBody } from '../attribute-set.ts';
+import { encodeBody } from '../attribute-set.ts';
 import type { Netlink } from '../netlink.ts';
 import {
   XFRM_DADDR,
   XFRM_MSG_GETDEFAULT,
   XFRM_MSG_GETPOLICY,
+  XFRM_POLICY_ALLOW,
   XFRM_SADDR,
   XFRM_USERPOLICY_BLOCK,
+  XFRMA,
   xfrm_userpolicy_default,
   xfrm_userpolicy_id,
   xfrm_userpolicy_info,
@@ -22,10 +24,9 @@ export interface IpsecPolicy {
   readonly protocol: number;
 }
 
-const NO_ATTRIBUTES = attributeSet('XFRMA', {});
-
 /**
- * The policies of the conversation's namespace, in all directions.
+ * The policies of the conversation's namespace, in all directions. Without those that let packets pass as they are, as there are for the
+ * sockets of a daemon of IKE: xfrm_bundle_lookup wraps nothing and __xfrm_policy_check wants nothing by them (net/xfrm/xfrm_policy.c).
  *
  * @param netlink a conversation of protocol NETLINK_XFRM
  * @throws KernelError, ERR_NETLINK_DECODE
@@ -37,7 +38,7 @@ export function listIpsecPolicies(netlink: Netlink): IpsecPolicy[] {
       flags: 0,
       operation: 'XFRM_MSG_GETPOLICY',
       object: 'policies of IPsec',
-      payload: encodeBody(xfrm_userpolicy_id, {}, NO_ATTRIBUTES, {}),
+      payload: encodeBody(xfrm_userpolicy_id, {}, XFRMA, {}),
     })
     .flatMap((payload) => decodePolicy(payload) ?? []);
 }
@@ -55,7 +56,7 @@ export function blocksWithoutPolicy(netlink: Netlink): boolean {
       flags: 0,
       operation: 'XFRM_MSG_GETDEFAULT',
       object: 'what IPsec does without a policy',
-      payload: encodeBody(xfrm_userpolicy_default, {}, NO_ATTRIBUTES, {}),
+      payload: encodeBody(xfrm_userpolicy_default, {}, XFRMA, {}),
     });
     return Object.values(xfrm_userpolicy_default.decode(answer)).includes(XFRM_USERPOLICY_BLOCK);
   } catch (error) {
@@ -65,11 +66,13 @@ export function blocksWithoutPolicy(netlink: Netlink): boolean {
   }
 }
 
-/** Undefined: of another family. */
+/** Undefined: of another family, or it does nothing. */
 function decodePolicy(payload: Uint8Array): IpsecPolicy | undefined {
-  const { family: number, prefixlen_d, prefixlen_s, proto } = xfrm_userpolicy_info.decode(payload);
+  const { family: number, prefixlen_d, prefixlen_s, proto, action } = xfrm_userpolicy_info.decode(payload);
   const family = ipFamilyOf(number);
   if (!family) return undefined;
+  const { XFRMA_TMPL: templates } = XFRMA.decode(payload, xfrm_userpolicy_info.size);
+  if (action === XFRM_POLICY_ALLOW && templates === undefined) return undefined;
   const range = (offset: number, prefixLength: number): Cidr => {
     const address = ipFromBytes(payload.subarray(offset, offset + addressBits(family) / 8));
     return { address, prefixLength };

@@ -102,6 +102,7 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
   ['node.forwarding', 'fails', 'net.ipv4.ip_forward', { sysctls: { 'net/ipv4/ip_forward': '0' } }],
   ['node.forwarding', 'warning', 'ipv6', { sysctls: { 'net/ipv6/conf/all/forwarding': '0' } }],
   ['node.forwarding', 'ok', 'ADD', { flags: cni, sysctls: { 'net/ipv4/ip_forward': '0' } }],
+  ['node.forwarding', 'warning', 'by eth1:', { sysctls: { 'net/ipv4/conf/eth1/forwarding': '0' } }],
   ['node.rp-filter', 'ok', 'no interface'],
   ['node.rp-filter', 'warning', 'eth1', { sysctls: { 'net/ipv4/conf/eth1/rp_filter': '1' } }],
   [
@@ -378,12 +379,7 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
     'probably not meant: a.yaml:2: odd',
     { cluster: { objects: async () => ({ node: undefined, services: [], problems: [], doubts: ['a.yaml:2: odd'] }) } },
   ],
-  [
-    'cluster.objects',
-    'skipped',
-    'nothing leads',
-    { cluster: { origin: { kind: 'none', reason: 'no API server is named' } } },
-  ],
+  ['cluster.objects', 'skipped', 'nothing leads', { cluster: { origin: { kind: 'none', reason: 'none is named' } } }],
 ];
 
 describe('each check on both sides', () => {

@@ -1,6 +1,6 @@
 import type { KubeProxyConfig } from '../../config/index.ts';
 import type { Capability } from '../../sys/index.ts';
-import type { Check } from '../check.ts';
+import type { Check, World } from '../check.ts';
 import { fails, firstFew, type Outcome, ok, skipped, warning } from '../finding.ts';
 
 /** What of the connection tracking table is in use when people should look, and when connections are refused soon. */
@@ -58,7 +58,7 @@ const forwarding: Check = {
       ...(world.node.whyNoIpv6() === undefined ? ['net/ipv6/conf/all/forwarding'] : []),
     ];
     const off = names.filter((name) => world.node.sysctl(name) !== '1');
-    if (off.length === 0) return ok('packets are forwarded');
+    if (off.length === 0) return forwardingOfLinks(world.node);
     const message = `${off.map(dotted).join(' and ')} ${off.length > 1 ? 'are' : 'is'} not 1`;
     // The plugin switches it on with the first pod, and mode ipvs at its start.
     if (world.config.cni) return ok(`${message}; the first pod’s ADD sets it`);
@@ -69,6 +69,19 @@ const forwarding: Check = {
       : fails(`${message}: pods reach nothing beyond the node`, remedy);
   },
 };
+
+/** Of IPv4 that of the link decides by which a packet comes in (ip_route_input_slow, net/ipv4/route.c). */
+function forwardingOfLinks(node: World['node']): Outcome {
+  const off = node
+    .sysctls('net/ipv4/conf')
+    .filter((name) => name !== 'lo' && node.sysctl(`net/ipv4/conf/${name}/forwarding`) === '0')
+    .sort();
+  if (off.length === 0) return ok('packets are forwarded');
+  return warning(
+    `packets are forwarded, but no IPv4 that comes in by ${firstFew(off)}: neither NodePorts nor answers to pods`,
+    `where pods send and are reached by them: ${off.map((name) => `sysctl -w net.ipv4.conf.${name}.forwarding=1`).join('; ')}`,
+  );
+}
 
 const rpFilter: Check = {
   name: 'node.rp-filter',

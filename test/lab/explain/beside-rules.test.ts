@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Host, removeAll } from '../lab.ts';
 import { startProgram } from './bpf-program.ts';
@@ -36,6 +38,20 @@ const ipsec = (words: string, host: Host) =>
   faults.ip(`xfrm policy add ${words} action block`, `xfrm policy del ${words}`, host);
 const ipsecDefault = (direction: string, host: Host) =>
   faults.ip(`xfrm policy setdefault ${direction} block`, `xfrm policy setdefault ${direction} accept`, host);
+const letPass = (words: string) => faults.ip(`xfrm policy add ${words}`, `xfrm policy del ${words}`);
+
+/** Its socket passes all policies by two of its own: IP_XFRM_POLICY with a struct xfrm_userpolicy_info for each direction. */
+async function listenAsIke(): Promise<void> {
+  const script = `use Socket; socket(my $s, AF_INET, SOCK_DGRAM, 0); bind($s, sockaddr_in(500, INADDR_ANY)) or die;
+    for (0, 1) { my $policy = "\\0" x 168; substr($policy, 40, 2) = pack('S', AF_INET); substr($policy, 160, 1) = chr($_);
+      setsockopt($s, 0, 17, $policy) or die "$!"; } $| = 1; print "there\\n"; sleep;`;
+  const child = spawn('ip', ['netns', 'exec', node.namespace.name, 'perl', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  faults.undo(() => void child.kill());
+  await once(child.stdout, 'data');
+  expect(node.namespace.run('ip', 'xfrm', 'policy')).toContain('socket out');
+}
 
 it.each<[string, string, () => void | Promise<void>]>([
   ['XDP on the pair of the endpoint', `a program of XDP on ${toWeb}`, () => dropBy('xdp', toWeb, node)],
@@ -58,12 +74,15 @@ it.each<[string, string, () => void | Promise<void>]>([
   expect(await answers(client, VIP)).toBe(false);
 });
 
-it.each<[string, () => void]>([
+it.each<[string, () => void | Promise<void>]>([
   ['a bucket as the CNI plugin makes them', () => queue(toWeb, 'tbf rate 100mbit burst 100kb limit 1mb')],
   ['a queue with a limit', () => queue(toWeb, 'pfifo limit 100')],
   ['IPsec for others', () => ipsec('dir out dst 10.99.0.0/16', client)],
+  ['IPsec that lets packets pass as they are', () => letPass('dir fwd src 0.0.0.0/0 dst 0.0.0.0/0')],
+  // As charon of strongSwan 5.9.8 makes them, with no connection configured (ip xfrm policy: socket in, socket out).
+  ['a daemon of IKE', listenAsIke],
 ])('%s stops nothing', async (_, begin) => {
-  begin();
+  await begin();
   const answer = await world.ask(VIP, client.ip());
   expect(answer.verdict, answer.cause).toBe('works');
   expect(await answers(client, VIP)).toBe(true);

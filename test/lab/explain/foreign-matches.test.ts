@@ -95,6 +95,16 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     direct: 'works',
     outside: 'unknown',
   },
+  // Of chain tcpflags of shorewall 5.2.8, as for all interfaces of its examples.
+  'a port that no client has': {
+    rules: [
+      '-A FORWARD -p tcp --sport 0 --tcp-flags FIN,SYN,RST,ACK SYN -j DROP',
+      '-A INPUT -p tcp -m multiport --sports 0 -j DROP',
+    ],
+    pod: 'works',
+    direct: 'works',
+    outside: 'works',
+  },
 };
 
 beforeAll(async () => {

@@ -63,6 +63,8 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     report.failEndpoint('link', address, down);
     return;
   }
+  const later = settles(pod);
+  if (later !== undefined) report.cannotTellEndpoint('link', address, later);
   const cut = vlansApart(asked, goal, pod, node);
   if (cut?.lasts) {
     report.failEndpoint('link', address, cut);
@@ -140,6 +142,15 @@ function isolated({ bridgePort }: Link): boolean {
   return bridgePort?.isolated === true;
 }
 
+/**
+ * In words, how a port of a bridge with a spanning tree (libvirt's) does not let frames pass yet: a client that sends again may have
+ * what it asks for when it does. Undefined: it does, or never will.
+ */
+export function settles({ outside, seenAs }: LocalPod): string | undefined {
+  if (outside!.bridgePort?.settling !== true) return undefined;
+  return `the spanning tree of ${seenAs!.name} does not let frames pass at its port ${outside!.name} yet: ask again in half a minute`;
+}
+
 /** What of a pod's pair and bridge lets nothing pass; undefined: all do. */
 export function linkDown({ ip, netns, inside, outside, seenAs }: LocalPod): Finding | undefined {
   if (!inside.up) {
@@ -152,7 +163,8 @@ export function linkDown({ ip, netns, inside, outside, seenAs }: LocalPod): Find
     return { code: 'link-down', text: `${down.name} of ${ip} is down`, remedy };
   }
   // Switched off, or held back by the spanning tree.
-  if (outside!.bridgePort?.forwarding !== false) return undefined;
+  const { forwarding = true, settling = false } = outside!.bridgePort ?? {};
+  if (forwarding || settling) return undefined;
   const text = `${seenAs!.name} lets no frames pass at its port ${outside!.name}`;
   return { code: 'link-down', text, remedy: [`bridge link set dev ${outside!.name} state 3`] };
 }

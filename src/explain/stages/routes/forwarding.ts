@@ -4,7 +4,9 @@ import type { Finding } from '../report.ts';
 
 export function notForwarded(setting: string): Finding {
   const name = setting.replaceAll('/', '.');
-  return { code: 'forwarding', text: `${name} is 0: this node forwards nothing`, remedy: [`sysctl -w ${name}=1`] };
+  const link = /conf\/(.*)\/forwarding$/.exec(setting)?.[1];
+  const what = link === undefined || link === 'all' ? 'nothing' : `nothing that comes in by ${link}`;
+  return { code: 'forwarding', text: `${name} is 0: this node forwards ${what}`, remedy: [`sysctl -w ${name}=1`] };
 }
 
 /** The setting that forbids to forward what comes in by a link; undefined: none does, or it is this node's own. */
