@@ -103,6 +103,7 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
   ['node.forwarding', 'warning', 'ipv6', { sysctls: { 'net/ipv6/conf/all/forwarding': '0' } }],
   ['node.forwarding', 'ok', 'ADD', { flags: cni, sysctls: { 'net/ipv4/ip_forward': '0' } }],
   ['node.forwarding', 'warning', 'by eth1:', { sysctls: { 'net/ipv4/conf/eth1/forwarding': '0' } }],
+  ['node.forwarding', 'warning', 'by links yet to', { sysctls: { 'net/ipv4/conf/default/forwarding': '0' } }],
   ['node.rp-filter', 'ok', 'no interface'],
   ['node.rp-filter', 'warning', 'eth1', { sysctls: { 'net/ipv4/conf/eth1/rp_filter': '1' } }],
   [

@@ -77,8 +77,10 @@ function forwardingOfLinks(node: World['node']): Outcome {
     .filter((name) => name !== 'lo' && node.sysctl(`net/ipv4/conf/${name}/forwarding`) === '0')
     .sort();
   if (off.length === 0) return ok('packets are forwarded');
+  // What links have when they are made.
+  const links = off.map((name) => (name === 'default' ? 'links yet to be made' : name));
   return warning(
-    `packets are forwarded, but no IPv4 that comes in by ${firstFew(off)}: neither NodePorts nor answers to pods`,
+    `packets are forwarded, but no IPv4 that comes in by ${firstFew(links)}: neither NodePorts nor answers to pods`,
     `where pods send and are reached by them: ${off.map((name) => `sysctl -w net.ipv4.conf.${name}.forwarding=1`).join('; ')}`,
   );
 }
