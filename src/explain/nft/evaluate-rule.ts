@@ -1,6 +1,7 @@
 import { addressBits } from '../../core/index.ts';
 import type { Expression, NftRule, Verdict } from '../../netlink/nftables/index.ts';
-import { hostOrder32 } from '../../netlink/nftables/index.ts';
+import { hostOrder32, nftFamily } from '../../netlink/nftables/index.ts';
+import { refusalText } from '../../netlink/nftables/text/index.ts';
 import type { Choose } from '../choices.ts';
 import { applyTarget, holds, passes } from '../iptables/index.ts';
 import { KnownBytes } from '../packet/index.ts';
@@ -138,10 +139,7 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
     case 'redirect':
       return translateBy(expression, registers, packet, host);
     case 'reject':
-      return {
-        kind: 'reject',
-        how: expression.type === 'tcp-reset' ? 'tcp reset' : `${expression.type} ${expression.code}`,
-      };
+      return { kind: 'reject', how: refusalText(expression, nftFamily(packet.family)) };
     case 'limit':
       return goOnIf(undefined, `limit rate ${expression.rate}/${expression.unit}`, choose);
     case 'dynset':

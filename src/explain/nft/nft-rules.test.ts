@@ -50,14 +50,29 @@ function ends(expressions: readonly Expression[], text?: string, table = 'filter
     },
   );
   const kinds = branches.map(({ result }) => result.end.kind);
+  const refusals = branches.flatMap(({ result: { end } }) => (end.kind === 'reject' ? [end.how] : []));
   const about = branches.flatMap(({ choices }) => choices.map((choice) => `${choice.kind}: ${choice.about}`));
-  return { kinds, about: [...new Set(about)], asked: [...new Set(asked)] };
+  return { kinds, about: [...new Set(about)], asked: [...new Set(asked)], ...(refusals.length > 0 && { refusals }) };
 }
 
 it('evaluates matches and targets of x_tables, without asking a program', () => {
   expect(ends([DPORT_80, counter, drop])).toEqual({ kinds: ['drop'], about: [], asked: [] });
   expect(ends([DPORT_81, counter, drop])).toEqual({ kinds: ['delivered'], about: [], asked: [] });
-  expect(ends([DPORT_80, counter, REJECT])).toEqual({ kinds: ['reject'], about: [], asked: [] });
+  expect(ends([DPORT_80, counter, REJECT])).toEqual({
+    kinds: ['reject'],
+    about: [],
+    asked: [],
+    refusals: ['tcp-reset'],
+  });
+});
+
+it.each([
+  [{ kind: 'reject', type: 'tcp-reset' }, 'tcp reset'],
+  [{ kind: 'reject', type: 'icmp', code: 3 }, 'icmp port-unreachable'],
+  [{ kind: 'reject', type: 'icmpx', code: 3 }, 'icmpx admin-prohibited'],
+  [{ kind: 'reject', type: 'icmp', code: 13 }, 'icmp 13'],
+] as const)('says in the words of nft with what %j refuses', (reject, how) => {
+  expect(ends([reject])).toMatchObject({ kinds: ['reject'], refusals: [how] });
 });
 
 it('walks both ways of a draw, but not where another match is false', () => {

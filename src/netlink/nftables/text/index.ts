@@ -3,4 +3,5 @@ export { changesText, KnownSets } from './change-text.ts';
 export { NftMessageReader } from './message-text.ts';
 export { baseText, elementTexts, setBody } from './object-text.ts';
 export { ruleText } from './rule-text.ts';
+export { refusalText } from './statement-text.ts';
 export { tableText } from './table-text.ts';

@@ -23,14 +23,24 @@ const REJECT_CODES = {
  * @param network the protocol of the network header, where it is known
  */
 export function rejectText(expression: RejectExpression, family: NftFamily, network: 'ip' | 'ip6' | undefined): string {
-  if (expression.type === 'tcp-reset') return 'reject with tcp reset';
-  if (expression.type === 'icmpx') {
-    const isDefault = expression.code === 1 && (family === 'inet' || family === 'bridge');
-    return isDefault ? 'reject' : `reject with icmpx ${REJECT_CODES.any[expression.code] ?? expression.code}`;
-  }
-  const code = REJECT_CODES[network ?? 'ip'][expression.code] ?? String(expression.code);
-  if (code === 'port-unreachable' && family === network) return 'reject';
-  return `reject with ${network === 'ip6' ? 'icmpv6' : 'icmp'} ${code}`;
+  const answer = refusalText(expression, network);
+  const isDefault =
+    expression.type === 'icmpx'
+      ? family === 'inet' || family === 'bridge'
+      : expression.type === 'icmp' && family === network;
+  return isDefault && answer.endsWith(' port-unreachable') ? 'reject' : `reject with ${answer}`;
+}
+
+/**
+ * What is sent to whom a rule refuses, in the words of `nft`: `icmpv6 port-unreachable`.
+ *
+ * @param network as for `rejectText`
+ */
+export function refusalText(expression: RejectExpression, network: 'ip' | 'ip6' | undefined): string {
+  if (expression.type === 'tcp-reset') return 'tcp reset';
+  const { type, code } = expression;
+  if (type === 'icmpx') return `icmpx ${REJECT_CODES.any[code] ?? code}`;
+  return `${network === 'ip6' ? 'icmpv6' : 'icmp'} ${REJECT_CODES[network ?? 'ip'][code] ?? code}`;
 }
 
 /** What `nft` takes for packets when nothing is said. */
