@@ -184,6 +184,7 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
   ['rules.forward', 'ok', 'lets pods through', { flags: cni, saves: { legacy: rules('filter', ':FORWARD DROP') } }],
   ['rules.firewall', 'ok', 'no firewall'],
   ['rules.firewall', 'warning', 'ufw', { saves: { legacy: rules('filter', ':ufw-user-input -') } }],
+  ['rules.firewall', 'warning', 'shorewall', { saves: { legacy: rules('filter', ':shorewall -') } }],
   [
     'rules.firewall',
     'warning',

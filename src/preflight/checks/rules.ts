@@ -100,6 +100,13 @@ const FIREWALLS: readonly Firewall[] = [
     chain: /^ufw6?-/,
     remedy: 'ufw route allow in on <bridge>; ufw route allow out on <bridge>; ufw allow in on <bridge>',
   },
+  {
+    name: 'shorewall',
+    // By it its own commands know that it is at work (product_is_started of its lib.common).
+    chain: /^shorewall$/,
+    remedy:
+      'in /etc/shorewall, and in /etc/shorewall6 with ipv6, "pod ipv4" in zones, "pod <bridge> routeback,bridge" in interfaces, "pod all ACCEPT" and "all pod ACCEPT" in policy before what drops; shorewall reload',
+  },
 ];
 
 const firewall: Check = {
