@@ -27,8 +27,10 @@ const variants: Check = {
 
 /** Rules and chains of others' making: an empty table is nothing. */
 function sum(sets: readonly RuleSet[]): number {
-  return sets.flatMap((set) => [...chainsOf(set)]).reduce((count, { rules }) => count + rules.length, 0);
+  return chainsIn(sets).reduce((count, { rules }) => count + rules.length, 0);
 }
+
+const chainsIn = (sets: readonly RuleSet[]) => sets.flatMap((set) => [...chainsOf(set)]);
 
 const proxies: Check = {
   name: 'rules.other-proxy',
@@ -52,8 +54,7 @@ const forward: Check = {
   async look({ node, config }) {
     const dropping = await droppingChains(node, 'forward');
     if (dropping.length === 0) return ok('chain FORWARD accepts what no rule decides');
-    const { sets } = await readRuleSets(node);
-    const chains = sets.flatMap((set) => [...chainsOf(set)]);
+    const chains = chainsIn((await readRuleSets(node)).sets);
     const firewall = FIREWALLS.find(({ chain }) => chains.some(({ name }) => chain.test(name)));
     const by = firewall?.name ?? (chains.some(({ name }) => name === 'DOCKER') ? 'Docker' : undefined);
     const message = `what no rule accepts is not forwarded (${firstFew(dropping)})${by ? `, as ${by} leaves it` : ''}`;
@@ -113,7 +114,7 @@ const firewall: Check = {
   name: 'rules.firewall',
   async look({ node }) {
     const { sets, unread } = await readRuleSets(node);
-    const chains = sets.flatMap((set) => [...chainsOf(set)]);
+    const chains = chainsIn(sets);
     const { tables } = node.nftables();
     const found = FIREWALLS.flatMap(({ name, chain, table, remedy }) => {
       const seen = chains.find((one) => chain.test(one.name));

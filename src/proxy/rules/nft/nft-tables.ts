@@ -72,7 +72,7 @@ export class NftTables {
 
   /** Listens from now on. @returns the generation that is read now, for `foundRight` */
   startReading(): number {
-    const generation = this.#nft.generation();
+    const generation = this.generation();
     this.#watch.start(generation);
     return generation;
   }
