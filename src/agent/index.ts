@@ -18,7 +18,7 @@ export { cleanupRoutes } from './routes/cleanup-routes.ts';
 export { type ShowRoutesOptions, type ShowRoutesResult, showRoutes } from './routes/show/show-routes.ts';
 export { type AgentWork, runAgent } from './run.ts';
 export { FlowCleaner } from './services/conntrack/flow-cleaner.ts';
-export { openFlowTable } from './services/conntrack/flow-table.ts';
+export { type FlowTable, openFlowTable } from './services/conntrack/flow-table.ts';
 export { applyConntrackSettings } from './services/conntrack/sysctls.ts';
 export { HealthCheckPorts } from './services/health-check-ports.ts';
 export { localAddresses } from './services/local-addresses.ts';

@@ -27,6 +27,8 @@ export interface Mode<Settings> {
   readonly replaces: readonly ProxyMode[];
   /** Of which protocols tracked flows end when a change of Services has made them stale. */
   readonly flowProtocols: readonly Protocol[];
+  /** Of which protocols such flows end only if nobody has answered them: others would be cut off. */
+  readonly unansweredProtocols: readonly Protocol[];
   /** Of which protocols NodePorts answer at localhost, where that is asked for. */
   readonly localhostProtocols: readonly Protocol[];
   readonly metrics: ModeMetrics;

@@ -16,6 +16,7 @@ import { LocalhostDataplane, LocalhostRules, type LocalhostState } from '../../p
 import type { Logger } from '../logger.ts';
 import { FlowCleaner, type FlowCleaning } from './conntrack/flow-cleaner.ts';
 import { openFlowTable } from './conntrack/flow-table.ts';
+import { UnansweredCleaner } from './conntrack/unanswered-cleaner.ts';
 import { reportHealthCheckFailures } from './health-check-failures.ts';
 import { HealthCheckPorts } from './health-check-ports.ts';
 import { localAddresses } from './local-addresses.ts';
@@ -61,6 +62,11 @@ export function createFamily(options: FamilyOptions): Family {
   const table = openFlowTable();
   const mode = MODES[config.mode];
   const cleaner = new FlowCleaner({ family, protocols: mode.flowProtocols, table, clock });
+  const unanswered = new UnansweredCleaner({ family, protocols: mode.unansweredProtocols, table, clock, cleaned });
+  const note = (delta: PlanDelta) => {
+    cleaner.note(delta);
+    unanswered.note(delta);
+  };
   const healthChecks = new HealthCheckPorts({
     family,
     isHealthy: () => health.isHealthy(),
@@ -86,7 +92,10 @@ export function createFamily(options: FamilyOptions): Family {
     observers: [
       ...observers,
       (event) => {
-        if (event.family !== family || event.kind !== 'syncFinished') return;
+        if (event.family !== family) return;
+        // What began while rules were missing is not translated.
+        if (event.kind === 'driftFound') note({ upserted: [...proxy.plan.ports.values()], removed: [] });
+        if (event.kind !== 'syncFinished') return;
         if (!hasSynced) onFirstSync();
         hasSynced = true;
         const { nodePortAddresses } = proxy.plan.node;
@@ -96,12 +105,13 @@ export function createFamily(options: FamilyOptions): Family {
     ],
     flows: {
       note(delta) {
-        cleaner.note(delta);
+        note(delta);
         noted(delta);
       },
       async clean({ node: { nodePortAddresses, loopbackNodePorts = false } }, localAddresses) {
         const isNodePortAddress = () =>
           nodePortAddressTest({ nodePortAddresses, localAddresses: localAddresses(), localhost: loopbackNodePorts });
+        unanswered.committed(isNodePortAddress);
         const cleaning = await cleaner.clean(isNodePortAddress);
         if (cleaning) cleaned(cleaning);
       },
@@ -115,6 +125,7 @@ export function createFamily(options: FamilyOptions): Family {
     proxy,
     async stop() {
       await proxy.stop();
+      await unanswered.stop();
       await dataplane.close();
       await healthChecks.close();
       table.close();

@@ -180,6 +180,21 @@ describe('listFlows', () => {
     expect(listFlows(netlink, { family: 'IPv4', protocol: 6 })).toEqual([]);
     expect(listFlows(netlink, { family: 'IPv4', filter: (_, port) => port === 53 })).toHaveLength(2);
   });
+
+  it('asks for flows that nobody answered, and passes over others where the kernel does not', () => {
+    const answered = Buffer.from(hex(listed.IPv4).replace('08000300000001a8', '08000300000001aa'), 'hex');
+    const fake = new FakeNetlink(([request]) => [
+      frame(answer(request!, 0x0100, listed.IPv4, 2), answer(request!, 0x0100, answered, 2), done(request!)),
+    ]);
+    const netlink = new Netlink(fake);
+    expect(listFlows(netlink, { family: 'IPv4' })).toHaveLength(2);
+    expect(listFlows(netlink, { family: 'IPv4', unanswered: true })).toHaveLength(1);
+    // CTA_STATUS 0, CTA_STATUS_MASK IPS_SEEN_REPLY.
+    expect(fake.sent.map(([request]) => hex(request!.payload).slice(8))).toEqual([
+      '',
+      '080003000000000008001a0000000002',
+    ]);
+  });
 });
 
 describe('deleteFlows', () => {

@@ -42,6 +42,8 @@ export interface FlowListing {
   readonly destination?: FlowDestination | undefined;
   /** Only flows of this IPPROTO_*, picked in the same way. */
   readonly protocol?: number | undefined;
+  /** Only flows of which nothing has come back. Picked by the kernel since Linux 5.18. @default false */
+  readonly unanswered?: boolean | undefined;
   /** Asked for each flow before anything of it is decoded. */
   readonly filter?: FlowFilter | undefined;
 }
@@ -73,7 +75,7 @@ export interface FlowState {
 /** The tracked flows, and how each stands. As `listFlows` otherwise. */
 export function listFlowStates(netlink: Netlink, listing: FlowListing): FlowState[] {
   return Array.from(decodeListing(netlink, listing), ({ flow, payload }) => {
-    return { flow, answered: (flowStatus(payload) & IPS_SEEN_REPLY) !== 0, over: isInTimeWait(payload) };
+    return { flow, answered: isAnswered(payload), over: isInTimeWait(payload) };
   });
 }
 
@@ -95,19 +97,25 @@ function* decodeListing(
   netlink: Netlink,
   listing: FlowListing,
 ): Generator<{ readonly flow: Flow; readonly payload: Uint8Array }> {
-  const { destination, protocol = destination?.protocol, filter } = listing;
+  const { destination, protocol = destination?.protocol, filter, unanswered = false } = listing;
   const wanted: FlowFilter = (number, port) =>
     (protocol === undefined || number === protocol) &&
     (!destination || port === destination.port) &&
     (!filter || filter(number, port));
   for (const payload of netlink.dump(flowListing(listing))) {
+    if (unanswered && isAnswered(payload)) continue;
     const flow = decodeFlow(payload, wanted);
     if (flow && (!destination?.ip || ipEquals(flow.original.destination, destination.ip))) yield { flow, payload };
   }
 }
 
+function isAnswered(payload: Uint8Array): boolean {
+  return (flowStatus(payload) & IPS_SEEN_REPLY) !== 0;
+}
+
 /** The request behind `listFlows`. */
-export function flowListing({ family, destination, protocol = destination?.protocol }: FlowListing): NetlinkRequest {
+export function flowListing(listing: FlowListing): NetlinkRequest {
+  const { family, destination, protocol = destination?.protocol, unanswered = false } = listing;
   const ip = destination?.ip;
   // With an IPv6 address in the filter, Linux 6.18 did not list the flow that has it (seen in the lab).
   const ipv4 = ip?.family === 'IPv4' ? ip : undefined;
@@ -120,21 +128,17 @@ export function flowListing({ family, destination, protocol = destination?.proto
     type: nfnlType(NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_GET),
     flags: 0,
     operation: 'IPCTNL_MSG_CT_GET',
-    object: `${family} flows${protocol === undefined ? '' : ` of protocol ${protocol}`}${where}`,
-    payload: encodeBody(
-      nfgenmsg,
-      { nfgen_family: familyNumber(family), version: NFNETLINK_V0 },
-      CTA_LISTING,
-      flags === 0
-        ? {}
-        : {
-            CTA_TUPLE_ORIG: {
-              CTA_TUPLE_IP: ipv4 && { CTA_IP_V4_DST: ipv4.bytes },
-              CTA_TUPLE_PROTO: { CTA_PROTO_NUM: protocol, CTA_PROTO_DST_PORT: destination?.port },
-            },
-            CTA_FILTER: { CTA_FILTER_ORIG_FLAGS: flags, CTA_FILTER_REPLY_FLAGS: 0 },
-          },
-    ),
+    object: `${unanswered ? 'unanswered ' : ''}${family} flows${protocol === undefined ? '' : ` of protocol ${protocol}`}${where}`,
+    payload: encodeBody(nfgenmsg, { nfgen_family: familyNumber(family), version: NFNETLINK_V0 }, CTA_LISTING, {
+      ...(unanswered && { CTA_STATUS: 0, CTA_STATUS_MASK: IPS_SEEN_REPLY }),
+      ...(flags !== 0 && {
+        CTA_TUPLE_ORIG: {
+          CTA_TUPLE_IP: ipv4 && { CTA_IP_V4_DST: ipv4.bytes },
+          CTA_TUPLE_PROTO: { CTA_PROTO_NUM: protocol, CTA_PROTO_DST_PORT: destination?.port },
+        },
+        CTA_FILTER: { CTA_FILTER_ORIG_FLAGS: flags, CTA_FILTER_REPLY_FLAGS: 0 },
+      }),
+    }),
   };
 }
 

@@ -4,7 +4,8 @@ import type { NodePlan, PlanDelta, ServicePortPlan } from '../plan/index.ts';
 
 // NAT rules see only the first packet of a flow; conntrack remembers where it went. A UDP client that goes on sending
 // from one port would be led to an endpoint that is gone for ever, so such flows are forgotten when endpoints change.
-// TCP ends by itself and is left alone, as in kube-proxy.
+// A connection of TCP that somebody answered ends by itself and is left alone, as in kube-proxy. One that nobody answers
+// is begun again and again by its client's kernel, for two minutes, and each time conntrack leads it where it led it first.
 
 /** The protocols whose flows are looked after. */
 const LOOKED_AFTER: readonly Protocol[] = ['UDP', 'SCTP'];
@@ -37,6 +38,15 @@ export function addTouched(
     if (!protocols.includes(plan.protocol)) continue;
     touched.set(plan.key, { current: plan, earlier: touched.get(plan.key)?.earlier ?? [] });
   }
+}
+
+/** The ports that flows to any of these may have gone to. */
+export function portNumbers(touched: TouchedPorts): ReadonlySet<number> {
+  const numbers = new Set<number>();
+  for (const { current, earlier } of touched.values()) {
+    for (const { port, nodePort } of current ? [current, ...earlier] : earlier) numbers.add(port).add(nodePort);
+  }
+  return numbers;
 }
 
 /** What of a tracked flow decides. */
@@ -82,7 +92,7 @@ export function staleFlows(touched: TouchedPorts, isNodePortAddress: (ip: IpAddr
         (isNodePortAddress(ip) ? known.get(keyOf({ protocol, port })) : undefined);
       if (!found) return false;
       const answering = formatIpPort(reply.source, reply.sourcePort);
-      const answers = (endpoints: ReadonlySet<string>) => endpoints.has(answering);
+      const answers = (endpoints: Answering) => endpoints().has(answering);
       return found.serving ? !found.serving.some(answers) : found.former.some(answers);
     },
   };
@@ -104,23 +114,31 @@ export function nodePortAddressTest(input: NodePortAddressInput): (ip: IpAddress
   return (ip) => (isLoopback(ip) ? localhost : texts.has(formatIp(ip)));
 }
 
+/** `ip:port` of the endpoints that may answer. */
+type Answering = () => ReadonlySet<string>;
+
 interface Destination {
   readonly protocol: number;
   readonly port: number;
   readonly ip?: IpAddress;
   /**
-   * `ip:port` of the endpoints that may answer, by plan; undefined when no touched port has this destination any more. All
-   * destinations of a plan share one set: a Service may have a thousand of either.
+   * Who may answer, by plan; undefined when no touched port has this destination any more. All destinations of a plan share one
+   * set: a Service may have a thousand of either.
    */
-  serving?: ReadonlySet<string>[];
+  serving?: Answering[];
   /** The same of earlier plans. */
-  readonly former: ReadonlySet<string>[];
+  readonly former: Answering[];
 }
 
 function enterAll(known: Map<string, Destination>, plan: ServicePortPlan, as: 'serving' | 'former'): void {
   const protocol = IP_PROTOCOLS[plan.protocol];
-  const endpoints = plan.servingEndpoints ?? [...plan.clusterEndpoints, ...plan.localEndpoints];
-  const answering = new Set(endpoints.map((endpoint) => endpoint.key));
+  let keys: ReadonlySet<string> | undefined;
+  const answering = () => {
+    keys ??= new Set(
+      (plan.servingEndpoints ?? [...plan.clusterEndpoints, ...plan.localEndpoints]).map(({ key }) => key),
+    );
+    return keys;
+  };
   const addresses = [plan.clusterIp, ...plan.externalIps, ...plan.loadBalancerVips];
   const destinations: Pick<Destination, 'protocol' | 'port' | 'ip'>[] = addresses.map((ip) => ({
     protocol,

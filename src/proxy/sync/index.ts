@@ -1,6 +1,13 @@
 export { bisect } from './bisect.ts';
 export { changeOf } from './changes.ts';
-export { addTouched, nodePortAddressTest, type StaleFlows, staleFlows, type TouchedPorts } from './conntrack.ts';
+export {
+  addTouched,
+  nodePortAddressTest,
+  portNumbers,
+  type StaleFlows,
+  staleFlows,
+  type TouchedPorts,
+} from './conntrack.ts';
 export type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 export type { ProxyEvent, ProxyEventBody, ProxyObserver } from './events.ts';
 export { FamilyProxy } from './family-proxy.ts';

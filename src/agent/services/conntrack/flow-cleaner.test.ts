@@ -1,69 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { FakeFlowTable, flow } from '../../../../test/fakes/fake-flow-table.ts';
 import { samplePort } from '../../../../test/samples/sample-plan.ts';
-import { type IpAddress, parseIp } from '../../../core/index.ts';
+import { parseIp } from '../../../core/index.ts';
 import type { Protocol } from '../../../kube/index.ts';
-import type { Flow, FlowListing } from '../../../netlink/conntrack/index.ts';
+import type { Flow } from '../../../netlink/conntrack/index.ts';
 import { FlowCleaner } from './flow-cleaner.ts';
-import type { FlowTable } from './flow-table.ts';
-
-/** A flow table in memory that notes what it is asked. */
-class FakeFlowTable implements FlowTable {
-  readonly listings: FlowListing[] = [];
-  readonly deletions: number[] = [];
-  flows: Flow[];
-  failure: Error | undefined;
-
-  constructor(flows: readonly Flow[] = []) {
-    this.flows = [...flows];
-  }
-
-  list(listing: FlowListing): readonly Flow[] {
-    this.listings.push(listing);
-    if (this.failure) throw this.failure;
-    const { destination, protocol, filter } = listing;
-    return this.flows.filter(
-      ({ original: { destination: ip, destinationPort: port }, protocol: number }) =>
-        number === (protocol ?? destination?.protocol) &&
-        (!destination || (destination.port === port && (!destination.ip || same(destination.ip, ip)))) &&
-        (!filter || filter(number, port)),
-    );
-  }
-
-  delete(flows: readonly Flow[]): void {
-    this.deletions.push(flows.length);
-    this.flows = this.flows.filter((flow) => !flows.includes(flow));
-  }
-
-  close(): void {}
-}
-
-const same = (a: IpAddress, b: IpAddress) => Buffer.compare(a.bytes, b.bytes) === 0;
-
-function flow(to: string, by: string, protocol = 17): Flow {
-  const [destination, destinationPort] = to.split(':');
-  const [source, sourcePort] = by.split(':');
-  const client = parseIp('10.244.1.9');
-  return {
-    family: 'IPv4',
-    protocol,
-    original: {
-      source: client,
-      sourcePort: 4000,
-      destination: parseIp(destination!),
-      destinationPort: Number(destinationPort),
-    },
-    reply: {
-      source: parseIp(source!),
-      sourcePort: Number(sourcePort),
-      destination: client,
-      destinationPort: 4000,
-    },
-    id: 1,
-    zone: 0,
-    tuple: new Uint8Array(),
-  };
-}
 
 const service = (n: number, remote: readonly string[], protocol: Protocol = 'UDP') =>
   samplePort({ name: `test/s${n}:main`, protocol, clusterIp: `10.96.0.${n}`, port: 80, remote });
@@ -152,5 +94,37 @@ describe('FlowCleaner', () => {
     table.failure = undefined;
     expect(await cleaner.clean(nowhere)).toMatchObject({ deleted: 0 });
     expect(table.flows).toHaveLength(1);
+  });
+});
+
+describe('FlowCleaner of unanswered flows', () => {
+  const tcp = (n: number, remote: readonly string[]) => service(n, remote, 'TCP');
+
+  function setUpUnanswered(flows: readonly Flow[], answered: readonly Flow[] = []) {
+    const table = new FakeFlowTable(flows);
+    table.answered = new Set(answered);
+    const options = { family: 'IPv4', protocols: ['TCP'], unanswered: true, table, clock: new FakeClock() } as const;
+    return { table, cleaner: new FlowCleaner(options) };
+  }
+
+  it('deletes those that wait where nobody is, however many Services were touched', async () => {
+    const untranslated = flow('10.96.0.1:80', '10.96.0.1:80', 6);
+    const toOneGone = flow('10.96.0.2:80', '10.0.0.9:80', 6);
+    const answered = flow('10.96.0.3:80', '10.0.0.9:80', 6);
+    const waiting = flow('10.96.0.4:80', '10.0.0.4:80', 6);
+    const elsewhere = flow('198.51.100.7:443', '198.51.100.7:443', 6);
+    const { table, cleaner } = setUpUnanswered([untranslated, toOneGone, answered, waiting, elsewhere], [answered]);
+    cleaner.note({ upserted: [1, 2, 3, 4, 5, 6].map((n) => tcp(n, [`10.0.0.${n}:80`])), removed: [] });
+    expect(await cleaner.clean(nowhere)).toMatchObject({ deleted: 2 });
+    expect(table.flows).toEqual([answered, waiting, elsewhere]);
+    expect(table.listings).toMatchObject([{ family: 'IPv4', protocol: 6, unanswered: true }]);
+  });
+
+  it('asks for the addresses of NodePorts only if there are some', async () => {
+    const { cleaner } = setUpUnanswered([flow('198.51.100.7:443', '198.51.100.7:443', 6)]);
+    cleaner.note({ upserted: [tcp(1, ['10.0.0.1:80'])], removed: [] });
+    const listAddresses = vi.fn(nowhere);
+    expect(await cleaner.clean(listAddresses)).toMatchObject({ deleted: 0 });
+    expect(listAddresses).not.toHaveBeenCalled();
   });
 });

@@ -1,8 +1,15 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Clock, IpAddress, IpFamily } from '../../../core/index.ts';
+import { type Clock, IP_PROTOCOLS, type IpAddress, type IpFamily } from '../../../core/index.ts';
 import type { Protocol } from '../../../kube/index.ts';
 import type { Flow, FlowListing } from '../../../netlink/conntrack/index.ts';
-import { addTouched, type PlanDelta, type StaleFlows, staleFlows, type TouchedPorts } from '../../../proxy/index.ts';
+import {
+  addTouched,
+  type PlanDelta,
+  portNumbers,
+  type StaleFlows,
+  staleFlows,
+  type TouchedPorts,
+} from '../../../proxy/index.ts';
 import type { FlowTable } from './flow-table.ts';
 
 /**
@@ -24,10 +31,15 @@ export interface FlowCleaning {
   readonly error?: unknown;
 }
 
+/** Makes what tells the addresses that answer on NodePorts. */
+export type NodePortAddresses = () => (ip: IpAddress) => boolean;
+
 export interface FlowCleanerOptions {
   readonly family: IpFamily;
   /** Whose flows end. @default UDP and SCTP */
   readonly protocols?: readonly Protocol[] | undefined;
+  /** End only those that nobody has answered. @default false */
+  readonly unanswered?: boolean;
   readonly table: FlowTable;
   readonly clock: Clock;
 }
@@ -53,29 +65,28 @@ export class FlowCleaner {
    * Deletes what is stale now that the new rules are in the kernel. Calls must not overlap. The event loop gets its turn
    * between listings and between groups of flows.
    *
-   * @param nodePortAddresses makes what `nodePortAddressTest` makes; called when there is something to look for
+   * @param nodePortAddresses called when there is something to look for
+   * @param isDue asked for each stale flow: whether it ends now, or may be found again by the next cleaning. @default all end
    * @returns what was done, also when it failed half-way; undefined when no port of its protocols was touched, which
    *   costs nothing
    */
-  async clean(nodePortAddresses: () => (ip: IpAddress) => boolean): Promise<FlowCleaning | undefined> {
+  async clean(
+    nodePortAddresses: NodePortAddresses,
+    isDue: (flow: Flow) => boolean = () => true,
+  ): Promise<FlowCleaning | undefined> {
     const touched = this.#touched;
     if (touched.size === 0) return undefined;
     this.#touched = new Map();
-    const { family, table, clock } = this.#options;
+    const { family, table, clock, unanswered = false } = this.#options;
     const began = clock.now();
     let deleted = 0;
     const result = () => ({ family, deleted, seconds: (clock.now() - began) / 1000 });
     try {
-      const stale = staleFlows(touched, nodePortAddresses());
-      const flows: Flow[] = [];
-      for (const listing of listingsFor(family, stale)) {
-        let seen = 0;
-        for (const flow of table.list(listing)) {
-          if (stale.isStale(flow)) flows.push(flow);
-          if (++seen % FLOWS_IN_A_ROW === 0) await setImmediate();
-        }
-        await setImmediate();
-      }
+      const stale = await (unanswered
+        ? this.#findUnanswered(touched, nodePortAddresses)
+        : this.#find(touched, nodePortAddresses));
+      const flows = stale.filter(isDue);
+      if (flows.length < stale.length) this.#giveBack(touched);
       for (; deleted < flows.length; deleted = Math.min(deleted + DELETIONS_IN_A_ROW, flows.length)) {
         table.delete(flows.slice(deleted, deleted + DELETIONS_IN_A_ROW));
         await setImmediate();
@@ -85,6 +96,34 @@ export class FlowCleaner {
       this.#giveBack(touched);
       return { ...result(), error };
     }
+  }
+
+  async #find(touched: TouchedPorts, nodePortAddresses: NodePortAddresses): Promise<Flow[]> {
+    const stale = staleFlows(touched, nodePortAddresses());
+    return this.#list(listingsFor(this.#options.family, stale), stale.isStale);
+  }
+
+  /** There are few of them, whatever is tracked, so the Services are looked through only for those. */
+  async #findUnanswered(touched: TouchedPorts, nodePortAddresses: NodePortAddresses): Promise<Flow[]> {
+    const { family, protocols = [] } = this.#options;
+    const ports = portNumbers(touched);
+    const filter = (_: number, port: number) => ports.has(port);
+    const listings = protocols.map((name) => ({ family, protocol: IP_PROTOCOLS[name], unanswered: true, filter }));
+    const flows = await this.#list(listings, () => true);
+    return flows.length === 0 ? [] : flows.filter(staleFlows(touched, nodePortAddresses()).isStale);
+  }
+
+  async #list(listings: readonly FlowListing[], isWanted: (flow: Flow) => boolean): Promise<Flow[]> {
+    const flows: Flow[] = [];
+    for (const listing of listings) {
+      let seen = 0;
+      for (const flow of this.#options.table.list(listing)) {
+        if (isWanted(flow)) flows.push(flow);
+        if (++seen % FLOWS_IN_A_ROW === 0) await setImmediate();
+      }
+      await setImmediate();
+    }
+    return flows;
   }
 
   /** What was noted meanwhile is newer. */

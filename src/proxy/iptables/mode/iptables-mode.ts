@@ -37,6 +37,7 @@ export const iptablesMode: Mode<VariantSettings> = {
   traces: iptablesTraces,
   replaces: ['nftables', 'ipvs'],
   flowProtocols: ['UDP', 'SCTP'],
+  unansweredProtocols: ['TCP'],
   localhostProtocols: ['TCP', 'UDP', 'SCTP'],
   metrics: IPTABLES_METRICS,
 };

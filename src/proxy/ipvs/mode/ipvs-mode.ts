@@ -48,6 +48,8 @@ export const ipvsMode: Mode<IpvsModeSettings> = {
   replaces: ['nftables'],
   // Associations of SCTP may finish (diff/drain.ts), and their source may be translated by conntrack.
   flowProtocols: ['UDP'],
+  // Where its connections go is in a table of its own.
+  unansweredProtocols: [],
   // Associations of SCTP do not come about through the stand-in and IPVS (tried).
   localhostProtocols: ['TCP', 'UDP'],
   metrics: RESTORE_METRICS,

@@ -35,6 +35,7 @@ export const nftablesMode: Mode<unknown> = {
   // IPVS comes last: it is not waited for, and would remove the same rules as iptables at the same time.
   replaces: ['iptables', 'ipvs'],
   flowProtocols: ['UDP', 'SCTP'],
+  unansweredProtocols: ['TCP'],
   localhostProtocols: ['TCP', 'UDP', 'SCTP'],
   metrics: NFTABLES_METRICS,
 };

@@ -1,0 +1,91 @@
+import { ipEquals, type Timer } from '../../../core/index.ts';
+import type { Flow } from '../../../netlink/conntrack/index.ts';
+import type { PlanDelta } from '../../../proxy/index.ts';
+import { FlowCleaner, type FlowCleanerOptions, type FlowCleaning, type NodePortAddresses } from './flow-cleaner.ts';
+
+/**
+ * Who is going to answer has done so by then; a client's kernel sends its first packet again after 1, 3 and 7 s. It is also how
+ * long one look is from the next: each has the kernel go through all that is tracked.
+ */
+const WAIT_MS = 1000;
+
+export interface UnansweredCleanerOptions extends Omit<FlowCleanerOptions, 'unanswered'> {
+  /** Called after each cleaning. */
+  readonly cleaned: (cleaning: FlowCleaning) => void;
+}
+
+/**
+ * Frees connections that wait for an answer where nobody is: begun before the rules of their Service were there, or led to an
+ * endpoint that has gone since. Conntrack leads their next packets the same way until the client gives up, after two minutes
+ * with the defaults of Linux; once it has forgotten them, the next packet finds an endpoint.
+ *
+ * The first kind ends at once, for rules would refuse its next packet. The second kind may be answered still: it ends when it is
+ * found a second time. Nothing is judged in the middle of a sync, when some rules are those of before.
+ */
+export class UnansweredCleaner {
+  readonly #options: UnansweredCleanerOptions;
+  readonly #cleaner: FlowCleaner;
+  #nodePortAddresses: NodePortAddresses = () => () => false;
+  #timer: Timer | undefined;
+  #isSyncing = false;
+  #lastLook = Number.NEGATIVE_INFINITY;
+  /** When flows were found that may be answered still, by ID. */
+  #found = new Map<number, number>();
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(options: UnansweredCleanerOptions) {
+    this.#options = options;
+    this.#cleaner = new FlowCleaner({ ...options, unanswered: true });
+  }
+
+  /** Says what a sync is going to change. */
+  note(delta: PlanDelta): void {
+    this.#isSyncing = true;
+    this.#cleaner.note(delta);
+  }
+
+  /** Says that all that was noted is in force. */
+  committed(nodePortAddresses: NodePortAddresses): void {
+    this.#isSyncing = false;
+    this.#nodePortAddresses = nodePortAddresses;
+    this.#lookInTime();
+  }
+
+  /** Resolves when nothing is going on any more. */
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#work;
+  }
+
+  #lookInTime(): void {
+    const { clock } = this.#options;
+    this.#timer ??= clock.setTimer(() => this.#begin(), Math.max(0, this.#lastLook + WAIT_MS - clock.now()));
+  }
+
+  #begin(): Promise<void> {
+    this.#timer = undefined;
+    // `committed` will ask again.
+    if (!this.#isSyncing) this.#work = this.#work.then(() => this.#look());
+    return this.#work;
+  }
+
+  async #look(): Promise<void> {
+    const now = this.#options.clock.now();
+    const before = this.#found;
+    this.#found = new Map();
+    const cleaning = await this.#cleaner.clean(this.#nodePortAddresses, (flow) => {
+      const since = before.get(flow.id) ?? now;
+      if (!isTranslated(flow) || now - since >= WAIT_MS) return true;
+      this.#found.set(flow.id, since);
+      return false;
+    });
+    if (!cleaning) return;
+    this.#lastLook = this.#options.clock.now();
+    this.#options.cleaned(cleaning);
+    if (this.#found.size > 0) this.#lookInTime();
+  }
+}
+
+function isTranslated({ original, reply }: Flow): boolean {
+  return original.destinationPort !== reply.sourcePort || !ipEquals(original.destination, reply.source);
+}
