@@ -136,5 +136,14 @@ it('tells at once of a flush, and of nothing else that others do', async () => {
   await expect.poll(() => told).toBe(1);
   nft.commitAsOther({ operation: 'delete', object: name('nat') });
   await expect.poll(() => told).toBe(2);
+  // In the shadow of what we write ourselves: nobody listens then.
+  const rules = add(name('nat'), ...chains, to('KUBE-SERVICES'));
+  await tables.writing(1, 1, async () => nft.commitAsOther(...rules));
+  expect(told).toBe(2);
+  await tables.writing(1, 1, async () => {
+    nft.commitAsOther(...add(chainOf('KUBE-SVC-1')));
+    nft.commitAsOther({ operation: 'flush', object: chainOf('OUTPUT') });
+  });
+  expect(told).toBe(3);
   tables.close();
 });

@@ -54,9 +54,7 @@ export class NftTables {
       debounceMs: DEBOUNCE_MS,
       generation: () => this.#nft.generation(),
       // To read them again at each change by others would cost more than it brings: all but a flush waits for the next look.
-      changed: () => {
-        if (options.jumpsGone && lacksJump(this.#nft, nftFamily(family), jumps)) options.jumpsGone();
-      },
+      changed: () => this.#lookForJumps(),
     });
   }
 
@@ -93,20 +91,24 @@ export class NftTables {
   }
 
   /**
-   * Runs a program that makes so many transactions. If there were no others meanwhile, tables that were right are right again.
+   * Runs a program that makes so many transactions. If there were no others meanwhile, tables that were right are right again;
+   * otherwise jumps of ours may be gone again.
    *
    * @param rules how many it writes in all
    * @param write rejects when the program fails: nothing is known then
    */
   async writing(transactions: number, rules: number, write: () => Promise<void>): Promise<void> {
-    const before = this.isRight() ? this.#rightGeneration : undefined;
+    const right = this.isRight() ? this.#rightGeneration : undefined;
+    const before = right ?? this.#nft.generation();
     this.#rightGeneration = undefined;
     // The kernel need not tell each rule of a large restore.
     this.#watch.close();
     await (rules > FEW_RULES ? this.#nft.byProgram(transactions, write) : write());
     const after = this.#nft.generation();
-    if (before !== undefined && after === before + transactions) this.#rightGeneration = after;
+    const wasAlone = after === before + transactions;
+    if (right !== undefined && wasAlone) this.#rightGeneration = after;
     this.#watch.start(after);
+    if (!wasAlone) this.#lookForJumps();
   }
 
   /** Tables that somebody has put to sleep (`flags dormant`): no packet meets their rules. */
@@ -137,6 +139,11 @@ export class NftTables {
       this.#rightGeneration = undefined;
       putInPlace(this.#nft, chain, this.#options.jumps);
     }
+  }
+
+  #lookForJumps(): void {
+    const { family, jumps, jumpsGone } = this.#options;
+    if (jumpsGone && lacksJump(this.#nft, nftFamily(family), jumps)) jumpsGone();
   }
 
   #misplaced(): readonly MisplacedChain[] {
