@@ -7,6 +7,7 @@ export {
   type StaleFlows,
   staleFlows,
   type TouchedPorts,
+  touchedBy,
 } from './conntrack.ts';
 export type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 export type { ProxyEvent, ProxyEventBody, ProxyObserver } from './events.ts';

@@ -9,6 +9,7 @@ import {
   type StaleFlows,
   staleFlows,
   type TouchedPorts,
+  touchedBy,
 } from '../../../proxy/index.ts';
 import type { FlowTable } from './flow-table.ts';
 
@@ -110,7 +111,8 @@ export class FlowCleaner {
     const filter = (_: number, port: number) => ports.has(port);
     const listings = protocols.map((name) => ({ family, protocol: IP_PROTOCOLS[name], unanswered: true, filter }));
     const flows = await this.#list(listings, () => true);
-    return flows.length === 0 ? [] : flows.filter(staleFlows(touched, nodePortAddresses()).isStale);
+    const asked = touchedBy(touched, flows);
+    return asked.size === 0 ? [] : flows.filter(staleFlows(asked, nodePortAddresses()).isStale);
   }
 
   async #list(listings: readonly FlowListing[], isWanted: (flow: Flow) => boolean): Promise<Flow[]> {
