@@ -92,10 +92,7 @@ export function createFamily(options: FamilyOptions): Family {
     observers: [
       ...observers,
       (event) => {
-        if (event.family !== family) return;
-        // What began while rules were missing is not translated.
-        if (event.kind === 'driftFound') note({ upserted: [...proxy.plan.ports.values()], removed: [] });
-        if (event.kind !== 'syncFinished') return;
+        if (event.family !== family || event.kind !== 'syncFinished') return;
         if (!hasSynced) onFirstSync();
         hasSynced = true;
         const { nodePortAddresses } = proxy.plan.node;
@@ -108,7 +105,9 @@ export function createFamily(options: FamilyOptions): Family {
         note(delta);
         noted(delta);
       },
-      async clean({ node: { nodePortAddresses, loopbackNodePorts = false } }, localAddresses) {
+      async clean({ ports, node: { nodePortAddresses, loopbackNodePorts = false } }, localAddresses, isWhole) {
+        // What began while rules were missing is not translated.
+        if (isWhole) note({ upserted: [...ports.values()], removed: [] });
         const isNodePortAddress = () =>
           nodePortAddressTest({ nodePortAddresses, localAddresses: localAddresses(), localhost: loopbackNodePorts });
         unanswered.committed(isNodePortAddress);

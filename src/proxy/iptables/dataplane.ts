@@ -112,7 +112,7 @@ export class IptablesDataplane implements Dataplane {
       const suspects = delta.upserted.map(({ key }) => key);
       await this.#leftOut.leaveOut(error, this.#blame(committed.layout, suspects));
       // One table may have taken its part before the other failed: what the kernel holds has to be read.
-      return this.#makeEqual(plan, suspects);
+      return { ...(await this.#makeEqual(plan, suspects)), isWhole: true };
     }
   }
 

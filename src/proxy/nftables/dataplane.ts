@@ -126,10 +126,8 @@ export class NftablesDataplane implements Dataplane {
     } catch (error) {
       if (!isRefusal(error)) throw error;
       // The ports of this change, or what somebody else did to the table.
-      return this.#makeEqual(
-        plan,
-        delta.upserted.map(({ key }) => key),
-      );
+      const suspects = delta.upserted.map(({ key }) => key);
+      return { ...(await this.#makeEqual(plan, suspects)), isWhole: true };
     }
   }
 

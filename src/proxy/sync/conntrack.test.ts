@@ -9,6 +9,7 @@ import {
   type TouchedPorts,
   type TrackedFlow,
   touchedBy,
+  whereaboutsOf,
 } from './conntrack.ts';
 
 const NODE = parseIp('192.0.2.1');
@@ -76,6 +77,8 @@ function staleAfter(...deltas: Partial<PlanDelta>[]) {
       const told = isStale(tracked);
       // Those that the flow may have gone to are enough to tell.
       expect(staleFlows(touchedBy(touched, [tracked]), onNode).isStale(tracked)).toBe(told);
+      const { ports, mayBeTo } = whereaboutsOf(touched);
+      if (told) expect(ports.has(tracked.original.destinationPort) && mayBeTo(tracked)).toBe(true);
       return told;
     },
   };

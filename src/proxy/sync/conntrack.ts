@@ -40,24 +40,39 @@ export function addTouched(
   }
 }
 
-/** The ports that flows to any of these may have gone to. */
-export function portNumbers(touched: TouchedPorts): ReadonlySet<number> {
-  const numbers = new Set<number>();
+/** Where flows to touched ports go, told from little: a few others may pass, but none of theirs is missed. */
+export interface Whereabouts {
+  readonly ports: ReadonlySet<number>;
+  mayBeTo(flow: TrackedFlow): boolean;
+}
+
+export function whereaboutsOf(touched: TouchedPorts): Whereabouts {
+  const [ports, nodePorts, ends] = [new Set<number>(), new Set<number>(), new Set<number>()];
   for (const one of touched.values()) {
-    for (const { port, nodePort } of plansOf(one)) numbers.add(port).add(nodePort);
+    for (const plan of plansOf(one)) {
+      ports.add(plan.port);
+      for (const ip of addressesOf(plan)) ends.add(endOf(ip));
+      if (plan.nodePort !== 0) nodePorts.add(plan.nodePort);
+    }
   }
-  return numbers;
+  for (const port of nodePorts) ports.add(port);
+  return {
+    ports,
+    mayBeTo: ({ original: { destination, destinationPort } }) =>
+      nodePorts.has(destinationPort) || ends.has(endOf(destination)),
+  };
 }
 
 /**
- * Those that one of a few flows may have gone to, which `staleFlows` then tells. To prepare that for 10,000 ports takes a hundred
- * times as long as to find that no flow is theirs.
+ * Those of the ports that one of a few flows may have gone to, which `staleFlows` then tells. To prepare that for 10,000 ports takes
+ * a hundred times as long as to find that no flow is theirs.
  */
 export function touchedBy(touched: TouchedPorts, flows: readonly TrackedFlow[]): TouchedPorts {
   const ports = new Set(flows.map(({ original }) => original.destinationPort));
   const ends = new Set(flows.map(({ original }) => endOf(original.destination)));
   const isAsked = (plan: ServicePortPlan) =>
-    ports.has(plan.nodePort) || (ports.has(plan.port) && addressesOf(plan).some((ip) => ends.has(endOf(ip))));
+    (plan.nodePort !== 0 && ports.has(plan.nodePort)) ||
+    (ports.has(plan.port) && addressesOf(plan).some((ip) => ends.has(endOf(ip))));
   return new Map([...touched].filter(([, one]) => plansOf(one).some(isAsked)));
 }
 

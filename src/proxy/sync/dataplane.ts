@@ -29,6 +29,8 @@ export interface Commit {
   readonly objects: Readonly<Record<string, { readonly total: number; readonly written: number }>>;
   /** All Service ports that are not programmed because the kernel refuses them. @default none */
   readonly leftOut?: readonly LeftOutPort[];
+  /** A change was no matter of itself: all was compared with the kernel, where rules may have been missing. @default false */
+  readonly isWhole?: boolean;
 }
 
 /** A Service port the kernel, or the program that talks to it, refused, so that the others could be programmed. */

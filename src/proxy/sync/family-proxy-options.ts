@@ -11,8 +11,9 @@ export interface FlowKeeper {
    * After each successful commit, with the plan that is in the kernel now.
    *
    * @param localAddresses lists the addresses on this machine's interfaces; throws where that was never possible
+   * @param isWhole rules of any Service may have been missing until now
    */
-  clean(plan: Plan, localAddresses: () => readonly IpAddress[]): Promise<void>;
+  clean(plan: Plan, localAddresses: () => readonly IpAddress[], isWhole: boolean): Promise<void>;
 }
 
 /** The addresses on this machine's interfaces. */

@@ -140,7 +140,8 @@ describe('tracked flows', () => {
     const flows = {
       note: ({ upserted, removed, replaced = [] }: PlanDelta) =>
         void calls.push(`note +${upserted.length} -${removed.length} ~${replaced.length}`),
-      clean: async ({ ports }: Plan) => void calls.push(`clean ${ports.size}`),
+      clean: async ({ ports }: Plan, _: unknown, isWhole: boolean) =>
+        void calls.push(`clean ${isWhole ? 'whole ' : ''}${ports.size}`),
     };
     bench = new FamilyBench([], { flows });
     bench.put('a/x', '10.0.0.1');
@@ -149,9 +150,13 @@ describe('tracked flows', () => {
     bench.dataplane.failNext(new Error('refused'));
     bench.proxy.touch(['a/x'], SERVICE);
     await bench.clock.advance(0);
-    expect(calls).toEqual(['note +1 -0 ~0', 'clean 1', 'note +1 -0 ~1']);
+    expect(calls).toEqual(['note +1 -0 ~0', 'clean whole 1', 'note +1 -0 ~1']);
     await bench.clock.advance(5_000);
-    expect(calls.slice(3)).toEqual(['note +0 -0 ~0', 'clean 1']);
+    expect(calls.slice(3)).toEqual(['note +0 -0 ~0', 'clean whole 1']);
+    bench.put('a/y', '10.0.0.3');
+    bench.proxy.touch(['a/y'], SERVICE);
+    await bench.clock.advance(1_000);
+    expect(calls.slice(5)).toEqual(['note +1 -0 ~0', 'clean 2']);
   });
 });
 

@@ -185,6 +185,7 @@ export class FamilyProxy {
     this.#stage = 'plan';
     this.#runBegan = this.#options.clock.now();
     const { serviceNames, triggerTimes } = this.#changes.take();
+    let isWhole = full;
     try {
       this.#tell({ kind: 'syncStarted', full });
       const { delta } = await (full ? this.#planAll() : this.#plan(serviceNames));
@@ -197,6 +198,7 @@ export class FamilyProxy {
       let commit: Commit | undefined;
       if (full) commit = await dataplane.resync(this.#planner.plan);
       else if (deltaSize > 0) commit = await dataplane.sync(this.#planner.plan, delta);
+      isWhole ||= commit?.isWhole ?? false;
       if (commit) this.#reportLeftOut(commit.leftOut ?? []);
       this.#notInForce = undefined;
       const seconds = this.#secondsSince(this.#runBegan);
@@ -217,13 +219,13 @@ export class FamilyProxy {
       this.#changes.settle();
       throw error;
     }
-    await this.#cleanFlows();
+    await this.#cleanFlows(isWhole);
     this.#changes.settle();
   }
 
-  async #cleanFlows(): Promise<void> {
+  async #cleanFlows(isWhole: boolean): Promise<void> {
     try {
-      await this.#options.flows?.clean(this.#planner.plan, () => this.#listAddresses().all);
+      await this.#options.flows?.clean(this.#planner.plan, () => this.#listAddresses().all, isWhole);
     } catch (error) {
       this.#tell({ kind: 'workFailed', work: 'flow cleaning', error });
     }

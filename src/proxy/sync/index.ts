@@ -3,11 +3,11 @@ export { changeOf } from './changes.ts';
 export {
   addTouched,
   nodePortAddressTest,
-  portNumbers,
   type StaleFlows,
   staleFlows,
   type TouchedPorts,
   touchedBy,
+  whereaboutsOf,
 } from './conntrack.ts';
 export type { Commit, Dataplane, LeftOutPort } from './dataplane.ts';
 export type { ProxyEvent, ProxyEventBody, ProxyObserver } from './events.ts';

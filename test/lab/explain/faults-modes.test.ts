@@ -77,24 +77,26 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
     expect(await ask()).toMatchObject({ by: 'web' });
   });
 
-  it('untranslated: begun before there was a Service; drift: rules are gone just after they were written', async () => {
-    const vip = variant === 'legacy' ? '10.96.0.30' : '10.96.0.31';
-    const [target, sourcePort] = [{ ip: vip, port: 80 }, 40_030];
+  it('untranslated: begun before there was a Service', async () => {
+    const [target, sourcePort] = [{ ip: VIP.IPv4, port: 80 }, 40_030];
     const begin = () => client.connect(target, { sourcePort, timeoutMs: patient(1500) });
+    faults.leaveUntranslated(client, VIP.IPv4, sourcePort);
+    const release = await keepSocket(faults, client, target, sourcePort);
+    const { remedy } = await faults.expectCode(VIP.IPv4, client.ip(), 'untranslated', { verdict: 'partly' });
+    await release();
     expect((await begin()).kind).not.toBe('answered');
-    await addLate(`late-${variant}`, vip);
+    expect(await answers(client, VIP.IPv4)).toBe(true);
+    world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
+    expect(await begin()).toMatchObject({ kind: 'answered', by: 'web' });
+    expect(await world.ask(VIP.IPv4, client.ip())).toMatchObject({ verdict: 'works' });
+  });
+
+  it('drift: rules are gone just after they were written', async () => {
+    await addLate(`late-${variant}`, variant === 'legacy' ? '10.96.0.30' : '10.96.0.31');
     world.run(ipv4, '-t', 'nat', '-F', 'KUBE-SERVICES');
     await faults.expectCode(VIP.IPv4, client.ip(), 'drift');
     expect(await answers(client, VIP.IPv4)).toBe(false);
     await isWritten('KUBE-SERVICES -d ');
-    const release = await keepSocket(faults, client, target, sourcePort);
-    const { remedy } = await faults.expectCode(vip, client.ip(), 'untranslated', { verdict: 'partly' });
-    await release();
-    expect((await begin()).kind).not.toBe('answered');
-    expect(await answers(client, vip)).toBe(true);
-    world.run('conntrack', ...remedy[0]!.split(' ').slice(1));
-    expect(await begin()).toMatchObject({ kind: 'answered', by: 'web' });
-    expect(await world.ask(vip, client.ip())).toMatchObject({ verdict: 'works' });
   });
 
   it('an answer out of the window is dropped, and the connection goes on: no invalid-rst', async () => {

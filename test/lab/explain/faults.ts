@@ -46,6 +46,16 @@ export class Faults {
     this.run('ip', doing, undoing, on);
   }
 
+  /**
+   * An unanswered flow to port 80 of a Service as one is left that began before there were rules. The agent ends such flows when it
+   * writes the rules, so it is put there while nothing changes.
+   */
+  leaveUntranslated(from: Host, to: string, sourcePort: number): void {
+    const there = `-s ${from.ip()} --sport ${sourcePort} -d ${to} --dport 80`;
+    const back = `-r ${to} -q ${from.ip()} --reply-port-src 80 --reply-port-dst ${sourcePort}`;
+    this.run('conntrack', `-I -p tcp --state SYN_SENT -t 120 ${there} ${back}`, '-F');
+  }
+
   /** Asks, and nothing is wrong. */
   async expectWorks(destination: string, from: string): Promise<void> {
     const answer = await this.#world.ask(destination, from);

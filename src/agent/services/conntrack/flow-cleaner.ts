@@ -5,11 +5,11 @@ import type { Flow, FlowListing } from '../../../netlink/conntrack/index.ts';
 import {
   addTouched,
   type PlanDelta,
-  portNumbers,
   type StaleFlows,
   staleFlows,
   type TouchedPorts,
   touchedBy,
+  whereaboutsOf,
 } from '../../../proxy/index.ts';
 import type { FlowTable } from './flow-table.ts';
 
@@ -67,13 +67,13 @@ export class FlowCleaner {
    * between listings and between groups of flows.
    *
    * @param nodePortAddresses called when there is something to look for
-   * @param isDue asked for each stale flow: whether it ends now, or may be found again by the next cleaning. @default all end
+   * @param judge asked for each stale flow: `waits` has the next cleaning find it again. @default all end
    * @returns what was done, also when it failed half-way; undefined when no port of its protocols was touched, which
    *   costs nothing
    */
   async clean(
     nodePortAddresses: NodePortAddresses,
-    isDue: (flow: Flow) => boolean = () => true,
+    judge: (flow: Flow) => 'ends' | 'waits' | 'stays' = () => 'ends',
   ): Promise<FlowCleaning | undefined> {
     const touched = this.#touched;
     if (touched.size === 0) return undefined;
@@ -86,8 +86,10 @@ export class FlowCleaner {
       const stale = await (unanswered
         ? this.#findUnanswered(touched, nodePortAddresses)
         : this.#find(touched, nodePortAddresses));
-      const flows = stale.filter(isDue);
-      if (flows.length < stale.length) this.#giveBack(touched);
+      const verdicts = stale.map(judge);
+      const waiting = stale.filter((_, i) => verdicts[i] === 'waits');
+      if (waiting.length > 0) this.#giveBack(touchedBy(touched, waiting));
+      const flows = stale.filter((_, i) => verdicts[i] === 'ends');
       for (; deleted < flows.length; deleted = Math.min(deleted + DELETIONS_IN_A_ROW, flows.length)) {
         table.delete(flows.slice(deleted, deleted + DELETIONS_IN_A_ROW));
         await setImmediate();
@@ -107,10 +109,10 @@ export class FlowCleaner {
   /** There are few of them, whatever is tracked, so the Services are looked through only for those. */
   async #findUnanswered(touched: TouchedPorts, nodePortAddresses: NodePortAddresses): Promise<Flow[]> {
     const { family, protocols = [] } = this.#options;
-    const ports = portNumbers(touched);
+    const { ports, mayBeTo } = whereaboutsOf(touched);
     const filter = (_: number, port: number) => ports.has(port);
     const listings = protocols.map((name) => ({ family, protocol: IP_PROTOCOLS[name], unanswered: true, filter }));
-    const flows = await this.#list(listings, () => true);
+    const flows = await this.#list(listings, mayBeTo);
     const asked = touchedBy(touched, flows);
     return asked.size === 0 ? [] : flows.filter(staleFlows(asked, nodePortAddresses()).isStale);
   }

@@ -8,6 +8,8 @@ import { FlowCleaner, type FlowCleanerOptions, type FlowCleaning, type NodePortA
  * long one look is from the next: each has the kernel go through all that is tracked.
  */
 const WAIT_MS = 1000;
+/** How long a look waits after one that failed. */
+const RETRY_MS = 10_000;
 
 export interface UnansweredCleanerOptions extends Omit<FlowCleanerOptions, 'unanswered'> {
   /** Called after each cleaning. */
@@ -28,7 +30,10 @@ export class UnansweredCleaner {
   #nodePortAddresses: NodePortAddresses = () => () => false;
   #timer: Timer | undefined;
   #isSyncing = false;
-  #lastLook = Number.NEGATIVE_INFINITY;
+  /** Something has come into force since the last look. */
+  #isChanged = false;
+  #isStopped = false;
+  #nextLook = Number.NEGATIVE_INFINITY;
   /** When flows were found that may be answered still, by ID. */
   #found = new Map<number, number>();
   #work: Promise<void> = Promise.resolve();
@@ -47,19 +52,22 @@ export class UnansweredCleaner {
   /** Says that all that was noted is in force. */
   committed(nodePortAddresses: NodePortAddresses): void {
     this.#isSyncing = false;
+    this.#isChanged = true;
     this.#nodePortAddresses = nodePortAddresses;
     this.#lookInTime();
   }
 
   /** Resolves when nothing is going on any more. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#timer?.cancel();
     await this.#work;
   }
 
   #lookInTime(): void {
     const { clock } = this.#options;
-    this.#timer ??= clock.setTimer(() => this.#begin(), Math.max(0, this.#lastLook + WAIT_MS - clock.now()));
+    if (this.#isStopped) return;
+    this.#timer ??= clock.setTimer(() => this.#begin(), Math.max(0, this.#nextLook - clock.now()));
   }
 
   #begin(): Promise<void> {
@@ -73,16 +81,23 @@ export class UnansweredCleaner {
     const now = this.#options.clock.now();
     const before = this.#found;
     this.#found = new Map();
+    // What is led elsewhere without any change of ours was translated by somebody else.
+    const isNew = this.#isChanged;
+    this.#isChanged = false;
     const cleaning = await this.#cleaner.clean(this.#nodePortAddresses, (flow) => {
-      const since = before.get(flow.id) ?? now;
-      if (!isTranslated(flow) || now - since >= WAIT_MS) return true;
+      const since = before.get(flow.id) ?? (isNew ? now : undefined);
+      if (!isTranslated(flow)) return 'ends';
+      if (since === undefined) return 'stays';
+      if (now - since >= WAIT_MS) return 'ends';
       this.#found.set(flow.id, since);
-      return false;
+      return 'waits';
     });
     if (!cleaning) return;
-    this.#lastLook = this.#options.clock.now();
+    const hasFailed = cleaning.error !== undefined;
+    this.#nextLook = this.#options.clock.now() + (hasFailed ? RETRY_MS : WAIT_MS);
     this.#options.cleaned(cleaning);
-    if (this.#found.size > 0) this.#lookInTime();
+    this.#isChanged ||= hasFailed;
+    if (hasFailed || this.#found.size > 0) this.#lookInTime();
   }
 }
 

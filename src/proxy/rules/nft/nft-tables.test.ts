@@ -145,5 +145,12 @@ it('tells at once of a flush, and of nothing else that others do', async () => {
     nft.commitAsOther({ operation: 'flush', object: chainOf('OUTPUT') });
   });
   expect(told).toBe(3);
+  // Just before it.
+  await tables.writing(1, 1, async () => nft.commitAsOther(...add(to('KUBE-SERVICES'))));
+  const right = tables.startReading();
+  tables.foundRight(right);
+  nft.commitAsOther({ operation: 'flush', object: chainOf('OUTPUT') });
+  await tables.writing(1, 1, async () => nft.commitAsOther(...add(chainOf('KUBE-SVC-2'))));
+  expect(told).toBe(4);
   tables.close();
 });

@@ -108,7 +108,8 @@ export class NftTables {
     const wasAlone = after === before + transactions;
     if (right !== undefined && wasAlone) this.#rightGeneration = after;
     this.#watch.start(after);
-    if (!wasAlone) this.#lookForJumps();
+    // Also if somebody else wrote before, whom nobody listened to any more.
+    if (!wasAlone || right === undefined) this.#lookAfterWriting();
   }
 
   /** Tables that somebody has put to sleep (`flags dormant`): no packet meets their rules. */
@@ -138,6 +139,15 @@ export class NftTables {
     for (const chain of this.#misplaced()) {
       this.#rightGeneration = undefined;
       putInPlace(this.#nft, chain, this.#options.jumps);
+    }
+  }
+
+  /** What cannot be read now is no failure of what was written. */
+  #lookAfterWriting(): void {
+    try {
+      this.#lookForJumps();
+    } catch {
+      this.#options.jumpsGone?.();
     }
   }
 
