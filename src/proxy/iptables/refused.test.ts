@@ -54,7 +54,8 @@ describe('a Service port iptables refuses', () => {
     const { dataplane, plan, upsert } = setup(many(50), { [how]: 'BAD' });
     expect((await dataplane.resync(plan)).leftOut).toEqual([]);
     // A fault in a tree, whose rules are not in a chain of the Service.
-    const { leftOut } = await upsert(port(60), { ...port(61), name: 'shop/BAD' });
+    const { leftOut, isWhole } = await upsert(port(60), { ...port(61), name: 'shop/BAD' });
+    expect(isWhole).toBe(true);
     expect(leftOut!.map(({ key }) => key)).toEqual(['shop/web-61/TCP']);
     expect((await upsert(port(62))).leftOut).toEqual(leftOut);
   });
