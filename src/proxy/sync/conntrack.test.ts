@@ -251,6 +251,14 @@ it('never gives up a flow to an address that no touched Service has or had', () 
   );
 });
 
+it('takes a flow to port 0 for none of a Service without a NodePort', () => {
+  const touched: TouchedPorts = new Map();
+  addTouched(touched, { upserted: [port({ nodePort: 0, cluster: ['10.0.0.1:53'] })], removed: [] });
+  const toNothing = flow('192.0.2.1:0', '192.0.2.1:0');
+  expect(touchedBy(touched, [toNothing]).size).toBe(0);
+  expect(whereaboutsOf(touched).mayBeTo(toNothing)).toBe(false);
+});
+
 // What goes over all endpoints for each address needs gigabytes and minutes.
 it('compares the flows of a Service with 10,000 external IPs and 5,000 endpoints', { timeout: 30_000 }, () => {
   const ip = (net: number, n: number) => `${net}.0.${n >> 8}.${n & 255}`;
