@@ -29,7 +29,7 @@ export interface Commit {
   readonly objects: Readonly<Record<string, { readonly total: number; readonly written: number }>>;
   /** All Service ports that are not programmed because the kernel refuses them. @default none */
   readonly leftOut?: readonly LeftOutPort[];
-  /** A change was no matter of itself: all was compared with the kernel, where rules may have been missing. @default false */
+  /** All was compared with the kernel, though only a change was asked for: rules of any Service may have been missing. @default false */
   readonly isWhole?: boolean;
 }
 

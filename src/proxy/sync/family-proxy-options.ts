@@ -11,7 +11,7 @@ export interface FlowKeeper {
    * After each successful commit, with the plan that is in the kernel now.
    *
    * @param localAddresses lists the addresses on this machine's interfaces; throws where that was never possible
-   * @param isWhole rules of any Service may have been missing until now
+   * @param isWhole rules may have been missing until now, also those of Services that were not noted
    */
   clean(plan: Plan, localAddresses: () => readonly IpAddress[], isWhole: boolean): Promise<void>;
 }

@@ -150,7 +150,7 @@ describe('tracked flows', () => {
     bench.dataplane.failNext(new Error('refused'));
     bench.proxy.touch(['a/x'], SERVICE);
     await bench.clock.advance(0);
-    expect(calls).toEqual(['note +1 -0 ~0', 'clean whole 1', 'note +1 -0 ~1']);
+    expect(calls).toEqual(['note +1 -0 ~0', 'clean 1', 'note +1 -0 ~1']);
     await bench.clock.advance(5_000);
     expect(calls.slice(3)).toEqual(['note +0 -0 ~0', 'clean whole 1']);
     bench.put('a/y', '10.0.0.3');

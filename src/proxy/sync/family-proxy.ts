@@ -185,7 +185,7 @@ export class FamilyProxy {
     this.#stage = 'plan';
     this.#runBegan = this.#options.clock.now();
     const { serviceNames, triggerTimes } = this.#changes.take();
-    let isWhole = full;
+    let isWhole = false;
     try {
       this.#tell({ kind: 'syncStarted', full });
       const { delta } = await (full ? this.#planAll() : this.#plan(serviceNames));
@@ -198,7 +198,8 @@ export class FamilyProxy {
       let commit: Commit | undefined;
       if (full) commit = await dataplane.resync(this.#planner.plan);
       else if (deltaSize > 0) commit = await dataplane.sync(this.#planner.plan, delta);
-      isWhole ||= commit?.isWhole ?? false;
+      // A delta of all, as that of the first sync is, says it already.
+      isWhole = (full || commit?.isWhole === true) && delta.upserted.length < this.#planner.plan.ports.size;
       if (commit) this.#reportLeftOut(commit.leftOut ?? []);
       this.#notInForce = undefined;
       const seconds = this.#secondsSince(this.#runBegan);
