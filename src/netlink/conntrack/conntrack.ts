@@ -16,7 +16,7 @@ import {
   IPS_SEEN_REPLY,
 } from '../uapi/nfnetlink-conntrack.ts';
 import { AF_UNSPEC } from '../uapi/rtnetlink.ts';
-import { decodeFlow, type Flow, type FlowFilter, flowStatus, isInTimeWait } from './flow.ts';
+import { decodeFlow, type Flow, type FlowFilter, flowStatus, isAnswered, isInTimeWait, passesFilter } from './flow.ts';
 
 /** How many deletions go into one datagram: their acknowledgements, 1 KiB each, stay far below the receive queue. */
 const DELETIONS_AT_ONCE = 256;
@@ -44,7 +44,7 @@ export interface FlowListing {
   readonly protocol?: number | undefined;
   /** Only flows of which nothing has come back. Picked by the kernel since Linux 5.18. @default false */
   readonly unanswered?: boolean | undefined;
-  /** Asked for each flow before anything of it is decoded. */
+  /** Asked for each flow as it is read: of one it refuses nothing is kept. */
   readonly filter?: FlowFilter | undefined;
 }
 
@@ -58,7 +58,7 @@ export function listFlows(netlink: Netlink, listing: FlowListing): Flow[] {
   return [...walkFlows(netlink, listing)];
 }
 
-/** As `listFlows`, but each flow is decoded only when it is asked for; all are read when the first one is. */
+/** As `listFlows`, but each flow is decoded only when it is asked for; all are read, and the filter asked, when the first one is. */
 export function* walkFlows(netlink: Netlink, listing: FlowListing): Generator<Flow> {
   for (const { flow } of decodeListing(netlink, listing)) yield flow;
 }
@@ -102,15 +102,11 @@ function* decodeListing(
     (protocol === undefined || number === protocol) &&
     (!destination || port === destination.port) &&
     (!filter || filter(number, port));
-  for (const payload of netlink.dump(flowListing(listing))) {
-    if (unanswered && isAnswered(payload)) continue;
-    const flow = decodeFlow(payload, wanted);
-    if (flow && (!destination?.ip || ipEquals(flow.original.destination, destination.ip))) yield { flow, payload };
+  const isWanted = (payload: Uint8Array) => !(unanswered && isAnswered(payload)) && passesFilter(payload, wanted);
+  for (const payload of netlink.dump(flowListing(listing), isWanted)) {
+    const flow = decodeFlow(payload);
+    if (!destination?.ip || ipEquals(flow.original.destination, destination.ip)) yield { flow, payload };
   }
-}
-
-function isAnswered(payload: Uint8Array): boolean {
-  return (flowStatus(payload) & IPS_SEEN_REPLY) !== 0;
 }
 
 /** The request behind `listFlows`. */

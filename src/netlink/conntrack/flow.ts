@@ -21,6 +21,7 @@ import {
   CTA_TUPLE_PROTO,
   CTA_TUPLE_REPLY,
   CTA_ZONE,
+  IPS_SEEN_REPLY,
   TCP_CONNTRACK_TIME_WAIT,
 } from '../uapi/nfnetlink-conntrack.ts';
 
@@ -58,24 +59,22 @@ export interface Flow {
  */
 export type FlowFilter = (protocol: number, destinationPort: number) => boolean;
 
-/**
- * Decodes the payload of an IPCTNL_MSG_CT_NEW of IPv4 or IPv6.
- *
- * @param filter flows it refuses are not decoded any further, which costs nothing but a few reads in place
- * @returns undefined when the filter refuses it
- * @throws ERR_NETLINK_DECODE
- */
-export function decodeFlow(payload: Uint8Array, filter?: FlowFilter): Flow | undefined {
-  const original = nest(payload, nfgenmsg.size, payload.length, CTA_TUPLE_ORIG, 'CTA_TUPLE_ORIG');
-  const protocol = tupleProtocol(payload, original);
-  if (filter && !filter(protocol, port(payload, original, CTA_PROTO_DST_PORT))) return undefined;
+/** What a filter says of the payload of an IPCTNL_MSG_CT_NEW, by a few reads in place. Throws ERR_NETLINK_DECODE. */
+export function passesFilter(payload: Uint8Array, filter: FlowFilter): boolean {
+  const original = originalTuple(payload);
+  return filter(tupleProtocol(payload, original), port(payload, original, CTA_PROTO_DST_PORT));
+}
+
+/** Decodes the payload of an IPCTNL_MSG_CT_NEW of IPv4 or IPv6. Throws ERR_NETLINK_DECODE. */
+export function decodeFlow(payload: Uint8Array): Flow {
+  const original = originalTuple(payload);
   const reply = nest(payload, nfgenmsg.size, payload.length, CTA_TUPLE_REPLY, 'CTA_TUPLE_REPLY');
   const { nfgen_family: number } = nfgenmsg.decode(payload);
   const family = ipFamilyOf(number);
   if (!family) throw decodeError('IPCTNL_MSG_CT_NEW', `family ${number} is neither IPv4 nor IPv6`);
   return {
     family,
-    protocol,
+    protocol: tupleProtocol(payload, original),
     original: direction(family, payload, original),
     reply: direction(family, payload, reply),
     id: topLevelInteger(payload, CTA_ID, 4, 'CTA_ID'),
@@ -89,6 +88,11 @@ export function flowStatus(payload: Uint8Array): number {
   return topLevelInteger(payload, CTA_STATUS, 4, 'CTA_STATUS');
 }
 
+/** Whether the payload of an IPCTNL_MSG_CT_NEW is of a flow of which anything ever came back. Throws ERR_NETLINK_DECODE. */
+export function isAnswered(payload: Uint8Array): boolean {
+  return (flowStatus(payload) & IPS_SEEN_REPLY) !== 0;
+}
+
 /** Whether the payload of an IPCTNL_MSG_CT_NEW is of a TCP connection that both sides have ended. */
 export function isInTimeWait(payload: Uint8Array): boolean {
   let [start, end] = [nfgenmsg.size, payload.length];
@@ -98,6 +102,10 @@ export function isInTimeWait(payload: Uint8Array): boolean {
     [start, end] = [valueStart(at), valueEnd(payload, at)];
   }
   return payload[start] === TCP_CONNTRACK_TIME_WAIT;
+}
+
+function originalTuple(payload: Uint8Array): number {
+  return nest(payload, nfgenmsg.size, payload.length, CTA_TUPLE_ORIG, 'CTA_TUPLE_ORIG');
 }
 
 /** Where an attribute that must be there begins. Throws ERR_NETLINK_DECODE, as those below. */

@@ -12,7 +12,7 @@ import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
 import { NFNL_SUBSYS_CTNETLINK, nfnlType } from '../uapi/nfnetlink.ts';
 import { IPCTNL_MSG_CT_DELETE, IPS_SEEN_REPLY, NFNLGRP_CONNTRACK_DESTROY } from '../uapi/nfnetlink-conntrack.ts';
 import { type Instruction, program, type SocketWatch, watchSocket } from '../watch/index.ts';
-import { decodeFlow, type Flow, flowStatus } from './flow.ts';
+import { decodeFlow, type Flow, isAnswered } from './flow.ts';
 import { findStatus } from './status-filter.ts';
 
 const TAKE: Instruction = { code: BPF_RETURN, k: BPF_TAKE_ALL };
@@ -124,6 +124,5 @@ function unansweredFlow(datagram: Uint8Array): Flow | undefined {
   // The kernel puts each of these messages into a datagram of its own.
   const [message] = readMessages(datagram);
   if (message?.type !== nfnlType(NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_DELETE)) return undefined;
-  const isAnswered = (flowStatus(message.payload) & IPS_SEEN_REPLY) !== 0;
-  return isAnswered ? undefined : decodeFlow(message.payload);
+  return isAnswered(message.payload) ? undefined : decodeFlow(message.payload);
 }

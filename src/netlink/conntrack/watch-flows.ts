@@ -4,7 +4,7 @@ import { NETLINK_NETFILTER } from '../uapi/netlink.ts';
 import { NFNL_SUBSYS_CTNETLINK, nfnlType } from '../uapi/nfnetlink.ts';
 import * as uapi from '../uapi/nfnetlink-conntrack.ts';
 import { type SocketWatch, watchSocket } from '../watch/index.ts';
-import { decodeFlow, type Flow, type FlowFilter, flowStatus } from './flow.ts';
+import { decodeFlow, type Flow, type FlowFilter, isAnswered, passesFilter } from './flow.ts';
 
 /** Something happened to a flow. */
 export interface FlowEvent {
@@ -31,9 +31,9 @@ export function watchFlows(listener: (event: FlowEvent | 'lost') => void, filter
     for (const { type, payload } of readMessages(datagram)) {
       const isEnd = type === nfnlType(NFNL_SUBSYS_CTNETLINK, uapi.IPCTNL_MSG_CT_DELETE);
       if (!isEnd && type !== nfnlType(NFNL_SUBSYS_CTNETLINK, uapi.IPCTNL_MSG_CT_NEW)) continue;
-      const flow = decodeFlow(payload, filter);
-      const answered = flow !== undefined && (flowStatus(payload) & uapi.IPS_SEEN_REPLY) !== 0;
-      if (flow) listener({ kind: isEnd ? 'ended' : 'changed', flow, answered });
+      if (!passesFilter(payload, filter)) continue;
+      const [flow, answered] = [decodeFlow(payload), isAnswered(payload)];
+      listener({ kind: isEnd ? 'ended' : 'changed', flow, answered });
     }
   });
 }
