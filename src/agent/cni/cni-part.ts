@@ -27,7 +27,8 @@ import { WorkerPool } from './threads/worker-pool.ts';
 const WORKER_FILE = 'cni-worker.js';
 const RETRY_MS = 5000;
 const SETTLE_MS = 60_000;
-const DRAIN_MS = 10_000;
+/** How long answers may take to be read at the end; with what goes on before it (PluginService) less than a kubelet's 30 s. */
+const DRAIN_MS = 5000;
 /** Requests after which other addresses may be in use than before. */
 const CHANGING_VERBS: ReadonlySet<string | undefined> = new Set(['ADD', 'DEL', 'GC']);
 
@@ -53,9 +54,11 @@ export class CniPart implements Part {
   /** Undefined: the routes are somebody else's, or the operator says the MTU. */
   readonly #podMtu: PodMtu | undefined;
   #timer: Timer | undefined;
-  #serving = false;
+  /** Why it serves no ADD; undefined: it does. */
+  #lacks: string | undefined = 'the CNI server does not listen yet';
   #stopped = false;
   #starting: Promise<void> = Promise.resolve();
+  #opening: Promise<void> = Promise.resolve();
 
   /**
    * @param ranges of this node's pods
@@ -129,7 +132,10 @@ export class CniPart implements Part {
     });
   }
 
-  /** Resolves when it serves and has installed what can be installed by now, or when that has to be tried again later. */
+  /**
+   * Resolves when its socket listens, or when that has to be tried again later. A kept DEL may hang for half a minute before
+   * anything is installed: Services and routes of the node must not wait for that.
+   */
   async start(): Promise<void> {
     this.#starting = this.#start();
     await this.#starting;
@@ -137,8 +143,7 @@ export class CniPart implements Part {
 
   /** Ready: it serves, plugin and configuration are installed, and an ADD would succeed as far as STATUS tells. */
   readiness(): Readiness {
-    const reason = this.#serving ? this.#installer.whyNotInstalled() : 'the CNI server does not listen yet';
-    return { name: 'cni', reason };
+    return { name: 'cni', reason: this.#lacks ?? this.#installer.whyNotInstalled() };
   }
 
   compared(): readonly ComparedPart[] {
@@ -163,13 +168,15 @@ export class CniPart implements Part {
     await this.#starting;
     this.#timer?.cancel();
     this.#podMtu?.stop();
-    await this.#installer.stop();
     this.#server.close();
+    this.#reclaimer.stop();
+    // These may wait for threads that hang, which end last.
+    const ended = [this.#opening, this.#installer.stop()];
     await this.#service.stop();
     await this.#server.drain(DRAIN_MS);
-    this.#reclaimer.stop();
-    await this.#guard.stop();
     await this.#workers.stop();
+    await Promise.all(ended);
+    await this.#guard.stop();
   }
 
   #macvlanOf({ network }: Conflist): MacvlanOfNetwork | undefined {
@@ -181,7 +188,7 @@ export class CniPart implements Part {
   }
 
   #look(): void {
-    if (this.#serving) inBackground('CNI installation', () => this.#installer.look());
+    if (this.#lacks === undefined) inBackground('CNI installation', () => this.#installer.look());
   }
 
   async #start(): Promise<void> {
@@ -192,16 +199,26 @@ export class CniPart implements Part {
       // First the socket, then the spool: a plugin that finds no socket looks again after it has put its request there.
       await this.#server.listen();
       logger.info({ socket: this.#settings.socket }, 'CNI server listens');
-      void this.#settle();
-      await this.#service.open;
-      await this.#guard.start();
-      this.#serving = true;
-      await this.#installer.start();
-      this.#reclaimer.start();
     } catch (error) {
       logger.error({ err: error }, `The CNI server cannot start; trying again in ${RETRY_MS / 1000} s`);
       this.#timer = clock.setTimer(() => this.start(), RETRY_MS);
+      return;
     }
+    inBackground('kept CNI requests', () => this.#settle());
+    this.#opening = this.#open();
+    inBackground('CNI installation', () => this.#opening);
+  }
+
+  /** Once the way is open for ADDs, has the runtime make pods. */
+  async #open(): Promise<void> {
+    this.#lacks = 'DELs that were kept while no agent ran come first';
+    await this.#service.open;
+    if (this.#stopped) return;
+    await this.#guard.start();
+    if (this.#stopped) return;
+    this.#lacks = undefined;
+    await this.#installer.start();
+    this.#reclaimer.start();
   }
 
   async #settle(): Promise<void> {

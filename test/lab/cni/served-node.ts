@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import type { Host } from '../host.ts';
 import { type Agent, type AgentOptions, createLab, type LabNode } from '../lab.ts';
 import type { TestNamespace } from '../namespace.ts';
+import { patient } from '../patience.ts';
 import { builtProgram } from '../programs.ts';
 import { callPlugin, type PluginCall, type PluginOutcome, startPlugin } from './plugin.ts';
 
@@ -77,13 +79,24 @@ export function createServedNode(): ServedNode {
     flags,
     setPodCidrs,
     addClient: (name) => lab.addClient(name),
-    startAgent: (options = {}) =>
-      node.startAgent({ manifests, ...options, flags: [...flags, ...(options.flags ?? [])] }),
+    startAgent: async (options = {}) => {
+      const agent = await node.startAgent({ manifests, ...options, flags: [...flags, ...(options.flags ?? [])] });
+      if (options.until === undefined) await hasLooked(node);
+      return agent;
+    },
     call: (command, pod, changes = {}) => callPlugin(node.namespace, request(command, pod, changes)),
     start: (command, pod, changes = {}) => startPlugin(node.namespace, request(command, pod, changes)),
     reservations: () => list(join(dataDir, 'nodeplane')).filter((name) => /^[0-9a-f]+[.:]/.test(name)),
     kept: () => list(spoolDir).filter((name) => name !== 'set-aside'),
   };
+}
+
+const NOT_LOOKED = /kept while no agent ran|not looked at yet|does not listen yet/;
+
+/** Waits until the agent has installed what it could: kept DELs come first, and nothing waits for them but pods. */
+async function hasLooked(node: LabNode): Promise<void> {
+  const ready = async () => (await node.httpGet('http://127.0.0.1:10256/readyz')).body;
+  await expect.poll(ready, { timeout: patient(60_000) }).not.toMatch(NOT_LOOKED);
 }
 
 /** What libcni hands to the plugin: its own object with name and version of the list. */

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { linksOf } from './fixture.ts';
+import { holdNetwork } from './lock-holder.ts';
 import { createServedNode } from './served-node.ts';
 
 afterEach(removeAll);
@@ -47,4 +48,27 @@ it('the agent sets aside kept DELs that it cannot settle, and serves', async () 
   const metrics = await agent.metrics();
   expect(metrics).toContain('nodeplane_cni_set_aside_requests_total{reason="refused"} 1');
   expect(metrics).toContain('nodeplane_cni_set_aside_requests_total{reason="unreadable"} 2');
+});
+
+it('kept DELs that hang keep neither Services nor the end of the agent waiting', async () => {
+  const served = createServedNode();
+  let agent = await served.startAgent();
+  const pods = ['first', 'second', 'third'].map((name) => createNamespace(name));
+  for (const pod of pods) expect(await served.call('ADD', pod)).toMatchObject({ status: 0 });
+  await agent.stop();
+  for (const pod of pods) expect(await served.call('DEL', pod)).toMatchObject({ status: 0 });
+  rmSync(served.conflist);
+  const release = await holdNetwork(join(served.dataDir, 'nodeplane'));
+  // Resolves when Services are in force.
+  agent = await served.startAgent({ until: 'synced' });
+  expect((await served.node.httpGet('http://127.0.0.1:10256/readyz')).body).toContain('kept while no agent ran');
+  expect(served.kept()).toHaveLength(3);
+  await agent.stop();
+  // What it had begun may fail meanwhile, and stays kept.
+  expect({ kept: served.kept().length, installed: existsSync(served.conflist) }).toEqual({ kept: 3, installed: false });
+  expect(agent.logs().filter(({ msg }) => String(msg).startsWith('CNI DEL settled'))).toEqual([]);
+
+  release();
+  await served.startAgent();
+  expect({ kept: served.kept(), installed: existsSync(served.conflist) }).toEqual({ kept: [], installed: true });
 });

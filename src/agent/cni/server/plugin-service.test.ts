@@ -323,6 +323,19 @@ describe('one kept DEL that cannot be settled', () => {
     expect(await begun()).toEqual(['DEL good', 'ADD a']);
   });
 
+  it('because it hangs is waited for 20 seconds when the service stops, and the way is open then', async () => {
+    keep('1', kept('hanging'));
+    void service.settle();
+    expect(await begun()).toEqual(['DEL hanging']);
+    const ended: string[] = [];
+    void service.open.then(() => ended.push('opening'));
+    void service.stop().then(() => ended.push('service'));
+    await clock.advance(19_000);
+    expect(ended).toEqual(['opening']);
+    await clock.advance(1000);
+    expect(ended).toEqual(['opening', 'service']);
+  });
+
   it('because it hangs keeps ADDs waiting for 30 seconds, and then no more', async () => {
     service = new PluginService({
       clock,

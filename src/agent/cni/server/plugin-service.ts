@@ -50,6 +50,10 @@ const BUSY = 'The nodeplane agent is busy with other requests';
 const NOT_KNOWN_YET = 'The pod CIDRs of this node are not known yet';
 /** How long ADDs wait for the kept DELs at most; hanging ones may take long. A little less than a request waits. */
 const LONGEST_SETTLING_MS = 30_000;
+/** How long what goes on may take to end when the agent stops: a kubelet kills it after 30 s. */
+const LONGEST_ENDING_MS = 20_000;
+/** Between two looks whether it has. */
+const ENDING_LOOK_MS = 5;
 
 /** Serves requests of the plugin: in order where they exclude each other, and with what the agent knows of its node. */
 export class PluginService {
@@ -60,7 +64,7 @@ export class PluginService {
   readonly #waiting = new Set<(why: string) => void>();
   #stopping = false;
   #settled: () => void = () => {};
-  /** Resolves when the kept DELs were looked through for the first time, or that took too long: ADDs are served then. */
+  /** Resolves when the kept DELs were looked through for the first time, that took too long, or the service stops: ADDs are served then. */
   readonly open = new Promise<void>((resolve) => {
     this.#settled = resolve;
   });
@@ -125,11 +129,16 @@ export class PluginService {
     }
   }
 
-  /** Lets what goes on end; what waits is told to try again later. Resolves when nothing goes on. */
+  /** Lets what goes on end, for up to 20 s; what waits is told to try again later. Opens the way, for whoever waits for that. */
   async stop(): Promise<void> {
+    const { clock } = this.#options;
     this.#stopping = true;
     for (const end of this.#waiting) end(ENDING);
-    while (this.#queue.length > 0) await new Promise<void>((resolve) => void this.#options.clock.setTimer(resolve, 5));
+    this.#settled();
+    const deadline = clock.now() + LONGEST_ENDING_MS;
+    while (this.#queue.length > 0 && clock.now() < deadline) {
+      await new Promise<void>((resolve) => void clock.setTimer(resolve, ENDING_LOOK_MS));
+    }
   }
 
   async #answer(received: ReceivedRequest, client: Client): Promise<Reply | undefined> {
