@@ -1,10 +1,7 @@
 import { errorText, type IpFamily, NodeplaneError, type Removals } from '../core/index.ts';
-import { closing } from '../netlink/index.ts';
-import { Nftables } from '../netlink/nftables/index.ts';
-import { needNetAdmin } from '../preflight/index.ts';
+import { needNetAdmin, presentProxies, readNode, readRuleSets } from '../preflight/index.ts';
 import type { Trace } from '../proxy/index.ts';
 import { localhostTrace } from '../proxy/localhost/index.ts';
-import { bothVariants, isUsable } from '../proxy/rules/index.ts';
 import { exec } from '../sys/index.ts';
 import { MODES } from './services/modes/modes.ts';
 
@@ -12,7 +9,7 @@ const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
 /**
  * The way back to kube-proxy, once it has made its rules: removes what is nodeplane's and kube-proxy does not know, and so would
- * stay for ever. A family in which there are no rules of a kube-proxy is left as it is, because Services would stop there.
+ * stay for ever. A family without rules of a kube-proxy (ours go by the same names) is left as it is, because Services would stop there.
  *
  * @param removals hears of each thing, and says whether to do it. @default everything
  * @returns one sentence for each place looked at
@@ -23,8 +20,10 @@ export async function leaveToKubeProxy(removals?: Removals): Promise<string[]> {
   const done: string[] = [];
   const failed: string[] = [];
   let served = 0;
+  const node = readNode({ exec, variant: undefined });
+  const { unread } = await readRuleSets(node);
   for (const family of FAMILIES) {
-    if (!(await hasKubeProxyRules(family))) {
+    if (!(await presentProxies(node, family)).some(({ by }) => by === 'kube-proxy')) {
       done.push(`${family}: kube-proxy has no rules, so what is there stays`);
       continue;
     }
@@ -40,9 +39,10 @@ export async function leaveToKubeProxy(removals?: Removals): Promise<string[]> {
     }
   }
   if (served === 0) {
+    const doubt = unread.length === 0 ? '' : `, as far as they can be read (${unread.join('; ')})`;
     throw new NodeplaneError(
       'ERR_CLEANUP',
-      'Cannot leave this node to kube-proxy, which has no rules here: start it, wait until it has synced, and try again',
+      `Cannot leave this node to kube-proxy, which has no rules here${doubt}: start it, wait until it has synced, and try again`,
     );
   }
   if (failed.length > 0) throw new NodeplaneError('ERR_CLEANUP', `Cannot remove all of ours: ${failed.join('; ')}`);
@@ -51,21 +51,4 @@ export async function leaveToKubeProxy(removals?: Removals): Promise<string[]> {
 
 function tracesOf(family: IpFamily): Trace[] {
   return [...Object.values(MODES).flatMap((mode) => mode.traces(family, { exec })), localhostTrace(family)];
-}
-
-/** By its table in mode nftables, and by its chain in the others. Ours goes by the same name in mode iptables, and is taken over. */
-async function hasKubeProxyRules(family: IpFamily): Promise<boolean> {
-  const nftFamily = family === 'IPv4' ? 'ip' : 'ip6';
-  try {
-    const tables = closing(Nftables.open(), (nft) => nft.listTables(nftFamily));
-    if (tables.some(({ name }) => name === 'kube-proxy')) return true;
-  } catch {
-    // A kernel without nf_tables has legacy iptables.
-  }
-  for (const tool of bothVariants(family, exec)) {
-    if (!(await isUsable(tool))) continue;
-    const services = (await tool.saveAll()).get('nat')?.get('KUBE-SERVICES');
-    if (services && services.rules.length > 0) return true;
-  }
-  return false;
 }

@@ -7,5 +7,6 @@ export { type PresentNetwork, presentNetworks } from './facts/present-network.ts
 export { presentProxies } from './facts/present-proxy.ts';
 export { readCluster } from './facts/read-cluster.ts';
 export { readNode } from './facts/read-node.ts';
+export { readRuleSets } from './facts/rule-sets.ts';
 export { type PreflightReport, reportJson, reportOf, reportText } from './report.ts';
 export { runChecks } from './run-checks.ts';

@@ -1,5 +1,5 @@
 import type { KubeProxyConfig } from '../../config/index.ts';
-import { presentNetworks, presentProxies, type World } from '../../preflight/index.ts';
+import { presentNetworks, presentProxies, readRuleSets, type World } from '../../preflight/index.ts';
 import type { ProxyMode } from '../../proxy/index.ts';
 
 /** Something that the node has, and what shows it. */
@@ -16,6 +16,8 @@ export interface FoundOnNode {
   readonly theirs: readonly Found[];
   /** Rules of Services of nodeplane. */
   readonly ours: readonly Found[];
+  /** Rules that cannot be read, and why, in words: there may be more. */
+  readonly unread: readonly string[];
 }
 
 /** What of the configuration says which work is ours; Services always are. */
@@ -33,6 +35,7 @@ export async function lookAtNode(node: World['node'], work: Work): Promise<Found
   return {
     theirs: [...ofBy('kube-proxy'), ...networks.map(({ kind, sign }) => ({ name: kind, sign }))],
     ours: ofBy('nodeplane'),
+    unread: (await readRuleSets(node)).unread,
   };
 }
 

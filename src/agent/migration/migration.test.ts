@@ -11,7 +11,11 @@ import { backNote, type MigrationNote, nextNote, noteText, readNote } from './no
 const KUBE_PROXY = { name: 'kube-proxy iptables', sign: 'chain' };
 const FLANNEL = { name: 'flannel', sign: 'link flannel.1' };
 const OURS = { name: 'nodeplane nftables', sign: 'table' };
-const found = (theirs: FoundOnNode['theirs'], ours: FoundOnNode['ours'] = []): FoundOnNode => ({ theirs, ours });
+const found = (theirs: FoundOnNode['theirs'], ours: FoundOnNode['ours'] = []): FoundOnNode => ({
+  theirs,
+  ours,
+  unread: [],
+});
 const NOW = Date.parse('2026-01-02T03:04:05Z');
 const note = (step: MigrationNote['step'], from = [KUBE_PROXY.name]): MigrationNote => ({
   from,

@@ -25,13 +25,16 @@ export async function migrationReport(config: KubeProxyConfig): Promise<Migratio
 
 /** The report for people. */
 export function migrationText(report: MigrationReport): string {
-  const { node, standing, theirs, ours, note, noteUnknown, next, back } = report;
+  const { node, standing, theirs, ours, unread, note, noteUnknown, next, back } = report;
   const annotation = note
     ? `${note.step} since ${note.since}, from ${note.from.join(', ')}`
     : noteUnknown === undefined
       ? 'none'
       : `not known: ${noteUnknown}`;
-  const found = [...ours, ...theirs].map(({ name, sign }) => `${name} (${sign})`);
+  const found = [
+    ...[...ours, ...theirs].map(({ name, sign }) => `${name} (${sign})`),
+    ...unread.map((what) => `not known: ${what}`),
+  ];
   const lines = [
     ['Node', node],
     ['State', standing],

@@ -18,5 +18,5 @@ export { returnUnlessSameAddress } from './same-address.ts';
 export { parseList, parseSave, type SavedTable, targetOf } from './save.ts';
 export { MASQUERADE, refuse } from './targets.ts';
 export { UnreadableTableError } from './unreadable.ts';
-export { bothVariants, isUsable, usableVariants, type VariantSettings } from './usable-variants.ts';
+export { bothVariants, isUsable, mayHoldRules, usableVariants, type VariantSettings } from './usable-variants.ts';
 export { type DetectedVariant, detectVariant } from './variant.ts';

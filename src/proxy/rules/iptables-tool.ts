@@ -14,6 +14,8 @@ const RESTORE_TIMEOUT_MS = 600_000;
 const LOCK_WAIT_SECONDS = '5';
 /** What the programs end with when that was too short, and for other reasons too: iptables' RESOURCE_PROBLEM. */
 const RESOURCE_PROBLEM = 4;
+/** What both variants say for EPERM. */
+const DENIED = '(you must be root)';
 
 /**
  * The iptables programs of one family and variant.
@@ -117,16 +119,26 @@ function failure(what: string, result: ExecResult, tables: readonly TableRestore
   const said = oneLine(result.stderr);
   const at = origin ? ` at "${origin.line}" of table ${origin.table}` : '';
   const owner = origin?.owner ? `, which belongs to ${origin.owner}` : '';
-  return new NodeplaneError('ERR_IPTABLES', `${what} failed with status ${result.status}${at}${owner}: "${said}"`, {
-    facts: {
-      status: result.status,
-      stderr: result.stderr,
-      table: origin?.table,
-      chain: origin?.chain,
-      rule: origin?.line,
-      owner: origin?.owner,
+  const remedy = said.includes(DENIED) ? '. It needs CAP_NET_ADMIN, iptables-legacy CAP_NET_RAW as well' : '';
+  return new NodeplaneError(
+    'ERR_IPTABLES',
+    `${what} failed with status ${result.status}${at}${owner}: "${said}"${remedy}`,
+    {
+      facts: {
+        status: result.status,
+        stderr: result.stderr,
+        table: origin?.table,
+        chain: origin?.chain,
+        rule: origin?.line,
+        owner: origin?.owner,
+      },
     },
-  });
+  );
+}
+
+/** Whether a program may not look, for want of a capability. */
+export function isDenied(error: unknown): boolean {
+  return error instanceof NodeplaneError && String(error.facts.stderr).includes(DENIED);
 }
 
 /** iptables/xshared.c: `Another app is currently holding the xtables lock. Stopped waiting after 5s.` */

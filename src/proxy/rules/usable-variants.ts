@@ -1,7 +1,14 @@
 import { errorText, type IpFamily, isForeignLock, NodeplaneError } from '../../core/index.ts';
 import type { Exec } from '../../sys/index.ts';
 import type { Machine } from '../index.ts';
-import { type IptablesTool, type IptablesVariant, iptablesTool, whyIptablesMissing } from './iptables-tool.ts';
+import {
+  type IptablesTool,
+  type IptablesVariant,
+  iptablesTool,
+  isDenied,
+  whyIptablesMissing,
+} from './iptables-tool.ts';
+import { UnreadableTableError } from './unreadable.ts';
 import { type DetectedVariant, detectVariant } from './variant.ts';
 
 /** What of the configuration decides about the variant. */
@@ -40,8 +47,16 @@ export async function usableVariants(
     }
   }
   if (variants.size === 0) throw failure;
-  for (const [family, { variant, reason }] of variants)
+  for (const [family, { variant, reason, otherDenied }] of variants) {
     logger.info({ family, variant, reason }, 'Variant of iptables in use');
+    if (otherDenied !== undefined) {
+      const facts = { family, said: otherDenied };
+      logger.warn(
+        facts,
+        'The other variant of iptables cannot be looked at: rules of a proxy in it would stay in force',
+      );
+    }
+  }
   return { variants, unserved };
 }
 
@@ -62,6 +77,19 @@ async function usableVariant(
 /** The programs of both variants, whether there are any or not. */
 export function bothVariants(family: IpFamily, exec: Exec): IptablesTool[] {
   return (['nft', 'legacy'] as const).map((variant) => iptablesTool(family, variant, exec));
+}
+
+/**
+ * Whether a variant may hold rules here. So it may where its program cannot look: for want of a privilege, or because of what is there; whoever
+ * uses it then is told.
+ */
+export async function mayHoldRules(tool: IptablesTool): Promise<boolean> {
+  try {
+    await tool.saveAll();
+    return true;
+  } catch (error) {
+    return error instanceof UnreadableTableError || isDenied(error);
+  }
 }
 
 /** Whether a variant works here. Listing shows it without loading its tables into the kernel, as other requests would. */

@@ -1,6 +1,6 @@
-import { type IpFamily, NodeplaneError } from '../../core/index.ts';
+import { errorText, type IpFamily, NodeplaneError } from '../../core/index.ts';
 import type { Exec } from '../../sys/index.ts';
-import { type IptablesVariant, iptablesTool, programName } from './iptables-tool.ts';
+import { type IptablesVariant, iptablesTool, isDenied, programName } from './iptables-tool.ts';
 import type { SavedTable } from './save.ts';
 import { UnreadableTableError } from './unreadable.ts';
 
@@ -11,6 +11,8 @@ export interface DetectedVariant {
   readonly reason: string;
   /** The other variant holds a proxy's chains too: they apply as well and should be cleaned up. */
   readonly otherHoldsServices: boolean;
+  /** Of the other one nothing can be told, because its program may not look; in its words. Undefined: it could. */
+  readonly otherDenied: string | undefined;
 }
 
 /** Chains the kubelet keeps in the mangle table so that others can tell which variant the node uses (KEP-3178). */
@@ -29,12 +31,14 @@ export async function detectVariant(
   wanted?: IptablesVariant | undefined,
 ): Promise<DetectedVariant> {
   const tables = new Map<IptablesVariant, ReadonlyMap<string, SavedTable>>();
+  const denied = new Map<IptablesVariant, string>();
   for (const variant of VARIANTS) {
     try {
       tables.set(variant, await iptablesTool(family, variant, exec).saveAll());
     } catch (error) {
       // It works, and tells what comes before the table that it cannot read. Otherwise: not installed, or not supported by the kernel.
       if (error instanceof UnreadableTableError) tables.set(variant, error.readable);
+      else if (isDenied(error)) denied.set(variant, errorText(error));
     }
   }
   const available = VARIANTS.filter((variant) => tables.has(variant));
@@ -45,6 +49,7 @@ export async function detectVariant(
     variant,
     reason,
     otherHoldsServices: VARIANTS.some((other) => other !== variant && holdsServices(other)),
+    otherDenied: VARIANTS.map((other) => (other === variant ? undefined : denied.get(other))).find(Boolean),
   });
 
   if (wanted) {

@@ -114,3 +114,17 @@ it.each(['nftables', 'iptables'] as const)(
     await again.stop();
   },
 );
+
+it('rules of our own mode iptables are not taken for kube-proxy’s', async () => {
+  const agent = await node.startAgent({ manifests, flags: ['--proxy-mode', 'iptables', '--localhost-nodeports'] });
+  await agent.stop();
+  const rules = () => [node.iptablesSave('nft').replaceAll(/^#.*\n/gm, ''), tables()].join('\n');
+  const before = rules();
+  expect(before).toContain('KUBE-SERVICES');
+  const { status, stderr } = leave();
+  expect({ status, stderr }).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('start it, wait until it has synced'),
+  });
+  expect(rules()).toBe(before);
+});

@@ -20,3 +20,22 @@ it.each([
   expect(stderr).toContain('Cannot change packet rules without CAP_NET_ADMIN: run as root or grant the capability');
   expect(node.run('nft', 'list', 'tables')).toContain('table ip nodeplane');
 });
+
+it.each([
+  ['nodeplane', 'cleanup'],
+  ['nodeplane', 'cleanup', '--dry-run'],
+  ['nodeplane', 'cleanup', '--leave-kube-proxy'],
+  ['kube-proxy', '--cleanup'],
+  ['nodeplane', 'migration'],
+] as const)('%s %s %s: nor whoever may not see those of iptables-legacy', async (program, ...args) => {
+  const node = createNamespace('node');
+  node.run('iptables-legacy', '-t', 'nat', '-N', 'KUBE-SERVICES');
+  const words = ['--bounding-set=-net_raw', '--inh-caps=-net_raw', builtProgram(program), ...args];
+  const { status, stdout, stderr } = await execIn(node)('setpriv', words);
+  // The last one only looks, and says what it cannot tell.
+  expect(status).toBe(args[0] === 'migration' ? 0 : 1);
+  expect(stdout + stderr).toMatch(
+    /iptables-legacy IPv4: .*Permission denied \(you must be root\)"\. It needs .* CAP_NET_RAW/,
+  );
+  expect(node.run('iptables-legacy-save')).toContain(':KUBE-SERVICES');
+});

@@ -3,7 +3,7 @@ import { closing } from '../../../netlink/index.ts';
 import { Nftables } from '../../../netlink/nftables/index.ts';
 import { legacyTables } from '../../../sys/index.ts';
 import type { Trace, TraceOptions } from '../../index.ts';
-import { bothVariants, type IptablesVariant, isUsable, TABLES } from '../../rules/index.ts';
+import { bothVariants, type IptablesVariant, mayHoldRules, TABLES } from '../../rules/index.ts';
 import { cleanupIptables } from '../cleanup.ts';
 
 /** The tables that a proxy writes to; of mangle only to mark that somebody flushes. */
@@ -15,7 +15,7 @@ export function iptablesTraces(family: IpFamily, { exec }: TraceOptions): Trace[
     const place = `iptables-${tool.variant} ${family}`;
     return {
       name: place,
-      isUsable: () => isUsable(tool),
+      isUsable: () => mayHoldRules(tool),
       isInUse: () => mayHaveRules(tool.variant, family),
       clean: (removals) => cleanupIptables(tool, removals && { place, removals }),
     };
