@@ -390,3 +390,16 @@ it('goes on when those it tells of failures throw', async () => {
   expect(bench.runs.length).toBeGreaterThanOrEqual(4);
   await bench.runner.stop();
 });
+
+it('nothing begins between runs once it is stopped, and what goes on there is waited for', async () => {
+  const bench = new Bench();
+  bench.takesMs = 1_000;
+  bench.runner.start();
+  await bench.clock.advance(500);
+  const late = bench.runner.between(async () => bench.clock.now());
+  const order: string[] = [];
+  void late.catch(({ code }) => order.push(code));
+  void bench.runner.stop().then(() => order.push('stopped'));
+  await bench.clock.advance(1_000);
+  expect(order.sort()).toEqual(['ERR_DATAPLANE', 'stopped']);
+});

@@ -104,9 +104,11 @@ export class SyncRunner {
     });
   }
 
-  /** Does something else between the runs: none begins before it has ended. Rejects as it does. */
+  /** Does something else between the runs: none begins before it has ended. Rejects as it does, and with ERR_DATAPLANE after `stop`. */
   async between<T>(work: () => Promise<T>): Promise<T> {
     while (this.#running) await this.#running;
+    // What it would work with is closed by now.
+    if (this.#state === 'stopped') throw noRun();
     this.#timer?.cancel();
     const done = work();
     this.#occupy(done.then(() => {}));
@@ -127,7 +129,7 @@ export class SyncRunner {
     this.#schedule();
   }
 
-  /** Starts nothing more; resolves when the run in flight, if any, has ended. */
+  /** Starts nothing more; resolves when what goes on, if anything, has ended. */
   async stop(): Promise<void> {
     this.#state = 'stopped';
     this.#timer?.cancel();

@@ -90,3 +90,22 @@ it('gives up at once when not being able to listen is to be fatal', async () => 
   });
   await new Promise((resolve) => occupier.close(resolve));
 });
+
+it('does not listen, nor try again, when it was stopped in the middle of an attempt', async () => {
+  const port = await freePort();
+  const clock = new FakeClock();
+  const server = serve('127.0.0.1', port, clock);
+  const starting = server.start();
+  await server.stop();
+  await starting;
+  // The port is free, and taken when the next one tries.
+  const taker = createServer().listen(port, '127.0.0.1');
+  await new Promise((resolve) => taker.once('listening', resolve));
+  const second = serve('127.0.0.1', port, clock);
+  const failing = second.start();
+  await second.stop();
+  await failing;
+  await new Promise((resolve) => taker.close(resolve));
+  await clock.advance(60_000);
+  await expect(fetch(`http://127.0.0.1:${port}/ok`)).rejects.toThrow();
+});

@@ -25,6 +25,8 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   #listener: HttpListener | undefined;
   #retry: Timer | undefined;
+  #attempting: Promise<unknown> = Promise.resolve();
+  #isStopped = false;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
@@ -32,7 +34,7 @@ export class HttpServer {
 
   /** Listens if that can be now, and otherwise tries nothing more. Whether it listens. */
   async listenIfFree(): Promise<boolean> {
-    return (await this.#attempt()) === undefined;
+    return (await this.#tryToListen()) === undefined;
   }
 
   /**
@@ -43,8 +45,8 @@ export class HttpServer {
   async start(): Promise<void> {
     const { name, address, clock, logger } = this.#options;
     const where = formatBindAddress(address);
-    const error = await this.#attempt();
-    if (error) {
+    const error = await this.#tryToListen();
+    if (error && !this.#isStopped) {
       if (this.#options.hardFail) {
         throw new NodeplaneError('ERR_CONFIG', `The ${name} cannot listen on ${where}`, { cause: error });
       }
@@ -57,11 +59,19 @@ export class HttpServer {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#retry?.cancel();
+    await this.#attempting;
     await this.#listener?.close();
   }
 
   /** The error of listening; undefined when it listens. */
+  #tryToListen(): Promise<Error | undefined> {
+    const attempt = this.#attempt();
+    this.#attempting = attempt;
+    return attempt;
+  }
+
   async #attempt(): Promise<Error | undefined> {
     const { name, address, logger } = this.#options;
     if (this.#listener) return undefined;

@@ -27,7 +27,7 @@ import { createFamily, type Family, type FamilyOptions } from './family.ts';
 import { localhostMetrics } from './localhost-metrics.ts';
 import { MODES } from './modes/modes.ts';
 import { preparePatiently } from './modes/prepare-patiently.ts';
-import { removeOtherModes } from './modes/remove-others.ts';
+import { type RemovalOptions, removeOtherModes } from './modes/remove-others.ts';
 import { checkNode } from './node-check.ts';
 import { NodePortClashes } from './node-port-clashes.ts';
 import { NodeSettings } from './node-settings.ts';
@@ -67,6 +67,8 @@ export class ServicesPart implements Part {
   #families: ReadonlyMap<IpFamily, Family> = new Map();
   /** Undefined unless its metrics are asked for. */
   #traffic: TrafficSource | undefined;
+  /** Of other modes' rules. */
+  readonly #removals: Promise<void>[] = [];
   /** Those whose rules were complete once. */
   readonly #complete = new Set<IpFamily>();
   /** Resolves when all objects were read once, or the agent stops. */
@@ -190,9 +192,11 @@ export class ServicesPart implements Part {
   }
 
   async stop(): Promise<void> {
-    this.#clashes.close();
     await this.#traffic?.close();
     for (const family of this.#families.values()) await family.stop();
+    await Promise.all(this.#removals);
+    // Last: a sync that was under way may have told it of changes.
+    this.#clashes.close();
   }
 
   /** Begins to write rules, in a way that passed the check. */
@@ -205,6 +209,13 @@ export class ServicesPart implements Part {
     this.#families = this.#familiesOf(prepared);
     this.health.setPrepared(true);
     for (const { proxy } of this.#families.values()) proxy.start();
+  }
+
+  /** Awaited at the end: whoever writes after us must not lose rules to it. */
+  #removeOthers(options: RemovalOptions): void {
+    const removal = removeOtherModes(options);
+    inBackground('removal of other modes', () => removal);
+    this.#removals.push(removal.catch(() => {}));
   }
 
   #familiesOf(prepared: PreparedMode): ReadonlyMap<IpFamily, Family> {
@@ -232,7 +243,7 @@ export class ServicesPart implements Part {
           this.#clashes.note(delta);
         },
         apiServer: () => client && addressOfServer(client.server),
-        onFirstSync: () => inBackground('removal of other modes', () => removeOtherModes({ ...removal, family })),
+        onFirstSync: () => this.#removeOthers({ ...removal, family }),
       });
     return new Map(prepared.families.map((family) => [family, familyOf(family)]));
   }

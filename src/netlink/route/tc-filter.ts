@@ -70,7 +70,14 @@ export function listIngressFilters(netlink: Netlink, index: number): IngressFilt
 /** All that look at what a device receives and sends, beside its queues: those of qdiscs `ingress` and `clsact`. Throws as `listIngressFilters`. */
 export function listLinkFilters(netlink: Netlink, index: number): IngressFilter[] {
   const parents = [CLSACT_INGRESS, CLSACT_EGRESS];
-  return parents.flatMap((parent) => netlink.dump(filterListing(index, parent)).map(decodeIngressFilter));
+  return parents.flatMap((parent) =>
+    netlink.dump(filterListing(index, parent), (payload) => !isTableOfU32(payload)).map(decodeIngressFilter),
+  );
+}
+
+/** Filters of u32 are listed behind their priority and the hash table that holds them, whose handles have no number of a filter (TC_U32_NODE). */
+function isTableOfU32(payload: Uint8Array): boolean {
+  return TCA.decode(payload, tcmsg.size).TCA_KIND === 'u32' && (tcmsg.decode(payload).tcm_handle & 0xfff) === 0;
 }
 
 /** The request behind both. */

@@ -40,22 +40,29 @@ export function openNetns(path: string): NetnsHandle {
  * @throws ERR_NETNS when the namespace cannot be entered; whatever `fn` throws
  */
 export function inNetns<T>(target: string | NetnsHandle, fn: () => T extends Promise<unknown> ? never : T): T {
-  const handle = typeof target === 'string' ? openNetns(target) : target;
   const own = openNetns(OWN_NETNS);
   try {
+    const handle = typeof target === 'string' ? openNetns(target) : target;
     try {
-      libc().setns(handle.fd, CLONE_NEWNET);
-    } catch (cause) {
-      throw new NodeplaneError('ERR_NETNS', `Cannot enter network namespace "${handle.path}"`, { cause });
-    }
-    try {
-      return fn();
+      return inside(handle, own, fn);
     } finally {
-      returnTo(own);
+      if (typeof target === 'string') handle.close();
     }
   } finally {
     own.close();
-    if (typeof target === 'string') handle.close();
+  }
+}
+
+function inside<T>(target: NetnsHandle, own: NetnsHandle, fn: () => T): T {
+  try {
+    libc().setns(target.fd, CLONE_NEWNET);
+  } catch (cause) {
+    throw new NodeplaneError('ERR_NETNS', `Cannot enter network namespace "${target.path}"`, { cause });
+  }
+  try {
+    return fn();
+  } finally {
+    returnTo(own);
   }
 }
 

@@ -40,6 +40,15 @@ const ipsecDefault = (direction: string, host: Host) =>
   faults.ip(`xfrm policy setdefault ${direction} block`, `xfrm policy setdefault ${direction} accept`, host);
 const letPass = (words: string) => faults.ip(`xfrm policy add ${words}`, `xfrm policy del ${words}`);
 
+/** By a device whose queue takes what the pair receives; a filter of u32 is listed with the table that holds it. */
+function limitSent(): void {
+  faults.ip('link add limit0 up type ifb', 'link del limit0');
+  node.namespace.run('tc', ...'qdisc add dev limit0 root tbf rate 100mbit burst 100kb limit 1mb'.split(' '));
+  faults.run('tc', `qdisc add dev ${toClient} ingress`, `qdisc del dev ${toClient} ingress`);
+  const filter = 'protocol all prio 1 u32 match u32 0 0 flowid 1:1 action mirred egress redirect dev limit0';
+  node.namespace.run('tc', ...`filter add dev ${toClient} parent ffff: ${filter}`.split(' '));
+}
+
 /** Its socket passes all policies by two of its own: IP_XFRM_POLICY with a struct xfrm_userpolicy_info for each direction. */
 async function listenAsIke(): Promise<void> {
   const script = `use Socket; socket(my $s, AF_INET, SOCK_DGRAM, 0); bind($s, sockaddr_in(500, INADDR_ANY)) or die;
@@ -76,6 +85,7 @@ it.each<[string, string, () => void | Promise<void>]>([
 
 it.each<[string, () => void | Promise<void>]>([
   ['a bucket as the CNI plugin makes them', () => queue(toWeb, 'tbf rate 100mbit burst 100kb limit 1mb')],
+  ['a limit of what the pod sends, as the CNI plugin makes it', limitSent],
   ['a queue with a limit', () => queue(toWeb, 'pfifo limit 100')],
   ['IPsec for others', () => ipsec('dir out dst 10.99.0.0/16', client)],
   ['IPsec that lets packets pass as they are', () => letPass('dir fwd src 0.0.0.0/0 dst 0.0.0.0/0')],

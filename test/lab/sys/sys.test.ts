@@ -2,7 +2,9 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import {
   chmodSync,
   chownSync,
+  closeSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -67,6 +69,26 @@ describe('inNetns', () => {
     const held = openNetns(path);
     expect(open()).toBe(before + 1);
     held.close();
+  });
+
+  it('keeps no descriptor when there is none for the way back', () => {
+    const limit = (words: string) =>
+      execFileSync('prlimit', [`--pid=${process.pid}`, ...words.split(' ')], { encoding: 'utf8' });
+    const before = limit('--nofile --output=SOFT --noheadings --raw').trim();
+    limit('--nofile=2048:');
+    const held: number[] = [];
+    try {
+      for (;;) held.push(openSync('/dev/null', 'r'));
+    } catch {
+      closeSync(held.pop()!);
+    }
+    try {
+      expect(() => inNetns(path, () => 1)).toThrow('Cannot open network namespace');
+      held.push(openSync('/dev/null', 'r'));
+    } finally {
+      for (const descriptor of held) closeSync(descriptor);
+      limit(`--nofile=${before}:`);
+    }
   });
 });
 

@@ -88,11 +88,12 @@ export class FeatureGuard implements ComparedPart {
   /** As `check`, but rejects with why it cannot be done. */
   async repair(): Promise<void> {
     await this.check();
+    if (!this.#nftables) throw unreadable();
     if (this.#failure !== undefined) throw this.#failure;
   }
 
   async #compare(): Promise<readonly Drift[]> {
-    if (!this.#nftables) throw nothingToCompare('nf_tables of this node cannot be read');
+    if (!this.#nftables) throw unreadable();
     const { compareFeatures, rules } = await this.#wanted();
     return compareFeatures(this.#nftables, rules, linkNames);
   }
@@ -135,6 +136,8 @@ export class FeatureGuard implements ComparedPart {
     return { ...actions, entries, rules: this.#rules.of(entries, linkNames()) };
   }
 }
+
+const unreadable = () => nothingToCompare('nf_tables of this node cannot be read');
 
 /**
  * By their sysctls: a listing by netlink waits for the kernel's lock of all links, for seconds while many pods come or go, and

@@ -115,3 +115,26 @@ it('does nothing once it was stopped', async () => {
   await clock.advance(10_000);
   expect(table.listings).toHaveLength(1);
 });
+
+it('goes on after a look that went wrong, and ends all the same', async () => {
+  const failures: unknown[] = [];
+  const clock = new FakeClock(0, (error) => failures.push(error));
+  const told: number[] = [];
+  const cleaner = new UnansweredCleaner({
+    family: 'IPv4',
+    protocols: ['TCP'],
+    table: new FakeFlowTable([flow('10.96.0.1:80', '10.96.0.1:80', 6)]),
+    clock,
+    cleaned: ({ deleted }) => {
+      told.push(deleted);
+      throw new Error('broken');
+    },
+  });
+  for (const times of [1, 2]) {
+    cleaner.note(change('10.0.0.1:80'));
+    cleaner.committed(nowhere);
+    await clock.advance(20_000);
+    expect([told.length, failures.length]).toEqual([times, times]);
+  }
+  await cleaner.stop();
+});

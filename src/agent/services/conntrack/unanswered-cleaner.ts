@@ -61,7 +61,7 @@ export class UnansweredCleaner {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    await this.#work;
+    await this.#work.catch(() => {});
   }
 
   #lookInTime(): void {
@@ -73,7 +73,9 @@ export class UnansweredCleaner {
   #begin(): Promise<void> {
     this.#timer = undefined;
     // `committed` will ask again.
-    if (!this.#isSyncing) this.#work = this.#work.then(() => this.#look());
+    const look = () => this.#look();
+    // One that failed must not end the later ones.
+    if (!this.#isSyncing) this.#work = this.#work.then(look, look);
     return this.#work;
   }
 

@@ -85,17 +85,22 @@ export class ConntrackTraffic implements TrafficSource {
     const began = process.cpuUsage();
     const rest = yielder();
     const reading = this.#tally.beginReading();
-    const listed: Uint8Array[][] = [];
-    for (const family of this.#families) {
-      listed.push(await this.#netlink.dumpAsync(translatedListing(family), async () => rest()));
-    }
-    this.#collect(Number.POSITIVE_INFINITY);
-    reading.seal();
-    for (const payload of listed.flat()) {
-      const flow = decodeTranslated(payload);
-      if (flow) reading.add(flow);
-      const wait = rest();
-      if (wait) await wait;
+    try {
+      const listed: Uint8Array[][] = [];
+      for (const family of this.#families) {
+        listed.push(await this.#netlink.dumpAsync(translatedListing(family), async () => rest()));
+      }
+      this.#collect(Number.POSITIVE_INFINITY);
+      reading.seal();
+      for (const payload of listed.flat()) {
+        const flow = decodeTranslated(payload);
+        if (flow) reading.add(flow);
+        const wait = rest();
+        if (wait) await wait;
+      }
+    } catch (error) {
+      reading.giveUp();
+      throw error;
     }
     reading.finish();
     const { user, system } = process.cpuUsage(began);

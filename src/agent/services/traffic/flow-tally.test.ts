@@ -30,6 +30,17 @@ beforeEach(() => {
 });
 
 describe('what is carried', () => {
+  it.each(['before it is listed', 'after'])('is not lost with a reading that is given up %s', (when) => {
+    read([flow(1, 50)]);
+    const reading = tally.beginReading();
+    tally.ended(flow(1, 60));
+    if (when === 'after') reading.seal();
+    reading.giveUp();
+    tally.ended(flow(2, 3));
+    read([]);
+    expect(counted()).toEqual([[WEB.name, 0, 0, 13]]);
+  });
+
   it('begins with the first reading, and goes on when flows end', () => {
     read([flow(1, 50)]);
     expect(counted()).toEqual([[WEB.name, 0, 1, 0]]);

@@ -31,6 +31,8 @@ export interface FlowReading {
   /** A flow of the listing. After `seal`. */
   add(flow: TranslatedFlow): void;
   finish(): void;
+  /** Leaves everything as it was before; instead of `finish`. */
+  giveUp(): void;
 }
 
 /**
@@ -66,7 +68,7 @@ export class FlowTally {
     if (tally) add(tally.carriedByEnded, flow);
   }
 
-  /** To be called before the table is listed. One reading at a time; one that is given up before `seal` leaves everything as it was. */
+  /** To be called before the table is listed. One reading at a time, which is finished or given up. */
   beginReading(): FlowReading {
     const endedMeanwhile = new Set<number>();
     this.#endedMeanwhile = endedMeanwhile;
@@ -89,6 +91,10 @@ export class FlowTally {
       finish: () => {
         for (const [tally, one] of found) this.#settle(tally, one);
         this.#isFirst = false;
+      },
+      giveUp: () => {
+        this.#endedMeanwhile = undefined;
+        for (const [tally, { carriedByEnded }] of found) add(tally.carriedByEnded, carriedByEnded);
       },
     };
   }
@@ -136,8 +142,8 @@ export class FlowTally {
 const SUMS = ['packetsIn', 'packetsOut', 'bytesIn', 'bytesOut'] as const satisfies readonly (keyof FlowTraffic)[];
 const nothing = (): Sums => ({ packetsIn: 0, packetsOut: 0, bytesIn: 0, bytesOut: 0 });
 
-function add(sums: Sums, flow: FlowTraffic): void {
-  for (const key of SUMS) sums[key] += flow[key];
+function add(sums: Sums, more: FlowTraffic): void {
+  for (const key of SUMS) sums[key] += more[key];
 }
 
 function newTally(port: ServicePortPlan): PortTally {
