@@ -230,26 +230,6 @@ it('each mode’s configuration is that mode’s, and the rest is the same', () 
   for (const other of others) expect(other).toBe(first);
 });
 
-it('a kustomization of one’s own says image and settings, as docs/install.md has it', () => {
-  const page = readFileSync(new URL('../../docs/install.md', import.meta.url), 'utf8');
-  const [own, pools] = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) =>
-    parse(yaml!.replaceAll('../deploy/', '').replace('sha256:…', `sha256:${'1'.repeat(64)}`)),
-  );
-  const config = readFileSync(join(DEPLOY, 'components/nftables/config.conf'), 'utf8').replace('10.244', '10.99');
-  const kubeconfig = readFileSync(join(DEPLOY, 'base/kubeconfig.conf'), 'utf8');
-  const objects = renderWith({ ...own, files: { 'config.conf': config, 'kubeconfig.conf': kubeconfig } });
-  const { containers, initContainers, volumes } = daemonSetOf(objects).spec!.template.spec!;
-  const images = [...containers, ...initContainers!].map(({ image }) => image);
-  expect(new Set(images)).toEqual(new Set([`registry.my-company.example/nodeplane@sha256:${'1'.repeat(64)}`]));
-  const configMap = objects.find(({ kind }) => kind === 'ConfigMap')!;
-  expect(parse(configMap.data['config.conf'])).toMatchObject({ mode: 'nftables', clusterCIDR: '10.99.0.0/16' });
-  expect(volumes).toContainEqual({ name: 'kube-proxy', configMap: { name: configMap.metadata.name } });
-  // A change of it is a rollout: the name follows the content.
-  const [before] = RENDERED['proxy/nftables']!.filter(({ kind }) => kind === 'ConfigMap');
-  expect(configMap.metadata.name).not.toBe(before!.metadata.name);
-  expect(renderWith(pools)).toEqual(RENDERED['full with pools']);
-});
-
 it('every file below deploy/ is used by some kustomization', () => {
   const kustomizations = readdirSync(DEPLOY, { recursive: true, encoding: 'utf8' }).filter((path) =>
     path.endsWith('kustomization.yaml'),

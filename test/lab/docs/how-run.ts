@@ -31,7 +31,10 @@ const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^deploy\/image\/build /, 'test/cri/image.test.ts does it'],
   [/^(?:ctr|podman|docker|skopeo) /, 'takes the image: test/cri/image.test.ts'],
   [/^kubeadm /, 'makes a cluster or changes one'],
-  [/^kubectl apply -k my-cluster$/, 'the folder is the reader’s; test/deploy/manifests.test.ts makes such'],
+  [
+    /^kubectl .*my-cluster$|^mkdir my-cluster$|^cat >my-cluster/,
+    'the folder is the reader’s; test/deploy/documented.test.ts makes such',
+  ],
   [/^ipvsadm |^ipset |kube-ipvs0$|^sysctl net\.ipv4\.vs\./, 'needs a kernel with IPVS: test/vm'],
   [/^modprobe /, 'changes the kernel of the machine'],
   [/^wg /, 'a program of wireguard-tools, which the tests go without'],
