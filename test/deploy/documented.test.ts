@@ -72,3 +72,32 @@ describe('docs/install.md', () => {
     expect(renderWith(pools!)).toEqual(renderWith(withPools));
   });
 });
+
+describe('docs/preflight.md', () => {
+  const [plain, given, named] = kustomizationsOf('docs/preflight.md');
+  const sourcesOf = (objects: readonly Rendered[]) =>
+    daemonSetOf(objects).spec!.template.spec!.volumes!.flatMap(({ projected }) => projected?.sources ?? []);
+
+  it('names the image', () => {
+    expect(imagesOf(renderWith(plain!))).toEqual(['registry.example/nodeplane/nodeplane:0.1.0']);
+  });
+
+  it('gives it the files and flags that the agent is going to have', () => {
+    const objects = renderWith({
+      ...given,
+      files: { 'config.conf': 'mode: nftables', 'kubeconfig.conf': 'kind: Config' },
+    });
+    const configMap = objects.find(({ kind }) => kind === 'ConfigMap')!;
+    expect(configMap.data).toEqual({ 'config.conf': 'mode: nftables', 'kubeconfig.conf': 'kind: Config' });
+    expect(sourcesOf(objects)[0]).toEqual({ configMap: { name: configMap.metadata.name } });
+    const [preflight] = daemonSetOf(objects).spec!.template.spec!.initContainers!;
+    const [before] = daemonSetOf(render('overlays/preflight')).spec!.template.spec!.initContainers!;
+    expect(preflight!.command).toEqual([...before!.command!, '--cni', '--routes=auto']);
+  });
+
+  it('names another ConfigMap', () => {
+    const objects = renderWith(named!);
+    expect(objects.flatMap((object) => misfits(object))).toEqual([]);
+    expect(sourcesOf(objects)[1]).toEqual({ configMap: { name: 'kube-proxy-7bk2m8g5t4', optional: true } });
+  });
+});

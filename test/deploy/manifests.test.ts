@@ -221,6 +221,17 @@ describe('the look before the first start', () => {
       for (const { readOnly } of volumeMounts) expect(readOnly).toBe(true);
     }
   });
+
+  it('waits for no ConfigMap that may not be there: its own has defaults, which the cluster’s goes before', () => {
+    const own = objects.find(({ kind }) => kind === 'ConfigMap')!;
+    expect(parse(own.data['config.conf'])).toEqual({
+      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+      kind: 'KubeProxyConfiguration',
+    });
+    const { volumes } = daemonSetOf(objects).spec!.template.spec!;
+    const sources = [{ configMap: { name: own.metadata.name } }, { configMap: { name: 'kube-proxy', optional: true } }];
+    expect(volumes).toContainEqual({ name: 'kube-proxy', projected: { sources } });
+  });
 });
 
 it('each mode’s configuration is that mode’s, and the rest is the same', () => {

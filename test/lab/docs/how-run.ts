@@ -32,7 +32,7 @@ const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^(?:ctr|podman|docker|skopeo) /, 'takes the image: test/cri/image.test.ts'],
   [/^kubeadm /, 'makes a cluster or changes one'],
   [
-    /^kubectl .*my-cluster$|^mkdir my-cluster$|^cat >my-cluster/,
+    /^kubectl .*my-[a-z-]+$|^mkdir my-cluster$|^cat >my-cluster/,
     'the folder is the reader’s; test/deploy/documented.test.ts makes such',
   ],
   [/^ipvsadm |^ipset |kube-ipvs0$|^sysctl net\.ipv4\.vs\./, 'needs a kernel with IPVS: test/vm'],
