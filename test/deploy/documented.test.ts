@@ -12,7 +12,7 @@ const DIGEST = `sha256:${'1'.repeat(64)}`;
 /** The kustomizations of a page, in its order. */
 function kustomizationsOf(page: string): Parameters<typeof renderWith>[0][] {
   const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8');
-  const blocks = [...text.matchAll(/```yaml\n([\s\S]*?)```|<<'EOF'\n(resources:[\s\S]*?)EOF\n/g)];
+  const blocks = [...text.matchAll(/```yaml\n([\s\S]*?)\n *```|<<'EOF'\n(resources:[\s\S]*?)EOF\n/g)];
   return blocks
     .map(([, fenced, heredoc]) => parse((fenced ?? heredoc)!.replaceAll('../deploy/', '').replace('sha256:…', DIGEST)))
     .filter((parsed) => parsed?.resources !== undefined);
@@ -100,4 +100,12 @@ describe('docs/preflight.md', () => {
     expect(objects.flatMap((object) => misfits(object))).toEqual([]);
     expect(sourcesOf(objects)[1]).toEqual({ configMap: { name: 'kube-proxy-7bk2m8g5t4', optional: true } });
   });
+});
+
+it('docs/migration.md names the image of the way back', () => {
+  const [wayBack, ...others] = kustomizationsOf('docs/migration.md');
+  expect(others).toEqual([]);
+  const objects = renderWith(wayBack!);
+  expect(imagesOf(objects)).toEqual(['registry.example/nodeplane/nodeplane:0.1.0']);
+  expect(daemonSetOf(objects).metadata!.name).toBe('nodeplane-way-back');
 });

@@ -234,6 +234,29 @@ describe('the look before the first start', () => {
   });
 });
 
+describe('the way back', () => {
+  const objects = render('overlays/way-back');
+
+  it('fits the API, asks nothing of it, and has the node’s network, lock and two capabilities', () => {
+    expect(objects.flatMap((object) => misfits(object))).toEqual([]);
+    expect(objects.map(({ kind }) => kind)).toEqual(['DaemonSet']);
+    const { initContainers, containers, ...pod } = daemonSetOf(objects).spec!.template.spec!;
+    expect(pod).toMatchObject({ hostNetwork: true, automountServiceAccountToken: false });
+    const bare = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true };
+    const [cleanUp, done] = [...initContainers!, ...containers];
+    expect(cleanUp!.command).toEqual(['/usr/local/bin/nodeplane', 'cleanup', '--leave-kube-proxy']);
+    expect(cleanUp!.securityContext).toMatchObject({
+      ...bare,
+      capabilities: { drop: ['ALL'], add: ['NET_ADMIN', 'NET_RAW'] },
+    });
+    expect(cleanUp!.volumeMounts).toEqual([{ name: 'xtables-lock', mountPath: '/run/xtables.lock' }]);
+    expect(pod.volumes!.map(({ name, hostPath }) => [name, hostPath?.path])).toEqual([
+      ['xtables-lock', '/run/xtables.lock'],
+    ]);
+    expect(done!.securityContext).toEqual({ ...bare, runAsUser: 65534, capabilities: { drop: ['ALL'] } });
+  });
+});
+
 it('each mode’s configuration is that mode’s, and the rest is the same', () => {
   const configs = MODES.map((mode) => readFileSync(join(DEPLOY, `components/${mode}/config.conf`), 'utf8'));
   expect(configs.map((text) => parse(text).mode)).toEqual(MODES);
