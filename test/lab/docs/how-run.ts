@@ -35,7 +35,7 @@ const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
     /^kubectl .*my-[a-z-]+$|^mkdir my-cluster$|^cat >my-cluster/,
     'the folder is the reader’s; test/deploy/documented.test.ts makes such',
   ],
-  [/^ipvsadm |^ipset |kube-ipvs0$|^sysctl net\.ipv4\.vs\./, 'needs a kernel with IPVS: test/vm'],
+  [/^ipvsadm |^ipset |kube-ipvs0$|^sysctl (?:-w )?net\.ipv4\.vs\./, 'needs a kernel with IPVS: test/vm'],
   [/^modprobe /, 'changes the kernel of the machine'],
   [/^wg /, 'a program of wireguard-tools, which the tests go without'],
   [/nodeplane-wg$/, 'needs a kernel with WireGuard: test/lab/routes/wireguard.test.ts'],
