@@ -32,7 +32,7 @@ it('README.md swaps in the image that it built', () => {
 });
 
 describe('docs/install.md', () => {
-  const [pushed, imported, settings, pools] = kustomizationsOf('docs/install.md');
+  const [pushed, imported, settings, pools, otherPool] = kustomizationsOf('docs/install.md');
 
   it('names an image in a registry by its digest, and an imported one by its tag', () => {
     expect(imagesOf(renderWith(pushed!))).toEqual([PUSHED]);
@@ -70,6 +70,15 @@ describe('docs/install.md', () => {
   it('adds pools', () => {
     const withPools = { resources: ['overlays/full/nftables'], components: ['components/pools'] };
     expect(renderWith(pools!)).toEqual(renderWith(withPools));
+  });
+
+  it('names another pool in place of the component’s', () => {
+    const flagsOf = (objects: readonly Rendered[]) =>
+      daemonSetOf(objects).spec!.template.spec!.containers[0]!.command!.filter((word) => /pool/.test(word));
+    expect(flagsOf(renderWith(pools!))).toEqual(['--pod-cidrs-from=pool', '--pool-cidrs=10.244.0.0/16']);
+    expect(flagsOf(renderWith(otherPool!))).toEqual(['--pod-cidrs-from=pool', '--pool-cidrs=10.99.0.0/16']);
+    // Without the component there is no such word to replace.
+    expect(() => renderWith({ ...otherPool, components: [] })).toThrow();
   });
 });
 
