@@ -32,7 +32,7 @@ it('README.md swaps in the image that it built', () => {
 });
 
 describe('docs/install.md', () => {
-  const [pushed, imported, settings, pools, otherPool] = kustomizationsOf('docs/install.md');
+  const [pushed, imported, settings, probed, pools, otherPool] = kustomizationsOf('docs/install.md');
 
   it('names an image in a registry by its digest, and an imported one by its tag', () => {
     expect(imagesOf(renderWith(pushed!))).toEqual([PUSHED]);
@@ -65,6 +65,12 @@ describe('docs/install.md', () => {
     // The name follows the content.
     const before = render('overlays/proxy/nftables').find(({ kind }) => kind === 'ConfigMap')!;
     expect(configMap.metadata.name).not.toBe(before.metadata.name);
+  });
+
+  it('has the probes ask where healthzBindAddress says', () => {
+    const [agent] = daemonSetOf(renderWith(probed!)).spec!.template.spec!.containers;
+    expect(agent!.livenessProbe!.httpGet).toEqual({ host: '127.0.0.1', port: 10257, path: '/livez' });
+    expect(agent!.readinessProbe!.httpGet).toEqual({ host: '127.0.0.1', port: 10257, path: '/readyz' });
   });
 
   it('adds pools', () => {
