@@ -94,6 +94,12 @@ const RULES: readonly Rule[] = [
   },
   { fits: /^kubectl /, may: NO_SERVER },
   { fits: /^nft delete table /, stage: 'stopped' },
+  // What a clean-up leaves.
+  {
+    fits: /^ip link delete cni0$|^sysctl -w /,
+    stage: 'cleanup',
+    as: (line) => line.replace('conf.NAME.', 'conf.lo.'),
+  },
   { fits: /^nft monitor trace$/, as: (line) => `timeout 1 ${line}`, may: { exits: [124] } },
   { fits: /^nft -a list chain …$/, as: () => 'nft -a list chain ip nodeplane services' },
   { fits: /^nft list map$/, as: () => 'nft list map ip nodeplane endpoints' },
