@@ -98,7 +98,7 @@ const fine: Look = () => undefined;
 const PROGRAMS: Readonly<Record<string, Look>> = { nodeplane, kubectl, npm, curl };
 /** Others, in fenced blocks. */
 const OTHERS =
-  'ip ipset ipvsadm iptables ip6tables nft conntrack sysctl ctr podman docker skopeo cat cp grep for do done wg bridge node export'.split(
+  'ip ipset ipvsadm iptables ip6tables nft conntrack sysctl modprobe ctr podman docker skopeo cat cp mkdir grep for do done wg bridge node export'.split(
     ' ',
   );
 

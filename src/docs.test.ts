@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { ipvsMode } from './proxy/ipvs/index.ts';
 
 const at = (path: string) => new URL(`../${path}`, import.meta.url);
 const read = (path: string) => readFileSync(at(path), 'utf8');
@@ -115,6 +116,14 @@ describe('docs/', () => {
       return !parts.every((part) => sources.includes(part));
     });
     expect(wrong).toEqual([]);
+  });
+
+  it('say which sysctls a node needs for mode ipvs', () => {
+    const page = read('docs/operations.md');
+    const sysctls = ipvsMode.sysctls!({ ipvs: { strictArp: true } } as never);
+    const wanted = Object.entries(sysctls).map(([name, value]) => `${name.replaceAll('/', '.')}=${value}`);
+    expect(wanted.length).toBeGreaterThan(4);
+    expect(wanted.filter((text) => !page.includes(text))).toEqual([]);
   });
 
   it('name no flag of the agent that is none', () => {

@@ -221,6 +221,40 @@ describe('the look before the first start', () => {
       for (const { readOnly } of volumeMounts) expect(readOnly).toBe(true);
     }
   });
+
+  it('waits for no ConfigMap that may not be there: its own has defaults, which the cluster’s goes before', () => {
+    const own = objects.find(({ kind }) => kind === 'ConfigMap')!;
+    expect(parse(own.data['config.conf'])).toEqual({
+      apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+      kind: 'KubeProxyConfiguration',
+    });
+    const { volumes } = daemonSetOf(objects).spec!.template.spec!;
+    const sources = [{ configMap: { name: own.metadata.name } }, { configMap: { name: 'kube-proxy', optional: true } }];
+    expect(volumes).toContainEqual({ name: 'kube-proxy', projected: { sources } });
+  });
+});
+
+describe('the way back', () => {
+  const objects = render('overlays/way-back');
+
+  it('fits the API, asks nothing of it, and has the node’s network, lock and two capabilities', () => {
+    expect(objects.flatMap((object) => misfits(object))).toEqual([]);
+    expect(objects.map(({ kind }) => kind)).toEqual(['DaemonSet']);
+    const { initContainers, containers, ...pod } = daemonSetOf(objects).spec!.template.spec!;
+    expect(pod).toMatchObject({ hostNetwork: true, automountServiceAccountToken: false });
+    const bare = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true };
+    const [cleanUp, done] = [...initContainers!, ...containers];
+    expect(cleanUp!.command).toEqual(['/usr/local/bin/nodeplane', 'cleanup', '--leave-kube-proxy']);
+    expect(cleanUp!.securityContext).toMatchObject({
+      ...bare,
+      capabilities: { drop: ['ALL'], add: ['NET_ADMIN', 'NET_RAW'] },
+    });
+    expect(cleanUp!.volumeMounts).toEqual([{ name: 'xtables-lock', mountPath: '/run/xtables.lock' }]);
+    expect(pod.volumes!.map(({ name, hostPath }) => [name, hostPath?.path])).toEqual([
+      ['xtables-lock', '/run/xtables.lock'],
+    ]);
+    expect(done!.securityContext).toEqual({ ...bare, runAsUser: 65534, capabilities: { drop: ['ALL'] } });
+  });
 });
 
 it('each mode’s configuration is that mode’s, and the rest is the same', () => {
@@ -228,26 +262,6 @@ it('each mode’s configuration is that mode’s, and the rest is the same', () 
   expect(configs.map((text) => parse(text).mode)).toEqual(MODES);
   const [first, ...others] = configs.map((text) => text.replace(/^mode: .*$/m, ''));
   for (const other of others) expect(other).toBe(first);
-});
-
-it('a kustomization of one’s own says image and settings, as docs/install.md has it', () => {
-  const page = readFileSync(new URL('../../docs/install.md', import.meta.url), 'utf8');
-  const [own, pools] = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) =>
-    parse(yaml!.replaceAll('../deploy/', '').replace('sha256:…', `sha256:${'1'.repeat(64)}`)),
-  );
-  const config = readFileSync(join(DEPLOY, 'components/nftables/config.conf'), 'utf8').replace('10.244', '10.99');
-  const kubeconfig = readFileSync(join(DEPLOY, 'base/kubeconfig.conf'), 'utf8');
-  const objects = renderWith({ ...own, files: { 'config.conf': config, 'kubeconfig.conf': kubeconfig } });
-  const { containers, initContainers, volumes } = daemonSetOf(objects).spec!.template.spec!;
-  const images = [...containers, ...initContainers!].map(({ image }) => image);
-  expect(new Set(images)).toEqual(new Set([`registry.my-company.example/nodeplane@sha256:${'1'.repeat(64)}`]));
-  const configMap = objects.find(({ kind }) => kind === 'ConfigMap')!;
-  expect(parse(configMap.data['config.conf'])).toMatchObject({ mode: 'nftables', clusterCIDR: '10.99.0.0/16' });
-  expect(volumes).toContainEqual({ name: 'kube-proxy', configMap: { name: configMap.metadata.name } });
-  // A change of it is a rollout: the name follows the content.
-  const [before] = RENDERED['proxy/nftables']!.filter(({ kind }) => kind === 'ConfigMap');
-  expect(configMap.metadata.name).not.toBe(before!.metadata.name);
-  expect(renderWith(pools)).toEqual(RENDERED['full with pools']);
 });
 
 it('every file below deploy/ is used by some kustomization', () => {

@@ -153,11 +153,11 @@ export const ALL_FIELDS = {
         keyFile: defaulted(text, NODE_PATHS.wireguardKey),
       },
       masquerade: {
-        cidrs: defaulted(textList, ['ipv4', 'ipv6']),
+        cidrs: pointer(textList, ['ipv4', 'ipv6']),
         nonMasqueradeCIDRs: plain(textList),
         randomFully: pointer(boolean, true),
       },
-      clearNetworkUnavailable: defaulted(boolean, true),
+      clearNetworkUnavailable: pointer(boolean, true),
       flannel: { annotations: plain(boolean), netConf: plain(text), subnetFile: plain(text) },
     },
     pools: {

@@ -128,3 +128,21 @@ it('rules of our own mode iptables are not taken for kube-proxy’s', async () =
   });
   expect(rules()).toBe(before);
 });
+
+it('with the capabilities of deploy/overlays/way-back a kube-proxy in iptables-legacy is seen, with NET_ADMIN alone it is not', () => {
+  const { namespace } = node;
+  const legacy = (...args: string[]) => namespace.run('iptables-legacy', '-t', 'nat', ...args);
+  legacy('-N', 'KUBE-SERVICES');
+  legacy('-A', 'KUBE-SERVICES', '-j', 'RETURN');
+  namespace.run('nft', 'add', 'table', 'ip', 'nodeplane');
+  const leaveWith = (capabilities: string) => {
+    const bounds = [`--bounding-set=-all,${capabilities}`, '--inh-caps=-all'];
+    const words = ['netns', 'exec', namespace.name, 'setpriv', ...bounds, builtProgram('nodeplane')];
+    return spawnSync('ip', [...words, 'cleanup', '--leave-kube-proxy'], { encoding: 'utf8' }).status;
+  };
+  expect(leaveWith('+net_admin')).toBe(1);
+  expect(tables()).toMatch(/table ip nodeplane$/m);
+  expect(leaveWith('+net_admin,+net_raw')).toBe(0);
+  expect(tables()).not.toMatch(/table ip nodeplane$/m);
+  expect(legacy('-S', 'KUBE-SERVICES')).toContain('RETURN');
+});

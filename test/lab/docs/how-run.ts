@@ -31,8 +31,11 @@ const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^deploy\/image\/build /, 'test/cri/image.test.ts does it'],
   [/^(?:ctr|podman|docker|skopeo) /, 'takes the image: test/cri/image.test.ts'],
   [/^kubeadm /, 'makes a cluster or changes one'],
-  [/^kubectl apply -k my-cluster$/, 'the folder is the reader’s; test/deploy/manifests.test.ts makes such'],
-  [/^ipvsadm |^ipset |kube-ipvs0$|^sysctl net\.ipv4\.vs\./, 'needs a kernel with IPVS: test/vm'],
+  [
+    /^kubectl .*my-[a-z-]+$|^mkdir my-cluster$|^cat >my-cluster/,
+    'the folder is the reader’s; test/deploy/documented.test.ts makes such',
+  ],
+  [/^ipvsadm |^ipset |kube-ipvs0$|^sysctl (?:-w )?net\.ipv4\.vs\./, 'needs a kernel with IPVS: test/vm'],
   [/^modprobe /, 'changes the kernel of the machine'],
   [/^wg /, 'a program of wireguard-tools, which the tests go without'],
   [/nodeplane-wg$/, 'needs a kernel with WireGuard: test/lab/routes/wireguard.test.ts'],
@@ -91,6 +94,12 @@ const RULES: readonly Rule[] = [
   },
   { fits: /^kubectl /, may: NO_SERVER },
   { fits: /^nft delete table /, stage: 'stopped' },
+  // What a clean-up leaves.
+  {
+    fits: /^ip link delete cni0$|^sysctl -w /,
+    stage: 'cleanup',
+    as: (line) => line.replace('conf.NAME.', 'conf.lo.'),
+  },
   { fits: /^nft monitor trace$/, as: (line) => `timeout 1 ${line}`, may: { exits: [124] } },
   { fits: /^nft -a list chain …$/, as: () => 'nft -a list chain ip nodeplane services' },
   { fits: /^nft list map$/, as: () => 'nft list map ip nodeplane endpoints' },
