@@ -188,6 +188,7 @@ export class Agent {
       recorder,
       families: () => services.planned(),
       healthy: () => services.health.isHealthy(),
+      standsByFor: () => (this.#isStandby ? options.claim.holder() : ''),
       api:
         client &&
         (() => ({

@@ -121,7 +121,7 @@ export function readLocalPorts(): LocalPorts {
 }
 
 const READ_ONLY =
-  'it is read-only in this container: set it on the node, run --init-only in a container that may, or mount the node’s /proc/sys/net and name the place with --proc-sys-root';
+  'it is read-only in this container: set it on the node, run --init-only in a container that may (delete this pod, so that its init container runs again with the present settings), or mount the node’s /proc/sys/net and name the place with --proc-sys-root';
 
 function sysctlError(operation: string, object: string, cause: unknown): KernelError {
   const errno = -((cause as NodeJS.ErrnoException).errno ?? -osConstants.errno.EIO);

@@ -41,6 +41,7 @@ const page = new StatusPage(
           { family: 'IPv4', ports: planner.plan.ports, explain: (service) => planner.explain(service, store) },
         ],
         healthy: () => true,
+        standsByFor: () => '',
         api: undefined,
         manifests: '/etc/manifests',
         routes: undefined,

@@ -224,3 +224,11 @@ conntrack: {maxPerCore: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
     expect(writeConfigz(effectiveOf(['--hostname-override=n1', '-v2'], file), 'kube-proxy')).toBe(recorded);
   });
 });
+
+it('what the file switches off or empties stays so', () => {
+  const routes = 'nodeplane: {routes: {clearNetworkUnavailable: false, masquerade: {cidrs: [], randomFully: false}}}\n';
+  expect(effectiveOf([], HEAD + routes).nodeplane.routes).toMatchObject({
+    clearNetworkUnavailable: false,
+    masquerade: { cidrs: [], randomFully: false },
+  });
+});

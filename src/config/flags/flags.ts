@@ -121,7 +121,7 @@ export const FLAGS = {
   'oom-score-adj': fieldFlag('oomScoreAdj', 'Value for oom_score_adj of this process (-1000 to 1000)'),
   'conntrack-max-per-core': fieldFlag(
     'conntrack.maxPerCore',
-    'Conntrack entries per CPU core; 0 leaves the limit alone',
+    'Conntrack entries per CPU core, at most 1,048,576 altogether unless --conntrack-min asks for more; 0 leaves the limit alone, whatever --conntrack-min says',
   ),
   'conntrack-min': fieldFlag('conntrack.min', 'Conntrack entries to allow at least, whatever the number of cores'),
   'conntrack-tcp-timeout-established': fieldFlag(

@@ -143,7 +143,7 @@ interface Refused {
 }
 
 const READ_ONLY =
-  'this process may not write them: run it with --init-only first, in a container that can (deploy/base), or set them on the host';
+  'this process may not write them: run it with --init-only first, in a container that can (deploy/base; delete this pod, so that its init container runs again), or set them on the host';
 
 /** What to do, by errno. */
 const REMEDIES: Readonly<Record<string, string>> = {

@@ -20,6 +20,8 @@ export interface StatusSources {
   /** Empty until the proxy has begun. */
   readonly families: () => readonly Omit<ExplainingFamily, 'record'>[];
   readonly healthy: () => boolean;
+  /** See `StatusFacts`. */
+  readonly standsByFor: () => string;
   /** Undefined: the objects come from a directory of manifests. */
   readonly api: (() => { readonly server: string; readonly watches: readonly WatchAge[] }) | undefined;
   /** The directory of manifests; empty: none. */
@@ -57,6 +59,7 @@ export function* collectStatus(sources: StatusSources, view: ServiceView): Steps
     upSeconds: age(began),
     memory: process.memoryUsage.rss(),
     healthy: sources.healthy(),
+    standsByFor: sources.standsByFor(),
     age,
     families: records,
     api: sources.api?.(),

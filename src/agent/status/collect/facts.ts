@@ -16,6 +16,8 @@ export interface StatusFacts {
   readonly memory: number;
   /** Whether every family keeps up with what is wanted (/healthz, whatever the node's own fate). */
   readonly healthy: boolean;
+  /** Who works on this node while this agent stands by, in words; empty: it works itself. */
+  readonly standsByFor: string;
   /** Age by a moment of the clock's `now`. */
   readonly age: (at: number) => number;
   readonly families: readonly FamilyRecord[];

@@ -25,6 +25,7 @@ const GOOD: StatusFacts = {
   upSeconds: 100,
   memory: 80 << 20,
   healthy: true,
+  standsByFor: '',
   age: (at) => 10 - at,
   families: [FAMILY],
   api: { server: 'https://10.0.0.1:6443/', watches: [{ resource: 'services', seconds: 3 }] },
@@ -53,6 +54,23 @@ it('answers eight questions in their order, with a number and an age each', () =
     ['changes', 'ok', 7, 5],
   ]);
   expect(questions.map(({ id }) => id)).toEqual(QUESTIONS);
+});
+
+it('has no problem while another agent works', () => {
+  const { questions, problems } = answerAll({
+    ...GOOD,
+    healthy: false,
+    families: [],
+    standsByFor: 'process 7 (nodeplane)',
+  });
+  expect(problems).toEqual([]);
+  expect(questions[0]!.detail).toBe(
+    'stands by: process 7 (nodeplane) works on this node, version 1.2.3, mode iptables',
+  );
+  expect(questions.find(({ id }) => id === 'nodes')).toMatchObject({
+    verdict: 'none',
+    detail: 'another agent looks after them',
+  });
 });
 
 describe('a problem', () => {

@@ -65,13 +65,14 @@ function agent({
   upSeconds,
   memory,
   healthy,
+  standsByFor,
   families,
   addresses,
   ports,
   commands,
 }: StatusFacts): Answer {
   const problems = [];
-  if (!healthy) {
+  if (!healthy && standsByFor === '') {
     const message =
       families.length === 0
         ? 'It does not serve Services: it waits for the objects, or for what its mode needs of the kernel'
@@ -81,7 +82,8 @@ function agent({
   if (addresses && addresses.lacking !== '') {
     problems.push({ message: `New pods get no address: ${addresses.lacking}`, command: commands.ipam });
   }
-  const detail = [`version ${version}`, `mode ${mode}`, families.map(({ family }) => family).join(' and ')];
+  const standing = standsByFor && `stands by: ${standsByFor} works on this node`;
+  const detail = [standing, `version ${version}`, `mode ${mode}`, families.map(({ family }) => family).join(' and ')];
   return {
     value: memory,
     figure: byteText(memory),
@@ -247,7 +249,9 @@ function conntrack({ conntrack: table }: StatusFacts): Answer {
   return { value: share, figure: percent, detail: `${count} of ${max} connections`, ageSeconds: 0, problems };
 }
 
-function nodes({ peers, commands }: StatusFacts): Answer {
+function nodes({ peers, standsByFor, commands }: StatusFacts): Answer {
+  if (peers && standsByFor !== '')
+    return { value: null, figure: '–', detail: 'another agent looks after them', ageSeconds: null, verdict: 'none' };
   if (!peers)
     return { value: null, figure: '–', detail: 'routes are somebody else’s', ageSeconds: null, verdict: 'none' };
   const { total, wrong, peers: told, problems: texts, ageSeconds } = peers;
