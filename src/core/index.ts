@@ -25,6 +25,7 @@ export {
   addressBits,
   type Cidr,
   cidrContains,
+  cidrEquals,
   compareIp,
   formatCidr,
   formatIp,

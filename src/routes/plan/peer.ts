@@ -2,6 +2,7 @@ import {
   addressBits,
   type Cidr,
   cidrContains,
+  cidrEquals,
   formatCidr,
   formatIp,
   type IpAddress,
@@ -157,11 +158,7 @@ export function samePeer(a: Peer, b: Peer): boolean {
 
 /** The same ranges in the same order. */
 export function sameRanges(a: readonly Cidr[], b: readonly Cidr[]): boolean {
-  return a.length === b.length && a.every((range, index) => sameCidr(range, b[index]!));
-}
-
-function sameCidr(a: Cidr, b: Cidr): boolean {
-  return a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
+  return a.length === b.length && a.every((range, index) => cidrEquals(range, b[index]!));
 }
 
 /** What is wrong with a node whatever others there are. */
