@@ -5,7 +5,7 @@ import type { Node } from './types.ts';
 
 const node = (spec: Node['spec'], addresses: readonly [string, string][] = []): Node => ({
   kind: 'Node',
-  metadata: { name: 'n1' },
+  metadata: { name: 'n1', namespace: '' },
   spec,
   status: { addresses: addresses.map(([type, address]) => ({ type, address })) },
 });
