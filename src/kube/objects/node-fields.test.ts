@@ -3,7 +3,7 @@ import { formatCidr, formatIp } from '../../core/index.ts';
 import { internalIpOf, internalIpsOf, nodeIpsOf, podCidrTexts, podRangesOf } from './node-fields.ts';
 import type { Node } from './types.ts';
 
-const node = (spec: Node['spec'], addresses: readonly [string, string][] = []): Node => ({
+const node = (spec: NonNullable<Node['spec']>, addresses: readonly [string, string][] = []): Node => ({
   kind: 'Node',
   metadata: { name: 'n1', namespace: '' },
   spec,
@@ -14,7 +14,7 @@ it('reads the pod ranges of a Node, also where the older field stands alone', ()
   const both = node({ podCIDR: '10.244.1.0/24', podCIDRs: ['10.244.1.0/24', 'fd00:0::/64', 'x'] });
   expect(podRangesOf(both, 'IPv6').map(formatCidr)).toEqual(['fd00::/64']);
   expect(podRangesOf(node({ podCIDR: '10.244.2.0/24' }), 'IPv4').map(formatCidr)).toEqual(['10.244.2.0/24']);
-  expect(podCidrTexts(node(undefined))).toEqual([]);
+  expect(podCidrTexts(node({}))).toEqual([]);
 });
 
 it('reads the addresses of a Node, those inside the cluster first', () => {
