@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { checkAddressesOf, type IpamCheck, type IpamReport, showAddresses } from '../agent/index.ts';
-import { type KubeProxyConfig, readCommandLine } from '../config/index.ts';
+import type { KubeProxyConfig } from '../config/index.ts';
 import { NodeplaneError } from '../core/index.ts';
+import { readAgentFlags } from './agent-flags.ts';
 import { asksForHelp } from './asks-for-help.ts';
 import { writeOut } from './standard-output.ts';
-import { VERSION } from './version.ts';
 
 /** Something is found: neither success nor a failure of the command, whose status is 1. */
 const FOUND = 2;
@@ -50,15 +48,9 @@ export async function runIpam(argv: readonly string[]): Promise<void> {
 }
 
 function configOf(argv: readonly string[]): KubeProxyConfig {
-  const outcome = readCommandLine(argv, {
-    program: 'nodeplane agent',
-    version: VERSION,
-    readFile: (path) => readFileSync(path, 'utf8'),
-    hostname: hostname(),
-  });
-  if (outcome.action === 'run') return outcome.config;
-  const said = 'output' in outcome ? outcome.output.stderr.trim() : outcome.action;
-  throw new NodeplaneError('ERR_CONFIG', `Cannot use these flags: ${said.replace(/\s*\n\s*/g, '; ')}`);
+  const flags = readAgentFlags(argv);
+  if (typeof flags !== 'string') return flags.config;
+  throw new NodeplaneError('ERR_CONFIG', `Cannot use these flags: ${flags}`);
 }
 
 /** What `nodeplane ipam` prints. */

@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { migrationReport, migrationText } from '../agent/index.ts';
-import { readCommandLine } from '../config/index.ts';
+import { readAgentFlags } from './agent-flags.ts';
 import { asksForHelp } from './asks-for-help.ts';
 import { writeErr, writeOut } from './standard-output.ts';
-import { VERSION } from './version.ts';
 
 /** Exit status of a command line that cannot be used. */
 const USAGE = 2;
@@ -30,14 +27,9 @@ export function addMigrationCommand(program: Command): void {
 async function runMigration(argv: readonly string[]): Promise<void> {
   const { output, rest } = readOutput(argv);
   if (output !== 'text' && output !== 'json') return usage(`--output is text or json, found "${output}"`);
-  const outcome = readCommandLine(rest, {
-    program: 'nodeplane agent',
-    version: VERSION,
-    readFile: (path) => readFileSync(path, 'utf8'),
-    hostname: hostname(),
-  });
-  if (outcome.action !== 'run') return usage('output' in outcome ? outcome.output.stderr.trim() : outcome.action);
-  const report = await migrationReport(outcome.config);
+  const flags = readAgentFlags(rest);
+  if (typeof flags === 'string') return usage(flags);
+  const report = await migrationReport(flags.config);
   writeOut(output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : migrationText(report));
 }
 

@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { preflightNode } from '../agent/index.ts';
-import { readCommandLine } from '../config/index.ts';
 import { reportJson, reportText } from '../preflight/index.ts';
+import { readAgentFlags } from './agent-flags.ts';
 import { asksForHelp } from './asks-for-help.ts';
 import { writeErr, writeOut } from './standard-output.ts';
 import { VERSION } from './version.ts';
@@ -46,15 +44,10 @@ export function addPreflightCommand(program: Command): void {
 export async function runPreflight(argv: readonly string[]): Promise<void> {
   const flags = readFlags(argv);
   if (typeof flags === 'string') return usage(flags);
-  const outcome = readCommandLine(flags.rest, {
-    program: 'nodeplane agent',
-    version: VERSION,
-    readFile: (path) => readFileSync(path, 'utf8'),
-    hostname: hostname(),
-  });
-  if (outcome.action !== 'run') return usage('output' in outcome ? outcome.output.stderr.trim() : outcome.action);
+  const ofAgent = readAgentFlags(flags.rest);
+  if (typeof ofAgent === 'string') return usage(ofAgent);
   const { strict, presentMode, output } = flags;
-  const { config, messages } = outcome;
+  const { config, messages } = ofAgent;
   const warnings = messages.flatMap(({ level, text }) => (level === 'warn' ? [text] : []));
   const report = await preflightNode({ config, warnings, strict, presentMode, version: VERSION });
   writeOut(output === 'json' ? reportJson(report) : reportText(report));

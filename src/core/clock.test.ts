@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { BackgroundFailure } from './background.ts';
-import { systemClock as clock } from './clock.ts';
+import { systemClock as clock, sleep } from './clock.ts';
 
 describe('the real clock', () => {
   beforeEach(() => {
@@ -64,4 +65,20 @@ it('is the only one to ask for the calendar: durations are no business of it', (
     /\bDate\.now\b|\bnew Date\(\)|\bDate\(\)/.test(readFileSync(join(folder, path), 'utf8')),
   );
   expect(asks).toEqual([]);
+});
+
+describe('sleep', () => {
+  it('ends with the time or with the signal', async () => {
+    const clock = new FakeClock();
+    const stop = new AbortController();
+    const woken: string[] = [];
+    void sleep(clock, 100, stop.signal).then(() => woken.push('time'));
+    void sleep(clock, 1_000, stop.signal).then(() => woken.push('signal'));
+    await clock.advance(100);
+    expect(woken).toEqual(['time']);
+    stop.abort();
+    await clock.advance(0);
+    expect(woken).toEqual(['time', 'signal']);
+    await sleep(clock, 1_000, stop.signal);
+  });
 });

@@ -43,6 +43,24 @@ export const systemClock: Clock = {
   },
 };
 
+/**
+ * Resolves after `ms` milliseconds (0: at once), or when the signal aborts. Never rejects.
+ *
+ * @param signal undefined: nobody ends the wait
+ */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted || ms <= 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    const wake = () => {
+      timer.cancel();
+      signal?.removeEventListener('abort', wake);
+      resolve();
+    };
+    const timer = clock.setTimer(wake, ms);
+    signal?.addEventListener('abort', wake);
+  });
+}
+
 /** Seconds that have passed since `performance.now()` was `started`; for figures, not for decisions. */
 export function secondsSince(started: number): number {
   return (performance.now() - started) / 1000;

@@ -1,6 +1,6 @@
 export { BackgroundFailure, inBackground, stopAll, tellFailure } from './background.ts';
 export { ByteWriter, formatMac, hashBytes, readBe16, readBe32, readU16, readU32, sameBytes } from './bytes.ts';
-export { type Clock, secondsSince, systemClock, type Timer } from './clock.ts';
+export { type Clock, secondsSince, sleep, systemClock, type Timer } from './clock.ts';
 export {
   type ComparedPart,
   type Drift,
@@ -25,6 +25,7 @@ export {
   addressBits,
   type Cidr,
   cidrContains,
+  cidrEquals,
   compareIp,
   formatCidr,
   formatIp,

@@ -80,6 +80,11 @@ export function ipEquals(a: IpAddress, b: IpAddress): boolean {
   return compareIp(a, b) === 0;
 }
 
+/** The same address with the same prefix; bits beyond it count too. */
+export function cidrEquals(a: Cidr, b: Cidr): boolean {
+  return a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
+}
+
 export function isLoopback(ip: IpAddress): boolean {
   const { family, bytes } = ip;
   return family === 'IPv4' ? bytes[0] === 127 : isLoopback6(bytes);

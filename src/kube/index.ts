@@ -24,6 +24,14 @@ export {
   WIREGUARD_ANNOTATIONS,
   ZONE_LABEL,
 } from './objects/known-names.ts';
+export {
+  createdAtOf,
+  internalIpOf,
+  internalIpsOf,
+  nodeIpsOf,
+  podCidrTexts,
+  podRangesOf,
+} from './objects/node-fields.ts';
 export * from './objects/types.ts';
 export { type ReadObjects, readOnce } from './read-once.ts';
 export { type AwaitedObject, mergeResources, type Resource, type Substitute } from './resource.ts';

@@ -5,6 +5,7 @@ export { failpoint } from './failpoint.ts';
 export { FileLock, lockReleases, shareLockReleases, withFileLock } from './file-lock.ts';
 export { ebtablesWithRules } from './legacy-iptables/ebtables.ts';
 export { legacyForwardRefuses } from './legacy-iptables/forward-refuses.ts';
+export { type RecentSource, readRecentList } from './legacy-iptables/recent-list.ts';
 export {
   type BuiltInChain,
   isChainHead,

@@ -201,7 +201,7 @@ export class FakeNftables implements NftRuleset {
   }
 
   #commit(changes: readonly NftChange[], { expectGeneration, checkOnly }: CommitOptions, own: boolean): CommitReport {
-    const report = { messages: 0, bytes: 0, encodeSeconds: 0, kernelSeconds: 0 };
+    const report = { messages: 0, bytes: 0, kernelSeconds: 0 };
     if (changes.length === 0) return { ...report, generation: undefined };
     if (expectGeneration !== undefined && expectGeneration !== this.#generation) {
       throw new NftCommitError(changes, [refusal(ERESTART)]);

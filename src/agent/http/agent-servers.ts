@@ -7,7 +7,7 @@ import {
   type Program,
   writeConfigz,
 } from '../../config/index.ts';
-import type { Clock } from '../../core/index.ts';
+import { type Clock, sleep } from '../../core/index.ts';
 import type { ProxyHealth } from '../../proxy/index.ts';
 import type { Logger } from '../logger.ts';
 import type { Build } from '../metrics/component-metrics.ts';
@@ -121,7 +121,7 @@ export class AgentServers {
     const isHeld = async () =>
       !(await Promise.all(this.#servers.map(({ server }) => server.listenIfFree()))).every(Boolean);
     while ((await isHeld()) && clock.now() < deadline) {
-      await new Promise<void>((resolve) => void clock.setTimer(resolve, HANDOVER_POLL_MS));
+      await sleep(clock, HANDOVER_POLL_MS);
     }
     await this.start(failed);
   }

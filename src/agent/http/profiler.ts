@@ -1,5 +1,5 @@
 import { Session } from 'node:inspector/promises';
-import type { Clock } from '../../core/index.ts';
+import { type Clock, sleep } from '../../core/index.ts';
 import { type HttpAnswer, type HttpRequest, textAnswer } from './http-listener.ts';
 import type { Pages } from './http-server.ts';
 import { toLocal } from './local-clients.ts';
@@ -63,7 +63,7 @@ export class Profiler {
     this.#busy = true;
     try {
       await this.#session.post('Profiler.start');
-      await new Promise<void>((resolve) => this.#clock.setTimer(resolve, seconds * 1000));
+      await sleep(this.#clock, seconds * 1000);
       const { profile } = await this.#session.post('Profiler.stop');
       return download('nodeplane.cpuprofile', profile);
     } finally {

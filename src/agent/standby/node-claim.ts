@@ -1,8 +1,7 @@
 import { statSync } from 'node:fs';
-import type { Clock } from '../../core/index.ts';
+import { type Clock, sleep } from '../../core/index.ts';
 import { FileLock, makeOwnDirectory } from '../../sys/index.ts';
 import type { Logger } from '../logger.ts';
-import { sleep } from '../services/modes/wait.ts';
 import { agentFile } from './agent-file.ts';
 
 export interface NodeClaimOptions {

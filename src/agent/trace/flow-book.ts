@@ -4,7 +4,7 @@ import type { TraceEvent } from '../../netlink/nftables/index.ts';
 import { isIcmp, readIcmpError } from './icmp/read-icmp.ts';
 import { readPacket, type TracedPacket } from './read-packet.ts';
 import { placeOf, type TracedTuple } from './trace-table.ts';
-import { type KernelDrop, type TracedFlow, UNSPECIFIED, type Way } from './traced-flow.ts';
+import { isOf, type KernelDrop, type TracedFlow, turned, UNSPECIFIED, type Way } from './traced-flow.ts';
 
 /** Events and flows kept: a trace is for people. */
 const MOST_EVENTS = 1000;
@@ -176,7 +176,7 @@ export class FlowBook {
       const flow = there || back ? this.#openTracked(tracked, at) : undefined;
       if (flow) return { flow, direction: there ? 'there' : 'back' };
     }
-    const answered = this.#flows.find((flow) => isAnswer(flow, packet));
+    const answered = this.#flows.find((flow) => isOf(flow, 'back', packet));
     return answered && { flow: answered, direction: 'back' };
   }
 
@@ -234,13 +234,6 @@ const blankWay = (): Way => ({
   kernelDrop: undefined,
 });
 
-const turned = ({ source, sourcePort, destination, destinationPort }: FlowDirection): FlowDirection => ({
-  source: destination,
-  sourcePort: destinationPort,
-  destination: source,
-  destinationPort: sourcePort,
-});
-
 function sameEnds(a: FlowDirection, b: FlowDirection): boolean {
   return (
     a.sourcePort === b.sourcePort &&
@@ -250,27 +243,10 @@ function sameEnds(a: FlowDirection, b: FlowDirection): boolean {
   );
 }
 
-/** Whether a packet answers a flow, by what was seen of its translation. */
-function isAnswer(flow: TracedFlow, packet: TracedPacket): boolean {
-  return packet.protocol === flow.protocol && isThere(flow, turned(packet));
-}
-
 /** The direction of a flow that a packet is of, translated or not; undefined: it is another's. */
 function wayOf(flow: TracedFlow, packet: TracedPacket): Way | undefined {
-  if (isAnswer(flow, packet)) return flow.back;
-  return packet.protocol === flow.protocol && isThere(flow, packet) ? flow.there : undefined;
-}
-
-/** Whether these are the ends of a flow on its way there, before or after its translations. */
-function isThere({ original, endpoint, maskedAs }: TracedFlow, ends: FlowDirection): boolean {
-  const { source, sourcePort, destination, destinationPort } = original;
-  const isTo = (ip: IpAddress, port: number) => ipEquals(ends.destination, ip) && ends.destinationPort === port;
-  return (
-    (isTo(destination, destinationPort) || (endpoint !== undefined && isTo(endpoint.address, endpoint.port))) &&
-    // Masquerading may take another port.
-    ((maskedAs !== undefined && ipEquals(ends.source, maskedAs)) ||
-      (ipEquals(ends.source, source) && ends.sourcePort === sourcePort))
-  );
+  if (isOf(flow, 'back', packet)) return flow.back;
+  return isOf(flow, 'there', packet) ? flow.there : undefined;
 }
 
 /** By what conntrack says. */

@@ -3,6 +3,7 @@ import type { FlowDirection } from '../../netlink/conntrack/index.ts';
 
 const TCP = 6;
 const TCP_FLAGS = 13;
+const IPV6_HEADER = 40;
 const FLAGS = [
   [0x02, 'SYN'],
   [0x10, 'ACK'],
@@ -35,4 +36,11 @@ export function readPacket(network: Uint8Array, transport: Uint8Array | undefine
     // A bare ACK carries data or ends a handshake.
     flags: flags.join('-'),
   };
+}
+
+/** As `readPacket`, of a packet from its IP header on. Pure. */
+export function readIpPacket(bytes: Uint8Array): TracedPacket | undefined {
+  const first = bytes[0] ?? 0;
+  const length = first >> 4 === 6 ? IPV6_HEADER : (first & 0x0f) * 4;
+  return readPacket(bytes.subarray(0, length), bytes.subarray(length));
 }

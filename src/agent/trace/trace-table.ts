@@ -14,7 +14,8 @@ import {
 export const TRACE_TABLE = 'nodeplane-trace';
 
 const TABLE = { family: 'inet', table: TRACE_TABLE } as const;
-const HOOKS: readonly NftHook[] = ['prerouting', 'input', 'forward', 'output', 'postrouting'];
+/** In the order of NF_INET_*. */
+export const HOOKS: readonly NftHook[] = ['prerouting', 'input', 'forward', 'output', 'postrouting'];
 
 /**
  * Where in a hook a packet is looked at. `early`: before all rules, raw ones at -300 included. `tracked`: right behind connection

@@ -1,6 +1,7 @@
-import type { IpAddress } from '../../core/index.ts';
+import { type IpAddress, ipEquals } from '../../core/index.ts';
 import type { FlowDirection } from '../../netlink/conntrack/index.ts';
 import type { NftFamily, NftHook } from '../../netlink/nftables/index.ts';
+import type { TracedPacket } from './read-packet.ts';
 
 /** A rule, or the policy of a chain, that ended the way of a packet. */
 export interface Drop {
@@ -84,4 +85,28 @@ export function kernelDropOf(flow: TracedFlow): KernelDrop | undefined {
   if (fate === 'answered' || fate === 'dropped' || fate === 'reply-dropped') return undefined;
   const told = [flow.there.kernelDrop, flow.back.kernelDrop].filter((drop) => drop !== undefined);
   return told.find(({ reason }) => reason !== UNSPECIFIED) ?? told[0];
+}
+
+/** The ends as they are of packets in the other direction. */
+export const turned = ({ source, sourcePort, destination, destinationPort }: FlowDirection): FlowDirection => ({
+  source: destination,
+  sourcePort: destinationPort,
+  destination: source,
+  destinationPort: sourcePort,
+});
+
+/** Whether a packet is of a flow in this direction, before or behind translation, by what was seen of that. Pure. */
+export function isOf(flow: TracedFlow, direction: 'there' | 'back', packet: TracedPacket): boolean {
+  return packet.protocol === flow.protocol && isThere(flow, direction === 'there' ? packet : turned(packet));
+}
+
+function isThere({ original, endpoint, maskedAs }: TracedFlow, ends: FlowDirection): boolean {
+  const { source, sourcePort, destination, destinationPort } = original;
+  const isTo = (ip: IpAddress, port: number) => ipEquals(ends.destination, ip) && ends.destinationPort === port;
+  return (
+    (isTo(destination, destinationPort) || (endpoint !== undefined && isTo(endpoint.address, endpoint.port))) &&
+    // Masquerading may take another port.
+    ((maskedAs !== undefined && ipEquals(ends.source, maskedAs)) ||
+      (ipEquals(ends.source, source) && ends.sourcePort === sourcePort))
+  );
 }

@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
-import { type KubeProxyConfig, readCommandLine } from '../../config/index.ts';
+import type { KubeProxyConfig } from '../../config/index.ts';
 import { NodeplaneError } from '../../core/index.ts';
-import { VERSION } from '../version.ts';
+import { readAgentFlags } from '../agent-flags.ts';
 
 /** How the Node object of this machine is reached. */
 export interface NodeFlags {
@@ -13,13 +11,7 @@ export interface NodeFlags {
 /** As an agent with these flags has it; undefined without a kubeconfig. Throws ERR_CONFIG for flags that cannot be used. */
 export function configOfNode({ kubeconfig, hostnameOverride = '' }: NodeFlags): KubeProxyConfig | undefined {
   if (kubeconfig === undefined) return undefined;
-  const outcome = readCommandLine(['--kubeconfig', kubeconfig, '--hostname-override', hostnameOverride], {
-    program: 'nodeplane agent',
-    version: VERSION,
-    readFile: (path) => readFileSync(path, 'utf8'),
-    hostname: hostname(),
-  });
-  if (outcome.action === 'run') return outcome.config;
-  const said = 'output' in outcome ? outcome.output.stderr.trim().replace(/\s*\n\s*/g, '; ') : outcome.action;
-  throw new NodeplaneError('ERR_CONFIG', `Cannot use --kubeconfig and --hostname-override: ${said}`);
+  const flags = readAgentFlags(['--kubeconfig', kubeconfig, '--hostname-override', hostnameOverride]);
+  if (typeof flags !== 'string') return flags.config;
+  throw new NodeplaneError('ERR_CONFIG', `Cannot use --kubeconfig and --hostname-override: ${flags}`);
 }

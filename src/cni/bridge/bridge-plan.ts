@@ -1,4 +1,4 @@
-import { type Cidr, cidrContains, formatCidr, ipEquals } from '../../core/index.ts';
+import { type Cidr, cidrContains, cidrEquals, formatCidr } from '../../core/index.ts';
 import type { InterfaceAddress, Link } from '../../netlink/route/index.ts';
 import { IFF_PROMISC } from '../../netlink/uapi/index.ts';
 import type { InterfaceName } from '../protocol/environment.ts';
@@ -82,7 +82,7 @@ export function planAddresses(
   const present = addresses.map(({ address, prefixLength }) => ({ address, prefixLength }));
   const inTheWay = present.flatMap((found) => {
     const wanted = configured.find((gateway) => isInTheWay(found, gateway));
-    return wanted && !configured.some((gateway) => sameCidr(gateway, found)) ? [{ found, wanted }] : [];
+    return wanted && !configured.some((gateway) => cidrEquals(gateway, found)) ? [{ found, wanted }] : [];
   });
   if (inTheWay[0] && !forceAddress) {
     const { found, wanted } = inTheWay[0];
@@ -93,7 +93,7 @@ export function planAddresses(
   }
   return {
     remove: inTheWay.map(({ found }) => found),
-    add: gateways.filter((gateway) => !present.some((found) => sameCidr(gateway, found))),
+    add: gateways.filter((gateway) => !present.some((found) => cidrEquals(gateway, found))),
   };
 }
 
@@ -102,8 +102,4 @@ function isInTheWay(found: Cidr, gateway: Cidr): boolean {
   return (
     found.address.family === 'IPv4' || cidrContains(found, gateway.address) || cidrContains(gateway, found.address)
   );
-}
-
-function sameCidr(a: Cidr, b: Cidr): boolean {
-  return a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
 }

@@ -1,8 +1,9 @@
-import { formatCidr, ipEquals } from '../../core/index.ts';
+import { cidrEquals, formatCidr } from '../../core/index.ts';
 import { getLink, type Link, listAddresses, listBridgeVlans } from '../../netlink/route/index.ts';
 import { filtersVlans, gatewayLinkName } from '../config/bridge-config.ts';
 import type { Checking } from '../link/checking.ts';
 import { bridgeAddressing } from './bridge-addressing.ts';
+import { missingVlans } from './port-vlans.ts';
 import { isGatewayApart } from './vlan-gateway.ts';
 
 /**
@@ -44,9 +45,7 @@ function checkGateway(
   if (isApart) checkVlanLink({ config, host, differ }, bridge, link);
   const addresses = listAddresses(host, { index: link.index });
   for (const gateway of bridgeAddresses) {
-    if (!addresses.some(({ address }) => ipEquals(address, gateway.address))) {
-      differ(`${what} lacks the address ${formatCidr(gateway)}`);
-    }
+    if (!addresses.some((has) => cidrEquals(has, gateway))) differ(`${what} lacks the address ${formatCidr(gateway)}`);
   }
   return link;
 }
@@ -65,16 +64,8 @@ function checkVlanLink(
 }
 
 function checkVlans({ config, host, differ }: Pick<Checking, 'config' | 'host' | 'differ'>, hostLink: Link): void {
-  const { vlan, vlanTrunk } = config.bridge;
   const has = listBridgeVlans(host).filter(({ index }) => index === hostLink.index);
-  if (vlan > 0 && !has.some(({ first, last, pvid }) => pvid && first <= vlan && vlan <= last)) {
-    differ(`untagged frames of "${hostLink.name}" do not belong to VLAN ${vlan}`);
-  }
-  for (const span of vlanTrunk) {
-    for (let id = span.first; id <= span.last; id++) {
-      if (has.some(({ first, last }) => first <= id && id <= last)) continue;
-      differ(`"${hostLink.name}" is no member of VLAN ${id}`);
-      break;
-    }
-  }
+  const { own, spans } = missingVlans(has, config.bridge);
+  if (own) differ(`untagged frames of "${hostLink.name}" do not belong to VLAN ${config.bridge.vlan}`);
+  for (const { id } of spans) differ(`"${hostLink.name}" is no member of VLAN ${id}`);
 }

@@ -1,4 +1,4 @@
-import { addressBits, type Cidr, formatCidr, formatIp, formatMac, sameBytes } from '../../core/index.ts';
+import { addressBits, formatCidr, formatIp, formatMac, sameBytes } from '../../core/index.ts';
 import {
   type BridgePort,
   type Link,
@@ -9,9 +9,10 @@ import {
   setLink,
 } from '../../netlink/route/index.ts';
 import { IF_OPER_UP } from '../../netlink/uapi/index.ts';
+import { missingVlans } from '../bridge/port-vlans.ts';
 import { filtersVlans } from '../config/bridge-config.ts';
 import { hostMac, setPortVlans } from '../link/host-link.ts';
-import { ROUTED_GATEWAY } from '../routed/routed-addressing.ts';
+import { HOST_GATEWAY } from '../routed/routed-addressing.ts';
 import { leadsFromLoopback } from './bridge-drift.ts';
 import type { Difference, Mend } from './finding.ts';
 import type { KernelLinks } from './kernel-links.ts';
@@ -112,17 +113,11 @@ function flagDifferences(link: Link, port: BridgePort, asked: Pick<BridgePort, '
 }
 
 function vlanDifferences(kernel: KernelLinks, bridge: WantedLink['bridge'], { index }: Link): Difference[] {
-  const { vlan, vlanTrunk } = bridge;
-  const has = kernel.vlansOf(index);
-  const isIn = (id: number) => has.some(({ first, last }) => first <= id && id <= last);
-  const isPvid = has.some(({ first, last, pvid, untagged }) => pvid && untagged && first <= vlan && vlan <= last);
+  const { own, spans } = missingVlans(kernel.vlansOf(index), bridge);
   const mend: Mend = (host) => setPortVlans(host, { index }, bridge);
   return [
-    ...(vlan > 0 && !isPvid ? [{ ours: `vlan ${vlan} pvid untagged`, mend }] : []),
-    ...vlanTrunk.flatMap(({ first, last }) => {
-      for (let id = first; id <= last; id++) if (!isIn(id)) return [{ ours: `vlan ${first}-${last}`, mend }];
-      return [];
-    }),
+    ...(own ? [{ ours: `vlan ${bridge.vlan} pvid untagged`, mend }] : []),
+    ...spans.map(({ first, last }) => ({ ours: `vlan ${first}-${last}`, mend })),
   ];
 }
 
@@ -132,7 +127,6 @@ function routedDifferences(kernel: KernelLinks, pod: WantedLink, link: Link): Di
   const families = forwardedFamilies(pod);
   // The pod has it entered for good.
   const ownMac = hostMac(key);
-  const gateway: Cidr = { address: ROUTED_GATEWAY.IPv6, prefixLength: 64 };
   return [
     ...(sameBytes(link.address, ownMac)
       ? []
@@ -143,8 +137,13 @@ function routedDifferences(kernel: KernelLinks, pod: WantedLink, link: Link): Di
             mend: by(setLink(index, { mac: ownMac })),
           },
         ]),
-    ...(families.includes('IPv6') && !kernel.hasAddress(index, gateway)
-      ? [{ ours: `address ${formatCidr(gateway)}`, mend: by(newAddress({ index, ...gateway, replace: true })) }]
+    ...(families.includes('IPv6') && !kernel.hasAddress(index, HOST_GATEWAY)
+      ? [
+          {
+            ours: `address ${formatCidr(HOST_GATEWAY)}`,
+            mend: by(newAddress({ index, ...HOST_GATEWAY, replace: true })),
+          },
+        ]
       : []),
     ...ips.flatMap(({ address: { address } }): Difference[] => {
       const destination = { address, prefixLength: addressBits(address.family) };

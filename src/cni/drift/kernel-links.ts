@@ -1,4 +1,4 @@
-import { type Cidr, formatCidr, formatIp, type IpAddress, ipEquals, networkOf, sameBytes } from '../../core/index.ts';
+import { type Cidr, cidrEquals, formatCidr, formatIp, type IpAddress, networkOf, sameBytes } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
 import {
   type BridgeVlan,
@@ -53,9 +53,7 @@ export class KernelLinks {
   /** @param wanted its prefix has to be the same */
   hasAddress(index: number, wanted: Cidr): boolean {
     this.#addresses ??= groupedByLink(listAddresses(this.host));
-    return (this.#addresses.get(index) ?? []).some(
-      ({ address, prefixLength }) => prefixLength === wanted.prefixLength && ipEquals(address, wanted.address),
-    );
+    return (this.#addresses.get(index) ?? []).some((has) => cidrEquals(has, wanted));
   }
 
   /** Whether the main table has a route to the network that leads out of the link. */

@@ -17,8 +17,8 @@ export function isObject(value: unknown): value is Json {
 const LONGEST_SHOWN = 200;
 
 /** CNI error 7 with a sentence. */
-export function invalidConfig(message: string, cause?: unknown): CniError {
-  return new CniError(CNI_ERROR.INVALID_NETWORK_CONFIG, message, { cause });
+export function invalidConfig(message: string): CniError {
+  return new CniError(CNI_ERROR.INVALID_NETWORK_CONFIG, message);
 }
 
 /** CNI error 7 about the value of one key. */

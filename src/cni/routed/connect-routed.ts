@@ -5,7 +5,7 @@ import type { Addressing } from '../link/addressing.ts';
 import type { Attaching, Connection } from '../link/attaching.ts';
 import { createVeth } from '../link/host-link.ts';
 import { writeSysctlIfPresent } from '../link/sysctls.ts';
-import { ROUTED_GATEWAY } from './routed-addressing.ts';
+import { HOST_GATEWAY } from './routed-addressing.ts';
 
 /**
  * Makes the veth pair and the node's routes to the pod; the pod's end is left down.
@@ -28,7 +28,7 @@ export function connectRouted(attaching: Attaching, { ips, families }: Addressin
   if (families.has('IPv6')) {
     writeSysctlIfPresent(`net/ipv6/conf/${name}/proxy_ndp`, 1);
     writeSysctlIfPresent(`net/ipv6/conf/${name}/forwarding`, 1);
-    host.execute(newAddress({ index, address: ROUTED_GATEWAY.IPv6, prefixLength: 64, replace: true }));
+    host.execute(newAddress({ index, ...HOST_GATEWAY, replace: true }));
   }
   host.execute(
     ...ips.flatMap(({ address: { address } }) => [

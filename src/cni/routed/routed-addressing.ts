@@ -1,4 +1,4 @@
-import { addressBits, cidrContains, type IpAddress, type IpFamily, parseIp } from '../../core/index.ts';
+import { addressBits, type Cidr, cidrContains, type IpAddress, type IpFamily, parseIp } from '../../core/index.ts';
 import { RT_SCOPE_LINK } from '../../netlink/uapi/index.ts';
 import { commonAddressing, type PodIp } from '../link/addressing.ts';
 import type { ModeAddressing } from '../link/pod-network.ts';
@@ -6,6 +6,8 @@ import type { ResultRoute } from '../protocol/result.ts';
 
 /** The gateway of every routed pod: the host's end of its own link, and nobody else's. */
 export const ROUTED_GATEWAY: Record<IpFamily, IpAddress> = { IPv4: parseIp('169.254.1.1'), IPv6: parseIp('fe80::1') };
+/** That of IPv6 the host's end carries as its address. */
+export const HOST_GATEWAY: Cidr = { address: ROUTED_GATEWAY.IPv6, prefixLength: 64 };
 
 /** Pods have addresses without subnet, and reach nobody but their gateway directly. */
 export const routedAddressing: ModeAddressing = {

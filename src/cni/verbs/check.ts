@@ -1,4 +1,4 @@
-import { formatCidr, formatIp, formatMac, ipEquals } from '../../core/index.ts';
+import { cidrEquals, formatCidr, formatIp, formatMac, ipEquals } from '../../core/index.ts';
 import { addressesHeld } from '../../ipam/index.ts';
 import { closing, type Netlink, withNetlink } from '../../netlink/index.ts';
 import { getLink, type Link, listAddresses, listRoutes } from '../../netlink/route/index.ts';
@@ -96,9 +96,7 @@ function checkPod({ config, key, pod, host, previous, ips, differ }: Checking): 
   }
   const addresses = listAddresses(pod.netlink, { index: link.index });
   for (const { address } of ips) {
-    const found = addresses.find(
-      (has) => ipEquals(has.address, address.address) && has.prefixLength === address.prefixLength,
-    );
+    const found = addresses.find((has) => cidrEquals(has, address));
     if (!found) differ(`"${ifname}" lacks the address ${formatCidr(address)}`);
     else if ((found.flags & IFA_F_DADFAILED) !== 0) differ(`somebody else on the link uses ${formatCidr(address)}`);
   }
@@ -118,8 +116,7 @@ function checkRoutes({ pod, previous, differ }: Pick<Checking, 'pod' | 'previous
     if (mayMoveDefault && destination.prefixLength === 0) continue;
     const found = routes.some(
       (route) =>
-        route.destination.prefixLength === destination.prefixLength &&
-        ipEquals(route.destination.address, destination.address) &&
+        cidrEquals(route.destination, destination) &&
         (table === undefined || route.table === table) &&
         (!gateway || (route.gateway && ipEquals(route.gateway, gateway))),
     );

@@ -213,6 +213,7 @@ describe('a server with persistence', () => {
     server: parseIp('10.244.2.7'),
     serverPort: 8080,
     state: 'NONE',
+    expiresSeconds: 42,
   };
   const MARK = 0x6e70_0001;
   const ofMark = { ...one, protocol: 0, virtual: parseIp('110.112.0.1'), virtualPort: 0, serverPort: 0 };

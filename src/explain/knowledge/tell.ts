@@ -4,11 +4,11 @@ import {
   formatIp,
   type IpAddress,
   type IpFamily,
+  ipEquals,
   type Steps,
-  tryParseCidr,
   tryParseIp,
 } from '../../core/index.ts';
-import type { EndpointSlice, Node } from '../../kube/index.ts';
+import { type EndpointSlice, type Node, nodeIpsOf, podCidrTexts, podRangesOf } from '../../kube/index.ts';
 import {
   type ExplainedPort,
   isInUse,
@@ -123,7 +123,7 @@ function otherNodes({ store, nodeName }: KnowledgeSources): readonly KnownNode[]
   for (const node of store.nodes()) {
     const { name } = node.metadata;
     if (name === nodeName) continue;
-    others.push({ name, addresses: addressesOf(node), podCidrs: node.spec?.podCIDRs ?? [] });
+    others.push({ name, addresses: addressesOf(node), podCidrs: podCidrTexts(node) });
     if (others.length === MOST_NODES) break;
   }
   return others;
@@ -209,14 +209,11 @@ function portsOf({ families }: KnowledgeSources): ReadonlyMap<string, ServicePor
 function nodeWith({ store }: KnowledgeSources, ip: IpAddress): string | null {
   for (const node of store.nodes()) {
     const { name } = node.metadata;
-    if (addressesOf(node).includes(formatIp(ip))) return name;
-    const ranges = node.spec?.podCIDRs ?? [];
-    if (ranges.some((text) => cidrContains(tryParseCidr(text) ?? NO_CIDR, ip))) return name;
+    if (nodeIpsOf(node).some((one) => ipEquals(one, ip))) return name;
+    if (podRangesOf(node, ip.family).some((range) => cidrContains(range, ip))) return name;
   }
   return null;
 }
-
-const NO_CIDR = { address: { family: 'IPv4', bytes: Uint8Array.of(255, 255, 255, 255) }, prefixLength: 32 } as const;
 
 function* tellService(sources: KnowledgeSources, name: string): Steps<KnownService> {
   const { store, families } = sources;
@@ -296,7 +293,5 @@ function nodesOfEndpoints(slices: readonly EndpointSlice[]): ReadonlyMap<string,
 }
 
 function addressesOf(node: Node | undefined): readonly string[] {
-  return (node?.status?.addresses ?? [])
-    .filter(({ type }) => type === 'InternalIP' || type === 'ExternalIP')
-    .map(({ address }) => address);
+  return nodeIpsOf(node).map(formatIp);
 }

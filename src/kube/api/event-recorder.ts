@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Clock, errorText, systemClock, tellFailure } from '../../core/index.ts';
+import { type Clock, errorText, sleep, systemClock, tellFailure } from '../../core/index.ts';
 import { type ApiClient, ApiStatusError } from './client/api-client.ts';
-import { backOffMs, sleep } from './client/back-off.ts';
+import { backOffMs } from './client/back-off.ts';
 import type { ApiObserver } from './client/observation.ts';
 
 /** Equal events within this time are one (the API's own span for a series of events). */

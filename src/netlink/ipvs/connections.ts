@@ -15,6 +15,8 @@ export interface IpvsConnection {
   readonly serverPort: number;
   /** `SYN_RECV`, `ESTABLISHED`, `UDP`, …; of a template `NONE` or `ASSURED`. */
   readonly state: string;
+  /** How long it is kept from now on, if nothing comes. */
+  readonly expiresSeconds: number;
 }
 
 const FILE = '/proc/thread-self/net/ip_vs_conn';
@@ -42,7 +44,7 @@ export function listIpvsConnections(isWanted: (connection: IpvsConnection) => bo
   }
 }
 
-/** Of the lines of /proc/net/ip_vs_conn (ip_vs_conn_seq_show, net/netfilter/ipvs/ip_vs_conn.c): numbers in base 16. Pure. */
+/** Of the lines of /proc/net/ip_vs_conn (ip_vs_conn_seq_show, net/netfilter/ipvs/ip_vs_conn.c): numbers in base 16 but for the last. Pure. */
 export function parseIpvsConnections(
   text: Iterable<string>,
   isWanted: (connection: IpvsConnection) => boolean,
@@ -75,6 +77,7 @@ function parseLine(line: string): IpvsConnection | undefined {
     server,
     serverPort: serverPort!,
     state: fields[6] ?? '',
+    expiresSeconds: Number(fields[7]),
   };
 }
 

@@ -225,6 +225,7 @@ TCP fd00:0000:0000:0000:0000:0000:0000:0001 9C40 fd00:0000:0000:0000:0000:0000:0
       server: parseIp('10.244.1.9'),
       serverPort: 8080,
       state: 'SYN_RECV',
+      expiresSeconds: 57,
     });
     expect(held).toMatchObject({ clientPort: 0, state: 'NONE' });
     expect(ofMark).toMatchObject({ protocol: 0, virtual: parseIp('110.112.0.1'), serverPort: 0 });

@@ -2,13 +2,13 @@ import { inSlices } from '../../core/index.ts';
 import type { BatchTransport } from '../transport.ts';
 import { type Batch, BatchEncoder } from './batch.ts';
 import { makeRoomFor, readAnswers } from './commit.ts';
+import { NOTHING_COMMITTED } from './committed-elsewhere.ts';
 import { countOwnCommit } from './listening/absence.ts';
 import { addOwnPort, removeOwnPort } from './listening/own-ports.ts';
 import type { CommitOptions, CommitReport, NftChange } from './object/model.ts';
 
 /** A batch larger than this gives its memory back. */
 const KEEP_BYTES = 1 << 20;
-const NOTHING: CommitReport = { generation: undefined, messages: 0, bytes: 0, encodeSeconds: 0, kernelSeconds: 0 };
 
 /** Commits transactions over one socket, one after the other. */
 export class Committer {
@@ -23,11 +23,10 @@ export class Committer {
 
   /** See `NftWriter.commit`. */
   commit(changes: readonly NftChange[], options: CommitOptions = {}): CommitReport {
-    if (changes.length === 0) return NOTHING;
-    const began = performance.now();
+    if (changes.length === 0) return NOTHING_COMMITTED;
     const first = this.#nextSequence;
     const batch = this.#encoder.encode(changes, first, options);
-    const prepared = this.#prepare(batch, first, began, options);
+    const prepared = this.#prepare(batch, first, options);
     const started = performance.now();
     this.#transport.send(prepared.batch.bytes);
     return this.#finish(changes, prepared, performance.now() - started);
@@ -38,11 +37,10 @@ export class Committer {
    * Must not be called again before it is done.
    */
   async commitAsync(changes: readonly NftChange[], options: CommitOptions = {}): Promise<CommitReport> {
-    if (changes.length === 0) return NOTHING;
-    const began = performance.now();
+    if (changes.length === 0) return NOTHING_COMMITTED;
     const first = this.#nextSequence;
     const batch = await inSlices(this.#encoder.encodeInSteps(changes, first, options));
-    const prepared = this.#prepare(batch, first, began, options);
+    const prepared = this.#prepare(batch, first, options);
     const started = performance.now();
     await this.#transport.sendAsync(prepared.batch.bytes);
     return this.#finish(changes, prepared, performance.now() - started);
@@ -54,19 +52,15 @@ export class Committer {
     this.#transport.close();
   }
 
-  #prepare(batch: Batch, first: number, began: number, options: CommitOptions): Prepared {
+  #prepare(batch: Batch, first: number, options: CommitOptions): Prepared {
     this.#nextSequence = (first + batch.messages) >>> 0;
     makeRoomFor(this.#transport, batch);
     // What is only checked makes no generation.
     const expectGeneration = options.checkOnly ? undefined : options.expectGeneration;
-    return { batch, first, expectGeneration, encodeMs: performance.now() - began };
+    return { batch, first, expectGeneration };
   }
 
-  #finish(
-    changes: readonly NftChange[],
-    { batch, first, expectGeneration, encodeMs }: Prepared,
-    kernelMs: number,
-  ): CommitReport {
+  #finish(changes: readonly NftChange[], { batch, first, expectGeneration }: Prepared, kernelMs: number): CommitReport {
     try {
       const told = readAnswers(this.#transport, batch, changes, first);
       const generation = told ?? (expectGeneration === undefined ? undefined : nextGeneration(expectGeneration));
@@ -75,7 +69,6 @@ export class Committer {
         generation,
         messages: batch.messages,
         bytes: batch.bytes.length,
-        encodeSeconds: encodeMs / 1000,
         kernelSeconds: kernelMs / 1000,
       };
     } finally {
@@ -88,7 +81,6 @@ interface Prepared {
   readonly batch: Batch;
   readonly first: number;
   readonly expectGeneration: number | undefined;
-  readonly encodeMs: number;
 }
 
 /** Generations count up by one with each transaction and pass over 0. */

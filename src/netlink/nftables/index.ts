@@ -2,6 +2,7 @@ export { BatchEncoder } from './batch.ts';
 export { isStaleGeneration, NftCommitError, type NftRefusal } from './commit-error.ts';
 export type { CommitChange, NftCommit } from './commits/commit.ts';
 export { watchCommits } from './commits/watch-commits.ts';
+export { committedElsewhere, NOTHING_COMMITTED } from './committed-elsewhere.ts';
 export type { Expression, Register, Verdict } from './expression/expression.ts';
 export {
   accept,

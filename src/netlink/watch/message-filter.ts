@@ -48,7 +48,7 @@ export function messageFilter(rules: readonly MessageRule[], exceptFrom: readonl
  * @param always nlmsg_type of messages that are told of all sockets. @default none
  */
 export function withoutPorts(exceptFrom: readonly number[], always: readonly number[] = []): Uint8Array {
-  const told = always.flatMap((type) => [skipUnless(swap16(type), 1), take]);
+  const told = always.flatMap((type) => [skipUnless(swap16(type)), take]);
   const types = [{ code: BPF_LOAD.u16, k: TYPE_OFFSET }, ...told];
   return program([...types, ...portInstructions(exceptFrom.slice(0, MOST_VALUES)), take]);
 }
@@ -61,7 +61,7 @@ export function program(instructions: readonly Instruction[]): Uint8Array {
 }
 
 function portInstructions(exceptFrom: readonly number[]): Instruction[] {
-  return [{ code: BPF_LOAD.u32, k: PORT_OFFSET }, ...exceptFrom.flatMap((port) => [skipUnless(swap32(port), 1), drop])];
+  return [{ code: BPF_LOAD.u32, k: PORT_OFFSET }, ...exceptFrom.flatMap((port) => [skipUnless(swap32(port)), drop])];
 }
 
 /** Ends with a verdict on messages of its types, and goes on behind itself with others. */
@@ -69,7 +69,7 @@ function ruleInstructions({ types, field: [type, offset], values }: MessageRule)
   const isByte = type === 'u8';
   const verdict = [
     { code: isByte ? BPF_LOAD.u8 : BPF_LOAD.u32, k: NLMSG_HDRLEN + offset },
-    ...values.flatMap((value) => [skipUnless(isByte ? value : swap32(value), 1), take]),
+    ...values.flatMap((value) => [skipUnless(isByte ? value : swap32(value)), take]),
     drop,
   ];
   const comparisons = types.map((each, index): Instruction => {
@@ -79,8 +79,8 @@ function ruleInstructions({ types, field: [type, offset], values }: MessageRule)
   return [{ code: BPF_LOAD.u16, k: TYPE_OFFSET }, ...comparisons, ...verdict];
 }
 
-function skipUnless(value: number, instructions: number): Instruction {
-  return { code: BPF_JUMP_IF_EQUAL, jt: 0, jf: instructions, k: value };
+function skipUnless(value: number): Instruction {
+  return { code: BPF_JUMP_IF_EQUAL, jt: 0, jf: 1, k: value };
 }
 
 /** Netlink is in host order, and BPF loads in network order: what to compare with has its bytes exchanged. */

@@ -1,4 +1,9 @@
-import type { CommitReport, NftChange, NftRuleset } from '../../netlink/nftables/index.ts';
+import {
+  committedElsewhere,
+  type NftChange,
+  type NftRuleset,
+  NOTHING_COMMITTED,
+} from '../../netlink/nftables/index.ts';
 
 /** A repair that is only tried. */
 export interface Trial {
@@ -8,23 +13,12 @@ export interface Trial {
   readonly changes: readonly NftChange[];
 }
 
-const NOTHING_DONE: CommitReport = { generation: undefined, messages: 0, bytes: 0, encodeSeconds: 0, kernelSeconds: 0 };
-
 /** Lets a repair run against the kernel without changing it: what it would do is what differs. */
 export function trialOf(ruleset: NftRuleset): Trial {
   const changes: NftChange[] = [];
-  const commit = (made: readonly NftChange[]): CommitReport => {
+  const trial = committedElsewhere(ruleset, (made) => {
     for (const change of made) changes.push(change);
-    return NOTHING_DONE;
-  };
-  const instead: Partial<NftRuleset> = { commit, commitAsync: async (made) => commit(made) };
-  const trial = new Proxy(ruleset, {
-    get(target, name) {
-      const own = instead[name as keyof NftRuleset];
-      if (own) return own;
-      const method = target[name as keyof NftRuleset];
-      return typeof method === 'function' ? method.bind(target) : method;
-    },
+    return NOTHING_COMMITTED;
   });
   return { ruleset: trial, changes };
 }

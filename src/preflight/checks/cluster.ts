@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
-import { errorText, formatCidr } from '../../core/index.ts';
-import { ApiStatusError } from '../../kube/index.ts';
+import { errorText, formatCidr, formatIp } from '../../core/index.ts';
+import { ApiStatusError, internalIpsOf } from '../../kube/index.ts';
 import { podCidrsOf } from '../../proxy/index.ts';
 import type { Check, World } from '../check.ts';
 import { fails, firstFew, type Outcome, ok, skipped, unknown, warning } from '../finding.ts';
@@ -92,8 +92,7 @@ const node: Check = {
     if (cluster.origin.kind === 'none') return skipped(`the Node object: ${NO_CLUSTER}`);
     const { node: object } = await cluster.objects();
     if (!object) return fails(`there is no Node "${config.nodeName}"`, 'name the right one: --hostname-override');
-    const addresses =
-      object.status?.addresses?.filter(({ type }) => type === 'InternalIP').map(({ address }) => address) ?? [];
+    const addresses = internalIpsOf(object).map(formatIp);
     if (addresses.length === 0)
       return fails(
         `Node "${config.nodeName}" has no InternalIP`,

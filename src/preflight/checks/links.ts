@@ -1,6 +1,6 @@
 import type { RoutesConfig } from '../../config/index.ts';
-import { errorText, type IpAddress, tryParseIp } from '../../core/index.ts';
-import type { Node } from '../../kube/index.ts';
+import { errorText } from '../../core/index.ts';
+import { internalIpOf, type Node } from '../../kube/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
 import { type Attachment, isOurDevice, TUNNEL_NAMES, tunnelKind, tunnelMtu, wireguardMtu } from '../../routes/index.ts';
@@ -71,7 +71,7 @@ const mtu: Check = {
     const object = await nodeObject(world);
     const families = node.whyNoIpv6() === undefined ? (['IPv4', 'IPv6'] as const) : (['IPv4'] as const);
     const underlays = families.flatMap((family) => {
-      const address = config.nodeIp?.family === family ? config.nodeIp : addressOf(object, family);
+      const address = config.nodeIp?.family === family ? config.nodeIp : internalIpOf(object, family);
       return node.underlay(family, { address, interfaceName: config.routes?.interfaceName }) ?? [];
     });
     if (underlays.length === 0)
@@ -118,11 +118,6 @@ async function nodeObject({ cluster }: World): Promise<Node | undefined> {
   } catch {
     return undefined;
   }
-}
-
-function addressOf(node: Node | undefined, family: 'IPv4' | 'IPv6'): IpAddress | undefined {
-  const internal = node?.status?.addresses?.filter(({ type }) => type === 'InternalIP') ?? [];
-  return internal.map(({ address }) => tryParseIp(address)).find((ip) => ip?.family === family);
 }
 
 const tunnel: Check = {

@@ -18,7 +18,7 @@ export class ProxyMetrics {
   readonly #metrics = new Map<string, Metric>();
   readonly #mode: ModeMetrics;
   readonly #writer: MetricWriter = {
-    count: (name, labels, by = 1) => (this.#metrics.get(name) as Counter).inc(labels, by),
+    count: (name, labels) => (this.#metrics.get(name) as Counter).inc(labels),
     set: (name, value, labels) => (this.#metrics.get(name) as Gauge).set(labels, value),
     time: (name, seconds, labels) => (this.#metrics.get(name) as Histogram).observe(labels, seconds),
   };

@@ -3,7 +3,7 @@ import { type MetricDefinition, SYNC_BUCKETS } from './metric-definitions.ts';
 
 /** Feeds metrics by their name in the definitions. */
 export interface MetricWriter {
-  readonly count: (name: string, labels: Labels, by?: number) => void;
+  readonly count: (name: string, labels: Labels) => void;
   readonly set: (name: string, value: number, labels: Labels) => void;
   readonly time: (name: string, seconds: number, labels: Labels) => void;
 }

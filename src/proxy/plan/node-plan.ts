@@ -8,9 +8,8 @@ import {
   isLoopback,
   parseIp,
   tryParseCidr,
-  tryParseIp,
 } from '../../core/index.ts';
-import { type Node, type ServiceCIDR, ZONE_LABEL } from '../../kube/index.ts';
+import { type Node, nodeIpsOf, podCidrTexts, type ServiceCIDR, ZONE_LABEL } from '../../kube/index.ts';
 import type { LocalDetector, NodePlan } from './service-plan.ts';
 
 const LOOPBACK = parseIp('127.0.0.0');
@@ -109,26 +108,17 @@ function serviceCidrsOf(objects: readonly ServiceCIDR[], family: IpFamily): Cidr
 
 /** The family of the node's first address; IPv4 while it has none. */
 export function primaryFamilyOf(node: Node | undefined): IpFamily {
-  return nodeIps(node)[0]?.family ?? 'IPv4';
+  return nodeIpsOf(node)[0]?.family ?? 'IPv4';
 }
 
 /** The address ranges of the node's pods; what cannot be read is left out. */
 export function podCidrsOf(node: Node | undefined): Cidr[] {
-  const texts = node?.spec?.podCIDRs ?? (node?.spec?.podCIDR ? [node.spec.podCIDR] : []);
-  return texts.flatMap((text) => tryParseCidr(text) ?? []);
+  return (node ? podCidrTexts(node) : []).flatMap((text) => tryParseCidr(text) ?? []);
 }
 
 /** The first InternalIP of the family, else its first ExternalIP. */
 function nodeIpOf(node: Node | undefined, family: IpFamily): IpAddress | undefined {
-  return nodeIps(node).find((ip) => ip.family === family);
-}
-
-/** All InternalIPs, then all ExternalIPs. */
-function nodeIps(node: Node | undefined): IpAddress[] {
-  const addresses = node?.status?.addresses ?? [];
-  return ['InternalIP', 'ExternalIP'].flatMap((wanted) =>
-    addresses.flatMap(({ type, address }) => (type === wanted ? (tryParseIp(address) ?? []) : [])),
-  );
+  return nodeIpsOf(node).find((ip) => ip.family === family);
 }
 
 function localDetectorOf(detection: LocalDetection, node: Node | undefined, family: IpFamily): LocalDetector {

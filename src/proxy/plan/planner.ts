@@ -1,6 +1,7 @@
 import { errorText, type IpFamily, inSlices, type Rest, type Steps, yielder } from '../../core/index.ts';
+import { createdAtOf } from '../../kube/index.ts';
 import type { AddressRules } from './bounds/address-rules.ts';
-import { claimsOf, createdAtOf, type DestinationClaim, DestinationOwners } from './bounds/destination-owners.ts';
+import { claimsOf, type DestinationClaim, DestinationOwners } from './bounds/destination-owners.ts';
 import { EndpointBudget } from './bounds/endpoint-budget.ts';
 import { RESTRICTIONS, type Restriction } from './bounds/findings.ts';
 import { type ExplainedPort, explainService } from './explain-service.ts';

@@ -1,4 +1,4 @@
-import { type Cidr, type IpAddress, ipEquals } from '../../core/index.ts';
+import { cidrEquals, type IpAddress, ipEquals } from '../../core/index.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { NodePlan, ServicePortPlan } from './service-plan.ts';
 
@@ -7,7 +7,6 @@ import type { NodePlan, ServicePortPlan } from './service-plan.ts';
 type Compare<T> = (a: T, b: T) => boolean;
 
 const identical = (a: unknown, b: unknown): boolean => a === b;
-const sameCidr: Compare<Cidr> = (a, b) => a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
 
 /** Hints are left out: they have done their work in the selection. */
 const sameEndpoint: Compare<Endpoint> = (a, b) =>
@@ -29,7 +28,7 @@ const PORT_FIELDS: { readonly [Field in keyof ServicePortPlan]-?: Compare<Servic
   nodePort: identical,
   externalIps: listOf(ipEquals),
   loadBalancerVips: listOf(ipEquals),
-  sourceRanges: listOf(sameCidr),
+  sourceRanges: listOf(cidrEquals),
   affinitySeconds: identical,
   healthCheckNodePort: identical,
   hint: identical,
@@ -45,7 +44,7 @@ const PORT_FIELDS: { readonly [Field in keyof ServicePortPlan]-?: Compare<Servic
 
 const NODE_FIELDS: { readonly [Field in keyof NodePlan]-?: Compare<NodePlan[Field]> } = {
   localDetector: (a, b) => {
-    if (a.kind === 'cidr' && b.kind === 'cidr') return sameCidr(a.cidr, b.cidr);
+    if (a.kind === 'cidr' && b.kind === 'cidr') return cidrEquals(a.cidr, b.cidr);
     if (a.kind === 'bridge' && b.kind === 'bridge') return a.interfaceName === b.interfaceName;
     if (a.kind === 'prefix' && b.kind === 'prefix') return a.interfacePrefix === b.interfacePrefix;
     return a.kind === 'none' && b.kind === 'none';
@@ -55,8 +54,8 @@ const NODE_FIELDS: { readonly [Field in keyof NodePlan]-?: Compare<NodePlan[Fiel
   nodePortAddresses: (a, b) => a === b || (a !== 'all' && b !== 'all' && listOf<IpAddress>(ipEquals)(a, b)),
   loopbackNodePorts: (a, b) => (a ?? false) === (b ?? false),
   nodeIp: (a, b) => a === b || (a !== undefined && b !== undefined && ipEquals(a, b)),
-  podCidrs: (a = [], b = []) => listOf(sameCidr)(a, b),
-  serviceCidrs: (a = [], b = []) => listOf(sameCidr)(a, b),
+  podCidrs: (a = [], b = []) => listOf(cidrEquals)(a, b),
+  serviceCidrs: (a = [], b = []) => listOf(cidrEquals)(a, b),
 };
 
 /** Whether two plans of a Service port ask the same of the kernel. */

@@ -1,6 +1,6 @@
 import {
   addressBits,
-  type Cidr,
+  cidrEquals,
   type Drift,
   formatCidr,
   ipEquals,
@@ -35,11 +35,11 @@ export function diffDevice(present: PresentDevice | undefined, wanted: TunnelDev
       { action: 'create', device: wanted },
     ];
   const address = { address: wanted.address, prefixLength: addressBits(wanted.address.family) };
-  const isThere = present.addresses.some((one) => sameCidr(one, address));
+  const isThere = present.addresses.some((one) => cidrEquals(one, address));
   return [
     ...changes(present, wanted),
     ...present.addresses
-      .filter((one) => !sameCidr(one, address))
+      .filter((one) => !cidrEquals(one, address))
       .map((one): DeviceOperation => ({ action: 'delete-address', index, address: one })),
     ...(isThere ? [] : [{ action: 'add-address', index, address } as const]),
     ...(present.up ? [] : [{ action: 'up', index } as const]),
@@ -123,8 +123,4 @@ function foreignDevice({ name, kind, alias }: PresentDevice, wanted: TunnelDevic
   const what = `${kind === '' ? 'a device' : `a device of kind ${kind}`}${alias === '' ? '' : ` ("${alias}")`}`;
   const message = `Cannot make the ${KIND_NAMES[wanted.kind]} device "${name}": there is ${what} of this name that nodeplane did not make; rename or remove it (ip link delete ${name})`;
   return new NodeplaneError('ERR_ROUTES', message, { facts: { device: name, kind } });
-}
-
-function sameCidr(a: Cidr, b: Cidr): boolean {
-  return a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
 }

@@ -1,5 +1,5 @@
 import { type Cidr, cidrContains, formatCidr, type IpFamily, tryParseCidr } from '../../core/index.ts';
-import { FORMER_POD_CIDRS_ANNOTATION, type Node, type WantedAnnotations } from '../../kube/index.ts';
+import { FORMER_POD_CIDRS_ANNOTATION, type Node, podCidrTexts, type WantedAnnotations } from '../../kube/index.ts';
 import { LIMITS } from './limits.ts';
 
 /*
@@ -34,11 +34,9 @@ export function isPodRange({ address, prefixLength }: Cidr, podRanges: readonly 
  *
  * @param held the ranges that its pods may have addresses of
  */
-export function formerRangesWanted(
-  { metadata: { annotations = {} }, spec }: Node,
-  held: readonly string[],
-): WantedAnnotations {
-  const present = new Set((spec?.podCIDRs ?? []).map((text) => textOf(text)));
+export function formerRangesWanted(node: Node, held: readonly string[]): WantedAnnotations {
+  const { annotations = {} } = node.metadata;
+  const present = new Set(podCidrTexts(node).map(textOf));
   const former = held.filter((text) => !present.has(text));
   if (former.length > 0) return { [FORMER_POD_CIDRS_ANNOTATION]: former.join() };
   return annotations[FORMER_POD_CIDRS_ANNOTATION] === undefined ? {} : { [FORMER_POD_CIDRS_ANNOTATION]: undefined };

@@ -2,6 +2,7 @@ import {
   addressBits,
   type Cidr,
   cidrContains,
+  cidrEquals,
   formatCidr,
   formatIp,
   type IpAddress,
@@ -9,10 +10,8 @@ import {
   ipEquals,
   sameBytes,
   specialRange,
-  tryParseCidr,
-  tryParseIp,
 } from '../../core/index.ts';
-import type { Node } from '../../kube/index.ts';
+import { createdAtOf, internalIpOf, type Node, podRangesOf } from '../../kube/index.ts';
 import { readFlannelGateway, readFlannelVtep } from '../flannel/annotations.ts';
 import { readWireguardIdentity, sameIdentity, type WireguardIdentity } from '../wireguard/identity.ts';
 import { readFormerRanges } from './former-ranges.ts';
@@ -107,40 +106,12 @@ export function readPeer(
   if (!address) return { problem: `it has pods of ${family} but no InternalIP of ${family}` };
   const problem = objectionTo(address, ranges);
   if (problem !== undefined) return { problem };
-  const created = creationTimestamp === undefined ? Number.NaN : Date.parse(creationTimestamp);
-  const createdAt = Number.isNaN(created) ? Number.POSITIVE_INFINITY : created;
+  const createdAt = createdAtOf(creationTimestamp);
   const wireguard = readWireguardIdentity(annotations);
   const formerRanges = own ? [] : readFormerRanges(annotations, family);
   return {
     peer: new ReadPeer({ name, createdAt, address, ranges, formerRanges, flannelMac: flannel?.mac, wireguard }, vni),
   };
-}
-
-/** The pod ranges of a Node in one family; what cannot be read is left out. */
-export function podRangesOf({ spec }: Node, family: IpFamily): Cidr[] {
-  let ranges: Cidr[] = [];
-  for (const text of spec?.podCIDRs ?? (spec?.podCIDR ? [spec.podCIDR] : [])) {
-    const range = mayBeOf(text, family) ? tryParseCidr(text) : undefined;
-    if (range?.address.family !== family) continue;
-    // A list that grows gets room for sixteen more, of each of thousands of nodes that have one.
-    if (ranges.length === 0) ranges = [range];
-    else ranges.push(range);
-  }
-  return ranges;
-}
-
-/** The first InternalIP of a family. */
-export function internalIpOf({ status }: Node, family: IpFamily): IpAddress | undefined {
-  for (const { type, address } of status?.addresses ?? []) {
-    const ip = type === 'InternalIP' && mayBeOf(address, family) ? tryParseIp(address) : undefined;
-    if (ip?.family === family) return ip;
-  }
-  return undefined;
-}
-
-/** Saves reading the other family's addresses of thousands of nodes. IPv4 can be written as IPv6 (::ffff:10.0.0.1, 0:0:...). */
-function mayBeOf(text: string, family: IpFamily): boolean {
-  return text.includes(':') ? family === 'IPv6' || text.startsWith(':') || text.startsWith('0') : family === 'IPv4';
 }
 
 /** Whether two readings of one Node are the same. */
@@ -157,11 +128,7 @@ export function samePeer(a: Peer, b: Peer): boolean {
 
 /** The same ranges in the same order. */
 export function sameRanges(a: readonly Cidr[], b: readonly Cidr[]): boolean {
-  return a.length === b.length && a.every((range, index) => sameCidr(range, b[index]!));
-}
-
-function sameCidr(a: Cidr, b: Cidr): boolean {
-  return a.prefixLength === b.prefixLength && ipEquals(a.address, b.address);
+  return a.length === b.length && a.every((range, index) => cidrEquals(range, b[index]!));
 }
 
 /** What is wrong with a node whatever others there are. */

@@ -1,8 +1,7 @@
-import { addressBits, type Cidr, type IpAddress, type IpFamily, specialRange, tryParseIp } from '../../core/index.ts';
-import type { Node } from '../../kube/index.ts';
+import { addressBits, type Cidr, type IpAddress, type IpFamily, specialRange } from '../../core/index.ts';
+import { type Node, nodeIpsOf, podRangesOf } from '../../kube/index.ts';
 import { readFlannelVtep } from '../flannel/annotations.ts';
 import { LIMITS } from '../plan/limits.ts';
-import { podRangesOf } from '../plan/peer.ts';
 import { addressElement, blockElement, type Element } from './elements.ts';
 import type { RuleSettings } from './settings.ts';
 import { type BlockSetKind, IP_FAMILIES } from './table.ts';
@@ -61,13 +60,9 @@ export function unenforceable(ownAddresses: readonly IpAddress[]): ReadonlySet<E
 }
 
 /** By which of its addresses a node's tunnel packets are let in: InternalIPs, ExternalIPs, and where flannel says it is. */
-export function nodeAddresses({ status, metadata: { annotations = {} } }: Node, family: IpFamily): IpAddress[] {
-  const named = (status?.addresses ?? []).filter(({ type }) => type === 'InternalIP' || type === 'ExternalIP');
-  const flannel = readFlannelVtep(annotations, family);
-  const addresses = [
-    ...(flannel && 'publicIp' in flannel ? [flannel.publicIp] : []),
-    ...named.flatMap(({ address }) => tryParseIp(address) ?? []),
-  ];
+export function nodeAddresses(node: Node, family: IpFamily): IpAddress[] {
+  const flannel = readFlannelVtep(node.metadata.annotations ?? {}, family);
+  const addresses = [...(flannel && 'publicIp' in flannel ? [flannel.publicIp] : []), ...nodeIpsOf(node)];
   return addresses
     .filter((address) => address.family === family && specialRange(address) === undefined)
     .slice(0, MOST_ADDRESSES);

@@ -7,11 +7,10 @@ import {
   SyncRunner,
   type Timer,
 } from '../../core/index.ts';
-import type { Node } from '../../kube/index.ts';
+import { type Node, podRangesOf } from '../../kube/index.ts';
 import type { NftRuleset } from '../../netlink/nftables/index.ts';
 import { changesDrift, trialOf } from '../../nft/drift/index.ts';
 import { ForeignWatch, type TableLayout, type WatchNftables } from '../../nft/index.ts';
-import { podRangesOf } from '../plan/peer.ts';
 import { type Element, fixedElements, partsOf } from './elements.ts';
 import type { RuleObserver } from './events.ts';
 import { rulesLayout } from './layout.ts';

@@ -79,6 +79,14 @@ describe('CHECK', () => {
       () => node.namespace.run('ip', 'address', 'del', '10.244.1.1/24', 'dev', 'cni0'),
       /bridge "cni0" lacks the address 10\.244\.1\.1\/24/,
     ],
+    [
+      'the gateway’s prefix',
+      () => {
+        node.namespace.run('ip', 'address', 'del', '10.244.1.1/24', 'dev', 'cni0');
+        node.namespace.run('ip', 'address', 'add', '10.244.1.1/25', 'dev', 'cni0');
+      },
+      /bridge "cni0" lacks the address 10\.244\.1\.1\/24/,
+    ],
     ['forwarding', () => node.namespace.run('sysctl', '-qw', 'net.ipv4.ip_forward=0'), /does not forward/],
     ['a reservation', () => rmSync(join(node.dataDir, 'net', '10.244.1.2')), /10\.244\.1\.2 is not reserved/],
   ])('says when %s was changed', async (_, change, message) => {

@@ -4,7 +4,13 @@ import { isNetworkName, loadRemoval } from '../../../cni/index.ts';
 import type { CniSettings } from '../../../config/index.ts';
 import { errorText, NODE_PATHS, NodeplaneError, parseJson, type Removals, tryParseIp } from '../../../core/index.ts';
 import { closing, withNetlink } from '../../../netlink/index.ts';
-import { type CommitReport, Nftables, type NftChange, type NftRuleset } from '../../../netlink/nftables/index.ts';
+import {
+  committedElsewhere,
+  Nftables,
+  type NftChange,
+  type NftRuleset,
+  NOTHING_COMMITTED,
+} from '../../../netlink/nftables/index.ts';
 import { listLinks } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import { Spool } from '../kept/spool.ts';
@@ -100,24 +106,11 @@ async function removeRules(removals: Removals | undefined): Promise<string[]> {
   });
 }
 
-const NOTHING_DONE: CommitReport = { generation: undefined, messages: 0, bytes: 0, encodeSeconds: 0, kernelSeconds: 0 };
-
 /** A ruleset whose transactions are noted first, and made only if they are to be. */
 function notingRuleset(nftables: Nftables, removals: Removals): NftRuleset {
-  return new Proxy<NftRuleset>(nftables, {
-    get(target, name) {
-      if (name === 'commit') {
-        return (changes: readonly NftChange[]) => {
-          const noted = changes.map(({ object }) => ({
-            object: textOfObject(object),
-            why: 'the plugin’s rules of pods',
-          }));
-          return removals.note(...noted) ? target.commit(changes) : NOTHING_DONE;
-        };
-      }
-      const value = Reflect.get(target, name, target) as unknown;
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
+  return committedElsewhere(nftables, (changes) => {
+    const noted = changes.map(({ object }) => ({ object: textOfObject(object), why: 'the plugin’s rules of pods' }));
+    return removals.note(...noted) ? nftables.commit(changes) : NOTHING_COMMITTED;
   });
 }
 

@@ -1,6 +1,6 @@
 import type { MacvlanSettings } from '../../../config/index.ts';
-import { addressBits, formatCidr, tryParseIp } from '../../../core/index.ts';
-import type { Node, ServiceCIDR } from '../../../kube/index.ts';
+import { addressBits, formatCidr } from '../../../core/index.ts';
+import { internalIpsOf, type Node, type ServiceCIDR } from '../../../kube/index.ts';
 
 /** What the agent knows of its cluster, as far as pods with a second interface need routes to it. */
 export interface ClusterNetworks {
@@ -16,10 +16,9 @@ export interface ClusterNetworks {
  * known: then a pod that asks for the interface has to wait.
  */
 export function macvlanKey(settings: MacvlanSettings, { node, serviceCidrs, isComplete }: ClusterNetworks): object {
-  const nodeIps = (node?.status?.addresses ?? []).flatMap(({ type, address }) => {
-    const ip = type === 'InternalIP' ? tryParseIp(address) : undefined;
-    return ip ? formatCidr({ address: ip, prefixLength: addressBits(ip.family) }) : [];
-  });
+  const nodeIps = internalIpsOf(node).map((address) =>
+    formatCidr({ address, prefixLength: addressBits(address.family) }),
+  );
   const ofServices = [...serviceCidrs].flatMap(({ spec }) => spec?.cidrs ?? []);
   const routes = [...settings.routes.map(formatCidr), ...nodeIps, ...ofServices];
   return { ...settings, routes: isComplete ? routes : null };

@@ -2,7 +2,7 @@ import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { CNI_ERROR } from '../../../cni/index.ts';
-import { type Clock, inBackground, NodeplaneError } from '../../../core/index.ts';
+import { type Clock, inBackground, NodeplaneError, sleep } from '../../../core/index.ts';
 import { descriptorOf, hasPeerLeft, libc, makeOwnDirectory, peerCredentials } from '../../../sys/index.ts';
 import { keepListening } from '../../http/keep-listening.ts';
 import type { Logger } from '../../logger.ts';
@@ -85,7 +85,7 @@ export class CniServer {
     const { clock } = this.#options;
     const deadline = clock.now() + graceMs;
     while (this.#connections.size > 0 && clock.now() < deadline) {
-      await new Promise<void>((resolve) => void clock.setTimer(resolve, 5));
+      await sleep(clock, 5);
     }
     for (const socket of this.#connections) socket.destroy();
   }
@@ -142,7 +142,7 @@ export class CniServer {
 async function isAnsweredFor(path: string, clock: Clock): Promise<boolean> {
   for (let look = 0; look < ENDING_LOOKS; look++) {
     if (!(await isAnswered(path))) return false;
-    await new Promise<void>((resolve) => void clock.setTimer(resolve, ENDING_LOOK_MS));
+    await sleep(clock, ENDING_LOOK_MS);
   }
   return true;
 }

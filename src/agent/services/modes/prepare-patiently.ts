@@ -1,8 +1,8 @@
-import { type Clock, errorText, isForeignLock } from '../../../core/index.ts';
+import { type Clock, errorText, isForeignLock, sleep } from '../../../core/index.ts';
 import type { PreparedMode } from '../../../proxy/index.ts';
 import type { Exec } from '../../../sys/index.ts';
 import type { Logger } from '../../logger.ts';
-import { LONGEST_WAIT_FOR_LOCK_MS, sleep } from './wait.ts';
+import { LONGEST_WAIT_FOR_LOCK_MS } from './wait.ts';
 
 /** How to look for the proxy's way into the kernel. */
 export interface PreparationOptions {

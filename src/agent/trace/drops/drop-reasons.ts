@@ -1,7 +1,7 @@
 import { errorText, isNotFound, KernelError, readBe16 } from '../../../core/index.ts';
 import { type DroppedPacket, watchDrops } from '../../../netlink/drop-monitor/index.ts';
 import type { FlowBook } from '../flow-book.ts';
-import { readPacket, type TracedPacket } from '../read-packet.ts';
+import { readIpPacket, type TracedPacket } from '../read-packet.ts';
 
 /** What the kernel's drop monitor adds to a trace. */
 export interface DropReasons {
@@ -15,7 +15,6 @@ export interface DropReasons {
 /** Where an IP header may begin: behind Ethernet, behind a VLAN's tag, or at once. */
 const LINK_HEADERS = [14, 18, 0];
 const ETHER_TYPES: Readonly<Record<number, number>> = { 4: 0x0800, 6: 0x86dd };
-const IPV6_HEADER = 40;
 
 /** Has the kernel tell what it drops, as far as it can, and notes in `book` what belongs to its flows. */
 export function noteDropReasons(book: FlowBook): DropReasons {
@@ -55,6 +54,5 @@ export function readDropped({ bytes, etherType }: DroppedPacket): TracedPacket |
     (at) => ETHER_TYPES[(bytes[at] ?? 0) >> 4] === etherType && (at === 0 || readBe16(bytes, at - 2) === etherType),
   );
   if (start === undefined) return undefined;
-  const length = etherType === ETHER_TYPES[4] ? (bytes[start]! & 0x0f) * 4 : IPV6_HEADER;
-  return readPacket(bytes.subarray(start, start + length), bytes.subarray(start + length));
+  return readIpPacket(bytes.subarray(start));
 }

@@ -1,16 +1,14 @@
-import { ipEquals } from '../../../core/index.ts';
 import { type LoggedPacket, watchLog } from '../../../netlink/log/index.ts';
 import type { NftHook } from '../../../netlink/nftables/index.ts';
-import { readPacket, type TracedPacket } from '../read-packet.ts';
-import type { TracedFlow } from '../traced-flow.ts';
+import { readIpPacket, type TracedPacket } from '../read-packet.ts';
+import { HOOKS } from '../trace-table.ts';
+import { isOf, type TracedFlow } from '../traced-flow.ts';
 import { endsWay, type LegacyTables } from './saved-tables.ts';
 
 /** Where the kernel logs what is traced. */
 const GROUP = 0;
 /** Steps kept: a trace is for people. */
 const MOST_STEPS = 1000;
-/** By NF_INET_*. */
-const HOOKS: readonly NftHook[] = ['prerouting', 'input', 'forward', 'output', 'postrouting'];
 
 /** What a packet met in legacy iptables: a rule that matches, the end of a chain, or a policy. */
 export interface LegacyStep {
@@ -58,8 +56,7 @@ export function watchLegacySteps(missed: () => void): {
 export function readStep({ prefix, hook: number, bytes }: LoggedPacket): LegacyStep | undefined {
   const [, table, chain, type, rule] = /^TRACE: ([^:]+):(.+):(rule|return|policy):(\d+) ?$/.exec(prefix) ?? [];
   const hook = HOOKS[number];
-  const network = (bytes[0] ?? 0) >> 4 === 6 ? 40 : ((bytes[0] ?? 0) & 15) * 4;
-  const packet = readPacket(bytes.subarray(0, network), bytes.subarray(network));
+  const packet = readIpPacket(bytes);
   if (table === undefined || chain === undefined || hook === undefined || !packet) return undefined;
   return { hook, table, chain, type: type as LegacyStep['type'], number: Number(rule), packet };
 }
@@ -90,24 +87,4 @@ export function legacyDropOf(
 function textOf({ table, chain, type, number }: LegacyStep, tables: LegacyTables | undefined): string | undefined {
   const saved = tables?.chains.get(`${table} ${chain}`);
   return type === 'policy' ? saved && `-P ${chain} -j ${saved.policy}` : saved?.rules[number - 1];
-}
-
-/** Before or behind translation. */
-function isOf(
-  { protocol, original, endpoint, maskedAs }: TracedFlow,
-  direction: string,
-  packet: TracedPacket,
-): boolean {
-  if (packet.protocol !== protocol) return false;
-  const source = { ip: packet.source, port: packet.sourcePort };
-  const destination = { ip: packet.destination, port: packet.destinationPort };
-  const [client, server] = direction === 'there' ? ([source, destination] as const) : ([destination, source] as const);
-  const isServer =
-    (ipEquals(server.ip, original.destination) && server.port === original.destinationPort) ||
-    (endpoint !== undefined && ipEquals(server.ip, endpoint.address) && server.port === endpoint.port);
-  const isClient =
-    (ipEquals(client.ip, original.source) && client.port === original.sourcePort) ||
-    // Masquerading may take another port.
-    (maskedAs !== undefined && ipEquals(client.ip, maskedAs));
-  return isServer && isClient;
 }

@@ -1,4 +1,4 @@
-import { addressBits, type Cidr, type IpAddress, ipEquals } from '../../../core/index.ts';
+import { addressBits, type Cidr, cidrEquals, type IpAddress, ipEquals } from '../../../core/index.ts';
 import type { InterfaceAddress } from '../../../netlink/route/index.ts';
 import { RT_SCOPE_UNIVERSE } from '../../../netlink/uapi/index.ts';
 import type { ResultRoute } from '../../protocol/result.ts';
@@ -21,14 +21,11 @@ export function routesByPodNetwork(
     .map(({ address }) => ({ address, prefixLength: addressBits(address.family) }));
   const routes: ResultRoute[] = [];
   for (const destination of [...addresses, ...networks]) {
-    const { address, prefixLength } = destination;
+    const { address } = destination;
     const gateway = gateways.find(({ family }) => family === address.family);
     // In a network whose gateway the master's address is, the pod is its neighbour already.
     if (!gateway || ipEquals(gateway, address)) continue;
-    const isKnown = routes.some(
-      (route) => route.destination.prefixLength === prefixLength && ipEquals(route.destination.address, address),
-    );
-    if (!isKnown) routes.push({ destination, gateway });
+    if (!routes.some((route) => cidrEquals(route.destination, destination))) routes.push({ destination, gateway });
   }
   return routes;
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
-import { backOffMs, sleep } from './back-off.ts';
+import { backOffMs } from './back-off.ts';
 
 describe('backOffMs', () => {
   it('doubles up to 15 s', () => {
@@ -20,21 +19,5 @@ describe('backOffMs', () => {
       }),
     );
     expect(backOffMs(3, () => 0.5)).toBe(1_500);
-  });
-});
-
-describe('sleep', () => {
-  it('ends with the time or with the signal', async () => {
-    const clock = new FakeClock();
-    const stop = new AbortController();
-    const woken: string[] = [];
-    void sleep(clock, 100, stop.signal).then(() => woken.push('time'));
-    void sleep(clock, 1_000, stop.signal).then(() => woken.push('signal'));
-    await clock.advance(100);
-    expect(woken).toEqual(['time']);
-    stop.abort();
-    await clock.advance(0);
-    expect(woken).toEqual(['time', 'signal']);
-    await sleep(clock, 1_000, stop.signal);
   });
 });

@@ -1,5 +1,3 @@
-import type { Clock } from '../../../core/index.ts';
-
 /** The first wait; with jitter 125 to 250 ms. */
 const FIRST_MS = 250;
 /** An API server is back within this time of its return, plus its own start. */
@@ -15,18 +13,4 @@ const LONGEST_MS = 15_000;
 export function backOffMs(failures: number, random: () => number): number {
   const longest = Math.min(LONGEST_MS, FIRST_MS * 2 ** failures);
   return longest * (1 - random() / 2);
-}
-
-/** Resolves after `ms` (0: at once), or when the signal aborts. Never rejects. */
-export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted || ms <= 0) return Promise.resolve();
-  return new Promise((resolve) => {
-    const wake = () => {
-      timer.cancel();
-      signal.removeEventListener('abort', wake);
-      resolve();
-    };
-    const timer = clock.setTimer(wake, ms);
-    signal.addEventListener('abort', wake);
-  });
 }

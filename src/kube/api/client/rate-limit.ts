@@ -1,5 +1,4 @@
-import type { Clock } from '../../../core/index.ts';
-import { sleep } from './back-off.ts';
+import { type Clock, sleep } from '../../../core/index.ts';
 
 export interface RateLimitOptions {
   /** Requests a second in the long run; 0 or less: no limit. */

@@ -1,7 +1,7 @@
-import { type Clock, errorText, NodeplaneError, type Timer, tellFailure, yielder } from '../../../core/index.ts';
+import { type Clock, errorText, NodeplaneError, sleep, type Timer, tellFailure, yielder } from '../../../core/index.ts';
 import type { ObjectEvent, SourceProblem } from '../../source.ts';
 import { type ApiClient, ApiStatusError, isStatus } from '../client/api-client.ts';
-import { backOffMs, sleep } from '../client/back-off.ts';
+import { backOffMs } from '../client/back-off.ts';
 import type { ApiObserver } from '../client/observation.ts';
 import { statusErrorOf } from '../client/status-error.ts';
 import { GarbageError } from './garbage-error.ts';

@@ -48,14 +48,14 @@ export const payload = {
 /** Where the checksum of an IPv4 header is in it. IPv6 headers have none. */
 const IPV4_CHECKSUM = 10;
 
-const store = (family: Family, ipv4Offset: number, ipv6Offset: number, from: Register): PayloadSetExpression => {
+const store = (family: Family, ipv4Offset: number, ipv6Offset: number): PayloadSetExpression => {
   const isIpv4 = family === 'IPv4';
   return {
     kind: 'payload-set',
     base: 'network',
     offset: isIpv4 ? ipv4Offset : ipv6Offset,
     length: isIpv4 ? 4 : 16,
-    from,
+    from: 0,
     checksumOffset: isIpv4 ? IPV4_CHECKSUM : undefined,
     pseudoHeader: true,
   };
@@ -64,9 +64,9 @@ const store = (family: Family, ipv4Offset: number, ipv6Offset: number, from: Reg
 /** Stores to header fields; checksums follow. */
 export const setPayload = {
   /** `ip saddr set`, `ip6 saddr set` */
-  saddr: (family: Family, from: Register = 0) => store(family, 12, 8, from),
+  saddr: (family: Family) => store(family, 12, 8),
   /** `ip daddr set`, `ip6 daddr set` */
-  daddr: (family: Family, from: Register = 0) => store(family, 16, 24, from),
+  daddr: (family: Family) => store(family, 16, 24),
 };
 
 /** `meta KEY` */
@@ -119,11 +119,11 @@ export const goto = (chain: string): VerdictExpression => verdict({ kind: 'goto'
 export const counter: CounterExpression = { kind: 'counter' };
 
 /** `meta mark set mark or BITS`, as `nft` writes it. */
-export function setMarkBits(bits: number, register: Register = 0): readonly Expression[] {
+export function setMarkBits(bits: number): readonly Expression[] {
   return [
-    meta('mark', register),
-    { kind: 'bitwise', from: register, to: register, mask: hostOrder32(~bits), xor: hostOrder32(bits) },
-    { kind: 'meta-set', key: 'mark', from: register },
+    meta('mark'),
+    { kind: 'bitwise', from: 0, to: 0, mask: hostOrder32(~bits), xor: hostOrder32(bits) },
+    { kind: 'meta-set', key: 'mark', from: 0 },
   ];
 }
 

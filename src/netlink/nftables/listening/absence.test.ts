@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { CommitReport } from '../object/model.ts';
 import { addListener, countOwnCommit, rulesetHere, unheard } from './absence.ts';
 
-const REPORT: CommitReport = { generation: 6, messages: 3, bytes: 100, encodeSeconds: 0, kernelSeconds: 0 };
+const REPORT: CommitReport = { generation: 6, messages: 3, bytes: 100, kernelSeconds: 0 };
 
 function setup() {
   const heard: unknown[] = [];

@@ -208,8 +208,6 @@ export interface CommitReport {
   /** How many netlink messages it took, begin and end of the batch included. */
   readonly messages: number;
   readonly bytes: number;
-  /** How long writing the batch down took. */
-  readonly encodeSeconds: number;
   /** How long the kernel took (the time inside sendmsg). */
   readonly kernelSeconds: number;
 }

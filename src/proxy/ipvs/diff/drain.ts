@@ -7,7 +7,7 @@ export interface DrainingServer {
   readonly key: VirtualServerKey;
   /** Nobody wants it any more: it goes with the last of them. */
   readonly retired: boolean;
-  /** By `ip:port`: since when, in milliseconds since the epoch. */
+  /** By `ip:port`: since when, by `Clock.now()`. */
   readonly since: ReadonlyMap<string, number>;
 }
 

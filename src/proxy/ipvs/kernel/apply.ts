@@ -39,7 +39,7 @@ export interface ApplyTo {
   readonly draining: Draining;
   /** Keys of the virtual servers this process made. */
   readonly made: Set<string>;
-  /** Milliseconds since the epoch. */
+  /** By `Clock.now()`. */
   readonly now: number;
 }
 

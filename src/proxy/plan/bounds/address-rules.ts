@@ -8,7 +8,7 @@ import {
   tryParseCidr,
   tryParseIp,
 } from '../../../core/index.ts';
-import type { EndpointSlice, Node, Service, ServiceCIDR } from '../../../kube/index.ts';
+import { type EndpointSlice, type Node, nodeIpsOf, type Service, type ServiceCIDR } from '../../../kube/index.ts';
 import { LIMITS } from './limits.ts';
 import { LOCALHOST_STAND_INS } from './stand-ins.ts';
 
@@ -93,10 +93,8 @@ function ownersOf({ nodes, ownAddresses, apiServer, apiService, apiSlices }: Add
     const ip = text === undefined ? undefined : tryParseIp(text);
     if (ip) owners.set(formatIp(ip), owner);
   };
-  for (const { metadata, status } of nodes) {
-    for (const { type, address } of status?.addresses ?? []) {
-      if (type === 'InternalIP' || type === 'ExternalIP') enter(address, `an address of the node "${metadata.name}"`);
-    }
+  for (const node of nodes) {
+    for (const ip of nodeIpsOf(node)) owners.set(formatIp(ip), `an address of the node "${node.metadata.name}"`);
   }
   for (const ip of ownAddresses) owners.set(formatIp(ip), 'an address of this node');
   // Whoever had it would get the connections of every node's processes to NodePorts at localhost.

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareClaims, createdAtOf, type DestinationClaim, DestinationOwners } from './destination-owners.ts';
+import { createdAtOf } from '../../../kube/index.ts';
+import { compareClaims, type DestinationClaim, DestinationOwners } from './destination-owners.ts';
 
 const claim = fc.record<DestinationClaim>({
   destination: fc.constantFrom('a', 'b'),

@@ -61,12 +61,6 @@ export function claimsOf({ ports, withheldVips }: ServicePorts, createdAt: numbe
   return [...claims];
 }
 
-/** When a Service was created, by its metadata. */
-export function createdAtOf(creationTimestamp: string | undefined): number {
-  const time = creationTimestamp === undefined ? Number.NaN : Date.parse(creationTimestamp);
-  return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time;
-}
-
 /** The order of those who claim one destination; the first one has it. Total: no two claims are equal. */
 export function compareClaims(a: DestinationClaim, b: DestinationClaim): number {
   return (

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { errorText, formatIp, formatIpPort, ipFromBytes, isNotFound, readBe16 } from '../../../../core/index.ts';
+import { listIpvsConnections } from '../../../../netlink/ipvs/index.ts';
 import { Nftables, type NftElement, nftFamily, type SetRef } from '../../../../netlink/nftables/index.ts';
 import { endpointChainName } from '../../../../proxy/iptables/index.ts';
 import { stickyNames, TABLE_NAME } from '../../../../proxy/nftables/index.ts';
-import { needCapability } from '../../../../sys/index.ts';
+import { needCapability, readRecentList } from '../../../../sys/index.ts';
 import type { PortReport } from '../../status.ts';
 import type { AffinityClient } from './client.ts';
-import { parseTemplates } from './ipvs-templates.ts';
-import { kernelTicks, parseRecentList } from './recent-list.ts';
+import { clientsAmong } from './ipvs-templates.ts';
+import { kernelTicks, recentClients } from './recent-clients.ts';
 
 /** The clients that a Service port remembers (session affinity). */
 export interface PortAffinity {
@@ -31,11 +32,13 @@ export function affinityOf(
   serviceName: string,
   ports: readonly PortReport[],
 ): readonly (PortAffinity | null)[] | string {
-  const read = READERS[mode];
-  if (!read) return `mode ${mode} is not known to this program`;
+  const readerOf = READERS[mode];
+  if (!readerOf) return `mode ${mode} is not known to this program`;
   try {
-    if (ports.some(({ affinitySeconds }) => affinitySeconds > 0)) needCapability('NET_ADMIN', 'read who is remembered');
-    return ports.map((port) => (port.affinitySeconds === 0 ? null : affinityIn(read(serviceName, port))));
+    if (ports.every(({ affinitySeconds }) => affinitySeconds === 0)) return ports.map(() => null);
+    needCapability('NET_ADMIN', 'read who is remembered');
+    const read = readerOf(serviceName);
+    return ports.map((port) => (port.affinitySeconds === 0 ? null : affinityIn(read(port))));
   } catch (error) {
     return errorText(error);
   }
@@ -46,12 +49,13 @@ function affinityIn(clients: readonly AffinityClient[]): PortAffinity {
   return { total: clients.length, clients: longest.slice(0, MOST_CLIENTS) };
 }
 
-type Reader = (serviceName: string, port: PortReport) => AffinityClient[];
+/** What is the same for all ports is read once. */
+type ReaderOf = (serviceName: string) => (port: PortReport) => AffinityClient[];
 
-const READERS: Readonly<Record<string, Reader>> = {
-  nftables: readMaps,
-  iptables: readRecentLists,
-  ipvs: readTemplates,
+const READERS: Readonly<Record<string, ReaderOf>> = {
+  nftables: (serviceName) => (port) => readMaps(serviceName, port),
+  iptables: readerOfRecentLists,
+  ipvs: readerOfTemplates,
 };
 
 function readMaps(serviceName: string, port: PortReport): AffinityClient[] {
@@ -85,18 +89,21 @@ function elementsOf(nft: Nftables, set: SetRef): NftElement[] {
   }
 }
 
-function readRecentLists(serviceName: string, port: PortReport): AffinityClient[] {
+function readerOfRecentLists(serviceName: string): (port: PortReport) => AffinityClient[] {
   const ticks = kernelTicks(textOf('/proc/timer_list'), readUptime());
-  return port.endpoints.flatMap(({ address, port: number }) => {
-    const endpoint = `${address.includes(':') ? `[${address}]` : address}:${number}`;
-    const list = endpointChainName(nameOf(serviceName, port), port.protocol.toLowerCase(), endpoint);
-    const text = textOf(`/proc/net/xt_recent/${list}`);
-    return parseRecentList(text, port.affinitySeconds, ticks).map((one) => ({ ...one, endpoint }));
-  });
+  return (port) =>
+    port.endpoints.flatMap(({ address, port: number }) => {
+      const endpoint = `${address.includes(':') ? `[${address}]` : address}:${number}`;
+      const list = endpointChainName(nameOf(serviceName, port), port.protocol.toLowerCase(), endpoint);
+      // Without a list nobody has come yet.
+      const clients = recentClients(readRecentList(list) ?? [], port.affinitySeconds, ticks);
+      return clients.map((one) => ({ ...one, endpoint }));
+    });
 }
 
-function readTemplates(_serviceName: string, port: PortReport): AffinityClient[] {
-  return parseTemplates(textOf('/proc/net/ip_vs_conn'), port);
+function readerOfTemplates(): (port: PortReport) => AffinityClient[] {
+  const templates = listIpvsConnections(({ clientPort }) => clientPort === 0);
+  return (port) => clientsAmong(templates, port);
 }
 
 function readUptime(): number {
@@ -112,12 +119,12 @@ function protocolOf({ protocol }: PortReport): 'TCP' | 'UDP' | 'SCTP' {
   return protocol as 'TCP' | 'UDP' | 'SCTP';
 }
 
-/** The text of a file, empty where there is none: nobody has come yet. */
+/** The text of a file, empty where there is none. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    if (isNotFound(error)) return '';
     throw error;
   }
 }

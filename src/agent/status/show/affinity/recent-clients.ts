@@ -1,4 +1,5 @@
-import { formatIp, tryParseIp } from '../../../../core/index.ts';
+import { formatIp } from '../../../../core/index.ts';
+import type { RecentSource } from '../../../../sys/index.ts';
 import type { AffinityClient } from './client.ts';
 
 /** The kernel's clock in its own units. */
@@ -30,22 +31,18 @@ export function kernelTicks(timerList: string, uptime: number): KernelTicks | un
 }
 
 /**
- * The clients of a list of match `recent` (/proc/net/xt_recent/NAME): `src=10.244.1.7 ttl: 64 last_seen: 4302… oldest_pkt: 1 …`.
- * Those whose time is over stay in it until the next look of a rule, and are passed over.
+ * The clients of a list of match `recent`. Those whose time is over stay in it until the next look of a rule, and are passed over.
  *
  * @param seconds how long a client is remembered
  * @param ticks undefined: not known, all clients are told
  */
-export function parseRecentList(
-  text: string,
+export function recentClients(
+  sources: readonly RecentSource[],
   seconds: number,
   ticks: KernelTicks | undefined,
 ): Omit<AffinityClient, 'endpoint'>[] {
-  return text.split('\n').flatMap((line) => {
-    const [, source = '', seen] = /^src=(\S+) .*last_seen: (\d+)/.exec(line) ?? [];
-    const ip = tryParseIp(source);
-    if (!ip) return [];
-    const remaining = ticks ? seconds - (ticks.now - Number(seen)) / ticks.perSecond : undefined;
+  return sources.flatMap(({ ip, lastSeen }) => {
+    const remaining = ticks ? seconds - (ticks.now - lastSeen) / ticks.perSecond : undefined;
     if (remaining !== undefined && remaining <= 0) return [];
     return { client: formatIp(ip), remainingSeconds: remaining === undefined ? null : Math.round(remaining) };
   });

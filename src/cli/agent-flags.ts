@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { type KubeProxyConfig, readCommandLine } from '../config/index.ts';
+import { VERSION } from './version.ts';
+
+/** What an agent's flags say. */
+export interface AgentFlags {
+  readonly config: KubeProxyConfig;
+  readonly messages: ReturnType<typeof readCommandLine>['messages'];
+}
+
+/**
+ * Reads the flags of the agent on this node, for a command that takes them too.
+ *
+ * @returns in one line what is wrong with them, if anything, without how `nodeplane agent` is called: that is another command
+ */
+export function readAgentFlags(argv: readonly string[]): AgentFlags | string {
+  const outcome = readCommandLine(argv, {
+    program: 'nodeplane agent',
+    version: VERSION,
+    readFile: (path) => readFileSync(path, 'utf8'),
+    hostname: hostname(),
+  });
+  if (outcome.action === 'run') return outcome;
+  if (outcome.action !== 'refuse') return `they ask the agent for something else (${outcome.action})`;
+  const { stderr } = outcome.output;
+  const reason = stderr.slice(stderr.lastIndexOf('\nError: ') + 1).trim();
+  return reason.replace(/:\s*\n\s*/, ': ').replace(/\s*\n\s*/g, '; ');
+}
