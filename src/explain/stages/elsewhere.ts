@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, ipEquals } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpProtocol, ipEquals } from '../../core/index.ts';
 import { type Attempt, type AttemptResult, type NodeView, tryAttempts, type WayOut } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { describeWay, nodeOf, strayed } from './peer.ts';
@@ -46,8 +46,13 @@ function cannotTell(asked: Asked, goal: Goal, way: WayOut | undefined, report: R
 }
 
 function commandThere({ target }: Asked, goal: Goal, client: IpAddress): string {
-  const proto = target.protocol === 'TCP' ? '' : ` --proto ${target.protocol.toLowerCase()}`;
-  return `nodeplane explain ${goal.address} --from ${formatIp(goal.source ?? client)}${proto}`;
+  return explainCommand(goal.address, goal.source ?? client, target.protocol);
+}
+
+/** What another node is to be asked. */
+export function explainCommand(address: string, from: IpAddress, protocol: IpProtocol): string {
+  const proto = protocol === 'TCP' ? '' : ` --proto ${protocol.toLowerCase()}`;
+  return `nodeplane explain ${address} --from ${formatIp(from)}${proto}`;
 }
 
 /** From where an attempt is made. */
