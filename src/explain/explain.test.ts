@@ -70,6 +70,25 @@ it('says of objects alone what they forbid, and that the rest was not asked', as
   expect(await ask('svc/shop/web:https')).toMatchObject({ verdict: 'fails', code: 'no-such-port' });
 });
 
+it.each([
+  ['10.244.2.2', ['10.244.2.2:PORT']],
+  ['pod/shop/web-1', ['pod/shop/web-1:PORT']],
+  ['fd00::2', ['[fd00::2]:PORT']],
+  // Brackets were forgotten.
+  ['fd00:10:244:2::2:8080', ['[fd00:10:244:2::2]:8080', '[fd00:10:244:2::2:8080]:PORT']],
+])('of %s without a port nothing can be told, and it is said how to ask', async (written, ways) => {
+  const store = new FakeServiceStore();
+  store.slicesByService.set('shop/web', [makeSlice('shop/web', [{ addresses: ['10.244.1.9'], targetRef: 'web-1' }])]);
+  store.services.set('shop/web', makeService('shop/web'));
+  const answer = await ask(written, { store });
+  expect(answer).toMatchObject({
+    verdict: 'unknown',
+    code: 'cannot-tell',
+    remedy: ways.map((way) => `nodeplane explain ${way}`),
+  });
+  expect(answer.cause).toContain('without a port nothing more can be said');
+});
+
 it('finds a Service by its address and by its NodePort, of either node:PORT or the address of the node', async () => {
   expect((await ask('10.96.0.10')).question.to).toContain('svc shop/web');
   for (const text of ['node:30080', '192.0.2.1:30080']) {

@@ -3,7 +3,7 @@ import type { Answer } from './answer/index.ts';
 import type { Knowledge } from './knowledge/index.ts';
 import type { NodeView } from './node/index.ts';
 import type { Question, Source } from './question/index.ts';
-import { lookAtArrival } from './stages/arrival.ts';
+import { isServedElsewhere, lookAtArrival } from './stages/arrival.ts';
 import type { Asked, Client, Goal, Target } from './stages/asked.ts';
 import { lookAtEndpoints } from './stages/endpoints.ts';
 import { findClient } from './stages/find-client.ts';
@@ -108,6 +108,7 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   const { knowledge, target } = asked;
   const itself = lookAtItself(asked, node, report);
   const planned = !itself && target.service ? lookAtEndpoints(asked, report) : undefined;
+  if (isServedElsewhere(asked, planned?.verdict === 'drop', node, report)) return;
   if (report.hasFailed) {
     lookForOldWays(asked, node, report);
     return;

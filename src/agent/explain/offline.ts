@@ -1,5 +1,11 @@
 import { atOnce, NodeplaneError, systemClock } from '../../core/index.ts';
-import { type Knowledge, parseQuestion, tellKnowledge, type WrittenQuestion } from '../../explain/index.ts';
+import {
+  type Knowledge,
+  parseQuestion,
+  QuestionError,
+  tellKnowledge,
+  type WrittenQuestion,
+} from '../../explain/index.ts';
 import { ManifestSource, ObjectsOf, readOnce } from '../../kube/index.ts';
 import {
   isForProxy,
@@ -12,13 +18,15 @@ import {
 } from '../../proxy/index.ts';
 
 const PATIENCE_MS = 15_000;
+/** Of nodes, in place of one that there is none of. */
+const MOST_NAMES = 5;
 /** kube-proxy's default, --iptables-masquerade-bit. */
 const MASQUERADE_BIT = 14;
 
 /**
  * What can be known from a directory of manifests, as an agent on the node with default flags would plan it.
  *
- * @throws ERR_CONFIG, ERR_API when the directory cannot be read, or parts of it
+ * @throws ERR_CONFIG, ERR_API when the directory cannot be read, or parts of it; QuestionError when it has no such node
  */
 export async function readKnowledge(
   written: WrittenQuestion,
@@ -36,6 +44,11 @@ export async function readKnowledge(
     others.apply({ type: 'added', object });
   }
   const node = store.node(nodeName);
+  if (!node) {
+    const names = [...store.nodes()].slice(0, MOST_NAMES).map(({ metadata }) => metadata.name);
+    const known = names.length === 0 ? 'no Node at all' : `of Nodes ${names.join(', ')}`;
+    throw new QuestionError(`"${manifests}" has no Node "${nodeName}": it has ${known}. Name one with --node`);
+  }
   const families = await Promise.all(
     (['IPv4', 'IPv6'] as const).map(async (family) => {
       const plan = makeNodePlan({

@@ -63,17 +63,19 @@ function probeOf({ probe: wanted, payload, protocol }: ShowTraceOptions, { tuple
   return (signal: AbortSignal) => probe({ tuple: { ...tuple, source }, payload: payload ?? '', timeoutMs: ms, signal });
 }
 
-/** Names of Services beside addresses, as far as the agent knows any: without it there are just addresses. */
-async function namesFor(
+/**
+ * Names of Services beside addresses, as far as the agent knows any: without it there are just addresses. An endpoint is named where
+ * packets were translated to it: who asks a pod itself uses no Service.
+ */
+export async function namesFor(
   report: TraceReport,
   find: (query: string) => Promise<Status['services']['services']>,
 ): Promise<NameOf> {
   const names = new Map<string, string>();
   const asked = report.question.service;
-  const wanted = new Set(
-    report.flows.flatMap(({ destination, endpoint }) => [destination, ...(endpoint ? [endpoint] : [])]),
-  );
-  for (const text of [...wanted].slice(0, MOST_NAMES)) {
+  const translatedTo = new Set(report.flows.map(({ endpoint }) => endpoint));
+  const wanted = report.flows.flatMap(({ destination, endpoint }) => [destination, ...(endpoint ? [endpoint] : [])]);
+  for (const text of [...new Set(wanted)].slice(0, MOST_NAMES)) {
     try {
       const ip = text.replace(/^\[?(.*?)\]?:\d+$/, '$1');
       const port = Number(/\d+$/.exec(text)?.[0]);
@@ -81,7 +83,8 @@ async function namesFor(
         ports.some(
           (one) =>
             (one.port === port && [one.clusterIp, ...one.externalIps, ...one.loadBalancerVips].includes(ip)) ||
-            one.endpoints.some((endpoint) => endpoint.address === ip && endpoint.port === port),
+            (translatedTo.has(text) &&
+              one.endpoints.some((endpoint) => endpoint.address === ip && endpoint.port === port)),
         ),
       );
       // Several may lead to one endpoint.

@@ -12,7 +12,7 @@ interface Flags {
   readonly probe?: boolean;
   readonly agentLockDir: string;
   readonly manifests?: string;
-  readonly node: string;
+  readonly node?: string;
 }
 
 /** Reads what is known from manifests. It plans as an agent does, with most of an agent's code. */
@@ -41,10 +41,13 @@ export function addExplainCommand(program: Command, readOffline?: ReadOffline): 
     )
     .option('--agent-lock-dir <path>', 'as given to the agent: its socket is in there', NODE_PATHS.runDir)
     .option('--manifests <directory>', 'without an agent: the objects alone, from files')
-    .option('--node <name>', 'with --manifests: the node that is meant', hostname().toLowerCase())
-    .action(async (destination: string, flags: Flags) => {
+    .option('--node <name>', 'with --manifests: the node that is meant. Default: that of the name of this host')
+    .action(async (destination: string, flags: Flags, command: Command) => {
       const { from, proto, output, verbose = false, probe = false, agentLockDir, manifests, node } = flags;
       const question = { destination, source: from, protocol: proto };
+      if (node !== undefined && manifests === undefined)
+        command.error('error: --node is for --manifests alone: of another node, ask there');
+      const nodeName = node ?? hostname().toLowerCase();
       if (manifests !== undefined && !readOffline)
         throw new NodeplaneError('ERR_CONFIG', 'This program does not read manifests');
       const { stdout, stderr, exitCode } = await explainHere({
@@ -53,8 +56,9 @@ export function addExplainCommand(program: Command, readOffline?: ReadOffline): 
         verbose,
         probe,
         unicode: showsUnicode(process.env),
+        whole: !process.stdout.isTTY,
         directory: agentLockDir,
-        offline: manifests === undefined ? undefined : () => readOffline!(question, { manifests, nodeName: node }),
+        offline: manifests === undefined ? undefined : () => readOffline!(question, { manifests, nodeName }),
       });
       writeErr(stderr);
       writeOut(stdout);

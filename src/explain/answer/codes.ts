@@ -109,6 +109,10 @@ export const CAUSES = {
     sentence: 'Rules of somebody else drop or refuse the packet, or keep it from being translated.',
     remedy: 'Let its owner allow the packet; table, chain and rule are told.',
   },
+  'ingress-policy': {
+    sentence: 'The ingressPolicy of the CNI configuration keeps the two pods apart, as it is meant to.',
+    remedy: 'Set "ingressPolicy" to "open" in the CNI configuration of either, and make its pod anew.',
+  },
   'host-endpoint': {
     sentence: 'The endpoint is this node itself, and its own firewall (hook input) drops or refuses the packet.',
     remedy: 'Allow the range of pods in it.',

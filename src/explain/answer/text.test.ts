@@ -34,6 +34,14 @@ it('fits 24 lines and 100 columns whatever it holds', () => {
   );
 });
 
+it('cuts nothing where no terminal has to show it, and says in the text what the object says', () => {
+  const lines = answerText(answer, { unicode: true, whole: true });
+  expect(lines).not.toContain('...');
+  const text = lines.replace(/\s+/g, ' ');
+  const told = [answer.cause, ...answer.path, ...answer.also, answer.remedy[0]!, ...answer.notChecked];
+  for (const one of told) expect(text).toContain(typeof one === 'string' ? one : one.text);
+});
+
 it('is ASCII where the terminal has nothing else, with words for the marks', () => {
   const text = answerText(answer, { unicode: false });
   expect(text).toMatch(/^[\x20-\x7e\n]*$/);

@@ -10,6 +10,8 @@ export interface TextForm {
   readonly unicode: boolean;
   /** With all evidence, however long. @default false */
   readonly verbose?: boolean;
+  /** Nothing is cut: programs and files have no width. @default false */
+  readonly whole?: boolean;
 }
 
 const MARKS = {
@@ -17,28 +19,32 @@ const MARKS = {
   ascii: { ok: 'ok', fail: '!!', unknown: '??', 'not-reached': '--' },
 } as const satisfies Record<string, Record<StageResult, string>>;
 
-/** The answer for people: one screen of 24 lines and 100 columns, and more only when asked for all evidence. */
-export function answerText(answer: Answer, { unicode, verbose = false }: TextForm): string {
+/** The answer for people: one screen of 24 lines and 100 columns, and more only when asked for all evidence, or where nothing is cut. */
+export function answerText(answer: Answer, { unicode, verbose = false, whole = false }: TextForm): string {
   const { question, verdict, code, cause, path, also, warnings, seen, remedy, notChecked, tookMs } = answer;
   const title = `${verdict.toUpperCase()}  ${question.from} -> ${question.to}`;
   const tag = code === null ? '' : `[${code}]`;
+  const fitted = (text: string, columns = COLUMNS) => (whole ? text : cut(text, columns));
+  const most = (screen: number) => (whole ? Number.POSITIVE_INFINITY : screen);
+  const stageLine = ({ stage, result, text }: Stage) =>
+    fitted(`  ${MARKS[unicode ? 'unicode' : 'ascii'][result]} ${stage.padEnd(LABEL)}${text}`);
   const lines = [
-    tag === '' ? cut(title) : `${cut(title, COLUMNS - tag.length - 2).padEnd(COLUMNS - tag.length)}${tag}`,
-    ...wrap(cause, '', '', 2),
+    tag === '' ? fitted(title) : `${`${fitted(title, COLUMNS - tag.length - 2)}  `.padEnd(COLUMNS - tag.length)}${tag}`,
+    ...wrap(cause, '', '', most(2)),
     '',
-    ...path.flatMap((stage) => stageLines(stage, MARKS[unicode ? 'unicode' : 'ascii'], verbose)),
+    ...path.flatMap((stage) => [stageLine(stage), ...(verbose ? evidenceLines(stage) : [])]),
   ];
-  const note = (label: string, { code: other, text }: FurtherCause) => labelled(label, `${text} [${other}]`, 1)[0]!;
+  const note = (label: string, { code: other, text }: FurtherCause) => labelled(label, `${text} [${other}]`, most(1));
   const notes = [
     ...also.map((one) => note('also', one)),
-    ...seen.filter(({ kind }) => verbose || kind !== 'missed').map(({ text }) => labelled('seen', text, 1)[0]!),
+    ...seen.filter(({ kind }) => verbose || kind !== 'missed').map(({ text }) => labelled('seen', text, most(1))),
     ...warnings.map((one) => note('note', one)),
   ];
   const foot = [
-    ...(verbose ? notes : notes.slice(0, MOST_NOTES)),
-    ...remedy.slice(0, 1).flatMap((text) => labelled(verdict === 'unknown' ? 'ask' : 'fix', text, 2)),
-    ...remedy.slice(1, 2).flatMap((text) => labelled('or', text, 1)),
-    ...labelled('checked', checkedText(path, tookMs, notChecked), verbose ? 10 : 2),
+    ...(verbose ? notes : notes.slice(0, MOST_NOTES)).flat(),
+    ...remedy.slice(0, 1).flatMap((text) => labelled(verdict === 'unknown' ? 'ask' : 'fix', text, most(2))),
+    ...remedy.slice(1, 2).flatMap((text) => labelled('or', text, most(1))),
+    ...labelled('checked', checkedText(path, tookMs, notChecked), most(verbose ? 10 : 2)),
   ];
   return `${[...lines, '', ...foot].map((line) => (unicode ? line : ascii(line)).trimEnd()).join('\n')}\n`;
 }
@@ -49,17 +55,15 @@ function checkedText(path: readonly Stage[], tookMs: number, notChecked: readonl
   return `${looked} of ${path.length} stages in ${Math.round(tookMs)} ms${not}`;
 }
 
-function stageLines({ stage, result, text, evidence }: Stage, marks: Record<StageResult, string>, verbose: boolean) {
-  const line = cut(`  ${marks[result]} ${stage.padEnd(LABEL)}${text}`);
-  if (!verbose) return [line];
-  return [line, ...evidence.map(({ source, object, value }) => `      ${source}: ${object}: ${value}`)];
+function evidenceLines({ evidence }: Stage): string[] {
+  return evidence.map(({ source, object, value }) => `      ${source}: ${object}: ${value}`);
 }
 
 function labelled(label: string, text: string, most: number): string[] {
   return wrap(text, `  ${label.padEnd(LABEL + 2)}`, ' '.repeat(LABEL + 4), most);
 }
 
-/** At most `most` lines; the last one is cut. */
+/** At most `most` lines; the last one is cut, where they have a bound. */
 function wrap(text: string, first: string, next: string, most: number): string[] {
   const lines: string[] = [];
   let line = first;
@@ -70,7 +74,7 @@ function wrap(text: string, first: string, next: string, most: number): string[]
       line = next + word;
     } else line += isEmpty ? word : ` ${word}`;
   }
-  return [...lines, line].map((one) => cut(one));
+  return [...lines, line].map((one) => (most === Number.POSITIVE_INFINITY ? one : cut(one)));
 }
 
 function cut(text: string, columns = COLUMNS): string {

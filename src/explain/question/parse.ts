@@ -28,7 +28,9 @@ function parseDestination(text: string): Destination {
     if (kind === 'pod') {
       return { kind, namespace, name, port: port === undefined ? undefined : portOf(port, text) };
     }
-    return { kind: 'service', namespace, name, port };
+    // Names of ports have a letter.
+    const isNumber = port !== undefined && /^[+-]?\d+$/.test(port);
+    return { kind: 'service', namespace, name, port: isNumber ? String(portOf(port, text)) : port };
   }
   const nodePort = /^node:(\d+)$/.exec(text);
   if (nodePort) return { kind: 'node-port', port: portOf(nodePort[1]!, text) };

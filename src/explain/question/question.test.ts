@@ -9,6 +9,7 @@ const address = parseIp;
 describe('a question', () => {
   it.each([
     ['svc/shop/web', { kind: 'service', namespace: 'shop', name: 'web', port: undefined }],
+    ['svc/shop/web:080', { kind: 'service', namespace: 'shop', name: 'web', port: '80' }],
     ['svc/shop/web:http', { kind: 'service', namespace: 'shop', name: 'web', port: 'http' }],
     ['pod/shop/web-1:8080', { kind: 'pod', namespace: 'shop', name: 'web-1', port: 8080 }],
     ['node:30080', { kind: 'node-port', port: 30080 }],
@@ -26,6 +27,10 @@ describe('a question', () => {
     'svc/web',
     'node:0',
     '10.96.0.10:99999',
+    'svc/shop/web:0',
+    'svc/shop/web:-1',
+    'svc/shop/web:99999',
+    'pod/shop/web-1:0',
     '[10.96.0.10',
     'svc/a/b/c',
     '10.96.0.10:80:80',

@@ -1,6 +1,7 @@
 import { cidrContains, formatIp, IP_PROTOCOLS, type IpAddress, ipEquals, parseCidr } from '../../core/index.ts';
 import { type NodeView, tryAttempts } from '../node/index.ts';
-import type { Asked, Client } from './asked.ts';
+import type { Asked, Client, Target } from './asked.ts';
+import { explainCommand } from './elsewhere.ts';
 import { keyOf } from './endpoints.ts';
 import type { Report } from './report.ts';
 
@@ -19,17 +20,8 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   if (client.kind !== 'outside' || target.service?.via === 'node-port') return;
   const [vip, from] = [formatIp(target.ip), formatIp(client.ip)];
   if (isReachableHere(asked, client, node)) return;
-  const home = homeOf(asked, client);
   // Nodes know the way to pods of others.
-  if (home !== undefined && !target.service) return;
-  if (home !== undefined) {
-    report.cannotTell(
-      'source',
-      `${from} is on ${home}, where what it sends to ${vip} is translated: it comes here no more`,
-    );
-    report.askThere(`on ${home}: nodeplane explain ${keyOf(vip, target.port)} --from ${from}`);
-    return;
-  }
+  if (homeOf(asked, client) !== undefined) return;
   const arrived = flowsFromOutside(asked, client, node);
   if (arrived > 0) {
     const evidence = [{ source: 'conntrack', object: `flows to ${vip} from outside`, value: `${arrived}` }];
@@ -54,7 +46,45 @@ export function lookAtArrival(asked: Asked, node: NodeView, report: Report): voi
   const owner = knowledge.others.find(({ addresses }) => addresses.includes(vip));
   const who = owner ? `: ${owner.name} has that address` : ', which whoever announces it decides: none came lately';
   report.cannotTell('source', `it is not known here whether packets of ${from} to ${vip} come to this node${who}`);
-  if (owner) report.askThere(`on ${owner.name}: nodeplane explain ${keyOf(vip, target.port)} --from ${from}`);
+  if (owner)
+    report.askThere(`on ${owner.name}: ${explainCommand(keyOf(vip, target.port), client.ip, target.protocol)}`);
+}
+
+/**
+ * Whether the client is on another node, where what it sends to a Service is translated: nothing here has to do with it, and it is said
+ * where to ask. What the objects forbid they forbid there as well.
+ *
+ * @param isByNode what was found holds of this node alone: its policy Local
+ */
+export function isServedElsewhere(asked: Asked, isByNode: boolean, node: NodeView, report: Report): boolean {
+  const { client, target } = asked;
+  if (client.kind !== 'outside') return false;
+  const home = isReachableHere(asked, client, node) ? undefined : homeOfClient(asked, client.ip);
+  if (home === undefined) return false;
+  if (!report.hasFailed || isByNode) tellServedElsewhere(target, client.ip, home, report);
+  return true;
+}
+
+/** The other node that translates what a client sends to a Service; undefined: none does that is known, or this one has to. */
+export function homeOfClient(
+  { target, knowledge }: Omit<Asked, 'client' | 'probe'>,
+  ip: IpAddress,
+): string | undefined {
+  return target.service && target.service.via !== 'node-port' ? homeOf({ knowledge }, { ip }) : undefined;
+}
+
+/** Nothing that is found here holds of such a client. */
+export function tellServedElsewhere(
+  { ip, port, protocol }: Target,
+  client: IpAddress,
+  home: string,
+  report: Report,
+): void {
+  const [vip, from] = [formatIp(ip), formatIp(client)];
+  const text = `${from} is on ${home}, where what it sends to ${vip} is translated: it comes here no more`;
+  report.stage('source', 'unknown', text);
+  report.doubt(text);
+  report.askThere(`on ${home}: ${explainCommand(keyOf(vip, port), client, protocol)}`);
 }
 
 /**
@@ -81,7 +111,7 @@ function answersArp({ target }: Asked, client: Outside, node: NodeView): boolean
 }
 
 /** The other node that a client runs on; undefined: none that is known. */
-function homeOf({ knowledge }: Asked, { ip }: Outside): string | undefined {
+function homeOf({ knowledge }: Pick<Asked, 'knowledge'>, { ip }: Pick<Outside, 'ip'>): string | undefined {
   const { source, node } = knowledge;
   if (source?.node && source.node !== node.name) return source.node;
   return otherNodeOf(ip, knowledge);

@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, ipEquals } from '../../core/index.ts';
+import { formatIp, type IpAddress, type IpProtocol, ipEquals } from '../../core/index.ts';
 import { type Attempt, type AttemptResult, type NodeView, tryAttempts, type WayOut } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { describeWay, nodeOf, strayed } from './peer.ts';
@@ -21,7 +21,7 @@ export function lookElsewhere(asked: Asked, goals: readonly Goal[], node: NodeVi
   for (const goal of goals) {
     const way = node.wayOut(goal.ip);
     const result = results?.get(goal.address);
-    if (result === undefined) cannotTell(asked, goal, way, report);
+    if (result === undefined) cannotTell(asked, goal, way, node, report);
     else judge(asked, goal, way, result, node, report);
   }
   if (results) return;
@@ -29,7 +29,7 @@ export function lookElsewhere(asked: Asked, goals: readonly Goal[], node: NodeVi
   report.notChecked(`processes at ${shown.join(', ')}${goals.length > 3 ? ', ...' : ''}`);
 }
 
-function cannotTell(asked: Asked, goal: Goal, way: WayOut | undefined, report: Report): void {
+function cannotTell(asked: Asked, goal: Goal, way: WayOut | undefined, node: NodeView, report: Report): void {
   const { target, client, knowledge } = asked;
   const endpoint = target.service?.port.endpoints.find((one) => one.ip === formatIp(goal.ip));
   if (endpoint?.here) {
@@ -38,7 +38,8 @@ function cannotTell(asked: Asked, goal: Goal, way: WayOut | undefined, report: R
     return;
   }
   const where = nodeOf(asked, goal);
-  const leaves = way ? `${describeWay(way)}; ` : '';
+  const strays = way && strayed(asked, goal, way, node);
+  const leaves = `${strays ? `${strays.finding.text}; ` : ''}${way ? `${describeWay(way)}; ` : ''}`;
   const text = `${goal.address} is on ${where ?? 'another node'}: ${leaves}what happens there was not looked at`;
   report.cannotTellEndpoint('endpoint', goal.address, text);
   // Its own agent knows nothing of us: it is asked as we would be for somebody outside.
@@ -46,8 +47,13 @@ function cannotTell(asked: Asked, goal: Goal, way: WayOut | undefined, report: R
 }
 
 function commandThere({ target }: Asked, goal: Goal, client: IpAddress): string {
-  const proto = target.protocol === 'TCP' ? '' : ` --proto ${target.protocol.toLowerCase()}`;
-  return `nodeplane explain ${goal.address} --from ${formatIp(goal.source ?? client)}${proto}`;
+  return explainCommand(goal.address, goal.source ?? client, target.protocol);
+}
+
+/** What another node is to be asked. */
+export function explainCommand(address: string, from: IpAddress, protocol: IpProtocol): string {
+  const proto = protocol === 'TCP' ? '' : ` --proto ${protocol.toLowerCase()}`;
+  return `nodeplane explain ${address} --from ${formatIp(from)}${proto}`;
 }
 
 /** From where an attempt is made. */
@@ -125,7 +131,7 @@ function failure(asked: Asked, goal: Goal, way: WayOut | undefined, result: Atte
     const text = `nobody answers for ${formatIp(way?.next ?? goal.ip)}, where packets for ${formatIp(goal.ip)} are sent: ${where} is down or cut off`;
     return { code: 'neighbour', text, remedy: [`ip neigh show ${formatIp(way?.next ?? goal.ip)}`] };
   }
-  const strays = way && strayed(asked, goal, way);
+  const strays = way && strayed(asked, goal, way, node);
   if (strays) return { ...strays.finding, text: `${strays.finding.text}, and does not answer` };
   if (!way?.next) return { code: 'no-answer', text: `${goal.address} does not answer`, remedy };
   const { outside, inside, oneWay } = listen(way, way.next, node);

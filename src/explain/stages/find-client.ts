@@ -1,8 +1,8 @@
 import { cidrContains, formatIp, type IpAddress, type IpFamily, parseCidr, parseIp } from '../../core/index.ts';
 import type { RouteAnswer } from '../../netlink/route/index.ts';
-import type { Knowledge } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
+import { homeOfClient, tellServedElsewhere } from './arrival.ts';
 import type { Asked, Client, Target } from './asked.ts';
 import { unknownPod } from './find-target.ts';
 import { isItself } from './here/itself.ts';
@@ -77,7 +77,7 @@ export function findClient(
         const text = `${ip} is in a pod of this node, on its ${upon.kind} link ${upon.name}`;
         report.cannotTell('source', `${text}: whether this node hears what it sends was not looked at`);
       }
-      return outsideClient(source.address, knowledge, node, report);
+      return outsideClient(source.address, known, node, report);
     }
   }
 }
@@ -146,12 +146,20 @@ function wayForOthers(ip: IpAddress, node: NodeView): RouteAnswer {
   return node.route({ destination: ip, source: parseIp(pod.ip), inInterface: pod.seenAs!.index });
 }
 
-function outsideClient(ip: IpAddress, knowledge: Knowledge, node: NodeView, report: Report): Client | undefined {
+function outsideClient(
+  ip: IpAddress,
+  known: Pick<Asked, 'target' | 'knowledge'>,
+  node: NodeView,
+  report: Report,
+): Client | undefined {
+  const { target, knowledge } = known;
   const own = node.route({ destination: ip });
   const answer = own.kind === 'route' ? own : wayForOthers(ip, node);
   const link = answer.kind === 'route' ? node.link(answer.route.outInterface) : undefined;
   if (!link) {
     const why = answer.kind === 'refused' ? ` (${answer.errno})` : '';
+    const servedBy = homeOfClient(known, ip);
+    if (servedBy !== undefined) tellServedElsewhere(target, ip, servedBy, report);
     report.fail('source', {
       code: 'way-back',
       text: `there is no route back to ${formatIp(ip)}${why}`,
@@ -161,7 +169,12 @@ function outsideClient(ip: IpAddress, knowledge: Knowledge, node: NodeView, repo
   }
   const home = knowledge.others.find(({ podCidrs }) => podCidrs.some((range) => cidrContains(parseCidr(range), ip)));
   const matched = node.route({ destination: ip, matched: true });
-  if (home && matched.kind === 'route' && matched.route.destination.prefixLength === 0) {
+  if (
+    home &&
+    homeOfClient(known, ip) === undefined &&
+    matched.kind === 'route' &&
+    matched.route.destination.prefixLength === 0
+  ) {
     const text = `answers to ${formatIp(ip)}, a pod of ${home.name}, leave by the default route alone`;
     if (knowledge.routes) {
       report.fail('source', { code: 'way-back', text, remedy: ['nodeplane routes'] });

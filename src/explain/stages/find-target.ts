@@ -1,8 +1,9 @@
-import { formatIp, parseIp } from '../../core/index.ts';
+import { formatIp, parseIp, tryParseIp } from '../../core/index.ts';
 import type { Knowledge } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import type { Target } from './asked.ts';
+import { keyOf } from './endpoints.ts';
 import { familyOf, findPort, ownAddress } from './find-port.ts';
 import type { Report } from './report.ts';
 import { tellNotReady } from './serving-agent.ts';
@@ -47,7 +48,9 @@ export function findTarget(
       }
       if (port === null) {
         const text = `${address} is no address of a Service${endpointOf[0] ? `, but an endpoint of ${endpointOf[0]}` : ''}; without a port nothing more can be said`;
-        report.fail('service', { code: 'no-such-port', text, remedy: [`nodeplane explain ${address}:PORT`] });
+        report.cannotTell('service', text);
+        const written = pod === null ? withPort(address) : [`pod/${pod}:PORT`];
+        for (const one of written) report.askThere(`nodeplane explain ${one}`);
         return undefined;
       }
       report.stage('service', 'ok', `no Service; ${whose.filter(Boolean).join(', ') || 'an address'}`);
@@ -70,6 +73,16 @@ export function findTarget(
       return target;
     }
   }
+}
+
+/** How an address is written with a port: one of IPv6 may end with what was meant for its port, without the brackets that wants. */
+function withPort(address: string): string[] {
+  const [, start, end] = /^(.+):(\d+)$/.exec(address) ?? [];
+  const meant = tryParseIp(start ?? '');
+  return [
+    ...(meant ? [keyOf(formatIp(meant), Number(end))] : []),
+    address.includes(':') ? `[${address}]:PORT` : `${address}:PORT`,
+  ];
 }
 
 /** A port of the node's own address: a process listens there (the kubelet), or rules map it to a pod (`hostPort`). The rules tell. */

@@ -1,5 +1,6 @@
-import { cidrContains, formatIp, type IpAddress, parseCidr } from '../../core/index.ts';
+import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr } from '../../core/index.ts';
 import type { Branch } from '../choices.ts';
+import type { KnownNode } from '../knowledge/index.ts';
 import { hostOf, type NodeView, type Outer, type WayOut } from '../node/index.ts';
 import { type Origin, type Step, type Walk, walkPacket, walkTooBig } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
@@ -7,6 +8,9 @@ import { evidenceOf, placeOf, showing } from './place.ts';
 import type { Finding, Report } from './report.ts';
 
 // Endpoints of other nodes: the way out of this one, as far as it can be known from here.
+
+/** In `rtm_protocol`: the route is one of ours (src/routes/kernel/route-object.ts). */
+const RTPROT_NODEPLANE = 78;
 
 /**
  * Looks at the way out of this node to an endpoint elsewhere: links, next hops, the tunnel's own packets, and how large packets may be.
@@ -16,13 +20,17 @@ import type { Finding, Report } from './report.ts';
 export function lookAtPeer(asked: Asked, goal: Goal, node: NodeView, report: Report): string | undefined {
   const way = node.wayOut(goal.ip);
   if (!way) return undefined;
-  const strays = strayed(asked, goal, way);
+  const strays = strayed(asked, goal, way, node);
   const finding = brokenWay(way, goal) ?? (strays?.isLost ? strays.finding : undefined);
   if (finding) {
     report.failEndpoint('link', goal.address, finding);
     return undefined;
   }
-  if (strays) report.warn(strays.finding.code, strays.finding.text);
+  if (strays) {
+    report.warn(strays.finding.code, strays.finding.text);
+    // An attempt tells whether it arrives nevertheless.
+    if (!asked.probe && strays.finding.code === 'no-peer-route') report.stage('route', 'unknown', strays.finding.text);
+  }
   if (way.outer && !lookAtOuter(way, way.outer, goal, node, report)) return undefined;
   lookAtSize(asked, way, node, report);
   return way.link.name;
@@ -52,20 +60,22 @@ function brokenWay({ broken, link }: WayOut, { ip }: Goal): Finding | undefined 
   return { code: what === 'neighbour' ? 'neighbour' : 'overlay-blocked', text, remedy: [show] };
 }
 
-/** The way leads to another node than the endpoint's. */
+/** The way leads to another node than the endpoint's, or by a route of somebody else to a machine that is no node. */
 export interface Strayed {
   readonly finding: Finding;
   /** Whether nothing arrives: a node may forward what it gets, but not a frame for the MAC address of another one's tunnel. */
   readonly isLost: boolean;
 }
 
-/** Undefined: the way leads to the endpoint's node, or to a machine that is no node. */
-export function strayed(asked: Asked, goal: Goal, { next, kind, link, gateway }: WayOut): Strayed | undefined {
+/** Undefined: the way leads to the endpoint's node, or by a route of ours, or where routes are the work of others, to whomever that is. */
+export function strayed(asked: Asked, goal: Goal, way: WayOut, node: NodeView): Strayed | undefined {
+  const { next, kind, link, gateway } = way;
   const { others } = asked.knowledge;
   const wanted = others.find(({ name }) => name === nodeOf(asked, goal));
   if (!next || !wanted) return undefined;
   const owner = others.find(({ addresses }) => addresses.includes(formatIp(next)));
-  if (!owner || owner === wanted) return undefined;
+  if (!owner) return takenByOther(asked, goal, wanted, node);
+  if (owner === wanted) return undefined;
   const text = `${link.name} sends packets for ${formatIp(goal.ip)} to ${formatIp(next)}, which is ${owner.name}; the endpoint is on ${wanted.name}`;
   if (kind === 'direct') {
     const remedy = [`ip route get ${formatIp(goal.ip)}`];
@@ -74,6 +84,25 @@ export function strayed(asked: Asked, goal: Goal, { next, kind, link, gateway }:
   const isItsOwnEnd = gateway !== undefined && wanted.podCidrs.some((range) => cidrContains(parseCidr(range), gateway));
   const remedy = [`bridge fdb show dev ${link.name}`];
   return { finding: { code: 'overlay-blocked', text, remedy }, isLost: kind === 'vxlan' && isItsOwnEnd };
+}
+
+/** A route that is not ours, where ours would lead to the endpoint's node. */
+function takenByOther(
+  { knowledge }: Asked,
+  { ip, mark }: Goal,
+  { name, addresses }: KnownNode,
+  node: NodeView,
+): Strayed | undefined {
+  const to = formatIp(ip);
+  if (!knowledge.routes || addresses.includes(to)) return undefined;
+  const matched = node.route({ destination: ip, mark, matched: true });
+  if (matched.kind === 'refused' || matched.route.protocol === RTPROT_NODEPLANE) return undefined;
+  const { destination, gateway, outInterface, priority } = matched.route;
+  const link = node.link(outInterface)?.name ?? `link ${outInterface}`;
+  const by = `${formatCidr(destination)}${gateway ? ` via ${formatIp(gateway)}` : ''} dev ${link} metric ${priority}`;
+  const text = `the route ${by} takes what is for ${to}, and is not nodeplane's, whose own would lead to ${name} (${addresses.join(', ')})`;
+  const remedy = [`ip route get fibmatch ${to}   # remove it, or ask whoever made it`, 'nodeplane routes'];
+  return { finding: { code: 'no-peer-route', text, remedy }, isLost: false };
 }
 
 type Outgoing = readonly [which: string, origin: Origin, source: IpAddress, destination: IpAddress];

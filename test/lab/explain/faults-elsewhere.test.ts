@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { makeService } from '../../fakes/service-objects.ts';
 import { nodeObject } from '../../samples/manifests.ts';
 import { type Agent, type LabNode, removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
@@ -12,6 +13,7 @@ const world = new ExplainWorld();
 const { node, other, far, client, outside } = world;
 const faults = new Faults(world);
 const VIP = { IPv4: '10.96.0.10', IPv6: 'fd00:96::10' } as const;
+const [BOTH, LOCAL, NONE] = ['10.96.0.12', '10.96.0.13', '10.96.0.14'];
 const keyOf = (ip: string, port: number) => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`);
 const PROBE = { flags: ['--probe'] };
 let agentThere: Agent;
@@ -51,10 +53,14 @@ beforeAll(async () => {
   const objects = [
     ...served('shop/far', VIP.IPv4, [on(other, far.ip(), { targetRef: 'far-1' })]),
     ...served('shop/far6', VIP.IPv6, [on(other, far.ip('IPv6'), { targetRef: 'far-1' })]),
+    ...served('shop/both', BOTH, [on(node, world.web.ip()), on(other, other.ip())]),
+    ...served('shop/local', LOCAL, [on(other, other.ip())], { internalTrafficPolicy: 'Local' }),
+    makeService('shop/none', { clusterIP: NONE }),
     ...served('shop/closed', '10.96.0.11', [on(other, far.ip())], {}, 9999),
     // A machine that forwards nothing.
     nodeObject({ name: 'node-3', ips: outside.ips, podCidrs: ['10.244.3.0/24'] }),
   ];
+  await other.serve({ port: 8080 });
   await world.begin(objects);
   agentThere = await other.startAgent({
     manifests: world.manifests,
@@ -91,6 +97,22 @@ describe('pods by their names', () => {
       expect(await answers(far, VIP[family])).toBe(true);
     },
   );
+  it('of a pod of the other node nothing is told but that, whatever is or is not here', async () => {
+    const ask = (vip: string) => faults.expectCode(vip, far.ip(), 'cannot-tell', { verdict: 'unknown' });
+    for (const vip of [BOTH, LOCAL]) {
+      const { remedy } = await ask(vip);
+      expect(remedy).toEqual([`on node-2: nodeplane explain ${vip}:80 --from ${far.ip()}`]);
+      for (let tries = 0; tries < 4; tries++) expect(await answers(far, vip)).toBe(true);
+    }
+    faults.nft(inet('forward', 'drop'), 'inet theirs');
+    await ask(LOCAL);
+    faults.ip('route del 10.244.2.0/24', 'route replace 10.244.2.0/24 via 10.244.2.0 dev vx0 onlink');
+    await ask(LOCAL);
+    expect(await answers(far, LOCAL)).toBe(true);
+    // What has no endpoints has none there.
+    await faults.expectCode(NONE, far.ip(), 'no-endpoints');
+    expect(await answers(far, NONE)).toBe(false);
+  });
   it('one that no slice has is not known, and near ones are told', async () => {
     const { cause } = await faults.expectCode('pod/shop/far-2:8080', client.ip(), 'cannot-tell', {
       verdict: 'unknown',

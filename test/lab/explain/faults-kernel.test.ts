@@ -303,4 +303,13 @@ it('says that no agent answers, and reads manifests without one', async () => {
   expect(read.exitCode).toBe(2);
   expect(JSON.parse(read.stdout)).toMatchObject({ verdict: 'unknown', code: 'cannot-tell' });
   expect((await world.command('explain', 'svc/shop/no', ...offline)).exitCode).toBe(1);
+  const wrong = await world.command('explain', 'svc/shop/web', '--manifests', world.manifests, '--node', 'node-9');
+  expect(wrong).toMatchObject({ exitCode: 64, stdout: '' });
+  expect(wrong.stderr).toContain('has no Node "node-9": it has of Nodes node-1, node-2');
+});
+
+it('is asked about this node, and about no other without manifests', async () => {
+  const { exitCode, stdout, stderr } = await world.command('explain', 'svc/shop/web', '--node', 'node-2');
+  expect({ exitCode, stdout }).toEqual({ exitCode: 64, stdout: '' });
+  expect(stderr).toContain('--node is for --manifests alone');
 });

@@ -12,6 +12,7 @@ import { flowOf } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { type LaterPackets, ledAstray } from '../routes/astray.ts';
 import { sameWay } from '../routes/back.ts';
+import { byOwnPolicy } from '../rules/own-policy.ts';
 import { isKeptOut } from '../tracking/tracked.ts';
 import { lookAtBare } from './bare.ts';
 import { answerOf, flowTo, markAfter, markOf, nextOf, originOf } from './later-walks.ts';
@@ -211,6 +212,8 @@ function lookAtEnds(
     if (end.kind === 'drop' || end.kind === 'reject') {
       const last = steps.at(-1)!;
       const text = `${who} are dropped by ${placeOf(last)}`;
+      const policy = byOwnPolicy(last, text);
+      if (policy) return policy;
       if (!isOurs(last, knowledge.mode)) return finding('foreign-drop', text, [last]);
       if (!untracked) return finding('drift', text, [last]);
       return { code: 'way-back', text: `${text}: ${untracked.text}`, remedy: untracked.remedy };

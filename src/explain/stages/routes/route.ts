@@ -1,10 +1,11 @@
-import { formatCidr, formatIp, type IpAddress } from '../../../core/index.ts';
+import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr } from '../../../core/index.ts';
 import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
 import { RTN_ANYCAST, RTN_LOCAL, RTN_UNICAST } from '../../../netlink/uapi/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { refusedFrom } from '../here/refused-from.ts';
 import { isSwitched } from '../links/bridge.ts';
+import { nodeOf } from '../peer.ts';
 import { detourOf, flowOf, refusedByPod, untakenByPod } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { besidePods, markedWith, routeRemedy } from './astray.ts';
@@ -100,21 +101,14 @@ function notSentOn(
 }
 
 /** @param matched the route as it was written, where `route` is what came of it */
-function tellRoute(
-  { knowledge }: Asked,
-  { ip, address }: Goal,
-  route: Route,
-  matched: Route,
-  node: NodeView,
-  report: Report,
-): void {
+function tellRoute(asked: Asked, goal: Goal, route: Route, matched: Route, node: NodeView, report: Report): void {
+  const { knowledge } = asked;
+  const { ip, address } = goal;
   const text = formatIp(ip);
   const [pod] = node.podsAt(text);
   const detour = pod && (detourOf(route, ip) ?? detourOf(matched, ip));
   if (detour) report.cannotTellEndpoint('route', address, `this node's packets to its pod ${pod.ip} ${detour}`);
-  const isPod =
-    knowledge.destination.kind === 'service' && !node.isOwnAddress(text) && !knowledge.node.addresses.includes(text);
-  if (matched.destination.prefixLength === 0 && isPod) {
+  if (matched.destination.prefixLength === 0 && !node.isOwnAddress(text) && isPodElsewhere(asked, goal)) {
     if (knowledge.routes) {
       const missing = `${text} is reached by the default route alone: the route to its node is missing`;
       report.failEndpoint('route', address, { code: 'no-peer-route', text: missing, remedy: ['nodeplane routes'] });
@@ -127,6 +121,16 @@ function tellRoute(
   const isLocal = matched.type === RTN_LOCAL;
   const way = isLocal ? `${text} is this node` : `${formatCidr(matched.destination)}${by} dev ${link}`;
   report.stage('route', 'ok', way);
+}
+
+/** Whether an address is a pod's on another node, to which there should be a route: nodes themselves, and others, are reached by the default route. */
+function isPodElsewhere(asked: Asked, goal: Goal): boolean {
+  const { node, others } = asked.knowledge;
+  const text = formatIp(goal.ip);
+  if ([node, ...others].some(({ addresses }) => addresses.includes(text))) return false;
+  const home = nodeOf(asked, goal);
+  if (home !== undefined) return home !== node.name;
+  return others.some(({ podCidrs }) => podCidrs.some((range) => cidrContains(parseCidr(range), goal.ip)));
 }
 
 /** A pod of this node whose pair is not where its packets are sent. */

@@ -1,6 +1,7 @@
 import { formatIp } from '../../../core/index.ts';
 import { knownFamily } from '../../knowledge/index.ts';
 import type { NodeView } from '../../node/index.ts';
+import type { Step } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { keyOf, type Planned } from '../endpoints.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing } from '../place.ts';
@@ -9,6 +10,7 @@ import { mayBeHeardAt } from '../sockets/hearing.ts';
 import { tellDrift } from './drift.ts';
 import { failWay, refusalText } from './ends.ts';
 import { keptOutOfTracking } from './kept-out.ts';
+import { isOwnPolicy } from './own-policy.ts';
 import { isRefused, type Way } from './ways.ts';
 
 /** What is compared. */
@@ -65,6 +67,7 @@ function differenceOf({ asked: { target, knowledge }, wanted, ways }: Compared):
   const original = keyOf(formatIp(target.ip), target.port);
   const isTranslated = ({ address }: Goal) => address !== original || wanted.has(original);
   const isUntranslated = ({ goal }: Way) => goal !== undefined && !isTranslated(goal);
+  const isOfServices = (step: Step) => isOurs(step, knowledge.mode) && !isOwnPolicy(step);
   const reached = new Set(ways.flatMap(({ goal }) => (goal && isTranslated(goal) ? [goal.address] : [])));
   return {
     original,
@@ -72,9 +75,7 @@ function differenceOf({ asked: { target, knowledge }, wanted, ways }: Compared):
     extra: [...reached].filter((one) => !wanted.has(one)),
     missing: [...wanted].filter((one) => !reached.has(one)),
     untranslated: ways.filter(isUntranslated),
-    lost: ways.filter((way) =>
-      isRefused(way) ? isOurs(way.result.steps.at(-1)!, knowledge.mode) : isUntranslated(way),
-    ),
+    lost: ways.filter((way) => (isRefused(way) ? isOfServices(way.result.steps.at(-1)!) : isUntranslated(way))),
     isHeld: target.service!.port.affinitySeconds > 0 && reached.size === 1,
     isWhole: ways.every(({ result }) => result.end.kind !== 'cannot tell'),
   };

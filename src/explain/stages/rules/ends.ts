@@ -4,6 +4,7 @@ import type { Asked, Goal } from '../asked.ts';
 import { evidenceOf, isOldProxy, isOurs, placeOf, showing, tableOf } from '../place.ts';
 import type { Finding, Report } from '../report.ts';
 import { WHO_CHANGED_IT } from './drift.ts';
+import { byOwnPolicy, isOwnPolicy } from './own-policy.ts';
 import { deciders, isRefused, type Way } from './ways.ts';
 
 /** Our chain in mode nftables for packets to addresses of ServiceCIDRs that nobody has translated (fixed-chains.ts of its compiler). */
@@ -46,7 +47,7 @@ export function lookAtEnds(
       report.cannotTell('others', `cannot tell${where}: ${end.about} is not simulated`);
     } else if (!isRefused(way)) passed++;
     // What our own rules refuse of a Service is compared with the plan.
-    else if (!wanted || !isOurs(steps.at(-1)!, mode)) tellRefusal(way);
+    else if (!wanted || !isOurs(steps.at(-1)!, mode) || isOwnPolicy(steps.at(-1)!)) tellRefusal(way);
   }
   if (passed === ways.length) {
     const foreign = ways[0]?.result.steps.filter((step) => !isOurs(step, mode)) ?? [];
@@ -93,6 +94,8 @@ function refusal({ target, knowledge }: Asked, walk: Walk): Finding {
   const last = walk.steps.at(-1)!;
   const text = refusalText(walk);
   const remedy = [showing(last)];
+  const policy = byOwnPolicy(last, text);
+  if (policy) return policy;
   if (isOurs(last, knowledge.mode)) {
     if (walk.steps.every(({ chain }) => chain.name !== OF_CLUSTER_IPS))
       return { code: 'drift', text, remedy: [WHO_CHANGED_IT, ...remedy] };
