@@ -1,5 +1,5 @@
 import { CNI_ERROR, type CniReply, type Environment } from '../../../cni/index.ts';
-import { type Clock, errorText, NodeplaneError } from '../../../core/index.ts';
+import { type Clock, errorText, NodeplaneError, sleep } from '../../../core/index.ts';
 import type { Logger } from '../../logger.ts';
 import { KeptRequests } from '../kept/kept-requests.ts';
 import type { SetAsideReason } from '../kept/set-aside.ts';
@@ -137,7 +137,7 @@ export class PluginService {
     this.#settled();
     const deadline = clock.now() + LONGEST_ENDING_MS;
     while (this.#queue.length > 0 && clock.now() < deadline) {
-      await new Promise<void>((resolve) => void clock.setTimer(resolve, ENDING_LOOK_MS));
+      await sleep(clock, ENDING_LOOK_MS);
     }
   }
 
