@@ -20,6 +20,7 @@ import { EvidencePart } from './evidence/index.ts';
 import { ExplainPart } from './explain/explain-part.ts';
 import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
+import { LeftRoutes } from './routes/left/left-routes.ts';
 import type { Logger } from './logger.ts';
 import type { ApiLog } from './metrics/api-log.ts';
 import { ClusterVersion } from './metrics/cluster-version.ts';
@@ -143,10 +144,9 @@ export class Agent {
     const ages = (since: ReadonlyMap<string, number>) =>
       [...since].map(([resource, at]) => [resource, (clock.now() - at) / 1000] as const);
     const watchAges = () => ages(this.#source.silentSince());
-    const { version } = build;
     const recorder = new StatusRecorder(clock);
     this.#loopDelay = new EventLoopDelay(registry, clock);
-    const metricsOfOurs = nodeplaneMetrics({ registry, version, mode, ...(client && { watchAges }) });
+    const metricsOfOurs = nodeplaneMetrics({ registry, version: build.version, mode, ...(client && { watchAges }) });
     const observers = [failures.observe, metricsOfOurs, recorder.observe, this.#loopDelay.observe];
     const shared = {
       config,
@@ -162,7 +162,8 @@ export class Agent {
     const context: PartContext = { ...shared, announcer: ownNode.announcer };
     const services = new ServicesPart({ context, machineFamilies, observers });
     // The first looks what is here before others remove it, and the one that writes our Node ends last.
-    const parts: Part[] = [ownNode];
+    const left = new LeftRoutes(shared);
+    const parts: Part[] = [ownNode, left];
     if (config.migrationAnnotation) parts.push(new MigrationPart(context, () => lookAround(config)));
     parts.push(services);
     let addresses: StatusSources['addresses'];
@@ -183,7 +184,7 @@ export class Agent {
     this.#status = new StatusPart({
       config,
       argv: options.argv,
-      version,
+      version: build.version,
       clock,
       recorder,
       families: () => services.planned(),
@@ -195,6 +196,7 @@ export class Agent {
           watches: ages(this.#source.lastActivity()).map(([resource, seconds]) => ({ resource, seconds })),
         })),
       routes: waysToNodes,
+      leftRoutes: () => left.found(),
       addresses,
       ruleChanges: () => evidence.ruleChanges(),
     });
