@@ -20,7 +20,6 @@ import { EvidencePart } from './evidence/index.ts';
 import { ExplainPart } from './explain/explain-part.ts';
 import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
-import { LeftRoutes } from './routes/left/left-routes.ts';
 import type { Logger } from './logger.ts';
 import type { ApiLog } from './metrics/api-log.ts';
 import { ClusterVersion } from './metrics/cluster-version.ts';
@@ -34,6 +33,7 @@ import { type AgentSource, beginConversation, type Conversation, createSource } 
 import { OwnNodePart } from './own-node-part.ts';
 import type { Part, PartContext, Readiness } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
+import { LeftRoutes } from './routes/left/left-routes.ts';
 import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
 import { HeldObjects } from './standby/held-objects.ts';

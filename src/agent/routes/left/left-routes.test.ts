@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
-import { LeftRoutes } from './left-routes.ts';
 import type { Logger } from '../../logger.ts';
+import { LeftRoutes } from './left-routes.ts';
 
 it('tells once what is there and how to remove it, and that it is gone', async () => {
   const clock = new FakeClock();
