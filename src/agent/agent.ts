@@ -33,6 +33,7 @@ import { type AgentSource, beginConversation, type Conversation, createSource } 
 import { OwnNodePart } from './own-node-part.ts';
 import type { Part, PartContext, Readiness } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
+import { LeftRoutes } from './routes/left/left-routes.ts';
 import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
 import { HeldObjects } from './standby/held-objects.ts';
@@ -143,10 +144,9 @@ export class Agent {
     const ages = (since: ReadonlyMap<string, number>) =>
       [...since].map(([resource, at]) => [resource, (clock.now() - at) / 1000] as const);
     const watchAges = () => ages(this.#source.silentSince());
-    const { version } = build;
     const recorder = new StatusRecorder(clock);
     this.#loopDelay = new EventLoopDelay(registry, clock);
-    const metricsOfOurs = nodeplaneMetrics({ registry, version, mode, ...(client && { watchAges }) });
+    const metricsOfOurs = nodeplaneMetrics({ registry, version: build.version, mode, ...(client && { watchAges }) });
     const observers = [failures.observe, metricsOfOurs, recorder.observe, this.#loopDelay.observe];
     const shared = {
       config,
@@ -162,7 +162,8 @@ export class Agent {
     const context: PartContext = { ...shared, announcer: ownNode.announcer };
     const services = new ServicesPart({ context, machineFamilies, observers });
     // The first looks what is here before others remove it, and the one that writes our Node ends last.
-    const parts: Part[] = [ownNode];
+    const left = new LeftRoutes(shared);
+    const parts: Part[] = [ownNode, left];
     if (config.migrationAnnotation) parts.push(new MigrationPart(context, () => lookAround(config)));
     parts.push(services);
     let addresses: StatusSources['addresses'];
@@ -183,7 +184,7 @@ export class Agent {
     this.#status = new StatusPart({
       config,
       argv: options.argv,
-      version,
+      version: build.version,
       clock,
       recorder,
       families: () => services.planned(),
@@ -196,6 +197,7 @@ export class Agent {
           watches: ages(this.#source.lastActivity()).map(([resource, seconds]) => ({ resource, seconds })),
         })),
       routes: waysToNodes,
+      leftRoutes: () => left.found(),
       addresses,
       ruleChanges: () => evidence.ruleChanges(),
     });

@@ -14,7 +14,7 @@ export type { IpamFinding } from './pools/report/check-addresses.ts';
 export { checkAddressesOf, type IpamCheck, showAddresses } from './pools/report/ipam.ts';
 export type { IpamReport } from './pools/report/ipam-report.ts';
 export { type PreflightOptions, preflightNode } from './preflight-node.ts';
-export { cleanupRoutes } from './routes/cleanup-routes.ts';
+export { cleanupRoutes } from './routes/left/cleanup-routes.ts';
 export { type ShowRoutesOptions, type ShowRoutesResult, showRoutes } from './routes/show/show-routes.ts';
 export { type AgentWork, runAgent } from './run.ts';
 export { FlowCleaner } from './services/conntrack/flow-cleaner.ts';

@@ -21,6 +21,11 @@ RANGE           STATE      USED  FREE
 10.244.0.64/26  confirmed    61     0
 10.244.9.0/26   pending       0    61
 `);
+  const ranges = [{ cidr: 'fd00::/64', state: 'podCIDR', used: 3, free: Number.MAX_SAFE_INTEGER }];
+  expect(reportText({ node: 'n', from: 'node', pools: [], ranges, blocks: [] })).toBe(`Node n
+RANGE      STATE    USED  FREE
+fd00::/64  podCIDR     3  2^64
+`);
   expect(reportText({ node: 'n', from: 'node', pools: [], ranges: [], blocks: [] })).toBe(
     'Node n has no range of pod addresses\n',
   );

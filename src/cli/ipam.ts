@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { checkAddressesOf, type IpamCheck, type IpamReport, showAddresses } from '../agent/index.ts';
 import type { KubeProxyConfig } from '../config/index.ts';
-import { NodeplaneError } from '../core/index.ts';
+import { NodeplaneError, parseCidr } from '../core/index.ts';
 import { readAgentFlags } from './agent-flags.ts';
 import { asksForHelp } from './asks-for-help.ts';
 import { writeOut } from './standard-output.ts';
@@ -56,13 +56,18 @@ function configOf(argv: readonly string[]): KubeProxyConfig {
 /** What `nodeplane ipam` prints. */
 export function reportText({ node, pools, ranges }: IpamReport): string {
   const ofPools = pools.map((pool) => [pool.cidr, `/${pool.blockSize}`, pool.blocks, pool.free, pool.nodes]);
-  const ofRanges = ranges.map(({ cidr, state, used, free }) => [cidr, state, used, free]);
+  const ofRanges = ranges.map(({ cidr, state, used, free }) => [cidr, state, used, freeText(cidr, free)]);
   return [
     ...(pools.length > 0 ? [tableText(['POOL', 'BLOCK', 'BLOCKS', 'FREE', 'NODES'], ofPools), ''] : []),
     ranges.length > 0 ? `Node ${node}` : `Node ${node} has no range of pod addresses`,
     ...(ranges.length > 0 ? [tableText(['RANGE', 'STATE', 'USED', 'FREE'], ofRanges)] : []),
     '',
   ].join('\n');
+}
+
+/** Beyond what numbers hold exactly, the size of the range says it. */
+function freeText(cidr: string, free: number): number | string {
+  return free < Number.MAX_SAFE_INTEGER ? free : `2^${128 - parseCidr(cidr).prefixLength}`;
 }
 
 /** What `nodeplane ipam check` prints. */

@@ -13,10 +13,7 @@ import { deviceNames } from './plan/tunnel.ts';
  * @throws rejects with ERR_CLEANUP naming the first that could not be removed, after all were tried; KernelError
  */
 export async function removeRoutes(kernel: RouteKernel, family: IpFamily, removals?: Removals): Promise<number> {
-  const devices = deviceNames(family).flatMap((name) => kernel.device(name) ?? []);
-  const ours = devices.filter(isOurDevice);
-  const vxlan = ours.find(({ kind }) => kind === 'vxlan');
-  const operations = diffObjects(await kernel.list(vxlan?.index), []);
+  const { ours, operations } = await present(kernel, family);
   const count = operations.length + ours.length;
   const noted = [
     ...operations.map(({ object }) => ({
@@ -40,4 +37,27 @@ export async function removeRoutes(kernel: RouteKernel, family: IpFamily, remova
     throw new NodeplaneError('ERR_CLEANUP', message, { cause: error });
   }
   return count;
+}
+
+/** What nodeplane made in one family, and what there is to do to remove it. */
+async function present(kernel: RouteKernel, family: IpFamily) {
+  const devices = deviceNames(family).flatMap((name) => kernel.device(name) ?? []);
+  const ours = devices.filter(isOurDevice);
+  const vxlan = ours.find(({ kind }) => kind === 'vxlan');
+  return { ours, operations: diffObjects(await kernel.list(vxlan?.index), []) };
+}
+
+/**
+ * What `removeRoutes` would remove.
+ *
+ * @returns the number of routes, and the names of devices
+ * @throws rejects with KernelError
+ */
+export async function routesPresent(
+  kernel: RouteKernel,
+  family: IpFamily,
+): Promise<{ readonly routes: number; readonly devices: readonly string[] }> {
+  const { ours, operations } = await present(kernel, family);
+  const routes = operations.filter(({ object }) => object.kind === 'route').length;
+  return { routes, devices: ours.map(({ name }) => name) };
 }

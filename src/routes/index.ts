@@ -1,4 +1,4 @@
-export { removeRoutes } from './cleanup.ts';
+export { removeRoutes, routesPresent } from './cleanup.ts';
 export type { FlannelRoutes, FlannelVtep } from './flannel/annotations.ts';
 export { publishedAnnotations, withdrawnAnnotations } from './flannel/flannel-wants.ts';
 export { OwnEnds } from './flannel/own-ends.ts';
@@ -31,7 +31,7 @@ export { unencryptedDropped } from './rules/encryption-chains.ts';
 export type { RuleEvent, RuleObserver } from './rules/events.ts';
 export { nodeAddresses } from './rules/node-elements.ts';
 export { RouteRules, type RouteRulesOptions } from './rules/route-rules.ts';
-export { removeRules } from './rules/rules-kernel.ts';
+export { hasRules, removeRules } from './rules/rules-kernel.ts';
 export type { MasqueradeSettings, RuleSettings } from './rules/settings.ts';
 export { IP_FAMILIES, RULES_TABLE } from './rules/table.ts';
 export type { KernelPeer, KernelPeers, Reach } from './show/kernel-peer.ts';

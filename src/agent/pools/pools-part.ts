@@ -1,5 +1,5 @@
 import { type Cidr, formatCidr, inBackground, type Timer } from '../../core/index.ts';
-import type { ApiObserver, Node, ObjectEvent, Resource } from '../../kube/index.ts';
+import { type ApiObserver, type Node, type ObjectEvent, type Resource, SERVICE_CIDRS } from '../../kube/index.ts';
 import { configuredConflist, dataDirsOf, usesNodeRanges } from '../cni/install/configured.ts';
 import { logSourceProblems } from '../metrics/observe.ts';
 import type { Part, PartContext } from '../part.ts';
@@ -9,6 +9,7 @@ import { livingRanges } from './living-ranges.ts';
 import { logPoolProblems, rangeMetrics } from './observe.ts';
 import type { OwnRanges, PodRanges, RangeSource } from './pod-ranges.ts';
 import { removeGateways } from './remove-gateways.ts';
+import { ServiceRanges } from './service-ranges.ts';
 import { ManifestRanges } from './sources/manifest-ranges.ts';
 import { NodeRanges } from './sources/node-ranges.ts';
 import { PoolRanges, poolsOf } from './sources/pool-ranges.ts';
@@ -24,6 +25,7 @@ export class PoolsPart implements Part, PodRanges {
   readonly #context: PartContext;
   readonly #use: AddressUse;
   readonly #source: RangeSource;
+  readonly #services = new ServiceRanges();
   readonly #listeners: ((node: string) => void)[] = [];
   /** Whether the agent gives the pods of this node their network, of these ranges. */
   readonly #hasPods: boolean;
@@ -58,7 +60,7 @@ export class PoolsPart implements Part, PodRanges {
       return found;
     };
     this.#source = sourceOf(context, { use: this.#use, living, observe });
-    this.resources = this.#source.resources;
+    this.resources = [...this.#source.resources, SERVICE_CIDRS];
     rangeMetrics(
       registry,
       () => this.own(),
@@ -82,7 +84,7 @@ export class PoolsPart implements Part, PodRanges {
   }
 
   own(): OwnRanges {
-    return this.#source.own();
+    return this.#services.without(this.#source.own());
   }
 
   ofNode(node: Node): readonly string[] | undefined {
@@ -113,6 +115,7 @@ export class PoolsPart implements Part, PodRanges {
 
   changed(event: ObjectEvent): void {
     this.#tell(this.#source.event(event));
+    if (this.#services.apply(event)) this.#tell([this.#context.config.nodeName]);
   }
 
   synced(): void {

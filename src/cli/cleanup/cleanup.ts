@@ -15,6 +15,7 @@ import { excludedCidrs } from './excluded-cidrs.ts';
 interface Flags extends CniFlags {
   readonly cni?: boolean;
   readonly routes?: boolean;
+  readonly routesOnly?: boolean;
   readonly force?: boolean;
   readonly dryRun?: boolean;
   readonly mode?: 'iptables' | 'nftables' | 'ipvs';
@@ -55,6 +56,12 @@ export function addCleanupCommand(program: Command): void {
     .option('--cni', 'remove the CNI plugin and its configuration too; refused while pods are attached')
     .option('--force', 'with --cni: although pods are attached; their runtime cannot remove them afterwards')
     .option('--routes', 'remove the routes to pods on other nodes too: these cannot be reached from here then')
+    .addOption(
+      new Option(
+        '--routes-only',
+        'remove these routes, and nothing else: also while an agent without --routes runs',
+      ).conflicts(['routes', 'cni', 'mode', 'leaveKubeProxy', 'kubeconfig']),
+    )
     .option('--cni-bin-dir <path>', 'as given to the agent', NODE_PATHS.cniBinDir)
     .option('--cni-conf-dir <path>', 'as given to the agent', NODE_PATHS.cniConfDir)
     .option('--cni-data-dir <path>', 'as given to the agent', NODE_PATHS.cniDataDir)
@@ -76,7 +83,11 @@ export function addCleanupCommand(program: Command): void {
       const tell = flags.dryRun ? () => {} : print;
       // First, because it may be refused.
       if (flags.cni) tell(await uninstallCni({ ...uninstallOptions(flags), removals }));
-      if (flags.routes) tell(await cleanupRoutes(removals));
+      if (flags.routes || flags.routesOnly) tell(await cleanupRoutes(removals));
+      if (flags.routesOnly) {
+        if (flags.dryRun) print(dryRunLines(removals));
+        return;
+      }
       if (flags.leaveKubeProxy) tell(await leaveToKubeProxy(removals));
       else tell(await cleanup({ excludeCidrs, mode: flags.mode, removals }));
       if (flags.dryRun) print(dryRunLines(removals));

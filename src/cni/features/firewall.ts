@@ -103,18 +103,22 @@ function withdrawIfUnused(host: Netlink, network: string, leaving?: AttachmentKe
 /** A sentence for each thing that may drop the pod's packets and cannot be changed from here. */
 function obstacles(ruleset: NftReader, ips: readonly { readonly address: Cidr }[]): string[] {
   const families = IP_FAMILIES.filter((family) => ips.some(({ address }) => address.address.family === family));
-  const foreign = ruleset
-    .listChains('inet')
-    .filter(({ base }) => base?.hook === 'forward' && base.policy === 'drop')
-    .map(
-      ({ table, name }) =>
-        `Chain "${name}" of the nftables table "inet ${table}" drops what it does not accept itself; have it accept the pods' addresses`,
-    );
   const legacy = families
     .filter(legacyForwardRefuses)
     .map(
       (family) =>
         `Chain FORWARD of legacy iptables (${family}) drops what it does not accept itself, and cannot be changed by netlink; have it accept the pods' addresses or use iptables-nft`,
     );
-  return [...foreign, ...legacy];
+  return [...foreignDrops(ruleset), ...legacy];
+}
+
+/** A sentence for each chain of another program's nftables table that may drop packets of pods. Throws KernelError. */
+export function foreignDrops(ruleset: NftReader): string[] {
+  return ruleset
+    .listChains('inet')
+    .filter(({ base }) => base?.hook === 'forward' && base.policy === 'drop')
+    .map(
+      ({ table, name }) =>
+        `Chain "${name}" of the nftables table "inet ${table}" drops what it does not accept itself; have it accept the pods' addresses`,
+    );
 }

@@ -56,6 +56,7 @@ export const FEATURES: readonly FeatureEntry[] = [
 /** What brings back the rules of attachments after somebody flushed nftables; loaded when it is asked for. */
 export async function loadReassertion() {
   const { desiredRules, reassertRules } = await import('./reassert.ts');
+  const { foreignDrops } = await import('./firewall.ts');
   const features = await loadAll();
   const layouts = layoutsOf(features);
   return {
@@ -64,6 +65,9 @@ export async function loadReassertion() {
     /** Brings back what is missing of it. */
     reassertFeatures: (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>): Reassertion =>
       reassertRules(ruleset, layouts, rules, links),
+    /** A sentence for each chain of others that may drop what these rules admit, and cannot be changed from here. */
+    obstaclesOf: (ruleset: NftRuleset, { admissions }: DesiredRules): string[] =>
+      admissions.length > 0 ? foreignDrops(ruleset) : [],
     /** In what the kernel differs from it; nothing is changed. */
     compareFeatures: async (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>) => {
       const { compareRules } = await import('./compare-rules.ts');

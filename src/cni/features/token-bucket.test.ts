@@ -33,6 +33,12 @@ describe('tokenBucketFor', () => {
 
 describe('isSameBucket', () => {
   const bucket = { rate: 1_000_000, burst: 16_000, limit: 41_000 };
+  it('does not compare a burst that takes longer than the kernel tells', () => {
+    const slow = { rate: 1, burst: 1518, limit: 1518 };
+    expect(isSameBucket({ ...slow, burst: 143 }, slow)).toBe(true);
+    expect(isSameBucket({ ...slow, burst: 143, rate: 2 }, slow)).toBe(false);
+  });
+
   it('minds rate and limit, and lets the burst lose what conversion takes', () => {
     expect(isSameBucket({ ...bucket, burst: 15_999 }, bucket)).toBe(true);
     expect(isSameBucket({ ...bucket, burst: 8_000 }, bucket)).toBe(false);

@@ -5,6 +5,8 @@ import type { TrafficShape } from '../config/feature-config.ts';
 const LATENCY_SECONDS = 0.025;
 /** Ethernet header and a VLAN tag. */
 const FRAME_OVERHEAD = 18;
+/** The kernel tells the time that a burst takes in 2^32 - 1 steps of 64 ns. */
+const LONGEST_TOLD_SECONDS = ((2 ** 32 - 1) * 64) / 1e9;
 /** The kernel counts in 32 bits. */
 const MOST_BYTES = 2 ** 32 - 1;
 
@@ -24,6 +26,9 @@ export function tokenBucketFor({ rate, burst }: TrafficShape, mtu: number): Toke
 /** Whether a bucket read back from the kernel is the one that was set; its burst loses a few bytes on the way. */
 export function isSameBucket(found: TokenBucket, wanted: TokenBucket): boolean {
   const tolerance = Math.max(2, wanted.burst / 100);
+  // It is told as a time, and of that the lower 32 bits: nothing can be compared then.
+  if (wanted.burst / wanted.rate > LONGEST_TOLD_SECONDS)
+    return found.rate === wanted.rate && found.limit === wanted.limit;
   return (
     found.rate === wanted.rate && found.limit === wanted.limit && Math.abs(found.burst - wanted.burst) <= tolerance
   );

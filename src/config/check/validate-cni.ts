@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { addressBits, type Cidr, formatCidr, spanOfCidr, spansOverlap, specialRange } from '../../core/index.ts';
 import { type CniSettings, MACVLAN_MODES, type MacvlanSettings } from '../file/kube-proxy-config.ts';
 import type { Configuration } from '../file/schema.ts';
 import type { Problems } from './problems.ts';
@@ -8,6 +9,8 @@ type CniSection = Configuration['nodeplane']['cni'];
 
 /** struct sockaddr_un has room for 108 bytes with the final NUL. */
 const LONGEST_SOCKET_PATH = 107;
+/** Network address and gateway are no pod’s, with IPv4 the last one neither. */
+const FEWEST_HOST_BITS = 2;
 /** RFC 1123; `*` stands for every namespace. */
 const NAMESPACE = /^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?|\*)$/;
 /** IFNAMSIZ is 16 with the final NUL. */
@@ -20,6 +23,7 @@ export function readCni(section: CniSection, problems: Problems): CniSettings | 
   const { enabled, podCIDRs, macvlan, ...paths } = section;
   if (!enabled) return undefined;
   const podCidrs = readCidrs('nodeplane.cni.podCIDRs', podCIDRs ?? [], problems);
+  checkPodCidrs(podCidrs, problems);
   for (const name of ['binDir', 'confDir', 'dataDir', 'socket', 'spoolDir', 'conflist'] as const) {
     const path = paths[name];
     if (path !== '' && !isAbsolute(path))
@@ -32,6 +36,19 @@ export function readCni(section: CniSection, problems: Problems): CniSettings | 
     );
   }
   return { ...paths, podCidrs, macvlan: readMacvlan(macvlan, problems) };
+}
+
+/** As far as it can be told without the cluster. */
+function checkPodCidrs(ranges: readonly Cidr[], problems: Problems): void {
+  for (const [index, range] of ranges.entries()) {
+    const refuse = (why: string) => problems.add('nodeplane.cni.podCIDRs', `"${formatCidr(range)}" ${why}`);
+    const special = specialRange(range.address);
+    if (special) refuse(`is ${special}, and such addresses are not for pods: give others`);
+    else if (addressBits(range.address.family) - range.prefixLength < FEWEST_HOST_BITS)
+      refuse('has no address for a pod beside that of the gateway: give a larger range');
+    const other = ranges.slice(0, index).find((one) => spansOverlap(spanOfCidr(one), spanOfCidr(range)));
+    if (other) refuse(`overlaps "${formatCidr(other)}": leave one of them out`);
+  }
 }
 
 function readMacvlan(section: CniSection['macvlan'], problems: Problems): MacvlanSettings | undefined {

@@ -106,8 +106,11 @@ function fitting(routes: Pick<RoutesConfig, 'mode' | 'tunnel'>, underlay: Attach
   return wireguardMtu(new Map([[family, underlay]]), family, wanted);
 }
 
-function carriesPods({ kind, name }: Link): boolean {
-  return (kind === 'bridge' && /^(?:cni|cbr|kube-bridge)/.test(name)) || Object.values(TUNNEL_NAMES).includes(name);
+/** The agent keeps the MTU of its own tunnels, each by the family it is of. */
+function carriesPods(link: Link): boolean {
+  const { kind, name } = link;
+  const isTunnel = Object.values(TUNNEL_NAMES).includes(name) && !isOurDevice(link);
+  return (kind === 'bridge' && /^(?:cni|cbr|kube-bridge)/.test(name)) || isTunnel;
 }
 
 /** Undefined where it cannot be known: the address of the interface decides then. */

@@ -14,7 +14,7 @@ type Role = 'underlay' | 'obstacle' | `device ${string}`;
 export class KernelWatch {
   readonly #family: IpFamily;
   readonly #ownPort: number;
-  readonly #links = new Map<Role, Pick<Link, 'index' | 'flags' | 'mtu'>>();
+  readonly #links = new Map<Role, Pick<Link, 'index' | 'name' | 'flags' | 'mtu'>>();
   #tunnel: number | undefined;
   #tunnelIsOurs = false;
   /** Whose neighbour entries we have just deleted, as text. */
@@ -100,11 +100,12 @@ export class KernelWatch {
     }
   }
 
-  #isOther({ index, flags, mtu }: Link, deleted: boolean): boolean {
+  #isOther({ index, name, flags, mtu }: Link, deleted: boolean): boolean {
     for (const [role, known] of this.#links) {
       if (role.startsWith('device ') && this.#tunnelIsOurs) continue;
-      if (known.index === index && (deleted || carrying(known.flags) !== carrying(flags) || known.mtu !== mtu))
-        return true;
+      if (known.index !== index) continue;
+      // Linux renames links that are up since 6.3, and nothing else of them changes then.
+      if (deleted || known.name !== name || carrying(known.flags) !== carrying(flags) || known.mtu !== mtu) return true;
     }
     return false;
   }

@@ -85,10 +85,15 @@ export async function updateRules(
  */
 export function removeRules(ruleset: NftRuleset, removals?: Removals): boolean {
   const { family, name } = RULES_TABLE;
-  if (!ruleset.listTables(family).some((table) => table.name === name)) return false;
+  if (!hasRules(ruleset)) return false;
   const noted = { object: `nftables, table ${family} ${name}`, why: 'nodeplane’s table' };
   if (removals?.note(noted) !== false) ruleset.commit([{ operation: 'destroy', object: RULES_TABLE }]);
   return true;
+}
+
+/** Whether there is a table, whatever is in it. Throws KernelError. */
+export function hasRules(ruleset: NftRuleset): boolean {
+  return ruleset.listTables(RULES_TABLE.family).some(({ name }) => name === RULES_TABLE.name);
 }
 
 /** Whether table, sets, chains and rules are those of the layout. */

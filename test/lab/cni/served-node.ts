@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { vi } from 'vitest';
 import type { Host } from '../host.ts';
 import { type Agent, type AgentOptions, createLab, type LabNode } from '../lab.ts';
 import type { TestNamespace } from '../namespace.ts';
@@ -96,7 +96,8 @@ const NOT_LOOKED = /kept while no agent ran|not looked at yet|does not listen ye
 /** Waits until the agent has installed what it could: kept DELs come first, and nothing waits for them but pods. */
 async function hasLooked(node: LabNode): Promise<void> {
   const ready = async () => (await node.httpGet('http://127.0.0.1:10256/readyz')).body;
-  await expect.poll(ready, { timeout: patient(60_000) }).not.toMatch(NOT_LOOKED);
+  // Also called by hooks, where there is no test for expect.poll.
+  await vi.waitUntil(async () => !NOT_LOOKED.test(await ready()), { timeout: patient(60_000) });
 }
 
 /** What libcni hands to the plugin: its own object with name and version of the list. */

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createHost } from '../host.ts';
+import { execIn } from '../iptables/fixtures.ts';
 import type { Agent } from '../lab.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
 import { builtProgram } from '../programs.ts';
@@ -45,6 +47,39 @@ it('brings back what pods have in nftables after a flush, and nothing of pods th
   expect(await served.call('DEL', goes, alone)).toMatchObject({ status: 0 });
   served.node.namespace.run('nft', 'flush', 'ruleset');
   await expect.poll(ofPods).toEqual(before);
+});
+
+it('tells of a table of others that drops what pods send, once while it is there', async () => {
+  const { run } = served.node.namespace;
+  const told = () =>
+    agent
+      .logs()
+      .filter(({ msg }) => msg === 'Another program’s rules may drop packets of pods')
+      .map(({ reason }) => reason);
+  const site = 'add table inet site; add chain inet site passing { type filter hook forward priority 0; policy drop; }';
+  expect(await served.call('ADD', createNamespace('passes'), { config: config(8085) })).toMatchObject({ status: 0 });
+  run('nft', site);
+  const reason = expect.stringContaining('Chain "passing" of the nftables table "inet site"');
+  await expect.poll(told).toEqual([reason]);
+  run('nft', 'add table inet unrelated');
+  run('nft', 'delete table inet site; delete table inet unrelated');
+  await delay(1000);
+  expect(told()).toEqual([reason]);
+  run('nft', site);
+  await expect.poll(told).toEqual([reason, reason]);
+  run('nft', 'delete table inet site');
+});
+
+it('tells of a host port that others lead somewhere, and how to have it back', async () => {
+  const { run } = served.node.namespace;
+  run('nft', 'add element inet nodeplane-cni ports-ipv4 { tcp . 7777 : 10.244.1.99 . 80 }');
+  const removal = "nft delete element inet nodeplane-cni ports-ipv4 '{ tcp . 7777 }'";
+  const outcome = await served.call('ADD', createNamespace('refused'), { config: config(7777) });
+  expect(outcome.stdout).toContain(`leads to 10.244.1.99`);
+  expect(outcome.stdout).toContain(removal);
+  const diff = await execIn(served.node.namespace)(builtProgram('nodeplane'), ['diff']);
+  expect(diff.stdout).toContain('element { tcp . 7777 } of set inet nodeplane-cni ports-ipv4');
+  run('sh', '-c', removal);
 });
 
 it('brings back what a pod has when it is flushed before anybody could read it', async () => {

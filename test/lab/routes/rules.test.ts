@@ -187,7 +187,26 @@ describe('--routes vxlan', () => {
     expect(one!.namespace.run('nft', '-a', 'list', 'tables', 'inet')).toBe(before);
   });
 
+  it('an agent without --routes says what is left, and --routes-only removes it and no Services', async () => {
+    await cluster.stop();
+    const [plain] = await cluster.start();
+    const said = () => plain!.logs().find(({ msg }) => String(msg).includes('are still here'));
+    await expect.poll(said).toMatchObject({
+      present: expect.stringMatching(
+        /IPv4 routes \(proto 78\).* IPv6 routes .*device nodeplane-v4, device nodeplane-v6, nftables table inet nodeplane-routes/,
+      ),
+      remedy: 'nodeplane cleanup --routes-only',
+    });
+    const services = nft(one!, 'list table ip nodeplane');
+    one!.namespace.run(builtProgram('nodeplane'), 'cleanup', '--routes-only');
+    expect(one!.namespace.run('ip', 'route', 'show', 'proto', '78')).toBe('');
+    expect(nft(one!, 'list table ip nodeplane')).toBe(services);
+    expect(nft(one!, 'list tables')).not.toContain('nodeplane-routes');
+  });
+
   it('nodeplane cleanup --routes removes the table', async () => {
+    await cluster.stop();
+    await cluster.start('--routes', 'vxlan');
     await cluster.stop();
     const said = () => one!.namespace.run(builtProgram('nodeplane'), 'cleanup', '--routes');
     expect(said()).toContain('nftables table inet nodeplane-routes: removed\n');

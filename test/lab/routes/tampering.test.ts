@@ -140,6 +140,18 @@ it.each([
   LONG_MS,
 );
 
+it.each(['nodeplane-v4', 'nodeplane-v6'])(
+  '%s renamed while it is up gives way to a new one at once',
+  async (device) => {
+    sh(`ip link set ${device} name strange0`);
+    // Without anybody who asks, and long before the look of each minute.
+    await expect.poll(() => run(`ip link show ${device}`).status, { timeout: patient(15_000) }).toBe(0);
+    expect(run('ip link show strange0').status).toBe(1);
+    await mended();
+  },
+  LONG_MS,
+);
+
 async function mended(): Promise<void> {
   // What others have made of a number of ours is told by the kernel when ours is refused: the next sync takes another.
   await expect.poll(() => diff('--repair').status, { timeout: patient(20_000) }).toBe(0);

@@ -35,6 +35,8 @@ export class FeatureGuard implements ComparedPart {
   #watch: { close(): void } | undefined;
   #next: { readonly timer: Timer; readonly ms: number } | undefined;
   #checking: Promise<void> = Promise.resolve();
+  /** What is in the way of pods and cannot be changed from here, as it was told. */
+  #obstacles: ReadonlySet<string> = new Set();
   /** Why the last check could not be made; undefined: it was. */
   #failure: unknown;
 
@@ -113,19 +115,29 @@ export class FeatureGuard implements ComparedPart {
     if (!this.#nftables) return;
     this.#failure = undefined;
     try {
-      const { reassertFeatures, entries, rules } = await this.#wanted();
+      const { reassertFeatures, obstaclesOf, entries, rules } = await this.#wanted();
       const repair = reassertFeatures(this.#nftables, rules, linkNames);
       if (repair.structureRepaired || repair.elementsAdded > 0) {
         logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
       } else if (repair.admissionRepaired) {
         logger.info('Pods are let through chain FORWARD now, which others made or changed');
       }
+      this.#tellObstacles(obstaclesOf(this.#nftables, rules));
       // What it has made so far may have been flushed, and cannot be told from what it has yet to make.
       if (entries.some((entry) => entry.note && isUnderWay(entry))) this.#schedule(UNDER_WAY_MS);
     } catch (error) {
       this.#failure = error;
       logger.error({ err: error }, 'The rules of pods cannot be looked after');
     }
+  }
+
+  /** Each once, until it is gone. */
+  #tellObstacles(obstacles: readonly string[]): void {
+    const { logger } = this.#options;
+    for (const reason of obstacles) {
+      if (!this.#obstacles.has(reason)) logger.warn({ reason }, 'Another program’s rules may drop packets of pods');
+    }
+    this.#obstacles = new Set(obstacles);
   }
 
   /** What the pods should have, by the notes about them. */

@@ -73,6 +73,7 @@ it('finds blocks that nobody uses, but for the one of each family that is ready,
   const blocks = ['10.1.0.0/26', '10.1.0.64/26', '10.1.0.128/26', 'fd00::/122'].map((cidr) => block(cidr));
   const use: IpamFacts['use'] = ({ address }) => ({ used: address.bytes[3] === 64 ? 3 : 0, free: 9 });
   expect(check({ cluster: { node: NODE, blocks }, use })).toEqual(['emptyBlock 10.1.0.128/26']);
+  expect(check({ cluster: { node: NODE, blocks }, use, blocksAreGiven: true })).toEqual([]);
   const stale = [block('10.1.0.0/26', { nodeUID: 'earlier' }), block('10.1.0.64/26', { node: 'other' })];
   expect(check({ cluster: { node: NODE, blocks: stale } })).toEqual(['staleBlock 10.1.0.0/26']);
 });
@@ -87,7 +88,7 @@ it('reports pools, the ranges of this node, and all blocks', () => {
   const pools = parsePools([{ cidr: '10.1.0.0/24', blockSize: 26 }]);
   const blocks = [block('10.1.0.64/26'), block('10.1.0.0/25', { node: 'other', state: 'pending' })];
   const use = () => ({ used: 3, free: 58 });
-  expect(ipamReport({ nodeName: 'me', pools, podCidrs: [], node: NODE, blocks, use })).toEqual({
+  expect(ipamReport({ nodeName: 'me', pools, podCidrs: [], living: [], node: NODE, blocks, use })).toEqual({
     node: 'me',
     from: 'pool',
     pools: [{ cidr: '10.1.0.0/24', blockSize: 26, blocks: 4, free: 2, nodes: 2 }],
@@ -100,10 +101,16 @@ it('reports pools, the ranges of this node, and all blocks', () => {
   const own = ipamReport({
     nodeName: 'me',
     pools: undefined,
-    podCidrs: [parseCidr('10.9.0.0/24')],
+    podCidrs: [parseCidr('10.9.0.0/24'), parseCidr('fd00::/64')],
+    living: [parseCidr('10.9.0.0/24'), parseCidr('10.8.0.0/24')],
     node: NODE,
     blocks: [],
-    use,
+    use: ({ prefixLength }) => ({ used: 3, free: prefixLength === 64 ? 2 ** 64 : 58 }),
   });
-  expect(own).toMatchObject({ from: 'node', pools: [], ranges: [{ cidr: '10.9.0.0/24', state: 'podCIDR' }] });
+  expect(own).toMatchObject({ from: 'node', pools: [] });
+  expect(own.ranges).toEqual([
+    { cidr: '10.9.0.0/24', state: 'podCIDR', used: 3, free: 58 },
+    { cidr: 'fd00::/64', state: 'podCIDR', used: 3, free: Number.MAX_SAFE_INTEGER },
+    { cidr: '10.8.0.0/24', state: 'closed', used: 3, free: 0 },
+  ]);
 });

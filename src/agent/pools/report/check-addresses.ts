@@ -53,6 +53,8 @@ export interface IpamFacts {
   readonly pools: readonly Cidr[];
   /** Undefined: nodes do not share pools, or they could not be read. */
   readonly cluster: ClusterAddresses | undefined;
+  /** Blocks come from manifests: nobody takes or gives back any. @default false */
+  readonly blocksAreGiven?: boolean;
   readonly use: (range: Cidr) => BlockUse;
 }
 
@@ -125,8 +127,9 @@ function usedTwice({ inUse = [], ranges }: IpamFacts): IpamFinding[] {
   }));
 }
 
-function ownBlocks({ nodeName, cluster, use }: IpamFacts): IpamFinding[] {
-  if (!cluster) return [];
+function ownBlocks({ nodeName, cluster, blocksAreGiven = false, use }: IpamFacts): IpamFinding[] {
+  // What a manifest gives is the node's, whether pods use it or not.
+  if (!cluster || blocksAreGiven) return [];
   const own = cluster.blocks.filter(({ spec }) => spec.node === nodeName);
   const uid = cluster.node?.metadata.uid;
   const stale = own.filter(({ spec }) => spec.nodeUID !== undefined && spec.nodeUID !== uid);

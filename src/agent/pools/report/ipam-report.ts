@@ -1,4 +1,12 @@
-import { type Cidr, compareText, formatCidr, parseCidr, spanOfCidr, spansOverlap } from '../../../core/index.ts';
+import {
+  type Cidr,
+  cidrContains,
+  compareText,
+  formatCidr,
+  parseCidr,
+  spanOfCidr,
+  spansOverlap,
+} from '../../../core/index.ts';
 import type { PodCIDRBlock } from '../../../kube/index.ts';
 import type { BlockUse, Pool } from '../../../pools/index.ts';
 import type { ClusterAddresses } from './read-cluster.ts';
@@ -18,9 +26,13 @@ export interface IpamReport {
   /** Of this node. */
   readonly ranges: readonly {
     readonly cidr: string;
-    /** A block's; `podCIDR` for one of the Node object, or of --cni-pod-cidrs. */
+    /**
+     * A block's; `podCIDR` for one of the Node object, or of --cni-pod-cidrs; `closed` for one of before that pods have
+     * addresses of, and new ones get none.
+     */
     readonly state: string;
     readonly used: number;
+    /** Beyond 2^53 - 1 that number, which stands for any larger one: JSON has no exact ones. */
     readonly free: number;
   }[];
   /** Blocks of all nodes. */
@@ -33,19 +45,30 @@ export interface IpamReportInput extends ClusterAddresses {
   readonly pools: readonly Pool[] | undefined;
   /** Of this node where it has no blocks. */
   readonly podCidrs: readonly Cidr[];
+  /** Ranges that pods of this node were made with, as far as their notes tell. */
+  readonly living: readonly Cidr[];
   /** The addresses of a range that pods of this node have, and could get. */
   readonly use: (range: Cidr) => BlockUse;
 }
 
 /** Puts together what `nodeplane ipam` shows. Pure. */
-export function ipamReport({ nodeName, pools, podCidrs, blocks, use }: IpamReportInput): IpamReport {
+export function ipamReport({ nodeName, pools, podCidrs, blocks, living, use }: IpamReportInput): IpamReport {
   const sorted = [...blocks].sort(
     (a, b) => compareText(a.spec.node, b.spec.node) || compareText(a.spec.cidr, b.spec.cidr),
   );
   const own = sorted.filter(({ spec }) => spec.node === nodeName);
+  const rangeOf = (state: string) => (range: Cidr) => {
+    const { used, free } = use(range);
+    return {
+      cidr: formatCidr(range),
+      state,
+      used,
+      free: state === 'closed' ? 0 : Math.min(free, Number.MAX_SAFE_INTEGER),
+    };
+  };
   const ranges = pools
     ? own.map(({ spec }) => ({ cidr: spec.cidr, state: stateOf(spec), ...use(parseCidr(spec.cidr)) }))
-    : podCidrs.map((range) => ({ cidr: formatCidr(range), state: 'podCIDR', ...use(range) }));
+    : [...podCidrs.map(rangeOf('podCIDR')), ...formerOf(living, podCidrs).map(rangeOf('closed'))];
   return {
     node: nodeName,
     from: pools ? 'pool' : 'node',
@@ -53,6 +76,11 @@ export function ipamReport({ nodeName, pools, podCidrs, blocks, use }: IpamRepor
     ranges,
     blocks: sorted.map(({ spec }) => ({ cidr: spec.cidr, node: spec.node, state: stateOf(spec) })),
   };
+}
+
+/** As the agent tells them from the present ones. */
+function formerOf(living: readonly Cidr[], present: readonly Cidr[]): readonly Cidr[] {
+  return living.filter((range) => !present.some((other) => cidrContains(other, range.address)));
 }
 
 function poolOf(pool: Pool, blocks: readonly PodCIDRBlock[]): IpamReport['pools'][number] {

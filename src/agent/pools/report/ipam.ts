@@ -7,8 +7,9 @@ import { withNetlink } from '../../../netlink/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
 import { isConfirmed } from '../../../pools/index.ts';
 import { podCidrsOf } from '../../../proxy/index.ts';
-import { configuredConflist, dataDirsOf } from '../../cni/install/configured.ts';
+import { configuredConflist, dataDirsOf, usesNodeRanges } from '../../cni/install/configured.ts';
 import { AddressUse } from '../address-use.ts';
+import { livingRanges } from '../living-ranges.ts';
 import { poolsOf } from '../sources/pool-ranges.ts';
 import { checkAddresses, type IpamFinding } from './check-addresses.ts';
 import { type IpamReport, ipamReport } from './ipam-report.ts';
@@ -36,8 +37,15 @@ export async function showAddresses(config: KubeProxyConfig): Promise<IpamReport
     nodeName,
     pools: pools && poolsOf(pools),
     podCidrs: podCidrs(config, cluster),
+    living: living(config),
     use: useIn(dataDirs(config)),
   });
+}
+
+/** By the notes of pods, as the agent finds them after a restart. */
+function living({ cni }: KubeProxyConfig): readonly Cidr[] {
+  const conflist = cni && configuredConflist(cni);
+  return conflist && usesNodeRanges(conflist) ? livingRanges(dataDirsOf(cni, conflist), conflist.network) : [];
 }
 
 /**
@@ -82,6 +90,7 @@ export async function checkAddressesOf(config: KubeProxyConfig): Promise<IpamChe
     ranges: cluster ? rangesOf(config, cluster) : [],
     pools: pools?.cidrs ?? [],
     cluster: pools && cluster,
+    blocksAreGiven: config.manifests !== '',
     use: useIn(dirs),
   });
   return { node: nodeName, findings, notLookedAt };

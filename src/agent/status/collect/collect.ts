@@ -28,6 +28,8 @@ export interface StatusSources {
   readonly manifests: string;
   /** Undefined: without --routes. */
   readonly routes: { readonly mode: string; readonly standing: () => readonly PeerFamily[] } | undefined;
+  /** What of the routes of an agent with --routes is there without it; empty: nothing. */
+  readonly leftRoutes: () => string;
   /** Undefined: without --cni and --routes. */
   readonly addresses: (() => AddressFacts) | undefined;
   /** What others changed in nf_tables, the newest last. */
@@ -68,6 +70,7 @@ export function* collectStatus(sources: StatusSources, view: ServiceView): Steps
     services: index,
     conntrack: readConntrack(),
     peers,
+    leftRoutes: sources.leftRoutes(),
     addresses,
     changes: { count: recorder.changeCount, last: newest && age(newest.at), what: newest?.what ?? '' },
     ports: sources.ports,

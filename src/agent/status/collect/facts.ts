@@ -31,6 +31,8 @@ export interface StatusFacts {
   readonly conntrack: { readonly count: number; readonly max: number } | undefined;
   /** Undefined: without --routes. */
   readonly peers: PeerFacts | undefined;
+  /** What of the routes of an agent with --routes is there without it; empty: nothing. */
+  readonly leftRoutes: string;
   /** Undefined: without --routes and --cni. */
   readonly addresses: AddressFacts | undefined;
   readonly changes: { readonly count: number; readonly last: number | undefined; readonly what: string };

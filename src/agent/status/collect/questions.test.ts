@@ -34,6 +34,7 @@ const GOOD: StatusFacts = {
   services: { counts: { total: 5, troubled: 0, refused: 1, dropped: 0 }, troubled: [] },
   conntrack: { count: 10, max: 1000 },
   peers: { total: 4, wrong: 0, peers: [], problems: [], ageSeconds: 60 },
+  leftRoutes: '',
   addresses: { ranges: [], lacking: '' },
   changes: { count: 7, last: 5, what: 'endpoints of shop/web' },
   ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:10249' },
@@ -161,6 +162,7 @@ describe('a problem', () => {
     ['rules', { families: [{ ...FAMILY, unverified: 'EPERM' }] }, /cannot be read back: EPERM/, /^iptables-save/],
     ['conntrack', { conntrack: { count: 95, max: 100 } }, /95 % full/, /nf_conntrack_max/],
     ['nodes', { peers: { ...GOOD.peers!, wrong: 1, peers: [PEER] } }, /n2, IPv4: no route/, /^nodeplane routes$/],
+    ['nodes', { peers: undefined, leftRoutes: 'device nodeplane-v4' }, /still here.*nodeplane-v4/, /--routes-only$/],
   ])('of %s is told with the command that tells more: %#', (id, facts, message, command) => {
     const { questions, problems } = answerAll({ ...GOOD, ...facts });
     expect(questions.filter(({ verdict }) => verdict === 'problem').map((one) => one.id)).toEqual([id]);

@@ -1,5 +1,6 @@
 import { durationText, type IpFamily } from '../../../core/index.ts';
 import { countUnusable, problemText, type SourceProblem } from '../../../kube/index.ts';
+import { REMOVE_LEFT_ROUTES } from '../../routes/left/left-routes.ts';
 import { shellWord } from '../shell-word.ts';
 import type { Problem, Question, QuestionId } from '../status.ts';
 import { QUESTIONS } from '../status.ts';
@@ -249,11 +250,15 @@ function conntrack({ conntrack: table }: StatusFacts): Answer {
   return { value: share, figure: percent, detail: `${count} of ${max} connections`, ageSeconds: 0, problems };
 }
 
-function nodes({ peers, standsByFor, commands }: StatusFacts): Answer {
-  if (peers && standsByFor !== '')
-    return { value: null, figure: '–', detail: 'another agent looks after them', ageSeconds: null, verdict: 'none' };
-  if (!peers)
-    return { value: null, figure: '–', detail: 'routes are somebody else’s', ageSeconds: null, verdict: 'none' };
+function nodes({ peers, leftRoutes, standsByFor, commands }: StatusFacts): Answer {
+  const none = { value: null, figure: '–', ageSeconds: null, verdict: 'none' } as const;
+  if (!peers) {
+    if (leftRoutes === '') return { ...none, detail: 'routes are somebody else’s' };
+    const message = `Those of an agent with --routes are still here, and nobody keeps them right: ${leftRoutes}`;
+    const problems = [{ message, command: REMOVE_LEFT_ROUTES }];
+    return { ...none, detail: 'routes are somebody else’s, and there are old ones of nodeplane', problems };
+  }
+  if (standsByFor !== '') return { ...none, detail: 'another agent looks after them' };
   const { total, wrong, peers: told, problems: texts, ageSeconds } = peers;
   const problems = [
     ...texts.map((message) => ({ message, command: commands.routes })),

@@ -1,4 +1,4 @@
-import { isExists, isNotFound, sameBytes } from '../../../core/index.ts';
+import { formatIp, isExists, isNotFound, sameBytes } from '../../../core/index.ts';
 import type { Netlink } from '../../../netlink/index.ts';
 import type { NftElement, NftElements, NftRuleset } from '../../../netlink/nftables/index.ts';
 import { getLink } from '../../../netlink/route/index.ts';
@@ -11,7 +11,7 @@ import { CNI_ERROR, CniError } from '../../protocol/errors.ts';
 import type { AttachmentFeature } from '../feature.ts';
 import { describeOwner, isOwnedBy, isStale, linkOf } from '../tables/owner-comment.ts';
 import { POD_LAYOUT } from '../tables/pod-chains.ts';
-import { describePortKey, mappedPortOf, portElements } from '../tables/pod-elements.ts';
+import { describePortKey, mappedPortOf, portElements, portElementText } from '../tables/pod-elements.ts';
 import {
   deletePodElements,
   deletions,
@@ -112,23 +112,34 @@ interface PortHolder {
   readonly comment: string | undefined;
   /** The port, in words. */
   readonly port: string;
+  /** Where the port leads, and how to remove what leads there. */
+  readonly remedy: string;
 }
 
 function holdersOf(present: readonly NftElements[], wanted: readonly NftElements[]): PortHolder[] {
   return wanted.flatMap((set) =>
     set.elements.flatMap((element) => {
       const found = findElement(present, set, element);
-      return found ? [{ comment: found.comment, port: describePortKey(set, element) }] : [];
+      if (!found) return [];
+      return [{ comment: found.comment, port: describePortKey(set, element), remedy: remedyOf(set, found) }];
     }),
   );
 }
 
+function remedyOf(set: NftElements, element: NftElement): string {
+  const [mapped] = mappedPortOf({ ...set, elements: [element] });
+  const target = mapped ? `it leads to ${formatIp(mapped.pod.address)}; ` : '';
+  return `${target}if nothing needs it, nft delete element ${set.family} ${set.table} ${set.set} '${portElementText(set, element)}'`;
+}
+
 /** Whether a holder is this attachment itself, or one whose link vanished with its namespace. Throws CniError 103. */
-function isGone(host: Netlink, key: AttachmentKey, { comment, port }: PortHolder): boolean {
+function isGone(host: Netlink, key: AttachmentKey, { comment, port, remedy }: PortHolder): boolean {
   if (isOwnedBy(comment, key)) return true;
   const link = linkOf(comment);
   if (link !== undefined && !getLink(host, { name: link })) return true;
-  throw new CniError(CNI_ERROR.HOST_PORT_IN_USE, `${port} is in use by ${describeOwner(comment)}`);
+  // A pod that is there gives it back by itself.
+  const what = link === undefined ? `: ${remedy}` : '';
+  throw new CniError(CNI_ERROR.HOST_PORT_IN_USE, `${port} is in use by ${describeOwner(comment)}${what}`);
 }
 
 function removePorts(ruleset: NftRuleset, key: AttachmentKey): void {

@@ -1,6 +1,7 @@
 import {
   addressBits,
   type Cidr,
+  formatIp,
   formatIpPort,
   IP_PROTOCOLS,
   type IpFamily,
@@ -97,6 +98,15 @@ export function describePortKey({ set }: NftElements, { key }: NftElement): stri
   const port = readBe16(key, hostIp.length + 4);
   const where = hostIp.length > 0 ? formatIpPort({ family, bytes: hostIp }, port) : String(port);
   return `Host port ${where}/${protocol}${hostIp.length === 0 ? ` (${family})` : ''}`;
+}
+
+/** The key of an element of a port set as `nft` takes it: `{ tcp . 8080 }`, `{ 192.0.2.1 . tcp . 8080 }`. */
+export function portElementText({ set }: Pick<NftElements, 'set'>, { key }: NftElement): string {
+  const { kind, family } = parseSetName(set);
+  const hostIp = kind === 'address-ports' ? key.subarray(0, addressBits(family) / 8) : new Uint8Array();
+  const protocol = PROTOCOLS.find((name) => IPPROTO[name] === key[hostIp.length]) ?? key[hostIp.length];
+  const address = hostIp.length > 0 ? [formatIp({ family, bytes: hostIp })] : [];
+  return `{ ${[...address, protocol, readBe16(key, hostIp.length + 4)].join(' . ')} }`;
 }
 
 function parseSetName(name: string): { readonly kind: string; readonly family: IpFamily } {

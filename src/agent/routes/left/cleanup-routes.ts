@@ -1,7 +1,7 @@
-import type { Removals } from '../../core/index.ts';
-import { closing } from '../../netlink/index.ts';
-import { Nftables } from '../../netlink/nftables/index.ts';
-import { NetlinkRouteKernel, RULES_TABLE, removeRoutes, removeRules } from '../../routes/index.ts';
+import type { Removals } from '../../../core/index.ts';
+import { closing } from '../../../netlink/index.ts';
+import { Nftables } from '../../../netlink/nftables/index.ts';
+import { NetlinkRouteKernel, RULES_TABLE, removeRoutes, removeRules } from '../../../routes/index.ts';
 
 /**
  * Removes the routes to other nodes' pods that nodeplane made, and the rules beside them. Pods on other nodes cannot be reached
