@@ -62,8 +62,12 @@ export async function loadReassertion() {
     /** What attachments want in nf_tables by all their features. Throws CniError as their ADD would. */
     featuresOf: (attachments: readonly WantedAttachment[]) => desiredRules(features, attachments),
     /** Brings back what is missing of it. */
-    reassertFeatures: (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>): Reassertion =>
-      reassertRules(ruleset, layouts, rules, links),
+    reassertFeatures: (
+      ruleset: NftRuleset,
+      rules: DesiredRules,
+      links?: () => ReadonlySet<string>,
+      options?: { readonly movesJump: boolean },
+    ): Reassertion => reassertRules(ruleset, layouts, rules, links, options),
     /** In what the kernel differs from it; nothing is changed. */
     compareFeatures: async (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>) => {
       const { compareRules } = await import('./compare-rules.ts');
