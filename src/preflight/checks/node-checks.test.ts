@@ -7,20 +7,6 @@ const rules = (table: string, ...lines: readonly string[]) => [`*${table}`, ...l
 const routes = ['--routes=auto'];
 const wireguard = ['--routes=wireguard'];
 const cni = ['--cni'];
-const dropping = (family: 'ip' | 'inet', table: string, name: string) => ({
-  nftables: () => ({
-    tables: [],
-    chains: [
-      {
-        kind: 'chain',
-        family,
-        table,
-        name,
-        base: { type: 'filter', hook: 'forward', priority: 0, policy: 'drop' },
-      } as const,
-    ],
-  }),
-});
 
 /** Each check where all is well, and where it is not: the state, and words that have to be in what it says. */
 const CASES: readonly (readonly [check: string, state: string, words: string, Differences?])[] = [
@@ -187,72 +173,6 @@ const CASES: readonly (readonly [check: string, state: string, words: string, Di
           'nat',
           ':KUBE-SERVICES -',
           '-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT',
-        ),
-      },
-    },
-  ],
-  ['rules.forward', 'ok', 'accepts'],
-  ['rules.forward', 'warning', 'chain FORWARD', { saves: { legacy: rules('filter', ':FORWARD DROP') } }],
-  ['rules.forward', 'warning', 'as Docker', { saves: { legacy: rules('filter', ':FORWARD DROP', ':DOCKER -') } }],
-  ['rules.forward', 'warning', 'as ufw', { saves: { legacy: rules('filter', ':FORWARD DROP', ':ufw-input -') } }],
-  [
-    'rules.forward',
-    'warning',
-    'through iptables-legacy',
-    { flags: cni, saves: { legacy: rules('filter', ':FORWARD DROP') } },
-  ],
-  ['rules.forward', 'ok', 'lets pods through', { flags: cni, node: dropping('ip', 'filter', 'FORWARD') }],
-  ['rules.forward', 'warning', 'through nftables table ip fw', { flags: cni, node: dropping('ip', 'fw', 'FORWARD') }],
-  [
-    'rules.forward',
-    'warning',
-    'nftables table inet filter',
-    { flags: cni, node: dropping('inet', 'filter', 'forward') },
-  ],
-  [
-    'rules.forward',
-    'ok',
-    'lets pods through',
-    {
-      flags: cni,
-      saves: { nft: rules('filter', ':FORWARD ACCEPT', '-A FORWARD -j REJECT --reject-with icmp-host-prohibited') },
-    },
-  ],
-  [
-    'rules.forward',
-    'warning',
-    'through iptables-nft IPv4, table filter, chain reject',
-    {
-      flags: cni,
-      node: dropping('ip', 'filter', 'FORWARD'),
-      saves: {
-        nft: rules(
-          'filter',
-          ':FORWARD DROP',
-          ':reject -',
-          '-A FORWARD -g reject',
-          '-A reject -p tcp -j DROP',
-          '-A reject -m comment --comment "the rest" -j REJECT',
-        ),
-      },
-    },
-  ],
-  [
-    'rules.forward',
-    'ok',
-    'accepts',
-    {
-      flags: cni,
-      saves: {
-        nft: rules(
-          'filter',
-          ':FORWARD ACCEPT',
-          ':some -',
-          '-A FORWARD -j some',
-          '-A FORWARD -j LOG',
-          '-A some -i eth0 -j DROP',
-          '-A some -j ACCEPT',
-          '-A some -j DROP',
         ),
       },
     },
