@@ -18,8 +18,8 @@ const dropping = (family: 'ip' | 'inet', table: string, name: string) => ({
   }),
 });
 
-const CASES: readonly (readonly [state: string, words: string, Differences?])[] = [
-  ['ok', 'accepts'],
+const CASES: readonly (readonly [state: string, words: string, differences: Differences])[] = [
+  ['ok', 'accepts', {}],
   ['warning', 'chain FORWARD', { saves: { legacy: rules('filter', ':FORWARD DROP') } }],
   ['warning', 'as Docker', { saves: { legacy: rules('filter', ':FORWARD DROP', ':DOCKER -') } }],
   ['warning', 'as ufw', { saves: { legacy: rules('filter', ':FORWARD DROP', ':ufw-input -') } }],
