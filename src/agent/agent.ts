@@ -161,8 +161,8 @@ export class Agent {
     const ownNode = new OwnNodePart(shared);
     const context: PartContext = { ...shared, announcer: ownNode.announcer };
     const services = new ServicesPart({ context, machineFamilies, observers });
-    // The first looks what is here before others remove it, and the one that writes our Node ends last.
     const left = new LeftRoutes(shared);
+    // The first looks what is here before others remove it, and the one that writes our Node ends last.
     const parts: Part[] = [ownNode, left];
     if (config.migrationAnnotation) parts.push(new MigrationPart(context, () => lookAround(config)));
     parts.push(services);
@@ -204,12 +204,8 @@ export class Agent {
     parts.push(this.#status, new ExplainPart({ context, services, recorder, evidence }));
     const { socket } = options.claim;
     if (socket !== '') {
-      const pages = diffPages({
-        node: nodeName,
-        mode,
-        clock,
-        parts: () => parts.flatMap((part) => part.compared?.() ?? []),
-      });
+      const compared = () => parts.flatMap((part) => part.compared?.() ?? []);
+      const pages = diffPages({ node: nodeName, mode, clock, parts: compared });
       Object.assign(pages, ...parts.map((part) => part.controlPages));
       parts.push(new ControlPart({ path: socket, pages, clock, logger }));
     }

@@ -1,6 +1,6 @@
-import type { Cidr } from '../../core/index.ts';
+import type { Cidr, IpFamily } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
-import type { NftReader } from '../../netlink/nftables/index.ts';
+import { type NftChain, type NftReader, nftFamily } from '../../netlink/nftables/index.ts';
 import { listLinks } from '../../netlink/route/index.ts';
 import { failpoint, legacyForwardRefuses } from '../../sys/index.ts';
 import { withNodeLock } from '../link/node-lock.ts';
@@ -12,6 +12,8 @@ import {
   familiesNotAdmitted,
   hasAdmitted,
   hasForwardChain,
+  isInForce,
+  refusingChain,
   withdraw,
   withdrawAll,
 } from './tables/forward-chain.ts';
@@ -79,7 +81,7 @@ export const firewall: AttachmentFeature = {
 /** Under the node's lock, as in `withdrawIfUnused`. */
 function isAdmitted(ruleset: NftReader, attachment: WantedAttachment): boolean {
   const { admissions } = wantedIn(attachment);
-  return withNodeLock(() => familiesNotAdmitted(ruleset, admissions).length === 0, { shared: true });
+  return withNodeLock(() => isInForce(ruleset, admissions), { shared: true });
 }
 
 /**
@@ -103,22 +105,44 @@ function withdrawIfUnused(host: Netlink, network: string, leaving?: AttachmentKe
 /** A sentence for each thing that may drop the pod's packets and cannot be changed from here. */
 function obstacles(ruleset: NftReader, ips: readonly { readonly address: Cidr }[]): string[] {
   const families = IP_FAMILIES.filter((family) => ips.some(({ address }) => address.address.family === family));
+  const refusing = families.flatMap((family) => {
+    const chain = refusingChain(ruleset, family);
+    return chain === undefined
+      ? []
+      : [
+          `Chain FORWARD of iptables-nft (${family}) leads what it does not accept before to chain "${chain}", which refuses it; have the firewall that made it accept the pods' addresses`,
+        ];
+  });
   const legacy = families
     .filter(legacyForwardRefuses)
     .map(
       (family) =>
         `Chain FORWARD of legacy iptables (${family}) drops what it does not accept itself, and cannot be changed by netlink; have it accept the pods' addresses or use iptables-nft`,
     );
-  return [...foreignDrops(ruleset), ...legacy];
+  return [...foreignDrops(ruleset, families), ...refusing, ...legacy];
 }
 
 /** A sentence for each chain of another program's nftables table that may drop packets of pods. Throws KernelError. */
-export function foreignDrops(ruleset: NftReader): string[] {
-  return ruleset
-    .listChains('inet')
+export function foreignDrops(ruleset: NftReader, families: readonly IpFamily[]): string[] {
+  return foreignChains(ruleset, families)
     .filter(({ base }) => base?.hook === 'forward' && base.policy === 'drop')
     .map(
-      ({ table, name }) =>
-        `Chain "${name}" of the nftables table "inet ${table}" drops what it does not accept itself; have it accept the pods' addresses`,
+      ({ family, table, name }) =>
+        `Chain "${name}" of the nftables table "${family} ${table}" drops what it does not accept itself; have it accept the pods' addresses`,
     );
+}
+
+/** Tables of nf_tables whose chains are not looked through: a proxy may have them by the thousand, and no ADD has time for that. */
+const PASSED_BY = /^(?:filter|nat|mangle|raw|security|kube-proxy|nodeplane.*)$/;
+
+/** Chains of others that may see packets of these families, by whatever rules: those of iptables-nft's tables are looked at otherwise. */
+function foreignChains(ruleset: NftReader, families: readonly IpFamily[]): NftChain[] {
+  const ofFamily = families.map(nftFamily).flatMap((family) => {
+    const hasOthers = ruleset.listTables(family).some(({ name }) => !PASSED_BY.test(name));
+    const ofOthers = hasOthers ? ruleset.listChains(family).filter(({ table }) => !PASSED_BY.test(table)) : [];
+    // By hand a table is often called as iptables calls it, and its chain in small letters.
+    const byHand = ruleset.getChain({ kind: 'chain', family, table: 'filter', name: 'forward' });
+    return byHand ? [...ofOthers, byHand] : ofOthers;
+  });
+  return [...ruleset.listChains('inet'), ...ofFamily];
 }

@@ -3,6 +3,7 @@ import type { TableLayout } from '../../nft/index.ts';
 import type { AttachmentFeature, DesiredRules, FeatureEntry } from './feature.ts';
 import { isMacvlan } from './macvlan/name.ts';
 import type { Reassertion } from './reassert.ts';
+import { IP_FAMILIES } from './tables/pod-table.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
 /** All features, in the order in which ADD sets them up; DEL takes them down in the reverse order. */
@@ -63,11 +64,15 @@ export async function loadReassertion() {
     /** What attachments want in nf_tables by all their features. Throws CniError as their ADD would. */
     featuresOf: (attachments: readonly WantedAttachment[]) => desiredRules(features, attachments),
     /** Brings back what is missing of it. */
-    reassertFeatures: (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>): Reassertion =>
-      reassertRules(ruleset, layouts, rules, links),
+    reassertFeatures: (
+      ruleset: NftRuleset,
+      rules: DesiredRules,
+      links?: () => ReadonlySet<string>,
+      options?: { readonly movesJump: boolean },
+    ): Reassertion => reassertRules(ruleset, layouts, rules, links, options),
     /** A sentence for each chain of others that may drop what these rules admit, and cannot be changed from here. */
     obstaclesOf: (ruleset: NftRuleset, { admissions }: DesiredRules): string[] =>
-      admissions.length > 0 ? foreignDrops(ruleset) : [],
+      admissions.length > 0 ? foreignDrops(ruleset, IP_FAMILIES) : [],
     /** In what the kernel differs from it; nothing is changed. */
     compareFeatures: async (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>) => {
       const { compareRules } = await import('./compare-rules.ts');

@@ -82,7 +82,13 @@ describe('reassertFeatures', () => {
     const ruleset = withAttachments(3);
     expect(ruleset.commits).toHaveLength(1);
     const again = reassertFeatures(ruleset, featuresOf([0, 1, 2].map((n) => attachment(n))));
-    expect(again).toEqual({ structureRepaired: false, elementsAdded: 0, admissionRepaired: false, conflicts: [] });
+    expect(again).toEqual({
+      structureRepaired: false,
+      elementsAdded: 0,
+      admissionRepaired: false,
+      jump: 'in place',
+      conflicts: [],
+    });
     expect(ruleset.commits).toHaveLength(1);
   });
 

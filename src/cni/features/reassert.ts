@@ -30,6 +30,8 @@ export interface Reassertion {
   readonly elementsAdded: number;
   /** Rules that admit pods through a FORWARD chain were missing. */
   readonly admissionRepaired: boolean;
+  /** Whether the jump to them had rules of others behind it, and was moved behind those, or was to be left. */
+  readonly jump: 'in place' | 'moved' | 'left';
   /** A sentence for each element that somebody else holds by now. */
   readonly conflicts: readonly string[];
 }
@@ -54,6 +56,7 @@ export function desiredRules(
  * @param layouts the tables of all features
  * @param links the node's links now, asked when something is missing: a DEL takes a pod's link first, then its rules, so that what
  *   is missing of a pod without a link was not flushed. @default every pod has its link
+ * @param options.movesJump whether the jump in chain FORWARD is moved behind what others put behind it. @default true
  * @throws NftCommitError; errors of the layers below
  */
 export function reassertRules(
@@ -61,9 +64,10 @@ export function reassertRules(
   layouts: readonly TableLayout[],
   { elements, chains, admissions }: DesiredRules,
   links?: () => ReadonlySet<string>,
+  options?: { readonly movesJump: boolean },
 ): Reassertion {
   const sets = layouts.flatMap((layout) => layout.sets);
-  const admissionRepaired = admit(ruleset, distinctRules(admissions));
+  const admission = admit(ruleset, distinctRules(admissions), options);
   const wanted = [...new Map(elements.flatMap(oneByOne).map((set) => [identityOf(set), set])).values()];
   const repaired = retried(
     (error) => isExists(error) || isNotFound(error),
@@ -94,7 +98,8 @@ export function reassertRules(
       return { structureRepaired: structure.length > 0, elementsAdded: missing.length, conflicts };
     },
   );
-  return { ...repaired, admissionRepaired };
+  const jump = admission.has('left') ? 'left' : admission.has('moved') ? 'moved' : 'in place';
+  return { ...repaired, admissionRepaired: admission.has('missing'), jump };
 }
 
 type OneElement = Omit<NftElements, 'elements'> & { readonly elements: readonly [NftElement] };

@@ -9,7 +9,7 @@ import { presentProxies } from '../facts/present-proxy.ts';
 import { chainsOf, placeOf, readRuleSets } from '../facts/rule-sets.ts';
 import { firstFew, type Outcome, ok, skipped, warning } from '../finding.ts';
 import { NO_CLUSTER } from './cluster.ts';
-import { droppingChains } from './rules.ts';
+import { droppingChains } from './forward.ts';
 
 // What a change of mode alters for the Services of this node. The differences are kube-proxy's too (docs/migration.md).
 

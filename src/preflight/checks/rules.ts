@@ -1,7 +1,9 @@
-import type { Check, World } from '../check.ts';
+import type { Check } from '../check.ts';
 import { presentProxies } from '../facts/present-proxy.ts';
 import { chainsOf, placeOf, type RuleSet, readRuleSets } from '../facts/rule-sets.ts';
 import { fails, firstFew, ok, orUnread, warning } from '../finding.ts';
+import { FIREWALLS } from './firewalls.ts';
+import { forward } from './forward.ts';
 import { neighbours, networks } from './neighbours.ts';
 
 const variants: Check = {
@@ -48,67 +50,6 @@ const proxies: Check = {
     );
   },
 };
-
-const forward: Check = {
-  name: 'rules.forward',
-  async look({ node, config }) {
-    const dropping = await droppingChains(node, 'forward');
-    if (dropping.length === 0) return ok('chain FORWARD accepts what no rule decides');
-    const chains = chainsIn((await readRuleSets(node)).sets);
-    const firewall = FIREWALLS.find(({ chain }) => chains.some(({ name }) => chain.test(name)));
-    const by = firewall?.name ?? (chains.some(({ name }) => name === 'DOCKER') ? 'Docker' : undefined);
-    const message = `what no rule accepts is not forwarded (${firstFew(dropping)})${by ? `, as ${by} leaves it` : ''}`;
-    if (config.cni) return ok(`${message}; the agent lets pods through`);
-    return warning(
-      message,
-      `who makes the pods’ network has to let their packets through: ${firewall?.remedy ?? 'iptables -I FORWARD -s <pod CIDR> -j ACCEPT, and -d'}`,
-    );
-  },
-};
-
-/** Chains at a hook whose policy is to drop, in words; tables of iptables-nft are nf_tables too, and among them. */
-export async function droppingChains(node: World['node'], hook: 'forward' | 'input'): Promise<string[]> {
-  const inNft = node
-    .nftables()
-    .chains.filter(({ base }) => base?.type === 'filter' && base.hook === hook && base.policy === 'drop')
-    .map(({ family, table, name }) => `nftables table ${family} ${table}, chain ${name}`);
-  const { sets } = await readRuleSets(node);
-  const chain = hook.toUpperCase();
-  const inLegacy = sets.filter(
-    ({ variant, tables }) => variant === 'legacy' && tables.get('filter')?.get(chain)?.policy === 'DROP',
-  );
-  return [...inNft, ...inLegacy.map(({ family }) => `iptables-legacy ${family}, chain ${chain}`)];
-}
-
-interface Firewall {
-  readonly name: string;
-  readonly chain: RegExp;
-  /** Of nf_tables. */
-  readonly table?: string;
-  /** What lets pods through, and with that Services and NodePorts, which lead to pods. */
-  readonly remedy: string;
-}
-
-const FIREWALLS: readonly Firewall[] = [
-  {
-    name: 'firewalld',
-    chain: /^(?:FWDI_|IN_public|INPUT_direct|INPUT_ZONES)/,
-    table: 'firewalld',
-    remedy: 'firewall-cmd --permanent --zone=trusted --add-source=<pod CIDR>; firewall-cmd --reload',
-  },
-  {
-    name: 'ufw',
-    chain: /^ufw6?-/,
-    remedy: 'ufw route allow in on <bridge>; ufw route allow out on <bridge>; ufw allow in on <bridge>',
-  },
-  {
-    name: 'shorewall',
-    // By it its own commands know that it is at work (product_is_started of its lib.common).
-    chain: /^shorewall$/,
-    remedy:
-      'in /etc/shorewall, and in /etc/shorewall6 with ipv6, "pod ipv4" in zones, "pod <bridge> routeback,bridge" in interfaces, "pod all ACCEPT" and "all pod ACCEPT" in policy before what drops; shorewall reload',
-  },
-];
 
 const firewall: Check = {
   name: 'rules.firewall',

@@ -68,6 +68,17 @@ describe('a FORWARD chain of iptables-nft that drops', () => {
     expect(await reachesOutside(pod)).toBe('answered');
   });
 
+  it('is before a refusal of everything, too, that others have put something behind', async () => {
+    for (const target of ['REJECT', 'LOG']) iptables('-A', 'FORWARD', '-j', target);
+    const pod = await world.addPod('pod', NET);
+    expect(iptables('-S', 'FORWARD').trim().split('\n').slice(1)).toEqual([
+      expect.stringContaining('-j NODEPLANE-FORWARD'),
+      expect.stringContaining('-j REJECT'),
+      '-A FORWARD -j LOG',
+    ]);
+    expect(await reachesOutside(pod)).toBe('answered');
+  });
+
   it('is checked, and admits pods again with the next ADD after a flush', async () => {
     iptables('-P', 'FORWARD', 'DROP');
     const pod = await world.addPod('pod', NET);
@@ -82,6 +93,46 @@ describe('a FORWARD chain of iptables-nft that drops', () => {
 });
 
 describe('what drops and cannot be changed', () => {
+  it.each([
+    [
+      'shorewall',
+      '-N reject; IPT -A reject -p tcp -j REJECT; IPT -A reject -j DROP; IPT -A FORWARD -g reject',
+      'reject',
+    ],
+    [
+      'ufw with "default reject routed"',
+      '-N ufw-reject-forward; IPT -A ufw-reject-forward -j REJECT; IPT -A FORWARD -j ufw-reject-forward; IPT -A FORWARD -j LOG',
+      'ufw-reject-forward',
+    ],
+  ])('is left in force and reported where a firewall refuses the rest, as %s', async (_, rules, chain) => {
+    world.node.namespace.run('sh', '-ec', `IPT ${rules}`.replaceAll('IPT', 'iptables-nft'));
+    const pod = await world.addPod('probe');
+    await world.del(pod);
+    const outcome = await world.call('ADD', pod.namespace, NET);
+    expect(outcome).toMatchObject({ status: 0 });
+    expect(outcome.stderr.trim()).toBe(
+      `nodeplane-cni: Chain FORWARD of iptables-nft (IPv4) leads what it does not accept before to chain "${chain}", which refuses it; have the firewall that made it accept the pods' addresses`,
+    );
+    expect(iptables('-S', 'FORWARD').trim().split('\n').at(-1)).toContain('-j NODEPLANE-FORWARD');
+    expect(await reachesOutside(pod)).not.toBe('answered');
+  });
+
+  it.each([
+    ['a table of one family', 'ip fw', 'passing'],
+    ['a table of the other family', 'ip6 fw', 'passing'],
+    ['a table named as that of iptables', 'ip filter', 'forward'],
+  ])('is reported of %s', async (_, table, chain) => {
+    world.node.namespace.run(
+      'nft',
+      `add table ${table}; add chain ${table} ${chain} { type filter hook forward priority 0; policy drop; }`,
+    );
+    const pod = await world.addPod('probe');
+    await world.del(pod);
+    expect((await world.call('ADD', pod.namespace, NET)).stderr).toContain(
+      `Chain "${chain}" of the nftables table "${table}" drops what it does not accept itself`,
+    );
+  });
+
   it('is reported', async () => {
     const { namespace } = world.node;
     namespace.run('iptables-legacy', '-P', 'FORWARD', 'DROP');

@@ -5,7 +5,7 @@ import { inNetns } from '../../../src/sys/index.ts';
 import { removeAll } from '../namespace.ts';
 import { createFeatureWorld, type FeaturePod, type FeatureWorld, linesOf, mapping } from './feature-world.ts';
 
-const { featuresOf, reassertFeatures } = await loadReassertion();
+const { compareFeatures, featuresOf, reassertFeatures } = await loadReassertion();
 const { removeFeatures } = await loadRemoval();
 
 const NET = { ipMasq: true, firewall: true, ...mapping({ hostPort: 8080, containerPort: 80 }) };
@@ -40,6 +40,7 @@ describe('reassertFeatures', () => {
       structureRepaired: false,
       elementsAdded: 0,
       admissionRepaired: false,
+      jump: 'in place',
       conflicts: [],
     });
     expect(ruleset.generation()).toBe(before);
@@ -69,6 +70,7 @@ describe('reassertFeatures', () => {
       structureRepaired: true,
       elementsAdded: 14,
       admissionRepaired: true,
+      jump: 'in place',
       conflicts: [],
     });
     expect(await works()).toEqual(['answered', 'answered']);
@@ -132,6 +134,43 @@ describe('reassertFeatures', () => {
       elementsAdded: 0,
     });
     expect(await works()).toEqual(['answered', 'answered']);
+  });
+});
+
+describe('a jump that others put a rule behind', () => {
+  const forward = () => world.node.namespace.run('iptables-nft', '-S', 'FORWARD').trim().split('\n').slice(1);
+  const OURS = expect.stringContaining('-j NODEPLANE-FORWARD');
+  const DENIAL = expect.stringContaining('--dport 80 -j DROP');
+
+  beforeEach(() => {
+    const run = (rule: string) => world.node.namespace.run('iptables-nft', ...rule.split(' '));
+    run('-P FORWARD DROP');
+    reassertFeatures(ruleset, featuresOf(world.wanted()));
+    run('-A FORWARD -d 192.0.2.2 -p tcp --dport 80 -j DROP');
+    expect(forward()).toEqual([OURS, DENIAL]);
+  });
+
+  it('is moved behind it, so that what others refuse is refused, and differs until then', async () => {
+    const wanted = featuresOf(world.wanted());
+    expect((await works())[1]).toBe('answered');
+    expect(await compareFeatures(ruleset, wanted)).toEqual([
+      expect.objectContaining({ object: 'rule of chain ip filter FORWARD', difference: 'unexpected' }),
+      expect.objectContaining({ object: 'rule of chain ip filter FORWARD', difference: 'missing' }),
+    ]);
+    expect(reassertFeatures(ruleset, wanted, undefined, { movesJump: false }).jump).toBe('left');
+    expect(forward()).toEqual([OURS, DENIAL]);
+    const before = ruleset.generation();
+    expect(reassertFeatures(ruleset, wanted)).toMatchObject({ jump: 'moved', admissionRepaired: false });
+    expect(ruleset.generation()).toBe(before + 1);
+    expect(forward()).toEqual([DENIAL, OURS]);
+    expect(await works()).toEqual(['answered', 'timeout']);
+    expect(await compareFeatures(ruleset, wanted)).toEqual([]);
+  });
+
+  it('is moved by the next ADD, too, and is no reason for CHECK to fail', async () => {
+    expect(await world.call('CHECK', pod.namespace, { ...NET, prevResult: pod.result })).toMatchObject({ status: 0 });
+    await world.addPod('second', { ipMasq: true, firewall: true });
+    expect(forward()).toEqual([DENIAL, OURS]);
   });
 });
 

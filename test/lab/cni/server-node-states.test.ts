@@ -54,6 +54,31 @@ it('lets pods through the FORWARD chain of a Docker that comes after them, and r
   expect(notable()).toEqual([]);
 });
 
+it('keeps the way of pods behind a firewall that comes after them, and is not at odds with it for long', async () => {
+  const { namespace } = served.node;
+  prepareNode(namespace, 'docker-nft');
+  agent = await served.startAgent({ flags: ['--proxy-mode', 'nftables'] });
+  const pod = await addPod('early');
+  expect(await connects(pod)).toBe('answered');
+  const last = () => namespace.run('iptables-nft', '-S', 'FORWARD').trim().split('\n').at(-1);
+  namespace.run('iptables-nft', '-A', 'FORWARD', '-d', outside.ip(), '-j', 'DROP');
+  await expect.poll(last).toContain('-j NODEPLANE-FORWARD');
+  expect(await connects(pod)).toBe('timeout');
+
+  const moved = () =>
+    agent.logs().filter(({ msg }) => String(msg).includes('behind rules that others put there')).length;
+  await expect.poll(moved).toBe(1);
+  // Somebody who wants to be the last one, too.
+  const rule = ['FORWARD', '-m', 'mark', '--mark', '7', '-j', 'ACCEPT'];
+  for (let n = 0; n < 20; n++) {
+    namespace.run('iptables-nft', '-A', ...rule);
+    await new Promise((resolve) => setTimeout(resolve, 150));
+  }
+  expect(moved()).toBeLessThanOrEqual(5);
+  await expect.poll(last, { timeout: 20_000 }).toContain('-j NODEPLANE-FORWARD');
+  expect(notable()).toEqual([]);
+});
+
 it('says once that legacy iptables drops, however many pods come, and again when it does so again', async () => {
   const { namespace } = served.node;
   prepareNode(namespace, 'kubelet-legacy');

@@ -175,7 +175,7 @@ describe('a node with leftovers', () => {
     ['node.route-localnet', 'warning', 'route_localnet'],
     ['rules.iptables-variants', 'warning', 'both variants'],
     ['rules.other-proxy', 'warning', 'mode iptables: iptables-nft IPv4'],
-    ['rules.forward', 'ok', 'lets pods through'],
+    ['rules.forward', 'warning', 'lets no pods through iptables-legacy IPv4'],
     ['rules.firewall', 'warning', 'firewalld'],
     ['rules.other-network', 'warning', 'flannel'],
     ['rules.ports', 'fails', '10256 is held by process'],

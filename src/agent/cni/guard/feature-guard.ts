@@ -5,6 +5,7 @@ import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
 import { listSysctls } from '../../../sys/index.ts';
 import type { Logger } from '../../logger.ts';
 import { JournalRules } from './journal-rules.ts';
+import { JumpPace } from './jump-pace.ts';
 
 export interface FeatureGuardOptions {
   /** Directories of reservations, with the notes about attachments. */
@@ -15,7 +16,7 @@ export interface FeatureGuardOptions {
   readonly watch: (listener: (event: NftEvent) => void) => { close(): void };
 }
 
-/** A reload of a firewall is several transactions; what it leaves is looked at when it is done. */
+/** A reload of a firewall is several transactions; what it leaves is looked at when it is done, ten times a second at most. */
 const QUIET_MS = 100;
 /** How long an ADD in the middle of its work is left alone before it is looked at again. */
 const UNDER_WAY_MS = 1000;
@@ -30,6 +31,7 @@ const UNDER_WAY_MS = 1000;
 export class FeatureGuard implements ComparedPart {
   readonly name = 'rules of pods';
   readonly #options: FeatureGuardOptions;
+  readonly #pace = new JumpPace();
   #rules: JournalRules | undefined;
   #nftables: Nftables | undefined;
   #watch: { close(): void } | undefined;
@@ -69,7 +71,11 @@ export class FeatureGuard implements ComparedPart {
 
   /** Compares what is there with what the pods should have, and brings back what is missing. */
   check(): Promise<void> {
-    const check = () => this.#check();
+    return this.#checkNext({ isAsked: false });
+  }
+
+  #checkNext(reason: { readonly isAsked: boolean }): Promise<void> {
+    const check = () => this.#check(reason);
     this.#checking = this.#checking.then(check, check);
     return this.#checking;
   }
@@ -87,9 +93,9 @@ export class FeatureGuard implements ComparedPart {
     return compared;
   }
 
-  /** As `check`, but rejects with why it cannot be done. */
+  /** As `check`, but rejects with why it cannot be done, and leaves nothing for later. */
   async repair(): Promise<void> {
-    await this.check();
+    await this.#checkNext({ isAsked: true });
     if (!this.#nftables) throw unreadable();
     if (this.#failure !== undefined) throw this.#failure;
   }
@@ -110,17 +116,24 @@ export class FeatureGuard implements ComparedPart {
     this.#next = { timer, ms };
   }
 
-  async #check(): Promise<void> {
-    const { logger } = this.#options;
+  async #check({ isAsked }: { readonly isAsked: boolean }): Promise<void> {
+    const { logger, clock } = this.#options;
     if (!this.#nftables) return;
     this.#failure = undefined;
     try {
       const { reassertFeatures, obstaclesOf, entries, rules } = await this.#wanted();
-      const repair = reassertFeatures(this.#nftables, rules, linkNames);
+      const movesJump = isAsked || this.#pace.leftMs(clock.now()) === 0;
+      const repair = reassertFeatures(this.#nftables, rules, linkNames, { movesJump });
       if (repair.structureRepaired || repair.elementsAdded > 0) {
         logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
       } else if (repair.admissionRepaired) {
         logger.info('Pods are let through chain FORWARD now, which others made or changed');
+      }
+      if (repair.jump === 'moved') {
+        this.#pace.moved(clock.now());
+        logger.info('Pods are let through at the end of chain FORWARD again, behind rules that others put there');
+      } else if (repair.jump === 'left') {
+        this.#schedule(this.#pace.leftMs(clock.now()));
       }
       this.#tellObstacles(obstaclesOf(this.#nftables, rules));
       // What it has made so far may have been flushed, and cannot be told from what it has yet to make.

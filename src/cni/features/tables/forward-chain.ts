@@ -3,38 +3,80 @@ import type { NftReader, NftRuleset } from '../../../netlink/nftables/index.ts';
 import {
   type AdmissionRule,
   admissionChanges,
+  admits,
   type ForwardState,
   forwardChain,
+  hasAllOf,
   OUR_FORWARD,
+  refusalBefore,
   removalChanges,
   withdrawalChanges,
 } from './forward-rules.ts';
 import { retried } from './pod-ruleset.ts';
 import { IP_FAMILIES } from './pod-table.ts';
 
-/** Puts rules in force, of families that have a FORWARD chain in nf_tables. True if something was missing. */
-export function admit(ruleset: NftRuleset, rules: readonly AdmissionRule[]): boolean {
-  return IP_FAMILIES.map((family) => {
-    const ofFamily = rules.filter((rule) => rule.family === family);
-    return ofFamily.length > 0 && admitFamily(ruleset, family, ofFamily);
-  }).includes(true);
+/**
+ * What became of rules that admit pods: they were there; some were missing; others had put rules behind the jump to them, and it
+ * was moved, or left where it is.
+ */
+export type Admission = 'there' | 'missing' | 'moved' | 'left';
+
+/**
+ * Puts rules in force, of families that have a FORWARD chain in nf_tables.
+ *
+ * @param options.movesJump whether a jump that is not the last one any more is moved. @default true
+ */
+export function admit(
+  ruleset: NftRuleset,
+  rules: readonly AdmissionRule[],
+  { movesJump = true }: { readonly movesJump?: boolean } = {},
+): ReadonlySet<Admission> {
+  return new Set(
+    familiesOf(rules).map(({ family, rules: ofFamily }) =>
+      retried(isNotFound, () => {
+        if (!hasForward(ruleset, family)) return 'there';
+        const state = readForward(ruleset, family);
+        const changes = admissionChanges(family, state, ofFamily);
+        if (changes.length === 0) return 'there';
+        const isMove = hasAllOf(state, ofFamily);
+        if (isMove && !movesJump) return 'left';
+        ruleset.commit(changes);
+        return isMove ? 'moved' : 'missing';
+      }),
+    ),
+  );
 }
 
-function admitFamily(ruleset: NftRuleset, family: IpFamily, rules: readonly AdmissionRule[]): boolean {
-  return retried(isNotFound, () => {
-    if (!hasForward(ruleset, family)) return false;
-    const changes = admissionChanges(family, readForward(ruleset, family), rules);
-    if (changes.length > 0) ruleset.commit(changes);
-    return changes.length > 0;
-  });
+/** Whether `admit` has nothing to do. */
+export function isInForce(ruleset: NftReader, rules: readonly AdmissionRule[]): boolean {
+  return familiesOf(rules).every(
+    ({ family, rules: ofFamily }) =>
+      !hasForward(ruleset, family) || admissionChanges(family, readForward(ruleset, family), ofFamily).length === 0,
+  );
 }
 
-/** The families whose FORWARD chain lacks some of these rules. Those without such a chain lack nothing. */
+/**
+ * The families in which packets do not come to these rules by way of FORWARD. Those without such a chain need none; rules of others
+ * behind the jump are not looked at.
+ */
 export function familiesNotAdmitted(ruleset: NftReader, rules: readonly AdmissionRule[]): IpFamily[] {
-  return IP_FAMILIES.filter((family) => {
+  return familiesOf(rules)
+    .filter(
+      ({ family, rules: ofFamily }) => hasForward(ruleset, family) && !admits(readForward(ruleset, family), ofFamily),
+    )
+    .map(({ family }) => family);
+}
+
+/** The chain that refuses all packets before FORWARD leads them to rules of ours, as firewalls have it; undefined: none does. */
+export function refusingChain(ruleset: NftReader, family: IpFamily): string | undefined {
+  const forward = forwardChain(family, 'FORWARD');
+  return refusalBefore(ruleset.listRules(forward), (name) => ruleset.listRules({ ...forward, name }));
+}
+
+function familiesOf(rules: readonly AdmissionRule[]) {
+  return IP_FAMILIES.flatMap((family) => {
     const ofFamily = rules.filter((rule) => rule.family === family);
-    if (ofFamily.length === 0 || !hasForward(ruleset, family)) return false;
-    return admissionChanges(family, readForward(ruleset, family), ofFamily).length > 0;
+    return ofFamily.length > 0 ? [{ family, rules: ofFamily }] : [];
   });
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseCidr } from '../../../core/index.ts';
 import {
+  accept,
   counter,
   drop,
   type Expression,
@@ -9,7 +10,14 @@ import {
   type NftRule,
   payload,
 } from '../../../netlink/nftables/index.ts';
-import { admissionChanges, admissionRules, OUR_FORWARD, withdrawalChanges } from './forward-rules.ts';
+import {
+  admissionChanges,
+  admissionRules,
+  admits,
+  OUR_FORWARD,
+  refusalBefore,
+  withdrawalChanges,
+} from './forward-rules.ts';
 
 const rules = admissionRules('net', [parseCidr('10.244.1.0/24')]);
 
@@ -32,6 +40,8 @@ const XT_OTHER_REJECT = rule(7, 'FORWARD', [
   counter,
   { kind: 'target', name: 'REJECT', revision: 0, info: new Uint8Array(8) },
 ]);
+const XT_LOG = rule(8, 'FORWARD', [counter, { kind: 'target', name: 'LOG', revision: 0, info: new Uint8Array(40) }]);
+const COUNT = rule(9, 'FORWARD', [counter]);
 const OURS = rules.map(({ expressions, comment }, i) =>
   // As they are read back when packets went through.
   rule(
@@ -42,24 +52,38 @@ const OURS = rules.map(({ expressions, comment }, i) =>
   ),
 );
 
-/** Where the jump goes: `end`, or before a rule. */
-function jumpPlace(changes: readonly NftChange[]): unknown {
-  const change = changes.find(({ object }) => object.kind === 'rule' && object.chain === 'FORWARD');
-  return change?.operation === 'insert' ? change.object.position : change && 'end';
+/** What is done about the jump: it is put at the `end`, or before a rule; `-1` removes rule 1. */
+function jumpPlace(changes: readonly NftChange[]): unknown[] {
+  return changes.flatMap(({ operation, object }) => {
+    if (object.kind !== 'rule' || object.chain !== 'FORWARD') return [];
+    if (operation === 'delete') return [-object.handle!];
+    return [operation === 'insert' ? object.position : 'end'];
+  });
 }
 
 describe('admissionChanges', () => {
   it.each([
-    ['an empty chain', [], 'end'],
-    ['jumps of others', [OTHER_JUMP], 'end'],
-    ['a refusal of something', [OTHER_JUMP, DROP_SOME], 'end'],
-    ['a final drop', [OTHER_JUMP, DROP_ALL], 4],
-    ['a final reject', [DROP_SOME, REJECT_ALL], 5],
-    ['a final reject of iptables', [XT_REJECT], 6],
-    ['a reject of iptables for some', [XT_OTHER_REJECT], 'end'],
-    ['a jump of ours', [OUR_JUMP, DROP_ALL], undefined],
+    ['an empty chain', [], ['end']],
+    ['jumps of others', [OTHER_JUMP], ['end']],
+    ['a refusal of something', [OTHER_JUMP, DROP_SOME], ['end']],
+    ['a final drop', [OTHER_JUMP, DROP_ALL], [4]],
+    ['a final reject', [DROP_SOME, REJECT_ALL], [5]],
+    ['a final reject of iptables', [XT_REJECT], [6]],
+    ['a reject of iptables for some', [XT_OTHER_REJECT], ['end']],
+    ['what refuses nothing', [XT_LOG, COUNT], ['end']],
+    ['a reject that others put something behind', [REJECT_ALL, OTHER_JUMP], [5]],
+    ['a jump of ours', [OUR_JUMP, DROP_ALL], []],
+    ['a jump of ours at the end', [OTHER_JUMP, OUR_JUMP], []],
+    ['a jump of ours that others put something behind', [OUR_JUMP, OTHER_JUMP], ['end', -1]],
+    ['a jump of ours that others put something behind, before a final drop', [OUR_JUMP, DROP_SOME, DROP_ALL], [4, -1]],
+    ['a jump of ours where no packet comes', [REJECT_ALL, OUR_JUMP], [5, -1]],
+    [
+      'jumps of ours, as a restore of saved rules leaves them',
+      [OUR_JUMP, OTHER_JUMP, { ...OUR_JUMP, handle: 11 }],
+      [-1],
+    ],
   ])('with %s', (_, forward, place) => {
-    expect(jumpPlace(admissionChanges('IPv4', { forward, ours: [] }, rules))).toBe(place);
+    expect(jumpPlace(admissionChanges('IPv4', { forward, ours: OURS }, rules))).toEqual(place);
   });
 
   it('are none when all is there, whatever the counters say', () => {
@@ -74,6 +98,46 @@ describe('admissionChanges', () => {
       'add rule',
       'add rule',
     ]);
+  });
+});
+
+describe('admits', () => {
+  it.each([
+    ['a jump that is not the last one', [OUR_JUMP, OTHER_JUMP], true],
+    ['a jump where no packet comes', [DROP_ALL, OUR_JUMP], false],
+    ['no jump', [OTHER_JUMP], false],
+  ])('with %s', (_, forward, admitted) => {
+    expect(admits({ forward, ours: OURS }, rules)).toBe(admitted);
+    expect(admits({ forward, ours: [] }, rules)).toBe(false);
+  });
+});
+
+describe('refusalBefore', () => {
+  const toChain = (kind: 'jump' | 'goto', chain: string) =>
+    rule(20, 'FORWARD', [counter, { kind: 'verdict', verdict: { kind, chain } }]);
+  const chains: Readonly<Record<string, readonly NftRule[]>> = {
+    reject: [DROP_SOME, XT_OTHER_REJECT, XT_REJECT],
+    'ufw-reject-forward': [REJECT_ALL],
+    'DOCKER-USER': [DROP_SOME],
+    spared: [rule(21, 'spared', [counter, accept]), DROP_ALL],
+    outer: [toChain('jump', 'DOCKER-USER'), toChain('goto', 'reject')],
+    round: [toChain('jump', 'round')],
+  };
+
+  it.each([
+    ['a goto to a chain that refuses in the end', [DROP_SOME, toChain('goto', 'reject'), OUR_JUMP], 'reject'],
+    ['a jump to such a chain', [toChain('jump', 'ufw-reject-forward'), OTHER_JUMP, OUR_JUMP], 'ufw-reject-forward'],
+    ['a chain that leads to such a chain', [toChain('jump', 'outer')], 'outer'],
+    ['chains that refuse some', [toChain('jump', 'DOCKER-USER'), toChain('goto', 'round')], undefined],
+    ['a chain that accepts all before', [toChain('jump', 'spared')], undefined],
+    [
+      'a refusal of FORWARD itself, which the jump is put before',
+      [OUR_JUMP, DROP_ALL, toChain('goto', 'reject')],
+      undefined,
+    ],
+    ['nothing', [], undefined],
+  ])('with %s', (_, forward, chain) => {
+    expect(refusalBefore(forward, (name) => chains[name] ?? [])).toBe(chain);
   });
 });
 

@@ -9,6 +9,7 @@ import {
   type NftRule,
   nftFamily,
   sameExpressions,
+  type Verdict,
 } from '../../../netlink/nftables/index.ts';
 import { inBlock } from '../../../nft/index.ts';
 
@@ -58,27 +59,41 @@ export interface ForwardState {
 }
 
 /**
- * The changes after which these rules of one family are in force; empty when they are. For a family that has a FORWARD
- * chain: where there is none, nothing is dropped there, and the kernel would refuse the jump (ENOENT).
+ * The changes after which these rules of one family are in force, and the jump to them is in its place; empty when all is so. For
+ * a family that has a FORWARD chain: where there is none, nothing is dropped there, and the kernel would refuse the jump (ENOENT).
  */
-export function admissionChanges(
-  family: IpFamily,
-  { forward, ours }: ForwardState,
-  rules: readonly AdmissionRule[],
-): NftChange[] {
+export function admissionChanges(family: IpFamily, state: ForwardState, rules: readonly AdmissionRule[]): NftChange[] {
   const chain = forwardChain(family, OUR_FORWARD);
-  const missing = rules.filter(
+  const changes: NftChange[] = [
+    ...missingFrom(state, rules).map(
+      ({ expressions, comment }): NftChange => ({
+        operation: 'add',
+        object: { ...ruleIn(chain), expressions, comment },
+      }),
+    ),
+    ...jumpChanges(family, state.forward),
+  ];
+  return changes.length > 0 ? [{ operation: 'add', object: chain }, ...changes] : [];
+}
+
+/** Whether all of these rules and a jump to them are there, in whatever place. */
+export function hasAllOf(state: ForwardState, rules: readonly AdmissionRule[]): boolean {
+  return missingFrom(state, rules).length === 0 && state.forward.some(isOurJump);
+}
+
+/** Whether they are, and no rule of FORWARD that refuses everything is before the jump. */
+export function admits(state: ForwardState, rules: readonly AdmissionRule[]): boolean {
+  const { end, jumps } = jumpPlaces(state.forward);
+  return missingFrom(state, rules).length === 0 && jumps.some(({ place }) => place <= end);
+}
+
+function missingFrom({ ours }: ForwardState, rules: readonly AdmissionRule[]): AdmissionRule[] {
+  return rules.filter(
     (wanted) =>
       !ours.some(
         ({ comment, expressions }) => comment === wanted.comment && sameExpressions(expressions, wanted.expressions),
       ),
   );
-  const changes: NftChange[] = missing.map(({ expressions, comment }) => ({
-    operation: 'add',
-    object: { ...ruleIn(chain), expressions, comment },
-  }));
-  if (!forward.some(isOurJump)) changes.push(jumpChange(family, forward));
-  return changes.length > 0 ? [{ operation: 'add', object: chain }, ...changes] : [];
 }
 
 /** The changes that take a network's rules away, and with the last ones our chain and the jump to it. */
@@ -100,26 +115,93 @@ function remove(object: NftRule): NftChange {
 }
 
 /**
- * The jump goes to the end of FORWARD, behind everybody who refuses packets for a reason, such as a network policy; the
- * policy of the chain comes after it. Where a rule that refuses everything is the last one, it goes before that.
+ * The changes after which there is one jump, at its place: the end of FORWARD, behind everybody who refuses packets for a reason,
+ * such as a network policy or a firewall that was started later; the policy of the chain comes after it. Where FORWARD has a rule
+ * of its own that refuses everything, which stands for a policy, the place is before the first one: behind it no packet comes.
+ *
+ * A jump that leads everything to a chain that refuses it is somebody's decision, not a policy (shorewall's `-g reject`): the place
+ * is behind it, and nothing is let through (`refusalBefore`).
  */
-function jumpChange(family: IpFamily, forward: readonly NftRule[]): NftChange {
+function jumpChanges(family: IpFamily, forward: readonly NftRule[]): NftChange[] {
+  const { end, refusal, jumps } = jumpPlaces(forward);
+  const kept = jumps.find(({ place }) => place === end);
   const expressions = [counter, jump(OUR_FORWARD)];
   const object = { ...ruleIn(forwardChain(family, 'FORWARD')), expressions, comment: JUMP_COMMENT };
-  const last = forward.at(-1);
-  return last && refusesAll(last)
-    ? { operation: 'insert', object: { ...object, position: last.handle } }
+  const made: NftChange = refusal
+    ? { operation: 'insert', object: { ...object, position: refusal.handle } }
     : { operation: 'add', object };
+  return [...(kept ? [] : [made]), ...jumps.filter((one) => one !== kept).map(({ rule }) => remove(rule))];
+}
+
+interface JumpPlaces {
+  /** How many rules of others are to be before the jump, and the one after it, if there is one. */
+  readonly end: number;
+  readonly refusal: NftRule | undefined;
+  /** The jumps there are, each with how many rules of others are before it. */
+  readonly jumps: readonly { readonly rule: NftRule; readonly place: number }[];
+}
+
+function jumpPlaces(forward: readonly NftRule[]): JumpPlaces {
+  const others = forward.filter((rule) => !isOurJump(rule));
+  const refusal = others.find(refusesAll);
+  const jumps = forward.filter(isOurJump).map((rule, earlier) => ({ rule, place: forward.indexOf(rule) - earlier }));
+  return { end: refusal ? others.indexOf(refusal) : others.length, refusal, jumps };
+}
+
+/**
+ * The first chain that FORWARD leads every packet to which refuses them all in the end, whatever it lets by before; undefined:
+ * there is none.
+ *
+ * @param rulesOf the rules of another chain of the table
+ */
+export function refusalBefore(
+  forward: readonly NftRule[],
+  rulesOf: (chain: string) => readonly NftRule[],
+): string | undefined {
+  const visited = new Set([OUR_FORWARD]);
+  const refuses = (chain: string): boolean => {
+    if (visited.has(chain)) return false;
+    visited.add(chain);
+    for (const rule of rulesOf(chain)) {
+      if (refusesAll(rule)) return true;
+      const verdict = verdictForAll(rule);
+      if (verdict?.kind === 'accept' || verdict?.kind === 'return') return false;
+      if (verdict && 'chain' in verdict) {
+        if (refuses(verdict.chain)) return true;
+        if (verdict.kind === 'goto') return false;
+      }
+    }
+    return false;
+  };
+  for (const rule of forward) {
+    const verdict = verdictForAll(rule);
+    if (refusesAll(rule) || verdict?.kind === 'accept') return undefined;
+    if (verdict && 'chain' in verdict && refuses(verdict.chain)) return verdict.chain;
+  }
+  return undefined;
 }
 
 /** Whether a rule drops or rejects whatever comes to it. */
-function refusesAll({ expressions }: NftRule): boolean {
-  return expressions.every((expression) => {
-    if (expression.kind === 'verdict') return expression.verdict.kind === 'drop';
-    if (expression.kind === 'reject' || expression.kind === 'counter') return true;
-    // A target of xtables (REJECT, for one) in the last place, or the comment of an iptables rule.
-    return expression.kind === 'target' || (expression.kind === 'match' && expression.name === 'comment');
-  });
+function refusesAll(rule: NftRule): boolean {
+  // Of the targets of xtables only this one refuses; LOG, for one, lets packets go on.
+  const isReject = (expression: Expression) =>
+    expression.kind === 'reject' || (expression.kind === 'target' && expression.name === 'REJECT');
+  return (
+    verdictForAll(rule)?.kind === 'drop' ||
+    (rule.expressions.some(isReject) && rule.expressions.every((one) => isReject(one) || selectsNothing(one)))
+  );
+}
+
+/** The verdict of a rule that has one for whatever comes to it. */
+function verdictForAll({ expressions }: NftRule): Verdict | undefined {
+  const last = expressions.at(-1);
+  return last?.kind === 'verdict' && expressions.slice(0, -1).every(selectsNothing) ? last.verdict : undefined;
+}
+
+/** Whether it only counts or logs, or is the comment of an iptables rule. */
+function selectsNothing(expression: Expression): boolean {
+  if (expression.kind === 'counter' || expression.kind === 'log') return true;
+  return expression.kind === 'match' && expression.name === 'comment';
 }
 
 function isOurJump(rule: NftRule): boolean {

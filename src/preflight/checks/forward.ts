@@ -1,0 +1,123 @@
+import type { Check, World } from '../check.ts';
+import { chainsOf, placeOf, type RuleSet, readRuleSets } from '../facts/rule-sets.ts';
+import { firstFew, ok, orUnread, warning } from '../finding.ts';
+import { FIREWALLS } from './firewalls.ts';
+
+type Hook = 'forward' | 'input';
+
+/** A chain at hook forward that lets nothing by that no rule accepts. */
+interface ClosedChain {
+  /** In words. */
+  readonly place: string;
+  /** Whether the agent lets pods through: in the chain that iptables-nft has, unless a firewall refuses the rest by a chain of its own. */
+  readonly isOpened: boolean;
+  /** What lets them through where no firewall that is known made it. */
+  readonly remedy: string;
+}
+
+export const forward: Check = {
+  name: 'rules.forward',
+  async look({ node, config }) {
+    const { sets, unread } = await readRuleSets(node);
+    const closed = [...closedInNft(node, sets), ...closedInLegacy(sets)];
+    if (closed.length === 0) return ok('chain FORWARD accepts what no rule decides');
+    const chains = sets.flatMap((set) => [...chainsOf(set)]);
+    const firewall = FIREWALLS.find(({ chain }) => chains.some(({ name }) => chain.test(name)));
+    const by = firewall?.name ?? (chains.some(({ name }) => name === 'DOCKER') ? 'Docker' : undefined);
+    const places = (some: readonly ClosedChain[]) => firstFew(some.map(({ place }) => place));
+    const message = `what no rule accepts is not forwarded (${places(closed)})${by ? `, as ${by} leaves it` : ''}`;
+    const left = config.cni ? closed.filter(({ isOpened }) => !isOpened) : closed;
+    if (left.length === 0) return orUnread(ok(`${message}; the agent lets pods through`), unread);
+    const remedy = firewall?.remedy ?? [...new Set(left.map((one) => one.remedy))].join('; ');
+    return config.cni
+      ? warning(`${message}; the agent lets no pods through ${places(left)}`, `let pods through there: ${remedy}`)
+      : warning(message, `who makes the pods’ network has to let their packets through: ${remedy}`);
+  },
+};
+
+/** Chains at a hook whose policy is to drop, in words. */
+export async function droppingChains(node: World['node'], hook: Hook): Promise<string[]> {
+  const { sets } = await readRuleSets(node);
+  return [
+    ...droppingInNft(node, hook).map(({ place }) => place),
+    ...droppingInLegacy(sets, hook).map(legacyPlace(hook)),
+  ];
+}
+
+/** Tables of iptables-nft are nf_tables too, and among them. */
+function droppingInNft(node: World['node'], hook: Hook) {
+  return node
+    .nftables()
+    .chains.filter(({ base }) => base?.type === 'filter' && base.hook === hook && base.policy === 'drop')
+    .map((chain) => ({ ...chain, place: `nftables table ${chain.family} ${chain.table}, chain ${chain.name}` }));
+}
+
+function droppingInLegacy(sets: readonly RuleSet[], hook: Hook): RuleSet[] {
+  return sets.filter(
+    ({ variant, tables }) => variant === 'legacy' && tables.get('filter')?.get(hook.toUpperCase())?.policy === 'DROP',
+  );
+}
+
+const legacyPlace =
+  (hook: Hook) =>
+  ({ family }: RuleSet) =>
+    `iptables-legacy ${family}, chain ${hook.toUpperCase()}`;
+
+function closedInNft(node: World['node'], sets: readonly RuleSet[]): ClosedChain[] {
+  const refusals = sets.flatMap((set) => {
+    const refusal = set.variant === 'nft' ? refusalIn(set) : undefined;
+    return refusal === undefined ? [] : [{ set, refusal, family: set.family === 'IPv4' ? 'ip' : 'ip6' }];
+  });
+  const refusing = refusals.map(
+    ({ set, refusal }): ClosedChain => ({
+      place: placeOf({ set, table: 'filter', name: refusal }),
+      isOpened: refusal === 'FORWARD',
+      remedy: 'iptables -I FORWARD -s <pod CIDR> -j ACCEPT, and -d',
+    }),
+  );
+  const dropping = droppingInNft(node, 'forward').map(({ family, table, name, place }): ClosedChain => {
+    const isOfIptables = (family === 'ip' || family === 'ip6') && table === 'filter' && name === 'FORWARD';
+    return {
+      place,
+      isOpened: isOfIptables,
+      remedy: isOfIptables
+        ? 'iptables -I FORWARD -s <pod CIDR> -j ACCEPT, and -d'
+        : `nft insert rule ${family} ${table} ${name} ${family === 'ip6' ? 'ip6' : 'ip'} saddr <pod CIDR> accept, and daddr`,
+    };
+  });
+  return [...dropping, ...refusing];
+}
+
+function closedInLegacy(sets: readonly RuleSet[]): ClosedChain[] {
+  const dropping = droppingInLegacy(sets, 'forward');
+  const refusing = sets.filter((set) => set.variant === 'legacy' && refusalIn(set) !== undefined);
+  return [...new Set([...dropping, ...refusing])].map((set) => ({
+    place: legacyPlace('forward')(set),
+    isOpened: false,
+    remedy: 'iptables-legacy -I FORWARD -s <pod CIDR> -j ACCEPT, and -d',
+  }));
+}
+
+const COMMENT = /-m comment --comment (?:"(?:[^"\\]|\\.)*"|\S+) ?/g;
+/** A rule for every packet, and where it leads. */
+const FOR_ALL = /^-([jg]) (\S+)(?: --reject-with \S+)?$/;
+
+/** The chain in which chain FORWARD refuses whatever none of its rules has accepted: itself, or one it leads every packet to. */
+function refusalIn({ tables }: RuleSet): string | undefined {
+  const filter = tables.get('filter');
+  const visited = new Set<string>();
+  const search = (chain: string): string | undefined => {
+    if (visited.has(chain)) return undefined;
+    visited.add(chain);
+    for (const rule of filter?.get(chain)?.rules ?? []) {
+      const [, way, target] = FOR_ALL.exec(rule.replaceAll(COMMENT, '')) ?? [];
+      if (target === undefined) continue;
+      if (target === 'DROP' || target === 'REJECT') return chain;
+      if (target === 'ACCEPT' || target === 'RETURN') return undefined;
+      const found = search(target);
+      if (found !== undefined || way === 'g') return found;
+    }
+    return undefined;
+  };
+  return search('FORWARD');
+}
