@@ -22,7 +22,7 @@ export { otherNetns } from './netns/other-netns.ts';
 export { checkOwnDirectory, makeOwnDirectory } from './own-directory.ts';
 export { type Capability, needCapability, ownCapabilities } from './processes/capabilities.ts';
 export { execNow } from './processes/exec-now.ts';
-export { lockHolder } from './processes/lock-holder.ts';
+export { describeLockHolder, lockHolder } from './processes/lock-holder.ts';
 export { isOwnProcess } from './processes/own-programs.ts';
 export { sleepSync } from './sleep.ts';
 export { syncFolder } from './sync-folder.ts';

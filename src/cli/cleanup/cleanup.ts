@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import {
+  agentAtWork,
   cleanup,
   cleanupRoutes,
   leaveToKubeProxy,
@@ -7,7 +8,7 @@ import {
   type UninstallOptions,
   uninstallCni,
 } from '../../agent/index.ts';
-import { NODE_PATHS, plainText, Removals } from '../../core/index.ts';
+import { NODE_PATHS, NodeplaneError, plainText, Removals } from '../../core/index.ts';
 import { writeOut } from '../standard-output.ts';
 import { configOfNode } from './config-of-node.ts';
 import { excludedCidrs } from './excluded-cidrs.ts';
@@ -24,6 +25,7 @@ interface Flags extends CniFlags {
   readonly ipvsExcludeCidrs?: string;
   readonly kubeconfig?: string;
   readonly hostnameOverride?: string;
+  readonly agentLockDir: string;
 }
 
 interface CniFlags {
@@ -54,7 +56,11 @@ export function addCleanupCommand(program: Command): void {
       ).conflicts('mode'),
     )
     .option('--cni', 'remove the CNI plugin and its configuration too; refused while pods are attached')
-    .option('--force', 'with --cni: although pods are attached; their runtime cannot remove them afterwards')
+    .option(
+      '--force',
+      'although an agent works on this node, which writes its rules again; with --cni, although pods are attached: their runtime cannot remove them afterwards',
+    )
+    .option('--agent-lock-dir <path>', 'as given to the agent, which is looked for there', NODE_PATHS.runDir)
     .option('--routes', 'remove the routes to pods on other nodes too: these cannot be reached from here then')
     .addOption(
       new Option(
@@ -81,6 +87,7 @@ export function addCleanupCommand(program: Command): void {
       const removals = new Removals({ dryRun: flags.dryRun ?? false });
       // What is not done is not told as done.
       const tell = flags.dryRun ? () => {} : print;
+      refuseBesideAgent(flags);
       // First, because it may be refused.
       if (flags.cni) tell(await uninstallCni({ ...uninstallOptions(flags), removals }));
       if (flags.routes || flags.routesOnly) tell(await cleanupRoutes(removals));
@@ -94,6 +101,14 @@ export function addCleanupCommand(program: Command): void {
       // Last, because it says that the rest is done.
       else if (node && !flags.mode) print([await noteLeft(node, flags.leaveKubeProxy ?? false)]);
     });
+}
+
+/** Services would stop, and work again as soon as the agent looks. What another mode left, and old routes, it does not write again. */
+function refuseBesideAgent({ dryRun, force, mode, routesOnly, agentLockDir }: Flags): void {
+  const agent = dryRun || force || mode || routesOnly ? undefined : agentAtWork(agentLockDir);
+  if (agent === undefined) return;
+  const message = `An agent works on this node and would write its rules again: ${agent}. End it first, or give --force`;
+  throw new NodeplaneError('ERR_CLEANUP', message);
 }
 
 /** What a dry run prints: one line a thing. */

@@ -48,6 +48,13 @@ afterEach(async () => {
 });
 afterAll(removeAll);
 
+/** What the program ends with when it is run on the node. */
+function run(...args: string[]) {
+  const words = ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...args];
+  const { status, stderr } = spawnSync('ip', words, { encoding: 'utf8' });
+  return { status, stderr };
+}
+
 describe('nodeplane agent', () => {
   it('follows an edited manifest', async () => {
     save(manifest([web!]));
@@ -175,16 +182,6 @@ describe('nodeplane agent', () => {
   });
 
   it('is refused, with every reason, when it cannot run', () => {
-    const run = (...args: string[]) => {
-      const { status, stderr } = spawnSync(
-        'ip',
-        ['netns', 'exec', node.namespace.name, builtProgram('nodeplane'), ...args],
-        {
-          encoding: 'utf8',
-        },
-      );
-      return { status, stderr };
-    };
     const badSettings = run('agent', '--proxy-mode', 'magic', '--cluster-cidr', '10.0.0.0');
     expect(badSettings.status).toBe(1);
     for (const reason of [/proxy-mode.*magic/, /cluster-cidr.*10\.0\.0\.0/]) expect(badSettings.stderr).toMatch(reason);
@@ -205,6 +202,24 @@ describe('nodeplane agent', () => {
 });
 
 describe('nodeplane cleanup', () => {
+  it('is refused while an agent works, for Services would stop until it looks again', async () => {
+    save(manifest([web!]));
+    await start();
+    const before = node.iptablesSave('nft').replaceAll(/^#.*\n/gm, '');
+    for (const flags of [[], ['--leave-kube-proxy']]) {
+      expect(run('cleanup', ...flags)).toEqual({
+        status: 1,
+        stderr: expect.stringMatching(
+          /An agent works on this node .*: process \d+ \(.*\)\. End it first, or give --force/,
+        ),
+      });
+    }
+    expect(node.iptablesSave('nft').replaceAll(/^#.*\n/gm, '')).toBe(before);
+    expect(run('cleanup', '--dry-run')).toMatchObject({ status: 0 });
+    expect(run('cleanup', '--mode', 'nftables')).toMatchObject({ status: 0 });
+    await agent!.stop();
+  });
+
   it('removes what is ours and leaves what is not', async () => {
     node.namespace.run('iptables-nft', '-A', 'INPUT', '-p', 'tcp', '--dport', '22', '-j', 'ACCEPT');
     save(manifest([web!]));
