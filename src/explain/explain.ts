@@ -133,7 +133,8 @@ function lookAtStages(asked: Asked, node: NodeView, report: Report): void {
   if (report.hasFailed) return;
   lookAtArrival(asked, node, report);
   if (report.hasFailed) return;
-  if (target.service?.via === 'node-port') lookAtNodePort(target, node, report);
+  // Where it leads elsewhere, others get what comes.
+  if (target.service?.via === 'node-port' && all.length > 0) lookAtNodePort(target, node, report);
   lookAtEnds(asked, goals, node, report);
   for (const ways of others) {
     const other = report.another();

@@ -6,7 +6,7 @@ import { answers, Faults } from './faults.ts';
 // What others serve beside Services or in front of them: host ports, a cache of names on the node, redirects to a process of the node.
 
 const [VIP, DNS] = ['10.96.0.10', '10.96.0.11'];
-const [HOST_PORT, PROCESS] = [8088, 9000];
+const [HOST_PORT, PROCESS, TAKEN] = [8088, 9000, 30099];
 const world = new ExplainWorld();
 const faults = new Faults(world);
 const { node, web, client, outside } = world;
@@ -14,6 +14,7 @@ const { node, web, client, outside } = world;
 beforeAll(async () => {
   await node.serve({ port: PROCESS });
   await world.begin([
+    ...served('shop/taken', '10.96.0.12', [on(node, web.ip())], { ports: [{ port: 80, nodePort: TAKEN }] }),
     ...served('shop/web', VIP, [on(node, web.ip())]),
     ...served('shop/dns', DNS, [on(node, web.ip())], { ports: [{ port: 53, protocol: 'UDP' }] }),
   ]);
@@ -98,4 +99,20 @@ it('the same by a redirect', async () => {
   faults.nft(`table inet proxy { chain in { ${redirect} :${PROCESS + 1}; } }`, 'inet proxy');
   expect(await ask(`${VIP}:80`, client.ip())).toMatchObject({ verdict: 'fails', code: 'drift' });
   expect(await answers(client, VIP)).toBe(false);
+});
+
+it('a NodePort whose number Docker publishes: the rule that leads elsewhere is named, and nothing false is said of its process', async () => {
+  const docker = world.lab.addClient('container');
+  await docker.serve({ port: 80 });
+  await node.serve({ port: TAKEN });
+  const dnat = `-p tcp -m tcp --dport ${TAKEN} -j DNAT --to-destination ${docker.ip()}:80`;
+  faults.run('iptables', `-t nat -I PREROUTING ${dnat}`, `-t nat -D PREROUTING ${dnat}`);
+  const answer = await ask(`node:${TAKEN}`, outside.ip());
+  expect(answer).toMatchObject({
+    verdict: 'unknown',
+    cause: expect.stringMatching(
+      /table ip nat, chain PREROUTING, rule \d+ \(hook prerouting\), which is not nodeplane’s, leads to \S+:80, which the plan does not have/,
+    ),
+    warnings: [],
+  });
 });

@@ -89,7 +89,8 @@ function tellExtra(compared: Compared, difference: Difference): void {
   const shown = extra.slice(0, 3).join(', ');
   const alive = led.find(({ goal }) => mayBeHeardAt(goal!, asked.target.protocol, node));
   if (alive) {
-    report.cannotTell('rules', notPlanned(alive.goal!));
+    const by = alive.result.steps.findLast((step) => translates(step) && !isOurs(step, asked.knowledge.mode));
+    report.cannotTell('rules', notPlanned(alive.goal!, by ? `${placeOf(by)}, which is not nodeplane’s,` : undefined));
     return;
   }
   if (difference.isHeld) {
@@ -165,7 +166,12 @@ function tellDifference(
   if (!steps.some((step) => isOldProxy(step, asked.knowledge.mode))) tellDrift(asked, text, report, tell);
 }
 
-/** What is said of an address to which the kernel leads and the plan does not. */
-export function notPlanned({ address }: Goal): string {
-  return `the kernel leads to ${address}, which the plan does not have: whether it answers is not known here`;
+/** Whether a rule may be who led a packet elsewhere: it ends the translation of destinations. */
+function translates({ hook, rule, verdict }: Step): boolean {
+  return (hook === 'prerouting' || hook === 'output') && rule !== undefined && verdict === 'accept';
+}
+
+/** What is said of an address to which the kernel, or a rule in it, leads and the plan does not. */
+export function notPlanned({ address }: Goal, by = 'the kernel'): string {
+  return `${by} leads to ${address}, which the plan does not have: whether it answers is not known here`;
 }
