@@ -190,14 +190,17 @@ it('swapped into kubeadm’s DaemonSet it keeps that one’s configuration, and 
 
 it('leaves the node to a kube-proxy that is back', async () => {
   const run = (...words: string[]) => node.namespace.run(words[0]!, ...words.slice(1));
-  run('iptables-legacy', '-t', 'nat', '-N', 'KUBE-SERVICES');
-  run('iptables-legacy', '-t', 'nat', '-A', 'KUBE-SERVICES', '-j', 'RETURN');
+  const legacy = (...words: string[]) => {
+    for (const program of ['iptables-legacy', 'ip6tables-legacy']) run(program, '-t', 'nat', ...words);
+  };
+  legacy('-N', 'KUBE-SERVICES');
+  legacy('-A', 'KUBE-SERVICES', '-j', 'RETURN');
   run('nft', 'add', 'table', 'ip', 'nodeplane');
   const pod = await runOverlay('way-back', render('overlays/way-back'));
   expect(pod.logs()).toContain('nftables IPv4: nothing is left that kube-proxy does not know');
   expect(run('nft', 'list', 'tables')).not.toMatch(/nodeplane$/m);
-  run('iptables-legacy', '-t', 'nat', '-F', 'KUBE-SERVICES');
-  run('iptables-legacy', '-t', 'nat', '-X', 'KUBE-SERVICES');
+  legacy('-F', 'KUBE-SERVICES');
+  legacy('-X', 'KUBE-SERVICES');
   await end(pod);
 });
 
