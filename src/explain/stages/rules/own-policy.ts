@@ -1,3 +1,4 @@
+import { CAUSES } from '../../answer/index.ts';
 import type { Step } from '../../walk/index.ts';
 import { showing } from '../place.ts';
 import type { Finding } from '../report.ts';
@@ -20,8 +21,11 @@ export function isOwnPolicy(step: Step): boolean {
 export function byOwnPolicy(step: Step, text: string): Finding | undefined {
   if (isIngressPolicy(step)) {
     const why = 'ingressPolicy of the CNI configuration keeps these pods apart';
-    const remedy = 'Set "ingressPolicy" to "open" in the CNI configuration of either, and make its pod anew';
-    return { code: 'ingress-policy', text: `${why}: ${text}`, remedy: [remedy, showing(step)] };
+    return {
+      code: 'ingress-policy',
+      text: `${why}: ${text}`,
+      remedy: [CAUSES['ingress-policy'].remedy, showing(step)],
+    };
   }
   if (!isEncryptedOnly(step)) return undefined;
   const why =
