@@ -132,7 +132,12 @@ describe('nodeplane cleanup --cni', () => {
     const agent = await served.startAgent();
     const [pod, late] = [createNamespace('pod'), createNamespace('late')];
     for (const each of [pod, late]) expect(await served.call('ADD', each)).toMatchObject({ status: 0 });
-    expect(cleanUp()).toMatchObject({ status: 1, stderr: expect.stringContaining('end it first (ERR_CNI_INSTALL)') });
+    expect(cleanUp()).toMatchObject({ status: 1, stderr: expect.stringContaining('or give --force (ERR_CLEANUP)') });
+    // Also one that is not found by its lock, and whatever is forced: it would install the configuration again.
+    for (const flags of [['--agent-lock-dir', served.folder], ['--force']]) {
+      const stderr = expect.stringContaining('end it first (ERR_CNI_INSTALL)');
+      expect(cleanUp(...flags)).toMatchObject({ status: 1, stderr });
+    }
     expect(await served.call('DEL', pod)).toMatchObject({ status: 0 });
     await agent.stop();
     expect(await served.call('DEL', late)).toMatchObject({ status: 0 });

@@ -134,7 +134,9 @@ describe('conntrack-full', () => {
     fill();
     const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'conntrack-full');
     expect(cause).toContain('none that could make room');
-    expect(await answers(client, VIP.IPv4)).toBe(false);
+    const isAnswered = await answers(client, VIP.IPv4);
+    const left = isAnswered ? `${cause}; now ${world.run('conntrack', '-C')}${world.run('conntrack', '-S')}` : '';
+    expect(isAnswered, left).toBe(false);
     faults.mend();
     expect(await world.ask(VIP.IPv4, client.ip())).toMatchObject({ verdict: 'works', warnings: [] });
     expect(await answers(client, VIP.IPv4)).toBe(true);
