@@ -30,7 +30,6 @@ interface Benchmark {
   readonly slow?: boolean;
 }
 
-/** `npm run bench` runs all but the slow ones and writes bench/RESULTS.md, `npm run bench -- NAME …` runs some, `… -- 'hostile:nftables IPv4'` a part of one. */
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   iptables: { run: benchIptables },
   'iptables-nft-5000': { run: benchIptablesNft5000, slow: true },
@@ -63,6 +62,18 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   routes: { run: benchRoutes },
 };
 
+/** What `--help` prints. */
+function usage(): string {
+  const names = (slow: boolean) => Object.keys(BENCHMARKS).filter((name) => (BENCHMARKS[name]!.slow ?? false) === slow);
+  return `npm run bench                               all but the slow ones, into bench/RESULTS.md
+npm run bench -- NAME …                     some
+npm run bench -- 'hostile:nftables IPv4'    a part of one
+
+${names(false).join(', ')}
+slow: ${names(true).join(', ')}
+`;
+}
+
 async function main(names: readonly string[]): Promise<void> {
   const parts = names.map((name): [string, string | undefined] => {
     const colon = name.indexOf(':');
@@ -94,7 +105,11 @@ async function runAll(): Promise<void> {
 delete process.env.NODE_EXTRA_CA_CERTS;
 
 const named = process.argv.slice(2);
-(named.length > 0 ? main(named) : runAll()).finally(removeAll).catch((error: unknown) => {
-  process.stderr.write(`${String(error)}\n`);
-  process.exitCode = 1;
-});
+if (named.includes('--help')) {
+  process.stdout.write(usage());
+} else {
+  (named.length > 0 ? main(named) : runAll()).finally(removeAll).catch((error: unknown) => {
+    process.stderr.write(`${String(error)}\n`);
+    process.exitCode = 1;
+  });
+}
