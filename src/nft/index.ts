@@ -6,6 +6,7 @@ export {
   inBlock,
   inBlockOf,
   inLoopback,
+  isConfirmed,
   isDestinationTranslated,
   isFamily,
   isLocalAddress,

@@ -8,6 +8,7 @@ describe('matches', () => {
   it.each([
     [match.isNew(), 'ct state new'],
     [match.isDestinationTranslated(), 'ct status dnat'],
+    [match.isConfirmed(), 'ct status confirmed'],
     [match.isMarked(0x4000), 'meta mark & 0x00004000 != 0x00000000'],
     [match.clearMarkBits(0x4000), 'meta mark set meta mark & 0xffffbfff'],
     [match.isLocalAddress('saddr'), 'fib saddr type local'],

@@ -8,6 +8,8 @@ import { RTN_LOCAL } from '../netlink/uapi/index.ts';
 const IPS_DST_NAT = 1 << 5;
 /** The source was. */
 const IPS_SRC_NAT = 1 << 4;
+/** The flow's first packet has got through. */
+const IPS_CONFIRMED = 1 << 3;
 /** NF_CT_STATE_BIT(IP_CT_NEW) of <net/netfilter/nf_conntrack.h>. */
 const CT_STATE_NEW = 1 << 3;
 
@@ -37,6 +39,11 @@ export function isDestinationTranslated(): Expression[] {
 /** `ct status snat` */
 export function isSourceTranslated(): Expression[] {
   return hasBits(ct('status'), IPS_SRC_NAT);
+}
+
+/** `ct status confirmed`: an earlier packet of the flow got through, as none does of one whose first packet is refused. */
+export function isConfirmed(): Expression[] {
+  return hasBits(ct('status'), IPS_CONFIRMED);
 }
 
 /** `meta mark & BITS != 0` */

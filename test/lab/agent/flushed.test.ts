@@ -72,6 +72,8 @@ describe.each(MODES)('mode %s', (mode, flushes, flags) => {
   });
 
   it('rules of others that come and go are no reason to write', async () => {
+    // What the last flush was a reason for.
+    await rest(2000);
     const before = syncs();
     const rule = '-s 203.0.113.9 -j DROP';
     node.namespace.run('sh', '-ec', `iptables-nft -I FORWARD ${rule}; iptables-nft -D FORWARD ${rule}`);

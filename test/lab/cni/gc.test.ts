@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createNamespace, removeAll, startTime, type TestNamespace } from '../namespace.ts';
 import { type BareNode, createNode, linksOf, reaches, snapshot } from './fixture.ts';
@@ -86,7 +87,14 @@ describe('GC', () => {
     const [note] = journalOf(node).map((name) => join(node.dataDir, 'net', '.nodeplane', name));
     const maker = `${process.pid}:${startTime(process.pid)}`;
     writeFileSync(note!, JSON.stringify({ ...JSON.parse(readFileSync(note!, 'utf8')), maker }));
-    const before = snapshot([node.namespace, pod], node.dataDir);
+    // What the ADD did to links and addresses shows a moment later.
+    let before = snapshot([node.namespace, pod], node.dataDir);
+    const isAtRest = () => {
+      const last = before;
+      before = snapshot([node.namespace, pod], node.dataDir);
+      return isDeepStrictEqual(before, last);
+    };
+    await expect.poll(isAtRest, { interval: 500 }).toBe(true);
     const rulesBefore = rules();
     expect(rulesBefore.includes(pod.name)).toBe(failpoint === 'features');
     expect(await gc(node, [])).toMatchObject({ status: 0, stderr: '' });

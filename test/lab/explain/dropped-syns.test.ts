@@ -102,7 +102,8 @@ async function crowd(port: number): Promise<Load> {
   const lost = `tcp sport ${port} drop;`;
   faults.nft(`table inet lost { chain in { type filter hook input priority 0; ${lost} } }`, 'inet lost', web2);
   const load = await web2.startLoad({ ip: web.ip(), port }, { perSecond: 40, timeoutMs: 300 });
-  const opening = () => web.namespace.run('ss', '-Htn', 'state', 'syn-recv').trim().split('\n').length;
+  const opening = () =>
+    web.namespace.run('ss', '-Htn', 'state', 'syn-recv', `sport = :${port}`).trim().split('\n').length;
   await expect.poll(opening, { timeout: patient(8000) }).toBeGreaterThan(8);
   return load;
 }

@@ -21,7 +21,7 @@ export interface UnansweredCleanerOptions extends Omit<FlowCleanerOptions, 'unan
  * endpoint that has gone since. Conntrack leads their next packets the same way until the client gives up, after two minutes
  * with the defaults of Linux; once it has forgotten them, the next packet finds an endpoint.
  *
- * The first kind ends at once, for rules would refuse its next packet. The second kind may be answered still: it ends when it is
+ * The first kind ends at once: its next packets are lost until then. The second kind may be answered still: it ends when it is
  * found a second time. Nothing is judged in the middle of a sync, when some rules are those of before.
  */
 export class UnansweredCleaner {

@@ -16,6 +16,7 @@ import {
   DSTNAT,
   FILTER,
   inLoopback,
+  isConfirmed,
   isDestinationTranslated,
   isLocalAddress,
   isMarked,
@@ -55,6 +56,7 @@ export function fixedChains(family: IpFamily, node: NodePlan): ReadonlyMap<strin
       { rules: [rule(nodePortAddress(family, node), loadPort(), lookup(SETS.noEndpointNodePorts, { to: 'verdict' }))] },
     ],
     ['check-cluster-ips', { rules: clusterIpRules(family, node) }],
+    [UNSERVED_CHAIN, { rules: UNSERVED_RULES }],
     [REJECT_CHAIN, { rules: rejectRules(family) }],
     [HAIRPIN_CHAIN, { rules: hairpinRules(family) }],
   ]);
@@ -62,6 +64,18 @@ export function fixedChains(family: IpFamily, node: NodePlan): ReadonlyMap<strin
 
 /** Where elements of verdict maps send what is to be refused: `reject` itself cannot be a value. */
 export const REJECT_CHAIN = 'reject-packet';
+
+/** Packets to a port of a cluster IP that were not translated. */
+const UNSERVED_CHAIN = 'unserved-port';
+
+/**
+ * A connection that was begun before its Service was there is led past translation until the agent has conntrack forget it. It gets
+ * through by a later packet of the client's, and would end with a refusal.
+ */
+const UNSERVED_RULES = [
+  commented('begun before the Service was there', rule(isConfirmed(), drop)),
+  commented('no such port', rule(goto(REJECT_CHAIN))),
+];
 
 function base(type: BaseChain['type'], hook: BaseChain['hook'], priority: number): BaseChain {
   return { type, hook, priority, policy: 'accept' };
@@ -109,7 +123,7 @@ function sourceRule(family: IpFamily): RuleBody {
 
 function clusterIpRules(family: IpFamily, { serviceCidrs = [] }: NodePlan): RuleBody[] {
   return [
-    commented('no such port', rule(payload.daddr(family), lookup(SETS.clusterIps), goto(REJECT_CHAIN))),
+    rule(payload.daddr(family), lookup(SETS.clusterIps), goto(UNSERVED_CHAIN)),
     ...serviceCidrs.map((range) => commented('not allocated', rule(addressIn('daddr', range, '=='), drop))),
   ];
 }
