@@ -133,6 +133,19 @@ export class ExplainWorld {
     return answers;
   }
 
+  /** Waits until the agent has mended all that an earlier test broke: it has tracked flows forgotten for each sync, a second after it too. */
+  async atRest(): Promise<void> {
+    const syncs = () => this.agent!.logs().filter(({ msg }) => msg === 'Synced').length;
+    let before = -1;
+    const isSame = () => {
+      const now = syncs();
+      const same = now === before;
+      before = now;
+      return same;
+    };
+    await expect.poll(isSame, { interval: patient(2000), timeout: patient(60_000) }).toBe(true);
+  }
+
   /** Waits until the agent has written what is new. */
   async settle(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, patient(1500)));

@@ -159,6 +159,7 @@ describe('tracked flows overrule the rules', () => {
     return () => set(before);
   };
   it('stale-udp: to what is no endpoint', async () => {
+    await world.atRest();
     const dnat = `ip daddr 10.96.0.16 udp dport 53 dnat to ${far.ip()}:8080`;
     faults.nft(`table ip theirs { chain nat { type nat hook prerouting priority -110; ${dnat}; } }`, 'ip theirs');
     const options = { sourcePort: 40_053, timeoutMs: patient(300) };
@@ -191,6 +192,7 @@ describe('tracked flows overrule the rules', () => {
     expect(await client.connect({ ip: SOLO, port: 80 }, { sourcePort })).toMatchObject({ by: 'web' });
   });
   it('untranslated: begun before there was a Service', async () => {
+    await world.atRest();
     const sourcePort = 40_030;
     const again = () => client.connect({ ip: SOLO, port: 80 }, { sourcePort, timeoutMs: 1500 });
     faults.leaveUntranslated(client, SOLO, sourcePort);

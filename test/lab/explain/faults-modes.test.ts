@@ -62,6 +62,7 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
   );
 
   it('stale-udp: a flow leads to what is no endpoint', async () => {
+    await world.atRest();
     const sourcePort = 40_053;
     const target = { ip: '10.96.0.18', port: 53, protocol: 'UDP' } as const;
     const ask = () => client.connect(target, { sourcePort, timeoutMs: patient(300) });
@@ -78,6 +79,7 @@ describe.each(Object.entries(MODES))('iptables, variant %s', (variant, [ipv4, ip
   });
 
   it('untranslated: begun before there was a Service', async () => {
+    await world.atRest();
     const [target, sourcePort] = [{ ip: VIP.IPv4, port: 80 }, 40_030];
     const begin = () => client.connect(target, { sourcePort, timeoutMs: patient(1500) });
     faults.leaveUntranslated(client, VIP.IPv4, sourcePort);
