@@ -92,8 +92,13 @@ describe('ADD', () => {
   it('gives a new bridge a link-local address that is usable at once, so that pods can be reached from afar', async () => {
     const node = createNode();
     await node.add(createNamespace('pod'));
-    const linkLocal = node.namespace.run('ip', '-6', 'address', 'show', 'dev', 'cni0', 'scope', 'link');
-    expect(linkLocal).toContain('inet6 fe80:');
+    // The kernel makes it once it hears, in its own time, that the bridge has a carrier.
+    let linkLocal = '';
+    const isThere = () => {
+      linkLocal = node.namespace.run('ip', '-6', 'address', 'show', 'dev', 'cni0', 'scope', 'link');
+      return linkLocal.includes('inet6 fe80:');
+    };
+    await expect.poll(isThere, { interval: 1 }).toBe(true);
     expect(linkLocal).not.toContain('tentative');
   });
 
