@@ -1,4 +1,4 @@
-import type { Cidr, IpFamily } from '../../core/index.ts';
+import { type Cidr, type IpFamily, NodeplaneError } from '../../core/index.ts';
 import type { Netlink } from '../../netlink/index.ts';
 import { type NftChain, type NftReader, nftFamily } from '../../netlink/nftables/index.ts';
 import { listLinks } from '../../netlink/route/index.ts';
@@ -53,7 +53,7 @@ export const firewall: AttachmentFeature = {
       if (hasForwardChain(ruleset) && !isAdmitted(ruleset, context)) {
         withNodeLock(() => admit(ruleset, wantedIn(context).admissions));
       }
-      for (const obstacle of obstacles(ruleset, ips)) warn(obstacle);
+      for (const obstacle of unlessChanging(() => obstacles(ruleset, ips))) warn(obstacle);
     });
     failpoint('firewall');
     return [];
@@ -102,6 +102,16 @@ function withdrawIfUnused(host: Netlink, network: string, leaving?: AttachmentKe
   });
 }
 
+/** What is only told may be left untold: other ADDs, for one, change the ruleset all the time while many pods start together. */
+function unlessChanging(tell: () => string[]): string[] {
+  try {
+    return tell();
+  } catch (error) {
+    if (error instanceof NodeplaneError && error.code === 'ERR_NETLINK_DUMP_INTERRUPTED') return [];
+    throw error;
+  }
+}
+
 /** A sentence for each thing that may drop the pod's packets and cannot be changed from here. */
 function obstacles(ruleset: NftReader, ips: readonly { readonly address: Cidr }[]): string[] {
   const families = IP_FAMILIES.filter((family) => ips.some(({ address }) => address.address.family === family));
@@ -134,12 +144,17 @@ export function foreignDrops(ruleset: NftReader, families: readonly IpFamily[]):
 
 /** Tables of nf_tables whose chains are not looked through: a proxy may have them by the thousand, and no ADD has time for that. */
 const PASSED_BY = /^(?:filter|nat|mangle|raw|security|kube-proxy|nodeplane.*)$/;
+/** The kernel lists the chains of all tables of a family only: with more in them the others are not looked through either. */
+const LONGEST_LISTING = 1000;
 
 /** Chains of others that may see packets of these families, by whatever rules: those of iptables-nft's tables are looked at otherwise. */
 function foreignChains(ruleset: NftReader, families: readonly IpFamily[]): NftChain[] {
   const ofFamily = families.map(nftFamily).flatMap((family) => {
-    const hasOthers = ruleset.listTables(family).some(({ name }) => !PASSED_BY.test(name));
-    const ofOthers = hasOthers ? ruleset.listChains(family).filter(({ table }) => !PASSED_BY.test(table)) : [];
+    const tables = ruleset.listTables(family);
+    const hasOthers = tables.some(({ name }) => !PASSED_BY.test(name));
+    const isLong = tables.reduce((count, { use = 0 }) => count + use, 0) > LONGEST_LISTING;
+    const ofOthers =
+      hasOthers && !isLong ? ruleset.listChains(family).filter(({ table }) => !PASSED_BY.test(table)) : [];
     // By hand a table is often called as iptables calls it, and its chain in small letters.
     const byHand = ruleset.getChain({ kind: 'chain', family, table: 'filter', name: 'forward' });
     return byHand ? [...ofOthers, byHand] : ofOthers;

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { removeAll } from '../namespace.ts';
+import { createNamespace, removeAll } from '../namespace.ts';
 import { createFeatureWorld, type FeaturePod, type FeatureWorld, mapping } from './feature-world.ts';
 
 const NET = { firewall: true, ipMasq: true };
@@ -93,6 +93,18 @@ describe('a FORWARD chain of iptables-nft that drops', () => {
 });
 
 describe('what drops and cannot be changed', () => {
+  it('is not looked for in chains that take long to read, of which each ADD would wait for all others', async () => {
+    const banned = Array.from({ length: 501 }, (_, at) => `-A BANNED -s 198.51.${at >> 8}.${at & 255} -j DROP`);
+    const rules = ['*filter', ':BANNED -', '-A FORWARD -j BANNED', ...banned, '-A BANNED -j REJECT', 'COMMIT'];
+    const chains = Array.from({ length: 1001 }, (_, at) => `add chain ip nat KUBE-SVC-${at}`);
+    const site = 'add table ip site; add chain ip site passing { type filter hook forward priority 0; policy drop; }';
+    const { run } = world.node.namespace;
+    run('sh', '-ec', `iptables-nft-restore <<'END'\n${rules.join('\n')}\nEND`);
+    run('sh', '-ec', `nft -f - <<'END'\nadd table ip nat\n${chains.join('\n')}\n${site}\nEND`);
+    const outcome = await world.call('ADD', createNamespace('pod'), NET);
+    expect(outcome).toMatchObject({ status: 0, stderr: '' });
+  });
+
   it.each([
     [
       'shorewall',

@@ -135,9 +135,9 @@ export class FeatureGuard implements ComparedPart {
       } else if (repair.jump === 'left') {
         this.#schedule(this.#pace.leftMs(clock.now()));
       }
-      this.#tellObstacles(obstaclesOf(this.#nftables, rules));
       // What it has made so far may have been flushed, and cannot be told from what it has yet to make.
       if (entries.some((entry) => entry.note && isUnderWay(entry))) this.#schedule(UNDER_WAY_MS);
+      this.#tellObstacles(obstaclesOf(this.#nftables, rules));
     } catch (error) {
       this.#failure = error;
       logger.error({ err: error }, 'The rules of pods cannot be looked after');

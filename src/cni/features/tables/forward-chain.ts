@@ -67,10 +67,20 @@ export function familiesNotAdmitted(ruleset: NftReader, rules: readonly Admissio
     .map(({ family }) => family);
 }
 
-/** The chain that refuses all packets before FORWARD leads them to rules of ours, as firewalls have it; undefined: none does. */
+/** A chain with more rules, such as a list of banned addresses, is not read through: no ADD has time for that. */
+const MOST_RULES = 500;
+
+/**
+ * The chain that refuses all packets before FORWARD leads them to rules of ours, as firewalls have it; undefined: none does, or it
+ * has more than 500 rules.
+ */
 export function refusingChain(ruleset: NftReader, family: IpFamily): string | undefined {
   const forward = forwardChain(family, 'FORWARD');
-  return refusalBefore(ruleset.listRules(forward), (name) => ruleset.listRules({ ...forward, name }));
+  const rulesOf = (name: string) => {
+    const chain = { ...forward, name };
+    return (ruleset.getChain(chain)?.use ?? 0) > MOST_RULES ? [] : ruleset.listRules(chain);
+  };
+  return refusalBefore(rulesOf('FORWARD'), rulesOf);
 }
 
 function familiesOf(rules: readonly AdmissionRule[]) {
