@@ -1,4 +1,4 @@
-import { fchmodSync, fstatSync } from 'node:fs';
+import { closeSync, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { KernelError, NodeplaneError } from '../core/index.ts';
 import { libc } from './libc.ts';
 import { isTrusted } from './own-directory.ts';
@@ -60,13 +60,7 @@ export class FileLock {
    * @param shared with others that take it so
    */
   tryTake({ shared = false }: Pick<FileLockOptions, 'shared'> = {}): boolean {
-    try {
-      libc().flock(this.#fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB);
-      return true;
-    } catch (error) {
-      if (error instanceof KernelError && error.errnoName === 'EAGAIN') return false;
-      throw error;
-    }
+    return tryFlock(this.#fd, shared ? LOCK_SH : LOCK_EX);
   }
 
   /** Who holds it, in words. */
@@ -77,6 +71,32 @@ export class FileLock {
   /** Gives it back. */
   close(): void {
     libc().close(this.#fd);
+  }
+}
+
+/**
+ * Who holds the lock of a file, in words, whichever pid namespace they are in; undefined: nobody. Nothing is made or written; for
+ * the moment of asking it is held, shared with others who ask.
+ *
+ * @throws what open(2) throws, also where there is no such file; KernelError
+ */
+export function holderOf(path: string): string | undefined {
+  const fd = openSync(path, O_NOFOLLOW | O_NONBLOCK);
+  try {
+    return tryFlock(fd, LOCK_SH) ? undefined : describeLockHolder(fstatSync(fd));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Whether it is held now. */
+function tryFlock(fd: number, kind: number): boolean {
+  try {
+    libc().flock(fd, kind | LOCK_NB);
+    return true;
+  } catch (error) {
+    if (error instanceof KernelError && error.errnoName === 'EAGAIN') return false;
+    throw error;
   }
 }
 

@@ -214,6 +214,13 @@ describe('nodeplane cleanup', () => {
         ),
       });
     }
+    // As from another container.
+    const elsewhere = ['unshare', '--pid', '--fork', '--mount-proc', builtProgram('nodeplane'), 'cleanup'];
+    const words = ['netns', 'exec', node.namespace.name, ...elsewhere];
+    expect(spawnSync('ip', words, { encoding: 'utf8' })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('An agent works on this node'),
+    });
     expect(node.iptablesSave('nft').replaceAll(/^#.*\n/gm, '')).toBe(before);
     expect(run('cleanup', '--dry-run')).toMatchObject({ status: 0 });
     expect(run('cleanup', '--mode', 'nftables')).toMatchObject({ status: 0 });
