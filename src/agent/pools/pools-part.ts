@@ -61,6 +61,8 @@ export class PoolsPart implements Part, PodRanges {
     };
     this.#source = sourceOf(context, { use: this.#use, living, observe });
     this.resources = [...this.#source.resources, SERVICE_CIDRS];
+    // They are the operator's word, and hold while the API server is away.
+    if (cni && cni.podCidrs.length > 0) this.#services.complete();
     rangeMetrics(
       registry,
       () => this.own(),
@@ -119,6 +121,7 @@ export class PoolsPart implements Part, PodRanges {
   }
 
   synced(): void {
+    this.#services.complete();
     this.#source.synced();
     this.#tell([this.#context.config.nodeName]);
   }

@@ -16,6 +16,16 @@ function without(...sets: string[][]) {
   return { ...own, sets: own.sets.map((set) => set.map(formatCidr)), held: own.held.map(formatCidr) };
 }
 
+it('pods get no addresses before the Service ranges are known', () => {
+  expect(without(['10.244.1.0/24'])).toEqual({
+    sets: [],
+    held: ['10.244.1.0/24'],
+    lacking: 'the Service ranges of the cluster are not read yet',
+  });
+  expect(without()).toMatchObject({ sets: [], lacking: '' });
+  services.complete();
+});
+
 it('pods get no addresses of the Service range, and the reason names both', () => {
   expect(without(['10.96.0.0/26'])).toMatchObject({ sets: [['10.96.0.0/26']], lacking: '' });
   expect(services.apply({ type: 'added', object })).toBe(true);

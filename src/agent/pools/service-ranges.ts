@@ -6,6 +6,7 @@ import type { OwnRanges } from './pod-ranges.ts';
 export class ServiceRanges {
   readonly #objects = new ObjectsOf('ServiceCIDR');
   #ranges: readonly Cidr[] = [];
+  #isComplete = false;
 
   /** Takes an event of any kind in. Returns whether the Service ranges may be others than before. */
   apply(event: ObjectEvent): boolean {
@@ -16,8 +17,14 @@ export class ServiceRanges {
     return true;
   }
 
-  /** The same, but for ranges that overlap those of Services: no new pod gets an address of them. */
+  /** What there was at the start is told, or does not matter. */
+  complete(): void {
+    this.#isComplete = true;
+  }
+
+  /** The same, but for ranges that overlap those of Services: no new pod gets an address of them, nor any before those are known. */
   without(own: OwnRanges): OwnRanges {
+    if (!this.#isComplete && own.sets.length > 0) return { ...own, sets: [], lacking: NOT_READ };
     if (this.#ranges.length === 0) return own;
     const refused: string[] = [];
     const usable = (range: Cidr) => {
@@ -31,6 +38,8 @@ export class ServiceRanges {
     return { ...own, sets: [], lacking: [own.lacking, ...refused].filter(Boolean).join('; ') };
   }
 }
+
+const NOT_READ = 'the Service ranges of the cluster are not read yet';
 
 function whyNot(range: Cidr, services: Cidr): string {
   return `the range ${formatCidr(range)} of this node’s pods overlaps the Service range ${formatCidr(services)}: give pods another one, by the pools, --cni-pod-cidrs, or the podCIDRs of the Node (--cluster-cidr of kube-controller-manager)`;
