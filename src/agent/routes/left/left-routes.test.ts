@@ -21,3 +21,24 @@ it('tells once what is there and how to remove it, and that it is gone', async (
   expect(lines.slice(1)).toEqual(['The routes of an agent with --routes are gone']);
   expect(left.found()).toBe('');
 });
+
+it('looks again when it could not look, and tells that once', async () => {
+  const clock = new FakeClock();
+  const lines: unknown[] = [];
+  const logger = { info: (text: string) => lines.push(text), warn: (facts: unknown) => lines.push(facts) };
+  const error = new Error('changed during each of 6 readings');
+  const answers = [error, error, 'device nodeplane-v4', error, ''];
+  const look = async () => {
+    const answer = answers.shift();
+    if (answer instanceof Error) throw answer;
+    return answer ?? '';
+  };
+  const left = new LeftRoutes({ config: { routes: undefined }, clock, logger: logger as unknown as Logger, look });
+  left.start();
+  await clock.advance(25_000);
+  expect(lines).toEqual([{ err: error }, { present: 'device nodeplane-v4', remedy: expect.any(String) }]);
+  await clock.advance(10_000);
+  expect(left.found()).toBe('device nodeplane-v4');
+  await clock.advance(10_000);
+  expect(lines.slice(2)).toEqual([{ err: error }, 'The routes of an agent with --routes are gone']);
+});

@@ -1,5 +1,5 @@
 import type { KubeProxyConfig } from '../../../config/index.ts';
-import { inBackground, type Timer } from '../../../core/index.ts';
+import { inBackground, KernelError, type Timer } from '../../../core/index.ts';
 import { closing } from '../../../netlink/index.ts';
 import { Nftables } from '../../../netlink/nftables/index.ts';
 import {
@@ -33,6 +33,8 @@ export class LeftRoutes implements Part {
   #found = '';
   #timer: Timer | undefined;
   #isStopped = false;
+  /** Whether the last look failed; it may have been while much changed. */
+  #isFailing = false;
 
   constructor(options: LeftRoutesOptions) {
     this.#options = { look: lookAtRoutes, ...options };
@@ -57,9 +59,10 @@ export class LeftRoutes implements Part {
     const before = this.#found;
     try {
       this.#found = await look();
+      this.#isFailing = false;
     } catch (error) {
-      logger.warn({ err: error }, 'Routes of an agent with --routes cannot be looked for');
-      return;
+      if (!this.#isFailing) logger.warn({ err: error }, 'Routes of an agent with --routes cannot be looked for');
+      this.#isFailing = true;
     }
     if (this.#isStopped) return;
     const present = this.#found;
@@ -70,7 +73,7 @@ export class LeftRoutes implements Part {
       );
     if (before !== '' && present === '') logger.info('The routes of an agent with --routes are gone');
     // Nobody makes more of them.
-    if (present === '') return;
+    if (present === '' && !this.#isFailing) return;
     this.#timer = clock.setTimer(() => this.#look(), LOOK_MS);
   }
 }
@@ -87,6 +90,16 @@ async function lookAtRoutes(): Promise<string> {
   }
   for (const name of devices) found.push(`device ${name}`);
   const { family, name } = RULES_TABLE;
-  if (closing(Nftables.open(), hasRules)) found.push(`nftables table ${family} ${name}`);
+  if (closing(Nftables.open(), mayHaveRules)) found.push(`nftables table ${family} ${name}`);
   return found.join(', ');
+}
+
+/** A kernel without nf_tables has none. */
+function mayHaveRules(nftables: Nftables): boolean {
+  try {
+    return hasRules(nftables);
+  } catch (error) {
+    if (error instanceof KernelError && error.errnoName === 'EINVAL') return false;
+    throw error;
+  }
 }
