@@ -88,15 +88,15 @@ export function addCleanupCommand(program: Command): void {
       // What is not done is not told as done.
       const tell = flags.dryRun ? () => {} : print;
       refuseBesideAgent(flags);
-      // First, because it may be refused.
+      // First what may be refused, with nothing done by then but what does no harm.
+      if (flags.leaveKubeProxy) tell(await leaveToKubeProxy(removals));
       if (flags.cni) tell(await uninstallCni({ ...uninstallOptions(flags), removals }));
       if (flags.routes || flags.routesOnly) tell(await cleanupRoutes(removals));
       if (flags.routesOnly) {
         if (flags.dryRun) print(dryRunLines(removals));
         return;
       }
-      if (flags.leaveKubeProxy) tell(await leaveToKubeProxy(removals));
-      else tell(await cleanup({ excludeCidrs, mode: flags.mode, removals }));
+      if (!flags.leaveKubeProxy) tell(await cleanup({ excludeCidrs, mode: flags.mode, removals }));
       if (flags.dryRun) print(dryRunLines(removals));
       // Last, because it says that the rest is done.
       else if (node && !flags.mode) print([await noteLeft(node, flags.leaveKubeProxy ?? false)]);

@@ -1,6 +1,8 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { execIn } from '../iptables/fixtures.ts';
-import { createNamespace, removeAll } from '../namespace.ts';
+import { createFolder, createNamespace, removeAll } from '../namespace.ts';
 import { builtProgram } from '../programs.ts';
 
 afterAll(removeAll);
@@ -19,6 +21,24 @@ it.each([
   expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
   expect(stderr).toContain('Cannot change packet rules without CAP_NET_ADMIN: run as root or grant the capability');
   expect(node.run('nft', 'list', 'tables')).toContain('table ip nodeplane');
+});
+
+it('a node that kube-proxy does not serve yet keeps its routes and its network of pods', async () => {
+  const node = createNamespace('node');
+  const { path: folder } = createFolder('cni');
+  const conflist = join(folder, 'conf', '10-nodeplane.conflist');
+  mkdirSync(join(folder, 'conf'));
+  writeFileSync(conflist, '{ "name": "nodeplane" }');
+  node.run('nft', 'add', 'table', 'inet', 'nodeplane-routes');
+  const directories = ['bin', 'conf', 'data', 'spool'].flatMap((name) => [`--cni-${name}-dir`, join(folder, name)]);
+  const flags = ['--leave-kube-proxy', '--routes', '--cni', ...directories, '--cni-socket', join(folder, 'cni.sock')];
+  const cleanup = () => execIn(node)(builtProgram('nodeplane'), ['cleanup', ...flags]);
+  expect(await cleanup()).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('kube-proxy, which has no rules'),
+  });
+  expect(node.run('nft', 'list', 'tables')).toContain('table inet nodeplane-routes');
+  expect(existsSync(conflist)).toBe(true);
 });
 
 it.each([

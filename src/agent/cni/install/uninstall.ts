@@ -13,6 +13,7 @@ import {
 } from '../../../netlink/nftables/index.ts';
 import { listLinks } from '../../../netlink/route/index.ts';
 import { NETLINK_ROUTE } from '../../../netlink/uapi/index.ts';
+import { needNetAdmin } from '../../../preflight/index.ts';
 import { Spool } from '../kept/spool.ts';
 import { isAnswered } from '../server/server.ts';
 import { CONFLIST_FILE, PLUGIN_NAME, standardConflist } from './conflist.ts';
@@ -33,10 +34,11 @@ const OWN_DIRECTORY = /\/nodeplane(\/cni)?$/;
  * plugin, then the state if no pod is left.
  *
  * @returns one sentence for each thing removed or left
- * @throws ERR_CNI_INSTALL when an agent runs, when pods are attached and `force` is not set, or a file cannot be removed
+ * @throws ERR_CONFIG without CAP_NET_ADMIN; ERR_CNI_INSTALL when an agent runs, when pods are attached and `force` is not set, or a file cannot be removed
  */
 export async function uninstallCni(options: UninstallOptions): Promise<string[]> {
   const { binDir, confDir, socket, removals } = options;
+  needNetAdmin();
   if (await isAnswered(socket)) {
     throw refusal(`an agent serves "${socket}" and would install it again; end it first`);
   }
