@@ -36,6 +36,7 @@ import { PoolsPart } from './pools/pools-part.ts';
 import { LeftRoutes } from './routes/left/left-routes.ts';
 import { RoutesPart } from './routes/routes-part.ts';
 import { ServicesPart } from './services/services-part.ts';
+import { writesPage } from './standby/agent-at-work.ts';
 import { HeldObjects } from './standby/held-objects.ts';
 import type { NodeClaim } from './standby/node-claim.ts';
 import type { StatusSources } from './status/collect/collect.ts';
@@ -206,7 +207,8 @@ export class Agent {
     if (socket !== '') {
       const compared = () => parts.flatMap((part) => part.compared?.() ?? []);
       const pages = diffPages({ node: nodeName, mode, clock, parts: compared });
-      Object.assign(pages, ...parts.map((part) => part.controlPages));
+      const writes = writesPage({ mode, routes: config.routes !== undefined });
+      Object.assign(pages, writes, ...parts.map((part) => part.controlPages));
       parts.push(new ControlPart({ path: socket, pages, clock, logger }));
     }
     this.#parts = parts;

@@ -22,7 +22,7 @@ export { type FlowTable, openFlowTable } from './services/conntrack/flow-table.t
 export { applyConntrackSettings } from './services/conntrack/sysctls.ts';
 export { HealthCheckPorts } from './services/health-check-ports.ts';
 export { localAddresses } from './services/local-addresses.ts';
-export { agentAtWork } from './standby/agent-at-work.ts';
+export { agentAtWork, agentWrites } from './standby/agent-at-work.ts';
 export { AGENT_ADDRESS } from './status/own-commands.ts';
 export {
   type ShownStatus,

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import {
   agentAtWork,
+  agentWrites,
   cleanup,
   cleanupRoutes,
   leaveToKubeProxy,
@@ -87,7 +88,7 @@ export function addCleanupCommand(program: Command): void {
       const removals = new Removals({ dryRun: flags.dryRun ?? false });
       // What is not done is not told as done.
       const tell = flags.dryRun ? () => {} : print;
-      refuseBesideAgent(flags);
+      await refuseBesideAgent(flags);
       // First what may be refused, with nothing done by then but what does no harm.
       if (flags.leaveKubeProxy) tell(await leaveToKubeProxy(removals));
       if (flags.cni) tell(await uninstallCni({ ...uninstallOptions(flags), removals }));
@@ -103,11 +104,19 @@ export function addCleanupCommand(program: Command): void {
     });
 }
 
-/** Services would stop, and work again as soon as the agent looks. What another mode left, and old routes, it does not write again. */
-function refuseBesideAgent({ dryRun, force, mode, routesOnly, agentLockDir }: Flags): void {
-  const agent = dryRun || force || mode || routesOnly ? undefined : agentAtWork(agentLockDir);
+/**
+ * Services, or pods of other nodes, would be cut off until the agent looks. What another mode left, and old routes, it does not write
+ * again; nor is an agent in the way that does not say what it writes, such as an older one.
+ */
+async function refuseBesideAgent({ dryRun, force, mode, routesOnly, agentLockDir }: Flags): Promise<void> {
+  const agent = dryRun || force ? undefined : agentAtWork(agentLockDir);
   if (agent === undefined) return;
-  const message = `An agent works on this node and would write its rules again: ${agent}. End it first, or give --force`;
+  if (mode || routesOnly) {
+    const writes = await agentWrites(agentLockDir);
+    if (mode ? writes?.mode !== mode : !writes?.routes) return;
+  }
+  const what = routesOnly ? 'routes' : 'rules';
+  const message = `An agent works on this node and would write its ${what} again: ${agent}. End it first, or give --force`;
   throw new NodeplaneError('ERR_CLEANUP', message);
 }
 

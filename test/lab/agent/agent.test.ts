@@ -206,7 +206,7 @@ describe('nodeplane cleanup', () => {
     save(manifest([web!]));
     await start();
     const before = node.iptablesSave('nft').replaceAll(/^#.*\n/gm, '');
-    for (const flags of [[], ['--leave-kube-proxy']]) {
+    for (const flags of [[], ['--leave-kube-proxy'], ['--mode', 'iptables']]) {
       expect(run('cleanup', ...flags)).toEqual({
         status: 1,
         stderr: expect.stringMatching(
@@ -224,7 +224,13 @@ describe('nodeplane cleanup', () => {
     expect(node.iptablesSave('nft').replaceAll(/^#.*\n/gm, '')).toBe(before);
     expect(run('cleanup', '--dry-run')).toMatchObject({ status: 0 });
     expect(run('cleanup', '--mode', 'nftables')).toMatchObject({ status: 0 });
+    expect(run('cleanup', '--routes-only')).toMatchObject({ status: 0 });
     await agent!.stop();
+    await start('--routes', 'host-gw');
+    expect(run('cleanup', '--routes-only')).toEqual({
+      status: 1,
+      stderr: expect.stringContaining('An agent works on this node and would write its routes again: process '),
+    });
   });
 
   it('removes what is ours and leaves what is not', async () => {
