@@ -38,6 +38,8 @@ export interface PoolRunnerOptions {
    * What was given out of a block counts within a minute after the block is no longer among them.
    */
   readonly use: (cidr: string) => BlockUse;
+  /** As in `Situation`; what it answers may change: `useChanged`. */
+  readonly isOfServices?: Situation['isOfServices'];
   /** After so long blocks of nodes that are gone are taken back: the same on all nodes. @default 15 min */
   readonly reclaimMs?: number;
   /** @default the system's clock */
@@ -80,13 +82,13 @@ export class PoolRunner {
   #wake: (() => void) | undefined;
 
   constructor(options: PoolRunnerOptions) {
-    const { client, node, pools, use, reclaimMs, session = randomUUID() } = options;
+    const { client, node, pools, use, isOfServices, reclaimMs, session = randomUUID() } = options;
     const { clock = systemClock, random = Math.random } = options;
     this.#clock = clock;
     this.#times = poolTimes(reclaimMs);
     this.#view = new BlockView(node, pools);
     this.#writer = new BlockWriter({ client, node, session, clock });
-    this.#situation = { node, session, view: this.#view, use, times: this.#times, random };
+    this.#situation = { node, session, view: this.#view, use, isOfServices, times: this.#times, random };
   }
 
   /** Takes in an event of a source that reads POOL_RESOURCES. What is not about this node costs no decision. */

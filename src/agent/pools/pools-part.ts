@@ -59,7 +59,8 @@ export class PoolsPart implements Part, PodRanges {
       }
       return found;
     };
-    this.#source = sourceOf(context, { use: this.#use, living, observe });
+    const isOfServices = (range: Cidr) => this.#services.overlap(range);
+    this.#source = sourceOf(context, { use: this.#use, isOfServices, living, observe });
     this.resources = [...this.#source.resources, SERVICE_CIDRS];
     // They are the operator's word, and hold while the API server is away.
     if (cni && cni.podCidrs.length > 0) this.#services.complete();
@@ -117,7 +118,9 @@ export class PoolsPart implements Part, PodRanges {
 
   changed(event: ObjectEvent): void {
     this.#tell(this.#source.event(event));
-    if (this.#services.apply(event)) this.#tell([this.#context.config.nodeName]);
+    if (!this.#services.apply(event)) return;
+    this.#source.useChanged();
+    this.#tell([this.#context.config.nodeName]);
   }
 
   synced(): void {
@@ -165,11 +168,15 @@ export class PoolsPart implements Part, PodRanges {
 
 interface Surroundings {
   readonly use: AddressUse;
+  readonly isOfServices: (range: Cidr) => boolean;
   readonly living: () => readonly Cidr[];
   readonly observe: ApiObserver;
 }
 
-function sourceOf({ config, client, clock, logger }: PartContext, { use, living, observe }: Surroundings): RangeSource {
+function sourceOf(
+  { config, client, clock, logger }: PartContext,
+  { use, isOfServices, living, observe }: Surroundings,
+): RangeSource {
   const { nodeName, pools, cni } = config;
   if (!pools)
     return new NodeRanges({ nodeName, fixed: cni?.podCidrs ?? [], living, used: (range) => use.of(range).used });
@@ -180,6 +187,7 @@ function sourceOf({ config, client, clock, logger }: PartContext, { use, living,
     client,
     clock,
     use: (range) => use.of(range),
+    isOfServices,
     problems: logPoolProblems(logger),
     unreadable: logSourceProblems(logger),
     observe,

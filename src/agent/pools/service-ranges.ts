@@ -22,13 +22,17 @@ export class ServiceRanges {
     this.#isComplete = true;
   }
 
+  overlap(range: Cidr): boolean {
+    return this.#overlapping(range) !== undefined;
+  }
+
   /** The same, but for ranges that overlap those of Services: no new pod gets an address of them, nor any before those are known. */
   without(own: OwnRanges): OwnRanges {
     if (!this.#isComplete && own.sets.length > 0) return { ...own, sets: [], lacking: NOT_READ };
     if (this.#ranges.length === 0) return own;
     const refused: string[] = [];
     const usable = (range: Cidr) => {
-      const other = this.#ranges.find((services) => spansOverlap(spanOfCidr(services), spanOfCidr(range)));
+      const other = this.#overlapping(range);
       if (other) refused.push(whyNot(range, other));
       return !other;
     };
@@ -36,6 +40,10 @@ export class ServiceRanges {
     // One family alone would make a pod that is taken for one of a cluster of one family.
     if (sets.every((set) => set.length > 0)) return { ...own, sets };
     return { ...own, sets: [], lacking: [own.lacking, ...refused].filter(Boolean).join('; ') };
+  }
+
+  #overlapping(range: Cidr): Cidr | undefined {
+    return this.#ranges.find((services) => spansOverlap(spanOfCidr(services), spanOfCidr(range)));
   }
 }
 

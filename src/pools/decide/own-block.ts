@@ -9,7 +9,7 @@ export interface OwnBlock {
   readonly block: PodCIDRBlock;
   readonly used: number;
   readonly free: number;
-  /** Whether it is, or becomes, one to give addresses out of: it is not being given back, and in one of the pools. */
+  /** Whether it is, or becomes, one to give addresses out of: not being given back, in one of the pools, in no Service's way. */
   readonly isInPool: boolean;
   /** Until when addresses may be given out of it, by the clock's `now`; undefined: none may. */
   readonly until: number | undefined;
@@ -40,11 +40,11 @@ export function judgeOwn(block: PodCIDRBlock, s: Situation, memory: Memory): Own
     // The view has the block itself, and therefore every block that was made before it: of two that overlap, at least one
     // sees the other. Who sees another gives way, both if need be.
     if (block.spec.nodeUID !== memory.looked?.uid) return of(false, undefined, undefined);
-    const kind = s.view.isAlone(block) ? 'confirm' : 'remove';
+    const kind = s.view.isAlone(block) && !s.isOfServices?.(block.spec.cidr) ? 'confirm' : 'remove';
     return of(true, undefined, { kind, block });
   }
   if (memory.released.has(uidOf(block))) return of(false, undefined, { kind: 'release', block });
-  const isInPool = s.view.isInPool(block);
+  const isInPool = s.view.isInPool(block) && !s.isOfServices?.(block.spec.cidr);
   return of(isInPool, isInPool ? usableUntil(block, s, memory) : undefined, renewal(block, s, memory));
 }
 

@@ -94,7 +94,7 @@ class FamilyDecisions {
   }
 
   #claim(family: IpFamily, pools: readonly TakenBlocks[], present: number): void {
-    const { node, now, view } = this.#s;
+    const { node, now, view, isOfServices } = this.#s;
     const { looked, refused } = this.#memory;
     if (!looked) return;
     if (looked.uid === undefined) {
@@ -107,7 +107,12 @@ class FamilyDecisions {
       this.#problems.push({ code: 'ERR_POOL_EXHAUSTED', message });
       return;
     }
-    const isRefused = (cidr: string) => now < (refused.get(cidr) ?? Number.NEGATIVE_INFINITY);
+    let ofServices = 0;
+    const isRefused = (cidr: string) => {
+      const isInTheWay = isOfServices?.(cidr) ?? false;
+      if (isInTheWay) ofServices++;
+      return isInTheWay || now < (refused.get(cidr) ?? Number.NEGATIVE_INFINITY);
+    };
     for (const taken of pools) {
       const cidr = taken.findFree(node, isRefused);
       if (cidr === undefined) continue;
@@ -115,7 +120,8 @@ class FamilyDecisions {
       return;
     }
     const sizes = pools.map(({ pool }) => `${pool.name} (${pool.blockCount} blocks of /${pool.blockSize})`).join(', ');
-    const message = `No ${family} block of pod addresses is free for node "${node}" in ${sizes}: ${view.owners} nodes have blocks; add a pool, or delete the Nodes of machines that are gone`;
+    const others = ofServices > 0 ? `, and ${ofServices} are in the Service range` : '';
+    const message = `No ${family} block of pod addresses is free for node "${node}" in ${sizes}: ${view.owners} nodes have blocks${others}; add a pool, or delete the Nodes of machines that are gone`;
     this.#problems.push({ code: 'ERR_POOL_EXHAUSTED', message });
   }
 

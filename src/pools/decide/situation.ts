@@ -22,6 +22,8 @@ export interface Situation {
   readonly view: BlockView;
   /** What this node uses of a range, whether it may or not. */
   readonly use: (cidr: string) => BlockUse;
+  /** Whether a range is in the way of Services: new pods get no addresses of it. @default none is */
+  readonly isOfServices?: ((cidr: string) => boolean) | undefined;
   readonly times: PoolTimes;
   /** A number from 0 to 1 (exclusive): spreads the work of all nodes over time. */
   readonly random: () => number;

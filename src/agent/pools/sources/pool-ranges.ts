@@ -29,6 +29,8 @@ export interface PoolRangesOptions {
   readonly clock: Clock;
   /** The addresses of a range that pods have, and could get. */
   readonly use: (range: Cidr) => BlockUse;
+  /** Whether a range overlaps those of Services; what it answers may change: `useChanged`. */
+  readonly isOfServices: (range: Cidr) => boolean;
   /** Told all that is wrong with our blocks, whenever that changes. */
   readonly problems: (problems: readonly PoolProblem[]) => void;
   /** Told all objects that cannot be read, whenever that changes. */
@@ -59,7 +61,7 @@ export class PoolRanges implements RangeSource {
 
   /** @throws ERR_CONFIG for pools that cannot be used */
   constructor(options: PoolRangesOptions) {
-    const { config, nodeName: node, client, clock, use, observe } = options;
+    const { config, nodeName: node, client, clock, use, isOfServices, observe } = options;
     this.#options = options;
     this.#pools = poolsOf(config);
     this.#runner = new PoolRunner({
@@ -67,6 +69,7 @@ export class PoolRanges implements RangeSource {
       node,
       pools: this.#pools,
       use: (cidr) => use(parseCidr(cidr)),
+      isOfServices: (cidr) => isOfServices(parseCidr(cidr)),
       reclaimMs: config.reclaimMs,
       clock,
     });
