@@ -71,8 +71,10 @@ export async function loadReassertion() {
       options?: { readonly movesJump: boolean },
     ): Reassertion => reassertRules(ruleset, layouts, rules, links, options),
     /** A sentence for each chain of others that may drop what these rules admit, and cannot be changed from here. */
-    obstaclesOf: (ruleset: NftRuleset, { admissions }: DesiredRules): string[] =>
-      admissions.length > 0 ? foreignDrops(ruleset, IP_FAMILIES) : [],
+    obstaclesOf: (ruleset: NftRuleset, { admissions }: DesiredRules): string[] => {
+      const families = IP_FAMILIES.filter((of) => admissions.some(({ family }) => family === of));
+      return families.length > 0 ? foreignDrops(ruleset, families) : [];
+    },
     /** In what the kernel differs from it; nothing is changed. */
     compareFeatures: async (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>) => {
       const { compareRules } = await import('./compare-rules.ts');

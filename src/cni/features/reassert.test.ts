@@ -13,7 +13,7 @@ import { deletePodElements, hasTable, listPodElements, retried } from './tables/
 import { POD_SETS, POD_TABLE, podSet } from './tables/pod-table.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
-const { featuresOf, reassertFeatures } = await loadReassertion();
+const { featuresOf, obstaclesOf, reassertFeatures } = await loadReassertion();
 
 const SETS = [...POD_SETS, ...FRAME_LAYOUT.sets];
 
@@ -228,4 +228,21 @@ describe('retried', () => {
     expect(() => retried(isNotFound, fail(new Error('other')))).toThrow('other');
     expect(runs).toBe(6);
   });
+});
+
+it('tells of tables that drop what pods have alone: one of IPv6 closes no pod of IPv4', () => {
+  const ruleset = new FakeNftables();
+  const base = { type: 'filter', hook: 'forward', priority: 0, policy: 'drop' } as const;
+  for (const family of ['ip', 'ip6'] as const) {
+    const chain = { kind: 'chain', family, table: 'site', name: 'passing', base } as const;
+    ruleset.commit([
+      { operation: 'add', object: { kind: 'table', family, name: 'site' } },
+      { operation: 'add', object: chain },
+    ]);
+  }
+  const { ips, ...pod } = attachment(1, { firewall: true });
+  const told = (count: number) => obstaclesOf(ruleset, featuresOf([{ ...pod, ips: ips.slice(0, count) }]));
+  expect(told(1)).toEqual([expect.stringContaining('"ip site"')]);
+  expect(told(2)).toEqual([expect.stringContaining('"ip site"'), expect.stringContaining('"ip6 site"')]);
+  expect(told(0)).toEqual([]);
 });
