@@ -167,6 +167,14 @@ describe('a jump that others put a rule behind', () => {
     expect(await compareFeatures(ruleset, wanted)).toEqual([]);
   });
 
+  it('does not wait where what comes before it refuses all', async () => {
+    world.node.namespace.run('iptables-nft', '-I', 'FORWARD', '-j', 'REJECT');
+    expect((await works())[1]).not.toBe('answered');
+    const { jump } = reassertFeatures(ruleset, featuresOf(world.wanted()), undefined, { movesJump: false });
+    expect(jump).toBe('moved');
+    expect((await works())[1]).toBe('answered');
+  });
+
   it('is moved by the next ADD, too, and is no reason for CHECK to fail', async () => {
     expect(await world.call('CHECK', pod.namespace, { ...NET, prevResult: pod.result })).toMatchObject({ status: 0 });
     await world.addPod('second', { ipMasq: true, firewall: true });

@@ -24,7 +24,7 @@ export type Admission = 'there' | 'missing' | 'moved' | 'left';
 /**
  * Puts rules in force, of families that have a FORWARD chain in nf_tables.
  *
- * @param options.movesJump whether a jump that is not the last one any more is moved. @default true
+ * @param options.movesJump whether a jump that is not the last one any more, and lets pods through still, is moved. @default true
  */
 export function admit(
   ruleset: NftRuleset,
@@ -39,7 +39,7 @@ export function admit(
         const changes = admissionChanges(family, state, ofFamily);
         if (changes.length === 0) return 'there';
         const isMove = hasAllOf(state, ofFamily);
-        if (isMove && !movesJump) return 'left';
+        if (isMove && !movesJump && admits(state, ofFamily)) return 'left';
         ruleset.commit(changes);
         return isMove ? 'moved' : 'missing';
       }),

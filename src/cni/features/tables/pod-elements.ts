@@ -92,6 +92,8 @@ export function mappedPortOf({ set, elements }: NftElements): Omit<MappedPort, '
 
 /** What an element of a port set is about, for messages: `Host port 8080/tcp`, `Host port 192.0.2.1:8080/tcp`. */
 export function describePortKey({ set }: NftElements, { key }: NftElement): string {
+  // A catch-all element.
+  if (key.length === 0) return '{ * }';
   const { kind, family } = parseSetName(set);
   const hostIp = kind === 'address-ports' ? key.subarray(0, addressBits(family) / 8) : new Uint8Array();
   const protocol = PROTOCOLS.find((name) => IPPROTO[name] === key[hostIp.length]);
