@@ -1,4 +1,4 @@
-import { isNotFound, type Removals } from '../../core/index.ts';
+import { isNotFound, KernelError, type Removals } from '../../core/index.ts';
 import type { NftChange, NftElement, NftElements, NftRuleset, NftSet } from '../../netlink/nftables/index.ts';
 import { type TableLayout, tableRepairs } from '../../nft/index.ts';
 import { type Element, elementText, partsOf } from './elements.ts';
@@ -91,9 +91,15 @@ export function removeRules(ruleset: NftRuleset, removals?: Removals): boolean {
   return true;
 }
 
-/** Whether there is a table, whatever is in it. Throws KernelError. */
+/** Whether there is a table, whatever is in it. A kernel without nf_tables has none. Throws KernelError. */
 export function hasRules(ruleset: NftRuleset): boolean {
-  return ruleset.listTables(RULES_TABLE.family).some(({ name }) => name === RULES_TABLE.name);
+  try {
+    return ruleset.listTables(RULES_TABLE.family).some(({ name }) => name === RULES_TABLE.name);
+  } catch (error) {
+    // Nobody answers for that subsystem of nfnetlink.
+    if (error instanceof KernelError && error.errnoName === 'EINVAL') return false;
+    throw error;
+  }
 }
 
 /** Whether table, sets, chains and rules are those of the layout. */

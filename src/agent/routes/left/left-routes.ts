@@ -1,5 +1,5 @@
 import type { KubeProxyConfig } from '../../../config/index.ts';
-import { inBackground, KernelError, type Timer } from '../../../core/index.ts';
+import { inBackground, type Timer } from '../../../core/index.ts';
 import { closing } from '../../../netlink/index.ts';
 import { Nftables } from '../../../netlink/nftables/index.ts';
 import {
@@ -90,16 +90,6 @@ async function lookAtRoutes(): Promise<string> {
   }
   for (const name of devices) found.push(`device ${name}`);
   const { family, name } = RULES_TABLE;
-  if (closing(Nftables.open(), mayHaveRules)) found.push(`nftables table ${family} ${name}`);
+  if (closing(Nftables.open(), hasRules)) found.push(`nftables table ${family} ${name}`);
   return found.join(', ');
-}
-
-/** A kernel without nf_tables has none. */
-function mayHaveRules(nftables: Nftables): boolean {
-  try {
-    return hasRules(nftables);
-  } catch (error) {
-    if (error instanceof KernelError && error.errnoName === 'EINVAL') return false;
-    throw error;
-  }
 }
