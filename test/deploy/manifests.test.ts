@@ -237,7 +237,7 @@ describe('the look before the first start', () => {
 describe('the way back', () => {
   const objects = render('overlays/way-back');
 
-  it('fits the API, asks nothing of it, and has the node’s network, lock and two capabilities', () => {
+  it('fits the API, asks nothing of it, and has the node’s network, locks and two capabilities', () => {
     expect(objects.flatMap((object) => misfits(object))).toEqual([]);
     expect(objects.map(({ kind }) => kind)).toEqual(['DaemonSet']);
     const { initContainers, containers, ...pod } = daemonSetOf(objects).spec!.template.spec!;
@@ -249,9 +249,13 @@ describe('the way back', () => {
       ...bare,
       capabilities: { drop: ['ALL'], add: ['NET_ADMIN', 'NET_RAW'] },
     });
-    expect(cleanUp!.volumeMounts).toEqual([{ name: 'xtables-lock', mountPath: '/run/xtables.lock' }]);
+    expect(cleanUp!.volumeMounts).toEqual([
+      { name: 'xtables-lock', mountPath: '/run/xtables.lock' },
+      { name: 'run', mountPath: '/run/nodeplane', readOnly: true },
+    ]);
     expect(pod.volumes!.map(({ name, hostPath }) => [name, hostPath?.path])).toEqual([
       ['xtables-lock', '/run/xtables.lock'],
+      ['run', '/run/nodeplane'],
     ]);
     expect(done!.securityContext).toEqual({ ...bare, runAsUser: 65534, capabilities: { drop: ['ALL'] } });
   });
