@@ -41,7 +41,6 @@ export function goalOf({ packet, steps, routedBy, routedFrom }: Walk): Goal | un
 export function withDoubts(
   ways: readonly { readonly goal: Goal; readonly unknown: readonly Branch<Walk>['choices'][] }[],
 ): readonly Goal[] {
-  const textOf = (choices: Branch<Walk>['choices']) => choices.map(({ about, taken }) => `${about} ${taken}`).join();
   const all = new Set(ways.flatMap(({ unknown }) => unknown.map(textOf)));
   const taken = takenOn(ways.flatMap(({ unknown }) => unknown));
   return ways.map(({ goal, unknown }) => {
@@ -62,8 +61,22 @@ export function deciders(ways: readonly Way[]): (way: Way) => string | undefined
     else alike.set(place, [way.choices]);
   }
   const known = new Map([...alike].map(([place, choices]) => [place, decider(takenOn(choices), taken)]));
-  return (way) => (way.choices.every(({ kind }) => kind === 'chance') ? undefined : known.get(placeIn(way)));
+  const all = new Set(ways.map(unknownIn));
+  const refusedAt = new Map<string, Set<string>>();
+  for (const way of ways) {
+    if (!way.goal || !isRefused(way)) continue;
+    const { address } = way.goal;
+    refusedAt.set(address, (refusedAt.get(address) ?? new Set()).add(unknownIn(way)));
+  }
+  // Whatever of it is true, those that chance sends there are refused.
+  const isCertain = ({ goal }: Way) => goal !== undefined && refusedAt.get(goal.address)?.size === all.size;
+  return (way) =>
+    way.choices.every(({ kind }) => kind === 'chance') || isCertain(way) ? undefined : known.get(placeIn(way));
 }
+
+const unknownIn = ({ choices }: Way): string => textOf(choices.filter(({ kind }) => kind === 'unknown'));
+const textOf = (choices: Branch<Walk>['choices']): string =>
+  choices.map(({ about, taken }) => `${about} ${taken}`).join();
 
 /** What is taken of what is not known, in the order in which it is met. */
 type Taken = ReadonlyMap<string, ReadonlySet<number>>;
