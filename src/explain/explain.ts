@@ -6,7 +6,7 @@ import type { Question, Source } from './question/index.ts';
 import { isServedElsewhere, lookAtArrival } from './stages/arrival.ts';
 import type { Asked, Client, Goal, Target } from './stages/asked.ts';
 import { lookAtEndpoints } from './stages/endpoints.ts';
-import { findClient } from './stages/find-client.ts';
+import { findClient, maskOf } from './stages/find-client.ts';
 import { findTarget } from './stages/find-target.ts';
 import { lookAtItself } from './stages/here/itself.ts';
 import { lookAtWayBack } from './stages/later/way-back.ts';
@@ -54,6 +54,19 @@ export function explain(
   if (target && node) {
     client = lookAtNode(question, { knowledge, target, probe }, node, report);
     for (const doubt of node.doubts) report.doubt(doubt);
+  }
+  const mask = target && client && node && maskOf({ target, client, knowledge }, node);
+  const { verdict } = report.answer();
+  if (client && mask && verdict !== 'unknown') {
+    const asNode = explain({ ...question, source: { kind: 'address', address: mask.address } }, knowledge, node, {
+      probe,
+    });
+    const [pod, masked] = [formatIp(client.ip), formatIp(mask.address)];
+    if (asNode.verdict !== verdict) {
+      report.doubt(
+        `${mask.node} decides whether ${pod} is seen here by its own address or as ${masked} (masquerading)`,
+      );
+    }
   }
   if (target && !node) lookAtPlan(question, knowledge, target, report);
   // Changes make neither of what works nor of what cannot be told a wrong answer.

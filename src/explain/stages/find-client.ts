@@ -1,5 +1,6 @@
 import { cidrContains, formatIp, type IpAddress, type IpFamily, parseCidr, parseIp } from '../../core/index.ts';
 import type { RouteAnswer } from '../../netlink/route/index.ts';
+import type { Knowledge, KnownNode } from '../knowledge/index.ts';
 import type { NodeView } from '../node/index.ts';
 import type { Question } from '../question/index.ts';
 import { homeOfClient, tellServedElsewhere } from './arrival.ts';
@@ -7,8 +8,15 @@ import type { Asked, Client, Target } from './asked.ts';
 import { unknownPod } from './find-target.ts';
 import { isItself } from './here/itself.ts';
 import { linkDown, settles } from './links/link.ts';
+import { strayedFrom } from './peer.ts';
 import { flowOf } from './pods/routes.ts';
 import type { Report } from './report.ts';
+
+/** Behind which a client may be hidden. */
+export interface Mask {
+  readonly node: string;
+  readonly address: IpAddress;
+}
 
 /** Finds who connects; undefined: it cannot be told, and the report says why. */
 export function findClient(
@@ -167,21 +175,37 @@ function outsideClient(
     });
     return undefined;
   }
-  const home = knowledge.others.find(({ podCidrs }) => podCidrs.some((range) => cidrContains(parseCidr(range), ip)));
-  const matched = node.route({ destination: ip, matched: true });
-  if (
-    home &&
-    homeOfClient(known, ip) === undefined &&
-    matched.kind === 'route' &&
-    matched.route.destination.prefixLength === 0
-  ) {
-    const text = `answers to ${formatIp(ip)}, a pod of ${home.name}, leave by the default route alone`;
-    if (knowledge.routes) {
-      report.fail('source', { code: 'way-back', text, remedy: ['nodeplane routes'] });
-      return undefined;
-    }
-    report.cannotTell('source', `${text}: right only where the network knows pods`);
-  }
+  const home = nodeOfPod(ip, knowledge);
+  if (home && homeOfClient(known, ip) === undefined) lookAtWayHome(home, ip, knowledge, node, report);
   report.stage('source', 'ok', `outside of this node; its packets are taken to come in by ${link.name}`);
   return { kind: 'outside', ip, link: { index: link.index, name: link.name } };
+}
+
+function nodeOfPod(ip: IpAddress, { others }: Knowledge): KnownNode | undefined {
+  return others.find(({ podCidrs }) => podCidrs.some((range) => cidrContains(parseCidr(range), ip)));
+}
+
+/**
+ * The node by whose address a pod of it is seen here, if that masquerades what goes to addresses of nodes, as agents with --routes do in
+ * most modes. Undefined: the client is none, or asks for something else.
+ */
+export function maskOf({ target, client, knowledge }: Omit<Asked, 'probe'>, node: NodeView): Mask | undefined {
+  if (client.kind !== 'outside' || !knowledge.routes || !node.isOwnAddress(formatIp(target.ip))) return undefined;
+  const home = nodeOfPod(client.ip, knowledge);
+  const address = home?.addresses.map((text) => parseIp(text)).find(({ family }) => family === target.family);
+  return home && address && { node: home.name, address };
+}
+
+/** The way of answers to a pod of another node: whether they arrive by one that is not ours is not known here. */
+function lookAtWayHome(home: KnownNode, ip: IpAddress, knowledge: Knowledge, node: NodeView, report: Report): void {
+  const matched = node.route({ destination: ip, matched: true });
+  const way = node.wayOut(ip);
+  if (matched.kind === 'route' && matched.route.destination.prefixLength === 0) {
+    const text = `answers to ${formatIp(ip)}, a pod of ${home.name}, leave by the default route alone`;
+    report.cannotTell('source', `${text}: right only where the network knows pods`);
+    if (knowledge.routes) report.askThere('nodeplane routes');
+  } else if (way) {
+    const strays = strayedFrom(home, { ip }, knowledge, way, node);
+    if (strays) report.cannotTell('source', `whether answers arrive is not known here: ${strays.finding.text}`);
+  }
 }

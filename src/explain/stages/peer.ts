@@ -1,6 +1,6 @@
 import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr } from '../../core/index.ts';
 import type { Branch } from '../choices.ts';
-import type { KnownNode } from '../knowledge/index.ts';
+import type { Knowledge, KnownNode } from '../knowledge/index.ts';
 import { hostOf, type NodeView, type Outer, type WayOut } from '../node/index.ts';
 import { type Origin, type Step, type Walk, walkPacket, walkTooBig } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
@@ -69,16 +69,26 @@ export interface Strayed {
 
 /** Undefined: the way leads to the endpoint's node, or by a route of ours, or where routes are the work of others, to whomever that is. */
 export function strayed(asked: Asked, goal: Goal, way: WayOut, node: NodeView): Strayed | undefined {
-  const { next, kind, link, gateway } = way;
-  const { others } = asked.knowledge;
-  const wanted = others.find(({ name }) => name === nodeOf(asked, goal));
-  if (!next || !wanted) return undefined;
-  const owner = others.find(({ addresses }) => addresses.includes(formatIp(next)));
-  if (!owner) return takenByOther(asked, goal, wanted, node);
+  const wanted = asked.knowledge.others.find(({ name }) => name === nodeOf(asked, goal));
+  return wanted && strayedFrom(wanted, goal, asked.knowledge, way, node);
+}
+
+/** As `strayed`, for a pod of the node `wanted`. */
+export function strayedFrom(
+  wanted: KnownNode,
+  pod: Pick<Goal, 'ip' | 'mark'>,
+  knowledge: Knowledge,
+  { next, kind, link, gateway }: WayOut,
+  node: NodeView,
+): Strayed | undefined {
+  if (!next) return undefined;
+  const to = formatIp(pod.ip);
+  const owner = knowledge.others.find(({ addresses }) => addresses.includes(formatIp(next)));
+  if (!owner) return takenByOther(knowledge, pod, wanted, node);
   if (owner === wanted) return undefined;
-  const text = `${link.name} sends packets for ${formatIp(goal.ip)} to ${formatIp(next)}, which is ${owner.name}; the endpoint is on ${wanted.name}`;
+  const text = `${link.name} sends packets for ${to} to ${formatIp(next)}, which is ${owner.name}; ${to} is on ${wanted.name}`;
   if (kind === 'direct') {
-    const remedy = [`ip route get ${formatIp(goal.ip)}`];
+    const remedy = [`ip route get ${to}`];
     return { finding: { code: 'no-peer-route', text, remedy }, isLost: false };
   }
   const isItsOwnEnd = gateway !== undefined && wanted.podCidrs.some((range) => cidrContains(parseCidr(range), gateway));
@@ -88,8 +98,8 @@ export function strayed(asked: Asked, goal: Goal, way: WayOut, node: NodeView): 
 
 /** A route that is not ours, where ours would lead to the endpoint's node. */
 function takenByOther(
-  { knowledge }: Asked,
-  { ip, mark }: Goal,
+  knowledge: Knowledge,
+  { ip, mark }: Pick<Goal, 'ip' | 'mark'>,
   { name, addresses }: KnownNode,
   node: NodeView,
 ): Strayed | undefined {

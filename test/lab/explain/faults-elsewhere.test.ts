@@ -155,7 +155,7 @@ describe('33 no-peer-route', () => {
     const { warnings } = await world.ask(VIP.IPv6, client.ip('IPv6'));
     expect(warnings.map(({ code }) => code)).toContain('no-peer-route');
     const { cause } = await faults.expectCode(VIP.IPv6, client.ip('IPv6'), 'no-peer-route', PROBE);
-    expect(cause).toContain('which is node-3; the endpoint is on node-2');
+    expect(cause).toContain('which is node-3; fd00:10:244:2::2 is on node-2');
     expect(await reaches('IPv6')).toBe(false);
   });
   it('the way back is missing on the other node: told there, and by --probe that something is wrong', async () => {
@@ -206,7 +206,7 @@ describe('34 overlay-blocked', () => {
     const entry = (to: string) => `fdb replace ${MAC[2]} dev vx0 dst ${to}`;
     faults.run('bridge', entry(outside.ip()), entry(other.ip()));
     const { cause } = await faults.expectCode(VIP.IPv4, client.ip(), 'overlay-blocked');
-    expect(cause).toContain('which is node-3; the endpoint is on node-2');
+    expect(cause).toContain('which is node-3; 10.244.2.2 is on node-2');
     expect(await reaches('IPv4')).toBe(false);
   });
   it('the FDB has no entry', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/explain/index.ts';
 import { type Host, type LabNode, removeAll } from '../lab.ts';
 import { type Cluster, createCluster, POD_PORT } from '../routes/cluster.ts';
@@ -30,15 +30,47 @@ async function ask(destination: string, from: string, ...flags: string[]): Promi
   return JSON.parse(said.stdout) as Answer;
 }
 
-it('no-peer-route: a pod of a node to which there is no route, asked for by its own address', async () => {
-  const [pod, , far] = cluster.pods;
-  for (const family of ['IPv4', 'IPv6'] as const) {
-    const ip = far.ip(family);
-    const answer = await ask(family === 'IPv4' ? `${ip}:${POD_PORT}` : `[${ip}]:${POD_PORT}`, pod.ip(family));
-    expect(answer, answer.cause).toMatchObject({ verdict: 'fails', code: 'no-peer-route' });
-    expect(answer.cause).toContain(`${ip} is reached by the default route alone`);
+const RANGES = {
+  IPv4: ['10.244.1.0/24', '10.244.2.0/24', '10.244.3.0/24'],
+  IPv6: ['fd00:10:244:1::/64', 'fd00:10:244:2::/64', 'fd00:10:244:3::/64'],
+} as const;
+
+/** In brackets where they are needed. */
+const withPort = (ip: string, port = POD_PORT) => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`);
+
+describe.each(['IPv4', 'IPv6'] as const)('a pod of a node to which there is no route (%s)', (family) => {
+  it('is not reached where the network does not know pods: an attempt tells', async () => {
+    const [pod, , far] = cluster.pods;
+    const destination = withPort(far.ip(family));
+    const answer = await ask(destination, pod.ip(family));
+    expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', remedy: ['nodeplane routes', expect.anything()] });
+    expect(answer.cause).toContain(`${far.ip(family)} is reached by the default route alone`);
+    const probed = await ask(destination, pod.ip(family), '--probe');
+    expect(probed, probed.cause).toMatchObject({ verdict: 'fails', code: 'no-peer-route' });
     expect(await cluster.ask(pod, far, family)).not.toContain('saw');
-  }
+  });
+
+  it('is reached where a router knows pods', async () => {
+    const [pod, , far] = cluster.pods;
+    const [node, , farNode] = cluster.nodes;
+    const [range, , farRange] = RANGES[family];
+    const route = (what: 'add' | 'del', to: string, via: LabNode) =>
+      cluster.lab.wire.namespace.run('ip', family === 'IPv4' ? '-4' : '-6', 'route', what, to, 'via', via.ip(family));
+    route('add', farRange, farNode);
+    route('add', range, node);
+    try {
+      expect(await cluster.ask(pod, far, family)).toContain('saw');
+      const probed = await ask(withPort(far.ip(family)), pod.ip(family), '--probe');
+      expect(probed, probed.cause).toMatchObject({ verdict: 'works' });
+      expect(await cluster.ask(far, pod, family)).toContain('saw');
+      const back = await ask(withPort(pod.ip(family)), far.ip(family));
+      expect(back, back.cause).toMatchObject({ verdict: 'unknown' });
+      expect(back.cause).toContain('leave by the default route alone: right only where the network knows pods');
+    } finally {
+      route('del', farRange, farNode);
+      route('del', range, node);
+    }
+  });
 });
 
 it('nodes themselves are reached by the default route', async () => {
@@ -64,7 +96,7 @@ it.each(['IPv4', 'IPv6'] as const)('a route of somebody else that takes pods awa
   const [node, two] = cluster.nodes;
   const [pod, far] = cluster.pods;
   const ip = far.ip(family);
-  const destination = family === 'IPv4' ? `${ip}:${POD_PORT}` : `[${ip}]:${POD_PORT}`;
+  const destination = withPort(ip);
   const { range, metric } = TAKEN[family];
   const told = `the route ${range} via ${router.ip(family)} dev eth0 metric ${metric} takes what is for ${ip}, and is not nodeplane's`;
   expect(await ask(destination, pod.ip(family), '--probe')).toMatchObject({ verdict: 'works', warnings: [] });
@@ -78,6 +110,11 @@ it.each(['IPv4', 'IPv6'] as const)('a route of somebody else that takes pods awa
     expect(probed, probed.cause).toMatchObject({ verdict: 'fails', code: 'no-peer-route' });
     expect(probed.cause).toContain(`${told}, whose own would lead to ${two.name} (${two.ip()}`);
     expect(await cluster.ask(pod, far, family)).not.toContain('saw');
+    // So it does with answers.
+    const back = await ask(withPort(pod.ip(family)), ip, '--probe');
+    expect(back, back.cause).toMatchObject({ verdict: 'unknown' });
+    expect(back.cause).toContain(told);
+    expect(await cluster.ask(far, pod, family)).not.toContain('saw');
   } finally {
     take(node, family, 'del');
   }

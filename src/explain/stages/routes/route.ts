@@ -109,12 +109,14 @@ function tellRoute(asked: Asked, goal: Goal, route: Route, matched: Route, node:
   const detour = pod && (detourOf(route, ip) ?? detourOf(matched, ip));
   if (detour) report.cannotTellEndpoint('route', address, `this node's packets to its pod ${pod.ip} ${detour}`);
   if (matched.destination.prefixLength === 0 && !node.isOwnAddress(text) && isPodElsewhere(asked, goal)) {
-    if (knowledge.routes) {
+    if (!knowledge.routes) {
+      report.warn('no-peer-route', `${text} leaves by the default route: right only where the network knows pods`);
+    } else if (!asked.probe) {
+      // A router may know pods all the same: an attempt tells.
       const missing = `${text} is reached by the default route alone: the route to its node is missing`;
-      report.failEndpoint('route', address, { code: 'no-peer-route', text: missing, remedy: ['nodeplane routes'] });
-      return;
+      report.cannotTellEndpoint('route', address, `${missing}, unless the network knows pods`);
+      report.askThere('nodeplane routes');
     }
-    report.warn('no-peer-route', `${text} leaves by the default route: right only where the network knows pods`);
   }
   const link = node.link(matched.outInterface)?.name ?? `link ${matched.outInterface}`;
   const by = matched.gateway ? ` via ${formatIp(matched.gateway)}` : '';
