@@ -102,6 +102,12 @@ function judge(
 ): void {
   const { address } = goal;
   const evidence = [{ source: 'probe', object: address, value: result }];
+  const strays = result === 'connected' && way ? strayed(asked, goal, way, node) : undefined;
+  if (strays?.through !== undefined) {
+    const text = `a connection to ${address} was opened just now, though ${strays.finding.text}: whether ${strays.through} lets pass what follows is not known here`;
+    report.cannotTellEndpoint('endpoint', address, text);
+    return;
+  }
   if (result === 'connected' || result === 'answered') {
     report.stage('endpoint', 'ok', `a connection to ${address} was answered just now`, evidence);
     lookAtLarge(asked, goal, way, node, report);

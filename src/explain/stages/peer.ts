@@ -65,11 +65,17 @@ export interface Strayed {
   readonly finding: Finding;
   /** Whether nothing arrives: a node may forward what it gets, but not a frame for the MAC address of another one's tunnel. */
   readonly isLost: boolean;
+  /** The node that gets what is for the other one. It hears no answers, which come directly: rules that drop what is in no state of a connection drop what follows the first packet. Undefined: no node. */
+  readonly through: string | undefined;
 }
 
 /** Undefined: the way leads to the endpoint's node, or by a route of ours, or where routes are the work of others, to whomever that is. */
 export function strayed(asked: Asked, goal: Goal, way: WayOut, node: NodeView): Strayed | undefined {
-  const wanted = asked.knowledge.others.find(({ name }) => name === nodeOf(asked, goal));
+  const { others } = asked.knowledge;
+  const named = nodeOf(asked, goal);
+  const wanted = others.find(({ name, podCidrs }) =>
+    named === undefined ? podCidrs.some((range) => cidrContains(parseCidr(range), goal.ip)) : name === named,
+  );
   return wanted && strayedFrom(wanted, goal, asked.knowledge, way, node);
 }
 
@@ -89,11 +95,15 @@ export function strayedFrom(
   const text = `${link.name} sends packets for ${to} to ${formatIp(next)}, which is ${owner.name}; ${to} is on ${wanted.name}`;
   if (kind === 'direct') {
     const remedy = [`ip route get ${to}`];
-    return { finding: { code: 'no-peer-route', text, remedy }, isLost: false };
+    return { finding: { code: 'no-peer-route', text, remedy }, isLost: false, through: owner.name };
   }
   const isItsOwnEnd = gateway !== undefined && wanted.podCidrs.some((range) => cidrContains(parseCidr(range), gateway));
   const remedy = [`bridge fdb show dev ${link.name}`];
-  return { finding: { code: 'overlay-blocked', text, remedy }, isLost: kind === 'vxlan' && isItsOwnEnd };
+  return {
+    finding: { code: 'overlay-blocked', text, remedy },
+    isLost: kind === 'vxlan' && isItsOwnEnd,
+    through: owner.name,
+  };
 }
 
 /** A route that is not ours, where ours would lead to the endpoint's node. */
@@ -112,7 +122,7 @@ function takenByOther(
   const by = `${formatCidr(destination)}${gateway ? ` via ${formatIp(gateway)}` : ''} dev ${link} metric ${priority}`;
   const text = `the route ${by} takes what is for ${to}, and is not nodeplane's, whose own would lead to ${name} (${addresses.join(', ')})`;
   const remedy = [`ip route get fibmatch ${to}   # remove it, or ask whoever made it`, 'nodeplane routes'];
-  return { finding: { code: 'no-peer-route', text, remedy }, isLost: false };
+  return { finding: { code: 'no-peer-route', text, remedy }, isLost: false, through: undefined };
 }
 
 type Outgoing = readonly [which: string, origin: Origin, source: IpAddress, destination: IpAddress];
