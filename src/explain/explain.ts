@@ -55,18 +55,11 @@ export function explain(
     client = lookAtNode(question, { knowledge, target, probe }, node, report);
     for (const doubt of node.doubts) report.doubt(doubt);
   }
-  const mask = target && client && node && maskOf({ target, client, knowledge }, node);
+  const mask = target && node && client?.kind === 'outside' && maskOf({ target, knowledge }, client.ip, node);
   const { verdict } = report.answer();
-  if (client && mask && verdict !== 'unknown') {
-    const asNode = explain({ ...question, source: { kind: 'address', address: mask.address } }, knowledge, node, {
-      probe,
-    });
-    const [pod, masked] = [formatIp(client.ip), formatIp(mask.address)];
-    if (asNode.verdict !== verdict) {
-      report.doubt(
-        `${mask.node} decides whether ${pod} is seen here by its own address or as ${masked} (masquerading)`,
-      );
-    }
+  if (mask && verdict !== 'unknown') {
+    const source = { kind: 'address', address: mask.address } as const;
+    if (explain({ ...question, source }, knowledge, node, { probe }).verdict !== verdict) report.doubt(mask.text);
   }
   if (target && !node) lookAtPlan(question, knowledge, target, report);
   // Changes make neither of what works nor of what cannot be told a wrong answer.

@@ -14,8 +14,9 @@ import type { Report } from './report.ts';
 
 /** Behind which a client may be hidden. */
 export interface Mask {
-  readonly node: string;
   readonly address: IpAddress;
+  /** What is not known here. */
+  readonly text: string;
 }
 
 /** Finds who connects; undefined: it cannot be told, and the report says why. */
@@ -168,6 +169,8 @@ function outsideClient(
     const why = answer.kind === 'refused' ? ` (${answer.errno})` : '';
     const servedBy = homeOfClient(known, ip);
     if (servedBy !== undefined) tellServedElsewhere(target, ip, servedBy, report);
+    const mask = maskOf(known, ip, node);
+    if (mask) report.doubt(mask.text);
     report.fail('source', {
       code: 'way-back',
       text: `there is no route back to ${formatIp(ip)}${why}`,
@@ -189,11 +192,17 @@ function nodeOfPod(ip: IpAddress, { others }: Knowledge): KnownNode | undefined 
  * The node by whose address a pod of it is seen here, if that masquerades what goes to addresses of nodes, as agents with --routes do in
  * most modes. Undefined: the client is none, or asks for something else.
  */
-export function maskOf({ target, client, knowledge }: Omit<Asked, 'probe'>, node: NodeView): Mask | undefined {
-  if (client.kind !== 'outside' || !knowledge.routes || !node.isOwnAddress(formatIp(target.ip))) return undefined;
-  const home = nodeOfPod(client.ip, knowledge);
+export function maskOf(
+  { target, knowledge }: Pick<Asked, 'target' | 'knowledge'>,
+  ip: IpAddress,
+  node: NodeView,
+): Mask | undefined {
+  if (!knowledge.routes || !node.isOwnAddress(formatIp(target.ip))) return undefined;
+  const home = nodeOfPod(ip, knowledge);
   const address = home?.addresses.map((text) => parseIp(text)).find(({ family }) => family === target.family);
-  return home && address && { node: home.name, address };
+  if (!home || !address) return undefined;
+  const text = `${home.name} decides whether ${formatIp(ip)} is seen here by its own address or as ${formatIp(address)} (masquerading)`;
+  return { address, text };
 }
 
 /** The way of answers to a pod of another node: whether they arrive by one that is not ours is not known here. */

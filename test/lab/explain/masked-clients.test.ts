@@ -56,3 +56,17 @@ it('where it decides nothing the answer is certain', async () => {
   const answer = await ask(EVERYBODY, client.ip());
   expect(answer, answer.cause).toMatchObject({ verdict: 'works' });
 });
+
+it('nor does it matter where it does not whether there is a way back to the pod', async () => {
+  const [node] = cluster.nodes;
+  const [, client] = cluster.pods;
+  const route = (what: 'add' | 'del') => node.namespace.run('ip', 'route', what, 'blackhole', '10.244.2.0/25');
+  route('add');
+  try {
+    expect(await client.connect({ ip: node.ip(), port: EVERYBODY })).toMatchObject({ kind: 'answered' });
+    const answer = await ask(EVERYBODY, client.ip());
+    expect(answer, answer.cause).toMatchObject({ verdict: 'unknown' });
+  } finally {
+    route('del');
+  }
+});

@@ -29,11 +29,11 @@ afterAll(async () => {
   removeAll();
 });
 
-it.each([
+it.each<[string, () => readonly [string, number]]>([
   ['a Service', () => [VIP, 80]],
   ['a Service whose endpoint names no node', () => [NAMELESS, 80]],
   ['the pod itself', () => [cluster.pods[2].ip(), POD_PORT]],
-] as const)('that a connection was opened does not mean that it works: %s', async (_, place) => {
+])('that a connection was opened does not mean that it works: %s', async (_, place) => {
   const [ip, port] = place();
   const [node, two, three] = cluster.nodes;
   const [client] = cluster.pods;
