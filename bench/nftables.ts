@@ -32,7 +32,10 @@ export async function benchNftables(): Promise<void> {
   report(`nftables, ${MANY} x ${ENDPOINTS}, ${CHANGES} changes`, await changes());
 }
 
-/** A dataplane in a namespace of its own, and what its commits did. */
+/**
+ * A dataplane in a namespace of its own, and what its commits did. To be closed: while anybody listens to nf_tables, in whatever namespace,
+ * each large transaction takes the kernel several times as long (docs/decisions/0013-agent-start.md), and so would those of later benchmarks.
+ */
 function startDataplane(label: string, namespace: TestNamespace = createNamespace(label)) {
   const reports: CommitReport[] = [];
   const open = () => recorded(openIn(namespace), reports);
@@ -88,6 +91,7 @@ async function restart(): Promise<Figure> {
   first.dataplane.close();
   const again = startDataplane('restart', first.namespace);
   const { objects } = await again.dataplane.resync(plan);
+  again.dataplane.close();
   const written = (of: typeof objects) => Object.values(of).reduce((sum, count) => sum + count.written, 0);
   return {
     what: 'restart, all right: objects written',
@@ -103,7 +107,13 @@ async function restart(): Promise<Figure> {
 async function changes(): Promise<Figure[]> {
   const start = async (services: number) => {
     const { reports, dataplane } = startDataplane(`changes-${services}`);
-    return { reports, proxy: await startProxy(services, dataplane), ms: [] as number[], messages: [] as number[] };
+    return {
+      reports,
+      dataplane,
+      proxy: await startProxy(services, dataplane),
+      ms: [] as number[],
+      messages: [] as number[],
+    };
   };
   const [many, few] = [await start(MANY), await start(FEW)];
   for (let change = 0; change < WARM_UP + CHANGES; change++) {
@@ -114,8 +124,10 @@ async function changes(): Promise<Figure[]> {
       side.messages.push(side.reports.at(-1)!.messages);
     }
   }
-  await many.proxy.stop();
-  await few.proxy.stop();
+  for (const { proxy, dataplane } of [many, few]) {
+    await proxy.stop();
+    dataplane.close();
+  }
   const peerName = `at ${FEW} Services`;
   const largest = (values: readonly number[]) => Math.max(...values);
   const figure = (percent: number): Figure => ({
