@@ -11,14 +11,18 @@ interface StartCase {
   readonly mode: 'nftables' | 'iptables-legacy' | 'iptables-nft';
   readonly services: number;
   readonly processorMs?: number;
+  readonly elapsedMs?: number;
   readonly peakMiB?: number;
   readonly restingMiB?: number;
 }
 
+/** No pause of the event loop is longer, also during a full sync. */
+const LONGEST_PAUSE_MS = 20;
+
 const CASES: readonly StartCase[] = [
   { mode: 'nftables', services: 10, restingMiB: 65 },
   { mode: 'nftables', services: 1000, processorMs: 800 },
-  { mode: 'nftables', services: 10_000, peakMiB: 220, restingMiB: 180 },
+  { mode: 'nftables', services: 10_000, elapsedMs: 2000, peakMiB: 220, restingMiB: 180 },
   { mode: 'iptables-legacy', services: 1000 },
   { mode: 'iptables-legacy', services: 5000 },
   { mode: 'iptables-nft', services: 1000 },
@@ -63,10 +67,10 @@ async function reportStarts(each: StartCase, cluster: ApiCluster, other: string 
   };
   report(`start, ${services} x 10, ${mode}`, [
     figure('processor time until the first sync', 'ms', 'processorMs', each.processorMs),
-    figure('elapsed time until then', 'ms', 'elapsedMs', undefined),
+    figure('elapsed time until then', 'ms', 'elapsedMs', each.elapsedMs),
     figure('of that in the kernel, for IPv4', 'ms', 'kernelMs', undefined),
     figure('most resident until then', 'MiB', 'peakMiB', each.peakMiB),
     figure('resident 15 s later', 'MiB', 'restingMiB', each.restingMiB),
-    figure('longest pause of the event loop, at most', 'ms', 'longestPauseMs', undefined),
+    figure('longest pause of the event loop, at most', 'ms', 'longestPauseMs', LONGEST_PAUSE_MS),
   ]);
 }
