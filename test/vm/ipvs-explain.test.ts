@@ -215,9 +215,11 @@ describe('what IPVS remembers comes before its servers', () => {
 
   it('a connection that began before there was a Service goes on through it', async () => {
     const late = '10.96.0.30';
-    const again = () => client.connect({ ip: late, port: 80 }, { sourcePort: 40_030, timeoutMs: 1500 });
+    // None that the kernel gives to the connections of the tests before.
+    const sourcePort = 20_030;
+    const again = () => client.connect({ ip: late, port: 80 }, { sourcePort, timeoutMs: 1500 });
     expect((await again()).kind).not.toBe('answered');
-    expect(world.run('conntrack', '-L', '-d', late)).toContain('sport=40030');
+    expect(world.run('conntrack', '-L', '-d', late)).toContain(`sport=${sourcePort}`);
     saveManifest(world.manifests, 'late.yaml', manifestOf(...served('shop/late', late, [on(node, web.ip())])));
     const isWritten = () => world.run('ipvsadm', '-Ln').includes(late);
     await expect.poll(isWritten, { timeout: patient(60_000) }).toBe(true);
