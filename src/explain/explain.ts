@@ -55,6 +55,7 @@ export function explain(
     client = lookAtNode(question, { knowledge, target, probe }, node, report);
     for (const doubt of node.doubts) report.doubt(doubt);
   }
+  // Which of two addresses the client is seen by here, another node decides: an answer holds if it is that of both.
   const mask = target && node && client?.kind === 'outside' && maskOf({ target, knowledge }, client.ip, node);
   const { verdict } = report.answer();
   if (mask && verdict !== 'unknown') {
