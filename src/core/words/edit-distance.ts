@@ -1,3 +1,6 @@
+/** Used by one comparison after the other: ten thousand names are compared at a time, and rows of their own would be 5 MiB. */
+const ROWS: [number[], number[], number[]] = [[], [], []];
+
 /**
  * How many letters to change, add, take away or swap with their neighbour to make `b` of `a`; more than `limit` is told as
  * `limit` + 1.
@@ -10,9 +13,8 @@ export function editDistance(a: string, b: string, limit: number): number {
   while (aEnd > start && bEnd > start && a.charCodeAt(aEnd - 1) === b.charCodeAt(bEnd - 1))
     [aEnd, bEnd] = [aEnd - 1, bEnd - 1];
   const width = bEnd - start;
-  // Three rows, used again and again: ten thousand names are compared at a time.
-  let [twoBefore, before, now]: [number[], number[], number[]] = [[], [], []];
-  for (let j = 0; j <= width; j++) before.push(j);
+  let [twoBefore, before, now] = ROWS;
+  for (let j = 0; j <= width; j++) before[j] = j;
   let leastBefore = 0;
   for (let i = 1; i <= aEnd - start; i++) {
     now[0] = i;

@@ -13,7 +13,7 @@ export function* nearMisses(wanted: string, names: Iterable<string>): Steps<read
   const found: { readonly name: string; readonly distance: number }[] = [];
   for (const name of names) {
     // The right name in another namespace is the commonest mistake of all.
-    const sameName = name.slice(name.indexOf('/') + 1) === own;
+    const sameName = name.endsWith(own) && name.indexOf('/') + 1 + own.length === name.length;
     const distance = sameName ? 0 : editDistance(wanted, name, limit);
     if (distance <= limit) {
       found.push({ name, distance });
