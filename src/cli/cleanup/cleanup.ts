@@ -108,14 +108,17 @@ export function addCleanupCommand(program: Command): void {
  * Services, or pods of other nodes, would be cut off until the agent looks. What another mode left, and old routes, it does not write
  * again; nor is an agent in the way that does not say what it writes, such as an older one.
  */
-async function refuseBesideAgent({ dryRun, force, mode, routesOnly, agentLockDir }: Flags): Promise<void> {
+async function refuseBesideAgent({ dryRun, force, mode, routes, routesOnly, agentLockDir }: Flags): Promise<void> {
   const agent = dryRun || force ? undefined : agentAtWork(agentLockDir);
   if (agent === undefined) return;
+  let what = 'rules';
   if (mode || routesOnly) {
     const writes = await agentWrites(agentLockDir);
-    if (mode ? writes?.mode !== mode : !writes?.routes) return;
+    const takesRules = mode !== undefined && writes?.mode === mode;
+    const takesRoutes = (routes || routesOnly) && writes?.routes;
+    if (!takesRules && !takesRoutes) return;
+    if (!takesRules) what = 'routes';
   }
-  const what = routesOnly ? 'routes' : 'rules';
   const message = `An agent works on this node and would write its ${what} again: ${agent}. End it first, or give --force`;
   throw new NodeplaneError('ERR_CLEANUP', message);
 }

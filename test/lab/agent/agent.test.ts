@@ -227,10 +227,12 @@ describe('nodeplane cleanup', () => {
     expect(run('cleanup', '--routes-only')).toMatchObject({ status: 0 });
     await agent!.stop();
     await start('--routes', 'host-gw');
-    expect(run('cleanup', '--routes-only')).toEqual({
-      status: 1,
-      stderr: expect.stringContaining('An agent works on this node and would write its routes again: process '),
-    });
+    for (const flags of [['--routes-only'], ['--mode', 'nftables', '--routes']]) {
+      expect(run('cleanup', ...flags)).toEqual({
+        status: 1,
+        stderr: expect.stringContaining('An agent works on this node and would write its routes again: process '),
+      });
+    }
   });
 
   it('removes what is ours and leaves what is not', async () => {

@@ -7,7 +7,14 @@ import { modeRules } from '../../pod-networks.ts';
 import { attachmentKey } from '../../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../../protocol/environment.ts';
 import type { WantedAttachment } from '../wanted-attachment.ts';
-import { describePortKey, ingressElements, mappedPortOf, masqueradeElements, portElements } from './pod-elements.ts';
+import {
+  describePortKey,
+  ingressElements,
+  mappedPortOf,
+  masqueradeElements,
+  portElements,
+  portElementText,
+} from './pod-elements.ts';
 
 const key = attachmentKey('net' as NetworkName, {
   containerId: 'c1' as ContainerId,
@@ -198,4 +205,11 @@ describe('what is read back', () => {
     const names = elements.slice(0, 3).map((set) => describePortKey(set, set.elements[0]!));
     expect(names).toEqual(['Host port 8080/udp (IPv4)', 'Host port 8080/udp (IPv6)', 'Host port 192.0.2.1:53/tcp']);
   });
+});
+
+it('elements of a map of ports read as nft takes them, one that stands for all others too', () => {
+  const [of] = portElements(attachment([{}]));
+  const [port] = of!.elements;
+  expect(portElementText(of!, port!)).toBe('{ tcp . 8080 }');
+  expect(portElementText(of!, { ...port!, key: new Uint8Array() })).toBe('{ * }');
 });

@@ -92,8 +92,6 @@ export function mappedPortOf({ set, elements }: NftElements): Omit<MappedPort, '
 
 /** What an element of a port set is about, for messages: `Host port 8080/tcp`, `Host port 192.0.2.1:8080/tcp`. */
 export function describePortKey({ set }: NftElements, { key }: NftElement): string {
-  // A catch-all element.
-  if (key.length === 0) return '{ * }';
   const { kind, family } = parseSetName(set);
   const hostIp = kind === 'address-ports' ? key.subarray(0, addressBits(family) / 8) : new Uint8Array();
   const protocol = PROTOCOLS.find((name) => IPPROTO[name] === key[hostIp.length]);
@@ -104,6 +102,8 @@ export function describePortKey({ set }: NftElements, { key }: NftElement): stri
 
 /** The key of an element of a port set as `nft` takes it: `{ tcp . 8080 }`, `{ 192.0.2.1 . tcp . 8080 }`. */
 export function portElementText({ set }: Pick<NftElements, 'set'>, { key }: NftElement): string {
+  // It stands for all that have no element of their own.
+  if (key.length === 0) return '{ * }';
   const { kind, family } = parseSetName(set);
   const hostIp = kind === 'address-ports' ? key.subarray(0, addressBits(family) / 8) : new Uint8Array();
   const protocol = PROTOCOLS.find((name) => IPPROTO[name] === key[hostIp.length]) ?? key[hostIp.length];
