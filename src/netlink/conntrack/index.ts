@@ -20,5 +20,5 @@ export {
   type TranslatedFlow,
   translatedListing,
 } from './translated.ts';
-export { type UnansweredBounds, type UnansweredWatch, watchUnanswered } from './unanswered.ts';
+export { UNANSWERED_BOUNDS, type UnansweredBounds, type UnansweredWatch, watchUnanswered } from './unanswered.ts';
 export { type FlowEvent, watchFlows } from './watch-flows.ts';

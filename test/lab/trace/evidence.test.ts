@@ -58,6 +58,8 @@ describe('flows that end', () => {
   let netlink: Netlink;
   let watch: ReturnType<typeof watchUnanswered>;
   let rests: (() => void)[];
+  let now = 0;
+  let waits: number[];
 
   beforeAll(() => {
     // Connection tracking begins with the first rule that asks for it.
@@ -70,15 +72,18 @@ describe('flows that end', () => {
   });
 
   beforeEach(() => {
-    [told, rests] = [[], []];
+    [told, rests, waits] = [[], [], []];
+    now = 0;
     watch = inNetns(namespace.path, () =>
       watchUnanswered((flow) => told.push(flow), {
         flows: 3,
         // More than one that stands for a thousand, less than two.
         allFlows: 1500,
-        now: () => 0,
-        after(fn) {
+        periodMs: 10_000,
+        now: () => now,
+        after(fn, ms) {
           rests.push(fn);
+          waits.push(ms);
           return { cancel: () => {} };
         },
       }),
@@ -109,8 +114,10 @@ describe('flows that end', () => {
     expect(told[0]).toMatchObject({ protocol: 17, original: { destination: told[0]!.reply.source } });
   });
 
-  it('are told only so many in a while', async () => {
+  it('are told only so many in a while, and again when it is over', async () => {
+    now = 4000;
     await exchange(20, false);
+    expect(waits).toEqual([6000]);
     expect(told).toHaveLength(3);
     expect([watch.cutShort, listens()]).toEqual([1, true]);
     rests.at(-1)!();
