@@ -34,6 +34,11 @@ export class FakeClock implements Clock {
     this.#calendarOffset += byMs;
   }
 
+  /** Time passes within something that does not wait: no timer fires. */
+  pass(ms: number): void {
+    this.#now += ms;
+  }
+
   setTimer(fn: () => unknown, ms: number): Timer {
     const pending = { at: this.#now + ms, fn };
     this.#pending.add(pending);

@@ -170,6 +170,31 @@ it('gives up the flows to an address that a Service has no longer', () => {
 });
 
 describe('addTouched', () => {
+  const served = (...cluster: string[]) => port({ cluster });
+  const one = served('10.0.0.1:53');
+
+  it.each([
+    ['more endpoints', served('10.0.0.2:53', '10.0.0.1:53'), 0],
+    ['an endpoint less', served(), 1],
+    ['another endpoint', served('10.0.0.2:53', '10.0.0.3:53'), 1],
+    ['another port', port({ cluster: ['10.0.0.1:53'], port: 5353 }), 1],
+    ['no NodePort', port({ cluster: ['10.0.0.1:53'], nodePort: 0 }), 1],
+    ['an external IP less', port({ cluster: ['10.0.0.1:53'], externalIps: [] }), 1],
+    ['another external IP', port({ cluster: ['10.0.0.1:53'], externalIps: [NODE] }), 1],
+  ])('looks at what may have made flows stale: %s', (_, now, touches) => {
+    const touched: TouchedPorts = new Map();
+    addTouched(touched, { upserted: [now], removed: [], replaced: [one] });
+    expect(touched.size).toBe(touches);
+  });
+
+  it('looks at the first endpoint, and at more of what is to be looked at already', () => {
+    const touched: TouchedPorts = new Map();
+    addTouched(touched, { upserted: [one], removed: [], replaced: [served()] });
+    const more = served('10.0.0.1:53', '10.0.0.2:53');
+    addTouched(touched, { upserted: [more], removed: [], replaced: [one] });
+    expect([...touched.values()].map(({ current }) => current)).toEqual([more]);
+  });
+
   it('takes UDP and SCTP alone', () => {
     const touched: TouchedPorts = new Map();
     addTouched(touched, { upserted: [port({ protocol: 'TCP' })], removed: [port({ protocol: 'TCP', key: 'x' })] });

@@ -1,4 +1,4 @@
-import { formatIp, formatIpPort, IP_PROTOCOLS, type IpAddress, isLoopback, readBe32 } from '../../core/index.ts';
+import { formatIp, formatIpPort, IP_PROTOCOLS, type IpAddress, ipEquals, isLoopback, readBe32 } from '../../core/index.ts';
 import type { Protocol } from '../../kube/index.ts';
 import type { NodePlan, PlanDelta, ServicePortPlan } from '../plan/index.ts';
 
@@ -21,23 +21,42 @@ export interface TouchedPort {
 /** By key of the port. Only ports of protocols that are looked after are in it. */
 export type TouchedPorts = Map<string, TouchedPort>;
 
-/** Remembers what a delta touches of `protocols`; several deltas add up until their flows have been cleaned. */
+/**
+ * Remembers what a delta touches of `protocols`; several deltas add up until their flows have been cleaned. A port that has only got
+ * more endpoints is left out: that makes no flow stale.
+ */
 export function addTouched(
   touched: TouchedPorts,
   { upserted, removed, replaced = [] }: PlanDelta,
   protocols = LOOKED_AFTER,
 ): void {
-  for (const plans of [replaced, removed]) {
-    for (const plan of plans) {
-      if (!protocols.includes(plan.protocol)) continue;
-      const first = touched.get(plan.key)?.earlier[0];
-      touched.set(plan.key, { current: undefined, earlier: first ? [first, plan] : [plan] });
-    }
+  const formerly = new Map(replaced.map((plan) => [plan.key, plan]));
+  for (const plan of removed) {
+    if (protocols.includes(plan.protocol)) touched.set(plan.key, { current: undefined, earlier: withEarlier(plan) });
   }
   for (const plan of upserted) {
     if (!protocols.includes(plan.protocol)) continue;
-    touched.set(plan.key, { current: plan, earlier: touched.get(plan.key)?.earlier ?? [] });
+    const before = formerly.get(plan.key);
+    if (before && !touched.has(plan.key) && stillLeads(before, plan)) continue;
+    const earlier = before ? withEarlier(before) : (touched.get(plan.key)?.earlier ?? []);
+    touched.set(plan.key, { current: plan, earlier });
   }
+
+  function withEarlier(plan: ServicePortPlan): readonly ServicePortPlan[] {
+    const first = touched.get(plan.key)?.earlier[0];
+    return first ? [first, plan] : [plan];
+  }
+}
+
+/** Whether all that the port led right before it still does: the same destinations, and the endpoints of before among those of now. */
+function stillLeads(before: ServicePortPlan, now: ServicePortPlan): boolean {
+  const [from, to] = [addressesOf(before), addressesOf(now)];
+  const isSame = (ip: IpAddress, i: number) => ipEquals(ip, to[i]!);
+  if (before.port !== now.port || before.nodePort !== now.nodePort) return false;
+  if (from.length !== to.length || !from.every(isSame)) return false;
+  // What began when there was none may not be translated.
+  const [former, answering] = [answeringOf(before), answeringOf(now)];
+  return former.size > 0 && [...former].every((endpoint) => answering.has(endpoint));
 }
 
 /** Where flows to touched ports go, told from little: a few others may pass, but none of theirs is missed. */
@@ -169,8 +188,7 @@ interface Destination {
 
 function enterAll(known: Map<string, Destination>, plan: ServicePortPlan, as: 'serving' | 'former'): void {
   const protocol = IP_PROTOCOLS[plan.protocol];
-  const endpoints = plan.servingEndpoints ?? [...plan.clusterEndpoints, ...plan.localEndpoints];
-  const answering = new Set(endpoints.map((endpoint) => endpoint.key));
+  const answering = answeringOf(plan);
   const destinations: Pick<Destination, 'protocol' | 'port' | 'ip'>[] = addressesOf(plan).map((ip) => ({
     protocol,
     port: plan.port,
@@ -185,6 +203,12 @@ function enterAll(known: Map<string, Destination>, plan: ServicePortPlan, as: 's
     else if (entry.serving) entry.serving.push(answering);
     else entry.serving = [answering];
   }
+}
+
+/** `ip:port` of the endpoints that may answer. */
+function answeringOf({ servingEndpoints, clusterEndpoints, localEndpoints }: ServicePortPlan): ReadonlySet<string> {
+  const endpoints = servingEndpoints ?? [...clusterEndpoints, ...localEndpoints];
+  return new Set(endpoints.map((endpoint) => endpoint.key));
 }
 
 function keyOf({ protocol, ip, port }: { protocol: number; ip?: IpAddress; port: number }): string {

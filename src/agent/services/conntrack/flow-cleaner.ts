@@ -62,6 +62,12 @@ export class FlowCleaner {
     addTouched(this.#touched, delta, this.#options.protocols);
   }
 
+  /** Whether there is a port among what was noted that there was not before. */
+  hasNewPorts(): boolean {
+    for (const { earlier } of this.#touched.values()) if (earlier.length === 0) return true;
+    return false;
+  }
+
   /**
    * Deletes what is stale now that the new rules are in the kernel. Calls must not overlap. The event loop gets its turn
    * between listings and between groups of flows.

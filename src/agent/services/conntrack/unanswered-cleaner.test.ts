@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { FakeFlowTable, flow } from '../../../../test/fakes/fake-flow-table.ts';
 import { samplePort } from '../../../../test/samples/sample-plan.ts';
@@ -89,6 +89,48 @@ it('looks once a second, however often something changes', async () => {
     await clock.advance(100);
   }
   expect(table.listings).toHaveLength(3);
+});
+
+describe('where a look takes ten milliseconds', () => {
+  const slow = (...flows: readonly Flow[]) => {
+    const all = setUp(...flows);
+    const list = all.table.list.bind(all.table);
+    all.table.list = (listing) => {
+      all.clock.pass(10);
+      return list(listing);
+    };
+    return all;
+  };
+  const [one, other] = [change('10.0.0.1:80'), change('10.0.0.2:80')];
+
+  it('looks at endpoints that come and go every three seconds', async () => {
+    const { table, clock, cleaner } = slow();
+    for (let i = 0; i < 100; i++) {
+      const [now, before] = i % 2 === 0 ? [one, other] : [other, one];
+      cleaner.note({ ...now, replaced: before.upserted });
+      cleaner.committed(nowhere);
+      await clock.advance(100);
+    }
+    expect(table.listings).toHaveLength(4);
+  });
+
+  it('looks a second later for a new Service, and for what it found', async () => {
+    const { table, clock, cleaner } = slow();
+    cleaner.note({ ...one, replaced: other.upserted });
+    cleaner.committed(nowhere);
+    await clock.advance(100);
+    cleaner.note({ ...other, replaced: one.upserted });
+    cleaner.committed(nowhere);
+    await clock.advance(100);
+    table.flows = [stuck(1)];
+    table.answered = new Set();
+    cleaner.note({ upserted: [{ ...one.upserted[0]!, key: 'test/new:main' }], removed: [] });
+    cleaner.committed(nowhere);
+    await clock.advance(1000);
+    expect([table.listings.length, table.flows.length]).toEqual([2, 1]);
+    await clock.advance(1100);
+    expect([table.listings.length, table.flows.length]).toEqual([3, 0]);
+  });
 });
 
 it('tries again after a failure', async () => {

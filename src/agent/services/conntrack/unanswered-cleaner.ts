@@ -4,12 +4,17 @@ import type { PlanDelta } from '../../../proxy/index.ts';
 import { FlowCleaner, type FlowCleanerOptions, type FlowCleaning, type NodePortAddresses } from './flow-cleaner.ts';
 
 /**
- * Who is going to answer has done so by then; a client's kernel sends its first packet again after 1, 3 and 7 s. It is also how
- * long one look is from the next: each has the kernel go through all that is tracked.
+ * Who is going to answer has done so by then; a client's kernel sends its first packet again after 1, 3 and 7 s. One look is as
+ * long from the next, at least.
  */
 const WAIT_MS = 1000;
-/** How long a look waits after one that failed. */
-const RETRY_MS = 10_000;
+/**
+ * Each look has the kernel go through all of the table, empty places too: 10 ms for the 262,144 that Linux makes where there are 4 GiB
+ * of memory. While endpoints come and go, and nothing was found that waits, one look is this many times what it took from the next.
+ */
+const RESTS = 300;
+/** The longest of these rests, and how long a look waits after one that failed. */
+const LONG_REST_MS = 10_000;
 
 export interface UnansweredCleanerOptions extends Omit<FlowCleanerOptions, 'unanswered'> {
   /** Called after each cleaning. */
@@ -33,7 +38,9 @@ export class UnansweredCleaner {
   /** Something has come into force since the last look. */
   #isChanged = false;
   #isStopped = false;
-  #nextLook = Number.NEGATIVE_INFINITY;
+  /** Not before these, on the clock: a look that somebody may be waiting for, and any other. */
+  #next = { urgent: Number.NEGATIVE_INFINITY, ordinary: Number.NEGATIVE_INFINITY };
+  #due = Number.NEGATIVE_INFINITY;
   /** When flows were found that may be answered still, by ID. */
   #found = new Map<number, number>();
   #work: Promise<void> = Promise.resolve();
@@ -64,10 +71,16 @@ export class UnansweredCleaner {
     await this.#work.catch(() => {});
   }
 
+  /** What began before its Service was there, or was found to wait, is looked for soon. */
   #lookInTime(): void {
-    const { clock } = this.#options;
     if (this.#isStopped) return;
-    this.#timer ??= clock.setTimer(() => this.#begin(), Math.max(0, this.#nextLook - clock.now()));
+    const isUrgent = this.#found.size > 0 || this.#cleaner.hasNewPorts();
+    const { clock } = this.#options;
+    const due = Math.max(clock.now(), isUrgent ? this.#next.urgent : this.#next.ordinary);
+    if (this.#timer && this.#due <= due) return;
+    this.#timer?.cancel();
+    this.#due = due;
+    this.#timer = clock.setTimer(() => this.#begin(), due - clock.now());
   }
 
   #begin(): Promise<void> {
@@ -96,7 +109,10 @@ export class UnansweredCleaner {
     });
     if (!cleaning) return;
     const hasFailed = cleaning.error !== undefined;
-    this.#nextLook = this.#options.clock.now() + (hasFailed ? RETRY_MS : WAIT_MS);
+    const end = this.#options.clock.now();
+    const rest = Math.min(LONG_REST_MS, Math.max(WAIT_MS, RESTS * cleaning.seconds * 1000));
+    const [soon, later] = hasFailed ? [LONG_REST_MS, LONG_REST_MS] : [WAIT_MS, rest];
+    this.#next = { urgent: end + soon, ordinary: end + later };
     this.#options.cleaned(cleaning);
     this.#isChanged ||= hasFailed;
     if (hasFailed || this.#found.size > 0) this.#lookInTime();
