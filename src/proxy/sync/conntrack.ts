@@ -1,4 +1,12 @@
-import { formatIp, formatIpPort, IP_PROTOCOLS, type IpAddress, ipEquals, isLoopback, readBe32 } from '../../core/index.ts';
+import {
+  formatIp,
+  formatIpPort,
+  IP_PROTOCOLS,
+  type IpAddress,
+  ipEquals,
+  isLoopback,
+  readBe32,
+} from '../../core/index.ts';
 import type { Protocol } from '../../kube/index.ts';
 import type { NodePlan, PlanDelta, ServicePortPlan } from '../plan/index.ts';
 
