@@ -16,6 +16,7 @@ export {
   lastOf,
 } from './match.ts';
 export { DSTNAT, FILTER, MANGLE, RAW, SRCNAT } from './priorities.ts';
+export { type ForAll, refusingChain } from './refusal.ts';
 export { rejections } from './rejections.ts';
 export { sameBase, sameRuleBodies } from './same-rules.ts';
 export { type ChainWithRules, holdsNothingElse, type TableLayout, tableRepairs } from './table-repair.ts';

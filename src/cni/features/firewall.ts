@@ -13,7 +13,7 @@ import {
   hasAdmitted,
   hasForwardChain,
   isInForce,
-  refusingChain,
+  refusalBefore,
   withdraw,
   withdrawAll,
 } from './tables/forward-chain.ts';
@@ -116,7 +116,7 @@ function unlessChanging(tell: () => string[]): string[] {
 function obstacles(ruleset: NftReader, ips: readonly { readonly address: Cidr }[]): string[] {
   const families = IP_FAMILIES.filter((family) => ips.some(({ address }) => address.address.family === family));
   const refusing = families.flatMap((family) => {
-    const chain = refusingChain(ruleset, family);
+    const chain = refusalBefore(ruleset, family);
     return chain === undefined
       ? []
       : [

@@ -1,3 +1,4 @@
+import { type ForAll, refusingChain } from '../../nft/index.ts';
 import type { Check, World } from '../check.ts';
 import { chainsOf, placeOf, type RuleSet, readRuleSets } from '../facts/rule-sets.ts';
 import { firstFew, ok, orUnread, warning } from '../finding.ts';
@@ -104,20 +105,13 @@ const FOR_ALL = /^-([jg]) (\S+)(?: --reject-with \S+)?$/;
 
 /** The chain in which chain FORWARD refuses whatever none of its rules has accepted: itself, or one it leads every packet to. */
 function refusalIn({ tables }: RuleSet): string | undefined {
-  const filter = tables.get('filter');
-  const visited = new Set<string>();
-  const search = (chain: string): string | undefined => {
-    if (visited.has(chain)) return undefined;
-    visited.add(chain);
-    for (const rule of filter?.get(chain)?.rules ?? []) {
-      const [, way, target] = FOR_ALL.exec(rule.replaceAll(COMMENT, '')) ?? [];
-      if (target === undefined) continue;
-      if (target === 'DROP' || target === 'REJECT') return chain;
-      if (target === 'ACCEPT' || target === 'RETURN') return undefined;
-      const found = search(target);
-      if (found !== undefined || way === 'g') return found;
-    }
-    return undefined;
-  };
-  return search('FORWARD');
+  return refusingChain('FORWARD', (chain) => (tables.get('filter')?.get(chain)?.rules ?? []).map(forAll));
+}
+
+function forAll(rule: string): ForAll | undefined {
+  const [, way, target] = FOR_ALL.exec(rule.replaceAll(COMMENT, '')) ?? [];
+  if (target === undefined) return undefined;
+  if (target === 'DROP' || target === 'REJECT') return { kind: 'refuse' };
+  if (target === 'ACCEPT' || target === 'RETURN') return { kind: target === 'ACCEPT' ? 'accept' : 'return' };
+  return { kind: way === 'g' ? 'goto' : 'jump', chain: target };
 }

@@ -1,14 +1,15 @@
 import { type IpFamily, isNotFound } from '../../../core/index.ts';
 import type { NftReader, NftRuleset } from '../../../netlink/nftables/index.ts';
+import { refusingChain } from '../../../nft/index.ts';
 import {
   type AdmissionRule,
   admissionChanges,
   admits,
   type ForwardState,
+  forAll,
   forwardChain,
   hasAllOf,
   OUR_FORWARD,
-  refusalBefore,
   removalChanges,
   withdrawalChanges,
 } from './forward-rules.ts';
@@ -72,15 +73,15 @@ const MOST_RULES = 500;
 
 /**
  * The chain that refuses all packets before FORWARD leads them to rules of ours, as firewalls have it; undefined: none does, or it
- * has more than 500 rules.
+ * has more than 500 rules. A refusal of FORWARD itself is none: the jump to ours is put before it.
  */
-export function refusingChain(ruleset: NftReader, family: IpFamily): string | undefined {
-  const forward = forwardChain(family, 'FORWARD');
-  const rulesOf = (name: string) => {
-    const chain = { ...forward, name };
-    return (ruleset.getChain(chain)?.use ?? 0) > MOST_RULES ? [] : ruleset.listRules(chain);
-  };
-  return refusalBefore(rulesOf('FORWARD'), rulesOf);
+export function refusalBefore(ruleset: NftReader, family: IpFamily): string | undefined {
+  const { name: first, ...table } = forwardChain(family, 'FORWARD');
+  const refusing = refusingChain(first, (name) => {
+    const chain = { ...table, name };
+    return (ruleset.getChain(chain)?.use ?? 0) > MOST_RULES ? [] : ruleset.listRules(chain).map(forAll);
+  });
+  return refusing === first ? undefined : refusing;
 }
 
 function familiesOf(rules: readonly AdmissionRule[]) {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseCidr } from '../../../core/index.ts';
 import {
-  accept,
   counter,
   drop,
   type Expression,
@@ -9,15 +8,9 @@ import {
   type NftChange,
   type NftRule,
   payload,
+  type Verdict,
 } from '../../../netlink/nftables/index.ts';
-import {
-  admissionChanges,
-  admissionRules,
-  admits,
-  OUR_FORWARD,
-  refusalBefore,
-  withdrawalChanges,
-} from './forward-rules.ts';
+import { admissionChanges, admissionRules, admits, forAll, OUR_FORWARD, withdrawalChanges } from './forward-rules.ts';
 
 const rules = admissionRules('net', [parseCidr('10.244.1.0/24')]);
 
@@ -112,33 +105,14 @@ describe('admits', () => {
   });
 });
 
-describe('refusalBefore', () => {
-  const toChain = (kind: 'jump' | 'goto', chain: string) =>
-    rule(20, 'FORWARD', [counter, { kind: 'verdict', verdict: { kind, chain } }]);
-  const chains: Readonly<Record<string, readonly NftRule[]>> = {
-    reject: [DROP_SOME, XT_OTHER_REJECT, XT_REJECT],
-    'ufw-reject-forward': [REJECT_ALL],
-    'DOCKER-USER': [DROP_SOME],
-    spared: [rule(21, 'spared', [counter, accept]), DROP_ALL],
-    outer: [toChain('jump', 'DOCKER-USER'), toChain('goto', 'reject')],
-    round: [toChain('jump', 'round')],
-  };
-
-  it.each([
-    ['a goto to a chain that refuses in the end', [DROP_SOME, toChain('goto', 'reject'), OUR_JUMP], 'reject'],
-    ['a jump to such a chain', [toChain('jump', 'ufw-reject-forward'), OTHER_JUMP, OUR_JUMP], 'ufw-reject-forward'],
-    ['a chain that leads to such a chain', [toChain('jump', 'outer')], 'outer'],
-    ['chains that refuse some', [toChain('jump', 'DOCKER-USER'), toChain('goto', 'round')], undefined],
-    ['a chain that accepts all before', [toChain('jump', 'spared')], undefined],
-    [
-      'a refusal of FORWARD itself, which the jump is put before',
-      [OUR_JUMP, DROP_ALL, toChain('goto', 'reject')],
-      undefined,
-    ],
-    ['nothing', [], undefined],
-  ])('with %s', (_, forward, chain) => {
-    expect(refusalBefore(forward, (name) => chains[name] ?? [])).toBe(chain);
-  });
+it('tells what a rule does with every packet', () => {
+  const leads = (verdict: Verdict) => forAll(rule(20, 'FORWARD', [counter, { kind: 'verdict', verdict }]));
+  expect([REJECT_ALL, DROP_ALL, XT_REJECT].map(forAll)).toEqual(Array(3).fill({ kind: 'refuse' }));
+  expect([DROP_SOME, XT_OTHER_REJECT].map(forAll)).toEqual([undefined, undefined]);
+  expect(leads({ kind: 'accept' })).toEqual({ kind: 'accept' });
+  expect(leads({ kind: 'return' })).toEqual({ kind: 'return' });
+  expect(leads({ kind: 'jump', chain: 'x' })).toEqual({ kind: 'jump', chain: 'x' });
+  expect(leads({ kind: 'goto', chain: 'x' })).toEqual({ kind: 'goto', chain: 'x' });
 });
 
 describe('withdrawalChanges', () => {

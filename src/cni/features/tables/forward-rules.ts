@@ -11,7 +11,7 @@ import {
   sameExpressions,
   type Verdict,
 } from '../../../netlink/nftables/index.ts';
-import { inBlock } from '../../../nft/index.ts';
+import { type ForAll, inBlock } from '../../../nft/index.ts';
 
 /*
  * What iptables-nft keeps in nf_tables are ordinary chains and rules, and rules made by others in the same form are shown by
@@ -120,7 +120,7 @@ function remove(object: NftRule): NftChange {
  * of its own that refuses everything, which stands for a policy, the place is before the first one: behind it no packet comes.
  *
  * A jump that leads everything to a chain that refuses it is somebody's decision, not a policy (shorewall's `-g reject`): the place
- * is behind it, and nothing is let through (`refusalBefore`).
+ * is behind it, and nothing is let through (`refusalBefore` of forward-chain.ts).
  */
 function jumpChanges(family: IpFamily, forward: readonly NftRule[]): NftChange[] {
   const { end, refusal, jumps } = jumpPlaces(forward);
@@ -148,36 +148,12 @@ function jumpPlaces(forward: readonly NftRule[]): JumpPlaces {
   return { end: refusal ? others.indexOf(refusal) : others.length, refusal, jumps };
 }
 
-/**
- * The first chain that FORWARD leads every packet to which refuses them all in the end, whatever it lets by before; undefined:
- * there is none.
- *
- * @param rulesOf the rules of another chain of the table
- */
-export function refusalBefore(
-  forward: readonly NftRule[],
-  rulesOf: (chain: string) => readonly NftRule[],
-): string | undefined {
-  const visited = new Set([OUR_FORWARD]);
-  const refuses = (chain: string): boolean => {
-    if (visited.has(chain)) return false;
-    visited.add(chain);
-    for (const rule of rulesOf(chain)) {
-      if (refusesAll(rule)) return true;
-      const verdict = verdictForAll(rule);
-      if (verdict?.kind === 'accept' || verdict?.kind === 'return') return false;
-      if (verdict && 'chain' in verdict) {
-        if (refuses(verdict.chain)) return true;
-        if (verdict.kind === 'goto') return false;
-      }
-    }
-    return false;
-  };
-  for (const rule of forward) {
-    const verdict = verdictForAll(rule);
-    if (refusesAll(rule) || verdict?.kind === 'accept') return undefined;
-    if (verdict && 'chain' in verdict && refuses(verdict.chain)) return verdict.chain;
-  }
+/** What a rule of iptables-nft does with every packet; undefined: it selects some, or lets them go on. */
+export function forAll(rule: NftRule): ForAll | undefined {
+  if (refusesAll(rule)) return { kind: 'refuse' };
+  const verdict = verdictForAll(rule);
+  if (verdict?.kind === 'accept' || verdict?.kind === 'return') return { kind: verdict.kind };
+  if (verdict?.kind === 'jump' || verdict?.kind === 'goto') return { kind: verdict.kind, chain: verdict.chain };
   return undefined;
 }
 
