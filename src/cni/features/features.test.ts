@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { parseAddressWithPrefix } from '../../core/index.ts';
+import { type ErrorCode, NodeplaneError, parseAddressWithPrefix, parseCidr } from '../../core/index.ts';
+import type { NftReader } from '../../netlink/nftables/index.ts';
 import type { FeatureConfig } from '../config/feature-config.ts';
 import { attachmentKey } from '../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../protocol/environment.ts';
-import { FEATURES, type WantedAttachment } from './index.ts';
+import { FEATURES, loadReassertion, type WantedAttachment } from './index.ts';
+import { admissionRules } from './tables/forward-rules.ts';
 import { isOwnedBy } from './tables/owner-comment.ts';
 
 const key = attachmentKey('net' as NetworkName, {
@@ -81,4 +83,17 @@ describe.each(loaded)('$entry.name', ({ feature }) => {
     expect(comments.filter((comment) => !isOwnedBy(comment, key))).toEqual([]);
     expect(admissions.filter(({ comment }) => !comment.endsWith(' net'))).toEqual([]);
   });
+});
+
+it('does not say what may drop packets of pods of a ruleset that does not hold still', async () => {
+  const { obstaclesOf } = await loadReassertion();
+  const admissions = admissionRules('net', [parseCidr('10.244.1.0/24')]);
+  const failing = (code: ErrorCode): NftReader => {
+    const fail = () => {
+      throw new NodeplaneError(code, 'it changed');
+    };
+    return { listTables: fail, listChains: fail, getChain: fail, listRules: fail } as unknown as NftReader;
+  };
+  expect(obstaclesOf(failing('ERR_NETLINK_DUMP_INTERRUPTED'), { admissions })).toBeUndefined();
+  expect(() => obstaclesOf(failing('ERR_NETLINK_DECODE'), { admissions })).toThrow('it changed');
 });

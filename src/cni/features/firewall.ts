@@ -53,7 +53,7 @@ export const firewall: AttachmentFeature = {
       if (hasForwardChain(ruleset) && !isAdmitted(ruleset, context)) {
         withNodeLock(() => admit(ruleset, wantedIn(context).admissions));
       }
-      for (const obstacle of unlessChanging(() => obstacles(ruleset, ips))) warn(obstacle);
+      for (const obstacle of unlessChanging(() => obstacles(ruleset, ips)) ?? []) warn(obstacle);
     });
     failpoint('firewall');
     return [];
@@ -102,12 +102,15 @@ function withdrawIfUnused(host: Netlink, network: string, leaving?: AttachmentKe
   });
 }
 
-/** What is only told may be left untold: other ADDs, for one, change the ruleset all the time while many pods start together. */
-function unlessChanging(tell: () => string[]): string[] {
+/**
+ * What is only told may be left untold: other ADDs, for one, change the ruleset all the time while many pods start together. Undefined
+ * then.
+ */
+export function unlessChanging(tell: () => string[]): string[] | undefined {
   try {
     return tell();
   } catch (error) {
-    if (error instanceof NodeplaneError && error.code === 'ERR_NETLINK_DUMP_INTERRUPTED') return [];
+    if (error instanceof NodeplaneError && error.code === 'ERR_NETLINK_DUMP_INTERRUPTED') return undefined;
     throw error;
   }
 }

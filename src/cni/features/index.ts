@@ -1,4 +1,4 @@
-import type { NftRuleset } from '../../netlink/nftables/index.ts';
+import type { NftReader, NftRuleset } from '../../netlink/nftables/index.ts';
 import type { TableLayout } from '../../nft/index.ts';
 import type { AttachmentFeature, DesiredRules, FeatureEntry } from './feature.ts';
 import { isMacvlan } from './macvlan/name.ts';
@@ -57,7 +57,7 @@ export const FEATURES: readonly FeatureEntry[] = [
 /** What brings back the rules of attachments after somebody flushed nftables; loaded when it is asked for. */
 export async function loadReassertion() {
   const { desiredRules, reassertRules } = await import('./reassert.ts');
-  const { foreignDrops } = await import('./firewall.ts');
+  const { foreignDrops, unlessChanging } = await import('./firewall.ts');
   const features = await loadAll();
   const layouts = layoutsOf(features);
   return {
@@ -70,10 +70,13 @@ export async function loadReassertion() {
       links?: () => ReadonlySet<string>,
       options?: { readonly movesJump: boolean },
     ): Reassertion => reassertRules(ruleset, layouts, rules, links, options),
-    /** A sentence for each chain of others that may drop what these rules admit, and cannot be changed from here. */
-    obstaclesOf: (ruleset: NftRuleset, { admissions }: DesiredRules): string[] => {
+    /**
+     * A sentence for each chain of others that may drop what these rules admit, and cannot be changed from here; undefined: the ruleset
+     * does not hold still.
+     */
+    obstaclesOf: (ruleset: NftReader, { admissions }: Pick<DesiredRules, 'admissions'>): string[] | undefined => {
       const families = IP_FAMILIES.filter((of) => admissions.some(({ family }) => family === of));
-      return families.length > 0 ? foreignDrops(ruleset, families) : [];
+      return families.length > 0 ? unlessChanging(() => foreignDrops(ruleset, families)) : [];
     },
     /** In what the kernel differs from it; nothing is changed. */
     compareFeatures: async (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>) => {

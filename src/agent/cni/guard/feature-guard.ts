@@ -137,7 +137,8 @@ export class FeatureGuard implements ComparedPart {
       }
       // What it has made so far may have been flushed, and cannot be told from what it has yet to make.
       if (entries.some((entry) => entry.note && isUnderWay(entry))) this.#schedule(UNDER_WAY_MS);
-      this.#tellObstacles(obstaclesOf(this.#nftables, rules));
+      const obstacles = obstaclesOf(this.#nftables, rules);
+      if (obstacles) this.#tellObstacles(obstacles);
     } catch (error) {
       this.#failure = error;
       logger.error({ err: error }, 'The rules of pods cannot be looked after');
