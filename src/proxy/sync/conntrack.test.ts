@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatIp, formatIpPort, parseIp } from '../../core/index.ts';
+import { atOnce, formatIp, formatIpPort, parseIp } from '../../core/index.ts';
 import type { Endpoint, PlanDelta, ServicePortPlan } from '../plan/index.ts';
 import {
   addTouched,
@@ -69,15 +69,15 @@ const onNode = nodePortAddressTest({ nodePortAddresses: 'all', localAddresses: [
 function staleAfter(...deltas: Partial<PlanDelta>[]) {
   const touched: TouchedPorts = new Map();
   for (const delta of deltas) addTouched(touched, { upserted: [], removed: [], ...delta });
-  const { destinations, isStale } = staleFlows(touched, onNode);
+  const { destinations, isStale } = atOnce(staleFlows(touched, onNode));
   return {
     destinations,
     isStale(to: string, by: string, protocol?: number) {
       const tracked = flow(to, by, protocol);
       const told = isStale(tracked);
       // Those that the flow may have gone to are enough to tell.
-      expect(staleFlows(touchedBy(touched, [tracked]), onNode).isStale(tracked)).toBe(told);
-      const { ports, mayBeTo } = whereaboutsOf(touched);
+      expect(atOnce(staleFlows(touchedBy(touched, [tracked]), onNode)).isStale(tracked)).toBe(told);
+      const { ports, mayBeTo } = atOnce(whereaboutsOf(touched));
       if (told) expect(ports.has(tracked.original.destinationPort) && mayBeTo(tracked)).toBe(true);
       return told;
     },
@@ -200,7 +200,7 @@ describe('addTouched', () => {
     addTouched(touched, { upserted: [port({ protocol: 'TCP' })], removed: [port({ protocol: 'TCP', key: 'x' })] });
     expect(touched.size).toBe(0);
     addTouched(touched, { upserted: [port({ protocol: 'SCTP', cluster: ['10.0.0.1:53'] })], removed: [] });
-    const { isStale } = staleFlows(touched, onNode);
+    const { isStale } = atOnce(staleFlows(touched, onNode));
     expect([132, 17].map((protocol) => isStale(flow(VIP, '10.0.0.2:53', protocol)))).toEqual([true, false]);
   });
 
@@ -281,7 +281,7 @@ it('takes a flow to port 0 for none of a Service without a NodePort', () => {
   addTouched(touched, { upserted: [port({ nodePort: 0, cluster: ['10.0.0.1:53'] })], removed: [] });
   const toNothing = flow('192.0.2.1:0', '192.0.2.1:0');
   expect(touchedBy(touched, [toNothing]).size).toBe(0);
-  expect(whereaboutsOf(touched).mayBeTo(toNothing)).toBe(false);
+  expect(atOnce(whereaboutsOf(touched)).mayBeTo(toNothing)).toBe(false);
 });
 
 // What goes over all endpoints for each address needs gigabytes and minutes.
@@ -291,7 +291,7 @@ it('compares the flows of a Service with 10,000 external IPs and 5,000 endpoints
   const serving = Array.from({ length: 5000 }, (_, n) => `${ip(10, n)}:53`);
   const touched: TouchedPorts = new Map();
   addTouched(touched, { upserted: [port({ externalIps, serving })], removed: [] });
-  const { destinations, isStale } = staleFlows(touched, onNode);
+  const { destinations, isStale } = atOnce(staleFlows(touched, onNode));
   expect(destinations).toHaveLength(10_003);
   expect(isStale(flow(`${ip(100, 9999)}:53`, `${ip(10, 4999)}:53`))).toBe(false);
   expect(isStale(flow(`${ip(100, 9999)}:53`, `${ip(10, 5000)}:53`))).toBe(true);

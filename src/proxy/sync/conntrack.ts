@@ -6,6 +6,7 @@ import {
   ipEquals,
   isLoopback,
   readBe32,
+  type Steps,
 } from '../../core/index.ts';
 import type { Protocol } from '../../kube/index.ts';
 import type { NodePlan, PlanDelta, ServicePortPlan } from '../plan/index.ts';
@@ -73,9 +74,10 @@ export interface Whereabouts {
   mayBeTo(flow: TrackedFlow): boolean;
 }
 
-export function whereaboutsOf(touched: TouchedPorts): Whereabouts {
+export function* whereaboutsOf(touched: TouchedPorts): Steps<Whereabouts> {
   const [ports, nodePorts, ends] = [new Set<number>(), new Set<number>(), new Set<number>()];
   for (const one of touched.values()) {
+    yield;
     for (const plan of plansOf(one)) {
       ports.add(plan.port);
       for (const ip of addressesOf(plan)) ends.add(endOf(ip));
@@ -144,9 +146,10 @@ export interface StaleFlows {
  * @param isNodePortAddress whether an address answers on NodePorts; a flow through this node to the same port number of
  *   another host is no Service traffic
  */
-export function staleFlows(touched: TouchedPorts, isNodePortAddress: (ip: IpAddress) => boolean): StaleFlows {
+export function* staleFlows(touched: TouchedPorts, isNodePortAddress: (ip: IpAddress) => boolean): Steps<StaleFlows> {
   const known = new Map<string, Destination>();
   for (const { current, earlier } of touched.values()) {
+    yield;
     if (current) enterAll(known, current, 'serving');
     for (const plan of earlier) enterAll(known, plan, 'former');
   }

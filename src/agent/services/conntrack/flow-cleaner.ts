@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Clock, IP_PROTOCOLS, type IpAddress, type IpFamily } from '../../../core/index.ts';
+import { type Clock, IP_PROTOCOLS, type IpAddress, type IpFamily, inSlices } from '../../../core/index.ts';
 import type { Protocol } from '../../../kube/index.ts';
 import type { Flow, FlowListing } from '../../../netlink/conntrack/index.ts';
 import {
@@ -108,30 +108,31 @@ export class FlowCleaner {
   }
 
   async #find(touched: TouchedPorts, nodePortAddresses: NodePortAddresses): Promise<Flow[]> {
-    const stale = staleFlows(touched, nodePortAddresses());
+    const stale = await inSlices(staleFlows(touched, nodePortAddresses()));
     return this.#list(listingsFor(this.#options.family, stale), stale.isStale);
   }
 
   /** There are few of them, whatever is tracked, so the Services are looked through only for those. */
   async #findUnanswered(touched: TouchedPorts, nodePortAddresses: NodePortAddresses): Promise<Flow[]> {
     const { family, protocols = [] } = this.#options;
-    const { ports, mayBeTo } = whereaboutsOf(touched);
+    const { ports, mayBeTo } = await inSlices(whereaboutsOf(touched));
     const filter = (_: number, port: number) => ports.has(port);
     const listings = protocols.map((name) => ({ family, protocol: IP_PROTOCOLS[name], unanswered: true, filter }));
     const flows = await this.#list(listings, mayBeTo);
     const asked = touchedBy(touched, flows);
-    return asked.size === 0 ? [] : flows.filter(staleFlows(asked, nodePortAddresses()).isStale);
+    return asked.size === 0 ? [] : flows.filter((await inSlices(staleFlows(asked, nodePortAddresses()))).isStale);
   }
 
   async #list(listings: readonly FlowListing[], isWanted: (flow: Flow) => boolean): Promise<Flow[]> {
     const flows: Flow[] = [];
     for (const listing of listings) {
+      // The kernel may take 10 ms for it.
+      await setImmediate();
       let seen = 0;
       for (const flow of this.#options.table.list(listing)) {
         if (isWanted(flow)) flows.push(flow);
         if (++seen % FLOWS_IN_A_ROW === 0) await setImmediate();
       }
-      await setImmediate();
     }
     return flows;
   }
