@@ -40,6 +40,8 @@ export class FakeClock implements Clock {
   }
 
   setTimer(fn: () => unknown, ms: number): Timer {
+    // Node.js 24 warns of these.
+    if (!(ms >= 0)) throw new Error(`A timer of ${ms} ms`);
     const pending = { at: this.#now + ms, fn };
     this.#pending.add(pending);
     return { cancel: () => this.#pending.delete(pending) };

@@ -90,7 +90,7 @@ export function watchUnanswered(listener: (flow: Flow) => void, bounds: Unanswer
     // What waits was taken in for looking at it.
     while (socket.receiveWaiting() !== undefined);
     rest?.cancel();
-    rest = after(look, began + periodMs - now());
+    rest = after(look, Math.max(0, began + periodMs - now()));
   };
   const take = (datagram: Uint8Array) => {
     const ended = state === 'looking' ? unansweredFlow(datagram) : undefined;

@@ -76,11 +76,12 @@ export class UnansweredCleaner {
     if (this.#isStopped) return;
     const isUrgent = this.#found.size > 0 || this.#cleaner.hasNewPorts();
     const { clock } = this.#options;
-    const due = Math.max(clock.now(), isUrgent ? this.#next.urgent : this.#next.ordinary);
+    const now = clock.now();
+    const due = Math.max(now, isUrgent ? this.#next.urgent : this.#next.ordinary);
     if (this.#timer && this.#due <= due) return;
     this.#timer?.cancel();
     this.#due = due;
-    this.#timer = clock.setTimer(() => this.#begin(), due - clock.now());
+    this.#timer = clock.setTimer(() => this.#begin(), due - now);
   }
 
   #begin(): Promise<void> {
