@@ -6,6 +6,7 @@ import { watchNftables } from '../../netlink/nftables/index.ts';
 import { checkOwnDirectory } from '../../sys/index.ts';
 import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
+import { namedPodRanges } from '../routes/rule-settings.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
 import { PodLinks } from './guard/pod-links.ts';
 import { Reclaimer } from './guard/reclaimer.ts';
@@ -108,7 +109,8 @@ export class CniPart implements Part {
       logger,
       serve: (request, client) => this.#service.serve(request, client),
     });
-    this.#guard = new FeatureGuard({ dataDirs, clock, logger, watch: (listener) => watchNftables(listener) });
+    const passing = conflist.letsPodsThrough ? namedPodRanges(context.config) : [];
+    this.#guard = new FeatureGuard({ dataDirs, passing, clock, logger, watch: (listener) => watchNftables(listener) });
     this.#limits = new TrafficLimits(dataDirs);
     this.#links = new PodLinks(dataDirs, (task) => this.#workers.run(task));
     this.#reclaimer = new Reclaimer({

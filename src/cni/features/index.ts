@@ -1,6 +1,8 @@
+import type { Cidr } from '../../core/index.ts';
 import type { NftReader, NftRuleset } from '../../netlink/nftables/index.ts';
 import type { TableLayout } from '../../nft/index.ts';
 import type { AttachmentFeature, DesiredRules, FeatureEntry } from './feature.ts';
+import { joinRules } from './join-rules.ts';
 import { isMacvlan } from './macvlan/name.ts';
 import type { Reassertion } from './reassert.ts';
 import { IP_FAMILIES } from './tables/pod-table.ts';
@@ -58,11 +60,14 @@ export const FEATURES: readonly FeatureEntry[] = [
 export async function loadReassertion() {
   const { desiredRules, reassertRules } = await import('./reassert.ts');
   const { foreignDrops, unlessChanging } = await import('./firewall.ts');
+  const { rangeAdmissions } = await import('./tables/forward-rules.ts');
   const features = await loadAll();
   const layouts = layoutsOf(features);
   return {
     /** What attachments want in nf_tables by all their features. Throws CniError as their ADD would. */
     featuresOf: (attachments: readonly WantedAttachment[]) => desiredRules(features, attachments),
+    /** What lets ranges of pods through, on whichever node they are. */
+    passageOf: (ranges: readonly Cidr[]): DesiredRules => joinRules([{ admissions: rangeAdmissions(ranges) }]),
     /** Brings back what is missing of it. */
     reassertFeatures: (
       ruleset: NftRuleset,

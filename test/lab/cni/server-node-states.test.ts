@@ -1,5 +1,8 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { makeService, makeSlice } from '../../fakes/service-objects.ts';
+import { manifestOf, saveManifest } from '../../samples/manifests.ts';
 import { createHost, type Host } from '../host.ts';
 import type { Agent } from '../lab.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
@@ -51,6 +54,30 @@ it('lets pods through the FORWARD chain of a Docker that comes after them, and r
   }
   await expect.poll(() => namespace.run('iptables-nft', '-S')).toContain('-j NODEPLANE-FORWARD');
   expect(await connects(pod)).toBe('answered');
+  expect(notable()).toEqual([]);
+});
+
+it('lets through it, too, what comes for a NodePort and goes to a pod of another node', async () => {
+  const { node, folder } = served;
+  // Stands for a pod of another node.
+  const far = served.addClient('far');
+  far.namespace.run('ip', 'address', 'add', '10.244.2.9/32', 'dev', 'eth0');
+  node.namespace.run('ip', 'route', 'add', '10.244.2.0/24', 'via', far.ip());
+  await far.serve({ port: 8080, ip: '10.244.2.9' });
+  const slice = makeSlice('shop/far', ['10.244.2.9'], { addressType: 'IPv4', ports: [{ port: 8080 }] });
+  const ports = [{ port: 80, nodePort: 30080 }];
+  const service = makeService('shop/far', { clusterIP: '10.96.0.10', type: 'NodePort', ports });
+  saveManifest(join(folder, 'manifests'), 'far.yaml', manifestOf(service, slice));
+  const flags = ['--proxy-mode', 'nftables', '--cluster-cidr', '10.244.0.0/16'];
+  agent = await served.startAgent({ flags: [...flags, '--nodeport-addresses', '192.168.50.0/24,fd00:50::/64'] });
+  const here = await addPod('here');
+  const reached = async () => (await outside.connect({ ip: node.ip(), port: 30080 })).kind;
+  expect(await reached()).toBe('answered');
+  prepareNode(node.namespace, 'docker-nft');
+  await expect.poll(() => node.namespace.run('iptables-nft', '-S')).toContain('-j NODEPLANE-FORWARD');
+  expect(await reached()).toBe('answered');
+  expect(await served.call('DEL', here.namespace)).toMatchObject({ status: 0 });
+  expect(await reached()).toBe('answered');
   expect(notable()).toEqual([]);
 });
 

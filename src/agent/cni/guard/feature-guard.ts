@@ -1,5 +1,12 @@
-import { loadReassertion } from '../../../cni/index.ts';
-import { type Clock, type ComparedPart, type Drift, nothingToCompare, type Timer } from '../../../core/index.ts';
+import { joinRules, loadReassertion } from '../../../cni/index.ts';
+import {
+  type Cidr,
+  type Clock,
+  type ComparedPart,
+  type Drift,
+  nothingToCompare,
+  type Timer,
+} from '../../../core/index.ts';
 import { isUnderWay, journalEntries } from '../../../ipam/index.ts';
 import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
 import { listSysctls } from '../../../sys/index.ts';
@@ -10,6 +17,8 @@ import { JumpPace } from './jump-pace.ts';
 export interface FeatureGuardOptions {
   /** Directories of reservations, with the notes about attachments. */
   readonly dataDirs: readonly string[];
+  /** Ranges of pods, on whichever node, that the node is to let through: it leads to them what comes for a NodePort. */
+  readonly passing: readonly Cidr[];
   readonly clock: Clock;
   readonly logger: Logger;
   /** Tells what changes in nf_tables of this node, by whomever. */
@@ -154,12 +163,13 @@ export class FeatureGuard implements ComparedPart {
     this.#obstacles = new Set(obstacles);
   }
 
-  /** What the pods should have, by the notes about them. */
+  /** What the pods should have, by the notes about them, and what pods of other nodes need here. */
   async #wanted() {
-    const { featuresOf, ...actions } = await loadReassertion();
+    const { featuresOf, passageOf, ...actions } = await loadReassertion();
+    const { dataDirs, passing } = this.#options;
     this.#rules ??= new JournalRules(featuresOf);
-    const entries = this.#options.dataDirs.flatMap(journalEntries);
-    return { ...actions, entries, rules: this.#rules.of(entries, linkNames()) };
+    const entries = dataDirs.flatMap(journalEntries);
+    return { ...actions, entries, rules: joinRules([this.#rules.of(entries, linkNames()), passageOf(passing)]) };
   }
 }
 

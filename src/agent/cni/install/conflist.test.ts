@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { readConflist, standardConflist } from './conflist.ts';
 
 it('has a list of its own that old and new runtimes can use, and that names nothing of the node', () => {
-  const { network, text, statusConfig } = standardConflist();
-  expect(network).toBe('nodeplane');
+  const { network, text, statusConfig, letsPodsThrough } = standardConflist();
+  expect({ network, letsPodsThrough }).toEqual({ network: 'nodeplane', letsPodsThrough: true });
   expect(JSON.parse(text)).toMatchObject({ cniVersion: '0.4.0', cniVersions: ['0.4.0', '1.0.0', '1.1.0'] });
   expect(JSON.parse(statusConfig)).toMatchObject({
     name: 'nodeplane',
@@ -47,6 +47,16 @@ it('has the runtime pass the annotations of pods where they are needed, and asks
       '--cni-macvlan-namespaces needs "io.kubernetes.cri.pod-annotations": true',
     );
   }
+});
+
+it.each([
+  [{}, false],
+  [{ firewall: true }, true],
+  [{ firewall: false, ingressPolicy: 'isolated' }, false],
+  [{ ingressPolicy: 'isolated' }, true],
+])('tells whether its pods pass a chain FORWARD that drops: %j', (keys, passes) => {
+  const list = { name: 'n', cniVersion: '1.0.0', plugins: [{ type: 'nodeplane-cni', ...keys }] };
+  expect(readConflist(JSON.stringify(list), '/c').letsPodsThrough).toBe(passes);
 });
 
 it.each([

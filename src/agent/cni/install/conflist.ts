@@ -15,6 +15,8 @@ export interface Conflist {
   readonly statusConfig: string;
   /** Whether it says itself which MTU pods have. */
   readonly hasMtu: boolean;
+  /** Whether its pods are let through a chain FORWARD that drops. */
+  readonly letsPodsThrough: boolean;
 }
 
 /**
@@ -80,5 +82,11 @@ export function readConflist(text: string, path: string, { podAnnotations }: Con
     text: `${text.trim()}\n`,
     statusConfig: JSON.stringify({ ...own, name, cniVersion: '1.1.0' }),
     hasMtu: 'mtu' in own,
+    letsPodsThrough: asksForFirewall(own),
   };
+}
+
+/** A policy asks for it too, unless it is refused. */
+function asksForFirewall(plugin: { readonly firewall?: unknown; readonly ingressPolicy?: unknown }): boolean {
+  return plugin.firewall === true || (plugin.firewall === undefined && plugin.ingressPolicy !== undefined);
 }

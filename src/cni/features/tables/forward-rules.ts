@@ -48,6 +48,17 @@ export function admissionRules(network: string, subnets: readonly Cidr[]): Admis
   );
 }
 
+/** Of whom rules are that admit the pods of all nodes. No network can be called so. */
+const ALL_NODES = 'pods of all nodes';
+
+/**
+ * The rules that admit what ranges of pods send and receive, on whichever node: what the node itself leads to pods of others, for a
+ * NodePort, has no address of its own pods.
+ */
+export function rangeAdmissions(ranges: readonly Cidr[]): AdmissionRule[] {
+  return admissionRules(ALL_NODES, ranges);
+}
+
 function networkComment(network: string): string {
   return `nodeplane-cni ${network}`.slice(0, LONGEST_COMMENT);
 }
