@@ -12,6 +12,7 @@ export {
 export const loadLinkDrift = () => import('./drift/index.ts');
 export { linkFinder } from './link/host-link.ts';
 export { keepSocketsOpen } from './link/sockets.ts';
+export { isForwarding } from './link/sysctls.ts';
 export { main } from './main.ts';
 export { attachmentKey } from './protocol/attachment-key.ts';
 export {

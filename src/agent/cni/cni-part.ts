@@ -8,6 +8,7 @@ import type { Part, PartContext, Readiness } from '../part.ts';
 import type { PodRanges } from '../pools/pod-ranges.ts';
 import { namedPodRanges } from '../routes/rule-settings.ts';
 import { FeatureGuard } from './guard/feature-guard.ts';
+import { ForwardingGuard } from './guard/forwarding-guard.ts';
 import { PodLinks } from './guard/pod-links.ts';
 import { Reclaimer } from './guard/reclaimer.ts';
 import { TrafficLimits } from './guard/traffic-limits.ts';
@@ -49,6 +50,7 @@ export class CniPart implements Part {
   readonly #spool: Spool;
   readonly #installer: CniInstaller;
   readonly #guard: FeatureGuard;
+  readonly #forwarding: ForwardingGuard;
   readonly #limits: TrafficLimits;
   readonly #links: PodLinks;
   readonly #reclaimer: Reclaimer;
@@ -100,7 +102,9 @@ export class CniPart implements Part {
       setAside: setAsideCounter(registry),
       served: (request) => {
         log(request);
-        if (CHANGING_VERBS.has(request.environment.CNI_COMMAND)) ranges.addressesChanged();
+        if (!CHANGING_VERBS.has(request.environment.CNI_COMMAND)) return;
+        ranges.addressesChanged();
+        this.#forwarding.podsChanged();
       },
     });
     this.#server = new CniServer({
@@ -111,6 +115,7 @@ export class CniPart implements Part {
     });
     const passing = conflist.letsPodsThrough ? namedPodRanges(context.config) : [];
     this.#guard = new FeatureGuard({ dataDirs, passing, clock, logger, watch: (listener) => watchNftables(listener) });
+    this.#forwarding = new ForwardingGuard({ dataDirs, clock, logger });
     this.#limits = new TrafficLimits(dataDirs);
     this.#links = new PodLinks(dataDirs, (task) => this.#workers.run(task));
     this.#reclaimer = new Reclaimer({
@@ -172,6 +177,7 @@ export class CniPart implements Part {
     this.#podMtu?.stop();
     this.#server.close();
     this.#reclaimer.stop();
+    this.#forwarding.stop();
     // These may wait for threads that hang, which end last.
     const ended = [this.#opening, this.#installer.stop()];
     await this.#service.stop();
@@ -218,6 +224,7 @@ export class CniPart implements Part {
     if (this.#stopped) return;
     await this.#guard.start();
     if (this.#stopped) return;
+    this.#forwarding.start();
     this.#lacks = undefined;
     await this.#installer.start();
     this.#reclaimer.start();

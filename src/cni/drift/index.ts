@@ -9,6 +9,8 @@ import { type LinkedPod, podEndFindings } from './pod-end.ts';
 import { forwardingFindings } from './settings.ts';
 import type { WantedLink } from './wanted-link.ts';
 
+export { enableForwarding } from '../link/sysctls.ts';
+export { forwardedFamilies } from './settings.ts';
 export { type WantedLink, wantedLink } from './wanted-link.ts';
 
 /** A DEL deletes the link first and its records last: what is gone for so long is not just being detached. */

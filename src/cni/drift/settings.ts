@@ -1,14 +1,8 @@
 import type { IpFamily } from '../../core/index.ts';
 import { ifPresent, readSysctl } from '../../sys/index.ts';
-import { enableForwarding, writeSysctlIfPresent } from '../link/sysctls.ts';
+import { enableForwarding, FORWARDING, isForwarding, writeSysctlIfPresent } from '../link/sysctls.ts';
 import { type Difference, type Finding, findingsOf } from './finding.ts';
 import type { WantedLink } from './wanted-link.ts';
-
-/** The sysctl by which the node forwards, by family. */
-const FORWARDING: Readonly<Record<IpFamily, string>> = {
-  IPv4: 'net/ipv4/ip_forward',
-  IPv6: 'net/ipv6/conf/all/forwarding',
-};
 
 /** Of which families a node is the pod's gateway. */
 export function forwardedFamilies({ mode, made, ips }: WantedLink): readonly IpFamily[] {
@@ -47,11 +41,6 @@ export function settingDifferences(wanted: Readonly<Record<string, number>>): Di
 export function linkForwarding(link: string, families: readonly IpFamily[]): Record<string, number> {
   const own = { IPv4: `net/ipv4/conf/${link}/forwarding`, IPv6: `net/ipv6/conf/${link}/forwarding` };
   return Object.fromEntries(families.filter(isForwarding).map((family) => [own[family], 1]));
-}
-
-function isForwarding(family: IpFamily): boolean {
-  const found = read(FORWARDING[family]);
-  return found === undefined || found === '1';
 }
 
 function read(name: string): string | undefined {

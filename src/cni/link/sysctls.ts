@@ -6,6 +6,18 @@ export function writeSysctlIfPresent(name: string, value: string | number): bool
   return ifPresent(() => writeSysctl(name, value)) ?? false;
 }
 
+/** The sysctl by which the node forwards, by family. */
+export const FORWARDING: Readonly<Record<IpFamily, string>> = {
+  IPv4: 'net/ipv4/ip_forward',
+  IPv6: 'net/ipv6/conf/all/forwarding',
+};
+
+/** True of a family that this kernel does not have. */
+export function isForwarding(family: IpFamily): boolean {
+  const found = ifPresent(() => readSysctl(FORWARDING[family]));
+  return found === undefined || found === '1';
+}
+
 /** Makes the node forward between pods and the rest of the world. */
 export function enableForwarding(families: Iterable<IpFamily>): void {
   for (const family of families) {

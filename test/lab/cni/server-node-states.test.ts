@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { makeService, makeSlice } from '../../fakes/service-objects.ts';
 import { manifestOf, saveManifest } from '../../samples/manifests.ts';
@@ -79,6 +80,29 @@ it('lets through it, too, what comes for a NodePort and goes to a pod of another
   expect(await served.call('DEL', here.namespace)).toMatchObject({ status: 0 });
   expect(await reached()).toBe('answered');
   expect(notable()).toEqual([]);
+});
+
+it('has the node forward their packets again when somebody switches that off, as a hardened system does', async () => {
+  const { namespace } = served.node;
+  const off = () => namespace.run('sysctl', '-qw', 'net.ipv4.ip_forward=0', 'net.ipv6.conf.all.forwarding=0');
+  const isOn = () => namespace.run('sysctl', '-n', 'net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding') === '1\n1\n';
+  agent = await served.startAgent({ flags: ['--proxy-mode', 'nftables'] });
+  off();
+  // Without pods it is nobody's business.
+  await delay(9000);
+  expect(isOn()).toBe(false);
+  const pod = await addPod('pod');
+  expect(isOn()).toBe(true);
+  off();
+  await expect.poll(isOn).toBe(true);
+  expect(await connects(pod)).toBe('answered');
+  const told = { level: 'warn', msg: expect.stringContaining('switched off that this node forwards packets') };
+  expect(notable()).toEqual([expect.objectContaining({ ...told, families: ['IPv4', 'IPv6'] })]);
+  // Also while no agent ran.
+  await agent.stop();
+  off();
+  agent = await served.startAgent({ flags: ['--proxy-mode', 'nftables'] });
+  await expect.poll(isOn).toBe(true);
 });
 
 it('keeps the way of pods behind a firewall that comes after them, and is not at odds with it for long', async () => {

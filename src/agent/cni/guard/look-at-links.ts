@@ -18,10 +18,7 @@ export type LinkReport = { readonly drifts: readonly Drift[] } | { readonly fail
 export async function lookAtLinks({ links, repair }: LinkTask): Promise<LinkReport> {
   try {
     const { linkDrift, repairLinks, wantedLink } = await loadLinkDrift();
-    const read = () =>
-      links
-        .flatMap(journalEntries)
-        .flatMap((entry) => (isMadeHere(entry) ? (wantedLink(entry.network, entry) ?? []) : []));
+    const read = () => notedLinks(links, wantedLink);
     return withNetlink(NETLINK_ROUTE, (host) => {
       if (!repair) return { drifts: linkDrift(host, read) };
       repairLinks(host, read);
@@ -30,4 +27,14 @@ export async function lookAtLinks({ links, repair }: LinkTask): Promise<LinkRepo
   } catch (error) {
     return { failure: errorText(error) };
   }
+}
+
+/** The interfaces that are to be there, by the notes in directories of reservations. */
+export function notedLinks(
+  dataDirs: readonly string[],
+  wantedLink: Awaited<ReturnType<typeof loadLinkDrift>>['wantedLink'],
+) {
+  return dataDirs
+    .flatMap(journalEntries)
+    .flatMap((entry) => (isMadeHere(entry) ? (wantedLink(entry.network, entry) ?? []) : []));
 }
