@@ -8,7 +8,7 @@ import type { Asked, Client, Target } from './asked.ts';
 import { unknownPod } from './find-target.ts';
 import { isItself } from './here/itself.ts';
 import { linkDown, settles } from './links/link.ts';
-import { strayedFrom } from './peer.ts';
+import { droppedOutside, strayedFrom } from './peer.ts';
 import { flowOf } from './pods/routes.ts';
 import type { Report } from './report.ts';
 
@@ -179,7 +179,11 @@ function outsideClient(
     return undefined;
   }
   const home = nodeOfPod(ip, knowledge);
-  if (home && homeOfClient(known, ip) === undefined) lookAtWayHome(home, ip, knowledge, node, report);
+  if (home && homeOfClient(known, ip) === undefined) {
+    lookAtWayHome(home, ip, knowledge, node, report);
+    // One that is masqueraded does not come by the tunnel.
+    if (!maskOf(known, ip, node)) lookAtTunnel(ip, node, report);
+  }
   report.stage('source', 'ok', `outside of this node; its packets are taken to come in by ${link.name}`);
   return { kind: 'outside', ip, link: { index: link.index, name: link.name } };
 }
@@ -217,4 +221,11 @@ function lookAtWayHome(home: KnownNode, ip: IpAddress, knowledge: Knowledge, nod
     const strays = strayedFrom(home, { ip }, knowledge, way, node);
     if (strays) report.cannotTell('source', `whether answers arrive is not known here: ${strays.finding.text}`);
   }
+}
+
+/** Whether this node lets in what a tunnel brings from a pod of another node, and out what answers it. */
+function lookAtTunnel(ip: IpAddress, node: NodeView, report: Report): void {
+  const way = node.wayOut(ip);
+  const dropped = way && droppedOutside(way, node);
+  if (dropped) report.fail('source', dropped.finding, dropped.evidence);
 }

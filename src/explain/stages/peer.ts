@@ -1,7 +1,8 @@
 import { cidrContains, formatCidr, formatIp, type IpAddress, parseCidr } from '../../core/index.ts';
+import type { Evidence } from '../answer/index.ts';
 import type { Branch } from '../choices.ts';
 import type { Knowledge, KnownNode } from '../knowledge/index.ts';
-import { hostOf, type NodeView, type Outer, type WayOut } from '../node/index.ts';
+import { hostOf, type NodeView, type WayOut } from '../node/index.ts';
 import { type Origin, type Step, type Walk, walkPacket, walkTooBig } from '../walk/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import { evidenceOf, placeOf, showing } from './place.ts';
@@ -31,7 +32,11 @@ export function lookAtPeer(asked: Asked, goal: Goal, node: NodeView, report: Rep
     // An attempt tells whether it arrives nevertheless.
     if (!asked.probe && strays.finding.code === 'no-peer-route') report.stage('route', 'unknown', strays.finding.text);
   }
-  if (way.outer && !lookAtOuter(way, way.outer, goal, node, report)) return undefined;
+  const dropped = droppedOutside(way, node);
+  if (dropped) {
+    report.failEndpoint('link', goal.address, dropped.finding, dropped.evidence);
+    return undefined;
+  }
   lookAtSize(asked, way, node, report);
   return way.link.name;
 }
@@ -127,10 +132,18 @@ function takenByOther(
 
 type Outgoing = readonly [which: string, origin: Origin, source: IpAddress, destination: IpAddress];
 
-/** Takes the tunnel's own packets through the rules of this node, both ways. */
-function lookAtOuter({ link, kind }: WayOut, outer: Outer, goal: Goal, node: NodeView, report: Report): boolean {
+/**
+ * Takes a tunnel's own packets through the rules of this node, both ways.
+ *
+ * @returns what drops them; undefined: nothing, or it is no tunnel
+ */
+export function droppedOutside(
+  { link, kind, outer }: WayOut,
+  node: NodeView,
+): { readonly finding: Finding; readonly evidence: readonly Evidence[] } | undefined {
+  if (!outer) return undefined;
   const { local, remote, port, link: below } = outer;
-  if (!local || local.family !== remote.family) return true;
+  if (!local || local.family !== remote.family) return undefined;
   const { sources } = node.rulesFor(remote.family);
   const packets: Outgoing[] = [
     [`to ${formatIp(remote)}`, 'this host', local, remote],
@@ -145,16 +158,10 @@ function lookAtOuter({ link, kind }: WayOut, outer: Outer, goal: Goal, node: Nod
     const last = whereAllEnd(branches);
     if (last) {
       const text = `the packets of ${link.name} itself, UDP port ${port} ${which}, are dropped by ${placeOf(last)}`;
-      report.failEndpoint(
-        'link',
-        goal.address,
-        { code: 'overlay-blocked', text, remedy: [showing(last)] },
-        evidenceOf(last),
-      );
-      return false;
+      return { finding: { code: 'overlay-blocked', text, remedy: [showing(last)] }, evidence: evidenceOf(last) };
     }
   }
-  return true;
+  return undefined;
 }
 
 /** What the pod may send and the way does not take: whether the pod is told so. */

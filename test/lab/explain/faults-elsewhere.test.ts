@@ -3,7 +3,7 @@ import { makeService } from '../../fakes/service-objects.ts';
 import { nodeObject } from '../../samples/manifests.ts';
 import { type Agent, type LabNode, removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
-import { ExplainWorld, on, runIn, served } from './explain-world.ts';
+import { ExplainWorld, on, runIn, served, TARGET } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 
 // Faults between two nodes: pods reach each other by a VXLAN device in IPv4, as flannel's, and directly in IPv6. What of them shows on
@@ -195,6 +195,19 @@ describe('34 overlay-blocked', () => {
     expect(cause).toContain(`table inet theirs, chain ${chain}`);
     expect(await reaches('IPv4')).toBe(false);
   });
+  it.each(['output', 'input'])(
+    'for a pod of the other node, too, which is seen by its own address (%s)',
+    async (chain) => {
+      const place = `${world.web.ip()}:${TARGET}`;
+      const isReached = () => answers(far, world.web.ip(), TARGET);
+      await faults.expectWorks(place, far.ip());
+      expect(await isReached()).toBe(true);
+      faults.nft(inet(chain, 'udp dport 8472 drop'), 'inet theirs');
+      const { cause } = await faults.expectCode(place, far.ip(), 'overlay-blocked');
+      expect(cause).toContain(`table inet theirs, chain ${chain}`);
+      expect(await isReached()).toBe(false);
+    },
+  );
   it('a firewall of the other node does', async () => {
     faults.nft(inet('input', 'udp dport 8472 drop'), 'inet theirs', other);
     await faults.expectCode(VIP.IPv4, client.ip(), 'cannot-tell', { verdict: 'unknown' });
