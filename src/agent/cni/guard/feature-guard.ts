@@ -29,6 +29,8 @@ export interface FeatureGuardOptions {
 const QUIET_MS = 100;
 /** How long an ADD in the middle of its work is left alone before it is looked at again. */
 const UNDER_WAY_MS = 1000;
+/** How long something has to be in the way to be told: firewalld, for one, has a table that drops everything while it reloads. */
+const PASSING_MS = 3000;
 
 /**
  * Brings back the rules of pods when others flush nf_tables, as a reload of firewalld or `nft flush ruleset` does, also
@@ -46,8 +48,8 @@ export class FeatureGuard implements ComparedPart {
   #watch: { close(): void } | undefined;
   #next: { readonly timer: Timer; readonly ms: number } | undefined;
   #checking: Promise<void> = Promise.resolve();
-  /** What is in the way of pods and cannot be changed from here, as it was told. */
-  #obstacles: ReadonlySet<string> = new Set();
+  /** What is in the way of pods and cannot be changed from here, and whether it was told. */
+  #obstacles: ReadonlyMap<string, { readonly since: number; readonly told: boolean }> = new Map();
   /** Why the last check could not be made; undefined: it was. */
   #failure: unknown;
 
@@ -154,13 +156,18 @@ export class FeatureGuard implements ComparedPart {
     }
   }
 
-  /** Each once, until it is gone. */
+  /** Each once, until it is gone, and none that is there for a moment alone. */
   #tellObstacles(obstacles: readonly string[]): void {
-    const { logger } = this.#options;
-    for (const reason of obstacles) {
-      if (!this.#obstacles.has(reason)) logger.warn({ reason }, 'Another program’s rules may drop packets of pods');
-    }
-    this.#obstacles = new Set(obstacles);
+    const { logger, clock } = this.#options;
+    const now = clock.now();
+    const stated = (reason: string) => {
+      const { since, told } = this.#obstacles.get(reason) ?? { since: now, told: false };
+      const tells = !told && now - since >= PASSING_MS;
+      if (tells) logger.warn({ reason }, 'Another program’s rules may drop packets of pods');
+      else if (!told) this.#schedule(since + PASSING_MS - now);
+      return { since, told: told || tells };
+    };
+    this.#obstacles = new Map(obstacles.map((reason) => [reason, stated(reason)]));
   }
 
   /** What the pods should have, by the notes about them, and what pods of other nodes need here. */
