@@ -79,3 +79,13 @@ it.each(CASES)('%s: %s', async (state, words, differences) => {
   expect(outcome).toMatchObject({ state, message: expect.stringContaining(words) });
   if (state === 'warning') expect(outcome.remedy).toMatch(/<pod CIDR>|<bridge>/);
 });
+
+it.each([
+  [[], 'the tunnel’s UDP port, if there is one'],
+  [['--routes=host-gw'], undefined],
+  [['--routes=vxlan', '--routes-port=4789'], 'UDP port 4789, the tunnel’s'],
+  [['--routes=wireguard'], 'UDP port 51820, the tunnel’s'],
+])('of a firewall the port of the tunnel is named, where there is one: %j', async (flags, port) => {
+  const { remedy } = await look('rules.firewall', { flags, saves: { nft: rules('filter', ':ufw-user-input -') } });
+  expect(remedy!.split('; let other nodes reach ')[1]).toBe(port);
+});

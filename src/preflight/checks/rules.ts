@@ -1,3 +1,5 @@
+import type { RoutesConfig } from '../../config/index.ts';
+import { tunnelKind } from '../../routes/index.ts';
 import type { Check } from '../check.ts';
 import { presentProxies } from '../facts/present-proxy.ts';
 import { chainsOf, placeOf, type RuleSet, readRuleSets } from '../facts/rule-sets.ts';
@@ -53,7 +55,7 @@ const proxies: Check = {
 
 const firewall: Check = {
   name: 'rules.firewall',
-  async look({ node }) {
+  async look({ node, config }) {
     const { sets, unread } = await readRuleSets(node);
     const chains = chainsIn(sets);
     const { tables } = node.nftables();
@@ -67,10 +69,18 @@ const firewall: Check = {
     const remedies = found.map(({ remedy }) => remedy).join('; ');
     return warning(
       `a firewall is at work: ${firstFew(found.map(({ text }) => text))}`,
-      `let pods pass: ${remedies}; let other nodes reach the tunnel’s UDP port, if there is one`,
+      `let pods pass: ${remedies}${tunnelRemedy(config.routes)}`,
     );
   },
 };
+
+/** The routes may be the work of others. */
+function tunnelRemedy(routes: RoutesConfig | undefined): string {
+  if (!routes) return '; let other nodes reach the tunnel’s UDP port, if there is one';
+  const kind = tunnelKind(routes);
+  if (kind === undefined) return '';
+  return `; let other nodes reach UDP port ${kind === 'vxlan' ? routes.port : routes.wireguard.port}, the tunnel’s`;
+}
 
 const ports: Check = {
   name: 'rules.ports',
