@@ -9,6 +9,8 @@ const VIP = '10.96.0.10';
 /** Of a Service with an endpoint on the other node. */
 const FAR = '10.96.0.11';
 const NODE_PORT = 30_080;
+/** External addresses in the subnets of the pods. */
+const NEAR = { IPv4: '10.244.1.200', IPv6: 'fd00:10:244:1::200' } as const;
 const NOBODY = '02:00:00:00:00:01';
 const world = new ExplainWorld();
 const faults = new Faults(world);
@@ -20,6 +22,8 @@ beforeAll(() => {
   return world.begin([
     ...served('shop/web', VIP, [on(node, WEB)], ports),
     ...served('shop/far', FAR, [on(other, far.ip())]),
+    ...served('shop/near', '10.96.0.12', [on(node, WEB)], { externalIPs: [NEAR.IPv4] }),
+    ...served('shop/near6', 'fd00:96::12', [on(node, web.ip('IPv6'))], { externalIPs: [NEAR.IPv6] }),
   ]);
 }, 300_000);
 afterAll(async () => {
@@ -217,6 +221,19 @@ it.each<[string, () => void]>([
   expect(answer, answer!.cause).toMatchObject({ verdict: 'fails', code: 'neighbour' });
   expect(await works(client, FAR, 80)).toBe(false);
 });
+
+it.each(['IPv4', 'IPv6'] as const)(
+  'a pod asks on its link for the address of a Service in its own subnet, and who answers is not known, %s',
+  async (family) => {
+    const ip = NEAR[family];
+    const ask = () => world.ask(family === 'IPv6' ? `[${ip}]:80` : `${ip}:80`, client.ip(family));
+    expect(await ask()).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining(`who has ${ip}`) });
+    expect(await works(client, ip, 80)).toBe(false);
+    takes(client, macOf(node, 'cni0'), ip);
+    expect(await ask()).toMatchObject({ verdict: 'works' });
+    expect(await answers(client, ip, 80)).toBe(true);
+  },
+);
 
 it('a link of a pod that lies on a link of the node reaches everybody but the node', async () => {
   const ip = outside.ip().replace(/\d+$/, '222');

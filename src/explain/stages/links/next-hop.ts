@@ -29,11 +29,22 @@ export function unheardBy(pod: LocalPod, to: IpAddress, sending: Sending, node: 
     const takes = takenForOther(pod, next, peer.inside);
     return takes && { ...takes, lasts: isFixed(next.entry) && !hasMac(peer, next.entry!.lladdr) };
   }
-  if (!isOfNode(next.hop, pod, node)) return undefined;
+  if (!isOfNode(next.hop, pod, node)) return sending.asks && sending.translated ? unowned(next, pod, node) : undefined;
   const silent = unheardByNode(pod, next, { to, asks: sending.asks }, node);
   if (silent) return silent;
   const takes = seenAs && takenForOther(pod, next, seenAs);
   return takes && { ...takes, lasts: isFixed(next.entry) && !isFound };
+}
+
+/** An address of the pod's subnet that leads elsewhere, as a Service's, and that neither this node answers for nor a pod is known to have. */
+function unowned({ hop, entry }: NextHop, { ip, seenAs }: LocalPod, node: NodeView): Unheard | undefined {
+  const text = formatIp(hop);
+  if (!isUnknown(entry) || node.podsAt(text).some((pod) => pod.seenAs?.index === seenAs?.index)) return undefined;
+  return {
+    text: `the pod ${ip} asks on its link who has ${text}, and neither this node nor a pod of ${seenAs?.name} is known to answer`,
+    remedy: [],
+    lasts: false,
+  };
 }
 
 /** Why this node is not found by a pod that sends to it. */
