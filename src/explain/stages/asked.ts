@@ -55,6 +55,8 @@ export interface Goal {
   readonly untracked?: boolean | undefined;
   /** The mark that rules have put on its flow (`ct mark`), in host byte order. @default not known */
   readonly flowMark?: KnownBytes | undefined;
+  /** The mark that a process of this node gets it with. @default it goes to others */
+  readonly heardMark?: KnownBytes | undefined;
   /** What of the rules decides whether packets take this way, and is not known, in words. @default nothing */
   readonly unsure?: string | undefined;
 }

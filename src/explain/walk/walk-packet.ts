@@ -80,6 +80,8 @@ export interface Flow {
   readonly byIpvs?: boolean | undefined;
   /** The mark that connection tracking has for it, as the packets before have left it, in host byte order. @default not known */
   readonly mark?: KnownBytes | undefined;
+  /** The mark that a process of this host gives its answers. @default none */
+  readonly answersBy?: KnownBytes | undefined;
 }
 
 /** Of TCP: the answer that agrees to the connection, or what comes once it is established, with data or without (`bare`). */
@@ -110,6 +112,7 @@ export function walkAnswer(
   const made = () => {
     const packet = packetOf({ ...answer, tcpFlags: FLAGS[which] }, flow, 'reply', which !== 'first');
     packet.isInvalid = isInvalid;
+    if (flow.answersBy) packet.mark = flow.answersBy;
     if (flow.byIpvs) {
       const { destination: source, destinationPort: sourcePort } = new Packet(flow.first).ends;
       packet.ipvsSource = { source, sourcePort };

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useOwnLockFile } from '../iptables/fixtures.ts';
 import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
-import { Faults } from './faults.ts';
+import { answers, Faults } from './faults.ts';
 
 // Marks that rules keep in connection tracking from a connection's first packet to all others (CONNMARK, `ct mark`), as network plugins and
 // meshes leave such rules on nodes. What is told is what connections do.
 
 useOwnLockFile();
-const [VIP, NODE_PORT, LOCAL_PORT] = ['10.96.0.10', 30_080, 30_081];
+const [VIP, NODE_PORT, LOCAL_PORT, HOST_PORT] = ['10.96.0.10', 30_080, 30_081, 9000];
 /** All alike where chance has no part. */
 const TRIES = 12;
 const world = new ExplainWorld();
@@ -202,6 +202,25 @@ const IPTABLES: Readonly<Record<string, Marks>> = {
     ],
     unknown: OUTSIDE,
   },
+  // The mark of a first packet that is masqueraded has one bit more.
+  'a mark of later packets that no policy rule lets in': {
+    rules: [
+      'ip rule add fwmark 0x7 iif eth0 prohibit prio 99',
+      '-t mangle -A PREROUTING -i eth0 -j MARK --set-mark 0x7',
+    ],
+    bad: { 'outside to NodePort': 'fails', 'outside to NodePort, Local': 'fails' },
+  },
+  'a mark by which rp_filter sees no way back for what follows the first packet': {
+    rules: [
+      'sysctl net.ipv4.conf.all.rp_filter=1',
+      'sysctl net.ipv4.conf.all.src_valid_mark=1',
+      'ip route add 10.244.1.0/24 dev cni0 table 79',
+      'ip route add unreachable default table 79',
+      'ip rule add fwmark 0x7 lookup 79 prio 99',
+      '-t mangle -A PREROUTING -i eth0 -j MARK --set-mark 0x7',
+    ],
+    bad: { 'outside to NodePort': 'fails', 'outside to NodePort, Local': 'fails' },
+  },
   'ct mark of nftables that sends answers nowhere': {
     rules: [
       'ip rule add fwmark 0x6 blackhole prio 99',
@@ -266,6 +285,36 @@ describe.each(Object.entries(VARIANTS))('agent in %s', (variant, flags) => {
   });
 });
 
+describe('a process of the node, whose answers have the marks of what it is asked', () => {
+  beforeAll(async () => {
+    await node.serve({ port: HOST_PORT });
+    await world.startAgent();
+  }, 300_000);
+  afterAll(() => world.end());
+
+  it.each<[string, string, string]>([
+    ['before it is routed', 'prerouting', 'ip rule add iif lo fwmark 0x7 prohibit prio 99'],
+    ['before it gets there', 'input', 'ip rule add iif lo fwmark 0x7 prohibit prio 99'],
+    ['before rules drop them', 'prerouting', '-t mangle -A OUTPUT -m mark --mark 0x7 -j DROP'],
+  ])('%s', async (_, hook, rule) => {
+    faults.nft(
+      `table inet marks { chain seen { type filter hook ${hook} priority -150; meta mark set 0x7; } }`,
+      'inet marks',
+    );
+    begin(rule, 'iptables-nft');
+    for (const [setting, verdict] of [
+      ['0', 'works'],
+      ['1', 'fails'],
+    ] as const) {
+      faults.sysctl('net.ipv4.tcp_fwmark_accept', setting);
+      world.run('conntrack', '-F');
+      const answer = await world.ask(`node:${HOST_PORT}`, outside.ip());
+      expect(answer, answer.cause).toMatchObject({ verdict });
+      expect(await answers(outside, NODE, HOST_PORT)).toBe(verdict === 'works');
+    }
+  });
+});
+
 /** Undone in the end. */
 function begin(rule: string, program: string): void {
   const [first, ...words] = rule.split(' ');
@@ -274,6 +323,8 @@ function begin(rule: string, program: string): void {
     const chain = `table inet marks {\nchain seen {\ntype filter hook prerouting priority -150\n${words.join(' ')}\n}\n}`;
     world.run('nft', chain);
     faults.undo(() => void world.run('nft', 'add table inet marks; delete table inet marks'));
+  } else if (first === 'sysctl') {
+    faults.sysctl(...(last.split('=') as [string, string]));
   } else if (first !== 'ip') {
     world.run(program, ...rule.split(' '));
     const undo = rule.replace('-A ', '-D ').replace('-N ', '-X ');

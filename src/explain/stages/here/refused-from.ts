@@ -10,16 +10,22 @@ interface RefusedFrom {
   readonly to: IpAddress;
   /** Undefined: they are this node's own. */
   readonly inInterface: number | undefined;
+  /** @default none */
+  readonly mark?: number | undefined;
   /** Where a policy rule refuses them. */
   readonly code: CauseCode;
 }
 
 /** Newer kernels tell no difference between what rp_filter refuses and what a policy rule does (inet_rtm_getroute: EINVAL). */
-export function refusedFrom({ from, to, inInterface, code }: RefusedFrom, errno: string, node: NodeView): Finding {
+export function refusedFrom(
+  { from, to, inInterface, mark, code }: RefusedFrom,
+  errno: string,
+  node: NodeView,
+): Finding {
   const link = node.link(inInterface ?? 0)?.name;
   const by = link === undefined ? '' : ` on ${link}`;
   const text = `packets from ${formatIp(from)} to ${formatIp(to)} are refused${by} (${errno})`;
-  if (link === undefined || !isRpFiltered(from, { name: link, index: inInterface! }, node)) {
+  if (link === undefined || !isRpFiltered(from, mark, { name: link, index: inInterface! }, node)) {
     const iif = link === undefined ? '' : ` iif ${link}`;
     const remedy = ['ip rule', `ip route get ${formatIp(to)} from ${formatIp(from)}${iif}`];
     return { code, text: `${text} by a policy rule for such packets`, remedy };
@@ -29,10 +35,17 @@ export function refusedFrom({ from, to, inInterface, code }: RefusedFrom, errno:
 }
 
 /** Whether rp_filter refuses a source: strict, where the way back leaves by another link; loose, where there is none (__fib_validate_source). */
-function isRpFiltered(from: IpAddress, { name, index }: Pick<Link, 'name' | 'index'>, node: NodeView): boolean {
+function isRpFiltered(
+  from: IpAddress,
+  mark: number | undefined,
+  { name, index }: Pick<Link, 'name' | 'index'>,
+  node: NodeView,
+): boolean {
   if (from.family === 'IPv6') return false;
-  const filter = Math.max(...['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/rp_filter`) ?? 0)));
-  const back = node.route({ destination: from });
+  const setting = (what: string) =>
+    Math.max(...['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/${what}`) ?? 0)));
+  const filter = setting('rp_filter');
+  const back = node.route({ destination: from, mark: setting('src_valid_mark') === 0 ? undefined : mark });
   if (filter === 0 || back.kind === 'refused') return filter !== 0;
   return filter === 1 && back.route.outInterface !== index;
 }

@@ -26,10 +26,12 @@ export function nextOf(
 
 export function flowTo(
   asked: Asked,
-  { ip, port, masqueraded, source, byIpvs, untracked, flowMark }: Goal,
+  { ip, port, masqueraded, source, byIpvs, untracked, flowMark, heardMark }: Goal,
   node: NodeView,
 ): Flow {
   const { client, target } = asked;
+  // inet_request_mark, include/net/inet_sock.h, for both families.
+  const isMarkKept = target.protocol === 'TCP' && node.sysctl('net/ipv4/tcp_fwmark_accept') === '1';
   return {
     first: firstOf(asked, node),
     translated: {
@@ -43,6 +45,7 @@ export function flowTo(
     untracked,
     byIpvs,
     mark: flowMark,
+    answersBy: isMarkKept ? heardMark : undefined,
   };
 }
 

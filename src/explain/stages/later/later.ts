@@ -1,17 +1,20 @@
-import { formatIp, type IpAddress } from '../../../core/index.ts';
+import { formatIp, type IpAddress, ipFromBytes } from '../../../core/index.ts';
+import type { RoutedFlow } from '../../../netlink/route/index.ts';
 import type { CauseCode } from '../../answer/index.ts';
 import type { Branch } from '../../choices.ts';
 import { reroutesAnswers } from '../../ipvs/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import { KnownBytes } from '../../packet/index.ts';
-import type { Flow, Step, Walk } from '../../walk/index.ts';
+import type { Flow, Origin, Step, Walk } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
+import { refusedFrom } from '../here/refused-from.ts';
 import { isBridged, isSwitched } from '../links/bridge.ts';
 import { isOurs, placeOf, showing } from '../place.ts';
 import { flowOf } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
-import { type LaterPackets, ledAstray } from '../routes/astray.ts';
+import { type LaterPackets, ledAstray, markedWith } from '../routes/astray.ts';
 import { sameWay } from '../routes/back.ts';
+import { originOf as clientOrigin } from '../rules/first-packet.ts';
 import { byOwnPolicy } from '../rules/own-policy.ts';
 import { isKeptOut } from '../tracking/tracked.ts';
 import { lookAtBare } from './bare.ts';
@@ -105,9 +108,10 @@ function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[],
   const [pod] = node.podsAt(formatIp(goal.ip));
   const who = 'packets after the first';
   const next = { code: 'no-peer-route', who, to: goal.ip } as const;
+  const flow = flowOf(asked.target, { destinationPort: goal.port });
   const astray = (walk: Walk) => {
-    const found = markedAstray(next, walk, pod, asked, node);
-    return found && !isSwitched(asked, goal, node) ? found : undefined;
+    if (isSwitched(asked, goal, node)) return undefined;
+    return markedAstray(next, walk, pod, asked, node) ?? markedRefused(next, walk, clientOrigin(asked), flow, node);
   };
   const wanted = { destination: goal.ip };
   const untracked = untrackedByIpvs(goal, node);
@@ -129,12 +133,15 @@ function lookAtAnswers(
   const [pod] = node.podsAt(formatIp(goal.ip));
   const receiver = client.kind === 'pod' ? client.pod : undefined;
   const answers = { code: 'way-back', who, to: client.ip } as const;
+  const flow = flowOf(target, { sourcePort: goal.port });
   const astray = (walk: Walk) => {
     if (client.kind === 'outside') lookAtUplink(asked, goal, walk, node, report);
     const found = markedAstray(answers, walk, receiver, asked, node);
     // What IPVS translates back is routed anew, frames of a bridge too (ip_vs_route_me_harder).
     const isLost = goal.byIpvs && walk.end.kind === 'no route' && reroutesAnswers((name) => node.sysctl(name));
-    return found && (isLost || !isBridged(asked, goal, pod, node)) ? found : undefined;
+    if (isLost || !isBridged(asked, goal, pod, node))
+      return found ?? markedRefused(answers, walk, originOf(goal, node) ?? 'this host', flow, node);
+    return undefined;
   };
   const wanted = { source: target.ip, destination: client.ip };
   const untracked = untrackedByIpvs(goal, node);
@@ -173,6 +180,28 @@ function markedAstray(
   const mark = markOf(walk);
   if (mark === 0 || (end.kind !== 'no route' && end.kind !== 'sent')) return undefined;
   return ledAstray(packets, { mark, outInterface: end.kind === 'sent' ? end.by.index : undefined }, pod, asked, node);
+}
+
+/** What the kernel has against packets with a mark, by whom they are from and by which link they come in; undefined: nothing. What IPVS sends on it routes of its own. */
+function markedRefused(
+  { code, who }: LaterPackets,
+  walk: Walk,
+  origin: Origin,
+  flow: RoutedFlow | undefined,
+  node: NodeView,
+): Finding | undefined {
+  const { end, packet, routedFrom, steps } = walk;
+  const { destination } = packet.ends;
+  const mark = markOf(walk);
+  if (mark === 0 || origin === 'this host' || steps.some(({ source }) => source === 'ipvs')) return undefined;
+  if ((end.kind !== 'sent' && end.kind !== 'delivered') || !routedFrom.isKnown || !destination.isKnown)
+    return undefined;
+  const [from, to] = [ipFromBytes(routedFrom.bytes), ipFromBytes(destination.bytes)];
+  const inInterface = origin.index;
+  const answer = node.route({ destination: to, source: from, inInterface, mark, flow });
+  if (answer.kind === 'route') return undefined;
+  const refused = refusedFrom({ from, to, inInterface, mark, code }, answer.errno, node);
+  return { ...refused, text: `${markedWith(mark, who)} are lost: ${refused.text}` };
 }
 
 /** Packets that come after the first one, by either way. */

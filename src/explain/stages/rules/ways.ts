@@ -15,7 +15,7 @@ export function isRefused({ result: { end } }: Branch<Walk>): boolean {
 }
 
 /** Where a packet went; undefined: its address is not known. */
-export function goalOf({ packet, steps, routedBy, routedFrom }: Walk): Goal | undefined {
+export function goalOf({ packet, steps, end, routedBy, routedFrom }: Walk): Goal | undefined {
   const { source, destination, destinationPort } = packet.ends;
   if (!destination.isKnown || !destinationPort.isKnown) return undefined;
   const ip = ipFromBytes(destination.bytes);
@@ -34,6 +34,7 @@ export function goalOf({ packet, steps, routedBy, routedFrom }: Walk): Goal | un
     routedFrom: routedFrom.isKnown ? ipFromBytes(routedFrom.bytes) : undefined,
     untracked: connection === 'untracked',
     flowMark: tracked?.mark,
+    heardMark: end.kind === 'delivered' ? packet.mark : undefined,
   };
 }
 
@@ -99,8 +100,8 @@ function decider(some: Taken, all: Taken): string | undefined {
 }
 
 /** The same for ways that end alike, and on which whatever comes later fares alike. */
-export function wayText({ address, masqueraded, source, mark, untracked, flowMark }: Goal): string {
-  return [address, masqueraded, source && formatIp(source), mark, untracked, flowMark?.text].join();
+export function wayText({ address, masqueraded, source, mark, untracked, flowMark, heardMark }: Goal): string {
+  return [address, masqueraded, source && formatIp(source), mark, untracked, flowMark?.text, heardMark?.text].join();
 }
 
 function negate(value: boolean | undefined): boolean | undefined {
