@@ -1,4 +1,4 @@
-import { formatIp, formatMac } from '../../core/index.ts';
+import { formatIp, formatMac, type IpAddress } from '../../core/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import { IFF_NOARP, NUD_FAILED, NUD_INCOMPLETE } from '../../netlink/uapi/index.ts';
 import type { NodeView } from '../node/index.ts';
@@ -37,6 +37,10 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
     else report.cannotTell('link', `${found.text}: whether ${formatIp(client.ip)} knows it was not looked at`);
     return;
   }
+  if (isUnknown(entry) && hop === client.ip && isOfPods(link, hop, node)) {
+    const text = `no pod on ${link.name} is known to have ${formatIp(hop)}, and this node has heard of nobody else there who does`;
+    report.cannotTell('link', `${text}: whether there is such a client is not known here`);
+  }
   if (entry && (entry.state & (NUD_FAILED | NUD_INCOMPLETE)) !== 0) {
     const text = `nobody answered for ${formatIp(hop)} on ${link.name} when this node asked last`;
     report.cannotTell('link', `${text}: whether answers get to ${formatIp(client.ip)} is not known here`);
@@ -52,6 +56,11 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
   if (hop.family === 'IPv4' && arpIgnoreOf(link, node) === ARP_IGNORE.all) {
     report.cannotTell('link', `nobody who asks on ${link.name} for addresses of this node gets an answer (arp_ignore)`);
   }
+}
+
+/** Whether it is the pods' own link: their bridge, or a pair. */
+function isOfPods({ index }: Link, { family }: IpAddress, node: NodeView): boolean {
+  return node.localPods(family).some(({ seenAs }) => seenAs?.index === index);
 }
 
 /** Whether addresses are asked for on a link: on tunnels whoever makes them enters them. */

@@ -9,7 +9,7 @@ import { Nftables } from '../../../src/netlink/nftables/index.ts';
 import { inNetns } from '../../../src/sys/index.ts';
 import { type Host, removeAll } from '../lab.ts';
 import { patient } from '../patience.ts';
-import { ExplainWorld, on, served } from './explain-world.ts';
+import { ExplainWorld, on, served, TARGET } from './explain-world.ts';
 import { answers as answersTo, Faults, keepSocket, vethOf } from './faults.ts';
 
 // What is broken in the kernel, the objects being in order: each cause is made, named, held against a packet, and mended.
@@ -233,6 +233,30 @@ it('duplicate-ip: another has the address of the endpoint', async () => {
   );
   await expectCode(SOLO, client.ip(), 'duplicate-ip');
   expect(await answers(SOLO)).toBe(false);
+});
+
+it('an entry for another that may be asked about anew does not say that nothing arrives', async () => {
+  faults.ip(`neigh replace ${web.ip()} lladdr 02:00:00:00:00:99 dev cni0 nud stale`, `neigh flush dev cni0`);
+  const cause = expect.stringContaining('02:00:00:00:00:99 when this node heard of it last');
+  expect(await world.ask(SOLO, client.ip())).toMatchObject({ verdict: 'unknown', cause });
+  const { kind } = await client.connect({ ip: SOLO, port: 80 }, { timeoutMs: 30_000 });
+  expect(kind).toBe('answered');
+});
+
+it('two pods with one address, of which one serves: whom the node finds is not known', async () => {
+  faults.ip(`address add ${web.ip()}/32 dev eth0`, `address del ${web.ip()}/32 dev eth0`, client);
+  world.run('ip', 'neigh', 'flush', 'dev', 'cni0');
+  const cause = expect.stringContaining('which of them gets what comes is not known');
+  expect(await world.ask(SOLO, 'node')).toMatchObject({ verdict: 'unknown', cause });
+  await web.stopServing({ port: TARGET });
+  faults.undo(() => void web.serve({ port: TARGET }));
+  await expectCode(SOLO, 'node', 'duplicate-ip');
+  expect(await answers(SOLO, 80, node)).toBe(false);
+});
+
+it('whether there is a client at an address of pods that no pod has is not known', async () => {
+  const cause = expect.stringContaining('no pod on cni0 is known to have 10.244.1.77');
+  expect(await world.ask('node:30080', '10.244.1.77')).toMatchObject({ verdict: 'unknown', cause });
 });
 
 it('hairpin: a pod does not reach itself', async () => {

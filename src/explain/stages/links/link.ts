@@ -1,6 +1,6 @@
 import { formatIp, formatMac, ipEquals, sameBytes } from '../../../core/index.ts';
 import type { Link } from '../../../netlink/route/index.ts';
-import { IFF_NOARP, NUD_NOARP } from '../../../netlink/uapi/index.ts';
+import { IFF_NOARP, NUD_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/index.ts';
 import { bridgeSetting, type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { lookAtClientLink } from '../client-link.ts';
@@ -8,6 +8,7 @@ import { loopbackDown } from '../here/itself.ts';
 import { lookAtPeer } from '../peer.ts';
 import { deaf } from '../pods/asked-for.ts';
 import type { Finding, Report } from '../report.ts';
+import { isHeardAt } from '../sockets/hearing.ts';
 import { isAnswerLost } from './answers.ts';
 import { isSwitched } from './bridge.ts';
 import { lookAtNeighbours, sends } from './neighbours.ts';
@@ -34,10 +35,11 @@ export function lookAtLinks(asked: Asked, goals: readonly Goal[], node: NodeView
     const pods = node.podsAt(text);
     if (pods.length > 1) {
       const where = pods.map(({ netns }) => netns).join(', ');
-      report.failEndpoint('link', goal.address, {
-        code: 'duplicate-ip',
-        text: `${pods.length} pods of this node have ${text}: ${where}`,
-      });
+      const shared = `${pods.length} pods of this node have ${text}: ${where}`;
+      // Whoever is found may serve.
+      if (pods.some(({ netns }) => isHeardAt(goal, target.protocol, node, netns)))
+        report.cannotTellEndpoint('link', goal.address, `${shared}; which of them gets what comes is not known`);
+      else report.failEndpoint('link', goal.address, { code: 'duplicate-ip', text: shared });
       continue;
     }
     const [pod] = pods;
@@ -107,6 +109,10 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   if (isOther && hasMac(pod, mac)) {
     const text = `this node sends to ${formatMac(mac)} for ${pod.ip}, which is another link of that pod than ${inside.name}`;
     report.cannotTellEndpoint('link', address, text);
+  } else if (isOther && (neighbour.state & (NUD_PERMANENT | NUD_NOARP)) === 0) {
+    // The kernel asks whether it is still so before it gives a connection up, and whoever answers may serve.
+    const text = `${pod.ip} was at MAC ${formatMac(mac)} when this node heard of it last, and the pod has ${formatMac(inside.address)}`;
+    report.cannotTellEndpoint('link', address, `${text}: who gets what comes is not known`);
   } else if (isOther) {
     const text = `${pod.ip} is at MAC ${formatMac(mac)} by the neighbour table, the pod has ${formatMac(inside.address)}: another has its address`;
     report.failEndpoint('link', address, {

@@ -25,7 +25,7 @@ export function lookAtSockets(
   for (const goal of goals) {
     const text = formatIp(goal.ip);
     const isHost = !within && node.isOwnAddress(text);
-    const pod = isHost ? undefined : (within ?? node.podsAt(text)[0]);
+    const pod = isHost ? undefined : (within ?? podAt(goal, asked.target.protocol, node));
     if (!isHost && !pod) {
       elsewhere.push(goal);
       continue;
@@ -47,6 +47,12 @@ export function lookAtSockets(
   }
   if (heard > 0) report.stage('endpoint', 'ok', `a process listens at ${heard} of ${goals.length}`);
   lookElsewhere(asked, elsewhere, node, report);
+}
+
+/** Of several pods with one address, which are told of elsewhere, one that hears what comes. */
+function podAt(goal: Goal, protocol: Target['protocol'], node: NodeView): LocalPod | undefined {
+  const pods = node.podsAt(formatIp(goal.ip));
+  return pods.find(({ netns }) => pods.length > 1 && isHeardAt(goal, protocol, node, netns)) ?? pods[0];
 }
 
 /** Why no process hears what comes; undefined: one does. */
