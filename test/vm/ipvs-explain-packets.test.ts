@@ -67,12 +67,14 @@ describe('what IPVS does with packets beside its servers', () => {
     expect(await answers(node, VIP.IPv4)).toBe(true);
   });
 
-  it('way-back: it has answers routed anew as those of the Service', async () => {
-    const rule = `from ${VIP.IPv4} pref 50 unreachable`;
-    faults.ip(`rule add ${rule}`, `rule del ${rule}`);
-    await faults.expectCode(VIP.IPv4, client.ip(), 'way-back');
-    expect(await answers(client, VIP.IPv4)).toBe(false);
-  });
+  it.each([`from ${VIP.IPv4} pref 50 unreachable`, 'ipproto tcp sport 80 pref 50 unreachable'])(
+    'way-back: it has answers routed anew as those of the Service: %s',
+    async (rule) => {
+      faults.ip(`rule add ${rule}`, `rule del ${rule}`);
+      await faults.expectCode(VIP.IPv4, client.ip(), 'way-back');
+      expect(await answers(client, VIP.IPv4)).toBe(false);
+    },
+  );
 
   it.each([
     ['answers', `FORWARD -p tcp --sport ${TARGET}`, 'way-back'],

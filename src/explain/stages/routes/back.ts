@@ -54,7 +54,8 @@ function lookAtRoutesOfIpvs({ client, target }: Asked, { address }: Goal, node: 
     report.cannotTellEndpoint('route', address, text);
   }
   if (client.kind === 'node' || !reroutesAnswers((name) => node.sysctl(name))) return true;
-  const anew = node.route({ destination: client.ip, source: target.ip });
+  const flow = flowOf(target, { sourcePort: target.port });
+  const anew = node.route({ destination: client.ip, source: target.ip, flow });
   if (anew.kind !== 'refused') return true;
   const text = `there is no route for answers from ${formatIp(target.ip)} to ${formatIp(client.ip)} (${anew.errno})`;
   report.failEndpoint('route', address, { code: 'way-back', text });
