@@ -6,6 +6,7 @@ export { masqueradeSource } from './masquerade-source.ts';
 export { otherNamespaces } from './namespaces.ts';
 export { LOOPBACK_INDEX, NodeView } from './node-view.ts';
 export { type Attempt, type AttemptResult, tryAttempts } from './probe.ts';
+export { isSameWay } from './route-lookups.ts';
 export { type RulesHere, readRules } from './rules/index.ts';
 export type { PortUse, TakenPorts, Tracking } from './tracking.ts';
 export type { Outer, WayOut } from './way-out.ts';

@@ -39,6 +39,8 @@ export interface Listener {
   readonly queueLimit: number;
   /** TCP: from whom it takes only what is signed (TCP-MD5, RFC 2385); told with CAP_NET_ADMIN alone. @default nobody */
   readonly signedFrom?: readonly Cidr[] | undefined;
+  /** The mark of what it sends, its answers included (SO_MARK); told with CAP_NET_ADMIN alone. @default none */
+  readonly mark?: number | undefined;
   /** The number of the cgroup (version 2) in which it was made, eight bytes in host byte order. @default not told */
   readonly cgroup?: Uint8Array | undefined;
   /** By which the descriptors of processes name it: `socket:[4711]` in /proc/PID/fd. */
@@ -141,6 +143,7 @@ function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
   const {
     INET_DIAG_SKV6ONLY,
     INET_DIAG_SKMEMINFO: memory,
+    INET_DIAG_MARK: mark = 0,
     INET_DIAG_MD5SIG: keys,
     INET_DIAG_CGROUP_ID: cgroup,
   } = attributes;
@@ -152,6 +155,7 @@ function decodeListener(payload: Uint8Array, family: IpFamily): Listener {
     ...(idiag_if !== 0 && { boundTo: idiag_if }),
     ...(memory ? queueIn(memory) : { queued: idiag_rqueue, queueLimit: idiag_wqueue }),
     ...(keys && { signedFrom: peersOf(keys) }),
+    ...(mark !== 0 && { mark }),
     ...(cgroup && { cgroup: cgroup.slice() }),
     inode: idiag_inode,
   };

@@ -56,6 +56,7 @@ export const inet_diag_msg = struct('inet_diag_msg', 72, {
 export const INET_DIAG = attributeSet('INET_DIAG', {
   INET_DIAG_SKMEMINFO: [7, 'bytes'],
   INET_DIAG_SKV6ONLY: [11, 'u8'],
+  INET_DIAG_MARK: [15, 'u32'],
   INET_DIAG_MD5SIG: [18, 'bytes'],
   // __u64, since Linux 5.8.
   INET_DIAG_CGROUP_ID: [21, 'bytes'],

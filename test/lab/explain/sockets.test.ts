@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { removeAll } from '../lab.ts';
+import { type Host, removeAll } from '../lab.ts';
 import { ExplainWorld, on, served } from './explain-world.ts';
 import { answers, Faults } from './faults.ts';
 
@@ -27,8 +27,8 @@ afterAll(async () => {
   removeAll();
 });
 
-/** A TCP socket in pod web that listens, and takes no connection unless `accepts`; options of SOL_SOCKET by number, as perl writes them. */
-async function listen(at: string, port: number, options: string, accepts = false): Promise<void> {
+/** A TCP socket (in pod web) that listens, and takes no connection unless `accepts`; options of SOL_SOCKET by number, as perl writes them. */
+async function listen(at: string, port: number, options: string, accepts = false, on: Host = web): Promise<void> {
   const script = `use Socket;
     socket(my $s, PF_INET, SOCK_STREAM, 0) or die;
     my %options = (${options});
@@ -38,7 +38,7 @@ async function listen(at: string, port: number, options: string, accepts = false
     $| = 1; print "ready";
     while (${accepts ? 1 : 0}) { accept(my $c, $s); sysread($c, my $data, 99); syswrite($c, '{}'); close $c; }
     sleep;`;
-  const listening = spawn('ip', ['netns', 'exec', web.namespace.name, 'perl', '-e', script]);
+  const listening = spawn('ip', ['netns', 'exec', on.namespace.name, 'perl', '-e', script]);
   faults.undo(() => listening.kill('SIGKILL'));
   await once(listening.stdout, 'data');
 }
@@ -78,6 +78,22 @@ it.each(['lo', 'eth0'])('of a socket that is bound to %s it cannot be told', asy
   expect((await client.connect({ ip: web.ip(), port: 8091 }, { timeoutMs: 800 })).kind === 'refused').toBe(
     device === 'lo',
   );
+});
+
+it.each([
+  ['a pod', web, 'unknown'],
+  ['the node', node, 'fails'],
+] as const)('what a process in %s sends may be marked, and policy rules ask for marks', async (_, on, verdict) => {
+  await listen('0.0.0.0', 8095, '36 => 7', true, on);
+  const ask = () => world.ask(`${on.ip()}:8095`, on === node ? outside.ip() : client.ip());
+  const connected = async () =>
+    (await (on === node ? outside : client).connect({ ip: on.ip(), port: 8095 }, { timeoutMs: 800 })).kind;
+  expect(await ask()).toMatchObject({ verdict: 'works' });
+  expect(await connected()).not.toBe('timeout');
+  faults.ip('rule add fwmark 7 prohibit prio 99', 'rule del prio 99', on);
+  const answer = await ask();
+  expect(answer, answer.cause).toMatchObject({ verdict, cause: expect.stringContaining('0x7') });
+  expect(await connected()).toBe('timeout');
 });
 
 it('a socket of the address itself is better than one of all, which is full', async () => {

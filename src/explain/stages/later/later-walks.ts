@@ -6,8 +6,13 @@ import { KnownBytes } from '../../packet/index.ts';
 import { type Flow, type LaterPacket, type Origin, type Walk, walkAnswer, walkNext } from '../../walk/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { originOf as clientOrigin, firstOf, lower } from '../rules/first-packet.ts';
+import { hearingOf } from '../sockets/hearing.ts';
 
 // The walks of what comes after a connection's first packet.
+
+const hostOrder32 = (value: number) => KnownBytes.of(new Uint8Array(Uint32Array.of(value).buffer));
+
+const NO_MARK = hostOrder32(0);
 
 /** Ports of clients are not known; the walk needs one. */
 export const ANY_PORT = 40_000;
@@ -24,14 +29,9 @@ export function nextOf(
   return walkNext(flow, isInvalid, clientOrigin(asked), sources, hostOf(node), which).branches;
 }
 
-export function flowTo(
-  asked: Asked,
-  { ip, port, masqueraded, source, byIpvs, untracked, flowMark, heardMark }: Goal,
-  node: NodeView,
-): Flow {
+export function flowTo(asked: Asked, goal: Goal, node: NodeView): Flow {
+  const { ip, port, masqueraded, source, byIpvs, untracked, flowMark } = goal;
   const { client, target } = asked;
-  // inet_request_mark, include/net/inet_sock.h, for both families.
-  const isMarkKept = target.protocol === 'TCP' && node.sysctl('net/ipv4/tcp_fwmark_accept') === '1';
   return {
     first: firstOf(asked, node),
     translated: {
@@ -45,8 +45,23 @@ export function flowTo(
     untracked,
     byIpvs,
     mark: flowMark,
-    answersBy: isMarkKept ? heardMark : undefined,
+    answersBy: markOfProcess(asked, goal, node),
   };
+}
+
+/**
+ * The mark that a process of this node gives its answers: its socket's own (SO_MARK), else, of TCP and where that is set, the one it is asked
+ * with (inet_request_mark, include/net/inet_sock.h, for both families). Undefined: none.
+ */
+function markOfProcess({ target }: Asked, goal: Goal, node: NodeView): KnownBytes | undefined {
+  if (!node.isOwnAddress(formatIp(goal.ip))) return undefined;
+  const { taking } = hearingOf(goal, target.protocol, undefined, node);
+  const isKept = target.protocol === 'TCP' && node.sysctl('net/ipv4/tcp_fwmark_accept') === '1';
+  const marks = taking.map(
+    ({ mark }) => (mark === undefined ? isKept && goal.heardMark : hostOrder32(mark)) || NO_MARK,
+  );
+  const [first, ...others] = marks;
+  return first && others.reduce((one, other) => one.common(other), first);
 }
 
 export function answerOf(

@@ -1,5 +1,5 @@
 import { cidrContains, formatCidr, formatIp, IP_PROTOCOLS, ipEquals } from '../../../core/index.ts';
-import type { NodeView } from '../../node/index.ts';
+import { isSameWay, type NodeView } from '../../node/index.ts';
 import type { Asked } from '../asked.ts';
 import { fullOf, type Hearing, show, takes } from './hearing.ts';
 
@@ -12,6 +12,7 @@ export function doubtOf(asked: Asked, hearing: Hearing, node: NodeView): string 
     ofOneInterface(hearing) ??
     unread(hearing) ??
     signed(hearing) ??
+    marked(hearing, node) ??
     partlyFull(hearing) ??
     crowded(hearing, node) ??
     answersElsewhere(asked, hearing, node)
@@ -39,6 +40,15 @@ function signed(hearing: Hearing): string | undefined {
   const keys = taking.flatMap(({ signedFrom = [] }) => signedFrom);
   const key = keys.find((peers) => (source ? cidrContains(peers, source) : peers.address.family === ip.family));
   return key && `the process in ${where} takes only packets from ${formatCidr(key)} that are signed (TCP-MD5)`;
+}
+
+/** Marks of sockets on this node are followed through its rules (stages/later). */
+function marked({ goal: { ip, source }, pod, taking, where }: Hearing, node: NodeView): string | undefined {
+  const mark = taking.find((one) => one.mark !== undefined)?.mark;
+  if (!pod || !source || mark === undefined) return undefined;
+  const answers = { destination: source, source: ip };
+  if (isSameWay(node.routeIn(pod, answers), node.routeIn(pod, { ...answers, mark }))) return undefined;
+  return `the process in ${where} marks its answers (SO_MARK 0x${mark.toString(16)}), which policy rules there ask for`;
 }
 
 function partlyFull(hearing: Hearing): string | undefined {
