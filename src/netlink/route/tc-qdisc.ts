@@ -13,6 +13,7 @@ import {
   TCA,
   TCA_TBF,
   TICKS_PER_SECOND,
+  tc_fifo_qopt,
   tc_tbf_qopt,
   tcmsg,
 } from '../uapi/pkt-sched.ts';
@@ -21,6 +22,8 @@ import { RTM_DELQDISC, RTM_GETQDISC, RTM_NEWQDISC } from '../uapi/rtnetlink.ts';
 const U32_MAX = 0xffff_ffff;
 /** `1:`, as good as any: there is one qdisc at the root. */
 const ROOT_HANDLE = 0x1_0000;
+
+const PLAIN: ReadonlySet<string> = new Set(['pfifo', 'bfifo']);
 
 /** A token bucket filter: what leaves the device is held to a rate, after a burst at full speed. */
 export interface TokenBucket {
@@ -42,6 +45,8 @@ export interface Qdisc {
   readonly kind: string;
   /** Present for kind `tbf`. `burst` was converted to a time and back, and may be a few bytes smaller than asked for. */
   readonly tokenBucket: TokenBucket | undefined;
+  /** How much may wait in a plain queue that has a limit of its own: packets for kind `pfifo`, bytes for `bfifo`. */
+  readonly limit: number | undefined;
   /** Attributes we have no name for. */
   readonly unknown: readonly Attribute[];
 }
@@ -125,6 +130,7 @@ export function decodeQdisc(payload: Uint8Array): Qdisc {
     parent: header.tcm_parent,
     kind,
     tokenBucket: kind === 'tbf' && options ? decodeTokenBucket(options) : undefined,
+    limit: PLAIN.has(kind) && options ? tc_fifo_qopt.decode(options).limit : undefined,
     unknown,
   };
 }

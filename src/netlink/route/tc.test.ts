@@ -67,7 +67,11 @@ describe('what the kernel answers', () => {
       kind: 'tbf',
       tokenBucket: bucket,
     });
-    expect(decodeQdisc(newIngressQdisc(3).payload)).toMatchObject({ kind: 'ingress', tokenBucket: undefined });
+    expect(decodeQdisc(newIngressQdisc(3).payload)).toMatchObject({
+      kind: 'ingress',
+      tokenBucket: undefined,
+      limit: undefined,
+    });
     expect(decodeIngressFilter(redirectIngress(3, 4).payload)).toEqual({ index: 3, kind: 'u32', redirectsTo: 4 });
   });
 

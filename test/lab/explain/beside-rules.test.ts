@@ -70,6 +70,9 @@ it.each<[string, string, () => void | Promise<void>]>([
   ['a queue that drops all', `a queue of tc on ${toWeb} (blackhole)`, () => queue(toWeb, 'blackhole')],
   ['such a queue in the client', '(blackhole)', () => queue('eth0', 'blackhole', client)],
   ['a bucket for less than a frame', '(tbf)', () => queue(toWeb, 'tbf rate 1mbit burst 60 limit 1000')],
+  ['a bucket where less than a frame may wait', '(tbf)', () => queue(toWeb, 'tbf rate 1mbit burst 100kb limit 10')],
+  ['a queue without room', '(pfifo)', () => queue(toWeb, 'pfifo limit 0')],
+  ['a queue with room for less than a frame', '(bfifo)', () => queue('eth0', 'bfifo limit 60', client)],
   ['IPsec in the client', 'IPsec of the pod', () => ipsec(`dir out dst ${VIP}`, client)],
   ['IPsec in the endpoint', 'IPsec of the pod', () => ipsec(`dir in src ${client.ip()}`, web)],
   ['IPsec without a policy in the client', 'no policy is for', () => ipsecDefault('out', client)],
@@ -87,6 +90,7 @@ it.each<[string, () => void | Promise<void>]>([
   ['a bucket as the CNI plugin makes them', () => queue(toWeb, 'tbf rate 100mbit burst 100kb limit 1mb')],
   ['a limit of what the pod sends, as the CNI plugin makes it', limitSent],
   ['a queue with a limit', () => queue(toWeb, 'pfifo limit 100')],
+  ['a queue with a limit in bytes', () => queue(toWeb, 'bfifo limit 100kb')],
   ['IPsec for others', () => ipsec('dir out dst 10.99.0.0/16', client)],
   ['IPsec that lets packets pass as they are', () => letPass('dir fwd src 0.0.0.0/0 dst 0.0.0.0/0')],
   // As charon of strongSwan 5.9.8 makes them, with no connection configured (ip xfrm policy: socket in, socket out).

@@ -49,7 +49,9 @@ export function besideRulesOf(netlink: Netlink, link: Link, isKnownTarget: (inde
   ];
 }
 
-function mayDrop({ kind, tokenBucket }: Qdisc, { mtu }: Link): boolean {
-  if (tokenBucket) return tokenBucket.burst < mtu + FRAME_HEADER || tokenBucket.rate < CRAWL;
+function mayDrop({ kind, tokenBucket, limit }: Qdisc, { mtu }: Link): boolean {
+  const frame = mtu + FRAME_HEADER;
+  if (tokenBucket) return Math.min(tokenBucket.burst, tokenBucket.limit) < frame || tokenBucket.rate < CRAWL;
+  if (limit !== undefined && limit < (kind === 'bfifo' ? frame : 1)) return true;
   return !HARMLESS.has(kind);
 }
