@@ -59,10 +59,10 @@ export const tc_tbf_qopt = struct('tc_tbf_qopt', 36, {
   buffer: ['u32', 28],
 });
 
-/** TCA_OPTIONS of a token bucket filter (`tbf`). */
-/** Of pfifo and bfifo, in TCA_OPTIONS itself. */
+/** Of pfifo and bfifo, in TCA_OPTIONS itself: packets, or bytes. */
 export const tc_fifo_qopt = struct('tc_fifo_qopt', 4, { limit: ['u32', 0] });
 
+/** TCA_OPTIONS of a token bucket filter (`tbf`). */
 export const TCA_TBF = attributeSet('TCA_TBF', {
   TCA_TBF_PARMS: [1, 'bytes'],
   /** u64: bytes per second, when they do not fit the 32 bits of the ratespec. */
