@@ -1,6 +1,7 @@
 import {
   type Clock,
   type Drift,
+  formatIp,
   inSlices,
   ipEquals,
   isExists,
@@ -286,5 +287,10 @@ function refusalText({ action, object }: RouteOperation, error: KernelError, nam
   }
   // One reason for all peers: the kernel takes no nexthop object on such a link, and has removed those it had.
   if (object.kind === 'nexthop' && error.errnoName === 'ENETDOWN') return NO_CARRIER;
-  return `the kernel refuses to ${action} ${textOf(object, nameOf)}: ${error.message}`;
+  const refusal = `the kernel refuses to ${action} ${textOf(object, nameOf)}: ${error.message}`;
+  // The gateway in a tunnel is an address of the range itself: where another route takes that elsewhere, "onlink" does not help (IPv6).
+  if (object.kind === 'route' && object.way === 'gateway' && error.errnoName === 'EINVAL') {
+    return `${refusal}; so it does where a route of somebody else leads to ${formatIp(object.gateway)} by another link (ip -6 route get ${formatIp(object.gateway)}); remove that if it is not needed`;
+  }
+  return refusal;
 }

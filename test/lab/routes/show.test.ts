@@ -101,6 +101,26 @@ describe('nodeplane routes', () => {
     LONG_MS,
   );
 
+  it.each([
+    ['IPv4', 'somebody else has 10.244.2.0/24 (ip route show 10.244.2.0/24); remove it if it is not needed'],
+    [
+      'IPv6',
+      'leads to fd00:10:244:2:: by another link (ip -6 route get fd00:10:244:2::); remove that if it is not needed',
+    ],
+  ])(
+    'names a route of somebody else that is in the way of the tunnel: %s',
+    async (family, told) => {
+      const [range, gateway] =
+        family === 'IPv4' ? ['10.244.2.0/24', two!.ip()] : ['fd00:10:244:2::/64', two!.ip('IPv6')];
+      one!.namespace.run('ip', 'route', 'replace', range, 'via', gateway);
+      await cluster.start('--routes', 'vxlan');
+      await expect.poll(() => routes().stdout).toContain(`node-2 (${family}): `);
+      expect(routes().stdout).toContain(told);
+      one!.namespace.run('ip', 'route', 'del', range, 'via', gateway);
+    },
+    LONG_MS,
+  );
+
   it(
     'shows what the kernel holds when no agent runs, and what is broken in it',
     async () => {
