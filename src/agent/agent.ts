@@ -31,7 +31,7 @@ import { lookAround } from './migration/look-around.ts';
 import { MigrationPart } from './migration/migration-part.ts';
 import { type AgentSource, beginConversation, type Conversation, createSource } from './object-source.ts';
 import { OwnNodePart } from './own-node-part.ts';
-import type { Part, PartContext, Readiness } from './part.ts';
+import { type Part, type PartContext, type Readiness, whyNotReady } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
 import { LeftRoutes } from './routes/left/left-routes.ts';
 import { RoutesPart } from './routes/routes-part.ts';
@@ -200,6 +200,7 @@ export class Agent {
       routes: waysToNodes,
       leftRoutes: () => left.found(),
       addresses,
+      cniLacks: () => whyNotReady(parts, 'cni'),
       ruleChanges: () => evidence.ruleChanges(),
     });
     parts.push(this.#status, new ExplainPart({ context, services, recorder, evidence }));

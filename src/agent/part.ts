@@ -40,6 +40,11 @@ export interface Readiness {
   readonly reason: string | undefined;
 }
 
+/** Why the part of this name is not ready; empty: it is, or there is none. */
+export function whyNotReady(parts: readonly Part[], name: string): string {
+  return parts.flatMap((part) => part.readiness?.() ?? []).find((one) => one.name === name)?.reason ?? '';
+}
+
 /** What every part is given. */
 export interface PartContext {
   readonly config: KubeProxyConfig;

@@ -45,6 +45,7 @@ const page = new StatusPage(
         api: undefined,
         manifests: '/etc/manifests',
         routes: undefined,
+        cniLacks: () => '',
         leftRoutes: () => '',
         addresses: undefined,
         ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:11249' },

@@ -32,6 +32,8 @@ export interface StatusSources {
   readonly leftRoutes: () => string;
   /** Undefined: without --cni and --routes. */
   readonly addresses: (() => AddressFacts) | undefined;
+  /** See `StatusFacts`. */
+  readonly cniLacks: () => string;
   /** What others changed in nf_tables, the newest last. */
   readonly ruleChanges: () => readonly RuleChange[];
   readonly ports: StatusFacts['ports'];
@@ -72,6 +74,7 @@ export function* collectStatus(sources: StatusSources, view: ServiceView): Steps
     peers,
     leftRoutes: sources.leftRoutes(),
     addresses,
+    cniLacks: sources.cniLacks(),
     changes: { count: recorder.changeCount, last: newest && age(newest.at), what: newest?.what ?? '' },
     ports: sources.ports,
     commands: sources.commands,

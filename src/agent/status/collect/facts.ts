@@ -35,6 +35,8 @@ export interface StatusFacts {
   readonly leftRoutes: string;
   /** Undefined: without --routes and --cni. */
   readonly addresses: AddressFacts | undefined;
+  /** Why pods cannot be made, as /readyz has it; empty: they can, or that is not the agent's business. */
+  readonly cniLacks: string;
   readonly changes: { readonly count: number; readonly last: number | undefined; readonly what: string };
   /** Where this machine reaches the ports of the agent, as `address:port`; empty: the agent listens at none. */
   readonly ports: { readonly health: string; readonly metrics: string };

@@ -36,6 +36,7 @@ const GOOD: StatusFacts = {
   peers: { total: 4, wrong: 0, peers: [], problems: [], ageSeconds: 60 },
   leftRoutes: '',
   addresses: { ranges: [], lacking: '' },
+  cniLacks: '',
   changes: { count: 7, last: 5, what: 'endpoints of shop/web' },
   ports: { health: '127.0.0.1:10256', metrics: '127.0.0.1:10249' },
   commands: ownCommands({ metrics: '127.0.0.1:10249', lockDir: '/run/nodeplane', argv: [] }),
@@ -55,6 +56,19 @@ it('answers eight questions in their order, with a number and an age each', () =
     ['changes', 'ok', 7, 5],
   ]);
   expect(questions.map(({ id }) => id)).toEqual(QUESTIONS);
+});
+
+it('says why pods cannot be made, once: not at the start, nor of somebody who stands by', () => {
+  const messages = (facts: Partial<StatusFacts>) =>
+    answerAll({ ...GOOD, cniLacks: '3 pods are not connected to "cni0"', ...facts }).problems.map(
+      ({ message }) => message,
+    );
+  expect(messages({})).toEqual(['Pods cannot be made: 3 pods are not connected to "cni0"']);
+  expect(messages({ upSeconds: 20 })).toEqual([]);
+  expect(messages({ standsByFor: 'process 7 (nodeplane)' })).toEqual([]);
+  expect(messages({ addresses: { ranges: [], lacking: 'no podCIDRs' } })).toEqual([
+    'New pods get no address: no podCIDRs',
+  ]);
 });
 
 it('has no problem while another agent works', () => {

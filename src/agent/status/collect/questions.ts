@@ -9,6 +9,8 @@ import type { StatusFacts, WatchAge } from './facts.ts';
 
 /** The API server sends something about each resource every minute or so; the alert waits as long. */
 const UNHEARD_SECONDS = 600;
+/** At its start an agent has what pods need within that time; until then it is no problem. */
+const STARTED_SECONDS = 30;
 /** From here on new connections soon find no room, and the kernel begins to drop old ones. */
 const CONNTRACK_FULL = 0.9;
 
@@ -69,6 +71,7 @@ function agent({
   standsByFor,
   families,
   addresses,
+  cniLacks,
   ports,
   commands,
 }: StatusFacts): Answer {
@@ -82,6 +85,8 @@ function agent({
   }
   if (addresses && addresses.lacking !== '') {
     problems.push({ message: `New pods get no address: ${addresses.lacking}`, command: commands.ipam });
+  } else if (cniLacks !== '' && standsByFor === '' && upSeconds > STARTED_SECONDS) {
+    problems.push({ message: `Pods cannot be made: ${cniLacks}`, command: commands.diff });
   }
   const standing = standsByFor && `stands by: ${standsByFor} works on this node`;
   const detail = [standing, `version ${version}`, `mode ${mode}`, families.map(({ family }) => family).join(' and ')];
