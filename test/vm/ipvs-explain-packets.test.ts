@@ -93,6 +93,14 @@ describe('what IPVS does with packets beside its servers', () => {
     expect(await answers(client, VIP.IPv4)).toBe(true);
   });
 
+  it('marks that nobody asks for are in no packet’s way', async () => {
+    world.run('conntrack', '-F');
+    const rule = 'PREROUTING -j MARK --set-mark 0x55';
+    faults.run('iptables-nft', `-t mangle -A ${rule}`, `-t mangle -D ${rule}`);
+    await faults.expectWorks('node:30080', outside.ip());
+    expect(await answers(outside, node.ip(), 30080)).toBe(true);
+  });
+
   it.each([
     [80, 'foreign-drop'],
     [TARGET, undefined],

@@ -111,7 +111,9 @@ function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[],
   const flow = flowOf(asked.target, { destinationPort: goal.port });
   const astray = (walk: Walk) => {
     if (isSwitched(asked, goal, node)) return undefined;
-    return markedAstray(next, walk, pod, asked, node) ?? markedRefused(next, walk, clientOrigin(asked), flow, node);
+    return (
+      markedAstray(next, walk, pod, asked, node) ?? markedRefused(next, walk, goal, clientOrigin(asked), flow, node)
+    );
   };
   const wanted = { destination: goal.ip };
   const untracked = untrackedByIpvs(goal, node);
@@ -140,7 +142,7 @@ function lookAtAnswers(
     // What IPVS translates back is routed anew, frames of a bridge too (ip_vs_route_me_harder).
     const isLost = goal.byIpvs && walk.end.kind === 'no route' && reroutesAnswers((name) => node.sysctl(name));
     if (isLost || !isBridged(asked, goal, pod, node))
-      return found ?? markedRefused(answers, walk, originOf(goal, node) ?? 'this host', flow, node);
+      return found ?? markedRefused(answers, walk, goal, originOf(goal, node) ?? 'this host', flow, node);
     return undefined;
   };
   const wanted = { source: target.ip, destination: client.ip };
@@ -182,18 +184,22 @@ function markedAstray(
   return ledAstray(packets, { mark, outInterface: end.kind === 'sent' ? end.by.index : undefined }, pod, asked, node);
 }
 
-/** What the kernel has against packets with a mark, by whom they are from and by which link they come in; undefined: nothing. What IPVS sends on it routes of its own. */
+/**
+ * What the kernel has against packets with a mark, by whom they are from and by which link they come in; undefined: nothing. What IPVS
+ * translates it routes as this node's own.
+ */
 function markedRefused(
   { code, who }: LaterPackets,
   walk: Walk,
+  { byIpvs }: Goal,
   origin: Origin,
   flow: RoutedFlow | undefined,
   node: NodeView,
 ): Finding | undefined {
-  const { end, packet, routedFrom, steps } = walk;
+  const { end, packet, routedFrom } = walk;
   const { destination } = packet.ends;
   const mark = markOf(walk);
-  if (mark === 0 || origin === 'this host' || steps.some(({ source }) => source === 'ipvs')) return undefined;
+  if (mark === 0 || origin === 'this host' || byIpvs) return undefined;
   if ((end.kind !== 'sent' && end.kind !== 'delivered') || !routedFrom.isKnown || !destination.isKnown)
     return undefined;
   const [from, to] = [ipFromBytes(routedFrom.bytes), ipFromBytes(destination.bytes)];
