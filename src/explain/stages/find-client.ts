@@ -11,6 +11,7 @@ import { linkDown, settles } from './links/link.ts';
 import { droppedOutside, strayedFrom } from './peer.ts';
 import { flowOf } from './pods/routes.ts';
 import type { Report } from './report.ts';
+import { twinOf } from './twin.ts';
 
 /** Behind which a client may be hidden. */
 export interface Mask {
@@ -41,6 +42,11 @@ export function findClient(
         from(`pod ${pod.name} (${formatIp(address)})`);
         return client;
       }
+      const twin = twinOf(source, knowledge, family, node);
+      if (twin) {
+        from(`pod ${pod.name} (${twin.ip})`);
+        return podClient(twin.ip, target, node, report);
+      }
       if (pod.addresses.length === 0) report.cannotTell('source', unknownPod(pod));
       else {
         const text = `pod ${pod.name} has ${pod.addresses.join(', ')}, the destination is ${family}`;
@@ -65,6 +71,11 @@ export function findClient(
     case 'address': {
       const ip = formatIp(source.address);
       if (source.address.family !== family) {
+        const twin = twinOf(source, knowledge, family, node);
+        if (twin) {
+          from(`pod ${twin.ip} (${ip})`);
+          return podClient(twin.ip, target, node, report);
+        }
         report.fail('source', {
           code: 'family',
           text: `${ip} is ${source.address.family}, the destination is ${family}`,

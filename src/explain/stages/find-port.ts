@@ -5,6 +5,7 @@ import type { Question } from '../question/index.ts';
 import type { Target } from './asked.ts';
 import type { Report } from './report.ts';
 import { tellNotReady } from './serving-agent.ts';
+import { twinOf } from './twin.ts';
 
 type ServiceDestination = Extract<Knowledge['destination'], { readonly kind: 'service' }>;
 
@@ -20,7 +21,7 @@ export function findPort(
     tellNotReady(report);
     return undefined;
   }
-  const family = familyFor(question, knowledge, destination, report);
+  const family = familyFor(question, knowledge, destination, node, report);
   if (family === undefined) return undefined;
   const { service, via, port: wanted } = destination;
   const fits = service.ports.filter((port) => port.family === family && hasPort(port, wanted, via === 'node-port'));
@@ -40,11 +41,15 @@ function familyFor(
   { source }: Question,
   knowledge: Knowledge,
   { service, address }: ServiceDestination,
+  node: NodeView | undefined,
   report: Report,
 ): IpFamily | undefined {
   const asked = address === null ? familyOf(source, knowledge) : parseIp(address).family;
   const has = new Set(service.ports.map(({ family }) => family));
-  const family = asked ?? service.ipFamilies.find((one) => has.has(one)) ?? [...has][0];
+  // A pod has those of all its addresses.
+  const other = address === null && node ? [...has].find((one) => twinOf(source, knowledge, one, node)) : undefined;
+  const wanted = asked !== undefined && !has.has(asked) ? (other ?? asked) : asked;
+  const family = wanted ?? service.ipFamilies.find((one) => has.has(one)) ?? [...has][0];
   if (family !== undefined && has.has(family)) return family;
   const isServed = knowledge.families.some((served) => served.family === asked);
   if (has.size > 0 || (asked && !isServed)) {

@@ -113,6 +113,21 @@ export function testIntent(world: ExplainWorld, flags: readonly string[]): void 
       expect(await answers(ip, port)).toBe(true);
     });
 
+    it('works for a pod that is asked about by its address of the other family', async () => {
+      for (const [destination, ip] of [
+        ['svc/shop/web6', 'fd00:96::10'],
+        ['[fd00:96::10]:80', 'fd00:96::10'],
+        ['svc/shop/web', '10.96.0.10'],
+      ] as const) {
+        const other = client.ip(ip.includes(':') ? 'IPv4' : 'IPv6');
+        const answer = await world.ask(destination, other);
+        expect(answer, answer.cause).toMatchObject({ verdict: 'works', code: null });
+        expect(answer.question.from).toContain(other);
+        expect(await answers(ip)).toBe(true);
+      }
+      expect(await world.ask('svc/shop/web6', outside.ip())).toMatchObject({ verdict: 'fails', code: 'family' });
+    });
+
     it('works for this node and for somebody outside', async () => {
       expect(await world.ask('svc/shop/web', 'node')).toMatchObject({ verdict: 'works' });
       expect(await node.connect({ ip: '10.96.0.10', port: 80 })).toMatchObject({ kind: 'answered' });
