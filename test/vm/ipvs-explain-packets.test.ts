@@ -93,12 +93,31 @@ describe('what IPVS does with packets beside its servers', () => {
     expect(await answers(client, VIP.IPv4)).toBe(true);
   });
 
-  it('marks that nobody asks for are in no packet’s way', async () => {
+  it.each<[string, string | undefined, () => void]>([
+    ['that nobody asks for', undefined, () => {}],
+    [
+      'that a policy rule asks for where the node is no more asked',
+      undefined,
+      () => faults.ip('rule add fwmark 0x55 iif eth0 prohibit pref 60', 'rule del pref 60'),
+    ],
+    [
+      'by which rp_filter sees no way back',
+      'rp-filter',
+      () => {
+        faults.sysctl('net.ipv4.conf.all.rp_filter', '1');
+        faults.sysctl('net.ipv4.conf.all.src_valid_mark', '1');
+        faults.ip('route add unreachable default table 79', 'route flush table 79');
+        faults.ip('rule add fwmark 0x55 iif lo lookup 79 pref 60', 'rule del pref 60');
+      },
+    ],
+  ])('marks %s', async (_, code, begin) => {
     world.run('conntrack', '-F');
-    const rule = 'PREROUTING -j MARK --set-mark 0x55';
+    const rule = 'PREROUTING -i eth0 -j MARK --set-mark 0x55';
     faults.run('iptables-nft', `-t mangle -A ${rule}`, `-t mangle -D ${rule}`);
-    await faults.expectWorks('node:30080', outside.ip());
-    expect(await answers(outside, node.ip(), 30080)).toBe(true);
+    begin();
+    const answer = await world.ask('node:30080', outside.ip());
+    expect(answer, answer.cause).toMatchObject(code ? { verdict: 'fails', code } : { verdict: 'works', code: null });
+    expect(await answers(outside, node.ip(), 30080)).toBe(code === undefined);
   });
 
   it.each([

@@ -33,6 +33,14 @@ export interface Walk {
   readonly routedBy: KnownBytes;
   /** The source it had then. */
   readonly routedFrom: KnownBytes;
+  /** What it was when it was routed first, coming in by an interface. @default it was not */
+  readonly arrived?: Arrived | undefined;
+}
+
+export interface Arrived {
+  readonly mark: KnownBytes;
+  readonly source: KnownBytes;
+  readonly destination: KnownBytes;
 }
 
 /** The ways that chance and ignorance leave open; not `complete`: there are more than are walked. */
@@ -242,12 +250,15 @@ function walkOnce(
   const steps: Step[] = [];
   let routedBy = packet.mark;
   let routedFrom = packet.ends.source;
+  let arrived: Arrived | undefined;
   /** Where it goes, by the last time it was routed. */
   let way: Way | undefined;
   /** Routes it, by the mark it has now; what ends it there, if anything does. */
   const routed = (): End | undefined => {
     routedBy = packet.mark;
     routedFrom = packet.ends.source;
+    if (origin !== 'this host')
+      arrived ??= { mark: packet.mark, source: routedFrom, destination: packet.ends.destination };
     const found = route(packet, host);
     if ('kind' in found) return found;
     way = found;
@@ -317,7 +328,7 @@ function walkOnce(
     return through('postrouting') ?? { kind: 'sent', by: out };
   };
   const reached = end();
-  return { end: reached, steps, packet, routedBy, routedFrom };
+  return { end: reached, steps, packet, routedBy, routedFrom, arrived };
 }
 
 interface Way {

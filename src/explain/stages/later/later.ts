@@ -1,4 +1,4 @@
-import { formatIp, type IpAddress, ipFromBytes } from '../../../core/index.ts';
+import { formatIp, type IpAddress, ipFromBytes, readU32 } from '../../../core/index.ts';
 import type { RoutedFlow } from '../../../netlink/route/index.ts';
 import type { CauseCode } from '../../answer/index.ts';
 import type { Branch } from '../../choices.ts';
@@ -108,12 +108,11 @@ function lookAtNext(asked: Asked, goal: Goal, branches: readonly Branch<Walk>[],
   const [pod] = node.podsAt(formatIp(goal.ip));
   const who = 'packets after the first';
   const next = { code: 'no-peer-route', who, to: goal.ip } as const;
-  const flow = flowOf(asked.target, { destinationPort: goal.port });
+  // IPVS translates it behind its first route.
+  const flow = flowOf(asked.target, { destinationPort: goal.byIpvs ? asked.target.port : goal.port });
   const astray = (walk: Walk) => {
     if (isSwitched(asked, goal, node)) return undefined;
-    return (
-      markedAstray(next, walk, pod, asked, node) ?? markedRefused(next, walk, goal, clientOrigin(asked), flow, node)
-    );
+    return markedAstray(next, walk, pod, asked, node) ?? markedRefused(next, walk, clientOrigin(asked), flow, node);
   };
   const wanted = { destination: goal.ip };
   const untracked = untrackedByIpvs(goal, node);
@@ -142,7 +141,7 @@ function lookAtAnswers(
     // What IPVS translates back is routed anew, frames of a bridge too (ip_vs_route_me_harder).
     const isLost = goal.byIpvs && walk.end.kind === 'no route' && reroutesAnswers((name) => node.sysctl(name));
     if (isLost || !isBridged(asked, goal, pod, node))
-      return found ?? markedRefused(answers, walk, goal, originOf(goal, node) ?? 'this host', flow, node);
+      return found ?? markedRefused(answers, walk, originOf(goal, node) ?? 'this host', flow, node);
     return undefined;
   };
   const wanted = { source: target.ip, destination: client.ip };
@@ -184,25 +183,18 @@ function markedAstray(
   return ledAstray(packets, { mark, outInterface: end.kind === 'sent' ? end.by.index : undefined }, pod, asked, node);
 }
 
-/**
- * What the kernel has against packets with a mark, by whom they are from and by which link they come in; undefined: nothing. What IPVS
- * translates it routes as this node's own.
- */
+/** What the kernel has against packets with a mark, by whom they are from and by which link they come in; undefined: nothing. */
 function markedRefused(
   { code, who }: LaterPackets,
-  walk: Walk,
-  { byIpvs }: Goal,
+  { arrived }: Walk,
   origin: Origin,
   flow: RoutedFlow | undefined,
   node: NodeView,
 ): Finding | undefined {
-  const { end, packet, routedFrom } = walk;
-  const { destination } = packet.ends;
-  const mark = markOf(walk);
-  if (mark === 0 || origin === 'this host' || byIpvs) return undefined;
-  if ((end.kind !== 'sent' && end.kind !== 'delivered') || !routedFrom.isKnown || !destination.isKnown)
-    return undefined;
-  const [from, to] = [ipFromBytes(routedFrom.bytes), ipFromBytes(destination.bytes)];
+  if (!arrived?.mark.isKnown || !arrived.source.isKnown || !arrived.destination.isKnown) return undefined;
+  const mark = readU32(arrived.mark.bytes, 0);
+  if (mark === 0 || origin === 'this host') return undefined;
+  const [from, to] = [ipFromBytes(arrived.source.bytes), ipFromBytes(arrived.destination.bytes)];
   const inInterface = origin.index;
   const answer = node.route({ destination: to, source: from, inInterface, mark, flow });
   if (answer.kind === 'route') return undefined;
