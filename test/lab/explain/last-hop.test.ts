@@ -235,6 +235,27 @@ it.each(['IPv4', 'IPv6'] as const)(
   },
 );
 
+it('a client outside may get no answer who has an address of the node (arp_filter)', async () => {
+  faults.sysctl('net.ipv4.conf.all.arp_filter', '1');
+  expect(await world.ask(`node:${NODE_PORT}`, outside.ip())).toMatchObject({ verdict: 'works' });
+  expect(await works(outside, node.ip(), NODE_PORT)).toBe(true);
+  faults.ip(`route add ${outside.ip()}/32 dev cni0 table 90`, 'route flush table 90');
+  rule(`from ${node.ip()} to ${outside.ip()} lookup 90`);
+  const cause = expect.stringContaining('arp_filter');
+  expect(await world.ask(`node:${NODE_PORT}`, outside.ip())).toMatchObject({ verdict: 'unknown', cause });
+  expect(await works(outside, node.ip(), NODE_PORT)).toBe(false);
+});
+
+it('a pod gets no answer who has the address of its gateway (arp_filter)', async () => {
+  faults.sysctl('net.ipv4.conf.all.arp_filter', '1');
+  expect(await works(client, VIP, 80)).toBe(true);
+  route(`${CLIENT}/32 dev lo`);
+  for (const { namespace } of [node, client]) namespace.run('ip', 'neigh', 'flush', 'all');
+  const answer = await world.ask(`${VIP}:80`, CLIENT);
+  expect(answer, answer.cause).toMatchObject({ verdict: 'fails', code: 'neighbour' });
+  expect(await works(client, VIP, 80)).toBe(false);
+});
+
 it('a link of a pod that lies on a link of the node reaches everybody but the node', async () => {
   const ip = outside.ip().replace(/\d+$/, '222');
   node.namespace.run('ip', 'link', 'add', 'upon0', 'link', 'eth0', 'type', 'macvlan', 'mode', 'bridge');

@@ -72,7 +72,8 @@ export function unansweredByNode(
     if (here && (here.flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)) === 0) return undefined;
   } else if (here || node.isOwnAddress(text)) {
     const isNear = here !== undefined && cidrContains(here, pod.address);
-    return ignored(address, link, { isOnLink: here !== undefined, isNear }, lasts, node);
+    const found = ignored(address, link, { isOnLink: here !== undefined, isNear }, lasts, node);
+    return found ?? filtered(address, pod.address, link, lasts, node);
   }
   if (answersFor(address, pod, node)) return undefined;
   const setting = address.family === 'IPv4' ? 'ipv4.conf.LINK.proxy_arp' : 'ipv6.conf.LINK.proxy_ndp';
@@ -136,9 +137,41 @@ function ignored(
   return { text, remedy: [netns ? `nsenter --net=${netns} ${set}` : set], lasts };
 }
 
-/** The setting that holds for a link: the larger one of its own and that of all. @param netns whose it is. @default the node */
+/** What arp_filter keeps this node from answering: who asks is not where packets from that address go. */
+function filtered(
+  address: IpAddress,
+  asker: IpAddress,
+  link: Link,
+  lasts: boolean,
+  node: NodeView,
+): Unheard | undefined {
+  if (!isArpFiltered(address, asker, link, node)) return undefined;
+  const [own, to] = [formatIp(address), formatIp(asker)];
+  const text = `this node does not answer ${to} who has ${own} on ${link.name}: arp_filter is set, and from ${own} it sends to ${to} by another link`;
+  const set = `sysctl -w net.ipv4.conf.all.arp_filter=0 net.ipv4.conf.${link.name}.arp_filter=0`;
+  return { text, remedy: [set, `ip route get ${to} from ${own}`], lasts };
+}
+
+/** arp_filter, net/ipv4/arp.c. */
+export function isArpFiltered(
+  address: IpAddress,
+  asker: IpAddress,
+  { index, name }: Pick<Link, 'index' | 'name'>,
+  node: NodeView,
+): boolean {
+  if (arpSetting('arp_filter', name, node) === 0) return false;
+  const way = node.route({ destination: asker, source: address });
+  return way.kind === 'refused' || way.route.outInterface !== index;
+}
+
+/** @param netns whose it is. @default the node */
 export function arpIgnoreOf({ name }: Pick<Link, 'name'>, node: NodeView, netns?: string): number {
-  return Math.max(...['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/arp_ignore`, netns))));
+  return arpSetting('arp_ignore', name, node, netns);
+}
+
+/** The setting that holds for a link: the larger one of its own and that of all. */
+function arpSetting(setting: 'arp_ignore' | 'arp_filter', name: string, node: NodeView, netns?: string): number {
+  return Math.max(...['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/${setting}`, netns))));
 }
 
 /** Whether who asks for a pod's address has one in its subnet: another pod, or this node. */
