@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ExplainWorld, on, served, TARGET } from '../lab/explain/explain-world.ts';
-import { answers, Faults } from '../lab/explain/faults.ts';
+import { answers, Faults, keepSocket } from '../lab/explain/faults.ts';
 import { faultObjects, faultsOf, VIP } from '../lab/explain/kernel-faults.ts';
 import { removeAll } from '../lab/lab.ts';
 import { patient } from '../lab/patience.ts';
@@ -205,7 +205,13 @@ describe('what IPVS remembers comes before its servers', () => {
     expect(await send()).toMatchObject({ by: 'far' });
     faults.mend();
     world.run('ipvsadm', ...`-e ${dns} -r ${FAR} -m -w 0`.split(' '));
+    // What no socket of the client sends by is in nobody's way.
+    const unused = await world.ask('svc/shop/dns', client.ip());
+    expect(unused, unused.cause).toMatchObject({ verdict: 'works', warnings: [{ code: 'stale-udp' }] });
+    expect(await answers(client, DNS, 53, 'UDP')).toBe(true);
+    const close = await keepSocket(faults, client, { ip: DNS, port: 53, protocol: 'UDP' }, 40_053);
     const { remedy } = await faults.expectCode('svc/shop/dns', client.ip(), 'stale-udp', { verdict: 'partly' });
+    await close();
     expect(await send()).toMatchObject({ by: 'far' });
     const [program, ...words] = remedy[0]!.replace(/ +#.*/, '').split(' ');
     world.run(program!, ...words);

@@ -1,10 +1,10 @@
 import { formatIp, formatIpPort, IP_PROTOCOLS, ipEquals } from '../../../core/index.ts';
 import type { IpvsConnection } from '../../../netlink/ipvs/index.ts';
-import type { CauseCode } from '../../answer/index.ts';
+import type { CauseCode, Evidence } from '../../answer/index.ts';
 import type { NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { keyOf, type Planned } from '../endpoints.ts';
-import type { Report } from '../report.ts';
+import type { Finding, Report } from '../report.ts';
 
 /** Looks for tracked flows of this client to this destination, which overrule the rules, and for connections of IPVS, which overrule its servers. */
 export function lookAtFlows(
@@ -26,12 +26,10 @@ export function lookAtFlows(
     .ipvsTo({ protocol: IP_PROTOCOLS[protocol], port, ip })
     .filter((one) => ipEquals(one.client, client.ip));
   const followed = new Set(connections.map(({ clientPort }) => clientPort));
-  if (planned) lookAtIpvs(asked, connections, wanted, node, report);
+  const tellOf = teller(asked, node, report);
+  if (planned) lookAtIpvs(asked, connections, wanted, tellOf, node);
   // IPVS takes every packet that comes to it, whatever conntrack says; without a translation of conntrack's it comes with its own source.
   const isMendedByIpvs = goals.length > 0 && goals.every(({ byIpvs, masqueraded }) => byIpvs && masqueraded === false);
-  let isUsed: ((from: number) => boolean) | undefined;
-  /** Of each kind one is told: there may be thousands. */
-  const unused = new Set<CauseCode>();
   for (const { flow, answered, over } of flows) {
     const { original, reply } = flow;
     const to = keyOf(formatIp(reply.source), reply.sourcePort);
@@ -42,14 +40,7 @@ export function lookAtFlows(
     const remedy = [
       `conntrack -D -p ${protocol.toLowerCase()} -s ${formatIp(original.source)} --sport ${original.sourcePort} -d ${formatIp(ip)} --dport ${port}`,
     ];
-    const tell = (code: CauseCode, text: string): void => {
-      isUsed ??= usedPorts(asked, node);
-      if (isUsed(original.sourcePort)) report.failPartly('conntrack', { code, text, remedy }, evidence);
-      else if (!unused.has(code)) {
-        unused.add(code);
-        report.warn(code, `${text} (no socket has that port now; the next one that takes it meets the same)`);
-      }
-    };
+    const tell = (code: CauseCode, text: string) => tellOf(original.sourcePort, { code, text, remedy }, evidence);
     // Once both sides have ended it, the next connection from that port begins a flow of its own.
     if (over || wanted.has(to) || followed.has(original.sourcePort)) continue;
     if (ipEquals(reply.source, ip)) {
@@ -74,6 +65,25 @@ export function lookAtFlows(
   report.stage('conntrack', 'ok', `${text}; ${count} of ${max} in the table`);
 }
 
+/** Tells of a flow that goes astray, by the port that the client has for it. */
+type TellOf = (from: number, finding: Finding, evidence: readonly Evidence[]) => void;
+
+/** What no socket of the client is in is a warning. */
+function teller(asked: Asked, node: NodeView, report: Report): TellOf {
+  let isUsed: ((from: number) => boolean) | undefined;
+  /** Of each kind one is told: there may be thousands. */
+  const unused = new Set<CauseCode>();
+  return (from, finding, evidence) => {
+    const { code, text } = finding;
+    isUsed ??= usedPorts(asked, node);
+    if (isUsed(from)) report.failPartly('conntrack', finding, evidence);
+    else if (!unused.has(code)) {
+      unused.add(code);
+      report.warn(code, `${text} (no socket has that port now; the next one that takes it meets the same)`);
+    }
+  };
+}
+
 /** With so many ports to give, the kernel gives the same one again so seldom that it does not count. */
 const MANY_PORTS = 1000;
 
@@ -95,8 +105,8 @@ function lookAtIpvs(
   { target }: Asked,
   connections: readonly IpvsConnection[],
   wanted: ReadonlySet<string>,
+  tellOf: TellOf,
   node: NodeView,
-  report: Report,
 ): void {
   const { ip, port, protocol } = target;
   for (const { client, clientPort, server, serverPort, state } of connections) {
@@ -113,7 +123,7 @@ function lookAtIpvs(
         ? (['stale-udp', 'go to'] as const)
         : (['recycled-ip', 'of a connection that nobody has answered go to'] as const);
     const text = `packets from ${from} ${what} ${to} as long as they come, which is no endpoint any more: IPVS holds the connection`;
-    report.failPartly('conntrack', { code, text, remedy }, evidence);
+    tellOf(clientPort, { code, text, remedy }, evidence);
   }
 }
 
