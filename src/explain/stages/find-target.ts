@@ -129,7 +129,8 @@ function refuse(destination: Refused, report: Report): void {
       return;
     }
     case 'not-served':
-      report.fail('service', {
+      // Its name may lead to pods that listen at that very port, or its address to another proxy.
+      report.cannotTellFor('service', {
         code: 'not-for-us',
         text: `${destination.name} is not served here: ${destination.why}`,
       });

@@ -40,7 +40,7 @@ export class Report {
   readonly #stages = new Map<StageName, Stage>();
   readonly #fails: Finding[] = [];
   readonly #partly: Finding[] = [];
-  readonly #unknown: string[] = [];
+  readonly #unknown: { readonly text: string; readonly finding?: Finding }[] = [];
   readonly #doubts: string[] = [];
   readonly #warnings: FurtherCause[] = [];
   readonly #notChecked: string[] = [];
@@ -71,7 +71,13 @@ export class Report {
   /** It cannot be told whether connections work. */
   cannotTell(stage: StageName, text: string, evidence?: readonly Evidence[]): void {
     this.stage(stage, 'unknown', text, evidence);
-    this.#unknown.push(text);
+    this.#unknown.push({ text });
+  }
+
+  /** The same for a reason that has a code of its own. */
+  cannotTellFor(stage: StageName, finding: Finding): void {
+    this.stage(stage, 'unknown', finding.text);
+    this.#unknown.push({ text: finding.text, finding });
   }
 
   /** A pod is one of several. */
@@ -110,7 +116,7 @@ export class Report {
     this.stage(stage, 'unknown', text);
     const state = this.#endpoints.get(address);
     if (state) state.unknown ??= text;
-    else this.#unknown.push(text);
+    else this.#unknown.push({ text });
   }
 
   /** A report about other ways to the same endpoints, of which nothing is found yet. */
@@ -128,7 +134,7 @@ export class Report {
   join(other: Report, ways: readonly { readonly address: string; readonly unsure?: string | undefined }[]): void {
     for (const stage of other.#stages.values()) this.stage(stage.stage, stage.result, stage.text);
     for (const finding of other.#partly) this.#partly.push(finding);
-    for (const text of other.#unknown) this.#unknown.push(text);
+    this.#unknown.push(...other.#unknown);
     for (const text of other.#doubts) if (!this.#doubts.includes(text)) this.#doubts.push(text);
     for (const warning of other.#warnings) {
       if (!this.#warnings.some(({ text }) => text === warning.text)) this.#warnings.push(warning);
@@ -166,9 +172,8 @@ export class Report {
     const sure = new Set(ways.filter((way) => way.unsure === undefined).map(({ address }) => isBroken(address)));
     if (sure.size === 2) return;
     for (const state of broken) {
-      this.#unknown.push(
-        `it may be that connections get ${state.endpoint.address}: ${state.finding!.text}, by ${unsure}`,
-      );
+      const text = `it may be that connections get ${state.endpoint.address}: ${state.finding!.text}, by ${unsure}`;
+      this.#unknown.push({ text });
       state.finding = undefined;
     }
     if (broken.length > 0 && this.#fails.length + this.#partly.length === 0) this.#nothingFails();
@@ -177,7 +182,7 @@ export class Report {
   /** @param unsure what decides it, if that is not known */
   #byChance(finding: Finding, unsure: string | undefined): void {
     if (unsure === undefined) this.#partly.push({ ...finding, text: `by chance ${finding.text}` });
-    else this.#unknown.push(`it may be that ${finding.text}, by ${unsure}`);
+    else this.#unknown.push({ text: `it may be that ${finding.text}, by ${unsure}` });
   }
 
   /** Something that decides about what was found is not known: no verdict holds. */
@@ -283,8 +288,11 @@ export class Report {
     }
     if (first) return { verdict: all.length > 0 ? 'fails' : 'partly', finding: first, cause: `${first.text}.`, also };
     const unknown = used.filter((state) => state.unknown !== undefined);
-    const [reason] = this.#unknown;
-    if (reason !== undefined) return { verdict: 'unknown', cause: `Cannot tell: ${reason}.`, also };
+    const [unsure] = this.#unknown;
+    if (unsure) {
+      const { text, finding } = unsure;
+      return { verdict: 'unknown', ...(finding && { finding }), cause: `Cannot tell: ${text}.`, also };
+    }
     if (unknown.length > 0) {
       const text = `${used.length - unknown.length} of ${used.length} endpoints work; of ${unknown.length} it cannot be told: ${unknown[0]!.unknown}`;
       return { verdict: 'unknown', cause: `${text}.`, also };

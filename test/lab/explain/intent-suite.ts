@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeService } from '../../fakes/service-objects.ts';
-import { type ExplainWorld, on, served } from './explain-world.ts';
+import { type ExplainWorld, on, served, TARGET } from './explain-world.ts';
 
 /** Of the wire, and nobody's. */
 export const ON_LINK = { IPv4: '192.168.50.200', IPv6: 'fd00:50::200' } as const;
@@ -47,7 +47,7 @@ export function testIntent(world: ExplainWorld, flags: readonly string[]): void 
         }),
         ...served('shop/half', '10.96.0.20', [here(web.ip()), here(client.ip())]),
         ...served('shop/narrow', '10.96.0.21', [here(web.ip())], {}, 8082),
-        makeService('shop/headless', { clusterIP: 'None' }),
+        makeService('shop/headless', { clusterIP: 'None', ports: [{ port: TARGET }] }),
         makeService('shop/alias', { type: 'ExternalName' }),
         ...served('shop/hinted', '10.96.0.22', [here(web.ip(), { hints: { forZones: [{ name: 'a' }] } })]),
         ...served('shop/leaving', '10.96.0.23', [
@@ -73,8 +73,6 @@ export function testIntent(world: ExplainWorld, flags: readonly string[]): void 
 
   describe.each([
     ['svc/shop/wbe', 'dns-name', undefined],
-    ['svc/shop/headless', 'not-for-us', undefined],
-    ['svc/shop/alias', 'not-for-us', undefined],
     ['svc/shop/web:81', 'no-such-port', '10.96.0.10:81'],
     ['node:30999', 'no-such-port', `${node.ip()}:30999`],
     ['svc/shop/none', 'no-endpoints', '10.96.0.11:80'],
@@ -96,6 +94,17 @@ export function testIntent(world: ExplainWorld, flags: readonly string[]): void 
       if (ip) expect(await answers(ip, Number(port))).toBe(false);
     });
   });
+
+  it.each(['svc/shop/headless', 'svc/shop/alias'])(
+    'cannot tell of %s, whose name may lead to who answers',
+    async (destination) => {
+      const answer = await world.ask(destination, client.ip());
+      expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', code: 'not-for-us' });
+      expect(answer.remedy).toEqual([expect.stringContaining('targetPort')]);
+      // To where the name of the headless one leads.
+      expect(await answers(web.ip(), TARGET)).toBe(true);
+    },
+  );
 
   describe('what works', () => {
     it.each([
