@@ -254,6 +254,27 @@ it('two pods with one address, of which one serves: whom the node finds is not k
   expect(await answers(SOLO, 80, node)).toBe(false);
 });
 
+it('a neighbour entry for all of a link, which datagrams arrive by, does not say that nothing does', async () => {
+  faults.ip(
+    `neigh replace ${web.ip()} lladdr ff:ff:ff:ff:ff:ff dev cni0 nud permanent`,
+    `neigh del ${web.ip()} dev cni0`,
+  );
+  const cause = expect.stringContaining('ff:ff:ff:ff:ff:ff');
+  expect(await world.ask(SOLO, client.ip())).toMatchObject({ verdict: 'unknown', cause });
+});
+
+it('a pod whose address this node takes for one of its own is not said to be reached', async () => {
+  faults.ip(`route add local ${web.ip()}/32 dev lo table local`, `route del local ${web.ip()}/32 dev lo table local`);
+  const cause = expect.stringContaining('for an address of its own, by a route');
+  expect(await world.ask(`${web.ip()}:${TARGET}`, client.ip())).toMatchObject({ verdict: 'unknown', cause });
+});
+
+it('whether a link is enough that takes less than TCP sends is not known', async () => {
+  faults.ip('link set eth0 mtu 68', 'link set eth0 mtu 1500', web);
+  const cause = expect.stringContaining('less than TCP sends');
+  expect(await world.ask(SOLO, client.ip())).toMatchObject({ verdict: 'unknown', cause });
+});
+
 it('whether there is a client at an address of pods that no pod has is not known', async () => {
   const cause = expect.stringContaining('no pod on cni0 is known to have 10.244.1.77');
   expect(await world.ask('node:30080', '10.244.1.77')).toMatchObject({ verdict: 'unknown', cause });

@@ -1,6 +1,6 @@
 import { formatIp, formatMac, ipEquals, sameBytes } from '../../../core/index.ts';
 import type { Link } from '../../../netlink/route/index.ts';
-import { IFF_NOARP, NUD_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/index.ts';
+import { IFF_NOARP, NUD_NOARP, NUD_PERMANENT, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import { bridgeSetting, type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
 import { lookAtClientLink } from '../client-link.ts';
@@ -109,6 +109,9 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   if (isOther && hasMac(pod, mac)) {
     const text = `this node sends to ${formatMac(mac)} for ${pod.ip}, which is another link of that pod than ${inside.name}`;
     report.cannotTellEndpoint('link', address, text);
+  } else if (isOther && isOfMany(mac)) {
+    const text = `this node sends to ${formatMac(mac)} for ${pod.ip}, which every link takes in, and TCP does not`;
+    report.cannotTellEndpoint('link', address, text);
   } else if (isOther && (neighbour.state & (NUD_PERMANENT | NUD_NOARP)) === 0) {
     // The kernel asks whether it is still so before it gives a connection up, and whoever answers may serve.
     const text = `${pod.ip} was at MAC ${formatMac(mac)} when this node heard of it last, and the pod has ${formatMac(inside.address)}`;
@@ -122,6 +125,11 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
     });
     return;
   }
+  const way = node.route({ destination: goal.ip });
+  if (way.kind === 'route' && way.route.type === RTN_LOCAL) {
+    const text = `this node takes ${pod.ip} for an address of its own, by a route, and the pod has it too`;
+    report.cannotTellEndpoint('link', address, `${text}: who of them gets what comes is not known`);
+  }
   if (!isSame && lookAtNeighbours(asked, goal, pod, node, report)) return;
   if (client.kind !== 'pod' || isSame || !isBridge || client.pod.seenAs?.index !== seenAs!.index) return;
   if (goal.masqueraded !== false) return;
@@ -134,11 +142,22 @@ function lookAtPod(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, repo
   );
 }
 
+/** Whether a MAC address is that of a group, or of all. */
+function isOfMany(mac: Uint8Array): boolean {
+  return (mac[0]! & 1) === 1;
+}
+
+/** A segment of TCP has 48 bytes at least (TCP_MIN_SND_MSS, include/net/tcp.h) and 40 bytes of headers. */
+const LEAST_MTU = 88;
+
 /**
  * In words, how the node's end of a pod's pair takes less than the pod sends: single frames that are larger are dropped there and nobody is
  * told, those of one large segment (GSO) are not (is_skb_forwardable, net/core/dev.c). Undefined: it takes all.
  */
-function narrowAt({ ip, inside, outside }: LocalPod): string | undefined {
+function narrowAt({ ip, inside, outside, seenAs }: LocalPod): string | undefined {
+  const tight = [inside, outside!, seenAs!].find(({ mtu }) => mtu < LEAST_MTU);
+  if (tight)
+    return `${tight.name} of ${ip} takes ${tight.mtu} bytes, less than TCP sends: what becomes of its packets was not looked at`;
   if (outside!.mtu >= inside.mtu) return undefined;
   const text = `the pod ${ip} sends up to ${inside.mtu} bytes, and ${outside!.name}, the other end of its pair, takes ${outside!.mtu}`;
   return `${text}: what becomes of larger packets was not looked at`;
