@@ -62,9 +62,11 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
   }
 }
 
-/** Whether it is the pods' own link: their bridge, or a pair. */
+/** Whether nobody but pods is on a link: their bridge without another port, or a pair. */
 function isOfPods({ index }: Link, { family }: IpAddress, node: NodeView): boolean {
-  return node.localPods(family).some(({ seenAs }) => seenAs?.index === index);
+  const pods = node.localPods(family).filter(({ seenAs }) => seenAs?.index === index);
+  const isPods = (port: Link) => pods.some(({ outside }) => outside?.index === port.index);
+  return pods.length > 0 && node.links.every((link) => link.master !== index || isPods(link));
 }
 
 /** Whether addresses are asked for on a link: on tunnels whoever makes them enters them. */
