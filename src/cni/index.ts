@@ -1,4 +1,5 @@
 export { dataDirectoryOf } from './config/config.ts';
+export { asksForFirewall } from './config/feature-config.ts';
 export { POD_ANNOTATIONS } from './config/macvlan-config.ts';
 export {
   type DesiredRules,

@@ -174,8 +174,15 @@ function shapesOf(raw: Json, path: string): BandwidthSettings | undefined {
 }
 
 function parseFirewall(raw: Json): FirewallSettings | undefined {
-  const asked = optional(raw, 'firewall', 'boolean');
+  const firewall = optional(raw, 'firewall', 'boolean');
   const ingressPolicy = optionalWord(raw, 'ingressPolicy', ['open', 'same-bridge', 'isolated']);
-  // A policy alone asks for the firewall, as it does in a configuration written for the reference plugin.
-  return (asked ?? ingressPolicy !== undefined) ? { ingressPolicy: ingressPolicy ?? 'open' } : undefined;
+  return asksForFirewall({ firewall, ingressPolicy }) ? { ingressPolicy: ingressPolicy ?? 'open' } : undefined;
+}
+
+/**
+ * Whether a configuration has its pods let through. A policy alone asks for it, as it does in one that was written for the reference
+ * plugin, unless it is refused.
+ */
+export function asksForFirewall(plugin: { readonly firewall?: unknown; readonly ingressPolicy?: unknown }): boolean {
+  return plugin.firewall === undefined ? plugin.ingressPolicy !== undefined : plugin.firewall === true;
 }

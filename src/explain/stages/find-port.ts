@@ -46,10 +46,10 @@ function familyFor(
 ): IpFamily | undefined {
   const asked = address === null ? familyOf(source, knowledge) : parseIp(address).family;
   const has = new Set(service.ports.map(({ family }) => family));
+  const isLacking = address === null && asked !== undefined && !has.has(asked);
   // A pod has those of all its addresses.
-  const other = address === null && node ? [...has].find((one) => twinOf(source, knowledge, one, node)) : undefined;
-  const wanted = asked !== undefined && !has.has(asked) ? (other ?? asked) : asked;
-  const family = wanted ?? service.ipFamilies.find((one) => has.has(one)) ?? [...has][0];
+  const other = isLacking && node ? [...has].find((one) => twinOf(source, knowledge, one, node)) : undefined;
+  const family = other ?? asked ?? service.ipFamilies.find((one) => has.has(one)) ?? [...has][0];
   if (family !== undefined && has.has(family)) return family;
   const isServed = knowledge.families.some((served) => served.family === asked);
   if (has.size > 0 || (asked && !isServed)) {

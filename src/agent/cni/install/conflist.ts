@@ -1,4 +1,4 @@
-import { isNetworkName, POD_ANNOTATIONS } from '../../../cni/index.ts';
+import { asksForFirewall, isNetworkName, POD_ANNOTATIONS } from '../../../cni/index.ts';
 import { NodeplaneError, parseJson } from '../../../core/index.ts';
 
 /** The plugin's name: of its file in the runtime's plugin directory, and in the `type` of configurations. */
@@ -84,9 +84,4 @@ export function readConflist(text: string, path: string, { podAnnotations }: Con
     hasMtu: 'mtu' in own,
     letsPodsThrough: asksForFirewall(own),
   };
-}
-
-/** A policy asks for it too, unless it is refused. */
-function asksForFirewall(plugin: { readonly firewall?: unknown; readonly ingressPolicy?: unknown }): boolean {
-  return plugin.firewall === true || (plugin.firewall === undefined && plugin.ingressPolicy !== undefined);
 }
