@@ -11,37 +11,24 @@ import {
   type SourceProblem,
 } from '../kube/index.ts';
 import type { BackgroundFailures } from './background-failures.ts';
-import { CniPart } from './cni/cni-part.ts';
-import { ControlPart } from './control/control-part.ts';
-import { diffPages } from './diff/diff-pages.ts';
 import { registerConfigHash } from './effective/config-hash.ts';
 import type { Verdict } from './effective/mode-override.ts';
-import { EvidencePart } from './evidence/index.ts';
-import { ExplainPart } from './explain/explain-part.ts';
 import { AgentServers } from './http/agent-servers.ts';
 import type { Pages } from './http/http-server.ts';
 import type { Logger } from './logger.ts';
+import { makeParts } from './make-parts.ts';
 import type { ApiLog } from './metrics/api-log.ts';
 import { ClusterVersion } from './metrics/cluster-version.ts';
 import { type Build, registerComponentMetrics } from './metrics/component-metrics.ts';
 import { EventLoopDelay } from './metrics/event-loop-delay.ts';
 import { nodeplaneMetrics } from './metrics/nodeplane-metrics.ts';
 import { logSourceProblems } from './metrics/observe.ts';
-import { lookAround } from './migration/look-around.ts';
-import { MigrationPart } from './migration/migration-part.ts';
 import { type AgentSource, beginConversation, type Conversation, createSource } from './object-source.ts';
-import { OwnNodePart } from './own-node-part.ts';
-import { type Part, type PartContext, type Readiness, whyNotReady } from './part.ts';
-import { PoolsPart } from './pools/pools-part.ts';
-import { LeftRoutes } from './routes/left/left-routes.ts';
-import { RoutesPart } from './routes/routes-part.ts';
-import { ServicesPart } from './services/services-part.ts';
-import { writesPage } from './standby/agent-at-work.ts';
+import type { Part, Readiness } from './part.ts';
 import { HeldObjects } from './standby/held-objects.ts';
 import type { NodeClaim } from './standby/node-claim.ts';
-import type { StatusSources } from './status/collect/collect.ts';
 import { StatusRecorder } from './status/collect/recorder.ts';
-import { StatusPart } from './status/status-part.ts';
+import type { StatusPart } from './status/status-part.ts';
 
 /** The name kube-proxy goes by in Events and pages, which tools look for. */
 const COMPONENT = 'kube-proxy';
@@ -148,70 +135,28 @@ export class Agent {
     const recorder = new StatusRecorder(clock);
     this.#loopDelay = new EventLoopDelay(registry, clock);
     const metricsOfOurs = nodeplaneMetrics({ registry, version: build.version, mode, ...(client && { watchAges }) });
-    const observers = [failures.observe, metricsOfOurs, recorder.observe, this.#loopDelay.observe];
-    const shared = {
-      config,
-      registry,
-      clock,
-      logger,
-      client,
-      recorder: this.#recorder,
-      stopping: this.#stopping.signal,
-      unusable: options.unusable,
-    };
-    const ownNode = new OwnNodePart(shared);
-    const context: PartContext = { ...shared, announcer: ownNode.announcer };
-    const services = new ServicesPart({ context, machineFamilies, observers });
-    const left = new LeftRoutes(shared);
-    // The first looks what is here before others remove it, and the one that writes our Node ends last.
-    const parts: Part[] = [ownNode, left];
-    if (config.migrationAnnotation) parts.push(new MigrationPart(context, () => lookAround(config)));
-    parts.push(services);
-    let addresses: StatusSources['addresses'];
-    let waysToNodes: StatusSources['routes'];
-    if (config.routes || config.cni) {
-      // Hears of objects before those that ask it.
-      const pools = new PoolsPart(context, observe);
-      parts.push(pools);
-      addresses = () => pools.addresses();
-      const routes = config.routes && new RoutesPart(config.routes, context, machineFamilies, pools);
-      if (routes) parts.push(routes);
-      waysToNodes = routes && { mode: config.routes.mode, standing: () => routes.standing() };
-      if (config.cni) parts.push(new CniPart(config.cni, context, pools, routes));
-    }
-    // What happens from the start on; the kernel tells it only once.
-    const evidence = new EvidencePart(context);
-    parts.unshift(evidence);
-    this.#status = new StatusPart({
-      config,
+    const { parts, services, status } = makeParts({
+      shared: {
+        config,
+        registry,
+        clock,
+        logger,
+        client,
+        recorder: this.#recorder,
+        stopping: this.#stopping.signal,
+        unusable: options.unusable,
+      },
+      machineFamilies,
+      proxyObservers: [failures.observe, metricsOfOurs, recorder.observe, this.#loopDelay.observe],
+      observe,
       argv: options.argv,
       version: build.version,
-      clock,
-      recorder,
-      families: () => services.planned(),
-      healthy: () => services.health.isHealthy(),
+      statusRecorder: recorder,
+      controlSocket: options.claim.socket,
       standsByFor: () => (this.#isStandby ? options.claim.holder() : ''),
-      api:
-        client &&
-        (() => ({
-          server: client.server.href,
-          watches: ages(this.#source.lastActivity()).map(([resource, seconds]) => ({ resource, seconds })),
-        })),
-      routes: waysToNodes,
-      leftRoutes: () => left.found(),
-      addresses,
-      cniLacks: () => whyNotReady(parts, 'cni'),
-      ruleChanges: () => evidence.ruleChanges(),
+      watches: () => ages(this.#source.lastActivity()).map(([resource, seconds]) => ({ resource, seconds })),
     });
-    parts.push(this.#status, new ExplainPart({ context, services, recorder, evidence }));
-    const { socket } = options.claim;
-    if (socket !== '') {
-      const compared = () => parts.flatMap((part) => part.compared?.() ?? []);
-      const pages = diffPages({ node: nodeName, mode, clock, parts: compared });
-      const writes = writesPage({ mode, routes: config.routes !== undefined });
-      Object.assign(pages, writes, ...parts.map((part) => part.controlPages));
-      parts.push(new ControlPart({ path: socket, pages, clock, logger }));
-    }
+    this.#status = status;
     this.#parts = parts;
     this.#listening = new Set(this.#parts);
     const resources = this.#parts.flatMap((part) => part.resources ?? []);

@@ -6,8 +6,8 @@ export { type ShowDiffOptions, type ShownDiff, showDiff } from './diff/show-diff
 export { type Explained, type ExplainOptions, explainHere } from './explain/explain-here.ts';
 export { readKnowledge } from './explain/offline.ts';
 export { initialise } from './init/initialise.ts';
-export { leaveToKubeProxy } from './leave-to-kube-proxy.ts';
 export type { Build } from './metrics/component-metrics.ts';
+export { leaveToKubeProxy } from './migration/leave-to-kube-proxy.ts';
 export { noteLeft } from './migration/note-of-node.ts';
 export { type MigrationReport, migrationReport, migrationText } from './migration/show-migration.ts';
 export type { IpamFinding } from './pools/report/check-addresses.ts';

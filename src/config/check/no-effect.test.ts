@@ -10,7 +10,7 @@ import { NO_EFFECT } from './no-effect.ts';
 type Reader = readonly [file: string, name: string];
 
 const VALIDATE = 'config/check/validate.ts';
-const AGENT = 'agent/agent.ts';
+const PARTS = 'agent/make-parts.ts';
 const SERVERS = 'agent/http/agent-servers.ts';
 const SERVICES = 'agent/services/services-part.ts';
 const SOURCE = 'agent/object-source.ts';
@@ -77,7 +77,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.serviceTrafficMetrics': ['agent/services/traffic/begin-traffic.ts', 'serviceTrafficMetrics'],
   'nodeplane.configChangeSpread': ['agent/run.ts', 'config.configChangeSpreadMs'],
   'nodeplane.agentLockDir': ['agent/run.ts', 'config.agentLockDir'],
-  'nodeplane.migrationAnnotation': ['agent/agent.ts', 'config.migrationAnnotation'],
+  'nodeplane.migrationAnnotation': [PARTS, 'config.migrationAnnotation'],
   'nodeplane.localhostNodePorts': [VALIDATE, 'nodeplane.localhostNodePorts'],
   'nodeplane.statusBindAddress': ['agent/http/agent-servers.ts', 'statusBindAddress'],
   'nodeplane.procSysRoot': ['agent/run.ts', 'config.procSysRoot'],
@@ -102,7 +102,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'nodeplane.pools.blockSize': [POOL_RANGES, 'blockSizes'],
   'nodeplane.pools.blockSizeIPv6': [POOL_RANGES, 'blockSizes'],
   'nodeplane.pools.reclaimAfter': [POOL_RANGES, 'reclaimMs'],
-  'nodeplane.cni.enabled': [AGENT, 'config.cni'],
+  'nodeplane.cni.enabled': [PARTS, 'config.cni'],
   'nodeplane.cni.binDir': [CNI_PART, 'binDir'],
   'nodeplane.cni.confDir': [CNI_PART, 'confDir'],
   'nodeplane.cni.conflist': [CNI_PART, 'conflist'],
@@ -123,7 +123,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   '--master': [SOURCE, 'master'],
   '--healthz-port': ['config/complete.ts', "ports['healthz-port']"],
   '--metrics-port': ['config/complete.ts', "ports['metrics-port']"],
-  '--version': [AGENT, 'config.reportedVersion'],
+  '--version': ['agent/agent.ts', 'config.reportedVersion'],
   '--help': ['config/command-line.ts', 'flags.help'],
 };
 

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   type Drift,
   errorText,
-  type IpAddress,
   type IpFamily,
   nothingToCompare,
   type Steps,
@@ -11,22 +10,14 @@ import {
   tellFailure,
   yielder,
 } from '../../core/index.ts';
-import type { Node } from '../../kube/index.ts';
 import type { ExplainedPort } from '../plan/index.ts';
-import {
-  AddressRules,
-  API_SERVER_SERVICE,
-  makeNodePlan,
-  Planner,
-  type PlanUpdate,
-  sameNodePlan,
-  zoneOf,
-} from '../plan/index.ts';
+import { API_SERVER_SERVICE, Planner, type PlanUpdate, sameNodePlan } from '../plan/index.ts';
 import { type Change, PendingChanges } from './changes.ts';
 import type { Commit, LeftOutPort } from './dataplane.ts';
 import type { ProxyEventBody } from './events.ts';
-import type { FamilyProxyOptions, LocalAddresses } from './family-proxy-options.ts';
+import type { FamilyProxyOptions } from './family-proxy-options.ts';
 import { fewServices } from './few-services.ts';
+import { KnownNode } from './known-node.ts';
 import { leftOutDrift } from './left-out.ts';
 
 /**
@@ -39,13 +30,8 @@ export class FamilyProxy {
   readonly #changes: PendingChanges;
   readonly #planner: Planner;
   readonly #runner: SyncRunner;
+  readonly #node: KnownNode;
   #started = false;
-  #lastNode: Node | undefined;
-  /** Undefined until they could be listed for the first time. */
-  #lastAddresses: LocalAddresses | undefined;
-  #addressRules: AddressRules;
-  /** Something `#addressRules` is made of may have changed. */
-  #addressRulesOutdated = false;
   /** What the current run is at, and since when: told if it fails. */
   #stage: 'plan' | 'commit' = 'plan';
   #runBegan = 0;
@@ -58,9 +44,11 @@ export class FamilyProxy {
     this.#options = options;
     this.#family = dataplane.family;
     this.#changes = new PendingChanges(clock.wallTime());
+    this.#node = new KnownNode(options, this.#family, (error) => {
+      this.#tell({ kind: 'workFailed', work: 'address listing', error });
+    });
     // The addresses come with the first sync, which is made in full.
-    const { node, zone } = this.#lookAtNode([]);
-    this.#addressRules = this.#makeAddressRules();
+    const { node, zone } = this.#node.plan([]);
     this.#planner = new Planner({
       family: this.#family,
       nodeName,
@@ -68,7 +56,7 @@ export class FamilyProxy {
       hint: options.hint,
       node,
       zone,
-      addressRules: this.#addressRules,
+      addressRules: this.#node.rules,
       ...(options.pauses && { pauses: options.pauses }),
     });
     this.#runner = new SyncRunner({
@@ -132,7 +120,7 @@ export class FamilyProxy {
 
   /** Says that the store has something new about Nodes or ServiceCIDRs: their addresses may be no Service's. */
   addressesChanged(): void {
-    this.#addressRulesOutdated = true;
+    this.#node.outdateRules();
     if (!this.#started) return;
     this.#tell({ kind: 'queued', reason: 'node' });
     this.#runner.request();
@@ -141,9 +129,9 @@ export class FamilyProxy {
   /** Looks at the Node object, the ServiceCIDRs and the local addresses again; a full sync follows if they matter. */
   nodeChanged(): void {
     // Without any addresses the first sync has yet to succeed, and looks for itself.
-    if (!this.#started || !this.#lastAddresses) return;
-    const { node, zone } = this.#lookAtNode(this.#listAddresses().all);
-    if (!this.#makeAddressRules().equals(this.#addressRules)) this.addressesChanged();
+    if (!this.#started || !this.#node.hasAddresses) return;
+    const { node, zone } = this.#node.plan(this.#node.listAddresses());
+    if (this.#node.wouldChangeRules()) this.addressesChanged();
     if (zone === this.#planner.zone && sameNodePlan(node, this.#planner.plan.node)) return;
     this.#tell({ kind: 'queued', reason: 'node' });
     this.#runner.requestFull();
@@ -226,7 +214,7 @@ export class FamilyProxy {
 
   async #cleanFlows(isWhole: boolean): Promise<void> {
     try {
-      await this.#options.flows?.clean(this.#planner.plan, () => this.#listAddresses().all, isWhole);
+      await this.#options.flows?.clean(this.#planner.plan, () => this.#node.listAddresses(), isWhole);
     } catch (error) {
       this.#tell({ kind: 'workFailed', work: 'flow cleaning', error });
     }
@@ -257,7 +245,7 @@ export class FamilyProxy {
   }
 
   async #planAll(): Promise<PlanUpdate> {
-    const { node, zone } = this.#lookAtNode(this.#listAddresses().all);
+    const { node, zone } = this.#node.plan(this.#node.listAddresses());
     this.#planner.setNode(node, zone);
     this.#renewAddressRules();
     return this.#report(await this.#planner.rebuild(this.#options.store));
@@ -265,8 +253,8 @@ export class FamilyProxy {
 
   async #plan(serviceNames: readonly string[]): Promise<PlanUpdate> {
     const names = new Set(serviceNames);
-    const outdated = this.#addressRulesOutdated || names.has(API_SERVER_SERVICE);
-    if (outdated) this.#listAddresses();
+    const outdated = this.#node.areRulesOutdated || names.has(API_SERVER_SERVICE);
+    if (outdated) this.#node.listAddresses();
     if (outdated && this.#renewAddressRules()) {
       for (const name of this.#planner.externalServiceNames()) names.add(name);
     }
@@ -275,26 +263,9 @@ export class FamilyProxy {
 
   /** @returns whether they refuse anything else now */
   #renewAddressRules(): boolean {
-    this.#addressRulesOutdated = false;
-    const rules = this.#makeAddressRules();
-    if (rules.equals(this.#addressRules)) return false;
-    this.#addressRules = rules;
-    this.#planner.setAddressRules(rules);
+    if (!this.#node.renewRules()) return false;
+    this.#planner.setAddressRules(this.#node.rules);
     return true;
-  }
-
-  #makeAddressRules(): AddressRules {
-    const { store, settings, apiServer, externalIpCidrs = [] } = this.#options;
-    const own = this.#lastAddresses?.own ?? [];
-    return new AddressRules({
-      serviceCidrs: store.serviceCidrs(),
-      nodes: store.nodes(),
-      ownAddresses: settings.nodeIp ? [...own, settings.nodeIp] : own,
-      apiServer: apiServer?.(),
-      apiService: store.service(API_SERVER_SERVICE),
-      apiSlices: store.slices(API_SERVER_SERVICE),
-      externalIpCidrs,
-    });
   }
 
   #report(update: PlanUpdate): PlanUpdate {
@@ -307,26 +278,6 @@ export class FamilyProxy {
     if (isDeepStrictEqual(ports, this.#leftOut)) return;
     this.#leftOut = ports;
     this.#tell({ kind: 'leftOut', ports });
-  }
-
-  /** Those that were listed last, when they cannot be listed now. Throws when there are none yet. */
-  #listAddresses(): LocalAddresses {
-    try {
-      this.#lastAddresses = this.#options.localAddresses();
-    } catch (error) {
-      if (!this.#lastAddresses) throw error;
-      this.#tell({ kind: 'workFailed', work: 'address listing', error });
-    }
-    return this.#lastAddresses;
-  }
-
-  #lookAtNode(localAddresses: readonly IpAddress[]): { node: ReturnType<typeof makeNodePlan>; zone: string } {
-    const { store, nodeName, settings } = this.#options;
-    // A Node object that is deleted, to be registered again perhaps, takes nothing away from a node that runs.
-    this.#lastNode = store.node(nodeName) ?? this.#lastNode;
-    const node = this.#lastNode;
-    const objects = { node, localAddresses, serviceCidrs: store.serviceCidrs() };
-    return { node: makeNodePlan({ family: this.#family, settings, ...objects }), zone: zoneOf(node) };
   }
 
   #secondsSince(began: number): number {

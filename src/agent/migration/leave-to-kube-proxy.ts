@@ -1,9 +1,9 @@
-import { errorText, type IpFamily, NodeplaneError, type Removals } from '../core/index.ts';
-import { needNetAdmin, presentProxies, readNode, readRuleSets } from '../preflight/index.ts';
-import type { Trace } from '../proxy/index.ts';
-import { localhostTrace } from '../proxy/localhost/index.ts';
-import { exec } from '../sys/index.ts';
-import { MODES } from './services/modes/modes.ts';
+import { errorText, type IpFamily, NodeplaneError, type Removals } from '../../core/index.ts';
+import { needNetAdmin, presentProxies, readNode, readRuleSets } from '../../preflight/index.ts';
+import type { Trace } from '../../proxy/index.ts';
+import { localhostTrace } from '../../proxy/localhost/index.ts';
+import { exec } from '../../sys/index.ts';
+import { MODES } from '../services/modes/modes.ts';
 
 const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];
 
