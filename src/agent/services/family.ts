@@ -12,7 +12,7 @@ import {
   type ProxyObserver,
   type ServiceStore,
 } from '../../proxy/index.ts';
-import { LocalhostDataplane, LocalhostRules, type LocalhostState } from '../../proxy/localhost/index.ts';
+import { kernelRules, LocalhostDataplane, type LocalhostState } from '../../proxy/localhost/index.ts';
 import type { Logger } from '../logger.ts';
 import { FlowCleaner, type FlowCleaning } from './conntrack/flow-cleaner.ts';
 import { openFlowTable } from './conntrack/flow-table.ts';
@@ -72,9 +72,10 @@ export function createFamily(options: FamilyOptions): Family {
     isHealthy: () => health.isHealthy(),
     failed: reportHealthCheckFailures(logger, recorder),
   });
+  const verify = () => proxy.verify();
   const dataplane = new LocalhostDataplane({
-    dataplane: options.createDataplane(family, { changedByOthers: () => proxy.verify() }),
-    rules: new LocalhostRules(family),
+    dataplane: options.createDataplane(family, { changedByOthers: verify }),
+    rules: kernelRules(family, verify),
     protocols: mode.localhostProtocols,
     told: options.localhost,
   });

@@ -1,3 +1,3 @@
 export { LocalhostDataplane, type LocalhostState } from './dataplane.ts';
 export { nodePortOf } from './node-port.ts';
-export { LocalhostRules, localhostTrace } from './rules.ts';
+export { kernelRules, LocalhostRules, localhostTrace } from './rules.ts';

@@ -9,14 +9,21 @@ import {
   isNotFound,
   isUnsupported,
   type Removals,
+  systemClock,
   yielder,
 } from '../../core/index.ts';
 import { type Netlink, withNetlink } from '../../netlink/index.ts';
-import { Nftables, type NftChange, type NftElement, type NftRuleset } from '../../netlink/nftables/index.ts';
+import {
+  Nftables,
+  type NftChange,
+  type NftElement,
+  type NftRuleset,
+  watchNftables,
+} from '../../netlink/nftables/index.ts';
 import { deleteRoute, getLink, listRoutes, newRoute, type RouteSpec } from '../../netlink/route/index.ts';
 import { NETLINK_ROUTE, RT_TABLE_LOCAL, RTN_LOCAL } from '../../netlink/uapi/index.ts';
 import { changesDrift } from '../../nft/drift/index.ts';
-import { holdsNothingElse, tableRepairs } from '../../nft/index.ts';
+import { ForeignWatch, holdsNothingElse, tableRepairs, type WatchNftables } from '../../nft/index.ts';
 import { LOCALHOST_STAND_INS, type Trace } from '../index.ts';
 import { keyOfNodePort, type NodePort, nodePortOfKey } from './node-port.ts';
 import { localhostLayout, localhostTable, nodePortSet } from './table.ts';
@@ -30,6 +37,17 @@ export interface StandInAddress {
   remove(removals?: Removals): void;
 }
 
+/** Who is told that others have removed the table, and by what. */
+export interface TableWatch {
+  /** Opens the kernel's stream of changes. */
+  readonly watch: WatchNftables;
+  /** Called soon after it. */
+  readonly gone: () => void;
+}
+
+/** A reload of a firewall is several transactions. */
+const DEBOUNCE_MS = 50;
+
 /**
  * The table for NodePorts at localhost and the stand-in address of one family, in the kernel of the calling thread's
  * namespace. Calls must not overlap. Each table is changed in one transaction: no packet meets half of it.
@@ -38,14 +56,33 @@ export class LocalhostRules {
   readonly #family: IpFamily;
   readonly #open: () => NftRuleset;
   readonly #standIn: StandInAddress;
+  readonly #watch: ForeignWatch | undefined;
   #opened: NftRuleset | undefined;
   /** The ruleset's generation in which the table was last known to be right. */
   #rightGeneration: number | undefined;
 
-  constructor(family: IpFamily, open: () => NftRuleset = () => Nftables.open(), standIn = standInAddress(family)) {
+  /** @param watched the table, from the first `makeEqual` on. @default nobody is told */
+  constructor(
+    family: IpFamily,
+    open: () => NftRuleset = () => Nftables.open(),
+    standIn = standInAddress(family),
+    watched?: TableWatch,
+  ) {
     this.#family = family;
     this.#open = open;
     this.#standIn = standIn;
+    if (!watched) return;
+    this.#watch = new ForeignWatch({
+      watch: watched.watch,
+      tables: [localhostTable(family)],
+      clock: systemClock,
+      debounceMs: DEBOUNCE_MS,
+      generation: () => this.#nft.generation(),
+      // All but a flush waits for the next look, which has the rules of Services read as well.
+      changed: () => {
+        if (!hasTable(this.#nft, family)) watched.gone();
+      },
+    });
   }
 
   /**
@@ -57,6 +94,7 @@ export class LocalhostRules {
   async makeEqual(ports: ReadonlySet<NodePort>): Promise<boolean> {
     this.#standIn.add();
     const generation = this.#nft.generation();
+    this.#watch?.start(generation);
     if (this.#rightGeneration === generation) return false;
     const isRight = await this.#holds(ports);
     if (!isRight) await this.#nft.commitAsync(await this.#replacement(ports));
@@ -106,6 +144,7 @@ export class LocalhostRules {
   }
 
   close(): void {
+    this.#watch?.close();
     this.#opened?.close();
     this.#opened = undefined;
   }
@@ -159,6 +198,12 @@ export class LocalhostRules {
     const { family, table, name } = nodePortSet(this.#family);
     return [{ operation, object: { kind: 'elements', family, table, set: name, elements } }];
   }
+}
+
+/** Those of the kernel. @param gone called soon after others have removed the table */
+export function kernelRules(family: IpFamily, gone: () => void): LocalhostRules {
+  const watch: WatchNftables = (listener) => watchNftables(listener, { withoutOwn: true });
+  return new LocalhostRules(family, undefined, undefined, { watch, gone });
 }
 
 /** Where this leaves something in the kernel. */

@@ -25,6 +25,34 @@ const MODES = [
 
 afterAll(removeAll);
 
+/** What nobody saves: NodePorts at localhost have a table of nf_tables in every mode. */
+describe.each([
+  ['nft', '', ''],
+  ['legacy', '', ''],
+  ['nft', 'iptables-nft-save >saved', 'iptables-nft-restore <saved'],
+])('NodePorts at localhost, iptables-%s', (variant, save, restore) => {
+  it(`are back at once after "nft flush ruleset"${save && ' and a restore of all else'}`, async () => {
+    const node = createLab().addNode({ name: 'node-1' });
+    const web = node.addPod('web');
+    await web.serve({ port: TARGET });
+    const folder = createFolder('manifests').path;
+    const spec = { type: 'NodePort', ports: [{ port: 80, targetPort: TARGET, nodePort: 30080 }] } as const;
+    const objects = served('shop/web', VIP.IPv4, [on(node, web.ip())], spec);
+    saveManifest(folder, 'all.yaml', manifestOf(nodeObject(node), ...objects));
+    const flags = ['--proxy-mode', 'iptables', '--iptables-variant', variant, '--iptables-sync-period', '1h'];
+    const agent = await node.startAgent({ manifests: folder, flags: [...flags, '--localhost-nodeports'] });
+    const answers = async () => {
+      const outcome = await node.connect({ ip: '127.0.0.1', port: 30080 }, { timeoutMs: 1000 });
+      return outcome.kind === 'answered';
+    };
+    const isBack = () => expect.poll(answers, { timeout: patient(10_000) }).toBe(true);
+    await isBack();
+    node.namespace.run('sh', '-ec', [`cd ${folder}`, save, 'nft flush ruleset', restore].filter(Boolean).join('; '));
+    await isBack();
+    await agent.stop();
+  });
+});
+
 describe.each(MODES)('mode %s', (mode, flushes, flags) => {
   const node = createLab().addNode({ name: 'node-1' });
   const [web, client] = [node.addPod('web'), node.addPod('client')];
