@@ -80,6 +80,7 @@ export async function preflightWorld(differences: Differences = {}): Promise<Wor
       isProcSysWritable: () => true,
       links: () => [],
       addresses: () => [{ index: 2, address: parseIp('192.168.50.1'), prefixLength: 24 } as never],
+      routes: () => [],
       underlay: (family) => (family === 'IPv4' ? underlay : undefined),
       iptables: async (family, variant) => (family === 'IPv4' ? tables[variant] : new Map()),
       nftables: () => ({ tables: [], chains: [] }),

@@ -12,6 +12,7 @@ import { openPodNamespace } from '../link/pod-namespace.ts';
 import { withHost } from '../link/sockets.ts';
 import { enableForwarding } from '../link/sysctls.ts';
 import { UndoStack } from '../link/undo.ts';
+import { obstructedWays } from '../link/way-to-pod.ts';
 import { podNetwork } from '../pod-networks.ts';
 import { attachmentKey } from '../protocol/attachment-key.ts';
 import { readAttachment } from '../protocol/environment.ts';
@@ -67,6 +68,7 @@ async function attachPod(attaching: Attaching): Promise<CniResult> {
     failpoint('features');
     // After all that can be taken back, because it is the node's and not this pod's.
     if (config.isGateway) enableForwarding(addressing.families);
+    for (const obstacle of obstructedWays(host, addressing, connection)) warn(obstacle);
     completeAttachment(storeLocation(attaching.header), key.hostName);
     failpoint('complete');
     const interfaces = [

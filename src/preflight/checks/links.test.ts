@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
 import { link, look } from '../../../test/fakes/preflight-world.ts';
+import { parseCidr } from '../../core/index.ts';
+import type { Route } from '../../netlink/route/index.ts';
 import { DEVICE_ALIAS } from '../../routes/index.ts';
 
 it.each([
@@ -9,4 +11,35 @@ it.each([
   const tunnel = link('nodeplane-v4', { kind: 'vxlan', alias, mtu: 1480 });
   const finding = await look('links.mtu', { flags: ['--routes=vxlan'], node: { links: () => [tunnel] } });
   expect(finding).toMatchObject({ state, message: expect.stringContaining(message) });
+});
+
+const LINKS = [
+  link('cni0', { index: 3, kind: 'bridge' }),
+  link('flannel.1', { index: 4, kind: 'vxlan' }),
+  link('eth0', { index: 2 }),
+];
+const [UNICAST, BLACKHOLE] = [1, 6];
+const route = (destination: string, outInterface: number, more: Partial<Route> = {}) =>
+  ({ family: 'IPv4', destination: parseCidr(destination), outInterface, type: UNICAST, protocol: 3, ...more }) as Route;
+const FLAGS = ['--cni', '--routes=host-gw', '--cluster-cidr=10.244.0.0/16'];
+
+it.each([
+  ['blackhole 10.244.1.0/26', route('10.244.1.0/26', 0, { type: BLACKHOLE, protocol: 80 })],
+  ['10.244.1.64/26 by eth0', route('10.244.1.64/26', 2)],
+  ['10.244.2.0/26 by eth0', route('10.244.2.0/26', 2)],
+  ['10.244.2.0/24 by flannel.1', route('10.244.2.0/24', 4)],
+])('links.routes tells of "%s"', async (words, one) => {
+  const finding = await look('links.routes', { flags: FLAGS, node: { links: () => LINKS, routes: () => [one] } });
+  expect(finding).toMatchObject({ state: 'warning', message: expect.stringMatching(`: ${words}$`) });
+  expect(finding.remedy).toContain(`ip route del ${words.split(' by ')[0]};`);
+});
+
+it.each([
+  ['the bridge of pods that are here', route('10.244.1.0/24', 3, { protocol: 2 })],
+  ['a node that is reached directly', route('10.244.2.0/24', 2)],
+  ['what is ours', route('10.244.2.0/26', 2, { protocol: 78 })],
+  ['more than the pods’ range', route('10.0.0.0/8', 4)],
+])('links.routes lets pass %s', async (_, one) => {
+  const finding = await look('links.routes', { flags: FLAGS, node: { links: () => LINKS, routes: () => [one] } });
+  expect(finding.state).toBe('ok');
 });

@@ -1,12 +1,14 @@
 import type { RoutesConfig } from '../../config/index.ts';
 import { errorText } from '../../core/index.ts';
-import { internalIpOf, type Node } from '../../kube/index.ts';
+import { internalIpOf } from '../../kube/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
 import { type Attachment, isOurDevice, TUNNEL_NAMES, tunnelKind, tunnelMtu, wireguardMtu } from '../../routes/index.ts';
 import type { Check, World } from '../check.ts';
+import { nodeObject } from '../facts/node-object.ts';
 import { presentProxies } from '../facts/present-proxy.ts';
 import { fails, firstFew, ok, skipped, unknown, warning } from '../finding.ts';
+import { routes } from './routes.ts';
 
 const vxlan: Check = {
   name: 'links.vxlan',
@@ -113,16 +115,6 @@ function carriesPods(link: Link): boolean {
   return (kind === 'bridge' && /^(?:cni|cbr|kube-bridge)/.test(name)) || isTunnel;
 }
 
-/** Undefined where it cannot be known: the address of the interface decides then. */
-async function nodeObject({ cluster }: World): Promise<Node | undefined> {
-  if (cluster.origin.kind === 'none') return undefined;
-  try {
-    return (await cluster.objects()).node;
-  } catch {
-    return undefined;
-  }
-}
-
 const tunnel: Check = {
   name: 'links.tunnel-mtu',
   look({ config: { routes, nodeIp }, node }) {
@@ -164,4 +156,4 @@ const conflists: Check = {
   },
 };
 
-export const LINK_CHECKS: readonly Check[] = [vxlan, leftovers, mtu, tunnel, conflists];
+export const LINK_CHECKS: readonly Check[] = [vxlan, leftovers, routes, mtu, tunnel, conflists];

@@ -1,6 +1,6 @@
 import type { IpFamily } from '../../core/index.ts';
 import type { NftChain, NftTable } from '../../netlink/nftables/index.ts';
-import type { InterfaceAddress, Link } from '../../netlink/route/index.ts';
+import type { InterfaceAddress, Link, Route } from '../../netlink/route/index.ts';
 import type { IptablesVariant, SavedTable } from '../../proxy/rules/index.ts';
 import type { Attachment, UnderlayChoice } from '../../routes/index.ts';
 import type { Capability } from '../../sys/index.ts';
@@ -50,6 +50,8 @@ export interface NodeFacts {
   isProcSysWritable(): boolean;
   links(): readonly Link[];
   addresses(): readonly InterfaceAddress[];
+  /** Of table main. */
+  routes(): readonly Route[];
   /** The interface to the other nodes; undefined: none has the address, or the name. */
   underlay(family: IpFamily, choice: UnderlayChoice): Attachment | undefined;
   iptables(family: IpFamily, variant: IptablesVariant): Promise<IptablesState>;

@@ -2,8 +2,8 @@ import { accessSync, constants, readdirSync } from 'node:fs';
 import { errorText, type IpFamily, isNotFound } from '../../core/index.ts';
 import { closing, withNetlink } from '../../netlink/index.ts';
 import { Nftables } from '../../netlink/nftables/index.ts';
-import { listAddresses, listLinks } from '../../netlink/route/index.ts';
-import { NETLINK_ROUTE } from '../../netlink/uapi/index.ts';
+import { listAddresses, listLinks, listRoutes } from '../../netlink/route/index.ts';
+import { NETLINK_ROUTE, RT_TABLE_MAIN } from '../../netlink/uapi/index.ts';
 import { type IptablesVariant, iptablesTool } from '../../proxy/rules/index.ts';
 import { NetlinkRouteKernel } from '../../routes/index.ts';
 import { type Exec, ifPresent, legacyTables, ownCapabilities, readSysctl } from '../../sys/index.ts';
@@ -32,6 +32,11 @@ export function readNode(options: ProbeOptions): NodeFacts {
     },
     links: once(() => withNetlink(NETLINK_ROUTE, listLinks)),
     addresses: once(() => withNetlink(NETLINK_ROUTE, (netlink) => listAddresses(netlink, {}))),
+    routes: once(() =>
+      withNetlink(NETLINK_ROUTE, (netlink) =>
+        (['IPv4', 'IPv6'] as const).flatMap((family) => listRoutes(netlink, { family, table: RT_TABLE_MAIN })),
+      ),
+    ),
     underlay: (family, choice) => closing(NetlinkRouteKernel.open(family), (kernel) => kernel.attachment(choice)),
     iptables(family, variant) {
       const key = `${family} ${variant}`;

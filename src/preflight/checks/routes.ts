@@ -1,0 +1,80 @@
+import { type Cidr, cidrContains, formatCidr, tryParseCidr } from '../../core/index.ts';
+import type { Link, Route } from '../../netlink/route/index.ts';
+import { RTN_BLACKHOLE, RTN_PROHIBIT, RTN_UNREACHABLE } from '../../netlink/uapi/index.ts';
+import { RTPROT_NODEPLANE } from '../../routes/index.ts';
+import type { Check, World } from '../check.ts';
+import { nodeObject } from '../facts/node-object.ts';
+import { firstFew, ok, skipped, warning } from '../finding.ts';
+
+/** Routes that lead nowhere, as `ip route` calls them. Calico has a blackhole for each block of its own. */
+const NOWHERE: ReadonlyMap<number, string> = new Map([
+  [RTN_BLACKHOLE, 'blackhole'],
+  [RTN_UNREACHABLE, 'unreachable'],
+  [RTN_PROHIBIT, 'prohibit'],
+]);
+const MOST_REMOVED = 10;
+/** Links between nodes, of whatever network. */
+const TUNNEL_KINDS: ReadonlySet<string> = new Set(['vxlan', 'geneve', 'ipip', 'ip6tnl', 'gre', 'wireguard', 'tun']);
+/** Links to pods: what leads there is the present network's, and is taken over with it. */
+const POD_KINDS: ReadonlySet<string> = new Set(['veth', 'bridge']);
+
+/** Routes that another network left, and that are more specific than ours or the same. */
+export const routes: Check = {
+  name: 'links.routes',
+  async look(world) {
+    const { config, node } = world;
+    if (!config.cni && !config.routes) return skipped('routes of others to pods: neither --cni nor --routes');
+    const own = await ownRanges(world);
+    const all = [
+      ...own,
+      ...(config.detectLocal.mode === 'ClusterCIDR' ? config.detectLocal.cidrs : []),
+      ...(config.pools?.cidrs ?? []),
+    ];
+    const kinds = new Map(node.links().map(({ index, kind, name }) => [index, { kind, name }]));
+    const isInTheWay = (route: Route): boolean => {
+      const { kind = '' } = kinds.get(route.outInterface) ?? {};
+      if (route.protocol === RTPROT_NODEPLANE || !isWithin(route, all)) return false;
+      const leadsNowhere = NOWHERE.has(route.type);
+      if (isWithin(route, own)) return config.cni !== undefined && (leadsNowhere || !POD_KINDS.has(kind));
+      return config.routes !== undefined && (leadsNowhere || TUNNEL_KINDS.has(kind) || isPartOfRange(route, own));
+    };
+    const found = node.routes().filter(isInTheWay);
+    if (found.length === 0) return ok('no route of others leads into the ranges of pods');
+    const words = found.map((route) => textOf(route, kinds.get(route.outInterface)));
+    return warning(
+      `routes of others lead into the ranges of pods: ${firstFew(words)}`,
+      `when their network is gone: ${found.slice(0, MOST_REMOVED).map(removal).join('; ')}; look again then`,
+    );
+  },
+};
+
+async function ownRanges(world: World): Promise<Cidr[]> {
+  const object = await nodeObject(world);
+  const ofNode = (object?.spec?.podCIDRs ?? []).flatMap((text) => tryParseCidr(text) ?? []);
+  return [...ofNode, ...(world.config.cni?.podCidrs ?? [])];
+}
+
+function isWithin({ destination }: Route, ranges: readonly Cidr[]): boolean {
+  return ranges.some(
+    (range) => range.prefixLength <= destination.prefixLength && cidrContains(range, destination.address),
+  );
+}
+
+/** Whether it is for less than the range that each node has: of our routes to another node it would take packets away. */
+function isPartOfRange({ destination, family }: Route, own: readonly Cidr[]): boolean {
+  const ofNode = own.find(({ address }) => address.family === family);
+  return ofNode !== undefined && destination.prefixLength > ofNode.prefixLength;
+}
+
+function textOf(route: Route, link: Pick<Link, 'name'> | undefined): string {
+  return `${destinationOf(route)}${link ? ` by ${link.name}` : ''}`;
+}
+
+function destinationOf({ type, destination }: Route): string {
+  const nowhere = NOWHERE.get(type);
+  return `${nowhere === undefined ? '' : `${nowhere} `}${formatCidr(destination)}`;
+}
+
+function removal(route: Route): string {
+  return `ip ${route.family === 'IPv6' ? '-6 ' : ''}route del ${destinationOf(route)}`;
+}
