@@ -4,7 +4,6 @@ export { type Exec, type ExecOptions, type ExecResult, exec } from './exec.ts';
 export { failpoint } from './failpoint.ts';
 export { FileLock, holderOf, lockReleases, shareLockReleases, withFileLock } from './file-lock.ts';
 export { ebtablesWithRules } from './legacy-iptables/ebtables.ts';
-export { legacyForwardRefuses } from './legacy-iptables/forward-refuses.ts';
 export { type RecentSource, readRecentList } from './legacy-iptables/recent-list.ts';
 export {
   type BuiltInChain,
@@ -12,6 +11,7 @@ export {
   type LegacyEntry,
   type LegacyFamily,
   LegacyTable,
+  legacyTableInUse,
   legacyTables,
   readLegacyTable,
 } from './legacy-iptables/table.ts';

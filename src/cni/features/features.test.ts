@@ -87,7 +87,7 @@ describe.each(loaded)('$entry.name', ({ feature }) => {
 
 it('does not say what may drop packets of pods of a ruleset that does not hold still', async () => {
   const { obstaclesOf } = await loadReassertion();
-  const admissions = admissionRules('net', [parseCidr('10.244.1.0/24')]);
+  const admissions = admissionRules('net', [parseCidr('10.244.1.0/24')], 'cni0');
   const failing = (code: ErrorCode): NftReader => {
     const fail = () => {
       throw new NodeplaneError(code, 'it changed');

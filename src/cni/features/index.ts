@@ -5,7 +5,6 @@ import type { AttachmentFeature, DesiredRules, FeatureEntry } from './feature.ts
 import { joinRules } from './join-rules.ts';
 import { isMacvlan } from './macvlan/name.ts';
 import type { Reassertion } from './reassert.ts';
-import { IP_FAMILIES } from './tables/pod-table.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
 /** All features, in the order in which ADD sets them up; DEL takes them down in the reverse order. */
@@ -59,7 +58,7 @@ export const FEATURES: readonly FeatureEntry[] = [
 /** What brings back the rules of attachments after somebody flushed nftables; loaded when it is asked for. */
 export async function loadReassertion() {
   const { desiredRules, reassertRules } = await import('./reassert.ts');
-  const { foreignDrops, unlessChanging } = await import('./firewall.ts');
+  const { legacyObstaclesTo, obstaclesTo, unlessChanging } = await import('./obstacles/obstacles.ts');
   const { rangeAdmissions } = await import('./tables/forward-rules.ts');
   const features = await loadAll();
   const layouts = layoutsOf(features);
@@ -76,13 +75,13 @@ export async function loadReassertion() {
       options?: { readonly movesJump: boolean },
     ): Reassertion => reassertRules(ruleset, layouts, rules, links, options),
     /**
-     * A sentence for each chain of others that may drop what these rules admit, and cannot be changed from here; undefined: the ruleset
-     * does not hold still.
+     * A sentence for each chain of others that may drop packets of pods of this node, and cannot be changed from here; undefined: the
+     * ruleset does not hold still.
      */
-    obstaclesOf: (ruleset: NftReader, { admissions }: Pick<DesiredRules, 'admissions'>): string[] | undefined => {
-      const families = IP_FAMILIES.filter((of) => admissions.some(({ family }) => family === of));
-      return families.length > 0 ? unlessChanging(() => foreignDrops(ruleset, families)) : [];
-    },
+    obstaclesOf: (ruleset: NftReader, rules: Pick<DesiredRules, 'admissions'>): string[] | undefined =>
+      unlessChanging(() => obstaclesTo(ruleset, packetsOf(rules))),
+    /** Those of legacy iptables alone. */
+    legacyObstaclesOf: (rules: Pick<DesiredRules, 'admissions'>) => legacyObstaclesTo(packetsOf(rules)),
     /** In what the kernel differs from it; nothing is changed. */
     compareFeatures: async (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>) => {
       const { compareRules } = await import('./compare-rules.ts');
@@ -99,6 +98,10 @@ export async function loadRemoval() {
   const { removeRules } = await import('./remove-rules.ts');
   const features = await loadAll();
   return { removeFeatures: (ruleset: NftRuleset) => removeRules(ruleset, layoutsOf(features), features) };
+}
+
+function packetsOf({ admissions }: Pick<DesiredRules, 'admissions'>) {
+  return admissions.flatMap(({ packets }) => packets ?? []);
 }
 
 async function loadAll() {

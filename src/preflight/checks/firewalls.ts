@@ -13,7 +13,9 @@ export const FIREWALLS: readonly Firewall[] = [
     name: 'firewalld',
     chain: /^(?:FWDI_|IN_public|INPUT_direct|INPUT_ZONES)/,
     table: 'firewalld',
-    remedy: 'firewall-cmd --permanent --zone=trusted --add-source=<pod CIDR>; firewall-cmd --reload',
+    // Of a node's own address is what it sends to pods here itself, and for a NodePort, but by a tunnel.
+    remedy:
+      'firewall-cmd --permanent --zone=trusted --add-source=<pod CIDR> --add-source=<address of each other node>; firewall-cmd --reload',
   },
   {
     name: 'ufw',

@@ -3,6 +3,7 @@ import { type Differences, look } from '../../../test/fakes/preflight-world.ts';
 
 const rules = (table: string, ...lines: readonly string[]) => [`*${table}`, ...lines, 'COMMIT', ''].join('\n');
 const cni = ['--cni'];
+const acceptPods = (way: string) => `-A FORWARD -${way} 10.244.0.0/16 -m comment --comment "pods, of all" -j ACCEPT`;
 const dropping = (family: 'ip' | 'inet', table: string, name: string) => ({
   nftables: () => ({
     tables: [],
@@ -24,6 +25,27 @@ const CASES: readonly (readonly [state: string, words: string, differences: Diff
   ['warning', 'as Docker', { saves: { legacy: rules('filter', ':FORWARD DROP', ':DOCKER -') } }],
   ['warning', 'as ufw', { saves: { legacy: rules('filter', ':FORWARD DROP', ':ufw-input -') } }],
   ['warning', 'through iptables-legacy', { flags: cni, saves: { legacy: rules('filter', ':FORWARD DROP') } }],
+  [
+    'ok',
+    'accepts',
+    {
+      flags: cni,
+      saves: { legacy: rules('filter', ':FORWARD DROP', ...['s', 'd'].map(acceptPods), '-A FORWARD -j LOG') },
+    },
+  ],
+  [
+    'warning',
+    'through iptables-legacy',
+    { saves: { legacy: rules('filter', ':FORWARD DROP', acceptPods('s')) }, flags: cni },
+  ],
+  [
+    'warning',
+    'through iptables-legacy',
+    {
+      flags: cni,
+      saves: { legacy: rules('filter', ':FORWARD DROP', '-A FORWARD -j DROP', ...['s', 'd'].map(acceptPods)) },
+    },
+  ],
   ['ok', 'lets pods through', { flags: cni, node: dropping('ip', 'filter', 'FORWARD') }],
   ['warning', 'through nftables table ip fw', { flags: cni, node: dropping('ip', 'fw', 'FORWARD') }],
   ['warning', 'nftables table inet filter', { flags: cni, node: dropping('inet', 'filter', 'forward') }],

@@ -1,5 +1,7 @@
+import { type Cidr, cidrContains, tryParseCidr } from '../../core/index.ts';
 import { type ForAll, refusingChain } from '../../nft/index.ts';
 import type { Check, World } from '../check.ts';
+import { podRanges } from '../facts/node-object.ts';
 import { chainsOf, placeOf, type RuleSet, readRuleSets } from '../facts/rule-sets.ts';
 import { firstFew, ok, orUnread, warning } from '../finding.ts';
 import { FIREWALLS } from './firewalls.ts';
@@ -18,9 +20,10 @@ interface ClosedChain {
 
 export const forward: Check = {
   name: 'rules.forward',
-  async look({ node, config }) {
+  async look(world) {
+    const { node, config } = world;
     const { sets, unread } = await readRuleSets(node);
-    const closed = [...closedInNft(node, sets), ...closedInLegacy(sets)];
+    const closed = [...closedInNft(node, sets), ...closedInLegacy(sets, (await podRanges(world)).all)];
     if (closed.length === 0) return ok('chain FORWARD accepts what no rule decides');
     const chains = sets.flatMap((set) => [...chainsOf(set)]);
     const firewall = FIREWALLS.find(({ chain }) => chains.some(({ name }) => chain.test(name)));
@@ -89,29 +92,61 @@ function closedInNft(node: World['node'], sets: readonly RuleSet[]): ClosedChain
   return [...dropping, ...refusing];
 }
 
-function closedInLegacy(sets: readonly RuleSet[]): ClosedChain[] {
-  const dropping = droppingInLegacy(sets, 'forward');
-  const refusing = sets.filter((set) => set.variant === 'legacy' && refusalIn(set) !== undefined);
-  return [...new Set([...dropping, ...refusing])].map((set) => ({
-    place: legacyPlace('forward')(set),
-    isOpened: false,
-    remedy: 'iptables-legacy -I FORWARD -s <pod CIDR> -j ACCEPT, and -d',
-  }));
+/** By its policy or a rule, and not opened for all pods by rules before. */
+function closedInLegacy(sets: readonly RuleSet[], pods: readonly Cidr[]): ClosedChain[] {
+  const isClosed = (set: RuleSet) => {
+    const ofFamily = pods.filter(({ address }) => address.family === set.family);
+    const packets = ofFamily.flatMap((range) => [
+      { flag: '-s', range },
+      { flag: '-d', range },
+    ]);
+    return packets.length === 0
+      ? refusalIn(set) !== undefined
+      : packets.some((one) => refusalIn(set, one) !== undefined);
+  };
+  return sets
+    .filter((set) => set.variant === 'legacy' && isClosed(set))
+    .map((set) => ({
+      place: legacyPlace('forward')(set),
+      isOpened: false,
+      remedy: 'iptables-legacy -I FORWARD -s <pod CIDR> -j ACCEPT, and -d',
+    }));
+}
+
+/** What pods of a range send, or get. */
+interface PodPackets {
+  readonly flag: string;
+  readonly range: Cidr;
 }
 
 const COMMENT = /-m comment --comment (?:"(?:[^"\\]|\\.)*"|\S+) ?/g;
-/** A rule for every packet, and where it leads. */
-const FOR_ALL = /^-([jg]) (\S+)(?: --reject-with \S+)?$/;
+/** A rule for every packet, or for all of an address, and where it leads. */
+const RULE = /^(?:(-[sd]) (\S+) )?-([jg]) (\S+)(?: --reject-with \S+)?$/;
 
-/** The chain in which chain FORWARD refuses whatever none of its rules has accepted: itself, or one it leads every packet to. */
-function refusalIn({ tables }: RuleSet): string | undefined {
-  return refusingChain('FORWARD', (chain) => (tables.get('filter')?.get(chain)?.rules ?? []).map(forAll));
+/**
+ * The chain in which chain FORWARD refuses whatever none of its rules has accepted: itself, or one it leads every packet to. Of legacy
+ * iptables by its policy as well; that of iptables-nft is a chain of nf_tables like others.
+ */
+function refusalIn({ variant, tables }: RuleSet, packets?: PodPackets): string | undefined {
+  const chains = tables.get('filter');
+  return refusingChain('FORWARD', (name) => {
+    const chain = chains?.get(name);
+    const rules = (chain?.rules ?? []).map((rule) => forAll(rule, packets));
+    return variant === 'legacy' && chain?.policy === 'DROP' ? [...rules, { kind: 'refuse' }] : rules;
+  });
 }
 
-function forAll(rule: string): ForAll | undefined {
-  const [, way, target] = FOR_ALL.exec(rule.replaceAll(COMMENT, '')) ?? [];
-  if (target === undefined) return undefined;
+function forAll(rule: string, packets: PodPackets | undefined): ForAll | undefined {
+  const [, flag, block, way, target] = RULE.exec(rule.replaceAll(COMMENT, '')) ?? [];
+  if (target === undefined || (flag !== undefined && !(flag === packets?.flag && holds(block!, packets.range)))) {
+    return undefined;
+  }
   if (target === 'DROP' || target === 'REJECT') return { kind: 'refuse' };
   if (target === 'ACCEPT' || target === 'RETURN') return { kind: target === 'ACCEPT' ? 'accept' : 'return' };
   return { kind: way === 'g' ? 'goto' : 'jump', chain: target };
+}
+
+function holds(block: string, range: Cidr): boolean {
+  const cidr = tryParseCidr(block);
+  return cidr !== undefined && cidr.prefixLength <= range.prefixLength && cidrContains(cidr, range.address);
 }

@@ -1,9 +1,9 @@
-import { type Cidr, cidrContains, formatCidr, tryParseCidr } from '../../core/index.ts';
+import { type Cidr, cidrContains, formatCidr } from '../../core/index.ts';
 import type { Link, Route } from '../../netlink/route/index.ts';
 import { RTN_BLACKHOLE, RTN_PROHIBIT, RTN_UNREACHABLE } from '../../netlink/uapi/index.ts';
 import { RTPROT_NODEPLANE } from '../../routes/index.ts';
-import type { Check, World } from '../check.ts';
-import { nodeObject } from '../facts/node-object.ts';
+import type { Check } from '../check.ts';
+import { podRanges } from '../facts/node-object.ts';
 import { firstFew, ok, skipped, warning } from '../finding.ts';
 
 /** Routes that lead nowhere, as `ip route` calls them. Calico has a blackhole for each block of its own. */
@@ -24,12 +24,7 @@ export const routes: Check = {
   async look(world) {
     const { config, node } = world;
     if (!config.cni && !config.routes) return skipped('routes of others to pods: neither --cni nor --routes');
-    const own = await ownRanges(world);
-    const all = [
-      ...own,
-      ...(config.detectLocal.mode === 'ClusterCIDR' ? config.detectLocal.cidrs : []),
-      ...(config.pools?.cidrs ?? []),
-    ];
+    const { own, all } = await podRanges(world);
     const kinds = new Map(node.links().map(({ index, kind, name }) => [index, { kind, name }]));
     const isInTheWay = (route: Route): boolean => {
       const { kind = '' } = kinds.get(route.outInterface) ?? {};
@@ -47,12 +42,6 @@ export const routes: Check = {
     );
   },
 };
-
-async function ownRanges(world: World): Promise<Cidr[]> {
-  const object = await nodeObject(world);
-  const ofNode = (object?.spec?.podCIDRs ?? []).flatMap((text) => tryParseCidr(text) ?? []);
-  return [...ofNode, ...(world.config.cni?.podCidrs ?? [])];
-}
 
 function isWithin({ destination }: Route, ranges: readonly Cidr[]): boolean {
   return ranges.some(

@@ -1,3 +1,4 @@
+import { type Cidr, tryParseCidr } from '../../core/index.ts';
 import type { Node } from '../../kube/index.ts';
 import type { World } from '../check.ts';
 
@@ -9,4 +10,17 @@ export async function nodeObject({ cluster }: World): Promise<Node | undefined> 
   } catch {
     return undefined;
   }
+}
+
+/** The ranges of pods: of this node, and of all nodes as far as flags and file name them, these included. */
+export async function podRanges(
+  world: World,
+): Promise<{ readonly own: readonly Cidr[]; readonly all: readonly Cidr[] }> {
+  const { detectLocal, cni, pools } = world.config;
+  const ofNode = ((await nodeObject(world))?.spec?.podCIDRs ?? []).flatMap((text) => tryParseCidr(text) ?? []);
+  const own = [...ofNode, ...(cni?.podCidrs ?? [])];
+  return {
+    own,
+    all: [...own, ...(detectLocal.mode === 'ClusterCIDR' ? detectLocal.cidrs : []), ...(pools?.cidrs ?? [])],
+  };
 }

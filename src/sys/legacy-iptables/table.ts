@@ -190,6 +190,24 @@ export function legacyTables(family: LegacyFamily): string[] | undefined {
  * @throws KernelError, EAGAIN when it keeps changing
  */
 export function readLegacyTable(family: LegacyFamily, name: string): LegacyTable {
+  return readTable(family, name, Number.POSITIVE_INFINITY)!;
+}
+
+/**
+ * A table of legacy iptables in the network namespace of the calling thread. Undefined where it is not in use, which the question
+ * does not change, is larger than `mostBytes`, keeps changing, or nobody may read it.
+ */
+export function legacyTableInUse(family: IpFamily, name: string, mostBytes: number): LegacyTable | undefined {
+  if (!legacyTables(family)?.includes(name)) return undefined;
+  try {
+    return readTable(family, name, mostBytes);
+  } catch (error) {
+    if (error instanceof KernelError) return undefined;
+    throw error;
+  }
+}
+
+function readTable(family: LegacyFamily, name: string, mostBytes: number): LegacyTable | undefined {
   const { domain, level, getInfo, hooks } = LAYOUTS[family];
   /** Behind both lists of offsets and the number of entries. */
   const sizeAt = HOOK_ENTRY_AT + 4 * (2 * hooks + 1);
@@ -201,6 +219,7 @@ export function readLegacyTable(family: LegacyFamily, name: string): LegacyTable
       info.write(name, 'latin1');
       c.getsockopt(fd, level, getInfo, info);
       const size = info.readUInt32LE(sizeAt);
+      if (size > mostBytes) return undefined;
       const entries = allocateForKernel(ENTRIES_AT + size);
       entries.fill(0, 0, ENTRIES_AT);
       entries.write(name, 'latin1');

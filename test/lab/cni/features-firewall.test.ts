@@ -163,6 +163,42 @@ describe('what drops and cannot be changed', () => {
     expect(outcome.stderr).not.toContain('(IPv6)');
   });
 
+  it.each([
+    [
+      'ufw, legacy',
+      'IPT -P FORWARD DROP; IPT -N ufw-user-forward; IPT -A FORWARD -j ufw-user-forward; IPT -A ufw-user-forward -i cni0 -j ACCEPT; IPT -A ufw-user-forward -o cni0 -j ACCEPT'.replaceAll(
+        'IPT',
+        'iptables-legacy',
+      ),
+    ],
+    [
+      'Docker, legacy',
+      'iptables-legacy -P FORWARD DROP; for way in s d; do iptables-legacy -I FORWARD -$way 10.244.0.0/16 -j ACCEPT; done',
+    ],
+    [
+      'a table by hand',
+      'nft "table inet site { chain passing { type filter hook forward priority 0; policy drop; ct state vmap { established : accept, related : accept }; iifname { cni0, lo } accept; ip daddr { 10.244.0.0/16, 10.96.0.0/12 } accept; ip6 daddr fd00:10:244::/48 accept; }; }"',
+    ],
+    [
+      'firewalld with trusted pods',
+      'nft "table inet firewalld { chain pods { accept; }; chain zones { ip saddr 10.244.1.0/24 goto pods; ip6 saddr fd00:10:244:1::/64 goto pods; }; chain passing { type filter hook forward priority 0; ct state { established, related } accept; ct status dnat accept; jump zones; reject; }; }"',
+    ],
+  ])('is not reported where its rules let the pods through: %s', async (_, rules) => {
+    world.node.namespace.run('sh', '-ec', rules);
+    const outcome = await world.call('ADD', createNamespace('pod'), NET);
+    expect(outcome).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  it('is reported of a table whose rules refuse what nobody trusts, as those of firewalld', async () => {
+    const rules =
+      'table inet firewalld { chain zones { iifname eth0 accept; reject; }; chain passing { type filter hook forward priority 0; ct status dnat accept; jump zones; }; }';
+    world.node.namespace.run('nft', rules);
+    const outcome = await world.call('ADD', createNamespace('pod'), NET);
+    expect(outcome.stderr.trim()).toBe(
+      `nodeplane-cni: Chain "zones" of the nftables table "inet firewalld" refuses packets of pods; have the firewall that made it accept the pods' addresses (nodeplane preflight names its commands)`,
+    );
+  });
+
   it('is nothing on a node without firewall, where no rule is made', async () => {
     const pod = await world.addPod('probe');
     await world.del(pod);

@@ -4,6 +4,7 @@ import { createHost } from '../host.ts';
 import { execIn } from '../iptables/fixtures.ts';
 import type { Agent } from '../lab.ts';
 import { createNamespace, removeAll } from '../namespace.ts';
+import { patient } from '../patience.ts';
 import { builtProgram } from '../programs.ts';
 import { createServedNode, installedConfig } from './served-node.ts';
 
@@ -72,6 +73,20 @@ it('tells of a table of others that drops what pods send, once while it is there
   run('nft', site);
   await expect.poll(told).toEqual([reason, reason]);
   run('nft', 'delete table inet site');
+});
+
+it('tells of a chain FORWARD of legacy iptables that drops what pods send, within half a minute', async () => {
+  const { run } = served.node.namespace;
+  const reason = expect.stringContaining(
+    'Chain FORWARD of legacy iptables (IPv4) drops what it does not accept itself',
+  );
+  const told = () => agent.logs().filter(({ msg }) => msg === 'Another program’s rules may drop packets of pods');
+  expect(await served.call('ADD', createNamespace('kept'), { config: config(8086) })).toMatchObject({ status: 0 });
+  run('iptables-legacy', '-P', 'FORWARD', 'DROP');
+  await expect
+    .poll(told, { timeout: patient(45_000) })
+    .toContainEqual(expect.objectContaining({ level: 'warn', reason }));
+  run('iptables-legacy', '-P', 'FORWARD', 'ACCEPT');
 });
 
 it('tells of a host port that others lead somewhere, and how to have it back', async () => {

@@ -9,7 +9,7 @@ import {
 } from '../../../core/index.ts';
 import { isUnderWay, journalEntries } from '../../../ipam/index.ts';
 import { Nftables, type NftEvent } from '../../../netlink/nftables/index.ts';
-import { listSysctls } from '../../../sys/index.ts';
+import { legacyTables, listSysctls } from '../../../sys/index.ts';
 import type { Logger } from '../../logger.ts';
 import { JournalRules } from './journal-rules.ts';
 import { JumpPace } from './jump-pace.ts';
@@ -29,6 +29,8 @@ export interface FeatureGuardOptions {
 const QUIET_MS = 100;
 /** How long an ADD in the middle of its work is left alone before it is looked at again. */
 const UNDER_WAY_MS = 1000;
+/** Of legacy iptables the kernel tells nothing. A look takes 4 ms with 100 pods, 0.02 ms where its table filter is not in use. */
+const LEGACY_LOOK_MS = 30_000;
 /** How long something has to be in the way to be told: firewalld, for one, has a table that drops everything while it reloads. */
 const PASSING_MS = 3000;
 
@@ -47,6 +49,9 @@ export class FeatureGuard implements ComparedPart {
   #nftables: Nftables | undefined;
   #watch: { close(): void } | undefined;
   #next: { readonly timer: Timer; readonly ms: number } | undefined;
+  #legacyLook: Timer | undefined;
+  /** What of legacy iptables was in the way when it was last looked at. */
+  #legacy = '';
   #checking: Promise<void> = Promise.resolve();
   /** What is in the way of pods and cannot be changed from here, and whether it was told. */
   #obstacles: ReadonlyMap<string, { readonly since: number; readonly told: boolean }> = new Map();
@@ -70,11 +75,13 @@ export class FeatureGuard implements ComparedPart {
       return;
     }
     await this.check();
+    this.#lookAtLegacyLater();
   }
 
   async stop(): Promise<void> {
     this.#watch?.close();
     this.#next?.timer.cancel();
+    this.#legacyLook?.cancel();
     await this.#checking;
     this.#nftables?.close();
     this.#nftables = undefined;
@@ -170,6 +177,22 @@ export class FeatureGuard implements ComparedPart {
     this.#obstacles = new Map(obstacles.map((reason) => [reason, stated(reason)]));
   }
 
+  #lookAtLegacyLater(): void {
+    this.#legacyLook = this.#options.clock.setTimer(() => this.#lookAtLegacy(), LEGACY_LOOK_MS);
+  }
+
+  async #lookAtLegacy(): Promise<void> {
+    if (IP_FAMILIES.some((family) => legacyTables(family)?.includes('filter'))) {
+      const { legacyObstaclesOf, rules } = await this.#wanted();
+      const legacy = legacyObstaclesOf(rules).join();
+      const isOther = legacy !== this.#legacy;
+      this.#legacy = legacy;
+      if (isOther) await this.check();
+    }
+    // Not while it stops.
+    if (this.#nftables) this.#lookAtLegacyLater();
+  }
+
   /** What the pods should have, by the notes about them, and what pods of other nodes need here. */
   async #wanted() {
     const { featuresOf, passageOf, ...actions } = await loadReassertion();
@@ -179,6 +202,8 @@ export class FeatureGuard implements ComparedPart {
     return { ...actions, entries, rules: joinRules([this.#rules.of(entries, linkNames()), passageOf(passing)]) };
   }
 }
+
+const IP_FAMILIES = ['IPv4', 'IPv6'] as const;
 
 const unreadable = () => nothingToCompare('nf_tables of this node cannot be read');
 

@@ -1,12 +1,10 @@
 import { type IpFamily, isNotFound } from '../../../core/index.ts';
 import type { NftReader, NftRuleset } from '../../../netlink/nftables/index.ts';
-import { refusingChain } from '../../../nft/index.ts';
 import {
   type AdmissionRule,
   admissionChanges,
   admits,
   type ForwardState,
-  forAll,
   forwardChain,
   hasAllOf,
   OUR_FORWARD,
@@ -66,22 +64,6 @@ export function familiesNotAdmitted(ruleset: NftReader, rules: readonly Admissio
       ({ family, rules: ofFamily }) => hasForward(ruleset, family) && !admits(readForward(ruleset, family), ofFamily),
     )
     .map(({ family }) => family);
-}
-
-/** A chain with more rules, such as a list of banned addresses, is not read through: no ADD has time for that. */
-const MOST_RULES = 500;
-
-/**
- * The chain that refuses all packets before FORWARD leads them to rules of ours, as firewalls have it; undefined: none does, or it
- * has more than 500 rules. A refusal of FORWARD itself is none: the jump to ours is put before it.
- */
-export function refusalBefore(ruleset: NftReader, family: IpFamily): string | undefined {
-  const { name: first, ...table } = forwardChain(family, 'FORWARD');
-  const refusing = refusingChain(first, (name) => {
-    const chain = { ...table, name };
-    return (ruleset.getChain(chain)?.use ?? 0) > MOST_RULES ? [] : ruleset.listRules(chain).map(forAll);
-  });
-  return refusing === first ? undefined : refusing;
 }
 
 function familiesOf(rules: readonly AdmissionRule[]) {

@@ -8,9 +8,8 @@ import {
   type NftChange,
   type NftRule,
   payload,
-  type Verdict,
 } from '../../../netlink/nftables/index.ts';
-import { admissionChanges, admissionRules, admits, forAll, OUR_FORWARD, withdrawalChanges } from './forward-rules.ts';
+import { admissionChanges, admissionRules, admits, OUR_FORWARD, withdrawalChanges } from './forward-rules.ts';
 
 const rules = admissionRules('net', [parseCidr('10.244.1.0/24')]);
 
@@ -103,16 +102,6 @@ describe('admits', () => {
     expect(admits({ forward, ours: OURS }, rules)).toBe(admitted);
     expect(admits({ forward, ours: [] }, rules)).toBe(false);
   });
-});
-
-it('tells what a rule does with every packet', () => {
-  const leads = (verdict: Verdict) => forAll(rule(20, 'FORWARD', [counter, { kind: 'verdict', verdict }]));
-  expect([REJECT_ALL, DROP_ALL, XT_REJECT].map(forAll)).toEqual(Array(3).fill({ kind: 'refuse' }));
-  expect([DROP_SOME, XT_OTHER_REJECT].map(forAll)).toEqual([undefined, undefined]);
-  expect(leads({ kind: 'accept' })).toEqual({ kind: 'accept' });
-  expect(leads({ kind: 'return' })).toEqual({ kind: 'return' });
-  expect(leads({ kind: 'jump', chain: 'x' })).toEqual({ kind: 'jump', chain: 'x' });
-  expect(leads({ kind: 'goto', chain: 'x' })).toEqual({ kind: 'goto', chain: 'x' });
 });
 
 describe('withdrawalChanges', () => {

@@ -11,7 +11,8 @@ import {
   sameExpressions,
   type Verdict,
 } from '../../../netlink/nftables/index.ts';
-import { type ForAll, inBlock } from '../../../nft/index.ts';
+import { inBlock } from '../../../nft/index.ts';
+import type { PodPackets } from '../obstacles/packets.ts';
 
 /*
  * What iptables-nft keeps in nf_tables are ordinary chains and rules, and rules made by others in the same form are shown by
@@ -35,15 +36,22 @@ export interface AdmissionRule {
   readonly expressions: readonly Expression[];
   /** Names the network. */
   readonly comment: string;
+  /** Those it admits, where they are of pods of this node: what else refuses them is told. */
+  readonly packets?: PodPackets;
 }
 
-/** The rules that admit what subnets of a network send and receive. */
-export function admissionRules(network: string, subnets: readonly Cidr[]): AdmissionRule[] {
+/**
+ * The rules that admit what subnets of a network send and receive.
+ *
+ * @param link by which the node reaches pods of its own. @default they are not of this node
+ */
+export function admissionRules(network: string, subnets: readonly Cidr[], link?: string): AdmissionRule[] {
   return subnets.flatMap((subnet) =>
-    (['saddr', 'daddr'] as const).map((direction) => ({
+    (['saddr', 'daddr'] as const).map((which) => ({
       family: subnet.address.family,
-      expressions: admission(subnet, direction),
+      expressions: admission(subnet, which),
       comment: networkComment(network),
+      ...(link !== undefined && { packets: { direction: which === 'saddr' ? 'from' : 'to', subnet, link } as const }),
     })),
   );
 }
@@ -131,7 +139,7 @@ function remove(object: NftRule): NftChange {
  * of its own that refuses everything, which stands for a policy, the place is before the first one: behind it no packet comes.
  *
  * A jump that leads everything to a chain that refuses it is somebody's decision, not a policy (shorewall's `-g reject`): the place
- * is behind it, and nothing is let through (`refusalBefore` of forward-chain.ts).
+ * is behind it, and nothing is let through (obstacles/obstacles.ts).
  */
 function jumpChanges(family: IpFamily, forward: readonly NftRule[]): NftChange[] {
   const { end, refusal, jumps } = jumpPlaces(forward);
@@ -157,15 +165,6 @@ function jumpPlaces(forward: readonly NftRule[]): JumpPlaces {
   const refusal = others.find(refusesAll);
   const jumps = forward.filter(isOurJump).map((rule, earlier) => ({ rule, place: forward.indexOf(rule) - earlier }));
   return { end: refusal ? others.indexOf(refusal) : others.length, refusal, jumps };
-}
-
-/** What a rule of iptables-nft does with every packet; undefined: it selects some, or lets them go on. */
-export function forAll(rule: NftRule): ForAll | undefined {
-  if (refusesAll(rule)) return { kind: 'refuse' };
-  const verdict = verdictForAll(rule);
-  if (verdict?.kind === 'accept' || verdict?.kind === 'return') return { kind: verdict.kind };
-  if (verdict?.kind === 'jump' || verdict?.kind === 'goto') return { kind: verdict.kind, chain: verdict.chain };
-  return undefined;
 }
 
 /** Whether a rule drops or rejects whatever comes to it. */
