@@ -50,5 +50,9 @@ export class ServiceRanges {
 const NOT_READ = 'the Service ranges of the cluster are not read yet';
 
 function whyNot(range: Cidr, services: Cidr): string {
-  return `the range ${formatCidr(range)} of this node’s pods overlaps the Service range ${formatCidr(services)}: give pods another one, by the pools, --cni-pod-cidrs, or the podCIDRs of the Node (--cluster-cidr of kube-controller-manager)`;
+  return `the range ${formatCidr(range)} of this node’s pods overlaps the Service range ${formatCidr(services)}: ${OTHER_RANGE}`;
 }
+
+/** What to do. */
+export const OTHER_RANGE =
+  'give pods another one, by the pools, --cni-pod-cidrs, or the podCIDRs of the Node (--cluster-cidr of kube-controller-manager)';

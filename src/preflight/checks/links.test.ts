@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { link, look } from '../../../test/fakes/preflight-world.ts';
-import { parseCidr } from '../../core/index.ts';
+import { parseCidr, parseIp } from '../../core/index.ts';
 import type { Route } from '../../netlink/route/index.ts';
 import { DEVICE_ALIAS } from '../../routes/index.ts';
 
@@ -42,4 +42,20 @@ it.each([
 ])('links.routes lets pass %s', async (_, one) => {
   const finding = await look('links.routes', { flags: FLAGS, node: { links: () => LINKS, routes: () => [one] } });
   expect(finding.state).toBe('ok');
+});
+
+it.each([
+  [1500, 'ok', '1450 of 1500'],
+  [1300, 'fails', 'Cannot carry IPv6 by VXLAN over "eth0": its MTU of 1300 leaves 1230 bytes, IPv6 needs 1280'],
+])('links.tunnel-mtu looks at IPv6, too, where pods have it: MTU %i', async (mtu, state, words) => {
+  const attachment = { index: 2, name: 'eth0', mtu, prefixes: [] };
+  const underlay = (family: string) => ({
+    ...attachment,
+    address: parseIp(family === 'IPv4' ? '192.168.50.1' : 'fd00:50::1'),
+  });
+  const finding = await look('links.tunnel-mtu', {
+    flags: ['--routes=vxlan', '--cni', '--cni-pod-cidrs=10.244.1.0/24,fd00:10:244:1::/64'],
+    node: { underlay },
+  });
+  expect(finding).toMatchObject({ state, message: expect.stringContaining(words) });
 });

@@ -1,13 +1,13 @@
 import type { RoutesConfig } from '../../config/index.ts';
-import { errorText } from '../../core/index.ts';
+import { errorText, type IpFamily } from '../../core/index.ts';
 import { internalIpOf } from '../../kube/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import { IPVS_DEVICE } from '../../proxy/ipvs/index.ts';
 import { type Attachment, isOurDevice, TUNNEL_NAMES, tunnelKind, tunnelMtu, wireguardMtu } from '../../routes/index.ts';
 import type { Check, World } from '../check.ts';
-import { nodeObject } from '../facts/node-object.ts';
+import { nodeObject, podRanges } from '../facts/node-object.ts';
 import { presentProxies } from '../facts/present-proxy.ts';
-import { fails, firstFew, ok, skipped, unknown, warning } from '../finding.ts';
+import { fails, firstFew, type Outcome, ok, skipped, unknown, warning } from '../finding.ts';
 import { routes } from './routes.ts';
 
 const vxlan: Check = {
@@ -117,28 +117,39 @@ function carriesPods(link: Link): boolean {
 
 const tunnel: Check = {
   name: 'links.tunnel-mtu',
-  look({ config: { routes, nodeIp }, node }) {
+  async look(world) {
+    const { routes } = world.config;
     if (!routes || routes.mode === 'host-gw') return skipped('the tunnel’s MTU: no --routes that uses one');
-    const underlay = node.underlay('IPv4', {
-      address: nodeIp?.family === 'IPv4' ? nodeIp : undefined,
-      interfaceName: routes.interfaceName,
-    });
-    if (!underlay)
-      return unknown('no interface has an IPv4 address of the node', 'name the interface: --routes-interface');
-    try {
-      const fits = fitting(routes, underlay);
-      if (routes.mtu !== undefined && routes.mtu > fits)
-        return warning(
-          `--routes-mtu ${routes.mtu} does not fit into ${underlay.name} (${underlay.mtu}): ${fits} is used`,
-          `--routes-mtu ${fits} or less, or raise the MTU of ${underlay.name}`,
-        );
-      const said = `the tunnel carries ${routes.mtu ?? fits} of ${underlay.mtu} bytes`;
-      return ok(tunnelKind(routes) === 'vxlan' ? said : `${said}, 20 less where pods have IPv6 too`);
-    } catch (error) {
-      return fails(errorText(error), `raise the MTU of ${underlay.name}`);
-    }
+    const { own } = await podRanges(world);
+    const hasIpv6 = own.some(({ address }) => address.family === 'IPv6') && world.node.whyNoIpv6() === undefined;
+    const ofIpv4 = tunnelOf(world, routes, 'IPv4');
+    // That of WireGuard is one device for both.
+    if (!hasIpv6 || tunnelKind(routes) !== 'vxlan' || ofIpv4.state === 'fails') return ofIpv4;
+    const ofIpv6 = tunnelOf(world, routes, 'IPv6');
+    return ofIpv6.state === 'ok' || ofIpv4.state !== 'ok' ? ofIpv4 : ofIpv6;
   },
 };
+
+function tunnelOf({ config: { nodeIp }, node }: World, routes: RoutesConfig, family: IpFamily): Outcome {
+  const underlay = node.underlay(family, {
+    address: nodeIp?.family === family ? nodeIp : undefined,
+    interfaceName: routes.interfaceName,
+  });
+  if (!underlay)
+    return unknown(`no interface has an ${family} address of the node`, 'name the interface: --routes-interface');
+  try {
+    const fits = fitting(routes, underlay);
+    if (routes.mtu !== undefined && routes.mtu > fits)
+      return warning(
+        `--routes-mtu ${routes.mtu} does not fit into ${underlay.name} (${underlay.mtu}): ${fits} is used`,
+        `--routes-mtu ${fits} or less, or raise the MTU of ${underlay.name}`,
+      );
+    const said = `the tunnel carries ${routes.mtu ?? fits} of ${underlay.mtu} bytes`;
+    return ok(tunnelKind(routes) === 'vxlan' ? said : `${said}, 20 less where pods have IPv6 too`);
+  } catch (error) {
+    return fails(errorText(error), `raise the MTU of ${underlay.name}`);
+  }
+}
 
 const conflists: Check = {
   name: 'cni.conflists',

@@ -54,6 +54,12 @@ it('finds nothing where each address is reserved for a pod that has it', () => {
   expect(check(facts)).toEqual([]);
 });
 
+it('finds a range of pods that overlaps one of Services', () => {
+  const serviceRanges = ['10.96.0.0/12', 'fd00:96::/112'].map(parseCidr);
+  const ranges = ['10.1.0.0/26', '10.100.0.0/24'].map(parseCidr);
+  expect(check({ ranges, serviceRanges })).toEqual(['serviceRange 10.100.0.0/24']);
+});
+
 it('finds addresses of containers that are gone, noted or not', () => {
   const gone = [{ ...entry('10.1.0.2'), network: 'pods' }];
   expect(check({ reserved: [reserved('10.1.0.2')], gone })).toEqual(['gone 10.1.0.2']);

@@ -1,6 +1,16 @@
-import { type Cidr, cidrContains, formatIp, type IpAddress, parseCidr } from '../../../core/index.ts';
+import {
+  type Cidr,
+  cidrContains,
+  formatCidr,
+  formatIp,
+  type IpAddress,
+  parseCidr,
+  spanOfCidr,
+  spansOverlap,
+} from '../../../core/index.ts';
 import type { JournalEntry } from '../../../ipam/index.ts';
 import type { BlockUse } from '../../../pools/index.ts';
+import { OTHER_RANGE } from '../service-ranges.ts';
 import type { ClusterAddresses } from './read-cluster.ts';
 
 /** Something that is not as it should be with the addresses of this node. */
@@ -13,7 +23,8 @@ export interface IpamFinding {
     | 'usedTwice'
     | 'emptyBlock'
     | 'staleBlock'
-    | 'foreignRange';
+    | 'foreignRange'
+    | 'serviceRange';
   /** The address or block. */
   readonly what: string;
   readonly message: string;
@@ -49,10 +60,12 @@ export interface IpamFacts {
   readonly inUse: readonly AddressInUse[] | undefined;
   /** Ranges of this node's pods. */
   readonly ranges: readonly Cidr[];
+  /** Of Services. @default none is known */
+  readonly serviceRanges?: readonly Cidr[];
   /** Ranges of the pools. */
   readonly pools: readonly Cidr[];
   /** Undefined: nodes do not share pools, or they could not be read. */
-  readonly cluster: ClusterAddresses | undefined;
+  readonly cluster: Pick<ClusterAddresses, 'node' | 'blocks'> | undefined;
   /** Blocks come from manifests: nobody takes or gives back any. @default false */
   readonly blocksAreGiven?: boolean;
   readonly use: (range: Cidr) => BlockUse;
@@ -68,6 +81,7 @@ export function checkAddresses(facts: IpamFacts): IpamFinding[] {
     ...usedTwice(facts),
     ...ownBlocks(facts),
     ...foreignRanges(facts),
+    ...serviceRanges(facts),
   ];
 }
 
@@ -181,6 +195,20 @@ function foreignRanges({ reserved, pools, ranges, cluster }: IpamFacts): IpamFin
         remedy: 'delete the pod: the address may be given to another one on another node',
       };
     });
+}
+
+/** Who has such an address is not reached, nor is the Service from it: the agent gives none. */
+function serviceRanges({ ranges, serviceRanges = [] }: IpamFacts): IpamFinding[] {
+  return ranges.flatMap((range) => {
+    const other = serviceRanges.find((services) => spansOverlap(spanOfCidr(services), spanOfCidr(range)));
+    if (!other) return [];
+    return {
+      kind: 'serviceRange',
+      what: formatCidr(range),
+      message: `is a range of this node’s pods and overlaps the Service range ${formatCidr(other)}: no new pod gets an address of it`,
+      remedy: OTHER_RANGE,
+    };
+  });
 }
 
 function isWithin(ranges: readonly Cidr[], address: IpAddress): boolean {

@@ -39,7 +39,7 @@ export interface IpamReport {
   readonly blocks: readonly { readonly cidr: string; readonly node: string; readonly state: string }[];
 }
 
-export interface IpamReportInput extends ClusterAddresses {
+export interface IpamReportInput extends Pick<ClusterAddresses, 'node' | 'blocks'> {
   readonly nodeName: string;
   /** Undefined: nodes do not share pools. */
   readonly pools: readonly Pool[] | undefined;

@@ -88,6 +88,7 @@ export async function checkAddressesOf(config: KubeProxyConfig): Promise<IpamChe
     gone,
     inUse,
     ranges: cluster ? rangesOf(config, cluster) : [],
+    serviceRanges: cluster?.serviceRanges ?? [],
     pools: pools?.cidrs ?? [],
     cluster: pools && cluster,
     blocksAreGiven: config.manifests !== '',

@@ -1,6 +1,13 @@
 import type { KubeProxyConfig } from '../../../config/index.ts';
-import { systemClock } from '../../../core/index.ts';
-import { type Node, nodeNamed, POD_CIDR_BLOCKS, type PodCIDRBlock, readOnce } from '../../../kube/index.ts';
+import { type Cidr, systemClock, tryParseCidr } from '../../../core/index.ts';
+import {
+  type Node,
+  nodeNamed,
+  POD_CIDR_BLOCKS,
+  type PodCIDRBlock,
+  readOnce,
+  SERVICE_CIDRS,
+} from '../../../kube/index.ts';
 import { createLogger } from '../../logger.ts';
 import { createClient, createSource } from '../../object-source.ts';
 
@@ -10,6 +17,8 @@ export interface ClusterAddresses {
   readonly node: Node | undefined;
   /** Of all nodes; empty where nodes do not share pools. */
   readonly blocks: readonly PodCIDRBlock[];
+  /** Of Services; empty where they may not be read, and of a cluster without ServiceCIDRs. */
+  readonly serviceRanges: readonly Cidr[];
 }
 
 const PATIENCE_MS = 15_000;
@@ -23,13 +32,17 @@ export async function readCluster(config: KubeProxyConfig): Promise<ClusterAddre
   const clock = systemClock;
   const observe = () => {};
   const client = await createClient({ config, clock, observe, userAgent: 'nodeplane-ipam' });
-  const resources = [{ ...nodeNamed(config.nodeName), essential: true }, ...(config.pools ? [POD_CIDR_BLOCKS] : [])];
+  const node = { ...nodeNamed(config.nodeName), essential: true };
+  const resources = [node, SERVICE_CIDRS, ...(config.pools ? [POD_CIDR_BLOCKS] : [])];
   const { source } = createSource({ config, clock, logger: createLogger(config.logging), observe, client, resources });
   try {
     const { objects: all } = await readOnce(source, 'the blocks of pod addresses', PATIENCE_MS);
     return {
       node: all.find((object): object is Node => object.kind === 'Node' && object.metadata.name === config.nodeName),
       blocks: all.filter((object): object is PodCIDRBlock => object.kind === 'PodCIDRBlock'),
+      serviceRanges: all
+        .flatMap((object) => (object.kind === 'ServiceCIDR' ? (object.spec?.cidrs ?? []) : []))
+        .flatMap((text) => tryParseCidr(text) ?? []),
     };
   } finally {
     client?.close();
