@@ -9,7 +9,7 @@ import { ExplainPart } from './explain/explain-part.ts';
 import { lookAround } from './migration/look-around.ts';
 import { MigrationPart } from './migration/migration-part.ts';
 import { OwnNodePart } from './own-node-part.ts';
-import { type Part, type PartContext, whyNotReady } from './part.ts';
+import { type Part, type PartContext, podStanding } from './part.ts';
 import { PoolsPart } from './pools/pools-part.ts';
 import { LeftRoutes } from './routes/left/left-routes.ts';
 import { RoutesPart } from './routes/routes-part.ts';
@@ -93,7 +93,7 @@ export function makeParts(options: PartsOptions): AgentParts {
     routes,
     leftRoutes: () => left.found(),
     addresses,
-    cniLacks: () => whyNotReady(parts, 'cni'),
+    pods: () => podStanding(parts),
     ruleChanges: () => evidence.ruleChanges(),
   });
   parts.push(status, new ExplainPart({ context, services, recorder, evidence }));

@@ -18,6 +18,8 @@ export interface Part {
   compared?(): readonly ComparedPart[];
   /** Whether it does what it is for, at this moment: /readyz shows it. @default nobody asks */
   readiness?(): Readiness;
+  /** What of others is in the way of packets of pods, a sentence each. @default nothing */
+  obstacles?(): readonly string[];
   /**
    * Begins the part's work; no object was told before. Resolves when the next part may start.
    *
@@ -41,8 +43,20 @@ export interface Readiness {
 }
 
 /** Why the part of this name is not ready; empty: it is, or there is none. */
-export function whyNotReady(parts: readonly Part[], name: string): string {
+function whyNotReady(parts: readonly Part[], name: string): string {
   return parts.flatMap((part) => part.readiness?.() ?? []).find((one) => one.name === name)?.reason ?? '';
+}
+
+/** How the pods' network stands, for people. */
+export interface PodStanding {
+  /** Why pods cannot be made, as /readyz has it; empty: they can, or that is not the agent's business. */
+  readonly lacks: string;
+  /** What of others may drop their packets, a sentence each. */
+  readonly obstacles: readonly string[];
+}
+
+export function podStanding(parts: readonly Part[]): PodStanding {
+  return { lacks: whyNotReady(parts, 'cni'), obstacles: parts.flatMap((part) => part.obstacles?.() ?? []) };
 }
 
 /** What every part is given. */

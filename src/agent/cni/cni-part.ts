@@ -153,6 +153,10 @@ export class CniPart implements Part {
     return { name: 'cni', reason: this.#lacks ?? this.#installer.whyNotInstalled() };
   }
 
+  obstacles(): readonly string[] {
+    return this.#guard.obstacles();
+  }
+
   compared(): readonly ComparedPart[] {
     return [this.#links, this.#guard, this.#limits];
   }

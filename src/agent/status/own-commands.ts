@@ -20,6 +20,7 @@ export interface OwnCommands {
   readonly routes: string;
   readonly diff: string;
   readonly ipam: string;
+  readonly preflight: string;
   /** @param name of a Service; all without one */
   services(name?: string): string;
 }
@@ -30,9 +31,15 @@ export function ownCommands({ metrics, lockDir, argv }: AgentWays): OwnCommands 
     status: `nodeplane status${askedAt(metrics, '--address')}`,
     routes: `nodeplane routes${askedAt(metrics, '--agent')}`,
     diff: `nodeplane diff${lockDir === NODE_PATHS.runDir ? '' : ` --agent-lock-dir ${shellWord(lockDir)}`}`,
-    ipam: ['nodeplane ipam', ...argv.map(flagWord)].join(' '),
+    ipam: withFlags('ipam', argv),
+    preflight: withFlags('preflight', argv),
     services: (name) => servicesCommand(metrics, name),
   };
+}
+
+/** Of commands that read the agent's flags. */
+function withFlags(command: string, argv: readonly string[]): string {
+  return [`nodeplane ${command}`, ...argv.map(flagWord)].join(' ');
 }
 
 /**

@@ -58,7 +58,7 @@ export const FEATURES: readonly FeatureEntry[] = [
 /** What brings back the rules of attachments after somebody flushed nftables; loaded when it is asked for. */
 export async function loadReassertion() {
   const { desiredRules, reassertRules } = await import('./reassert.ts');
-  const { legacyObstaclesTo, obstaclesTo, unlessChanging } = await import('./obstacles/obstacles.ts');
+  const { obstaclesTo, unlessChanging } = await import('./obstacles/obstacles.ts');
   const { rangeAdmissions } = await import('./tables/forward-rules.ts');
   const features = await loadAll();
   const layouts = layoutsOf(features);
@@ -78,10 +78,11 @@ export async function loadReassertion() {
      * A sentence for each chain of others that may drop packets of pods of this node, and cannot be changed from here; undefined: the
      * ruleset does not hold still.
      */
-    obstaclesOf: (ruleset: NftReader, rules: Pick<DesiredRules, 'admissions'>): string[] | undefined =>
-      unlessChanging(() => obstaclesTo(ruleset, packetsOf(rules))),
-    /** Those of legacy iptables alone. */
-    legacyObstaclesOf: (rules: Pick<DesiredRules, 'admissions'>) => legacyObstaclesTo(packetsOf(rules)),
+    obstaclesOf: (ruleset: NftReader, { admissions }: Pick<DesiredRules, 'admissions'>): string[] | undefined =>
+      unlessChanging(() => {
+        const packets = admissions.flatMap((admission) => admission.packets ?? []);
+        return obstaclesTo(ruleset, packets);
+      }),
     /** In what the kernel differs from it; nothing is changed. */
     compareFeatures: async (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>) => {
       const { compareRules } = await import('./compare-rules.ts');
@@ -98,10 +99,6 @@ export async function loadRemoval() {
   const { removeRules } = await import('./remove-rules.ts');
   const features = await loadAll();
   return { removeFeatures: (ruleset: NftRuleset) => removeRules(ruleset, layoutsOf(features), features) };
-}
-
-function packetsOf({ admissions }: Pick<DesiredRules, 'admissions'>) {
-  return admissions.flatMap(({ packets }) => packets ?? []);
 }
 
 async function loadAll() {

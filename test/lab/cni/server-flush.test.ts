@@ -86,6 +86,9 @@ it('tells of a chain FORWARD of legacy iptables that drops what pods send, withi
   await expect
     .poll(told, { timeout: patient(45_000) })
     .toContainEqual(expect.objectContaining({ level: 'warn', reason }));
+  const status = await execIn(served.node.namespace)(builtProgram('nodeplane'), ['status']);
+  expect(status.stdout).toMatch(/✗ {2}Rules in the kernel/);
+  expect(status.stdout).toMatch(/Chain FORWARD of legacy iptables \(IPv4\) drops.*\n +nodeplane preflight --/);
   run('iptables-legacy', '-P', 'FORWARD', 'ACCEPT');
 });
 

@@ -2,6 +2,8 @@ import { readdirSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadReassertion } from '../../../src/cni/index.ts';
 import { parseCidr } from '../../../src/core/index.ts';
+import { closing } from '../../../src/netlink/index.ts';
+import { Nftables } from '../../../src/netlink/nftables/index.ts';
 import { inNetns, legacyTableInUse } from '../../../src/sys/index.ts';
 import { createNamespace, removeAll, type TestNamespace } from '../namespace.ts';
 
@@ -15,7 +17,7 @@ const FAMILIES = [
   ['IPv4', 'iptables-legacy', '10.0.0.0/8', '10.244.1.0/24'],
   ['IPv6', 'ip6tables-legacy', 'fd00::/8', 'fd00:10:244:1::/64'],
 ] as const;
-const { legacyObstaclesOf } = await loadReassertion();
+const { obstaclesOf } = await loadReassertion();
 
 describe.each(FAMILIES)('chain FORWARD of legacy iptables, %s', (family, program, block, pods) => {
   const iptables = (...args: string[]) => namespace.run(program, ...args);
@@ -26,7 +28,8 @@ describe.each(FAMILIES)('chain FORWARD of legacy iptables, %s', (family, program
     packets: { direction, subnet: parseCidr(pods), link: 'cni0' },
   }));
   /** Whether it is told of pods. */
-  const refuses = () => inNetns(namespace.path, () => legacyObstaclesOf({ admissions }).length > 0);
+  const refuses = () =>
+    inNetns(namespace.path, () => closing(Nftables.open(), (nft) => obstaclesOf(nft, { admissions })!.length > 0));
 
   it('refuses nothing where nobody has used it, and is not made by the question', () => {
     expect(refuses()).toBe(false);

@@ -1,6 +1,7 @@
 import type { Clock, Steps } from '../../../core/index.ts';
 import { readSysctl } from '../../../sys/index.ts';
 import type { RuleChange } from '../../evidence/index.ts';
+import type { PodStanding } from '../../part.ts';
 import type { OwnCommands } from '../own-commands.ts';
 import { STATUS_LIMITS, STATUS_SCHEMA, type Status } from '../status.ts';
 import type { AddressFacts, PeerFamily, StatusFacts, WatchAge } from './facts.ts';
@@ -32,8 +33,7 @@ export interface StatusSources {
   readonly leftRoutes: () => string;
   /** Undefined: without --cni and --routes. */
   readonly addresses: (() => AddressFacts) | undefined;
-  /** See `StatusFacts`. */
-  readonly cniLacks: () => string;
+  readonly pods: () => PodStanding;
   /** What others changed in nf_tables, the newest last. */
   readonly ruleChanges: () => readonly RuleChange[];
   readonly ports: StatusFacts['ports'];
@@ -74,7 +74,7 @@ export function* collectStatus(sources: StatusSources, view: ServiceView): Steps
     peers,
     leftRoutes: sources.leftRoutes(),
     addresses,
-    cniLacks: sources.cniLacks(),
+    pods: sources.pods(),
     changes: { count: recorder.changeCount, last: newest && age(newest.at), what: newest?.what ?? '' },
     ports: sources.ports,
     commands: sources.commands,

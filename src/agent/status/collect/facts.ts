@@ -1,6 +1,7 @@
 import type { IpFamily } from '../../../core/index.ts';
 import type { SourceProblem } from '../../../kube/index.ts';
 import type { DatedStanding } from '../../../routes/index.ts';
+import type { PodStanding } from '../../part.ts';
 import type { OwnCommands } from '../own-commands.ts';
 import type { AddressRange, PeerReport } from '../status.ts';
 import type { FamilyRecord } from './recorder.ts';
@@ -35,8 +36,7 @@ export interface StatusFacts {
   readonly leftRoutes: string;
   /** Undefined: without --routes and --cni. */
   readonly addresses: AddressFacts | undefined;
-  /** Why pods cannot be made, as /readyz has it; empty: they can, or that is not the agent's business. */
-  readonly cniLacks: string;
+  readonly pods: PodStanding;
   readonly changes: { readonly count: number; readonly last: number | undefined; readonly what: string };
   /** Where this machine reaches the ports of the agent, as `address:port`; empty: the agent listens at none. */
   readonly ports: { readonly health: string; readonly metrics: string };

@@ -71,7 +71,7 @@ function agent({
   standsByFor,
   families,
   addresses,
-  cniLacks,
+  pods,
   ports,
   commands,
 }: StatusFacts): Answer {
@@ -85,8 +85,8 @@ function agent({
   }
   if (addresses && addresses.lacking !== '') {
     problems.push({ message: `New pods get no address: ${addresses.lacking}`, command: commands.ipam });
-  } else if (cniLacks !== '' && standsByFor === '' && upSeconds > STARTED_SECONDS) {
-    problems.push({ message: `Pods cannot be made: ${cniLacks}`, command: commands.diff });
+  } else if (pods.lacks !== '' && standsByFor === '' && upSeconds > STARTED_SECONDS) {
+    problems.push({ message: `Pods cannot be made: ${pods.lacks}`, command: commands.diff });
   }
   const standing = standsByFor && `stands by: ${standsByFor} works on this node`;
   const detail = [standing, `version ${version}`, `mode ${mode}`, families.map(({ family }) => family).join(' and ')];
@@ -201,14 +201,16 @@ function services({ services: { counts, troubled }, families, age, commands }: S
   };
 }
 
-function rules({ families, mode, age }: StatusFacts): Answer {
-  const problems = families.flatMap(({ family, drift, unverified }) => {
+function rules({ families, mode, age, pods, commands }: StatusFacts): Answer {
+  const inTheWay = pods.obstacles.map((message) => ({ message, command: commands.preflight }));
+  const wrong = families.flatMap(({ family, drift, unverified }) => {
     const command = LOOK_AT_RULES[mode]?.[family] ?? 'nft list ruleset';
     return [
       ...drift.map((message) => ({ message, command })),
       ...(unverified ? [{ message: `${family}: the kernel cannot be read back: ${unverified}`, command }] : []),
     ];
   });
+  const problems = [...wrong, ...inTheWay];
   const verified = families.map(({ verifiedAt }) => verifiedAt);
   const differences = families.reduce((sum, { driftTotal }) => sum + driftTotal, 0);
   const untold = differences - families.reduce((sum, { drift }) => sum + drift.length, 0);

@@ -27,12 +27,10 @@ export function obstaclesTo(ruleset: NftReader, all: readonly PodPackets[]): str
   if (families.length === 0) return [];
   const chains = new ReadChains(ruleset);
   const refusing = families.flatMap((family) => refusalsOfIptables(chains, family, packets));
-  return [...foreignRefusals(chains, ruleset, families, packets), ...refusing, ...legacyObstaclesTo(packets)];
+  return [...foreignRefusals(chains, ruleset, families, packets), ...refusing, ...refusalsOfLegacy(packets)];
 }
 
-/** Those of legacy iptables alone, of whose changes the kernel tells nobody. */
-export function legacyObstaclesTo(all: readonly PodPackets[]): string[] {
-  const packets = distinctPackets(all);
+function refusalsOfLegacy(packets: readonly PodPackets[]): string[] {
   return IP_FAMILIES.flatMap((family) => {
     const ofFamily = packets.filter((one) => familyOf(one) === family);
     const filter = ofFamily.length > 0 ? legacyTableInUse(family, 'filter', MOST_BYTES) : undefined;
