@@ -13,6 +13,7 @@ import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { Environment, NetworkName } from '../protocol/environment.ts';
 import type { NetworkHeader } from '../protocol/header.ts';
 import type { CniResult, ResultInterface } from '../protocol/result.ts';
+import type { PodPackets } from './obstacles/packets.ts';
 import type { AdmissionRule } from './tables/forward-rules.ts';
 import type { FeatureChoice, WantedAttachment } from './wanted-attachment.ts';
 
@@ -106,6 +107,8 @@ export interface DesiredRules {
   readonly chains: readonly ChainWithRules[];
   /** Rules in the chain FORWARD of iptables-nft. */
   readonly admissions: readonly AdmissionRule[];
+  /** Packets of pods of this node that are to pass the node's rules: what refuses them is told. */
+  readonly passing: readonly PodPackets[];
 }
 
 /** A feature that is known but not loaded: its code, and what that imports, costs nothing until it is wanted. */

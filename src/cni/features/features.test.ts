@@ -5,7 +5,7 @@ import type { FeatureConfig } from '../config/feature-config.ts';
 import { attachmentKey } from '../protocol/attachment-key.ts';
 import type { ContainerId, InterfaceName, NetworkName } from '../protocol/environment.ts';
 import { FEATURES, loadReassertion, type WantedAttachment } from './index.ts';
-import { admissionRules } from './tables/forward-rules.ts';
+import { packetsOf } from './obstacles/packets.ts';
 import { isOwnedBy } from './tables/owner-comment.ts';
 
 const key = attachmentKey('net' as NetworkName, {
@@ -87,13 +87,13 @@ describe.each(loaded)('$entry.name', ({ feature }) => {
 
 it('does not say what may drop packets of pods of a ruleset that does not hold still', async () => {
   const { obstaclesOf } = await loadReassertion();
-  const admissions = admissionRules('net', [parseCidr('10.244.1.0/24')], 'cni0');
+  const passing = packetsOf(parseCidr('10.244.1.0/24'), { link: 'cni0', isShared: true });
   const failing = (code: ErrorCode): NftReader => {
     const fail = () => {
       throw new NodeplaneError(code, 'it changed');
     };
     return { listTables: fail, listChains: fail, getChain: fail, listRules: fail } as unknown as NftReader;
   };
-  expect(obstaclesOf(failing('ERR_NETLINK_DUMP_INTERRUPTED'), { admissions })).toBeUndefined();
-  expect(() => obstaclesOf(failing('ERR_NETLINK_DECODE'), { admissions })).toThrow('it changed');
+  expect(obstaclesOf(failing('ERR_NETLINK_DUMP_INTERRUPTED'), { passing })).toBeUndefined();
+  expect(() => obstaclesOf(failing('ERR_NETLINK_DECODE'), { passing })).toThrow('it changed');
 });

@@ -7,6 +7,7 @@ import { withRuleset } from '../link/sockets.ts';
 import type { AttachmentKey } from '../protocol/attachment-key.ts';
 import type { AttachmentFeature, DesiredRules } from './feature.ts';
 import { obstaclesTo, unlessChanging } from './obstacles/obstacles.ts';
+import { packetsOf } from './obstacles/packets.ts';
 import {
   admit,
   familiesNotAdmitted,
@@ -20,9 +21,12 @@ import { admissionRules } from './tables/forward-rules.ts';
 import type { WantedAttachment } from './wanted-attachment.ts';
 
 /** The rules that admit what the pod's subnets send and receive. */
-function wantedIn({ key, ips, reach }: WantedAttachment): Pick<DesiredRules, 'admissions'> {
+function wantedIn({ key, ips, reach }: WantedAttachment): Pick<DesiredRules, 'admissions' | 'passing'> {
   const subnets = ips.map(({ address }) => address);
-  return { admissions: admissionRules(key.network, subnets, reach.link) };
+  return {
+    admissions: admissionRules(key.network, subnets),
+    passing: subnets.flatMap((subnet) => packetsOf(subnet, reach)),
+  };
 }
 
 /**
@@ -41,15 +45,14 @@ export const firewall: AttachmentFeature = {
 
   setUp(context) {
     const { key, host, undo, warn } = context;
-    const { admissions } = wantedIn(context);
+    const { admissions, passing } = wantedIn(context);
     undo.add('admit pods through the firewall', () => withdrawIfUnused(host, key.network, key));
     withRuleset((ruleset) => {
       // Where nothing is to be changed, nobody need wait for anybody: as on a node that a kubelet has set up, or for a second pod.
       if (hasForwardChain(ruleset) && !isAdmitted(ruleset, context)) {
         withNodeLock(() => admit(ruleset, admissions));
       }
-      const packets = admissions.flatMap((admission) => admission.packets ?? []);
-      for (const obstacle of unlessChanging(() => obstaclesTo(ruleset, packets)) ?? []) warn(obstacle);
+      for (const obstacle of unlessChanging(() => obstaclesTo(ruleset, passing)) ?? []) warn(obstacle);
     });
     failpoint('firewall');
     return [];

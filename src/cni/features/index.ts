@@ -78,11 +78,8 @@ export async function loadReassertion() {
      * A sentence for each chain of others that may drop packets of pods of this node, and cannot be changed from here; undefined: the
      * ruleset does not hold still.
      */
-    obstaclesOf: (ruleset: NftReader, { admissions }: Pick<DesiredRules, 'admissions'>): string[] | undefined =>
-      unlessChanging(() => {
-        const packets = admissions.flatMap((admission) => admission.packets ?? []);
-        return obstaclesTo(ruleset, packets);
-      }),
+    obstaclesOf: (ruleset: NftReader, { passing }: Pick<DesiredRules, 'passing'>): string[] | undefined =>
+      unlessChanging(() => obstaclesTo(ruleset, passing)),
     /** In what the kernel differs from it; nothing is changed. */
     compareFeatures: async (ruleset: NftRuleset, rules: DesiredRules, links?: () => ReadonlySet<string>) => {
       const { compareRules } = await import('./compare-rules.ts');

@@ -6,5 +6,6 @@ export function joinRules(parts: readonly Partial<DesiredRules>[]): DesiredRules
     elements: parts.flatMap(({ elements = [] }) => elements),
     chains: parts.flatMap(({ chains = [] }) => chains),
     admissions: parts.flatMap(({ admissions = [] }) => admissions),
+    passing: parts.flatMap(({ passing = [] }) => passing),
   };
 }

@@ -94,8 +94,9 @@ describe('reassertFeatures', () => {
 
   it('makes once what is named twice', () => {
     const ruleset = new FakeNftables();
-    const { elements, chains, admissions } = featuresOf([attachment(0, { firewall: true })]);
+    const { elements, chains, admissions, passing } = featuresOf([attachment(0, { firewall: true })]);
     const named = {
+      passing,
       elements: [...elements, ...elements],
       chains: [...chains, ...chains],
       admissions: [...admissions, ...admissions],

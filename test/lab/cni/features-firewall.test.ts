@@ -189,6 +189,17 @@ describe('what drops and cannot be changed', () => {
     expect(outcome).toMatchObject({ status: 0, stderr: '' });
   });
 
+  it.each(['bridge', 'routed'])('is not reported of a network policy for a single pod, mode %s', async (mode) => {
+    const probe = await world.addPod('probe', { mode });
+    await world.del(probe, { mode });
+    const link = probe.result.interfaces!.find(({ name }) => name.startsWith('veth'))!.name;
+    const rules = `IPT -N POLICY; IPT -A POLICY -m mark --mark 1 -j RETURN; IPT -A POLICY -j DROP;
+      IPT -A FORWARD -d ${probe.ip()} -j POLICY; IPT -A FORWARD -i ${link} -j POLICY`;
+    world.node.namespace.run('sh', '-ec', rules.replaceAll('IPT', 'iptables-nft'));
+    const outcome = await world.call('ADD', probe.namespace, { ...NET, mode });
+    expect(outcome).toMatchObject({ status: 0, stderr: '' });
+  });
+
   it('is reported of a table whose rules refuse what nobody trusts, as those of firewalld', async () => {
     const rules =
       'table inet firewalld { chain zones { iifname eth0 accept; reject; }; chain passing { type filter hook forward priority 0; ct status dnat accept; jump zones; }; }';

@@ -21,15 +21,10 @@ const { obstaclesOf } = await loadReassertion();
 
 describe.each(FAMILIES)('chain FORWARD of legacy iptables, %s', (family, program, block, pods) => {
   const iptables = (...args: string[]) => namespace.run(program, ...args);
-  const admissions = (['from', 'to'] as const).map((direction) => ({
-    family,
-    expressions: [],
-    comment: '',
-    packets: { direction, subnet: parseCidr(pods), link: 'cni0' },
-  }));
+  const passing = (['from', 'to'] as const).map((direction) => ({ direction, subnet: parseCidr(pods), link: 'cni0' }));
   /** Whether it is told of pods. */
   const refuses = () =>
-    inNetns(namespace.path, () => closing(Nftables.open(), (nft) => obstaclesOf(nft, { admissions })!.length > 0));
+    inNetns(namespace.path, () => closing(Nftables.open(), (nft) => obstaclesOf(nft, { passing })!.length > 0));
 
   it('refuses nothing where nobody has used it, and is not made by the question', () => {
     expect(refuses()).toBe(false);

@@ -1,11 +1,30 @@
-import { type Cidr, formatCidr } from '../../../core/index.ts';
+import { type Cidr, formatCidr, networkOf } from '../../../core/index.ts';
+import type { PodReach } from '../../link/pod-network.ts';
 
-/** First packets of connections of any kind, from pods of a subnet or to them. Those to pods were sent to a host port or a NodePort. */
+/**
+ * First packets of connections of any kind, from pods of a subnet or to them. Those to pods were sent to a host port or a NodePort.
+ *
+ * They stand for no pod in particular: what is refused of a single one, by its address or by its own link, network policies refuse.
+ */
 export interface PodPackets {
   readonly direction: 'from' | 'to';
+  /** Its address is that of the network. */
   readonly subnet: Cidr;
   /** By which the node reaches the pods: rules see it as the one that packets come in or leave by. */
   readonly link: string;
+}
+
+/** What pods of a subnet send, and what they get. */
+export function packetsOf(
+  { address, prefixLength }: Cidr,
+  { link, isShared }: Pick<PodReach, 'link' | 'isShared'>,
+): PodPackets[] {
+  const subnet = { address: networkOf(address, prefixLength), prefixLength };
+  const ofAll = isShared ? link : link.replace(/[\da-f]+$/, (digits) => '0'.repeat(digits.length));
+  return [
+    { direction: 'from', subnet, link: ofAll },
+    { direction: 'to', subnet, link: ofAll },
+  ];
 }
 
 /** Each once. */

@@ -12,7 +12,6 @@ import {
   type Verdict,
 } from '../../../netlink/nftables/index.ts';
 import { inBlock } from '../../../nft/index.ts';
-import type { PodPackets } from '../obstacles/packets.ts';
 
 /*
  * What iptables-nft keeps in nf_tables are ordinary chains and rules, and rules made by others in the same form are shown by
@@ -36,22 +35,15 @@ export interface AdmissionRule {
   readonly expressions: readonly Expression[];
   /** Names the network. */
   readonly comment: string;
-  /** Those it admits, where they are of pods of this node: what else refuses them is told. */
-  readonly packets?: PodPackets;
 }
 
-/**
- * The rules that admit what subnets of a network send and receive.
- *
- * @param link by which the node reaches pods of its own. @default they are not of this node
- */
-export function admissionRules(network: string, subnets: readonly Cidr[], link?: string): AdmissionRule[] {
+/** The rules that admit what subnets of a network send and receive. */
+export function admissionRules(network: string, subnets: readonly Cidr[]): AdmissionRule[] {
   return subnets.flatMap((subnet) =>
-    (['saddr', 'daddr'] as const).map((which) => ({
+    (['saddr', 'daddr'] as const).map((direction) => ({
       family: subnet.address.family,
-      expressions: admission(subnet, which),
+      expressions: admission(subnet, direction),
       comment: networkComment(network),
-      ...(link !== undefined && { packets: { direction: which === 'saddr' ? 'from' : 'to', subnet, link } as const }),
     })),
   );
 }
