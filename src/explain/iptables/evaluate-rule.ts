@@ -88,5 +88,5 @@ function draw(chance: Extension, { choose }: Situation): boolean {
   const isInverted = (probability ?? value('--every'))?.inverted === true;
   if (drawn >= 1) return !isInverted;
   if (drawn === 0) return isInverted;
-  return choose('chance', matchText(chance), 2) === 0;
+  return choose(probability ? 'chance' : 'turn', matchText(chance), 2) === 0;
 }

@@ -86,7 +86,10 @@ function evaluate(expression: Expression, rule: NftRule, registers: Registers, s
       const { mode, modulus, offset = 0, to } = expression;
       const about = `numgen ${mode} mod ${modulus}`;
       if (modulus > MOST_OPTIONS) registers.write(to, KnownBytes.unknown(4), about);
-      else registers.write(to, KnownBytes.of(hostOrder32(offset + choose('chance', about, modulus))), about);
+      else {
+        const number = choose(mode === 'inc' ? 'turn' : 'chance', about, modulus);
+        registers.write(to, KnownBytes.of(hostOrder32(offset + number)), about);
+      }
       return undefined;
     }
     case 'bitwise': {

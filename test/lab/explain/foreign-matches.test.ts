@@ -95,6 +95,13 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     direct: 'works',
     outside: 'unknown',
   },
+  'each second packet is refused, whichever connection it is of': {
+    rules: [
+      `-A FORWARD -p tcp --dport ${TARGET} -m statistic --mode nth --every 2 --packet 0 -j REJECT --reject-with tcp-reset`,
+    ],
+    pod: 'unknown',
+    outside: 'unknown',
+  },
   // Of chain tcpflags of shorewall 5.2.8, as for all interfaces of its examples.
   'a port that no client has': {
     rules: [

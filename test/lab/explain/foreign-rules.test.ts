@@ -61,6 +61,12 @@ const FOREIGN: Readonly<Record<string, Foreign>> = {
     verdict: 'unknown',
     answered: true,
   },
+  'each third packet is refused, whichever connection it is of': {
+    lines: forward(`${TO_TARGET} numgen inc mod 3 == 2 reject with tcp reset`),
+    from: 'outside',
+    verdict: 'unknown',
+    answered: false,
+  },
   'first packets alone pass': {
     lines: chain('filter hook forward priority 0', ['ct state new accept', 'ct direction reply accept'], 'drop'),
     verdict: 'fails',

@@ -270,6 +270,11 @@ function lookAtEnds(
     if (isPassedBy()) {
       report.cannotTell(stage, `it may be that ${found.text}, unless a flow table (flowtable) takes them past rules`);
     } else if (isEach) report.failEndpoint(stage, address, found);
+    // Where each packet counts, one in N is not one connection in N: what is sent anew counts as well.
+    else if (choices.some(({ kind }) => kind === 'turn'))
+      report.doubt(
+        `it may be that ${found.text}, which counts packets: which of a connection’s these are is not known`,
+      );
     else if (choices.some(({ kind }) => kind === 'unknown')) report.cannotTell(stage, `it may be that ${found.text}`);
     else report.failPartly(stage, { ...found, text: `${address}: by chance ${found.text}` });
   }

@@ -72,7 +72,7 @@ export function deciders(ways: readonly Way[]): (way: Way) => string | undefined
   // Whatever of it is true, those that chance sends there are refused.
   const isCertain = ({ goal }: Way) => goal !== undefined && refusedAt.get(goal.address)?.size === all.size;
   return (way) =>
-    way.choices.every(({ kind }) => kind === 'chance') || isCertain(way) ? undefined : known.get(placeIn(way));
+    way.choices.every(({ kind }) => kind !== 'unknown') || isCertain(way) ? undefined : known.get(placeIn(way));
 }
 
 const unknownIn = ({ choices }: Way): string => textOf(choices.filter(({ kind }) => kind === 'unknown'));
