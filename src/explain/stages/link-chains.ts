@@ -1,7 +1,7 @@
 import { cidrContains, formatCidr, formatIp, IP_PROTOCOLS, type IpAddress } from '../../core/index.ts';
 import type { Link } from '../../netlink/route/index.ts';
 import type { IpsecPolicy } from '../../netlink/xfrm/index.ts';
-import type { CgroupPrograms, LinkRules, LocalPod, NodeView } from '../node/index.ts';
+import { type CgroupPrograms, type LinkRules, LOOPBACK_INDEX, type LocalPod, type NodeView } from '../node/index.ts';
 import type { Asked, Goal } from './asked.ts';
 import type { Report } from './report.ts';
 
@@ -123,13 +123,29 @@ function podsOn({ client }: Pick<Asked, 'client'>, goals: readonly Goal[], node:
 function linksPassed({ client }: Asked, goals: readonly Goal[], node: NodeView): readonly Link[] {
   const passed: (Link | undefined)[] = [];
   if (client.kind === 'pod') passed.push(client.pod.outside, client.pod.seenAs);
-  if (client.kind === 'outside') passed.push(node.link(client.link.index));
+  if (client.kind === 'outside') passed.push(...withLower(node.link(client.link.index), node));
   for (const { ip } of goals) {
     const pods = node.podsAt(formatIp(ip));
     for (const { outside, seenAs } of pods) passed.push(outside, seenAs);
-    if (pods.length === 0 && !node.isOwnAddress(formatIp(ip))) passed.push(node.wayOut(ip)?.link);
+    if (pods.length > 0) continue;
+    if (!node.isOwnAddress(formatIp(ip))) passed.push(...withLower(node.wayOut(ip)?.link, node));
+    else if (client.kind === 'node') passed.push(node.link(LOOPBACK_INDEX));
   }
   return passed.filter((link) => link !== undefined);
+}
+
+/** Kinds of links whose frames another link carries, and those of which any port may. */
+const UPON_ANOTHER: ReadonlySet<string> = new Set(['vlan', 'macvlan', 'ipvlan']);
+const OF_PORTS: ReadonlySet<string> = new Set(['bridge', 'bond', 'team']);
+
+/** A link to the outside and those below it: that of a VLAN, the ports of a bond or bridge, but for those of pods. */
+function withLower(link: Link | undefined, node: NodeView): readonly Link[] {
+  if (!link) return [];
+  const ofPods = (['IPv4', 'IPv6'] as const).flatMap((family) => node.localPods(family));
+  const isPods = ({ index }: Link) => ofPods.some(({ outside }) => outside!.index === index);
+  const ports = OF_PORTS.has(link.kind) ? node.links.filter((one) => one.master === link.index && !isPods(one)) : [];
+  const under = UPON_ANOTHER.has(link.kind) && link.peerNetnsId === undefined ? node.link(link.peerIndex) : undefined;
+  return [link, ...[...ports, ...(under ? [under] : [])].flatMap((one) => withLower(one, node))];
 }
 
 function isAmong(links: readonly string[]): (name: string) => boolean {

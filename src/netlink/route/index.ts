@@ -67,8 +67,15 @@ export {
   type RouteSpec,
   routeListing,
 } from './route.ts';
-export { type IngressFilter, listIngressFilters, listLinkFilters, redirectIngress } from './tc-filter.ts';
+export {
+  type IngressFilter,
+  listActingFilters,
+  listIngressFilters,
+  listLinkFilters,
+  redirectIngress,
+} from './tc-filter.ts';
 export { type IfbSpec, newIfb } from './tc-ifb.ts';
+export { slowestHtbClass } from './tc-limits.ts';
 export {
   deleteIngressQdisc,
   listQdiscs,

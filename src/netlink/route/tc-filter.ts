@@ -1,5 +1,5 @@
 import { ByteWriter } from '../../core/index.ts';
-import { encodeBody, encodeNest } from '../attribute-set.ts';
+import { attributeSet, encodeBody, encodeNest } from '../attribute-set.ts';
 import type { NetlinkRequest } from '../message.ts';
 import type { Netlink } from '../netlink.ts';
 import { NLM_F_CREATE, NLM_F_EXCL } from '../uapi/netlink.ts';
@@ -74,6 +74,31 @@ export function listLinkFilters(netlink: Netlink, index: number): IngressFilter[
     netlink.dump(filterListing(index, parent), (payload) => !isTableOfU32(payload)).map(decodeIngressFilter),
   );
 }
+
+/** Where filters have what they do beside choosing a class: actions, and policing as it was before there were any; <linux/pkt_cls.h>. */
+const ACTIONS: Readonly<Record<string, readonly number[]>> = {
+  u32: [6, 7],
+  fw: [2, 4],
+  flower: [3],
+  basic: [3, 4],
+  matchall: [2],
+  cgroup: [1, 2],
+};
+
+/** The kinds of those at a queue that do more than choose a class of it. Throws as `listIngressFilters`. */
+export function listActingFilters(netlink: Netlink, index: number, qdisc: number): string[] {
+  return netlink.dump(filterListing(index, qdisc), (payload) => !isTableOfU32(payload)).flatMap(actingKind);
+}
+
+function actingKind(payload: Uint8Array): string[] {
+  const { TCA_KIND: kind = '', TCA_OPTIONS: options } = TCA.decode(payload, tcmsg.size);
+  if (!Object.hasOwn(ACTIONS, kind)) return [kind];
+  // Of some the kernel lists the priority in front of what is there at it.
+  const given = options ? OPTIONS.decode(options).unknown.map(({ type }) => type) : [];
+  return given.some((type) => ACTIONS[kind]?.includes(type)) ? [kind] : [];
+}
+
+const OPTIONS = attributeSet('TCA_OPTIONS', {});
 
 /** Filters of u32 are listed behind their priority and the hash table that holds them, whose handles have no number of a filter (TC_U32_NODE). */
 function isTableOfU32(payload: Uint8Array): boolean {

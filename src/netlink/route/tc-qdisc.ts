@@ -13,17 +13,15 @@ import {
   TCA,
   TCA_TBF,
   TICKS_PER_SECOND,
-  tc_fifo_qopt,
   tc_tbf_qopt,
   tcmsg,
 } from '../uapi/pkt-sched.ts';
 import { RTM_DELQDISC, RTM_GETQDISC, RTM_NEWQDISC } from '../uapi/rtnetlink.ts';
+import { decodeLimits, type QueueLimits } from './tc-limits.ts';
 
 const U32_MAX = 0xffff_ffff;
 /** `1:`, as good as any: there is one qdisc at the root. */
 const ROOT_HANDLE = 0x1_0000;
-
-const PLAIN: ReadonlySet<string> = new Set(['pfifo', 'bfifo']);
 
 /** A token bucket filter: what leaves the device is held to a rate, after a burst at full speed. */
 export interface TokenBucket {
@@ -45,8 +43,8 @@ export interface Qdisc {
   readonly kind: string;
   /** Present for kind `tbf`. `burst` was converted to a time and back, and may be a few bytes smaller than asked for. */
   readonly tokenBucket: TokenBucket | undefined;
-  /** How much may wait in a plain queue that has a limit of its own: packets for kind `pfifo`, bytes for `bfifo`. */
-  readonly limit: number | undefined;
+  /** What it lets pass at all; of kind `tbf` see `tokenBucket`. */
+  readonly limits: QueueLimits;
   /** Attributes we have no name for. */
   readonly unknown: readonly Attribute[];
 }
@@ -130,7 +128,7 @@ export function decodeQdisc(payload: Uint8Array): Qdisc {
     parent: header.tcm_parent,
     kind,
     tokenBucket: kind === 'tbf' && options ? decodeTokenBucket(options) : undefined,
-    limit: PLAIN.has(kind) && options ? tc_fifo_qopt.decode(options).limit : undefined,
+    limits: decodeLimits(kind, options),
     unknown,
   };
 }

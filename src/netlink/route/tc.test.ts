@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { expectSafeDecoder } from '../../../test/fakes/decoder-properties.ts';
 import { capturedHex, wireHex } from '../../../test/fakes/netlink-golden.ts';
+import { TC_H_ROOT } from '../uapi/pkt-sched.ts';
 import { decodeIngressFilter, redirectIngress } from './tc-filter.ts';
 import { newIfb } from './tc-ifb.ts';
+import { slowestOf } from './tc-limits.ts';
 import { decodeQdisc, deleteIngressQdisc, newIngressQdisc, setTokenBucket } from './tc-qdisc.ts';
 
 // Captured from iproute2 6.1.0 with `strace -e trace=sendmsg -e write=all <command>` in a namespace where v0 has index 3
@@ -70,9 +72,20 @@ describe('what the kernel answers', () => {
     expect(decodeQdisc(newIngressQdisc(3).payload)).toMatchObject({
       kind: 'ingress',
       tokenBucket: undefined,
-      limit: undefined,
+      limits: {},
     });
     expect(decodeIngressFilter(redirectIngress(3, 4).payload)).toEqual({ index: 3, kind: 'u32', redirectsTo: 4 });
+  });
+
+  it('what a class of htb may send is its own, and what it borrows', () => {
+    const root = { handle: 0x1_0001, parent: TC_H_ROOT, rate: 1_000_000, ceiling: 2_000_000 };
+    const inner = { handle: 0x1_0002, parent: 0x1_0001, rate: 1, ceiling: 5000 };
+    const leaf = { handle: 0x1_0003, parent: 0x1_0002, rate: 1, ceiling: 9000 };
+    expect(slowestOf([])).toBe(Number.POSITIVE_INFINITY);
+    expect(slowestOf([root])).toBe(1_000_000);
+    expect(slowestOf([root, inner])).toBe(5000);
+    expect(slowestOf([root, inner, leaf])).toBe(5000);
+    expect(slowestOf([{ ...root, rate: 1 }, inner])).toBe(1);
   });
 
   it('decodes to a value or ERR_NETLINK_DECODE whatever its bytes', () => {

@@ -71,6 +71,47 @@ export const TCA_TBF = attributeSet('TCA_TBF', {
   TCA_TBF_BURST: [6, 'u32'],
 });
 
+/** TCA_OPTIONS of kind `fq`. */
+export const TCA_FQ = attributeSet('TCA_FQ', {
+  TCA_FQ_PLIMIT: [1, 'u32'],
+  TCA_FQ_FLOW_PLIMIT: [2, 'u32'],
+  /** Bytes per second of each flow. */
+  TCA_FQ_FLOW_MAX_RATE: [7, 'u32'],
+});
+
+/** TCA_OPTIONS of kind `codel`. */
+export const TCA_CODEL = attributeSet('TCA_CODEL', { TCA_CODEL_LIMIT: [2, 'u32'] });
+
+/** TCA_OPTIONS of kind `fq_codel`. */
+export const TCA_FQ_CODEL = attributeSet('TCA_FQ_CODEL', {
+  TCA_FQ_CODEL_LIMIT: [2, 'u32'],
+  TCA_FQ_CODEL_MEMORY_LIMIT: [9, 'u32'],
+});
+
+/** TCA_OPTIONS of kind `cake`. */
+export const TCA_CAKE = attributeSet('TCA_CAKE', {
+  /** u64: bytes per second. */
+  TCA_CAKE_BASE_RATE64: [2, 'bytes'],
+  TCA_CAKE_MEMORY: [10, 'u32'],
+});
+
+/**
+ * struct tc_htb_opt {
+ *   struct tc_ratespec rate, ceil;   // see tc_tbf_qopt
+ *   __u32 buffer, cbuffer, quantum, level, prio;
+ * };
+ */
+export const tc_htb_opt = struct('tc_htb_opt', 44, { rate_rate: ['u32', 8], ceil_rate: ['u32', 20] });
+
+/** TCA_OPTIONS of kind `htb`, and of its classes. */
+export const TCA_HTB = attributeSet('TCA_HTB', {
+  TCA_HTB_PARMS: [1, 'bytes'],
+  TCA_HTB_DIRECT_QLEN: [5, 'u32'],
+  /** u64: bytes per second, when they do not fit the 32 bits of the ratespec. */
+  TCA_HTB_RATE64: [6, 'bytes'],
+  TCA_HTB_CEIL64: [7, 'bytes'],
+});
+
 export const TC_LINKLAYER_ETHERNET = 1;
 /** PSCHED_TICKS of user space: one is 64 ns. */
 export const TICKS_PER_SECOND = 15_625_000;

@@ -24,6 +24,7 @@ export const RTM_GETNEIGH = 30;
 export const RTM_NEWQDISC = 36;
 export const RTM_DELQDISC = 37;
 export const RTM_GETQDISC = 38;
+export const RTM_GETTCLASS = 42;
 export const RTM_NEWTFILTER = 44;
 export const RTM_GETTFILTER = 46;
 export const RTM_GETMDB = 86;

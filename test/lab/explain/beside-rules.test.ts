@@ -11,7 +11,7 @@ import { answers, Faults, vethOf } from './faults.ts';
 const VIP = '10.96.0.10';
 const world = new ExplainWorld();
 const faults = new Faults(world);
-const { node, web, client } = world;
+const { node, web, client, outside } = world;
 const [toWeb, toClient] = [vethOf(node, web), vethOf(node, client)];
 
 beforeAll(() => world.begin(served('shop/web', VIP, [on(node, web.ip())])), 300_000);
@@ -34,6 +34,16 @@ async function dropBy(program: keyof typeof PROGRAMS, link: string, host: Host):
 
 const queue = (link: string, words: string, host: Host = node) =>
   faults.run('tc', `qdisc add dev ${link} root ${words}`, `qdisc del dev ${link} root`, host);
+/** With a class of its own for all packets. */
+const classed = (rate: string) => {
+  queue(toWeb, 'handle 1: htb default 1');
+  node.namespace.run('tc', ...`class add dev ${toWeb} parent 1: classid 1:1 htb rate ${rate}`.split(' '));
+};
+const filterAtQueue = (does: string) => {
+  classed('100mbit');
+  const filter = `filter add dev ${toWeb} parent 1: protocol all prio 1 u32 match u32 0 0 ${does}`;
+  node.namespace.run('tc', ...filter.split(' '));
+};
 const ipsec = (words: string, host: Host) =>
   faults.ip(`xfrm policy add ${words} action block`, `xfrm policy del ${words}`, host);
 const ipsecDefault = (direction: string, host: Host) =>
@@ -73,6 +83,9 @@ it.each<[string, string, () => void | Promise<void>]>([
   ['a bucket where less than a frame may wait', '(tbf)', () => queue(toWeb, 'tbf rate 1mbit burst 100kb limit 10')],
   ['a queue without room', '(pfifo)', () => queue(toWeb, 'pfifo limit 0')],
   ['a queue with room for less than a frame', '(bfifo)', () => queue('eth0', 'bfifo limit 60', client)],
+  ['a class that sends a byte a second', '(htb)', () => classed('8bit burst 1')],
+  ['classes without room for what none is for', '(htb)', () => queue(toWeb, 'htb direct_qlen 0')],
+  ['a filter at a queue', 'a filter of tc', () => filterAtQueue('action mirred egress redirect dev lo')],
   ['IPsec in the client', 'IPsec of the pod', () => ipsec(`dir out dst ${VIP}`, client)],
   ['IPsec in the endpoint', 'IPsec of the pod', () => ipsec(`dir in src ${client.ip()}`, web)],
   ['IPsec without a policy in the client', 'no policy is for', () => ipsecDefault('out', client)],
@@ -91,6 +104,16 @@ it.each<[string, () => void | Promise<void>]>([
   ['a limit of what the pod sends, as the CNI plugin makes it', limitSent],
   ['a queue with a limit', () => queue(toWeb, 'pfifo limit 100')],
   ['a queue with a limit in bytes', () => queue(toWeb, 'bfifo limit 100kb')],
+  ['a class with enough', () => classed('10mbit')],
+  [
+    'a class that borrows',
+    () => {
+      classed('10mbit');
+      const inner = `class add dev ${toWeb} parent 1:1 classid 1:2 htb rate 8bit ceil 10mbit`;
+      node.namespace.run('tc', ...inner.split(' '));
+    },
+  ],
+  ['a filter that chooses a class', () => filterAtQueue('flowid 1:1')],
   ['IPsec for others', () => ipsec('dir out dst 10.99.0.0/16', client)],
   ['IPsec that lets packets pass as they are', () => letPass('dir fwd src 0.0.0.0/0 dst 0.0.0.0/0')],
   // As charon of strongSwan 5.9.8 makes them, with no connection configured (ip xfrm policy: socket in, socket out).
@@ -100,6 +123,30 @@ it.each<[string, () => void | Promise<void>]>([
   const answer = await world.ask(VIP, client.ip());
   expect(answer.verdict, answer.cause).toBe('works');
   expect(await answers(client, VIP)).toBe(true);
+});
+
+it('of a queue below the link to the outside, and of one of the loopback link, it cannot be told', async () => {
+  await node.serve({ port: 9090 });
+  const itself = { destination: `${node.ip()}:9090`, source: 'node' };
+  const said = async (question: typeof itself) => (await world.askHere([question]))[0]!;
+  expect(await said(itself)).toMatchObject({ verdict: 'works' });
+  queue('lo', 'pfifo limit 0');
+  expect(await said(itself)).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('on lo (pfifo)') });
+  expect(await answers(node, node.ip(), 9090)).toBe(false);
+  faults.mend();
+  // Whoever is on the link of a VLAN comes by the one that carries it.
+  faults.ip('link add link eth0 name out10 type macvlan', 'link del out10');
+  world.run('ip', 'link', 'set', 'out10', 'up');
+  world.run('ip', 'address', 'add', '192.168.77.1/24', 'dev', 'out10');
+  faults.ip('link add link eth0 name out10 type macvlan', 'link del out10', outside);
+  outside.namespace.run('ip', 'link', 'set', 'out10', 'up');
+  outside.namespace.run('ip', 'address', 'add', '192.168.77.2/24', 'dev', 'out10');
+  const fromOutside = { destination: '192.168.77.1:9090', source: '192.168.77.2' };
+  expect(await answers(outside, '192.168.77.1', 9090)).toBe(true);
+  expect(await said(fromOutside)).toMatchObject({ verdict: 'works' });
+  queue('eth0', 'pfifo limit 0');
+  expect(await said(fromOutside)).toMatchObject({ cause: expect.stringContaining('on eth0 (pfifo)') });
+  expect(await answers(outside, '192.168.77.1', 9090)).toBe(false);
 });
 
 it('client-ports: the kernel has no port to give', async () => {
