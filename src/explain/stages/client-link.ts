@@ -5,7 +5,7 @@ import type { NodeView } from '../node/index.ts';
 import type { Asked } from './asked.ts';
 import { asksFrom } from './links/discovery.ts';
 import { vlanToClient } from './links/outside-vlans.ts';
-import { ARP_IGNORE, arpIgnoreOf, deaf, isArpFiltered, isFixed, isUnknown } from './pods/asked-for.ts';
+import { ARP_IGNORE, arpIgnoreOf, deaf, isArpFiltered, isFixed, isTaken, isUnknown } from './pods/asked-for.ts';
 import type { Report } from './report.ts';
 
 const MAC_LENGTH = 6;
@@ -56,9 +56,11 @@ export function lookAtClientLink(asked: Asked, node: NodeView, report: Report): 
   if (hop.family === 'IPv4' && arpIgnoreOf(link, node) === ARP_IGNORE.all) {
     report.cannotTell('link', `nobody who asks on ${link.name} for addresses of this node gets an answer (arp_ignore)`);
   }
-  if (hop.family === 'IPv4' && node.isOwnAddress(formatIp(target.ip)) && isArpFiltered(target.ip, hop, link, node)) {
-    const text = `${formatIp(hop)} gets no answer on ${link.name} when it asks for ${formatIp(target.ip)} (arp_filter)`;
-    report.cannotTell('link', text);
+  if (hop.family === 'IPv4' && node.isOwnAddress(formatIp(target.ip))) {
+    const text = `${formatIp(hop)} gets no answer on ${link.name} when it asks for ${formatIp(target.ip)}`;
+    if (isArpFiltered(target.ip, hop, link, node)) report.cannotTell('link', `${text} (arp_filter)`);
+    else if (!isTaken(target.ip, hop, link, node))
+      report.cannotTell('link', `${text}: this node does not take what comes there for its own (ip rule, rp_filter)`);
   }
 }
 

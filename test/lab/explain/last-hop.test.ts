@@ -246,6 +246,19 @@ it('a client outside may get no answer who has an address of the node (arp_filte
   expect(await works(outside, node.ip(), NODE_PORT)).toBe(false);
 });
 
+it('an endpoint may not answer who has its address, where its way to who asks is another (arp_filter)', async () => {
+  faults.sysctl('net.ipv4.conf.eth0.arp_filter', '1', web);
+  const works = async () => (await world.askHere([{ destination: VIP, source: CLIENT }]))[0]!;
+  expect((await works()).verdict).toBe('works');
+  faults.ip('link add side type veth peer name aside', 'link del side', web);
+  for (const link of ['side', 'aside']) web.namespace.run('ip', 'link', 'set', link, 'up');
+  web.namespace.run('ip', 'route', 'add', `${GATEWAY}/32`, 'dev', 'side');
+  node.namespace.run('ip', 'neigh', 'flush', 'dev', 'cni0');
+  const answer = await works();
+  expect(answer, answer.cause).toMatchObject({ verdict: 'unknown', cause: expect.stringContaining('arp_filter') });
+  expect(await answers(client, VIP)).toBe(false);
+});
+
 it('a pod gets no answer who has the address of its gateway (arp_filter)', async () => {
   faults.sysctl('net.ipv4.conf.all.arp_filter', '1');
   expect(await works(client, VIP, 80)).toBe(true);

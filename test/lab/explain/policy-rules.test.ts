@@ -48,6 +48,12 @@ async function ask(from: Host, ip: string, port: number) {
 }
 
 const rule = (words: string) => faults.ip(`rule add ${words} prio 100`, 'rule del prio 100');
+/** In front of table local. */
+const ruleFirst = (words: string) => {
+  faults.ip('rule add prio 150 lookup local', 'rule del prio 150');
+  faults.ip('rule del prio 0', 'rule add prio 0 lookup local');
+  rule(words);
+};
 /** Answers of the node go to a gateway that is not there. */
 const otherUplink = () => {
   faults.ip('route add default via 192.168.50.77 table 77', 'route flush table 77');
@@ -64,6 +70,10 @@ it.each<[string, () => void]>([
   ['nothing to ports of clients', () => rule('dport 32768-65534 unreachable')],
   ['nothing of some users', () => rule('uidrange 0-1000 unreachable')],
   ['nothing of other users', () => rule('uidrange 1000-2000 unreachable')],
+  ['nothing to the node’s address', () => ruleFirst(`to ${node.ip()} blackhole`)],
+  ['nothing that pods send to the node', () => ruleFirst(`iif cni0 to ${node.ip()} prohibit`)],
+  ['nothing to the gateway of pods', () => ruleFirst('to 10.244.1.1 blackhole')],
+  ['elsewhere what is for the node', () => ruleFirst(`iif cni0 to ${node.ip()} lookup main`)],
   [
     'nothing of a class of traffic that rules set',
     () => {

@@ -2,7 +2,7 @@ import { formatIp, formatMac, type IpAddress, sameBytes } from '../../../core/in
 import { IFF_NOARP } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { isAskedNear, isFixed, isUnknown, type Unheard, unansweredByPod } from '../pods/asked-for.ts';
+import { isFixed, isUnknown, type Unheard, unansweredByPod } from '../pods/asked-for.ts';
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
@@ -60,7 +60,7 @@ function unfound(
 ): Unheard | undefined {
   const { address, inside, seenAs } = client;
   const entry = by ? node.neighbourIn(by, address) : node.neighbour(address, seenAs!.index);
-  const silent = unansweredByPod(client, entry, isAskedNear(by, client, node), node);
+  const silent = unansweredByPod(client, entry, by, node);
   const next = nextOf(client, to, node);
   if (!silent?.lasts || !next) return undefined;
   if ((inside.flags & IFF_NOARP) !== 0 || isFixed(next.entry)) return silent;

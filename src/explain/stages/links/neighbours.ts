@@ -1,7 +1,7 @@
 import { formatIp, type IpAddress, ipEquals } from '../../../core/index.ts';
 import { type LocalPod, type NodeView, showsToRules } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
-import { isAskedNear, isUnknown, unansweredByPod } from '../pods/asked-for.ts';
+import { isUnknown, unansweredByPod } from '../pods/asked-for.ts';
 import type { Report } from '../report.ts';
 import { isBridged, isSwitched } from './bridge.ts';
 import { undiscovered } from './discovery.ts';
@@ -49,7 +49,7 @@ export function lookAtNeighbours(asked: Asked, goal: Goal, pod: LocalPod, node: 
   // Whom a pod has asked knows it by that.
   const asksBack = isBridged(asked, goal, pod, node) && !(switched && isUnknown(entry));
   const found = [
-    unansweredByPod(pod, entry, isAskedNear(switched ? here : undefined, pod, node), node),
+    unansweredByPod(pod, entry, switched ? here : undefined, node),
     undiscovered(pod, switched ? { asks: 'other pod', other: here! } : { asks: 'node', from: back }, entry, node),
     asksBack
       ? undiscovered(here!, { asks: 'other pod', other: pod }, node.neighbourIn(pod, client.ip), node)

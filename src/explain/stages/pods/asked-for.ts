@@ -1,6 +1,6 @@
 import { cidrContains, formatIp, type IpAddress, ipEquals, sameBytes } from '../../../core/index.ts';
 import type { Link, Neighbour } from '../../../netlink/route/index.ts';
-import { IFA_F_DADFAILED, IFA_F_TENTATIVE, IFF_NOARP, NUD_PERMANENT } from '../../../netlink/uapi/index.ts';
+import { IFA_F_DADFAILED, IFA_F_TENTATIVE, IFF_NOARP, NUD_PERMANENT, RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 
 // Who has an address: how this node and its pods are asked for that on their links (ARP, neighbour discovery), and whether they answer.
@@ -73,7 +73,7 @@ export function unansweredByNode(
   } else if (here || node.isOwnAddress(text)) {
     const isNear = here !== undefined && cidrContains(here, pod.address);
     const found = ignored(address, link, { isOnLink: here !== undefined, isNear }, lasts, node);
-    return found ?? filtered(address, pod.address, link, lasts, node);
+    return found ?? untaken(address, pod, lasts, node) ?? filtered(address, pod.address, link, lasts, node);
   }
   if (answersFor(address, pod, node)) return undefined;
   const setting = address.family === 'IPv4' ? 'ipv4.conf.LINK.proxy_arp' : 'ipv6.conf.LINK.proxy_ndp';
@@ -104,17 +104,41 @@ function answersFor(address: IpAddress, { seenAs, address: source }: LocalPod, n
   return isEntered || (isProxyOn(address, link, node) && way.route.outInterface !== link.index);
 }
 
-/** Why nobody of a pod finds its address. @param isNear whether the one who asks has an address in its subnet */
+/** Why nobody of a pod finds its address. @param by the pod that asks; undefined: this node does */
 export function unansweredByPod(
   pod: LocalPod,
   entry: Neighbour | undefined,
-  isNear: boolean,
+  by: LocalPod | undefined,
   node: NodeView,
 ): Unheard | undefined {
   if (isFixed(entry) || pod.address.family === 'IPv6') return undefined;
   const lasts = isUnknown(entry);
   if ((pod.inside.flags & IFF_NOARP) !== 0) return { ...deafPod(pod), lasts };
-  return ignored(pod.address, pod.inside, { isOnLink: true, isNear }, lasts, node, pod.netns);
+  const askers = askersFor(by, pod, node);
+  const { address, prefixLength, netns } = pod;
+  const isNear = askers.some((one) => cidrContains({ address, prefixLength }, one));
+  return (
+    ignored(address, pod.inside, { isOnLink: true, isNear }, lasts, node, netns) ?? filteredByPod(pod, askers, node)
+  );
+}
+
+/** The addresses by which a pod or this node may ask for a pod's on its link. */
+function askersFor(by: LocalPod | undefined, { address, seenAs }: LocalPod, node: NodeView): readonly IpAddress[] {
+  const own = by ? [by] : node.addresses.filter(({ index }) => index === seenAs!.index);
+  return own.map((one) => one.address).filter(({ family }) => family === address.family);
+}
+
+/** What arp_filter keeps a pod from answering: it sends to who asks by another of its links. */
+function filteredByPod(pod: LocalPod, askers: readonly IpAddress[], node: NodeView): Unheard | undefined {
+  const { address, inside, ip, netns } = pod;
+  if (arpSetting('arp_filter', inside.name, node, netns) === 0) return undefined;
+  const missed = askers.find((asker) => {
+    const way = node.routeIn(pod, { destination: asker, source: address });
+    return way.kind === 'refused' || way.route.outInterface !== inside.index;
+  });
+  if (!missed) return undefined;
+  const text = `the pod ${ip} does not answer ARP of ${formatIp(missed)}: arp_filter is set for ${inside.name}, and it sends there by another link`;
+  return { text, remedy: [], lasts: false };
 }
 
 /** What arp_ignore keeps from being answered. @param netns whose it is. @default the node */
@@ -135,6 +159,27 @@ function ignored(
   const text = `nobody answers ARP for ${formatIp(address)}: arp_ignore is ${value} for ${name} ${netns ? 'in the pod' : 'on this node'}`;
   const set = `sysctl -w net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.${name}.arp_ignore=0`;
   return { text, remedy: [netns ? `nsenter --net=${netns} ${set}` : set], lasts };
+}
+
+/**
+ * Whether this node takes what comes by a link for its own, where it has the address: a policy rule in front of table local may lead it elsewhere.
+ * Nobody who asks gets an answer then (arp_process, net/ipv4/arp.c).
+ */
+export function isTaken(
+  destination: IpAddress,
+  source: IpAddress,
+  { index }: Pick<Link, 'index'>,
+  node: NodeView,
+): boolean {
+  const way = node.route({ destination, source, inInterface: index });
+  return way.kind === 'route' && way.route.type === RTN_LOCAL;
+}
+
+function untaken(address: IpAddress, { address: source, seenAs }: LocalPod, lasts: boolean, node: NodeView) {
+  if (isTaken(address, source, seenAs!, node)) return undefined;
+  const [own, asker] = [formatIp(address), formatIp(source)];
+  const text = `this node does not answer ${asker} who has ${own} on ${seenAs!.name}: it does not take what ${asker} sends there for its own`;
+  return { text, remedy: ['ip rule', `ip route get ${own} from ${asker} iif ${seenAs!.name}`], lasts };
 }
 
 /** What arp_filter keeps this node from answering: who asks is not where packets from that address go. */
@@ -172,16 +217,4 @@ export function arpIgnoreOf({ name }: Pick<Link, 'name'>, node: NodeView, netns?
 /** The setting that holds for a link: the larger one of its own and that of all. */
 function arpSetting(setting: 'arp_ignore' | 'arp_filter', name: string, node: NodeView, netns?: string): number {
   return Math.max(...['all', name].map((conf) => Number(node.sysctl(`net/ipv4/conf/${conf}/${setting}`, netns))));
-}
-
-/** Whether who asks for a pod's address has one in its subnet: another pod, or this node. */
-export function isAskedNear(
-  by: LocalPod | undefined,
-  { address, prefixLength, seenAs }: LocalPod,
-  node: NodeView,
-): boolean {
-  const own = by ? [by] : node.addresses.filter(({ index }) => index === seenAs!.index);
-  return own.some(
-    (one) => one.address.family === address.family && cidrContains({ address, prefixLength }, one.address),
-  );
 }

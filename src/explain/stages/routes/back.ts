@@ -1,5 +1,6 @@
 import { formatIp, ipEquals } from '../../../core/index.ts';
 import type { Route, RouteAnswer } from '../../../netlink/route/index.ts';
+import { RTN_LOCAL } from '../../../netlink/uapi/index.ts';
 import { reroutesAnswers } from '../../ipvs/index.ts';
 import type { LocalPod, NodeView } from '../../node/index.ts';
 import type { Asked, Goal } from '../asked.ts';
@@ -22,6 +23,25 @@ export function lookAtRouteBack(asked: Asked, goal: Goal, node: NodeView, report
   if (pod && !lookAtPodRoutes(asked, goal, pod, node, report)) return;
   if (goal.byIpvs && !lookAtRoutesOfIpvs(asked, goal, node, report)) return;
   if (asked.client.kind !== 'node') lookAtForwarding(asked, goal, pod, node, report);
+  else if (pod && !goal.byIpvs) lookAtTaking(asked, goal, pod, node, report);
+}
+
+/** Whether this node takes answers for its own: policy rules in front of table local, and rp_filter, may not let it. */
+function lookAtTaking(asked: Asked, goal: Goal, pod: LocalPod, node: NodeView, report: Report): void {
+  const { client, target } = asked;
+  const { ip, address } = goal;
+  const mark = markOfAnswers(asked, goal, node, report);
+  if (mark === 'not known') return;
+  const inInterface = pod.seenAs!.index;
+  const flow = flowOf(target, { sourcePort: goal.port });
+  const way = node.route({ destination: client.ip, source: ip, inInterface, mark, flow });
+  if (way.kind === 'refused') {
+    const packets = { from: ip, to: client.ip, inInterface, mark, code: 'way-back' } as const;
+    report.failEndpoint('route', address, refusedFrom(packets, way.errno, node));
+  } else if (way.route.type !== RTN_LOCAL) {
+    const text = `this node has the address ${formatIp(client.ip)}, and does not take answers of ${formatIp(ip)} for its own (ip rule)`;
+    report.cannotTellEndpoint('route', address, text);
+  }
 }
 
 /** Whether the pod takes what comes to it, and sends its answers to this node, as far as can be told. */
