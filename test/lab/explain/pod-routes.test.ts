@@ -92,6 +92,19 @@ it.each<[name: string, told: 'fails' | 'unknown', begin: () => void]>([
     () => route(`${VIP}/32 via 10.244.1.1 dev eth0 hoplimit 1`, client),
   ],
   [
+    'a client that sends from another address',
+    'unknown',
+    () => {
+      faults.ip('address add 10.9.9.9/32 dev lo', 'address del 10.9.9.9/32 dev lo', client);
+      route(`${VIP}/32 via 10.244.1.1 dev eth0 src 10.9.9.9`, client);
+    },
+  ],
+  [
+    'a route of a client that leaves hardly room for answers',
+    'unknown',
+    () => route(`${VIP}/32 via 10.244.1.1 dev eth0 window 1`, client),
+  ],
+  [
     'a node that wraps what it sends',
     'unknown',
     () =>

@@ -63,10 +63,28 @@ export function refusedByPod(
     const text = `packets of the pod ${own} to ${to} have a hop limit of ${hops}: whoever sends them on drops them`;
     return { text, remedy, isLost: false };
   }
-  const detour = detourOfPod(out.route, packets.destination, pod, node);
+  const detour = tightness(out.route) ?? detourOfPod(out.route, packets.destination, pod, node);
   return detour === undefined
     ? undefined
     : { text: `packets of the pod ${own} to ${to} ${detour}`, remedy, isLost: false };
+}
+
+/** Fewer bytes than a segment of TCP has at least (TCP_MIN_SND_MSS, include/net/tcp.h), with its headers. */
+const LEAST_BYTES = 88;
+
+/** In words, what of a route leaves hardly any room for what is sent by it, or for what answers; undefined: nothing. */
+function tightness({ mtu, otherMetrics }: Route): string | undefined {
+  const metrics = [...(mtu === undefined ? [] : [`mtu ${mtu}`]), ...otherMetrics];
+  const tight = metrics.find((text) => Number(/^(?:mtu|window) (\d+)$/.exec(text)?.[1] ?? LEAST_BYTES) < LEAST_BYTES);
+  return tight && `go by a route with ${tight}: what comes of them was not looked at`;
+}
+
+/** From which address a pod sends of itself, where that is another; undefined: from this one. */
+export function otherSource({ source, destination, flow }: Packets, pod: LocalPod, node: NodeView): string | undefined {
+  const way = node.routeIn(pod, { destination, flow });
+  const own = way.kind === 'route' ? way.route.source : undefined;
+  if (!own || ipEquals(own, source)) return undefined;
+  return `the pod ${formatIp(source)} sends to ${formatIp(destination)} from ${formatIp(own)}, unless a process asks for the other address`;
 }
 
 /** The hop limit that packets begin with (ip4_dst_hoplimit, ip6_dst_hoplimit), unless a process asks for another one. */

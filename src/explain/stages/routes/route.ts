@@ -6,7 +6,7 @@ import type { Asked, Goal } from '../asked.ts';
 import { refusedFrom } from '../here/refused-from.ts';
 import { isSwitched } from '../links/bridge.ts';
 import { nodeOf } from '../peer.ts';
-import { detourOf, flowOf, refusedByPod, untakenByPod } from '../pods/routes.ts';
+import { detourOf, flowOf, otherSource, refusedByPod, untakenByPod } from '../pods/routes.ts';
 import type { Finding, Report } from '../report.ts';
 import { besidePods, markedWith, routeRemedy } from './astray.ts';
 import { lookAtRouteBack } from './back.ts';
@@ -24,7 +24,8 @@ export function lookAtRoutes(asked: Asked, goals: readonly Goal[], node: NodeVie
       report.fail('route', { code: 'pod-route', text: refused.text, remedy: refused.remedy });
       return;
     }
-    if (refused) report.cannotTell('route', refused.text);
+    const doubt = refused?.text ?? otherSource(packets, client.pod, node);
+    if (doubt !== undefined) report.cannotTell('route', doubt);
     const answers = { source: target.ip, destination: client.ip, flow: flowOf(target, { sourcePort: target.port }) };
     const untaken = untakenByPod(client.pod, answers, node);
     if (untaken) {
