@@ -13,6 +13,7 @@ import { listSysctls } from '../../../sys/index.ts';
 import type { Logger } from '../../logger.ts';
 import { JournalRules } from './journal-rules.ts';
 import { JumpPace } from './jump-pace.ts';
+import { ObstacleWatch } from './obstacle-watch.ts';
 
 export interface FeatureGuardOptions {
   /** Directories of reservations, with the notes about attachments. */
@@ -31,8 +32,6 @@ const QUIET_MS = 100;
 const UNDER_WAY_MS = 1000;
 /** Of legacy iptables the kernel tells nothing, and what stands in the way of nobody is not told before there are pods. It takes 5 ms with 100 pods. */
 const OBSTACLES_MS = 30_000;
-/** How long something has to be in the way to be told: firewalld, for one, has a table that drops everything while it reloads. */
-const PASSING_MS = 3000;
 
 /**
  * Brings back the rules of pods when others flush nf_tables, as a reload of firewalld or `nft flush ruleset` does, also
@@ -45,19 +44,19 @@ export class FeatureGuard implements ComparedPart {
   readonly name = 'rules of pods';
   readonly #options: FeatureGuardOptions;
   readonly #pace = new JumpPace();
+  readonly #obstacles: ObstacleWatch;
   #rules: JournalRules | undefined;
   #nftables: Nftables | undefined;
   #watch: { close(): void } | undefined;
   #next: { readonly timer: Timer; readonly ms: number } | undefined;
   #look: Timer | undefined;
   #checking: Promise<void> = Promise.resolve();
-  /** What is in the way of pods and cannot be changed from here, and whether it was told. */
-  #obstacles: ReadonlyMap<string, { readonly since: number; readonly told: boolean }> = new Map();
   /** Why the last check could not be made; undefined: it was. */
   #failure: unknown;
 
   constructor(options: FeatureGuardOptions) {
     this.#options = options;
+    this.#obstacles = new ObstacleWatch(options);
   }
 
   /** Looks for what is missing, and begins to watch. On a kernel without nf_tables there is nothing to guard. */
@@ -78,7 +77,7 @@ export class FeatureGuard implements ComparedPart {
 
   /** What may drop packets of pods, and cannot be changed from here: a sentence each. */
   obstacles(): string[] {
-    return [...this.#obstacles].flatMap(([reason, { told }]) => (told ? [reason] : []));
+    return this.#obstacles.told();
   }
 
   async stop(): Promise<void> {
@@ -139,12 +138,13 @@ export class FeatureGuard implements ComparedPart {
 
   async #check({ isAsked }: { readonly isAsked: boolean }): Promise<void> {
     const { logger, clock } = this.#options;
-    if (!this.#nftables) return;
+    const nftables = this.#nftables;
+    if (!nftables) return;
     this.#failure = undefined;
     try {
       const { reassertFeatures, obstaclesOf, entries, rules } = await this.#wanted();
       const movesJump = isAsked || this.#pace.leftMs(clock.now()) === 0;
-      const repair = reassertFeatures(this.#nftables, rules, linkNames, { movesJump });
+      const repair = reassertFeatures(nftables, rules, linkNames, { movesJump });
       if (repair.structureRepaired || repair.elementsAdded > 0) {
         logger.warn({ ...repair }, 'Rules of pods were flushed by others; they are back');
       } else if (repair.admissionRepaired) {
@@ -158,26 +158,16 @@ export class FeatureGuard implements ComparedPart {
       }
       // What it has made so far may have been flushed, and cannot be told from what it has yet to make.
       if (entries.some((entry) => entry.note && isUnderWay(entry))) this.#schedule(UNDER_WAY_MS);
-      const obstacles = obstaclesOf(this.#nftables, rules);
-      if (obstacles) this.#tellObstacles(obstacles);
+      this.#tellObstacles(() => obstaclesOf(nftables, rules));
     } catch (error) {
       this.#failure = error;
       logger.error({ err: error }, 'The rules of pods cannot be looked after');
     }
   }
 
-  /** Each once, until it is gone, and none that is there for a moment alone. */
-  #tellObstacles(obstacles: readonly string[]): void {
-    const { logger, clock } = this.#options;
-    const now = clock.now();
-    const stated = (reason: string) => {
-      const { since, told } = this.#obstacles.get(reason) ?? { since: now, told: false };
-      const tells = !told && now - since >= PASSING_MS;
-      if (tells) logger.warn({ reason }, 'Another program’s rules may drop packets of pods');
-      else if (!told) this.#schedule(since + PASSING_MS - now);
-      return { since, told: told || tells };
-    };
-    this.#obstacles = new Map(obstacles.map((reason) => [reason, stated(reason)]));
+  #tellObstacles(look: () => readonly string[] | undefined): void {
+    const againInMs = this.#obstacles.look(look);
+    if (againInMs !== undefined) this.#schedule(againInMs);
   }
 
   #lookLater(): void {
@@ -186,10 +176,10 @@ export class FeatureGuard implements ComparedPart {
 
   async #lookForObstacles(): Promise<void> {
     const { obstaclesOf, rules } = await this.#wanted();
-    if (!this.#nftables) return;
+    const nftables = this.#nftables;
+    if (!nftables) return;
     this.#lookLater();
-    const obstacles = obstaclesOf(this.#nftables, rules);
-    if (obstacles) this.#tellObstacles(obstacles);
+    this.#tellObstacles(() => obstaclesOf(nftables, rules));
   }
 
   /** What the pods should have, by the notes about them, and what pods of other nodes need here. */
